@@ -87,7 +87,7 @@ func credentialsMissing(c *Case) []candidate {
 	if annotation != "" {
 		summary += fmt.Sprintf(" (the service account names %s)", annotation)
 	}
-	return []candidate{{summary: summary, telling: []Fact{said}, required: []Fact{c.imdsAnswers()}}}
+	return []candidate{{summary: summary, telling: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
 }
 
 func throttled(c *Case) []candidate {
@@ -129,7 +129,7 @@ func ec2Unreachable(c *Case) []candidate {
 	if said.State != Yes && probed.State == Yes {
 		said = probed
 	}
-	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + said.Value, telling: []Fact{said}, required: []Fact{c.imdsAnswers()}}}
+	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + said.Value, telling: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
 }
 
 func imdsUnreachable(c *Case) []candidate {
@@ -163,6 +163,6 @@ func typeUnknown(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
 		telling:  []Fact{orElse(said, both(unknown, c.unwell()))},
-		required: []Fact{unknown},
+		required: []Fact{lenient(unknown)},
 	}}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/doctor/evidence"
@@ -201,6 +202,12 @@ func (c *Case) inEffect() (settings map[string]string, source string) {
 		if s.IPFamily != "" {
 			yes("ENABLE_IPv6", new(s.IPFamily == "ipv6"))
 			yes("ENABLE_IPv4", new(s.IPFamily != "ipv6"))
+		}
+		if s.CooldownSeconds != nil {
+			number("IP_COOLDOWN_PERIOD", new(int(*s.CooldownSeconds)))
+		}
+		if len(s.Cards) > 0 {
+			yes("ENABLE_PREFIX_DELEGATION", new(s.Cards[0].Mode == introspect.ModePrefix))
 		}
 		return settings, "intro.summary"
 	case c.R.Env.OK():

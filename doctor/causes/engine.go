@@ -31,7 +31,7 @@ type candidate struct {
 	summary string
 
 	telling    []Fact // what tells this cause from others
-	required   []Fact // what must hold besides
+	required   []Fact // what must hold besides; of those that may be unread see lenient
 	supporting []Fact // what makes it surer
 	context    []Fact // symptom and configuration: enough to suspect the cause
 
@@ -47,13 +47,18 @@ func (cd candidate) as(s catalogue.Severity) candidate {
 
 // confidence turns the facts of a candidate into how sure it is.
 func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confidence {
-	telling, required := all(cd.telling...), all(cd.required...)
 	sure := catalogue.None
+	switch all(slices.Concat(cd.telling, cd.required)...) {
+	case No:
+		return sure
+	case Yes:
+		if sure = catalogue.Probable; all(cd.supporting...) == Yes {
+			sure = catalogue.Confirmed
+		}
+		return min(sure, ceiling)
+	}
 	switch {
-	case telling == No || required == No:
-	case telling == Yes && required == Yes && all(cd.supporting...) == Yes:
-		sure = catalogue.Confirmed
-	case telling == Yes:
+	case len(cd.open()) == 0:
 		sure = catalogue.Probable
 	case len(cd.context) > 0 && all(cd.context...) == Yes:
 		sure = catalogue.Suspected
@@ -61,9 +66,19 @@ func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confiden
 	return min(sure, ceiling)
 }
 
-// ruledOut reports whether a fact that must hold does not.
-func (cd *candidate) ruledOut() bool {
-	return all(cd.telling...) == No || all(cd.required...) == No
+// open are the facts that would decide and are unread; none where one rules the cause out.
+func (cd *candidate) open() []Fact {
+	facts := slices.Concat(cd.telling, cd.required)
+	if all(facts...) == No {
+		return nil
+	}
+	return slices.DeleteFunc(facts, func(f Fact) bool { return f.State != Unread || f.lenient })
+}
+
+// unasked reports that a fact is unread because nobody wanted to read it, or could from here:
+// that counts against a diagnosis only where pods fail.
+func unasked(f Fact) bool {
+	return f.Reason == evidence.MissingMode || f.Reason == evidence.MissingNotAsked || f.Reason == evidence.MissingAbsent
 }
 
 // Options narrow a diagnosis. The zero value examines every cause.
@@ -81,7 +96,7 @@ type found struct {
 
 // Diagnose finds which causes the evidence shows.
 func Diagnose(ev *evidence.Evidence, o Options) introspect.DoctorReport {
-	d := diagnosis{mode: string(ev.Mode), wants: o.Wants, ruledOut: map[string]bool{}, undecided: map[string]bool{}}
+	d := diagnosis{mode: string(ev.Mode), wants: o.Wants, ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}}
 	var cs []*Case
 	for i := range ev.Nodes {
 		c := cases(ev, &ev.Nodes[i])
@@ -97,6 +112,8 @@ type diagnosis struct {
 	wants               func(code string) bool
 	findings, explained []found
 	ruledOut, undecided map[string]bool
+	skipped             map[string]bool
+	waived              []string // not ruled out on the node at hand, for want of what was not to be read
 }
 
 // judge runs a rule and keeps what it finds.
@@ -109,14 +126,15 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 	if ceiling == catalogue.None {
 		return nil // this mode cannot see it
 	}
-	decided := true
+	decided, waived := true, false
 	for _, cd := range candidates {
 		sure := cd.confidence(ceiling)
 		if sure > catalogue.None {
 			out = append(out, d.finding(entry, cd, sure, c))
 		}
-		if sure < catalogue.Probable && !cd.ruledOut() {
-			decided = false
+		if open := cd.open(); sure < catalogue.Probable && len(open) > 0 {
+			waived = true
+			decided = decided && sure == catalogue.None && !slices.ContainsFunc(open, func(f Fact) bool { return !unasked(f) })
 		}
 	}
 	if len(candidates) == 0 && c != nil {
@@ -124,11 +142,14 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 		missing := c.R.Missing()
 		decided = !slices.ContainsFunc(entry.Required, func(id string) bool {
 			reason, lacks := missing[id]
-			return lacks && reason != evidence.MissingMode && reason != evidence.MissingAbsent
+			return lacks && !unasked(Fact{Reason: reason})
 		})
 	}
 	if !decided {
 		d.undecided[r.code] = true
+	} else if waived {
+		d.waived = append(d.waived, r.code)
+		d.skipped[r.code] = true
 	} else if len(out) == 0 {
 		d.ruledOut[r.code] = true
 	}
@@ -143,6 +164,12 @@ func (d *diagnosis) node(c *Case) {
 			here = append(here, d.judge(r, r.node(c), c)...)
 		}
 	}
+	if len(here) == 0 && c.failing().State == Yes {
+		for _, code := range d.waived { // something is wrong, and it may be one of these
+			d.undecided[code] = true
+		}
+	}
+	d.waived = nil
 	left, explained := suppress(here)
 	d.findings, d.explained = append(d.findings, left...), append(d.explained, explained...)
 }
@@ -258,8 +285,10 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorR
 		delete(d.undecided, f.Code)
 		delete(d.ruledOut, f.Code)
 	}
-	for code := range d.undecided {
-		delete(d.ruledOut, code)
+	for _, codes := range []map[string]bool{d.undecided, d.skipped} {
+		for code := range codes {
+			delete(d.ruledOut, code)
+		}
 	}
 	r.Undecided = append(r.Undecided, slices.Sorted(maps.Keys(d.undecided))...)
 	r.RuledOut = append(r.RuledOut, slices.Sorted(maps.Keys(d.ruledOut))...)

@@ -90,7 +90,7 @@ func leaked(cs []*Case) []candidate {
 		scope:    introspect.FindingScope{Cluster: true, Subnet: most},
 		summary:  fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds, or(most, "no subnet"), sweep),
 		telling:  []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
-		required: []Fact{again},
+		required: []Fact{lenient(again)},
 	}
 	switch {
 	case due:
@@ -233,7 +233,7 @@ func joinFailed(c *Case) []candidate {
 	return []candidate{{
 		summary:  "an attached interface never joined the pool: " + or(strings.Join(ids, ", "), said.Value),
 		telling:  []Fact{telling},
-		required: []Fact{required},
+		required: []Fact{lenient(required)},
 		supporting: []Fact{fact(c, c.R.Links, "kern.link", "links of these interfaces", "one each", func(links []evidence.Link) (any, State) {
 			has := slices.ContainsFunc(links, func(l evidence.Link) bool { return slices.Contains(ids, l.ENI) })
 			return map[bool]string{true: "there", false: "missing"}[has], stateOf(!has)
@@ -296,7 +296,7 @@ func detachedOutOfBand(c *Case) []candidate {
 	return []candidate{{
 		summary:  "an interface in use was taken off the instance, and its pods are cut off: " + whom,
 		telling:  []Fact{removed},
-		required: []Fact{cut},
+		required: []Fact{lenient(cut)},
 	}}
 }
 
@@ -408,7 +408,7 @@ func nodeUnschedulable(c *Case) []candidate {
 		},
 		required: []Fact{
 			c.setting("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "true", func(s config.Config) bool { return !s.ManageUnschedulable }),
-			c.short(), c.growable(), c.upstream(),
+			lenient(c.short()), lenient(c.growable()), c.upstream(),
 		},
 		supporting: []Fact{c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"AWS CNI is on a non schedulable node"}})},
 	}}

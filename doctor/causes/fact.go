@@ -34,6 +34,14 @@ type Fact struct {
 	Expected string    // where nothing is wrong
 	At       time.Time // of the reading, or of the line
 	Reason   string    // why it is unread
+
+	lenient bool
+}
+
+// lenient makes a required fact one that may be unread: the finding is then probable.
+func lenient(f Fact) Fact {
+	f.lenient = true
+	return f
 }
 
 // fact states something about a source: unread where the source is missing or the judge

@@ -199,7 +199,7 @@ func warmPoolLag(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("pods came faster than addresses, which are there now: %s", poolText(c.pool())),
 		telling:  []Fact{dry, grew},
-		required: []Fact{not(c.dry()), failed, not(c.stuck())},
+		required: []Fact{not(c.dry()), failed, lenient(not(c.stuck()))},
 		supporting: []Fact{c.setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
 			return s.WarmIP > 0 && s.WarmIP <= 2 || s.WarmIP == 0 && s.WarmENI == 0
 		})},

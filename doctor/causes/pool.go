@@ -354,28 +354,14 @@ func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known
 // candidates are the subnets that new addresses can come from, as far as they are known: our
 // daemon lists them too.
 func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
-	if c.settingsAt == "intro.summary" { // our daemon has applied its settings to them
-		for _, told := range c.R.Summary.Content.Subnets {
-			if s, ok := c.subnet(told.ID); ok {
-				subnets = append(subnets, s)
-			}
-		}
-		return subnets, len(subnets) > 0
-	}
-	if !c.R.Subnets.OK() && c.R.Summary.OK() {
+	node := c.subnetOfNode()
+	own, ok := c.subnet(node)
+	if !ok || own.Zone == "" || !c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_SUBNET_DISCOVERY") {
 		for _, s := range c.R.Summary.Content.Subnets {
 			cidr, _ := netip.ParsePrefix(s.CIDR)
 			subnets = append(subnets, evidence.Subnet{ID: s.ID, CIDR: cidr, Available: s.Available})
 		}
 		return subnets, len(subnets) > 0
-	}
-	if !c.R.Subnets.OK() || !c.knows("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_SUBNET_DISCOVERY") {
-		return nil, false
-	}
-	node := c.subnetOfNode()
-	own, ok := c.subnet(node)
-	if !ok {
-		return nil, false
 	}
 	policy := resync.SubnetPolicy{NodeSubnet: node, ClusterName: c.Settings.ClusterName, Discovery: c.Settings.SubnetDiscovery, Custom: c.Settings.CustomNetworking}
 	if policy.Custom {

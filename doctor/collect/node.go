@@ -41,6 +41,13 @@ func swept(r *evidence.Reading, n introspect.NodeIPAM) {
 	if n.Source == introspect.SourceSummary {
 		r.Summary = evidence.Read(*n.Summary)
 	}
+	switch {
+	case r.InstanceType.OK():
+	case n.Summary != nil && n.Summary.InstanceType != "":
+		r.InstanceType = evidence.Read(reading.InstanceType(n.Summary.InstanceType))
+	case n.Object != nil && n.Object.InstanceType != "":
+		r.InstanceType = evidence.Read(reading.InstanceType(n.Object.InstanceType))
+	}
 }
 
 // documents are those of a daemon, the ones that tell upstream's first.

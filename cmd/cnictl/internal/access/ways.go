@@ -20,6 +20,7 @@ type Way struct {
 	title   string         // for people
 	asked   []string       // names of the nodes asked for; none: all
 	scope   []string       // of --nodes, where names were asked for too: these must be among them
+	local   bool           // it is this host
 }
 
 // Find finds the nodes: --targets, else the cluster of the kubeconfig, else this host when
@@ -83,7 +84,7 @@ func named(f *cli.Factory, targets []fleet.Target, asked, scope []string) (Way, 
 func localOf(ctx context.Context, f *cli.Factory, asked, scope []string) (Way, error) {
 	local, _ := f.LocalTarget(ctx)
 	targets, err := among(f, []fleet.Target{local}, asked, scope)
-	return Way{targets: targets, title: local.Name}, err
+	return Way{targets: targets, title: local.Name, local: true}, err
 }
 
 // list lists the nodes of a cluster.
@@ -159,13 +160,22 @@ func (w Way) Narrowed(ctx context.Context) (Way, error) {
 	return w, err
 }
 
+// Targets are the nodes that there are now.
+func (w Way) Targets(ctx context.Context) ([]fleet.Target, error) {
+	if w.Cluster == nil {
+		return w.targets, nil
+	}
+	return w.list(ctx)
+}
+
 // Fleet is the way to the nodes that there are now.
 func (w Way) Fleet(ctx context.Context) (*fleet.Fleet, error) {
-	if w.Cluster != nil {
-		var err error
-		if w.targets, err = w.list(ctx); err != nil {
-			return nil, err
-		}
+	targets, err := w.Targets(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return Open(w.f, w.targets)
+	return Open(w.f, targets)
 }
+
+// IsLocal reports that this host alone is looked at, for want of anything else.
+func (w Way) IsLocal() bool { return w.Cluster == nil && w.local }

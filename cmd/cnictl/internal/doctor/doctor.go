@@ -1,13 +1,16 @@
 package doctor
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
 )
 
 // New builds the command with its subcommands.
@@ -19,29 +22,59 @@ func New(f *cli.Factory) *cobra.Command {
 		Long: `Find out why pods get no address or no network: which of the known causes the evidence
 shows, how sure that is, and how to fix it. Nothing is changed.
 
+All nodes are read once, and those that look faulty in full and twice, 15 seconds apart unless
+--interval is given. NODEs are read in full in any case. With --via exec the nodes of our
+daemon report what only the kernel shows too.
+
 A finding is confirmed when everything was seen that its cause requires, probable when the
 telling fact was seen, and suspected when only symptom and settings fit. What could not be
 read is listed: without findings, and with causes undecided, the exit status is 7.`,
-		Example: "  {{.Command}} doctor --evidence situation.yaml\n  {{.Command}} doctor --evidence situation.yaml --fix\n" +
-			"  {{.Command}} doctor list\n  {{.Command}} doctor explain ip/subnet-exhausted",
-		Args: cli.Args(0, -1, ""),
+		Example: "  {{.Command}} doctor\n  {{.Command}} doctor ip-10-0-3-17 --fix\n  {{.Command}} doctor pod shop/cart-7d9f-1\n" +
+			"  {{.Command}} doctor --bundle eks_i-0abc_2026-11-21_1402-UTC_0.7.9.tar.gz\n  {{.Command}} doctor --fail-on warning -o junit > doctor.xml",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := opts.check(f); err != nil {
-				return err
-			}
-			if opts.Evidence == "" {
-				return cmd.Help()
-			}
-			ev, err := opts.load(f)
+			return run(cmd.Context(), f, opts, args, "")
+		},
+	}
+	opts.registerLive(cmd)
+	opts.registerFiles(cmd)
+	cmd.AddCommand(pod(f), list(f), explain(f))
+	return cmd
+}
+
+// pod builds doctor pod.
+func pod(f *cli.Factory) *cobra.Command {
+	opts := &Options{}
+	cmd := &cobra.Command{
+		Use:   "pod NAMESPACE/NAME",
+		Short: "Find out why one pod gets no address or no network",
+		Long: `Find out why one pod gets no address or no network: its node is read in full, and what the
+daemon and Kubernetes have of the pod.`,
+		Example:           "  {{.Command}} doctor pod shop/cart-7d9f-1",
+		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
+		ValidArgsFunction: completion.Pod(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := cli.ParsePod(args[0])
 			if err != nil {
 				return err
 			}
-			return Examine(cmd.Context(), f, opts, ev)
+			return run(cmd.Context(), f, opts, nil, evidence.Pod(ref.Namespace+"/"+ref.Name))
 		},
 	}
-	opts.register(cmd)
-	cmd.AddCommand(list(f), explain(f))
+	opts.registerLive(cmd)
 	return cmd
+}
+
+func run(ctx context.Context, f *cli.Factory, opts *Options, names []string, pod evidence.Pod) error {
+	if err := opts.check(f); err != nil {
+		return err
+	}
+	ev, err := opts.gather(ctx, f, names, pod)
+	if err != nil {
+		return err
+	}
+	return Examine(f, opts, ev)
 }
 
 // complete completes codes.

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ func reportPage(f *cli.Factory, r *introspect.DoctorReport) []string {
 		p.Field("undecided", strings.Join(r.Undecided, "  "))
 	}
 	unread(p, r)
-	if len(r.Undecided) > 0 {
+	if len(r.Undecided) > 0 && len(r.Findings) == 0 {
 		p.Field("next", "ask for a bundle, which has more evidence: "+f.Name+" bundle")
 	}
 	return trimmed(p.Lines)
@@ -73,7 +74,11 @@ func unread(p *output.Page, r *introspect.DoctorReport) {
 			continue // it is not there, or not to be had from here
 		}
 		reason := m.Reason
-		if len(m.Nodes) < r.Nodes {
+		switch {
+		case len(m.Nodes) == r.Nodes:
+		case len(m.Nodes) > 2:
+			reason += " on some nodes"
+		default:
 			reason += " on " + names(m.Nodes)
 		}
 		if sources[reason] == nil {
@@ -83,7 +88,7 @@ func unread(p *output.Page, r *introspect.DoctorReport) {
 	}
 	label := "unread"
 	for _, reason := range reasons {
-		p.Field(label, show.Safe(reason+":  "+strings.Join(sources[reason], "  ")))
+		p.Field(label, show.Safe(reason+":  "+strings.Join(slices.Compact(sources[reason]), "  ")))
 		label = ""
 	}
 }

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +26,9 @@ import (
 // Options are what an examination was asked for.
 type Options struct {
 	Evidence string // file of evidence to read in place of nodes
+	Bundle   string // archive to read in place of nodes
+	Once     bool   // one reading
+	AWS      bool   // ask EC2 too
 	Save     string // file to write the evidence to
 	FailOn   string
 	ExitZero bool
@@ -50,7 +52,6 @@ const (
 func (o *Options) register(cmd *cobra.Command) {
 	output.Also(cmd, formJUnit, formMarkdown, formSARIF)
 	fs := cmd.Flags()
-	fs.StringVar(&o.Evidence, "evidence", "", "examine the situation in this file (- is standard input) in place of nodes")
 	fs.StringVar(&o.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
 	fs.StringVar(&o.FailOn, "fail-on", catalogue.Error.String(), "exit with status 3 from this severity on: "+strings.Join(report.Severities(), ", "))
 	fs.BoolVar(&o.ExitZero, "exit-zero", false, "exit with status 0 whatever is found")
@@ -62,7 +63,6 @@ func (o *Options) register(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flags are there
 	}
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(report.Severities(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.MarkFlagFilename("evidence", "yaml", "yml", "json")
 	_ = cmd.MarkFlagFilename("save-evidence", "yaml", "yml", "json")
 }
 
@@ -89,9 +89,6 @@ func (o *Options) check(f *cli.Factory) error {
 			return cli.Usage("--suppress: %v", err)
 		}
 		o.suppressed = append(o.suppressed, s)
-	}
-	if o.Save == "-" && o.Evidence == "-" {
-		return cli.Usage("--evidence and --save-evidence cannot both be -")
 	}
 	return nil
 }
@@ -175,7 +172,7 @@ func writeFile(name string, data []byte) error {
 }
 
 // Examine diagnoses the evidence and prints what it finds.
-func Examine(_ context.Context, f *cli.Factory, o *Options, ev *evidence.Evidence) error {
+func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 	if o.Save != "" {
 		if err := Save(f, o.Save, ev); err != nil {
 			return err

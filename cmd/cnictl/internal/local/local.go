@@ -9,6 +9,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/node"
 	"cnictl/cmd/cnictl/internal/status"
 )
@@ -35,6 +36,6 @@ No cluster and no credentials are needed, and nothing is changed.`,
 	cmd.Flags().AddFlagSet(st.Flags())
 	cmd.AddCommand(st)
 	cmd.AddCommand(node.LocalVerbs(f, runs)...)
-	cmd.AddCommand(newGet(f, nil), newDial(f, nil), newDoctor(f))
+	cmd.AddCommand(newGet(f, nil), newDial(f, nil), doctor.NewLocal(f))
 	return cmd
 }

@@ -49,7 +49,7 @@ sources:
 		"examine-fail-on":       {args: "doctor --evidence - --fail-on fatal", in: situation},
 		"examine-only-unknown":  {args: "doctor --evidence - --only ip/subnet-exhaustd", in: situation},
 		"examine-suppress-bad":  {args: "doctor --evidence - --suppress eni/leaked", in: situation},
-		"doctor":                {args: "doctor"},
+		"doctor":                {args: "doctor --help"},
 		"list":                  {args: "doctor list"},
 		"list-tty-80":           {args: "doctor list ip", env: size("80")},
 		"list-wide":             {args: "doctor list cap/* config -o wide"},

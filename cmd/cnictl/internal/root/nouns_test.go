@@ -196,7 +196,6 @@ func TestGolden_Nouns(t *testing.T) {
 		"local-plan":              {args: "local plan", local: "rich"},
 		"local-get":               {args: "local get /v1/ipamd-env-settings", local: "original"},
 		"local-get-down":          {args: "local get /v1/enis", local: "down"},
-		"local-doctor":            {args: "local doctor", local: "original"},
 		"enis":                    {args: "enis " + all},
 		"enis-named":              {args: "enis large prefixes " + all},
 		"enis-filtered":           {args: "enis --filter free=0 --sort-by -total " + all},

@@ -1,0 +1,168 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/access"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/record"
+	"cnictl/daemon/fleet/watch"
+	"cnictl/doctor/bundle"
+	"cnictl/doctor/collect"
+	"cnictl/doctor/collect/ec2"
+	"cnictl/doctor/evidence"
+)
+
+// registerLive adds the flags of an examination of a cluster.
+func (o *Options) registerLive(cmd *cobra.Command) {
+	o.register(cmd)
+	fs := cmd.Flags()
+	fs.BoolVar(&o.Once, "once", false, "read once only: what needs two readings stays undecided")
+	fs.BoolVar(&o.AWS, "aws", false, "ask EC2 too, with the AWS credentials of this shell; only Describe and Get actions are called")
+}
+
+// registerFiles adds the flags that name files to read in place of nodes.
+func (o *Options) registerFiles(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&o.Evidence, "evidence", "", "examine the situation in this file (- is standard input) in place of nodes")
+	fs.StringVar(&o.Bundle, "bundle", "", "examine this archive of cnictl bundle or eks-log-collector in place of nodes")
+	_ = cmd.MarkFlagFilename("evidence", "yaml", "yml", "json") // the flags are there
+	_ = cmd.MarkFlagFilename("bundle", "tar.gz", "tgz", "tar")
+	cmd.MarkFlagsMutuallyExclusive("evidence", "bundle")
+}
+
+// gather reads what is to be examined: a file, an archive, or nodes.
+func (o *Options) gather(ctx context.Context, f *cli.Factory, names []string, pod evidence.Pod) (*evidence.Evidence, error) {
+	if (o.Evidence != "" || o.Bundle != "") && (len(names) > 0 || pod != "") {
+		return nil, cli.Usage("a file is examined as a whole: leave out %v", append(names, string(pod))[0])
+	}
+	switch {
+	case o.Evidence != "":
+		return o.load(f)
+	case o.Bundle != "":
+		return o.unpack(f)
+	}
+	return Collect(ctx, f, Nodes{Names: names, Pod: pod, Once: o.Once, AWS: o.AWS}, nil)
+}
+
+// unpack reads the archive.
+func (o *Options) unpack(f *cli.Factory) (*evidence.Evidence, error) {
+	in, err := os.Open(o.Bundle)
+	if err != nil {
+		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " cannot be read", Why: reason(err)}
+	}
+	defer in.Close()
+	ev, notes, err := bundle.Read(in, filepath.Base(o.Bundle))
+	var refusal *bundle.Refusal
+	if errors.As(err, &refusal) {
+		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " is not examined", Why: refusal.Why, Do: f.Name + " help evidence"}
+	}
+	if err != nil {
+		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " cannot be read", Why: err.Error()}
+	}
+	for _, note := range notes {
+		f.Note(note)
+	}
+	return ev, nil
+}
+
+// Nodes say what is to be read.
+type Nodes struct {
+	Names []string     // in full; none: all nodes, in full where they look faulty
+	Pod   evidence.Pod // its node; empty: no pod in particular
+	Once  bool         // one reading
+	AWS   bool         // ask EC2 too
+}
+
+// Collect reads nodes. On a node without a cluster it reads what is on the node. Without a
+// progress it is shown on standard error.
+func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, total int, what string)) (*evidence.Evidence, error) {
+	w, err := access.Find(ctx, f, n.Names)
+	if err != nil {
+		return nil, err
+	}
+	if w.IsLocal() && n.Pod == "" {
+		return readings(ctx, f, n.Once, interval(f))
+	}
+	targets, err := w.Targets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := collect.Options{
+		Cluster: w.Cluster, Targets: targets, Named: len(n.Names) > 0 || len(f.Globals.Nodes) > 0, Pod: n.Pod, Once: n.Once, Interval: interval(f),
+		Exec: f.Globals.Via == introspect.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
+		Progress: progress,
+	}
+	aws := func() uint64 { return 0 }
+	if n.AWS {
+		reader, err := ec2.New(ctx, ec2.Options{UserAgent: f.UserAgent()})
+		if err != nil {
+			return nil, &cli.Error{Code: cli.ExitUsage, What: "EC2 cannot be asked", Why: err.Error(), Do: "aws sts get-caller-identity"}
+		}
+		o.AWS, aws = reader.Read, reader.Requests
+	}
+	if f.Recording != nil {
+		o.Once, o.Now = true, f.Recording.Now
+	}
+	if progress == nil {
+		var erase func()
+		o.Progress, erase = showProgress(f)
+		defer erase()
+	}
+	ev, err := collect.Collect(ctx, o)
+	if w.Cluster != nil && f.Globals.Verbosity > 0 {
+		f.Note(fmt.Sprintf("%d requests to the API server, %d to EC2", w.Cluster.Requests(), aws()))
+	}
+	if err != nil {
+		return nil, access.ClusterError(f, "read the evidence", err)
+	}
+	if f.Recording != nil {
+		recorded(ctx, f.Recording, ev)
+	}
+	return ev, nil
+}
+
+// recorded adds the documents that a recording has of each node beside its pool.
+func recorded(ctx context.Context, p *record.Player, ev *evidence.Evidence) {
+	for i := range ev.Nodes {
+		r := ev.Nodes[i].First
+		d := p.Detail(ctx, ev.Nodes[i].Name, watch.WantPlan|watch.WantEvents|watch.WantFailures|watch.WantConfig, watch.Query{})
+		take(&r.Plan, d.Plan)
+		take(&r.Journal, d.Events)
+		take(&r.Failures, d.Failures)
+		take(&r.Config, d.Config)
+	}
+}
+
+func take[T any](into *evidence.Source[T], from *T) {
+	if from != nil {
+		*into = evidence.Read(*from)
+	}
+}
+
+// showProgress shows on a terminal how far a long examination is.
+func showProgress(f *cli.Factory) (show func(done, total int, what string), erase func()) {
+	if !f.Streams.ErrTTY {
+		return nil, func() {}
+	}
+	start, last := f.Now(), time.Time{}
+	return func(done, total int, what string) {
+			// Quick work shows none.
+			if now := f.Now(); now.Sub(start) > time.Second && now.Sub(last) > 100*time.Millisecond {
+				last = now
+				_, _ = fmt.Fprintf(f.Streams.Err, "\r\x1b[K%s %d/%d  %.0fs", what, done, total, now.Sub(start).Seconds())
+			}
+		}, func() {
+			if !last.IsZero() {
+				_, _ = fmt.Fprint(f.Streams.Err, "\r\x1b[K")
+			}
+		}
+}

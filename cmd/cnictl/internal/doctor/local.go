@@ -1,0 +1,88 @@
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/doctor/collect"
+	"cnictl/doctor/collect/node"
+	"cnictl/doctor/evidence"
+)
+
+// NewLocal builds local doctor.
+func NewLocal(f *cli.Factory) *cobra.Command {
+	opts := &Options{}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out why pods of this node get no address or no network",
+		Long: `Read everything on this node that says how its pod network is, and find out what is wrong:
+the daemon's documents, metrics, logs and checkpoint, the kernel's links, rules, routes,
+firewall and settings, the host's software, files and resources, and instance metadata.
+
+There are two readings, 15 seconds apart unless --interval is given: what is wrong only for
+a moment is not in both. With --once there is one. Run it as root: other users cannot read
+everything. --save-evidence writes what was read to a file, for doctor --evidence. Sandbox ids
+and credentials are removed; names, addresses and ids of AWS resources are not.
+
+Nothing is changed. The metadata service is asked, EC2 and the API server are not.`,
+		Example: "  {{.Command}} local doctor\n  {{.Command}} local doctor --once --save-evidence -",
+		Args:    cli.Args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.check(f); err != nil {
+				return err
+			}
+			ev, err := readings(cmd.Context(), f, opts.Once, interval(f))
+			if err != nil {
+				return err
+			}
+			return Examine(f, opts, ev)
+		},
+	}
+	opts.register(cmd)
+	cmd.Flags().BoolVar(&opts.Once, "once", false, "read once only")
+	return cmd
+}
+
+// interval is the time between two readings.
+func interval(f *cli.Factory) time.Duration {
+	if f.SourceOf("interval") == cli.FromDefault {
+		return collect.DefaultInterval
+	}
+	return f.Globals.Interval
+}
+
+// readings reads the node once or twice.
+func readings(ctx context.Context, f *cli.Factory, once bool, interval time.Duration) (*evidence.Evidence, error) {
+	target, _ := f.LocalTarget(ctx)
+	metadata, _ := f.Env("AWS_EC2_METADATA_SERVICE_ENDPOINT")
+	o := node.Options{Address: target.Address, Metadata: metadata, Now: f.Now}
+	n := evidence.Node{First: node.Read(ctx, o)}
+	if !once {
+		ticks, stop := f.Tick(interval)
+		defer stop()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-ticks:
+		}
+		o.First = n.First
+		n.Second = node.Read(ctx, o)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if n.Name = n.Last().Summary.Content.Node; n.Name == "" {
+		n.Name = n.Last().ContainerEnv.Content["aws-node"]["MY_NODE_NAME"]
+	}
+	if n.Name == "" {
+		n.Name = target.Name
+	}
+	ev := &evidence.Evidence{At: n.First.At, Mode: evidence.ModeNode, Scope: evidence.Scope{Node: n.Name}, Nodes: []evidence.Node{n}}
+	if n.Second != nil {
+		ev.Interval = n.Second.At.Sub(n.First.At)
+	}
+	return ev, nil
+}
