@@ -241,11 +241,17 @@ func BenchmarkCollect(b *testing.B) {
 	for b.Loop() {
 		before := c.Requests()
 		ev := collectAll(b, Options{Cluster: c})
-		full := 0
+		full, daemonsDown := 0, 0
 		for _, n := range ev.Nodes {
 			if n.Second.At != n.First.At {
 				full++
 			}
+			if n.Second.ENIs.Missing == evidence.MissingRefused || n.Second.ENIs.Missing == evidence.MissingTimeout || n.Second.DaemonPods.Content[0].Containers[0].State == "waiting" {
+				daemonsDown++
+			}
+		}
+		if daemonsDown != 45 || full < daemonsDown {
+			b.Errorf("%d daemons are down, want 45; %d nodes were read in full", daemonsDown, full)
 		}
 		b.ReportMetric(float64(len(ev.Nodes)), "nodes")
 		b.ReportMetric(float64(full), "in-full")
