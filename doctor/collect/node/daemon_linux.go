@@ -1,11 +1,14 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path"
 	"strings"
 	"sync"
 
@@ -95,26 +98,29 @@ const (
 	maxCheckpoint  = 64 << 20
 )
 
-func (c *collector) checkpoint(context.Context) (evidence.Checkpoint, error) {
-	data, err := c.readWithin(checkpointFile, maxCheckpoint)
-	out, err := reading.Checkpoint(checkpointFile, data, err)
+// checkpoint reads the file of assignments, where the daemon's environment has it.
+func (c *collector) checkpoint(ctx context.Context) (evidence.Checkpoint, error) {
+	name := checkpointFile
+	if env, err := c.environment(ctx); err == nil {
+		name = cmp.Or(env["aws-node"]["AWS_VPC_K8S_CNI_BACKING_STORE"], name)
+	}
+	data, err := c.readWithin(name, maxCheckpoint)
+	out, err := reading.Checkpoint(name, data, err)
 	if err != nil {
 		return out, err
 	}
-	if f, info, err := c.open(checkpointFile); err == nil {
+	if info, err := os.Stat(c.path(name)); err == nil {
 		out.ModifiedAt = info.ModTime().UTC()
-		_ = f.Close()
 	}
-	names, err := c.runFiles(nil)
+	entries, err := c.list(path.Dir(name))
 	if err != nil {
 		return out, nil // there is no directory, as the error of the file says
 	}
-	left := 0
-	for _, name := range names {
-		if strings.HasPrefix(name, "ipam.json.tmp") {
-			left++
+	out.Temporary = new(int)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), path.Base(name)+".tmp") {
+			*out.Temporary++
 		}
 	}
-	out.Temporary = &left
 	return out, nil
 }

@@ -109,7 +109,10 @@ func must(t *testing.T, err error) {
 
 // options read a root, and nobody's daemon or metadata service.
 func options(root string) Options {
-	return Options{Root: root, Address: "unix:/nowhere/i.sock", Metadata: "http://127.0.0.1:1", Now: func() time.Time { return now }}
+	return Options{
+		Root: root, Address: "unix:/nowhere/i.sock", Metadata: "http://127.0.0.1:1", Now: func() time.Time { return now },
+		Timeout: 20 * time.Second, // on a busy machine too
+	}
 }
 
 func asIs(name string) string { return name }

@@ -23,7 +23,7 @@ var kubeletFiles = []string{"/etc/kubernetes/kubelet/config.json", "/etc/kuberne
 func (c *collector) kubelet(ctx context.Context) (out evidence.Kubelet, _ error) {
 	flags := map[string]string{}
 	program := "/usr/bin/kubelet"
-	list, err := c.processes(ctx)
+	list, err := c.processes()
 	if err != nil {
 		return out, err
 	}

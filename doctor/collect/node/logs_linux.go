@@ -150,8 +150,10 @@ func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
 		return evidence.Log{}, ctx.Err()
 	case err != nil:
 		return evidence.Log{}, fmt.Errorf("journalctl: %w", err)
+	case len(log.Lines) == 0 && os.Geteuid() != 0:
+		return log, fs.ErrPermission // the journal does not say
 	case len(log.Lines) == 0:
-		return log, fs.ErrNotExist // there is no such unit, or no right to read it
+		return log, fs.ErrNotExist
 	}
 	return cleanLog(log), nil
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
 	"strconv"
 
@@ -23,7 +24,7 @@ type neighbour struct {
 // maxNamespaces bounds how many namespaces are looked into.
 const maxNamespaces = 1_000
 
-// neighbours looks into the namespaces that the container runtime keeps for pods. Entries
+// neighbours looks into the namespaces of pods. Entries
 // are named when all is read: whose they are follows from the host's link.
 func (c *collector) neighbours(ctx context.Context) ([]neighbour, error) {
 	list, err := ask((*rtnl.Conn).Links)
@@ -34,22 +35,38 @@ func (c *collector) neighbours(ctx context.Context) ([]neighbour, error) {
 	for _, l := range list {
 		names[l.Index] = l.Name
 	}
-	entries, err := c.list("/var/run/netns")
+	files, err := c.namespaces()
 	if err != nil {
 		return nil, err
 	}
 	out := []neighbour{}
-	for _, e := range entries[:min(len(entries), maxNamespaces)] {
+	for _, file := range files[:min(len(files), maxNamespaces)] {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		found, err := gateways(c.path(path.Join("/var/run/netns", e.Name())), names)
+		found, err := gateways(c.path(file), names)
 		if err != nil {
-			return nil, fmt.Errorf("network namespace %s: %w", e.Name(), err)
+			return nil, fmt.Errorf("network namespace %s: %w", path.Base(file), err)
 		}
 		out = append(out, found...)
 	}
 	return out, nil
+}
+
+// namespaces are the files of those that container runtimes keep.
+func (c *collector) namespaces() (files []string, _ error) {
+	var none error
+	for _, dir := range []string{"/var/run/docker/netns", "/var/run/netns"} {
+		var entries []fs.DirEntry
+		entries, none = c.list(dir)
+		for _, e := range entries {
+			files = append(files, path.Join(dir, e.Name()))
+		}
+	}
+	if files != nil {
+		return files, nil
+	}
+	return nil, none
 }
 
 // gateways are the entries of one namespace that lead to a link of the host. A file that is

@@ -44,17 +44,14 @@ var programs = map[string]string{
 	"kubelet": "", "containerd": "", "aws-vpc-cni": "",
 }
 
-// processes finds the programs that matter.
-func (c *collector) processes(ctx context.Context) ([]process, error) {
+// findProcesses finds the programs that matter.
+func (c *collector) findProcesses() ([]process, error) {
 	pids, err := c.pids()
 	if err != nil {
 		return nil, err
 	}
 	var out []process
 	for _, pid := range pids {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		line, err := c.read(proc(pid, "cmdline"))
 		if err != nil || len(line) == 0 {
 			continue // it has just ended, or is the kernel's
@@ -72,8 +69,8 @@ func (c *collector) processes(ctx context.Context) ([]process, error) {
 func proc(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 
 // environment reads what the containers of aws-node run with, credentials taken out.
-func (c *collector) environment(ctx context.Context) (map[string]map[string]string, error) {
-	list, err := c.processes(ctx)
+func (c *collector) environment(context.Context) (map[string]map[string]string, error) {
+	list, err := c.processes()
 	if err != nil {
 		return nil, err
 	}

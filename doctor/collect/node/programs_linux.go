@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -47,6 +48,8 @@ func run(ctx context.Context, program string, args ...string) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
+	case err != nil && strings.Contains(complaint.String(), "ermission denied"):
+		return "", fs.ErrPermission
 	case err != nil:
 		return "", fmt.Errorf("%s: %w: %.200s", path.Base(program), err, strings.TrimSpace(complaint.String()))
 	case out.Len() == 0:

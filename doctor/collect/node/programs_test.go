@@ -34,12 +34,11 @@ func TestPrograms(t *testing.T) {
 		}
 		return kubelet, filters
 	}
-	patient := func() *collector {
-		return &collector{Options: Options{Now: func() time.Time { return now }, Timeout: 30 * time.Second}}
+	within := func(timeout time.Duration) *collector {
+		return newCollector(t.Context(), Options{Now: func() time.Time { return now }, Timeout: timeout})
 	}
-	hasty := func() *collector {
-		return &collector{Options: Options{Now: func() time.Time { return now }, Timeout: 300 * time.Millisecond}}
-	}
+	patient := func() *collector { return within(30 * time.Second) }
+	hasty := func() *collector { return within(300 * time.Millisecond) }
 
 	put("journalctl", `echo "2026-11-23T09:59:00.000000+0000 host kubelet[7]: E1123 09:59:00.000000 7 pod.go:1] failed"`)
 	put("iptables", "echo 'iptables v1.8.9 (nf_tables)'")
@@ -55,9 +54,13 @@ func TestPrograms(t *testing.T) {
 	}
 
 	put("journalctl", "exit 0")
-	put("iptables-nft-save", "echo Permission denied >&2; exit 4")
-	if kubelet, filters = read(patient()); kubelet.Missing != evidence.MissingAbsent || !strings.Contains(filters.Missing, "Permission denied") {
+	put("iptables-nft-save", "echo Operation not supported >&2; exit 4")
+	if kubelet, filters = read(patient()); kubelet.Missing != evidence.MissingAbsent || !strings.Contains(filters.Missing, "Operation not supported") {
 		t.Errorf("missing: %q, %q", kubelet.Missing, filters.Missing)
+	}
+	put("iptables-nft-save", "echo 'Permission denied (you must be root)' >&2; exit 4")
+	if _, filters = read(patient()); filters.Missing != evidence.MissingForbidden {
+		t.Errorf("missing: %q", filters.Missing)
 	}
 	put("iptables-nft-save", "echo nonsense")
 	if _, filters = read(patient()); !strings.Contains(filters.Missing, "parse output of iptables-save") {
@@ -75,7 +78,7 @@ func TestPrograms(t *testing.T) {
 
 func TestSource_Panic(t *testing.T) {
 	t.Parallel()
-	c := &collector{Options: Options{Timeout: time.Minute}, ctx: t.Context()}
+	c := newCollector(t.Context(), Options{Timeout: time.Minute})
 	var s evidence.Source[int]
 	source(c, &s, func(context.Context) (int, error) { var none []int; return none[1], nil })
 	c.all.Wait()

@@ -84,7 +84,7 @@ func TestRead_Kernel(t *testing.T) {
 	has("kern.route", r.Routes.Missing, r.Routes.Content, evidence.Route{Family: 4, Table: 107, To: "default", Via: netip.MustParseAddr("10.9.0.1"), Pod: "default/web"})
 
 	// Namespaces are looked for below the root, where this one is not.
-	c := &collector{ctx: t.Context()}
+	c := newCollector(t.Context(), Options{})
 	found, err := c.neighbours(t.Context())
 	want := []neighbour{{evidence.Neighbour{Address: netnames.GatewayIPv4(0), MAC: mac, State: "permanent"}, name}}
 	if d := cmp.Diff(want, found, cmp.Comparer(func(a, b neighbour) bool { return a == b })); d != "" || err != nil {

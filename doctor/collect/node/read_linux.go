@@ -21,12 +21,8 @@ import (
 // Read reads all sources of the node at once. It returns when the last one has been read or
 // given up, after the time for one source at the latest.
 func Read(ctx context.Context, o Options) *evidence.Reading {
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	c := &collector{Options: o, ctx: ctx, http: &http.Client{Transport: &http.Transport{}}}
+	c := newCollector(ctx, o)
 	defer c.http.CloseIdleConnections()
-	c.contained = c.exists("/host/etc/cni/net.d")
 	r := evidence.Unread(o.Now(), evidence.MissingNotAsked)
 	var a answers
 	a.ask(c)
@@ -58,6 +54,9 @@ func Read(ctx context.Context, o Options) *evidence.Reading {
 	if t := r.IMDS.Content.InstanceType; t != "" {
 		r.InstanceType = evidence.Read(reading.InstanceType(t))
 	}
+	if env := r.ContainerEnv.Content["aws-node"]; env["AWS_VPC_K8S_CNI_LOG_FILE"] == "stdout" && r.LogAWSNode.OK() {
+		r.LogIPAMD = evidence.Read(r.LogAWSNode.Content["aws-node"])
+	}
 	if o.First != nil {
 		reading.ContinueLogs(o.First, r)
 	}
@@ -73,6 +72,18 @@ type collector struct {
 	http      *http.Client // without the proxies of the environment
 	contained bool         // this is the container aws-node: the host's directories are below /host
 	all       sync.WaitGroup
+
+	processes func() ([]process, error) // findProcesses, once
+}
+
+func newCollector(ctx context.Context, o Options) *collector {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	c := &collector{Options: o, ctx: ctx, http: &http.Client{Transport: &http.Transport{}}}
+	c.contained = c.exists("/host/etc/cni/net.d")
+	c.processes = sync.OnceValues(c.findProcesses)
+	return c
 }
 
 // source reads one source beside the others. Its time ends the wait even where reading

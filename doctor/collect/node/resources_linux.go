@@ -94,7 +94,7 @@ const throttleWait = 500 * time.Millisecond
 // throttled names the programs that are being throttled, by the control group that limits
 // their CPU.
 func (c *collector) throttled(ctx context.Context) ([]string, error) {
-	list, err := c.processes(ctx)
+	list, err := c.processes()
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,10 @@ func TestIMDS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options(t.TempDir())
-			o.Metadata, o.Timeout = serve(t, c.answers)+"/", time.Second
+			o.Metadata, o.Timeout = serve(t, c.answers)+"/", 20*time.Second
+			if c.missing == evidence.MissingTimeout {
+				o.Timeout = time.Second
+			}
 			got := Read(t.Context(), o).IMDS
 			if got.Content.Token != c.token || (got.Missing == "") != (c.missing == "") || !strings.HasPrefix(got.Missing, c.missing) {
 				t.Errorf("token %q, missing %q; want %q and %q", got.Content.Token, got.Missing, c.token, c.missing)
@@ -118,7 +121,10 @@ func TestDocuments_Hostile(t *testing.T) {
 				answers["GET "+path] = c.answer
 			}
 			o := options(t.TempDir())
-			o.Address, o.Timeout = serve(t, answers), time.Second
+			o.Address, o.Timeout = serve(t, answers), 20*time.Second
+			if c.missing == evidence.MissingTimeout {
+				o.Timeout = time.Second
+			}
 			r := Read(t.Context(), o)
 			for source, missing := range map[string]string{"intro.summary": r.Summary.Missing, "intro.env": r.Env.Missing} {
 				if !strings.Contains(missing, strings.TrimPrefix(c.missing, "/v1/summary")) || missing == "" {
@@ -145,7 +151,7 @@ func TestDocuments_Hostile(t *testing.T) {
 			}
 		}()
 		o := options(t.TempDir())
-		o.Address = l.Addr().String()
+		o.Address, o.Timeout = l.Addr().String(), 20*time.Second
 		if r := Read(t.Context(), o); !strings.Contains(r.Summary.Missing, "connection lost") {
 			t.Errorf("missing because of %q", r.Summary.Missing)
 		}
