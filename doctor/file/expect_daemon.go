@@ -96,7 +96,7 @@ func (p *population) counters() map[string]evidence.Counters {
 		}
 		card := strconv.Itoa(e.Card)
 		c := out[card]
-		c.TotalIPs += len(p.ips[e.ID]) + 16*len(p.cidrs[e.ID])
+		c.TotalIPs += len(p.ips[e.ID]) + p.prefixSize()*len(p.cidrs[e.ID])
 		for _, r := range p.records {
 			if r.eni == e && r.pod != "" {
 				c.AssignedIPs++
@@ -105,6 +105,14 @@ func (p *population) counters() map[string]evidence.Counters {
 		out[card] = c
 	}
 	return out
+}
+
+// prefixSize is how many addresses a prefix counts as.
+func (p *population) prefixSize() int {
+	if p.IPFamily == "ipv6" {
+		return 1 << 48
+	}
+	return 16
 }
 
 func (p *population) metrics() evidence.Metrics {
@@ -203,7 +211,7 @@ func (p *population) summary(c config.Config, targets introspect.Targets) intros
 			card = &s.Cards[len(s.Cards)-1]
 			cards[e.Card] = card
 		}
-		eni := introspect.ENISummary{ID: e.ID, Card: e.Card, Device: e.Device, SubnetID: e.Subnet, Total: len(e.IPs) + 16*len(e.Prefixes)}
+		eni := introspect.ENISummary{ID: e.ID, Card: e.Card, Device: e.Device, SubnetID: e.Subnet, Total: len(e.IPs) + p.prefixSize()*len(e.Prefixes)}
 		for _, r := range p.records {
 			switch {
 			case r.eni.ID != e.ID:

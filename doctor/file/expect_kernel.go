@@ -138,7 +138,11 @@ func (p *population) rules(node hostrules.NodeState) []evidence.Rule {
 		}
 		add(hostrules.PodRules(b.address, b.table)...)
 	}
-	return append(out, evidence.Rule{Family: family, Priority: 32766, Table: "main"}, evidence.Rule{Family: family, Priority: 32767, Table: "default"})
+	out = append(out, evidence.Rule{Family: family, Priority: 32766, Table: "main"})
+	if family == 4 { // the kernel has no such table of IPv6
+		out = append(out, evidence.Rule{Family: family, Priority: 32767, Table: "default"})
+	}
+	return out
 }
 
 func ruleOf(r hostrules.IPRule, family int) evidence.Rule {
@@ -175,8 +179,11 @@ func (p *population) routes() []evidence.Route {
 	}
 	first := p.subnet(p.ENIs[0].Subnet).CIDR.Masked()
 	out = append(out,
-		evidence.Route{Family: family, Table: netnames.MainTable, To: "default", Via: first.Addr().Next(), Dev: device(0, 0)},
-		evidence.Route{Family: family, Table: netnames.MainTable, To: first.String(), Dev: device(0, 0)})
+		evidence.Route{Family: 4, Table: netnames.MainTable, To: "default", Via: first.Addr().Next(), Dev: device(0, 0)},
+		evidence.Route{Family: 4, Table: netnames.MainTable, To: first.String(), Dev: device(0, 0)})
+	if family == 6 {
+		out = append(out, evidence.Route{Family: 6, Table: netnames.MainTable, To: "default", Via: netnames.BranchGatewayIPv6(), Dev: device(0, 0)})
+	}
 	for i := range p.ENIs {
 		e := &p.ENIs[i]
 		if !e.Managed || *e.Primary {
