@@ -125,19 +125,18 @@ func (m *metadata) eni(ctx context.Context, mac string) (out evidence.IMDSInterf
 			return out, fmt.Errorf("metadata %s: want a number, not %.40q", base+path, text)
 		}
 	}
+	// IPv6 addresses of an interface are the node's own: pods have those of its prefixes.
+	text, err := m.read(ctx, base+"local-ipv4s")
+	if err != nil {
+		return out, err
+	}
 	out.IPs = []netip.Addr{}
-	for _, path := range []string{"local-ipv4s", "ipv6s"} {
-		text, err := m.read(ctx, base+path)
+	for _, word := range strings.Fields(text) {
+		a, err := netip.ParseAddr(word)
 		if err != nil {
-			return out, err
+			return out, fmt.Errorf("metadata %slocal-ipv4s: want IP addresses, not %.40q", base, word)
 		}
-		for _, word := range strings.Fields(text) {
-			a, err := netip.ParseAddr(word)
-			if err != nil {
-				return out, fmt.Errorf("metadata %s: want IP addresses, not %.40q", base+path, word)
-			}
-			out.IPs = append(out.IPs, a)
-		}
+		out.IPs = append(out.IPs, a)
 	}
 	out.Prefixes, err = m.prefixes(ctx, base, "ipv4-prefix", "ipv6-prefix")
 	return out, err

@@ -45,6 +45,27 @@ func TestDoctor_HealthyNode(t *testing.T) {
 	}
 }
 
+// TestDoctor_HealthyIPv6Node is the same where pods have addresses of the node's /80.
+func TestDoctor_HealthyIPv6Node(t *testing.T) {
+	l := newLab(t, fakeaws.Options{})
+	v := l.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
+	var err error
+	if l.subnet, err = l.world.AddSubnet(fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.2.0.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:1:2::/64")}); err != nil {
+		t.Fatal(err)
+	}
+	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID, IPv6: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := l.node(i.ID)
+	l.start(n, ipv6Env)
+	pods := l.mustAdd(n, "p", 3, 1)
+	l.settled(n)
+	got, saved := l.doctor(n, "--once")
+	equalReading(t, got.First, l.expected(n, ipv6Env, pods, got.First))
+	l.finds(saved, "")
+}
+
 // TestDoctor_TwoReadings: the second reading of a node that nothing happened to shows the
 // same, and goes on with the logs of the first. The doctor finds no fault in them.
 func TestDoctor_TwoReadings(t *testing.T) {
@@ -142,15 +163,21 @@ func (l *lab) doctor(n *node.Node, flags ...string) (_ evidence.Node, saved []by
 func (l *lab) expected(n *node.Node, env map[string]string, pods []*node.Pod, now *evidence.Reading) *evidence.Reading {
 	l.t.Helper()
 	world := map[string]any{
-		"node": n.Name, "instance": n.InstanceID, "instanceType": "m5.large", "zone": l.subnet.AZ, "vpcCIDRs": []string{"10.1.0.0/16"},
+		"node": n.Name, "instance": n.InstanceID, "instanceType": "m5.large", "zone": l.subnet.AZ, "vpcCIDRs": now.IMDS.Content.VPCCIDRs,
 		"daemon": "ours", "agentVersion": "", "env": env,
 		"subnets": []map[string]any{{"id": l.subnet.ID, "cidr": l.subnet.CIDR, "zone": l.subnet.AZ}},
+	}
+	if env["ENABLE_IPv6"] == "true" {
+		world["ipFamily"] = "ipv6"
 	}
 	owner := map[netip.Addr]string{}
 	var enis, residents []map[string]any
 	for _, e := range l.world.ENIs() {
+		if e.Attachment.InstanceID != n.InstanceID {
+			continue
+		}
 		enis = append(enis, map[string]any{
-			"id": e.ID, "device": e.Attachment.Device, "mac": e.MAC, "subnet": e.SubnetID, "addresses": e.SecondaryIPs, "cidrs": e.Prefixes,
+			"id": e.ID, "device": e.Attachment.Device, "mac": e.MAC, "subnet": e.SubnetID, "addresses": e.SecondaryIPs, "cidrs": slices.Concat(e.Prefixes, e.IPv6Prefixes),
 		})
 	}
 	for _, e := range now.ENIs.Content {
@@ -201,8 +228,11 @@ func equalReading(t *testing.T, got, want *evidence.Reading) {
 		n := &want.Neighbours.Content[i]
 		n.MAC = macs[n.Pod]
 	}
-	other := func(r evidence.Rule) bool { return r.Family == 6 } // the kernel's own
-	got.Rules.Content = slices.DeleteFunc(got.Rules.Content, other)
+	family := want.Rules.Content[0].Family // of pods; of the other the kernel has rules of its own
+	got.Rules.Content = slices.DeleteFunc(got.Rules.Content, func(r evidence.Rule) bool { return r.Family != family })
+	got.Routes.Content = slices.DeleteFunc(got.Routes.Content, func(r evidence.Route) bool { // to the node's own IPv6 address
+		return r.Family == 6 && r.Dev != "" && r.To != "default"
+	})
 	proxy := func(text string) bool { return strings.Contains(text, "KUBE-") } // no kube-proxy runs
 	for _, list := range []*[]string{&want.IPTables.Content.NFT.Chains, &want.IPTables.Content.NFT.Rules} {
 		*list = slices.DeleteFunc(*list, proxy)
