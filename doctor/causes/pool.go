@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/daemon/api/promtext"
 	"cnictl/daemon/resync"
 	"cnictl/doctor/evidence"
 )
@@ -455,14 +456,10 @@ func or(texts ...string) string {
 
 // labelOf is a label of a series of a metric.
 func labelOf(series, name, label string) (string, bool) {
-	rest, ok := strings.CutPrefix(series, name+"{")
-	if !ok {
+	if !strings.HasPrefix(series, name+"{") {
 		return "", false
 	}
-	for pair := range strings.SplitSeq(strings.TrimSuffix(rest, "}"), ",") {
-		if value, ok := strings.CutPrefix(pair, label+`="`); ok {
-			return strings.TrimSuffix(value, `"`), true
-		}
-	}
-	return "", false
+	sample, err := promtext.ParseSeries(series)
+	value, ok := sample.Labels[label]
+	return value, ok && err == nil
 }
