@@ -20,7 +20,7 @@ import (
 
 // Reasons for which a source of an archive is missing.
 const (
-	missingFile = "not in the bundle"
+	missingFile = evidence.MissingNotAsked // the script makes every file, unless it is another release of it
 	missingText = "empty in the bundle"
 )
 
@@ -39,7 +39,7 @@ var kept = []string{
 	"ipamd/enis.json", "ipamd/eni-configs.json", "ipamd/ipamd-env-settings.json", "ipamd/networkutils-env-settings.json", "ipamd/metrics.json", "ipamd/ipam.json",
 	"networking/iprule.txt", "networking/ip6rule.txt", "networking/iproute.txt", "networking/ip6route.txt", "networking/iptables-save.txt",
 	"networking/ip6tables-save.txt", "networking/ifconfig.txt", "networking/ethtool.txt", "sysctls/sysctl_all.txt",
-	"system/pkglist.txt", "system/services.txt", "system/instance-id.txt", "cni/cni-configuration-variables-containerd.json",
+	"system/pkglist.txt", "system/services.txt", "system/instance-id.txt", "system/netstat.txt", "cni/cni-configuration-variables-containerd.json",
 	"kubelet/config.json", "kubelet/kubelet-config.json",
 }
 
@@ -348,6 +348,7 @@ func (c *collector) host(r *evidence.Reading) {
 		most, err := reading.MaxPods(kubelet...)
 		r.Kubelet = reading.Source(evidence.Kubelet{MaxPods: most}, err)
 	}
+	r.Listeners = sourceOf(c, "system/netstat.txt", reading.Listeners)
 	packages, noPackages := c.text("system/pkglist.txt")
 	services, noServices := c.text("system/services.txt")
 	r.Packages = evidence.Lacking[evidence.Packages](noPackages)

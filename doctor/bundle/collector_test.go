@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"cnictl/doctor/causes"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
 	"cnictl/doctor/reading"
@@ -44,9 +45,10 @@ var written = []entry{
 	{name: "sysctls/sysctl_all.txt", text: "net.ipv4.conf.eth0.rp_filter = 2\nnet.netfilter.nf_conntrack_count = 12\nnet.netfilter.nf_conntrack_max = 131072\n"},
 	{name: "system/pkglist.txt", text: "systemd-252.23-3.amzn2023.x86_64\namazon-ec2-net-utils-2.5.1-1.amzn2023.noarch\n"},
 	{name: "system/services.txt", text: "  kubelet.service loaded active running Kubernetes Kubelet\n  systemd-networkd.service loaded active running Network Configuration\n"},
+	{name: "system/netstat.txt", text: "tcp        0      0 127.0.0.1:61679         0.0.0.0:*               LISTEN      3412/./aws-k8s-agent\n"},
 	{name: "system/instance-id.txt", text: "i-0fa4e000000000001"},
 	{name: "cni/10-aws.conflist", text: `{"name":"aws-cni","cniVersion":"1.0.0","plugins":[{"type":"aws-cni"},{"type":"egress-cni"},{"type":"portmap"}]}`},
-	{name: "cni/cni-configuration-variables-containerd.json", text: `{"ID":"1","Labels":{"io.kubernetes.container.name":"aws-node"},"Spec":{"process":{"env":["MY_NODE_NAME=bench-node","WARM_ENI_TARGET=1"]}}}`},
+	{name: "cni/cni-configuration-variables-containerd.json", text: `{"ID":"1","Labels":{"io.kubernetes.container.name":"aws-node"},"Spec":{"process":{"env":["MY_NODE_NAME=bench-node","ENABLE_IPv4=true","ENABLE_IPv6=false","WARM_ENI_TARGET=1","WARM_PREFIX_TARGET=1"]}}}`},
 	{name: "kubelet/config.json", text: `{"kind":"KubeletConfiguration","maxPods":17}`},
 	{name: "kubelet/config.json.d/40-nodeadm.conf", text: `{"maxPods":29}`},
 	{name: "kubelet/kubelet.log", text: "-- Logs begin at Fri 2026-11-20 08:00:00 UTC. --\nNov 21 02:59:00 ip-10-0-0-10 kubelet[3412]: E1121 02:59:00.123456    3412 kubelet.go:2900] \"Container runtime network not ready\" networkReady=\"NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized\"\n"},
@@ -133,6 +135,7 @@ func TestCollected(t *testing.T) {
 	}, r.Packages.Content)
 	check("CNI", evidence.CNI{Conf: []evidence.CNIConf{{File: "10-aws.conflist", Types: []string{"aws-cni", "egress-cni", "portmap"}, Valid: true}}}, r.CNI.Content)
 	check("environment", "1", r.ContainerEnv.Content["aws-node"]["WARM_ENI_TARGET"])
+	check("sockets", []evidence.Listener{{Address: "127.0.0.1:61679", Process: "aws-k8s-agent"}}, r.Listeners.Content)
 	check("kubelet", evidence.Kubelet{MaxPods: new(29)}, r.Kubelet.Content)
 	check("instance type", reading.InstanceType("m5.large"), r.InstanceType.Content)
 
@@ -153,6 +156,11 @@ func TestCollected(t *testing.T) {
 	} {
 		if want := map[string]string{"policy agent": missingText}[name]; got != want && got != evidence.MissingMode {
 			t.Errorf("%s is missing: %q", name, got)
+		}
+	}
+	for _, f := range causes.Diagnose(ev, causes.Options{}).Findings {
+		if f.Severity != "info" {
+			t.Errorf("the node is healthy, and has %s: %s", f.Code, f.Summary)
 		}
 	}
 	saved, err := file.Save(ev)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"maps"
 	"math"
+	"net/netip"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,6 +134,46 @@ func packageOf(line string) (name, version string) {
 		}
 	}
 	return "", ""
+}
+
+// daemonProcess is the daemon's program. netstat cuts names off.
+const daemonProcess = "aws-k8s-agent"
+
+// Listeners reads the TCP sockets that listen from what netstat -plant prints. Its own errors
+// are in the text too, so without any socket nothing is known.
+func Listeners(printed string) ([]evidence.Listener, error) {
+	out := []evidence.Listener{}
+	for line := range strings.Lines(printed) {
+		f := strings.Fields(line)
+		if len(f) < 6 || f[5] != "LISTEN" {
+			continue
+		}
+		colon := strings.LastIndexByte(f[3], ':')
+		host, err := netip.ParseAddr(f[3][:max(colon, 0)])
+		port, portErr := strconv.ParseUint(f[3][colon+1:], 10, 16)
+		if err != nil || portErr != nil {
+			continue
+		}
+		l := evidence.Listener{Address: netip.AddrPortFrom(host, uint16(port)).String()}
+		if len(f) > 6 {
+			_, l.Process, _ = strings.Cut(f[6], "/")
+			l.Process = strings.TrimSuffix(path.Base("/"+l.Process), ":")
+		}
+		if len(l.Process) > 5 && strings.HasPrefix(daemonProcess, l.Process) {
+			l.Process = daemonProcess
+		}
+		if l.Process == "/" {
+			l.Process = ""
+		}
+		out = append(out, l)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("netstat: no socket listens")
+	}
+	slices.SortFunc(out, func(a, b evidence.Listener) int {
+		return cmp.Or(strings.Compare(a.Address, b.Address), strings.Compare(a.Process, b.Process))
+	})
+	return slices.Compact(out), nil
 }
 
 // MaxPods is what files of kubelet's configuration say, the last one that names it; nil: none

@@ -62,6 +62,28 @@ func TestPackages(t *testing.T) {
 	}
 }
 
+func TestListeners(t *testing.T) {
+	t.Parallel()
+	got, err := Listeners(`Active Internet connections (servers and established)
+Proto Recv-Q Send-Q Local Address           Foreign Address         State       PID/Program name
+tcp        0      0 127.0.0.1:61679         0.0.0.0:*               LISTEN      3412/./aws-k8s-age
+tcp        0      0 10.0.0.10:22            10.0.0.2:51002          ESTABLISHED 900/sshd: root
+tcp        0      0 0.0.0.0:22              0.0.0.0:*               LISTEN      899/sshd: /usr/sbin
+tcp        0      0 127.0.0.1:10248         0.0.0.0:*               LISTEN      -
+tcp6       0      0 :::61678                :::*                    LISTEN      3412/./aws-k8s-agent
+tcp        0      0 nonsense                0.0.0.0:*               LISTEN      1/x
+`)
+	want := []evidence.Listener{
+		{Address: "0.0.0.0:22", Process: "sshd"}, {Address: "127.0.0.1:10248"}, {Address: "127.0.0.1:61679", Process: "aws-k8s-agent"}, {Address: "[::]:61678", Process: "aws-k8s-agent"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := Listeners("netstat: command not found\n"); err == nil {
+		t.Error("an error of the program is read as no sockets")
+	}
+}
+
 func TestMaxPods(t *testing.T) {
 	t.Parallel()
 	if got, err := MaxPods([]byte(`{"maxPods":29}`), []byte(`{"kind":"x"}`), []byte(`{"maxPods":110}`)); err != nil || *got != 110 {
