@@ -29,6 +29,7 @@ var uses = []use{
 	{"node raw", "raw answers of daemons are not recorded", "node show NODE -o json --replay FILE"},
 	{"local", "it reads this host only", "status --replay FILE"},
 	{"record", "it records live nodes; FILE already is a recording", "replay FILE"},
+	{"bundle", "what the doctor reads is not all recorded", "replay FILE"},
 	{"replay", "it takes the recording as its argument", "replay FILE"},
 	{"tui", "the replay command opens a recording in the screens", "replay FILE"},
 	{"", "the replay command opens a recording in the screens", "replay FILE"},

@@ -87,6 +87,9 @@ func localOf(ctx context.Context, f *cli.Factory, asked, scope []string) (Way, e
 	return Way{targets: targets, title: local.Name, local: true}, err
 }
 
+// Title is what the nodes are of, for people.
+func (w Way) Title() string { return w.title }
+
 // list lists the nodes of a cluster.
 func (w Way) list(ctx context.Context) ([]fleet.Target, error) {
 	f := w.f

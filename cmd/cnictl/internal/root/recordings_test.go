@@ -14,7 +14,7 @@ var recordedCalls = map[string]string{
 	"trunks": "trunks", "top": "top", "version": "version", "doctor": "doctor --exit-zero", "doctor pod": "doctor pod shop/cart-7d9f-1 --exit-zero", "doctor list": "", "doctor explain": "",
 
 	"node config": "node config large", "node plan": "node plan large", "node metrics": "node metrics large", "node raw": "node raw large",
-	"events": "events", "logs": "logs", "record": "record FILE", "replay": "replay FILE", "tui": "tui", "": "--no-headers",
+	"events": "events", "logs": "logs", "record": "record FILE", "bundle": "bundle -f FILE", "replay": "replay FILE", "tui": "tui", "": "--no-headers",
 	"local": "local", "local status": "local status", "local show": "local show", "local enis": "local enis", "local ips": "local ips", "local pods": "local pods", "local config": "local config",
 	"local plan": "local plan", "local metrics": "local metrics", "local checkpoint": "local checkpoint", "local raw": "local raw", "local get": "local get /v1/enis",
 	"local dial": "local dial", "local doctor": "local doctor",

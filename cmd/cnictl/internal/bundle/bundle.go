@@ -1,0 +1,203 @@
+// Package bundle is cnictl bundle: what the doctor reads, as one archive to hand on.
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/access"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/doctor"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/bundle"
+)
+
+// Options are what bundle was asked for.
+type Options struct {
+	Nodes     []string
+	File      string // - is standard output; empty: a name in the working directory
+	Anonymize bool
+	Once      bool
+	AWS       bool
+	MaxSize   string
+
+	maxBytes int64
+}
+
+// New builds the command; run takes the place of Run in tests of the flags.
+func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
+	if run == nil {
+		run = Run
+	}
+	opts := &Options{}
+	cmd := &cobra.Command{
+		Use:   "bundle [NODE…]",
+		Short: "Collect what the doctor reads into one archive, to hand on",
+		Long: `Collect what the doctor reads into one archive: the nodes named in full, without names all
+nodes, in full where they look faulty. Each is read twice, 15 seconds apart unless --interval
+is given; with --once it is read once. With --via exec the kernel and the files of nodes that
+run this daemon are in it too. On a node without a cluster it is this node.
+
+Credentials, container ids and numbers of AWS accounts are always left out. With --anonymize
+names, addresses and ids are replaced as well, the same ones everywhere, so that the doctor
+finds the same in it. The manifest lists what could not be read and why. When the archive
+becomes larger than --max-size the oldest lines of logs are left out.
+
+Only you can read the file (0600), and none is replaced. ` + f.Name + ` doctor --bundle FILE examines
+it, and archives of eks-log-collector too.`,
+		Example:           "  {{.Command}} bundle\n  {{.Command}} bundle ip-10-0-3-17.ec2.internal --anonymize -f support.tar.gz",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: completion.Nodes(f),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			opts.Nodes = args
+			if opts.maxBytes, err = parseSize(opts.MaxSize); err != nil {
+				return cli.Usage("--max-size=%s: %v", opts.MaxSize, err)
+			}
+			return run(cmd.Context(), f, opts)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&opts.File, "output-file", "f", "", "write the archive to this new `file` (- is standard output); default: cnictl-bundle-CLUSTER-TIME.tar.gz")
+	fs.BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and ids, the same ones everywhere")
+	fs.BoolVar(&opts.Once, "once", false, "read once only")
+	fs.BoolVar(&opts.AWS, "aws", false, "ask EC2 too, with the AWS credentials of this shell; only Describe and Get actions are called")
+	fs.StringVar(&opts.MaxSize, "max-size", "20MiB", "how large the archive may become, as a `size`: 500KiB, 20MiB")
+	_ = cmd.MarkFlagFilename("output-file", "gz", "tgz")
+	return cmd
+}
+
+// parseSize reads a number of bytes: 500KiB, 20MiB, 20MB, 1GiB.
+func parseSize(text string) (int64, error) {
+	digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
+	unit := map[string]int64{"": 1, "B": 1, "K": 1 << 10, "KB": 1000, "KIB": 1 << 10, "M": 1 << 20, "MB": 1e6, "MIB": 1 << 20, "G": 1 << 30, "GB": 1e9, "GIB": 1 << 30}[strings.ToUpper(text[len(digits):])]
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil || n < 1 || unit == 0 {
+		return 0, errors.New("want a size such as 500KiB or 20MiB")
+	}
+	return n * unit, nil
+}
+
+// Run collects and writes.
+func Run(ctx context.Context, f *cli.Factory, opts *Options) (err error) {
+	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
+		return err
+	}
+	way, err := access.Find(ctx, f, opts.Nodes)
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(opts.File, fileName(f, opts, way.Title()))
+	out, done, err := create(f, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = done(err) }()
+	ev, err := doctor.Collect(ctx, f, doctor.Nodes{Names: opts.Nodes, Once: opts.Once, AWS: opts.AWS}, nil)
+	if err != nil {
+		return err
+	}
+	count := &counter{Writer: out}
+	m, err := bundle.Write(count, ev, bundle.Options{Version: f.Version, MaxBytes: opts.maxBytes, Anonymize: opts.Anonymize})
+	if err != nil {
+		return &cli.Error{Code: cli.ExitFailure, What: "cannot write the bundle", Why: err.Error()}
+	}
+	switch {
+	case name == "-":
+		return nil
+	case output.Structured(f):
+		return output.PrintDocument(f, m, false)
+	}
+	return output.PrintLines(f, lines(f, name, count.n, m))
+}
+
+// lines say what was written, and what is not in it.
+func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string {
+	out := []string{fmt.Sprintf("%s: %s, %d KiB", show.Safe(name), show.Plural(len(m.Nodes), "node", "nodes"), (size+1023)>>10)}
+	nodes := map[string]int{} // by source and reason
+	dropped := 0
+	for _, n := range m.Nodes {
+		for source, reason := range n.Missing {
+			nodes[source+": "+reason]++
+		}
+		for _, lines := range n.Dropped {
+			dropped += lines
+		}
+	}
+	if dropped > 0 {
+		out = append(out, fmt.Sprintf("left out to save space: the %s of logs", show.Plural(dropped, "oldest line", "oldest lines")))
+	}
+	byReason := map[string][]string{}
+	for _, missing := range slices.Sorted(maps.Keys(nodes)) {
+		source, reason, _ := strings.Cut(missing, ": ")
+		if n := nodes[missing]; n < len(m.Nodes) {
+			source += fmt.Sprintf(" (on %d)", n)
+		}
+		byReason[reason] = append(byReason[reason], source)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		out = append(out, "not read ("+show.Safe(reason)+"): "+strings.Join(byReason[reason], " "))
+	}
+	return append(out, "examine it: "+f.Name+" doctor --bundle "+show.Safe(name))
+}
+
+// counter counts what is written.
+type counter struct {
+	io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.Writer.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// unplain are characters that a name of a file is better without.
+var unplain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// fileName tells what the archive is of, unless nobody is to know.
+func fileName(f *cli.Factory, opts *Options, title string) string {
+	name := "cnictl-bundle-"
+	if !opts.Anonymize {
+		title = title[strings.LastIndexByte(title, '/')+1:] // of an ARN the name
+		if title = strings.Trim(unplain.ReplaceAllString(title, "-"), "-."); title != "" {
+			name += title[:min(len(title), 64)] + "-"
+		}
+	}
+	return name + f.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
+}
+
+// create makes the file: nobody else may read it, and none is replaced. It is removed again
+// when done is given an error.
+func create(f *cli.Factory, name string) (io.Writer, func(error) error, error) {
+	if name == "-" {
+		return f.Streams.Out, func(err error) error { return err }, nil
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		e := &cli.Error{Code: cli.ExitFailure, What: "cannot write the bundle", Why: err.Error()}
+		if errors.Is(err, os.ErrExist) {
+			e = &cli.Error{Code: cli.ExitUsage, What: name + " already exists", Do: "choose another name: -f FILE"}
+		}
+		return nil, nil, e
+	}
+	return file, func(err error) error {
+		if err = errors.Join(err, file.Close()); err != nil {
+			err = errors.Join(err, os.Remove(name))
+		}
+		return err
+	}, nil
+}
