@@ -290,10 +290,10 @@ const limitPodENI = "vpc.amazonaws.com/pod-eni"
 // branchPod reports whether a pod gets a branch ENI instead of an address of the pool: the
 // first container alone counts.
 func (c *Case) branchPod(p *evidence.KubePod) bool {
-	return c.Settings.PodENI && len(p.Containers) > 0 && has(p.Containers[0].Limits, limitPodENI)
+	return c.Settings.PodENI && asksFirst(p)
 }
 
-func has(m map[string]string, key string) bool {
+func has[K comparable, V any](m map[K]V, key K) bool {
 	_, ok := m[key]
 	return ok
 }

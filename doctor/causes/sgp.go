@@ -1,3 +1,705 @@
 package causes
 
-var sgpRules = []rule{}
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"cnictl/capacity/limits"
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/cluster"
+	"cnictl/daemon/config"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+var sgpRules = []rule{
+	{code: "sgp/instance-unsupported", all: instanceUnsupported},
+	{code: "sgp/no-trunk-slot", node: noTrunkSlot},
+	{code: "sgp/trunk-create-failed", node: trunkCreateFailed},
+	{code: "sgp/trunk-link-missing", node: trunkLinkMissing},
+	{code: "sgp/annotation-pending", node: annotationPending},
+	{code: "sgp/branch-alloc-failed", node: branchAllocFailed},
+	{code: "sgp/annotation-denied", node: annotationDenied},
+	{code: "sgp/annotation-malformed", node: annotationMalformed},
+	{code: "sgp/branch-capacity", all: branchCapacity},
+	{code: "sgp/feature-off", all: featureOff},
+	{code: "sgp/limit-not-first", node: limitNotFirst},
+	{code: "sgp/pod-lookup-failed", node: podLookupFailed},
+	{code: "sgp/sg-rules", node: groupRules},
+}
+
+// podENI states that branch interfaces are switched on.
+func (c *Case) podENI() Fact {
+	return c.setting("ENABLE_POD_ENI", "as the pods ask for it", func(s config.Config) bool { return s.PodENI })
+}
+
+// asksFirst reports whether a pod asks for a branch interface where the plugin looks: at its
+// first container.
+func asksFirst(p *evidence.KubePod) bool {
+	return len(p.Containers) > 0 && has(p.Containers[0].Limits, limitPodENI)
+}
+
+// asks reports whether any container does, which is what the scheduler counts.
+func asks(p *evidence.KubePod) bool {
+	return slices.ContainsFunc(p.Containers, func(k evidence.Container) bool { return has(k.Limits, limitPodENI) })
+}
+
+func ended(p *evidence.KubePod) bool { return p.Phase == "Succeeded" || p.Phase == "Failed" }
+
+// whole is what all readings together say of the cluster.
+type whole struct {
+	*Case // one of the nodes, for what is the same on all
+	nodes []evidence.KubeNode
+	pods  []*evidence.KubePod
+}
+
+func together(cs []*Case) whole {
+	w := whole{Case: cs[0]}
+	nodes, pods := map[string]bool{}, map[evidence.Pod]bool{}
+	for _, c := range cs {
+		for _, n := range slices.Concat([]evidence.KubeNode{c.R.Node.Content}, c.R.Nodes.Content) {
+			if n.Name != "" && !nodes[n.Name] {
+				nodes[n.Name] = true
+				w.nodes = append(w.nodes, n)
+			}
+		}
+		for i := range c.R.Pods.Content {
+			if p := &c.R.Pods.Content[i]; !pods[p.Pod] {
+				pods[p.Pod] = true
+				w.pods = append(w.pods, p)
+			}
+		}
+	}
+	return w
+}
+
+// mayRun reports whether the scheduler may put a pod on a node, resources aside.
+func mayRun(p *evidence.KubePod, n evidence.KubeNode) bool {
+	for key, value := range p.NodeSelector {
+		if n.Labels[key] != value {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(n.Taints, func(t evidence.Taint) bool {
+		return t.Effect != "PreferNoSchedule" && !slices.ContainsFunc(p.Tolerations, func(l evidence.Toleration) bool {
+			return (l.Key == "" || l.Key == t.Key) && (l.Effect == "" || l.Effect == t.Effect)
+		})
+	})
+}
+
+// trunkless reports that an instance type is known to have no trunk.
+func trunkless(instanceType string) bool {
+	t, known := limits.Lookup(instanceType)
+	return known && t.TrunkingCompatible == limits.No
+}
+
+func names(pods []*evidence.KubePod) string {
+	var out []string
+	for _, p := range pods {
+		out = append(out, string(p.Pod))
+	}
+	return some(out)
+}
+
+func instanceUnsupported(cs []*Case) []candidate {
+	if len(cs) == 0 {
+		return nil
+	}
+	w := together(cs)
+	var pods []*evidence.KubePod
+	types := map[string]bool{}
+	for _, p := range w.pods {
+		if p.Phase != "Pending" || !asksFirst(p) {
+			continue
+		}
+		without := map[string]bool{}
+		possible := false
+		for _, n := range w.nodes {
+			if p.Node != nil && *p.Node != n.Name || p.Node == nil && !mayRun(p, n) {
+				continue
+			}
+			if trunkless(n.InstanceType) {
+				without[n.InstanceType] = true
+			} else {
+				possible = true
+			}
+		}
+		if len(without) > 0 && !possible {
+			pods = append(pods, p)
+			maps.Copy(types, without)
+		}
+	}
+	none := fact(w.Case, w.R.Pods, "k8s.pod", "nodes for pods that ask for "+limitPodENI, "one of a type with a trunk", func([]evidence.KubePod) (any, State) {
+		return fmt.Sprintf("%s may run on %s only", names(pods), strings.Join(slices.Sorted(maps.Keys(types)), ", ")), stateOf(len(pods) > 0)
+	})
+	told := w.active(mention{sources: []string{"k8s.evt"}, texts: []string{"is not supported for trunk interface"}, any: true})
+	return []candidate{{
+		scope:   introspect.FindingScope{Cluster: true},
+		summary: "no node can give pods a branch interface: " + none.Value,
+		telling: []Fact{none}, required: []Fact{w.podENI()}, supporting: []Fact{told},
+	}}
+}
+
+// trunkCapable states that the node's type has a trunk.
+func (c *Case) trunkCapable() Fact {
+	return fact(c, c.R.InstanceType, "ec2.type", "trunk", "true", func(t evidence.InstanceType) (any, State) {
+		if t.Trunk == nil {
+			return nil, Unread
+		}
+		return t.InstanceType, stateOf(*t.Trunk)
+	})
+}
+
+// untrunked states that no trunk is attached.
+func (c *Case) untrunked() Fact {
+	return c.onPool("trunk", "attached", func(*pool) (any, State) {
+		return or(c.trunk(), "none"), stateOf(c.trunk() == "")
+	})
+}
+
+// trunk is the node's; empty: none is known.
+func (c *Case) trunk() string {
+	for _, e := range c.R.ENIs.Content {
+		if e.Trunk {
+			return e.ID
+		}
+	}
+	for _, e := range c.attached() {
+		if e.Type == "trunk" {
+			return e.ID
+		}
+	}
+	return ""
+}
+
+// slotless states that other interfaces have all slots.
+func (c *Case) slotless() Fact {
+	return c.onPool("interface slots", "one for the trunk", func(p *pool) (any, State) {
+		if !p.sized {
+			return nil, Unread
+		}
+		return fmt.Sprintf("%d of %d taken, %d of them by others", p.enis+p.unmanaged, p.maxENI, p.unmanaged), stateOf(p.enis >= p.maxENI-p.unmanaged)
+	})
+}
+
+// feature states that the node's CNINode asks for branch interfaces.
+func (c *Case) feature() Fact {
+	return fact(c, c.R.CNINode, "k8s.cninode", "features", cluster.FeatureSecurityGroupsForPods, func(n *evidence.CNINode) (any, State) {
+		there := n != nil && slices.ContainsFunc(n.Features, func(f evidence.Feature) bool { return f.Name == cluster.FeatureSecurityGroupsForPods })
+		return map[bool]string{true: "there", false: "missing"}[there], stateOf(there)
+	})
+}
+
+func noTrunkSlot(c *Case) []candidate {
+	said := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoTrunkSlot}})
+	full := c.slotless()
+	return []candidate{{
+		summary:  "no interface slot is left for the trunk: " + full.Value,
+		telling:  []Fact{full},
+		required: []Fact{c.podENI(), c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(said, c.failures(cause.TrunkMissing), not(c.feature()))},
+	}}
+}
+
+func trunkCreateFailed(c *Case) []candidate {
+	event := c.active(mention{
+		sources: []string{"k8s.evt"}, texts: []string{"TrunkENICreationFailed", "NodeTrunkFailedInit"},
+		cured: []string{"NodeTrunkInitiated"}, since: c.Now.Add(-time.Hour), any: true,
+	})
+	missed := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(cause.TrunkMissing))
+	telling := event
+	if left := both(missed, c.trunkCapable(), not(c.slotless())); event.State != Yes && left.State == Yes {
+		telling = left // nothing else explains it
+	}
+	offers := c.lasting(func(c *Case) Fact {
+		return fact(c, c.R.Node, "k8s.node", "capacity "+limitPodENI, "more than 0", func(n evidence.KubeNode) (any, State) {
+			if n.Capacity.PodENI == nil {
+				return "none", Yes
+			}
+			return *n.Capacity.PodENI, stateOf(*n.Capacity.PodENI == 0)
+		})
+	})
+	return []candidate{{
+		summary: "the resource controller has not attached a trunk: " + telling.Value,
+		telling: []Fact{telling}, required: []Fact{c.feature(), offers},
+	}}
+}
+
+func trunkLinkMissing(c *Case) []candidate {
+	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI Link Index found, cannot add a pod ENI"}}), c.failures(cause.TrunkLinkMissing))
+	trunk := c.trunk()
+	attached := fact(c, c.R.ENIs, "intro.enis", "trunk", "none, or with a link", func([]evidence.ENI) (any, State) { return or(trunk, "none"), stateOf(trunk != "") })
+	const path = "the trunk's MAC address"
+	seen := c.lasting(func(c *Case) Fact {
+		link := fact(c, c.R.Links, "kern.link", path, "on a link", func(all []evidence.Link) (any, State) {
+			there := slices.ContainsFunc(all, func(l evidence.Link) bool { return l.ENI == trunk && trunk != "" })
+			return map[bool]string{true: "there", false: "on no link"}[there], stateOf(!there)
+		})
+		imds := fact(c, c.R.IMDS, "imds", path, "listed", func(m evidence.IMDS) (any, State) {
+			there := slices.ContainsFunc(m.ENIs, func(e evidence.IMDSInterface) bool { return e.ID == trunk })
+			return map[bool]string{true: "listed", false: "not listed"}[there], stateOf(!there)
+		})
+		return either(link, imds)
+	})
+	return []candidate{{
+		scope:   introspect.FindingScope{ENI: trunk},
+		summary: fmt.Sprintf("trunk %s is attached, and not on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
+		telling: []Fact{said}, required: []Fact{attached, seen},
+	}}
+}
+
+// unannounced are the pods of the node that wait for the announcement of their branch
+// interface.
+func (c *Case) unannounced() (out []*evidence.KubePod) {
+	for _, p := range c.here() {
+		if asksFirst(p) && p.Phase == "Pending" && p.Annotations[limitPodENI] == "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// textNoBranch is the daemon's word for a branch interface that is not announced.
+const textNoBranch = "failed to get Branch ENI resource"
+
+func annotationPending(c *Case) []candidate {
+	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(cause.BranchPending))
+	said = orElse(said, c.active(mention{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
+	young := fact(c, c.R.Pods, "k8s.pod", "pods that wait for their branch interface for less than a minute", "none", func([]evidence.KubePod) (any, State) {
+		pods := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
+		return names(pods), stateOf(len(pods) > 0)
+	})
+	return []candidate{{
+		summary: "kubelet is faster than the resource controller, which has not announced a branch interface yet: " + young.Value,
+		telling: []Fact{said}, required: []Fact{young},
+	}}
+}
+
+// refusals are the last such events of pods that nothing was allocated for since.
+func (c *Case) refusals(match func(e evidence.KubeEvent) bool) map[evidence.Pod]evidence.KubeEvent {
+	out := map[evidence.Pod]evidence.KubeEvent{}
+	for _, e := range slices.SortedStableFunc(slices.Values(c.R.Events.Content), func(a, b evidence.KubeEvent) int { return a.At.Compare(b.At) }) {
+		switch pod := evidence.Pod(e.Name); {
+		case e.Kind != "Pod" || !c.concerns(e) || c.Now.Sub(e.At) > time.Hour:
+		case match(e):
+			out[pod] = e
+		case e.Reason == "ResourceAllocated":
+			delete(out, pod)
+		}
+	}
+	return out
+}
+
+// refusedBranch is a finding about pods that wait because of an event of the resource
+// controller.
+func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEvent) bool) candidate {
+	events := c.refusals(match)
+	told := fact(c, c.R.Events, "k8s.evt", path, "none", func([]evidence.KubeEvent) (any, State) {
+		for _, pod := range slices.Sorted(maps.Keys(events)) {
+			return fmt.Sprintf("%s: %s", pod, clip(events[pod].Message)), Yes
+		}
+		return "none", No
+	})
+	waits := fact(c, c.R.Pods, "k8s.pod", "pods without the annotation "+limitPodENI, "none", func([]evidence.KubePod) (any, State) {
+		pods := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
+		return names(pods), stateOf(len(pods) > 0)
+	})
+	return candidate{summary: summary + told.Value, telling: []Fact{told}, required: []Fact{waits}}
+}
+
+// textEntryExists is the controller's error for an interface that it made before and could
+// not announce.
+const textEntryExists = "cannot create new eni entry already exist"
+
+func branchAllocFailed(c *Case) []candidate {
+	return []candidate{c.refusedBranch("BranchAllocationFailed", "EC2 refuses a branch interface: ", func(e evidence.KubeEvent) bool {
+		return e.Reason == "BranchAllocationFailed" && !strings.Contains(e.Message, textEntryExists)
+	})}
+}
+
+func annotationDenied(c *Case) []candidate {
+	return []candidate{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller may not announce the branch interface: ", func(e evidence.KubeEvent) bool {
+		return e.Reason == "BranchENIAnnotationFailed" || e.Reason == "BranchAllocationFailed" && strings.Contains(e.Message, textEntryExists)
+	})}
+}
+
+func annotationMalformed(c *Case) []candidate {
+	found := fact(c, c.R.Pods, "k8s.pod", "annotation "+limitPodENI, "an interface with address, MAC address and VLAN id", func([]evidence.KubePod) (any, State) {
+		for _, p := range c.here() {
+			annotation := p.Annotations[limitPodENI]
+			if !asksFirst(p) || p.Phase != "Pending" || annotation == "" {
+				continue
+			}
+			_, err := cluster.ParseBranch(annotation, c.Settings.IPv6)
+			if _, other := cluster.ParseBranch(annotation, true); err != nil && (c.knows("ENABLE_IPv6") || other != nil) {
+				return fmt.Sprintf("%s: %v", p.Pod, err), Yes
+			}
+		}
+		return "none is unusable", No
+	})
+	told := orElse(found, orElse(
+		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Failed to unmarshal PodENIData JSON:", "Failed to parse pod-ENI annotation:", "Failed to parse V4 subnet CIDR:", "Failed to parse V6 subnet CIDR:"}}),
+		c.failures(cause.BranchInvalid)))
+	return []candidate{{summary: "the announcement of a branch interface cannot be used: " + told.Value, telling: []Fact{told}}}
+}
+
+// textInsufficient is the scheduler's word for nodes that have no branch interface to give.
+const textInsufficient = "Insufficient " + limitPodENI
+
+func branchCapacity(cs []*Case) []candidate {
+	if len(cs) == 0 {
+		return nil
+	}
+	w := together(cs)
+	out := []candidate{w.branchesScheduled(cs)}
+	for _, c := range cs {
+		if cd, ok := c.branchesCooling(w); ok {
+			out = append(out, cd)
+		}
+	}
+	return out
+}
+
+// branchesScheduled is about pods for which the scheduler finds no node with a branch
+// interface to give.
+func (w whole) branchesScheduled(cs []*Case) candidate {
+	pending := slices.DeleteFunc(slices.Clone(w.pods), func(p *evidence.KubePod) bool { return p.Phase != "Pending" || p.Node != nil || !asks(p) })
+	used := map[string]int{}
+	for _, p := range w.pods {
+		if p.Node != nil && !ended(p) && asks(p) {
+			used[*p.Node] += max(1, p.Count)
+		}
+	}
+	listed := map[string]bool{} // their pods were
+	for _, c := range cs {
+		listed[c.Name] = c.R.Pods.OK()
+	}
+	full := fact(w.Case, w.R.Pods, "k8s.pod", "branch interfaces in use", "fewer than the nodes have", func([]evidence.KubePod) (any, State) {
+		var texts []string
+		state := Yes
+		for _, n := range w.nodes {
+			most := n.Allocatable.PodENI
+			if most == nil || *most == 0 || !slices.ContainsFunc(pending, func(p *evidence.KubePod) bool { return mayRun(p, n) }) {
+				continue
+			}
+			texts = append(texts, fmt.Sprintf("%d of %d on %s", used[n.Name], *most, n.Name))
+			if used[n.Name] >= *most*max(1, n.Count) {
+				continue
+			}
+			if state = No; !listed[n.Name] && used[n.Name] == 0 {
+				return nil, Unread
+			}
+			break
+		}
+		if len(texts) == 0 {
+			return "no node that such pods may run on has any", No
+		}
+		return some(texts), state
+	})
+	said := fact(w.Case, w.R.Events, "k8s.evt", `"`+textInsufficient+`"`, "not said", func([]evidence.KubeEvent) (any, State) {
+		var pods []*evidence.KubePod
+		for _, p := range pending {
+			if strings.Contains(p.Message, textInsufficient) || slices.ContainsFunc(cs, func(c *Case) bool {
+				return slices.ContainsFunc(c.R.Events.Content, func(e evidence.KubeEvent) bool {
+					return e.Name == string(p.Pod) && strings.Contains(e.Message, textInsufficient)
+				})
+			}) {
+				pods = append(pods, p)
+			}
+		}
+		return names(pods), stateOf(len(pods) > 0)
+	})
+	return candidate{
+		scope:   introspect.FindingScope{Cluster: true},
+		summary: fmt.Sprintf("all branch interfaces are in use (%s): %s wait", full.Value, said.Value),
+		telling: []Fact{full}, required: []Fact{said},
+	}
+}
+
+// tagTrunk is the resource controller's tag of a branch interface: the trunk's id.
+const tagTrunk = "vpcresources.k8s.aws/trunk-eni-id"
+
+// branchesCooling is about pods of a node that wait while branch interfaces of ended pods
+// cool down: the controller asks for groups again and again, and says nothing else.
+func (c *Case) branchesCooling(w whole) (candidate, bool) {
+	asked := c.refusals(func(e evidence.KubeEvent) bool { return e.Reason == "SecurityGroupRequested" && e.Count > 1 })
+	failed := c.refusals(func(e evidence.KubeEvent) bool {
+		return e.Reason == "BranchAllocationFailed" || e.Reason == "BranchENIAnnotationFailed"
+	})
+	waiting := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return !has(asked, p.Pod) || has(failed, p.Pod) })
+	limit := c.R.Node.Content.Allocatable.PodENI
+	if limit == nil {
+		limit = c.R.InstanceType.Content.BranchENIs
+	}
+	if len(waiting) == 0 || limit == nil {
+		return candidate{}, false
+	}
+	held := 0
+	for _, p := range w.pods {
+		if p.Node != nil && *p.Node == c.Name && asksFirst(p) && (p.Annotations[limitPodENI] != "" || p.Phase != "Pending") {
+			held += max(1, p.Count)
+		}
+	}
+	there := 0 // those of deleted pods too
+	for _, e := range c.R.Interfaces.Content {
+		if e.Type == "branch" && e.Tags[tagTrunk] == c.trunk() {
+			there += max(1, e.Count)
+		}
+	}
+	held = max(held, there)
+	const path, expected = "branch interfaces in use or cooling", "fewer than the limit"
+	taken := c.known("k8s.pod", path, expected, fmt.Sprintf("%d of %d", held, *limit), held >= *limit)
+	if held < *limit && !c.R.Interfaces.OK() {
+		taken = c.unread("ec2.eni", path, expected, "those of deleted pods cannot be seen")
+	}
+	repeats := c.known("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", fmt.Sprintf("%d times for %s, and nothing after it", asked[waiting[0].Pod].Count, waiting[0].Pod), true)
+	return candidate{
+		scope:   introspect.FindingScope{Node: c.Name},
+		nodes:   []string{c.Name},
+		summary: fmt.Sprintf("pods wait for a branch interface of ended pods to cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
+		telling: []Fact{repeats}, required: []Fact{taken},
+	}, true
+}
+
+// selects says whether a policy selects a pod.
+func selects(policy evidence.SecurityGroupPolicy, p *evidence.KubePod) State {
+	within := func(selector, labels map[string]string) State {
+		for key, value := range selector {
+			if labels[key] != value {
+				return No
+			}
+		}
+		return Yes
+	}
+	namespace, _, _ := strings.Cut(policy.Name, "/")
+	of, _, _ := strings.Cut(string(p.Pod), "/")
+	if namespace != of || policy.PodSelector == nil && policy.ServiceAccountSelector == nil {
+		return No
+	}
+	if policy.PodSelector != nil && within(*policy.PodSelector, p.Labels) == No {
+		return No
+	}
+	if policy.ServiceAccountSelector != nil && len(*policy.ServiceAccountSelector) > 0 {
+		return Unread // labels of service accounts are not read
+	}
+	return Yes
+}
+
+func featureOff(cs []*Case) []candidate {
+	if len(cs) == 0 {
+		return nil
+	}
+	w := together(cs)
+	on := w.podENI()
+	left := fact(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch interface", "none", func([]evidence.KubePod) (any, State) {
+		var pods []*evidence.KubePod
+		for _, p := range w.pods {
+			wanted := slices.ContainsFunc(w.R.GroupPolicies.Content, func(s evidence.SecurityGroupPolicy) bool { return selects(s, p) == Yes })
+			off := on.State == No && (wanted || asks(p) && p.Node == nil && p.Phase == "Pending")
+			if !ended(p) && !p.HostNetwork && (off || wanted && !asks(p)) {
+				pods = append(pods, p)
+			}
+		}
+		if len(pods) == 0 && (!w.R.GroupPolicies.OK() || on.State == Unread) {
+			return nil, Unread
+		}
+		return names(pods), stateOf(len(pods) > 0)
+	})
+	text := "pods that a security group policy selects have no branch interface, for they are older than it or its webhook did not answer: "
+	if on.State == No {
+		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
+	}
+	return []candidate{{scope: introspect.FindingScope{Cluster: true}, summary: text + left.Value, telling: []Fact{left}}}
+}
+
+func limitNotFirst(c *Case) []candidate {
+	later := fact(c, c.R.Pods, "k8s.pod", "containers[].limits", limitPodENI+" on the first container", func([]evidence.KubePod) (any, State) {
+		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool {
+			return len(p.Containers) == 0 || asksFirst(p) || !asks(p) && p.Annotations[limitPodENI] == ""
+		})
+		return names(pods), stateOf(len(pods) > 0)
+	})
+	return []candidate{{summary: "pods have the node's security groups, because the limit is not on their first container: " + later.Value, telling: []Fact{later}}}
+}
+
+func podLookupFailed(c *Case) []candidate {
+	m := mention{sources: []string{"log.ipamd", "intro.failures"}, texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}}
+	said := c.active(m)
+	out := []candidate{{summary: "the daemon cannot read the pod of an ADD: " + said.Value, telling: []Fact{said}}}
+	m.texts, m.except = []string{m.texts[0] + "…not found", m.texts[1] + "…not found"}, nil
+	if gone := c.active(m); gone.State == Yes && said.State != Yes {
+		out = append(out, candidate{summary: "ADDs came for pods that are gone: " + gone.Value, telling: []Fact{gone}}.as(catalogue.Info))
+	}
+	return out
+}
+
+func groupRules(c *Case) []candidate {
+	var pods []*evidence.KubePod
+	for _, p := range c.here() {
+		if c.branchPod(p) && p.Phase == "Running" {
+			pods = append(pods, p)
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	strict := c.setting("POD_SECURITY_GROUP_ENFORCING_MODE", "standard", func(config.Config) bool { return c.strictBranches() })
+	closed, asked := c.dnsClosed(pods), c.dnsFails(pods)
+	demux := c.earlyDemux()
+	unhealthy := fact(c, c.R.Events, "k8s.evt", "probes of branch pods", "none fails", func(all []evidence.KubeEvent) (any, State) {
+		for _, e := range all {
+			if e.Reason == "Unhealthy" && c.Now.Sub(e.At) < fresh && slices.ContainsFunc(pods, func(p *evidence.KubePod) bool { return string(p.Pod) == e.Name }) {
+				return e.Name + ": " + clip(e.Message), Yes
+			}
+		}
+		return "none fails", No
+	})
+	ipvs := fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not ipvs with strict mode", func(p evidence.KubeProxy) (any, State) {
+		if p.Mode == "" {
+			return nil, Unread
+		}
+		return p.Mode, stateOf(p.Mode == "ipvs")
+	})
+	return []candidate{
+		{summary: "security groups keep pods from DNS: " + closed.Value, telling: []Fact{closed}, required: []Fact{asked}},
+		{summary: "kubelet's probes of branch pods are lost, because early demultiplexing is on: " + unhealthy.Value, telling: []Fact{demux}, required: []Fact{unhealthy, strict}},
+		{summary: "kube-proxy in ipvs mode does not work with branch pods in strict mode: " + names(pods), telling: []Fact{ipvs}, required: []Fact{strict}},
+	}
+}
+
+// dnsFails states that a branch pod cannot resolve names.
+func (c *Case) dnsFails(pods []*evidence.KubePod) Fact {
+	return fact(c, c.R.Probes, "probe", "DNS from a branch pod", "ok", func(all []evidence.Probe) (any, State) {
+		text, state := "not tried", Unread
+		for _, p := range all {
+			_, port, _ := strings.Cut(p.Target, ":")
+			if (p.Kind == "dns" || port == "53") && slices.ContainsFunc(pods, func(k *evidence.KubePod) bool { return string(k.Pod) == p.From }) {
+				if p.Result != "ok" {
+					return fmt.Sprintf("%s from %s", p.Result, p.From), Yes
+				}
+				text, state = "ok", No
+			}
+		}
+		return text, state
+	})
+}
+
+// dnsClosed states that the security groups of a branch pod do not let it ask CoreDNS: its
+// own do not let the questions out, or those of CoreDNS not in.
+func (c *Case) dnsClosed(pods []*evidence.KubePod) Fact {
+	return fact(c, c.R.Groups, "ec2.sg", "port 53 from branch pods to CoreDNS", "open, TCP and UDP", func(all []evidence.SecurityGroup) (any, State) {
+		servers, serverGroups := c.coreDNS()
+		state := Unread
+		for _, p := range pods {
+			groups := c.groupsOf(p)
+			if known(all, groups) == 0 {
+				continue
+			}
+			state = No
+			for _, protocol := range []string{"udp", "tcp"} {
+				if !opens(all, groups, false, protocol, serverGroups, servers) {
+					return fmt.Sprintf("%s of %s let no %s out to port 53", strings.Join(groups, ", "), p.Pod, protocol), Yes
+				}
+				if known(all, serverGroups) > 0 && !opens(all, serverGroups, true, protocol, groups, p.IPs) {
+					return fmt.Sprintf("%s of CoreDNS let no %s in to port 53 from %s", strings.Join(serverGroups, ", "), protocol, strings.Join(groups, ", ")), Yes
+				}
+			}
+		}
+		return "open", state
+	})
+}
+
+// groupsOf are the security groups of a branch pod: those of its interface, or else of the
+// policies that select it.
+func (c *Case) groupsOf(p *evidence.KubePod) (groups []string) {
+	b, _ := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6)
+	for _, e := range c.R.Interfaces.Content {
+		if b.ENI != "" && e.ID == b.ENI {
+			return e.Groups
+		}
+	}
+	for _, s := range c.R.GroupPolicies.Content {
+		if selects(s, p) == Yes {
+			groups = append(groups, s.GroupIDs...)
+		}
+	}
+	return groups
+}
+
+// coreDNS are the addresses of CoreDNS and the groups of the interfaces that hold them, as
+// far as they are known; without pods of CoreDNS the groups of the node.
+func (c *Case) coreDNS() (addresses []netip.Addr, groups []string) {
+	for _, p := range c.R.Pods.Content {
+		if p.Labels["k8s-app"] == "kube-dns" || strings.HasPrefix(string(p.Pod), "kube-system/coredns") {
+			addresses = append(addresses, p.IPs...)
+		}
+	}
+	id, _ := c.primary()
+	for _, e := range c.R.Interfaces.Content {
+		holds := slices.ContainsFunc(e.IPs, func(a netip.Addr) bool { return slices.Contains(addresses, a) }) ||
+			slices.ContainsFunc(e.Prefixes, func(r netip.Prefix) bool { return slices.ContainsFunc(addresses, r.Contains) })
+		if holds || len(addresses) == 0 && e.ID == id {
+			groups = append(groups, e.Groups...)
+		}
+	}
+	slices.Sort(groups)
+	return addresses, slices.Compact(groups)
+}
+
+// known counts the groups whose rules were read.
+func known(all []evidence.SecurityGroup, ids []string) (n int) {
+	for _, g := range all {
+		if slices.Contains(ids, g.ID) {
+			n++
+		}
+	}
+	return n
+}
+
+// opens reports whether one of some groups allows port 53 in or out, for a peer that is in
+// one of its groups or has one of its addresses. Peers that are not known count as allowed.
+func opens(all []evidence.SecurityGroup, ids []string, in bool, protocol string, peerGroups []string, peers []netip.Addr) bool {
+	for _, g := range all {
+		rules := g.Egress
+		if in {
+			rules = g.Ingress
+		}
+		if slices.Contains(ids, g.ID) && slices.ContainsFunc(rules, func(r evidence.GroupRule) bool {
+			if r.Protocol != "-1" && (r.Protocol != protocol || r.From != nil && *r.From > 53 || r.To != nil && *r.To >= 0 && *r.To < 53) {
+				return false
+			}
+			cidr, err := netip.ParsePrefix(r.Peer)
+			if err != nil {
+				return len(peerGroups) == 0 || slices.Contains(peerGroups, r.Peer)
+			}
+			return len(peers) == 0 || slices.ContainsFunc(peers, cidr.Contains)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// earlyDemux states that the kernel demultiplexes TCP early, which loses kubelet's probes of
+// branch pods in strict mode.
+func (c *Case) earlyDemux() Fact {
+	const path = "net.ipv4.tcp_early_demux"
+	f := fact(c, c.R.Sysctls, "kern.sysctl", path, "0", func(all map[string]string) (any, State) {
+		if value, ok := all[path]; ok {
+			return value, stateOf(value == "1")
+		}
+		return nil, Unread
+	})
+	return orElse(f, fact(c, c.R.DaemonSet, "k8s.ds", "env.DISABLE_TCP_EARLY_DEMUX of "+containerInit, "true", func(ds *evidence.DaemonSet) (any, State) {
+		if ds == nil || f.State != Unread {
+			return nil, Unread
+		}
+		value := ds.Env[containerInit]["DISABLE_TCP_EARLY_DEMUX"]
+		return or(value, "not set"), stateOf(value != "true")
+	}))
+}

@@ -170,7 +170,7 @@ func objects(line string) []string {
 // or a pod that is on no node.
 func (c *Case) concerns(e evidence.KubeEvent) bool {
 	if e.Kind != "Pod" {
-		return e.Kind != "Node" || e.Name == c.Name
+		return e.Kind != "Node" && e.Kind != "CNINode" || e.Name == c.Name
 	}
 	pod := evidence.Pod(e.Name)
 	if e.Reason == "FailedCreatePodSandBox" && c.ready[pod] {
