@@ -495,23 +495,40 @@ func featureOff(cs []*Case) []candidate {
 		return nil
 	}
 	w := together(cs)
-	on := w.podENI()
-	left := fact(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch interface", "none", func([]evidence.KubePod) (any, State) {
-		var pods []*evidence.KubePod
-		for _, p := range w.pods {
-			wanted := slices.ContainsFunc(w.R.GroupPolicies.Content, func(s evidence.SecurityGroupPolicy) bool { return selects(s, p) == Yes })
-			off := on.State == No && (wanted || asks(p) && p.Node == nil && p.Phase == "Pending")
-			if !ended(p) && !p.HostNetwork && (off || wanted && !asks(p)) {
-				pods = append(pods, p)
-			}
+	on := map[string]State{} // by node; of any of them for pods on none
+	for _, c := range cs {
+		state := c.podENI().State
+		on[c.Name], on[""] = state, max(on[""], state)
+	}
+	var off, older []*evidence.KubePod
+	unknown := false
+	for _, p := range w.pods {
+		if ended(p) || p.HostNetwork {
+			continue
 		}
-		if len(pods) == 0 && (!w.R.GroupPolicies.OK() || on.State == Unread) {
+		wanted := slices.ContainsFunc(w.R.GroupPolicies.Content, func(s evidence.SecurityGroupPolicy) bool { return selects(s, p) == Yes })
+		node := ""
+		if p.Node != nil {
+			node = *p.Node
+		}
+		switch state := on[node]; {
+		case !wanted && !(asks(p) && p.Node == nil && p.Phase == "Pending"):
+		case state == No:
+			off = append(off, p)
+		case wanted && !asks(p):
+			older = append(older, p)
+		case state == Unread:
+			unknown = true
+		}
+	}
+	left := fact(w.Case, w.R.Pods, "k8s.pod", "pods with a security group policy and without a branch interface", "none", func([]evidence.KubePod) (any, State) {
+		if len(off)+len(older) == 0 && (unknown || !w.R.GroupPolicies.OK()) {
 			return nil, Unread
 		}
-		return names(pods), stateOf(len(pods) > 0)
+		return names(slices.Concat(off, older)), stateOf(len(off)+len(older) > 0)
 	})
 	text := "pods that a security group policy selects have no branch interface, for they are older than it or its webhook did not answer: "
-	if on.State == No {
+	if len(off) > 0 {
 		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
 	}
 	return []candidate{{scope: introspect.FindingScope{Cluster: true}, summary: text + left.Value, telling: []Fact{left}}}

@@ -110,9 +110,13 @@ func (n *node) branchAddress(vlan int) netip.Addr {
 	return netip.AddrFrom4([4]byte{100, 64 + byte(at>>16), byte(at >> 8), byte(at)})
 }
 
+// guardedLabel is what the security group policy selects.
+const guardedLabel = "security-groups"
+
 // guard writes into a pod what it asks for, and what the controller gave it.
 func (n *node) guard(o *corev1.Pod, p *workload) {
 	list := corev1.ResourceList{podENIName: *kubequantity.NewQuantity(1, kubequantity.DecimalSI)}
+	o.Labels[guardedLabel] = "true"
 	o.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: list, Requests: list}
 	if p.vlan == 0 {
 		return

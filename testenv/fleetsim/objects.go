@@ -382,7 +382,7 @@ func policyEntries(s *Sim, namespace string, _ fields.Selector) []entry {
 	}
 	return []entry{{namespace: "payments", name: "ledger", build: func() runtime.Object {
 		return s.custom("vpcresources.k8s.aws/v1beta1", "SecurityGroupPolicy", "payments", "ledger", map[string]any{
-			"podSelector": map[string]any{"matchLabels": map[string]any{"app": "ledger"}}, "securityGroups": map[string]any{"groupIds": []any{"sg-0fedcba9876543210"}},
+			"podSelector": map[string]any{"matchLabels": map[string]any{guardedLabel: "true"}}, "securityGroups": map[string]any{"groupIds": []any{"sg-0fedcba9876543210"}},
 		})
 	}}}
 }
