@@ -200,10 +200,7 @@ func (c *Case) needsRight(right string) bool {
 const textUnavailable = "Error received from AddNetwork gRPC call: rpc error: code = Unavailable"
 
 func daemonDown(c *Case) []candidate {
-	down := func(c *Case) Fact {
-		if f := c.silent(); f.State != Unread {
-			return f
-		}
+	deaf := func(c *Case) Fact {
 		return fact(c, c.R.Listeners, "host.listen", "sockets of the daemon", "at least one", func(all []evidence.Listener) (any, State) {
 			n := 0
 			for _, l := range all {
@@ -217,12 +214,18 @@ func daemonDown(c *Case) []candidate {
 			return n, stateOf(n == 0)
 		})
 	}
-	unready := orElse(c.lasting((*Case).notReady), c.active(mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
+	down := func(c *Case) Fact {
+		if f := c.silent(); f.State != Unread {
+			return f
+		}
+		return deaf(c)
+	}
+	unready := either(c.lasting((*Case).notReady), c.lasting(deaf), c.active(mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{textUnavailable}}))
 	text := "the daemon does not answer; its last error: " + c.lastError()
 	if k := c.container(containerNode); k != nil {
 		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), c.lastError())
 	}
-	return []candidate{{summary: text, telling: []Fact{c.lasting(down)}, required: []Fact{unready}, context: []Fact{unready}}}
+	return []candidate{{summary: text, telling: []Fact{c.lasting(down), unready}, context: []Fact{unready}}}
 }
 
 func probeTimeout(c *Case) []candidate {

@@ -294,7 +294,7 @@ func noSNAT(c *Case) []candidate {
 		})
 	})
 	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
-	out := []candidate{{summary: "traffic of pods leaves the VPC untranslated: " + wrong.Value, telling: []Fact{wrong}, required: []Fact{inside, c.serves()}}}
+	out := []candidate{{summary: "traffic of pods leaves the VPC untranslated: " + wrong.Value, telling: []Fact{wrong, inside}, required: []Fact{c.serves()}}}
 
 	if c.Settings.ExternalSNAT {
 		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
@@ -309,7 +309,7 @@ func noSNAT(c *Case) []candidate {
 		})
 		out = append(out, candidate{
 			summary: "pods reach the internet gateway with their own address, which it does not translate: " + public.Value,
-			telling: []Fact{public}, required: []Fact{not(inside)},
+			telling: []Fact{public, not(inside)},
 		})
 	}
 	for _, p := range c.R.Probes.Content {
@@ -317,7 +317,7 @@ func noSNAT(c *Case) []candidate {
 		within := slices.IndexFunc(c.Settings.ExcludeSNATCIDRs, func(r netip.Prefix) bool { return r.Contains(host) })
 		if p.From != "host" && p.Result != "ok" && within >= 0 {
 			excluded := c.known("probe", p.Target, "ok", fmt.Sprintf("%s from %s, and %s is excluded from SNAT", p.Result, p.From, c.Settings.ExcludeSNATCIDRs[within]), true)
-			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value, telling: []Fact{excluded}, required: []Fact{inside}})
+			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value, telling: []Fact{excluded, inside}})
 			break
 		}
 	}
@@ -358,7 +358,7 @@ func forwardDrop(c *Case) []candidate {
 		}
 		return *k.ForwardAccepts, stateOf(!*k.ForwardAccepts)
 	})
-	return []candidate{{summary: "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts that of pods", telling: []Fact{drops}, required: []Fact{accepts}}}
+	return []candidate{{summary: "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts that of pods", telling: []Fact{drops, accepts}}}
 }
 
 func replyPath(c *Case) []candidate {
@@ -378,7 +378,7 @@ func replyPath(c *Case) []candidate {
 	on := c.setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
 	out := []candidate{{
 		summary: fmt.Sprintf("replies of pods on secondary interfaces leave the wrong way: %s is %s", told.Path, told.Value),
-		telling: []Fact{told}, required: []Fact{secondary, on, c.serves()},
+		telling: []Fact{told, on}, required: []Fact{secondary, c.serves()},
 	}}
 	for _, p := range c.R.Probes.Content {
 		at := strings.LastIndexByte(p.Target, ':')
@@ -388,7 +388,7 @@ func replyPath(c *Case) []candidate {
 		fails := c.known("probe", p.Target, "ok", p.Result, true)
 		out = append(out, candidate{
 			summary: "node port " + p.Target + " does not answer, and " + name + " is false",
-			telling: []Fact{fails}, required: []Fact{secondary, c.setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })},
+			telling: []Fact{fails, c.setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })}, required: []Fact{secondary},
 		})
 		break
 	}

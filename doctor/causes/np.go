@@ -124,6 +124,6 @@ func strictDefaultDeny(c *Case) []candidate {
 	strict := c.setting("NETWORK_POLICY_ENFORCING_MODE", "standard", func(s config.Config) bool { return s.NetworkPolicyMode == "strict" })
 	return []candidate{{
 		summary: "in strict mode all traffic of pods without a policy is dropped: " + without.Value,
-		telling: []Fact{strict}, required: []Fact{without},
+		telling: []Fact{strict, without},
 	}}
 }

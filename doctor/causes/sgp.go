@@ -201,8 +201,8 @@ func noTrunkSlot(c *Case) []candidate {
 	full := c.slotless()
 	return []candidate{{
 		summary:  "no interface slot is left for the trunk: " + full.Value,
-		telling:  []Fact{full},
-		required: []Fact{c.podENI(), c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(said, c.failures(cause.TrunkMissing), not(c.feature()))},
+		telling:  []Fact{full, c.podENI()},
+		required: []Fact{c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(said, c.failures(cause.TrunkMissing), not(c.feature()))},
 	}}
 }
 
@@ -584,7 +584,7 @@ func groupRules(c *Case) []candidate {
 	})
 	return []candidate{
 		{summary: "security groups keep pods from DNS: " + closed.Value, telling: []Fact{closed}, required: []Fact{asked}},
-		{summary: "kubelet's probes of branch pods are lost, because early demultiplexing is on: " + unhealthy.Value, telling: []Fact{demux}, required: []Fact{unhealthy, strict}},
+		{summary: "kubelet's probes of branch pods are lost, because early demultiplexing is on: " + unhealthy.Value, telling: []Fact{demux, unhealthy}, required: []Fact{strict}},
 		{summary: "kube-proxy in ipvs mode does not work with branch pods in strict mode: " + names(pods), telling: []Fact{ipvs}, required: []Fact{strict}},
 	}
 }
