@@ -138,7 +138,7 @@ func apiUnreachable(c *Case) []candidate {
 	waits := candidate{
 		summary:  "the daemon cannot reach the Kubernetes API" + c.proxyText(),
 		telling:  []Fact{c.dies(m)},
-		required: []Fact{mandatory},
+		required: []Fact{lenient(mandatory)},
 	}
 	if c.Ours {
 		waits = waits.as(catalogue.Error) // it serves; only pods that need an object of the API wait
@@ -249,6 +249,7 @@ func probeTimeout(c *Case) []candidate {
 		return *k.LastState.ExitCode, stateOf(*k.LastState.ExitCode == 137 || *k.LastState.ExitCode == 143)
 	})
 	served := orElse(not(c.silent()), c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextServing}, since: c.Now.Add(-time.Hour), any: true}))
+	served = orElse(served, not(c.notReady()))
 	busy := either(
 		fact(c, c.R.Resources, "host.res", "load1 against cpus", "below 2 for each CPU, nothing throttled", func(r evidence.Resources) (any, State) {
 			if r.Load1 == nil || r.CPUs == nil {
@@ -332,7 +333,7 @@ func pluginSkew(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("the installed plugin (%s) and the daemon are from different releases: %s", installed, said.Value),
 		telling:  []Fact{said},
-		required: []Fact{c.serves()},
+		required: []Fact{lenient(c.serves())},
 	}}
 }
 
@@ -412,7 +413,7 @@ func iptablesFailed(c *Case) []candidate {
 	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of", "Another app is currently holding the xtables lock"}})
 	return []candidate{{
 		summary: "the daemon cannot program the host's firewall: " + said.Value + c.modulesText(),
-		telling: []Fact{said}, required: []Fact{c.unsettled()},
+		telling: []Fact{said}, required: []Fact{lenient(c.unsettled())},
 	}}
 }
 
@@ -504,7 +505,7 @@ func portConflict(c *Case) []candidate {
 	said := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts})
 	return []candidate{{
 		summary: "another process has a port of aws-node: " + or(owner.Value, said.Value),
-		telling: []Fact{either(said, both(c.silent(), owner))}, required: []Fact{owner},
+		telling: []Fact{either(said, both(c.silent(), owner))}, required: []Fact{lenient(owner)},
 	}}
 }
 

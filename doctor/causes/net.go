@@ -294,7 +294,7 @@ func noSNAT(c *Case) []candidate {
 		})
 	})
 	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
-	out := []candidate{{summary: "traffic of pods leaves the VPC untranslated: " + wrong.Value, telling: []Fact{wrong, inside}, required: []Fact{c.serves()}}}
+	out := []candidate{{summary: "traffic of pods leaves the VPC untranslated: " + wrong.Value, telling: []Fact{wrong, inside}, required: []Fact{lenient(c.serves())}}}
 
 	if c.Settings.ExternalSNAT {
 		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
@@ -378,7 +378,7 @@ func replyPath(c *Case) []candidate {
 	on := c.setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
 	out := []candidate{{
 		summary: fmt.Sprintf("replies of pods on secondary interfaces leave the wrong way: %s is %s", told.Path, told.Value),
-		telling: []Fact{told, on}, required: []Fact{secondary, c.serves()},
+		telling: []Fact{told, on}, required: []Fact{secondary},
 	}}
 	for _, p := range c.R.Probes.Content {
 		at := strings.LastIndexByte(p.Target, ':')

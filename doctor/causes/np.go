@@ -45,7 +45,7 @@ func agentUnreachable(c *Case) []candidate {
 		there := slices.Contains(files, "npa.sock")
 		return map[bool]string{true: "there", false: "missing"}[there], stateOf(!there)
 	})
-	why := either(absent, down, socket)
+	why := orElse(either(absent, down), socket)
 	return []candidate{{
 		summary: fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, said.Value)),
 		telling: []Fact{said}, required: []Fact{set, why},

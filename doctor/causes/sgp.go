@@ -226,7 +226,7 @@ func trunkCreateFailed(c *Case) []candidate {
 	})
 	return []candidate{{
 		summary: "the resource controller has not attached a trunk: " + telling.Value,
-		telling: []Fact{telling}, required: []Fact{c.feature(), offers},
+		telling: []Fact{telling}, required: []Fact{lenient(c.feature()), offers},
 	}}
 }
 
@@ -249,7 +249,7 @@ func trunkLinkMissing(c *Case) []candidate {
 	return []candidate{{
 		scope:   introspect.FindingScope{ENI: trunk},
 		summary: fmt.Sprintf("trunk %s is attached, and not on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
-		telling: []Fact{said}, required: []Fact{attached, seen},
+		telling: []Fact{said}, required: []Fact{attached, lenient(seen)},
 	}}
 }
 
@@ -309,7 +309,7 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 		pods := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	return candidate{summary: summary + told.Value, telling: []Fact{told}, required: []Fact{waits}}
+	return candidate{summary: summary + told.Value, telling: []Fact{told}, required: []Fact{lenient(waits)}}
 }
 
 // textEntryExists is the controller's error for an interface that it made before and could
@@ -401,19 +401,17 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 		}
 		return some(texts), state
 	})
-	said := fact(w.Case, w.R.Events, "k8s.evt", `"`+textInsufficient+`"`, "not said", func([]evidence.KubeEvent) (any, State) {
-		var pods []*evidence.KubePod
-		for _, p := range pending {
-			if strings.Contains(p.Message, textInsufficient) || slices.ContainsFunc(cs, func(c *Case) bool {
-				return slices.ContainsFunc(c.R.Events.Content, func(e evidence.KubeEvent) bool {
-					return e.Name == string(p.Pod) && strings.Contains(e.Message, textInsufficient)
-				})
-			}) {
-				pods = append(pods, p)
-			}
-		}
-		return names(pods), stateOf(len(pods) > 0)
+	refused := slices.DeleteFunc(slices.Clone(pending), func(p *evidence.KubePod) bool {
+		return !strings.Contains(p.Message, textInsufficient) && !slices.ContainsFunc(cs, func(c *Case) bool {
+			return slices.ContainsFunc(c.R.Events.Content, func(e evidence.KubeEvent) bool {
+				return e.Name == string(p.Pod) && strings.Contains(e.Message, textInsufficient)
+			})
+		})
 	})
+	said := w.known("k8s.evt", `"`+textInsufficient+`"`, "not said", names(refused), len(refused) > 0)
+	if len(refused) == 0 && !w.R.Events.OK() {
+		said = w.unread("k8s.evt", said.Path, said.Expected, w.R.Events.Missing)
+	}
 	return candidate{
 		scope:   introspect.FindingScope{Cluster: true},
 		summary: fmt.Sprintf("all branch interfaces are in use (%s): %s wait", full.Value, said.Value),
@@ -462,7 +460,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 		scope:   introspect.FindingScope{Node: c.Name},
 		nodes:   []string{c.Name},
 		summary: fmt.Sprintf("pods wait for a branch interface of ended pods to cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
-		telling: []Fact{repeats}, required: []Fact{taken},
+		telling: []Fact{repeats}, required: []Fact{lenient(taken)},
 	}, true
 }
 
@@ -570,7 +568,7 @@ func groupRules(c *Case) []candidate {
 	demux := c.earlyDemux()
 	unhealthy := fact(c, c.R.Events, "k8s.evt", "probes of branch pods", "none fails", func(all []evidence.KubeEvent) (any, State) {
 		for _, e := range all {
-			if e.Reason == "Unhealthy" && c.Now.Sub(e.At) < fresh && slices.ContainsFunc(pods, func(p *evidence.KubePod) bool { return string(p.Pod) == e.Name }) {
+			if e.Reason == "Unhealthy" && e.At.After(c.recent()) && slices.ContainsFunc(pods, func(p *evidence.KubePod) bool { return string(p.Pod) == e.Name }) {
 				return e.Name + ": " + clip(e.Message), Yes
 			}
 		}
@@ -583,7 +581,7 @@ func groupRules(c *Case) []candidate {
 		return p.Mode, stateOf(p.Mode == "ipvs")
 	})
 	return []candidate{
-		{summary: "security groups keep pods from DNS: " + closed.Value, telling: []Fact{closed}, required: []Fact{asked}},
+		{summary: "security groups keep pods from DNS: " + closed.Value, telling: []Fact{closed}, required: []Fact{lenient(asked)}},
 		{summary: "kubelet's probes of branch pods are lost, because early demultiplexing is on: " + unhealthy.Value, telling: []Fact{demux, unhealthy}, required: []Fact{strict}},
 		{summary: "kube-proxy in ipvs mode does not work with branch pods in strict mode: " + names(pods), telling: []Fact{ipvs}, required: []Fact{strict}},
 	}
