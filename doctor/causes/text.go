@@ -377,9 +377,9 @@ func (c *Case) within(m mention) time.Duration {
 // failures states that our daemon refused requests within ten minutes for one of these causes.
 func (c *Case) failures(codes ...cause.Code) Fact {
 	if c.R.Failures.Missing == evidence.MissingAbsent {
-		return c.known("intro.failures", "items[].cause", "none", "none: the daemon is upstream's", false)
+		return c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false)
 	}
-	return fact(c, c.R.Failures, "intro.failures", "items[].cause", "none", func(doc introspect.NodeFailures) (any, State) {
+	return fact(c, c.R.Failures, "intro.failures", "failed ADDs", "none", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
 			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.recent()) {
 				return clip(item.Cause + ": " + item.Detail), Yes

@@ -11,12 +11,16 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/report"
 )
 
-// mostNodes are named in a finding; -o json has them all.
-const mostNodes = 8
+// What is listed by name; -o wide has all codes, -o json all nodes too.
+const (
+	mostNodes = 8
+	mostCodes = 8
+)
 
 // reportPage is a report for people: what is wrong and why, what follows from it, what was
 // ruled out, and what could not be checked.
@@ -55,7 +59,10 @@ func reportPage(f *cli.Factory, r *introspect.DoctorReport) []string {
 	if len(r.Suppressed) > 0 {
 		p.Field("suppressed", strings.Join(r.Suppressed, "  "))
 	}
-	if len(r.Undecided) > 0 {
+	switch n := len(r.Undecided); {
+	case n > mostCodes && !output.Wide(f):
+		p.Field("undecided", fmt.Sprintf("%d causes; -o wide lists them", n))
+	case n > 0:
 		p.Field("undecided", strings.Join(r.Undecided, "  "))
 	}
 	unread(p, r)
@@ -73,7 +80,7 @@ func unread(p *output.Page, r *introspect.DoctorReport) {
 		if m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode {
 			continue // it is not there, or not to be had from here
 		}
-		reason := m.Reason
+		reason := inWords(m.Reason)
 		switch {
 		case len(m.Nodes) == r.Nodes:
 		case len(m.Nodes) > 2:
@@ -91,6 +98,23 @@ func unread(p *output.Page, r *introspect.DoctorReport) {
 		p.Field(label, show.Safe(reason+":  "+strings.Join(slices.Compact(sources[reason]), "  ")))
 		label = ""
 	}
+}
+
+// inWords is the reason for which a source is missing.
+func inWords(reason string) string {
+	switch reason {
+	case evidence.MissingMode:
+		return "cannot be read from here"
+	case evidence.MissingNotAsked:
+		return "not requested"
+	case evidence.MissingAbsent:
+		return "does not exist"
+	case evidence.MissingRefused:
+		return "connection refused"
+	case evidence.MissingForbidden:
+		return "permission denied"
+	}
+	return reason
 }
 
 // finding adds one finding.
@@ -119,7 +143,10 @@ func finding(p *output.Page, f *cli.Factory, x *introspect.Finding, now time.Tim
 	}
 	label = "unknown"
 	for _, m := range x.Missing {
-		p.Field(label, show.Safe(m.WouldDecide+": "+m.Reason+"  ["+m.Source+"]"))
+		if x.Confidence == catalogue.Confirmed.String() && !output.Wide(f) {
+			break // nothing depends on it
+		}
+		p.Field(label, show.Safe(m.WouldDecide+": "+inWords(m.Reason)+"  ["+m.Source+"]"))
 		label = ""
 	}
 	if len(x.Explains) > 0 {
