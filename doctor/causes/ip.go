@@ -272,17 +272,19 @@ type lost struct {
 	wired   bool // the kernel has its link
 }
 
-// lost finds such pods; without the list of pods the daemon's log names their addresses.
+// lost finds such pods; without the list of pods the daemon's log names their addresses. Pods
+// and records are not read at the same moment: who has come or gone of late is not lost.
 func (c *Case) lost() (out []lost) {
-	assigned := map[netip.Addr]bool{}
+	const late = 2 * time.Minute
+	assigned := map[netip.Addr]bool{} // or until lately
 	for a := range c.records() {
-		if a.Pod != nil {
+		if a.Pod != nil || !a.UnassignedAt.IsZero() && c.Now.Sub(a.UnassignedAt) < late {
 			assigned[a.Address] = true
 		}
 	}
 	if c.R.Pods.OK() {
 		for _, p := range c.pooled() {
-			if p.Phase == "Running" && len(p.IPs) > 0 && !assigned[p.IPs[0]] && p.Annotations[limitPodENI] == "" && c.Now.Sub(p.StartedAt) > 2*time.Minute {
+			if p.Phase == "Running" && len(p.IPs) > 0 && !assigned[p.IPs[0]] && p.Annotations[limitPodENI] == "" && !p.StartedAt.IsZero() && c.Now.Sub(p.StartedAt) > late {
 				out = append(out, lost{string(p.Pod), p.IPs[0], c.hasVeth(p.Pod)})
 			}
 		}
