@@ -53,10 +53,18 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		found, _ := m.findings.Found()
 		return components.Pane{Title: "Findings", Weight: 3, Least: 2, Lines: m.findingLines}, max(found, 1) + 3
 	case paneFinding:
-		return components.Pane{Title: "Finding", Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string {
+		title := "Finding"
+		if _, ok := m.findings.Row(); !ok && m.exam.report != nil {
+			title = "Checked"
+		}
+		return components.Pane{Title: title, Weight: 3, Least: 2, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			if r, ok := m.findings.Row(); ok {
 				write(sheet, r.Finding, m.where(r.Finding), c.Now, -1)
+			} else if m.exam.report != nil { // there is room for all of it
+				for _, line := range restOf(m.exam.report) {
+					sheet.Add(prose.T(theme.Faint, line))
+				}
 			}
 			return m.beside.Window(sheet, h)
 		}}, 0
