@@ -1,9 +1,12 @@
 package app
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
 	"cnictl/tui/source/sourcetest"
 )
@@ -12,20 +15,30 @@ import (
 // never takes a column away.
 func TestTablesFit(t *testing.T) {
 	t.Parallel()
+	const findings, columnEach = "the doctor's findings", 190 // from that width on a pane is a column
 	for screen, must := range map[string][]string{
 		"overview": {"NODE", "IP", "STATUS"},
 		"trunks":   {"NODE", "STATE", "BRANCHES"},
 		"subnets":  {"SUBNET", "FREE", "HELD"},
 		"enis":     {"NODE", "ENI", "FREE"},
 		"doctor":   {"SEVERITY", "CAUSE", "NODES"},
+		findings:   {"SEVERITY", "CODE", "WHERE"},
 	} {
 		fleet := sourcetest.New(40, 12)
 		before := map[string]bool{}
 		for width := leastWidth; width <= 200; width++ {
-			if width == components.SideBySide {
+			if width == components.SideBySide || screen == findings && width == columnEach {
 				clear(before) // panes beside each other have less room than one above the other
 			}
-			x := newBench(t, fleet, func(o *Options) { o.Screen.Screen = screen })
+			x := newBench(t, fleet, func(o *Options) {
+				if o.Screen.Screen = screen; screen == findings {
+					o.Screen.Screen = "doctor"
+					o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (introspect.DoctorReport, error) {
+						return found(), nil
+					}
+				}
+			})
+			x.run(x.opening)
 			x.resize(width, 40)
 			x.change()
 			header := ""

@@ -279,3 +279,12 @@ func TestDocument(t *testing.T) {
 		t.Errorf("%+v", m.Row(s.Context()))
 	}
 }
+
+func BenchmarkFindings(b *testing.B) {
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 200, 60)
+	s.Doctor, s.Page = gives(reported(b), nil), New(pages.Open{})
+	s.Wait(2)
+	for b.Loop() {
+		s.Frame()
+	}
+}
