@@ -176,6 +176,9 @@ func TestRead_Files(t *testing.T) {
 	if previous := containers["aws-node"].Previous; len(containers) != 2 || previous == nil || previous.Lines[0].Msg != "first run" {
 		t.Errorf("log.awsnode: %+v", containers)
 	}
+	if r.Neighbours.Missing != errNoNamespace.Error() {
+		t.Errorf("kern.neigh: %+v", r.Neighbours)
+	}
 	if r.LogAgent.Missing != evidence.MissingAbsent || r.ENIs.Missing != evidence.MissingAbsent || r.IMDS.Missing != evidence.MissingRefused || r.Node.Missing != evidence.MissingNotAsked {
 		t.Errorf("missing: log.np %q, intro.enis %q, imds %q, k8s.node %q", r.LogAgent.Missing, r.ENIs.Missing, r.IMDS.Missing, r.Node.Missing)
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -39,19 +40,28 @@ func (c *collector) neighbours(ctx context.Context) ([]neighbour, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []neighbour{}
+	out, entered := []neighbour{}, 0
 	for _, file := range files[:min(len(files), maxNamespaces)] {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		found, err := gateways(c.path(file), names)
+		found, ok, err := gateways(c.path(file), names)
 		if err != nil {
 			return nil, fmt.Errorf("network namespace %s: %w", path.Base(file), err)
 		}
+		if ok {
+			entered++
+		}
 		out = append(out, found...)
+	}
+	if entered == 0 && len(files) > 0 {
+		return nil, errNoNamespace
 	}
 	return out, nil
 }
+
+// errNoNamespace: there are the files, but not what the runtime mounted on them.
+var errNoNamespace = errors.New("the pods' network namespaces are not visible here")
 
 // namespaces are the files of those that container runtimes keep.
 func (c *collector) namespaces() (files []string, _ error) {
@@ -69,22 +79,22 @@ func (c *collector) namespaces() (files []string, _ error) {
 	return nil, none
 }
 
-// gateways are the entries of one namespace that lead to a link of the host. A file that is
-// no namespace, or no more, has none.
-func gateways(file string, names map[int32]string) (out []neighbour, _ error) {
+// gateways are the entries of one namespace that lead to a link of the host; ok is false for
+// a file that is no namespace, or no more.
+func gateways(file string, names map[int32]string) (out []neighbour, ok bool, _ error) {
 	ns, err := unix.Open(file, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, ignore(err, unix.ENOENT)
+		return nil, false, ignore(err, unix.ENOENT)
 	}
 	defer unix.Close(ns)
 	conn, err := rtnl.OpenIn(ns)
 	if err != nil {
-		return nil, ignore(err, unix.EINVAL)
+		return nil, false, ignore(err, unix.EINVAL)
 	}
 	defer conn.Close()
 	links, err := conn.Links()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	peers := map[int32]string{}
 	for _, l := range links {
@@ -95,7 +105,7 @@ func gateways(file string, names map[int32]string) (out []neighbour, _ error) {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		entries, err := conn.Neighbours(family)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, e := range entries {
 			if link := peers[e.Link]; link != "" && isGateway(e) {
@@ -103,7 +113,7 @@ func gateways(file string, names map[int32]string) (out []neighbour, _ error) {
 			}
 		}
 	}
-	return out, nil
+	return out, true, nil
 }
 
 // isGateway reports whether the plugin makes an entry for the address.
