@@ -144,7 +144,7 @@ func FuzzText(f *testing.F) {
 				t.Fatalf("link %+v", l)
 			}
 		}
-		if got, err := IPTables("nft", Saves{NFT: text, NFT6: text, Tables: text}); err == nil && got.Forward == "" {
+		if got, err := IPTables("nft", Saves{NFT: text, NFT6: text, Tables: &text}); err == nil && got.Forward == "" {
 			t.Fatalf("no policy: %+v", got)
 		}
 		Sysctls(text)

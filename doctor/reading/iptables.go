@@ -13,8 +13,8 @@ import (
 // nothing.
 type Saves struct {
 	NFT, NFT6, Legacy, Legacy6 string
-	Tables                     string // what nft list tables or list ruleset prints
-	IPv6                       bool   // pods are IPv6: the FORWARD chain of that family counts
+	Tables                     *string // what nft list tables or list ruleset prints; nil: not known
+	IPv6                       bool    // pods are IPv6: the FORWARD chain of that family counts
 }
 
 // SaveMode is the back end of the program that printed a text.
@@ -28,7 +28,10 @@ func SaveMode(text string) string {
 // IPTables reads the rules of both back ends. Mode is the one of the host's iptables; its
 // FORWARD chain and SNAT rule count, the other's only when it has none.
 func IPTables(mode string, s Saves) (evidence.IPTables, error) {
-	out := evidence.IPTables{Mode: mode, NFTTables: nftTables(s.Tables)}
+	out := evidence.IPTables{Mode: mode}
+	if s.Tables != nil {
+		out.NFTTables = nftTables(*s.Tables)
+	}
 	type backend struct {
 		into *evidence.Backend
 		four string

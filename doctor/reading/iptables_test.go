@@ -42,7 +42,7 @@ func TestIPTables(t *testing.T) {
 		},
 	}
 	none := evidence.Backend{Chains: []string{}, Rules: []string{}}
-	got, err := IPTables(SaveMode(saved), Saves{NFT: saved, Tables: "table ip nat\ntable ip aws-cni {\n\tchain x {\ntable inet filter\n"})
+	got, err := IPTables(SaveMode(saved), Saves{NFT: saved, Tables: new("table ip nat\ntable ip aws-cni {\n\tchain x {\ntable inet filter\n")})
 	want := evidence.IPTables{
 		Mode: "nft", NFT: nft, Legacy: none, NFTTables: []string{"ip aws-cni", "inet filter"},
 		Forward: "DROP", ForwardAccepts: new(false), SNATTo: new(netip.MustParseAddr("10.0.0.10")),
@@ -51,7 +51,7 @@ func TestIPTables(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	got, err = IPTables("nft", Saves{Legacy: saved, IPv6: true})
-	want = evidence.IPTables{Mode: "nft", NFT: none, Legacy: nft, NFTTables: []string{}, Forward: "ACCEPT", ForwardAccepts: new(false)}
+	want = evidence.IPTables{Mode: "nft", NFT: none, Legacy: nft, Forward: "ACCEPT", ForwardAccepts: new(false)}
 	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" || err != nil {
 		t.Errorf("rules of the other family in the other back end: %v (-want +got):\n%s", err, diff)
 	}

@@ -53,10 +53,14 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 	}
 	var chains string
 	all.Go(func() {
-		if program, err := find("nft"); err == nil {
-			s.Tables, _ = run(ctx, program, "list", "tables") // a kernel without nf_tables has none
-			chains, _ = run(ctx, program, "list", "chains")
+		program, err := find("nft")
+		if err != nil {
+			return
 		}
+		if tables, err := run(ctx, program, "list", "tables"); err == nil {
+			s.Tables = &tables
+		}
+		chains, _ = run(ctx, program, "list", "chains") // nothing to be seen there is no hint
 	})
 	if env, err := c.environment(ctx); err == nil {
 		s.IPv6 = env["aws-node"]["ENABLE_IPv6"] == "true"
