@@ -1,0 +1,87 @@
+package causes
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"cnictl/doctor/catalogue"
+)
+
+// TestMutations: every fact that a rule requires matters. With one of them taken away, or
+// turned into its contrary, some situation gives another answer.
+func TestMutations(t *testing.T) {
+	t.Parallel()
+	type place struct {
+		code string
+		list string
+		at   int
+	}
+	type run struct {
+		candidates []candidate
+		ceiling    catalogue.Confidence
+	}
+	runs := map[string][]run{}
+	for _, f := range fixtures(t) {
+		var cs []*Case
+		for i := range f.ev.Nodes {
+			cs = append(cs, cases(f.ev, &f.ev.Nodes[i]))
+		}
+		for _, r := range rules() {
+			entry, ok := catalogue.Lookup(r.code)
+			if !ok {
+				t.Fatalf("there is a rule for %s, which the catalogue does not have", r.code)
+			}
+			ceiling := entry.Ceiling.Of(string(f.ev.Mode))
+			if r.all != nil {
+				runs[r.code] = append(runs[r.code], run{r.all(cs), ceiling})
+				continue
+			}
+			for _, c := range cs {
+				runs[r.code] = append(runs[r.code], run{r.node(c), ceiling})
+			}
+		}
+	}
+	// matters reports whether any answer changes when the fact at a place does.
+	matters := func(p place, change func(*Fact)) bool {
+		for _, r := range runs[p.code] {
+			for _, cd := range r.candidates {
+				before := cd.confidence(r.ceiling)
+				cd.telling, cd.required = slices.Clone(cd.telling), slices.Clone(cd.required)
+				list := cd.telling
+				if p.list == "required" {
+					list = cd.required
+				}
+				if p.at >= len(list) {
+					continue
+				}
+				change(&list[p.at])
+				if cd.confidence(r.ceiling) != before {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, code := range catalogue.Codes() {
+		most := map[string]int{}
+		for _, r := range runs[code] {
+			for _, cd := range r.candidates {
+				most["telling"], most["required"] = max(most["telling"], len(cd.telling)), max(most["required"], len(cd.required))
+			}
+		}
+		for list, n := range most {
+			for at := range n {
+				p := place{code, list, at}
+				t.Run(fmt.Sprintf("%s/%s/%d", code, list, at), func(t *testing.T) {
+					if !matters(p, func(f *Fact) { f.State = Yes }) {
+						t.Error("the fact can be dropped: no situation is ruled out by it alone")
+					}
+					if !matters(p, func(f *Fact) { f.State = No }) {
+						t.Error("the fact can be turned around: no situation depends on it")
+					}
+				})
+			}
+		}
+	}
+}
