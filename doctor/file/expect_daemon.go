@@ -8,7 +8,6 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
-	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/doctor/evidence"
 )
@@ -27,7 +26,7 @@ func (p *population) expectDaemon(r *evidence.Reading) {
 			RandomizeSNAT: randomSNAT(c.RandomizeSNAT), NodePortSupport: c.NodePortSupport, MTU: c.ENIMTU, VethPrefix: c.VethPrefix, Connmark: c.Connmark,
 		},
 	})
-	name := cluster.ENIConfigName(cluster.Node{}, c.ENIConfigAnnotation, c.ENIConfigLabel)
+	name := p.eniConfigName()
 	r.ENIConfig = evidence.Read(&name)
 	r.Metrics = evidence.Read(p.metrics())
 	r.Checkpoint = evidence.Read(p.checkpoint())

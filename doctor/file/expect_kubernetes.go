@@ -117,7 +117,13 @@ func (p *population) eniConfigs() []evidence.ENIConfig {
 	if len(p.ENIs) > 1 {
 		subnet = p.ENIs[1].Subnet
 	}
-	return []evidence.ENIConfig{{Name: cluster.ENIConfigName(cluster.Node{}, c.ENIConfigAnnotation, c.ENIConfigLabel), Subnet: subnet, SecurityGroups: []string{defaultGroup}, Valid: true}}
+	return []evidence.ENIConfig{{Name: p.eniConfigName(), Subnet: subnet, SecurityGroups: []string{defaultGroup}, Valid: true}}
+}
+
+// eniConfigName is the ENIConfig that the node maps to.
+func (p *population) eniConfigName() string {
+	c, n := p.settings(), p.node()
+	return cluster.ENIConfigName(cluster.Node{Labels: n.Labels, Annotations: n.Annotations}, c.ENIConfigAnnotation, c.ENIConfigLabel)
 }
 
 func (p *population) cniNode() *evidence.CNINode {
