@@ -149,7 +149,7 @@ func imdsUnreachable(c *Case) []candidate {
 		why += ": it is switched off for the instance"
 	}
 	telling := orElse(either(said, adds), both(off, c.unwell()))
-	return []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{either(fails, off)}}}
+	return []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{orElse(fails, off)}}}
 }
 
 func typeUnknown(c *Case) []candidate {

@@ -431,7 +431,7 @@ func (c *Case) attached() []evidence.Interface {
 
 // eniConfigName is the ENIConfig that the node maps to.
 func (c *Case) eniConfigName() (string, bool) {
-	if !c.R.Node.OK() {
+	if !c.R.Node.OK() || !c.knows("ENI_CONFIG_ANNOTATION_DEF", "ENI_CONFIG_LABEL_DEF") {
 		if name := c.R.ENIConfig.Content; name != nil {
 			return *name, true
 		}

@@ -44,9 +44,8 @@ func eniConfigMissing(c *Case) []candidate {
 		missing = c.known("k8s.eniconfig", "ENIConfig "+name, "there", map[bool]string{true: "missing", false: "there"}[err != nil], err != nil)
 	}
 	return []candidate{{
-		summary:  fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
-		telling:  []Fact{missing},
-		required: []Fact{c.customNetworking()},
+		summary: fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
+		telling: []Fact{missing, c.customNetworking()},
 	}}
 }
 
@@ -65,9 +64,8 @@ func eniConfigInvalid(c *Case) []candidate {
 		}
 	}
 	return []candidate{{
-		summary:  fmt.Sprintf("ENIConfig %q cannot be used: %s", e.Name, why),
-		telling:  []Fact{found},
-		required: []Fact{c.customNetworking()},
+		summary: fmt.Sprintf("ENIConfig %q cannot be used: %s", e.Name, why),
+		telling: []Fact{found, c.customNetworking()},
 	}}
 }
 

@@ -22,10 +22,9 @@ func minimumOnly(c *Case) []candidate {
 	alone := c.setting("MINIMUM_IP_TARGET", "not set without WARM_IP_TARGET", func(s config.Config) bool { return s.MinIP > 0 && s.WarmIP == 0 })
 	return []candidate{{
 		summary: fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool stays as it is: %s", c.Settings.MinIP, poolText(c.pool())),
-		telling: []Fact{alone},
+		telling: []Fact{alone, c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
 		required: []Fact{
 			c.onPool("addresses", "below MINIMUM_IP_TARGET", func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }),
-			c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) }),
 			c.growable(), not(c.growthStopped()), not(c.ec2Refuses()), c.upstream(),
 		},
 		context: []Fact{alone, c.failing(), c.upstream()},

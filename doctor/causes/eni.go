@@ -244,8 +244,9 @@ func joinFailed(c *Case) []candidate {
 // unjoined are interfaces made by the daemon that are attached, and missing or empty in the
 // datastore. One that was just made is on its way.
 func (c *Case) unjoined() (ids []string) {
+	failed, _, _ := c.heard(setupErrors)
 	for _, o := range c.foreign(0) {
-		if o.made || o.kind == kindUnknown {
+		if o.made || o.kind == kindUnknown && failed.text != "" {
 			ids = append(ids, o.id)
 		}
 	}

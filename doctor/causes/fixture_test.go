@@ -122,28 +122,56 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// TestHealthy: nothing is found where nothing is wrong, in any mode, on either daemon.
+// healthyWorlds are those in which nothing is wrong, in any mode, on either daemon.
+var healthyWorlds = []string{
+	"{}", "{daemon: ours}", "{ipFamily: ipv6}", "{version: v1.19.2}", "{version: v1.12.0}",
+	"{enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 4, cooling: [4s, 9s]}]}",
+	"{enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 9}, {id: eni-c, ips: 9, assigned: 9}]}",
+	"{env: {WARM_IP_TARGET: '2', MINIMUM_IP_TARGET: '10'}, enis: [{id: eni-a, ips: 9, assigned: 8}, {id: eni-b, ips: 3, assigned: 2}]}",
+	"{subnets: [{id: subnet-a, cidr: 10.0.0.0/24, available: 3}], enis: [{id: eni-a, ips: 9}, {id: eni-b, ips: 9}]}",
+	"{subnets: [{id: subnet-a}, {id: subnet-b, cidr: 10.0.64.0/19, tags: {kubernetes.io/role/cni: '1'}}]}",
+	"{env: {ENABLE_POD_ENI: 'true'}}",
+	"{daemon: ours, env: {ENABLE_PREFIX_DELEGATION: 'true'}, enis: [{id: eni-a, prefixes: 2, assigned: 9}]}",
+	"{env: {ENABLE_POD_ENI: 'true'}, enis: [{id: eni-a, ips: 9, assigned: 3}, {id: eni-t, trunk: true}]}",
+	"{env: {AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: 'true'}, maxPods: 20, subnets: [{id: subnet-a}, {id: subnet-b, cidr: 10.0.64.0/19}], enis: [{id: eni-a}, {id: eni-b, subnet: subnet-b, ips: 9, assigned: 5}]}",
+}
+
+// TestHealthy: nothing is found where nothing is wrong.
 func TestHealthy(t *testing.T) {
 	t.Parallel()
 	for _, mode := range catalogue.Modes() {
-		for _, world := range []string{
-			"{}", "{daemon: ours}", "{ipFamily: ipv6}", "{version: v1.19.2}", "{version: v1.12.0}",
-			"{enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 4, cooling: [4s, 9s]}]}",
-			"{daemon: ours, env: {ENABLE_PREFIX_DELEGATION: 'true'}, enis: [{id: eni-a, prefixes: 2, assigned: 9}]}",
-			"{env: {ENABLE_POD_ENI: 'true'}, enis: [{id: eni-a, ips: 9, assigned: 3}, {id: eni-t, trunk: true}]}",
-			"{env: {AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: 'true'}, maxPods: 20, subnets: [{id: subnet-a}, {id: subnet-b, cidr: 10.0.64.0/19}], enis: [{id: eni-a}, {id: eni-b, subnet: subnet-b, ips: 9, assigned: 5}]}",
-		} {
-			text := "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: " + mode + "\nworld: " + world + "\n"
-			t.Run(mode+" "+world, func(t *testing.T) {
-				t.Parallel()
-				ev, err := file.Load([]byte(text))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if r := Diagnose(ev, Options{}); len(r.Findings)+len(r.Explained) > 0 {
-					t.Errorf("found in a healthy node:\n%s", printed(r))
-				}
-			})
+		for _, world := range healthyWorlds {
+			healthy(t, mode, world, "{}")
 		}
+	}
+}
+
+// TestHealthy_Missing: what could not be read is never taken for a cause.
+func TestHealthy_Missing(t *testing.T) {
+	t.Parallel()
+	for _, mode := range catalogue.Modes() {
+		for _, world := range healthyWorlds {
+			for _, ids := range []string{
+				"intro", "log", "kern", "host", "ec2", "k8s", "intro.enis", "metrics", "log.ipamd", "kern.link", "host.env", "imds", "ec2.subnet", "ec2.type", "k8s.ds", "k8s.node", "k8s.pod",
+				"k8s.ds host.env intro.config intro.summary", "intro log metrics", "intro log metrics ec2",
+			} {
+				var sources []string
+				for id := range strings.FieldsSeq(ids) {
+					sources = append(sources, id+": {missing: forbidden}")
+				}
+				healthy(t, mode, world, "{"+strings.Join(sources, ", ")+"}")
+			}
+		}
+	}
+}
+
+func healthy(t *testing.T, mode, world, sources string) {
+	t.Helper()
+	ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: " + mode + "\nworld: " + world + "\nsources: " + sources + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := Diagnose(ev, Options{}); len(r.Findings)+len(r.Explained) > 0 {
+		t.Errorf("found in a healthy node, mode %s, %s, %s:\n%s", mode, world, sources, printed(r))
 	}
 }

@@ -48,11 +48,9 @@ func subnetExhausted(c *Case) []candidate {
 	counted := c.onSubnets("enough for one request", func(subnets []evidence.Subnet) State {
 		most, known := fullest(subnets)
 		switch {
-		case p == nil:
-			return Unread
 		case len(subnets) == 0 || most >= c.request(p):
 			return No
-		case !known:
+		case p == nil || !known:
 			return Unread
 		}
 		return Yes
@@ -79,11 +77,13 @@ func prefixFragmented(c *Case) []candidate {
 	p := c.pool()
 	subnets, _ := c.candidates()
 	counted := c.onSubnets("fewer than a prefix needs", func(subnets []evidence.Subnet) State {
-		most, known := fullest(subnets)
-		if p == nil || !known {
+		switch most, known := fullest(subnets); {
+		case most >= c.request(p):
+			return Yes
+		case !known:
 			return Unread
 		}
-		return stateOf(most >= c.request(p))
+		return No
 	})
 	refused := either(c.ec2Fails(textNoBlocks), c.failures(cause.SubnetFragmented))
 	if counted.State == Yes {
@@ -198,8 +198,8 @@ func warmPoolLag(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("pods came faster than addresses, which are there now: %s", poolText(c.pool())),
-		telling:  []Fact{dry, grew},
-		required: []Fact{not(c.dry()), failed, lenient(not(c.stuck()))},
+		telling:  []Fact{dry, grew, failed},
+		required: []Fact{not(c.dry()), lenient(not(c.stuck()))},
 		supporting: []Fact{c.setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
 			return s.WarmIP > 0 && s.WarmIP <= 2 || s.WarmIP == 0 && s.WarmENI == 0
 		})},
@@ -352,10 +352,7 @@ func modeMixed(c *Case) []candidate {
 		return p.otherMode, stateOf(p.otherMode > 0)
 	})
 	blocked := c.onPool("free slots", "at least 1", func(p *pool) (any, State) {
-		if !p.sized {
-			return nil, Unread
-		}
-		return map[bool]string{true: "some", false: "none"}[p.roomOnENI], stateOf(!p.roomOnENI && p.total < p.capacity)
+		return map[bool]string{true: "some", false: "none"}[p.roomOnENI], stateOf(p.sized && !p.roomOnENI && p.total < p.capacity)
 	})
 	p, what := c.pool(), "single addresses, which a node with prefix delegation gives to no pod"
 	if p != nil && !p.pd {
@@ -434,8 +431,6 @@ func discoveryUnused(c *Case) []candidate {
 				}
 				return *own.Available, stateOf(10**own.Available < usableSize(own.CIDR))
 			}),
-		},
-		required: []Fact{
 			fact(c, c.R.ENIs, "intro.enis", "interfaces in "+or(tagged.ID, "a tagged subnet"), "at least one", func([]evidence.ENI) (any, State) {
 				return map[bool]string{true: "some", false: "none"}[on(tagged.ID)], stateOf(!on(tagged.ID))
 			}), why,
@@ -454,7 +449,12 @@ func (c *Case) whyUnused(node string) Fact {
 	filled := c.onPool("room on interfaces in "+node, "none", func(p *pool) (any, State) {
 		return "before v1.18.3 interfaces of the full subnet are filled first", stateOf(c.older(evidence.Version{1, 18, 3}) && p.roomOnENI)
 	})
-	denied := c.active(mention{sources: daemonSays, texts: []string{"Failed to call ec2:DescribeSubnets", "DescribeSubnets…UnauthorizedOperation"}})
+	denied := orElse(
+		c.active(mention{sources: daemonSays, texts: []string{"Failed to call ec2:DescribeSubnets", "DescribeSubnets…" + textDenied}}),
+		fact(c, c.R.IAM, "iam.sim", "actions", "allowed", func(sim evidence.IAM) (any, State) {
+			return sim.Actions["ec2:DescribeSubnets"], stateOf(sim.Actions["ec2:DescribeSubnets"] == "denied")
+		}),
+	)
 	off := c.setting("ENABLE_SUBNET_DISCOVERY", "true", func(s config.Config) bool { return !s.SubnetDiscovery })
 	custom := c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
 	off.Value, custom.Value, denied.Value = "ENABLE_SUBNET_DISCOVERY is false", "custom networking ignores tags", "ec2:DescribeSubnets is denied"

@@ -436,7 +436,9 @@ func (c *Case) subnet(id string) (evidence.Subnet, bool) {
 // a new interface can have it.
 func (c *Case) request(p *pool) int {
 	switch {
-	case !p.pd:
+	case p == nil && c.prefixes():
+		return 16
+	case p == nil || !p.pd:
 		return 1
 	case p.sized && !p.roomOnENI:
 		return 17
