@@ -106,7 +106,7 @@ func throttled(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", quoted(said), poolText(c.pool())),
 		telling:  []Fact{said},
-		required: []Fact{c.short()},
+		required: []Fact{lenient(c.short())},
 	}}
 }
 
@@ -149,7 +149,7 @@ func imdsUnreachable(c *Case) []candidate {
 		why += ": it is switched off for the instance"
 	}
 	telling := orElse(either(said, adds), both(off, c.unwell()))
-	return []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{orElse(fails, off)}}}
+	return []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{lenient(orElse(fails, off))}}}
 }
 
 func typeUnknown(c *Case) []candidate {

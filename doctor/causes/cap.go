@@ -31,7 +31,7 @@ func maxPodsTooHigh(c *Case) []candidate {
 		scope:    scope,
 		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), c.whyFewer()),
 		telling:  []Fact{now, c.starved()},
-		required: []Fact{not(c.growable())},
+		required: []Fact{lenient(not(c.growable()))},
 	}, candidate{
 		scope:   scope,
 		summary: fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, c.whyFewer()),
@@ -71,7 +71,7 @@ func growthStopped(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but not all of it can be used: %s", most, poolText(c.pool())),
 		telling:  []Fact{c.growthStopped(), idle},
-		required: []Fact{c.dry(), c.growable()},
+		required: []Fact{c.dry(), lenient(c.growable())},
 	}}
 }
 

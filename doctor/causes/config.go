@@ -25,7 +25,7 @@ func minimumOnly(c *Case) []candidate {
 		telling: []Fact{alone, c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
 		required: []Fact{
 			c.onPool("addresses", "below MINIMUM_IP_TARGET", func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }),
-			c.growable(), not(c.growthStopped()), not(c.ec2Refuses()), c.upstream(),
+			lenient(c.growable()), lenient(not(c.growthStopped())), lenient(not(c.ec2Refuses())), c.upstream(),
 		},
 		context: []Fact{alone, c.failing(), c.upstream()},
 	}}

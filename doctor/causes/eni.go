@@ -143,7 +143,7 @@ func foreignSlots(c *Case) []candidate {
 	cd := candidate{
 		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", some(kinds(c.strangers(0))), poolText(c.pool())),
 		telling:  []Fact{found},
-		required: []Fact{c.dry(), c.short(), full},
+		required: []Fact{c.dry(), lenient(c.short()), full},
 	}
 	if found.State != Yes || c.dry().State != No {
 		return []candidate{cd}

@@ -68,7 +68,7 @@ func subnetExhausted(c *Case) []candidate {
 		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
 		telling:  []Fact{telling},
-		required: []Fact{c.dry(), c.short(), c.growable()},
+		required: []Fact{c.starved(), lenient(c.short()), lenient(c.growable())},
 		context:  []Fact{c.failing(), refused},
 	}}
 }
@@ -93,7 +93,7 @@ func prefixFragmented(c *Case) []candidate {
 		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
 		telling:  []Fact{refused},
-		required: []Fact{c.prefixMode(), counted, c.dry(), not(both(c.failedOnce(), c.recovered()))},
+		required: []Fact{c.prefixMode(), lenient(counted), c.starved(), lenient(not(both(c.failedOnce(), c.recovered())))},
 		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room", func(all []evidence.Reservation) (any, State) {
 			return len(all), stateOf(len(all) == 0)
 		})},
@@ -331,7 +331,7 @@ func liveAllocationDropped(c *Case) []candidate {
 	return []candidate{{
 		summary:    fmt.Sprintf("running pods are missing from the daemon's records: %s", some(lostNames(pods))),
 		telling:    []Fact{c.lasting(missing)},
-		required:   []Fact{wired, c.upstream()},
+		required:   []Fact{lenient(wired), c.upstream()},
 		supporting: []Fact{c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"presuming stale/dead"}, any: true})},
 	}}
 }
@@ -476,7 +476,7 @@ func v6PrefixMissing(c *Case) []candidate {
 			}),
 		},
 		required: []Fact{
-			c.active(mention{sources: daemonSays, texts: []string{"Failed to allocate IPv6 Prefixes", "AssignIpv6Addresses"}, any: true}),
+			lenient(c.active(mention{sources: daemonSays, texts: []string{"Failed to allocate IPv6 Prefixes", "AssignIpv6Addresses"}, any: true})),
 		},
 	}
 	if own, ok := c.subnet(c.subnetOfNode()); ok && own.IPv6CIDR == nil {
