@@ -110,6 +110,7 @@ func (n *node) settings() []setting {
 	p := n.profile.policy
 	return []setting{
 		{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", boolWord(p.CustomNetworking), !p.CustomNetworking},
+		{"ENI_CONFIG_LABEL_DEF", "topology.kubernetes.io/zone", !p.CustomNetworking},
 		{"ENABLE_IPv4", boolWord(!p.IPv6), false},
 		{"ENABLE_IPv6", boolWord(p.IPv6), false},
 		{"ENABLE_POD_ENI", boolWord(n.profile.podENI), !n.profile.podENI},
