@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -81,11 +80,10 @@ type collection struct {
 	list    []introspect.NodeIPAM // as swept
 	aws     *evidence.Reading     // its EC2 sources
 	limits  map[string]evidence.InstanceType
-	subnets []evidence.Subnet // as our nodes know them
-	nodes   []evidence.Node   // in the order of the targets
-	deep    []fleet.Target    // read in full
-	index   map[string]int    // of nodes, by name
-	mu      sync.Mutex        // guards Progress
+	nodes   []evidence.Node // in the order of the targets
+	deep    []fleet.Target  // read in full
+	index   map[string]int  // of nodes, by name
+	mu      sync.Mutex      // guards Progress
 }
 
 func (c *collection) progress(done, total int, what string) {
@@ -176,9 +174,6 @@ func (c *collection) putAWS(r *evidence.Reading) {
 	if t, ok := c.limits[r.InstanceType.Content.InstanceType]; ok && !r.InstanceType.Content.Known {
 		r.InstanceType = evidence.Read(t)
 	}
-	if !r.Subnets.OK() && len(c.subnets) > 0 {
-		r.Subnets = evidence.Read(c.subnets)
-	}
 }
 
 func (c *collection) fleet(targets []fleet.Target, within time.Duration) (*fleet.Fleet, error) {
@@ -199,7 +194,6 @@ func (c *collection) sweep(ctx context.Context) error {
 
 // assemble makes the first reading of each node of what the sweep and Kubernetes tell.
 func (c *collection) assemble() {
-	c.subnets = subnetsOf(c.list)
 	var targets []fleet.Target
 	var list []introspect.NodeIPAM
 	for i, n := range c.list {
@@ -388,27 +382,4 @@ func (c *collection) evidence() *evidence.Evidence {
 		ev.Scope.Cluster = true
 	}
 	return ev
-}
-
-// subnetsOf are the subnets of which our nodes know what EC2 said last.
-func subnetsOf(list []introspect.NodeIPAM) []evidence.Subnet {
-	latest, out := map[string]introspect.Subnet{}, []evidence.Subnet{}
-	for _, n := range list {
-		if n.Source != introspect.SourceSummary {
-			continue
-		}
-		for _, s := range n.Summary.Subnets {
-			if have, ok := latest[s.ID]; !ok || have.AsOf == nil || s.AsOf != nil && s.AsOf.After(*have.AsOf) {
-				latest[s.ID] = s
-			}
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(latest)) {
-		s := latest[id]
-		cidr, err := netip.ParsePrefix(s.CIDR)
-		if err == nil && s.Available != nil {
-			out = append(out, evidence.Subnet{ID: id, CIDR: cidr, Available: s.Available})
-		}
-	}
-	return out
 }

@@ -14,7 +14,7 @@ import (
 func TestCollect_Healthy(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]fleetsim.Options{
-		"both daemons": {Nodes: 40, Seed: 7, Original: 0.3},
+		"both daemons": {Nodes: 150, Seed: 7, Original: 0.3},
 		"IPv6":         {Nodes: 10, Seed: 3, IPv6: true, Original: 0.3},
 	} {
 		t.Run(name, func(t *testing.T) {

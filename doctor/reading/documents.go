@@ -37,6 +37,8 @@ func Missing(e *introspect.NodeError) string {
 		return evidence.MissingTimeout
 	case introspect.ReasonOff:
 		return evidence.MissingDisabled
+	case introspect.ReasonPodNotRunning:
+		return "the daemon's pod is not running" // without its name: nodes are grouped by reasons
 	case introspect.ReasonNoPod, introspect.ReasonNoSocket, introspect.ReasonNotFound, introspect.ReasonNoEndpoint, introspect.ReasonNotServed:
 		return evidence.MissingAbsent
 	}
