@@ -34,19 +34,29 @@ const (
 // folders are those at the top of such an archive.
 var folders = []string{"ipamd", "networking", "cni", "kubelet", "var_log", "sysctls", "system"}
 
-// kept are the files that are read at the end, as whole.
+// kept are the files that are read at the end, as whole: those of eks-log-collector, then those
+// that our own script aws-cni-support.sh writes besides (docs/support-bundle.md).
 var kept = []string{
 	"ipamd/enis.json", "ipamd/eni-configs.json", "ipamd/ipamd-env-settings.json", "ipamd/networkutils-env-settings.json", "ipamd/metrics.json", "ipamd/ipam.json",
 	"networking/iprule.txt", "networking/ip6rule.txt", "networking/iproute.txt", "networking/ip6route.txt", "networking/iptables-save.txt",
 	"networking/ip6tables-save.txt", "networking/ifconfig.txt", "networking/ethtool.txt", "sysctls/sysctl_all.txt",
 	"system/pkglist.txt", "system/services.txt", "system/instance-id.txt", "system/netstat.txt", "cni/cni-configuration-variables-containerd.json",
 	"kubelet/config.json", "kubelet/kubelet-config.json",
+
+	"MANIFEST", "ipamd/summary.json", "ipamd/config.json", "ipamd/plan.json", "ipamd/failures.json", "ipamd/events.json", "ipamd/metrics.txt", "ipamd/var-run-aws-node.txt",
+	"networking/ipaddr.txt", "networking/nft.txt", "networking/iptables-nft-save.txt", "networking/ip6tables-nft-save.txt",
+	"networking/iptables-legacy-save.txt", "networking/ip6tables-legacy-save.txt", "system/instance-type.txt", "kubelet/kubelet-version.txt",
+}
+
+// sameAs are files of our script in the place of others.
+var sameAs = map[string]string{
+	"ipamd/metrics.txt": "ipamd/metrics.json", "networking/ipaddr.txt": "networking/ifconfig.txt", "sysctls/net.txt": "sysctls/sysctl_all.txt",
 }
 
 // keptIn are folders of which all files are read at the end.
 var keptIn = []string{"cni/", "kubelet/config.json.d/", "networking/systemd-network/"}
 
-// collector takes what it knows out of an archive of eks-log-collector.
+// collector takes what it knows out of an archive of eks-log-collector or of our script.
 type collector struct {
 	at       time.Time // by the name of the archive; zero: it does not say
 	instance string
@@ -57,7 +67,11 @@ type collector struct {
 }
 
 // archiveName is eks_INSTANCE_DATE_HHMM-ZONE_VERSION.tar.gz.
-var archiveName = regexp.MustCompile(`eks_(i-[0-9a-z]+)_(\d{4}-\d\d-\d\d_\d{4})-(?:UTC|GMT|Z)_`)
+// Our script makes aws-cni-support_INSTANCE_TIME.
+var (
+	archiveName = regexp.MustCompile(`eks_(i-[0-9a-z]+)_(\d{4}-\d\d-\d\d_\d{4})-(?:UTC|GMT|Z)_`)
+	supportName = regexp.MustCompile(`aws-cni-support_(i-[0-9a-z]+)_(\d{8}T\d{6}Z)`)
+)
 
 func newCollector(name string) collector {
 	c := collector{files: map[string][]byte{}, logs: map[string]*reading.LogReader{}}
@@ -69,9 +83,11 @@ var instanceID = regexp.MustCompile(`^i-[0-9a-z]+$`)
 
 // named takes the time and the instance out of the name of an archive, or of its only folder.
 func (c *collector) named(name string) {
-	if m := archiveName.FindStringSubmatch(name); m != nil && c.at.IsZero() {
-		c.instance = m[1]
-		c.at, _ = time.Parse("2006-01-02_1504", m[2])
+	for layout, form := range map[string]*regexp.Regexp{"2006-01-02_1504": archiveName, "20060102T150405Z": supportName} {
+		if m := form.FindStringSubmatch(name); m != nil && c.at.IsZero() {
+			c.instance = m[1]
+			c.at, _ = time.Parse(layout, m[2])
+		}
 	}
 }
 
@@ -81,7 +97,7 @@ func (c *collector) take(a *archive, name string, body io.Reader) error {
 		c.named(top)
 		name = rest
 	}
-	if top, _, ok := strings.Cut(name, "/"); !ok || !slices.Contains(folders, top) {
+	if top, _, ok := strings.Cut(name, "/"); name != "MANIFEST" && (!ok || !slices.Contains(folders, top)) {
 		return nil
 	}
 	if log := logOf(name); log != "" {
@@ -91,12 +107,21 @@ func (c *collector) take(a *archive, name string, body io.Reader) error {
 		c.tmps++
 		return nil
 	}
+	name = cmp.Or(sameAs[name], name)
 	if !slices.Contains(kept, name) && !slices.ContainsFunc(keptIn, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
 		return nil
 	}
 	data, err := readFile(name, body, maxFile)
 	if err != nil {
 		return err
+	}
+	if name == "MANIFEST" {
+		_, text, _ := strings.Cut(string(data), "\ncollected\t")
+		text, _, _ = strings.Cut(text, "\n")
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			c.at = at.UTC()
+		}
+		return nil
 	}
 	if c.bytes += len(data); c.bytes > maxKept {
 		return refuse("the files that the doctor reads have more than %d bytes", maxKept)
@@ -206,7 +231,7 @@ func (c *collector) evidence() *evidence.Evidence {
 	c.host(r)
 	c.kernel(r)
 	reading.Relate(r)
-	name := cmp.Or(r.ContainerEnv.Content["aws-node"]["MY_NODE_NAME"], c.instanceID(), "node")
+	name := cmp.Or(r.Summary.Content.Node, r.ContainerEnv.Content["aws-node"]["MY_NODE_NAME"], c.instanceID(), "node")
 	return &evidence.Evidence{
 		At: r.At, Mode: evidence.ModeBundle, Scope: evidence.Scope{Node: name}, Nodes: []evidence.Node{{Name: name, First: r}},
 	}
@@ -280,9 +305,13 @@ func (c *collector) documents(r *evidence.Reading) {
 		text, missing := c.text("ipamd/" + file + ".json")
 		answers[at] = reading.Answer{Body: []byte(text), Missing: missing}
 	}
-	missing := r.Daemon
+	for file, at := range map[string]string{
+		"summary": introspect.PathSummary, "config": introspect.PathConfig, "plan": introspect.PathPlan, "failures": introspect.PathFailures, "events": introspect.PathEvents,
+	} {
+		text, missing := c.text("ipamd/" + file + ".json")
+		answers[at] = reading.Answer{Body: []byte(text), Missing: strings.Replace(missing, missingFile, evidence.MissingMode, 1)}
+	}
 	reading.Documents(r, answers)
-	r.Daemon = missing // the script does not ask for them
 	r.Metrics = sourceOf(c, "ipamd/metrics.json", func(text string) (evidence.Metrics, error) { return reading.Metrics([]byte(text)) })
 	// The script copies this file, so an empty one was empty.
 	if data, ok := c.files["ipamd/ipam.json"]; ok {
@@ -304,13 +333,22 @@ func (c *collector) kernel(r *evidence.Reading) {
 		return append(reading.Routes(text, 4), reading.Routes(routes6, 6)...), nil
 	})
 	r.Links = sourceOf(c, "networking/ifconfig.txt", func(text string) ([]evidence.Link, error) { return reading.Links(text), nil })
-	tables6, _ := c.text("networking/ip6tables-save.txt")
 	r.IPTables = sourceOf(c, "networking/iptables-save.txt", func(text string) (evidence.IPTables, error) {
-		mode := reading.SaveMode(text)
-		saves := reading.Saves{NFT: text, NFT6: tables6, IPv6: r.ContainerEnv.Content["aws-node"]["ENABLE_IPv6"] == "true"}
-		if mode == "legacy" {
-			saves.Legacy, saves.Legacy6, saves.NFT, saves.NFT6 = text, tables6, "", ""
+		saves := reading.Saves{IPv6: r.ContainerEnv.Content["aws-node"]["ENABLE_IPv6"] == "true"}
+		saves.NFT, _ = c.text("networking/iptables-nft-save.txt")
+		saves.NFT6, _ = c.text("networking/ip6tables-nft-save.txt")
+		saves.Legacy, _ = c.text("networking/iptables-legacy-save.txt")
+		saves.Legacy6, _ = c.text("networking/ip6tables-legacy-save.txt")
+		if tables, missing := c.text("networking/nft.txt"); missing == "" {
+			saves.Tables = &tables
 		}
+		mode := reading.SaveMode(text)
+		four, six := &saves.NFT, &saves.NFT6
+		if mode == "legacy" {
+			four, six = &saves.Legacy, &saves.Legacy6
+		}
+		*four = text
+		*six, _ = c.text("networking/ip6tables-save.txt")
 		return reading.IPTables(mode, saves)
 	})
 	const sysctls = "sysctls/sysctl_all.txt"
@@ -331,12 +369,15 @@ func (c *collector) host(r *evidence.Reading) {
 		switch {
 		case dir == "cni/":
 			folder = true
+			if base == "opt-cni-bin.txt" {
+				cni.Bin = reading.ListedPlugins(string(c.files[name]))
+			}
 			if ext := path.Ext(base); !strings.HasPrefix(base, "cni-configuration-variables") && (ext == ".conf" || ext == ".conflist" || ext == ".json") {
 				cni.Conf = append(cni.Conf, reading.CNIConf(base, c.files[name]))
 			}
 		case isNetworkd:
 			networkd["/etc/systemd/network/"+rest] = string(c.files[name])
-		case dir == "kubelet/" || dir == "kubelet/config.json.d/":
+		case strings.HasPrefix(dir, "kubelet/") && path.Ext(base) != ".txt":
 			kubelet = append(kubelet, c.files[name])
 		}
 	}
@@ -344,16 +385,21 @@ func (c *collector) host(r *evidence.Reading) {
 	if folder {
 		r.CNI = evidence.Read(cni)
 	}
-	if len(kubelet) > 0 {
+	version, noVersion := c.text("kubelet/kubelet-version.txt")
+	if len(kubelet) > 0 || noVersion == "" {
 		most, err := reading.MaxPods(kubelet...)
-		r.Kubelet = reading.Source(evidence.Kubelet{MaxPods: most}, err)
+		r.Kubelet = reading.Source(evidence.Kubelet{Version: strings.TrimSpace(strings.TrimPrefix(version, "Kubernetes ")), MaxPods: most}, err)
 	}
+	r.RunFiles = sourceOf(c, "ipamd/var-run-aws-node.txt", func(text string) ([]string, error) { return reading.ListedFiles(text), nil })
 	r.Listeners = sourceOf(c, "system/netstat.txt", reading.Listeners)
 	packages, noPackages := c.text("system/pkglist.txt")
 	services, noServices := c.text("system/services.txt")
 	r.Packages = evidence.Lacking[evidence.Packages](noPackages)
 	if noPackages == "" || noServices == "" {
 		r.Packages = evidence.Read(reading.Packages(packages, services, networkd))
+	}
+	if name, missing := c.text("system/instance-type.txt"); missing == "" {
+		r.InstanceType = evidence.Read(reading.InstanceType(strings.TrimSpace(name)))
 	}
 	for _, l := range r.LogIPAMD.Content.Lines {
 		if name, ok := strings.CutPrefix(l.Msg, "Found instance-type: "); ok {

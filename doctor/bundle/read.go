@@ -29,8 +29,8 @@ type reader struct {
 	collector
 }
 
-// Read reads an archive of cnictl bundle or of eks-log-collector, the second with the name of
-// its file, which says when it was made. Notes say what of it was not used and why. An error
+// Read reads an archive of cnictl bundle, of eks-log-collector or of aws-cni-support.sh. The
+// name of its file may say when it was made. Notes say what of it was not used and why. An error
 // is a *Refusal where it is about the archive.
 func Read(r io.Reader, name string) (_ *evidence.Evidence, notes []string, err error) {
 	b := &reader{collector: newCollector(name)}
@@ -43,7 +43,7 @@ func Read(r io.Reader, name string) (_ *evidence.Evidence, notes []string, err e
 	case len(b.files)+len(b.logs) > 0:
 		return b.evidence(), b.notes, nil
 	}
-	return nil, b.notes, refuse("it has neither %s with %s, as cnictl bundle writes them, nor folders ipamd, networking and var_log, as eks-log-collector does",
+	return nil, b.notes, refuse("it has neither %s with %s, as cnictl bundle writes them, nor folders ipamd, networking and var_log, as eks-log-collector and aws-cni-support.sh do",
 		manifestName, evidenceName("NODE"))
 }
 

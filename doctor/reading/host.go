@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"net/netip"
@@ -22,18 +23,63 @@ import (
 // set for pod networking; of links, those of pods left out.
 func Sysctls(printed string) map[string]string {
 	out := map[string]string{}
-	for line := range strings.Lines(printed) {
-		name, value, ok := strings.Cut(line, " = ")
-		if !ok {
-			continue
-		}
+	for name, value := range settings(printed) {
 		switch parts := strings.Split(name, "."); {
 		case name == "net.ipv4.ip_forward", name == "net.ipv4.tcp_early_demux":
 		case len(parts) == 5 && parts[0] == "net" && parts[2] == "conf" && parts[3] != "lo" && podHash(parts[3]) == "" && slices.Contains(linkSettings[parts[1]], parts[4]):
 		default:
 			continue
 		}
-		out[name] = strings.TrimSpace(value)
+		out[name] = value
+	}
+	return out
+}
+
+// settings are the lines of what sysctl prints, NAME = VALUE, or grep below /proc/sys, PATH:VALUE.
+func settings(printed string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		for line := range strings.Lines(printed) {
+			name, value, ok := strings.Cut(line, " = ")
+			if below, found := strings.CutPrefix(line, "/proc/sys/"); found {
+				name, value, ok = strings.Cut(below, ":")
+				name = strings.NewReplacer("/", ".", ".", "/").Replace(name)
+			}
+			if ok && !yield(name, strings.TrimSpace(value)) {
+				return
+			}
+		}
+	}
+}
+
+// listed are the files, not the directories, of what ls -l prints: the members of each line.
+func listed(printed string) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for line := range strings.Lines(printed) {
+			if f := strings.Fields(line); len(f) == 9 && !strings.HasPrefix(f[0], "d") && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// ListedFiles are the names in what ls -l prints.
+func ListedFiles(printed string) []string {
+	out := []string{}
+	for f := range listed(printed) {
+		out = append(out, f[8])
+	}
+	return out
+}
+
+// ListedPlugins are the CNI plugins in what ls -ln prints of their directory.
+func ListedPlugins(printed string) []evidence.CNIPlugin {
+	out := []evidence.CNIPlugin{}
+	for f := range listed(printed) {
+		plugin := evidence.CNIPlugin{Name: f[8]}
+		if size, err := strconv.Atoi(f[4]); err == nil {
+			plugin.Size = &size
+		}
+		out = append(out, plugin)
 	}
 	return out
 }
@@ -47,9 +93,8 @@ var linkSettings = map[string][]string{
 // Conntrack reads what sysctl prints, and ethtool -S of all interfaces.
 func Conntrack(sysctls, ethtool string) evidence.Conntrack {
 	var out evidence.Conntrack
-	for line := range strings.Lines(sysctls) {
-		name, value, _ := strings.Cut(line, " = ")
-		n, err := strconv.Atoi(strings.TrimSpace(value))
+	for name, value := range settings(sysctls) {
+		n, err := strconv.Atoi(value)
 		switch {
 		case err != nil:
 		case name == "net.netfilter.nf_conntrack_count":

@@ -23,6 +23,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/bundle"
+	"cnictl/doctor/evidence"
 )
 
 // Options are what bundle was asked for.
@@ -57,7 +58,7 @@ finds the same in it. The manifest lists what could not be read and why. When th
 becomes larger than --max-size the oldest lines of logs are left out.
 
 Only you can read the file (0600), and none is replaced. ` + f.Name + ` doctor --bundle FILE examines
-it, and archives of eks-log-collector too.`,
+it, and archives of eks-log-collector and aws-cni-support.sh too.`,
 		Example:           "  {{.Command}} bundle\n  {{.Command}} bundle ip-10-0-3-17.ec2.internal --anonymize -f support.tar.gz",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
@@ -148,7 +149,14 @@ func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string 
 		byReason[reason] = append(byReason[reason], source)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-		out = append(out, "not read ("+show.Safe(reason)+"): "+strings.Join(byReason[reason], " "))
+		text := reason
+		switch reason {
+		case evidence.MissingMode:
+			text = "not to be had from here; on nodes of this daemon --via exec reads most of it"
+		case evidence.MissingNotAsked:
+			text = "not asked for"
+		}
+		out = append(out, "not read, "+show.Safe(text)+": "+strings.Join(byReason[reason], " "))
 	}
 	return append(out, "examine it: "+f.Name+" doctor --bundle "+show.Safe(name))
 }
