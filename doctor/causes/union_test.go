@@ -1,0 +1,86 @@
+package causes
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+// supplyCodes are told apart by what the subnet has left, which logs do not say.
+var supplyCodes = []string{"ip/subnet-exhausted", "ip/prefix-fragmented", "ip/alloc-backoff"}
+
+// TestUnion: what the log of another situation says beside one hides none of its causes, and
+// adds no cause that neither shows. Left out is what contradicts itself: a log that says that
+// the pool grows again, and a cause that takes that no call of EC2 fails.
+func TestUnion(t *testing.T) {
+	t.Parallel()
+	var all []fixture
+	for _, f := range fixtures(t) {
+		if len(f.ev.Nodes) == 1 && f.ev.Mode == evidence.ModeNode && len(f.expect) > 0 && !strings.Contains(f.name, "@") && !strings.HasSuffix(f.name, ".near") {
+			all = append(all, f)
+		}
+	}
+	for _, a := range all {
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			for _, b := range all {
+				if a.name == b.name || b.name == "ip/warm-pool-lag" || slices.Contains(a.expect, "config/min-ip-only") {
+					continue
+				}
+				short := slices.ContainsFunc(b.expect, func(code string) bool { return slices.Contains(supplyCodes, code) })
+				got := told(Diagnose(joined(a.ev, b.ev), Options{}), slices.Concat(a.expect, b.expect))
+				for _, code := range got {
+					if !slices.Contains(a.expect, code) && !slices.Contains(b.expect, code) && !(short && slices.Contains(supplyCodes, code)) {
+						t.Errorf("with the logs of %s: %s, which neither shows", b.name, code)
+					}
+				}
+				for _, code := range a.expect {
+					if !slices.Contains(got, code) && !explained(code, got) && !(short && slices.Contains(supplyCodes, code)) {
+						t.Errorf("with the logs of %s: %s is not found any more", b.name, code)
+					}
+				}
+			}
+		})
+	}
+}
+
+// explained reports whether a cause follows from one that was found.
+func explained(code string, found []string) bool {
+	return slices.ContainsFunc(found, func(root string) bool {
+		_, ok := catalogue.Lookup(root)
+		return ok && consequences(root)[code]
+	})
+}
+
+// joined is the first situation with the second's lines in its logs, as old as they are there.
+func joined(a, b *evidence.Evidence) *evidence.Evidence {
+	out := *a
+	out.Nodes = slices.Clone(a.Nodes)
+	node, from := &out.Nodes[0], &b.Nodes[0]
+	add := func(into, from *evidence.Reading) *evidence.Reading {
+		if into == nil {
+			return nil
+		}
+		r := *into
+		for _, log := range []struct {
+			into, from *evidence.Source[evidence.Log]
+		}{
+			{&r.LogIPAMD, &from.LogIPAMD}, {&r.LogPlugin, &from.LogPlugin}, {&r.LogAgent, &from.LogAgent}, {&r.LogKubelet, &from.LogKubelet},
+		} {
+			if !log.into.OK() || !log.from.OK() {
+				continue
+			}
+			log.into.Content.Lines = slices.Clone(log.into.Content.Lines)
+			for _, l := range log.from.Content.Lines {
+				l.At = l.At.Add(into.At.Sub(from.At))
+				log.into.Content.Lines = append(log.into.Content.Lines, l)
+			}
+		}
+		return &r
+	}
+	node.First, node.Second = add(node.First, from.First), add(node.Second, from.Last())
+	return &out
+}
