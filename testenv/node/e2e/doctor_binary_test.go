@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/vishvananda/netlink"
 
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
@@ -92,31 +95,51 @@ func TestDoctor_TwoReadings(t *testing.T) {
 	}
 }
 
-// TestDoctor_Fault: what is wrong with a node is found in what is read there.
-func TestDoctor_Fault(t *testing.T) {
+// TestDoctor_Faults: what is wrong with a node is found in what is read there.
+func TestDoctor_Faults(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
-	l.mustAdd(n, "p", 2, 2)
+	pods := l.mustAdd(n, "p", 2, 1)
+	l.settled(n)
 	iptables, err := exec.LookPath("iptables")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := n.Exec(agent.Cmd{Argv: []string{iptables, "-P", "FORWARD", "DROP"}}); err != nil || r.Code != 0 {
-		t.Fatalf("iptables: %v, exit %d: %s", err, r.Code, r.Stderr)
+	inside := func(do func() error) func() error { return func() error { return n.NS.Do(do) } }
+	for _, fault := range []struct {
+		code  string
+		cause func() error
+	}{
+		{"net/forward-drop", func() error {
+			r, err := n.Exec(agent.Cmd{Argv: []string{iptables, "-P", "FORWARD", "DROP"}})
+			if err == nil && r.Code != 0 {
+				err = errors.New(string(r.Stderr))
+			}
+			return err
+		}},
+		{"net/stale-rules", inside(func() error {
+			r := netlink.NewRule()
+			r.Priority, r.Table, r.Src = 1536, 3, &net.IPNet{IP: pods[0].IP.AsSlice(), Mask: net.CIDRMask(32, 32)}
+			return netlink.RuleAdd(r)
+		})},
+		{"boot/ipamd-down", func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if _, err := n.StopDaemon(ctx, syscall.SIGKILL); err != nil {
+				return err
+			}
+			if _, err := n.AddPod(node.PodSpec{Namespace: "default", Name: "late"}); err == nil {
+				return errors.New("a pod was added without a daemon")
+			}
+			return nil
+		}},
+	} {
+		if err := fault.cause(); err != nil {
+			t.Fatalf("%s: %v", fault.code, err)
+		}
+		_, saved := l.doctor(n, "--interval", "2s")
+		l.finds(saved, fault.code)
 	}
-	_, saved := l.doctor(n, "--once")
-	l.finds(saved, "net/forward-drop")
-
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if _, err := n.StopDaemon(ctx, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := n.AddPod(node.PodSpec{Namespace: "default", Name: "late"}); err == nil {
-		t.Fatal("a pod was added without a daemon")
-	}
-	_, saved = l.doctor(n, "--interval", "2s")
-	l.finds(saved, "boot/ipamd-down")
 }
 
 // finds runs the doctor on saved evidence. No code: there is nothing from warning on.
