@@ -46,7 +46,7 @@ func (c *Case) silent() Fact {
 // container is a container of the node's aws-node pod; nil: unknown.
 func (c *Case) container(name string) *evidence.DaemonContainer {
 	for _, p := range c.R.DaemonPods.Content {
-		if i := slices.IndexFunc(p.Containers, func(k evidence.DaemonContainer) bool { return k.Name == name }); i >= 0 && p.Node == c.Name {
+		if i := slices.IndexFunc(p.Containers, func(k evidence.DaemonContainer) bool { return k.Name == name }); i >= 0 && p.Node == c.own {
 			return &p.Containers[i]
 		}
 	}
@@ -153,7 +153,7 @@ func apiUnreachable(c *Case) []candidate {
 // proxyText says whether kube-proxy, through which the API is reached, runs on the node.
 func (c *Case) proxyText() string {
 	if !c.R.KubeProxy.OK() || slices.ContainsFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
-		return p.Node == c.Name && (p.Ready == nil || *p.Ready)
+		return p.Node == c.own && (p.Ready == nil || *p.Ready)
 	}) {
 		return ""
 	}

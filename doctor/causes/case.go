@@ -35,6 +35,7 @@ type Case struct {
 
 	Pools []*pool // by network card; empty: unknown
 
+	own     string                  // the node in its reading: files count nodes that share one
 	podNode map[evidence.Pod]string // of the pods that were read; "": on none
 	ready   map[evidence.Pod]bool
 	voices  map[string]*voice
@@ -42,8 +43,11 @@ type Case struct {
 
 // newCase prepares one reading. scope names the node.
 func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case) *Case {
-	c := &Case{Name: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, voices: map[string]*voice{}, podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
+	c := &Case{Name: name, own: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, voices: map[string]*voice{}, podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
 	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil && imageName(r.DaemonSet.Content.Images[containerNode]) == imageOurs
+	if own := r.Node.Content.Name; own != "" && strings.HasPrefix(name, own+"-") {
+		c.own = own
+	}
 	for _, p := range r.DaemonPods.Content {
 		c.podNode[p.Pod] = p.Node
 	}
@@ -262,7 +266,7 @@ func (c *Case) here() []*evidence.KubePod {
 	var out []*evidence.KubePod
 	for i := range c.R.Pods.Content {
 		p := &c.R.Pods.Content[i]
-		if p.Node != nil && *p.Node == c.Name && p.Phase != "Succeeded" && p.Phase != "Failed" {
+		if p.Node != nil && *p.Node == c.own && p.Phase != "Succeeded" && p.Phase != "Failed" {
 			out = append(out, p)
 		}
 	}

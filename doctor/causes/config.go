@@ -150,7 +150,7 @@ func (c *Case) unwell() Fact {
 	return fact(c, c.R.DaemonPods, "k8s.ds.pods", "containers", "ready, without restarts", func(pods []evidence.DaemonPod) (any, State) {
 		for _, p := range pods {
 			for _, k := range p.Containers {
-				if p.Node == c.Name && (k.Ready != nil && !*k.Ready || k.RestartsLastHour != nil && *k.RestartsLastHour > 0) {
+				if p.Node == c.own && (k.Ready != nil && !*k.Ready || k.RestartsLastHour != nil && *k.RestartsLastHour > 0) {
 					return k.Name + " is not ready or restarted", Yes
 				}
 			}

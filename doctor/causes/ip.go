@@ -56,10 +56,12 @@ func subnetExhausted(c *Case) []candidate {
 		return Yes
 	})
 	codes := []string{textNoAddresses, textNeither}
+	var pausing Fact
 	if p != nil && !p.pd {
-		codes = append(codes, textNoBlocks, textPause) // blocks are not what it asks for
+		codes = append(codes, textNoBlocks) // blocks are not what it asks for
+		pausing = c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	}
-	refused := either(c.ec2Fails(codes...), c.failures(cause.SubnetExhausted), c.active(mention{sources: []string{"k8s.evt"}, texts: codes}))
+	refused := orElse(either(c.ec2Fails(codes...), c.failures(cause.SubnetExhausted), c.active(mention{sources: []string{"k8s.evt"}, texts: codes})), pausing)
 	telling := counted
 	if counted.State == Unread {
 		telling = refused // EC2's own answer, where its counts are not known
@@ -252,7 +254,7 @@ func (c *Case) dead() (out []evidence.Address) {
 		if a.Pod == nil || c.Now.Sub(a.AssignedAt) < 5*time.Minute {
 			continue
 		}
-		if on, there := c.podNode[*a.Pod]; !(there && (on == "" || on == c.Name)) && !c.hasVeth(*a.Pod) {
+		if on, there := c.podNode[*a.Pod]; !(there && (on == "" || on == c.own)) && !c.hasVeth(*a.Pod) {
 			out = append(out, a)
 		}
 	}

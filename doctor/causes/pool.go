@@ -394,7 +394,7 @@ func (c *Case) onSubnets(expected string, judge func([]evidence.Subnet) State) F
 		source = "intro.summary"
 	}
 	subnets, known := c.candidates()
-	path := "free addresses of " + or(subnetIDs(subnets), "the node's subnets")
+	const path = "free addresses of the subnets that may be used"
 	if !known {
 		return c.unread(source, path, expected, or(missing, "the node's subnet is unknown"))
 	}

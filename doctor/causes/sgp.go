@@ -439,7 +439,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	}
 	held := 0
 	for _, p := range w.pods {
-		if p.Node != nil && *p.Node == c.Name && asksFirst(p) && (p.Annotations[limitPodENI] != "" || p.Phase != "Pending") {
+		if p.Node != nil && *p.Node == c.own && asksFirst(p) && (p.Annotations[limitPodENI] != "" || p.Phase != "Pending") {
 			held += max(1, p.Count)
 		}
 	}

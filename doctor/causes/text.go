@@ -170,14 +170,14 @@ func objects(line string) []string {
 // or a pod that is on no node.
 func (c *Case) concerns(e evidence.KubeEvent) bool {
 	if e.Kind != "Pod" {
-		return e.Kind != "Node" && e.Kind != "CNINode" || e.Name == c.Name
+		return e.Kind != "Node" && e.Kind != "CNINode" || e.Name == c.own
 	}
 	pod := evidence.Pod(e.Name)
 	if e.Reason == "FailedCreatePodSandBox" && c.ready[pod] {
 		return false // it has its sandbox by now
 	}
 	if on, ok := c.podNode[pod]; ok {
-		return on == "" || on == c.Name
+		return on == "" || on == c.own
 	}
 	return true
 }
@@ -374,10 +374,16 @@ func (c *Case) within(m mention) time.Duration {
 	return last.Sub(first)
 }
 
-// failures states that our daemon refused requests within ten minutes for one of these causes.
+// failures states that our daemon refused requests within ten minutes for one of these causes,
+// or would refuse one now.
 func (c *Case) failures(codes ...cause.Code) Fact {
 	if c.R.Failures.Missing == evidence.MissingAbsent {
 		return c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false)
+	}
+	for _, b := range c.R.Plan.Content.Blocked {
+		if slices.Contains(codes, cause.Code(b.Cause)) {
+			return c.known("intro.plan", "blocked cards", "none", clip(b.Cause+": "+b.Message), true)
+		}
 	}
 	return fact(c, c.R.Failures, "intro.failures", "failed ADDs", "none", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
