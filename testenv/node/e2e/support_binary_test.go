@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	doctorbundle "cnictl/doctor/bundle"
+	"cnictl/doctor/evidence"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -203,6 +205,41 @@ func TestSupport(t *testing.T) {
 	}
 	if _, there := b.files["cni/other.kubeconfig"]; there {
 		t.Error("a kubeconfig is in the archive")
+	}
+	b.diagnosable(n, "shop/cart-1")
+}
+
+// diagnosable: the doctor reads the archive, and finds the pod in all of its files.
+func (b bundle) diagnosable(n *node.Node, pod evidence.Pod) {
+	b.t.Helper()
+	file, err := os.Open(b.path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer file.Close()
+	ev, notes, err := doctorbundle.Read(file, filepath.Base(b.path))
+	if err != nil || len(notes) > 0 || len(ev.Nodes) != 1 {
+		b.t.Fatalf("the doctor reads %v, %q, %v", ev, notes, err)
+	}
+	r := ev.Nodes[0].First
+	for id, missing := range map[string]string{
+		"intro.enis": r.ENIs.Missing, "intro.env": r.Env.Missing, "intro.summary": r.Summary.Missing, "intro.plan": r.Plan.Missing, "intro.events": r.Journal.Missing, "metrics": r.Metrics.Missing,
+		"ckpt": r.Checkpoint.Missing, "log.ipamd": r.LogIPAMD.Missing, "kern.link": r.Links.Missing, "kern.rule": r.Rules.Missing, "kern.route": r.Routes.Missing, "kern.ipt": r.IPTables.Missing,
+		"kern.sysctl": r.Sysctls.Missing, "host.cni": r.CNI.Missing, "host.run": r.RunFiles.Missing, "ec2.type": r.InstanceType.Missing,
+	} {
+		if missing != "" {
+			b.t.Errorf("%s: %s", id, missing)
+		}
+	}
+	if name := ev.Nodes[0].Name; name != r.Summary.Content.Node || ev.At.IsZero() {
+		b.t.Errorf("node %q at %v", name, ev.At)
+	}
+	if !slices.ContainsFunc(r.Links.Content, func(l evidence.Link) bool { return l.Pod == pod && l.Kind == "veth" && *l.Up }) ||
+		!slices.ContainsFunc(r.Routes.Content, func(x evidence.Route) bool { return x.Pod == pod }) || !slices.ContainsFunc(r.Checkpoint.Content.Allocations, func(a evidence.Allocation) bool { return a.Pod == pod }) {
+		b.t.Errorf("%s is not in %+v, %+v, %+v", pod, r.Links.Content, r.Routes.Content, r.Checkpoint.Content)
+	}
+	if to := r.IPTables.Content.SNATTo; to == nil || !slices.Contains(r.IPTables.Content.NFTTables, "ip aws-cni") || *r.InstanceType.Content.MaxENIs != 3 {
+		b.t.Errorf("SNAT to %v, tables %v, type %+v", to, r.IPTables.Content.NFTTables, r.InstanceType.Content)
 	}
 }
 
