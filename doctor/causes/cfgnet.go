@@ -81,7 +81,7 @@ func (c *Case) fault(e evidence.ENIConfig) (string, State) {
 		}
 	}
 	own, ok := c.subnet(c.subnetOfNode())
-	if !c.R.Subnets.OK() || !ok {
+	if !c.R.Subnets.OK() || !ok || own.VPC == "" { // nodes report only subnets that they use
 		return "", Unread
 	}
 	s, ok := c.subnet(e.Subnet)

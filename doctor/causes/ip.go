@@ -251,7 +251,7 @@ func leakedAllocations(c *Case) []candidate {
 // Kubernetes nor the kernel has anything, as far as these were read.
 func (c *Case) dead() (out []evidence.Address) {
 	for a := range c.records() {
-		if a.Pod == nil || c.Now.Sub(a.AssignedAt) < 5*time.Minute {
+		if a.Pod == nil || *a.Pod == "" || c.Now.Sub(a.AssignedAt) < 5*time.Minute { // old releases do not name pods
 			continue
 		}
 		if on, there := c.podNode[*a.Pod]; !(there && (on == "" || on == c.own)) && !c.hasVeth(*a.Pod) {
