@@ -492,7 +492,7 @@ func portConflict(c *Case) []candidate {
 	}
 	var texts []string
 	for _, p := range ports {
-		texts = append(texts, ":"+p+"…address already in use", "address already in use…:"+p)
+		texts = append(texts, p+"…address already in use", "address already in use…"+p)
 	}
 	owner := fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent", func(all []evidence.Listener) (any, State) {
 		for _, l := range all {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/doctor/evidence"
@@ -58,8 +59,8 @@ func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case
 			c.podNode[p.Pod] = *p.Node
 		}
 	}
-	c.readVersions()
 	c.readSettings()
+	c.readVersions()
 	c.Pools = c.pools()
 	return c
 }
@@ -103,6 +104,14 @@ func (c *Case) readVersions() {
 		if v, ok := evidence.ParseVersion(label(c.R.Metrics.Content, "awscni_build_info", "version")); ok {
 			c.Release = v
 			return
+		}
+	}
+	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
+		if _, rest, ok := strings.Cut(l.text, logline.TextStarting+" "); ok {
+			text, _, _ := strings.Cut(rest, " ")
+			if c.Release, ok = evidence.ParseVersion(text); ok {
+				return
+			}
 		}
 	}
 	for _, b := range c.R.CNI.Content.Bin {

@@ -282,10 +282,13 @@ func noSNAT(c *Case) []candidate {
 			jumps := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
 				return strings.HasPrefix(r, "nat -A POSTROUTING ") && strings.Contains(r, "-j "+netnames.SNATChain)
 			})
+			translates := slices.ContainsFunc(c.rulesOfIPTables(), func(r string) bool {
+				return strings.HasPrefix(r, "nat -A AWS-SNAT-CHAIN-") && strings.Contains(r, " -j SNAT ")
+			})
 			switch own := c.nodeIP(); {
 			case !jumps:
 				return "POSTROUTING does not lead there", Yes
-			case k.SNATTo == nil:
+			case !translates || k.SNATTo == nil:
 				return "no rule translates", Yes
 			case own.IsValid() && *k.SNATTo != own:
 				return fmt.Sprintf("translates to %s, the node has %s", *k.SNATTo, own), Yes

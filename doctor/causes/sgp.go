@@ -388,13 +388,9 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 				continue
 			}
 			texts = append(texts, fmt.Sprintf("%d of %d on %s", used[n.Name], *most, n.Name))
-			if used[n.Name] >= *most*max(1, n.Count) {
-				continue
+			if used[n.Name] < *most && (listed[n.Name] || used[n.Name] > 0) {
+				state = No // of other nodes, whose pods were not listed, the scheduler knows
 			}
-			if state = No; !listed[n.Name] && used[n.Name] == 0 {
-				return nil, Unread
-			}
-			break
 		}
 		if len(texts) == 0 {
 			return "no node that such pods may run on has any", No
