@@ -106,19 +106,20 @@ func (c *Case) readVersions() {
 			return
 		}
 	}
-	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
-		if _, rest, ok := strings.Cut(l.text, logline.TextStarting+" "); ok {
-			text, _, _ := strings.Cut(rest, " ")
-			if c.Release, ok = evidence.ParseVersion(text); ok {
-				return
-			}
-		}
-	}
 	for _, b := range c.R.CNI.Content.Bin {
 		if b.Name == "aws-cni" && b.Version != nil {
 			if v, ok := evidence.ParseVersion(*b.Version); ok {
 				c.Release = v
 			}
+		}
+	}
+	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
+		if _, rest, ok := strings.Cut(l.text, logline.TextStarting+" "); ok {
+			text, _, _ := strings.Cut(rest, " ")
+			if v, ok := evidence.ParseVersion(text); ok {
+				c.Release = v
+			}
+			break
 		}
 	}
 	// The DaemonSet's image is what runs, or will once its pods are replaced.
