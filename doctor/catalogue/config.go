@@ -19,7 +19,7 @@ var configCauses = []Entry{
 	{
 		Code: "config/warm-waste", Title: "warm addresses drain the subnets", Severity: Warning,
 		Shows:      "Nodes hold far more addresses than pods use, and a subnet is nearly full because of it.",
-		Required:   []string{"intro.enis", "ec2.subnet", "k8s.nodes"},
+		Required:   []string{"intro.enis", "ec2.subnet"},
 		Supporting: []string{"k8s.ds", "intro.summary"},
 		Ceiling:    Ceilings{None, Confirmed, None, None},
 		Check:      Check{"Compare the held addresses with those in use, by subnet.", "cnictl subnets"},

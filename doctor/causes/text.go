@@ -3,6 +3,7 @@ package causes
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -100,8 +101,8 @@ func (c *Case) listen(id string) *voice {
 		logs(c.R.LogKubelet)
 	case "log.awsnode":
 		v.missing = c.R.LogAWSNode.Missing
-		for name, log := range c.R.LogAWSNode.Content {
-			if container == "" || name == container {
+		for _, name := range slices.Sorted(maps.Keys(c.R.LogAWSNode.Content)) {
+			if log := c.R.LogAWSNode.Content[name]; container == "" || name == container {
 				v.add(&log)
 			}
 		}
