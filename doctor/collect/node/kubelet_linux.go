@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"cnictl/doctor/evidence"
 )
@@ -76,36 +74,40 @@ func (c *collector) maxPods(file, drops string) (*int, error) {
 	if err != nil {
 		return nil, err
 	}
-	most, err := maxPodsOf(file, text, nil)
+	most := maxPodsOf(text, nil)
 	if drops == "" {
 		drops = file + ".d" // as nodeadm names it
 	}
-	entries, listErr := c.list(drops)
-	if listErr != nil {
-		return most, err
+	entries, err := c.list(drops)
+	if err != nil {
+		return most, ignore(err, fs.ErrNotExist)
 	}
 	for _, e := range entries {
-		if err == nil && strings.HasSuffix(e.Name(), ".conf") {
-			if text, err = c.read(path.Join(drops, e.Name())); err == nil {
-				most, err = maxPodsOf(e.Name(), text, most)
-			}
+		if !strings.HasSuffix(e.Name(), ".conf") {
+			continue
 		}
+		if text, err = c.read(path.Join(drops, e.Name())); err != nil {
+			return nil, err
+		}
+		most = maxPodsOf(text, most)
 	}
-	return most, err
+	return most, nil
 }
 
-// maxPodsOf reads a file in JSON or YAML.
-func maxPodsOf(file string, text []byte, before *int) (*int, error) {
-	var conf struct {
-		MaxPods *int `json:"maxPods" yaml:"maxPods"`
+// yamlMaxPods is the setting in YAML, where it stands at the beginning of a line.
+var yamlMaxPods = regexp.MustCompile(`(?m)^maxPods:[ \t]*([0-9]{1,9})[ \t\r]*(?:#.*)?$`)
+
+// maxPodsOf reads a file in JSON or YAML; before is what an earlier one says.
+func maxPodsOf(text []byte, before *int) *int {
+	var conf struct{ MaxPods *int }
+	if json.Unmarshal(text, &conf) == nil && conf.MaxPods != nil {
+		return conf.MaxPods
 	}
-	if json.Unmarshal(text, &conf) != nil {
-		if err := yaml.Unmarshal(text, &conf); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+	if m := yamlMaxPods.FindSubmatch(text); m != nil {
+		n, err := strconv.Atoi(string(m[1]))
+		if err == nil {
+			return &n
 		}
 	}
-	if conf.MaxPods == nil {
-		return before, nil
-	}
-	return conf.MaxPods, nil
+	return before
 }
