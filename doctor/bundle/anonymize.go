@@ -240,6 +240,7 @@ var (
 	namedPod       = regexp.MustCompile(`(?i)\bpod_?name["':=\\\s(]+([a-z0-9][a-z0-9.-]+)`)
 	namedNamespace = regexp.MustCompile(`(?i)\b(?:pod_?)?namespace["':=\\\s(]+([a-z0-9][a-z0-9-]+)`)
 	wholePod       = regexp.MustCompile(`(?i)\bpods?["':=\\\s(]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`)
+	memberPod      = regexp.MustCompile(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`) // as our daemon logs
 	kubeletPod     = regexp.MustCompile(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`)
 	namedRole      = regexp.MustCompile(`:(?:role|assumed-role|user|instance-profile)/([\w+=,.@-]+)`)
 	rangeText      = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`)
@@ -261,6 +262,9 @@ func (a *anonymizer) scan(text string) {
 	}
 	for _, m := range wholePod.FindAllStringSubmatch(text, -1) {
 		a.pod(evidence.Pod(m[1] + "/" + strings.TrimRight(m[2], ".-")))
+	}
+	for _, m := range memberPod.FindAllStringSubmatch(text, -1) {
+		a.pod(evidence.Pod(m[2] + "/" + m[1]))
 	}
 	for _, m := range kubeletPod.FindAllStringSubmatch(text, -1) {
 		a.pod(evidence.Pod(m[2] + "/" + m[1]))

@@ -63,6 +63,8 @@ sources:
       - {at: -1m, level: error, msg: "AssignPodIPv4Address: no address for Namespace: orders, PodName: gone-6c9fd-abcde on 10.20.7.44 (2600:1f14:aa:bb::5, ::ffff:10.20.7.44, fe80::aa:bbff:fecc:ddee)"}
       - {at: -1m, level: error, msg: "kubelet: checkout-7d4b9c6f5-xk2lp_orders(0a1b2c3d-0000-4000-8000-000000000001) on ip-10-20-7-9 via https://0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com"}
       - {at: -1m, level: error, msg: "arn:aws:sts::<account-id>:assumed-role/acme-node-role/i-0123456789abcdef0 is not authorized; vol-0ffffffffffffffff"}
+      - {at: -1m, level: info, msg: "address assigned ip=10.20.7.45 pod=batch-29384-zz namespace=ledger"}
+      - "{\"level\":\"info\",\"msg\":\"address assigned\",\"pod\":\"cron-17\",\"namespace\":\"ledger\"}"
       - "{\"level\":\"info\",\"ts\":\"2026-11-21T11:59:00.000Z\",\"msg\":\"link HOSTLINK of 02:aa:bb:cc:dd:ee up at 03:00:38\"}"
   k8s.evt:
     - {at: -1m, reason: FailedCreatePodSandBox, message: "pod orders/checkout-7d4b9c6f5-xk2lp", name: orders/checkout-7d4b9c6f5-xk2lp}
@@ -87,7 +89,7 @@ func TestAnonymize_Nothing(t *testing.T) {
 	}
 	before, after := content(t, plain.Bytes()), content(t, b.Bytes())
 	secrets := []string{
-		"checkout", "orders", "acme", "payments", "gone-6c9fd", "10.20.", "10-20-7-9", "192.168.45.7", "192.168.32.0", "2600:1f14:aa", "02:aa:bb", "aa:bbff", "0123456789abcdef0", "0aaaaaaaa",
+		"checkout", "orders", "acme", "payments", "gone-6c9fd", "batch-29384", "ledger", "cron-17", "10.20.", "10-20-7-9", "192.168.45.7", "192.168.32.0", "2600:1f14:aa", "02:aa:bb", "aa:bbff", "0123456789abcdef0", "0aaaaaaaa",
 		"0bbbbbbbb", "0cccccccc", "0dddddddd", "0eeeeeeee", "0ffffffff", "0a1b2c3d", "0123456789ABCDEF", link,
 	}
 	// Everything else that looks like an id or an address.
