@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/vishvananda/netlink"
 
+	doctorbundle "cnictl/doctor/bundle"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
 	"cnictl/testenv/fakeaws"
@@ -142,18 +143,31 @@ func TestDoctor_Faults(t *testing.T) {
 	}
 }
 
-// finds runs the doctor on saved evidence. No code: there is nothing from warning on.
+// finds runs the doctor on saved evidence, and on an anonymized bundle of it. No code: there
+// is nothing from warning on.
 func (l *lab) finds(saved []byte, code string) {
 	l.t.Helper()
-	cmd := exec.CommandContext(l.t.Context(), filepath.Join(l.binaries, "cnictl"), "doctor", "--evidence", "-", "--fail-on", "warning")
-	cmd.Stdin = bytes.NewReader(saved)
-	out, err := cmd.CombinedOutput()
-	const undecided = 7
-	switch exit := cmd.ProcessState.ExitCode(); {
-	case code == "" && (exit == 0 || exit == undecided):
-	case code != "" && strings.Contains(string(out), "\n"+code+" "):
-	default:
-		l.t.Errorf("doctor --evidence: %v, want %q\n%s", err, code, out)
+	ev, err := file.Load(saved)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	if _, err := doctorbundle.Write(&packed, ev, doctorbundle.Options{Anonymize: true}); err != nil {
+		l.t.Fatal(err)
+	}
+	dir := l.t.TempDir()
+	l.write(filepath.Join(dir, "evidence.yaml"), string(saved), 0o600)
+	l.write(filepath.Join(dir, "bundle.tar.gz"), packed.String(), 0o600)
+	for _, in := range []string{"--evidence=" + filepath.Join(dir, "evidence.yaml"), "--bundle=" + filepath.Join(dir, "bundle.tar.gz")} {
+		cmd := exec.CommandContext(l.t.Context(), filepath.Join(l.binaries, "cnictl"), "doctor", in, "--fail-on", "warning")
+		out, err := cmd.CombinedOutput()
+		const undecided = 7
+		switch exit := cmd.ProcessState.ExitCode(); {
+		case code == "" && (exit == 0 || exit == undecided):
+		case code != "" && strings.Contains(string(out), "\n"+code+" "):
+		default:
+			l.t.Errorf("doctor %s: %v, want %q\n%s", in, err, code, out)
+		}
 	}
 }
 
