@@ -134,6 +134,9 @@ var healthyWorlds = []string{
 	"{daemon: ours, env: {ENABLE_PREFIX_DELEGATION: 'true'}, enis: [{id: eni-a, prefixes: 2, assigned: 9}]}",
 	"{env: {ENABLE_POD_ENI: 'true'}, enis: [{id: eni-a, ips: 9, assigned: 3}, {id: eni-t, trunk: true}]}",
 	"{env: {AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: 'true'}, maxPods: 20, subnets: [{id: subnet-a}, {id: subnet-b, cidr: 10.0.64.0/19}], enis: [{id: eni-a}, {id: eni-b, subnet: subnet-b, ips: 9, assigned: 5}]}",
+	"{version: v1.20.1, agentVersion: null, env: {AWS_VPC_K8S_CNI_EXTERNALSNAT: 'true', AWS_VPC_CNI_NODE_PORT_SUPPORT: 'false', POD_MTU: '1450'}, enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 4}]}",
+	"{env: {ENABLE_POD_ENI: 'true', POD_SECURITY_GROUP_ENFORCING_MODE: strict}, maxPods: 20, enis: [{id: eni-a, ips: 9, assigned: 3}, {id: eni-t, trunk: true}], pods: [{pod: pay/api, ips: [10.0.0.99], containers: [{name: app, limits: {vpc.amazonaws.com/pod-eni: '1'}}, {name: proxy}], annotations: {vpc.amazonaws.com/pod-eni: '[{\"eniId\":\"eni-b1\",\"ifAddress\":\"02:aa:bb:cc:dd:ee\",\"privateIp\":\"10.0.0.99\",\"vlanId\":3,\"subnetCidr\":\"10.0.0.0/19\"}]'}}]}",
+	"{version: v1.7.10, os: ubuntu-18.04, enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 4}]}",
 }
 
 // TestHealthy: nothing is found where nothing is wrong.

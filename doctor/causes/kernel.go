@@ -147,8 +147,14 @@ func (c *Case) wrongRules() (wrong []string) {
 				note(string(w.pod), r)
 			}
 		}
-		for _, r := range w.rules {
-			vlans[r.InLink] = true
+	}
+	for _, p := range c.here() { // whatever the settings are
+		b, err := cluster.ParseBranch(p.Annotations[limitPodENI], false)
+		if err != nil {
+			b, err = cluster.ParseBranch(p.Annotations[limitPodENI], true)
+		}
+		if err == nil {
+			vlans[netnames.VLANDevice(b.VLAN)], vlans[veth(netnames.BranchVethPrefix, p.Pod)] = true, true
 		}
 	}
 	count := map[netip.Prefix]int{}
