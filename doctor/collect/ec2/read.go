@@ -24,7 +24,9 @@ import (
 func (r *Reader) Read(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType) {
 	q := query{api: r.client(cmp.Or(r.opts.Region, region, r.cfg.Region))}
 	out := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
-	out.Instances = timed(ctx, r, func(ctx context.Context) ([]evidence.Instance, error) { return q.instances(ctx, instances) })
+	if out.Instances.Missing = r.noCredentials(ctx); out.Instances.Missing == "" {
+		out.Instances = timed(ctx, r, func(ctx context.Context) ([]evidence.Instance, error) { return q.instances(ctx, instances) })
+	}
 	if !out.Instances.OK() {
 		// Nothing else can be asked about the cluster alone.
 		out = evidence.Unread(time.Time{}, out.Instances.Missing)
@@ -45,6 +47,17 @@ func (r *Reader) Read(ctx context.Context, region string, instances []string) (*
 	}
 	wait.Wait()
 	return out, limits.Content
+}
+
+// noCredentials is why there are none to ask with; empty: there are. A login program that
+// they come from may take its time.
+func (r *Reader) noCredentials(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	defer cancel()
+	if _, err := r.cfg.Credentials.Retrieve(ctx); err != nil {
+		return "no AWS credentials: " + missing(err)
+	}
+	return ""
 }
 
 // timed reads a source within its time.

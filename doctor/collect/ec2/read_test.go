@@ -1,12 +1,16 @@
 package ec2
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"cnictl/deploy"
@@ -175,11 +179,16 @@ func TestRead_Unreachable(t *testing.T) {
 		ids  []string
 		want string
 	}{
-		"refused":     {Options{Endpoint: "http://127.0.0.1:1"}, []string{"i-1"}, "connection refused"},
+		"refused": {Options{Endpoint: "http://127.0.0.1:1"}, []string{"i-1"}, "connection refused"},
+		"no credentials": {Options{Endpoint: b.opts.Endpoint, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{}, fmt.Errorf("refresh: %w", errors.New("no profile"))
+		})}, []string{"i-1"}, "no AWS credentials: no profile"},
 		"none of ids": {Options{Endpoint: b.opts.Endpoint}, []string{"i-0fa4eeeeeeeeeeeee"}, "EC2 has none of the nodes' instances"},
 		"no ids":      {Options{Endpoint: b.opts.Endpoint}, nil, "EC2 has none of the nodes' instances"},
 	} {
-		row.opts.Credentials = credentials.NewStaticCredentialsProvider("AKIA", "secret", "")
+		if row.opts.Credentials == nil {
+			row.opts.Credentials = credentials.NewStaticCredentialsProvider("AKIA", "secret", "")
+		}
 		reader, err := New(t.Context(), row.opts)
 		if err != nil {
 			t.Fatal(err)
