@@ -70,6 +70,11 @@ func run(ctx context.Context, f *cli.Factory, opts *Options, names []string, pod
 	if err := opts.check(f); err != nil {
 		return err
 	}
+	if opts.Watch {
+		return opts.follow(ctx, f, func(ctx context.Context) (*evidence.Evidence, error) {
+			return Collect(ctx, f, Nodes{Names: names, Pod: pod, Once: true, AWS: opts.AWS}, nil)
+		})
+	}
 	ev, err := opts.gather(ctx, f, names, pod)
 	if err != nil {
 		return err

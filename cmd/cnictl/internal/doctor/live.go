@@ -26,6 +26,7 @@ func (o *Options) registerLive(cmd *cobra.Command) {
 	o.register(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&o.Once, "once", false, "read once only: what needs two readings stays undecided")
+	fs.BoolVarP(&o.Watch, "watch", "w", false, "examine again every --interval (15s), each reading beside the one before")
 	fs.BoolVar(&o.AWS, "aws", false, "ask EC2 too, with the AWS credentials of this shell; only Describe and Get actions are called")
 }
 
@@ -36,7 +37,7 @@ func (o *Options) registerFiles(cmd *cobra.Command) {
 	fs.StringVar(&o.Bundle, "bundle", "", "examine this archive of cnictl bundle or eks-log-collector in place of nodes")
 	_ = cmd.MarkFlagFilename("evidence", "yaml", "yml", "json") // the flags are there
 	_ = cmd.MarkFlagFilename("bundle", "tar.gz", "tgz", "tar")
-	cmd.MarkFlagsMutuallyExclusive("evidence", "bundle")
+	cmd.MarkFlagsMutuallyExclusive("evidence", "bundle", "watch")
 }
 
 // gather reads what is to be examined: a file, an archive, or nodes.

@@ -29,6 +29,7 @@ type Options struct {
 	Bundle   string // archive to read in place of nodes
 	Once     bool   // one reading
 	AWS      bool   // ask EC2 too
+	Watch    bool   // examine again and again
 	Save     string // file to write the evidence to
 	FailOn   string
 	ExitZero bool
@@ -89,6 +90,9 @@ func (o *Options) check(f *cli.Factory) error {
 			return cli.Usage("--suppress: %v", err)
 		}
 		o.suppressed = append(o.suppressed, s)
+	}
+	if o.Watch && (o.Save != "" || f.Recording != nil) {
+		return cli.Usage("--watch reads live nodes, again and again: leave out --save-evidence and --replay")
 	}
 	return nil
 }
@@ -181,11 +185,7 @@ func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 			return nil
 		}
 	}
-	r := causes.Diagnose(ev, causes.Options{Wants: o.wants})
-	for _, s := range report.Suppress(&r, o.suppressed, f.Now()) {
-		f.Warn("--suppress %s=%s ended on %s", s.Code, s.Scope, s.Until.UTC().Format(time.RFC3339))
-	}
-	report.FillIn(&r)
+	r := o.diagnose(f, ev)
 	if err := o.print(f, &r); err != nil {
 		return err
 	}
@@ -199,6 +199,16 @@ func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 		return cli.Exit(cli.ExitNoEvidence)
 	}
 	return nil
+}
+
+// diagnose examines the evidence for what is wanted.
+func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) introspect.DoctorReport {
+	r := causes.Diagnose(ev, causes.Options{Wants: o.wants})
+	for _, s := range report.Suppress(&r, o.suppressed, f.Now()) {
+		f.Warn("--suppress %s=%s ended on %s", s.Code, s.Scope, s.Until.UTC().Format(time.RFC3339))
+	}
+	report.FillIn(&r)
+	return r
 }
 
 func (o *Options) print(f *cli.Factory, r *introspect.DoctorReport) error {

@@ -1,0 +1,80 @@
+package doctor
+
+import (
+	"context"
+	"reflect"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/evidence"
+)
+
+// follow examines the nodes again and again until the user ends it: each reading beside the
+// one before. On a terminal the report is drawn in place, elsewhere printed when it changes.
+func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.Context) (*evidence.Evidence, error)) error {
+	screen := output.NewScreen(f)
+	ticks, stop := f.Tick(interval(f))
+	defer stop()
+	var before *evidence.Evidence
+	var last [][]string
+	for {
+		ev, err := read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil // the user ended it
+		case err != nil:
+			return err
+		}
+		joined := beside(before, ev)
+		before = ev
+		r := o.diagnose(f, joined)
+		news := changes(&r)
+		switch {
+		case f.Streams.OutTTY && (f.Globals.Output == "table" || output.Wide(f)):
+			err = screen.Draw(reportPage(f, &r))
+		case last != nil && reflect.DeepEqual(news, last):
+		case output.Structured(f):
+			err = output.PrintDocument(f, r, true)
+		default:
+			err = o.print(f, &r)
+		}
+		if err != nil {
+			return err
+		}
+		last = news
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+		}
+	}
+}
+
+// changes is what of a report is news: neither times nor figures.
+func changes(r *introspect.DoctorReport) (out [][]string) {
+	for _, f := range r.Findings {
+		out = append(out, append([]string{f.Code, f.Severity, f.Confidence}, f.Nodes...))
+	}
+	return append(out, r.Undecided)
+}
+
+// beside has the nodes of a reading with what the reading before it showed of each.
+func beside(before, now *evidence.Evidence) *evidence.Evidence {
+	if before == nil {
+		return now
+	}
+	first := map[string]*evidence.Reading{}
+	for _, n := range before.Nodes {
+		first[n.Name] = n.Last()
+	}
+	out := *now
+	out.At, out.Interval, out.Nodes = before.At, now.At.Sub(before.At), nil
+	for _, n := range now.Nodes {
+		if r := first[n.Name]; r != nil {
+			n.First, n.Second = r, n.Last()
+		}
+		out.Nodes = append(out.Nodes, n)
+	}
+	return &out
+}
