@@ -394,7 +394,7 @@ func prefixTexts(prefixes []netip.Prefix) (out []string) {
 }
 
 func nodeUnschedulable(c *Case) []candidate {
-	return []candidate{{
+	return []candidate{c.unlessIdle(candidate{
 		summary: fmt.Sprintf("the node is cordoned, so its pool does not grow: %s", poolText(c.pool())),
 		telling: []Fact{
 			fact(c, c.R.Node, "k8s.node", "taints", "not cordoned", func(n evidence.KubeNode) (any, State) {
@@ -412,7 +412,7 @@ func nodeUnschedulable(c *Case) []candidate {
 			lenient(c.short()), lenient(c.growable()), c.upstream(),
 		},
 		supporting: []Fact{c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"AWS CNI is on a non schedulable node"}})},
-	}}
+	})}
 }
 
 func provisioningOff(c *Case) []candidate {

@@ -214,11 +214,11 @@ func cooldownSaturated(c *Case) []candidate {
 		over, known := c.overcommit()
 		return fmt.Sprintf("%d of %d", p.total, p.capacity), stateOf(known && over <= 0 && p.maxENI == p.limitENI && p.unmanaged == 0 && !p.canGrow())
 	})
-	return []candidate{{
+	return []candidate{c.unlessIdle(candidate{
 		summary:  fmt.Sprintf("every free address is cooling down for %s: %s", c.cooldown(), poolText(c.pool())),
 		telling:  []Fact{cooling},
 		required: []Fact{c.dry(), either(not(c.short()), most, c.failures(cause.AddressesCooling))},
-	}}
+	})}
 }
 
 func leakedAllocations(c *Case) []candidate {

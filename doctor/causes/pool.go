@@ -10,6 +10,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/promtext"
 	"cnictl/daemon/resync"
+	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
 
@@ -259,6 +260,15 @@ func (c *Case) growable() Fact {
 		}
 		return fmt.Sprintf("%d of %d interfaces (%d taken by others, %d reserved for a trunk)", p.enis, p.maxENI, p.unmanaged, p.reserve), stateOf(p.canGrow())
 	})
+}
+
+// unlessIdle makes a finding about an empty pool one worth knowing where no pod asks for an
+// address: a node that is full harms nobody until then.
+func (c *Case) unlessIdle(cd candidate) candidate {
+	if c.failing().State != Yes && (c.Earlier == nil || c.Earlier.failing().State != Yes) {
+		return cd.as(catalogue.Info)
+	}
+	return cd
 }
 
 // growthStopped states that the pool is as large as max-pods, where it grows no more.
