@@ -215,6 +215,9 @@ func daemonDown(c *Case) []candidate {
 		})
 	}
 	down := func(c *Case) Fact {
+		if c.R.DaemonSet.OK() && c.R.DaemonSet.Content == nil {
+			return c.known("k8s.ds", "aws-node", "installed", "not installed", false)
+		}
 		if f := c.silent(); f.State != Unread {
 			return f
 		}

@@ -387,9 +387,13 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 			if most == nil || *most == 0 || !slices.ContainsFunc(pending, func(p *evidence.KubePod) bool { return mayRun(p, n) }) {
 				continue
 			}
+			if !listed[n.Name] && used[n.Name] == 0 { // the scheduler knows its pods
+				texts = append(texts, fmt.Sprintf("all %d on %s", *most, n.Name))
+				continue
+			}
 			texts = append(texts, fmt.Sprintf("%d of %d on %s", used[n.Name], *most, n.Name))
-			if used[n.Name] < *most && (listed[n.Name] || used[n.Name] > 0) {
-				state = No // of other nodes, whose pods were not listed, the scheduler knows
+			if used[n.Name] < *most {
+				state = No
 			}
 		}
 		if len(texts) == 0 {
