@@ -206,6 +206,16 @@ func (doc *document) readings(root *yaml.Node, n *node) (first, second *resolved
 	return first, second, err
 }
 
+// child is the value of an object's member; nil: it has none of the name.
+func child(object *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(object.Content) && object.Kind == yaml.MappingNode; i += 2 {
+		if object.Content[i].Value == name {
+			return object.Content[i+1]
+		}
+	}
+	return nil
+}
+
 // reading takes the steps of the format in their order: the world, what is expected of it,
 // what was read instead.
 func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*resolved, error) {
@@ -213,6 +223,10 @@ func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*res
 	for _, p := range parts {
 		if p.World == nil {
 			continue
+		}
+		// Pods that are listed with the node's name are on it.
+		if name := child(p.World, "node"); name != nil && name.Kind == yaml.ScalarNode && name.Tag == "!!str" {
+			w.Node = name.Value
 		}
 		d := decoder{at: p.at, node: w.Node}
 		if err := d.apply(p.World, reflect.ValueOf(&w).Elem(), join(p.path, "world")); err != nil {

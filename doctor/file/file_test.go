@@ -77,3 +77,17 @@ func TestLoad_OneNode(t *testing.T) {
 		t.Errorf("quota %+v", n.First.Quota)
 	}
 }
+
+// TestLoad_PodsOnTheNode: pods of the world are on its node, whatever it is called.
+func TestLoad_PodsOnTheNode(t *testing.T) {
+	t.Parallel()
+	ev, err := Load([]byte("schemaVersion: 1\nat: 2026-11-21T12:00:00Z\nbase: healthy\nworld: {pods: [{pod: a/b, eni: eni-a}], enis: [{id: eni-a, ips: 2, assigned: 1}], node: other}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range ev.Nodes[0].First.Pods.Content {
+		if p.Node == nil || *p.Node != "other" {
+			t.Errorf("%s is not on the node", p.Pod)
+		}
+	}
+}
