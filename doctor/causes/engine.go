@@ -235,7 +235,8 @@ func suppress(here []found) (left, explained []found) {
 		}
 		consequences := consequences(f.Code)
 		for j := range here {
-			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && !slices.Contains(other.Causes, f.Code) {
+			// What is only worth knowing explains no harm.
+			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && (f.severity > catalogue.Info || other.severity == catalogue.Info) && !slices.Contains(other.Causes, f.Code) {
 				other.Causes = append(other.Causes, f.Code)
 				if !slices.Contains(f.Explains, other.Code) {
 					f.Explains = append(f.Explains, other.Code)
