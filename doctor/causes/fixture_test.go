@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,24 +39,33 @@ func (f fixture) of() (code string, near bool) {
 	return code, near
 }
 
+// fixtures are read once: nothing changes them.
 func fixtures(t testing.TB) []fixture {
 	t.Helper()
+	all, err := readFixtures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var readFixtures = sync.OnceValues(func() ([]fixture, error) {
 	paths, err := filepath.Glob("testdata/*/*.yaml")
 	if err != nil || len(paths) == 0 {
-		t.Fatal("no fixtures", err)
+		return nil, fmt.Errorf("no fixtures: %w", err)
 	}
 	var out []fixture
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		f := fixture{name: strings.TrimSuffix(strings.TrimPrefix(path, "testdata/"), ".yaml")}
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		lines.Scan()
 		expect, ok := strings.CutPrefix(lines.Text(), "# expect: ")
 		if !ok {
-			t.Fatalf("%s does not begin with \"# expect: CODES\"", path)
+			return nil, fmt.Errorf("%s does not begin with \"# expect: CODES\"", path)
 		}
 		for code := range strings.SplitSeq(expect, ",") {
 			if code = strings.TrimSpace(code); code != "none" {
@@ -64,12 +74,12 @@ func fixtures(t testing.TB) []fixture {
 		}
 		slices.Sort(f.expect)
 		if f.ev, err = file.Load(text); err != nil {
-			t.Fatalf("%s: %v", path, err)
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		out = append(out, f)
 	}
-	return out
-}
+	return out, nil
+})
 
 // told are the codes of a report that are above info, or expected and at least probable.
 func told(r introspect.DoctorReport, expect []string) []string {
