@@ -252,9 +252,6 @@ func (c *collection) others() evidence.Source[[]evidence.KubeNode] {
 func (c *collection) choose() {
 	var looks []look
 	for i, t := range c.Targets {
-		if t.Sample != nil {
-			continue // a recording has no more
-		}
 		if f := faultOf(c.list[i], c.nodes[i].First); c.Named || f > sound {
 			looks = append(looks, look{target: t, fault: f, order: i})
 		}

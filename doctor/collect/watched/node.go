@@ -17,10 +17,16 @@ import (
 
 // sampled is what the newest sample of a node tells. An old one tells nothing of now.
 func sampled(n *store.Node, subnets []evidence.Subnet, now time.Time) *evidence.Reading {
-	r := evidence.Unread(now, evidence.MissingNotAsked)
-	if n.State != introspect.StateLive {
-		unreachable(r, reason(n.Error))
+	r := evidence.Unread(now, evidence.MissingMode) // of Kubernetes and of the kernel there is no more than what follows
+	aws := evidence.Unread(now, evidence.MissingNotAsked)
+	r.Interfaces, r.Subnets, r.Reservations, r.Instances = aws.Interfaces, aws.Subnets, aws.Reservations, aws.Instances
+	r.Quota, r.Groups, r.RouteTables, r.IAM = aws.Quota, aws.Groups, aws.RouteTables, aws.IAM
+	if lacking(r, evidence.MissingNotAsked); n.State != introspect.StateLive {
+		lacking(r, reason(n.Error))
 	} else {
+		if n.Source == introspect.SourceV1 {
+			ours(r, evidence.MissingAbsent)
+		}
 		if n.Source == introspect.SourceSummary && n.Summary != nil {
 			r.Summary = evidence.Read(*n.Summary)
 		}
@@ -48,9 +54,14 @@ func sampled(n *store.Node, subnets []evidence.Subnet, now time.Time) *evidence.
 	return r
 }
 
-// unreachable notes why nothing is known of a daemon.
-func unreachable(r *evidence.Reading, missing string) {
+// lacking notes why nothing is known of a daemon's documents.
+func lacking(r *evidence.Reading, missing string) {
 	r.ENIs.Missing, r.Counters.Missing, r.Env.Missing, r.ENIConfig.Missing = missing, missing, missing, missing
+	ours(r, missing)
+}
+
+// ours notes it of those that upstream's daemon does not have.
+func ours(r *evidence.Reading, missing string) {
 	r.Summary.Missing, r.Config.Missing, r.Plan.Missing, r.Failures.Missing, r.Journal.Missing, r.PodViews.Missing = missing, missing, missing, missing, missing, missing
 }
 
@@ -120,10 +131,10 @@ func told(r *evidence.Reading, n *store.Node, d watch.Detail) {
 		}
 		return evidence.MissingNotAsked
 	}
-	document(&r.Plan, d.Plan, failed(watch.WantPlan))
-	document(&r.Journal, d.Events, failed(watch.WantEvents))
-	document(&r.Failures, d.Failures, failed(watch.WantFailures))
-	document(&r.Config, d.Config, failed(watch.WantConfig))
+	document(&r.Plan, d.Plan)
+	document(&r.Journal, d.Events)
+	document(&r.Failures, d.Failures)
+	document(&r.Config, d.Config)
 	if d.ENIs != nil && n.State == introspect.StateLive {
 		r.ENIs = evidence.Read(reading.Datastore(d.ENIs))
 	}
@@ -149,8 +160,9 @@ func told(r *evidence.Reading, n *store.Node, d watch.Detail) {
 	}
 }
 
-func document[T any](into *evidence.Source[T], doc *T, missing string) {
-	if *into = evidence.Lacking[T](missing); doc != nil {
+// document takes one that was read; of others it stays as the sample left it.
+func document[T any](into *evidence.Source[T], doc *T) {
+	if doc != nil {
 		*into = evidence.Read(*doc)
 	}
 }
@@ -219,6 +231,8 @@ func reason(e *introspect.NodeError) string {
 		return evidence.MissingTimeout
 	case introspect.ReasonOff:
 		return evidence.MissingDisabled
+	case introspect.ReasonNotServed: // by a recording
+		return evidence.MissingNotAsked
 	case introspect.ReasonNoPod, introspect.ReasonNotFound, introspect.ReasonNoEndpoint:
 		return evidence.MissingAbsent
 	}

@@ -106,7 +106,7 @@ func TestEvidence_Named(t *testing.T) {
 				t.Errorf("upstream's daemon: %v", r.Missing())
 			}
 		case tour.Trunk:
-			if !r.Summary.OK() || !r.ENIs.OK() || !r.LogIPAMD.OK() || !r.Pods.OK() || r.Rules.Missing != evidence.MissingNotAsked {
+			if !r.Summary.OK() || !r.ENIs.OK() || !r.LogIPAMD.OK() || !r.Pods.OK() || r.Rules.Missing != evidence.MissingMode || r.Interfaces.Missing != evidence.MissingNotAsked {
 				t.Errorf("ours: %v", r.Missing())
 			}
 		}

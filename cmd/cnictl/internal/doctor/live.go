@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,11 +14,13 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/bundle"
 	"cnictl/doctor/collect"
 	"cnictl/doctor/collect/ec2"
+	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/evidence"
 )
 
@@ -97,6 +100,9 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	if err != nil {
 		return nil, err
 	}
+	if f.Recording != nil {
+		return recorded(ctx, f, n, targets)
+	}
 	o := collect.Options{
 		Cluster: w.Cluster, Targets: targets, Named: len(n.Names) > 0 || len(f.Globals.Nodes) > 0, Pod: n.Pod, Once: n.Once, Interval: interval(f),
 		Exec: f.Globals.Via == introspect.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
@@ -110,9 +116,6 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 		}
 		o.AWS, aws = reader.Read, reader.Requests
 	}
-	if f.Recording != nil {
-		o.Once, o.Now = true, f.Recording.Now
-	}
 	if progress == nil {
 		var erase func()
 		o.Progress, erase = showProgress(f)
@@ -125,28 +128,45 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	if err != nil {
 		return nil, access.ClusterError(f, "read the evidence", err)
 	}
-	if f.Recording != nil {
-		recorded(ctx, f.Recording, ev)
-	}
 	return ev, nil
 }
 
-// recorded adds the documents that a recording has of each node beside its pool.
-func recorded(ctx context.Context, p *record.Player, ev *evidence.Evidence) {
-	for i := range ev.Nodes {
-		r := ev.Nodes[i].First
-		d := p.Detail(ctx, ev.Nodes[i].Name, watch.WantPlan|watch.WantEvents|watch.WantFailures|watch.WantConfig, watch.Query{})
-		take(&r.Plan, d.Plan)
-		take(&r.Journal, d.Events)
-		take(&r.Failures, d.Failures)
-		take(&r.Config, d.Config)
+// recorded makes evidence of what a recording has of nodes.
+func recorded(ctx context.Context, f *cli.Factory, n Nodes, targets []fleet.Target) (*evidence.Evidence, error) {
+	scope := evidence.Scope{Pod: n.Pod}
+	var names []string // nil: all
+	switch {
+	case n.Pod != "":
+		var err error
+		if names, err = recordedNode(ctx, f.Recording, n.Pod); err != nil {
+			return nil, err
+		}
+	case len(n.Names) > 0 || len(f.Globals.Nodes) > 0:
+		names = []string{}
+		for _, t := range targets {
+			names = append(names, t.Name)
+		}
 	}
+	if scope.Cluster = n.Pod == "" && len(names) != 1; !scope.Cluster && n.Pod == "" {
+		scope.Node = names[0]
+	}
+	return watched.Evidence(ctx, f.Recording, scope, names, func(int, int, string) {})
 }
 
-func take[T any](into *evidence.Source[T], from *T) {
-	if from != nil {
-		*into = evidence.Read(*from)
+// recordedNode is the node that a pod is on; nil: pods were not recorded, so it may be any.
+func recordedNode(ctx context.Context, p *record.Player, pod evidence.Pod) ([]string, error) {
+	var q watch.PodQuery
+	q.Namespace, q.Name, _ = strings.Cut(string(pod), "/")
+	pods := p.Detail(ctx, "", watch.WantClusterPods, watch.Query{Find: q}).ClusterPods
+	if pods == nil {
+		return nil, nil
 	}
+	for _, found := range pods.Pods {
+		if found.Name == q.Name && found.Node != "" {
+			return []string{found.Node}, nil
+		}
+	}
+	return nil, &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("pod %s not found", pod), Why: "the recording does not have it on a node at this time"}
 }
 
 // showProgress shows on a terminal how far a long examination is.

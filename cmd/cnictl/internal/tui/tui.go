@@ -10,6 +10,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/causes"
@@ -133,7 +134,7 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 	file := kubeconfigOf(f)
 	asked := app.Options{
 		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(), Namespace: kubeconfig.Namespace(f),
-		Examine: examine(src), Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
+		Examine: examine(f, src), Interval: f.Globals.Interval, ASCII: opts.ASCII, Plain: opts.Plain, Mouse: opts.Mouse,
 		In: f.Streams.In, Out: f.Streams.Out, Environ: environ(f), Now: f.Now,
 	}
 	if file != nil {
@@ -164,14 +165,22 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 	return next, err
 }
 
-// examine has the doctor look at what the source has read.
-func examine(src Source) source.Examine {
-	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (introspect.DoctorReport, error) {
-		ev, err := watched.Evidence(ctx, src, scope, nodes, progress)
-		if err != nil {
-			return introspect.DoctorReport{}, err
+// examine has the doctor look at what a recording has, else at the nodes themselves.
+func examine(f *cli.Factory, src Source) source.Examine {
+	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (r introspect.DoctorReport, err error) {
+		var ev *evidence.Evidence
+		switch _, recorded := src.(source.Recording); {
+		case recorded:
+			ev, err = watched.Evidence(ctx, src, scope, nodes, progress)
+		case scope.Pod != "":
+			ev, err = doctor.Collect(ctx, f, doctor.Nodes{Pod: scope.Pod}, progress)
+		default:
+			ev, err = doctor.Collect(ctx, f, doctor.Nodes{Names: nodes}, progress)
 		}
-		r := causes.Diagnose(ev, causes.Options{})
+		if err != nil {
+			return r, err
+		}
+		r = causes.Diagnose(ev, causes.Options{})
 		report.FillIn(&r)
 		return r, nil
 	}
