@@ -2,9 +2,7 @@ package watched
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +14,7 @@ import (
 )
 
 // sampled is what the newest sample of a node tells. An old one tells nothing of now.
-func sampled(n *store.Node, subnets []evidence.Subnet, now time.Time) *evidence.Reading {
+func sampled(n *store.Node, now time.Time) *evidence.Reading {
 	r := evidence.Unread(now, evidence.MissingMode) // of Kubernetes and of the kernel there is no more than what follows
 	aws := evidence.Unread(now, evidence.MissingNotAsked)
 	r.Interfaces, r.Subnets, r.Reservations, r.Instances = aws.Interfaces, aws.Subnets, aws.Reservations, aws.Instances
@@ -33,9 +31,6 @@ func sampled(n *store.Node, subnets []evidence.Subnet, now time.Time) *evidence.
 		if n.NodeIPAM.ENIs != nil {
 			r.ENIs = evidence.Read(reading.Datastore(n.NodeIPAM.ENIs))
 		}
-	}
-	if len(subnets) > 0 {
-		r.Subnets = evidence.Read(subnets)
 	}
 	kind := ""
 	if o := n.Object; o != nil {
@@ -96,29 +91,6 @@ func daemonPods(node string, p *introspect.DaemonPod) evidence.Source[[]evidence
 	return evidence.Read([]evidence.DaemonPod{{
 		Pod: evidence.Pod(p.Namespace + "/" + p.Name), Node: node, Phase: p.Phase, Containers: []evidence.DaemonContainer{aws},
 	}})
-}
-
-// subnetsOf are the subnets of which our daemons know what EC2 said last.
-func subnetsOf(v *store.View) []evidence.Subnet {
-	latest := map[string]introspect.Subnet{}
-	for _, n := range v.Nodes {
-		if n.Source != introspect.SourceSummary || n.State != introspect.StateLive || n.Summary == nil {
-			continue
-		}
-		for _, s := range n.Summary.Subnets {
-			if have, ok := latest[s.ID]; !ok || have.AsOf == nil || s.AsOf != nil && s.AsOf.After(*have.AsOf) {
-				latest[s.ID] = s
-			}
-		}
-	}
-	out := []evidence.Subnet{}
-	for _, id := range slices.Sorted(maps.Keys(latest)) {
-		s := latest[id]
-		if cidr, err := netip.ParsePrefix(s.CIDR); err == nil && s.Available != nil {
-			out = append(out, evidence.Subnet{ID: id, CIDR: cidr, Available: s.Available})
-		}
-	}
-	return out
 }
 
 // told adds the documents of a node, and of others why they could not be read.

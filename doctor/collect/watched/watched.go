@@ -47,10 +47,9 @@ func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []str
 	if len(nodes) == 0 {
 		return nil, ErrNoNodes
 	}
-	subnets := subnetsOf(view)
 	var deep []int
 	for i, n := range nodes {
-		ev.Nodes = append(ev.Nodes, evidence.Node{Name: n.Metadata.Name, First: sampled(n, subnets, now)})
+		ev.Nodes = append(ev.Nodes, evidence.Node{Name: n.Metadata.Name, First: sampled(n, now)})
 		if names != nil || n.Severity == introspect.SeverityError || n.Severity == introspect.SeverityWarning {
 			deep = append(deep, i)
 		}

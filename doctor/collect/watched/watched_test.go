@@ -128,7 +128,7 @@ func TestEvidence_Stale(t *testing.T) {
 		State: introspect.StateStale, Source: introspect.SourceSummary, Summary: &introspect.Summary{}, ENIs: []introspect.NodeENI{{ID: "eni-1"}},
 		Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer within 5s"},
 	}}
-	r := sampled(n, nil, tour.End())
+	r := sampled(n, tour.End())
 	if r.Summary.Missing != evidence.MissingTimeout || r.ENIs.Missing != evidence.MissingTimeout {
 		t.Errorf("%v", r.Missing())
 	}
