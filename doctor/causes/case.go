@@ -37,6 +37,7 @@ type Case struct {
 	Pools []*pool // by network card; empty: unknown
 
 	own     string                  // the node in its reading: files count nodes that share one
+	nics    []evidence.Interface    // see attached
 	podNode map[evidence.Pod]string // of the pods that were read; "": on none
 	ready   map[evidence.Pod]bool
 	voices  map[string]*voice
@@ -434,13 +435,16 @@ func (c *Case) instance() string {
 
 // attached are the interfaces that EC2 shows at the node's instance.
 func (c *Case) attached() []evidence.Interface {
-	var out []evidence.Interface
-	for _, e := range c.R.Interfaces.Content {
-		if e.Instance != "" && e.Instance == c.instance() && e.Type != "branch" && e.Status != "available" {
-			out = append(out, e)
+	if c.nics == nil {
+		c.nics = []evidence.Interface{}
+		instance := c.instance()
+		for i := range c.R.Interfaces.Content { // of the whole account
+			if e := &c.R.Interfaces.Content[i]; e.Instance != "" && e.Instance == instance && e.Type != "branch" && e.Status != "available" {
+				c.nics = append(c.nics, *e)
+			}
 		}
 	}
-	return out
+	return c.nics
 }
 
 // eniConfigName is the ENIConfig that the node maps to.

@@ -37,12 +37,15 @@ func leaked(cs []*Case) []candidate {
 	const path, expected = "interfaces of ended instances", "none"
 	found, seen, due := map[string]evidence.Interface{}, map[string]bool{}, true
 	var by *Case
-	twice := false
+	twice, read := false, map[*evidence.Interface]bool{}
 	for _, c := range cs {
-		if !c.R.Interfaces.OK() {
+		if !c.R.Interfaces.OK() || len(c.R.Interfaces.Content) > 0 && read[&c.R.Interfaces.Content[0]] {
 			continue
 		}
 		by = c
+		if len(c.R.Interfaces.Content) > 0 {
+			read[&c.R.Interfaces.Content[0]] = true // nodes share what EC2 says of the account
+		}
 		for _, e := range c.orphans() {
 			found[e.ID] = e
 			due = due && c.sweepDue(e)
