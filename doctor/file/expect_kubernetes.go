@@ -38,13 +38,15 @@ func (p *population) expectKubernetes(r *evidence.Reading) {
 	r.Probes = evidence.Read([]evidence.Probe{})
 }
 
+const labelHostname = "kubernetes.io/hostname"
+
 func (p *population) node() evidence.KubeNode {
 	n := evidence.KubeNode{
 		Name: p.Node, InstanceType: p.InstanceType, Zone: p.Zone, Instance: p.Instance,
 		Capacity: evidence.NodeResources{Pods: p.MaxPods}, Allocatable: evidence.NodeResources{Pods: p.MaxPods},
 		Taints: []evidence.Taint{}, Conditions: []evidence.Condition{{Type: "Ready", Status: "True", Reason: "KubeletReady", Since: p.UpSince}},
 		Labels: map[string]string{
-			"kubernetes.io/hostname": p.Node, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": p.InstanceType, "topology.kubernetes.io/zone": p.Zone,
+			labelHostname: p.Node, "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": p.InstanceType, "topology.kubernetes.io/zone": p.Zone,
 		},
 		Annotations: map[string]string{}, KubeletVersion: kubeletVersion, OSImage: p.OS, Kernel: p.Kernel, CreatedAt: p.UpSince,
 	}

@@ -143,7 +143,7 @@ func (doc *document) resolve(root *yaml.Node) (*evidence.Evidence, error) {
 	if len(nodes) == 0 {
 		nodes = []node{{}}
 	}
-	total := 0
+	total, copied := 0, 0
 	for i := range nodes {
 		n := &nodes[i]
 		if total += max(1, n.Count); n.Count > maxEntries || total > maxEntries {
@@ -153,14 +153,17 @@ func (doc *document) resolve(root *yaml.Node) (*evidence.Evidence, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := first.name
+		if copied += n.Count * len(first.reading.Pods.Content); copied > 10*maxEntries {
+			return nil, refuse(root, "nodes", fmt.Sprintf("want at most %d pods on nodes that are counted", 10*maxEntries))
+		}
 		for c := range max(1, n.Count) {
-			out := evidence.Node{Name: name, First: first.reading}
-			if second != nil {
-				out.Second = second.reading
-			}
+			name := first.name
 			if n.Count > 0 {
-				out.Name = fmt.Sprintf("%s-%d", name, c+1)
+				name = fmt.Sprintf("%s-%d", name, c+1)
+			}
+			out := evidence.Node{Name: name, First: first.of(name)}
+			if second != nil {
+				out.Second = second.of(name)
 			}
 			ev.Nodes = append(ev.Nodes, out)
 		}
@@ -178,6 +181,47 @@ func (doc *document) resolve(root *yaml.Node) (*evidence.Evidence, error) {
 type resolved struct {
 	name    string
 	reading *evidence.Reading
+}
+
+// of is the reading as that of a node of another name: what names the node names that one.
+func (r *resolved) of(name string) *evidence.Reading {
+	if name == r.name {
+		return r.reading
+	}
+	out := *r.reading
+	if out.Node.Content.Name == r.name {
+		out.Node.Content.Name = name
+		if labels := out.Node.Content.Labels; labels[labelHostname] == r.name {
+			labels = maps.Clone(labels)
+			labels[labelHostname] = name
+			out.Node.Content.Labels = labels
+		}
+	}
+	out.Pods.Content = slices.Clone(out.Pods.Content)
+	for i := range out.Pods.Content {
+		if p := &out.Pods.Content[i]; p.Node != nil && *p.Node == r.name {
+			p.Node = &name
+		}
+	}
+	out.DaemonPods.Content = slices.Clone(out.DaemonPods.Content)
+	for i := range out.DaemonPods.Content {
+		if p := &out.DaemonPods.Content[i]; p.Node == r.name {
+			p.Node = name
+		}
+	}
+	out.KubeProxy.Content.Pods = slices.Clone(out.KubeProxy.Content.Pods)
+	for i := range out.KubeProxy.Content.Pods {
+		if p := &out.KubeProxy.Content.Pods[i]; p.Node == r.name {
+			p.Node = name
+		}
+	}
+	out.Events.Content = slices.Clone(out.Events.Content)
+	for i := range out.Events.Content {
+		if e := &out.Events.Content[i]; e.Kind != "Pod" && e.Name == r.name {
+			e.Name = name
+		}
+	}
+	return &out
 }
 
 // timed is a part of the file with the reading that it was written for.
