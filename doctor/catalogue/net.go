@@ -101,7 +101,7 @@ var netCauses = []Entry{
 		},
 		Links:    []string{issue + "1847", issue + "3588"},
 		Upstream: "before v1.13.1 without ENABLE_NFTABLES on nftables hosts; before v1.23.0 with kube-proxy in nftables mode",
-		Explains: []string{"net/snat"},
+		Explains: []string{"net/snat", "net/rpf-conntrack"},
 	},
 	{
 		Code: "net/snat", Title: "pods have no path out of the VPC", Severity: Error,
