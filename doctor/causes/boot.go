@@ -505,7 +505,8 @@ func portConflict(c *Case) []candidate {
 		}
 		return "none but them", No
 	})
-	said := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts})
+	// A conflict about metrics is logged once.
+	said := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts, any: owner.State == Yes})
 	return []candidate{{
 		summary: "another process has a port of aws-node: " + or(owner.Value, said.Value),
 		telling: []Fact{either(said, both(c.silent(), owner))}, required: []Fact{lenient(owner)},
