@@ -101,13 +101,8 @@ var kindOfMember = map[string]string{
 
 // kindOfName is what Name is in a type.
 func kindOfName(v any) string {
-	switch x := v.(type) {
-	case evidence.Node:
-		// Nodes that a file counts share a reading; their names begin with the one in it.
-		if x.First == nil || !strings.HasPrefix(x.Name, x.First.Node.Content.Name+"-") {
-			return "node"
-		}
-	case evidence.KubeNode:
+	switch v.(type) {
+	case evidence.Node, evidence.KubeNode:
 		return "node"
 	case evidence.ENIConfig:
 		return "eniconfig"
