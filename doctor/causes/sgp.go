@@ -61,7 +61,11 @@ type whole struct {
 
 func together(cs []*Case) whole {
 	w := whole{Case: cs[0]}
-	nodes, pods := map[string]bool{}, map[evidence.Pod]bool{}
+	type place struct {
+		pod  evidence.Pod
+		node string // of nodes that a file counts, pods have the same names
+	}
+	nodes, pods := map[string]bool{}, map[place]bool{}
 	for _, c := range cs {
 		for _, n := range slices.Concat([]evidence.KubeNode{c.R.Node.Content}, c.R.Nodes.Content) {
 			if n.Name != "" && !nodes[n.Name] {
@@ -70,8 +74,13 @@ func together(cs []*Case) whole {
 			}
 		}
 		for i := range c.R.Pods.Content {
-			if p := &c.R.Pods.Content[i]; !pods[p.Pod] {
-				pods[p.Pod] = true
+			p := &c.R.Pods.Content[i]
+			at := place{pod: p.Pod}
+			if p.Node != nil {
+				at.node = *p.Node
+			}
+			if !pods[at] {
+				pods[at] = true
 				w.pods = append(w.pods, p)
 			}
 		}
