@@ -191,7 +191,7 @@ var bootCauses = []Entry{
 		Shows:      "The node is NotReady with \"cni plugin not initialized\", or pods fail because aws-cni or a chained plugin is not found, another file in /etc/cni/net.d sorts before 10-aws.conflist, or the configuration is refused.",
 		Required:   []string{"host.cni"},
 		Supporting: []string{"k8s.node", "log.awsnode", "log.kubelet", "log.plugin", "k8s.evt"},
-		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, Suspected},
+		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, Probable},
 		Check:      Check{"List both directories on the node. The file appears only once the daemon is healthy: if it is not, look for that cause. 00-multus.conf is legitimate.", "ls -l /etc/cni/net.d /opt/cni/bin"},
 		Fixes: []Fix{
 			{Text: "Move the configuration of another CNI away.", Command: "mv /etc/cni/net.d/FILE /root/", SideEffect: "Pods of that CNI can no longer be started or stopped on the node.", Risk: Disruptive},

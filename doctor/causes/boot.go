@@ -228,7 +228,7 @@ func daemonDown(c *Case) []candidate {
 	if k := c.container(containerNode); k != nil {
 		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), c.lastError())
 	}
-	return []candidate{{summary: text, telling: []Fact{c.lasting(down), unready}, context: []Fact{unready}}}
+	return []candidate{{summary: text, telling: []Fact{c.lasting(down), unready}, required: []Fact{lenient(not(c.installFails()))}, context: []Fact{unready}}}
 }
 
 func probeTimeout(c *Case) []candidate {
@@ -432,6 +432,12 @@ func (c *Case) modulesText() string {
 	return text
 }
 
+// installFails states that aws-node ends because it cannot install its plugins, before it starts
+// the daemon.
+func (c *Case) installFails() Fact {
+	return c.active(mention{sources: []string{"log.awsnode"}, texts: []string{"Failed to install CNI binaries", "Failed to install binaries"}, cured: []string{"Successfully copied CNI plugin binary"}})
+}
+
 func cniConfig(c *Case) []candidate {
 	wrong := c.lasting(func(c *Case) Fact {
 		return fact(c, c.R.CNI, "host.cni", "conf, bin", "10-aws.conflist first, all of its plugins there", func(n evidence.CNI) (any, State) {
@@ -440,7 +446,7 @@ func cniConfig(c *Case) []candidate {
 		})
 	})
 	said := either(
-		c.active(mention{sources: []string{"log.awsnode"}, texts: []string{"Failed to install CNI binaries", "Failed to install binaries"}, cured: []string{"Successfully copied CNI plugin binary"}}),
+		c.installFails(),
 		c.active(mention{sources: []string{"log.kubelet", "k8s.evt"}, texts: []string{`failed to find plugin…aws-cni…in path`}}),
 		c.active(mention{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
