@@ -128,12 +128,3 @@ func (c *Case) lasting(f func(*Case) Fact) Fact {
 	}
 	return both(f(c), f(c.Earlier))
 }
-
-// twice is a fact that one reading alone cannot show.
-func (c *Case) twice(f func(*Case) Fact) Fact {
-	out := c.lasting(f)
-	if c.Earlier == nil && out.State == Yes {
-		out.State, out.Reason = Unread, "one reading only"
-	}
-	return out
-}
