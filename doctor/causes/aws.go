@@ -23,9 +23,9 @@ const textDenied = "UnauthorizedOperation"
 
 // Actions of EC2 that the daemon needs: those with which the pool grows, and the others.
 var (
-	growing = []string{"AssignPrivateIpAddresses", "AttachNetworkInterface", "CreateNetworkInterface", "AssignIpv6Addresses"}
+	growing = []string{"AssignPrivateIpAddresses", "AttachNetworkInterface", "CreateNetworkInterface", "CreateTags", "AssignIpv6Addresses"}
 	others  = []string{
-		"CreateTags", "DeleteNetworkInterface", "DescribeInstances", "DescribeInstanceTypes", "DescribeNetworkInterfaces", "DescribeSecurityGroups", "DescribeSubnets",
+		"DeleteNetworkInterface", "DescribeInstances", "DescribeInstanceTypes", "DescribeNetworkInterfaces", "DescribeSecurityGroups", "DescribeSubnets",
 		"DescribeTags", "DetachNetworkInterface", "ModifyNetworkInterfaceAttribute", "UnassignPrivateIpAddresses",
 	}
 )
@@ -34,7 +34,7 @@ func iamDenied(c *Case) []candidate {
 	var denied []string
 	telling := c.counted(either(
 		c.active(mention{sources: daemonSays, texts: []string{textDenied, "You are not authorized to perform this operation"}, cured: grown}),
-		c.failures(cause.EC2Unauthorized),
+		c.failures(grown, cause.EC2Unauthorized),
 		c.active(mention{sources: []string{"k8s.evt"}, texts: []string{"MissingIAMPermissions"}}),
 	), []string{textDenied})
 	for _, action := range slices.Concat(growing, others) {
@@ -68,7 +68,7 @@ var daemonLogs = []string{"log.ipamd", "log.awsnode", "intro.summary"}
 var answering = slices.Concat(grown, []string{"Serving RPC Handler"})
 
 // textsIMDS are the words for metadata that do not answer.
-var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS", "failed to retrieve local-ipv4 address in imds metadata", "169.254.169.254…timeout", "169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
+var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS", "failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout", "169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
 
 // imdsAnswers states that a token can be had from the metadata service; where nobody asked,
 // that the daemon has no trouble with it.
@@ -97,7 +97,7 @@ func throttled(c *Case) []candidate {
 	if last, _, count := c.heard(m); said.State == Yes && count < 3 {
 		said.State, said.Value = No, fmt.Sprintf("%d times in 10 minutes: %s", count, clip(last.text))
 	}
-	said = c.counted(either(said, c.failures(cause.EC2Throttled)), []string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
+	said = c.counted(either(said, c.failures(grown, cause.EC2Throttled)), []string{"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 	for _, b := range c.R.Summary.Content.Backoffs {
 		if b.Cause == string(cause.EC2Throttled) && b.Until.After(c.Now) {
 			said = c.known("intro.summary", "backoffs", "none", strings.TrimSpace(b.Scope+" "+b.ID)+" until "+b.Until.Format(time.TimeOnly), true)

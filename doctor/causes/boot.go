@@ -140,8 +140,10 @@ func apiUnreachable(c *Case) []candidate {
 		telling:  []Fact{c.dies(m)},
 		required: []Fact{lenient(mandatory)},
 	}
-	if c.Ours {
-		waits = waits.as(catalogue.Error) // it serves; only pods that need an object of the API wait
+	if c.Ours { // it says so once and serves; only pods that need an object of the API wait
+		m.any = true
+		waits.telling = []Fact{c.active(m)}
+		waits = waits.as(catalogue.Error)
 	}
 	out := []candidate{waits}
 	if without := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"}, cured: []string{logline.TextAPIReached}}); without.State == Yes {
@@ -381,10 +383,13 @@ func checkpointDamaged(c *Case) []candidate {
 	}}
 }
 
+// written are lines of a daemon that could write its file: it answers an ADD only then.
+var written = []string{"Send AddNetworkReply: Success: true", "address assigned"}
+
 func checkpointUnwritable(c *Case) []candidate {
 	said := orElse(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: []string{"Send AddNetworkReply: Success: true"}}),
-		c.failures(cause.CheckpointUnwritable))
+		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: written}),
+		c.failures(written, cause.CheckpointUnwritable))
 	full := fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial", func(r evidence.Resources) (any, State) {
 		for _, d := range r.Disks {
 			if !strings.HasPrefix(runDirectory, strings.TrimSuffix(d.Path, "/")) && d.Path != "/run" {
@@ -451,7 +456,7 @@ func cniConfig(c *Case) []candidate {
 		c.active(mention{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
 	)
-	told := orElse(orElse(wrong, said), c.failures(cause.InvalidConfig, cause.InvalidRequest))
+	told := orElse(orElse(wrong, said), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
 	uninitialized := fact(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
 		for _, k := range n.Conditions {
 			if k.Status != "True" && matchesAny(k.Message, []string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {

@@ -103,10 +103,10 @@ func settingsInvalid(c *Case) []candidate {
 		}
 		return c.known(at, "env."+problems[0].Variable, or(problems[0].Accepted, "another value"), or(problems[0].Value, "not set"), true)
 	}
-	stops := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
+	stops := c.dies(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("config/invalid")})
 	refuses := either(
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"enable multi-nic feature on CNI for creating multi-nic-attachment pods", "PD is not enabled. V6 is only supported in PD mode"}}),
-		c.failures(cause.MultiNICDisabled),
+		c.failures(nil, cause.MultiNICDisabled),
 	)
 	candidates := []candidate{
 		{summary: "the daemon does not start with these settings: " + problemText(fatal), telling: []Fact{judged(fatal)}},

@@ -142,7 +142,7 @@ func foreignSlots(c *Case) []candidate {
 			return nil, Unread
 		}
 		return fmt.Sprintf("%d and %d of others, of %d", p.enis, p.unmanaged, p.maxENI), stateOf(!p.roomForENI)
-	}), c.ec2Fails("AttachmentLimitExceeded"), c.failures(cause.ENIAttachLimit))
+	}), c.ec2Fails("AttachmentLimitExceeded"), c.failures(grown, cause.ENIAttachLimit))
 	cd := candidate{
 		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", some(kinds(c.strangers(0))), poolText(c.pool())),
 		telling:  []Fact{found},
@@ -227,7 +227,7 @@ func joinFailed(c *Case) []candidate {
 	})
 	lines := setupErrors
 	lines.any = absent.State == Yes
-	said := either(c.active(lines), c.failures(cause.ENILinkMissing))
+	said := either(c.active(lines), c.failures(grown, cause.ENILinkMissing))
 	telling, required := absent, said
 	if absent.State == Unread {
 		telling, required = said, absent

@@ -31,7 +31,7 @@ var ipRules = []rule{
 }
 
 // grown are lines of a pool that grew.
-var grown = []string{"Allocated … private IP", "Successfully created and attached a new ENI"}
+var grown = []string{"Allocated … private IP", "Successfully created and attached a new ENI", "pool action done…assign", "pool action done…attach"}
 
 // Texts of a subnet that has too little left. The last comes for lack of addresses as well as
 // of blocks.
@@ -61,7 +61,7 @@ func subnetExhausted(c *Case) []candidate {
 		codes = append(codes, textNoBlocks) // blocks are not what it asks for
 		pausing = c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	}
-	refused := orElse(either(c.ec2Fails(codes...), c.failures(cause.SubnetExhausted), c.active(mention{sources: []string{"k8s.evt"}, texts: codes})), pausing)
+	refused := orElse(either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted), c.active(mention{sources: []string{"k8s.evt"}, texts: codes})), pausing)
 	telling := counted
 	if counted.State == Unread {
 		telling = refused // EC2's own answer, where its counts are not known
@@ -87,7 +87,7 @@ func prefixFragmented(c *Case) []candidate {
 		}
 		return No
 	})
-	refused := either(c.ec2Fails(textNoBlocks), c.failures(cause.SubnetFragmented))
+	refused := either(c.ec2Fails(textNoBlocks), c.failures(grown, cause.SubnetFragmented))
 	if counted.State == Yes {
 		refused = either(refused, c.ec2Fails(textNeither))
 	}
@@ -218,7 +218,7 @@ func cooldownSaturated(c *Case) []candidate {
 	return []candidate{c.unlessIdle(candidate{
 		summary:  fmt.Sprintf("every free address is cooling down for %s: %s", c.cooldown(), poolText(c.pool())),
 		telling:  []Fact{cooling},
-		required: []Fact{c.dry(), either(not(c.short()), most, c.failures(cause.AddressesCooling))},
+		required: []Fact{c.dry(), either(not(c.short()), most, c.failures(grown, cause.AddressesCooling))},
 	})}
 }
 
@@ -395,7 +395,7 @@ func subnetExcluded(c *Case) []candidate {
 	if telling.State == Unread {
 		telling = either(
 			c.active(mention{sources: daemonSays, texts: []string{"no valid subnets available for ENI creation", "primary subnet is tagged with kubernetes.io/role/cni=0"}, cured: grown}),
-			c.failures(cause.NoUsableSubnet),
+			c.failures(grown, cause.NoUsableSubnet),
 		)
 	}
 	node := c.subnetOfNode()

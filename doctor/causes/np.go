@@ -22,7 +22,7 @@ func agentUnreachable(c *Case) []candidate {
 	said := orElse(c.active(mention{
 		sources: []string{"log.plugin", "k8s.evt", "log.kubelet"},
 		texts:   []string{"add cmd: failed to setup network policy", "Failed to connect to network policy agent", "del cmd: failed to process delete request…network policy"},
-	}), c.failures(cause.PolicyAgentUnreachable))
+	}), c.failures(nil, cause.PolicyAgentUnreachable))
 	set := c.setting("NETWORK_POLICY_ENFORCING_MODE", "not set, or an agent that runs", func(s config.Config) bool {
 		return s.NetworkPolicyMode != "" && !(c.Ours && s.NetworkPolicyMode == "none") // upstream's plugin asks the agent then too
 	})
@@ -79,7 +79,7 @@ func attachFailed(c *Case) []candidate {
 	said := orElse(c.active(mention{
 		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
 		texts:   []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready", "Failed to setup default network policy for Pod Name"},
-	}), c.failures(cause.PolicyAgentRefused))
+	}), c.failures(nil, cause.PolicyAgentRefused))
 	old := fact(c, c.R.Node, "k8s.node", "kernel", "5.10 or later", func(n evidence.KubeNode) (any, State) {
 		release, _, _ := strings.Cut(n.Kernel, "-")
 		v, ok := evidence.ParseVersion(release)

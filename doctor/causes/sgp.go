@@ -211,7 +211,7 @@ func noTrunkSlot(c *Case) []candidate {
 	return []candidate{{
 		summary:  "no interface slot is left for the trunk: " + full.Value,
 		telling:  []Fact{full, c.podENI()},
-		required: []Fact{c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(said, c.failures(cause.TrunkMissing), not(c.feature()))},
+		required: []Fact{c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(said, c.failures(nil, cause.TrunkMissing), not(c.feature()))},
 	}}
 }
 
@@ -220,7 +220,7 @@ func trunkCreateFailed(c *Case) []candidate {
 		sources: []string{"k8s.evt"}, texts: []string{"TrunkENICreationFailed", "NodeTrunkFailedInit"},
 		cured: []string{"NodeTrunkInitiated"}, since: c.Now.Add(-time.Hour), any: true,
 	})
-	missed := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(cause.TrunkMissing))
+	missed := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkMissing))
 	telling := event
 	if left := both(missed, c.trunkCapable(), not(c.slotless())); event.State != Yes && left.State == Yes {
 		telling = left // nothing else explains it
@@ -240,7 +240,7 @@ func trunkCreateFailed(c *Case) []candidate {
 }
 
 func trunkLinkMissing(c *Case) []candidate {
-	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI Link Index found, cannot add a pod ENI"}}), c.failures(cause.TrunkLinkMissing))
+	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI Link Index found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkLinkMissing))
 	trunk := c.trunk()
 	attached := fact(c, c.R.ENIs, "intro.enis", "trunk", "none, or with a link", func([]evidence.ENI) (any, State) { return or(trunk, "none"), stateOf(trunk != "") })
 	const path = "the trunk's MAC address"
@@ -277,7 +277,7 @@ func (c *Case) unannounced() (out []*evidence.KubePod) {
 const textNoBranch = "failed to get Branch ENI resource"
 
 func annotationPending(c *Case) []candidate {
-	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(cause.BranchPending))
+	said := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textNoBranch}}), c.failures(nil, cause.BranchPending))
 	said = orElse(said, c.active(mention{sources: []string{"k8s.evt"}, texts: textsAssignFailed}))
 	young := fact(c, c.R.Pods, "k8s.pod", "pods that wait for their branch interface for less than a minute", "none", func([]evidence.KubePod) (any, State) {
 		pods := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return c.Now.Sub(p.CreatedAt) > time.Minute })
@@ -353,7 +353,7 @@ func annotationMalformed(c *Case) []candidate {
 	})
 	told := orElse(found, orElse(
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Failed to unmarshal PodENIData JSON:", "Failed to parse pod-ENI annotation:", "Failed to parse V4 subnet CIDR:", "Failed to parse V6 subnet CIDR:"}}),
-		c.failures(cause.BranchInvalid)))
+		c.failures(nil, cause.BranchInvalid)))
 	return []candidate{{summary: "the announcement of a branch interface cannot be used: " + told.Value, telling: []Fact{told}}}
 }
 

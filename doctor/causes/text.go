@@ -211,11 +211,13 @@ type mention struct {
 
 // heard finds what was said: the last time, and how often within the last ten minutes.
 func (c *Case) heard(m mention) (last said, id string, count int) {
+	cured := c.lastly(m.sources, m.cured)
 	for _, source := range m.sources {
 		var here said
 		n := 0
 		for _, l := range c.voice(source).lines {
 			switch {
+			case l.at.Before(cured) && !l.at.IsZero():
 			case matchesAny(l.text, m.texts) && !matchesAny(l.text, m.except) && (m.since.IsZero() || !l.at.Before(m.since)):
 				here = l
 				n += l.since(c.recent())
@@ -228,6 +230,18 @@ func (c *Case) heard(m mention) (last said, id string, count int) {
 		}
 	}
 	return last, id, count
+}
+
+// lastly is when one of some texts was said last; zero: never.
+func (c *Case) lastly(sources, texts []string) (at time.Time) {
+	for _, source := range sources {
+		for _, l := range c.voice(source).lines {
+			if l.at.After(at) && matchesAny(l.text, texts) {
+				at = l.at
+			}
+		}
+	}
+	return at
 }
 
 // active states that something is said now: within the last ten minutes, and again after the
@@ -376,8 +390,8 @@ func (c *Case) within(m mention) time.Duration {
 }
 
 // failures states that our daemon refused requests within ten minutes for one of these causes,
-// or would refuse one now.
-func (c *Case) failures(codes ...cause.Code) Fact {
+// and has logged nothing since that says that it works again, or would refuse one now.
+func (c *Case) failures(cured []string, codes ...cause.Code) Fact {
 	if c.R.Failures.Missing == evidence.MissingAbsent {
 		return c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false)
 	}
@@ -386,9 +400,10 @@ func (c *Case) failures(codes ...cause.Code) Fact {
 			return c.known("intro.plan", "blocked cards", "none", clip(b.Cause+": "+b.Message), true)
 		}
 	}
+	over := c.lastly([]string{"log.ipamd"}, cured)
 	return fact(c, c.R.Failures, "intro.failures", "failed ADDs", "none", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
-			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.recent()) {
+			if slices.Contains(codes, cause.Code(item.Cause)) && item.At.After(c.recent()) && item.At.After(over) {
 				return clip(item.Cause + ": " + item.Detail), Yes
 			}
 		}
