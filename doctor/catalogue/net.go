@@ -47,7 +47,7 @@ var netCauses = []Entry{
 	},
 	{
 		Code: "net/rules-flushed", Title: "another network manager removes the pods' rules or routes", Severity: Critical,
-		Shows:      "Running pods lose their rules or routes and with them the network: nm-cloud-setup (tables 30200 and 30400), systemd-networkd, or ec2-net-utils manages the interfaces too.",
+		Shows:      "Running pods lose their rules or routes and with them the network: nm-cloud-setup (tables 30200 and 30400), systemd-networkd, or ec2-net-utils manages the interfaces too. Our daemon puts them back within a second and records each repair as an event.",
 		Required:   []string{"kern.rule", "kern.route", "intro.enis"},
 		Supporting: []string{"host.pkg", "kern.link", "k8s.pod"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
@@ -59,7 +59,6 @@ var netCauses = []Entry{
 			{Text: "Then recreate the pods: a restart of upstream's aws-node does not bring their rules back.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links: []string{issue + "1600", issue + "3309", issue + "3524", issue + "2170", issue + "1514", issue + "1856"},
-		Ours:  "removed rules are put back within a second, and show as repairs in the daemon's events",
 	},
 	{
 		Code: "net/stale-rules", Title: "rules of an earlier pod capture the address", Severity: Error,

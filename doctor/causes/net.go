@@ -134,7 +134,7 @@ func rulesFlushed(c *Case) []candidate {
 	lacks := c.lasting(lacking)
 	cd := candidate{summary: "running pods have lost their network: " + lacks.Value, telling: []Fact{lacks}, required: []Fact{lenient(c.manager())}}
 	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
-		cd.summary, cd.telling = "another program removes what pods need, and the daemon brings it back: "+again.Value, []Fact{again}
+		cd = candidate{summary: "another program removes what pods need, and the daemon brings it back: " + again.Value, telling: []Fact{again}}
 		cd = cd.as(catalogue.Warning)
 	}
 	return []candidate{cd}
