@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -30,7 +32,7 @@ func (c *collector) cni(ctx context.Context) (out evidence.CNI, _ error) {
 		out.Conf = append(out.Conf, reading.CNIConf(e.Name(), data))
 	}
 	entries, err = c.list("/opt/cni/bin")
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, err
 	}
 	for _, e := range entries {
