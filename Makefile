@@ -136,6 +136,10 @@ bench-scale: deps kube build ## measure the daemon's start, growth, memory and C
 bench-tui: build ## measure cnictl and its screens with 5,000 simulated nodes against their targets and eks-node-viewer (ARGS=--quick)
 	@$(BIN)/benchtui $(ARGS)
 
+.PHONY: doctor-report
+doctor-report: ## print how each cause of cnictl doctor is tested; fails when one has no situation or look-alike
+	@$(GO) test ./doctor/causes -run '^TestCoverage$$' -count 1 -v
+
 # Takes ten minutes; make test includes a short one.
 .PHONY: soak-tui
 soak-tui: build ## run the screens with 5,000 simulated nodes for ten minutes and check memory, goroutines, sockets and frames (ARGS="--for 2m")

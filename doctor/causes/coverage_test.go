@@ -1,30 +1,62 @@
 package causes
 
 import (
+	"fmt"
 	"testing"
+	"text/tabwriter"
 
 	"cnictl/doctor/catalogue"
+	"cnictl/testenv/testindex"
 )
 
 // TestCoverage: each cause of the catalogue has one rule, a situation that shows it and one
-// that only looks like it.
+// that only looks like it, and what is provoked on a real node our daemon can have. It prints
+// the table of make doctor-report.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
-	var shown, near = map[string]bool{}, map[string]bool{}
+	shown, near, upstream := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, f := range fixtures(t) {
 		if code, isNear := f.of(); isNear {
-			near[code] = true
-		} else {
-			shown[code] = true
+			near[code]++
+		}
+		for _, code := range f.expect {
+			shown[code]++
+			if !f.ev.Nodes[0].Last().Summary.OK() {
+				upstream[code]++
+			}
 		}
 	}
 	rule := map[string]int{}
 	for _, r := range rules() {
 		rule[r.code]++
 	}
+	tests, provoked := testindex.New("../.."), 0
+	table := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "CODE\tRULE\tSITUATIONS\tOF UPSTREAM\tLOOK-ALIKES\tPROVOKED ON OUR DAEMON")
 	for _, code := range catalogue.Codes() {
-		if rule[code] != 1 || !shown[code] || !near[code] {
-			t.Errorf("%s: %d rules, shown by a situation: %v, with a look-alike: %v", code, rule[code], shown[code], near[code])
+		entry, _ := catalogue.Lookup(code)
+		real := tests.Find("testenv/node/e2e TestDoctor_Provoked/"+code) == nil
+		how := "no"
+		switch {
+		case real:
+			how = "yes"
+			provoked++
+		case entry.Ours != "":
+			how = "cannot be: " + entry.Ours
 		}
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s\n", code, rule[code], shown[code], upstream[code], near[code], how)
+		if rule[code] != 1 || shown[code] == 0 || near[code] == 0 {
+			t.Errorf("%s: %d rules, shown by %d situations, with %d look-alikes", code, rule[code], shown[code], near[code])
+		}
+		if real && entry.Ours != "" {
+			t.Errorf("%s is provoked on our daemon, and the catalogue says that it cannot be", code)
+		}
+	}
+	fmt.Fprintf(table, "\n%d causes, %d of them provoked\n", len(catalogue.Codes()), provoked)
+	if provoked < 30 {
+		t.Errorf("%d causes are provoked, want 30 or more", provoked)
+	}
+	if err := table.Flush(); err != nil {
+		t.Error(err)
 	}
 }

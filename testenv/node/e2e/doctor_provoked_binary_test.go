@@ -1,0 +1,412 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"cnictl/capacity/limits"
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/catalogue"
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/node"
+	"cnictl/testenv/node/agent"
+	"cnictl/testenv/npa"
+)
+
+// patient is a node with something wrong.
+type patient struct {
+	*lab
+	n   *node.Node
+	env map[string]string
+}
+
+// ailment is a way to make a node ill.
+type ailment struct {
+	instance string // type; default: t3.nano, which has two addresses for pods
+	cidr     string // of the subnet; default: a large one
+	env      map[string]string
+	options  fakeaws.Options
+	cold     bool             // it begins before the daemon, which it starts
+	begins   func(x *patient) // it
+	ends     func(x *patient) // afterwards nothing may be found; nil: only a new node is sound
+}
+
+// TestDoctor_Provoked: each fault, made on a real node, is found there, and nothing else is.
+// When it is taken away, nothing is.
+func TestDoctor_Provoked(t *testing.T) {
+	t.Parallel()
+	rowsAtOnce(t, map[string]ailment{
+		"ip/subnet-exhausted": {cold: true, begins: func(x *patient) {
+			if _, err := x.world.Occupy(x.subnet.ID, 1<<20); err != nil {
+				x.t.Fatal(err)
+			}
+			fails(x)
+		}, ends: vacated},
+		"ip/prefix-fragmented": {cold: true, env: map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}, begins: func(x *patient) {
+			if err := x.world.Fragment(x.subnet.ID); err != nil {
+				x.t.Fatal(err)
+			}
+			fails(x)
+		}, ends: vacated},
+		"ip/alloc-backoff": {cold: true, begins: refused("InsufficientFreeAddressesInSubnet", creating...), ends: mended},
+		"ip/cooldown-saturated": {env: map[string]string{"IP_COOLDOWN_PERIOD": "600"}, begins: func(x *patient) {
+			x.del(x.n, x.mustAdd(x.n, "p", 2, 2), 2)
+			x.fails()
+		}},
+		"ip/mode-mixed": {begins: func(x *patient) {
+			x.mustAdd(x.n, "p", 2, 2)
+			x.up("ENABLE_PREFIX_DELEGATION", "true")
+			x.fails()
+		}},
+		"ip/pd-unsupported-type": {instance: "t2.small", env: map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}, begins: func(x *patient) { x.works() }, ends: restarted("ENABLE_PREFIX_DELEGATION", "false")},
+		"ip/subnet-excluded": {cold: true, begins: func(x *patient) {
+			if err := x.world.SetTags(map[string]string{"kubernetes.io/role/cni": "0"}, x.subnet.ID); err != nil {
+				x.t.Fatal(err)
+			}
+			fails(x)
+		}},
+		"ip/v6-prefix-missing": {instance: "t3.small", cold: true, env: ipv6Env, begins: func(x *patient) {
+			x.refuse("InsufficientCidrBlocks", "AssignIpv6Addresses")
+			x.up()
+			x.fails()
+		}, ends: mended},
+
+		"cap/max-pods": {begins: func(x *patient) {
+			x.process("kubelet", "--max-pods=17")
+			x.mustAdd(x.n, "p", 2, 2)
+			x.fails()
+		}},
+
+		"config/invalid": {cold: true, env: map[string]string{"AWS_VPC_ENI_MTU": "big"}, begins: dies, ends: restarted("AWS_VPC_ENI_MTU", "9001")},
+
+		"eni/foreign-slots": {cold: true, begins: func(x *patient) {
+			x.process("kubelet", "--max-pods=3")
+			x.attach(map[string]string{"node.k8s.amazonaws.com/no_manage": "true"})
+			x.up()
+			x.mustAdd(x.n, "p", 1, 1)
+			x.fails()
+		}},
+		"eni/region-quota": {cold: true, begins: func(x *patient) {
+			x.refuse("NetworkInterfaceLimitExceeded", "CreateNetworkInterface")
+			x.up()
+			x.mustAdd(x.n, "p", 1, 1)
+			x.fails()
+		}, ends: mended},
+		"eni/ec2-rejected": {cold: true, begins: func(x *patient) {
+			x.refuse("SecurityGroupsPerInterfaceLimitExceeded", "CreateNetworkInterface")
+			x.up()
+			x.mustAdd(x.n, "p", 1, 1)
+			x.fails()
+		}, ends: mended},
+		"eni/provisioning-off": {env: map[string]string{"DISABLE_NETWORK_RESOURCE_PROVISIONING": "true"}, begins: func(x *patient) { x.fails() }, ends: restarted("DISABLE_NETWORK_RESOURCE_PROVISIONING", "false")},
+
+		"aws/iam": {cold: true, begins: func(x *patient) {
+			x.allowOnly("DescribeNetworkInterfaces", "DescribeSubnets", "DescribeInstances", "DescribeInstanceTypes")
+			fails(x)
+		}, ends: func(x *patient) {
+			x.world.AllowAll()
+			x.works()
+			x.until("a free address", func() bool {
+				var s introspect.Summary
+				x.get(x.n, introspect.PathSummary, &s)
+				return s.Cards[0].Free > 0
+			})
+		}},
+		"aws/credentials": {cold: true, begins: func(x *patient) {
+			x.breakEC2(fakeaws.Rule{Action: "IMDS", Path: "meta-data/iam*", Fault: fakeaws.Fault{Status: 404}})
+			x.dies()
+		}, ends: func(x *patient) { x.mend(); x.up(); x.works() }},
+		"aws/ec2-unreachable": {cold: true, env: map[string]string{"AWS_EC2_ENDPOINT": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_EC2": "http://127.0.0.1:1"}, begins: dies},
+		"aws/imds-unreachable": {cold: true, begins: func(x *patient) {
+			x.breakEC2(fakeaws.Rule{Action: "IMDS", Fault: fakeaws.Fault{Status: 403}})
+			x.dies()
+		}, ends: func(x *patient) { x.mend(); x.up(); x.works() }},
+		"aws/instance-type": {instance: "x9.large", options: newType, cold: true, begins: dies},
+
+		"boot/apiserver": {cold: true, env: map[string]string{"ENABLE_POD_ENI": "true"}, begins: func(x *patient) {
+			x.env["KUBECONFIG"] = filepath.Join(x.n.Dir, "kubeconfig")
+			x.write(x.env["KUBECONFIG"], `{"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, 0o600)
+			x.up()
+		}},
+		"boot/ipamd-down": {begins: func(x *patient) { x.kill(x.n, syscall.SIGKILL); x.fails() }, ends: restarted()},
+		"boot/port-conflict": {cold: true, begins: func(x *patient) {
+			x.background(filepath.Join(x.absBinaries(), "podprobe"), "-http", ":61678")
+			x.dial(x.n, "tcp", "127.0.0.1:61678")
+			x.up()
+			x.works()
+		}},
+		"boot/backing-store": {cold: true, begins: func(x *patient) {
+			x.sh(x.n, "mount -t tmpfs -o size=64k none /run/aws-node")
+			x.up()
+			x.works()
+			x.sh(x.n, "cat /dev/zero > /run/aws-node/filler || true")
+			x.fails()
+		}, ends: func(x *patient) { x.sh(x.n, "rm /run/aws-node/filler"); x.works() }},
+
+		"net/forward-drop": {begins: sh("iptables -P FORWARD DROP"), ends: sh("iptables -P FORWARD ACCEPT")},
+		"net/rpf-conntrack": {begins: func(x *patient) {
+			x.mustAdd(x.n, "p", 2, 2)
+			x.sh(x.n, "ip rule add fwmark 0x80/0x80 lookup 999 priority 900")
+		}, ends: sh("ip rule del priority 900")},
+		"net/stale-rules": {begins: func(x *patient) {
+			pods := x.mustAdd(x.n, "p", 2, 2)
+			x.ip(x.n, "rule", "add", "from", pods[0].IP.String(), "lookup", "99", "priority", "1536")
+		}},
+		"net/setup-failed": {begins: func(x *patient) {
+			p, err := x.n.NewSandbox(node.PodSpec{Namespace: "default", Name: "p"})
+			if err != nil {
+				x.t.Fatal(err)
+			}
+			x.sh(x.n, "ip -n "+filepath.Base(p.Path)+" link add eth0 type veth peer name other")
+			if err := x.n.Add(p); err == nil {
+				x.t.Fatal("it has a network")
+			}
+		}},
+		"net/backend-mismatch": {begins: func(x *patient) { x.works(); x.sh(x.n, "iptables-legacy -t nat -N KUBE-SERVICES") }, ends: sh("iptables-legacy -t nat -X KUBE-SERVICES")},
+
+		"np/agent-unreachable": {env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "standard"}, begins: func(x *patient) { x.fails() }},
+		"np/attach-failed": {cold: true, env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "strict"}, begins: func(x *patient) {
+			p := policyLab{lab: x.lab, n: x.n, socket: filepath.Join(x.n.Dir, "npa.sock")}
+			x.run(x.n, "/bin/ln", "-s", p.socket, "/var/run/aws-node/npa.sock")
+			p.agent().SetFault(npa.Fault{Error: "One of the policy reconcilers is not ready"})
+			fails(x)
+		}},
+		"cap/eni-limit": {env: map[string]string{"MAX_ENI": "1"}, begins: func(x *patient) {
+			x.process("kubelet", "--max-pods=3")
+			x.mustAdd(x.n, "p", 1, 1)
+			x.fails()
+		}, ends: restarted("MAX_ENI", "")},
+		"aws/throttled": {cold: true, env: map[string]string{"CNI_ADD_WAIT": "30s"}, begins: refused("RequestLimitExceeded", creating...), ends: mended},
+		"boot/cni-config": {begins: func(x *patient) {
+			x.sh(x.n, "cp -a /etc/alternatives /run/; mount -t tmpfs none /etc; mv /run/alternatives /etc/; mkdir -p /etc/cni/net.d; cat > /etc/cni/net.d/10-aws.conflist <<.\n"+conflist("aws-cni")+"\n.\ncat > /etc/cni/net.d/05-other.conflist <<.\n"+conflist("bridge")+"\n.\n")
+		}, ends: sh("rm /etc/cni/net.d/05-other.conflist")},
+		"boot/iptables": {cold: true, begins: func(x *patient) {
+			x.sh(x.n, "for p in iptables nft; do mount --bind /bin/false $(readlink -f $(command -v $p)); done")
+			x.dies()
+		}, ends: func(x *patient) {
+			x.sh(x.n, "for p in iptables nft; do umount $(readlink -f $(command -v $p)); done")
+			x.up()
+			x.works()
+		}},
+		"net/mtu": {begins: func(x *patient) {
+			x.mustAdd(x.n, "p", 2, 2)
+			x.sh(x.n, "for l in $(ip -o link show type veth | grep -o 'eni[0-9a-f]*'); do ip link set $l mtu 9100; done")
+		}},
+		"net/rules-flushed": {begins: func(x *patient) {
+			pod := x.mustAdd(x.n, "p", 1, 1)[0]
+			a := &taken{lab: x.lab, n: x.n, path: "/usr/sbin:/usr/bin:/sbin:/bin"}
+			a.whole(pod)
+			rule := "to " + pod.IP.String()
+			for range 3 {
+				x.until("the rule is back", func() bool { return strings.Contains(a.sh("ip rule"), rule+" ") })
+				a.sh("ip rule del priority 512 " + rule)
+			}
+			x.until("the rule is back", func() bool { return strings.Contains(a.sh("ip rule"), rule+" ") })
+		}},
+	}, func(t *testing.T, a ailment) {
+		x := a.admit(t)
+		if !a.cold {
+			x.up()
+		}
+		a.begins(x)
+		if x.shows(strings.TrimPrefix(t.Name(), "TestDoctor_Provoked/")); a.ends == nil {
+			return
+		}
+		if a.ends(x); x.n.DaemonPID() != 0 {
+			x.settled(x.n)
+		}
+		x.shows("")
+	})
+}
+
+func (a ailment) admit(t *testing.T) *patient {
+	t.Helper()
+	x := &patient{lab: newLab(t, a.options), env: map[string]string{"CNI_ADD_WAIT": "1s"}}
+	for k, v := range a.env {
+		x.env[k] = v
+	}
+	if a.instance == "" {
+		a.instance = "t3.nano"
+	}
+	spec := fakeaws.InstanceSpec{Type: a.instance, SubnetID: x.subnet.ID}
+	if x.env["ENABLE_IPv6"] == "true" || a.cidr != "" {
+		v := x.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
+		subnet := fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.2.0.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:1:2::/64")}
+		if a.cidr != "" {
+			subnet.CIDR, subnet.IPv6CIDR = netip.MustParsePrefix(a.cidr), netip.Prefix{}
+		}
+		var err error
+		if x.subnet, err = x.world.AddSubnet(subnet); err != nil {
+			t.Fatal(err)
+		}
+		spec.SubnetID, spec.IPv6 = x.subnet.ID, subnet.IPv6CIDR.IsValid()
+	}
+	i, err := x.world.AddInstance(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.n = x.node(i.ID)
+	return x
+}
+
+// fails adds a pod that gets no network.
+func (x *patient) fails() {
+	x.t.Helper()
+	if p, err := x.n.AddPod(node.PodSpec{Namespace: "default", Name: "fails"}); err == nil {
+		x.t.Fatalf("a pod was added: %v", p.IP)
+	}
+}
+
+// works waits until a pod gets its network.
+func (x *patient) works() {
+	x.t.Helper()
+	x.until("a pod that starts", func() bool {
+		_, err := x.n.AddPod(node.PodSpec{Namespace: "default", Name: "works"})
+		return err == nil
+	})
+}
+
+// dies starts a daemon that ends with an error.
+func (x *patient) dies() {
+	x.t.Helper()
+	if err := x.n.StartDaemon(x.env); err != nil {
+		x.t.Fatal(err)
+	}
+	if code := x.ended(x.n, patience); code == 0 {
+		x.t.Fatal("the daemon ended with success")
+	}
+}
+
+// up starts the daemon with other settings.
+func (x *patient) up(env ...string) {
+	x.t.Helper()
+	if x.n.DaemonPID() != 0 {
+		x.kill(x.n, syscall.SIGTERM)
+	}
+	for i := 0; i < len(env); i += 2 {
+		x.env[env[i]] = env[i+1]
+	}
+	x.start(x.n, x.env)
+}
+
+// refuse has EC2 answer actions with an error.
+func (x *patient) refuse(code string, actions ...string) {
+	x.t.Helper()
+	for _, a := range actions {
+		x.breakEC2(fakeaws.Rule{Action: a, Fault: fakeaws.Fault{Code: code, Message: "no"}})
+	}
+}
+
+// examine has cnictl examine the node.
+func (x *patient) examine() (r introspect.DoctorReport, printed string) {
+	x.t.Helper()
+	out, err := x.n.Exec(agent.Cmd{
+		Argv: []string{filepath.Join(x.absBinaries(), "cnictl"), "local", "doctor", "-o", "json", "--exit-zero", "--interval", "2s"},
+		Env:  []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + x.n.Dir},
+	})
+	if err != nil || out.Code != 0 {
+		x.t.Fatalf("cnictl local doctor: %v, exit %d\n%s", err, out.Code, out.Stderr)
+	}
+	if err := json.Unmarshal(out.Stdout, &r); err != nil {
+		x.t.Fatalf("%v\n%s", err, out.Stdout)
+	}
+	var b strings.Builder
+	for _, f := range append(r.Findings, r.Explained...) {
+		fmt.Fprintf(&b, "%s %s %s, explained by %v: %s\n", f.Code, f.Severity, f.Confidence, f.Causes, f.Summary)
+		for _, e := range f.Evidence {
+			fmt.Fprintf(&b, "    %v %s %s: %s\n", e.Holds, e.Source, e.Path, e.Value)
+		}
+	}
+	fmt.Fprintf(&b, "undecided: %v", r.Undecided)
+	return r, b.String()
+}
+
+// shows expects one root cause above info, and that it is at least probable; empty: none.
+func (x *patient) shows(code string) {
+	x.t.Helper()
+	r, printed := x.examine()
+	found := false
+	for _, f := range r.Findings {
+		switch {
+		case f.Code == code:
+			found = found || f.Confidence != catalogue.Suspected.String()
+		case f.Severity != catalogue.Info.String():
+			x.t.Errorf("found: %s", f.Code)
+		}
+	}
+	if code != "" && !found {
+		x.t.Errorf("not found: %s", code)
+	}
+	if x.t.Failed() {
+		x.t.Log(printed)
+	}
+}
+
+// Ends of ailments.
+func mended(x *patient) { x.mend(); x.works() }
+func vacated(x *patient) {
+	if err := x.world.Vacate(x.subnet.ID); err != nil {
+		x.t.Fatal(err)
+	}
+	x.works()
+}
+func restarted(env ...string) func(*patient) {
+	return func(x *patient) { x.up(env...); x.works() }
+}
+
+// Beginnings of ailments.
+func fails(x *patient) { x.up(); x.fails() }
+func dies(x *patient)  { x.dies() }
+func refused(code string, actions ...string) func(*patient) {
+	return func(x *patient) { x.refuse(code, actions...); x.up(); x.fails() }
+}
+func sh(script string) func(*patient) { return func(x *patient) { x.sh(x.n, script) } }
+
+var creating = []string{"AssignPrivateIpAddresses", "CreateNetworkInterface"}
+
+// newType is a world with an instance type that no daemon knows, and EC2 does not describe.
+var newType = fakeaws.Options{
+	Types:     []limits.Instance{{Type: "x9.large", MaxENIs: 2, IPv4PerENI: 2, IPv6PerENI: 2, Hypervisor: "nitro", Cards: []limits.Card{{MaxENIs: 2}}}},
+	HideTypes: []string{"x9.large"},
+}
+
+// attach attaches an interface that others made.
+func (x *patient) attach(tags map[string]string) {
+	x.t.Helper()
+	e, err := x.world.CreateENI(fakeaws.ENISpec{SubnetID: x.subnet.ID, Tags: tags})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if _, err := x.world.AttachENI(fakeaws.AttachSpec{ENIID: e.ID, InstanceID: x.n.InstanceID, Device: 1}); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// process starts a process of a name, as the list of processes shows it.
+func (x *patient) process(name string, flags ...string) {
+	x.t.Helper()
+	x.background(append([]string{"/bin/bash", "-c", "exec -a /none/" + name + ` /bin/sh -c "sleep 600; :" "$@"`, name}, flags...)...)
+}
+
+func (x *patient) background(argv ...string) {
+	x.t.Helper()
+	out, err := os.Create(filepath.Join(x.n.Dir, "log", "background.out"))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := x.n.Background(agent.Cmd{Argv: argv}, out, out); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// conflist is a configuration of a plugin.
+func conflist(plugin string) string {
+	return `{"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "` + plugin + `"}]}`
+}
