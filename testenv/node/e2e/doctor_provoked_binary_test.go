@@ -29,11 +29,10 @@ type patient struct {
 // ailment is a way to make a node ill.
 type ailment struct {
 	instance string // type; default: t3.nano, which has two addresses for pods
-	cidr     string // of the subnet; default: a large one
 	env      map[string]string
 	options  fakeaws.Options
-	cold     bool             // it begins before the daemon, which it starts
-	begins   func(x *patient) // it
+	cold     bool             // no daemon runs yet: begins starts it
+	begins   func(x *patient) // makes it so
 	ends     func(x *patient) // afterwards nothing may be found; nil: only a new node is sound
 }
 
@@ -235,17 +234,14 @@ func (a ailment) admit(t *testing.T) *patient {
 		a.instance = "t3.nano"
 	}
 	spec := fakeaws.InstanceSpec{Type: a.instance, SubnetID: x.subnet.ID}
-	if x.env["ENABLE_IPv6"] == "true" || a.cidr != "" {
+	if x.env["ENABLE_IPv6"] == "true" {
 		v := x.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
 		subnet := fakeaws.SubnetSpec{VPCID: v.ID, CIDR: netip.MustParsePrefix("10.2.0.0/20"), IPv6CIDR: netip.MustParsePrefix("2001:db8:1:2::/64")}
-		if a.cidr != "" {
-			subnet.CIDR, subnet.IPv6CIDR = netip.MustParsePrefix(a.cidr), netip.Prefix{}
-		}
 		var err error
 		if x.subnet, err = x.world.AddSubnet(subnet); err != nil {
 			t.Fatal(err)
 		}
-		spec.SubnetID, spec.IPv6 = x.subnet.ID, subnet.IPv6CIDR.IsValid()
+		spec.SubnetID, spec.IPv6 = x.subnet.ID, true
 	}
 	i, err := x.world.AddInstance(spec)
 	if err != nil {
