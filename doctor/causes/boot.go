@@ -289,7 +289,10 @@ func socketSkew(c *Case) []candidate {
 		}
 		image, ok := evidence.ParseVersion(ds.Images[containerNode])
 		probes := strings.Join(slices.Concat(ds.Liveness.Command, ds.Readiness.Command), " ")
-		if !ok || probes == "" {
+		switch {
+		case probes == "":
+			return "no probe", No
+		case !ok:
 			return nil, Unread
 		}
 		text := fmt.Sprintf("image %s", image)

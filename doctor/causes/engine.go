@@ -124,7 +124,8 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 	}
 	ceiling := entry.Ceiling.Of(d.mode)
 	if ceiling == catalogue.None {
-		return nil // this mode cannot see it
+		d.skipped[r.code] = true // this mode cannot see it
+		return nil
 	}
 	decided, waived := true, false
 	for _, cd := range candidates {
@@ -140,10 +141,12 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 	if len(candidates) == 0 && c != nil {
 		// The rule found nothing to state: it saw everything only where its sources were read.
 		missing := c.R.Missing()
-		decided = !slices.ContainsFunc(entry.Required, func(id string) bool {
-			reason, lacks := missing[id]
-			return lacks && !unasked(Fact{Reason: reason})
-		})
+		for _, id := range entry.Required {
+			if reason, lacks := missing[id]; lacks {
+				waived = waived || reason != evidence.MissingAbsent
+				decided = decided && unasked(Fact{Reason: reason})
+			}
+		}
 	}
 	if !decided {
 		d.undecided[r.code] = true
@@ -275,7 +278,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorR
 	r := introspect.DoctorReport{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindDoctorReport, SchemaVersion: introspect.DoctorSchemaVersion,
 		SampledAt: ev.At, Mode: d.mode, Nodes: len(ev.Nodes), Findings: group(d.findings), Explained: group(d.explained),
-		NotChecked: notChecked(cs), Undecided: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []introspect.ReportedText{}, Errors: []introspect.NodeError{},
+		NotChecked: notChecked(cs), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []introspect.ReportedText{}, Errors: []introspect.NodeError{},
 	}
 	for _, c := range cs {
 		if c.Now.After(r.SampledAt) {
@@ -292,6 +295,13 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorR
 		}
 	}
 	r.Undecided = append(r.Undecided, slices.Sorted(maps.Keys(d.undecided))...)
+	for _, f := range slices.Concat(r.Findings, r.Explained) {
+		delete(d.skipped, f.Code)
+	}
+	for code := range d.undecided {
+		delete(d.skipped, code)
+	}
+	r.NotCheckable = append(r.NotCheckable, slices.Sorted(maps.Keys(d.skipped))...)
 	r.RuledOut = append(r.RuledOut, slices.Sorted(maps.Keys(d.ruledOut))...)
 	for _, text := range ev.Report {
 		said := introspect.ReportedText{Text: text, Causes: []string{}}
@@ -379,10 +389,7 @@ func notChecked(cs []*Case) []introspect.MissingEvidence {
 
 // Verdict is the result in one line.
 func Verdict(r *introspect.DoctorReport) string {
-	nodes := fmt.Sprintf("%d nodes", r.Nodes)
-	if r.Nodes == 1 {
-		nodes = "1 node"
-	}
+	nodes := count(r.Nodes, "node")
 	harmful := 0
 	for _, f := range r.Findings {
 		if f.Severity != catalogue.Info.String() {
@@ -390,14 +397,22 @@ func Verdict(r *introspect.DoctorReport) string {
 		}
 	}
 	switch {
-	case harmful == 1:
-		return fmt.Sprintf("1 cause found on %s", nodes)
-	case harmful > 1:
-		return fmt.Sprintf("%d causes found on %s", harmful, nodes)
+	case harmful > 0:
+		return count(harmful, "cause") + " found on " + nodes
 	case len(r.Undecided) > 0:
-		return fmt.Sprintf("no known cause on %s, but %d could not be checked", nodes, len(r.Undecided))
+		return fmt.Sprintf("no known cause on %s, but %s could not be checked", nodes, count(len(r.Undecided), "cause"))
 	case len(r.Suppressed) > 0:
 		return fmt.Sprintf("nothing on %s but what is suppressed", nodes)
+	case len(r.Findings) > 0:
+		return fmt.Sprintf("nothing harmful on %s, %s", nodes, count(len(r.Findings), "note"))
 	}
 	return "no known cause on " + nodes
+}
+
+// count is a number of things.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

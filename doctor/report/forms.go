@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
 )
 
 // Markdown is a report for an issue or a chat.
@@ -39,7 +40,7 @@ func Markdown(r *introspect.DoctorReport) []byte {
 		}
 		b.WriteByte('\n')
 		for n, fix := range f.Fix {
-			fmt.Fprintf(&b, "%d. %s Risk: %s. %s\n", n+1, text(fix.Text), fix.Risk, text(fix.SideEffects))
+			fmt.Fprintf(&b, "%d. %s\n", n+1, strings.TrimSpace(fmt.Sprintf("%s Risk: %s. %s", text(fix.Text), fix.Risk, text(fix.SideEffects))))
 			if fix.Command != "" {
 				fmt.Fprintf(&b, "\n   ```sh\n   %s\n   ```\n", strings.ReplaceAll(fix.Command, "`", "'"))
 			}
@@ -49,9 +50,12 @@ func Markdown(r *introspect.DoctorReport) []byte {
 		}
 		b.WriteByte('\n')
 	}
-	if len(r.NotChecked) > 0 {
+	missing := slices.DeleteFunc(slices.Clone(r.NotChecked), func(m introspect.MissingEvidence) bool {
+		return m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode || m.Reason == evidence.MissingNotAsked
+	})
+	if len(missing) > 0 {
 		b.WriteString("## Not checked\n\n| source | reason | nodes |\n|---|---|---|\n")
-		for _, m := range r.NotChecked {
+		for _, m := range missing {
 			fmt.Fprintf(&b, "| `%s` | %s | %d |\n", m.Source, cell(m.Reason), len(m.Nodes))
 		}
 		b.WriteByte('\n')
@@ -59,7 +63,7 @@ func Markdown(r *introspect.DoctorReport) []byte {
 	if len(r.Undecided) > 0 {
 		fmt.Fprintf(&b, "Undecided: %s.\n\n", strings.Join(r.Undecided, ", "))
 	}
-	fmt.Fprintf(&b, "Ruled out: %d causes.\n", len(r.RuledOut))
+	fmt.Fprintf(&b, "Causes ruled out: %d. Not checkable from here: %d.\n", len(r.RuledOut), len(r.NotCheckable))
 	return []byte(b.String())
 }
 

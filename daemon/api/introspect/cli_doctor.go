@@ -118,6 +118,7 @@ type DoctorReport struct {
 	Explained     []Finding         `json:"explained"`               // consequences of findings
 	NotChecked    []MissingEvidence `json:"notChecked"`              // sources that could not be read
 	Undecided     []string          `json:"undecided"`               // codes that could be neither found nor ruled out
+	NotCheckable  []string          `json:"notCheckable"`            // codes that what can be read from here does not show
 	RuledOut      []string          `json:"ruledOut"`                // codes that the evidence rules out
 	Suppressed    []string          `json:"suppressed"`              // codes of findings that somebody accepts
 	Reported      []ReportedText    `json:"reported"`                // what people say is wrong

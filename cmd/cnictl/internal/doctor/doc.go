@@ -1,3 +1,4 @@
-// Package doctor is cnictl doctor: the causes that the doctor knows, as a list and one by one.
-// What they are is doctor/catalogue's.
+// Package doctor is cnictl doctor and cnictl local doctor: it gathers evidence, from nodes, a
+// file, an archive or a recording, has doctor/causes examine it, and prints the report; and it
+// lists the causes of doctor/catalogue. It decides nothing itself.
 package doctor

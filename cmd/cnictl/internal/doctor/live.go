@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/cluster"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/bundle"
@@ -40,7 +40,6 @@ func (o *Options) registerFiles(cmd *cobra.Command) {
 	fs.StringVar(&o.Bundle, "bundle", "", "examine this archive of cnictl bundle or eks-log-collector in place of nodes")
 	_ = cmd.MarkFlagFilename("evidence", "yaml", "yml", "json") // the flags are there
 	_ = cmd.MarkFlagFilename("bundle", "tar.gz", "tgz", "tar")
-	cmd.MarkFlagsMutuallyExclusive("evidence", "bundle", "watch")
 }
 
 // gather reads what is to be examined: a file, an archive, or nodes.
@@ -59,9 +58,9 @@ func (o *Options) gather(ctx context.Context, f *cli.Factory, names []string, po
 
 // unpack reads the archive.
 func (o *Options) unpack(f *cli.Factory) (*evidence.Evidence, error) {
-	in, err := os.Open(o.Bundle)
+	in, err := open(o.Bundle)
 	if err != nil {
-		return nil, &cli.Error{Code: cli.ExitUsage, What: o.Bundle + " cannot be read", Why: reason(err)}
+		return nil, err
 	}
 	defer in.Close()
 	ev, notes, err := bundle.Read(in, filepath.Base(o.Bundle))
@@ -125,7 +124,12 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	if w.Cluster != nil && f.Globals.Verbosity > 0 {
 		f.Note(fmt.Sprintf("%d requests to the API server, %d to EC2", w.Cluster.Requests(), aws()))
 	}
-	if err != nil {
+	var failure *cluster.Error
+	switch {
+	case n.Pod != "" && errors.As(err, &failure) && failure.Reason == introspect.ReasonNotFound:
+		namespace, _, _ := strings.Cut(string(n.Pod), "/")
+		return nil, &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("pod %s not found", n.Pod), Do: "kubectl get pods -n " + namespace}
+	case err != nil:
 		return nil, access.ClusterError(f, "read the evidence", err)
 	}
 	return ev, nil

@@ -54,22 +54,36 @@ func reportPage(f *cli.Factory, r *introspect.DoctorReport) []string {
 	}
 	p.Lines = append(p.Lines, "")
 	if n := len(r.RuledOut); n > 0 {
-		p.Field("ruled out", fmt.Sprintf("%d causes", n))
+		p.Field("ruled out", causesOf(n))
+	}
+	switch n := len(r.NotCheckable); {
+	case n == 0:
+	case output.Wide(f):
+		p.Field("unchecked", strings.Join(r.NotCheckable, "  "))
+	default:
+		p.Field("unchecked", causesOf(n)+" that what was read does not show; "+f.Name+" local doctor, --via exec, --aws or a bundle have more")
 	}
 	if len(r.Suppressed) > 0 {
 		p.Field("suppressed", strings.Join(r.Suppressed, "  "))
 	}
 	switch n := len(r.Undecided); {
 	case n > mostCodes && !output.Wide(f):
-		p.Field("undecided", fmt.Sprintf("%d causes; -o wide lists them", n))
+		p.Field("undecided", causesOf(n)+"; -o wide lists them")
 	case n > 0:
 		p.Field("undecided", strings.Join(r.Undecided, "  "))
 	}
 	unread(p, r)
-	if len(r.Undecided) > 0 && len(r.Findings) == 0 {
+	if len(r.Undecided) > 0 && report.ResultOf(r, catalogue.Warning) == report.NoEvidence {
 		p.Field("next", "ask for a bundle, which has more evidence: "+f.Name+" bundle")
 	}
 	return trimmed(p.Lines)
+}
+
+func causesOf(n int) string {
+	if n == 1 {
+		return "1 cause"
+	}
+	return fmt.Sprintf("%d causes", n)
 }
 
 // unread adds the sources that could not be read, by the reason.
@@ -77,7 +91,7 @@ func unread(p *output.Page, r *introspect.DoctorReport) {
 	var reasons []string
 	sources := map[string][]string{}
 	for _, m := range r.NotChecked {
-		if m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode {
+		if m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode || m.Reason == evidence.MissingNotAsked {
 			continue // it is not there, or not to be had from here
 		}
 		reason := inWords(m.Reason)

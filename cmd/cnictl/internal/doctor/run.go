@@ -83,6 +83,12 @@ func (o *Options) check(f *cli.Factory) error {
 			}
 		}
 	}
+	if !slices.ContainsFunc(catalogue.Codes(), o.wants) {
+		return cli.Usage("--only and --skip leave no cause to check")
+	}
+	if files := o.Evidence != "" || o.Bundle != ""; files && (o.Evidence != "" && o.Bundle != "" || o.Watch || o.Once || o.AWS) {
+		return cli.Usage("--evidence and --bundle name a file that is examined as it is: give one of them, without --watch, --once and --aws")
+	}
 	o.suppressed = nil
 	for _, text := range o.Suppress {
 		s, err := report.ParseSuppression(text)
@@ -116,9 +122,9 @@ func (o *Options) load(f *cli.Factory) (*evidence.Evidence, error) {
 	if name == "-" {
 		name = "standard input"
 	} else {
-		opened, err := os.Open(name)
+		opened, err := open(name)
 		if err != nil {
-			return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be read", Why: reason(err)}
+			return nil, err
 		}
 		defer opened.Close()
 		in = opened
@@ -132,6 +138,25 @@ func (o *Options) load(f *cli.Factory) (*evidence.Evidence, error) {
 		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " is not an evidence file", Why: err.Error(), Do: f.Name + " help evidence"}
 	}
 	return ev, nil
+}
+
+// open opens a regular file. Anything else could hold the doctor up for ever.
+func open(name string) (*os.File, error) {
+	fail := func(why string) (*os.File, error) {
+		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be read", Why: why}
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return fail(reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return fail("it is not a regular file")
+	}
+	in, err := os.Open(name)
+	if err != nil {
+		return fail(reason(err))
+	}
+	return in, nil
 }
 
 func reason(err error) string {
@@ -159,8 +184,12 @@ func Save(f *cli.Factory, name string, ev *evidence.Evidence) error {
 	return nil
 }
 
-// writeFile replaces a file as a whole; it holds names and addresses of a cluster.
+// writeFile replaces a file as a whole; it holds names and addresses of a cluster. What is
+// not a regular file stays what it is.
 func writeFile(name string, data []byte) error {
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", name)
+	}
 	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // mode 0600
 	if err != nil {
 		return err
@@ -201,6 +230,14 @@ func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 	return nil
 }
 
+// page is the report for people, or what to do.
+func (o *Options) page(f *cli.Factory, r *introspect.DoctorReport) []string {
+	if o.Fix {
+		return planPage(f, r)
+	}
+	return reportPage(f, r)
+}
+
 // diagnose examines the evidence for what is wanted.
 func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) introspect.DoctorReport {
 	r := causes.Diagnose(ev, causes.Options{Wants: o.wants})
@@ -222,13 +259,10 @@ func (o *Options) print(f *cli.Factory, r *introspect.DoctorReport) error {
 	case formSARIF:
 		b, err = report.SARIF(r, f.Version)
 	default:
-		switch {
-		case output.Structured(f):
+		if output.Structured(f) {
 			return output.PrintDocument(f, r, false)
-		case o.Fix:
-			return output.PrintLines(f, planPage(f, r))
 		}
-		return output.PrintLines(f, reportPage(f, r))
+		return output.PrintLines(f, o.page(f, r))
 	}
 	if err != nil {
 		return err

@@ -23,8 +23,16 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.
 		switch {
 		case ctx.Err() != nil:
 			return nil // the user ended it
-		case err != nil:
+		case err != nil && before == nil:
 			return err
+		case err != nil:
+			f.Warn("the last reading failed: %v", err)
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticks:
+			}
+			continue
 		}
 		joined := beside(before, ev)
 		before = ev
@@ -32,7 +40,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.
 		news := changes(&r)
 		switch {
 		case f.Streams.OutTTY && (f.Globals.Output == "table" || output.Wide(f)):
-			err = screen.Draw(reportPage(f, &r))
+			err = screen.Draw(o.page(f, &r))
 		case last != nil && reflect.DeepEqual(news, last):
 		case output.Structured(f):
 			err = output.PrintDocument(f, r, true)
