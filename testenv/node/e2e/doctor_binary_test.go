@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/vishvananda/netlink"
 
 	doctorbundle "cnictl/doctor/bundle"
 	"cnictl/doctor/evidence"
@@ -100,13 +98,12 @@ func TestDoctor_TwoReadings(t *testing.T) {
 func TestDoctor_Faults(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
-	pods := l.mustAdd(n, "p", 2, 1)
+	l.mustAdd(n, "p", 2, 1)
 	l.settled(n)
 	iptables, err := exec.LookPath("iptables")
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside := func(do func() error) func() error { return func() error { return n.NS.Do(do) } }
 	for _, fault := range []struct {
 		code  string
 		cause func() error
@@ -118,11 +115,6 @@ func TestDoctor_Faults(t *testing.T) {
 			}
 			return err
 		}},
-		{"net/stale-rules", inside(func() error {
-			r := netlink.NewRule()
-			r.Priority, r.Table, r.Src = 1536, 3, &net.IPNet{IP: pods[0].IP.AsSlice(), Mask: net.CIDRMask(32, 32)}
-			return netlink.RuleAdd(r)
-		})},
 		{"boot/ipamd-down", func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()

@@ -153,10 +153,6 @@ func TestDoctor_Provoked(t *testing.T) {
 			x.mustAdd(x.n, "p", 2, 2)
 			x.sh(x.n, "ip rule add fwmark 0x80/0x80 lookup 999 priority 900")
 		}, ends: sh("ip rule del priority 900")},
-		"net/stale-rules": {begins: func(x *patient) {
-			pods := x.mustAdd(x.n, "p", 2, 2)
-			x.ip(x.n, "rule", "add", "from", pods[0].IP.String(), "lookup", "99", "priority", "1536")
-		}},
 		"net/setup-failed": {begins: func(x *patient) {
 			p, err := x.n.NewSandbox(node.PodSpec{Namespace: "default", Name: "p"})
 			if err != nil {

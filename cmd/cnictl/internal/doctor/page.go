@@ -149,6 +149,9 @@ func finding(p *output.Page, f *cli.Factory, x *introspect.Finding, now time.Tim
 			from += ", " + age.String() + " ago"
 		}
 		text := e.Path + ": " + e.Value
+		if strings.HasPrefix(e.Path, `"`) {
+			text = e.Value // the line that has the text
+		}
 		if output.Wide(f) {
 			text += fmt.Sprintf("  (holds: %v, healthy: %s)", e.Holds, e.Expected)
 		}
