@@ -2,9 +2,12 @@ package cluster_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/deploy"
 	"cnictl/testenv"
 	"cnictl/testenv/cluster"
@@ -90,6 +94,46 @@ func TestDaemonSet(t *testing.T) {
 	l.reachesBothWays(pods[0], pods[1])
 	l.systemReady(1)
 	l.reachesBothWays(l.run(pod("after-the-daemon", m))[0], pods[1])
+	l.examine(m)
+}
+
+// examine runs the doctor from outside the cluster, with the rights that deploy/rbac grants:
+// it finds nothing wrong with the node, and a command that it runs in the container reads
+// what only the node sees. Until that right is granted the doctor says what it was denied.
+func (l *lab) examine(m *cluster.Machine) {
+	l.Helper()
+	const user = "somebody-with-exec"
+	o := l.operator(user, "CNICTL_NODES="+m.Name, "CNICTL_DAEMONSET_SELECTOR=k8s-app=aws-node")
+	examined := func(code int, kernel map[string]string) error {
+		e := o.run("doctor", m.Name, "--via", "exec", "--once", "-o", "json")
+		var r introspect.DoctorReport
+		if err := json.Unmarshal([]byte(e.out), &r); err != nil {
+			return fmt.Errorf("exit %d: %w: %s", e.code, err, e.said)
+		}
+		unread := map[string]string{}
+		for _, s := range r.NotChecked {
+			if slices.Contains(onlyOnNode, s.Source) {
+				unread[s.Source] = s.Reason
+			}
+		}
+		if e.code != code || len(r.Findings) != 0 || !maps.Equal(unread, kernel) {
+			return fmt.Errorf("exit %d, want %d, and unread %v, want %v: %s%s", e.code, code, unread, kernel, e.out, e.said)
+		}
+		return nil
+	}
+	l.grantRoles(user, "cnictl", "cnictl-doctor")
+	denied := map[string]string{}
+	for _, s := range onlyOnNode {
+		denied[s] = "exec: forbidden"
+	}
+	l.check(examined(7, denied))
+	l.grantRoles(user, "cnictl-exec")
+	l.await("the doctor to read the node", func() error { return examined(0, nil) })
+}
+
+// onlyOnNode are sources that the DaemonSet's container sees and the API server does not.
+var onlyOnNode = []string{
+	"imds", "ckpt", "log.plugin", "kern.link", "kern.rule", "kern.route", "kern.ipt", "kern.sysctl", "host.cni", "host.listen", "host.res",
 }
 
 // systemReady waits until the CNI's pod is Ready after a number of restarts.

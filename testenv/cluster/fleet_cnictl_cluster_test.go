@@ -87,12 +87,17 @@ func (l *lab) deleteIn(namespace string, names ...string) {
 const readerUser = "somebody-with-cnictl"
 
 // grantReader binds the roles of deploy/rbac/cnictl.yaml, and only these, to a user.
-func (l *lab) grantReader() {
+func (l *lab) grantReader() { l.grantRoles(readerUser, "cnictl") }
+
+// grantRoles binds the roles of files in deploy/rbac to a user.
+func (l *lab) grantRoles(user string, files ...string) {
 	l.Helper()
-	objects, err := deploy.RBAC("cnictl")
-	l.check(err)
-	for _, o := range objects {
-		l.grant(o, readerUser)
+	for _, file := range files {
+		objects, err := deploy.RBAC(file)
+		l.check(err)
+		for _, o := range objects {
+			l.grant(o, user)
+		}
 	}
 }
 
