@@ -25,6 +25,9 @@ const (
 	// assertRounds bounds the looks of a pass: what a repair makes can be needed by
 	// another one.
 	assertRounds = 4
+	// addGrace is longer than any ADD takes: after it no plugin is at work on a pod, nor
+	// about to use a VLAN device.
+	addGrace = 2 * time.Minute
 	// assertENI bounds the repair of an ENI, whose link is there.
 	assertENI = 5 * time.Second
 )
@@ -32,7 +35,7 @@ const (
 // asserter brings back what other programs take from the host's network: of living pods,
 // of ENIs and of the node. Its goroutine reads the kernel first and asks the owner then,
 // so that a DEL, which frees the address before it touches the kernel, is never worked
-// against; nor is an ADD, because only what was whole once is brought back.
+// against; nor is an ADD: until it must have ended, only what was whole once is brought back.
 type asserter struct {
 	log     *slog.Logger
 	host    *hostnet.Host

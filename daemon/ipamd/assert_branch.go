@@ -26,7 +26,8 @@ func isBranchOwner(owner string) bool { return strings.HasPrefix(owner, branchOw
 type branchSandbox struct {
 	container string // of the last ADD or DEL
 	released  bool   // its DEL came
-	at        time.Time
+	since     time.Time
+	seen      time.Time // when the API server last showed the pod; zero: not yet
 }
 
 const (
@@ -43,7 +44,7 @@ func (a *asserter) released(req *cniwire.DelRequest, now time.Time) {
 	defer a.mu.Unlock()
 	pod := podName{req.PodNamespace, req.PodName}
 	if is := a.sandboxes[pod]; is.container == "" || is.container == req.ContainerID {
-		a.noteSandbox(pod, branchSandbox{container: req.ContainerID, released: true, at: now})
+		a.noteSandbox(pod, branchSandbox{container: req.ContainerID, released: true, since: now})
 	}
 }
 
@@ -73,20 +74,16 @@ func (a *asserter) forgetSandboxes(there []cluster.Pod, now time.Time) {
 	for _, p := range there {
 		pod := podName{p.Namespace, p.Name}
 		if s, ok := a.sandboxes[pod]; ok {
-			s.at = now
+			s.seen = now
 			a.sandboxes[pod] = s
 		}
 	}
 	for key, s := range a.sandboxes {
-		if now.Sub(s.at) >= sandboxKept {
+		if now.Sub(latest(s.since, s.seen)) >= sandboxKept {
 			delete(a.sandboxes, key)
 		}
 	}
 }
-
-// deviceGrace is how long a VLAN device without a pod is left alone: longer than any ADD
-// takes.
-const deviceGrace = 2 * time.Minute
 
 // branchesNow are the living branch pods of the node as the API server shows them; false:
 // it does not.
@@ -133,10 +130,14 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 		if sandbox.released {
 			continue
 		}
-		table, _ := netnames.BranchTable(b.VLAN)
 		hash := netnames.Hash(pod.Namespace, pod.Name, 0)
+		settled := p.atStart[hash]
+		if known {
+			settled = p.now.Sub(sandbox.since) >= addGrace
+		}
+		table, _ := netnames.BranchTable(b.VLAN)
 		to.pods = append(to.pods, rules.LivingPod{
-			Address: b.Address, Owner: branchOwner + pod.UID, Hash: hash, Table: table, Restored: p.atStart[hash] && !known,
+			Address: b.Address, Owner: branchOwner + pod.UID, Hash: hash, Table: table, Settled: settled,
 			Branch: &rules.Branch{VLAN: b.VLAN, MAC: [6]byte(mac), Gateway: b.Gateway, Trunk: link},
 		})
 	}
@@ -181,7 +182,7 @@ func (p *repairs) dropDevices(ctx context.Context, view *hostnet.View, s living)
 		case s.vlans[vlan]:
 		case !seen:
 			p.unneeded[vlan] = p.now
-		case p.now.Sub(since) >= deviceGrace:
+		case p.now.Sub(since) >= addGrace:
 			delete(p.unneeded, vlan)
 			if err := p.dropDevice(ctx, vlan); err != nil {
 				return err

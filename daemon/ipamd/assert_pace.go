@@ -119,7 +119,7 @@ func (a *asserter) tell(list ...hostnet.Notice) {
 func (a *asserter) added(req *cniwire.AddRequest, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.noteSandbox(podName{req.PodNamespace, req.PodName}, branchSandbox{container: req.ContainerID, at: now})
+	a.noteSandbox(podName{req.PodNamespace, req.PodName}, branchSandbox{container: req.ContainerID, since: now})
 	a.told.last = now
 	if a.told.first.IsZero() {
 		a.told.first = now

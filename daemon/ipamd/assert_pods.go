@@ -72,7 +72,7 @@ func (p *repairs) podOf(a *ipam.Assignment, nth map[ipam.Sandbox]int) (out rules
 		return out, false
 	}
 	out = rules.LivingPod{Address: a.Address, Owner: ownerOf(a.Sandbox), Table: a.RouteTable}
-	out.Restored = p.restored[a.Address] == out.Owner
+	out.Settled = p.restored[a.Address] == out.Owner || p.now.Sub(a.AssignedAt) >= addGrace
 	switch link := a.Sandbox.ContainerID; {
 	case a.Sandbox == resync.Recovered(link):
 		digits := len(netnames.Hash("", "", 0))

@@ -53,6 +53,22 @@ func TestInterfaceNumbers(t *testing.T) {
 	}
 }
 
+// TestRepairs_Settled: what an ADD leaves out is brought back, once it must have ended.
+func TestRepairs_Settled(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	p := &repairs{asserter: &asserter{}, now: now}
+	for _, tt := range []struct {
+		age  time.Duration
+		want bool
+	}{{0, false}, {addGrace - 1, false}, {addGrace, true}} {
+		a := ipam.Assignment{ENI: "eni-1", Pod: ipam.Pod{Namespace: "default", Name: "web-0"}, AssignedAt: now.Add(-tt.age)}
+		if pod, ok := p.podOf(&a, nil); !ok || pod.Settled != tt.want {
+			t.Errorf("%v after its ADD: %+v, %t", tt.age, pod, ok)
+		}
+	}
+}
+
 func TestAsserter_Tell(t *testing.T) {
 	t.Parallel()
 	a := &asserter{wake: make(chan struct{}, 1)}
@@ -147,7 +163,7 @@ func TestAsserter_Released(t *testing.T) {
 	a.forgetSandboxes(nil, now.Add(2*sandboxKept))
 	expect("that is gone for long", false)
 	for i := range sandboxesMost + 1 {
-		a.noteSandbox(podName{"default", strconv.Itoa(i)}, branchSandbox{at: now})
+		a.noteSandbox(podName{"default", strconv.Itoa(i)}, branchSandbox{since: now})
 	}
 	if n := len(a.sandboxes); n > sandboxesMost {
 		t.Errorf("%d pods are remembered", n)

@@ -39,10 +39,10 @@ type LivingPod struct {
 	Owner   string // of the address: for another one nothing was seen yet
 	Hash    string // the name of the host link ends with it
 	Table   int    // that of the pod's ENI
-	// Restored: the pod lived before this process began. What is missing was taken away,
-	// even if nobody saw it whole.
-	Restored bool
-	Branch   *Branch // nil: the pod has no branch ENI
+	// Settled: no plugin is at work on the pod. What is missing was taken away, even if
+	// nobody saw it whole.
+	Settled bool
+	Branch  *Branch // nil: the pod has no branch ENI
 }
 
 // Branch is the branch ENI of a pod. Its table is the pod's Table.
@@ -110,9 +110,9 @@ func (r Repair) String() string {
 	return ""
 }
 
-// Whole remembers which pods were seen with all that belongs to them. Only what was
-// whole once is brought back: the plugin may be at work on the rest. The zero value
-// remembers none.
+// Whole remembers which pods were seen with all that belongs to them. Until a pod is
+// settled, only what was whole once is brought back: the plugin may be at work on the
+// rest. The zero value remembers none.
 type Whole struct {
 	pods map[netip.Addr]wholePod
 }
@@ -156,8 +156,8 @@ func (w *Whole) Look(v HostView, pods []LivingPod, firstMAC func(index int32) ([
 		}
 		missing := x.missing(p, link)
 		if !seen {
-			restored := p.Restored && !known && (shared[p.Hash] == 1 || x.leads(p, link))
-			if len(missing) > 0 && !restored {
+			settled := p.Settled && !known && (shared[p.Hash] == 1 || x.leads(p, link))
+			if len(missing) > 0 && !settled {
 				if known {
 					next[p.Address] = was
 				}

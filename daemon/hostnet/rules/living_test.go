@@ -40,14 +40,14 @@ func newLiving(r *rand.Rand, count int) *living {
 		l.pods = append(l.pods, p)
 		l.view.Links = append(l.view.Links, HostLink{Name: prefix + p.Hash, Kind: "veth", Index: int32(100 + i), MAC: [6]byte{2, 0, byte(i)}, Up: true})
 	}
-	// What the repairs of restored pods make is what a pod has.
-	restored := slices.Clone(l.pods)
-	for i := range restored {
-		restored[i].Restored = true
+	// What the repairs of settled pods make is what a pod has.
+	settled := slices.Clone(l.pods)
+	for i := range settled {
+		settled[i].Settled = true
 	}
 	var w Whole
 	for range 4 {
-		l.apply(w.Look(l.view, restored, unknownMAC))
+		l.apply(w.Look(l.view, settled, unknownMAC))
 	}
 	return l
 }
@@ -171,7 +171,7 @@ func TestLook_LeavesAlone(t *testing.T) {
 			},
 			"another sandbox": func(l *living, _ *Whole) { l.link(int32(100 + i)).Index = 5000 },
 			"another sandbox after a restart": func(l *living, w *Whole) {
-				l.pods[i].Restored = true
+				l.pods[i].Settled = true
 				l.link(int32(100 + i)).Index = 5000
 				w.Look(l.view, l.pods, unknownMAC)
 			},
@@ -192,11 +192,11 @@ func TestLook_LeavesAlone(t *testing.T) {
 	}
 }
 
-func TestLook_RestoredOfOneName(t *testing.T) {
+func TestLook_SettledOfOneName(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 3))
 	l := newLiving(r, 1)
-	l.pods[0].Restored = true
+	l.pods[0].Settled = true
 	older := l.pods[0]
 	older.Address, older.Owner = netip.MustParseAddr("10.9.9.9"), "older"
 	l.pods = append(l.pods, older)

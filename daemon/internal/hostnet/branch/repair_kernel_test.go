@@ -50,7 +50,7 @@ func TestRepair_VLAN(t *testing.T) {
 			}
 			trunk, _ := v.Link(trunkMAC)
 			out = w.Look(v.Pods(), []rules.LivingPod{{
-				Address: netip.MustParseAddr("10.0.1.9"), Owner: "branch/1", Hash: hash, Table: 103, Restored: true,
+				Address: netip.MustParseAddr("10.0.1.9"), Owner: "branch/1", Hash: hash, Table: 103, Settled: true,
 				Branch: &rules.Branch{VLAN: 3, MAC: [6]byte{2, 0, 0, 0, 0, 9}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: trunk},
 			}}, func(int32) ([6]byte, bool) { return [6]byte{}, false })
 			return nil
