@@ -38,10 +38,11 @@ type Address struct {
 	UnassignedAt time.Time  `json:"unassignedAt,omitzero"`
 }
 
-// Counters are the running sums of /v1/enis for one network card. Upstream's drift.
+// Counters are the running sums of /v1/enis for one network card. Upstream's drift, below
+// zero too.
 type Counters struct {
-	TotalIPs    int `json:"totalIPs"`
-	AssignedIPs int `json:"assignedIPs"`
+	TotalIPs    int `json:"totalIPs" signed:"true"`
+	AssignedIPs int `json:"assignedIPs" signed:"true"`
 }
 
 // Env is what the two documents of settings say, with their own keys.
@@ -63,7 +64,7 @@ type Daemon struct {
 // Metrics is one scrape. A series is named as in the text format.
 type Metrics struct {
 	ProcessStart time.Time          `json:"processStart,omitzero"`
-	Samples      map[string]float64 `json:"samples"`
+	Samples      map[string]float64 `json:"samples" signed:"true"`
 }
 
 // Checkpoint is the file of assignments.

@@ -22,6 +22,7 @@ type decoder struct {
 	at    time.Time // relative times count back from here
 	edits bool      // lists may be edited: {without: …, with: …}
 
+	signed  bool   // numbers may be below zero
 	growing bool   // lines of a log are added to those that are there
 	node    string // where an entry of pods is bound if it does not say
 	subnet  string // of an interface that does not say
@@ -117,6 +118,8 @@ func (d decoder) object(node *yaml.Node, dst reflect.Value, path string) error {
 			return refuse(at, path, fmt.Sprintf("no member %q; it has %s", key, members))
 		}
 		field := dst.FieldByIndex(m.index)
+		d := d
+		d.signed = d.signed || m.signed
 		if err := d.apply(value, field, join(path, key)); err != nil {
 			return err
 		}
@@ -337,13 +340,13 @@ func (d decoder) scalar(node *yaml.Node, dst reflect.Value, path string) error {
 		dst.SetBool(b)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(node.Value, 64)
-		if node.Tag != "!!int" && node.Tag != "!!float" || err != nil || f < 0 || math.IsInf(f, 0) || math.IsNaN(f) {
+		if node.Tag != "!!int" && node.Tag != "!!float" || err != nil || f < 0 && !d.signed || math.IsInf(f, 0) || math.IsNaN(f) {
 			return bad()
 		}
 		dst.SetFloat(f)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		n, err := strconv.ParseInt(node.Value, 0, dst.Type().Bits())
-		if node.Tag != "!!int" || err != nil || n < 0 {
+		if node.Tag != "!!int" || err != nil || n < 0 && !d.signed {
 			return bad()
 		}
 		dst.SetInt(n)

@@ -10,13 +10,15 @@ import (
 
 // member is a member of an object of the file, from the tags of its Go field: json names
 // it, enum lists its words, default is what an entry of a list has without it, key makes
-// entries with the same value one.
+// entries with the same value one, and signed lets numbers in it be below zero.
 type member struct {
 	name  string
 	index []int
 	enum  []string
 	def   string
 	key   bool
+
+	signed bool
 }
 
 type members struct{ list []member }
@@ -50,7 +52,7 @@ func membersOf(t reflect.Type) members {
 		if !f.IsExported() || name == "-" || name == "" {
 			continue // an embedded struct is there by its own fields
 		}
-		m := member{name: name, index: f.Index, def: f.Tag.Get("default"), key: f.Tag.Get("key") != ""}
+		m := member{name: name, index: f.Index, def: f.Tag.Get("default"), key: f.Tag.Get("key") != "", signed: f.Tag.Get("signed") != ""}
 		if words := f.Tag.Get("enum"); words != "" {
 			m.enum = strings.Split(words, ",")
 		}

@@ -24,6 +24,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"a text for a number":        {healthyNode + "world: {maxPods: many}", `line 4: world.maxPods: want an integer ≥ 0, not "many"`},
 		"a number for a text":        {healthyNode + "world: {node: 5}", "line 4: world.node: want a text, not 5"},
 		"below zero":                 {healthyNode + "world: {maxPods: -1}", "line 4: world.maxPods: want an integer ≥ 0, not -1"},
+		"capacity below zero":        {healthyNode + "sources: {k8s.node: {capacity: {pods: -1}}}", "want an integer ≥ 0, not -1"},
 		"null for a number":          {healthyNode + "world: {hostPods: null}", "line 4: world.hostPods: want an integer ≥ 0, not null"},
 		"no address":                 {healthyNode + "sources: {ckpt: {allocations: [{address: 10.0.0.400}]}}", `line 4: sources.ckpt.allocations[0].address: want an IP address, not "10.0.0.400"`},
 		"no duration":                {healthyNode + "interval: soon", `line 4: interval: want a duration, such as 1h30m, not "soon"`},

@@ -109,6 +109,9 @@ func (s schema) object(t reflect.Type) keywords {
 			if len(m.enum) > 0 {
 				property = keywords{"enum": m.enum}
 			}
+			if m.signed {
+				delete(property, "minimum")
+			}
 			properties[m.name] = property
 		}
 		s.defs[name] = keywords{"type": "object", "properties": properties, "additionalProperties": false}

@@ -204,11 +204,10 @@ func ENIs(body []byte) ([]evidence.ENI, map[string]evidence.Counters, error) {
 	for _, m := range pool.Mismatches {
 		card := strconv.Itoa(m.Card)
 		c := counters[card]
-		told := max(m.Told, 0) // one that was taken too far down counts as none
 		if m.Member == "TotalIPs" {
-			c.TotalIPs = told
+			c.TotalIPs = m.Told
 		} else {
-			c.AssignedIPs = told
+			c.AssignedIPs = m.Told
 		}
 		counters[card] = c
 	}
