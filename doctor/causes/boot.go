@@ -535,7 +535,7 @@ func primaryLinkMissing(c *Case) []candidate {
 	for _, id := range m.sources {
 		for _, l := range c.voice(id).lines {
 			// Upstream loses the error and names no link.
-			if _, link, ok := strings.Cut(l.text, "Failed to set rp_filter for"); ok && strings.IndexAny(strings.TrimSpace(link)+":", `:",`) == 0 {
+			if _, link, ok := strings.Cut(l.text, "Failed to set rp_filter for"); ok && strings.IndexAny(strings.TrimLeft(link, " ")+":", ":\",\n") == 0 {
 				m.texts = append(m.texts, l.text)
 			}
 		}

@@ -1,7 +1,6 @@
 package causes
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +9,8 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/fleet/daemonlog"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
 )
 
 // fresh is how old an error may be that still counts as the state of things.
@@ -71,7 +70,7 @@ func (c *Case) listen(id string) *voice {
 	v := &voice{}
 	logs := func(s evidence.Source[evidence.Log]) {
 		if v.missing = s.Missing; s.OK() {
-			v.add(&s.Content)
+			v.add(&s.Content, c.Now)
 		}
 	}
 	source, container, _ := strings.Cut(id, "/")
@@ -79,7 +78,7 @@ func (c *Case) listen(id string) *voice {
 	case "log.ipamd":
 		if f := c.Settings.LogFile; c.R.LogAWSNode.OK() && (f == "stdout" || f == "stderr") {
 			log := c.R.LogAWSNode.Content[containerNode]
-			v.add(&log)
+			v.add(&log, c.Now)
 		} else {
 			logs(c.R.LogIPAMD)
 		}
@@ -103,7 +102,7 @@ func (c *Case) listen(id string) *voice {
 		v.missing = c.R.LogAWSNode.Missing
 		for _, name := range slices.Sorted(maps.Keys(c.R.LogAWSNode.Content)) {
 			if log := c.R.LogAWSNode.Content[name]; container == "" || name == container {
-				v.add(&log)
+				v.add(&log, c.Now)
 			}
 		}
 	case "k8s.evt":
@@ -126,9 +125,10 @@ func (c *Case) listen(id string) *voice {
 	return v
 }
 
-func (v *voice) add(log *evidence.Log) {
+// add takes the lines of a log. Near gives the year to times that have none.
+func (v *voice) add(log *evidence.Log, near time.Time) {
 	if log.Previous != nil {
-		v.add(log.Previous)
+		v.add(log.Previous, near)
 	}
 	v.truncated = v.truncated || log.Truncated
 	for _, l := range log.Lines {
@@ -136,35 +136,10 @@ func (v *voice) add(log *evidence.Log) {
 			v.lines = append(v.lines, said{at: l.At, count: max(1, l.Count), every: l.Every, text: l.Msg, level: l.Level})
 			continue
 		}
-		for _, object := range objects(l.Text) {
-			parsed := daemonlog.Parse(object)
-			text := parsed.Message
-			for _, m := range parsed.Members {
-				text += " " + m.Value
-			}
-			v.lines = append(v.lines, said{at: parsed.At, count: 1, text: text, level: parsed.Level})
+		for _, p := range reading.ParseLine(l.Text, near) {
+			v.lines = append(v.lines, said{at: p.At, count: 1, text: p.Msg, level: p.Level})
 		}
 	}
-}
-
-// objects are the JSON objects of a line, which can hold several; any other line is itself.
-func objects(line string) []string {
-	if !strings.HasPrefix(line, "{") {
-		return []string{line}
-	}
-	var out []string
-	d := json.NewDecoder(strings.NewReader(line))
-	for {
-		var raw json.RawMessage
-		if d.Decode(&raw) != nil {
-			break
-		}
-		out = append(out, string(raw))
-	}
-	if rest := line[d.InputOffset():]; strings.TrimSpace(rest) != "" {
-		out = append(out, rest)
-	}
-	return out
 }
 
 // concerns reports whether an event is about this node now: the node itself, one of its pods,

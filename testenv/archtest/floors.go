@@ -84,7 +84,7 @@ var placements = []placement{
 	// the contracts.
 	{"doctor/evidence", deduction(0), false},
 	{"doctor/reading", deduction(1), false},
-	{"doctor/causes", deduction(1), false},
+	{"doctor/causes", deduction(2), false},
 	{"doctor/file", bottom, false}, // YAML
 
 	{"daemon/rtnl", bottom, false},
