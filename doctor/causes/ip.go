@@ -171,12 +171,16 @@ func allocBackoff(c *Case) []candidate {
 	if held.State == Yes {
 		once = held // our daemon names its pauses
 	}
-	return []candidate{{
+	cd := candidate{
 		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("the daemon pauses after a shortage that is over: %s; %s", freeAddresses(subnets), poolText(c.pool())),
 		telling:  []Fact{either(pausing, held), c.recovered()},
 		required: []Fact{once, c.short()},
-	}}
+	}
+	if c.dry().State == No { // the pause keeps no pod waiting
+		cd = cd.as(catalogue.Info)
+	}
+	return []candidate{cd}
 }
 
 func warmPoolLag(c *Case) []candidate {
