@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
 
@@ -134,7 +135,8 @@ func ec2Unreachable(c *Case) []candidate {
 
 func imdsUnreachable(c *Case) []candidate {
 	said := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: textsIMDS, cured: answering})
-	adds := c.active(mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS"}})
+	failed := mention{sources: []string{"log.plugin", "k8s.evt", "log.kubelet"}, texts: []string{"Error received from AddNetwork gRPC call…vpc-ipv4-cidr-blocks", "Error received from AddNetwork gRPC call…IMDS", "Error received from AddNetwork gRPC call…ec2imds"}}
+	adds := c.active(failed)
 	fails := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token != "ok") })
 	off := fact(c, c.R.Instances, "ec2.inst", "httpEndpoint", "enabled", func(all []evidence.Instance) (any, State) {
 		for _, i := range all {
@@ -149,7 +151,26 @@ func imdsUnreachable(c *Case) []candidate {
 		why += ": it is switched off for the instance"
 	}
 	telling := orElse(either(said, adds), both(off, c.unwell()))
-	return []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{lenient(orElse(fails, off))}}}
+	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{lenient(orElse(fails, off))}}}
+	if _, _, n := c.heard(failed); fails.State == No && n >= 3 { // it answers now, and did not again and again
+		again := candidate{summary: "the metadata service fails now and then, and ADDs with it: " + adds.Value, telling: []Fact{adds}}.as(catalogue.Error)
+		if grows, _ := c.allowances(); grows.State == Yes { // which is a cause of its own
+			again = again.as(catalogue.Info)
+		}
+		out = append(out, again)
+	}
+	hops := fact(c, c.R.Instances, "ec2.inst", "hopLimit", "2, where pods need metadata", func(all []evidence.Instance) (any, State) {
+		for _, i := range all {
+			if i.ID == c.instance() && i.HopLimit != nil {
+				return *i.HopLimit, stateOf(*i.HopLimit == 1)
+			}
+		}
+		return nil, Unread
+	})
+	if hops.State == Yes {
+		out = append(out, candidate{summary: "pods cannot reach the metadata service, for the hop limit is 1; aws-node, in the host's network, can", telling: []Fact{hops}}.as(catalogue.Info))
+	}
+	return out
 }
 
 func typeUnknown(c *Case) []candidate {
