@@ -5,7 +5,7 @@ import "cnictl/daemon/api/cause"
 var eniCauses = []Entry{
 	{
 		Code: "eni/leaked", Title: "orphaned network interfaces hold addresses of the subnet", Severity: Warning,
-		Shows:      "Interfaces with status available that aws-node or the VPC resource controller created for instances that are gone. Each holds its primary address, its secondary ones and 16 per prefix.",
+		Shows:      "Interfaces with status available that aws-node or the VPC resource controller created for instances that are gone, and primary interfaces without delete-on-termination. Each holds its primary address, its secondary ones and 16 per prefix.",
 		Required:   []string{"ec2.eni"},
 		Supporting: []string{"ec2.inst", "ec2.subnet", "k8s.ds", "log.ipamd", "iam.sim"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, None, None},

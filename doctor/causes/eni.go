@@ -58,7 +58,7 @@ func leaked(cs []*Case) []candidate {
 		}
 	}
 	if by == nil {
-		return []candidate{{telling: []Fact{cs[0].unread("ec2.eni", path, expected, cs[0].R.Interfaces.Missing)}}}
+		return append(staying(cs), candidate{telling: []Fact{cs[0].unread("ec2.eni", path, expected, cs[0].R.Interfaces.Missing)}})
 	}
 	subnets, number, holds := map[string]int{}, 0, 0
 	again := by.unread("ec2.eni", path+", a minute before", expected, "one reading only")
@@ -101,7 +101,29 @@ func leaked(cs []*Case) []candidate {
 	case nearlyEmpty:
 		cd = cd.as(catalogue.Error)
 	}
-	return []candidate{cd}
+	return append(staying(cs), cd)
+}
+
+// staying are notes about primary interfaces that will be left behind.
+func staying(cs []*Case) (notes []candidate) {
+	for _, c := range cs {
+		if kept := c.keepsPrimary(); kept.State == Yes {
+			note := candidate{summary: "the primary interface stays behind, with its addresses, when the instance ends: " + kept.Value, telling: []Fact{kept}, nodes: []string{c.Name}}
+			notes = append(notes, note.as(catalogue.Info))
+		}
+	}
+	return notes
+}
+
+// keepsPrimary states that EC2 will not delete the primary interface with the instance.
+func (c *Case) keepsPrimary() Fact {
+	const path, expected = "deleteOnTermination of the primary interface", "true"
+	for _, e := range c.attached() {
+		if e.Card == 0 && e.Device != nil && *e.Device == 0 {
+			return c.known("ec2.eni", path, expected, fmt.Sprintf("%t for %s", e.DeleteOnTermination, e.ID), !e.DeleteOnTermination)
+		}
+	}
+	return c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Primary ENI will not get deleted when node terminates"}, any: true})
 }
 
 // orphans are the interfaces that are attached to nothing and were made by a daemon of ours or
@@ -112,11 +134,19 @@ func (c *Case) orphans() (out []evidence.Interface) {
 		verdict := resync.Leaked([]resync.ENI{described}, resync.LeakInput{Now: c.Now, ClusterName: c.Settings.ClusterName})[0]
 		controllers := e.Status == resync.StatusAvailable && (e.Description == "aws-k8s-trunk-eni" || e.Description == "aws-k8s-branch-eni") &&
 			e.Tags["eks:eni:owner"] == "eks-vpc-resource-controller" && !e.CreatedAt.IsZero() && c.Now.Sub(e.CreatedAt) > time.Hour
-		if verdict.Action == resync.LeakDelete || controllers {
+		left := e.Status == resync.StatusAvailable && c.primaryLeftBehind(e) && c.Now.Sub(e.CreatedAt) > resync.LeakMinAge
+		if verdict.Action == resync.LeakDelete || controllers || left {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// primaryLeftBehind reports whether an interface is the primary one of an instance, which a
+// daemon tags and did not make, and outlives it.
+func (c *Case) primaryLeftBehind(e evidence.Interface) bool {
+	return !e.DeleteOnTermination && e.Tags[resync.TagInstanceID] != "" && !strings.HasPrefix(e.Description, resync.DescriptionPrefix) &&
+		e.Tags[resync.TagNoManage] != "true" && (c.Settings.ClusterName == "" || e.Tags[resync.TagClusterName] == c.Settings.ClusterName)
 }
 
 // sweepDue reports whether the next sweep will take the interface away.
