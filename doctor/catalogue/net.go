@@ -104,7 +104,7 @@ var netCauses = []Entry{
 	},
 	{
 		Code: "net/snat", Title: "pods have no path out of the VPC", Severity: Error,
-		Shows:      "Pods reach everything in the VPC and nothing outside. Without external SNAT the rule to the node's address is missing or stale; with AWS_VPC_K8S_CNI_EXTERNALSNAT=true the subnet routes to an internet gateway in place of a NAT gateway.",
+		Shows:      "Pods reach everything in the VPC and nothing outside. Without external SNAT the rule to the node's address is missing or stale; with AWS_VPC_K8S_CNI_EXTERNALSNAT=true the subnet routes to an internet gateway in place of a NAT gateway. Or the VPC has a range that no rule spares, and traffic to it is translated.",
 		Required:   []string{"kern.ipt", "k8s.ds"},
 		Supporting: []string{"ec2.rtb", "imds", "probe"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
@@ -146,7 +146,7 @@ var netCauses = []Entry{
 		Code: "net/mtu", Title: "MTUs do not match", Severity: Warning,
 		Shows:      "Small packets pass and large ones are lost: a veth has a larger MTU than its interface, or jumbo frames meet a VPN or transit gateway.",
 		Required:   []string{"kern.link"},
-		Supporting: []string{"k8s.ds", "probe"},
+		Supporting: []string{"k8s.ds", "probe", "ec2.rtb"},
 		Ceiling:    Ceilings{Confirmed, Probable, Probable, None},
 		Check:      Check{"Send a large packet that must not be fragmented.", "kubectl -n NAMESPACE exec POD -- ping -M do -s 8972 -c 3 ADDRESS"},
 		Fixes: []Fix{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
@@ -315,6 +316,12 @@ func noSNAT(c *Case) []candidate {
 			telling: []Fact{public, not(inside)},
 		})
 	}
+	if unknown := c.lasting((*Case).unlisted); unknown.State == Yes && c.Earlier != nil && c.Now.Sub(c.Earlier.Now) > ruleRefresh {
+		out = append(out, candidate{
+			summary: "traffic of pods to a range of the VPC is translated as if it left it: no rule spares " + unknown.Value,
+			telling: []Fact{unknown, inside}, required: []Fact{lenient(c.serves())},
+		})
+	}
 	for _, p := range c.R.Probes.Content {
 		host := targetAddr(p.Target)
 		within := slices.IndexFunc(c.Settings.ExcludeSNATCIDRs, func(r netip.Prefix) bool { return r.Contains(host) })
@@ -325,6 +332,24 @@ func noSNAT(c *Case) []candidate {
 		}
 	}
 	return out
+}
+
+// ruleRefresh is how long a daemon takes to see a new range of the VPC.
+const ruleRefresh = 30 * time.Second
+
+// unlisted states that the VPC has ranges of which the rules know nothing.
+func (c *Case) unlisted() Fact {
+	return fact(c, c.R.IPTables, "kern.ipt", "ranges of the VPC in nat "+netnames.SNATChain, "all", func(evidence.IPTables) (any, State) {
+		var lacks []string
+		for _, r := range c.R.IMDS.Content.VPCCIDRs {
+			if !slices.ContainsFunc(c.rulesOfIPTables(), func(rule string) bool {
+				return strings.HasPrefix(rule, "nat -A AWS-SNAT-CHAIN-") && strings.Contains(rule, "-d "+r.String()+" ")
+			}) {
+				lacks = append(lacks, r.String())
+			}
+		}
+		return some(lacks), stateOf(len(lacks) > 0)
+	})
 }
 
 // uses reports whether an interface of the node lies in a subnet.
@@ -471,7 +496,60 @@ func mtuMismatch(c *Case) []candidate {
 		}
 		return some(pods), state
 	})
-	return []candidate{{summary: "large packets of pods are lost, for the MTU of their link is larger than the interface's: " + larger.Value, telling: []Fact{larger}}}
+	out := []candidate{{summary: "large packets of pods are lost, for the MTU of their link is larger than the interface's: " + larger.Value, telling: []Fact{larger}}}
+	if lost, sized := c.largeLost(); lost.State == Yes {
+		path := fact(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway", func(all []evidence.RouteTable) (any, State) {
+			for _, t := range all {
+				for _, r := range t.Routes {
+					if c.uses(t.Subnet) && (strings.HasPrefix(r.Target, "tgw-") || strings.HasPrefix(r.Target, "vgw-")) {
+						return r.To + " to " + r.Target, Yes
+					}
+				}
+			}
+			return "none", No
+		})
+		path.lenient = sized
+		out = append(out, candidate{
+			summary: fmt.Sprintf("pods send packets of up to %d bytes, of which the path loses the large ones: %s", c.podMTU(), lost.Value),
+			telling: []Fact{lost}, required: []Fact{path, lenient(c.known("kern.link", "MTU of pods", "1500 or less", c.podMTU(), c.podMTU() > 1500))},
+		})
+	}
+	return out
+}
+
+// largeLost states that a target outside the VPC answers a pod and large packets do not pass;
+// sized, that packets of different sizes were sent to show it.
+func (c *Case) largeLost() (lost Fact, sized bool) {
+	host := func(p evidence.Probe) string {
+		if a := targetAddr(p.Target); a.IsValid() {
+			return a.String()
+		}
+		return p.Target
+	}
+	lost = c.known("probe", "large packets to targets that answer", "pass", "pass", false)
+	for _, p := range c.R.Probes.Content {
+		if p.From == "host" || p.Result != "timeout" || p.Kind == "tcp" || p.Kind == "dns" ||
+			slices.ContainsFunc(c.R.IMDS.Content.VPCCIDRs, func(r netip.Prefix) bool { return r.Contains(targetAddr(p.Target)) }) {
+			continue
+		}
+		for _, small := range c.R.Probes.Content {
+			if small.From == p.From && small.Result == "ok" && host(small) == host(p) && (small.Kind == "tcp" || small.Kind == "icmp") {
+				text := fmt.Sprintf("%s to %s works from %s, %s ends with %s", small.Kind, small.Target, p.From, p.Kind, strings.TrimSpace(p.Result+" "+p.Detail))
+				return c.known("probe", lost.Path, lost.Expected, clip(text), true), p.Kind == "icmp"
+			}
+		}
+	}
+	return lost, false
+}
+
+// podMTU is the largest MTU of the links of pods; 0: unknown.
+func (c *Case) podMTU() (most int) {
+	for _, l := range c.R.Links.Content {
+		if l.Kind == "veth" && l.MTU != nil {
+			most = max(most, *l.MTU)
+		}
+	}
+	return most
 }
 
 func allowanceExceeded(c *Case) []candidate {
