@@ -33,7 +33,8 @@ var bootCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Apply the ClusterRole of the release. ANNOTATE_POD_IP needs patch on pods besides, security groups for pods patch on cninodes.", Command: "kubectl apply -f CLUSTERROLE.yaml"},
 		},
-		Links: []string{issue + "2681", upstream + "charts/aws-vpc-cni/templates/clusterrole.yaml"},
+		Links:    []string{issue + "2681", upstream + "charts/aws-vpc-cni/templates/clusterrole.yaml"},
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
 		Signatures: []Signature{
 			{Text: `forbidden: User "system:serviceaccount:kube-system:aws-node"`, Where: inAnyLog},
 			{Text: "Failed to add SGP feature to CNINode resource", Where: inLog},
@@ -226,6 +227,7 @@ var bootCauses = []Entry{
 		},
 		Links:    []string{policy + "435", issue + "3442", issue + "2540"},
 		Upstream: "50051 before v1.23.0; 50052 with v1.20.1 and older; 8080 in early v1.14",
+		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
 		Signatures: []Signature{
 			{Text: "address already in use…50051", Where: inAnyLog},
 			{Text: "address already in use…50052", Where: inAnyLog},

@@ -222,7 +222,8 @@ func trunkCreateFailed(c *Case) []candidate {
 	})
 	missed := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkMissing))
 	telling := event
-	if left := both(missed, c.trunkCapable(), not(c.slotless())); event.State != Yes && left.State == Yes {
+	seen := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly }) // else no trunk ever is
+	if left := both(missed, c.trunkCapable(), not(c.slotless()), seen); event.State != Yes && left.State == Yes {
 		telling = left // nothing else explains it
 	}
 	offers := c.lasting(func(c *Case) Fact {
@@ -641,9 +642,8 @@ func (c *Case) dnsClosed(pods []*evidence.KubePod) Fact {
 // groupsOf are the security groups of a branch pod: those of its interface, or else of the
 // policies that select it.
 func (c *Case) groupsOf(p *evidence.KubePod) (groups []string) {
-	b, _ := cluster.ParseBranch(p.Annotations[limitPodENI], c.Settings.IPv6)
 	for _, e := range c.R.Interfaces.Content {
-		if b.ENI != "" && e.ID == b.ENI {
+		if e.ID != "" && strings.Contains(p.Annotations[limitPodENI], `"`+e.ID+`"`) {
 			return e.Groups
 		}
 	}
