@@ -57,10 +57,16 @@ func (w *world) give(cidrs []netip.Prefix) {
 
 // available is how many addresses EC2 says are free in the subnet of a node. One zone's
 // first subnets run dry and recover, again and again.
-func (s *Sim) available(index int, now time.Time) int {
-	_, subnet := blockOf(index)
+func (n *node) available(now time.Time) int {
+	if n.has(FullSubnet) && !now.Before(n.sim.epoch.Add(-refusedFor)) {
+		return 0
+	}
+	_, subnet := blockOf(n.index)
+	if n.sim.opts.Sound {
+		subnet = 0 // of those that never run dry
+	}
 	const turn = 40 * time.Minute
-	phase := float64(now.Sub(s.epoch)+time.Duration(subnet)*7*time.Minute) / float64(turn)
+	phase := float64(now.Sub(n.sim.epoch)+time.Duration(subnet)*7*time.Minute) / float64(turn)
 	phase -= float64(int(phase))
 	if subnet%6 != 2 {
 		return 20000 + int(8000*phase)

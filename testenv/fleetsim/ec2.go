@@ -39,9 +39,12 @@ func (w *world) snapshot() warmpool.Snapshot {
 	}
 	s := warmpool.Snapshot{
 		Book: w.book.Snapshot(), Limits: warmpool.Limits{IPv4PerENI: p.limits.IPv4PerENI, ENIsByCard: p.limits.ENIsByCard()[:cards]},
-		Subnets: []warmpool.Subnet{{ID: w.node.subnet, AvailableIPs: w.node.sim.available(w.node.index, w.now), BackoffUntil: w.subnet}},
-		Waiting: make([]int, cards), ENIBackoff: w.backoff, AttachBackoff: w.attach, AttachBackoffCause: w.cause,
+		Subnets: []warmpool.Subnet{{ID: w.node.subnet, AvailableIPs: w.node.available(w.now), BackoffUntil: w.subnet}},
+		Waiting: make([]int, cards), ENIBackoff: w.backoff, ENIBackoffCause: map[ipam.ENIID]cause.Code{}, AttachBackoff: w.attach, AttachBackoffCause: w.cause,
 		LastScaleDown: w.shrunk, Unschedulable: w.node.cordoned,
+	}
+	for id := range w.backoff {
+		s.ENIBackoffCause[id] = w.cause
 	}
 	for _, pod := range w.pods {
 		if pod.address == (netip.Addr{}) {
@@ -132,7 +135,14 @@ func (w *world) finish(i int) {
 // refused tells the EC2 action of an operation, and why EC2 refuses it, if it does.
 func (w *world) refused(op operation) (action string, code cause.Code) {
 	ailment := w.node.sim.hash(w.node.index, "ailment") % 120
-	scarce := w.node.sim.available(w.node.index, w.now) < max(1, op.pending.IPs+16*op.pending.Prefixes)
+	throttled := w.node.has(Throttled) || w.rnd.IntN(60) == 0 && !w.node.sim.opts.Sound
+	if w.node.sim.opts.Sound || w.node.refusedByEC2() {
+		ailment = 0
+	}
+	if w.node.has(Unauthorized) {
+		ailment = 1
+	}
+	scarce := w.node.available(w.now) < max(1, op.pending.IPs+16*op.pending.Prefixes)
 	if w.node.profile.policy.IPv6 {
 		scarce = false
 	}
@@ -145,7 +155,7 @@ func (w *world) refused(op operation) (action string, code cause.Code) {
 			return "CreateNetworkInterface", cause.SubnetExhausted
 		case ailment == 2:
 			return "AttachNetworkInterface", cause.ENIAttachLimit
-		case w.rnd.IntN(60) == 0:
+		case throttled:
 			return "CreateNetworkInterface", cause.EC2Throttled
 		}
 		return "CreateNetworkInterface", ""
@@ -157,7 +167,7 @@ func (w *world) refused(op operation) (action string, code cause.Code) {
 			return "AssignPrivateIpAddresses", cause.SubnetExhausted
 		case ailment == 3 && op.pending.Prefixes > 0:
 			return "AssignPrivateIpAddresses", cause.SubnetFragmented
-		case w.rnd.IntN(60) == 0:
+		case throttled:
 			return "AssignPrivateIpAddresses", cause.EC2Throttled
 		}
 		return "AssignPrivateIpAddresses", ""

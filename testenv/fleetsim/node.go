@@ -126,7 +126,7 @@ func newNode(s *Sim, i int, traits []Trait) *node {
 	n.created = s.epoch.Add(-age).Truncate(time.Second)
 	n.started = n.created.Add(40 * time.Second)
 	n.version, n.podVersion, n.since = s.hub.current(), s.hub.current(), n.started
-	n.cordoned = s.hash(i, "cordoned")%60 == 0
+	n.cordoned = s.hash(i, "cordoned")%60 == 0 && !n.refusedByEC2()
 	n.podName = "aws-node-" + suffix(s.hash(i, "pod"), 5)
 	for clash := uint64(0); s.byPod[n.podName] != nil; clash++ {
 		n.podName = "aws-node-" + suffix(s.hash(i, "pod")+clash, 5)
@@ -147,6 +147,8 @@ func newNode(s *Sim, i int, traits []Trait) *node {
 }
 
 func (n *node) has(t Trait) bool { return slices.Contains(n.traits, t) }
+
+func (n *node) refusedByEC2() bool { return slices.ContainsFunc(refusals, n.has) }
 
 // hasPod reports whether an aws-node pod is on the node.
 func (n *node) hasPod() bool { return !n.has(NoDaemon) && !n.has(Fargate) && !n.has(Windows) }

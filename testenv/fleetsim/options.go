@@ -27,6 +27,7 @@ type Options struct {
 	Churn     time.Duration // mean time between two changes of one node's pods; 0: 30 s; negative: none
 	NodeChurn time.Duration // mean time between two nodes that come or go; 0: none do
 	Latency   time.Duration // of every stream to a node
+	Sound     bool          // EC2 refuses nothing and no subnet runs dry, but for traits
 
 	Shares map[Trait]float64  // how many nodes misbehave in each way; a node gets one of these at most
 	Named  map[string][]Trait // beside these, by node name ([NodeName])
@@ -67,9 +68,20 @@ const (
 	Old        Trait = "original"    // upstream, whatever Original says
 )
 
+// What EC2 answers a node whose pool is used up and could grow: its new pods get no address.
+// Upstream keeps its log to itself, so nodes with such a share are ours.
+const (
+	FullSubnet   Trait = "full-subnet"  // its subnet has no free address
+	Throttled    Trait = "throttled"    // RequestLimitExceeded
+	Unauthorized Trait = "unauthorized" // UnauthorizedOperation
+)
+
+// refusals are the traits of nodes to which EC2 gives nothing.
+var refusals = []Trait{FullSubnet, Throttled, Unauthorized}
+
 // Traits lists every trait.
 func Traits() []Trait {
-	return []Trait{Slow, Dead, Refused, Half, Garbage, WrongJSON, Huge, Endless, Lying, Hostile, Flapping, NoDaemon, Fargate, Windows, NotReady, UnixSocket, Old}
+	return []Trait{FullSubnet, Throttled, Unauthorized, Slow, Dead, Refused, Half, Garbage, WrongJSON, Huge, Endless, Lying, Hostile, Flapping, NoDaemon, Fargate, Windows, NotReady, UnixSocket, Old}
 }
 
 func (o *Options) fill() error {
@@ -135,8 +147,12 @@ func (o *Options) traits() [][]Trait {
 			}
 		}
 	}
-	for _, i := range rand.New(rand.NewPCG(o.Seed, 0x6f6c64)).Perm(o.Nodes)[:part(o.Original, o.Nodes)] {
-		out[i] = append(out[i], Old)
+	upstream := part(o.Original, o.Nodes)
+	for _, i := range rand.New(rand.NewPCG(o.Seed, 0x6f6c64)).Perm(o.Nodes) {
+		if upstream > 0 && !slices.ContainsFunc(out[i], func(t Trait) bool { return slices.Contains(refusals, t) }) {
+			out[i] = append(out[i], Old)
+			upstream--
+		}
 	}
 	for i := range out {
 		for _, t := range o.Named[NodeName(i)] {

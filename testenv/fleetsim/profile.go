@@ -20,6 +20,9 @@ type profile struct {
 	maxPods int
 }
 
+// hostPods are in the host's network: aws-node alone, for there is no kube-proxy.
+const hostPods = 1
+
 // cooldown is the fleet's IP_COOLDOWN_PERIOD.
 const cooldown = 30 * time.Second
 
@@ -43,7 +46,7 @@ func profiles(ipv6 bool) []*profile {
 		p.limits, _ = limits.Lookup(p.instance) // the table has them: a test counts their pods
 		r := maxpods.Compute(maxpods.Input{
 			InstanceType: p.instance, PrefixDelegation: p.policy.PrefixDelegation, CustomNetworking: p.policy.CustomNetworking,
-			PodENI: p.podENI, MultiNIC: p.policy.MultiNIC, IPv6: p.policy.IPv6, TrunkAttached: p.podENI,
+			PodENI: p.podENI, MultiNIC: p.policy.MultiNIC, IPv6: p.policy.IPv6, TrunkAttached: p.podENI, HostPods: new(hostPods),
 		})
 		p.maxPods = min(r.Recommended, 110)
 		p.policy.MaxPods = p.maxPods

@@ -40,7 +40,7 @@ func (w *world) summary() introspect.Summary {
 	w.clocks(&s)
 	in := maxpods.Input{
 		InstanceType: p.instance, MaxPods: p.maxPods, PrefixDelegation: p.policy.PrefixDelegation, CustomNetworking: custom,
-		PodENI: p.podENI, MultiNIC: p.policy.MultiNIC, IPv6: p.policy.IPv6, TrunkAttached: p.podENI,
+		PodENI: p.podENI, MultiNIC: p.policy.MultiNIC, IPv6: p.policy.IPv6, TrunkAttached: p.podENI, HostPods: new(hostPods),
 	}
 	r := maxpods.Compute(in)
 	s.MaxPods = &introspect.MaxPods{
@@ -71,7 +71,7 @@ func (w *world) summary() introspect.Summary {
 		}
 	}
 	s.WaitingADDs, s.Unplaced, s.ConfigProblems = &waiting, &unplaced, &problems
-	available, asOf := n.sim.available(n.index, w.now.Truncate(time.Minute)), w.now.UTC().Truncate(time.Minute)
+	available, asOf := n.available(w.now.Truncate(time.Minute)), w.now.UTC().Truncate(time.Minute)
 	s.Subnets = []introspect.Subnet{{ID: n.subnet, CIDR: n.prefix.String(), Available: &available, AsOf: &asOf}}
 	for _, e := range slices.Backward(w.errors) {
 		e.Message = n.said(e.Message)

@@ -82,6 +82,9 @@ func newWorld(n *node) *world {
 		w.guarded.begin(w, w.rnd.IntN(max(1, n.profile.limits.BranchENIs/2)))
 	}
 	w.wish = 2 + w.rnd.IntN(max(1, w.room()*3/4))
+	if n.refusedByEC2() {
+		w.wish = 2 // and so the pool can grow
+	}
 	for range w.wish {
 		w.newPod(n.started.Add(time.Duration(w.rnd.Int64N(int64(n.sim.epoch.Sub(n.started))))))
 	}
@@ -95,11 +98,29 @@ func newWorld(n *node) *world {
 	}
 	w.now = n.sim.epoch
 	w.settle()
+	if n.refusedByEC2() {
+		w.now = n.sim.epoch.Add(-refusedFor)
+		w.useUp()
+	}
 	w.events, w.seq = nil, 0
 	w.note(introspect.Event{Kind: introspect.EventStarted, At: n.started})
 	w.nextPod = w.later()
 	w.plan()
 	return w
+}
+
+// refusedFor is how long EC2 has refused a node when the fleet starts: some ADDs have failed.
+const refusedFor = time.Minute
+
+// useUp gives away the addresses of the pool, and lets one more pod wait.
+func (w *world) useUp() {
+	for {
+		p := w.newPod(w.now)
+		if w.wish = len(w.pods); !w.assign(p) {
+			p.waits = w.now
+			return
+		}
+	}
 }
 
 // room is how many pods there may be that need an address.

@@ -30,7 +30,8 @@ Usage: fleetsim [flags]
   --latency D          latency of every stream to a node
   --TRAIT SHARE        share of nodes with a trait: slow dead refused half garbage wrong-json
                        huge endless lying hostile flapping no-daemon fargate windows
-                       not-ready unix-socket
+                       not-ready unix-socket; nodes of ours whose pool EC2 refuses to
+                       grow: full-subnet throttled unauthorized
   --node NAME=TRAIT,…  additional traits of one node; may be repeated
   --kubeconfig FILE    where to write the kubeconfig (0600); default: a directory of its own
   --targets DIR        also serve every node on a Unix socket in DIR, and print the
