@@ -362,9 +362,13 @@ func (c *collection) second(ctx context.Context) error {
 	return err
 }
 
-// evidence is all that was read.
+// evidence is all that was read, without the nodes that left the cluster meanwhile: what their
+// daemons said before, and that their pods are gone, contradict each other.
 func (c *collection) evidence() *evidence.Evidence {
-	ev := &evidence.Evidence{At: c.at, Mode: evidence.ModeCluster, Nodes: c.nodes, Scope: evidence.Scope{Pod: c.Pod}}
+	stayed := slices.DeleteFunc(c.nodes, func(n evidence.Node) bool {
+		return n.Name != "" && !c.Named && n.Last().Node.Missing == evidence.MissingAbsent
+	})
+	ev := &evidence.Evidence{At: c.at, Mode: evidence.ModeCluster, Nodes: stayed, Scope: evidence.Scope{Pod: c.Pod}}
 	if !c.later.IsZero() {
 		ev.Interval = c.later.Sub(c.at)
 	}

@@ -1,6 +1,8 @@
 package collect
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,5 +28,31 @@ func TestCollect_Healthy(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCollect_Soak: in half an hour of the life of a cluster that nothing is wrong with, 200
+// examinations have no finding above info. Its clock stands still while nodes are read.
+func TestCollect_Soak(t *testing.T) {
+	t.Parallel()
+	const runs, step = 200, 9 * time.Second
+	var passed atomic.Int64
+	began := time.Now()
+	now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 40, Seed: 11, Original: 0.4, Sound: true, NodeChurn: time.Minute, Now: now})
+	c := connectAt(t, sim, now)
+	for run := range runs {
+		var later sync.Once
+		ev := collectAll(t, Options{Cluster: c, Interval: time.Millisecond, Now: now, Progress: func(done, total int, what string) {
+			if what == "nodes in full" && done == total {
+				later.Do(func() { passed.Add(int64(DefaultInterval)) })
+			}
+		}})
+		for _, f := range causes.Diagnose(ev, causes.Options{}).Findings {
+			if f.Severity != catalogue.Info.String() {
+				t.Errorf("run %d: %s on %v: %s\n%+v", run, f.Code, f.Nodes, f.Summary, f.Evidence)
+			}
+		}
+		passed.Add(int64(step))
 	}
 }

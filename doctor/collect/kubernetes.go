@@ -64,7 +64,6 @@ const (
 type objects struct {
 	at      time.Time
 	shared  evidence.Reading // sources that all nodes have in common
-	nodes   evidence.Source[map[string]evidence.KubeNode]
 	own     evidence.Source[map[string]*evidence.CNINode]
 	proxies evidence.Source[map[string][]evidence.ProxyPod]
 	mode    string // of kube-proxy
@@ -73,6 +72,7 @@ type objects struct {
 
 // changing are the objects that are read for the second reading too.
 type changing struct {
+	nodes   evidence.Source[map[string]evidence.KubeNode]
 	pods    evidence.Source[map[string][]evidence.KubePod]
 	daemons evidence.Source[map[string][]daemon]
 	events  evidence.Source[map[string][]evidence.KubeEvent]
@@ -103,9 +103,6 @@ func (k kube) read(ctx context.Context, nodes []string) *objects {
 	var wait sync.WaitGroup
 	for _, do := range []func(){
 		func() { o.changing = k.change(ctx, nodes) },
-		func() {
-			o.nodes = index(ctx, k, cluster.KindNodes, "", "", reading.Node, func(n evidence.KubeNode) string { return n.Name })
-		},
 		func() { o.own = k.cniNodes(ctx) },
 		func() { r.DaemonSet = optional(ctx, k, kindDaemonSets, k.c.Namespace(), daemonName, reading.DaemonSet) },
 		func() { r.ENIConfigs = list(ctx, k, kindENIConfigs, "", "", reading.ENIConfig) },
@@ -127,7 +124,7 @@ func (k kube) read(ctx context.Context, nodes []string) *objects {
 	return o
 }
 
-// change reads pods and events.
+// change reads nodes, pods and events.
 func (k kube) change(ctx context.Context, nodes []string) changing {
 	var out changing
 	var events evidence.Source[[]event]
@@ -136,6 +133,8 @@ func (k kube) change(ctx context.Context, nodes []string) changing {
 	wait.Go(func() { out.daemons = k.daemonPods(ctx) })
 	wait.Go(func() { events = k.events(ctx) })
 	wait.Wait()
+	// After their pods: a node that left meanwhile is missing here.
+	out.nodes = index(ctx, k, cluster.KindNodes, "", "", reading.Node, func(n evidence.KubeNode) string { return n.Name })
 	out.events = then(events, out.byNode)
 	return out
 }
@@ -348,11 +347,6 @@ func (k kube) policies(ctx context.Context) evidence.Source[evidence.NetworkPoli
 func (o *objects) reading(node string) *evidence.Reading {
 	r := o.shared
 	r.At = o.at
-	r.Node = evidence.Lacking[evidence.KubeNode](cmp.Or(o.nodes.Missing, evidence.MissingAbsent))
-	if n, ok := o.nodes.Content[node]; ok {
-		r.Node = evidence.Read(n)
-		r.InstanceType = evidence.Read(reading.InstanceType(n.InstanceType))
-	}
 	r.CNINode = then(o.own, func(by map[string]*evidence.CNINode) *evidence.CNINode { return by[node] })
 	r.KubeProxy = then(o.proxies, func(by map[string][]evidence.ProxyPod) evidence.KubeProxy {
 		return evidence.KubeProxy{Mode: o.mode, Pods: append([]evidence.ProxyPod{}, by[node]...)}
@@ -363,6 +357,11 @@ func (o *objects) reading(node string) *evidence.Reading {
 
 // put sets the sources that change.
 func (c *changing) put(r *evidence.Reading, node string) {
+	r.Node = evidence.Lacking[evidence.KubeNode](cmp.Or(c.nodes.Missing, evidence.MissingAbsent))
+	if n, ok := c.nodes.Content[node]; ok {
+		r.Node = evidence.Read(n)
+		r.InstanceType = evidence.Read(reading.InstanceType(n.InstanceType))
+	}
 	r.Pods = then(c.pods, func(by map[string][]evidence.KubePod) []evidence.KubePod {
 		return slices.Concat([]evidence.KubePod{}, by[node], by[""])
 	})
