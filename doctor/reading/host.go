@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"math"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +27,7 @@ func Sysctls(printed string) map[string]string {
 	out := map[string]string{}
 	for name, value := range settings(printed) {
 		switch parts := strings.Split(name, "."); {
-		case name == "net.ipv4.ip_forward", name == "net.ipv4.tcp_early_demux":
+		case slices.Contains(hostSettings, name):
 		case len(parts) == 5 && parts[0] == "net" && parts[2] == "conf" && parts[3] != "lo" && podHash(parts[3]) == "" && slices.Contains(linkSettings[parts[1]], parts[4]):
 		default:
 			continue
@@ -84,10 +86,30 @@ func ListedPlugins(printed string) []evidence.CNIPlugin {
 	return out
 }
 
-// linkSettings are those of a link, by family.
-var linkSettings = map[string][]string{
-	"ipv4": {"rp_filter", "send_redirects", "forwarding"},
-	"ipv6": {"accept_ra", "accept_redirects", "disable_ipv6", "forwarding"},
+// linkSettings are those of a link, by family; hostSettings those of no link.
+var (
+	hostSettings = []string{"net.ipv4.ip_forward", "net.ipv4.tcp_early_demux"}
+	linkSettings = map[string][]string{
+		"ipv4": {"rp_filter", "send_redirects", "forwarding"},
+		"ipv6": {"accept_ra", "accept_redirects", "disable_ipv6", "forwarding"},
+	}
+)
+
+// SysctlFiles are the files below /proc/sys of the settings that Sysctls keeps, for these links
+// and for none.
+func SysctlFiles(links []string) []string {
+	var out []string
+	for _, name := range hostSettings {
+		out = append(out, strings.ReplaceAll(name, ".", "/"))
+	}
+	for family, names := range linkSettings {
+		for _, link := range links {
+			for _, name := range names {
+				out = append(out, path.Join("net", family, "conf", link, name))
+			}
+		}
+	}
+	return out
 }
 
 // Conntrack reads what sysctl prints, and ethtool -S of all interfaces.
@@ -103,30 +125,52 @@ func Conntrack(sysctls, ethtool string) evidence.Conntrack {
 			out.Max = &n
 		}
 	}
-	counters := map[string]**int{
-		"conntrack": &out.Allowance.Conntrack, "linklocal": &out.Allowance.LinkLocal, "pps": &out.Allowance.PPS, "bw_in": &out.Allowance.BWIn, "bw_out": &out.Allowance.BWOut,
-	}
 	for line := range strings.Lines(ethtool) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		short, ok := strings.CutSuffix(name, "_allowance_exceeded")
-		sum, known := counters[short]
-		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
-		if !ok || !known || err != nil {
-			continue
+		if n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64); err == nil {
+			AddAllowance(&out.Allowance, name, n)
 		}
-		if *sum == nil {
-			*sum = new(int)
-		}
-		**sum = int(min(uint64(**sum)+min(n, math.MaxInt32), math.MaxInt32))
 	}
 	return out
 }
 
-// packages are those that change the network of a host behind the CNI's back.
-var packages = []string{"NetworkManager", "NetworkManager-cloud-setup", "amazon-ec2-net-utils", "docker", "ec2-net-utils", "firewalld", "ufw"}
+// AddAllowance adds a counter of the ENA driver; those of anything else are ignored.
+func AddAllowance(to *evidence.Allowance, counter string, n uint64) {
+	var sum **int
+	switch counter {
+	case "conntrack_allowance_exceeded":
+		sum = &to.Conntrack
+	case "linklocal_allowance_exceeded":
+		sum = &to.LinkLocal
+	case "pps_allowance_exceeded":
+		sum = &to.PPS
+	case "bw_in_allowance_exceeded":
+		sum = &to.BWIn
+	case "bw_out_allowance_exceeded":
+		sum = &to.BWOut
+	default:
+		return
+	}
+	if *sum == nil {
+		*sum = new(int)
+	}
+	**sum = int(min(uint64(**sum)+min(n, math.MaxInt32), math.MaxInt32))
+}
 
-// units are those that change the network, or carry pods.
-var units = []string{
+// PackageFiles are the packages that change the network of a host behind the CNI's back, each
+// with a file that shows that it is there, whatever installed it.
+var PackageFiles = map[string]string{
+	"NetworkManager":             "/usr/sbin/NetworkManager",
+	"NetworkManager-cloud-setup": "/usr/libexec/nm-cloud-setup",
+	"amazon-ec2-net-utils":       "/usr/bin/setup-policy-routes",
+	"docker":                     "/usr/bin/dockerd",
+	"ec2-net-utils":              "/etc/udev/rules.d/53-ec2-network-interfaces.rules",
+	"firewalld":                  "/usr/sbin/firewalld",
+	"ufw":                        "/usr/sbin/ufw",
+}
+
+// Units are those that change the network, or carry pods.
+var Units = []string{
 	"systemd-networkd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "firewalld.service", "ufw.service",
 	"iptables.service", "nftables.service", "docker.service", "containerd.service", "kubelet.service",
 }
@@ -142,14 +186,14 @@ func Packages(list, services string, networkd map[string]string) evidence.Packag
 				out.Systemd = &n
 			}
 		}
-		if slices.Contains(packages, name) && !slices.Contains(out.Packages, name) {
+		if PackageFiles[name] != "" && !slices.Contains(out.Packages, name) {
 			out.Packages = append(out.Packages, name)
 		}
 	}
 	slices.Sort(out.Packages)
 	for line := range strings.Lines(services) {
 		f := strings.Fields(strings.TrimLeft(line, " ●*×"))
-		if len(f) > 3 && slices.Contains(units, f[0]) && f[1] == "loaded" {
+		if len(f) > 3 && slices.Contains(Units, f[0]) && f[1] == "loaded" {
 			out.Units[f[0]] = f[2]
 		}
 	}
@@ -221,15 +265,22 @@ func Listeners(printed string) ([]evidence.Listener, error) {
 	return slices.Compact(out), nil
 }
 
+// yamlMaxPods is the setting in YAML, where it stands at the beginning of a line.
+var yamlMaxPods = regexp.MustCompile(`(?m)^maxPods:[ \t]*([0-9]{1,9})[ \t\r]*(?:#.*)?$`)
+
 // MaxPods is what files of kubelet's configuration say, the last one that names it; nil: none
-// does. They are JSON, drop-ins after the file that they change.
+// does. They are JSON or YAML, drop-ins after the file that they change.
 func MaxPods(files ...[]byte) (*int, error) {
 	var out *int
 	for _, data := range files {
 		var conf struct {
 			MaxPods *int `json:"maxPods"`
 		}
-		if err := json.Unmarshal(data, &conf); err != nil {
+		err := json.Unmarshal(data, &conf)
+		if m := yamlMaxPods.FindSubmatch(data); m != nil {
+			n, _ := strconv.Atoi(string(m[1])) // nine digits at most
+			conf.MaxPods = &n
+		} else if err != nil && bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 			return nil, fmt.Errorf("read configuration of kubelet: %w", err)
 		}
 		if conf.MaxPods != nil {

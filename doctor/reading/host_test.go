@@ -89,6 +89,9 @@ func TestMaxPods(t *testing.T) {
 	if got, err := MaxPods([]byte(`{"maxPods":29}`), []byte(`{"kind":"x"}`), []byte(`{"maxPods":110}`)); err != nil || *got != 110 {
 		t.Errorf("%v, %v; want 110", got, err)
 	}
+	if got, err := MaxPods([]byte("kind: KubeletConfiguration\nmaxPods: 58 # figure\nother: 1\n"), []byte("nested:\n  maxPods: 5\n"), []byte("maxPods: 1e9\n"), nil); err != nil || *got != 58 {
+		t.Errorf("%v, %v; want 58", got, err)
+	}
 	if got, err := MaxPods([]byte(`{}`)); err != nil || got != nil {
 		t.Errorf("%v, %v; want nothing", got, err)
 	}

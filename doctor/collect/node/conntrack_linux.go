@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"cnictl/daemon/rtnl"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
 )
 
 // conntrack reads the fill of the table, and the allowances of the instance, which the ENA
@@ -62,22 +62,9 @@ func allowances() (out evidence.Allowance, _ error) {
 		case err != nil:
 			return out, err
 		}
-		addAllowances(&out, values)
+		for name, n := range values {
+			reading.AddAllowance(&out, name, n)
+		}
 	}
 	return out, nil
-}
-
-func addAllowances(to *evidence.Allowance, counters map[string]uint64) {
-	for name, sum := range map[string]**int{
-		"conntrack": &to.Conntrack, "linklocal": &to.LinkLocal, "pps": &to.PPS, "bw_in": &to.BWIn, "bw_out": &to.BWOut,
-	} {
-		value, ok := counters[name+"_allowance_exceeded"]
-		if !ok {
-			continue
-		}
-		if *sum == nil {
-			*sum = new(int)
-		}
-		**sum += int(min(value, math.MaxInt32))
-	}
 }

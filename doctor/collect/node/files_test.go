@@ -259,18 +259,6 @@ func TestRead_Hostile(t *testing.T) {
 	}
 }
 
-func TestMaxPods(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{
-		`{"kind":"KubeletConfiguration","maxPods":29}`: 29, "kind: KubeletConfiguration\nmaxPods: 58 # figure\nother: 1\n": 58,
-		"nested:\n  maxPods: 5\n": 110, `{"maxPods":"x"}`: 110, "": 110, "maxPods: 1e9\n": 110,
-	} {
-		if got := maxPodsOf([]byte(text), new(110)); *got != want {
-			t.Errorf("%q: %d, want %d", text, *got, want)
-		}
-	}
-}
-
 func TestGrown(t *testing.T) {
 	t.Parallel()
 	got := grown(map[string]int{"kubelet": 4, "aws-k8s-agent": 7, "gone": 1}, map[string]int{"kubelet": 4, "aws-k8s-agent": 9, "new": 3})

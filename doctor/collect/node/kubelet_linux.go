@@ -2,15 +2,14 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
 )
 
 // kubeletFiles are where the AMIs keep kubelet's configuration, the usual one first.
@@ -70,44 +69,26 @@ func flagsOf(args []string) map[string]string {
 
 // maxPods is what a configuration file says, and the drop-ins beside it; nil: nothing.
 func (c *collector) maxPods(file, drops string) (*int, error) {
-	text, err := c.read(file)
-	if err != nil {
-		return nil, err
-	}
-	most := maxPodsOf(text, nil)
+	names := []string{file}
 	if drops == "" {
 		drops = file + ".d" // as nodeadm names it
 	}
 	entries, err := c.list(drops)
-	if err != nil {
-		return most, ignore(err, fs.ErrNotExist)
+	if ignore(err, fs.ErrNotExist) != nil {
+		return nil, err
 	}
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".conf") {
-			continue
+		if strings.HasSuffix(e.Name(), ".conf") {
+			names = append(names, path.Join(drops, e.Name()))
 		}
-		if text, err = c.read(path.Join(drops, e.Name())); err != nil {
+	}
+	var files [][]byte
+	for _, name := range names {
+		text, err := c.read(name)
+		if err != nil {
 			return nil, err
 		}
-		most = maxPodsOf(text, most)
+		files = append(files, text)
 	}
-	return most, nil
-}
-
-// yamlMaxPods is the setting in YAML, where it stands at the beginning of a line.
-var yamlMaxPods = regexp.MustCompile(`(?m)^maxPods:[ \t]*([0-9]{1,9})[ \t\r]*(?:#.*)?$`)
-
-// maxPodsOf reads a file in JSON or YAML; before is what an earlier one says.
-func maxPodsOf(text []byte, before *int) *int {
-	var conf struct{ MaxPods *int }
-	if json.Unmarshal(text, &conf) == nil && conf.MaxPods != nil {
-		return conf.MaxPods
-	}
-	if m := yamlMaxPods.FindSubmatch(text); m != nil {
-		n, err := strconv.Atoi(string(m[1]))
-		if err == nil {
-			return &n
-		}
-	}
-	return before
+	return reading.MaxPods(files...)
 }

@@ -13,31 +13,15 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// packageFiles show by one of their files that a package is there, whatever installed it.
-var packageFiles = []struct{ name, file string }{
-	{"NetworkManager", "/usr/sbin/NetworkManager"},
-	{"NetworkManager-cloud-setup", "/usr/libexec/nm-cloud-setup"},
-	{"amazon-ec2-net-utils", "/usr/bin/setup-policy-routes"},
-	{"docker", "/usr/bin/dockerd"},
-	{"ec2-net-utils", "/etc/udev/rules.d/53-ec2-network-interfaces.rules"},
-	{"firewalld", "/usr/sbin/firewalld"},
-	{"ufw", "/usr/sbin/ufw"},
-}
-
-// units are those that change the network, or carry pods.
-var units = []string{
-	"systemd-networkd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "firewalld.service", "ufw.service",
-	"iptables.service", "nftables.service", "docker.service", "containerd.service", "kubelet.service",
-}
-
 // packages reads the software of the host that matters to pod networking.
 func (c *collector) packages(ctx context.Context) (out evidence.Packages, err error) {
 	out.Packages = []string{}
-	for _, p := range packageFiles {
-		if exists(c.path(p.file)) {
-			out.Packages = append(out.Packages, p.name)
+	for name, file := range reading.PackageFiles {
+		if exists(c.path(file)) {
+			out.Packages = append(out.Packages, name)
 		}
 	}
+	slices.Sort(out.Packages)
 	out.Systemd = c.systemd()
 	out.Units = c.unitStates(ctx)
 	files, err := c.networkFiles()
@@ -92,7 +76,7 @@ func (c *collector) unitStates(ctx context.Context) map[string]string {
 	if !c.live() {
 		return nil
 	}
-	printed, err := run(ctx, "systemctl", append([]string{"show", "--property=Id,LoadState,ActiveState"}, units...)...)
+	printed, err := run(ctx, "systemctl", append([]string{"show", "--property=Id,LoadState,ActiveState"}, reading.Units...)...)
 	if err != nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
 )
@@ -108,8 +109,9 @@ func TestCounters(t *testing.T) {
 		t.Errorf("counters: %v, %v; want peer_ifindex %d", got, err, peer.Attrs().Index)
 	}
 	var sum evidence.Allowance
-	for range 2 { // interfaces
-		addAllowances(&sum, map[string]uint64{"bw_in_allowance_exceeded": 3, "pps_allowance_exceeded": 0, "conntrack_allowance_available": 9})
+	for name, n := range map[string]uint64{"bw_in_allowance_exceeded": 3, "pps_allowance_exceeded": 0, "conntrack_allowance_available": 9} {
+		reading.AddAllowance(&sum, name, n)
+		reading.AddAllowance(&sum, name, n) // of another interface
 	}
 	if d := cmp.Diff(evidence.Allowance{BWIn: new(6), PPS: new(0)}, sum); d != "" {
 		t.Errorf("allowances (-want +got):\n%s", d)
