@@ -150,9 +150,9 @@ func imdsUnreachable(c *Case) []candidate {
 	if off.State == Yes {
 		why += ": it is switched off for the instance"
 	}
-	telling := orElse(either(said, adds), both(off, c.unwell()))
-	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{lenient(orElse(fails, off))}}}
-	if _, _, n := c.heard(failed); fails.State == No && n >= 3 { // it answers now, and did not again and again
+	telling := orElse(either(said, adds), moot(both(off, c.unwell())))
+	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{lenient(orElse(fails, moot(off)))}}}
+	if _, _, n := c.heard(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, and did not again and again
 		again := candidate{summary: "the metadata service fails now and then, and ADDs with it: " + adds.Value, telling: []Fact{adds}}.as(catalogue.Error)
 		if grows, _ := c.allowances(); grows.State == Yes { // which is a cause of its own
 			again = again.as(catalogue.Info)
@@ -180,10 +180,13 @@ func typeUnknown(c *Case) []candidate {
 		}
 		return "false", Yes
 	})
-	said := c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: append(signatures("aws/instance-type"), "markUnmanagedNetworkCards"), cured: answering})
+	said := either(
+		c.active(mention{sources: []string{"log.ipamd", "log.awsnode"}, texts: signatures("aws/instance-type"), cured: answering}),
+		c.dies(mention{sources: []string{"log.awsnode"}, texts: []string{"markUnmanagedNetworkCards"}}),
+	)
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
-		telling:  []Fact{orElse(said, both(unknown, c.unwell()))},
+		telling:  []Fact{orElse(said, moot(both(unknown, c.unwell())))},
 		required: []Fact{lenient(unknown)},
 	}}
 }

@@ -19,7 +19,7 @@ func maxPodsTooHigh(c *Case) []candidate {
 	above := func(least int, over func() (int, bool)) (Fact, int) {
 		n, known := over()
 		const path, expected = "max-pods against what the node can address", "no more"
-		if !known {
+		if !known || n <= least && c.pool() == nil && least == 0 { // others may have its slots
 			return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, "max-pods or the type's limits are unknown")), 0
 		}
 		return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n

@@ -23,9 +23,10 @@ type Case struct {
 	R       *evidence.Reading
 	Earlier *Case // the reading before; nil: there is one only
 
-	Ours    bool              // the daemon is ours: rules about upstream's releases do not apply
-	Release evidence.Version  // of upstream's daemon; zero: ours, or unknown
-	Agent   *evidence.Version // of the policy agent; nil: unknown, or there is none
+	Ours              bool              // the daemon is ours: rules about upstream's releases do not apply
+	Release           evidence.Version  // of upstream's daemon; zero: ours, or unknown
+	oursAt, releaseAt string            // sources that tell so
+	Agent             *evidence.Version // of the policy agent; nil: unknown, or there is none
 
 	// Settings are those in effect, from the best source that was read.
 	Settings   config.Config
@@ -47,6 +48,9 @@ type Case struct {
 func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case) *Case {
 	c := &Case{Name: name, own: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, voices: map[string]*voice{}, podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
 	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil && imageName(r.DaemonSet.Content.Images[containerNode]) == imageOurs
+	if c.oursAt = "k8s.ds"; r.Summary.OK() || r.Summary.Missing == evidence.MissingAbsent {
+		c.oursAt = "intro.summary"
+	}
 	if own := r.Node.Content.Name; own != "" && strings.HasPrefix(name, own+"-") {
 		c.own = own
 	}
@@ -101,33 +105,31 @@ func (c *Case) readVersions() {
 	if c.Ours {
 		return
 	}
-	if c.R.Metrics.OK() {
-		if v, ok := evidence.ParseVersion(label(c.R.Metrics.Content, "awscni_build_info", "version")); ok {
-			c.Release = v
-			return
+	tells := func(source, text string) bool {
+		v, ok := evidence.ParseVersion(text)
+		if ok {
+			c.Release, c.releaseAt = v, source
 		}
+		return ok
+	}
+	if c.R.Metrics.OK() && tells("metrics", label(c.R.Metrics.Content, "awscni_build_info", "version")) {
+		return
 	}
 	for _, b := range c.R.CNI.Content.Bin {
 		if b.Name == "aws-cni" && b.Version != nil {
-			if v, ok := evidence.ParseVersion(*b.Version); ok {
-				c.Release = v
-			}
+			tells("host.cni", *b.Version)
 		}
 	}
 	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
 		if _, rest, ok := strings.Cut(l.text, logline.TextStarting+" "); ok {
 			text, _, _ := strings.Cut(rest, " ")
-			if v, ok := evidence.ParseVersion(text); ok {
-				c.Release = v
-			}
+			tells("log.ipamd", text)
 			break
 		}
 	}
 	// The DaemonSet's image is what runs, or will once its pods are replaced.
 	if ds := c.R.DaemonSet.Content; ds != nil {
-		if v, ok := evidence.ParseVersion(ds.Images[containerNode]); ok {
-			c.Release = v
-		}
+		tells("k8s.ds", ds.Images[containerNode])
 	}
 }
 
@@ -136,11 +138,11 @@ func (c *Case) before(v evidence.Version) Fact {
 	expected := v.String() + " or later"
 	switch {
 	case c.Ours:
-		return c.known("intro.summary", "version", expected, "not upstream's daemon", false)
+		return c.known(c.oursAt, "version", expected, "not upstream's daemon", false)
 	case c.Release == evidence.Version{}:
 		return c.unread("k8s.ds", "images.aws-node", expected, "the release of the daemon is unknown")
 	}
-	return c.known("k8s.ds", "images.aws-node", expected, c.Release, c.Release.Before(v))
+	return c.known(c.releaseAt, "release of the daemon", expected, c.Release, c.Release.Before(v))
 }
 
 // older reports whether the daemon is upstream's, of a release before v.
@@ -154,7 +156,7 @@ func (c *Case) upstream() Fact {
 	if c.Ours {
 		whose = "cnictl's"
 	}
-	return c.known("intro.summary", "daemon", "cnictl's", whose, !c.Ours)
+	return c.known(c.oursAt, "daemon", "cnictl's", whose, !c.Ours)
 }
 
 func (c *Case) readSettings() {
@@ -356,14 +358,9 @@ func (c *Case) waiting() []*evidence.KubePod {
 	})
 }
 
-// starved states that no address can be given to a pod; where the pool is unknown, that pods
-// fail to get one.
-func (c *Case) starved() Fact {
-	if f := c.dry(); f.State != Unread {
-		return f
-	}
-	return c.failing()
-}
+// starved states that no address can be given to a pod; where the pool is unknown, pods that
+// fail to get one show it.
+func (c *Case) starved() Fact { return orElse(c.dry(), moot(c.failing())) }
 
 // textsAssignFailed are the plugin's errors when the daemon gave no address.
 var textsAssignFailed = []string{"failed to assign an IP address to container"}

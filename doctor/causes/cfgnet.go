@@ -123,6 +123,9 @@ func customChanged(c *Case) []candidate {
 		telling: []Fact{
 			c.customNetworking(), // without it pods are on the primary interface everywhere
 			fact(c, c.R.ENIs, "intro.enis", "subnets and pods of the interfaces", "as the ENIConfig says", func([]evidence.ENI) (any, State) {
+				if differ == "" && !known && len(c.R.ENIs.Content) > 1 {
+					return nil, Unread
+				}
 				return or(differ, "as it says"), stateOf(differ != "")
 			}),
 		},

@@ -113,7 +113,7 @@ func settingsInvalid(c *Case) []candidate {
 		{summary: "the daemon stops and says: " + stops.Value, telling: []Fact{stops}, required: []Fact{lenient(c.unwell())}},
 		candidate{summary: "settings are not used as written: " + problemText(ignored), telling: []Fact{judged(ignored)}}.as(catalogue.Warning),
 	}
-	if refuses.State == Yes {
+	if refuses.State != No {
 		candidates = append(candidates, candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value, telling: []Fact{refuses}}.as(catalogue.Error))
 	}
 	return candidates

@@ -252,6 +252,9 @@ func joinFailed(c *Case) []candidate {
 	absent := c.lasting(func(c *Case) Fact {
 		return c.onInterfaces("attached interfaces that the pool lacks", "none", func() (any, State) {
 			ids := c.unjoined()
+			if len(ids) == 0 && c.voice("log.ipamd").missing != "" && slices.ContainsFunc(c.foreign(0), func(o other) bool { return o.kind == kindUnknown }) {
+				return nil, Unread // the log tells whose they are
+			}
 			return some(ids), stateOf(len(ids) > 0)
 		})
 	})
@@ -261,6 +264,9 @@ func joinFailed(c *Case) []candidate {
 	telling, required := absent, said
 	if absent.State == Unread {
 		telling, required = said, absent
+		if last, _, _ := c.heard(setupErrors); said.State == No && last.text != "" {
+			telling = absent // what was said long ago decides nothing
+		}
 	}
 	ids := c.unjoined()
 	return []candidate{{
@@ -320,7 +326,7 @@ func detachedOutOfBand(c *Case) []candidate {
 			removed = f
 		}
 	}
-	if journal.State == Yes {
+	if journal.State == Yes || c.Ours {
 		removed = journal
 	}
 	whom := removed.Value
@@ -398,7 +404,7 @@ func imdsStale(c *Case) []candidate {
 	if said.State == Yes && c.within(warned) < 90*time.Second {
 		said.State = No // as after any change
 	}
-	telling, summary := said, "the daemon says that instance metadata and its pool disagree"
+	telling, summary := either(said, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon says that instance metadata and its pool disagree"
 	if c.R.ENIs.OK() && c.R.Interfaces.OK() {
 		pool, ec2 := c.strays()
 		telling = c.unread("ec2.eni", path, expected, "one reading only")

@@ -36,6 +36,7 @@ type Fact struct {
 	Reason   string    // why it is unread
 
 	lenient bool
+	moot    bool // nothing follows from its not holding
 }
 
 // lenient makes a required fact one that may be unread: the finding is then probable.
@@ -102,11 +103,25 @@ func both(facts ...Fact) Fact { return first(facts, No, Unread) }
 
 // either is the stronger of several facts: the first that holds, else the first that is
 // unread, else the first.
-func either(facts ...Fact) Fact { return first(facts, Yes, Unread) }
+func either(facts ...Fact) Fact {
+	if f := first(facts, Yes); f.State == Yes {
+		return f
+	}
+	if weighty := slices.DeleteFunc(slices.Clone(facts), func(f Fact) bool { return f.moot }); len(weighty) > 0 {
+		facts = weighty
+	}
+	return first(facts, Unread)
+}
+
+// moot makes a fact one that counts only if it holds.
+func moot(f Fact) Fact {
+	f.moot = true
+	return f
+}
 
 // orElse is the first fact, unless the other one holds or is all that was read.
 func orElse(main, other Fact) Fact {
-	if main.State != Yes && (other.State == Yes || main.State == Unread && other.State == No) {
+	if main.State != Yes && (other.State == Yes || main.State == Unread && other.State == No && !other.moot) {
 		return other
 	}
 	return main

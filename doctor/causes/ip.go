@@ -57,7 +57,7 @@ func subnetExhausted(c *Case) []candidate {
 	})
 	codes := []string{textNoAddresses, textNeither}
 	var pausing Fact
-	if p != nil && !p.pd {
+	if blocks := p != nil && p.pd || p == nil && c.prefixes(); !blocks {
 		codes = append(codes, textNoBlocks) // blocks are not what it asks for
 		pausing = c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	}
@@ -65,6 +65,9 @@ func subnetExhausted(c *Case) []candidate {
 	telling := counted
 	if counted.State == Unread {
 		telling = refused // EC2's own answer, where its counts are not known
+		if refused.State == No && (p == nil || c.ec2Fails(textNoBlocks).State == Yes) {
+			telling = counted
+		}
 	}
 	return []candidate{{
 		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
@@ -168,7 +171,7 @@ func allocBackoff(c *Case) []candidate {
 		held.State, held.Value = No, "none: the daemon is upstream's"
 	}
 	once := c.failedOnce()
-	if held.State == Yes {
+	if held.State == Yes || c.Ours {
 		once = held // our daemon names its pauses
 	}
 	cd := candidate{
@@ -326,7 +329,7 @@ func liveAllocationDropped(c *Case) []candidate {
 		wiring, id = c.R.Rules.Missing, "kern.rule"
 	}
 	wired := c.unread(id, "what these pods have in the kernel", "nothing", wiring)
-	if wiring == "" {
+	if wiring == "" && len(pods) > 0 {
 		n := 0
 		for _, p := range pods {
 			if p.wired {

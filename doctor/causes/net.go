@@ -41,7 +41,7 @@ func setupFailed(c *Case) []candidate {
 		},
 		except: []string{"network policy"},
 	})
-	told := orElse(said, c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`))
+	told := orElse(said, moot(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
 	return []candidate{{summary: "the network of pods cannot be set up: " + told.Value, telling: []Fact{told}}}
 }
 
@@ -240,7 +240,11 @@ func duplicateIP(cs []*Case) []candidate {
 		found = slices.DeleteFunc(found, func(f string) bool { return !slices.Contains(before, f) })
 	}
 	const path, expected = "addresses of running pods", "each has one pod"
-	shared := cs[0].known("k8s.pod", path, expected, some(found), len(found) > 0)
+	source := "k8s.pod"
+	if !cs[0].R.Pods.OK() {
+		source = "kern.route"
+	}
+	shared := cs[0].known(source, path, expected, some(found), len(found) > 0)
 	if !read {
 		shared = cs[0].unread("k8s.pod", path, expected, cs[0].R.Pods.Missing)
 	}

@@ -123,6 +123,11 @@ func instanceUnsupported(cs []*Case) []candidate {
 	w := together(cs)
 	var pods []*evidence.KubePod
 	types := map[string]bool{}
+	unknown := "" // why nodes are
+	for _, c := range cs {
+		unknown = or(unknown, c.R.Node.Missing)
+	}
+	open := false // a pod may run on one that is not known
 	for _, p := range w.pods {
 		if p.Phase != "Pending" || !asksFirst(p) {
 			continue
@@ -139,12 +144,16 @@ func instanceUnsupported(cs []*Case) []candidate {
 				possible = true
 			}
 		}
+		open = open || len(without) == 0 && !possible && unknown != ""
 		if len(without) > 0 && !possible {
 			pods = append(pods, p)
 			maps.Copy(types, without)
 		}
 	}
 	none := fact(w.Case, w.R.Pods, "k8s.pod", "nodes for pods that ask for "+limitPodENI, "one of a type with a trunk", func([]evidence.KubePod) (any, State) {
+		if open && len(pods) == 0 {
+			return nil, Unread
+		}
 		return fmt.Sprintf("%s may run on %s only", names(pods), strings.Join(slices.Sorted(maps.Keys(types)), ", ")), stateOf(len(pods) > 0)
 	})
 	told := w.active(mention{sources: []string{"k8s.evt"}, texts: []string{"is not supported for trunk interface"}, any: true})
@@ -346,8 +355,12 @@ func annotationMalformed(c *Case) []candidate {
 				continue
 			}
 			_, err := cluster.ParseBranch(annotation, c.Settings.IPv6)
-			if _, other := cluster.ParseBranch(annotation, true); err != nil && (c.knows("ENABLE_IPv6") || other != nil) {
+			_, other := cluster.ParseBranch(annotation, !c.Settings.IPv6)
+			switch known := c.knows("ENABLE_IPv6"); {
+			case err != nil && (known || other != nil):
 				return fmt.Sprintf("%s: %v", p.Pod, err), Yes
+			case !known && (err != nil || other != nil):
+				return nil, Unread // it depends on the family of the cluster
 			}
 		}
 		return "none is unusable", No
@@ -407,7 +420,8 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 			}
 		}
 		if len(texts) == 0 {
-			return "no node that such pods may run on has any", No
+			unknown := len(pending) > 0 && slices.ContainsFunc(cs, func(c *Case) bool { return !c.R.Node.OK() })
+			return "no node that such pods may run on has any", map[bool]State{true: Unread, false: No}[unknown]
 		}
 		return some(texts), state
 	})
@@ -443,6 +457,9 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	limit := c.R.Node.Content.Allocatable.PodENI
 	if limit == nil {
 		limit = c.R.InstanceType.Content.BranchENIs
+	}
+	if !c.R.Events.OK() && len(c.unannounced()) > 0 {
+		return candidate{telling: []Fact{c.unread("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", c.R.Events.Missing)}}, true
 	}
 	if len(waiting) == 0 || limit == nil {
 		return candidate{}, false

@@ -219,6 +219,9 @@ func (c *Case) lastly(sources, texts []string) (at time.Time) {
 	return at
 }
 
+// telltale are sources that say all that the first one of a mention does.
+var telltale = []string{"intro.summary", "log.kubelet"}
+
 // active states that something is said now: within the last ten minutes, and again after the
 // last success. A log that was cut proves nothing by its silence.
 func (c *Case) active(m mention) Fact {
@@ -236,14 +239,16 @@ func (c *Case) active(m mention) Fact {
 		f.State, f.At, f.Value = No, last.at, "the last time long ago: "+clip(last.text)
 		return f
 	}
-	for _, source := range m.sources {
-		switch v := c.voice(source); {
+	for i, source := range m.sources {
+		v := c.voice(source)
+		switch {
+		case i > 0 && !slices.Contains(telltale, source): // its silence proves nothing
 		case v.missing != "":
-			f.Source, f.Reason = base(source), v.missing
+			f.Source, f.Reason = base(source), or(f.Reason, v.missing)
 		case v.truncated:
-			f.Source, f.Reason = base(source), "the log was cut"
+			f.Source, f.Reason = base(source), or(f.Reason, "the log was cut")
 		default:
-			f.State, f.Source, f.Value = No, base(source), "not logged"
+			f.State, f.Source, f.Value, f.Reason = No, base(source), "not logged", ""
 			return f
 		}
 	}
@@ -368,7 +373,7 @@ func (c *Case) within(m mention) time.Duration {
 // and has logged nothing since that says that it works again, or would refuse one now.
 func (c *Case) failures(cured []string, codes ...cause.Code) Fact {
 	if c.R.Failures.Missing == evidence.MissingAbsent {
-		return c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false)
+		return moot(c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false))
 	}
 	for _, b := range c.R.Plan.Content.Blocked {
 		if slices.Contains(codes, cause.Code(b.Cause)) {

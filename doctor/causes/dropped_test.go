@@ -1,0 +1,134 @@
+package causes
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"cnictl/doctor/evidence"
+)
+
+// TestDropped: what was not read rules nothing out. With sources of a situation dropped at
+// random its causes may be found no more, but are then undecided, or not to be checked from
+// here where nobody could read the sources; and whatever is ruled out is so by a fact of a
+// source that was read.
+func TestDropped(t *testing.T) {
+	t.Parallel()
+	for _, f := range fixtures(t) {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			seed := fnv.New64a()
+			seed.Write([]byte(f.name))
+			random := rand.New(rand.NewPCG(seed.Sum64(), 0))
+			ids := sourceIDs()
+			for round := range 8 {
+				random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+				drop := slices.Clone(ids[:1+random.IntN(1+round)])
+				for _, alike := range sameWords {
+					if slices.ContainsFunc(drop, func(id string) bool { return slices.Contains(alike, id) }) {
+						drop = append(drop, alike...)
+					}
+				}
+				drop = slices.DeleteFunc(drop, func(id string) bool { return id == "probe" }) // nothing follows from what was not tried
+				reason := []string{evidence.MissingForbidden, evidence.MissingMode}[round%2]
+				ev := without(f.ev, drop, reason)
+				r := Diagnose(ev, Options{})
+				for _, code := range f.expect {
+					if slices.Contains(r.RuledOut, code) {
+						t.Errorf("without %v (%s) %s is ruled out", drop, reason, code)
+					}
+				}
+				for code, summary := range unfounded(ev) {
+					if slices.Contains(r.RuledOut, code) {
+						t.Errorf("without %v (%s) %s is ruled out by nothing that was read: %s", drop, reason, code, summary)
+					}
+				}
+			}
+		})
+	}
+}
+
+// sameWords are sources that say the same on a node, while situations say it in one of them.
+var sameWords = [][]string{
+	{"intro.summary", "intro.config", "intro.plan", "intro.failures", "intro.events", "intro.pod", "log.ipamd", "metrics"},
+	{"log.ipamd", "metrics", "k8s.evt"},
+	{"k8s.evt", "log.plugin", "log.kubelet"},
+}
+
+// unfounded are the causes of which a rule states something that no fact of a source that was
+// read rules out.
+func unfounded(ev *evidence.Evidence) map[string]string {
+	var cs []*Case
+	for i := range ev.Nodes {
+		cs = append(cs, cases(ev, &ev.Nodes[i]))
+	}
+	missing := map[string]string{}
+	for i, c := range cs {
+		for id, reason := range c.R.Missing() {
+			if other, there := missing[id]; i == 0 || there {
+				missing[id] = or(other, reason)
+			}
+		}
+	}
+	out := map[string]string{}
+	for _, r := range rules() {
+		var candidates []candidate
+		if r.all != nil {
+			candidates = r.all(cs)
+		} else {
+			for _, c := range cs {
+				candidates = append(candidates, r.node(c)...)
+			}
+		}
+		for _, cd := range candidates {
+			if !slices.ContainsFunc(slices.Concat(cd.telling, cd.required), func(f Fact) bool { return f.State == No && read(missing, f.Source) }) {
+				out[r.code] = cd.summary
+			}
+		}
+	}
+	return out
+}
+
+// read reports whether a source was read. That it does not exist or answers nothing is an
+// answer too, and what a daemon writes to its container's log counts as its log.
+func read(missing map[string]string, id string) bool {
+	reason := missing[id]
+	return reason == "" || reason == evidence.MissingAbsent || id == "intro.enis" && reason != evidence.MissingForbidden && reason != evidence.MissingMode ||
+		id == "log.ipamd" && missing["log.awsnode"] == ""
+}
+
+// sourceIDs are the ids of all sources, in the order of a reading.
+func sourceIDs() (ids []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[evidence.Reading]()) {
+		if id := f.Tag.Get("json"); id != "" && id != "-" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// without is the evidence with sources missing in every reading.
+func without(ev *evidence.Evidence, drop []string, reason string) *evidence.Evidence {
+	out := *ev
+	out.Nodes = slices.Clone(ev.Nodes)
+	for i := range out.Nodes {
+		n := &out.Nodes[i]
+		for _, at := range []**evidence.Reading{&n.First, &n.Second} {
+			if *at == nil {
+				continue
+			}
+			r := **at
+			v := reflect.ValueOf(&r).Elem()
+			for _, f := range reflect.VisibleFields(v.Type()) {
+				if source := v.FieldByIndex(f.Index); slices.Contains(drop, f.Tag.Get("json")) && source.FieldByName("Missing").String() == "" {
+					source.SetZero()
+					source.FieldByName("Missing").SetString(reason)
+				}
+			}
+			*at = &r
+		}
+	}
+	return &out
+}
