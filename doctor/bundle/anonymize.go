@@ -10,7 +10,6 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -75,11 +74,11 @@ func commonWords() map[string]bool {
 
 // tellsNothing are versions, numbers and addresses, zones and instance types: they say nothing
 // about who runs them, or are replaced otherwise.
-var tellsNothing = regexp.MustCompile(`^(v?[0-9]+([.:/][0-9]+)*([-+].*)?|[a-z]{2}(-[a-z]+)+-[0-9][a-z]?|[a-z][a-z0-9-]*\.([0-9]*x?large|medium|small|micro|nano|metal.*)|.{1000,})$`)
+var tellsNothing = lazy(`^(v?[0-9]+([.:/][0-9]+)*([-+].*)?|[a-z]{2}(-[a-z]+)+-[0-9][a-z]?|[a-z][a-z0-9-]*\.([0-9]*x?large|medium|small|micro|nano|metal.*)|.{1000,})$`)
 
 // name notes a name that is to be replaced.
 func (a *anonymizer) name(kind, name string) {
-	if _, known := a.kinds[name]; !known && len(name) > 1 && !a.common[strings.ToLower(name)] && !tellsNothing.MatchString(name) {
+	if _, known := a.kinds[name]; !known && len(name) > 1 && !a.common[strings.ToLower(name)] && !tellsNothing().MatchString(name) {
 		a.kinds[name] = kind
 	}
 }
@@ -237,42 +236,42 @@ func (a *anonymizer) texts(kind string, v reflect.Value) {
 
 // Names within texts of logs and events.
 var (
-	namedPod       = regexp.MustCompile(`(?i)\bpod_?name["':=\\\s(]+([a-z0-9][a-z0-9.-]+)`)
-	namedNamespace = regexp.MustCompile(`(?i)\b(?:pod_?)?namespace["':=\\\s(]+([a-z0-9][a-z0-9-]+)`)
-	wholePod       = regexp.MustCompile(`(?i)\bpods?["':=\\\s(]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`)
-	memberPod      = regexp.MustCompile(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`) // as our daemon logs
-	kubeletPod     = regexp.MustCompile(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`)
-	namedRole      = regexp.MustCompile(`:(?:role|assumed-role|user|instance-profile)/([\w+=,.@-]+)`)
-	rangeText      = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`)
-	hostOfURL      = regexp.MustCompile(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
+	namedPod       = lazy(`(?i)\bpod_?name["':=\\\s(]+([a-z0-9][a-z0-9.-]+)`)
+	namedNamespace = lazy(`(?i)\b(?:pod_?)?namespace["':=\\\s(]+([a-z0-9][a-z0-9-]+)`)
+	wholePod       = lazy(`(?i)\bpods?["':=\\\s(]+([a-z0-9][a-z0-9-]*)/([a-z0-9][a-z0-9.-]*)`)
+	memberPod      = lazy(`\bpod(?:=|":")([a-z0-9][a-z0-9.-]*)(?: |",")"?namespace(?:=|":")([a-z0-9][a-z0-9-]*)`) // as our daemon logs
+	kubeletPod     = lazy(`\b([a-z0-9][a-z0-9.-]*)_([a-z0-9][a-z0-9-]*)\([0-9a-f]{8}-`)
+	namedRole      = lazy(`:(?:role|assumed-role|user|instance-profile)/([\w+=,.@-]+)`)
+	rangeText      = lazy(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/\d{1,2}\b|[0-9a-fA-F:]*::[0-9a-fA-F:]*/\d{1,3}\b`)
+	hostOfURL      = lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
 )
 
 // scan notes what a text names.
 func (a *anonymizer) scan(text string) {
-	for _, m := range rangeText.FindAllString(text, -1) {
+	for _, m := range rangeText().FindAllString(text, -1) {
 		if p, err := netip.ParsePrefix(m); err == nil {
 			a.ranges(p)
 		}
 	}
-	for _, m := range namedPod.FindAllStringSubmatch(text, -1) {
+	for _, m := range namedPod().FindAllStringSubmatch(text, -1) {
 		a.name("pod", m[1])
 	}
-	for _, m := range namedNamespace.FindAllStringSubmatch(text, -1) {
+	for _, m := range namedNamespace().FindAllStringSubmatch(text, -1) {
 		a.name("namespace", m[1])
 	}
-	for _, m := range wholePod.FindAllStringSubmatch(text, -1) {
+	for _, m := range wholePod().FindAllStringSubmatch(text, -1) {
 		a.pod(evidence.Pod(m[1] + "/" + strings.TrimRight(m[2], ".-")))
 	}
-	for _, m := range memberPod.FindAllStringSubmatch(text, -1) {
+	for _, m := range memberPod().FindAllStringSubmatch(text, -1) {
 		a.pod(evidence.Pod(m[2] + "/" + m[1]))
 	}
-	for _, m := range kubeletPod.FindAllStringSubmatch(text, -1) {
+	for _, m := range kubeletPod().FindAllStringSubmatch(text, -1) {
 		a.pod(evidence.Pod(m[2] + "/" + m[1]))
 	}
-	for _, m := range namedRole.FindAllStringSubmatch(text, -1) {
+	for _, m := range namedRole().FindAllStringSubmatch(text, -1) {
 		a.name("role", m[1])
 	}
-	for _, m := range hostOfURL.FindAllStringSubmatch(text, -1) {
+	for _, m := range hostOfURL().FindAllStringSubmatch(text, -1) {
 		if _, err := netip.ParseAddr(m[1]); err != nil && !strings.HasSuffix(m[1], ".amazonaws.com") && !strings.HasSuffix(m[1], ".svc") {
 			a.name("host", m[1])
 		}
@@ -289,7 +288,7 @@ func (a *anonymizer) number() {
 		case kind == "id":
 			a.names[name] = a.id(name)
 			continue
-		case kind == "node" && hostForm.FindString(first) == first:
+		case kind == "node" && hostForm().FindString(first) == first:
 			continue // it is replaced with its address
 		}
 		count[kind]++
@@ -317,7 +316,7 @@ func (a *anonymizer) sum(text string) string {
 
 // id replaces an id and keeps its form.
 func (a *anonymizer) id(id string) string {
-	kind := idKind.FindString(id)
+	kind := idKind().FindString(id)
 	digits := len(id) - len(kind)
 	if strings.Trim(id[len(kind):], "0123456789abcdef") != "" || digits < 8 {
 		digits = 8
@@ -329,7 +328,7 @@ func (a *anonymizer) id(id string) string {
 }
 
 // tokens are what is replaced in a text, and whatever could be confused with it.
-var tokens = regexp.MustCompile(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}` + // UUID
+var tokens = lazy(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}` + // UUID
 	`|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}` + // MAC
 	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){1,6}:[0-9]{1,3}(?:\.[0-9]{1,3}){3}` + // IPv4 in IPv6
 	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}` + // IPv6
@@ -337,12 +336,12 @@ var tokens = regexp.MustCompile(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0
 
 // Forms within a name.
 var (
-	idKind   = regexp.MustCompile(`^(?:eni-attach|tgw-attach|eni|subnet|vpc|sg|sgr|i|vol|rtb|acl|igw|nat|eipalloc|eipassoc|pcx|tgw|vpce|lt|cr|r|ami|fleet|scr)-`)
-	idForm   = regexp.MustCompile(`^(?:eni-attach|tgw-attach|eni|subnet|vpc|sg|sgr|i|vol|rtb|acl|igw|nat|eipalloc|eipassoc|pcx|tgw|vpce|lt|cr|r|ami|fleet|scr)-(?:[0-9a-f]{17}|[0-9a-f]{8})`)
-	hostForm = regexp.MustCompile(`^ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}`)
-	ipv4Form = regexp.MustCompile(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}`)
-	vethForm = regexp.MustCompile(`^[a-z]{1,4}[0-9a-f]{11}`)
-	hexForm  = regexp.MustCompile(`^(?:[0-9A-F]{32,}|[0-9a-f]{32,})`)
+	idKind   = lazy(`^(?:eni-attach|tgw-attach|eni|subnet|vpc|sg|sgr|i|vol|rtb|acl|igw|nat|eipalloc|eipassoc|pcx|tgw|vpce|lt|cr|r|ami|fleet|scr)-`)
+	idForm   = lazy(`^(?:eni-attach|tgw-attach|eni|subnet|vpc|sg|sgr|i|vol|rtb|acl|igw|nat|eipalloc|eipassoc|pcx|tgw|vpce|lt|cr|r|ami|fleet|scr)-(?:[0-9a-f]{17}|[0-9a-f]{8})`)
+	hostForm = lazy(`^ip-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}-[0-9]{1,3}`)
+	ipv4Form = lazy(`^[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}`)
+	vethForm = lazy(`^[a-z]{1,4}[0-9a-f]{11}`)
+	hexForm  = lazy(`^(?:[0-9A-F]{32,}|[0-9a-f]{32,})`)
 )
 
 // text replaces what a text names.
@@ -350,7 +349,7 @@ func (a *anonymizer) text(text string) string {
 	if to, ok := a.names[text]; ok {
 		return to
 	}
-	return tokens.ReplaceAllStringFunc(text, a.token)
+	return tokens().ReplaceAllStringFunc(text, a.token)
 }
 
 func (a *anonymizer) token(token string) string {
@@ -395,27 +394,27 @@ func (a *anonymizer) part(text string) (n int, to string) {
 			return n, to
 		}
 	}
-	if m := idForm.FindString(text); ends(len(m)) {
+	if m := idForm().FindString(text); ends(len(m)) {
 		return len(m), a.id(m)
 	}
-	if m := hostForm.FindString(text); ends(len(m)) {
+	if m := hostForm().FindString(text); ends(len(m)) {
 		if address, err := netip.ParseAddr(strings.ReplaceAll(m[3:], "-", ".")); err == nil {
 			return len(m), "ip-" + strings.ReplaceAll(a.address(address).String(), ".", "-")
 		}
 	}
-	if m := ipv4Form.FindString(text); ends(len(m)) {
+	if m := ipv4Form().FindString(text); ends(len(m)) {
 		if address, err := netip.ParseAddr(m); err == nil {
 			return len(m), a.address(address).String()
 		}
 	}
-	if m := vethForm.FindString(text); ends(len(m)) && strings.ContainsAny(m, "0123456789") {
+	if m := vethForm().FindString(text); ends(len(m)) && strings.ContainsAny(m, "0123456789") {
 		prefix, hash := m[:len(m)-11], m[len(m)-11:]
 		if to, ok := a.links[hash]; ok {
 			return len(m), prefix + to
 		}
 		return len(m), prefix + a.sum(hash)[:11]
 	}
-	if m := hexForm.FindString(text); ends(len(m)) {
+	if m := hexForm().FindString(text); ends(len(m)) {
 		return len(m), a.sum(m)[:32]
 	}
 	return 0, ""

@@ -69,8 +69,8 @@ type collector struct {
 // archiveName is eks_INSTANCE_DATE_HHMM-ZONE_VERSION.tar.gz.
 // Our script makes aws-cni-support_INSTANCE_TIME.
 var (
-	archiveName = regexp.MustCompile(`eks_(i-[0-9a-z]+)_(\d{4}-\d\d-\d\d_\d{4})-(?:UTC|GMT|Z)_`)
-	supportName = regexp.MustCompile(`aws-cni-support_(i-[0-9a-z]+)_(\d{8}T\d{6}Z)`)
+	archiveName = lazy(`eks_(i-[0-9a-z]+)_(\d{4}-\d\d-\d\d_\d{4})-(?:UTC|GMT|Z)_`)
+	supportName = lazy(`aws-cni-support_(i-[0-9a-z]+)_(\d{8}T\d{6}Z)`)
 )
 
 func newCollector(name string) collector {
@@ -79,11 +79,11 @@ func newCollector(name string) collector {
 	return c
 }
 
-var instanceID = regexp.MustCompile(`^i-[0-9a-z]+$`)
+var instanceID = lazy(`^i-[0-9a-z]+$`)
 
 // named takes the time and the instance out of the name of an archive, or of its only folder.
 func (c *collector) named(name string) {
-	for layout, form := range map[string]*regexp.Regexp{"2006-01-02_1504": archiveName, "20060102T150405Z": supportName} {
+	for layout, form := range map[string]*regexp.Regexp{"2006-01-02_1504": archiveName(), "20060102T150405Z": supportName()} {
 		if m := form.FindStringSubmatch(name); m != nil && c.at.IsZero() {
 			c.instance = m[1]
 			c.at, _ = time.Parse(layout, m[2])
@@ -131,10 +131,10 @@ func (c *collector) take(a *archive, name string, body io.Reader) error {
 }
 
 // containerFile is the name of a container's log in /var/log/containers.
-var containerFile = regexp.MustCompile(`^(aws-node-[^_/]+)_kube-system_(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)-[0-9a-f]+\.log`)
+var containerFile = lazy(`^(aws-node-[^_/]+)_kube-system_(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)-[0-9a-f]+\.log`)
 
 // podFile is the path of a container's log in /var/log/pods, with the number of its run.
-var podFile = regexp.MustCompile(`^kube-system_(aws-node-[^_/]+)_[^/]*/(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)/(\d{1,9})\.log`)
+var podFile = lazy(`^kube-system_(aws-node-[^_/]+)_[^/]*/(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)/(\d{1,9})\.log`)
 
 // logOf is the log of which a file is part: a source, for a container with its pod, its name
 // and the number of the run behind it.
@@ -149,10 +149,10 @@ func logOf(name string) string {
 		return reading.LogOf(base)
 	}
 	rest = strings.TrimPrefix(strings.TrimPrefix(rest, "containers/"), "pods/")
-	if m := containerFile.FindStringSubmatch(rest); m != nil {
+	if m := containerFile().FindStringSubmatch(rest); m != nil {
 		return "log.awsnode " + m[1] + " " + m[2]
 	}
-	if m := podFile.FindStringSubmatch(rest); m != nil {
+	if m := podFile().FindStringSubmatch(rest); m != nil {
 		return "log.awsnode " + m[1] + " " + m[2] + " " + m[3]
 	}
 	return ""
@@ -239,7 +239,7 @@ func (c *collector) evidence() *evidence.Evidence {
 
 func (c *collector) instanceID() string {
 	text, _ := c.text("system/instance-id.txt")
-	if id := strings.TrimSpace(text); instanceID.MatchString(id) {
+	if id := strings.TrimSpace(text); instanceID().MatchString(id) {
 		return id
 	}
 	return c.instance

@@ -3,7 +3,6 @@ package bundle
 import (
 	"io"
 	"path"
-	"regexp"
 
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
@@ -15,7 +14,7 @@ const manifestName = "manifest.json"
 // evidenceName is the file of a node.
 func evidenceName(node string) string { return path.Join("nodes", node, "evidence.yaml") }
 
-var isEvidence = regexp.MustCompile(`^nodes/[^/]+/evidence\.(yaml|json)$`)
+var isEvidence = lazy(`^nodes/[^/]+/evidence\.(yaml|json)$`)
 
 // maxEvidence bounds the evidence files of an archive.
 const maxEvidence = 1 << 30
@@ -52,7 +51,7 @@ func (b *reader) visit(name string, body io.Reader) error {
 	case name == manifestName:
 		b.manifest = true
 		return b.checkManifest(body)
-	case isEvidence.MatchString(name):
+	case isEvidence().MatchString(name):
 		data, err := readFile(name, body, file.MaxBytes)
 		if err != nil {
 			return err

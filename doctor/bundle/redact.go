@@ -3,7 +3,6 @@ package bundle
 import (
 	"net/netip"
 	"reflect"
-	"regexp"
 	"time"
 
 	"cnictl/daemon/scrub"
@@ -77,13 +76,13 @@ func (r rewriter) value(v reflect.Value) reflect.Value {
 
 // accountID is the number of an AWS account, as in names of roles and images. The end of a
 // UUID may look like one.
-var accountID = regexp.MustCompile(`(^|[^0-9A-Za-z-])[0-9]{12}($|[^0-9A-Za-z-])`)
+var accountID = lazy(`(^|[^0-9A-Za-z-])[0-9]{12}($|[^0-9A-Za-z-])`)
 
 const hiddenAccount = "${1}<account-id>${2}"
 
 // redacted takes out what must not leave the cluster.
 func redacted(ev *evidence.Evidence) *evidence.Evidence {
-	text := func(text string) string { return accountID.ReplaceAllString(scrub.Line(text), hiddenAccount) }
+	text := func(text string) string { return accountID().ReplaceAllString(scrub.Line(text), hiddenAccount) }
 	return rewriter{
 		text:    text,
 		setting: func(name, value string) (string, string) { return text(name), text(scrub.Setting(name, value)) },

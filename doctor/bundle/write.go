@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strings"
 	"time"
 
@@ -94,7 +93,7 @@ func partsOf(ev *evidence.Evidence) ([]part, error) {
 	parts, seen := make([]part, len(ev.Nodes)), map[string]bool{}
 	for i, n := range ev.Nodes {
 		name := n.Name
-		if !plainName.MatchString(name) || seen[name] {
+		if !plainName().MatchString(name) || seen[name] {
 			name = fmt.Sprintf("node-%d", i+1)
 		}
 		seen[name] = true
@@ -108,7 +107,7 @@ func partsOf(ev *evidence.Evidence) ([]part, error) {
 	return parts, nil
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
+var plainName = lazy(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 
 // render writes the node's evidence file.
 func (p *part) render() error {
