@@ -5,6 +5,14 @@ import (
 	"strings"
 )
 
+// Page is where the documentation describes a cause.
+func Page(code string) string {
+	group, _, _ := strings.Cut(code, "/")
+	return "docs/doctor/" + group + ".md#" + anchor(code)
+}
+
+func anchor(code string) string { return strings.ReplaceAll(code, "/", "") }
+
 // Markdown is the page of a group in docs/doctor.
 func (g Group) Markdown() string {
 	var b strings.Builder
@@ -12,7 +20,7 @@ func (g Group) Markdown() string {
 	b.WriteString("`cnictl doctor explain CODE` prints the same offline. In commands, words in CAPITALS are to be replaced.\n\n")
 	b.WriteString("| code | severity | |\n|---|---|---|\n")
 	for _, e := range g.Entries {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", e.Code, strings.ReplaceAll(e.Code, "/", ""), e.Severity, e.Title)
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", e.Code, anchor(e.Code), e.Severity, e.Title)
 	}
 	for i := range g.Entries {
 		g.Entries[i].markdown(&b)

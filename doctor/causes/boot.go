@@ -270,7 +270,7 @@ func probeTimeout(c *Case) []candidate {
 		}),
 	)
 	return []candidate{{
-		summary:  fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s: %s", or(restarts.Value, "an unknown number of"), busy.Path, or(busy.Value, "unknown")),
+		summary:  fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s (%s)", or(restarts.Value, "an unknown number of"), busy.Path, or(busy.Value, "unknown")),
 		telling:  []Fact{timeouts},
 		required: []Fact{lenient(restarts), lenient(killed), served}, supporting: []Fact{busy},
 	}}

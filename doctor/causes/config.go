@@ -110,7 +110,7 @@ func settingsInvalid(c *Case) []candidate {
 	)
 	candidates := []candidate{
 		{summary: "the daemon does not start with these settings: " + problemText(fatal), telling: []Fact{judged(fatal)}},
-		{summary: "the daemon stops and says: " + stops.Value, telling: []Fact{stops}, required: []Fact{lenient(c.unwell())}},
+		{summary: "the daemon exits with an error: " + stops.Value, telling: []Fact{stops}, required: []Fact{lenient(c.unwell())}},
 		candidate{summary: "settings are not used as written: " + problemText(ignored), telling: []Fact{judged(ignored)}}.as(catalogue.Warning),
 	}
 	if refuses.State != No {

@@ -276,7 +276,7 @@ func backendMismatch(c *Case) []candidate {
 	}))
 	told := either(split, native)
 	return []candidate{{
-		summary: fmt.Sprintf("the CNI and kube-proxy use different back ends of the firewall: %s is %s", told.Path, told.Value),
+		summary: "the CNI and kube-proxy use different back ends of the firewall: " + told.Value,
 		telling: []Fact{told}, context: []Fact{native},
 	}}
 }

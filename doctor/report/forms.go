@@ -10,7 +10,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
-	"cnictl/doctor/evidence"
 )
 
 // Markdown is a report for an issue or a chat.
@@ -27,22 +26,25 @@ func Markdown(r *introspect.DoctorReport) []byte {
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		fmt.Fprintf(&b, "## %s: %s\n\n%s.\n\n", f.Code, text(f.Title), text(f.Summary))
+		fmt.Fprintf(&b, "## %s: %s\n\n", f.Code, text(f.Title))
+		if brief := Brief(f); brief != "" {
+			fmt.Fprintf(&b, "%s.\n\n", text(brief))
+		}
 		for _, e := range f.Evidence {
-			fmt.Fprintf(&b, "- `%s` %s: %s", e.Source, text(e.Path), text(e.Value))
+			fmt.Fprintf(&b, "- `%s` %s", e.Source, text(Line(e)))
 			if e.Expected != "" {
 				fmt.Fprintf(&b, " (healthy: %s)", text(e.Expected))
 			}
 			b.WriteByte('\n')
 		}
 		for _, m := range f.Missing {
-			fmt.Fprintf(&b, "- not checked: `%s` %s (%s)\n", m.Source, text(m.WouldDecide), text(m.Reason))
+			fmt.Fprintf(&b, "- not checked: `%s` %s (%s)\n", m.Source, text(m.WouldDecide), text(Reason(m.Reason)))
 		}
 		b.WriteByte('\n')
 		for n, fix := range f.Fix {
-			fmt.Fprintf(&b, "%d. %s\n", n+1, strings.TrimSpace(fmt.Sprintf("%s Risk: %s. %s", text(fix.Text), fix.Risk, text(fix.SideEffects))))
+			fmt.Fprintf(&b, "%d. %s\n", n+1, text(fixText(fix)))
 			if fix.Command != "" {
-				fmt.Fprintf(&b, "\n   ```sh\n   %s\n   ```\n", strings.ReplaceAll(fix.Command, "`", "'"))
+				b.WriteString(shell(fix.Command))
 			}
 		}
 		if len(f.Explains) > 0 {
@@ -50,13 +52,10 @@ func Markdown(r *introspect.DoctorReport) []byte {
 		}
 		b.WriteByte('\n')
 	}
-	missing := slices.DeleteFunc(slices.Clone(r.NotChecked), func(m introspect.MissingEvidence) bool {
-		return m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode || m.Reason == evidence.MissingNotAsked
-	})
-	if len(missing) > 0 {
-		b.WriteString("## Not checked\n\n| source | reason | nodes |\n|---|---|---|\n")
-		for _, m := range missing {
-			fmt.Fprintf(&b, "| `%s` | %s | %d |\n", m.Source, cell(m.Reason), len(m.Nodes))
+	if unread := Unreads(r); len(unread) > 0 {
+		b.WriteString("## Not read\n\n| what | reason | nodes |\n|---|---|---|\n")
+		for _, u := range unread {
+			fmt.Fprintf(&b, "| %s | %s | %d |\n", cell(u.What()), cell(u.Reason), len(u.Nodes))
 		}
 		b.WriteByte('\n')
 	}
@@ -149,21 +148,16 @@ func SARIF(r *introspect.DoctorReport, version string) ([]byte, error) {
 	rules, results := []object{}, []object{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		help := f.Check.Text
-		for _, fix := range f.Fix {
-			help += "\n- " + fix.Text
-		}
-		rule := object{"id": f.Code, "shortDescription": object{"text": f.Title}, "help": object{"text": help}}
-		if len(f.Links) > 0 {
-			rule["helpUri"] = f.Links[0]
+		index := slices.IndexFunc(rules, func(rule object) bool { return rule["id"] == f.Code })
+		if index < 0 {
+			index, rules = len(rules), append(rules, rule(f))
 		}
 		locations := []object{}
 		for _, place := range places(f) {
 			locations = append(locations, object{"logicalLocations": []object{{"kind": place[0], "name": place[1], "fullyQualifiedName": place[0] + "/" + place[1]}}})
 		}
-		rules = append(rules, rule)
 		results = append(results, object{
-			"ruleId": f.Code, "ruleIndex": i, "level": level(f.Severity), "message": object{"text": f.Summary}, "locations": locations,
+			"ruleId": f.Code, "ruleIndex": index, "level": level(f.Severity), "message": object{"text": f.Summary}, "locations": locations,
 			"properties": object{"severity": f.Severity, "confidence": f.Confidence, "explains": f.Explains, "nodes": len(f.Nodes)},
 		})
 	}
@@ -180,6 +174,42 @@ func SARIF(r *introspect.DoctorReport, version string) ([]byte, error) {
 		return nil, fmt.Errorf("encode SARIF: %w", err)
 	}
 	return append(b, '\n'), nil
+}
+
+// rule is the cause of a finding, with what to do about it.
+func rule(f *introspect.Finding) object {
+	plain, marked := "Check: "+f.Check.Text, "Check: "+text(f.Check.Text)
+	command := func(command string) {
+		if command != "" {
+			plain += "\n   " + show.Safe(command)
+			marked += shell(command)
+		}
+	}
+	command(f.Check.Command)
+	for i, fix := range f.Fix {
+		plain += fmt.Sprintf("\n%d. %s", i+1, fixText(fix))
+		marked += fmt.Sprintf("\n%d. %s", i+1, text(fixText(fix)))
+		command(fix.Command)
+	}
+	page := catalogue.Page(f.Code)
+	out := object{
+		"id": f.Code, "name": f.Code, "shortDescription": object{"text": f.Title}, "defaultConfiguration": object{"level": level(f.Severity)},
+		"help": object{"text": plain + "\nSee " + page + ".", "markdown": marked + "\nSee `" + page + "`."},
+	}
+	if len(f.Links) > 0 {
+		out["helpUri"] = f.Links[0] // must be absolute
+	}
+	return out
+}
+
+// fixText is what a fix does, with its risk.
+func fixText(fix introspect.CauseFix) string {
+	return strings.TrimSpace(fmt.Sprintf("%s Risk: %s. %s", fix.Text, fix.Risk, fix.SideEffects))
+}
+
+// shell is a command in an item of a list in Markdown.
+func shell(command string) string {
+	return fmt.Sprintf("\n\n   ```sh\n   %s\n   ```\n", strings.ReplaceAll(show.Safe(command), "`", "'"))
 }
 
 // places are what a finding is about: kind and name.

@@ -94,6 +94,8 @@ func Where(f *introspect.Finding) string {
 		parts = append(parts, "cluster")
 	case len(f.Nodes) > 1:
 		parts = append(parts, fmt.Sprintf("%d nodes", len(f.Nodes)))
+	case f.Scope.Node == "" && len(f.Nodes) == 1:
+		add("node", f.Nodes[0])
 	default:
 		add("node", f.Scope.Node)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/report"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -122,7 +123,9 @@ func write(sheet *prose.Sheet, f *introspect.Finding, where string, now time.Tim
 		}
 		sheet.Field("nodes", prose.T(theme.Text, show.Safe(names)))
 	}
-	sheet.Field("found", prose.T(theme.Text, show.Safe(f.Summary)))
+	if brief := report.Brief(f); brief != "" {
+		sheet.Field("found", prose.T(theme.Text, show.Safe(brief)))
+	}
 	list := func(label string, codes []string) {
 		if len(codes) > 0 {
 			sheet.Field(label, prose.T(theme.Text, show.Safe(strings.Join(codes, "  "))))
@@ -189,13 +192,13 @@ func proof(sheet *prose.Sheet, f *introspect.Finding, now time.Time) {
 			if e.Expected != "" {
 				from += "; healthy: " + e.Expected
 			}
-			sheet.Item(prose.T(role, sign), prose.T(role, show.Safe(e.Path+": "+e.Value)), prose.T(theme.Faint, "  ["+show.Safe(from)+"]"))
+			sheet.Item(prose.T(role, sign), prose.T(role, show.Safe(report.Line(e))), prose.T(theme.Faint, "  ["+show.Safe(from)+"]"))
 		}
 	}
 	if len(f.Missing) > 0 {
 		sheet.Head("UNKNOWN", "what would make it surer")
 	}
 	for _, x := range f.Missing {
-		sheet.Item(prose.T(theme.Faint, "?"), prose.T(theme.Text, show.Safe(x.WouldDecide+": "+x.Reason)), prose.T(theme.Faint, "  ["+show.Safe(x.Source)+"]"))
+		sheet.Item(prose.T(theme.Faint, "?"), prose.T(theme.Text, show.Safe(x.WouldDecide+": "+report.Reason(x.Reason))), prose.T(theme.Faint, "  ["+show.Safe(x.Source)+"]"))
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
-	"cnictl/doctor/evidence"
 	"cnictl/doctor/report"
 	"cnictl/tui/components"
 	"cnictl/tui/theme"
@@ -140,30 +139,16 @@ func restOf(r *introspect.DoctorReport) []string {
 		line += fmt.Sprintf(", %d undecided: %s", n, strings.Join(r.Undecided, " "))
 	}
 	out = append(out, show.Safe(line))
-	var reasons []string
-	sources := map[string][]string{}
-	for _, x := range r.NotChecked {
-		if x.Reason == evidence.MissingAbsent || x.Reason == evidence.MissingMode {
-			continue // it is not there, or not to be had from here
+	var unread []string
+	for _, u := range report.Unreads(r) {
+		text := u.Reason + ": " + u.What()
+		if len(u.Nodes) < r.Nodes {
+			text += " of " + show.Plural(len(u.Nodes), "node", "nodes")
 		}
-		if sources[x.Reason] == nil {
-			reasons = append(reasons, x.Reason)
-		}
-		if !slices.Contains(sources[x.Reason], x.Source) {
-			sources[x.Reason] = append(sources[x.Reason], x.Source)
-		}
+		unread = append(unread, text)
 	}
-	if len(reasons) == 0 {
+	if len(unread) == 0 {
 		return out
 	}
-	slices.SortStableFunc(reasons, func(a, b string) int { return len(sources[a]) - len(sources[b]) })
-	for i, reason := range reasons {
-		const most = 6
-		which := strings.Join(sources[reason], " ")
-		if n := len(sources[reason]); n > most {
-			which = show.Plural(n, "source", "sources")
-		}
-		reasons[i] = which + " (" + reason + ")"
-	}
-	return append(out, show.Safe("not read: "+strings.Join(reasons, ", ")))
+	return append(out, show.Safe("not read: "+strings.Join(unread, "; ")))
 }

@@ -46,11 +46,7 @@ func page(f *cli.Factory, e *catalogue.Entry) []string {
 	color := p.Opts.Palette
 	p.Line(color.Paint(paint.Head, e.Code) + "  " + color.Paint(Class(e.Severity), e.Severity.String()) + "  " + e.Title)
 	p.Lines = append(p.Lines, "")
-	field := func(label, value string) {
-		if value != "" {
-			p.Field(label, value)
-		}
-	}
+	field := func(label, value string) { field(&p, label, value) }
 	field("shows", e.Shows)
 	p.Lines = append(p.Lines, "")
 	Check(&p, f, e.Check)

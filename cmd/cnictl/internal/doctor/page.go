@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
-	"cnictl/doctor/evidence"
 	"cnictl/doctor/report"
 )
 
@@ -61,7 +59,7 @@ func reportPage(f *cli.Factory, r *introspect.DoctorReport) []string {
 	case output.Wide(f):
 		p.Field("unchecked", strings.Join(r.NotCheckable, "  "))
 	default:
-		p.Field("unchecked", causesOf(n)+" that what was read does not show; "+f.Name+" local doctor, --via exec, --aws or a bundle have more")
+		p.Field("unchecked", causesOf(n)+" need evidence that was not read: use "+f.Name+" local doctor, --via exec, --aws or --bundle")
 	}
 	if len(r.Suppressed) > 0 {
 		p.Field("suppressed", strings.Join(r.Suppressed, "  "))
@@ -72,7 +70,7 @@ func reportPage(f *cli.Factory, r *introspect.DoctorReport) []string {
 	case n > 0:
 		p.Field("undecided", strings.Join(r.Undecided, "  "))
 	}
-	unread(p, r)
+	unread(p, f, r)
 	if len(r.Undecided) > 0 && report.ResultOf(r, catalogue.Warning) == report.NoEvidence {
 		p.Field("next", "ask for a bundle, which has more evidence: "+f.Name+" bundle")
 	}
@@ -87,48 +85,19 @@ func causesOf(n int) string {
 }
 
 // unread adds the sources that could not be read, by the reason.
-func unread(p *output.Page, r *introspect.DoctorReport) {
-	var reasons []string
-	sources := map[string][]string{}
-	for _, m := range r.NotChecked {
-		if m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode || m.Reason == evidence.MissingNotAsked {
-			continue // it is not there, or not to be had from here
-		}
-		reason := inWords(m.Reason)
-		switch {
-		case len(m.Nodes) == r.Nodes:
-		case len(m.Nodes) > 2:
-			reason += " on some nodes"
-		default:
-			reason += " on " + names(m.Nodes)
-		}
-		if sources[reason] == nil {
-			reasons = append(reasons, reason)
-		}
-		sources[reason] = append(sources[reason], m.Source)
-	}
+func unread(p *output.Page, f *cli.Factory, r *introspect.DoctorReport) {
 	label := "unread"
-	for _, reason := range reasons {
-		p.Field(label, show.Safe(reason+":  "+strings.Join(slices.Compact(sources[reason]), "  ")))
+	for _, u := range report.Unreads(r) {
+		what := u.What()
+		if output.Wide(f) {
+			what = strings.Join(u.Sources, "  ")
+		}
+		if len(u.Nodes) < r.Nodes {
+			what += " of " + names(u.Nodes)
+		}
+		p.Field(label, show.Safe(u.Reason+": "+what))
 		label = ""
 	}
-}
-
-// inWords is the reason for which a source is missing.
-func inWords(reason string) string {
-	switch reason {
-	case evidence.MissingMode:
-		return "cannot be read from here"
-	case evidence.MissingNotAsked:
-		return "not requested"
-	case evidence.MissingAbsent:
-		return "does not exist"
-	case evidence.MissingRefused:
-		return "connection refused"
-	case evidence.MissingForbidden:
-		return "permission denied"
-	}
-	return reason
 }
 
 // finding adds one finding.
@@ -137,21 +106,18 @@ func finding(p *output.Page, f *cli.Factory, x *introspect.Finding, now time.Tim
 	s, _ := report.Severity(x.Severity)
 	p.Lines = append(p.Lines, "")
 	p.Line(color.Paint(paint.Head, x.Code) + "  " + color.Paint(Class(s), x.Severity) + "  " + x.Confidence + "  " + x.Title)
-	p.Field("where", show.Safe(where(x)))
-	p.Field("found", show.Safe(x.Summary))
+	field(p, "where", where(x))
+	field(p, "found", report.Brief(x))
 	label := "evidence"
 	for _, e := range x.Evidence {
 		if !e.Holds && !output.Wide(f) {
 			continue
 		}
 		from := e.Source
-		if age := now.Sub(e.ObservedAt).Round(time.Second); age >= time.Second && !e.ObservedAt.IsZero() {
-			from += ", " + age.String() + " ago"
+		if !e.ObservedAt.IsZero() && now.Sub(e.ObservedAt) >= time.Second {
+			from += ", " + show.Since(&e.ObservedAt, now) + " ago"
 		}
-		text := e.Path + ": " + e.Value
-		if strings.HasPrefix(e.Path, `"`) {
-			text = e.Value // the line that has the text
-		}
+		text := report.Line(e)
 		if output.Wide(f) {
 			text += fmt.Sprintf("  (holds: %v, healthy: %s)", e.Holds, e.Expected)
 		}
@@ -163,7 +129,7 @@ func finding(p *output.Page, f *cli.Factory, x *introspect.Finding, now time.Tim
 		if x.Confidence == catalogue.Confirmed.String() && !output.Wide(f) {
 			break // nothing depends on it
 		}
-		p.Field(label, show.Safe(m.WouldDecide+": "+inWords(m.Reason)+"  ["+m.Source+"]"))
+		p.Field(label, show.Safe(m.WouldDecide+": "+report.Reason(m.Reason)+"  ["+m.Source+"]"))
 		label = ""
 	}
 	if len(x.Explains) > 0 {
@@ -190,7 +156,7 @@ func planPage(f *cli.Factory, r *introspect.DoctorReport) []string {
 		s, _ := report.Severity(x.Severity)
 		p.Lines = append(p.Lines, "")
 		p.Line(color.Paint(paint.Head, x.Code) + "  " + color.Paint(Class(s), x.Severity) + "  " + x.Title)
-		p.Field("where", show.Safe(where(x)))
+		field(p, "where", where(x))
 		if len(x.Fix) == 0 {
 			p.Field("check", x.Check.Text)
 			Command(p, f, show.Safe(x.Check.Command))
@@ -211,6 +177,13 @@ func step(p *output.Page, f *cli.Factory, label string, fix introspect.CauseFix)
 	Command(p, f, show.Safe(fix.Command))
 	if fix.SideEffects != "" || fix.Risk != "none" {
 		p.Field("", strings.TrimSpace("risk: "+fix.Risk+". "+fix.SideEffects))
+	}
+}
+
+// field adds a text, if there is one.
+func field(p *output.Page, label, text string) {
+	if text != "" {
+		p.Field(label, show.Safe(text))
 	}
 }
 

@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/doctor/evidence"
+)
+
+// Reason is the reason for which a source is missing, in words.
+func Reason(reason string) string {
+	switch reason {
+	case evidence.MissingMode:
+		return "cannot be read from here"
+	case evidence.MissingNotAsked:
+		return "not requested"
+	case evidence.MissingAbsent:
+		return "does not exist"
+	case evidence.MissingRefused:
+		return "connection refused"
+	case evidence.MissingForbidden:
+		return "permission denied"
+	case evidence.MissingDisabled:
+		return "disabled by a setting"
+	}
+	return reason
+}
+
+// Unread are sources that could not be read for the same reason on the same nodes.
+type Unread struct {
+	Reason  string // in words
+	Nodes   []string
+	Sources []string // by id
+}
+
+// Unreads groups what could not be read. It omits what does not exist, and what cannot be read
+// from here or was not requested.
+func Unreads(r *introspect.DoctorReport) []Unread {
+	var out []Unread
+	for _, m := range r.NotChecked {
+		if m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode || m.Reason == evidence.MissingNotAsked {
+			continue
+		}
+		at := slices.IndexFunc(out, func(u Unread) bool { return u.Reason == Reason(m.Reason) && slices.Equal(u.Nodes, m.Nodes) })
+		if at < 0 {
+			at, out = len(out), append(out, Unread{Reason: Reason(m.Reason), Nodes: m.Nodes})
+		}
+		if !slices.Contains(out[at].Sources, m.Source) {
+			out[at].Sources = append(out[at].Sources, m.Source)
+		}
+	}
+	return out
+}
+
+// families are the sources in words, by what their ids begin with.
+var families = map[string]string{
+	"intro": "daemon documents", "metrics": "daemon metrics", "log": "logs", "ckpt": "state file of the daemon", "k8s": "Kubernetes objects",
+	"ec2": "EC2", "iam": "IAM", "imds": "instance metadata", "kern": "kernel", "host": "host", "probe": "connection tests",
+}
+
+// What names the sources in words, with the ids of a few.
+func (u Unread) What() string {
+	var order []string
+	ids := map[string][]string{}
+	for _, id := range u.Sources {
+		family, _, _ := strings.Cut(id, ".")
+		if ids[family] == nil {
+			order = append(order, family)
+		}
+		ids[family] = append(ids[family], id)
+	}
+	for i, family := range order {
+		words := families[family]
+		switch n := len(ids[family]); {
+		case words == "":
+			order[i] = strings.Join(ids[family], " ")
+		case n > 3:
+			order[i] = fmt.Sprintf("%s (%d sources)", words, n)
+		case ids[family][0] == family:
+			order[i] = words
+		default:
+			order[i] = words + " (" + strings.Join(ids[family], ", ") + ")"
+		}
+	}
+	return strings.Join(order, ", ")
+}
+
+// Line is a piece of evidence on one line, without its source.
+func Line(e introspect.FindingEvidence) string {
+	if strings.HasPrefix(e.Path, `"`) && e.Value != "not logged" {
+		return e.Value // the message that has the text of the path
+	}
+	return e.Path + ": " + e.Value
+}
+
+// long is from how many bytes on a value is not printed twice.
+const long = 40
+
+// Brief is the summary of a finding without long values that its evidence repeats. It is empty
+// if that leaves the title alone.
+func Brief(f *introspect.Finding) string {
+	text := f.Summary
+	for _, e := range f.Evidence {
+		if e.Holds && len(e.Value) >= long {
+			text = strings.Replace(text, ": "+e.Value, "", 1)
+			text = strings.Replace(text, " ("+e.Value+")", "", 1)
+		}
+	}
+	if text != f.Summary && text == f.Title {
+		return ""
+	}
+	return text
+}
