@@ -92,13 +92,13 @@ func TestSuppress(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &introspect.DoctorReport{Findings: []introspect.Finding{finding()}}
-		expired := report.Suppress(r, []report.Suppression{s}, now)
+		idle := report.Suppress(r, []report.Suppression{s}, now)
 		var left []string
 		if len(r.Findings) > 0 {
 			left = r.Findings[0].Nodes
 		}
-		if diff := cmp.Diff(want, left); diff != "" || (len(expired) == 1) != strings.Contains(text, "11-20") || (want == nil) != (len(r.Suppressed) == 1) {
-			t.Errorf("%s: expired %v, suppressed %v, nodes left (-want +got):\n%s", text, expired, r.Suppressed, diff)
+		if diff := cmp.Diff(want, left); diff != "" || (len(idle) == 1) != (len(left) == 2) || (want == nil) != (len(r.Suppressed) == 1) {
+			t.Errorf("%s: without effect %v, suppressed %v, nodes left (-want +got):\n%s", text, idle, r.Suppressed, diff)
 		}
 	}
 	for _, text := range []string{"", "ip/*", "=node", "ip/*=", "no/such=node", "ip/*=node@tomorrow"} {
@@ -128,5 +128,95 @@ func TestForms_Hostile(t *testing.T) {
 	sarif, err := report.SARIF(r, "v1")
 	if err != nil || !json.Valid(sarif) {
 		t.Errorf("SARIF: %v", err)
+	}
+}
+
+// TestUnreads: what could not be read is grouped by the reason and the nodes, in words.
+func TestUnreads(t *testing.T) {
+	t.Parallel()
+	missing := func(source, reason string, nodes ...string) introspect.MissingEvidence {
+		return introspect.MissingEvidence{Source: source, Reason: reason, Nodes: nodes}
+	}
+	r := &introspect.DoctorReport{NotChecked: []introspect.MissingEvidence{
+		missing("intro.enis", "refused", "a"), missing("intro.env", "refused", "a"), missing("intro.plan", "refused", "a"), missing("intro.pod", "refused", "a"),
+		missing("metrics", "refused", "a"), missing("k8s.wh", "forbidden", "a", "b"), missing("k8s.kp", "forbidden", "a", "b"), missing("k8s.wh", "forbidden", "a", "b"),
+		missing("odd.one", "refused", "b"), missing("log.np", "absent", "a"), missing("ec2.eni", "mode", "a"), missing("probe", "not-asked", "a"),
+	}}
+	var got []string
+	for _, u := range report.Unreads(r) {
+		got = append(got, strings.Join(u.Nodes, "+")+": "+u.Reason+": "+u.What())
+	}
+	want := []string{
+		"a: connection refused: daemon documents (4 sources), daemon metrics",
+		"a+b: permission denied: Kubernetes objects (k8s.wh, k8s.kp)",
+		"b: connection refused: odd.one",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestBrief: a summary does not repeat long values of the evidence.
+func TestBrief(t *testing.T) {
+	t.Parallel()
+	message := strings.Repeat("setupVeth failed ", 5)
+	for summary, want := range map[string]string{
+		"pods cannot start: " + message:                "pods cannot start",
+		"it is off (" + message + "); 9 of 9 assigned": "it is off; 9 of 9 assigned",
+		"the title: " + message:                        "",
+		"no address is free: 9 of 9 assigned":          "no address is free: 9 of 9 assigned",
+		"pods cannot start: something else " + message: "pods cannot start: something else " + message,
+	} {
+		f := &introspect.Finding{Title: "the title", Summary: summary, Evidence: []introspect.FindingEvidence{{Value: message, Holds: true}, {Value: "9 of 9 assigned", Holds: true}}}
+		if got := report.Brief(f); got != want {
+			t.Errorf("%q: got %q, want %q", summary, got, want)
+		}
+	}
+}
+
+// TestSARIF: two findings of one cause share a rule, whose help has the commands.
+func TestSARIF(t *testing.T) {
+	t.Parallel()
+	r := of("critical", "warning")
+	r.Findings[0].Fix = []introspect.CauseFix{{Text: "Restart it.", Command: "kubectl delete pod x", Risk: "restart", SideEffects: "Pods wait."}}
+	b, err := report.SARIF(r, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log struct {
+		Version string
+		Runs    []struct {
+			Tool struct {
+				Driver struct {
+					Name  string
+					Rules []struct {
+						ID   string
+						Help struct{ Text, Markdown string }
+					}
+				}
+			}
+			Results []struct {
+				RuleID, Level string
+				RuleIndex     int
+				Message       struct{ Text *string }
+			}
+		}
+	}
+	if err := json.Unmarshal(b, &log); err != nil || log.Version != "2.1.0" || len(log.Runs) != 1 {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	run := log.Runs[0]
+	if len(run.Tool.Driver.Rules) != 1 || run.Tool.Driver.Name == "" || len(run.Results) != 2 {
+		t.Fatalf("%+v", run)
+	}
+	for _, part := range []string{"kubectl delete pod x", "Restart it. Risk: restart. Pods wait.", "docs/doctor/ip.md#ipsubnet-exhausted"} {
+		if help := run.Tool.Driver.Rules[0].Help; !strings.Contains(help.Text, part) || !strings.Contains(help.Markdown, part) {
+			t.Errorf("the help lacks %q: %+v", part, help)
+		}
+	}
+	for i, level := range []string{"error", "warning"} {
+		if got := run.Results[i]; got.RuleID != "ip/subnet-exhausted" || got.RuleIndex != 0 || got.Level != level || got.Message.Text == nil {
+			t.Errorf("result %d: %+v", i, got)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/causes"
 )
 
-// Suppression is a finding that somebody accepts.
+// Suppression is a finding that is accepted.
 type Suppression struct {
 	Code  string    // may hold *
 	Scope string    // name of a node, pod, interface or subnet, or cluster; may hold *
@@ -46,30 +46,35 @@ func (s Suppression) covers(code, name string) bool {
 	return query.Glob(code, s.Code) && query.Glob(name, s.Scope)
 }
 
+// Expired reports whether a suppression no longer applies.
+func (s Suppression) Expired(now time.Time) bool { return !s.Until.IsZero() && !now.Before(s.Until) }
+
 // Suppress takes accepted findings out of a report. A finding on several nodes loses those
-// that are accepted. It returns the suppressions that have run out.
-func Suppress(r *introspect.DoctorReport, all []Suppression, now time.Time) (expired []Suppression) {
-	var active []Suppression
-	for _, s := range all {
-		if s.Until.IsZero() || now.Before(s.Until) {
-			active = append(active, s)
-		} else {
-			expired = append(expired, s)
-		}
-	}
-	accepted := func(code, name string) bool {
-		return name != "" && slices.ContainsFunc(active, func(s Suppression) bool { return s.covers(code, name) })
-	}
-	wholly := func(f introspect.Finding) bool {
-		for _, name := range []string{f.Scope.Pod, f.Scope.ENI, f.Scope.Subnet} {
-			if accepted(f.Code, name) {
-				return true
+// that are accepted. It returns the suppressions without effect: expired, or of no finding.
+func Suppress(r *introspect.DoctorReport, all []Suppression, now time.Time) (idle []Suppression) {
+	used := make([]bool, len(all))
+	accepted := func(code, name string) (yes bool) {
+		for i, s := range all {
+			if name != "" && !s.Expired(now) && s.covers(code, name) {
+				yes, used[i] = true, true
 			}
 		}
-		if f.Scope.Cluster {
-			return accepted(f.Code, "cluster")
+		return yes
+	}
+	wholly := func(f introspect.Finding) (yes bool) {
+		for _, name := range []string{f.Scope.Pod, f.Scope.ENI, f.Scope.Subnet} {
+			yes = accepted(f.Code, name) || yes
 		}
-		return len(f.Nodes) > 0 && !slices.ContainsFunc(f.Nodes, func(n string) bool { return !accepted(f.Code, n) })
+		if f.Scope.Cluster {
+			return accepted(f.Code, "cluster") || yes
+		}
+		left := 0
+		for _, n := range f.Nodes {
+			if !accepted(f.Code, n) {
+				left++
+			}
+		}
+		return yes || len(f.Nodes) > 0 && left == 0
 	}
 	r.Findings = slices.DeleteFunc(r.Findings, func(f introspect.Finding) bool {
 		if wholly(f) {
@@ -83,5 +88,10 @@ func Suppress(r *introspect.DoctorReport, all []Suppression, now time.Time) (exp
 		f.Nodes = slices.DeleteFunc(f.Nodes, func(n string) bool { return accepted(f.Code, n) })
 	}
 	r.Verdict = causes.Verdict(r)
-	return expired
+	for i, s := range all {
+		if !used[i] {
+			idle = append(idle, s)
+		}
+	}
+	return idle
 }

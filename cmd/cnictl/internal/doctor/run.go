@@ -40,6 +40,7 @@ type Options struct {
 
 	threshold  catalogue.Severity
 	suppressed []report.Suppression
+	warned     bool // of suppressions without effect
 }
 
 // formJUnit and so on are output forms that the doctor has beside the others.
@@ -51,7 +52,7 @@ const (
 
 // register adds the flags of an examination.
 func (o *Options) register(cmd *cobra.Command) {
-	output.Also(cmd, formJUnit, formMarkdown, formSARIF)
+	output.Forms(cmd, []string{output.CSV, output.Name}, formJUnit, formMarkdown, formSARIF)
 	fs := cmd.Flags()
 	fs.StringVar(&o.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
 	fs.StringVar(&o.FailOn, "fail-on", catalogue.Error.String(), "exit with status 3 from this severity on: "+strings.Join(report.Severities(), ", "))
@@ -69,9 +70,6 @@ func (o *Options) register(cmd *cobra.Command) {
 
 // check refuses flags before anything is read.
 func (o *Options) check(f *cli.Factory) error {
-	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
-		return err
-	}
 	var ok bool
 	if o.threshold, ok = report.Severity(o.FailOn); !ok {
 		return cli.Usage("--fail-on=%s: must be one of %s", o.FailOn, strings.Join(report.Severities(), ", "))
@@ -241,9 +239,18 @@ func (o *Options) page(f *cli.Factory, r *introspect.DoctorReport) []string {
 // diagnose examines the evidence for what is wanted.
 func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) introspect.DoctorReport {
 	r := causes.Diagnose(ev, causes.Options{Wants: o.wants})
-	for _, s := range report.Suppress(&r, o.suppressed, f.Now()) {
-		f.Warn("--suppress %s=%s ended on %s", s.Code, s.Scope, s.Until.UTC().Format(time.RFC3339))
+	idle := report.Suppress(&r, o.suppressed, f.Now())
+	if o.warned {
+		idle = nil // --watch: once is enough
 	}
+	for _, s := range idle {
+		if s.Expired(f.Now()) {
+			f.Warn("--suppress %s=%s expired on %s", s.Code, s.Scope, s.Until.UTC().Format(time.RFC3339))
+		} else {
+			f.Warn("--suppress %s=%s matches no finding", s.Code, s.Scope)
+		}
+	}
+	o.warned = true
 	report.FillIn(&r)
 	return r
 }

@@ -56,30 +56,32 @@ func formOf(output string) form {
 // annotation lists the forms that a command has beside those of all.
 const annotation = "output"
 
-// Also gives a command more output forms, which it prints itself.
-func Also(cmd *cobra.Command, forms ...string) {
+// Forms gives a command output forms that it prints itself, and takes those away that it lacks.
+func Forms(cmd *cobra.Command, lacking []string, also ...string) {
+	all := append(slices.DeleteFunc(forms(), func(name string) bool { return slices.Contains(lacking, name) }), also...)
+	slices.Sort(all)
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
 	}
-	cmd.Annotations[annotation] = strings.Join(forms, ",")
+	cmd.Annotations[annotation] = strings.Join(all, ",")
 }
 
 // formsOf lists the forms of a command.
 func formsOf(cmd *cobra.Command) []string {
-	all := forms()
 	if cmd != nil && cmd.Annotations[annotation] != "" {
-		all = append(all, strings.Split(cmd.Annotations[annotation], ",")...)
-		slices.Sort(all)
+		return strings.Split(cmd.Annotations[annotation], ",")
 	}
-	return all
+	return forms()
 }
 
 // check refuses a form that a command does not have, or that lacks its template.
 func (o form) check(cmd *cobra.Command, name, output string) error {
 	takesArg := slices.Contains([]string{formJSONPath, formJSONPathFile, formJSONPathJSON, formTemplate, formTemplateFile, formCustomFile}, o.name)
+	all := formsOf(cmd)
+	byName := o.name == formCustom && !o.paths() && !slices.Contains(all, CSV) // of a table that there is not
 	switch {
-	case !slices.Contains(formsOf(cmd), o.name), o.given && !takesArg && o.name != formCustom:
-		return noPrinter(formsOf(cmd), name, output)
+	case !slices.Contains(all, o.name), o.given && !takesArg && o.name != formCustom, byName:
+		return noPrinter(all, name, output)
 	case takesArg && o.arg == "":
 		return &cli.Error{Code: cli.ExitUsage, What: missingTemplateText, Do: name + helpOutput}
 	}

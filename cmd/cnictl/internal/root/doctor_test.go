@@ -42,6 +42,7 @@ sources:
 		"examine-exit-zero":     {args: "doctor --evidence - --only ip/subnet-exhausted --exit-zero -o junit", in: situation},
 		"examine-suppress":      {args: "doctor --evidence - --only ip/subnet-exhausted --suppress ip/*=subnet-a", in: situation},
 		"examine-suppress-over": {args: "doctor --evidence - --only ip/subnet-exhausted --suppress ip/*=node-1@2020-01-01", in: situation},
+		"examine-suppress-idle": {args: "doctor --evidence - --only ip/subnet-exhausted --suppress eni/leaked=*", in: situation},
 		"examine-undecided":     {args: "doctor --evidence - --only ip/subnet-exhausted", in: blind},
 		"examine-garbage":       {args: "doctor --evidence -", in: "schemaVersion: 1\nat: yesterday\n"},
 		"examine-no-file":       {args: "doctor --evidence does-not-exist.yaml"},
