@@ -217,6 +217,9 @@ func (c *Case) feature() Fact {
 func noTrunkSlot(c *Case) []candidate {
 	said := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoTrunkSlot}})
 	full := c.slotless()
+	if full.State == No && !c.R.IMDS.OK() && !c.R.Interfaces.OK() { // interfaces of others cannot be seen
+		full = said
+	}
 	return []candidate{{
 		summary:  "no interface slot is left for the trunk: " + full.Value,
 		telling:  []Fact{full, c.podENI()},
@@ -368,7 +371,11 @@ func annotationMalformed(c *Case) []candidate {
 	told := orElse(found, orElse(
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Failed to unmarshal PodENIData JSON:", "Failed to parse pod-ENI annotation:", "Failed to parse V4 subnet CIDR:", "Failed to parse V6 subnet CIDR:"}}),
 		c.failures(nil, cause.BranchInvalid)))
-	return []candidate{{summary: "the announcement of a branch interface cannot be used: " + told.Value, telling: []Fact{told}}}
+	waits := fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch interface", "none", func([]evidence.KubePod) (any, State) {
+		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" })
+		return names(pods), stateOf(len(pods) > 0)
+	})
+	return []candidate{{summary: "the announcement of a branch interface cannot be used: " + told.Value, telling: []Fact{told}, required: []Fact{lenient(waits)}}}
 }
 
 // textInsufficient is the scheduler's word for nodes that have no branch interface to give.
@@ -570,7 +577,7 @@ func limitNotFirst(c *Case) []candidate {
 }
 
 func podLookupFailed(c *Case) []candidate {
-	m := mention{sources: []string{"log.ipamd", "intro.failures"}, texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}}
+	m := mention{sources: []string{"log.ipamd", "intro.failures"}, texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}, cured: written}
 	said := c.active(m)
 	out := []candidate{{summary: "the daemon cannot read the pod of an ADD: " + said.Value, telling: []Fact{said}}}
 	m.texts, m.except = []string{m.texts[0] + "…not found", m.texts[1] + "…not found"}, nil
