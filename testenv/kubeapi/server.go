@@ -34,10 +34,11 @@ type Server struct {
 }
 
 // Start runs a server that ends with the test. What it refused to a ServiceAccount
-// fails the test (see ExpectDenied); a failed test shows the ends of its logs.
-func Start(t testing.TB) *Server {
+// fails the test (see ExpectDenied); a failed test shows the ends of its logs. Arguments
+// are as those of Open.
+func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s, err := start(t.Context(), requirePrograms(t), t.TempDir())
+	s, err := start(t.Context(), requirePrograms(t), t.TempDir(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}

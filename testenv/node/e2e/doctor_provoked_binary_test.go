@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -295,8 +294,9 @@ func (x *patient) refuse(code string, actions ...string) {
 	}
 }
 
-// examine has cnictl examine the node.
-func (x *patient) examine() (r introspect.DoctorReport, printed string) {
+// shows has cnictl examine the node and expects one root cause above info, and that it is at
+// least probable; empty: none.
+func (x *patient) shows(code string) {
 	x.t.Helper()
 	out, err := x.n.Exec(agent.Cmd{
 		Argv: []string{filepath.Join(x.absBinaries(), "cnictl"), "local", "doctor", "-o", "json", "--exit-zero", "--interval", "2s"},
@@ -305,24 +305,16 @@ func (x *patient) examine() (r introspect.DoctorReport, printed string) {
 	if err != nil || out.Code != 0 {
 		x.t.Fatalf("cnictl local doctor: %v, exit %d\n%s", err, out.Code, out.Stderr)
 	}
-	if err := json.Unmarshal(out.Stdout, &r); err != nil {
-		x.t.Fatalf("%v\n%s", err, out.Stdout)
-	}
-	var b strings.Builder
-	for _, f := range append(r.Findings, r.Explained...) {
-		fmt.Fprintf(&b, "%s %s %s, explained by %v: %s\n", f.Code, f.Severity, f.Confidence, f.Causes, f.Summary)
-		for _, e := range f.Evidence {
-			fmt.Fprintf(&b, "    %v %s %s: %s\n", e.Holds, e.Source, e.Path, e.Value)
-		}
-	}
-	fmt.Fprintf(&b, "undecided: %v", r.Undecided)
-	return r, b.String()
+	expect(x.t, out.Stdout, code)
 }
 
-// shows expects one root cause above info, and that it is at least probable; empty: none.
-func (x *patient) shows(code string) {
-	x.t.Helper()
-	r, printed := x.examine()
+// expect looks for a cause in a report, see shows.
+func expect(t *testing.T, report []byte, code string) {
+	t.Helper()
+	var r introspect.DoctorReport
+	if err := json.Unmarshal(report, &r); err != nil {
+		t.Fatalf("%v\n%s", err, report)
+	}
 	found := false
 	for _, f := range r.Findings {
 		switch {
@@ -330,15 +322,25 @@ func (x *patient) shows(code string) {
 			found = found || f.Confidence != catalogue.Suspected.String()
 		case code == "" && f.Code == "ip/warm-pool-lag": // a pool that grows again between the readings
 		case f.Severity != catalogue.Info.String():
-			x.t.Errorf("found: %s", f.Code)
+			t.Errorf("found: %s", f.Code)
 		}
 	}
 	if code != "" && !found {
-		x.t.Errorf("not found: %s", code)
+		t.Errorf("not found: %s", code)
 	}
-	if x.t.Failed() {
-		x.t.Log(printed)
+	if !t.Failed() {
+		return
 	}
+	for _, f := range append(r.Findings, r.Explained...) {
+		t.Logf("%s %s %s, explained by %v: %s", f.Code, f.Severity, f.Confidence, f.Causes, f.Summary)
+		for _, e := range f.Evidence {
+			t.Logf("    %v %s %s: %s", e.Holds, e.Source, e.Path, e.Value)
+		}
+		for _, m := range f.Missing {
+			t.Logf("    missing %s %s: %s", m.Source, m.WouldDecide, m.Reason)
+		}
+	}
+	t.Logf("undecided: %v", r.Undecided)
 }
 
 // Ends of ailments.
