@@ -459,7 +459,7 @@ func cniConfig(c *Case) []candidate {
 		c.active(mention{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
 	)
-	told := orElse(orElse(wrong, moot(said)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
+	told := orElse(either(wrong, moot(said)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
 	uninitialized := fact(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
 		for _, k := range n.Conditions {
 			if k.Status != "True" && matchesAny(k.Message, []string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {

@@ -64,6 +64,8 @@ func growthStopped(c *Case) []candidate {
 		dead := 0
 		if c.R.Pods.OK() || c.R.Links.OK() {
 			dead = len(c.dead())
+		} else if p.cooling == 0 {
+			return nil, Unread
 		}
 		return fmt.Sprintf("%d, %d", p.cooling, dead), stateOf(p.cooling+dead > 0)
 	})

@@ -93,6 +93,9 @@ func (c *Case) fault(e evidence.ENIConfig) (string, State) {
 	case s.VPC != own.VPC:
 		return fmt.Sprintf("subnet %s is in another VPC", s.ID), Yes
 	}
+	if len(e.SecurityGroups) > 0 && !c.R.Groups.OK() && c.R.Groups.Missing != evidence.MissingMode {
+		return "", Unread
+	}
 	return "", No
 }
 

@@ -23,7 +23,7 @@ func TestDropped(t *testing.T) {
 			seed.Write([]byte(f.name))
 			random := rand.New(rand.NewPCG(seed.Sum64(), 0))
 			ids := sourceIDs()
-			for round := range 8 {
+			for round := range 6 {
 				random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 				drop := slices.Clone(ids[:1+random.IntN(1+round)])
 				for _, alike := range sameWords {

@@ -167,15 +167,20 @@ func foreignSlots(c *Case) []candidate {
 		})
 	}
 	found := c.lasting(taken)
+	refused := either(c.ec2Fails("AttachmentLimitExceeded"), c.failures(grown, cause.ENIAttachLimit))
 	full := either(c.onPool("slots for interfaces", "at least 1 free", func(p *pool) (any, State) {
 		if !p.sized {
 			return nil, Unread
 		}
 		return fmt.Sprintf("%d and %d of others, of %d", p.enis, p.unmanaged, p.maxENI), stateOf(!p.roomForENI)
-	}), c.ec2Fails("AttachmentLimitExceeded"), c.failures(grown, cause.ENIAttachLimit))
+	}), refused)
+	telling, who := found, some(kinds(c.strangers(0)))
+	if p := c.pool(); found.State == Unread && refused.State == Yes && p != nil && p.sized && p.enis < p.limitENI {
+		telling, who = refused, "EC2 attaches no more than "+fmt.Sprint(p.enis)+" for the daemon"
+	}
 	cd := candidate{
-		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", some(kinds(c.strangers(0))), poolText(c.pool())),
-		telling:  []Fact{found},
+		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", who, poolText(c.pool())),
+		telling:  []Fact{telling},
 		required: []Fact{c.dry(), lenient(c.short()), full},
 	}
 	if found.State != Yes || c.dry().State != No {
