@@ -15,12 +15,15 @@ var capRules = []rule{
 }
 
 func maxPodsTooHigh(c *Case) []candidate {
+	if c.Settings.IPv6 { // a prefix is more than any node's pods need
+		return nil
+	}
 	most, source := c.maxPods()
 	above := func(least int, over func() (int, bool)) (Fact, int) {
 		n, known := over()
 		const path, expected = "max-pods against what the node can address", "no more"
 		if !known || n <= least && c.pool() == nil && least == 0 { // others may have its slots
-			return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, "max-pods or the type's limits are unknown")), 0
+			return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, c.R.ENIs.Missing, "max-pods or the type's limits are unknown")), 0
 		}
 		return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
 	}

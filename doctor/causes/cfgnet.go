@@ -121,17 +121,16 @@ func customChanged(c *Case) []candidate {
 			differ = or(differ, fmt.Sprintf("%s is in %s, not in %s of ENIConfig %q", eni.ID, eni.Subnet, e.Subnet, e.Name))
 		}
 	}
+	const path, expected = "subnets and pods of the interfaces", "as the ENIConfig says"
+	changed := fact(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) {
+		return or(differ, "as it says"), stateOf(differ != "")
+	})
+	if changed.State == No && !known && len(c.R.ENIs.Content) > 1 {
+		changed = c.unread("k8s.eniconfig", path, expected, or(c.R.ENIConfigs.Missing, c.R.Node.Missing, "the node's ENIConfig is unknown"))
+	}
 	return []candidate{{
 		summary: "custom networking changed under the running node: " + differ,
-		telling: []Fact{
-			c.customNetworking(), // without it pods are on the primary interface everywhere
-			fact(c, c.R.ENIs, "intro.enis", "subnets and pods of the interfaces", "as the ENIConfig says", func([]evidence.ENI) (any, State) {
-				if differ == "" && !known && len(c.R.ENIs.Content) > 1 {
-					return nil, Unread
-				}
-				return or(differ, "as it says"), stateOf(differ != "")
-			}),
-		},
+		telling: []Fact{c.customNetworking(), changed}, // without it pods are on the primary interface everywhere
 	}}
 }
 

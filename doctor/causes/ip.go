@@ -315,11 +315,12 @@ func (c *Case) lost() (out []lost) {
 
 func liveAllocationDropped(c *Case) []candidate {
 	missing := func(c *Case) Fact {
-		return fact(c, c.R.ENIs, "intro.enis", "running pods that have no record", "none", func([]evidence.ENI) (any, State) {
+		const path, expected = "running pods that have no record", "none"
+		if c.R.ENIs.OK() && !c.R.Pods.OK() && len(c.lost()) == 0 {
+			return c.unread("k8s.pod", path, expected, c.R.Pods.Missing)
+		}
+		return fact(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) {
 			pods := c.lost()
-			if len(pods) == 0 && !c.R.Pods.OK() {
-				return nil, Unread
-			}
 			return some(lostNames(pods)), stateOf(len(pods) > 0)
 		})
 	}
