@@ -1,6 +1,7 @@
 package maxpods
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -38,13 +39,13 @@ func (c *computation) note(format string, args ...any) {
 func (c *computation) facts() bool {
 	if i, ok := limits.Lookup(c.in.InstanceType); ok {
 		c.i, c.r.Source = i, FromTable
-		return true
-	}
-	if c.in.Instance != nil {
+	} else if c.in.Instance != nil {
 		c.i, c.r.Source = *c.in.Instance, FromEC2
-		return true
+	} else {
+		return false
 	}
-	return false
+	c.i.VCPUs = cmp.Or(c.in.VCPUs, c.i.VCPUs)
+	return true
 }
 
 func (c *computation) unknown() Result {
@@ -196,6 +197,9 @@ func (c *computation) branches() {
 	default:
 		c.r.BranchENIs = c.i.BranchENIs
 		c.term("br", c.r.BranchENIs, "branch ENIs of the instance type")
+	}
+	if c.r.PodIPs == 0 && c.r.BranchENIs > 0 {
+		c.note("no interface is left for ordinary pods: only pods with a branch ENI get an address")
 	}
 }
 

@@ -19,6 +19,7 @@ type Input struct {
 	// Instance gives the facts of a type that the table lacks, as EC2 reports them.
 	// nil: the table only.
 	Instance *limits.Instance
+	VCPUs    int // 0: those of the table
 
 	MaxPods int // the node's status.capacity.pods; 0: not known, no verdict
 

@@ -54,12 +54,16 @@ func (c Calculator) Result() (most, recommended int) {
 		enis--
 	}
 	slots := c.Instance.IPv4PerENI - 1
-	versionOK := c.CNIMajor > 1 || c.CNIMajor == 1 && c.CNIMinor > 8
-	if c.PrefixDelegation && versionOK && c.Instance.Hypervisor == "nitro" {
+	if c.PrefixDelegation && c.prefixes() {
 		slots *= prefixSize
 	}
 	most = enis*slots + 2
 	return most, min(most, Cap(c.Instance.VCPUs))
+}
+
+// prefixes reports whether the script takes prefix delegation into account.
+func (c Calculator) prefixes() bool {
+	return (c.CNIMajor > 1 || c.CNIMajor == 1 && c.CNIMinor > 8) && c.Instance.Hypervisor == "nitro"
 }
 
 // Nodeadm is the standard value of AL2023 nodes: no cap, no prefixes.

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"strings"
 
 	"cnictl/cmd/cnictl/internal/paint"
@@ -9,13 +10,14 @@ import (
 
 // Page is what a command shows of one thing: labelled values, and titled tables below.
 type Page struct {
-	Opts  table.Options
-	Lines []string
+	Opts   table.Options
+	Labels int // width of the labels' column; 0: 12
+	Lines  []string
 }
 
 // Field adds "label  value", the labels in one column. The value is safe to print.
 func (p *Page) Field(label, value string) {
-	const labels = 12
+	labels := cmp.Or(p.Labels, 12)
 	room := 0
 	if p.Opts.Width > 0 {
 		room = max(labels, p.Opts.Width-labels)

@@ -39,6 +39,9 @@ func TestColumns_ByTheirHeaders(t *testing.T) {
 		if strings.HasPrefix(command, "node ") {
 			command += " rich"
 		}
+		if command == "capacity type" {
+			command += " m5.large"
+		}
 		stdout, stderr, code := w.runNoun(t, call{args: command + " @rich --columns"})
 		head, rows, _ := strings.Cut(stdout, "\n")
 		at, end := strings.Index(head, "HEADER"), strings.Index(head, "SHOWN")

@@ -80,6 +80,12 @@ sources:
 		"explain-hostile":       {args: "explain", in: "\x1b[2J\x00 UnauthorizedOperation \u202e"},
 		"complete-explain-code": {args: "__complete doctor explain"},
 	}
+	checkGoldens(t, w, tests)
+}
+
+// checkGoldens compares what runs print, and their exit codes, with files.
+func checkGoldens(t *testing.T, w world, tests map[string]call) {
+	t.Helper()
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,7 +21,7 @@ var recordedCalls = map[string]string{
 }
 
 // readsNoNodes are the commands for which --replay is a setting like any other.
-var readsNoNodes = []string{"config", "completion", "help", "options", "explain"}
+var readsNoNodes = []string{"config", "completion", "help", "options", "explain", "capacity"}
 
 // TestReplay_EveryCommand: a command reads a recording, or says that it does not and which
 // one does, before it asks anybody; the list of help and docs is of those that do.

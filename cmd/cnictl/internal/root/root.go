@@ -11,6 +11,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/bundle"
+	"cnictl/cmd/cnictl/internal/capacity"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/config"
@@ -82,7 +83,7 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
 	cmd.AddCommand(enis.New(f, nil), ips.New(f, nil), pod.New(f, nil), logs.New(f, nil), events.New(f, nil), top.New(f, nil))
-	cmd.AddCommand(subnets.New(f, nil), trunks.New(f, nil), doctor.New(f), explain.New(f, nil), bundle.New(f, nil))
+	cmd.AddCommand(subnets.New(f, nil), trunks.New(f, nil), doctor.New(f), explain.New(f, nil), bundle.New(f, nil), capacity.New(f))
 	cmd.AddCommand(record.New(f, nil), replay.New(f, nil), tui.New(f, nil), options(f))
 	cmd.AddCommand(topics()...)
 	cmd.InitDefaultHelpCmd()

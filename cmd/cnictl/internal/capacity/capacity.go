@@ -1,0 +1,22 @@
+package capacity
+
+import (
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+)
+
+// New builds the command with its subcommands.
+func New(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "capacity",
+		Short: "Plan: how many pods fit on which instance type",
+		Long: `Plan how many pods fit on which instance type, and with which settings. Works offline with a
+built-in table of 1,442 instance types.`,
+		Example: "  {{.Command}} capacity type m5.large\n  {{.Command}} capacity type m5.4xlarge c6g.medium --prefix-delegation",
+		Args:    cli.SubcommandArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(types(f))
+	return cmd
+}
