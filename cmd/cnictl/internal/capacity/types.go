@@ -168,13 +168,9 @@ func (o *typeOptions) typeOf(name string) (row, error) {
 	if err != nil {
 		return row{}, cli.Usage("%s", err)
 	}
-	i, known := limits.Lookup(name)
-	if !known {
-		e := &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("unknown instance type %q", show.Safe(name))}
-		if near := limits.Nearest(name, 3); len(near) > 0 {
-			e.Do = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return row{}, e
+	i, err := lookup(name)
+	if err != nil {
+		return row{}, err
 	}
 	i.VCPUs = cmp.Or(p.VCPUs, i.VCPUs)
 	all := maxpods.Compute(p.Input)
@@ -196,6 +192,19 @@ func (o *typeOptions) typeOf(name string) (row, error) {
 		r.Rules = append(r.Rules, out)
 	}
 	return r, nil
+}
+
+// lookup finds an instance type; its error names similar ones.
+func lookup(name string) (limits.Instance, error) {
+	i, known := limits.Lookup(name)
+	if known {
+		return i, nil
+	}
+	e := &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("unknown instance type %q", show.Safe(name))}
+	if near := limits.Nearest(name, 3); len(near) > 0 {
+		e.Do = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return i, e
 }
 
 func known0(n int) *int {

@@ -187,7 +187,7 @@ func podName(item map[string]any) string {
 }
 
 // nameMembers are where an item has its name, the first that it has.
-var nameMembers = [][]string{{"metadata", "name"}, {"name"}, {"code"}, {"address"}, {"id"}, {"pod"}, {"node"}, {"instanceType"}}
+var nameMembers = [][]string{{"metadata", "name"}, {"name"}, {"code"}, {"address"}, {"id"}, {"pod"}, {"node"}, {"instanceType"}, {"cidr"}}
 
 // named are the objects that -o name prints: items take the kind of their list when they
 // have none.

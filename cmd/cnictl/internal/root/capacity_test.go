@@ -25,6 +25,18 @@ func TestGolden_Capacity(t *testing.T) {
 		"ipv6-custom":    {args: "capacity type m5.large --ipv6 --custom-networking"},
 		"negative":       {args: "capacity type m5.large --max-eni -1"},
 		"version-bad":    {args: "capacity type m5.large --cni-version 1"},
+		"subnet":         {args: "capacity subnet 10.0.0.0/22 --type m5.large --pods 20"},
+		"subnet-prefix":  {args: "capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120"},
+		"subnet-custom":  {args: "capacity subnet 100.64.0.0/18 --node-subnet 10.0.0.0/24 --type c5.xlarge --pods 40 --custom-networking -o json"},
+		"subnet-csv":     {args: "capacity subnet 10.0.0.0/20 --type m5.large --pods 8 --prefix-delegation -o csv"},
+		"subnet-tiny":    {args: "capacity subnet 10.0.0.0/30 --type m5.large --pods 2"},
+		"subnet-bits":    {args: "capacity subnet 10.0.0.1/24 --type m5.large --pods 2"},
+		"subnet-twice":   {args: "capacity subnet 10.0.0.0/24 10.0.0.0/24 --type m5.large --pods 2"},
+		"subnet-many":    {args: "capacity subnet 10.0.0.0/24 --type m5.large --pods 200"},
+		"subnet-stops":   {args: "capacity subnet 10.0.0.0/24 --type m5.large --pods 20 --max-pods 10"},
+		"subnet-xen":     {args: "capacity subnet 10.0.0.0/24 --type m4.large --pods 5 --prefix-delegation --pod-eni"},
+		"subnet-no-type": {args: "capacity subnet 10.0.0.0/24 --pods 2"},
+		"subnet-minus":   {args: "capacity subnet 10.0.0.0/24 --type m5.large --pods 2 --warm-ip-target -1"},
 		"nothing":        {args: "capacity type"},
 	})
 }

@@ -73,6 +73,7 @@ func TestDocs(t *testing.T) {
 	pages.Code("docs/cli.md", "explain", w.typed(t, call{args: "explain Recently we had InsufficientCidr error", env: size("110")}, "explain 'Recently we had InsufficientCidr error'"))
 	pages.Code("docs/capacity.md", "capacity-type", w.typed(t, call{args: "capacity type m5.4xlarge --custom-networking", env: size("110")}, "capacity type m5.4xlarge --custom-networking"))
 	pages.Code("docs/capacity.md", "capacity-explain", w.typed(t, call{args: "capacity type m5.metal --rule calculator,cnictl --prefix-delegation --explain", env: size("110")}, "capacity type m5.metal --rule calculator,cnictl --prefix-delegation --explain"))
+	pages.Code("docs/capacity.md", "capacity-subnet", w.typed(t, call{args: "capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120", env: size("110")}, "capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120"))
 	tree := New(&cli.Factory{Streams: &cli.Streams{}, Env: func(string) (string, bool) { return "", false }, Name: "cnictl"})
 	pages.Set("docs/cli.md", "commands", commandTable(tree))
 	pages.Set("docs/cli.md", "facts", factTable())

@@ -1,0 +1,88 @@
+// Package subnet computes how many nodes fit into subnets: addresses that EC2 keeps, /28
+// blocks that may become prefixes, and the best and the worst that fragmentation leaves of
+// them. It is pure.
+package subnet
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Reserved are the addresses of a subnet that EC2 keeps: network, router, DNS, one for later
+// use, and the last (VPC user guide, subnet sizing).
+const Reserved = 5
+
+// inEdges are the single addresses that fit into the first and the last /28, which hold the
+// reserved ones and so become no prefixes.
+const inEdges = 2*prefixSize - Reserved
+
+// prefixSize is the number of addresses of a /28.
+const prefixSize = 16
+
+// Subnet is what nodes may take from one subnet.
+type Subnet struct {
+	CIDR   netip.Prefix
+	Free   int // addresses
+	Blocks int // aligned /28s, none of them with a reserved address
+	Used   int // single addresses that others hold somewhere in them, no longer free
+}
+
+// Parse reads the CIDR of an IPv4 subnet of /16 to /28, as empty as a new one.
+func Parse(text string) (Subnet, error) {
+	p, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return Subnet{}, fmt.Errorf("%q is no CIDR block: want one such as 10.0.0.0/20", text)
+	case !p.Addr().Is4():
+		return Subnet{}, fmt.Errorf("%s is no IPv4 block: in IPv6 a subnet's /64 has a /80 for each of 65,536 nodes", p)
+	case p.Masked() != p:
+		return Subnet{}, fmt.Errorf("%s has bits behind its mask: want %s", p, p.Masked())
+	case p.Bits() < 16 || p.Bits() > 28:
+		return Subnet{}, fmt.Errorf("%s: EC2 has subnets of /16 to /28", p)
+	}
+	return Subnet{CIDR: p, Free: 1<<(32-p.Bits()) - Reserved, Blocks: max(0, 1<<(28-p.Bits())-2)}, nil
+}
+
+// Without is the subnet when others hold a number of its single addresses.
+func (s Subnet) Without(used int) Subnet {
+	used = min(used, s.Free)
+	s.Free, s.Used = s.Free-used, s.Used+used
+	return s
+}
+
+// FreeBlocks are those that may become prefixes, where single addresses share blocks.
+func (s Subnet) FreeBlocks() int { return max(0, s.Blocks-blocksFor(s.Used)) }
+
+// blocksFor is how many blocks single addresses spoil at best.
+func blocksFor(singles int) int {
+	return (max(0, singles-inEdges) + prefixSize - 1) / prefixSize
+}
+
+// Node is what one node takes from a subnet.
+type Node struct {
+	Interfaces int // each has a primary address
+	Addresses  int // secondary ones
+	Prefixes   int // /28s
+}
+
+// Total are the addresses of a node.
+func (n Node) Total() int { return n.Interfaces + n.Addresses + n.Prefixes*prefixSize }
+
+// Fit is how many nodes fit: the same without prefixes; with them, where EC2 packs single
+// addresses into blocks that are no prefixes anyway (best), and where each spoils another
+// block (worst).
+func (s Subnet) Fit(n Node) (worst, best int) {
+	if n.Total() <= 0 {
+		return 0, 0
+	}
+	best = s.Free / n.Total()
+	if n.Prefixes == 0 {
+		return best, best
+	}
+	singles := n.Interfaces + n.Addresses
+	worst = min(best, max(0, s.Blocks-s.Used)/(n.Prefixes+singles))
+	for best > worst && best*n.Prefixes+blocksFor(s.Used+best*singles) > s.Blocks {
+		best--
+	}
+	return worst, best
+}

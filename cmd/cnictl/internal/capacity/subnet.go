@@ -1,0 +1,210 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cnictl/capacity/limits"
+	"cnictl/capacity/subnet"
+	"cnictl/capacity/whatif"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+)
+
+// nodeSettings are flags for the settings of the nodes that are planned.
+type nodeSettings struct {
+	instance string
+	pods     int
+	whatif.Settings
+}
+
+func (n *nodeSettings) register(cmd *cobra.Command, fs *pflag.FlagSet) {
+	fs.StringVar(&n.instance, "type", "", "instance `type` of the nodes (required)")
+	fs.IntVar(&n.pods, "pods", -1, "`N` pods with an address on each node (required)")
+	fs.IntVar(&n.MaxPods, "max-pods", 0, "kubelet's max-pods, at which the pool stops growing; 0: it does not")
+	fs.IntVar(&n.MaxENI, "max-eni", 0, "MAX_ENI: at most `N` interfaces, the primary included; 0: no limit")
+	fs.BoolVar(&n.PrefixDelegation, "prefix-delegation", false, "ENABLE_PREFIX_DELEGATION: a slot of an interface holds a /28")
+	fs.BoolVar(&n.CustomNetworking, "custom-networking", false, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: the primary interface serves no pods")
+	fs.BoolVar(&n.Trunk, "pod-eni", false, "ENABLE_POD_ENI: a trunk takes an interface")
+	fs.IntVar(&n.WarmENI, "warm-eni-target", 1, "WARM_ENI_TARGET: `N` spare interfaces")
+	fs.IntVar(&n.WarmIP, "warm-ip-target", 0, "WARM_IP_TARGET: `N` spare addresses")
+	fs.IntVar(&n.MinimumIP, "minimum-ip-target", 0, "MINIMUM_IP_TARGET: at least `N` addresses")
+	fs.IntVar(&n.WarmPrefix, "warm-prefix-target", 1, "WARM_PREFIX_TARGET: `N` spare prefixes")
+	_ = cmd.RegisterFlagCompletionFunc("type", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return slices.Collect(limits.Types()), cobra.ShellCompDirectiveNoFileComp
+	}) // the flag is there
+}
+
+// held is what the pool of such a node holds.
+func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
+	for _, flag := range []struct {
+		name  string
+		value int
+	}{
+		{"max-pods", n.MaxPods}, {"max-eni", n.MaxENI}, {"warm-eni-target", n.WarmENI}, {"warm-ip-target", n.WarmIP}, {"minimum-ip-target", n.MinimumIP}, {"warm-prefix-target", n.WarmPrefix},
+	} {
+		if flag.value < 0 || flag.value > introspect.MaxTarget {
+			return whatif.Held{}, cli.Usage("--%s is %d: want 0 to %d", flag.name, flag.value, introspect.MaxTarget)
+		}
+	}
+	if n.instance == "" || n.pods < 0 {
+		return whatif.Held{}, cli.Usage("give --type and --pods of the nodes")
+	}
+	i, err := lookup(n.instance)
+	if err != nil {
+		return whatif.Held{}, err
+	}
+	n.Instance = i
+	if n.Trunk && i.TrunkingCompatible == limits.No {
+		n.Trunk = false
+		f.Warn("%s has no trunk: --pod-eni has no effect", i.Type)
+	}
+	if n.PrefixDelegation && !i.PrefixDelegation() {
+		f.Warn("%s has no prefix delegation: the daemon falls back to secondary addresses", i.Type)
+	}
+	if most := n.Capacity(); n.pods > most {
+		return whatif.Held{}, cli.Usage("%d pods do not fit on %s with these settings: it has at most %d addresses for pods", n.pods, i.Type, most)
+	}
+	h := whatif.Upstream(n.Settings, n.pods)
+	if h.Pods < n.pods {
+		return whatif.Held{}, cli.Usage("the pool stops growing at --max-pods %d: only %d of %d pods have an address", n.MaxPods, h.Pods, n.pods)
+	}
+	return h, nil
+}
+
+type fit = introspect.CapacitySubnet
+
+func subnets(f *cli.Factory) *cobra.Command {
+	var nodes nodeSettings
+	var primary []string
+	var used int
+	list := &output.List[fit]{
+		Columns: fitColumns(), Key: func(r fit) string { return r.CIDR }, Item: func(r fit) any { return r },
+	}
+	cmd := &cobra.Command{
+		Use:   "subnet CIDR…",
+		Short: "Show how many nodes and pods fit into subnets",
+		Long: `Show how many nodes with a number of pods fit into subnets, by what the pool of such a node
+holds after growing: addresses for pods, spare ones, and a primary address for each interface.
+EC2 keeps five addresses of each subnet.
+
+With prefix delegation there are two bounds. Each prefix needs a free, aligned /28, and EC2
+does not say where it puts single addresses: at best they share blocks that cannot become
+prefixes anyway, at worst each one spoils another block.
+
+With --custom-networking, CIDR are the subnets of the ENIConfigs, and --node-subnet those of
+the nodes, which hold one address for each node. Pools grow as upstream's do, with pods that
+come one at a time; after pods leave, a node may hold more for some time.`,
+		Example: "  {{.Command}} capacity subnet 10.0.0.0/22 --type m5.large --pods 20\n" +
+			"  {{.Command}} capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120\n" +
+			"  {{.Command}} capacity subnet 100.64.0.0/18 --node-subnet 10.0.0.0/24 --type c5.xlarge --pods 40 --custom-networking",
+		Args: cli.Args(1, -1, "CIDR"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := list.Check(f); err != nil {
+				return err
+			}
+			h, err := nodes.held(f)
+			if err != nil {
+				return err
+			}
+			if used < 0 {
+				return cli.Usage("--used is %d: want 0 or more", used)
+			}
+			if (len(primary) > 0) != nodes.CustomNetworking {
+				return cli.Usage("--custom-networking and --node-subnet go together")
+			}
+			node := subnet.Node{Interfaces: h.ENIs, Addresses: h.Slots}
+			if h.Addresses != h.Slots {
+				node = subnet.Node{Interfaces: h.ENIs, Prefixes: h.Slots}
+			}
+			doc := introspect.CapacitySubnetList{
+				APIVersion: introspect.APIVersion, Kind: introspect.KindCapacitySubnetList, Items: []fit{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+				Node: introspect.CapacityNode{
+					InstanceType: nodes.instance, Pods: h.Pods, ENIs: h.ENIs, Addresses: h.Addresses, Prefixes: node.Prefixes, Wasted: h.Wasted(), SubnetAddresses: h.SubnetAddresses(),
+				},
+			}
+			if nodes.CustomNetworking {
+				node.Interfaces--
+			}
+			place := func(cidrs []string, role string, node subnet.Node, pods int) (worst, best int, err error) {
+				for _, text := range cidrs {
+					s, err := subnet.Parse(text)
+					if err != nil {
+						return 0, 0, cli.Usage("%s", err)
+					}
+					if slices.ContainsFunc(doc.Items, func(x fit) bool { return x.CIDR == text }) {
+						return 0, 0, cli.Usage("%s is given twice", text)
+					}
+					left := s.Without(used)
+					low, high := left.Fit(node)
+					worst, best = worst+low, best+high
+					doc.Items = append(doc.Items, fit{
+						CIDR: text, Role: role, Usable: s.Free, Used: left.Used, Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
+						Nodes: low, NodesAtBest: high, Pods: low * pods, PodsAtBest: high * pods,
+					})
+				}
+				return worst, best, nil
+			}
+			worst, best, err := place(args, introspect.RolePods, node, h.Pods)
+			if err == nil && nodes.CustomNetworking {
+				var w, b int
+				w, b, err = place(primary, introspect.RoleNodes, subnet.Node{Interfaces: 1}, 0)
+				worst, best = min(worst, w), min(best, b)
+			}
+			if err != nil {
+				return err
+			}
+			doc.Nodes, doc.NodesAtBest, doc.Pods, doc.PodsAtBest = worst, best, worst*h.Pods, best*h.Pods
+			err = list.Print(f, doc.Items, func(chosen []fit) any { doc.Items = chosen; return doc })
+			if err == nil && !output.Structured(f) && f.Globals.Output != output.CSV {
+				f.Note(fmt.Sprintf("%s with %d pods each fit: %s pods; a node holds %d addresses, %d of them for no pod", between(worst, best)+" nodes", h.Pods, between(doc.Pods, doc.PodsAtBest), h.SubnetAddresses(), h.Wasted()))
+			}
+			return err
+		},
+	}
+	fs := cmd.Flags()
+	nodes.register(cmd, fs)
+	fs.IntVar(&used, "used", 0, "`N` addresses of each subnet that others hold: load balancers, databases, endpoints")
+	fs.StringSliceVar(&primary, "node-subnet", nil, "with --custom-networking: `CIDR`s of the nodes' own subnets")
+	list.Register(f, cmd, false)
+	return cmd
+}
+
+func between(worst, best int) string {
+	if worst == best {
+		return strconv.Itoa(worst)
+	}
+	return fmt.Sprintf("%d to %d", worst, best)
+}
+
+func fitColumns() []query.Column[fit] {
+	number := func(name, header, title string, drop int, of func(fit) int) query.Column[fit] {
+		return query.Count(name, header, title, drop, func(r fit) *int { n := of(r); return &n })
+	}
+	span := func(name, header, title string, worst, best func(fit) int) query.Column[fit] {
+		return query.Column[fit]{
+			Name: name, Header: header, Title: title, Right: true, Text: func(r fit) string { return between(worst(r), best(r)) },
+			Number: func(r fit) (float64, bool) { return float64(worst(r)), true },
+			CSV:    []query.Column[fit]{number(name, header, title, 0, worst), number(name+"-best", header+" AT BEST", title, 0, best)},
+		}
+	}
+	return []query.Column[fit]{
+		{Name: "cidr", Header: "CIDR", Title: "IPv4 CIDR block", Text: func(r fit) string { return r.CIDR }},
+		{Name: "for", Header: "FOR", Title: "pods: interfaces that serve pods; nodes: primary interfaces alone, with custom networking", Text: func(r fit) string { return r.Role }},
+		number("usable", "USABLE", "addresses, less the five that EC2 keeps", 3, func(r fit) int { return r.Usable }),
+		number("used", "USED", "addresses that others hold", 4, func(r fit) int { return r.Used }),
+		number("free28", "FREE/28", "free /28 blocks at best, each usable as a prefix", 2, func(r fit) int { return r.FreeBlocks }),
+		number("per-node", "PER NODE", "addresses that a node holds here", 0, func(r fit) int { return r.PerNode }),
+		span("nodes", "NODES", "nodes that fit, at worst and at best", func(r fit) int { return r.Nodes }, func(r fit) int { return r.NodesAtBest }),
+		span("pods", "PODS", "pods that fit, at worst and at best", func(r fit) int { return r.Pods }, func(r fit) int { return r.PodsAtBest }),
+	}
+}
