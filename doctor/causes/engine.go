@@ -75,12 +75,6 @@ func (cd *candidate) open() []Fact {
 	return slices.DeleteFunc(facts, func(f Fact) bool { return f.State != Unread || f.lenient })
 }
 
-// unasked reports that a fact is unread because nobody wanted to read it, or could from here:
-// that counts against a diagnosis only where pods fail.
-func unasked(f Fact) bool {
-	return f.Reason == evidence.MissingMode || f.Reason == evidence.MissingNotAsked || f.Reason == evidence.MissingAbsent
-}
-
 // Options narrow a diagnosis. The zero value examines every cause.
 type Options struct {
 	Wants func(code string) bool // nil: all
@@ -135,7 +129,7 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 		}
 		if open := cd.open(); sure < catalogue.Probable && len(open) > 0 {
 			waived = true
-			decided = decided && sure == catalogue.None && !slices.ContainsFunc(open, func(f Fact) bool { return !unasked(f) })
+			decided = decided && sure == catalogue.None && !slices.ContainsFunc(open, func(f Fact) bool { return !evidence.Untried(f.Reason) })
 		}
 	}
 	if len(candidates) == 0 && c != nil {
@@ -144,7 +138,7 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 		for _, id := range entry.Required {
 			if reason, lacks := missing[id]; lacks {
 				waived = waived || reason != evidence.MissingAbsent
-				decided = decided && unasked(Fact{Reason: reason})
+				decided = decided && evidence.Untried(reason)
 			}
 		}
 	}

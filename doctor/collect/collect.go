@@ -108,6 +108,7 @@ func (c *collection) first(ctx context.Context) error {
 		})
 	}
 	c.aws = evidence.Unread(c.at, evidence.MissingNotAsked)
+	c.aws.Quota.Missing, c.aws.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
 	if c.AWS != nil {
 		wait.Go(func() { c.readAWS(ctx) })
 	}

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"reflect"
+	"strings"
 	"time"
 )
 
@@ -75,7 +76,19 @@ const (
 	MissingAbsent    = "absent"    // the thing does not exist
 	MissingNotAsked  = "not-asked" // nobody wanted it read
 	MissingMode      = "mode"      // cannot be read in this mode
+
+	// Of what no mode of the doctor reads, and only an evidence file can have.
+	MissingQuota = notAsked + "it needs servicequotas:GetServiceQuota, which the doctor's policy leaves out; put it in an evidence file"
+	MissingIAM   = notAsked + "it needs iam:SimulatePrincipalPolicy, which the doctor's policy leaves out; put it in an evidence file"
+
+	notAsked = "not asked: "
 )
+
+// Untried reports whether a source is missing because nobody wanted it read, it cannot be read
+// from here, or it does not exist: nothing failed.
+func Untried(missing string) bool {
+	return missing == MissingMode || missing == MissingNotAsked || missing == MissingAbsent || strings.HasPrefix(missing, notAsked)
+}
 
 // Pod names a pod: namespace/name.
 type Pod string

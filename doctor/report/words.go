@@ -40,7 +40,7 @@ type Unread struct {
 func Unreads(r *introspect.DoctorReport) []Unread {
 	var out []Unread
 	for _, m := range r.NotChecked {
-		if m.Reason == evidence.MissingAbsent || m.Reason == evidence.MissingMode || m.Reason == evidence.MissingNotAsked {
+		if evidence.Untried(m.Reason) {
 			continue
 		}
 		at := slices.IndexFunc(out, func(u Unread) bool { return u.Reason == Reason(m.Reason) && slices.Equal(u.Nodes, m.Nodes) })

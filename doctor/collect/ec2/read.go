@@ -24,13 +24,14 @@ import (
 func (r *Reader) Read(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType) {
 	q := query{api: r.client(cmp.Or(r.opts.Region, region, r.cfg.Region))}
 	out := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
+	out.Quota.Missing, out.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
 	if out.Instances.Missing = r.noCredentials(ctx); out.Instances.Missing == "" {
 		out.Instances = timed(ctx, r, func(ctx context.Context) ([]evidence.Instance, error) { return q.instances(ctx, instances) })
 	}
 	if !out.Instances.OK() {
 		// Nothing else can be asked about the cluster alone.
 		out = evidence.Unread(time.Time{}, out.Instances.Missing)
-		out.Quota.Missing, out.IAM.Missing = evidence.MissingNotAsked, evidence.MissingNotAsked
+		out.Quota.Missing, out.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
 		return out, nil
 	}
 	var limits evidence.Source[map[string]evidence.InstanceType]
