@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/daemon/scrub"
 	"cnictl/doctor/evidence"
@@ -291,13 +292,15 @@ func MaxPods(files ...[]byte) (*int, error) {
 }
 
 // ContainerEnv reads the environment of containers, by their names, as ctr container info
-// prints it, one object per container. Values of secrets are taken out.
+// prints it, one object per container: of those of one name the newest. Values of secrets are
+// taken out.
 func ContainerEnv(printed io.Reader) (map[string]map[string]string, error) {
-	out := map[string]map[string]string{}
+	out, created := map[string]map[string]string{}, map[string]time.Time{}
 	for d := json.NewDecoder(printed); ; {
 		var c struct {
-			Labels map[string]string
-			Spec   struct {
+			Labels    map[string]string
+			CreatedAt time.Time
+			Spec      struct {
 				Process struct{ Env []string }
 			}
 		}
@@ -308,7 +311,10 @@ func ContainerEnv(printed io.Reader) (map[string]map[string]string, error) {
 			return nil, fmt.Errorf("read containers: %w", err)
 		}
 		name := cmp.Or(c.Labels["io.kubernetes.container.name"], "aws-node")
-		out[name] = map[string]string{}
+		if c.CreatedAt.Before(created[name]) {
+			continue
+		}
+		out[name], created[name] = map[string]string{}, c.CreatedAt
 		for _, setting := range c.Spec.Process.Env {
 			if key, value, ok := strings.Cut(setting, "="); ok {
 				out[name][key] = scrub.Setting(key, value)

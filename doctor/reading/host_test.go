@@ -102,7 +102,8 @@ func TestMaxPods(t *testing.T) {
 
 func TestContainerEnv(t *testing.T) {
 	t.Parallel()
-	got, err := ContainerEnv(strings.NewReader(`{"ID":"x","Labels":{"io.kubernetes.container.name":"aws-eks-nodeagent"},"Spec":{"process":{"env":["PATH=/bin","EMPTY=","broken"]}}}
+	got, err := ContainerEnv(strings.NewReader(`{"ID":"w","Labels":{"io.kubernetes.container.name":"aws-eks-nodeagent"},"CreatedAt":"2026-11-23T09:00:00.5Z","Spec":{"process":{"env":["PATH=/bin","EMPTY=","broken"]}}}
+{"ID":"x","Labels":{"io.kubernetes.container.name":"aws-eks-nodeagent"},"CreatedAt":"2026-11-23T08:00:00Z","Spec":{"process":{"env":["OLD=1"]}}}
 {"ID":"y","Labels":{},"Spec":{"process":{"env":["WARM_ENI_TARGET=1","AWS_SECRET_ACCESS_KEY=abc","PROXY=http://a:b@host"]}}}`))
 	want := map[string]map[string]string{
 		"aws-eks-nodeagent": {"PATH": "/bin", "EMPTY": ""},

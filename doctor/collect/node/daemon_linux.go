@@ -101,7 +101,7 @@ const (
 // checkpoint reads the file of assignments, where the daemon's environment has it.
 func (c *collector) checkpoint(ctx context.Context) (evidence.Checkpoint, error) {
 	name := checkpointFile
-	if env, err := c.environment(ctx); err == nil {
+	if env, err := c.environment(); err == nil {
 		name = cmp.Or(env["aws-node"]["AWS_VPC_K8S_CNI_BACKING_STORE"], name)
 	}
 	data, err := c.readWithin(name, maxCheckpoint)

@@ -62,7 +62,7 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 		}
 		chains, _ = run(ctx, program, "list", "chains") // nothing to be seen there is no hint
 	})
-	if env, err := c.environment(ctx); err == nil {
+	if env, err := c.environment(); err == nil {
 		s.IPv6 = env["aws-node"]["ENABLE_IPv6"] == "true"
 	}
 	all.Wait()

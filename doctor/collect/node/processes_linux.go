@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"cnictl/doctor/reading"
 )
 
 // process is a running program that matters to pod networking.
@@ -68,8 +71,57 @@ func (c *collector) findProcesses() ([]process, error) {
 
 func proc(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 
-// environment reads what the containers of aws-node run with, credentials taken out.
-func (c *collector) environment(context.Context) (map[string]map[string]string, error) {
+// environments reads what the containers of aws-node run with, or ran with last, as the init
+// container does.
+func (c *collector) environments(ctx context.Context) (map[string]map[string]string, error) {
+	running, err := c.environment()
+	if known := c.containerd(ctx); len(known) > 0 {
+		maps.Copy(known, running)
+		return known, nil
+	}
+	return running, err
+}
+
+// maxContainers bounds how many containers containerd is asked about.
+const maxContainers = 16
+
+// containerd reads the environments that containerd keeps, also of containers that ended.
+// Where there is another runtime, or it does not answer, there are none.
+func (c *collector) containerd(ctx context.Context) map[string]map[string]string {
+	ctr, err := find("ctr")
+	if err != nil || !c.live() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout/2) // what is running is known without it
+	defer cancel()
+	list := []string{"--namespace=k8s.io", "containers", "list", "--quiet"}
+	for _, container := range programs {
+		if container != "" {
+			list = append(list, `labels."io.kubernetes.container.name"==`+container)
+		}
+	}
+	ids, err := run(ctx, ctr, list...)
+	if err != nil {
+		return nil
+	}
+	var all strings.Builder
+	for i, id := range strings.Fields(ids) {
+		if i == maxContainers {
+			break
+		}
+		if info, err := run(ctx, ctr, "--namespace=k8s.io", "containers", "info", id); err == nil { // else it has gone
+			all.WriteString(info)
+		}
+	}
+	env, err := reading.ContainerEnv(strings.NewReader(all.String()))
+	if err != nil {
+		return nil
+	}
+	return env
+}
+
+// environment reads the environments of the processes of aws-node, credentials taken out.
+func (c *collector) environment() (map[string]map[string]string, error) {
 	list, err := c.processes()
 	if err != nil {
 		return nil, err

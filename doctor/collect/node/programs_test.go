@@ -103,3 +103,40 @@ func TestReason(t *testing.T) {
 		t.Errorf("EPERM: %q", got)
 	}
 }
+
+// TestEnvironments: what containerd keeps of containers that ended is read; the processes of
+// those that run are believed first, and are there without it.
+func TestEnvironments(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo") // hangs
+	must(t, syscall.Mkfifo(fifo, 0o644))
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	put := func(script string) {
+		must(t, os.WriteFile(filepath.Join(dir, "ctr"), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	}
+	read := func(timeout time.Duration) map[string]map[string]string {
+		c := newCollector(t.Context(), Options{Now: func() time.Time { return now }, Timeout: timeout})
+		c.processes = func() ([]process, error) { return []process{{pid: os.Getpid(), name: "aws-k8s-agent"}}, nil }
+		env, err := c.environments(t.Context())
+		must(t, err)
+		return env
+	}
+	put(`case "$3" in
+list) echo init; echo ended; echo gone ;;
+info) case "$4" in
+	init) echo '{"ID":"init","Labels":{"io.kubernetes.container.name":"aws-vpc-cni-init"},"CreatedAt":"2026-11-23T09:00:00.4Z","Spec":{"process":{"env":["DISABLE_TCP_EARLY_DEMUX=true"]}}}' ;;
+	ended) echo '{"ID":"ended","Labels":{"io.kubernetes.container.name":"aws-node"},"CreatedAt":"2026-11-23T09:00:00.4Z","Spec":{"process":{"env":["OLD=1"]}}}' ;;
+	*) echo 'no such container' >&2; exit 1 ;;
+	esac ;;
+esac`)
+	env := read(time.Minute)
+	if env["aws-vpc-cni-init"]["DISABLE_TCP_EARLY_DEMUX"] != "true" || len(env["aws-node"]) == 0 || env["aws-node"]["OLD"] != "" || len(env) != 2 {
+		t.Errorf("environments: %v", env)
+	}
+	for _, script := range []string{"cat " + fifo, "exit 1", "echo nonsense"} {
+		put(script)
+		if env := read(300 * time.Millisecond); len(env["aws-node"]) == 0 || len(env) != 1 {
+			t.Errorf("%s: %v", script, env)
+		}
+	}
+}

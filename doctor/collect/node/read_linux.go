@@ -43,7 +43,7 @@ func Read(ctx context.Context, o Options) *evidence.Reading {
 	source(c, &neighbours, c.neighbours)
 	source(c, &r.Packages, onHost(c, c.packages))
 	source(c, &r.CNI, c.cni)
-	source(c, &r.ContainerEnv, c.environment)
+	source(c, &r.ContainerEnv, c.environments)
 	source(c, &r.Kubelet, onHost(c, c.kubelet))
 	source(c, &r.Resources, c.resources)
 	source(c, &r.Listeners, c.listeners)
