@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,19 @@ func LogOf(name string) string {
 		}
 	}
 	return ""
+}
+
+// rotation is the time in the name of a rotated file, as lumberjack and kubelet write it.
+var rotation = regexp.MustCompile(`[.-](\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)-?(\d\d)-?(\d\d)`)
+
+// RotatedAt is when a file was rotated, by its name; zero: that does not say.
+func RotatedAt(name string) time.Time {
+	part := rotation.FindStringSubmatch(name)
+	if part == nil {
+		return time.Time{}
+	}
+	at, _ := time.Parse("20060102150405", strings.Join(part[1:], "")) // zero after an error
+	return at
 }
 
 // LogReader reads one log, from one file or several. Lines of its last quarter of an hour

@@ -75,6 +75,19 @@ func TestLogOf(t *testing.T) {
 	}
 }
 
+func TestRotatedAt(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"ipamd-2026-11-20T01-02-03.456.log.gz": "2026-11-20T01:02:03Z", "0.log.20261120-010203": "2026-11-20T01:02:03Z", "3.log.20261120-010203.gz": "2026-11-20T01:02:03Z",
+		"ipamd.log": "", "ipamd.log.1": "", "ipamd.log-20261120.gz": "", "ipamd-2026-13-20T01-02-03.456.log": "",
+	} {
+		at := RotatedAt(name)
+		if got := at.Format(time.RFC3339); got != want && (want != "" || !at.IsZero()) {
+			t.Errorf("RotatedAt(%q) = %s, want %q", name, got, want)
+		}
+	}
+}
+
 func object(level string, at time.Time, msg string) string {
 	return fmt.Sprintf(`{"level":%q,"ts":%q,"caller":"a.go:1","msg":%q}`+"\n", level, at.Format("2006-01-02T15:04:05.000Z"), msg)
 }

@@ -1,8 +1,11 @@
 package node
 
 import (
+	"bufio"
 	"cmp"
+	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
@@ -28,7 +32,26 @@ const (
 // logFile is a file of a log, perhaps one that was rotated.
 type logFile struct {
 	name string
-	info fs.FileInfo
+	size int64     // of its text, when nothing is packed
+	at   time.Time // of its end
+}
+
+// logFile looks at an entry of a directory. A rotated file may be packed long after it ended.
+func (c *collector) logFile(dir string, e fs.DirEntry) (logFile, error) {
+	info, err := e.Info()
+	if err != nil {
+		return logFile{}, err
+	}
+	f := logFile{path.Join(dir, e.Name()), info.Size(), info.ModTime()}
+	if at := reading.RotatedAt(e.Name()); !at.IsZero() {
+		f.at = at
+	}
+	if path.Ext(f.name) == ".gz" {
+		if length, err := c.tail(f.name, 4); err == nil && len(length) == 4 {
+			f.size = int64(binary.LittleEndian.Uint32(length)) // where gzip puts it
+		}
+	}
+	return f, nil
 }
 
 // log reads the files in the daemon's log directory that belong to a source.
@@ -40,8 +63,11 @@ func (c *collector) log(source string) func(context.Context) (evidence.Log, erro
 		}
 		var files []logFile
 		for _, e := range entries {
-			if info, err := e.Info(); err == nil && reading.LogOf(e.Name()) == source && path.Ext(e.Name()) != ".gz" {
-				files = append(files, logFile{path.Join(logDir, e.Name()), info})
+			if reading.LogOf(e.Name()) != source {
+				continue
+			}
+			if f, err := c.logFile(logDir, e); err == nil { // else it was rotated away
+				files = append(files, f)
 			}
 		}
 		return c.logOf(ctx, files)
@@ -54,25 +80,38 @@ func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, e
 		return evidence.Log{}, fs.ErrNotExist
 	}
 	slices.SortFunc(files, func(a, b logFile) int {
-		return cmp.Or(b.info.ModTime().Compare(a.info.ModTime()), strings.Compare(b.name, a.name))
+		return cmp.Or(b.at.Compare(a.at), strings.Compare(b.name, a.name))
 	})
 	left, n := int64(maxLog), 0
 	for n < len(files) && left > 0 {
-		left -= files[n].info.Size()
+		left -= files[n].size
 		n++
 	}
-	reader := reading.NewLogReader(c.Now())
+	early, cancel := context.WithTimeout(ctx, c.Timeout/2) // newer files are to be read too
+	defer cancel()
+	reader, torn := reading.NewLogReader(c.Now()), false
 	for i := n - 1; i >= 0; i-- {
 		skip := int64(0)
 		if i == n-1 && left < 0 {
 			skip = -left
 		}
-		if err := c.readLog(ctx, reader, files[i].name, skip); err != nil && !errors.Is(err, fs.ErrNotExist) { // rotated away
+		packed := path.Ext(files[i].name) == ".gz"
+		var err error
+		if packed {
+			err = c.readPacked(early, reader, files[i].name, skip)
+		} else {
+			err = c.readLog(ctx, reader, files[i].name, skip)
+		}
+		switch {
+		case err == nil, errors.Is(err, fs.ErrNotExist): // rotated away
+		case packed:
+			torn = true
+		default:
 			return evidence.Log{}, err
 		}
 	}
 	out := reader.Log()
-	out.Truncated = out.Truncated || n < len(files) || left < 0
+	out.Truncated = out.Truncated || torn || n < len(files) || left < 0
 	return cleanLog(out), nil
 }
 
@@ -87,6 +126,30 @@ func (c *collector) readLog(ctx context.Context, into *reading.LogReader, name s
 		return err
 	}
 	return into.Read(inTime{ctx, io.LimitReader(f, maxLog)})
+}
+
+// maxPacked bounds how much of a file is unpacked: it is rotated at 100 MB.
+const maxPacked = 256 << 20
+
+// readPacked reads what was packed with gzip, once, behind its first bytes.
+func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, name string, skip int64) error {
+	f, _, err := c.open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	unpacked, err := gzip.NewReader(inTime{ctx, f})
+	if err != nil {
+		return err
+	}
+	text := bufio.NewReader(inTime{ctx, unpacked})
+	if start, _ := text.Peek(2); string(start) == "\x1f\x8b" {
+		return errors.New("packed with gzip more than once")
+	}
+	if _, err := io.CopyN(io.Discard, text, min(skip, maxPacked)); err != nil {
+		return err
+	}
+	return into.Read(io.LimitReader(text, maxLog))
 }
 
 // inTime stops reading when the time for it is over.
@@ -215,12 +278,13 @@ func (c *collector) containerLog(ctx context.Context, dir string) (evidence.Log,
 	for _, e := range entries {
 		number, rest, _ := strings.Cut(e.Name(), ".")
 		run, err := strconv.Atoi(number)
-		info, infoErr := e.Info()
-		if err != nil || infoErr != nil || !strings.HasPrefix(rest, "log") || strings.HasSuffix(rest, ".gz") {
+		if err != nil || !strings.HasPrefix(rest, "log") {
 			continue
 		}
-		runs[run] = append(runs[run], logFile{path.Join(dir, e.Name()), info})
-		last = max(last, run)
+		if f, err := c.logFile(dir, e); err == nil { // else it was rotated away
+			runs[run] = append(runs[run], f)
+			last = max(last, run)
+		}
 	}
 	log, err := c.logOf(ctx, runs[last])
 	if before := runs[last-1]; err == nil && before != nil {
