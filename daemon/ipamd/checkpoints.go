@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"cnictl/daemon/api/checkpoint"
@@ -37,39 +35,11 @@ func openCheckpoints(path string) *checkpoints {
 		c.unlisted = fmt.Errorf("look for the checkpoints of additional network cards, whose pods would lose their addresses (the next start retries): %w", err)
 	}
 	for _, n := range names {
-		if card, ok := cardOfName(filepath.Base(path), n.Name()); ok {
-			c.stores[card] = store.Open(cardPath(path, card))
+		if card, ok := checkpoint.CardOfName(filepath.Base(path), n.Name()); ok {
+			c.stores[card] = store.Open(checkpoint.CardPath(path, card))
 		}
 	}
 	return c
-}
-
-// maxCards bounds the network cards of an instance; none has so many.
-const maxCards = 128
-
-// nic comes between the name of the file and the number of a further card.
-const nic = "-nic-"
-
-// cardPath is the file of a further card: "-nic-<n>" comes before ".json".
-func cardPath(path string, card int) string {
-	base, isJSON := strings.CutSuffix(path, ".json")
-	base += nic + strconv.Itoa(card)
-	if isJSON {
-		base += ".json"
-	}
-	return base
-}
-
-// cardOfName is the further card that a file beside that of card 0 is of.
-func cardOfName(first, name string) (card int, ok bool) {
-	base, isJSON := strings.CutSuffix(first, ".json")
-	number, ok := strings.CutPrefix(name, base+nic)
-	if isJSON && ok {
-		number, ok = strings.CutSuffix(number, ".json")
-	}
-	card, err := strconv.Atoi(number)
-	// The number is compared as text: "+1" and "01" are none of ours.
-	return card, ok && err == nil && card > 0 && card < maxCards && strconv.Itoa(card) == number
 }
 
 // exists reports that a daemon ran here before.
@@ -129,7 +99,7 @@ func (c *checkpoints) write(i keeper.Image) error {
 	for _, f := range i.Files {
 		s, ok := c.stores[f.Card]
 		if !ok {
-			s = store.Open(cardPath(c.path, f.Card))
+			s = store.Open(checkpoint.CardPath(c.path, f.Card))
 			c.stores[f.Card] = s
 		}
 		if err := s.Write(f.Data); err != nil {

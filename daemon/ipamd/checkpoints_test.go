@@ -45,7 +45,7 @@ func TestCheckpoints_FindsTheFilesOfCards(t *testing.T) {
 			}
 			for _, number := range []string{"", "0", "01", "+3", "-4", "128", "99999999999999999999", "5x", "x"} {
 				other := filepath.Join(filepath.Dir(path), "other-nic-"+number)
-				odd := cardPath(path, 0)
+				odd := checkpoint.CardPath(path, 0)
 				odd = odd[:len(odd)-len(filepath.Ext(odd))]
 				for _, file := range []string{other, odd + number + ".tmp"} {
 					if err := os.WriteFile(file, []byte("none of ours"), 0o600); err != nil {
@@ -71,36 +71,6 @@ func TestCheckpoints_FindsTheFilesOfCards(t *testing.T) {
 	}
 }
 
-func TestCardOfName(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		first, name string
-		card        int // 0: none
-	}{
-		{"ipam.json", "ipam-nic-1.json", 1},
-		{"ipam.json", "ipam-nic-127.json", 127},
-		{"ipam.json", "ipam-nic-128.json", 0},
-		{"ipam.json", "ipam-nic-0.json", 0},
-		{"ipam.json", "ipam-nic-01.json", 0},
-		{"ipam.json", "ipam-nic-+1.json", 0},
-		{"ipam.json", "ipam-nic--1.json", 0},
-		{"ipam.json", "ipam-nic-1", 0},
-		{"ipam.json", "ipam-nic-1.json.corrupt", 0},
-		{"ipam.json", "ipam-nic-.json", 0},
-		{"ipam.json", "ipam.json", 0},
-		{"ipam.json", "xipam-nic-1.json", 0},
-		{"ipam", "ipam-nic-3", 3},
-		{"ipam", "ipam-nic-3.json", 0},
-		{"ipam0.json", "ipam0-nic-3.json", 3},
-		{"ipam0.json", "ipam1-nic-3.json", 0},
-	} {
-		card, ok := cardOfName(row.first, row.name)
-		if ok != (row.card > 0) || ok && card != row.card {
-			t.Errorf("%s beside %s: card %d, %v; want %d", row.name, row.first, card, ok, row.card)
-		}
-	}
-}
-
 // TestCheckpoints_WriteErrors: what can be written is, in the order of the cards, up to
 // the one that cannot; a failure is told, and mended by the next image of all.
 func TestCheckpoints_WriteErrors(t *testing.T) {
@@ -110,7 +80,7 @@ func TestCheckpoints_WriteErrors(t *testing.T) {
 	if files.exists() {
 		t.Error("a daemon ran here before, without a file")
 	}
-	if err := os.Mkdir(cardPath(path, 1), 0o700); err != nil { // not to be replaced by a file
+	if err := os.Mkdir(checkpoint.CardPath(path, 1), 0o700); err != nil { // not to be replaced by a file
 		t.Fatal(err)
 	}
 	image := keeper.Image{Files: []keeper.ImageFile{{Card: 0, Data: held(0)}, {Card: 1, Data: held(1)}, {Card: 2, Data: held(2)}}}
@@ -120,7 +90,7 @@ func TestCheckpoints_WriteErrors(t *testing.T) {
 	if !files.stores[0].Exists() || files.stores[2] != nil {
 		t.Error("card 0 was not written, or card 2 was after a failure")
 	}
-	if err := os.Remove(cardPath(path, 1)); err != nil {
+	if err := os.Remove(checkpoint.CardPath(path, 1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := files.write(image); err != nil {
@@ -139,7 +109,7 @@ func TestCheckpoints_DirectoryNotListed(t *testing.T) {
 	if err := openCheckpoints(filepath.Join(dir, "missing", "ipam.json")).unlisted; err != nil {
 		t.Errorf("a directory that is yet to be made: %v", err)
 	}
-	for card, name := range []string{path, cardPath(path, 1)} {
+	for card, name := range []string{path, checkpoint.CardPath(path, 1)} {
 		if err := os.WriteFile(name, held(card), 0o644); err != nil { //nolint:gosec // for the user below
 			t.Fatal(err)
 		}
@@ -173,7 +143,7 @@ func TestCheckpoints_OneDamaged(t *testing.T) {
 	for card, data := range [][]byte{held(0), []byte("{"), held(2)} {
 		name := path
 		if card > 0 {
-			name = cardPath(path, card)
+			name = checkpoint.CardPath(path, card)
 		}
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -190,7 +160,7 @@ func TestCheckpoints_OneDamaged(t *testing.T) {
 func TestCheckpoints_OnlyAFurtherCard(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ipam.json")
-	if err := os.WriteFile(cardPath(path, 2), held(2), 0o600); err != nil {
+	if err := os.WriteFile(checkpoint.CardPath(path, 2), held(2), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if !openCheckpoints(path).exists() {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
@@ -108,7 +109,7 @@ func (c *collector) take(a *archive, name string, body io.Reader) error {
 		return nil
 	}
 	name = cmp.Or(sameAs[name], name)
-	if !slices.Contains(kept, name) && !slices.ContainsFunc(keptIn, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
+	if !slices.Contains(kept, name) && !isCard(name) && !slices.ContainsFunc(keptIn, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
 		return nil
 	}
 	data, err := readFile(name, body, maxFile)
@@ -128,6 +129,12 @@ func (c *collector) take(a *archive, name string, body io.Reader) error {
 	}
 	c.files[name] = data
 	return nil
+}
+
+// isCard says whether a file is the checkpoint of a further network card.
+func isCard(name string) bool {
+	_, ok := checkpoint.CardOfName("ipam.json", path.Base(name))
+	return ok && path.Dir(name) == "ipamd"
 }
 
 // containerFile is the name of a container's log in /var/log/containers.
@@ -315,9 +322,17 @@ func (c *collector) documents(r *evidence.Reading) {
 	r.Metrics = sourceOf(c, "ipamd/metrics.json", func(text string) (evidence.Metrics, error) { return reading.Metrics([]byte(text)) })
 	// The script copies this file, so an empty one was empty.
 	if data, ok := c.files["ipamd/ipam.json"]; ok {
-		checkpoint, err := reading.Checkpoint("/var/run/aws-node/ipam.json", data, nil)
-		checkpoint.Temporary = &c.tmps
-		r.Checkpoint = reading.Source(checkpoint, err)
+		const dir = "/var/run/aws-node/"
+		out, err := reading.Checkpoint(dir+"ipam.json", data, nil)
+		for _, name := range slices.Sorted(maps.Keys(c.files)) {
+			if isCard(name) && err == nil {
+				var card evidence.Checkpoint
+				card, err = reading.Checkpoint(dir+path.Base(name), c.files[name], nil)
+				reading.AddCard(&out, card)
+			}
+		}
+		out.Temporary = &c.tmps
+		r.Checkpoint = reading.Source(out, err)
 	} else {
 		r.Checkpoint = evidence.Lacking[evidence.Checkpoint](missingFile)
 	}

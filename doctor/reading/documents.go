@@ -310,6 +310,20 @@ const (
 	maxSeconds = 1e11
 )
 
+// AddCard adds the checkpoint of a further network card to that of card 0. Of a damaged one
+// the path and the error are shown.
+func AddCard(c *evidence.Checkpoint, card evidence.Checkpoint) {
+	if card.Error != nil && (c.Error == nil || c.Bytes == nil) {
+		c.Path, c.Error, c.Version = card.Path, card.Error, card.Version
+	}
+	size := *card.Bytes
+	if c.Bytes != nil {
+		size += *c.Bytes
+	}
+	c.Bytes, c.ModifiedAt = &size, later(c.ModifiedAt, card.ModifiedAt)
+	c.Allocations = append(c.Allocations, card.Allocations...)
+}
+
 // Checkpoint is the file of assignments at path, or why it cannot be used: err is that of
 // reading it. Other than a file that does not exist, that is no evidence about the file, but
 // of the reader's rights.

@@ -198,3 +198,43 @@ func TestCheckpoint(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAddCard: the damage of any file is shown, before that card 0 has none.
+func TestAddCard(t *testing.T) {
+	t.Parallel()
+	const path, further = "/r/ipam.json", "/r/ipam-nic-1.json"
+	for name, row := range map[string]struct {
+		zero, card, path, damage string
+		allocations, bytes       int
+	}{
+		"both whole":      {holding("10.0.0.9"), holding("10.0.1.9"), path, "", 2, 2 * len(holding("10.0.0.9"))},
+		"card 0 absent":   {"", holding("10.0.1.9"), path, "no such file", 1, len(holding("10.0.0.9"))},
+		"card 1 damaged":  {holding("10.0.0.9"), "{", further, "unexpected EOF", 1, len(holding("10.0.0.9")) + 1},
+		"only a damaged":  {"", "{", further, "unexpected EOF", 0, 1},
+		"card 0 damaged":  {"[]", holding("10.0.1.9"), path, "is not a checkpoint", 1, len(holding("10.0.0.9")) + 2},
+		"both of another": {`{"version":"x"}`, "{", path, "version", 0, 16},
+	} {
+		var absent error
+		if row.zero == "" {
+			absent = fs.ErrNotExist
+		}
+		c, err := Checkpoint(path, []byte(row.zero), absent)
+		card, cardErr := Checkpoint(further, []byte(row.card), nil)
+		if err = errors.Join(err, cardErr); err != nil {
+			t.Fatal(err)
+		}
+		AddCard(&c, card)
+		damage := ""
+		if c.Error != nil {
+			damage = *c.Error
+		}
+		if c.Path != row.path || !strings.Contains(damage, row.damage) || (damage == "") != (row.damage == "") || len(c.Allocations) != row.allocations || *c.Bytes != row.bytes {
+			t.Errorf("%s: %+v, damage %q", name, c, damage)
+		}
+	}
+}
+
+// holding is a checkpoint with one allocation.
+func holding(address string) string {
+	return `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"aws-cni","containerID":"c","ifName":"eth0","ipv4":"` + address + `"}]}`
+}

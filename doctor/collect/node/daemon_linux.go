@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
@@ -98,19 +99,16 @@ const (
 	maxCheckpoint  = 64 << 20
 )
 
-// checkpoint reads the file of assignments, where the daemon's environment has it.
-func (c *collector) checkpoint(ctx context.Context) (evidence.Checkpoint, error) {
+// checkpoint reads the files of assignments, one of each network card, where the daemon's
+// environment has them.
+func (c *collector) checkpoint(context.Context) (evidence.Checkpoint, error) {
 	name := checkpointFile
 	if env, err := c.environment(); err == nil {
 		name = cmp.Or(env["aws-node"]["AWS_VPC_K8S_CNI_BACKING_STORE"], name)
 	}
-	data, err := c.readWithin(name, maxCheckpoint)
-	out, err := reading.Checkpoint(name, data, err)
+	out, err := c.checkpointAt(name)
 	if err != nil {
 		return out, err
-	}
-	if info, err := os.Stat(c.path(name)); err == nil {
-		out.ModifiedAt = info.ModTime().UTC()
 	}
 	entries, err := c.list(path.Dir(name))
 	if err != nil {
@@ -118,9 +116,30 @@ func (c *collector) checkpoint(ctx context.Context) (evidence.Checkpoint, error)
 	}
 	out.Temporary = new(int)
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), path.Base(name)+".tmp") {
+		file, _, temporary := strings.Cut(e.Name(), ".tmp")
+		_, further := checkpoint.CardOfName(path.Base(name), file)
+		switch {
+		case temporary && (further || file == path.Base(name)):
 			*out.Temporary++
+		case further:
+			card, err := c.checkpointAt(path.Join(path.Dir(name), file))
+			if err != nil {
+				return out, err
+			}
+			if card.Bytes != nil { // else it has just gone
+				reading.AddCard(&out, card)
+			}
 		}
 	}
 	return out, nil
+}
+
+// checkpointAt reads the file of one network card.
+func (c *collector) checkpointAt(name string) (evidence.Checkpoint, error) {
+	data, err := c.readWithin(name, maxCheckpoint)
+	out, err := reading.Checkpoint(name, data, err)
+	if info, statErr := os.Stat(c.path(name)); err == nil && statErr == nil {
+		out.ModifiedAt = info.ModTime().UTC()
+	}
+	return out, err
 }

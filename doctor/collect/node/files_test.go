@@ -44,24 +44,27 @@ var hostFiles = map[string]string{
 	"proc/sys/net/ipv4/ip_forward":                   "1\n",
 	"proc/sys/net/netfilter/nf_conntrack_count":      "1000\n",
 	"proc/sys/net/netfilter/nf_conntrack_max":        "262144\n",
-	"proc/stat":                         "cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n",
-	"proc/loadavg":                      "0.52 0.40 0.30 1/200 4242\n",
-	"proc/meminfo":                      "MemTotal: 8000000 kB\nMemAvailable:    4194304 kB\n",
-	"proc/10/cmdline":                   "/app/aws-k8s-agent\x00",
-	"proc/10/comm":                      "aws-k8s-agent\n",
-	"proc/10/environ":                   "WARM_ENI_TARGET=1\x00AWS_SECRET_ACCESS_KEY=hidden\x00HTTPS_PROXY=http://me:hidden@proxy:3128\x00",
-	"proc/10/cgroup":                    "0::/kubepods\n",
-	"proc/11/cmdline":                   "/controller\x00--enable-network-policy=true\x00",
-	"proc/11/environ":                   "MY_NODE_NAME=node-1\x00",
-	"proc/12/cmdline":                   "/some/other/controller\x00--leader-elect\x00",
-	"proc/13/cmdline":                   "",
-	"proc/14/cmdline":                   "/usr/bin/kubelet\x00--config\x00/etc/kubernetes/kubelet/config.json\x00--v=2\x00",
-	"proc/thread-self/net/tcp":          "  sl  local_address rem_address   st\n   0: " + hexAddress("127.0.0.1") + ":F0EF 00000000:0000 0A 0:0 0:0 0 0 0 77 1 0\n   1: " + hexAddress("10.0.0.1") + ":0016 0A000002:1234 01 0:0 0:0 0 0 0 78 1 0\n",
-	"proc/thread-self/net/tcp6":         "  sl  local_address\n   0: 00000000000000000000000000000000:F0EE 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 79 1 0\n",
-	"proc/thread-self/net/unix":         "Num RefCount Protocol Flags Type St Inode Path\n0: 00000002 00000000 00010000 0001 01 80 /run/aws-node/ipamd.sock.new\n0: 00000002 00000000 00010000 0001 01 81 /run/systemd/private\n0: 00000003 00000000 00000000 0001 03 82 /run/aws-node/ipamd.sock\n",
-	"var/run/aws-node/ipam.json":        `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"aws-cni","containerID":"` + strings.Repeat("ab", 32) + `","ifName":"eth0","ipv4":"10.0.0.9","allocationTimestamp":1,"metadata":{"k8sPodNamespace":"default","k8sPodName":"web"}}]}`,
-	"var/run/aws-node/ipam.json.tmp123": "",
-	"var/log/aws-routed-eni/ipamd.log":  `{"level":"error","ts":"2026-11-23T09:59:30.000Z","caller":"a.go:1","msg":"Failed to check ` + strings.Repeat("cd", 32) + `"}` + "\n",
+	"proc/stat":                             "cpu  1 2\ncpu0 1 2\ncpu1 1 2\nintr 5\n",
+	"proc/loadavg":                          "0.52 0.40 0.30 1/200 4242\n",
+	"proc/meminfo":                          "MemTotal: 8000000 kB\nMemAvailable:    4194304 kB\n",
+	"proc/10/cmdline":                       "/app/aws-k8s-agent\x00",
+	"proc/10/comm":                          "aws-k8s-agent\n",
+	"proc/10/environ":                       "WARM_ENI_TARGET=1\x00AWS_SECRET_ACCESS_KEY=hidden\x00HTTPS_PROXY=http://me:hidden@proxy:3128\x00",
+	"proc/10/cgroup":                        "0::/kubepods\n",
+	"proc/11/cmdline":                       "/controller\x00--enable-network-policy=true\x00",
+	"proc/11/environ":                       "MY_NODE_NAME=node-1\x00",
+	"proc/12/cmdline":                       "/some/other/controller\x00--leader-elect\x00",
+	"proc/13/cmdline":                       "",
+	"proc/14/cmdline":                       "/usr/bin/kubelet\x00--config\x00/etc/kubernetes/kubelet/config.json\x00--v=2\x00",
+	"proc/thread-self/net/tcp":              "  sl  local_address rem_address   st\n   0: " + hexAddress("127.0.0.1") + ":F0EF 00000000:0000 0A 0:0 0:0 0 0 0 77 1 0\n   1: " + hexAddress("10.0.0.1") + ":0016 0A000002:1234 01 0:0 0:0 0 0 0 78 1 0\n",
+	"proc/thread-self/net/tcp6":             "  sl  local_address\n   0: 00000000000000000000000000000000:F0EE 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 79 1 0\n",
+	"proc/thread-self/net/unix":             "Num RefCount Protocol Flags Type St Inode Path\n0: 00000002 00000000 00010000 0001 01 80 /run/aws-node/ipamd.sock.new\n0: 00000002 00000000 00010000 0001 01 81 /run/systemd/private\n0: 00000003 00000000 00000000 0001 03 82 /run/aws-node/ipamd.sock\n",
+	"var/run/aws-node/ipam.json":            `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"aws-cni","containerID":"` + strings.Repeat("ab", 32) + `","ifName":"eth0","ipv4":"10.0.0.9","allocationTimestamp":1,"metadata":{"k8sPodNamespace":"default","k8sPodName":"web"}}]}`,
+	"var/run/aws-node/ipam.json.tmp123":     "",
+	"var/run/aws-node/ipam-nic-1.json":      `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"aws-cni","containerID":"x","ifName":"eth1","ipv4":"10.0.1.9","metadata":{"k8sPodNamespace":"default","k8sPodName":"web","interfacesCount":2}}]}`,
+	"var/run/aws-node/ipam-nic-1.json.tmp7": "",
+	"var/run/aws-node/ipam-nic-01.json":     "{", // none of the daemon's
+	"var/log/aws-routed-eni/ipamd.log":      `{"level":"error","ts":"2026-11-23T09:59:30.000Z","caller":"a.go:1","msg":"Failed to check ` + strings.Repeat("cd", 32) + `"}` + "\n",
 	"var/log/aws-routed-eni/ipamd-2026-11-23T09-00-00.000.log":     `{"level":"info","ts":"2026-11-23T09:50:00.000Z","msg":"rotated"}` + "\n",
 	"var/log/aws-routed-eni/plugin.log":                            "garbage\n",
 	"var/log/pods/kube-system_aws-node-a_1/aws-node/0.log":         "2026-11-23T09:00:00.000000000Z stdout F first run\n",
@@ -94,7 +97,7 @@ func hostRoot(t *testing.T, below func(name string) string) string {
 	}
 	old := now.Add(-time.Hour)
 	must(t, os.Chtimes(filepath.Join(root, below("var/log/aws-routed-eni/ipamd-2026-11-23T09-00-00.000.log")), old, old))
-	for _, name := range []string{"opt/cni/bin/aws-cni", "opt/cni/bin/loopback", "var/run/aws-node/ipam.json"} {
+	for _, name := range []string{"opt/cni/bin/aws-cni", "opt/cni/bin/loopback", "var/run/aws-node/ipam.json", "var/run/aws-node/ipam-nic-1.json"} {
 		must(t, os.Chtimes(filepath.Join(root, below(name)), now, now))
 	}
 	return root
@@ -154,9 +157,10 @@ func TestRead_Files(t *testing.T) {
 	same("host.listen", r.Listeners.Missing, []evidence.Listener{
 		{Address: "/var/run/aws-node/ipamd.sock", Process: "aws-k8s-agent"}, {Address: "127.0.0.1:61679", Process: "aws-k8s-agent"}, {Address: "[::]:61678", Process: "aws-k8s-agent"},
 	}, r.Listeners.Content)
-	same("host.run", r.RunFiles.Missing, []string{"ipam.json", "ipam.json.tmp123"}, r.RunFiles.Content)
+	same("host.run", r.RunFiles.Missing, []string{"ipam-nic-01.json", "ipam-nic-1.json", "ipam-nic-1.json.tmp7", "ipam.json", "ipam.json.tmp123"}, r.RunFiles.Content)
 	c := r.Checkpoint.Content
-	if c.Bytes == nil || *c.Bytes == 0 || len(c.Allocations) != 1 || c.Allocations[0].Pod != "default/web" || *c.Temporary != 1 || c.ModifiedAt != now {
+	if c.Path != checkpointFile || c.Error != nil || *c.Bytes != len(hostFiles["var/run/aws-node/ipam.json"])+len(hostFiles["var/run/aws-node/ipam-nic-1.json"]) ||
+		len(c.Allocations) != 2 || c.Allocations[0].Pod != "default/web" || c.Allocations[1].Address.String() != "10.0.1.9" || *c.Temporary != 2 || c.ModifiedAt != now {
 		t.Errorf("ckpt: %+v, %s", c, r.Checkpoint.Missing)
 	}
 	same("kern.ct", "", []*int{new(1000), new(262144)}, []*int{r.Conntrack.Content.Count, r.Conntrack.Content.Max})
@@ -197,7 +201,7 @@ func TestRead_Container(t *testing.T) {
 		return name
 	}
 	r := Read(t.Context(), options(hostRoot(t, mounted)))
-	if len(r.CNI.Content.Conf) != 2 || len(r.CNI.Content.Bin) != 2 || len(r.LogIPAMD.Content.Lines) != 2 || len(r.RunFiles.Content) != 2 {
+	if len(r.CNI.Content.Conf) != 2 || len(r.CNI.Content.Bin) != 2 || len(r.LogIPAMD.Content.Lines) != 2 || len(r.RunFiles.Content) != 5 {
 		t.Errorf("read %+v, %+v, %v", r.CNI, r.LogIPAMD, r.RunFiles)
 	}
 	for source, missing := range map[string]string{
