@@ -22,7 +22,7 @@ import (
 // anonymized replaces names, addresses and ids by others, the same ones everywhere: in
 // members, in names of links that follow from pods, in texts. Which address is in which range,
 // and which is the first of it, stays as it is. The same evidence is replaced the same way,
-// and nobody without it can tell what stood there.
+// and without it the original cannot be recovered.
 func anonymized(ev *evidence.Evidence) *evidence.Evidence {
 	a := &anonymizer{names: map[string]string{}, kinds: map[string]string{}, shortest: map[netip.Prefix]int{}, links: map[string]string{}, common: commonWords()}
 	digest := sha256.New()
@@ -32,15 +32,15 @@ func anonymized(ev *evidence.Evidence) *evidence.Evidence {
 	return rewriter{text: a.text, setting: func(name, value string) (string, string) { return a.text(name), a.text(value) }, addr: a.address}.rewrite(ev)
 }
 
-// anonymizer knows what stands for what.
+// anonymizer knows the replacement of each name.
 type anonymizer struct {
 	key      []byte
 	kinds    map[string]string // of names: pod, namespace, …
-	names    map[string]string // what stands for them
+	names    map[string]string // their replacements
 	links    map[string]string // hashes in names of veths
 	pods     []evidence.Pod
 	shortest map[netip.Prefix]int // length of the shortest range in each network
-	common   map[string]bool      // words that tell nothing, and that texts are full of
+	common   map[string]bool      // common words that identify nothing
 }
 
 // commonWords are those of the catalogue, and names that every cluster has.
@@ -91,7 +91,7 @@ func (a *anonymizer) pod(p evidence.Pod) {
 	}
 }
 
-// kindOfMember is of what kind the texts of a member are, by its name, in evidence and in the
+// kindOfMember is the kind of the texts of a member, by its name, in evidence and in the
 // documents of the daemon.
 var kindOfMember = map[string]string{
 	"ID": "id", "Instance": "id", "InstanceID": "id", "ENI": "id", "ENIID": "id", "Subnet": "id", "SubnetID": "id", "VPC": "id", "Groups": "id", "GroupIDs": "id",
@@ -124,7 +124,7 @@ var settingNames = map[string]string{
 // labelMembers have names and values that people made up.
 var labelMembers = []string{"Labels", "Annotations", "Tags", "NodeSelector", "PodSelector", "ServiceAccountSelector"}
 
-// knownDomain says whether a label, annotation or tag is one that Kubernetes or AWS define.
+// knownDomain reports whether a label, annotation or tag is one that Kubernetes or AWS define.
 func knownDomain(name string) bool {
 	domain, _, ok := strings.Cut(name, "/")
 	if name == "eks:eni:owner" {
@@ -278,7 +278,7 @@ func (a *anonymizer) scan(text string) {
 	}
 }
 
-// number decides what stands for each name. Their order tells nothing about the names.
+// number chooses the replacement of each name. Their order reveals nothing about the names.
 func (a *anonymizer) number() {
 	names := slices.SortedFunc(maps.Keys(a.kinds), func(x, y string) int { return strings.Compare(a.sum(x), a.sum(y)) })
 	count := map[string]int{}

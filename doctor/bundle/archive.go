@@ -23,7 +23,7 @@ const (
 	maxNotes   = 100
 )
 
-// Refusal says why an archive is not read.
+// Refusal is why an archive is not read.
 type Refusal struct{ Why string }
 
 func (r *Refusal) Error() string { return "the archive is refused: " + r.Why }
@@ -77,7 +77,7 @@ func (a *archive) walk(r io.Reader, visit func(name string, body io.Reader) erro
 	case bytes.HasPrefix(start, []byte("PK")):
 		return refuse("it is a zip file; tar is accepted, also packed with gzip")
 	case len(start) < 512 || string(start[257:262]) != "ustar":
-		return refuse("it is not a tar file, packed with gzip or not")
+		return refuse("it is not a tar archive, neither plain nor compressed with gzip")
 	}
 	a.regular = map[string]bool{}
 	for t := tar.NewReader(plain); ; {
@@ -196,7 +196,7 @@ func (a *archive) check(h *tar.Header) (name string, err error) {
 	return "", nil
 }
 
-// escapes says whether a path leads out of the archive.
+// escapes reports whether a path leads out of the archive.
 func escapes(name string) bool {
 	return name == "" || path.IsAbs(name) || strings.ContainsRune(name, 0) || path.Clean(name) == ".." || strings.HasPrefix(path.Clean(name), "../") ||
 		strings.Contains("/"+name+"/", "/../")

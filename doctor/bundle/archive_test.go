@@ -45,7 +45,7 @@ func TestRefusals(t *testing.T) {
 		"damaged tar":             {bytes.NewReader(append(tarred(t, good)[:1024], bytes.Repeat([]byte("x"), 1024)...)), "damaged"},
 		"large file":              {bytes.NewReader(packed(t, entry{name: "ipamd/enis.json", text: strings.Repeat("x", maxFile+1)})), "ipamd/enis.json has more than 16777216 bytes"},
 		"zip":                     {strings.NewReader("PK\x03\x04" + strings.Repeat("x", 1000)), "zip"},
-		"text":                    {strings.NewReader("hello"), "not a tar file"},
+		"text":                    {strings.NewReader("hello"), "not a tar archive"},
 		"nothing":                 {strings.NewReader(""), "empty"},
 		"other tar":               {bytes.NewReader(packed(t, entry{name: "README.md", text: "x"})), "manifest.json"},
 		"manifest alone":          {bytes.NewReader(packed(t, entry{name: "manifest.json", text: `{"kind":"EvidenceBundle"}`})), "nodes/NODE/evidence.yaml"},

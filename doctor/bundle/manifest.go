@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// manifestKind tells our archives from others.
+// manifestKind identifies our archives.
 const manifestKind = "EvidenceBundle"
 
-// Manifest says what is in an archive, and what is not and why.
+// Manifest lists what is in an archive, and what is missing and why.
 type Manifest struct {
 	Kind          string         `json:"kind"`          // EvidenceBundle
 	SchemaVersion int            `json:"schemaVersion"` // of the evidence files

@@ -85,7 +85,7 @@ type Entry struct {
 	Supporting []string // sources that make a finding surer
 	Ceiling    Ceilings
 
-	Check Check // how to tell it from its look-alikes
+	Check Check // how to distinguish it from similar causes
 	Fixes []Fix
 	Links []string
 
@@ -115,7 +115,7 @@ type Fix struct {
 
 // Signature is a text that a log, an event or an error shows.
 type Signature struct {
-	Text  string   // parts of a line; "…" stands between them
+	Text  string   // parts of a line; "…" separates them
 	Where []string // sources
 	Note  string   // when the text alone does not mean this cause
 }

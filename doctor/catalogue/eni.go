@@ -104,7 +104,7 @@ var eniCauses = []Entry{
 		Daemon: []cause.Code{cause.ENILinkMissing},
 	},
 	{
-		Code: "eni/detached-out-of-band", Title: "an interface in use was detached by somebody else", Severity: Critical,
+		Code: "eni/detached-out-of-band", Title: "an interface in use was detached outside the CNI", Severity: Critical,
 		Shows:      "All pods of one interface lose their network at once. Upstream counts awscni_force_removed_enis; our daemon reports a quarantine event.",
 		Required:   []string{"metrics", "log.ipamd", "ec2.eni"},
 		Supporting: []string{"intro.enis", "intro.counters", "intro.events", "k8s.pod", "imds"},

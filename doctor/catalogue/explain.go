@@ -86,7 +86,7 @@ type pattern struct {
 
 type explainer struct {
 	sources []source
-	weight  map[string]float64 // of words: rare ones tell more
+	weight  map[string]float64 // of words: rare ones weigh more
 	found   []Candidate
 }
 
@@ -207,7 +207,7 @@ func hasCode(plain, code string) bool {
 	return plain == code
 }
 
-// hasWord finds a word that stands alone.
+// hasWord finds a whole word.
 func hasWord(text, word string) bool {
 	for rest := text; ; {
 		at := strings.Index(rest, word)

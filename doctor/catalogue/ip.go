@@ -129,7 +129,7 @@ var ipCauses = []Entry{
 		},
 		Links:    []string{issue + "3824", issue + "3876", issue + "3825"},
 		Upstream: "seen with v1.22 and prefix delegation; open upstream",
-		Ours:     "a pod whose address is not known yet keeps it, and the address is given to nobody else",
+		Ours:     "a pod whose address is not known yet keeps it, and no other pod gets the address",
 		Explains: []string{"eni/imds-stale", "ip/warm-pool-lag"},
 		Signatures: []Signature{
 			{Text: "uses unknown IP Address…presuming stale/dead", Where: inLog, Note: "only when the pod still runs: the same line is normal for pods that ended while ipamd was down"},

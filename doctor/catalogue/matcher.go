@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Matcher finds the lines of a log that have a signature as it stands. It is made for logs
+// Matcher finds the lines of a log that contain a signature literally. It is made for logs
 // of a gigabyte: of most lines it reads each byte once.
 type Matcher struct {
 	by    map[[gram]byte][]pattern // by letters that every line with the signature has

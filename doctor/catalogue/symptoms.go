@@ -89,7 +89,7 @@ var symptoms = []Symptom{
 	},
 	{
 		Title:   "the pod's network is not as it was set up",
-		Meaning: "CHECK or STATUS found a difference: somebody changed a link, rule or route.",
+		Meaning: "CHECK or STATUS found a difference: a link, rule or route was changed by something else.",
 		Check:   Check{"Look for repairs in the daemon's events.", "cnictl events --daemon --nodes NODE"},
 		Causes:  []string{"net/rules-flushed", "net/stale-rules", "net/veth-mac-changed"},
 		Daemon:  []cause.Code{cause.PodNetworkChanged},

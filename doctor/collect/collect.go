@@ -193,7 +193,7 @@ func (c *collection) sweep(ctx context.Context) error {
 	return nil
 }
 
-// assemble makes the first reading of each node of what the sweep and Kubernetes tell.
+// assemble makes the first reading of each node from what the sweep and Kubernetes show.
 func (c *collection) assemble() {
 	var targets []fleet.Target
 	var list []introspect.NodeIPAM

@@ -4,6 +4,6 @@
 //
 // It only reads. All nodes are swept once; what takes several requests is read of those
 // alone that were named or look faulty. Cluster-wide objects are read once and shared by the
-// readings of all nodes, which nobody may change. Each source is bounded by a time of its
+// readings of all nodes, which must not be changed. Each source is bounded by a time of its
 // own, and one that cannot be read is missing with the reason.
 package collect

@@ -86,7 +86,7 @@ type daemon struct {
 
 type event struct {
 	evidence.KubeEvent
-	node string // that it says it is of
+	node string // its source
 }
 
 // kube reads objects.

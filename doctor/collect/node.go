@@ -50,7 +50,7 @@ func swept(r *evidence.Reading, n introspect.NodeIPAM) {
 	}
 }
 
-// documents are those of a daemon, the ones that tell upstream's first.
+// documents are those of a daemon, first those that show whether it is upstream's.
 var documents = []string{
 	introspect.PathENIs, introspect.PathSummary, introspect.PathIPAMEnv, introspect.PathNetworkEnv, introspect.PathENIConfigs,
 	introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,

@@ -105,7 +105,7 @@ type Line struct {
 	Every time.Duration `json:"every,omitempty"` // between those alike
 }
 
-// FromText takes a line as it stands in the file.
+// FromText takes a line of the file verbatim.
 func (l *Line) FromText(text string) error {
 	l.Text = text
 	return nil

@@ -74,7 +74,7 @@ const (
 	MissingForbidden = "forbidden" // a permission is missing
 	MissingTimeout   = "timeout"
 	MissingAbsent    = "absent"    // the thing does not exist
-	MissingNotAsked  = "not-asked" // nobody wanted it read
+	MissingNotAsked  = "not-asked" // not requested
 	MissingMode      = "mode"      // cannot be read in this mode
 
 	// Of what no mode of the doctor reads, and only an evidence file can have.

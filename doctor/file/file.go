@@ -20,7 +20,7 @@ import (
 // MaxBytes is how large a file may be, and how large its anchors may make it.
 const MaxBytes = 8 << 20
 
-// document is the file as it stands; the parts that depend on defaults are decoded later.
+// document is the file as written; the parts that depend on defaults are decoded later.
 type document struct {
 	SchemaVersion int            `json:"schemaVersion"`
 	At            time.Time      `json:"at"`
@@ -93,7 +93,7 @@ func parse(data []byte) (*yaml.Node, error) {
 	return root, err
 }
 
-// expand puts in place of each alias what it stands for, within bounds.
+// expand replaces each alias with the node that it refers to, within bounds.
 func expand(n *yaml.Node, left *int) (*yaml.Node, error) {
 	if *left -= len(n.Value) + 2; *left < 0 {
 		return nil, refuse(n, "", fmt.Sprintf("anchors make the file larger than %d bytes", MaxBytes))
@@ -404,7 +404,7 @@ const (
 	stateMissing
 )
 
-// state tells the four values of a source apart.
+// state distinguishes the four values of a source.
 func (d decoder) state(value *yaml.Node, path string) (state, string, error) {
 	switch {
 	case value.Kind == yaml.ScalarNode && value.Value == "expected" && value.Tag == "!!str" && !strings.HasSuffix(path, "intro.eniconfig"):
@@ -419,7 +419,7 @@ func (d decoder) state(value *yaml.Node, path string) (state, string, error) {
 	return stateContent, "", nil
 }
 
-// countOut makes of each entry that stands for several as many.
+// countOut repeats each entry that has a count.
 func countOut(r *evidence.Reading, root *yaml.Node) error {
 	total := 0
 	for _, pod := range r.Pods.Content {

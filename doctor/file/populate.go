@@ -28,7 +28,7 @@ type record struct {
 	eni        *worldENI
 	address    netip.Addr
 	pod        evidence.Pod // empty: it cools
-	gone       bool         // the pod is no more, but nobody noticed
+	gone       bool         // the pod is gone, but its address is still assigned
 	assignedAt time.Time
 	released   time.Time
 }

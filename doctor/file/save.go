@@ -16,7 +16,7 @@ import (
 )
 
 // Save writes evidence as a file from which Load reads the same. What all nodes have in
-// common stands once, at the top. The file ends up in tickets and chats: what must not
+// common is written once, at the top. The file ends up in tickets and chats: what must not
 // leave a node was taken out where it was read. Of logs that make it too large the oldest
 // lines are left out.
 func Save(ev *evidence.Evidence) ([]byte, error) {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Refusal says what of a file is not accepted, where, and what would be.
+// Refusal is a value of a file that is not accepted: where it is, and what is expected.
 type Refusal struct {
 	Line   int    // of the file
 	Member string // sources.kern.rule[2].priority
@@ -54,7 +54,7 @@ func each(node *yaml.Node, path string, do func(key string, at, value *yaml.Node
 	return nil
 }
 
-// kind describes what stands in the file, for errors.
+// kind describes a value of the file, for errors.
 func kind(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:

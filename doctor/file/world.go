@@ -43,7 +43,7 @@ type world struct {
 // thousand addresses, a cluster some thousand nodes.
 const maxEntries = 20_000
 
-// asShipped stands for the policy agent that the release of the CNI comes with.
+// asShipped means the policy agent that the release of the CNI ships with.
 const asShipped = "as shipped"
 
 type worldSubnet struct {

@@ -266,7 +266,7 @@ func Listeners(printed string) ([]evidence.Listener, error) {
 	return slices.Compact(out), nil
 }
 
-// yamlMaxPods is the setting in YAML, where it stands at the beginning of a line.
+// yamlMaxPods is the setting in YAML, at the beginning of a line.
 var yamlMaxPods = regexp.MustCompile(`(?m)^maxPods:[ \t]*([0-9]{1,9})[ \t\r]*(?:#.*)?$`)
 
 // MaxPods is what files of kubelet's configuration say, the last one that names it; nil: none

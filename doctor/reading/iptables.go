@@ -111,7 +111,7 @@ func snatTo(set rules.Ruleset) *netip.Addr {
 	return to
 }
 
-// accepts says whether a rule of the chain accepts what pods send: it has no condition but
+// accepts reports whether a rule of the chain accepts what pods send: it has no condition but
 // a pod's link or an address range.
 func accepts(c rules.Chain) bool {
 	for _, rule := range c.Rules {

@@ -138,7 +138,7 @@ func Pod(raw []byte) (evidence.KubePod, error) {
 	}
 	trouble, ready := p.Status.Trouble(), p.ready()
 	if ready == nil {
-		ready = new(false) // nobody has said that it is
+		ready = new(false) // no condition is set yet
 	}
 	out := evidence.KubePod{
 		Pod: p.name(), Phase: p.phase(), Ready: ready, HostNetwork: p.Spec.HostNetwork, IPs: []netip.Addr{},
@@ -170,7 +170,7 @@ func Pod(raw []byte) (evidence.KubePod, error) {
 	return out, nil
 }
 
-// Event reads an event, and the node that it says it is of.
+// Event reads an event, and the node that it names as its source.
 func Event(raw []byte) (e evidence.KubeEvent, node string, _ error) {
 	o, err := decode[kubeobject.Event](raw)
 	if err != nil {
@@ -233,7 +233,7 @@ type containerSpec struct {
 	} `json:"resources"`
 }
 
-// environment are a container's variables. Of those whose value stands elsewhere it has the
+// environment are a container's variables. Of those whose value is in another object it has the
 // fields of a pod that are given.
 func (c containerSpec) environment(fields map[string]string) map[string]string {
 	out := map[string]string{}
@@ -288,7 +288,7 @@ type daemonSet struct {
 	} `json:"spec"`
 }
 
-// DaemonSet reads the DaemonSet aws-node. Variables whose value stands in another object
+// DaemonSet reads the DaemonSet aws-node. Variables whose value is in another object
 // are left out.
 func DaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 	d, err := decode[daemonSet](raw)

@@ -80,7 +80,7 @@ type entry struct {
 	important bool // known for older ones
 }
 
-// NewLogReader makes a reader. Without now the newest line tells what is recent.
+// NewLogReader makes a reader. Without now, recent means relative to the newest line.
 func NewLogReader(now time.Time) *LogReader {
 	return &LogReader{now: now, matcher: catalogue.NewMatcher(), older: map[uint64]*entry{}}
 }
@@ -256,7 +256,7 @@ func (l *LogReader) important(p piece) bool {
 	return p.severity() > 1 || l.matcher.Match(p.text)
 }
 
-// Empty says whether nothing was read.
+// Empty reports whether nothing was read.
 func (l *LogReader) Empty() bool { return l.seen == 0 }
 
 // Log is what was read.

@@ -12,12 +12,12 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// piece is one message as it stands in a line.
+// piece is one message of a line.
 type piece struct {
 	at              time.Time
-	level           string // "": the text tells
+	level           string // "": derived from the text
 	text            []byte // an object with members, key=value as logrus writes it, or any text
-	stamp, stampEnd int    // where in the text its time stands
+	stamp, stampEnd int    // where its time is in the text
 	partial         bool   // it goes on in the next line
 	seq             int    // its place in the log
 }
@@ -57,7 +57,7 @@ func peel(line []byte, near time.Time) piece {
 	return p.peelMore(near)
 }
 
-// stampTime reads a time that stands before a line.
+// stampTime reads the time at the start of a line.
 func stampTime(text []byte) (time.Time, bool) {
 	if len(text) < len("2006-01-02T15:04:05Z") || len(text) > 40 || text[4] != '-' || text[10] != 'T' {
 		return time.Time{}, false
@@ -184,7 +184,7 @@ func (p *piece) stampObject() {
 	}
 }
 
-// alike says whether two messages differ in their time only.
+// alike reports whether two messages differ only in their time.
 func (p piece) alike(q piece) bool {
 	return p.level == q.level && len(p.text)-p.stampEnd == len(q.text)-q.stampEnd &&
 		bytes.Equal(p.text[p.stampEnd:], q.text[q.stampEnd:]) && bytes.Equal(p.text[:p.stamp], q.text[:q.stamp])

@@ -37,7 +37,7 @@ type Cause struct {
 	Required    []string         `json:"required"`              // sources of evidence without which nothing can be concluded
 	Supporting  []string         `json:"supporting"`            // sources of evidence that make a finding surer
 	Confidence  CauseConfidence  `json:"confidence"`            // the highest that each mode can reach
-	Check       CauseCheck       `json:"check"`                 // how to tell it from its look-alikes
+	Check       CauseCheck       `json:"check"`                 // how to distinguish it from similar causes
 	Fixes       []CauseFix       `json:"fixes"`                 // in the order to try them
 	Links       []string         `json:"links"`                 // to read on
 	Upstream    string           `json:"upstream"`              // affected releases of upstream's daemon; empty: all
@@ -120,7 +120,7 @@ type DoctorReport struct {
 	Undecided     []string          `json:"undecided"`               // codes that could be neither found nor ruled out
 	NotCheckable  []string          `json:"notCheckable"`            // codes that what can be read from here does not show
 	RuledOut      []string          `json:"ruledOut"`                // codes that the evidence rules out
-	Suppressed    []string          `json:"suppressed"`              // codes of findings that somebody accepts
+	Suppressed    []string          `json:"suppressed"`              // codes of accepted findings
 	Reported      []ReportedText    `json:"reported"`                // what people say is wrong
 	Partial       bool              `json:"partial"`                 // some node could not be read at all
 	Errors        []NodeError       `json:"errors"`                  // of these nodes
@@ -178,7 +178,7 @@ type FindingVersions struct {
 	Affected string   `json:"affected"` // of upstream; empty: all
 }
 
-// ReportedText is a sentence of somebody, looked up as cnictl explain does.
+// ReportedText is what a person reported, looked up as cnictl explain does.
 type ReportedText struct {
 	Text   string   `json:"text" null:"never"` // as it was written
 	Causes []string `json:"causes"`            // codes it may come from

@@ -19,7 +19,7 @@ type LogItem struct {
 	At      *time.Time `json:"at"`                   // null: not in the line
 	Level   string     `json:"level"`                // debug, info, warn, error, fatal; empty: not in the line
 	Message string     `json:"message" null:"never"` // the line's own; the whole line where it has no form
-	Line    string     `json:"line" null:"never"`    // as it stands in the log
+	Line    string     `json:"line" null:"never"`    // verbatim
 
 	Pod       string `json:"pod"`       // name of the pod
 	Namespace string `json:"namespace"` // of the pod

@@ -86,8 +86,8 @@ func decode(body []byte) (*Pool, error) {
 	return d.finish()
 }
 
-// isFlat tells the pool that stood at the outer level up to v1.19 from the level of
-// network cards that stands there since.
+// isFlat reports whether the pool is at the outer level, as up to v1.19, and not below
+// network cards, as it is since.
 func isFlat(outer []string) (bool, error) {
 	for _, member := range []string{"ENIs", "TotalIPs", "AssignedIPs"} {
 		if !slices.Contains(outer, member) {
@@ -153,7 +153,7 @@ func (d *decoder) cards(body []byte) error {
 			return fmt.Errorf("card %d %w", index, err)
 		}
 	}
-	// Newest first: without any ENI nothing tells them apart.
+	// Newest first: without any ENI they are equal.
 	d.pool.Shape = ShapeBlanked
 	switch {
 	case len(d.pool.ENIs) > 0 && !d.features[ShapeSubnets]:

@@ -1,5 +1,5 @@
 // Package introspect holds the documents that a node's introspection server
-// answers and those that cnictl makes of them: plain structs with JSON tags,
+// answers and those that cnictl builds from them: plain structs with JSON tags,
 // shared by the daemon, the one-node client, the fleet reader and the terminal.
 //
 // Two families live here and must not be mixed:

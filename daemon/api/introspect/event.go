@@ -58,7 +58,7 @@ const (
 	EventStarted             EventKind = "started"
 	EventTerminating         EventKind = "terminating"
 
-	// EventGap is no change: it stands where changes are missing. Reason says why,
+	// EventGap is no change: it marks missing changes. Reason says why,
 	// Missed how many, where that is known.
 	EventGap EventKind = "gap"
 )
@@ -170,7 +170,7 @@ type NodeEvents struct {
 	Kind       string  `json:"kind"`       // NodeEvents
 	Epoch      string  `json:"epoch"`      // the daemon's run; sequence numbers count within it
 	Next       uint64  `json:"next"`       // the since of the next request
-	Items      []Event `json:"items"`      // oldest first; a gap stands where events are missing
+	Items      []Event `json:"items"`      // oldest first; a gap marks missing events
 }
 
 // NodeFailures answers /v1/failures: the last failed ADDs, newest first.

@@ -179,7 +179,7 @@ func (n NodeIPAM) DaemonVersion() string {
 
 // NodeError says why a node, or a part of it, could not be read.
 type NodeError struct {
-	Node    string `json:"node,omitempty"`       // left out where the error stands with its node
+	Node    string `json:"node,omitempty"`       // omitted where the error is listed with its node
 	Reason  Reason `json:"reason" null:"never"`  // a stable word
 	Message string `json:"message" null:"never"` // one sentence
 }
@@ -227,7 +227,7 @@ type Mismatch struct {
 
 // Shape names the release that introduced a form of /v1/enis; those that follow
 // answer it up to the next one here. A document that fits several, because it holds
-// no address that would tell them apart, counts as the newest.
+// no address that would distinguish them, counts as the newest.
 type Shape string
 
 const (
@@ -268,7 +268,7 @@ type NodeCIDR struct {
 	Addresses []NodeAddress `json:"addresses"`         // those with a record: assigned now or since the daemon started
 }
 
-// IsPrefix tells a /28 or /80 from a secondary IP.
+// IsPrefix reports whether it is a /28 or /80, not a secondary IP.
 func (c NodeCIDR) IsPrefix() bool { return !c.CIDR.IsSingleIP() }
 
 // Address states.

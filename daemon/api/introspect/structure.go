@@ -11,7 +11,7 @@ import (
 // maxDepth bounds the nesting of a document; /v1/enis has 9 levels.
 const maxDepth = 16
 
-// place is where something stands in a document, for people: 0.ENIs.eni-….
+// place is the path of something in a document, for people: 0.ENIs.eni-….
 type place []string
 
 func (p place) String() string {

@@ -142,7 +142,7 @@ const (
 	MaxPodsUnknown = "unknown" // the instance type is not in the table
 )
 
-// MaxPodsUnlimited stands for more addresses than any max-pods, as an IPv6 node has.
+// MaxPodsUnlimited means more addresses than any max-pods, as an IPv6 node has.
 const MaxPodsUnlimited = 1<<31 - 1
 
 // MaxPods is kubelet's max-pods beside what the node's addresses allow.
@@ -163,7 +163,7 @@ type MaxPodsTerm struct {
 	Value int    `json:"value"`             // 2147483647 = more than any max-pods
 }
 
-// Trunk says how the node stands with security groups for pods.
+// Trunk is the state of security groups for pods on the node.
 type Trunk struct {
 	Enabled     bool   `json:"enabled"`     // ENABLE_POD_ENI
 	Supported   *bool  `json:"supported"`   // by the instance type

@@ -27,7 +27,7 @@ type Condition struct {
 	LastTransitionTime *time.Time `json:"lastTransitionTime"`
 }
 
-// Is tells a condition's status; nil: it is not there, or unknown.
+// Is is the status of a condition; nil: it is missing or unknown.
 func Is(conditions []Condition, kind string) *bool {
 	for _, c := range conditions {
 		if c.Type == kind && (c.Status == "True" || c.Status == "False") {

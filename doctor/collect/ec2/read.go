@@ -308,7 +308,7 @@ func rules(permissions []types.IpPermission) []evidence.GroupRule {
 	return out
 }
 
-// port is nil of all: -1 stands for every type of ICMP.
+// port is nil for all: -1 means every type of ICMP.
 func port(n *int32) *int {
 	if n == nil || *n < 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// sampled is what the newest sample of a node tells. An old one tells nothing of now.
+// sampled is what the newest sample of a node has. An old sample counts for nothing.
 func sampled(n *store.Node, now time.Time) *evidence.Reading {
 	r := evidence.Unread(now, evidence.MissingMode) // of Kubernetes and of the kernel there is no more than what follows
 	aws := evidence.Unread(now, evidence.MissingNotAsked)
@@ -93,8 +93,8 @@ func daemonPods(node string, p *introspect.DaemonPod) evidence.Source[[]evidence
 	}})
 }
 
-// told adds the documents of a node, and of others why they could not be read.
-func told(r *evidence.Reading, n *store.Node, d watch.Detail) {
+// documents adds the documents of a node, or why they could not be read.
+func documents(r *evidence.Reading, n *store.Node, d watch.Detail) {
 	failed := func(w watch.Want) string {
 		for several, e := range d.Errors {
 			if several&w != 0 {

@@ -35,7 +35,7 @@ const (
 const wanted = watch.WantENIs | watch.WantPlan | watch.WantEvents | watch.WantFailures | watch.WantConfig | watch.WantLogs |
 	watch.WantPods | watch.WantKubeEvents | watch.WantContainerLog
 
-// ErrNoNodes says that none of the nodes is there.
+// ErrNoNodes means that none of the nodes exists.
 var ErrNoNodes = errors.New("there are no such nodes")
 
 // Evidence is what the source has of nodes, of all without names. It reads the documents of
@@ -69,7 +69,7 @@ func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []str
 			ctx, cancel := context.WithTimeout(ctx, within)
 			defer cancel()
 			want, q := query(scope)
-			told(ev.Nodes[i].First, nodes[i], src.Detail(ctx, ev.Nodes[i].Name, want, q))
+			documents(ev.Nodes[i].First, nodes[i], src.Detail(ctx, ev.Nodes[i].Name, want, q))
 			mu.Lock()
 			defer mu.Unlock()
 			done++

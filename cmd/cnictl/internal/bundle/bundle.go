@@ -47,18 +47,19 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	cmd := &cobra.Command{
 		Use:   "bundle [NODE…]",
 		Short: "Collect what the doctor reads into one archive, to hand on",
-		Long: `Collect what the doctor reads into one archive: the nodes named in full, without names all
-nodes, in full where they look faulty. Each is read twice, 15 seconds apart unless --interval
-is given; with --once it is read once. With --via exec the kernel and the files of nodes that
-run this daemon are in it too. On a node without a cluster it is this node.
+		Long: `Collect what the doctor reads into one archive: the NODEs in full, or without NODEs all nodes,
+in full where they look faulty. Each is read twice, --interval (15 seconds) apart, or with
+--once one time. With --via exec the archive also has the kernel state and the files of nodes
+that run this daemon. On a node without a cluster, the archive has this node.
 
-Credentials, container ids and numbers of AWS accounts are always left out. With --anonymize
-names, addresses and ids are replaced as well, the same ones everywhere, so that the doctor
-finds the same in it. The manifest lists what could not be read and why. When the archive
-becomes larger than --max-size the oldest lines of logs are left out.
+Credentials, container ids and AWS account ids are always omitted. --anonymize also replaces
+names, addresses and ids, consistently, so that the doctor finds the same causes. The manifest
+lists what could not be read and why. If the archive would exceed --max-size, the oldest log
+lines are omitted.
 
-Only you can read the file (0600), and none is replaced. ` + f.Name + ` doctor --bundle FILE examines
-it, and archives of eks-log-collector and aws-cni-support.sh too.`,
+The file has mode 0600; an existing file is never replaced.
+` + f.Name + ` doctor --bundle FILE examines it, and archives of eks-log-collector and
+aws-cni-support.sh too.`,
 		Example:           "  {{.Command}} bundle\n  {{.Command}} bundle ip-10-0-3-17.ec2.internal --anonymize -f support.tar.gz",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
@@ -72,7 +73,7 @@ it, and archives of eks-log-collector and aws-cni-support.sh too.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&opts.File, "output-file", "f", "", "write the archive to this new `file` (- is standard output); default: cnictl-bundle-CLUSTER-TIME.tar.gz")
-	fs.BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and ids, the same ones everywhere")
+	fs.BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and ids, consistently across the archive")
 	fs.BoolVar(&opts.Once, "once", false, "read once only")
 	fs.BoolVar(&opts.AWS, "aws", false, "ask EC2 too, with the AWS credentials of this shell; only Describe and Get actions are called")
 	fs.StringVar(&opts.MaxSize, "max-size", "20MiB", "how large the archive may become, as a `size`: 500KiB, 20MiB")
@@ -152,7 +153,7 @@ func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string 
 		text := reason
 		switch reason {
 		case evidence.MissingMode:
-			text = "not to be had from here; on nodes of this daemon --via exec reads most of it"
+			text = "not available from here; on nodes that run this daemon, --via exec reads most of it"
 		case evidence.MissingNotAsked:
 			text = "not asked for"
 		}
@@ -176,7 +177,7 @@ func (c *counter) Write(b []byte) (int, error) {
 // unplain are characters that a name of a file is better without.
 var unplain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileName tells what the archive is of, unless nobody is to know.
+// fileName names the cluster and the time of the archive; an anonymous one has no name of the cluster.
 func fileName(f *cli.Factory, opts *Options, title string) string {
 	name := "cnictl-bundle-"
 	if !opts.Anonymize {
@@ -188,7 +189,7 @@ func fileName(f *cli.Factory, opts *Options, title string) string {
 	return name + f.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
 }
 
-// create makes the file: nobody else may read it, and none is replaced. It is removed again
+// create makes the file, readable by its owner only. It replaces no file. It is removed again
 // when done is given an error.
 func create(f *cli.Factory, name string) (io.Writer, func(error) error, error) {
 	if name == "-" {

@@ -22,13 +22,13 @@ func New(f *cli.Factory) *cobra.Command {
 		Long: `Find out why pods get no address or no network: which of the known causes the evidence
 shows, how sure that is, and how to fix it. Nothing is changed.
 
-All nodes are read once, and those that look faulty in full and twice, 15 seconds apart unless
---interval is given. NODEs are read in full in any case. With --via exec the nodes of our
-daemon report what only the kernel shows too.
+All nodes are read once, and those that look faulty twice and in full, --interval (15 seconds)
+apart. NODEs are always read in full. With --via exec, kernel state is read in the aws-node
+containers of our daemon too.
 
 A finding is confirmed when everything was seen that its cause requires, probable when the
-telling fact was seen, and suspected when only symptom and settings fit. What could not be
-read is listed: without findings, and with causes undecided, the exit status is 7.`,
+decisive fact was seen, and suspected when only symptom and settings fit. What could not be
+read is listed; if nothing is found and causes are undecided, the exit status is 7.`,
 		Example: "  {{.Command}} doctor\n  {{.Command}} doctor ip-10-0-3-17 --fix\n  {{.Command}} doctor pod shop/cart-7d9f-1\n" +
 			"  {{.Command}} doctor --bundle eks_i-0abc_2026-11-21_1402-UTC_0.7.9.tar.gz\n  {{.Command}} doctor --fail-on warning -o junit > doctor.xml",
 		Args:              cli.Args(0, -1, ""),

@@ -18,7 +18,7 @@ func TestBundle(t *testing.T) {
 	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
 	name := filepath.Join(t.TempDir(), "support.tar.gz")
 	stdout, stderr, code := w.runNoun(t, call{args: "bundle rich down --once @rich,down,large -f " + name})
-	if code != 0 || !strings.HasPrefix(stdout, name+": 2 nodes, ") || !strings.Contains(stdout, "\nnot read, not to be had from here") || !strings.HasSuffix(stdout, "\nexamine it: cnictl doctor --bundle "+name+"\n") {
+	if code != 0 || !strings.HasPrefix(stdout, name+": 2 nodes, ") || !strings.Contains(stdout, "\nnot read, not available from here") || !strings.HasSuffix(stdout, "\nexamine it: cnictl doctor --bundle "+name+"\n") {
 		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
 	}
 	info, err := os.Stat(name)

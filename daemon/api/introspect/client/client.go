@@ -23,7 +23,7 @@ const DialTimeout = 3 * time.Second
 const dialLimit = 3 * DialTimeout
 
 // DefaultCooldown is upstream's IP_COOLDOWN_PERIOD default, which a node that
-// has no summary does not tell.
+// has no summary does not show it.
 const DefaultCooldown = 30 * time.Second
 
 // Options configure a Client. Address and Now are required.
@@ -192,7 +192,7 @@ func (c *Client) keepSummary(a Answer, s introspect.Summary) {
 // maxFault bounds the document of a refusal in bytes.
 const maxFault = 16 << 10
 
-// refusal tells why a node answered with a status that is no answer: by the fault that
+// refusal is why a node answered with a status that is no answer: by the fault that
 // ours sends, or by the status alone.
 func refusal(resp *http.Response) (introspect.Reason, error) {
 	reason := introspect.ReasonStatus

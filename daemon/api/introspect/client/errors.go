@@ -70,7 +70,7 @@ func ReasonOf(err error) introspect.Reason {
 }
 
 // Temporary reports whether another try at once may succeed: the connection was
-// lost, not refused, and nobody gave up.
+// lost, neither refused nor cancelled.
 func Temporary(err error) bool { return ReasonOf(err) == introspect.ReasonTransport }
 
 // reasoned is an error of Options.Dial that knows its reason.
@@ -79,7 +79,7 @@ type reasoned interface {
 	NodeReason() introspect.Reason
 }
 
-// classify tells the reason of a transport error, and a text without Go's and
+// classify finds the reason of a transport error, and a text without Go's and
 // the kernel's plumbing.
 func classify(ctx context.Context, err error) (introspect.Reason, error) {
 	var dns *net.DNSError

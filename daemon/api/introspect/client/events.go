@@ -90,7 +90,7 @@ const (
 // Follow yields events as they happen until the caller stops or ctx ends. It connects
 // again after a failure: each is yielded as an error, and the caller goes on by asking
 // for more. No event is lost or repeated over that; where the node itself has lost
-// some, a gap event stands. A node that does not serve events, or answers nonsense,
+// some, there is a gap event. A node that does not serve events, or answers nonsense,
 // ends the sequence after its error.
 func (c *Client) Follow(ctx context.Context, opts FollowOptions) iter.Seq2[introspect.Event, error] {
 	if opts.Wait <= 0 {

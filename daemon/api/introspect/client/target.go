@@ -14,7 +14,7 @@ type endpoint struct {
 	base             string // URL without a path
 }
 
-// anyNode stands for the host where the way to the node is not one to an address.
+// anyNode is the host where the way to the node is not one to an address.
 const anyNode = "http://node"
 
 // parseAddress reads unix:/path, host:port, or http://host[:port].

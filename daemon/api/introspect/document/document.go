@@ -1,13 +1,13 @@
 // Package document writes the documents of cnictl: what is not known is null, never an
 // empty string or a zero time, and times are in whole seconds. The types of introspect
-// are also what daemons answer, where an empty string stands for what is not known and
+// are also what daemons answer, where an empty string means unknown and
 // encoding/json writes it: the two forms differ in nothing else. It is pure.
 //
 // A member says by its tag `null` when it is not as the others are:
 //
 //   - null:"never" of a string: it is always known, and an empty one is a value. So are
 //     strings in lists and in maps, and those that pointers lead to.
-//   - null:"zero" of a number: 0 stands for what is not known.
+//   - null:"zero" of a number: 0 means unknown.
 package document
 
 import (
@@ -33,7 +33,7 @@ func Marshal(doc any) ([]byte, error) {
 	return e.out.Bytes(), nil
 }
 
-// rule says which value of a member stands for one that is not known.
+// rule is which value of a member means unknown.
 type rule int
 
 const (
@@ -81,7 +81,7 @@ func (e *encoder) value(v reflect.Value, r rule) error {
 	}
 }
 
-// nothing reports that a value stands for what is not known.
+// nothing reports whether a value means unknown.
 func nothing(v reflect.Value, r rule) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
@@ -103,7 +103,7 @@ func nothing(v reflect.Value, r rule) bool {
 	}
 }
 
-// leaf writes what encoding/json makes of a value.
+// leaf writes a value as encoding/json does.
 func (e *encoder) leaf(v any) error {
 	if err := e.leaves.Encode(v); err != nil {
 		return err
