@@ -83,17 +83,16 @@ func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
 }
 
-// pages hands on every page of an answer; next puts the token of the next one into the
-// input. The SDK's own paginators are not used: they hold the client as an interface, and
-// with it a binary that reflects on methods links all of EC2's, 40 MB.
-func pages[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In, next func(*In, *Out) *string, each func(*Out)) error {
+// pages hands on every page of an answer; each returns the token of the next one, which the
+// input has in token. The SDK's own paginators are not used: they hold the client as an
+// interface, and with it a binary that reflects on methods links all of EC2's, 40 MB.
+func pages[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In, token **string, each func(*Out) *string) error {
 	for range maxPages {
 		page, err := call(ctx, in)
 		if err != nil {
 			return err
 		}
-		each(page)
-		if aws.ToString(next(in, page)) == "" {
+		if *token = each(page); aws.ToString(*token) == "" {
 			return nil
 		}
 	}
@@ -110,10 +109,7 @@ func (q *query) instances(ctx context.Context, ids []string) ([]evidence.Instanc
 	}
 	for part := range slices.Chunk(ids, maxFilter) {
 		in := &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-id", part...)}, MaxResults: aws.Int32(pageSize)}
-		err := pages(ctx, q.api.DescribeInstances, in, func(in *ec2.DescribeInstancesInput, out *ec2.DescribeInstancesOutput) *string {
-			in.NextToken = out.NextToken
-			return in.NextToken
-		}, func(page *ec2.DescribeInstancesOutput) {
+		err := pages(ctx, q.api.DescribeInstances, in, &in.NextToken, func(page *ec2.DescribeInstancesOutput) *string {
 			for _, r := range page.Reservations {
 				for _, i := range r.Instances {
 					out = append(out, instance(i))
@@ -124,6 +120,7 @@ func (q *query) instances(ctx context.Context, ids []string) ([]evidence.Instanc
 					}
 				}
 			}
+			return page.NextToken
 		})
 		if err != nil {
 			return nil, err
@@ -156,13 +153,11 @@ func instance(i types.Instance) evidence.Instance {
 func (q *query) interfaces(ctx context.Context) ([]evidence.Interface, error) {
 	out := []evidence.Interface{}
 	in := &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
-	err := pages(ctx, q.api.DescribeNetworkInterfaces, in, func(in *ec2.DescribeNetworkInterfacesInput, out *ec2.DescribeNetworkInterfacesOutput) *string {
-		in.NextToken = out.NextToken
-		return in.NextToken
-	}, func(page *ec2.DescribeNetworkInterfacesOutput) {
+	err := pages(ctx, q.api.DescribeNetworkInterfaces, in, &in.NextToken, func(page *ec2.DescribeNetworkInterfacesOutput) *string {
 		for _, e := range page.NetworkInterfaces {
 			out = append(out, describedInterface(e))
 		}
+		return page.NextToken
 	})
 	return out, err
 }
@@ -225,10 +220,7 @@ func tags(list []types.Tag) map[string]string {
 func (q *query) subnets(ctx context.Context) ([]evidence.Subnet, error) {
 	out := []evidence.Subnet{}
 	in := &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
-	err := pages(ctx, q.api.DescribeSubnets, in, func(in *ec2.DescribeSubnetsInput, out *ec2.DescribeSubnetsOutput) *string {
-		in.NextToken = out.NextToken
-		return in.NextToken
-	}, func(page *ec2.DescribeSubnetsOutput) {
+	err := pages(ctx, q.api.DescribeSubnets, in, &in.NextToken, func(page *ec2.DescribeSubnetsOutput) *string {
 		for _, s := range page.Subnets {
 			one := evidence.Subnet{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), VPC: aws.ToString(s.VpcId), Tags: tags(s.Tags)}
 			one.CIDR, _ = netip.ParsePrefix(aws.ToString(s.CidrBlock)) // none in a subnet of IPv6 alone
@@ -242,6 +234,7 @@ func (q *query) subnets(ctx context.Context) ([]evidence.Subnet, error) {
 			}
 			out = append(out, one)
 		}
+		return page.NextToken
 	})
 	return out, err
 }
@@ -252,15 +245,13 @@ func (q *query) reservations(ctx context.Context) ([]evidence.Reservation, error
 	out := []evidence.Reservation{}
 	for _, subnet := range q.nets {
 		in := &ec2.GetSubnetCidrReservationsInput{SubnetId: &subnet, MaxResults: aws.Int32(pageSize)}
-		err := pages(ctx, q.api.GetSubnetCidrReservations, in, func(in *ec2.GetSubnetCidrReservationsInput, out *ec2.GetSubnetCidrReservationsOutput) *string {
-			in.NextToken = out.NextToken
-			return in.NextToken
-		}, func(page *ec2.GetSubnetCidrReservationsOutput) {
+		err := pages(ctx, q.api.GetSubnetCidrReservations, in, &in.NextToken, func(page *ec2.GetSubnetCidrReservationsOutput) *string {
 			for _, r := range slices.Concat(page.SubnetIpv4CidrReservations, page.SubnetIpv6CidrReservations) {
 				if cidr, err := netip.ParsePrefix(aws.ToString(r.Cidr)); err == nil {
 					out = append(out, evidence.Reservation{Subnet: subnet, CIDR: cidr, Type: string(r.ReservationType)})
 				}
 			}
+			return page.NextToken
 		})
 		if err != nil {
 			return nil, err
@@ -272,13 +263,11 @@ func (q *query) reservations(ctx context.Context) ([]evidence.Reservation, error
 func (q *query) groups(ctx context.Context) ([]evidence.SecurityGroup, error) {
 	out := []evidence.SecurityGroup{}
 	in := &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
-	err := pages(ctx, q.api.DescribeSecurityGroups, in, func(in *ec2.DescribeSecurityGroupsInput, out *ec2.DescribeSecurityGroupsOutput) *string {
-		in.NextToken = out.NextToken
-		return in.NextToken
-	}, func(page *ec2.DescribeSecurityGroupsOutput) {
+	err := pages(ctx, q.api.DescribeSecurityGroups, in, &in.NextToken, func(page *ec2.DescribeSecurityGroupsOutput) *string {
 		for _, g := range page.SecurityGroups {
 			out = append(out, evidence.SecurityGroup{ID: aws.ToString(g.GroupId), VPC: aws.ToString(g.VpcId), Ingress: rules(g.IpPermissions), Egress: rules(g.IpPermissionsEgress)})
 		}
+		return page.NextToken
 	})
 	return out, err
 }
@@ -321,10 +310,7 @@ func port(n *int32) *int {
 func (q *query) routeTables(ctx context.Context) ([]evidence.RouteTable, error) {
 	own, main := map[string][]evidence.VPCRoute{}, []evidence.VPCRoute(nil)
 	in := &ec2.DescribeRouteTablesInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(100)}
-	err := pages(ctx, q.api.DescribeRouteTables, in, func(in *ec2.DescribeRouteTablesInput, out *ec2.DescribeRouteTablesOutput) *string {
-		in.NextToken = out.NextToken
-		return in.NextToken
-	}, func(page *ec2.DescribeRouteTablesOutput) {
+	err := pages(ctx, q.api.DescribeRouteTables, in, &in.NextToken, func(page *ec2.DescribeRouteTablesOutput) *string {
 		for _, t := range page.RouteTables {
 			routes := []evidence.VPCRoute{}
 			for _, r := range t.Routes {
@@ -338,6 +324,7 @@ func (q *query) routeTables(ctx context.Context) ([]evidence.RouteTable, error) 
 				}
 			}
 		}
+		return page.NextToken
 	})
 	out := []evidence.RouteTable{}
 	for _, subnet := range q.nets {
@@ -374,10 +361,7 @@ func (q *query) limits(ctx context.Context) (map[string]evidence.InstanceType, e
 		for _, name := range part {
 			in.InstanceTypes = append(in.InstanceTypes, types.InstanceType(name))
 		}
-		err := pages(ctx, q.api.DescribeInstanceTypes, in, func(in *ec2.DescribeInstanceTypesInput, out *ec2.DescribeInstanceTypesOutput) *string {
-			in.NextToken = out.NextToken
-			return in.NextToken
-		}, func(page *ec2.DescribeInstanceTypesOutput) {
+		err := pages(ctx, q.api.DescribeInstanceTypes, in, &in.NextToken, func(page *ec2.DescribeInstanceTypesOutput) *string {
 			for _, t := range page.InstanceTypes {
 				one := evidence.InstanceType{InstanceType: string(t.InstanceType), Known: true, Hypervisor: string(t.Hypervisor), BareMetal: t.BareMetal}
 				if n := t.NetworkInfo; n != nil {
@@ -385,6 +369,7 @@ func (q *query) limits(ctx context.Context) (map[string]evidence.InstanceType, e
 				}
 				out[one.InstanceType] = one
 			}
+			return page.NextToken
 		})
 		if err != nil {
 			return nil, err
