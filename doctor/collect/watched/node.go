@@ -191,22 +191,8 @@ func events(all []watch.KubeEvent, pods []watch.Pod) []evidence.KubeEvent {
 
 // reason is why something could not be read.
 func reason(e *introspect.NodeError) string {
-	if e == nil {
+	if e == nil || e.Reason == introspect.ReasonNotServed { // by a recording
 		return evidence.MissingNotAsked
 	}
-	switch e.Reason {
-	case introspect.ReasonForbidden:
-		return evidence.MissingForbidden
-	case introspect.ReasonRefused:
-		return evidence.MissingRefused
-	case introspect.ReasonTimeout, introspect.ReasonCancelled:
-		return evidence.MissingTimeout
-	case introspect.ReasonOff:
-		return evidence.MissingDisabled
-	case introspect.ReasonNotServed: // by a recording
-		return evidence.MissingNotAsked
-	case introspect.ReasonNoPod, introspect.ReasonNotFound, introspect.ReasonNoEndpoint:
-		return evidence.MissingAbsent
-	}
-	return cmp.Or(e.Message, string(e.Reason))
+	return cmp.Or(reading.Missing(e), string(e.Reason))
 }
