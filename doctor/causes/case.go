@@ -319,25 +319,7 @@ func has[K comparable, V any](m map[K]V, key K) bool {
 func (c *Case) records() iter.Seq[evidence.Address] {
 	return func(yield func(evidence.Address) bool) {
 		for _, e := range c.R.ENIs.Content {
-			for a := range recordsOf(e) {
-				if !yield(a) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// recordsOf are those of one interface.
-func recordsOf(e evidence.ENI) iter.Seq[evidence.Address] {
-	return func(yield func(evidence.Address) bool) {
-		for _, a := range e.IPs {
-			if !yield(a) {
-				return
-			}
-		}
-		for _, p := range e.Prefixes {
-			for _, a := range p.IPs {
+			for a := range e.Records() {
 				if !yield(a) {
 					return
 				}

@@ -30,7 +30,7 @@ func (c *Case) wired() (out []wired) {
 		if e.RouteTable != nil {
 			table = *e.RouteTable
 		}
-		for a := range recordsOf(e) {
+		for a := range e.Records() {
 			if a.Pod != nil && c.runs(*a.Pod) {
 				out = append(out, wired{*a.Pod, a.Address, table, hostrules.PodRules(a.Address, table), netnames.MainTable})
 			}

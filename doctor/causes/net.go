@@ -397,7 +397,7 @@ func replyPath(c *Case) []candidate {
 	secondary := fact(c, c.R.ENIs, "intro.enis", "addresses of pods on secondary interfaces", "none, or a way back", func(all []evidence.ENI) (any, State) {
 		n := 0
 		for _, e := range all {
-			for a := range recordsOf(e) {
+			for a := range e.Records() {
 				if a.Pod != nil && !e.Primary {
 					n++
 				}

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"time"
 
@@ -21,6 +22,24 @@ type ENI struct {
 	RouteTable *int      `json:"routeTable"` // 254 is main
 	IPs        []Address `json:"ips"`        // secondary IPs, without the primary one
 	Prefixes   []Prefix  `json:"prefixes"`
+}
+
+// Records are the addresses of the interface that have a record.
+func (e ENI) Records() iter.Seq[Address] {
+	return func(yield func(Address) bool) {
+		for _, a := range e.IPs {
+			if !yield(a) {
+				return
+			}
+		}
+		for _, p := range e.Prefixes {
+			for _, a := range p.IPs {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Prefix is a /28 or /80 of an ENI with those of its addresses that have a record.

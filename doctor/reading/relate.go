@@ -71,23 +71,11 @@ func podsByHash(r *evidence.Reading) map[string]evidence.Pod {
 		add(p.Pod)
 	}
 	for _, e := range r.ENIs.Content {
-		addresses(e, func(a evidence.Address) {
+		for a := range e.Records() {
 			if a.Pod != nil {
 				add(*a.Pod)
 			}
-		})
-	}
-	return out
-}
-
-// addresses calls do for every address of an interface.
-func addresses(e evidence.ENI, do func(evidence.Address)) {
-	for _, a := range e.IPs {
-		do(a)
-	}
-	for _, p := range e.Prefixes {
-		for _, a := range p.IPs {
-			do(a)
 		}
 	}
+	return out
 }
