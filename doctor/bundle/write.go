@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
-	"strings"
 	"time"
 
 	"cnictl/doctor/evidence"
@@ -123,7 +121,7 @@ func (p *part) render() error {
 func pack(w io.Writer, m *Manifest, parts []part) error {
 	m.Nodes = m.Nodes[:0]
 	for _, p := range parts {
-		m.Nodes = append(m.Nodes, ManifestNode{Name: p.evidence.Nodes[0].Name, File: p.name, Bytes: len(p.data), Missing: missing(p.evidence.Nodes[0].First), Dropped: p.dropped})
+		m.Nodes = append(m.Nodes, ManifestNode{Name: p.evidence.Nodes[0].Name, File: p.name, Bytes: len(p.data), Missing: p.evidence.Nodes[0].First.Missing(), Dropped: p.dropped})
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
@@ -154,18 +152,4 @@ func pack(w io.Writer, m *Manifest, parts []part) error {
 		return fmt.Errorf("write bundle: %w", err)
 	}
 	return nil
-}
-
-// missing are the reasons of the sources that a reading lacks.
-func missing(r *evidence.Reading) map[string]string {
-	out := map[string]string{}
-	v := reflect.ValueOf(r).Elem()
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		if id := f.Tag.Get("json"); strings.Contains(id, ".") || id == "metrics" || id == "ckpt" || id == "imds" || id == "probe" {
-			if reason := v.FieldByIndex(f.Index).FieldByName("Missing").String(); reason != "" {
-				out[id] = reason
-			}
-		}
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"reflect"
 	"strings"
 	"time"
 )
@@ -165,24 +164,4 @@ type Probe struct {
 	Result string    `json:"result" enum:"ok,timeout,refused,unreachable,nxdomain,error"`
 	Detail string    `json:"detail,omitempty"`
 	At     time.Time `json:"at,omitzero"`
-}
-
-// Missing are the sources that could not be read, by id, with the reason.
-func (r *Reading) Missing() map[string]string {
-	out := map[string]string{}
-	missing(reflect.ValueOf(r).Elem(), out)
-	return out
-}
-
-func missing(v reflect.Value, out map[string]string) {
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		if field.Anonymous {
-			missing(v.Field(i), out)
-		} else if id := field.Tag.Get("json"); id != "-" {
-			if reason := v.Field(i).FieldByName("Missing").String(); reason != "" {
-				out[id] = reason
-			}
-		}
-	}
 }

@@ -332,14 +332,7 @@ func (d decoder) sources(node *yaml.Node, r, ideal *evidence.Reading, path strin
 	if node.Kind != yaml.MappingNode {
 		return refuse(node, path, "want an object, not "+kind(node))
 	}
-	known := map[string]source{}
-	for id, s := range sourcesOf(r) {
-		known[id] = s
-	}
-	wanted := map[string]source{}
-	for id, s := range sourcesOf(ideal) {
-		wanted[id] = s
-	}
+	known, wanted := maps.Collect(sourcesOf(r)), maps.Collect(sourcesOf(ideal))
 	err := each(node, path, func(key string, at, value *yaml.Node) error {
 		if !slices.Contains(groups, key) {
 			return nil

@@ -154,16 +154,14 @@ func common(readings []*evidence.Reading) map[string]bool {
 	if len(readings) < 2 {
 		return out
 	}
-	for id, s := range sourcesOf(readings[0]) {
-		same := true
-		for _, r := range readings[1:] {
-			for other, t := range sourcesOf(r) {
-				if other == id && !reflect.DeepEqual(s.v.Interface(), t.v.Interface()) {
-					same = false
-				}
-			}
+	first := maps.Collect(sourcesOf(readings[0]))
+	for id := range first {
+		out[id] = true
+	}
+	for _, r := range readings[1:] {
+		for id, s := range sourcesOf(r) {
+			out[id] = out[id] && reflect.DeepEqual(first[id].v.Interface(), s.v.Interface())
 		}
-		out[id] = same
 	}
 	return out
 }
@@ -190,10 +188,7 @@ func (c encoder) source(s source) *yaml.Node {
 // changes are the sources that the second reading shows otherwise. Objects are merged into
 // those of the first, so the names of maps that are gone are taken away.
 func changes(first, second *evidence.Reading) *yaml.Node {
-	before := map[string]source{}
-	for id, s := range sourcesOf(first) {
-		before[id] = s
-	}
+	before := maps.Collect(sourcesOf(first))
 	out := object()
 	for id, s := range sourcesOf(second) {
 		if reflect.DeepEqual(before[id].v.Interface(), s.v.Interface()) {

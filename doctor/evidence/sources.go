@@ -1,0 +1,54 @@
+package evidence
+
+import (
+	"iter"
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// members are the fields of a reading, embedded ones included.
+var members = sync.OnceValue(func() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[Reading]()) })
+
+// sources are all sources of a reading by id, each a Source that can be set.
+func (r *Reading) sources() iter.Seq2[string, reflect.Value] {
+	return func(yield func(id string, source reflect.Value) bool) {
+		v := reflect.ValueOf(r).Elem()
+		for _, f := range members() {
+			if id := f.Tag.Get("json"); !f.Anonymous && id != "-" && !yield(id, v.FieldByIndex(f.Index)) {
+				return
+			}
+		}
+	}
+}
+
+// Unread is a reading of which every source is missing, for the same reason.
+func Unread(at time.Time, reason string) *Reading {
+	r := &Reading{At: at}
+	for _, s := range r.sources() {
+		s.FieldByName("Missing").SetString(reason)
+	}
+	return r
+}
+
+// Missing are the sources that could not be read, by id, with the reason.
+func (r *Reading) Missing() map[string]string {
+	out := map[string]string{}
+	for id, s := range r.sources() {
+		if reason := s.FieldByName("Missing").String(); reason != "" {
+			out[id] = reason
+		}
+	}
+	return out
+}
+
+// Fill takes the sources that are missing, of those that are wanted, from another reading.
+func (r *Reading) Fill(from *Reading, wants func(id string) bool) {
+	other := maps.Collect(from.sources())
+	for id, s := range r.sources() {
+		if s.FieldByName("Missing").String() != "" && wants(id) {
+			s.Set(other[id])
+		}
+	}
+}
