@@ -306,17 +306,12 @@ func (c *collector) readLogs(r *evidence.Reading) {
 
 func (c *collector) documents(r *evidence.Reading) {
 	answers := map[string]reading.Answer{}
-	for file, at := range map[string]string{
-		"enis": introspect.PathENIs, "eni-configs": introspect.PathENIConfigs, "ipamd-env-settings": introspect.PathIPAMEnv, "networkutils-env-settings": introspect.PathNetworkEnv,
-	} {
-		text, missing := c.text("ipamd/" + file + ".json")
+	for _, at := range introspect.DocumentPaths {
+		text, missing := c.text("ipamd/" + path.Base(at) + ".json")
+		if missing == missingFile && !slices.Contains(introspect.UpstreamPaths, at) {
+			missing = evidence.MissingMode
+		}
 		answers[at] = reading.Answer{Body: []byte(text), Missing: missing}
-	}
-	for file, at := range map[string]string{
-		"summary": introspect.PathSummary, "config": introspect.PathConfig, "plan": introspect.PathPlan, "failures": introspect.PathFailures, "events": introspect.PathEvents,
-	} {
-		text, missing := c.text("ipamd/" + file + ".json")
-		answers[at] = reading.Answer{Body: []byte(text), Missing: strings.Replace(missing, missingFile, evidence.MissingMode, 1)}
 	}
 	reading.Documents(r, answers)
 	r.Metrics = sourceOf(c, "ipamd/metrics.json", func(text string) (evidence.Metrics, error) { return reading.Metrics([]byte(text)) })

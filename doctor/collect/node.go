@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +25,7 @@ import (
 // swept puts what the sweep read of a node. Its other documents were not asked for.
 func swept(r *evidence.Reading, n introspect.NodeIPAM) {
 	answers := map[string]reading.Answer{}
-	for _, path := range documents {
+	for _, path := range introspect.DocumentPaths {
 		switch {
 		case n.Error != nil && n.ENIs == nil:
 			answers[path] = reading.Answer{Missing: missing(&client.Error{Reason: n.Error.Reason, Err: errors.New(n.Error.Message)})}
@@ -48,12 +48,6 @@ func swept(r *evidence.Reading, n introspect.NodeIPAM) {
 	case n.Object != nil && n.Object.InstanceType != "":
 		r.InstanceType = evidence.Read(reading.InstanceType(n.Object.InstanceType))
 	}
-}
-
-// documents are those of a daemon, first those that show whether it is upstream's.
-var documents = []string{
-	introspect.PathENIs, introspect.PathSummary, introspect.PathIPAMEnv, introspect.PathNetworkEnv, introspect.PathENIConfigs,
-	introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
 }
 
 // deep reads all that one node has to say.
@@ -96,7 +90,7 @@ func bounded[T any](ctx context.Context, timeout time.Duration, read func(contex
 // documents asks for each. A daemon that cannot be reached, or takes too long, is not asked
 // for the others.
 func (d *deep) documents(ctx context.Context, t fleet.Target, c *client.Client) map[string]reading.Answer {
-	paths := documents
+	paths := introspect.DocumentPaths
 	if d.pod.Name != "" {
 		q := url.Values{"namespace": {d.pod.Namespace}, "name": {d.pod.Name}}
 		paths = append(paths[:len(paths):len(paths)], introspect.PathPod+"?"+q.Encode())
@@ -126,11 +120,7 @@ func (d *deep) documents(ctx context.Context, t fleet.Target, c *client.Client) 
 
 // upstreamHas reports whether upstream's daemon knows a path: it logs each request.
 func upstreamHas(path string) bool {
-	switch path {
-	case introspect.PathENIs, introspect.PathIPAMEnv, introspect.PathNetworkEnv, introspect.PathENIConfigs:
-		return true
-	}
-	return false
+	return slices.Contains(introspect.UpstreamPaths, path)
 }
 
 func (d *deep) metrics(ctx context.Context, t fleet.Target) evidence.Source[evidence.Metrics] {
@@ -160,9 +150,7 @@ func (d *deep) daemonLog(ctx context.Context, c *client.Client) evidence.Source[
 	if err != nil {
 		return evidence.Lacking[evidence.Log](missing(err))
 	}
-	log, err := reading.ReadLog(strings.NewReader(strings.Join(doc.Lines, "\n")), d.now())
-	log.Truncated = log.Truncated || doc.Truncated
-	return reading.Source(log, err)
+	return reading.LogOfLines(doc.Lines, doc.Truncated, d.now())
 }
 
 // Bounds of a container's log.
@@ -264,15 +252,8 @@ func lackOnNode(r *evidence.Reading, reason string) {
 // merge takes sources that were missing, but those of Kubernetes and EC2: about these a node
 // has nothing to say.
 func merge(r, from *evidence.Reading) {
-	into, other := reflect.ValueOf(r).Elem(), reflect.ValueOf(from).Elem()
-	for _, f := range reflect.VisibleFields(into.Type()) {
-		id := f.Tag.Get("json")
+	r.Fill(from, func(id string) bool {
 		family, _, _ := strings.Cut(id, ".")
-		if family == "k8s" || family == "ec2" || family == "iam" || family == "intro" || f.Anonymous {
-			continue
-		}
-		if dst := into.FieldByIndex(f.Index); dst.Kind() == reflect.Struct && dst.FieldByName("Missing").IsValid() && dst.FieldByName("Missing").String() != "" {
-			dst.Set(other.FieldByIndex(f.Index))
-		}
-	}
+		return !slices.Contains([]string{"k8s", "ec2", "iam", "intro"}, family)
+	})
 }

@@ -92,6 +92,13 @@ func ReadLog(r io.Reader, now time.Time) (evidence.Log, error) {
 	return l.Log(), err
 }
 
+// LogOfLines reads the lines that a daemon serves; truncated: it has more.
+func LogOfLines(lines []string, truncated bool, now time.Time) evidence.Source[evidence.Log] {
+	log, err := ReadLog(strings.NewReader(strings.Join(lines, "\n")), now)
+	log.Truncated = log.Truncated || truncated
+	return Source(log, err)
+}
+
 // Read reads one file, best the oldest one first. When it fails, what came before stays.
 func (l *LogReader) Read(r io.Reader) error {
 	in := bufio.NewReaderSize(r, 4*mostLine)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,10 +13,7 @@ import (
 )
 
 // ourPaths are what a daemon of ours lists, upstream's first.
-var ourPaths = []string{
-	introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv, introspect.PathSummary, introspect.PathConfig,
-	introspect.PathPlan, introspect.PathFailures, introspect.PathEvents, introspect.PathPod, introspect.PathLogs, introspect.PathSchemas,
-}
+var ourPaths = append(slices.Clone(introspect.DocumentPaths), introspect.PathPod, introspect.PathLogs, introspect.PathSchemas)
 
 // serveOurs answers as a daemon of ours.
 func (n *node) serveOurs(w http.ResponseWriter, r *http.Request) {

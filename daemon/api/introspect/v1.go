@@ -1,8 +1,11 @@
 package introspect
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Paths of the introspection server. The first four are upstream's.
+// Paths of the introspection server.
 const (
 	PathENIs       = "/v1/enis"
 	PathENIConfigs = "/v1/eni-configs"
@@ -16,6 +19,13 @@ const (
 	PathPod        = "/v1/pod"
 	PathLogs       = "/v1/logs"
 	PathSchemas    = "/v1/schemas" // and /v1/schemas/<kind>
+)
+
+// UpstreamPaths are those that upstream's daemon has too. DocumentPaths are all that answer a
+// document about the node without being asked for anything in particular, upstream's first.
+var (
+	UpstreamPaths = []string{PathENIs, PathENIConfigs, PathNetworkEnv, PathIPAMEnv}
+	DocumentPaths = append(slices.Clone(UpstreamPaths), PathSummary, PathConfig, PathPlan, PathFailures, PathEvents)
 )
 
 // ENIs answers /v1/enis: one pool per network card, keyed by the card's index in

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	}
 	// Upstream's paths first, in one order (upstream's order changes from
 	// process to process).
-	h.list = []string{introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv}
+	h.list = slices.Clone(introspect.UpstreamPaths)
 	for _, path := range []string{
 		introspect.PathSummary, introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
 		introspect.PathPod, introspect.PathLogs, introspect.PathSchemas,

@@ -20,12 +20,6 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// documents are what the daemon is asked for.
-var documents = []string{
-	introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv, introspect.PathSummary, introspect.PathConfig,
-	introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
-}
-
 // answers collects the daemon's answers.
 type answers struct {
 	mu     sync.Mutex
@@ -36,7 +30,7 @@ type answers struct {
 func (a *answers) ask(c *collector) {
 	a.byPath = map[string]reading.Answer{}
 	daemon, err := client.New(client.Options{Address: c.Address, UserAgent: "cnictl", Now: c.Now})
-	for _, path := range documents {
+	for _, path := range introspect.DocumentPaths {
 		if err != nil {
 			a.byPath[path] = reading.Answer{Missing: err.Error()}
 			continue

@@ -13,6 +13,7 @@ import (
 
 	"net/netip"
 
+	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/evidence"
 )
 
@@ -117,7 +118,7 @@ func TestDocuments_Hostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			answers := map[string]string{}
-			for _, path := range documents {
+			for _, path := range introspect.DocumentPaths {
 				answers["GET "+path] = c.answer
 			}
 			o := options(t.TempDir())

@@ -3,7 +3,6 @@ package watched
 import (
 	"cmp"
 	"net/netip"
-	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -114,14 +113,14 @@ func documents(r *evidence.Reading, n *store.Node, d watch.Detail) {
 		r.PodViews = evidence.Read([]introspect.NodePod{*d.Pod})
 	}
 	if r.LogIPAMD.Missing = failed(watch.WantLogs); d.Logs != nil {
-		r.LogIPAMD = logOf(d.Logs.Lines, d.Logs.Truncated, r.At)
+		r.LogIPAMD = reading.LogOfLines(d.Logs.Lines, d.Logs.Truncated, r.At)
 	}
 	if r.LogAWSNode.Missing = failed(watch.WantContainerLog); d.ContainerLog != nil {
 		lines := make([]string, 0, len(d.ContainerLog.Lines))
 		for _, l := range d.ContainerLog.Lines {
 			lines = append(lines, l.Text)
 		}
-		log := logOf(lines, d.ContainerLog.Truncated, r.At)
+		log := reading.LogOfLines(lines, d.ContainerLog.Truncated, r.At)
 		r.LogAWSNode = evidence.Source[map[string]evidence.Log]{Content: map[string]evidence.Log{d.ContainerLog.Container: log.Content}, Missing: log.Missing}
 	}
 	if r.Pods.Missing = failed(watch.WantPods); d.Pods != nil {
@@ -137,12 +136,6 @@ func document[T any](into *evidence.Source[T], doc *T) {
 	if doc != nil {
 		*into = evidence.Read(*doc)
 	}
-}
-
-func logOf(lines []string, truncated bool, now time.Time) evidence.Source[evidence.Log] {
-	log, err := reading.ReadLog(strings.NewReader(strings.Join(lines, "\n")), now)
-	log.Truncated = log.Truncated || truncated
-	return reading.Source(log, err)
 }
 
 func pods(all []watch.Pod, node string) []evidence.KubePod {

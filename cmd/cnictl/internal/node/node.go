@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -148,10 +149,7 @@ func checkpointFlags(cmd *cobra.Command, local bool) func(*Options) error {
 
 // Paths are those that nodes know.
 func Paths() []string {
-	return []string{
-		introspect.PathENIs, introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv, introspect.PathSummary, introspect.PathConfig,
-		introspect.PathPlan, introspect.PathFailures, introspect.PathEvents, introspect.PathLogs, introspect.PathSchemas,
-	}
+	return append(slices.Clone(introspect.DocumentPaths), introspect.PathLogs, introspect.PathSchemas)
 }
 
 // command builds the command of a verb, for a node that is named or for this host.
