@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -24,23 +25,31 @@ func Save(ev *evidence.Evidence) ([]byte, error) {
 	return data, err
 }
 
+// ErrTooLarge is of evidence that takes more than a file may have, without any logs.
+var ErrTooLarge = errors.New("the evidence is too large")
+
 // Fit is Save with how many lines of each log were left out.
 func Fit(ev *evidence.Evidence) (data []byte, dropped map[string]int, err error) {
 	dropped = map[string]int{}
-	for {
-		data, err = save(ev)
-		if err != nil || len(data) <= MaxBytes {
-			return data, dropped, err
-		}
+	data, err = save(ev)
+	if err != nil || len(data) <= MaxBytes {
+		return data, dropped, err
+	}
+	bare, _ := Shorten(ev, 0)
+	if least, err := save(bare); err != nil || len(least) > MaxBytes {
+		return nil, nil, errors.Join(err, fmt.Errorf("%w: it takes %d bytes without logs, an evidence file at most %d: choose fewer nodes", ErrTooLarge, len(least), MaxBytes))
+	}
+	for len(data) > MaxBytes {
 		shorter, less := Shorten(ev, 0.5)
-		if len(less) == 0 {
-			return nil, nil, fmt.Errorf("the evidence takes %d bytes, an evidence file at most %d: choose fewer nodes", len(data), MaxBytes)
-		}
 		for log, n := range less {
 			dropped[log] += n
 		}
 		ev = shorter
+		if data, err = save(ev); err != nil {
+			return nil, nil, err
+		}
 	}
+	return data, dropped, nil
 }
 
 func save(ev *evidence.Evidence) ([]byte, error) {

@@ -165,11 +165,23 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Save writes the evidence to a file of its own, or with - to standard output.
-func Save(f *cli.Factory, name string, ev *evidence.Evidence) error {
+// save writes the evidence to a file of its own, or with - to standard output. Of nodes that are
+// too many for a file it leaves out those on which nothing was found.
+func save(f *cli.Factory, name string, ev *evidence.Evidence, r *introspect.DoctorReport) error {
 	data, err := file.Save(ev)
+	if errors.Is(err, file.ErrTooLarge) {
+		some := *ev
+		some.Nodes = slices.Clone(ev.Nodes)
+		some.Nodes = slices.DeleteFunc(some.Nodes, func(n evidence.Node) bool {
+			return !slices.ContainsFunc(slices.Concat(r.Findings, r.Explained), func(found introspect.Finding) bool { return slices.Contains(found.Nodes, n.Name) })
+		})
+		if len(some.Nodes) > 0 {
+			f.Warn("the evidence of %d nodes is too large for a file: %s has the %d nodes with findings", len(ev.Nodes), name, len(some.Nodes))
+			data, err = file.Save(&some)
+		}
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("save the evidence: %w", err)
 	}
 	if name == "-" {
 		_, err = f.Streams.Out.Write(data)
@@ -204,17 +216,17 @@ func writeFile(name string, data []byte) error {
 
 // Examine diagnoses the evidence and prints what it finds.
 func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
-	if o.Save != "" {
-		if err := Save(f, o.Save, ev); err != nil {
-			return err
-		}
-		if o.Save == "-" {
-			return nil
-		}
-	}
 	r := o.diagnose(f, ev)
+	if o.Save == "-" {
+		return save(f, o.Save, ev, &r)
+	}
 	if err := o.print(f, &r); err != nil {
 		return err
+	}
+	if o.Save != "" {
+		if err := save(f, o.Save, ev, &r); err != nil {
+			return err
+		}
 	}
 	if o.ExitZero {
 		return nil
