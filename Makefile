@@ -140,6 +140,15 @@ bench-tui: build ## measure cnictl and its screens with 5,000 simulated nodes ag
 doctor-report: ## print how each cause of cnictl doctor is tested; fails when one has no situation or look-alike
 	@$(GO) test ./doctor/causes -run '^TestCoverage$$' -count 1 -v
 
+.PHONY: bench-doctor
+bench-doctor: build ## measure cnictl doctor: 1,000 simulated nodes with three planted causes, and an archive with 1 GB of logs
+	@$(BIN)/benchtui --phases doctor,archive $(ARGS)
+
+# Takes half an hour; make test includes a short one.
+.PHONY: doctor-soak
+doctor-soak: build ## examine a sound fleet of 40 simulated nodes for half an hour; fails on a finding (ARGS="--for 2m")
+	@$(BIN)/benchtui --phases doctor-soak --for 30m $(ARGS)
+
 # Takes ten minutes; make test includes a short one.
 .PHONY: soak-tui
 soak-tui: build ## run the screens with 5,000 simulated nodes for ten minutes and check memory, goroutines, sockets and frames (ARGS="--for 2m")

@@ -13,7 +13,10 @@ import (
 	"time"
 )
 
-var allPhases = []string{"start", "first", "sweep", "screen", "rest", "view", "soak"}
+var allPhases = []string{"start", "first", "sweep", "screen", "rest", "view", "soak", "doctor", "archive", "doctor-soak"}
+
+// byName are the phases that run only when they are asked for.
+var byName = []string{"soak", "doctor", "archive", "doctor-soak"}
 
 // What fleets are like.
 const (
@@ -55,7 +58,7 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	for _, phase := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"start", s.start}, {"rest", s.unread}, {"view", s.view}, {"soak", s.long}} {
+	}{{"start", s.start}, {"rest", s.unread}, {"view", s.view}, {"soak", s.long}, {"doctor", s.scale}, {"archive", s.archive}, {"doctor-soak", s.sound}} {
 		if !s.has(phase.name) {
 			continue
 		}
@@ -70,9 +73,9 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	return s.failed()
 }
 
-// has reports whether one of the phases is asked for. The soak is only by its name.
+// has reports whether one of the phases is asked for.
 func (s *session) has(names ...string) bool {
-	return len(s.phases) == 0 && !slices.Contains(names, "soak") || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(s.phases, n) })
+	return len(s.phases) == 0 && !slices.Contains(byName, names[0]) || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(s.phases, n) })
 }
 
 // before measures what is done before one fleet.

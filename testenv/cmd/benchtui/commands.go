@@ -18,9 +18,13 @@ const commandLimit = 5 * time.Minute
 
 // cnictl runs a command to its end.
 func (s *session) cnictl(ctx context.Context, env []string, args ...string) (cmd *exec.Cmd, stdout, stderr []byte, wall time.Duration, err error) {
+	return s.run(ctx, s.path("cnictl"), env, args...)
+}
+
+func (s *session) run(ctx context.Context, program string, env []string, args ...string) (cmd *exec.Cmd, stdout, stderr []byte, wall time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	cmd = exec.CommandContext(ctx, s.path("cnictl"), args...)
+	cmd = exec.CommandContext(ctx, program, args...)
 	cmd.Env = env
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -32,7 +36,7 @@ func (s *session) cnictl(ctx context.Context, env []string, args ...string) (cmd
 		err = nil
 	}
 	if err != nil {
-		err = fmt.Errorf("run cnictl %s: %w: %s", args[0], err, errOut.Bytes())
+		err = fmt.Errorf("run %s %s: %w: %s", filepath.Base(program), args[0], err, errOut.Bytes())
 	}
 	return cmd, out.Bytes(), errOut.Bytes(), wall, err
 }

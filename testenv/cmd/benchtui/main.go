@@ -24,7 +24,7 @@ const usage = `benchtui measures cnictl and its screens before a simulated fleet
 Usage: benchtui [--quick] [--phases LIST] [--for D] [--bin DIR] [--source DIR]
 
   --quick      1,000 nodes, 200 keys, short pauses: checks that it runs, measures nothing useful
-  --phases L   comma-separated list of (default: all but soak)
+  --phases L   comma-separated list of (default: all before soak)
                  first   exec to the first rows and to all, once LIST is answered
                  sweep   cnictl nodes reads every node
                  screen  the screens read every node; keys; cost at rest
@@ -33,7 +33,11 @@ Usage: benchtui [--quick] [--phases LIST] [--for D] [--bin DIR] [--source DIR]
                  view    a frame, by the Go benchmarks of tui/app
                  soak    keys and pauses for a long time: memory, goroutines, sockets, frames;
                          exit 1 if one grows or exceeds its limit
-  --for D      how long the soak lasts (default 10m; with --quick 30s)
+                 doctor  cnictl doctor finds what is planted in 1,000 nodes; exit 1 if it does
+                         not count exactly or exceeds its limit
+                 archive cnictl doctor --bundle reads 1 GB of logs; exit 1 if it exceeds its limits
+                 doctor-soak  cnictl doctor on a sound fleet again and again; exit 1 on a finding
+  --for D      how long a soak lasts (default 10m; with --quick 30s)
   --bin DIR    where cnictl and fleetsim are (default: beside benchtui)
   --source DIR the module, for the phase view, which runs Go benchmarks (default: here)
 `
@@ -44,8 +48,8 @@ type options struct {
 	rest   time.Duration // how long the processor time of an idle screen is watched
 	runs   int           // of a short command
 	rounds string        // of a Go benchmark, as its -benchtime
-	phases []string      // empty: all but soak
-	lasts  time.Duration // the soak
+	phases []string      // empty: all before soak
+	lasts  time.Duration // a soak
 	bin    string
 	source string
 }

@@ -27,6 +27,7 @@ Usage: fleetsim [flags]
   --ipv6               an IPv6 cluster
   --churn D            mean time between two pod changes on a node (30s); -1s: none
   --node-churn D       mean time between two nodes that join or leave (default: none do)
+  --sound              EC2 refuses nothing and no subnet runs dry, but for traits
   --latency D          latency of every stream to a node
   --TRAIT SHARE        share of nodes with a trait: slow dead refused half garbage wrong-json
                        huge endless lying hostile flapping no-daemon fargate windows
@@ -78,6 +79,7 @@ func parse(args []string) (settings, error) {
 	fs.IntVar(&s.opts.Nodes, "nodes", 10, "")
 	fs.Uint64Var(&s.opts.Seed, "seed", 1, "")
 	fs.BoolVar(&s.opts.IPv6, "ipv6", false, "")
+	fs.BoolVar(&s.opts.Sound, "sound", false, "")
 	fs.DurationVar(&s.opts.Churn, "churn", 0, "")
 	fs.DurationVar(&s.opts.NodeChurn, "node-churn", 0, "")
 	fs.DurationVar(&s.opts.Latency, "latency", 0, "")
