@@ -70,7 +70,7 @@ func (g *guarded) inUse() int {
 // turn lets a pod come (+1), go (-1) or neither, after the controller has given those that
 // wait what they ask for.
 func (g *guarded) turn(w *world, by int) {
-	g.cooling = slices.DeleteFunc(g.cooling, func(k keptBranch) bool { return !k.until.After(w.now) })
+	g.cooling = slices.DeleteFunc(g.cooling, func(k keptBranch) bool { return !k.until.After(w.Now) })
 	limit := w.node.profile.limits.BranchENIs
 	for _, p := range g.pods {
 		if p.vlan == 0 && g.inUse() < limit {
@@ -81,13 +81,13 @@ func (g *guarded) turn(w *world, by int) {
 	}
 	switch {
 	case by > 0 && len(g.pods) < limit && !w.node.cordoned:
-		w.published(g.add(w, w.now), nil, added)
+		w.published(g.add(w, w.Now), nil, added)
 	case by < 0 && len(g.pods) > 0:
 		p := g.pods[0]
 		was := w.node.podObject(p)
 		g.pods = g.pods[1:]
 		if p.vlan > 0 {
-			g.cooling = append(g.cooling, keptBranch{p.vlan, w.now.Add(branchCooldown)})
+			g.cooling = append(g.cooling, keptBranch{p.vlan, w.Now.Add(branchCooldown)})
 		}
 		w.published(p, was, deleted)
 	}

@@ -10,7 +10,7 @@ import (
 // ourENIs is /v1/enis as ours answers it.
 func (w *world) ourENIs() introspect.ENIs {
 	doc := introspect.ENIs{"0": {ENIs: map[string]introspect.ENI{}}}
-	snap := w.book.Snapshot()
+	snap := w.Book.Snapshot()
 	for i := range snap.ENIs {
 		e := &snap.ENIs[i]
 		if e.Held {

@@ -271,7 +271,7 @@ func TestAddresses_AreUnique(t *testing.T) {
 	owner := map[netip.Addr]string{}
 	for _, n := range s.nodes {
 		n.look(func(w *world) {
-			for _, e := range w.book.Snapshot().ENIs {
+			for _, e := range w.Book.Snapshot().ENIs {
 				if who := owner[e.PrimaryIP]; who != "" {
 					t.Errorf("%s is of %s and of %s", e.PrimaryIP, who, n.name)
 				}

@@ -49,7 +49,7 @@ func (n *node) serveOriginal(w http.ResponseWriter, r *http.Request) {
 // originalENIs is /v1/enis of the node's release.
 func (w *world) originalENIs() string {
 	release := minor(w.node.release)
-	snap := w.book.Snapshot()
+	snap := w.Book.Snapshot()
 	if release < 20 {
 		return w.originalCard(snap.ENIs, release)
 	}

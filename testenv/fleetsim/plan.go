@@ -45,7 +45,7 @@ func (w *world) planned(q introspect.PlanQuery) introspect.NodePlan {
 		APIVersion: introspect.APIVersion, Kind: introspect.KindPlan, WhatIf: was != policy, Targets: w.targets(policy), MaxPods: policy.MaxPods,
 		Actions: []introspect.PlannedAction{}, Blocked: []introspect.BlockedCard{}, Unmet: []introspect.UnmetTarget{},
 	}
-	for _, a := range warmpool.Plan(in, policy, w.now) {
+	for _, a := range warmpool.Plan(in, policy, w.Now) {
 		out := introspect.PlannedAction{CIDRs: []netip.Prefix{}, Reason: string(a.Why()), Title: a.Why().Title(), Text: fmt.Sprint(a)}
 		on := func(kind string, id ipam.ENIID) {
 			out.Kind, out.ENIID = kind, string(id)
@@ -81,7 +81,7 @@ func (w *world) planned(q introspect.PlanQuery) introspect.NodePlan {
 		doc.Actions = append(doc.Actions, out)
 	}
 	for card := range in.Limits.ENIsByCard {
-		if code, message, blocked := warmpool.Blocked(in, policy, w.now, card); blocked {
+		if code, message, blocked := warmpool.Blocked(in, policy, w.Now, card); blocked {
 			doc.Blocked = append(doc.Blocked, introspect.BlockedCard{Card: card, Cause: string(code), Message: w.node.said(message)})
 		}
 	}

@@ -100,12 +100,12 @@ func (w *world) publishEvent(p *workload, detail string) {
 	s := w.node.sim
 	e := &corev1.Event{
 		TypeMeta:       metav1.TypeMeta{Kind: "Event", APIVersion: "v1"},
-		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", p.name, w.now.UnixNano()), Namespace: p.namespace, UID: types.UID(uid(s.hash(w.node.index, p.name+strconv.Itoa(p.tries)), 9)), CreationTimestamp: metav1.NewTime(w.now.Truncate(time.Second))},
+		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", p.name, w.Now.UnixNano()), Namespace: p.namespace, UID: types.UID(uid(s.hash(w.node.index, p.name+strconv.Itoa(p.tries)), 9)), CreationTimestamp: metav1.NewTime(w.Now.Truncate(time.Second))},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.namespace, Name: p.name, UID: w.node.podUID(p)},
 		Type:           corev1.EventTypeWarning, Reason: "FailedCreatePodSandBox",
 		Message:        w.node.said(`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox: plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container (` + detail + `)`),
 		Source:         corev1.EventSource{Component: "kubelet", Host: w.node.name},
-		FirstTimestamp: metav1.NewTime(w.now.Truncate(time.Second)), LastTimestamp: metav1.NewTime(w.now.Truncate(time.Second)), Count: 1,
+		FirstTimestamp: metav1.NewTime(w.Now.Truncate(time.Second)), LastTimestamp: metav1.NewTime(w.Now.Truncate(time.Second)), Count: 1,
 		ReportingController: "kubelet", ReportingInstance: w.node.name,
 	}
 	s.keepEvent(e)

@@ -88,9 +88,9 @@ func (n *node) misbehaves(w http.ResponseWriter, r *http.Request) bool {
 func (n *node) metrics(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	n.look(func(x *world) {
-		snap := x.book.Snapshot()
-		kind, _ := x.kind()
-		t := snap.Totals(0, kind, x.now, cooldown)
+		snap := x.Book.Snapshot()
+		kind, _ := x.Kind()
+		t := snap.Totals(0, kind, x.Now, cooldown)
 		l := n.profile.limits
 		for _, m := range []struct {
 			name, kind string

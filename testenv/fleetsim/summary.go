@@ -54,7 +54,7 @@ func (w *world) summary() introspect.Summary {
 	if p.podENI {
 		used := w.guarded.inUse()
 		s.Trunk.BranchUsed = &used
-		for _, e := range w.book.Snapshot().ENIs {
+		for _, e := range w.Book.Snapshot().ENIs {
 			if e.Trunk {
 				s.Trunk.ENIID = n.said(string(e.ID))
 			}
@@ -71,7 +71,7 @@ func (w *world) summary() introspect.Summary {
 		}
 	}
 	s.WaitingADDs, s.Unplaced, s.ConfigProblems = &waiting, &unplaced, &problems
-	available, asOf := n.available(w.now.Truncate(time.Minute)), w.now.UTC().Truncate(time.Minute)
+	available, asOf := n.available(w.Now.Truncate(time.Minute)), w.Now.UTC().Truncate(time.Minute)
 	s.Subnets = []introspect.Subnet{{ID: n.subnet, CIDR: n.prefix.String(), Available: &available, AsOf: &asOf}}
 	for _, e := range slices.Backward(w.errors) {
 		e.Message = n.said(e.Message)
@@ -92,14 +92,14 @@ func (w *world) targets(p warmpool.Policy) introspect.Targets {
 
 // pools fills in cards and ENIs.
 func (w *world) pools(s *introspect.Summary) {
-	snap, in := w.book.Snapshot(), w.snapshot()
-	kind, _ := w.kind()
+	snap, in := w.Book.Snapshot(), w.snapshot()
+	kind, _ := w.Kind()
 	mode := introspect.ModeSecondaryIP
 	if kind == ipam.Prefixes {
 		mode = introspect.ModePrefix
 	}
 	for card, limit := range in.Limits.ENIsByCard {
-		t := snap.Totals(card, kind, w.now, cooldown)
+		t := snap.Totals(card, kind, w.Now, cooldown)
 		slots, none := in.Limits.IPv4PerENI-1, 0
 		if w.node.profile.policy.IPv6 {
 			slots = 1
@@ -139,7 +139,7 @@ func (w *world) pools(s *introspect.Summary) {
 		}
 		for j := range e.CIDRs {
 			if c := &e.CIDRs[j]; !c.Held && c.IsPrefix() == (kind == ipam.Prefixes) {
-				cooling := c.Cooling(w.now, cooldown)
+				cooling := c.Cooling(w.Now, cooldown)
 				out.Total, out.Assigned, out.Cooling = out.Total+size(c.Prefix), out.Assigned+c.Assigned, out.Cooling+cooling
 			}
 		}
@@ -155,22 +155,22 @@ func (w *world) clocks(s *introspect.Summary) {
 	kinds := map[warmpool.PendingKind]string{
 		warmpool.PendingAttach: "attach", warmpool.PendingAssign: "assign", warmpool.PendingRelease: "release", warmpool.PendingDetach: "detach",
 	}
-	for i := range w.ops {
-		op := &w.ops[i]
-		begun := op.begun.UTC()
+	for i := range w.Ops {
+		op := &w.Ops[i]
+		begun := op.Begun.UTC()
 		s.Operations = append(s.Operations, introspect.Operation{
-			Kind: kinds[op.pending.Kind], ENIID: string(op.pending.ENI), Card: op.pending.Card, Addresses: op.pending.IPs, Prefixes: op.pending.Prefixes,
-			Reason: string(op.action.Why()), StartedAt: &begun,
+			Kind: kinds[op.Pending.Kind], ENIID: string(op.Pending.ENI), Card: op.Pending.Card, Addresses: op.Pending.IPs, Prefixes: op.Pending.Prefixes,
+			Reason: string(op.Action.Why()), StartedAt: &begun,
 		})
 	}
 	hold := func(scope, id string, until time.Time) {
-		if until.After(w.now) {
-			s.Backoffs = append(s.Backoffs, introspect.Backoff{Scope: scope, ID: id, Until: until.UTC(), Cause: string(w.cause)})
+		if until.After(w.Now) {
+			s.Backoffs = append(s.Backoffs, introspect.Backoff{Scope: scope, ID: id, Until: until.UTC(), Cause: string(w.BackoffCause)})
 		}
 	}
-	hold("attach", "", w.attach)
-	for _, id := range slices.Sorted(maps.Keys(w.backoff)) {
-		hold("eni", string(id), w.backoff[id])
+	hold("attach", "", w.AttachBackoff)
+	for _, id := range slices.Sorted(maps.Keys(w.ENIBackoff)) {
+		hold("eni", string(id), w.ENIBackoff[id])
 	}
-	hold("subnet", w.node.subnet, w.subnet)
+	hold("subnet", w.node.subnet, w.SubnetBackoff)
 }

@@ -53,7 +53,7 @@ func (n *node) eventsAfter(r *http.Request) (introspect.NodeEvents, *introspect.
 }
 
 func (w *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
-	turns, _ := w.node.flap(w.now)
+	turns, _ := w.node.flap(w.Now)
 	own := strconv.FormatInt(w.node.started.UnixNano()+int64(turns), 36)
 	doc := introspect.NodeEvents{APIVersion: introspect.APIVersion, Kind: introspect.KindEvents, Epoch: own, Next: w.seq, Items: []introspect.Event{}}
 	after, gap := uint64(0), ""
@@ -93,7 +93,7 @@ func (w *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
 func (n *node) podDocument(namespace, name string) (doc introspect.NodePod, found bool) {
 	doc = introspect.NodePod{APIVersion: introspect.APIVersion, Kind: introspect.KindPod, Pod: introspect.PodRef{Namespace: namespace, Name: name}, Interfaces: []introspect.PodInterface{}}
 	n.look(func(w *world) {
-		for a := range w.book.Assignments() {
+		for a := range w.Book.Assignments() {
 			if a.Pod.Namespace != namespace || w.node.said(a.Pod.Name) != name {
 				continue
 			}
@@ -101,7 +101,7 @@ func (n *node) podDocument(namespace, name string) (doc introspect.NodePod, foun
 			at := a.AssignedAt.UTC()
 			link := "eni" + suffix(n.sim.hash(n.index, a.Sandbox.ContainerID), 11)
 			subnet := ""
-			for _, e := range w.book.Snapshot().ENIs {
+			for _, e := range w.Book.Snapshot().ENIs {
 				if e.ID == a.ENI {
 					subnet = e.SubnetID
 				}

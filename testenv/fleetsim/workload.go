@@ -1,7 +1,6 @@
 package fleetsim
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -70,29 +69,14 @@ func (w *world) told(ref introspect.PodRef) introspect.PodRef {
 	return introspect.PodRef{Namespace: ref.Namespace, Name: w.node.said(ref.Name)}
 }
 
-func (w *world) kind() (ipam.Kind, ipam.Family) {
-	kind, family := ipam.SecondaryIPs, ipam.IPv4
-	if w.node.profile.policy.PrefixDelegation || w.node.profile.policy.IPv6 {
-		kind = ipam.Prefixes
-	}
-	if w.node.profile.policy.IPv6 {
-		family = ipam.IPv6
-	}
-	return kind, family
-}
-
 // assign gives a pod an address if there is one.
 func (w *world) assign(p *workload) bool {
-	kind, family := w.kind()
-	change, err := w.book.Apply(w.now, ipam.Assign{Sandbox: p.sandbox(), Pod: ipam.Pod{Namespace: p.namespace, Name: p.name, Interfaces: 1}, Kind: kind, Family: family})
-	if err != nil {
-		if !errors.Is(err, ipam.ErrNoAddress) {
-			panic(fmt.Sprintf("fleetsim: assign: %v", err)) // a mistake here
-		}
+	a, ok := w.Assign(p.sandbox(), ipam.Pod{Namespace: p.namespace, Name: p.name, Interfaces: 1})
+	w.check()
+	if !ok {
 		return false
 	}
 	w.adds.Total++
-	a := change.Assigned[0]
 	p.address, p.waits = a.Address, time.Time{}
 	w.note(introspect.Event{Kind: introspect.EventAddressAssigned, Pod: p.ref(), Address: a.Address, ENIID: string(a.ENI)})
 	return true
@@ -104,7 +88,8 @@ func (w *world) drop(i int) {
 	was := w.node.podObject(p)
 	w.pods = slices.Delete(w.pods, i, i+1)
 	if p.waits.IsZero() {
-		w.must(ipam.Unassign{Sandbox: p.sandbox()})
+		w.Apply(ipam.Unassign{Sandbox: p.sandbox()})
+		w.check()
 		w.dels.Total++
 		w.note(introspect.Event{Kind: introspect.EventAddressReleased, Pod: p.ref(), Address: p.address})
 	}
@@ -128,7 +113,7 @@ func (w *world) serveWaiting() {
 // giveUp answers an ADD that waited too long; kubelet tries again.
 func (w *world) giveUp(p *workload) {
 	code, detail := cause.PoolDry, "the pool could not grow in time"
-	if blocked, text, ok := warmpool.Blocked(w.snapshot(), w.node.profile.policy, w.now, 0); ok {
+	if blocked, text, ok := warmpool.Blocked(w.snapshot(), w.node.profile.policy, w.Now, 0); ok {
 		code, detail = blocked, text
 	}
 	p.tries++
@@ -136,14 +121,14 @@ func (w *world) giveUp(p *workload) {
 	*w.adds.Failed++
 	w.adds.Causes[string(code)]++
 	w.failures = append(w.failures, introspect.Failure{
-		At: w.now, Pod: *p.ref(), Cause: string(code), Title: code.Title(), Detail: detail,
-		WaitedMS: w.now.Sub(p.waits).Milliseconds(), Transient: code == cause.PoolDry || code == cause.AddressesCooling,
+		At: w.Now, Pod: *p.ref(), Cause: string(code), Title: code.Title(), Detail: detail,
+		WaitedMS: w.Now.Sub(p.waits).Milliseconds(), Transient: code == cause.PoolDry || code == cause.AddressesCooling,
 	})
 	if len(w.failures) > maxFailures {
 		w.failures = slices.Delete(w.failures, 0, 1)
 	}
 	w.note(introspect.Event{Kind: introspect.EventADDFailed, Pod: p.ref(), Cause: string(code), Message: code.Title()})
 	w.fail("ADD", code, code.Title())
-	p.waits = w.now
+	p.waits = w.Now
 	w.publishEvent(p, detail)
 }

@@ -2,11 +2,11 @@ package fleetsim
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"cnictl/capacity/whatif"
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/ipam"
@@ -23,26 +23,18 @@ const (
 // time only, from event to event, each of which draws from its own random numbers: when
 // it is looked at changes nothing.
 type world struct {
+	whatif.Pool
 	node *node
 	rnd  *rand.Rand
-	now  time.Time
-	book *ipam.Book
 
 	pods    []*workload // by age
 	wish    int         // as many pods as there want to be
 	made    int         // pods so far
-	ops     []operation
 	nextPod time.Time
-	replan  time.Time // when the planner wants to be asked again; zero: when something changes
 
-	enis    int // made so far
-	used    [blockSize]bool
-	nextV6  int
-	backoff map[ipam.ENIID]time.Time
-	attach  time.Time // backed off until
-	subnet  time.Time
-	cause   cause.Code
-	shrunk  time.Time // the last scale-down
+	enis   int // made so far
+	used   [blockSize]bool
+	nextV6 int
 
 	seq      uint64 // of the newest event
 	events   []introspect.Event
@@ -68,17 +60,26 @@ func (n *node) look(see func(*world)) {
 // newWorld is the node as it is when the fleet starts: settled, with its pods.
 func newWorld(n *node) *world {
 	seed := n.sim.hash(n.index, "world")
+	cards := 1
+	if n.profile.policy.MultiNIC {
+		cards = len(n.profile.limits.Cards)
+	}
 	w := &world{
-		node: n, rnd: rand.New(rand.NewPCG(seed, 2)), now: n.started, book: ipam.New(ipam.Options{Cooldown: cooldown}),
-		backoff: map[ipam.ENIID]time.Time{}, calls: map[string]*introspect.EC2Calls{},
+		Pool: whatif.Pool{
+			Book: ipam.New(ipam.Options{Cooldown: cooldown}), Plan: warmpool.Plan, Policy: n.profile.policy, Now: n.started, Cordoned: n.cordoned,
+			Limits:     warmpool.Limits{IPv4PerENI: n.profile.limits.IPv4PerENI, ENIsByCard: n.profile.limits.ENIsByCard()[:cards]},
+			ENIBackoff: map[ipam.ENIID]time.Time{},
+		},
+		node: n, rnd: rand.New(rand.NewPCG(seed, 2)), calls: map[string]*introspect.EC2Calls{},
 		adds: introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}}, dels: introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}},
 	}
+	w.EC2 = fakeEC2{w}
 	for i := range 4 { // the subnet's router and the like, in its first block
 		w.used[i] = true
 	}
-	w.attachENI(warmpool.AttachENI{Card: 0, Device: 0})
+	w.Attach(warmpool.AttachENI{Card: 0, Device: 0})
 	if n.profile.podENI {
-		w.attachENI(warmpool.AttachENI{Card: 0, Device: 1})
+		w.Attach(warmpool.AttachENI{Card: 0, Device: 1})
 		w.guarded.begin(w, w.rnd.IntN(max(1, n.profile.limits.BranchENIs/2)))
 	}
 	w.wish = 2 + w.rnd.IntN(max(1, w.room()*3/4))
@@ -91,15 +92,15 @@ func newWorld(n *node) *world {
 	slices.SortFunc(w.pods, func(a, b *workload) int { return cmp.Or(a.created.Compare(b.created), a.number-b.number) })
 	w.settle()
 	for _, p := range w.pods {
-		w.now = p.created
+		w.Now = p.created
 		if !w.assign(p) {
 			p.waits = n.sim.epoch
 		}
 	}
-	w.now = n.sim.epoch
+	w.Now = n.sim.epoch
 	w.settle()
 	if n.refusedByEC2() {
-		w.now = n.sim.epoch.Add(-refusedFor)
+		w.Now = n.sim.epoch.Add(-refusedFor)
 		w.useUp()
 	}
 	w.events, w.seq = nil, 0
@@ -115,9 +116,9 @@ const refusedFor = time.Minute
 // useUp gives away the addresses of the pool, and lets one more pod wait.
 func (w *world) useUp() {
 	for {
-		p := w.newPod(w.now)
+		p := w.newPod(w.Now)
 		if w.wish = len(w.pods); !w.assign(p) {
-			p.waits = w.now
+			p.waits = w.Now
 			return
 		}
 	}
@@ -130,22 +131,22 @@ func (w *world) room() int { return max(2, w.node.profile.maxPods-3) }
 func (w *world) later() time.Time {
 	churn := w.node.sim.opts.Churn
 	if churn < 0 {
-		return w.now.Add(100 * 365 * 24 * time.Hour)
+		return w.Now.Add(100 * 365 * 24 * time.Hour)
 	}
-	return w.now.Add(time.Duration(float64(churn) * (0.05 + w.rnd.ExpFloat64())))
+	return w.Now.Add(time.Duration(float64(churn) * (0.05 + w.rnd.ExpFloat64())))
 }
 
 // advance plays what happens until a moment.
 func (w *world) advance(to time.Time) {
 	for {
 		at, what := w.nextPod, w.churn
-		for i := range w.ops {
-			if w.ops[i].done.Before(at) {
-				at, what = w.ops[i].done, func() { w.finish(i) }
+		for i := range w.Ops {
+			if w.Ops[i].End.Before(at) {
+				at, what = w.Ops[i].End, func() { w.finish(i) }
 			}
 		}
-		if !w.replan.IsZero() && w.replan.Before(at) {
-			at, what = w.replan, func() { w.replan = time.Time{} }
+		if !w.Replan.IsZero() && w.Replan.Before(at) {
+			at, what = w.Replan, func() { w.Replan = time.Time{} }
 		}
 		for _, p := range w.pods {
 			if end := p.waits.Add(addPatience); !p.waits.IsZero() && end.Before(at) {
@@ -155,12 +156,12 @@ func (w *world) advance(to time.Time) {
 		if at.After(to) {
 			break
 		}
-		w.now = maxTime(w.now, at)
+		w.Now = maxTime(w.Now, at)
 		what()
 		w.serveWaiting()
 		w.plan()
 	}
-	w.now = maxTime(w.now, to)
+	w.Now = maxTime(w.Now, to)
 }
 
 func maxTime(a, b time.Time) time.Time {
@@ -184,9 +185,9 @@ func (w *world) churn() {
 	}
 	switch {
 	case more && len(w.pods) < w.room():
-		p := w.newPod(w.now)
+		p := w.newPod(w.Now)
 		if !w.assign(p) {
-			p.waits = w.now
+			p.waits = w.Now
 			w.note(introspect.Event{Kind: introspect.EventPoolMissed, Pod: p.ref()})
 		}
 		w.published(p, nil, added)
@@ -196,21 +197,15 @@ func (w *world) churn() {
 	w.nextPod = w.later()
 }
 
-func (w *world) must(ev ipam.Event) {
-	if _, err := w.book.Apply(w.now, ev); err != nil {
-		panic(fmt.Sprintf("fleetsim: node %s: %T: %v", w.node.name, ev, err)) // a mistake here
-	}
-}
-
 // fail remembers an error, the same one folded together.
 func (w *world) fail(operation string, code cause.Code, message string) {
 	for i := range w.errors {
 		if e := &w.errors[i]; e.Operation == operation && e.Cause == string(code) {
-			e.At, e.Count = w.now, e.Count+1
+			e.At, e.Count = w.Now, e.Count+1
 			return
 		}
 	}
-	w.errors = append(w.errors, introspect.LastError{At: w.now, Operation: operation, Cause: string(code), Message: message, Count: 1})
+	w.errors = append(w.errors, introspect.LastError{At: w.Now, Operation: operation, Cause: string(code), Message: message, Count: 1})
 	if len(w.errors) > introspect.MaxLastErrors {
 		w.errors = slices.Delete(w.errors, 0, 1)
 	}
@@ -220,7 +215,7 @@ func (w *world) note(e introspect.Event) {
 	w.seq++
 	e.Seq = w.seq
 	if e.At.IsZero() {
-		e.At = w.now
+		e.At = w.Now
 	}
 	if len(w.events) >= maxEvents {
 		w.events = slices.Delete(w.events, 0, maxEvents/4)
