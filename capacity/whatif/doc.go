@@ -1,6 +1,8 @@
-// Package whatif predicts what a node's pool holds, and what that costs, under settings that
-// it does not have yet.
+// Package whatif predicts what the pools of nodes hold, and what that costs, under settings
+// that they do not have yet.
 //
-// [Upstream] is the loop of upstream's daemon, step by step, on a node whose pods come one at
-// a time. The package is pure.
+// [Pool] is the pool of one node under a planner, ours or upstream's: the address book of the
+// daemon and its planner, on virtual time; the nodes of testenv/fleetsim are such pools.
+// [Grow] fills one, [Look] compares one under two settings, and a [Run] plays pods that come
+// and go on many. The package is pure.
 package whatif

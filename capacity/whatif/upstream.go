@@ -1,143 +1,274 @@
 package whatif
 
 import (
-	"cnictl/capacity/limits"
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/warmpool"
 )
 
-// prefixSize is the number of addresses of a /28.
-const prefixSize = 16
+// Periods of upstream's daemon (spec/ipamd.md §4.1, §4.2, §2.4).
+const (
+	upstreamPass   = 5 * time.Second
+	upstreamShrink = 30 * time.Second
+	upstreamENIAge = time.Minute
+)
 
-// Settings are those that a node's pool obeys. The targets are as the environment has them:
-// WARM_IP_TARGET or MINIMUM_IP_TARGET above 0 outranks the others.
-type Settings struct {
-	Instance         limits.Instance
-	MaxPods          int  // at this many addresses the pool stops growing; 0: it does not
-	MaxENI           int  // MAX_ENI; below 1: no limit
-	PrefixDelegation bool // ENABLE_PREFIX_DELEGATION
-	CustomNetworking bool // AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG
-	Trunk            bool // a trunk takes an interface
+// Upstream grows the pool of an idle node as upstream's daemon does while pods come one at
+// a time, each after the pool has settled. Pods that find no address wait, and have none.
+func Upstream(s Settings, pods int) Held { return Grow(s, pods, Original) }
 
-	WarmENI, WarmIP, MinimumIP, WarmPrefix int
+// PlanUpstream is one pass of upstream's daemon (spec/ipamd.md §4.2 to §4.8): addresses that
+// cool down count as available, it makes one step of growth per pass, and while a request is
+// in flight it does nothing else.
+func PlanUpstream(s warmpool.Snapshot, p warmpool.Policy, now time.Time) []warmpool.Action {
+	if len(s.Pending) > 0 || s.Unschedulable && !p.ManageUnschedulable {
+		return nil
+	}
+	u := readUpstream(&s, &p, now)
+	actions := u.step()
+	next := u.wait
+	if pass := now.Truncate(upstreamPass); len(actions) > 0 && !pass.Equal(now) {
+		actions, next = nil, pass.Add(upstreamPass)
+	}
+	if s.Waiting[0] > 0 {
+		if rested := u.rested(); next.IsZero() || rested.After(now) && rested.Before(next) {
+			next = rested // kubelet repeats the ADD
+		}
+	}
+	if next.After(now) {
+		actions = append(actions, warmpool.Wait{Until: next})
+	}
+	return actions
 }
 
-// prefixes reports whether slots hold prefixes: on other types they hold addresses.
-func (s Settings) prefixes() bool { return s.PrefixDelegation && s.Instance.PrefixDelegation() }
+// upstream is what a pass looks at.
+type upstream struct {
+	s   *warmpool.Snapshot
+	p   *warmpool.Policy
+	now time.Time
 
-// slots are those of an interface.
-func (s Settings) slots() int { return max(0, s.Instance.IPv4PerENI-1) }
-
-// Usable are the interfaces that may serve pods.
-func (s Settings) Usable() int {
-	n := s.Instance.MaxENIs
-	if s.MaxENI >= 1 {
-		n = min(n, s.MaxENI)
-	}
-	if s.Trunk {
-		n--
-	}
-	if s.CustomNetworking {
-		return max(0, n-1)
-	}
-	return max(1, n) // the primary is there
+	slots, perSlot int // slots of an interface, and addresses of one
+	limit          int // interfaces that may be attached
+	attached       int
+	serving        []*ipam.ENIState
+	cidrs          int // on serving interfaces
+	total, free    int // addresses; those that cool down are free
+	freePrefixes   int
+	wait           time.Time // when something may become possible
 }
 
-// Capacity is how many pods can have an address of the pool.
-func (s Settings) Capacity() int {
-	n := s.Usable() * s.slots()
-	if s.prefixes() {
-		n *= prefixSize
+func readUpstream(s *warmpool.Snapshot, p *warmpool.Policy, now time.Time) *upstream {
+	u := &upstream{s: s, p: p, now: now, slots: max(0, s.Limits.IPv4PerENI-1), perSlot: 1, limit: s.Limits.ENIsByCard[0], attached: len(s.Book.ENIs)}
+	if p.PrefixDelegation {
+		u.perSlot = prefixSize
 	}
-	return n
-}
-
-// Held is what a node's pool holds, and the requests that it took.
-type Held struct {
-	ENIs      int // attached, with the trunk and a primary that serves no pods
-	Slots     int // addresses or prefixes assigned to interfaces
-	Addresses int // that pods can have: 16 for a prefix
-	Pods      int // that have one
-	Assigns   int // AssignPrivateIpAddresses calls
-	NewENIs   int // interfaces created and attached
-}
-
-// Wasted are addresses that no pod has.
-func (h Held) Wasted() int { return h.Addresses - h.Pods }
-
-// SubnetAddresses are those taken from subnets, with a primary address for each interface.
-func (h Held) SubnetAddresses() int { return h.Addresses + h.ENIs }
-
-// Upstream grows the pool of an idle node as upstream's daemon does while pods come one at a
-// time, each after the pool has settled. Pods that find no address wait, and have none.
-func Upstream(s Settings, pods int) Held {
-	perSlot := 1
-	if s.prefixes() {
-		perSlot = prefixSize
+	if p.MaxENI >= 1 {
+		u.limit = min(u.limit, p.MaxENI)
 	}
-	u, slots := s.Usable(), s.slots()
-	h := Held{ENIs: 1}
-	if s.CustomNetworking {
-		h.ENIs--
-	}
-	serving := h.ENIs // interfaces that serve pods
-	if u == 0 {
-		serving = 0
-	}
-	settle := func() {
-		for s.MaxPods <= 0 || h.Addresses < s.MaxPods {
-			short := s.short(h)
-			if short <= 0 {
-				return
+	for i := range s.Book.ENIs {
+		e := &s.Book.ENIs[i]
+		if e.Trunk || e.Held || p.CustomNetworking && e.Primary {
+			continue
+		}
+		u.serving = append(u.serving, e)
+		for j := range e.CIDRs {
+			c := &e.CIDRs[j]
+			if c.IsPrefix() != p.PrefixDelegation {
+				continue
 			}
-			if room := serving*slots - h.Slots; room > 0 {
-				short = min(short, room)
-				h.Assigns++
-			} else if serving < u {
-				short = min(short, slots)
-				serving++
-				h.NewENIs++
-			} else {
-				return
+			u.cidrs++
+			u.total += u.perSlot
+			u.free += u.perSlot - c.Assigned
+			if c.Assigned == 0 {
+				u.freePrefixes++
 			}
-			h.Slots += short
-			h.Addresses += short * perSlot
 		}
 	}
-	settle()
-	for range pods {
-		if h.Pods < h.Addresses {
-			h.Pods++
-		}
-		settle()
-	}
-	h.ENIs = max(1, serving)
-	if s.CustomNetworking {
-		h.ENIs = serving + 1
-	}
-	if s.Trunk {
-		h.ENIs++
-	}
-	return h
+	return u
 }
 
-// short is how many slots the daemon asks for in one step.
-func (s Settings) short(h Held) int {
-	free := h.Addresses - h.Pods
-	if s.WarmIP > 0 || s.MinimumIP > 0 {
-		short := max(s.WarmIP-free, s.MinimumIP-h.Addresses)
-		if s.prefixes() {
-			return (short + prefixSize - 1) / prefixSize
-		}
-		return short
-	}
-	if s.prefixes() {
-		used := (h.Pods + prefixSize - 1) / prefixSize
-		if s.WarmPrefix == 0 && free == 0 {
-			return 1
-		}
-		return s.WarmPrefix - (h.Slots - used)
-	}
-	if free < s.WarmENI*s.slots() || s.WarmENI == 0 && free == 0 {
-		return s.slots()
+func (u *upstream) targets() bool { return u.p.WarmIP > 0 || u.p.MinIP > 0 }
+
+// short is how many CIDRs the daemon lacks by WARM_IP_TARGET and MINIMUM_IP_TARGET, and over
+// how many it has too many (§4.3).
+func (u *upstream) short() int {
+	return u.units(max(u.p.WarmIP-u.free, u.p.MinIP-u.total, 0))
+}
+
+func (u *upstream) over() int {
+	assigned := u.total - u.free
+	switch {
+	case u.p.PrefixDelegation && u.targets():
+		return max(0, min(u.freePrefixes, u.cidrs-u.units(assigned+u.p.WarmIP), u.cidrs-u.units(u.p.MinIP)))
+	case u.p.PrefixDelegation:
+		return max(0, u.freePrefixes-u.p.WarmPrefix)
+	case u.targets():
+		return max(0, min(u.free-u.p.WarmIP, u.total-u.p.MinIP))
 	}
 	return 0
+}
+
+func (u *upstream) units(addresses int) int { return (addresses + u.perSlot - 1) / u.perSlot }
+
+func (u *upstream) low() bool {
+	switch {
+	case u.p.MaxPods > 0 && u.total >= u.p.MaxPods:
+		return false
+	case u.targets():
+		return u.short() > 0
+	case u.p.PrefixDelegation:
+		return u.free < u.p.WarmPrefix*prefixSize || u.p.WarmPrefix == 0 && u.free == 0
+	}
+	return u.free < u.p.WarmENI*u.slots || u.p.WarmENI == 0 && u.free == 0
+}
+
+// want is how many CIDRs a step of growth asks for (§4.4).
+func (u *upstream) want() int {
+	switch {
+	case u.targets():
+		return u.short()
+	case u.p.PrefixDelegation:
+		return max(1, u.p.WarmPrefix-u.freePrefixes)
+	}
+	return u.slots
+}
+
+// step is what a pass does.
+func (u *upstream) step() []warmpool.Action {
+	if u.low() {
+		for _, n := range u.s.Subnets {
+			if n.BackoffUntil.After(u.now) {
+				u.wait = n.BackoffUntil
+				return nil
+			}
+		}
+		return u.grow()
+	}
+	if a := u.shrink(); len(a) > 0 {
+		return a
+	}
+	return u.freeOne()
+}
+
+func (u *upstream) grow() []warmpool.Action {
+	for _, e := range u.serving {
+		n := min(u.slots-len(e.CIDRs), u.want())
+		if n < 1 {
+			continue
+		}
+		if u.p.PrefixDelegation {
+			return []warmpool.Action{warmpool.AssignPrefixes{ENI: e.ID, Count: n, Reason: warmpool.WarmPrefix}}
+		}
+		return []warmpool.Action{warmpool.AssignAddresses{ENI: e.ID, Count: n, Reason: warmpool.WarmIP}}
+	}
+	if u.attached >= u.limit {
+		return nil
+	}
+	a := warmpool.AttachENI{Device: u.freeDevice(), Reason: warmpool.WarmENI}
+	if n := min(u.slots, u.want()); u.p.PrefixDelegation {
+		a.Prefixes = n
+	} else {
+		a.IPs = n
+	}
+	return []warmpool.Action{a}
+}
+
+func (u *upstream) freeDevice() int {
+	used := map[int]bool{}
+	for i := range u.s.Book.ENIs {
+		used[u.s.Book.ENIs[i].Device] = true
+	}
+	for d := 0; ; d++ {
+		if !used[d] {
+			return d
+		}
+	}
+}
+
+// cooling is how many addresses of a CIDR cool down.
+func (u *upstream) cooling(c *ipam.CIDRState) int { return c.Cooling(u.now, u.p.Cooldown) }
+
+// rested is when the first of the addresses that cool down can be assigned; zero: none does.
+func (u *upstream) rested() (first time.Time) {
+	for _, e := range u.serving {
+		for j := range e.CIDRs {
+			for _, r := range e.CIDRs[j].Records {
+				if r.Cooling(u.now, u.p.Cooldown) && (first.IsZero() || r.UnassignedAt.Before(first)) {
+					first = r.UnassignedAt
+				}
+			}
+		}
+	}
+	if !first.IsZero() {
+		first = first.Add(u.p.Cooldown + 1) // its last instant counts as cooling
+	}
+	return first
+}
+
+// shrink gives back CIDRs without pods, whether or not their addresses cool down (§4.7).
+func (u *upstream) shrink() (out []warmpool.Action) {
+	over := u.over()
+	if over <= 0 {
+		return nil
+	}
+	if next := u.s.LastScaleDown.Add(upstreamShrink); !u.s.LastScaleDown.IsZero() && next.After(u.now) {
+		u.wait = next
+		return nil
+	}
+	for _, e := range u.serving {
+		var freed []netip.Prefix
+		for j := range e.CIDRs {
+			c := &e.CIDRs[j]
+			if len(freed) == over || c.Assigned > 0 || c.Held || c.IsPrefix() != u.p.PrefixDelegation {
+				continue
+			}
+			freed = append(freed, c.Prefix)
+		}
+		if over -= len(freed); len(freed) == 0 {
+			continue
+		}
+		if u.p.PrefixDelegation {
+			out = append(out, warmpool.UnassignPrefixes{ENI: e.ID, CIDRs: freed, Reason: warmpool.SurplusPrefixes})
+		} else {
+			out = append(out, warmpool.UnassignAddresses{ENI: e.ID, CIDRs: freed, Reason: warmpool.SurplusIPs})
+		}
+	}
+	return out
+}
+
+// freeOne detaches one interface without pods where there may be one too many (§4.8, §2.4).
+func (u *upstream) freeOne() []warmpool.Action {
+	spare := u.p.WarmENI
+	if u.p.PrefixDelegation {
+		spare = u.p.WarmPrefix
+	}
+	if !u.targets() && !u.p.PrefixDelegation && u.free < (spare+1)*u.slots {
+		return nil
+	}
+	for _, e := range u.serving {
+		n, pods, cooling := len(e.CIDRs)*u.perSlot, 0, 0
+		for j := range e.CIDRs {
+			pods += e.CIDRs[j].Assigned
+			cooling += u.cooling(&e.CIDRs[j])
+		}
+		if e.Primary || pods > 0 || !u.unneeded(n, len(e.CIDRs)) {
+			continue
+		}
+		if age := u.now.Sub(e.AttachedAt); age < upstreamENIAge || cooling > 0 {
+			u.wait = u.now.Add(max(upstreamPass, upstreamENIAge-age))
+			continue
+		}
+		return []warmpool.Action{warmpool.DetachENI{ENI: e.ID, Reason: warmpool.SurplusENI}}
+	}
+	return nil
+}
+
+// unneeded reports whether the targets are met without an interface's addresses.
+func (u *upstream) unneeded(addresses, cidrs int) bool {
+	if u.p.PrefixDelegation && u.freePrefixes-cidrs < u.p.WarmPrefix {
+		return false
+	}
+	return u.free-addresses >= u.units(u.p.WarmIP)*u.perSlot && u.total-addresses >= u.units(u.p.MinIP)*u.perSlot
 }

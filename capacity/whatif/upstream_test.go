@@ -109,24 +109,62 @@ func settingsOf(t *testing.T, instance string, text string) (s Settings) {
 	return s
 }
 
-func TestUpstream(t *testing.T) {
-	t.Parallel()
-	count := 0
+// row is a row of the table.
+type row struct {
+	line string
+	s    Settings
+	pods int
+	want Held
+	// wasted and addresses of subnets
+	wasted, subnet int
+}
+
+func rows(t *testing.T) (out []row) {
+	t.Helper()
 	for line := range strings.Lines(vectors) {
+		var r row
 		var instance, text string
-		var maxPods, pods, enis, addresses, wasted, subnet, assigns, created int
-		if n, _ := fmt.Sscan(line, &instance, &maxPods, &pods, &text, &enis, &addresses, &wasted, &subnet, &assigns, &created); n < 10 {
+		var maxPods int
+		if n, _ := fmt.Sscan(line, &instance, &maxPods, &r.pods, &text, &r.want.ENIs, &r.want.Addresses, &r.wasted, &r.subnet, &r.want.Assigns, &r.want.NewENIs); n < 10 {
 			continue
 		}
-		count++
-		s := settingsOf(t, instance, text)
-		s.MaxPods = maxPods
-		h := Upstream(s, pods)
-		if h.ENIs != enis || h.Addresses != addresses || h.Wasted() != wasted || h.SubnetAddresses() != subnet || h.Assigns != assigns || h.NewENIs != created {
-			t.Errorf("%s: %+v", strings.TrimSpace(line), h)
+		r.line = strings.TrimSpace(line)
+		r.s = settingsOf(t, instance, text)
+		r.s.MaxPods = maxPods
+		out = append(out, r)
+	}
+	if len(out) != 66 {
+		t.Fatalf("%d rows, want 66", len(out))
+	}
+	return out
+}
+
+func TestUpstream(t *testing.T) {
+	t.Parallel()
+	for _, r := range rows(t) {
+		h := Upstream(r.s, r.pods)
+		r.want.Slots, r.want.Pods = h.Slots, r.pods
+		if h != r.want || h.Wasted() != r.wasted || h.SubnetAddresses() != r.subnet {
+			t.Errorf("%s: %+v", r.line, h)
 		}
 	}
-	if count != 66 {
-		t.Errorf("%d rows, want 66", count)
+}
+
+// TestOurs: with pods that come one at a time ours holds in every row what upstream does, with
+// as many requests; it differs where upstream's loop has the defects that Differences names.
+func TestOurs(t *testing.T) {
+	t.Parallel()
+	for _, r := range rows(t) {
+		if ours, theirs := Grow(r.s, r.pods, Ours), Grow(r.s, r.pods, Original); ours != theirs {
+			t.Errorf("%s: ours %+v, upstream %+v", r.line, ours, theirs)
+		}
+	}
+	s := settingsOf(t, "m5.large", "min=10")
+	ours, theirs := Grow(s, 11, Ours), Grow(s, 11, Original)
+	if ours.Pods != 11 || theirs.Pods != 10 || theirs.Addresses != 10 {
+		t.Errorf("MINIMUM_IP_TARGET alone: ours %+v, upstream %+v", ours, theirs)
+	}
+	if why := Differences(s); len(why) != 2 || !strings.Contains(why[0], "MINIMUM_IP_TARGET") {
+		t.Errorf("%q", why)
 	}
 }

@@ -1,0 +1,270 @@
+package whatif
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/warmpool"
+)
+
+// Model is a daemon, as its planner and what it does with an ADD that finds no address.
+type Model struct {
+	Name string
+	Plan Planner
+	// Patience is how long such an ADD waits for an address before it fails.
+	Patience time.Duration
+}
+
+// kubeletRetry is when kubelet repeats an ADD that failed: after 10 to 15 s.
+const kubeletRetry = 10 * time.Second
+
+// Ours and Original are the models: our daemon, and upstream's.
+var (
+	Ours     = Model{Name: "ours", Plan: warmpool.Plan, Patience: 15 * time.Second}
+	Original = Model{Name: "original", Plan: PlanUpstream}
+)
+
+// failures are the ADDs of a pod that fail while it waits for an address.
+func (m Model) failures(waits time.Duration) int {
+	if waits < m.Patience {
+		return 0
+	}
+	return 1 + int((waits-m.Patience)/(m.Patience+kubeletRetry))
+}
+
+// network is the subnet of all nodes, and their requests to EC2.
+type network struct {
+	bounded bool
+	free    int
+	calls   Calls
+}
+
+// Calls are requests to EC2, by what they are for.
+type Calls struct {
+	NewENIs  int // interfaces created and attached
+	Assigns  int // assignments of addresses or prefixes
+	Releases int // of addresses or prefixes
+	Detaches int // interfaces detached and deleted
+	Refused  int // of all these, because the subnet had too few addresses
+}
+
+// Requests is how many EC2 requests they are: a new interface takes four (create, attach,
+// modify, describe), a detached one three (describe, detach, delete) (spec/capacity.md §10).
+func (c Calls) Requests() int { return 4*c.NewENIs + c.Assigns + c.Releases + 3*c.Detaches }
+
+func (c *Calls) count(op Operation, code cause.Code) {
+	switch op.Pending.Kind {
+	case warmpool.PendingAttach:
+		c.NewENIs++
+	case warmpool.PendingAssign:
+		c.Assigns++
+	case warmpool.PendingRelease:
+		c.Releases++
+	case warmpool.PendingDetach:
+		c.Detaches++
+	}
+	if code != "" {
+		c.Refused++
+	}
+}
+
+// node is a node of a run.
+type node struct {
+	Pool
+	room     int // pods that kubelet takes
+	rnd      *random
+	made     int // pods so far
+	enis     int // attached
+	assigned int
+	pods     []pod
+	supply   *supply
+}
+
+// pod is a pod that has an address or waits for one.
+type pod struct {
+	number int
+	waits  bool
+	since  time.Time // its ADD
+}
+
+func (p pod) sandbox() ipam.Sandbox {
+	return ipam.Sandbox{Network: "aws-cni", ContainerID: strconv.Itoa(p.number), IfName: "eth0"}
+}
+
+// newNode is a node whose pool has settled without pods.
+func newNode(s Settings, m Model, net *network, now time.Time, seed uint64) *node {
+	p := s.Policy()
+	n := &node{
+		Pool: Pool{
+			Book: ipam.New(ipam.Options{Cooldown: p.Cooldown}), Plan: m.Plan, Policy: p, Now: now, ENIBackoff: map[ipam.ENIID]time.Time{},
+			Limits: warmpool.Limits{IPv4PerENI: s.Instance.IPv4PerENI, ENIsByCard: []int{s.Instance.MaxENIs}},
+		},
+		room: s.Room(), rnd: stream(seed, 1),
+	}
+	n.supply = &supply{network: net, trunk: s.Trunk, pool: &n.Pool}
+	n.EC2 = n.supply
+	n.Attach(warmpool.AttachENI{})
+	n.enis = 1
+	if s.Trunk {
+		n.enis = 2
+		n.Attach(warmpool.AttachENI{Device: s.Instance.MaxENIs - 1}) // the controller takes the highest index
+	}
+	n.settle()
+	return n
+}
+
+func (n *node) settle() { n.Settle(func(op Operation) { n.ended(op, "") }) }
+
+// ended counts an operation that ended.
+func (n *node) ended(op Operation, code cause.Code) {
+	n.supply.network.calls.count(op, code)
+	switch {
+	case code != "":
+	case op.Pending.Kind == warmpool.PendingAttach:
+		n.enis++
+	case op.Pending.Kind == warmpool.PendingDetach:
+		n.enis--
+	}
+}
+
+// wasted are addresses for pods that no pod has.
+func (n *node) wasted() int { return n.supply.held - n.enis - n.assigned }
+
+// add lets a pod come; it waits if there is no address.
+func (n *node) add() {
+	n.made++
+	p := pod{number: n.made, since: n.Now}
+	p.waits = !n.assign(p)
+	n.pods = append(n.pods, p)
+}
+
+func (n *node) assign(p pod) bool {
+	_, ok := n.Assign(p.sandbox(), ipam.Pod{Name: strconv.Itoa(p.number), Interfaces: 1})
+	if ok {
+		n.assigned++
+	} else if !p.waits {
+		n.Waiting++
+	}
+	return ok
+}
+
+// drop lets a pod go, any one, and returns it.
+func (n *node) drop() pod {
+	i := n.rnd.below(len(n.pods))
+	p := n.pods[i]
+	n.pods = slices.Delete(n.pods, i, i+1)
+	if p.waits {
+		n.Waiting--
+	} else {
+		n.Apply(ipam.Unassign{Sandbox: p.sandbox()})
+		n.assigned--
+	}
+	return p
+}
+
+// serve gives the pods that wait what there is, the oldest first, and returns them.
+func (n *node) serve() (served []pod) {
+	for i := range n.pods {
+		p := &n.pods[i]
+		if n.Waiting == 0 || p.waits && !n.assign(*p) {
+			return served
+		}
+		if p.waits {
+			served = append(served, *p)
+			p.waits = false
+			n.Waiting--
+		}
+	}
+	return served
+}
+
+// wakes is when something happens next: an operation ends (its index), or the planner wants
+// to be asked (-1). A zero time: nothing.
+func (n *node) wakes() (at time.Time, op int) {
+	at, op = n.Replan, -1
+	for i := range n.Ops {
+		if end := n.Ops[i].End; at.IsZero() || !end.After(at) {
+			at, op = end, i
+		}
+	}
+	return at, op
+}
+
+// supply is EC2 for a node: it takes its usual time, and refuses what the subnet lacks.
+type supply struct {
+	network *network
+	pool    *Pool
+	trunk   bool
+	made    int    // interfaces so far
+	next    uint32 // address, and
+	nextPD  uint32 // prefix
+	held    int    // addresses of the subnet
+}
+
+func (x *supply) Subnet(time.Time) (id string, free int) {
+	if !x.network.bounded {
+		return "", -1
+	}
+	return "", x.network.free
+}
+
+// Takes is the mean of what the least time and its jitter come to.
+func (x *supply) Takes(op Operation) time.Duration { return Takes(op.Pending.Kind) * 3 / 2 }
+
+func (x *supply) Refuses(op Operation) cause.Code {
+	need := 0
+	if k := op.Pending.Kind; k == warmpool.PendingAttach || k == warmpool.PendingAssign {
+		need = op.Pending.IPs + prefixSize*op.Pending.Prefixes
+	}
+	if op.Pending.Kind == warmpool.PendingAttach {
+		need++
+	}
+	if x.network.bounded && need > x.network.free {
+		return cause.SubnetExhausted
+	}
+	return ""
+}
+
+// Attach makes an interface: the first is the primary one, the second the trunk if there is
+// one.
+func (x *supply) Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix) {
+	x.made++
+	return ipam.ENI{
+		ID: ipam.ENIID(fmt.Sprintf("eni-%d", x.made)), Card: a.Card, Device: a.Device, Primary: x.made == 1, Trunk: x.trunk && x.made == 2,
+		PrimaryIP: x.Take(1, 0)[0].Addr(), AttachedAt: x.pool.Now,
+	}, x.Take(a.IPs, a.Prefixes)
+}
+
+func (x *supply) Take(ips, prefixes int) []netip.Prefix {
+	out := make([]netip.Prefix, 0, ips+prefixes)
+	for range ips { // 10.0.0.0/9
+		out = append(out, netip.PrefixFrom(address(10<<24+x.next%(1<<23)), 32))
+		x.next++
+	}
+	for range prefixes { // 10.128.0.0/9
+		out = append(out, netip.PrefixFrom(address(10<<24+1<<23+x.nextPD%(1<<19)*prefixSize), 28))
+		x.nextPD++
+	}
+	x.account(ips + prefixSize*prefixes)
+	return out
+}
+
+func address(n uint32) netip.Addr {
+	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+}
+
+func (x *supply) Give(cidrs []netip.Prefix) {
+	for _, c := range cidrs {
+		x.account(-(1 << (32 - c.Bits())))
+	}
+}
+
+func (x *supply) account(addresses int) {
+	x.held += addresses
+	x.network.free -= addresses
+}

@@ -1,0 +1,77 @@
+package whatif
+
+import (
+	"time"
+
+	"cnictl/capacity/limits"
+	"cnictl/daemon/warmpool"
+)
+
+// prefixSize is the number of addresses of a /28.
+const prefixSize = 16
+
+// Settings are those that a node's pool obeys. The targets are as the environment has them:
+// WARM_IP_TARGET or MINIMUM_IP_TARGET above 0 outranks the others.
+type Settings struct {
+	Instance         limits.Instance
+	MaxPods          int           // at this many addresses the pool stops growing; 0: it does not
+	MaxENI           int           // MAX_ENI; below 1: no limit
+	PrefixDelegation bool          // ENABLE_PREFIX_DELEGATION
+	CustomNetworking bool          // AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG
+	Trunk            bool          // a trunk takes an interface
+	Cooldown         time.Duration // IP_COOLDOWN_PERIOD; 0: 30 s
+
+	WarmENI, WarmIP, MinimumIP, WarmPrefix int
+}
+
+// prefixes reports whether slots hold prefixes: on other types they hold addresses.
+func (s Settings) prefixes() bool { return s.PrefixDelegation && s.Instance.PrefixDelegation() }
+
+// Usable are the interfaces that may serve pods.
+func (s Settings) Usable() int {
+	n := s.Instance.MaxENIs
+	if s.MaxENI >= 1 {
+		n = min(n, s.MaxENI)
+	}
+	if s.Trunk {
+		n--
+	}
+	if s.CustomNetworking {
+		return max(0, n-1)
+	}
+	return max(1, n) // the primary is there
+}
+
+// Capacity is how many pods can have an address of the pool.
+func (s Settings) Capacity() int {
+	n := s.Usable() * max(0, s.Instance.IPv4PerENI-1)
+	if s.prefixes() {
+		n *= prefixSize
+	}
+	return n
+}
+
+// hostPods are the pods of max-pods that need no address of the pool: aws-node and
+// kube-proxy (spec/capacity.md §2.1).
+const hostPods = 2
+
+// Room is how many pods with an address kubelet takes.
+func (s Settings) Room() int {
+	if s.MaxPods > 0 {
+		return max(0, s.MaxPods-hostPods)
+	}
+	return s.Capacity()
+}
+
+// Policy is what the planner obeys, with the timers of the daemon's defaults.
+func (s Settings) Policy() warmpool.Policy {
+	p := warmpool.Policy{
+		PrefixDelegation: s.prefixes(), CustomNetworking: s.CustomNetworking,
+		WarmENI: s.WarmENI, WarmIP: s.WarmIP, MinIP: s.MinimumIP, WarmPrefix: s.WarmPrefix, MaxENI: max(0, s.MaxENI), MaxPods: s.MaxPods,
+		Cooldown: s.Cooldown, ScaleDownInterval: 30 * time.Second, ENIMinAge: time.Minute, SubnetRefresh: time.Minute,
+	}
+	if p.Cooldown == 0 {
+		p.Cooldown = 30 * time.Second
+	}
+	return p
+}
