@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +122,7 @@ func ec2Unreachable(c *Case) []candidate {
 	said := c.active(mention{sources: daemonLogs, texts: texts, except: append(signatures("aws/credentials"), "169.254."), cured: answering})
 	probed := fact(c, c.R.Probes, "probe", "https://ec2.REGION", "ok", func(probes []evidence.Probe) (any, State) {
 		for _, p := range probes {
-			if p.From == "host" && (strings.HasPrefix(p.Target, "ec2.") || strings.HasPrefix(p.Target, "https://ec2.")) && p.Result != "ok" {
+			if p.From == "host" && c.isEC2(p.Target) && p.Result != "ok" {
 				return p.Target + ": " + p.Result, Yes
 			}
 		}
@@ -131,6 +132,16 @@ func ec2Unreachable(c *Case) []candidate {
 		said = probed
 	}
 	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + said.Value, telling: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
+}
+
+// isEC2 reports whether the target of a probe is the endpoint of EC2 that the daemon uses.
+func (c *Case) isEC2(target string) bool {
+	target = strings.TrimPrefix(target, "https://")
+	if u, err := url.Parse(c.Settings.EC2Endpoint); err == nil && u.Hostname() != "" {
+		host, _, _ := strings.Cut(target, ":")
+		return host == u.Hostname()
+	}
+	return strings.HasPrefix(target, "ec2.")
 }
 
 func imdsUnreachable(c *Case) []candidate {

@@ -2,8 +2,10 @@ package causes
 
 import (
 	"fmt"
+	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -152,14 +154,32 @@ func apiUnreachable(c *Case) []candidate {
 	return out
 }
 
-// proxyText says whether kube-proxy, through which the API is reached, runs on the node.
+// proxyText says whether the API is out of reach only by its cluster IP, for which kube-proxy
+// serves.
 func (c *Case) proxyText() string {
-	if !c.R.KubeProxy.OK() || slices.ContainsFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
+	if c.R.KubeProxy.OK() && !slices.ContainsFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
 		return p.Node == c.own && (p.Ready == nil || *p.Ready)
 	}) {
+		return "; kube-proxy is not ready on the node, so the API's cluster IP leads nowhere"
+	}
+	env := c.R.ContainerEnv.Content["aws-node"]
+	host, _ := netip.ParseAddr(env["KUBERNETES_SERVICE_HOST"]) // invalid: no target is it
+	port, _ := strconv.ParseUint(env["KUBERNETES_SERVICE_PORT"], 10, 16)
+	service := netip.AddrPortFrom(host, uint16(port)).String()
+	var failed, answers string
+	for _, p := range c.R.Probes.Content {
+		switch {
+		case p.From != "host" || c.isEC2(p.Target):
+		case p.Target == service && p.Result != "ok":
+			failed = p.Result
+		case p.Target != service && p.Result == "ok":
+			answers = p.Target
+		}
+	}
+	if failed == "" || answers == "" {
 		return ""
 	}
-	return "; kube-proxy is not ready on the node, so the API's cluster IP leads nowhere"
+	return fmt.Sprintf("; the API answers at %s but not at its cluster IP %s (%s): check kube-proxy", answers, service, failed)
 }
 
 func rightMissing(c *Case) []candidate {

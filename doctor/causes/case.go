@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -356,15 +357,23 @@ func (c *Case) failing() Fact {
 		c.active(mention{sources: []string{"log.ipamd"}, texts: textsDry, cured: []string{"Send AddNetworkReply: Success: true"}}),
 		c.active(mention{sources: []string{"k8s.evt", "log.plugin", "log.kubelet"}, texts: textsAssignFailed}),
 		c.series("awscni_no_available_ip_addresses"),
-		c.stuck(),
+		c.stuck(attachTime),
 	)
 }
 
-// stuck states that pods have been waiting for an address for a while.
-func (c *Case) stuck() Fact {
-	return fact(c, c.R.Pods, "k8s.pod", "pods in ContainerCreating for more than 30 s", "none", func([]evidence.KubePod) (any, State) {
+// Until when pods may well wait for an address: a sandbox takes some seconds, and an interface
+// that is attached for it a good ten more.
+const (
+	sandboxTime = 10 * time.Second
+	attachTime  = 30 * time.Second
+)
+
+// stuck states that pods have been waiting for an address for longer than so.
+func (c *Case) stuck(most time.Duration) Fact {
+	path := fmt.Sprintf("pods in ContainerCreating for more than %d s", int(most.Seconds()))
+	return fact(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {
 		for _, p := range c.waiting() {
-			if c.Now.Sub(p.CreatedAt) > 30*time.Second {
+			if c.Now.Sub(p.CreatedAt) > most {
 				return p.Pod, Yes
 			}
 		}

@@ -189,8 +189,7 @@ func allocBackoff(c *Case) []candidate {
 func warmPoolLag(c *Case) []candidate {
 	failed, dry, grew := c.failing(), c.unread("intro.enis", "assignable addresses, before", "at least 1", "one reading only"), c.active(mention{sources: []string{"log.ipamd"}, texts: grown})
 	if c.Earlier != nil {
-		waited := c.Earlier.known("k8s.pod", "pods that wait for an address", "none", len(c.Earlier.waiting()), len(c.Earlier.waiting()) > 0)
-		failed, dry = either(failed, c.Earlier.failing(), waited), c.Earlier.dry()
+		failed, dry = either(failed, c.Earlier.failing(), c.Earlier.stuck(sandboxTime)), c.Earlier.dry()
 		grew = either(grew, c.onPool("addresses", "as before", func(p *pool) (any, State) {
 			before := c.Earlier.pool()
 			if before == nil {
@@ -209,7 +208,7 @@ func warmPoolLag(c *Case) []candidate {
 	return []candidate{{
 		summary:  fmt.Sprintf("pods came faster than addresses, which are there now: %s", poolText(c.pool())),
 		telling:  []Fact{dry, grew, failed},
-		required: []Fact{not(c.dry()), lenient(not(c.stuck()))},
+		required: []Fact{not(c.dry()), lenient(not(c.stuck(attachTime)))},
 		supporting: []Fact{c.setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
 			return s.WarmIP > 0 && s.WarmIP <= 2 || s.WarmIP == 0 && s.WarmENI == 0
 		})},

@@ -19,7 +19,7 @@ import (
 )
 
 // Read reads all sources of the node at once. It returns when the last one has been read or
-// given up, after the time for one source at the latest.
+// given up, after twice the time for one source at the latest: where to connect is read first.
 func Read(ctx context.Context, o Options) *evidence.Reading {
 	c := newCollector(ctx, o)
 	defer c.http.CloseIdleConnections()
@@ -49,6 +49,10 @@ func Read(ctx context.Context, o Options) *evidence.Reading {
 	source(c, &r.Listeners, c.listeners)
 	source(c, &r.RunFiles, c.runFiles)
 	source(c, &r.IMDS, c.imds)
+	c.all.Wait()
+	source(c, &r.Probes, func(ctx context.Context) ([]evidence.Probe, error) {
+		return c.probes(ctx, r.ContainerEnv.Content["aws-node"], r.IMDS.Content.Zone)
+	})
 	c.all.Wait()
 	reading.Documents(r, a.byPath)
 	if t := r.IMDS.Content.InstanceType; t != "" {

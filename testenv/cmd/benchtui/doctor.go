@@ -135,7 +135,7 @@ func (s *session) sound(ctx context.Context) (err error) {
 		for _, found := range r.Findings {
 			if found.Severity != string(introspect.SeverityInfo) {
 				findings++
-				s.say("run %d: %s on %v: %s", len(walls), found.Code, found.Nodes, found.Summary)
+				s.say("run %d: %s on %v: %s: %+v", len(walls), found.Code, found.Nodes, found.Summary, found.Evidence)
 			}
 		}
 	}

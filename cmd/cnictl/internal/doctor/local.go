@@ -27,7 +27,8 @@ a moment is not in both. With --once there is one. Run it as root: other users c
 everything. --save-evidence writes what was read to a file, for doctor --evidence. Sandbox ids
 and credentials are removed; names, addresses and ids of AWS resources are not.
 
-Nothing is changed. The metadata service is asked, EC2 and the API server are not.`,
+Nothing is changed. The metadata service is asked; of EC2 and the API server it is only seen
+whether they accept a connection from the node.`,
 		Example: "  {{.Command}} local doctor\n  {{.Command}} local doctor --once --save-evidence -",
 		Args:    cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
