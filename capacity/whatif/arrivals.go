@@ -42,3 +42,16 @@ func Burst(node, pods int, over time.Duration) []Step {
 	}
 	return out
 }
+
+// replaced is how long after a pod the one that replaces it comes.
+const replaced = 2 * time.Second
+
+// Replacements are steps in which pods are replaced at random, on average so many a minute:
+// any one goes, and its successor comes.
+func Replacements(perMinute float64, length time.Duration, seed uint64) (out []Step) {
+	for _, s := range Arrivals(perMinute, 0, length, seed) {
+		out = append(out, Step{At: s.At, Node: AnyNode, Pods: -1}, Step{At: s.At + replaced, Node: AnyNode, Pods: 1})
+	}
+	SortSteps(out)
+	return out
+}

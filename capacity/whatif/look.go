@@ -18,11 +18,7 @@ type Outlook struct {
 // so many pods replaced per minute. It takes about a millisecond for an hour at one per
 // minute.
 func Look(today, changed Settings, pods int, over time.Duration, perMinute float64, m Model) Outlook {
-	load := Load{For: over, Free: -1}
-	for _, s := range Arrivals(perMinute, 0, over, 0) {
-		load.Steps = append(load.Steps, Step{At: s.At, Pods: -1}, Step{At: s.At + replaced, Pods: 1})
-	}
-	SortSteps(load.Steps)
+	load := Load{For: over, Free: -1, Steps: Replacements(perMinute, over, 0)}
 	var o Outlook
 	play := func(s Settings) (Held, Result) {
 		r := settled([]Node{{s, pods}}, load, m)
@@ -41,6 +37,3 @@ func Look(today, changed Settings, pods int, over time.Duration, perMinute float
 	o.Changed, o.ChangedRun = play(changed)
 	return o
 }
-
-// replaced is how long after a pod the one that replaces it comes.
-const replaced = 2 * time.Second

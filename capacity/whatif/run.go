@@ -248,10 +248,13 @@ func (r *Run) anyPod() int {
 	return -1
 }
 
+// Elapsed is how far the run is.
+func (r *Run) Elapsed() time.Duration { return r.now.Sub(r.begun) }
+
 // Result is what the run saw until now. Pods that wait count as if they stopped waiting now.
 func (r *Run) Result() Result {
 	out := Result{
-		For: r.now.Sub(r.begun), Held: r.held.spread(r.now), Wasted: r.wasted.spread(r.now), Calls: r.net.calls,
+		For: r.Elapsed(), Held: r.held.spread(r.now), Wasted: r.wasted.spread(r.now), Calls: r.net.calls,
 		ADDs: r.waits.adds, Waited: r.waits.waited, Failed: r.waits.failed, WaitedBy: r.waits.sum, Longest: r.waits.longest, Unplaced: r.waits.unplaced,
 	}
 	for _, n := range r.nodes {

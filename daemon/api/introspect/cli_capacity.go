@@ -6,6 +6,7 @@ import "time"
 const (
 	KindCapacityTypeList   = "CapacityTypeList"
 	KindCapacitySubnetList = "CapacitySubnetList"
+	KindCapacityWhatIfList = "CapacityWhatIfList"
 )
 
 // CapacityTypeList is what cnictl capacity type shows.
@@ -95,4 +96,68 @@ type CapacitySubnet struct {
 	NodesAtBest int    `json:"nodesAtBest"`       // where EC2 packs single addresses
 	Pods        int    `json:"pods"`              // of these nodes, at worst; 0 in a subnet of primary interfaces
 	PodsAtBest  int    `json:"podsAtBest"`        // where EC2 packs single addresses
+}
+
+// CapacityWhatIfList is what cnictl capacity whatif shows: a prediction.
+type CapacityWhatIfList struct {
+	APIVersion string           `json:"apiVersion" null:"never"` // version of the document
+	Kind       string           `json:"kind" null:"never"`       // CapacityWhatIfList
+	Metadata   ListMeta         `json:"metadata"`                // as lists of Kubernetes have
+	Model      string           `json:"model" null:"never"`      // ours or original
+	Nodes      int              `json:"nodes"`                   // that were simulated
+	Pods       int              `json:"pods"`                    // on these at the start
+	Seconds    float64          `json:"seconds"`                 // that were simulated
+	Items      []CapacityWhatIf `json:"items"`                   // today's settings, then changed ones if any are
+	Partial    bool             `json:"partial"`                 // not all was simulated, or some nodes could not be read
+	Errors     []NodeError      `json:"errors"`                  // nodes that could not be read
+	SampledAt  time.Time        `json:"sampledAt"`               // when it was computed
+}
+
+// CapacityWhatIf is what nodes hold, and what that costs, under some settings.
+type CapacityWhatIf struct {
+	Name      string            `json:"name" null:"never"` // today or changed
+	Settings  []CapacitySetting `json:"settings"`          // that were changed, as the daemon's environment has them
+	Held      CapacitySpread    `json:"held"`              // addresses of subnets that all nodes hold
+	Wasted    CapacitySpread    `json:"wasted"`            // of these, addresses for pods that no pod has
+	Calls     CapacityCalls     `json:"calls"`             // to EC2
+	ADDs      int               `json:"adds"`              // that were answered
+	Waited    int               `json:"waited"`            // ADDs that found no address at once
+	Failed    int               `json:"failed"`            // ADDs that failed, and were repeated
+	Waiting   int               `json:"waiting"`           // pods that wait at the end
+	Longest   float64           `json:"longestSeconds"`    // that a pod waited
+	Unplaced  int               `json:"unplaced"`          // pods that no node had room for
+	Original  *CapacityOutcome  `json:"original"`          // what upstream's daemon does instead; null: the same, or it is the model
+	Different []string          `json:"different"`         // why that is so
+}
+
+// CapacitySetting is a setting with a value.
+type CapacitySetting struct {
+	Name  string `json:"name" null:"never"`  // such as WARM_IP_TARGET
+	Value string `json:"value" null:"never"` // as the daemon reads it
+}
+
+// CapacitySpread is how a number was over time.
+type CapacitySpread struct {
+	Avg float64 `json:"avg"` // over time
+	P95 int     `json:"p95"` // 95 % of the time it was at most this
+	Max int     `json:"max"` // the most
+}
+
+// CapacityCalls are requests to EC2 per hour. A new interface takes four, a detached one three.
+type CapacityCalls struct {
+	PerHour  float64 `json:"perHour"`         // requests
+	Attaches float64 `json:"attachesPerHour"` // interfaces created and attached
+	Assigns  float64 `json:"assignsPerHour"`  // assignments of addresses or prefixes
+	Releases float64 `json:"releasesPerHour"` // of addresses or prefixes
+	Detaches float64 `json:"detachesPerHour"` // interfaces detached and deleted
+	Refused  float64 `json:"refusedPerHour"`  // of these operations, for want of addresses
+}
+
+// CapacityOutcome is an outcome in short.
+type CapacityOutcome struct {
+	Held    float64 `json:"held"`         // addresses of subnets, on average
+	Wasted  float64 `json:"wasted"`       // of these, for pods that no pod has
+	PerHour float64 `json:"callsPerHour"` // requests to EC2
+	Failed  int     `json:"failed"`       // ADDs
+	Waiting int     `json:"waiting"`      // pods that wait at the end
 }

@@ -43,14 +43,9 @@ func (n *nodeSettings) register(cmd *cobra.Command, fs *pflag.FlagSet) {
 
 // held is what the pool of such a node holds.
 func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
-	for _, flag := range []struct {
-		name  string
-		value int
-	}{
-		{"max-pods", n.MaxPods}, {"max-eni", n.MaxENI}, {"warm-eni-target", n.WarmENI}, {"warm-ip-target", n.WarmIP}, {"minimum-ip-target", n.MinimumIP}, {"warm-prefix-target", n.WarmPrefix},
-	} {
-		if flag.value < 0 || flag.value > introspect.MaxTarget {
-			return whatif.Held{}, cli.Usage("--%s is %d: want 0 to %d", flag.name, flag.value, introspect.MaxTarget)
+	for _, k := range knobs {
+		if v, ok := k.of(&n.Settings).(*int); ok && (*v < 0 || *v > introspect.MaxTarget) {
+			return whatif.Held{}, cli.Usage("--%s is %d: want 0 to %d", k.flag, *v, introspect.MaxTarget)
 		}
 	}
 	if n.instance == "" || n.pods < 0 {
@@ -61,13 +56,7 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 		return whatif.Held{}, err
 	}
 	n.Instance = i
-	if n.Trunk && i.TrunkingCompatible == limits.No {
-		n.Trunk = false
-		f.Warn("%s has no trunk: --pod-eni has no effect", i.Type)
-	}
-	if n.PrefixDelegation && !i.PrefixDelegation() {
-		f.Warn("%s has no prefix delegation: the daemon falls back to secondary addresses", i.Type)
-	}
+	effective(f, &n.Settings)
 	if most := n.Capacity(); n.pods > most {
 		return whatif.Held{}, cli.Usage("%d pods do not fit on %s with these settings: it has at most %d addresses for pods", n.pods, i.Type, most)
 	}

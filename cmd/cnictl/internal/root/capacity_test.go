@@ -38,5 +38,17 @@ func TestGolden_Capacity(t *testing.T) {
 		"subnet-no-type": {args: "capacity subnet 10.0.0.0/24 --pods 2"},
 		"subnet-minus":   {args: "capacity subnet 10.0.0.0/24 --type m5.large --pods 2 --warm-ip-target -1"},
 		"nothing":        {args: "capacity type"},
+		"whatif-help":    {args: "capacity whatif --help"},
+		"whatif":         {args: "capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2 --rate 5", env: size("140")},
+		"whatif-theirs":  {args: "capacity whatif --type m5.large --pods 20 --set WARM_IP_TARGET=1 --for 2h --model original -o csv"},
+		"whatif-json":    {args: "capacity whatif --type m5.large --pods 8 --today WARM_ENI_TARGET=0 --set MINIMUM_IP_TARGET=12 --for 1h -o json"},
+		"whatif-dry":     {args: "capacity whatif --type m5.large --pods 8 --count 2 --arrivals testdata/arrivals.jsonl --subnet-free 10"},
+		"whatif-line":    {args: "capacity whatif --type m5.large --pods 8 --arrivals testdata/arrivals-bad.jsonl"},
+		"whatif-no-file": {args: "capacity whatif --type m5.large --pods 8 --arrivals testdata/none.jsonl"},
+		"whatif-set":     {args: "capacity whatif --type m5.large --pods 8 --set WARM_IP_TARGETS=2"},
+		"whatif-value":   {args: "capacity whatif --type m5.large --pods 8 --set ENABLE_POD_ENI=perhaps"},
+		"whatif-room":    {args: "capacity whatif --type m5.large --pods 28"},
+		"whatif-nothing": {args: "capacity whatif"},
+		"whatif-both":    {args: "capacity whatif --all --type m5.large --pods 2"},
 	})
 }

@@ -1,0 +1,162 @@
+package capacity
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"cnictl/capacity/whatif"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet/show"
+)
+
+// maxLine bounds a line of an arrivals file, and maxPodsALine the pods of one.
+const (
+	maxLine      = 64 << 10
+	maxPodsALine = 1 << 16
+)
+
+// loadFlags say which pods come and go.
+type loadFlags struct {
+	arrivals string
+	rate     float64
+	life     time.Duration
+	length   time.Duration
+	seed     uint64
+	free     int
+}
+
+func (l *loadFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&l.arrivals, "arrivals", "", "`file` of JSON lines {\"at\": RFC 3339, \"node\": name or null, \"pods\": ±n}; - is standard input")
+	fs.Float64Var(&l.rate, "rate", 1, "pods that come per `minute`, to all nodes together")
+	fs.DurationVar(&l.life, "life", 0, "mean `duration` that these pods live; 0: each replaces another one")
+	fs.DurationVar(&l.length, "for", 24*time.Hour, "simulate this `duration`")
+	fs.Uint64Var(&l.seed, "seed", 1, "`seed` of what is random")
+	fs.IntVar(&l.free, "subnet-free", -1, "`N` addresses that are free in the nodes' subnet at the start; default: enough")
+}
+
+// load makes the pattern for nodes of these names; how says whether figures of it were given.
+func (l *loadFlags) load(f *cli.Factory, names []string, given func(flag string) bool) (whatif.Load, error) {
+	out := whatif.Load{For: l.length, Seed: l.seed, Free: l.free}
+	const most = 366 * 24 * time.Hour
+	switch {
+	case l.length <= 0 || l.length > most:
+		return out, cli.Usage("--for is %s: want more than 0 and at most %s", l.length, most)
+	case l.rate < 0 || l.rate > 1e5:
+		return out, cli.Usage("--rate is %g: want 0 to 100000 pods per minute", l.rate)
+	case l.rate*l.length.Minutes() > 1e7:
+		return out, cli.Usage("--rate %g for %s are more than 10000000 pods", l.rate, l.length)
+	case l.life < 0:
+		return out, cli.Usage("--life is %s: want 0 or more", l.life)
+	case l.free < -1:
+		return out, cli.Usage("--subnet-free is %d: want 0 or more", l.free)
+	}
+	if l.arrivals == "" {
+		out.Steps = whatif.Arrivals(l.rate, l.life, l.length, l.seed)
+		if l.life == 0 {
+			out.Steps = whatif.Replacements(l.rate, l.length, l.seed)
+		}
+		return out, nil
+	}
+	if given("rate") || given("life") {
+		return out, cli.Usage("--arrivals cannot be used with --rate or --life")
+	}
+	in := f.Streams.In
+	if l.arrivals != "-" {
+		file, err := os.Open(l.arrivals)
+		if err != nil {
+			var path *os.PathError
+			if errors.As(err, &path) {
+				err = path.Err
+			}
+			return out, &cli.Error{Code: cli.ExitNotFound, What: l.arrivals + " could not be read", Why: err.Error()}
+		}
+		defer file.Close()
+		in = file
+	}
+	steps, err := readArrivals(in, names)
+	if err != nil {
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " is no file of arrivals", Why: err.Error(), Do: `write lines such as {"at": "2026-01-31T08:00:00Z", "node": null, "pods": 5}`}
+	}
+	out.Steps = steps
+	if n := len(steps); n > 0 && !given("for") {
+		out.For = steps[n-1].At + time.Minute
+	}
+	return out, nil
+}
+
+// readArrivals reads the lines; times count from the first. Errors name line and field.
+func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error) {
+	index := map[string]int{}
+	for i, n := range names {
+		index[n] = i
+	}
+	var first, last time.Time
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
+			continue
+		}
+		var l struct {
+			At   *time.Time `json:"at"`
+			Node *string    `json:"node"`
+			Pods *int       `json:"pods"`
+		}
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&l); err != nil {
+			var of *json.UnmarshalTypeError
+			var when *time.ParseError
+			switch {
+			case errors.As(err, &of):
+				return nil, fmt.Errorf("line %d, field %s: a %s, want a %s", n, of.Field, of.Value, map[string]string{"pods": "whole number", "node": "name or null"}[of.Field])
+			case errors.As(err, &when):
+				return nil, fmt.Errorf("line %d, field at: %q is no time of RFC 3339", n, show.Safe(strings.Trim(when.Value, `"`)))
+			}
+			return nil, fmt.Errorf("line %d: %s", n, show.Safe(strings.TrimPrefix(err.Error(), "json: ")))
+		}
+		switch {
+		case d.More():
+			return nil, fmt.Errorf("line %d: more than one object", n)
+		case l.At == nil:
+			return nil, fmt.Errorf("line %d, field at: missing", n)
+		case l.Pods == nil:
+			return nil, fmt.Errorf("line %d, field pods: missing", n)
+		case *l.Pods == 0 || *l.Pods > maxPodsALine || *l.Pods < -maxPodsALine:
+			return nil, fmt.Errorf("line %d, field pods: %d, want 1 to %d that come, or fewer than 0 that go", n, *l.Pods, maxPodsALine)
+		case l.At.Before(last):
+			return nil, fmt.Errorf("line %d, field at: earlier than the line before", n)
+		}
+		s := whatif.Step{Node: whatif.AnyNode, Pods: *l.Pods}
+		if l.Node != nil {
+			i, ok := index[*l.Node]
+			if !ok {
+				return nil, fmt.Errorf("line %d, field node: no node %s is simulated", n, show.Safe(*l.Node))
+			}
+			s.Node = i
+		}
+		if last = *l.At; first.IsZero() {
+			first = last
+		}
+		s.At = last.Sub(first)
+		steps = append(steps, s)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n+1, err)
+	}
+	if len(steps) == 0 {
+		return nil, errors.New("it has no lines")
+	}
+	return steps, nil
+}

@@ -1,0 +1,58 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"cnictl/capacity/whatif"
+	"cnictl/cmd/cnictl/internal/cli"
+)
+
+const (
+	progressAfter    = time.Second            // quicker work shows none
+	progressEvery    = 100 * time.Millisecond // on a terminal
+	progressEveryLog = 10 * time.Second       // elsewhere
+)
+
+// progress is a line on standard error about work that takes long.
+type progress struct {
+	ctx         context.Context
+	f           *cli.Factory
+	start, last time.Time
+	shown       bool
+}
+
+func newProgress(ctx context.Context, f *cli.Factory) *progress {
+	now := time.Now() // of the work, not of what it is about: a recording has a clock of its own
+	return &progress{ctx: ctx, f: f, start: now, last: now}
+}
+
+// at reports how far a run is, and whether to go on.
+func (p *progress) at(name string, r *whatif.Run) bool {
+	return p.say(func() string { return fmt.Sprintf("%s: simulated %s", name, r.Elapsed().Truncate(time.Minute)) })
+}
+
+// say shows a line, and reports whether to go on.
+func (p *progress) say(line func() string) bool {
+	now, every := time.Now(), progressEveryLog
+	if p.f.Streams.ErrTTY {
+		every = progressEvery
+	}
+	if now.Sub(p.start) >= progressAfter && now.Sub(p.last) >= every {
+		p.last = now
+		text := line() + "\n"
+		if p.f.Streams.ErrTTY {
+			p.shown, text = true, "\r\x1b[K"+line()
+		}
+		_, _ = fmt.Fprint(p.f.Streams.Err, text) // progress that cannot be shown is no failure
+	}
+	return p.ctx.Err() == nil
+}
+
+func (p *progress) erase() {
+	if p.shown {
+		p.shown = false
+		_, _ = fmt.Fprint(p.f.Streams.Err, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,381 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/capacity/limits"
+	"cnictl/capacity/maxpods"
+	"cnictl/capacity/whatif"
+	"cnictl/cmd/cnictl/internal/access"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/sweep"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+)
+
+type prediction = introspect.CapacityWhatIf
+
+// planned are the nodes to simulate, today and with changed settings.
+type planned struct {
+	nodeSettings
+	set, today []string
+	count      int
+	all        bool
+	given      func(flag string) bool
+}
+
+func (p *planned) register(f *cli.Factory, cmd *cobra.Command) {
+	fs := cmd.Flags()
+	p.nodeSettings.register(cmd, fs)
+	for flag, text := range map[string]string{
+		"type": "instance `type` of nodes that are not there yet", "pods": "`N` pods with an address on each of these nodes at the start",
+		"max-pods": "kubelet's max-pods; default: today's, of --type what " + maxpods.RuleOurs + " recommends",
+	} {
+		fs.Lookup(flag).Usage = text
+	}
+	fs.IntVar(&p.count, "count", 1, "`N` nodes of --type")
+	fs.BoolVar(&p.all, "all", false, "start from all nodes")
+	fs.StringSliceVar(&p.set, "set", nil, "change a setting, as the daemon's environment has it: `NAME=VALUE`")
+	fs.StringSliceVar(&p.today, "today", nil, "with --type: a setting today: `NAME=VALUE`; default: the manifest's")
+	p.given = fs.Changed
+}
+
+// change makes the changed settings of today's.
+func (p *planned) change(f *cli.Factory, s whatif.Settings) (whatif.Settings, error) {
+	for _, k := range knobs {
+		if k.flag != "" && p.given(k.flag) {
+			if err := k.set(&s, k.text(p.Settings)); err != nil {
+				return s, cli.Usage("--%s: %s", k.flag, err)
+			}
+		}
+	}
+	return s, assign(f, "set", p.set, &s)
+}
+
+// nodes are the nodes today, with their names. errs are those that could not be simulated.
+func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []introspect.NodeError, err error) {
+	if p.instance == "" {
+		if len(names) == 0 && !p.all {
+			return nil, nil, nil, cli.Usage("give NODEs, --all for all of them, or --type and --pods of nodes that are not there yet")
+		}
+		if len(names) > 0 && p.all || p.given("pods") || p.given("count") || len(p.today) > 0 {
+			return nil, nil, nil, cli.Usage("NODEs, --all, and --type with --pods, --count and --today exclude each other")
+		}
+		return p.live(ctx, f, names)
+	}
+	if len(names) > 0 || p.all {
+		return nil, nil, nil, cli.Usage("--type is for nodes that are not there yet: leave out NODEs and --all")
+	}
+	const most = 5000
+	if p.pods < 0 || p.count < 1 || p.count > most {
+		return nil, nil, nil, cli.Usage("give --pods, 0 or more, and a --count of 1 to %d", most)
+	}
+	i, err := lookup(p.instance)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s := whatif.Settings{Instance: i, WarmENI: 1, WarmPrefix: 1}
+	if err := assign(f, "today", p.today, &s); err != nil {
+		return nil, nil, nil, err
+	}
+	if s.MaxPods == 0 {
+		s.MaxPods = maxpods.Compute(maxpods.Input{InstanceType: i.Type, PrefixDelegation: s.PrefixDelegation, CustomNetworking: s.CustomNetworking, PodENI: s.Trunk, MaxENI: s.MaxENI}).Recommended
+	}
+	effective(f, &s)
+	if p.pods > s.Room() {
+		return nil, nil, nil, cli.Usage("%d pods do not fit on %s with max-pods %d, two of them in the host's network", p.pods, i.Type, s.MaxPods)
+	}
+	for n := range p.count {
+		out = append(out, whatif.Node{Settings: s, Pods: p.pods})
+		called = append(called, fmt.Sprintf("node-%d", n+1))
+	}
+	return out, called, nil, nil
+}
+
+// live reads the nodes that are there.
+func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []introspect.NodeError, err error) {
+	nodes, err := access.FleetOf(ctx, f, names)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer nodes.Close()
+	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
+	if interrupted {
+		return nil, nil, nil, sweep.Verdict(f, list, true)
+	}
+	for _, n := range list.Items {
+		name := n.Metadata.Name
+		if n.State == introspect.StateNoDaemon {
+			continue
+		}
+		node, why := nodeOf(n)
+		if why != "" {
+			errs = append(errs, introspect.NodeError{Node: name, Reason: introspect.ReasonNotServed, Message: why})
+			continue
+		}
+		out, called = append(out, node), append(called, name)
+	}
+	if len(out) == 0 {
+		e := &cli.Error{Code: cli.ExitUnreachable, What: "none of the nodes can be simulated", Do: "give --type and --pods"}
+		if len(errs) > 0 {
+			e.Why = sweep.Failed(errs[:1])
+		}
+		return nil, nil, nil, e
+	}
+	return out, called, errs, nil
+}
+
+// nodeOf is a node as it is; why says what of it is not known.
+func nodeOf(n introspect.NodeIPAM) (node whatif.Node, why string) {
+	s := n.Summary
+	switch {
+	case s == nil && n.Error != nil:
+		return node, n.Error.Message
+	case s == nil || len(s.Cards) == 0:
+		return node, "its pool is not known"
+	case s.IPFamily == "ipv6":
+		return node, "it is a node of an IPv6 cluster: its addresses have no limit, and no target counts"
+	}
+	i, ok := limits.Lookup(s.InstanceType)
+	if !ok {
+		return node, "its instance type " + show.Safe(show.OrUnknown(s.InstanceType)) + " is not in the table"
+	}
+	t := s.Targets
+	if t.WarmENI == nil || t.WarmIP == nil || t.MinimumIP == nil || t.WarmPrefix == nil {
+		return node, "it does not report its targets, as upstream's daemon does not"
+	}
+	node = whatif.Node{Pods: s.Cards[0].Assigned, Settings: whatif.Settings{
+		Instance: i, WarmENI: *t.WarmENI, WarmIP: *t.WarmIP, MinimumIP: *t.MinimumIP, WarmPrefix: *t.WarmPrefix,
+		PrefixDelegation: s.Cards[0].Mode == introspect.ModePrefix, Trunk: s.Trunk != nil && s.Trunk.ENIID != "",
+	}}
+	if t.MaxENI != nil {
+		node.Settings.MaxENI = *t.MaxENI
+	}
+	if s.MaxPods != nil && s.MaxPods.Value != nil {
+		node.Settings.MaxPods = *s.MaxPods.Value
+	}
+	if s.CustomNetworking != nil {
+		node.Settings.CustomNetworking = *s.CustomNetworking
+	}
+	if s.CooldownSeconds != nil {
+		node.Settings.Cooldown = time.Duration(*s.CooldownSeconds * float64(time.Second))
+	}
+	return node, ""
+}
+
+func whatIf(f *cli.Factory) *cobra.Command {
+	var p planned
+	var l loadFlags
+	model := whatif.Ours.Name
+	list := &output.List[prediction]{Columns: whatIfColumns(), Key: func(r prediction) string { return r.Name }, Item: func(r prediction) any { return r }}
+	cmd := &cobra.Command{
+		Use:   "whatif [NODE…]",
+		Short: "Predict what nodes hold, and what that costs, with other settings",
+		Long: `Predict what the pools of nodes hold, how many EC2 requests that takes and how many ADDs wait
+or fail, with today's settings and with others. The pools follow the daemon's own planner while
+pods come and go; EC2 takes its usual time, and refuses only what --subnet-free has no room for.
+
+Start from NODEs or --all, as they are now or at a moment of a recording (--replay FILE --at
+TIME), or with --type and --pods from nodes that are not there yet. Flags of settings and --set
+change today's settings. Pods come at random (--rate, --life), or as --arrivals says: to a node,
+or with "node": null to the one with the fewest; those that go are any of the node's.
+
+--model original has upstream's rules in place of ours. With ours, each line in which upstream's
+daemon would do something else is named, with the reason.`,
+		Example: "  {{.Command}} capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2\n" +
+			"  {{.Command}} capacity whatif --all --set WARM_IP_TARGET=2 --set MINIMUM_IP_TARGET=12 --rate 30\n" +
+			"  {{.Command}} capacity whatif --type m5.4xlarge --pods 50 --prefix-delegation --arrivals day.jsonl",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: completion.Nodes(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := list.Check(f); err != nil {
+				return err
+			}
+			m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, whatif.Original.Name: whatif.Original}[model]
+			if !ok {
+				return cli.Usage("--model is %q: want %s or %s", show.Safe(model), whatif.Ours.Name, whatif.Original.Name)
+			}
+			ctx := cmd.Context()
+			nodes, names, errs, err := p.nodes(ctx, f, args)
+			if err != nil {
+				return err
+			}
+			load, err := l.load(f, names, p.given)
+			if err != nil {
+				return err
+			}
+			after, err := p.changed(f, nodes)
+			if err != nil {
+				return err
+			}
+			doc := introspect.CapacityWhatIfList{
+				APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityWhatIfList, Model: m.Name, Nodes: len(nodes), Items: []prediction{},
+				Errors: append([]introspect.NodeError{}, errs...), Partial: len(errs) > 0, SampledAt: f.Now().UTC(), Seconds: load.For.Seconds(),
+			}
+			for _, n := range nodes {
+				doc.Pods += n.Pods
+			}
+			show := newProgress(ctx, f)
+			defer show.erase()
+			for _, x := range []struct {
+				name  string
+				nodes []whatif.Node
+			}{{"today", nodes}, {"changed", after}} {
+				if x.nodes == nil || doc.Partial && ctx.Err() != nil {
+					continue
+				}
+				item, err := predict(x.nodes, load, m, func(r *whatif.Run) bool { return show.at(x.name, r) })
+				if err != nil {
+					return err
+				}
+				item.Name, item.Settings = x.name, changed(nodes[0].Settings, x.nodes[0].Settings)
+				doc.Items = append(doc.Items, item)
+				doc.Partial = doc.Partial || ctx.Err() != nil
+			}
+			show.erase()
+			if err := list.Print(f, doc.Items, func(chosen []prediction) any { doc.Items = chosen; return doc }); err != nil {
+				return err
+			}
+			if !output.Structured(f) && f.Globals.Output != output.CSV {
+				explain(f, doc)
+			}
+			switch {
+			case ctx.Err() != nil:
+				return &cli.Error{Code: cli.ExitInterrupted, What: "interrupted: what was simulated until then is shown"}
+			case len(errs) > 0:
+				return sweep.Partly(f, errs, len(nodes)+len(errs))
+			}
+			return nil
+		},
+	}
+	fs := cmd.Flags()
+	p.register(f, cmd)
+	l.register(fs)
+	fs.StringVar(&model, "model", model, "whose `rules`: ours, or original for upstream's")
+	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{whatif.Ours.Name, whatif.Original.Name}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	list.Register(f, cmd, false)
+	return cmd
+}
+
+// changed are the nodes with changed settings; nil: none is changed.
+func (p *planned) changed(f *cli.Factory, nodes []whatif.Node) ([]whatif.Node, error) {
+	out := make([]whatif.Node, len(nodes))
+	same, warned := true, map[string]bool{}
+	for i, n := range nodes {
+		s, err := p.change(f, n.Settings)
+		if err != nil {
+			return nil, err
+		}
+		if !warned[s.Instance.Type] {
+			warned[s.Instance.Type] = true
+			effective(f, &s)
+		}
+		s.Trunk = s.Trunk && s.Instance.TrunkingCompatible != limits.No
+		same = same && len(changed(n.Settings, s)) == 0
+		out[i] = whatif.Node{Settings: s, Pods: n.Pods}
+	}
+	if same {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// predict plays a load, and for ours the same under upstream's rules. going is asked now and
+// then whether to go on.
+func predict(nodes []whatif.Node, load whatif.Load, m whatif.Model, going func(*whatif.Run) bool) (prediction, error) {
+	play := func(m whatif.Model) (whatif.Result, error) {
+		r := whatif.NewRun(nodes, load, m)
+		for n := 1; r.Next(); n++ {
+			if n%1024 == 0 && !going(r) {
+				break
+			}
+		}
+		return r.Result(), r.Err()
+	}
+	r, err := play(m)
+	if err != nil {
+		return prediction{}, err
+	}
+	out := prediction{
+		Held: introspect.CapacitySpread(r.Held), Wasted: introspect.CapacitySpread(r.Wasted),
+		Calls: introspect.CapacityCalls{
+			PerHour: r.PerHour(r.Calls.Requests()), Attaches: r.PerHour(r.Calls.NewENIs), Assigns: r.PerHour(r.Calls.Assigns),
+			Releases: r.PerHour(r.Calls.Releases), Detaches: r.PerHour(r.Calls.Detaches), Refused: r.PerHour(r.Calls.Refused),
+		},
+		ADDs: r.ADDs, Waited: r.Waited, Failed: r.Failed, Waiting: r.Waiting, Longest: r.Longest.Seconds(), Unplaced: r.Unplaced, Different: []string{},
+	}
+	if m.Name != whatif.Ours.Name {
+		return out, nil
+	}
+	theirs, err := play(whatif.Original)
+	if err != nil {
+		return out, err
+	}
+	o := introspect.CapacityOutcome{Held: theirs.Held.Avg, Wasted: theirs.Wasted.Avg, PerHour: theirs.PerHour(theirs.Calls.Requests()), Failed: theirs.Failed, Waiting: theirs.Waiting}
+	if (o != introspect.CapacityOutcome{Held: out.Held.Avg, Wasted: out.Wasted.Avg, PerHour: out.Calls.PerHour, Failed: out.Failed, Waiting: out.Waiting}) {
+		out.Original, out.Different = &o, whatif.Differences(nodes[0].Settings)
+	}
+	return out, nil
+}
+
+// explain says below the table what changed, and where upstream differs.
+func explain(f *cli.Factory, doc introspect.CapacityWhatIfList) {
+	f.Note(fmt.Sprintf("%d nodes with %d pods, simulated for %s", doc.Nodes, doc.Pods, time.Duration(doc.Seconds*float64(time.Second))))
+	for _, r := range doc.Items {
+		var parts []string
+		for _, s := range r.Settings {
+			parts = append(parts, s.Name+"="+s.Value)
+		}
+		if len(parts) > 0 {
+			f.Note(r.Name + ": " + strings.Join(parts, " "))
+		}
+		if r.Unplaced > 0 {
+			f.Note(fmt.Sprintf("%s: %d pods found no node with room for them", r.Name, r.Unplaced))
+		}
+		if o := r.Original; o != nil {
+			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %d ADDs would fail", r.Name, o.Held, o.PerHour, o.Failed))
+			for _, why := range r.Different {
+				f.Note("  " + why)
+			}
+		}
+	}
+}
+
+func whatIfColumns() []query.Column[prediction] {
+	count := func(name, header, title string, drop int, of func(prediction) int) query.Column[prediction] {
+		return query.Count(name, header, title, drop, func(r prediction) *int { n := of(r); return &n })
+	}
+	rate := func(name, header, title string, drop int, of func(prediction) float64) query.Column[prediction] {
+		return query.Column[prediction]{
+			Name: name, Header: header, Title: title, Drop: drop, Right: true, Text: func(r prediction) string { return fmt.Sprintf("%.1f", of(r)) },
+			Number: func(r prediction) (float64, bool) { return of(r), true },
+		}
+	}
+	return []query.Column[prediction]{
+		{Name: "settings", Header: "SETTINGS", Title: "today's, or changed ones", Text: func(r prediction) string { return r.Name }},
+		rate("held", "HELD", "addresses of subnets that all nodes hold, on average", 0, func(r prediction) float64 { return r.Held.Avg }),
+		count("held95", "P95", "95 % of the time they held at most this", 3, func(r prediction) int { return r.Held.P95 }),
+		count("held-max", "MAX", "the most that they held", 3, func(r prediction) int { return r.Held.Max }),
+		rate("wasted", "WASTED", "of these, addresses for pods that no pod had, on average", 0, func(r prediction) float64 { return r.Wasted.Avg }),
+		count("wasted95", "WASTED-P95", "95 % of the time at most this were wasted", 4, func(r prediction) int { return r.Wasted.P95 }),
+		count("wasted-max", "WASTED-MAX", "the most that were wasted", 4, func(r prediction) int { return r.Wasted.Max }),
+		rate("calls", "CALLS/H", "requests to EC2 per hour: four for a new interface, three for a detached one", 0, func(r prediction) float64 { return r.Calls.PerHour }),
+		rate("attaches", "ATTACH/H", "interfaces created and attached per hour", 2, func(r prediction) float64 { return r.Calls.Attaches }),
+		rate("assigns", "ASSIGN/H", "assignments of addresses or prefixes per hour", 2, func(r prediction) float64 { return r.Calls.Assigns }),
+		rate("releases", "RELEASE/H", "releases of addresses or prefixes per hour", 2, func(r prediction) float64 { return r.Calls.Releases }),
+		rate("detaches", "DETACH/H", "interfaces detached and deleted per hour", 2, func(r prediction) float64 { return r.Calls.Detaches }),
+		count("adds", "ADDS", "ADDs that were answered", 5, func(r prediction) int { return r.ADDs }),
+		count("waited", "WAITED", "ADDs that found no address at once", 0, func(r prediction) int { return r.Waited }),
+		count("failed", "FAILED", "ADDs that failed, and were repeated", 0, func(r prediction) int { return r.Failed }),
+		count("waiting", "WAITING", "pods that wait at the end", 1, func(r prediction) int { return r.Waiting }),
+	}
+}
