@@ -27,7 +27,7 @@ type Options struct {
 	Churn     time.Duration // mean time between two changes of one node's pods; 0: 30 s; negative: none
 	NodeChurn time.Duration // mean time between two nodes that come or go; 0: none do
 	Latency   time.Duration // of every stream to a node
-	Sound     bool          // EC2 refuses nothing and no subnet runs dry, but for traits
+	Sound     bool          // EC2 refuses nothing, no subnet runs dry and no node is full, but for traits
 
 	Shares map[Trait]float64  // how many nodes misbehave in each way; a node gets one of these at most
 	Named  map[string][]Trait // beside these, by node name ([NodeName])

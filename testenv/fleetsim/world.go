@@ -125,7 +125,12 @@ func (w *world) useUp() {
 }
 
 // room is how many pods there may be that need an address.
-func (w *world) room() int { return max(2, w.node.profile.maxPods-3) }
+func (w *world) room() int {
+	if w.node.sim.opts.Sound {
+		return max(2, w.node.profile.maxPods*2/3) // addresses cool down beside those of pods
+	}
+	return max(2, w.node.profile.maxPods-3)
+}
 
 // later draws when the next pod comes or goes.
 func (w *world) later() time.Time {
