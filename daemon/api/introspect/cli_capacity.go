@@ -4,9 +4,10 @@ import "time"
 
 // Kinds of documents of cnictl capacity.
 const (
-	KindCapacityTypeList   = "CapacityTypeList"
-	KindCapacitySubnetList = "CapacitySubnetList"
-	KindCapacityWhatIfList = "CapacityWhatIfList"
+	KindCapacityTypeList       = "CapacityTypeList"
+	KindCapacitySubnetList     = "CapacitySubnetList"
+	KindCapacityWhatIfList     = "CapacityWhatIfList"
+	KindCapacityRecommendation = "CapacityRecommendation"
 )
 
 // CapacityTypeList is what cnictl capacity type shows.
@@ -160,4 +161,33 @@ type CapacityOutcome struct {
 	PerHour float64 `json:"callsPerHour"` // requests to EC2
 	Failed  int     `json:"failed"`       // ADDs
 	Waiting int     `json:"waiting"`      // pods that wait at the end
+}
+
+// CapacityRecommendation is what cnictl capacity recommend shows.
+type CapacityRecommendation struct {
+	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
+	Kind       string          `json:"kind" null:"never"`       // CapacityRecommendation
+	Metadata   ListMeta        `json:"metadata"`                // as lists of Kubernetes have
+	Goal       string          `json:"goal" null:"never"`       // fewest-addresses, fewest-calls or burst
+	Nodes      int             `json:"nodes"`                   // that were simulated
+	Seconds    float64         `json:"seconds"`                 // that were simulated with each candidate
+	Today      CapacityPoint   `json:"today"`                   // with today's settings
+	Items      []CapacityPoint `json:"items"`                   // the trade-off: no other settings are better in both addresses and requests; the fewest addresses first
+	Chosen     *CapacityPoint  `json:"chosen"`                  // by the goal; null: no settings within the bounds meet it
+	Candidates int             `json:"candidates"`              // settings within the bounds
+	Tried      int             `json:"tried"`                   // of these
+	Patch      string          `json:"patch"`                   // strategic merge patch of the DaemonSet, YAML; "": nothing changes
+	Partial    bool            `json:"partial"`                 // not all were tried, or some nodes could not be read
+	Errors     []NodeError     `json:"errors"`                  // nodes that could not be read
+	SampledAt  time.Time       `json:"sampledAt"`               // when it was computed
+}
+
+// CapacityPoint is an outcome of settings.
+type CapacityPoint struct {
+	Settings []CapacitySetting `json:"settings"`     // that differ from today's
+	Held     float64           `json:"held"`         // addresses of subnets, on average
+	Wasted   float64           `json:"wasted"`       // of these, for pods that no pod has
+	PerHour  float64           `json:"callsPerHour"` // requests to EC2
+	Waited   int               `json:"waited"`       // ADDs that found no address at once
+	Failed   int               `json:"failed"`       // ADDs that failed, and were repeated
 }

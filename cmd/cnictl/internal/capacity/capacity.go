@@ -17,6 +17,6 @@ settings. Works offline with a built-in table of 1,442 instance types.`,
 		Args:    cli.SubcommandArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(types(f), subnets(f), whatIf(f))
+	cmd.AddCommand(types(f), subnets(f), whatIf(f), recommend(f))
 	return cmd
 }

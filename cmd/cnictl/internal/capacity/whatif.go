@@ -233,9 +233,12 @@ daemon would do something else is named, with the reason.`,
 				if x.nodes == nil || doc.Partial && ctx.Err() != nil {
 					continue
 				}
-				item, err := predict(x.nodes, load, m, func(r *whatif.Run) bool { return show.at(x.name, r) })
+				item, until, err := predict(ctx, x.nodes, load, m, func(r *whatif.Run) bool { return show.at(x.name, r) })
 				if err != nil {
 					return err
+				}
+				if ctx.Err() != nil {
+					doc.Seconds = until.Seconds()
 				}
 				item.Name, item.Settings = x.name, changed(nodes[0].Settings, x.nodes[0].Settings)
 				doc.Items = append(doc.Items, item)
@@ -289,9 +292,9 @@ func (p *planned) changed(f *cli.Factory, nodes []whatif.Node) ([]whatif.Node, e
 	return out, nil
 }
 
-// predict plays a load, and for ours the same under upstream's rules. going is asked now and
-// then whether to go on.
-func predict(nodes []whatif.Node, load whatif.Load, m whatif.Model, going func(*whatif.Run) bool) (prediction, error) {
+// predict plays a load, and for ours the same under upstream's rules, and returns how far it
+// came. going is asked now and then whether to go on.
+func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whatif.Model, going func(*whatif.Run) bool) (prediction, time.Duration, error) {
 	play := func(m whatif.Model) (whatif.Result, error) {
 		r := whatif.NewRun(nodes, load, m)
 		for n := 1; r.Next(); n++ {
@@ -303,7 +306,7 @@ func predict(nodes []whatif.Node, load whatif.Load, m whatif.Model, going func(*
 	}
 	r, err := play(m)
 	if err != nil {
-		return prediction{}, err
+		return prediction{}, 0, err
 	}
 	out := prediction{
 		Held: introspect.CapacitySpread(r.Held), Wasted: introspect.CapacitySpread(r.Wasted),
@@ -313,18 +316,18 @@ func predict(nodes []whatif.Node, load whatif.Load, m whatif.Model, going func(*
 		},
 		ADDs: r.ADDs, Waited: r.Waited, Failed: r.Failed, Waiting: r.Waiting, Longest: r.Longest.Seconds(), Unplaced: r.Unplaced, Different: []string{},
 	}
-	if m.Name != whatif.Ours.Name {
-		return out, nil
+	if m.Name != whatif.Ours.Name || ctx.Err() != nil {
+		return out, r.For, nil
 	}
 	theirs, err := play(whatif.Original)
-	if err != nil {
-		return out, err
+	if err != nil || ctx.Err() != nil {
+		return out, r.For, err
 	}
 	o := introspect.CapacityOutcome{Held: theirs.Held.Avg, Wasted: theirs.Wasted.Avg, PerHour: theirs.PerHour(theirs.Calls.Requests()), Failed: theirs.Failed, Waiting: theirs.Waiting}
 	if (o != introspect.CapacityOutcome{Held: out.Held.Avg, Wasted: out.Wasted.Avg, PerHour: out.Calls.PerHour, Failed: out.Failed, Waiting: out.Waiting}) {
 		out.Original, out.Different = &o, whatif.Differences(nodes[0].Settings)
 	}
-	return out, nil
+	return out, r.For, nil
 }
 
 // explain says below the table what changed, and where upstream differs.

@@ -43,7 +43,7 @@ incident marked in the recording, else from its start; p pauses. Off a terminal,
 a zone is given), an offset from the start (+5m) or from the end (-5m).
 
 These commands read a recording with --replay FILE:
-` + strings.Replace(access.Replayed(), ", pod,", ",\npod,", 1) + `.`,
+` + strings.NewReplacer(", pod,", ",\npod,", ", version,", ",\nversion,").Replace(access.Replayed()) + `.`,
 		Example: "  " + f.Name + " replay night.cnirec\n  " + f.Name + " replay night.cnirec --at 03:12 -o wide\n  " + f.Name + " status --replay night.cnirec --at -10m",
 		Args:    cli.Args(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

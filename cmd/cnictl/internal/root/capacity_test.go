@@ -49,6 +49,12 @@ func TestGolden_Capacity(t *testing.T) {
 		"whatif-value":   {args: "capacity whatif --type m5.large --pods 8 --set ENABLE_POD_ENI=perhaps"},
 		"whatif-room":    {args: "capacity whatif --type m5.large --pods 28"},
 		"whatif-nothing": {args: "capacity whatif"},
+		"best-help":      {args: "capacity recommend --help"},
+		"best-calls":     {args: "capacity recommend --type c6g.medium --pods 3 --goal fewest-calls --for 30m -o json"},
+		"best-burst":     {args: "capacity recommend --type c6g.medium --pods 1 --goal burst --burst-pods 4 --burst-seconds 3"},
+		"best-room":      {args: "capacity recommend --type c6g.medium --pods 3 --goal burst --burst-pods 40 --burst-seconds 3"},
+		"best-goal":      {args: "capacity recommend --type c6g.medium --pods 3 --goal cheap"},
+		"best-no-burst":  {args: "capacity recommend --type c6g.medium --pods 3 --goal burst"},
 		"whatif-both":    {args: "capacity whatif --all --type m5.large --pods 2"},
 	})
 }

@@ -76,6 +76,7 @@ func TestDocs(t *testing.T) {
 	pages.Code("docs/capacity.md", "capacity-explain", w.typed(t, call{args: "capacity type m5.metal --rule calculator,cnictl --prefix-delegation --explain", env: size("110")}, "capacity type m5.metal --rule calculator,cnictl --prefix-delegation --explain"))
 	pages.Code("docs/capacity.md", "capacity-subnet", w.typed(t, call{args: "capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120", env: size("110")}, "capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120"))
 	pages.Code("docs/capacity.md", "capacity-whatif", w.typed(t, call{args: "capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2 --rate 5", env: size("110")}, "capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2 --rate 5"))
+	pages.Code("docs/capacity.md", "capacity-recommend", w.typed(t, call{args: "capacity recommend --type m5.large --pods 20 --for 1h", env: size("110")}, "capacity recommend --type m5.large --pods 20 --for 1h"))
 	tree := New(&cli.Factory{Streams: &cli.Streams{}, Env: func(string) (string, bool) { return "", false }, Name: "cnictl"})
 	pages.Set("docs/cli.md", "commands", commandTable(tree))
 	pages.Set("docs/cli.md", "facts", factTable())
