@@ -137,6 +137,9 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityRecommendation, Goal: goal, Nodes: len(nodes), Seconds: load.For.Seconds(),
 		Items: []point{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
 	}
+	if slices.ContainsFunc(nodes, func(n whatif.Node) bool { return len(changed(targets(first), targets(n.Settings))) > 0 }) {
+		f.Warn("the nodes have different targets today: settings are compared with those of the first")
+	}
 	today := whatif.NewRun(nodes, load, whatif.Ours)
 	for today.Next() {
 	}
@@ -171,7 +174,15 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 			i = n - 1
 		}
 		doc.Chosen = &doc.Items[i]
-		doc.Patch = patch(doc.Chosen.Settings)
+		env := []introspect.CapacitySetting{}
+		for _, n := range nodes { // they may have different ones
+			for _, s := range changed(targets(n.Settings), targets(front[i].Settings)) {
+				if !slices.Contains(env, s) {
+					env = append(env, s)
+				}
+			}
+		}
+		doc.Patch = patch(env)
 	}
 	return doc, nil
 }
