@@ -184,10 +184,21 @@ func (c *Case) proxyText() string {
 
 func rightMissing(c *Case) []candidate {
 	denied := fact(c, c.R.RBAC, "k8s.rbac", "denied", "nothing that aws-node needs", func(r evidence.RBAC) (any, State) {
+		if r.Denied == nil {
+			return nil, Unread // the roles were read, but no access review
+		}
 		needed := slices.DeleteFunc(slices.Clone(r.Denied), func(right string) bool { return !c.needsRight(right) })
 		return or(strings.Join(needed, ", "), "nothing that is needed"), stateOf(len(needed) > 0)
 	})
-	logged := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}})
+	m := mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
+	if denied.State != Unread { // a right that the API server grants now was restored after what was logged
+		for _, right := range evidence.ReviewedRights {
+			if verb, resource, _ := strings.Cut(right, " "); !slices.Contains(c.R.RBAC.Content.Denied, right) {
+				m.except = append(m.except, fmt.Sprintf("cannot %s resource %q", verb, resource))
+			}
+		}
+	}
+	logged := c.active(m)
 	refused := fact(c, c.R.Failures, "intro.failures", "items[].detail", "not forbidden", func(doc introspect.NodeFailures) (any, State) {
 		for _, item := range doc.Items {
 			if strings.Contains(item.Detail, "forbidden") && item.At.After(c.recent()) {
@@ -196,7 +207,10 @@ func rightMissing(c *Case) []candidate {
 		}
 		return "none", No
 	})
-	told := orElse(denied, orElse(logged, refused))
+	told := orElse(logged, refused)
+	if denied.State != No || !c.needsRight("patch pods") { // of which no review asks
+		told = orElse(denied, told)
+	}
 	return []candidate{{summary: "the service account of aws-node lacks a right: " + told.Value, telling: []Fact{told}}}
 }
 

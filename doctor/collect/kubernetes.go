@@ -41,16 +41,9 @@ const (
 	systemSpace    = "kube-system"
 )
 
-// needed is what the daemon of the DaemonSet must be allowed. Evidence names a right that
-// it lacks as VERB RESOURCE.
-var needed = []cluster.Rule{
-	{Verb: "list", Resource: "pods"},
-	{Verb: "list", Resource: "nodes"},
-	{Verb: "create", Resource: "events"},
-	{Verb: "list", Group: "crd.k8s.amazonaws.com", Resource: "eniconfigs"},
-	{Verb: "get", Group: "vpcresources.k8s.aws", Resource: "cninodes"},
-	{Verb: "patch", Group: "vpcresources.k8s.aws", Resource: "cninodes"},
-}
+// apiGroups are the API groups of the resources in evidence.ReviewedRights; the others are
+// in the core group.
+var apiGroups = map[string]string{"eniconfigs": "crd.k8s.amazonaws.com", "cninodes": "vpcresources.k8s.aws"}
 
 // Bounds of what one node's reading has of objects that are no node's, or too many.
 const (
@@ -318,15 +311,16 @@ func (k kube) rbac(ctx context.Context) evidence.Source[evidence.RBAC] {
 		}
 	}
 	denied := []string{}
-	for _, right := range needed {
+	for _, right := range evidence.ReviewedRights {
+		verb, resource, _ := strings.Cut(right, " ")
 		ctx, cancel := context.WithTimeout(ctx, k.timeout)
-		allowed, err := k.c.Allows(ctx, k.c.Namespace(), daemonName, right)
+		allowed, err := k.c.Allows(ctx, k.c.Namespace(), daemonName, cluster.Rule{Verb: verb, Group: apiGroups[resource], Resource: resource})
 		cancel()
 		if err != nil {
 			return evidence.Read(out) // what the daemon may is not known: null
 		}
 		if !allowed {
-			denied = append(denied, right.Verb+" "+right.Resource)
+			denied = append(denied, right)
 		}
 	}
 	out.Denied = denied

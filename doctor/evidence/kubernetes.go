@@ -201,6 +201,12 @@ type RBAC struct {
 	Denied   []string `json:"denied"`
 }
 
+// ReviewedRights are the rights that the API server is asked about for RBAC.Denied. Whether
+// aws-node has another right is not known, even where Denied is empty.
+var ReviewedRights = []string{
+	"list pods", "list nodes", "create events", "list eniconfigs", "get cninodes", "patch cninodes",
+}
+
 // ServiceAccount is the service account of aws-node.
 type ServiceAccount struct {
 	Name        string            `json:"name"`
