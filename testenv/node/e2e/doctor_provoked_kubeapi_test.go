@@ -119,6 +119,7 @@ type disorder struct {
 func TestDoctor_ProvokedCluster(t *testing.T) {
 	t.Parallel()
 	plane := newControlPlane(t)
+	run := plane.examine
 	rowsAtOnce(t, map[string]disorder{
 		"sgp/instance-unsupported": {instance: "t3.medium", begins: branchFails, ends: deleted},
 		"sgp/no-trunk-slot": {joins: func(x *inpatient) {
@@ -210,19 +211,51 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 			x.c.eniConfig(x.c.namespace, x.c.ipv4Subnet(64, nil).ID)
 			x.c.until("the daemon has seen it", func() bool { return x.told(introspect.EventENIConfigUsed) == 2 })
 		}},
-	}, func(t *testing.T, d disorder) {
-		x := plane.admit(t, d)
-		shows := x.shows
-		if d.onNode {
-			shows = (&patient{lab: x.c.lab, n: x.Node}).shows
-		}
-		d.begins(x)
-		if shows(strings.TrimPrefix(t.Name(), "TestDoctor_ProvokedCluster/")); d.ends == nil {
-			return
-		}
-		d.ends(x)
-		shows("")
+		"np/strict-default-deny": {env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "strict"}, joins: func(x *inpatient) {
+			p := policyLab{lab: x.c.lab, n: x.Node, socket: filepath.Join(x.Dir, "npa.sock")}
+			x.c.run(x.Node, "/bin/ln", "-s", p.socket, "/var/run/aws-node/npa.sock")
+			p.agent()
+		}, begins: func(x *inpatient) { x.withTrunk(); x.run("p", 1) }},
+	}, run)
+	// The rights are the whole cluster's.
+	t.Run("boot/rbac", func(t *testing.T) {
+		var role *unstructured.Unstructured
+		run(t, disorder{joins: func(x *inpatient) {
+			role = x.c.read(clusterRoles, "", "aws-node")
+			x.c.api.ExpectDenied("aws-node", "patch cninodes.vpcresources.k8s.aws")
+			less := role.DeepCopy()
+			rules, _, _ := unstructured.NestedSlice(less.Object, "rules")
+			for _, r := range rules {
+				if r := r.(map[string]any); fmt.Sprint(r["resources"]) == "[cninodes]" {
+					r["verbs"] = []any{"get", "list", "watch"}
+				}
+			}
+			less.Object["rules"] = rules
+			x.c.write(clusterRoles, less)
+			x.maySoon("patch cninodes", false)
+		}, begins: branchFails, ends: func(x *inpatient) {
+			x.c.write(clusterRoles, role)
+			x.maySoon("patch cninodes", true)
+			x.restart(groupsForPods(nil))
+			x.withTrunk()
+			x.branch()
+		}})
 	})
+}
+
+// examine makes a node ill, has it examined, and heals it.
+func (cp *controlPlane) examine(t *testing.T, d disorder) {
+	x := cp.admit(t, d)
+	shows := x.shows
+	if d.onNode {
+		shows = (&patient{lab: x.c.lab, n: x.Node}).shows
+	}
+	d.begins(x)
+	if shows(strings.TrimPrefix(t.Name(), "TestDoctor_ProvokedCluster/")); d.ends == nil {
+		return
+	}
+	d.ends(x)
+	shows("")
 }
 
 func (cp *controlPlane) admit(t *testing.T, d disorder) *inpatient {
@@ -261,8 +294,29 @@ func (cp *controlPlane) admit(t *testing.T, d disorder) *inpatient {
 
 var (
 	groupPolicies = schema.GroupVersionResource{Group: "vpcresources.k8s.aws", Version: "v1beta1", Resource: "securitygrouppolicies"}
+	clusterRoles  = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	accessReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 	coreEvents    = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
+
+// maySoon waits until the API server knows whether the daemon may do something with CNINodes.
+func (x *inpatient) maySoon(right string, want bool) {
+	x.c.t.Helper()
+	verb, resource, _ := strings.Cut(right, " ")
+	x.c.until(fmt.Sprintf("may %s: %v", right, want), func() bool {
+		review := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": map[string]any{
+				"user": "system:serviceaccount:kube-system:aws-node", "resourceAttributes": map[string]any{"verb": verb, "group": "vpcresources.k8s.aws", "resource": resource},
+			},
+		}}
+		answer, err := x.c.objects(accessReviews).Create(x.c.t.Context(), review, metav1.CreateOptions{})
+		if err != nil {
+			x.c.t.Fatal(err)
+		}
+		allowed, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
+		return allowed == want
+	})
+}
 
 // branch repeats the ADD of the pod with a branch interface until it has one.
 func (x *inpatient) branch() {
