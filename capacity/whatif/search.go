@@ -18,12 +18,12 @@ func DefaultBounds(s Settings) Bounds {
 // the planner treats alike the first.
 func Candidates(s Settings, b Bounds) (out []Settings) {
 	s.WarmIP, s.MinimumIP = 0, 0
-	spare, most := s, b.WarmENI
+	spare, least, most := s, 0, b.WarmENI
 	target := &spare.WarmENI
-	if s.prefixes() {
-		target, most = &spare.WarmPrefix, b.WarmPrefix
+	if s.prefixes() { // the entrypoint refuses WARM_PREFIX_TARGET=0 without another target
+		target, least, most = &spare.WarmPrefix, 1, b.WarmPrefix
 	}
-	for *target = range most + 1 {
+	for *target = least; *target <= most; *target++ {
 		out = append(out, spare)
 	}
 	for w := 1; w <= b.WarmIP; w++ { // 0 is as 1: a pool without a free address is always too low

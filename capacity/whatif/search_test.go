@@ -50,6 +50,11 @@ func TestCandidates(t *testing.T) {
 	if n := len(Candidates(s, Bounds{WarmIP: 3, MinimumIP: 7, WarmENI: 4})); n != 5+7+6+5 {
 		t.Errorf("%d candidates", n)
 	}
+	prefixes := s
+	prefixes.PrefixDelegation = true
+	if c := Candidates(prefixes, Bounds{WarmPrefix: 3}); len(c) != 3 || c[0].WarmPrefix != 1 {
+		t.Errorf("with prefixes: %+v", c) // 0 is refused
+	}
 	for _, alike := range [][2][2]int{{{0, 9}, {1, 9}}, {{4, 4}, {4, 0}}, {{6, 3}, {6, 0}}} {
 		a, b := m5large(alike[0][0], alike[0][1]), m5large(alike[1][0], alike[1][1])
 		if x, y := play(t, []Node{{a, 8}}, load, Ours), play(t, []Node{{b, 8}}, load, Ours); x != y {
