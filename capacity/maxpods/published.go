@@ -32,6 +32,26 @@ func Cap(vcpus int) int {
 // KubeReservedMiB is the memory that EKS AMIs keep from pods for that max-pods.
 func KubeReservedMiB(maxPods int) int { return 11*maxPods + 255 }
 
+// KubeReservedMilliCPU is what EKS AMIs keep from pods: 6 % of the first core, 1 % of the second,
+// 0.5 % of the third and fourth, 0.25 % of the others (spec/capacity.md §1, from nodeadm's
+// internal/kubelet/config.go).
+func KubeReservedMilliCPU(vcpus int) int {
+	quarters := 0 // of a permille of a core
+	for n := range vcpus {
+		switch {
+		case n == 0:
+			quarters += 240
+		case n == 1:
+			quarters += 40
+		case n < 4:
+			quarters += 20
+		default:
+			quarters += 10
+		}
+	}
+	return quarters / 4
+}
+
 // Calculator is the input of max-pods-calculator.sh.
 type Calculator struct {
 	Instance         limits.Instance

@@ -73,6 +73,7 @@ var placements = []placement{
 	{"capacity/trunk", pureAt(11), false},
 	{"capacity/subnet", pureAt(11), false},
 	{"capacity/whatif", pureAt(12), false},
+	{"capacity/compare", pureAt(13), false},
 
 	{"daemon/api/cnirpc", contract, false},
 	{"daemon/api/introspect", contract, false},

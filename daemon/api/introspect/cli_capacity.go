@@ -4,6 +4,7 @@ import "time"
 
 // Kinds of documents of cnictl capacity.
 const (
+	KindCapacityComparison     = "CapacityComparison"
 	KindCapacityTypeList       = "CapacityTypeList"
 	KindCapacitySubnetList     = "CapacitySubnetList"
 	KindCapacityWhatIfList     = "CapacityWhatIfList"
@@ -190,4 +191,34 @@ type CapacityPoint struct {
 	PerHour  float64           `json:"callsPerHour"` // requests to EC2
 	Waited   int               `json:"waited"`       // ADDs that found no address at once
 	Failed   int               `json:"failed"`       // ADDs that failed, and were repeated
+}
+
+// CapacityComparison is what cnictl capacity compare shows.
+type CapacityComparison struct {
+	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
+	Kind       string          `json:"kind" null:"never"`       // CapacityComparison
+	Metadata   ListMeta        `json:"metadata"`                // as lists of Kubernetes have
+	Pods       int             `json:"pods"`                    // that are placed
+	Items      []CapacityFleet `json:"items"`                   // the cheapest first, without prices the one with the fewest addresses
+	Partial    bool            `json:"partial"`                 // an interrupt ended it: types are missing
+	Errors     []NodeError     `json:"errors"`                  // none
+	SampledAt  time.Time       `json:"sampledAt"`               // when it was computed
+}
+
+// CapacityFleet is what the pods take on nodes of one type.
+type CapacityFleet struct {
+	InstanceType string   `json:"instanceType" null:"never"` // such as m5.large
+	VCPUs        *int     `json:"vcpus"`                     // of a node; null when unknown
+	MemoryMiB    *int     `json:"memoryMiB"`                 // of a node; null when unknown
+	MaxPods      *int     `json:"maxPods"`                   // of a node; null: why says why there are no figures
+	PodsPerNode  *int     `json:"podsPerNode"`               // at most, with an address of the pool; null: none fits
+	Bound        string   `json:"bound"`                     // what keeps more from a node: max-pods, addresses, cpu or memory; may be empty
+	Nodes        *int     `json:"nodes"`                     // that hold the pods; null: no number does
+	PodMilliCPU  *int     `json:"podMilliCPU"`               // of all nodes for each pod, after kubeReserved; null when unknown
+	PodMemoryMiB *int     `json:"podMemoryMiB"`              // the same
+	Addresses    *int     `json:"addresses"`                 // that all nodes take from subnets
+	Wasted       *int     `json:"wasted"`                    // addresses for pods that no pod has
+	HourlyUSD    *float64 `json:"hourlyUSD"`                 // of all nodes, on demand; null without a price
+	SpotUSD      *float64 `json:"spotUSD"`                   // of all nodes, as spot instances; null without a price
+	Why          string   `json:"why"`                       // why figures are missing; may be empty
 }

@@ -27,6 +27,13 @@ type nodeSettings struct {
 func (n *nodeSettings) register(cmd *cobra.Command, fs *pflag.FlagSet) {
 	fs.StringVar(&n.instance, "type", "", "instance `type` of the nodes (required)")
 	fs.IntVar(&n.pods, "pods", -1, "`N` pods with an address on each node (required)")
+	n.registerSettings(fs)
+	_ = cmd.RegisterFlagCompletionFunc("type", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return slices.Collect(limits.Types()), cobra.ShellCompDirectiveNoFileComp
+	}) // the flag is there
+}
+
+func (n *nodeSettings) registerSettings(fs *pflag.FlagSet) {
 	fs.IntVar(&n.MaxPods, "max-pods", 0, "kubelet's max-pods, at which the pool stops growing; 0: it does not")
 	fs.IntVar(&n.MaxENI, "max-eni", 0, "MAX_ENI: at most `N` interfaces, the primary included; 0: no limit")
 	fs.BoolVar(&n.PrefixDelegation, "prefix-delegation", false, "ENABLE_PREFIX_DELEGATION: a slot of an interface holds a /28")
@@ -36,17 +43,22 @@ func (n *nodeSettings) register(cmd *cobra.Command, fs *pflag.FlagSet) {
 	fs.IntVar(&n.WarmIP, "warm-ip-target", 0, "WARM_IP_TARGET: `N` spare addresses")
 	fs.IntVar(&n.MinimumIP, "minimum-ip-target", 0, "MINIMUM_IP_TARGET: at least `N` addresses")
 	fs.IntVar(&n.WarmPrefix, "warm-prefix-target", 1, "WARM_PREFIX_TARGET: `N` spare prefixes")
-	_ = cmd.RegisterFlagCompletionFunc("type", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return slices.Collect(limits.Types()), cobra.ShellCompDirectiveNoFileComp
-	}) // the flag is there
+}
+
+// check reports a setting that no daemon takes.
+func (n *nodeSettings) check() error {
+	for _, k := range knobs {
+		if v, ok := k.of(&n.Settings).(*int); ok && (*v < 0 || *v > introspect.MaxTarget) {
+			return cli.Usage("--%s is %d: want 0 to %d", k.flag, *v, introspect.MaxTarget)
+		}
+	}
+	return nil
 }
 
 // held is what the pool of such a node holds.
 func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
-	for _, k := range knobs {
-		if v, ok := k.of(&n.Settings).(*int); ok && (*v < 0 || *v > introspect.MaxTarget) {
-			return whatif.Held{}, cli.Usage("--%s is %d: want 0 to %d", k.flag, *v, introspect.MaxTarget)
-		}
+	if err := n.check(); err != nil {
+		return whatif.Held{}, err
 	}
 	if n.instance == "" || n.pods < 0 {
 		return whatif.Held{}, cli.Usage("give --type and --pods of the nodes")

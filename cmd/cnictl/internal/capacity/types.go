@@ -51,11 +51,7 @@ types a managed node group applies the smallest value to all of its nodes.`,
 		Example: "  {{.Command}} capacity type m5.large\n  {{.Command}} capacity type m5.metal --prefix-delegation --explain\n" +
 			"  {{.Command}} capacity type m5.large m5.xlarge --custom-networking\n  {{.Command}} capacity type --all --rule cnictl -o csv\n" +
 			"  {{.Command}} capacity type m5.large --max-pods-expression '(default_enis - 1) * (ips_per_eni - 1) + 2'",
-		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-			return slices.DeleteFunc(slices.Collect(limits.Types()), func(t string) bool {
-				return slices.Contains(args, t) || !strings.HasPrefix(t, begun)
-			}), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: completeTypes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.list.Check(f); err != nil {
 				return err
@@ -86,6 +82,13 @@ types a managed node group applies the smallest value to all of its nodes.`,
 	_ = cmd.RegisterFlagCompletionFunc("rule", cobra.FixedCompletions(maxpods.RuleNames(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	o.list.Register(f, cmd, false)
 	return cmd
+}
+
+// completeTypes completes instance types that are not given yet.
+func completeTypes(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return slices.DeleteFunc(slices.Collect(limits.Types()), func(t string) bool {
+		return slices.Contains(args, t) || !strings.HasPrefix(t, begun)
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // check reads the flags into the plan.

@@ -1,0 +1,126 @@
+package compare
+
+import (
+	"cnictl/capacity/limits"
+	"cnictl/capacity/maxpods"
+	"cnictl/capacity/whatif"
+)
+
+// hostPods are the pods of each node in the host's network, aws-node and kube-proxy
+// (spec/capacity.md §2.1).
+const hostPods = 2
+
+// Demand are the pods to place. Each has an address of the pool.
+type Demand struct {
+	Pods      int
+	MilliCPU  int64 // that each pod requests; 0: any
+	MemoryMiB int64 // that each pod requests; 0: any
+}
+
+// Bound is what keeps more pods from a node.
+type Bound string
+
+const (
+	ByMaxPods   Bound = "max-pods"
+	ByAddresses Bound = "addresses"
+	ByCPU       Bound = "cpu"
+	ByMemory    Bound = "memory"
+)
+
+// Fleet is what the pods take on nodes of one type. Numbers are 0 where Why says why there
+// are none.
+type Fleet struct {
+	MaxPods     int
+	PodsPerNode int
+	Bound       Bound
+	Nodes       int
+	MilliCPU    int // of a node for pods, after kubeReserved; 0: not known
+	MemoryMiB   int // the same
+	Addresses   int // that all nodes take from subnets, with those of the interfaces
+	Wasted      int // of these no pod has, those of the interfaces left out
+	Why         string
+}
+
+// Place puts the pods on as few nodes of the settings' type as hold them, evenly. Pools grow
+// as upstream's do. With max-pods 0 nodes have the recommended one.
+func Place(s whatif.Settings, d Demand) Fleet {
+	i := s.Instance
+	if s.MaxPods == 0 {
+		if i.VCPUs == 0 {
+			return Fleet{Why: "vCPUs unknown: give --max-pods"}
+		}
+		s.MaxPods = recommended(s)
+	}
+	f := Fleet{MaxPods: s.MaxPods}
+	if i.VCPUs > 0 {
+		f.MilliCPU = 1000*i.VCPUs - maxpods.KubeReservedMilliCPU(i.VCPUs)
+	}
+	if i.MemoryMiB > 0 {
+		f.MemoryMiB = max(0, i.MemoryMiB-maxpods.KubeReservedMiB(s.MaxPods))
+	}
+	if d.MilliCPU > 0 && i.VCPUs == 0 || d.MemoryMiB > 0 && i.MemoryMiB == 0 {
+		f.Why = "vCPUs or memory unknown: pods with requests cannot be placed"
+		return f
+	}
+	f.PodsPerNode, f.Bound = max(0, s.MaxPods-hostPods), ByMaxPods
+	bound := func(n int64, by Bound) {
+		if n < int64(f.PodsPerNode) {
+			f.PodsPerNode, f.Bound = int(n), by
+		}
+	}
+	bound(int64(s.Capacity()), ByAddresses)
+	if d.MilliCPU > 0 {
+		bound(int64(f.MilliCPU)/d.MilliCPU, ByCPU)
+	}
+	if d.MemoryMiB > 0 {
+		bound(int64(f.MemoryMiB)/d.MemoryMiB, ByMemory)
+	}
+	if f.PodsPerNode == 0 {
+		f.Why = "no pod fits: " + string(f.Bound)
+		return f
+	}
+	f.Nodes = (d.Pods + f.PodsPerNode - 1) / f.PodsPerNode
+	if f.Nodes == 0 {
+		return f
+	}
+	fewer, full := d.Pods/f.Nodes, d.Pods%f.Nodes
+	f.add(whatif.Upstream(s, fewer), f.Nodes-full)
+	if full > 0 {
+		f.add(whatif.Upstream(s, fewer+1), full)
+	}
+	return f
+}
+
+func (f *Fleet) add(h whatif.Held, nodes int) {
+	f.Addresses += nodes * h.SubnetAddresses()
+	f.Wasted += nodes * h.Wasted()
+}
+
+// recommended is the max-pods of our rule for plain pods: pods that need a branch interface
+// are not among those that are placed.
+func recommended(s whatif.Settings) int {
+	return min(s.Capacity()+hostPods, maxpods.Cap(s.Instance.VCPUs))
+}
+
+// Types are the known instance types that patterns match; a pattern without * or ? is one
+// type. The first that matches nothing is returned as well.
+func Types(patterns []string) (found []limits.Instance, unknown string) {
+	seen := map[string]bool{}
+	for _, pattern := range patterns {
+		none := true
+		for name := range limits.Types() {
+			if !matches(pattern, name) {
+				continue
+			}
+			none = false
+			if i, ok := limits.Lookup(name); ok && !seen[name] {
+				seen[name] = true
+				found = append(found, i)
+			}
+		}
+		if none {
+			return nil, pattern
+		}
+	}
+	return found, ""
+}
