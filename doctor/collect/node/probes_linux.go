@@ -88,19 +88,18 @@ func (c *collector) kubeletServer() string {
 // us-west-2-lax-1a.
 var inRegion = regexp.MustCompile(`^[a-z]+-(?:[a-z]+-)+[0-9]+`)
 
-// ec2Endpoint is the URL of EC2 that the daemon uses; empty: unknown.
+// ec2Endpoint is the URL of EC2 that the daemon uses: its own variable, those of the AWS SDK,
+// or the region's. Empty: unknown, as in isolated partitions, which have domains of their own.
 func ec2Endpoint(env map[string]string, zone string) string {
-	region := env["AWS_REGION"]
-	if region == "" {
-		region = inRegion.FindString(zone)
-	}
+	region := cmp.Or(env["AWS_REGION"], inRegion.FindString(zone))
+	set := cmp.Or(env["AWS_EC2_ENDPOINT"], env["AWS_ENDPOINT_URL_EC2"], env["AWS_ENDPOINT_URL"])
 	switch {
-	case env["AWS_EC2_ENDPOINT"] != "":
-		return env["AWS_EC2_ENDPOINT"]
+	case set != "":
+		return set
+	case region == "", strings.Contains(region, "-iso"), env["AWS_USE_FIPS_ENDPOINT"] != "", env["AWS_USE_DUALSTACK_ENDPOINT"] != "":
+		return ""
 	case strings.HasPrefix(region, "cn-"):
 		return "https://ec2." + region + ".amazonaws.com.cn"
-	case region == "", strings.Contains(region, "-iso"): // isolated partitions have domains of their own
-		return ""
 	}
 	return "https://ec2." + region + ".amazonaws.com"
 }

@@ -39,6 +39,8 @@ func TestProbes(t *testing.T) {
 		"no region":  {},
 		"a proxy":    {"AWS_REGION": "eu-west-1", "HTTPS_PROXY": "http://proxy:3128"},
 		"own server": {"AWS_EC2_ENDPOINT": "http://" + closed},
+		"the SDK's":  {"AWS_REGION": "eu-west-1", "AWS_ENDPOINT_URL_EC2": "http://" + closed},
+		"FIPS":       {"AWS_REGION": "eu-west-1", "AWS_USE_FIPS_ENDPOINT": "true"},
 	} {
 		maps.Copy(more, env)
 		got, err := c.probes(t.Context(), more, "")
