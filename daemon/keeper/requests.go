@@ -17,13 +17,6 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// A sandbox key that very old releases wrote for pods migrated from the runtime's
-// records (spec/ipamd.md §2.3).
-const (
-	migratedNetwork = "_migrated-from-cri"
-	migratedIfName  = "unknown"
-)
-
 // Add asks for an address. Reply is called exactly once, by Handle or by Step.
 type Add struct {
 	Request  *cniwire.AddRequest
@@ -293,7 +286,7 @@ func (k *Keeper) ofPod(p ipam.Pod) (out []ipam.Assignment) {
 		links = append(links, netnames.HostVeth(k.settings.VethPrefix, p.Namespace, p.Name, i))
 	}
 	for a := range k.book.Assignments() {
-		recovered := a.Sandbox.Network == resync.RecoveredNetwork && slices.Contains(links, a.Sandbox.ContainerID)
+		recovered := a.Sandbox.Network == netnames.RecoveredNetwork && slices.Contains(links, a.Sandbox.ContainerID)
 		if recovered || a.Pod.Namespace == p.Namespace && a.Pod.Name == p.Name {
 			out = append(out, a)
 		}
@@ -339,7 +332,7 @@ func inOrder(a, b []ipam.Assignment) []ipam.Assignment {
 
 // unassign ends all assignments of a sandbox.
 func (k *Keeper) unassign(s ipam.Sandbox, now time.Time) (released []ipam.Assignment, err error) {
-	migrated := ipam.Sandbox{Network: migratedNetwork, ContainerID: s.ContainerID, IfName: migratedIfName}
+	migrated := ipam.Sandbox{Network: netnames.MigratedNetwork, ContainerID: s.ContainerID, IfName: netnames.MigratedIfName}
 	for _, card := range k.ledger.cards {
 		s.Interface = card
 		ev := ipam.Unassign{Sandbox: s}

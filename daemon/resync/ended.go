@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 )
 
@@ -136,7 +137,7 @@ func interfaceOf(a *ipam.Assignment) podInterface {
 
 func (k *linkIndex) linked(a *ipam.Assignment) bool {
 	switch {
-	case a.Sandbox.Network == RecoveredNetwork:
+	case a.Sandbox.Network == netnames.RecoveredNetwork:
 		return k.names[a.Sandbox.ContainerID]
 	case a.Pod.Namespace == "" || a.Pod.Name == "":
 		return true // the links cannot tell

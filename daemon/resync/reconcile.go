@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 )
 
@@ -216,7 +217,7 @@ func addressKey(a netip.Addr) ipam.Sandbox { return ipam.Sandbox{IfName: a.Strin
 func recoveredKeys(book *ipam.Snapshot) map[ipam.Sandbox]bool {
 	keys := map[ipam.Sandbox]bool{}
 	add := func(s ipam.Sandbox) {
-		if s.Network == RecoveredNetwork {
+		if s.Network == netnames.RecoveredNetwork {
 			keys[s] = true
 		}
 	}

@@ -7,19 +7,13 @@ import (
 	"time"
 
 	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
-)
-
-// A sandbox key of an assignment that was rebuilt from the kernel: the file that
-// knew its sandbox was lost. The container id is the host link's name.
-const (
-	RecoveredNetwork = "_recovered"
-	RecoveredIfName  = "unknown"
 )
 
 // Recovered returns the key of an assignment rebuilt from a host link.
 func Recovered(hostLink string) ipam.Sandbox {
-	return ipam.Sandbox{Network: RecoveredNetwork, ContainerID: hostLink, IfName: RecoveredIfName}
+	return ipam.Sandbox{Network: netnames.RecoveredNetwork, ContainerID: hostLink, IfName: netnames.RecoveredIfName}
 }
 
 // PodRoute is a route to one pod address over one host link, seen in the kernel.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/resync"
 )
 
 // disk holds the checkpoint file of a node.
@@ -28,7 +28,7 @@ func (d *disk) holdsForAnother(s *sandbox) bool {
 	for _, e := range entries {
 		switch {
 		case e.Address() != s.address:
-		case e.ContainerID == s.id || e.NetworkName == resync.RecoveredNetwork && e.ContainerID == s.pod.link:
+		case e.ContainerID == s.id || e.NetworkName == netnames.RecoveredNetwork && e.ContainerID == s.pod.link:
 			return false
 		default:
 			another = true

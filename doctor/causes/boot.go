@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
@@ -392,11 +393,10 @@ func (c *Case) started() time.Time {
 
 func checkpointDamaged(c *Case) []candidate {
 	damaged := fact(c, c.R.Checkpoint, "ckpt", "content", "whole, vpc-cni-ipam/1, no address twice", func(k evidence.Checkpoint) (any, State) {
-		const version = "vpc-cni-ipam/1"
 		switch {
 		case k.Error != nil:
 			return *k.Error, stateOf(!strings.Contains(*k.Error, "no such file"))
-		case k.Version != "" && k.Version != version:
+		case k.Version != "" && k.Version != netnames.CheckpointVersion:
 			return "version " + k.Version, Yes
 		}
 		seen := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/api/promtext"
 	"cnictl/doctor/evidence"
 )
@@ -349,7 +350,7 @@ func Checkpoint(path string, data []byte, err error) (evidence.Checkpoint, error
 		c.Error = &text
 		return c, nil
 	}
-	c.Version, c.Allocations = checkpoint.Version, []evidence.Allocation{}
+	c.Version, c.Allocations = netnames.CheckpointVersion, []evidence.Allocation{}
 	for _, e := range entries {
 		c.Allocations = append(c.Allocations, evidence.Allocation{Pod: podName(e.PodNamespace, e.PodName), Address: e.Address(), At: moment(&e.AllocatedAt)})
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
+
+	"cnictl/daemon/api/netnames"
 )
 
 // Attachment is one interface of one sandbox, as runtimes name it.
@@ -67,9 +69,6 @@ type Allocation struct {
 	AllocatedAt  int64 // ns since 1970; 0: not known
 }
 
-// CheckpointVersion is the only version of the checkpoint there is.
-const CheckpointVersion = "vpc-cni-ipam/1"
-
 // Allocations reads a checkpoint. It is the plugin's reader; the codec is
 // daemon/api/checkpoint, which would cost a run more than all of the plugin.
 func Allocations(file []byte) ([]Allocation, error) {
@@ -96,8 +95,8 @@ func Allocations(file []byte) ([]Allocation, error) {
 			}
 		})
 	}
-	if version != CheckpointVersion {
-		d.fail("version is " + strconv.Quote(version) + ", accepted is " + strconv.Quote(CheckpointVersion))
+	if version != netnames.CheckpointVersion {
+		d.fail("version is " + strconv.Quote(version) + ", accepted is " + strconv.Quote(netnames.CheckpointVersion))
 	}
 	if d.err != nil {
 		return nil, d.err

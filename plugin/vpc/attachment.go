@@ -160,7 +160,7 @@ func (c *command) notedElsewhere(noted []netconf.Allocation, a *attached) bool {
 		if n.Address != a.address {
 			continue
 		}
-		if n.Attachment.ContainerID == c.containerID || n.NetworkName == recoveredNetwork && n.Attachment.ContainerID == a.hostLink {
+		if n.Attachment.ContainerID == c.containerID || n.NetworkName == netnames.RecoveredNetwork && n.Attachment.ContainerID == a.hostLink {
 			return false
 		}
 		elsewhere = true

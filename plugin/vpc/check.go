@@ -16,15 +16,6 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// migratedNetwork is the network name of allocations that upstream took over from
-// the container runtime, before it knew networks and interfaces.
-const migratedNetwork = "_migrated-from-cri"
-
-// recoveredNetwork is the network name of allocations that the daemon rebuilt from the
-// kernel, after the file with their sandboxes was lost. The container id is then the
-// host link's name.
-const recoveredNetwork = "_recovered"
-
 // check is the CHECK command: it compares the pod's network with what ADD left, and
 // changes nothing. Without a previous result of this pod there is nothing to compare
 // with, and the answer is upstream's: success.
@@ -150,11 +141,11 @@ func (c *command) checkAllocation(p *rules.Pod) string {
 	var has []netip.Addr
 	recovered := map[netip.Addr]string{}
 	for _, a := range list {
-		if a.NetworkName == recoveredNetwork {
+		if a.NetworkName == netnames.RecoveredNetwork {
 			recovered[a.Address] = a.Attachment.ContainerID
 			continue
 		}
-		migrated := a.NetworkName == migratedNetwork && a.Attachment.ContainerID == c.containerID
+		migrated := a.NetworkName == netnames.MigratedNetwork && a.Attachment.ContainerID == c.containerID
 		if migrated || a.NetworkName == c.conf.Name && a.Attachment == own {
 			has = append(has, a.Address)
 		}

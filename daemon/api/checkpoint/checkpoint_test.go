@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cnictl/daemon/api/netnames"
 )
 
 // recorded returns the files that upstream was seen to write.
@@ -88,7 +90,7 @@ func TestDecode_HistoricForms(t *testing.T) {
 	}{
 		{"v1.7", `{"version":"vpc-cni-ipam/1","allocations":[{` + base + `,"ipv4":"10.0.3.41"}]}`, []Entry{plain}},
 		{"v1.7 migrated", `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"_migrated-from-cri","containerID":"c1","ifName":"unknown","ipv4":"10.0.3.41"}]}`,
-			[]Entry{with(func(e *Entry) { e.NetworkName, e.IfName = MigratedNetworkName, MigratedIfName })}},
+			[]Entry{with(func(e *Entry) { e.NetworkName, e.IfName = netnames.MigratedNetwork, netnames.MigratedIfName })}},
 		{"v1.10 IPv6", `{"version":"vpc-cni-ipam/1","allocations":[{` + base + `,"ipv6":"2001:db8::1"}]}`,
 			[]Entry{with(func(e *Entry) { e.IPv4, e.IPv6 = netip.Addr{}, netip.MustParseAddr("2001:db8::1") })}},
 		{"v1.11", `{"version":"vpc-cni-ipam/1","allocations":[{` + base + `,"ipv4":"10.0.3.41","allocationTimestamp":1787000000123456789,"metadata":{"k8sPodNamespace":"shop","k8sPodName":"cart"}}]}`,
@@ -223,7 +225,7 @@ type originalEntry struct {
 
 func originalBytes(t *testing.T, entries []Entry) []byte {
 	t.Helper()
-	doc := original{Version: Version, Allocations: []originalEntry{}}
+	doc := original{Version: netnames.CheckpointVersion, Allocations: []originalEntry{}}
 	for _, e := range entries {
 		o := originalEntry{NetworkName: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}
 		if e.IPv4.IsValid() {

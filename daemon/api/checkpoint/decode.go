@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/netip"
 	"time"
+
+	"cnictl/daemon/api/netnames"
 )
 
 // file is the document; entries are decoded one by one so that an error can name the
@@ -57,7 +59,7 @@ func (f *file) checkVersion() error {
 	switch {
 	case f.Version == nil:
 		return &FormatError{Problem: Foreign, Entry: -1}
-	case *f.Version != Version:
+	case *f.Version != netnames.CheckpointVersion:
 		return &FormatError{Problem: WrongVersion, Version: *f.Version, Entry: -1}
 	}
 	return nil
@@ -142,7 +144,7 @@ func Salvage(data []byte) []Entry {
 			version, _ = value.(string)
 		}
 	}
-	if version != Version {
+	if version != netnames.CheckpointVersion {
 		return nil
 	}
 	return entries

@@ -6,10 +6,11 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/api/netnames"
 )
 
 const (
-	head = `{"version":"` + Version + `","allocations":[`
+	head = `{"version":"` + netnames.CheckpointVersion + `","allocations":[`
 	tail = "]}\n"
 )
 

@@ -5,17 +5,6 @@ import (
 	"time"
 )
 
-// Version is the only version that was ever written.
-const Version = "vpc-cni-ipam/1"
-
-// Names that v1.7 and v1.8 of upstream wrote for sandboxes taken over from the
-// container runtime. A DEL that finds nothing under the real names looks here, with
-// the same container id (spec/ipamd.md §2.3).
-const (
-	MigratedNetworkName = "_migrated-from-cri"
-	MigratedIfName      = "unknown"
-)
-
 // Entry is one allocation. At least one of IPv4 and IPv6 is set.
 type Entry struct {
 	// Card is the network card whose file the entry is in. The file does not say it.

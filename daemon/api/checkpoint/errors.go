@@ -1,6 +1,10 @@
 package checkpoint
 
-import "fmt"
+import (
+	"fmt"
+
+	"cnictl/daemon/api/netnames"
+)
 
 // Problem says what kind of thing is wrong with a file.
 type Problem string
@@ -33,7 +37,7 @@ func (e *FormatError) Error() string {
 	case Foreign:
 		return `JSON document is not a checkpoint (it has no string "version" or no list "allocations")`
 	case WrongVersion:
-		return fmt.Sprintf("checkpoint has version %q, accepted is %q", e.Version, Version)
+		return fmt.Sprintf("checkpoint has version %q, accepted is %q", e.Version, netnames.CheckpointVersion)
 	case BadEntry:
 		return fmt.Sprintf("checkpoint entry %d, field %s: %v", e.Entry, e.Field, e.Err)
 	}

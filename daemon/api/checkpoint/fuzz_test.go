@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cnictl/daemon/api/netnames"
 )
 
 // FuzzTruncated: of a file that was cut off anywhere, exactly the entries that are
@@ -66,7 +68,7 @@ func FuzzEntry(f *testing.F) {
 		e := entries[0]
 		f.Add(e.NetworkName, e.ContainerID, e.IfName, e.IPv4.AsSlice(), e.AllocatedAt.UnixNano(), e.PodNamespace, e.PodName, e.Interfaces)
 	}
-	f.Add(MigratedNetworkName, "c", MigratedIfName, []byte{0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, int64(0), "", "", 0)
+	f.Add(netnames.MigratedNetwork, "c", netnames.MigratedIfName, []byte{0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, int64(0), "", "", 0)
 	f.Add("\xff\x00<&>\u2028", "\"\\", "\n", []byte{0, 0, 0, 0}, int64(-1), "\ud7ff\ufffd", "\x7f", -1)
 	f.Fuzz(func(t *testing.T, network, container, ifName string, address []byte, at int64, namespace, name string, interfaces int) {
 		e := Entry{NetworkName: network, ContainerID: container, IfName: ifName, PodNamespace: namespace, PodName: name, Interfaces: interfaces}
