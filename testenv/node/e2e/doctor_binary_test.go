@@ -81,10 +81,10 @@ func TestDoctor_TwoReadings(t *testing.T) {
 	if second == nil || second.At.Sub(first.At) < 2*time.Second {
 		t.Fatalf("readings at %v and %+v", first.At, second)
 	}
-	for name, logs := range map[string][2]evidence.Log{"log.ipamd": {first.LogIPAMD.Content, second.LogIPAMD.Content}, "log.plugin": {first.LogPlugin.Content, second.LogPlugin.Content}} {
-		before, after := logs[0].Lines, logs[1].Lines
+	for name, logs := range map[string][2]evidence.Source[evidence.Log]{"log.ipamd": {first.LogIPAMD, second.LogIPAMD}, "log.plugin": {first.LogPlugin, second.LogPlugin}} {
+		before, after := logs[0].Content.Lines, logs[1].Content.Lines
 		if len(before) == 0 || len(after) < len(before) || !cmp.Equal(before, after[:len(before)]) {
-			t.Errorf("%s: %d lines, then %d", name, len(before), len(after))
+			t.Errorf("%s: %d lines (missing: %q), then %d (missing: %q)", name, len(before), logs[0].Missing, len(after), logs[1].Missing)
 		}
 	}
 	second.LogIPAMD, second.LogPlugin = first.LogIPAMD, first.LogPlugin
@@ -168,7 +168,7 @@ func (l *lab) doctor(n *node.Node, flags ...string) (_ evidence.Node, saved []by
 	l.t.Helper()
 	name := filepath.Join(n.Dir, "evidence.yaml")
 	r, err := n.Exec(agent.Cmd{
-		Argv: append([]string{filepath.Join(l.binaries, "cnictl"), "local", "doctor", "--exit-zero", "--save-evidence", name}, flags...),
+		Argv: append([]string{filepath.Join(l.binaries, "cnictl"), "local", "doctor", "--exit-zero", "--node-timeout", patience.String(), "--save-evidence", name}, flags...),
 		Env:  []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.t.TempDir()},
 	})
 	if err != nil || r.Code != 0 || len(r.Stderr) > 0 {

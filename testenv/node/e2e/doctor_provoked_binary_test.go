@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -54,11 +55,11 @@ func TestDoctor_Provoked(t *testing.T) {
 		}, ends: vacated},
 		"ip/alloc-backoff": {cold: true, begins: refused("InsufficientFreeAddressesInSubnet", creating...), ends: mended},
 		"ip/cooldown-saturated": {env: map[string]string{"IP_COOLDOWN_PERIOD": "600"}, begins: func(x *patient) {
-			x.del(x.n, x.mustAdd(x.n, "p", 2, 2), 2)
+			x.del(x.n, x.mustAdd(2), 2)
 			x.fails()
 		}},
 		"ip/mode-mixed": {begins: func(x *patient) {
-			x.mustAdd(x.n, "p", 2, 2)
+			x.mustAdd(2)
 			x.up("ENABLE_PREFIX_DELEGATION", "true")
 			x.fails()
 		}},
@@ -77,7 +78,7 @@ func TestDoctor_Provoked(t *testing.T) {
 
 		"cap/max-pods": {begins: func(x *patient) {
 			x.process("kubelet", "--max-pods=17")
-			x.mustAdd(x.n, "p", 2, 2)
+			x.mustAdd(2)
 			x.fails()
 		}},
 
@@ -87,19 +88,19 @@ func TestDoctor_Provoked(t *testing.T) {
 			x.process("kubelet", "--max-pods=3")
 			x.attach(map[string]string{"node.k8s.amazonaws.com/no_manage": "true"})
 			x.up()
-			x.mustAdd(x.n, "p", 1, 1)
+			x.mustAdd(1)
 			x.fails()
 		}},
 		"eni/region-quota": {cold: true, begins: func(x *patient) {
 			x.refuse("NetworkInterfaceLimitExceeded", "CreateNetworkInterface")
 			x.up()
-			x.mustAdd(x.n, "p", 1, 1)
+			x.mustAdd(1)
 			x.fails()
 		}, ends: mended},
 		"eni/ec2-rejected": {cold: true, begins: func(x *patient) {
 			x.refuse("SecurityGroupsPerInterfaceLimitExceeded", "CreateNetworkInterface")
 			x.up()
-			x.mustAdd(x.n, "p", 1, 1)
+			x.mustAdd(1)
 			x.fails()
 		}, ends: mended},
 		"eni/provisioning-off": {env: map[string]string{"DISABLE_NETWORK_RESOURCE_PROVISIONING": "true"}, begins: func(x *patient) { x.fails() }, ends: restarted("DISABLE_NETWORK_RESOURCE_PROVISIONING", "false")},
@@ -110,11 +111,7 @@ func TestDoctor_Provoked(t *testing.T) {
 		}, ends: func(x *patient) {
 			x.world.AllowAll()
 			x.works()
-			x.until("a free address", func() bool {
-				var s introspect.Summary
-				x.get(x.n, introspect.PathSummary, &s)
-				return s.Cards[0].Free > 0
-			})
+			x.free()
 		}},
 		"aws/credentials": {cold: true, begins: func(x *patient) {
 			x.breakEC2(fakeaws.Rule{Action: "IMDS", Path: "meta-data/iam*", Fault: fakeaws.Fault{Status: 404}})
@@ -149,7 +146,7 @@ func TestDoctor_Provoked(t *testing.T) {
 
 		"net/forward-drop": {begins: sh("iptables -P FORWARD DROP"), ends: sh("iptables -P FORWARD ACCEPT")},
 		"net/rpf-conntrack": {begins: func(x *patient) {
-			x.mustAdd(x.n, "p", 2, 2)
+			x.mustAdd(2)
 			x.sh(x.n, "ip rule add fwmark 0x80/0x80 lookup 999 priority 900")
 		}, ends: sh("ip rule del priority 900")},
 		"net/setup-failed": {begins: func(x *patient) {
@@ -173,7 +170,7 @@ func TestDoctor_Provoked(t *testing.T) {
 		}},
 		"cap/eni-limit": {env: map[string]string{"MAX_ENI": "1"}, begins: func(x *patient) {
 			x.process("kubelet", "--max-pods=3")
-			x.mustAdd(x.n, "p", 1, 1)
+			x.mustAdd(1)
 			x.fails()
 		}, ends: restarted("MAX_ENI", "")},
 		"aws/throttled": {cold: true, env: map[string]string{"CNI_ADD_WAIT": "30s"}, begins: refused("RequestLimitExceeded", creating...), ends: mended},
@@ -189,11 +186,11 @@ func TestDoctor_Provoked(t *testing.T) {
 			x.works()
 		}},
 		"net/mtu": {begins: func(x *patient) {
-			x.mustAdd(x.n, "p", 2, 2)
+			x.mustAdd(2)
 			x.sh(x.n, "for l in $(ip -o link show type veth | grep -o 'eni[0-9a-f]*'); do ip link set $l mtu 9100; done")
 		}},
 		"net/rules-flushed": {begins: func(x *patient) {
-			pod := x.mustAdd(x.n, "p", 1, 1)[0]
+			pod := x.mustAdd(1)[0]
 			a := &taken{lab: x.lab, n: x.n, path: "/usr/sbin:/usr/bin:/sbin:/bin"}
 			a.whole(pod)
 			rule := "to " + pod.IP.String()
@@ -244,6 +241,27 @@ func (a ailment) admit(t *testing.T) *patient {
 	}
 	x.n = x.node(i.ID)
 	return x
+}
+
+// mustAdd adds pods, each once there is an address for it: an ADD waits only a second, so that
+// those that shall fail do so soon.
+func (x *patient) mustAdd(count int) (pods []*node.Pod) {
+	x.t.Helper()
+	for i := range count {
+		x.free()
+		pods = append(pods, x.lab.mustAdd(x.n, fmt.Sprintf("p%d", i), 1, 1)...)
+	}
+	return pods
+}
+
+// free waits until the pool has a free address.
+func (x *patient) free() {
+	x.t.Helper()
+	x.until("a free address", func() bool {
+		var s introspect.Summary
+		x.get(x.n, introspect.PathSummary, &s)
+		return len(s.Cards) > 0 && s.Cards[0].Free > 0
+	})
 }
 
 // fails adds a pod that gets no network.
@@ -299,7 +317,7 @@ func (x *patient) refuse(code string, actions ...string) {
 func (x *patient) shows(code string) {
 	x.t.Helper()
 	out, err := x.n.Exec(agent.Cmd{
-		Argv: []string{filepath.Join(x.absBinaries(), "cnictl"), "local", "doctor", "-o", "json", "--exit-zero", "--interval", "2s"},
+		Argv: []string{filepath.Join(x.absBinaries(), "cnictl"), "local", "doctor", "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", patience.String()},
 		Env:  []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + x.n.Dir},
 	})
 	if err != nil || out.Code != 0 {

@@ -380,7 +380,7 @@ func retried(x *inpatient) {
 // shows is that of patients; cnictl reads the daemon through the API server.
 func (x *inpatient) shows(code string) {
 	x.c.t.Helper()
-	cmd := exec.CommandContext(x.c.t.Context(), filepath.Join(x.c.binaries, "cnictl"), "doctor", x.name, "--via", "proxy", "--kubeconfig", x.plane.kubeconfig, "-o", "json", "--exit-zero", "--interval", "2s")
+	cmd := exec.CommandContext(x.c.t.Context(), filepath.Join(x.c.binaries, "cnictl"), "doctor", x.name, "--via", "proxy", "--kubeconfig", x.plane.kubeconfig, "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", patience.String())
 	cmd.Env = []string{"HOME=" + x.Dir}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -25,7 +25,8 @@ firewall and settings, the host's software, files and resources, and instance me
 There are two readings, 15 seconds apart unless --interval is given: what is wrong only for
 a moment is not in both. With --once there is one. Run it as root: other users cannot read
 everything. --save-evidence writes what was read to a file, for doctor --evidence. Sandbox ids
-and credentials are removed; names, addresses and ids of AWS resources are not.
+and credentials are removed; names, addresses and ids of AWS resources are not. A source that
+takes longer than 3 seconds, or than --node-timeout, is left out.
 
 Nothing is changed. The metadata service is asked; of EC2 and the API server it is only seen
 whether they accept a connection from the node.`,
@@ -60,6 +61,9 @@ func readings(ctx context.Context, f *cli.Factory, once bool, interval time.Dura
 	target, _ := f.LocalTarget(ctx)
 	metadata, _ := f.Env("AWS_EC2_METADATA_SERVICE_ENDPOINT")
 	o := node.Options{Address: target.Address, Metadata: metadata, Now: f.Now}
+	if f.SourceOf("node-timeout") != cli.FromDefault {
+		o.Timeout = f.Globals.NodeTimeout
+	}
 	n := evidence.Node{First: node.Read(ctx, o)}
 	if !once {
 		ticks, stop := f.Tick(interval)
