@@ -5,6 +5,7 @@ import "time"
 // Kinds of documents of cnictl capacity.
 const (
 	KindCapacityComparison     = "CapacityComparison"
+	KindCapacityForecastList   = "CapacityForecastList"
 	KindCapacityTypeList       = "CapacityTypeList"
 	KindCapacitySubnetList     = "CapacitySubnetList"
 	KindCapacityWhatIfList     = "CapacityWhatIfList"
@@ -221,4 +222,34 @@ type CapacityFleet struct {
 	HourlyUSD    *float64 `json:"hourlyUSD"`                 // of all nodes, on demand; null without a price
 	SpotUSD      *float64 `json:"spotUSD"`                   // of all nodes, as spot instances; null without a price
 	Why          string   `json:"why"`                       // why figures are missing; may be empty
+}
+
+// CapacityForecastList is what cnictl capacity forecast shows.
+type CapacityForecastList struct {
+	APIVersion string             `json:"apiVersion" null:"never"` // version of the document
+	Kind       string             `json:"kind" null:"never"`       // CapacityForecastList
+	Metadata   ListMeta           `json:"metadata"`                // as lists of Kubernetes have
+	Items      []CapacityForecast `json:"items"`                   // by the time at which they run out
+	Partial    bool               `json:"partial"`                 // the recordings were not read to the end
+	Errors     []NodeError        `json:"errors"`                  // none
+	SampledAt  time.Time          `json:"sampledAt"`               // of the last count that was read
+}
+
+// CapacityForecast is when a subnet runs out of addresses. The band from early to late holds
+// 80 % of the futures that were drawn.
+type CapacityForecast struct {
+	ID            string     `json:"id"`            // such as subnet-0123456789abcdef0
+	Zone          string     `json:"zone"`          // of its nodes; empty: unknown
+	CIDR          string     `json:"cidr"`          // IPv4 block
+	Available     *int       `json:"available"`     // free addresses by EC2's last count
+	AsOf          *time.Time `json:"asOf"`          // of that count
+	Readings      int        `json:"readings"`      // counts that were read
+	Seconds       float64    `json:"seconds"`       // from the first to the last
+	ChangePerHour *float64   `json:"changePerHour"` // of the free addresses; null: no forecast
+	Share         *float64   `json:"share"`         // of the futures that run out before the horizon; null: no forecast
+	Early         *time.Time `json:"early"`         // 10 % run out by then; null: not before the horizon
+	Likely        *time.Time `json:"likely"`        // 50 %
+	Late          *time.Time `json:"late"`          // 90 %
+	Horizon       *time.Time `json:"horizon"`       // how far the forecast looks; null: no forecast
+	Why           string     `json:"why"`           // why there is no forecast, or that it has run out; may be empty
 }

@@ -24,24 +24,34 @@ type Trend []Reading
 
 // Take adds a reading that is newer than the last.
 func (t Trend) Take(r Reading) Trend {
-	if n := len(t); n > 0 && !r.At.After(t[n-1].At) {
-		return t
-	}
-	t = append(t, r)
+	t = t.add(r)
 	if len(t) > keep {
 		t = append(Trend(nil), t[len(t)-keep:]...)
 	}
 	return t
 }
 
+// add keeps all readings.
+func (t Trend) add(r Reading) Trend {
+	if n := len(t); n > 0 && !r.At.After(t[n-1].At) {
+		return t
+	}
+	return append(t, r)
+}
+
 // Trends are those of a fleet, by subnet.
 type Trends map[string]Trend
 
-// Take adds what a view tells.
-func (t Trends) Take(v *store.View) {
+// Take adds the counts of a view.
+func (t Trends) Take(v *store.View) { t.each(v, Trend.Take) }
+
+// Keep is Take for a forecast from a recording: it drops no reading.
+func (t Trends) Keep(v *store.View) { t.each(v, Trend.add) }
+
+func (t Trends) each(v *store.View, add func(Trend, Reading) Trend) {
 	for _, u := range v.Subnets {
 		if u.Available != nil && u.AsOf != nil {
-			t[u.ID] = t[u.ID].Take(Reading{*u.AsOf, *u.Available})
+			t[u.ID] = add(t[u.ID], Reading{*u.AsOf, *u.Available})
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 
 type fit = introspect.CapacitySubnet
 
-func subnets(f *cli.Factory) *cobra.Command {
+func intoSubnets(f *cli.Factory) *cobra.Command {
 	var nodes nodeSettings
 	var primary []string
 	var used int

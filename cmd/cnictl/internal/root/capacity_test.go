@@ -1,10 +1,60 @@
 package root
 
-import "testing"
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/fleettest"
+	"cnictl/daemon/fleet/record"
+)
+
+// days is a recording of so many hours of a node with three subnets: one drains by day, one
+// is steady, one full.
+func days(t *testing.T, dir, name string, from time.Time, hours int) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := writeDays(out, from, hours); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func writeDays(out io.Writer, from time.Time, hours int) error {
+	w, err := record.NewWriter(out, record.Header{Tool: "v1.2.3", StartedAt: from})
+	if err != nil {
+		return err
+	}
+	for h := range hours + 1 {
+		at := from.Add(time.Duration(h) * time.Hour)
+		since := int(at.Sub(fleettest.Now().Add(-7 * 24 * time.Hour)).Hours())
+		busy := (since%24 - 12) * (since%24 - 12) / 2 // fewest at noon
+		n := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "ip-10-0-1-17"}, SampledAt: &at, Summary: &introspect.Summary{Subnets: []introspect.Subnet{
+			{ID: "subnet-drains", CIDR: "10.0.0.0/22", Available: new(900 - 4*since + busy + since*37%53), AsOf: &at},
+			{ID: "subnet-steady", CIDR: "10.0.4.0/22", Available: new(500 + since%7), AsOf: &at},
+			{ID: "subnet-full", CIDR: "10.0.8.0/24", Available: new(0), AsOf: &at},
+		}}}
+		if err := w.WriteSample(n, at); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
 
 // TestGolden_Capacity: max-pods by every rule, of one type with its terms and of several.
 func TestGolden_Capacity(t *testing.T) {
 	t.Parallel()
+	dir, now := t.TempDir(), fleettest.Now()
+	monday, later := days(t, dir, "monday.cnirec", now.Add(-7*24*time.Hour), 48), days(t, dir, "later.cnirec", now.Add(-5*24*time.Hour), 5*24)
+	short := days(t, dir, "short.cnirec", now.Add(-time.Hour), 1)
 	checkGoldens(t, newWorld(t), map[string]call{
 		"help":           {args: "capacity --help"},
 		"type":           {args: "capacity type m5.large"},
@@ -48,6 +98,12 @@ func TestGolden_Capacity(t *testing.T) {
 		"subnet-no-type": {args: "capacity subnet 10.0.0.0/24 --pods 2"},
 		"subnet-minus":   {args: "capacity subnet 10.0.0.0/24 --type m5.large --pods 2 --warm-ip-target -1"},
 		"nothing":        {args: "capacity type"},
+		"forecast-help":  {args: "capacity forecast --help"},
+		"forecast":       {args: "capacity forecast " + later + " " + monday, env: size("140")},
+		"forecast-json":  {args: "capacity forecast --replay " + monday + " -o json"},
+		"forecast-csv":   {args: "capacity forecast " + monday + " -o csv --filter chance>50"},
+		"forecast-short": {args: "capacity forecast " + short},
+		"forecast-none":  {args: "capacity forecast"},
 		"whatif-help":    {args: "capacity whatif --help"},
 		"whatif":         {args: "capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2 --rate 5", env: size("140")},
 		"whatif-theirs":  {args: "capacity whatif --type m5.large --pods 20 --set WARM_IP_TARGET=1 --for 2h --model original -o csv"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -77,6 +78,8 @@ func TestDocs(t *testing.T) {
 	pages.Code("docs/capacity.md", "capacity-compare", w.typed(t, call{args: "capacity compare m7g.* --pods 500 --pod-cpu 250m --pod-memory 512Mi", env: size("110")}, "capacity compare 'm7g.*' --pods 500 --pod-cpu 250m --pod-memory 512Mi"))
 	pages.Code("docs/capacity.md", "capacity-subnet", w.typed(t, call{args: "capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120", env: size("110")}, "capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120"))
 	pages.Code("docs/capacity.md", "capacity-whatif", w.typed(t, call{args: "capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2 --rate 5", env: size("110")}, "capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2 --rate 5"))
+	week := days(t, t.TempDir(), "week.cnirec", fleettest.Now().Add(-7*24*time.Hour), 7*24)
+	pages.Code("docs/capacity.md", "capacity-forecast", w.typed(t, call{args: "capacity forecast " + week, env: size("110")}, "capacity forecast week.cnirec"))
 	pages.Code("docs/capacity.md", "capacity-recommend", w.typed(t, call{args: "capacity recommend --type m5.large --pods 20 --for 1h", env: size("110")}, "capacity recommend --type m5.large --pods 20 --for 1h"))
 	tree := New(&cli.Factory{Streams: &cli.Streams{}, Env: func(string) (string, bool) { return "", false }, Name: "cnictl"})
 	pages.Set("docs/cli.md", "commands", commandTable(tree))

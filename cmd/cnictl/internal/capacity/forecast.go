@@ -1,0 +1,269 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/access"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/record"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/subnets"
+)
+
+type foreseen = introspect.CapacityForecast
+
+func forecast(f *cli.Factory) *cobra.Command {
+	list := &output.List[foreseen]{Columns: forecastColumns(), Key: func(r foreseen) string { return r.ID }, Item: func(r foreseen) any { return r }}
+	cmd := &cobra.Command{
+		Use:   "forecast RECORDING…",
+		Short: "Forecast when subnets run out of addresses, from recordings",
+		Long: `Forecast when each subnet runs out of addresses, from EC2's counts of its free addresses in
+recordings that together cover at least 24 hours ("record" makes them; one node per subnet is
+enough). The band from EARLIEST to LATEST holds the truth in 80 % of all cases: with a chance of
+10 % a subnet runs out before it, and of 10 % after it.
+
+The forecast looks 14 times as far ahead as the recordings go back, at most 30 days. It takes
+into account how steadily the addresses fall and, from three days on, their daily cycle. It knows
+nothing of what you plan.`,
+		Example: "  {{.Command}} record week.cnirec\n  {{.Command}} capacity forecast week.cnirec\n  {{.Command}} capacity forecast monday.cnirec tuesday.cnirec --filter 'chance>50' -o json",
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if err := list.Check(f); err != nil {
+				return err
+			}
+			return runForecast(cmd.Context(), f, list, files)
+		},
+	}
+	list.Register(f, cmd, false)
+	return cmd
+}
+
+func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen], files []string) error {
+	if f.Globals.Replay != "" {
+		files = append(files, f.Globals.Replay)
+	}
+	if len(files) == 0 {
+		return &cli.Error{Code: cli.ExitUsage, What: "no recording given", Do: f.Name + " record FILE makes one"}
+	}
+	known := history{trends: subnets.Trends{}, uses: map[string]store.SubnetUse{}, progress: newProgress(ctx, f)}
+	defer known.progress.erase()
+	recordings := make([]*record.Player, 0, len(files))
+	for _, name := range files {
+		p, err := access.Player(f, name)
+		if err != nil {
+			return err
+		}
+		p.Play(false)
+		recordings = append(recordings, p)
+	}
+	slices.SortStableFunc(recordings, func(a, b *record.Player) int {
+		x, _ := a.Range()
+		y, _ := b.Range()
+		return x.Compare(y)
+	})
+	for _, p := range recordings {
+		known.read(p)
+	}
+	known.progress.erase()
+	items := known.items()
+	longest := 0.
+	for _, i := range items {
+		longest = max(longest, i.Seconds)
+	}
+	partial := ctx.Err() != nil
+	switch {
+	case longest >= subnets.LeastSpan.Seconds():
+	case partial:
+		return ctx.Err()
+	default:
+		return tooShort(f, len(items), time.Duration(longest*float64(time.Second)))
+	}
+	err := list.Print(f, items, func(chosen []foreseen) any {
+		return introspect.CapacityForecastList{
+			APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityForecastList, Items: chosen,
+			Partial: partial, Errors: []introspect.NodeError{}, SampledAt: known.last.UTC(),
+		}
+	})
+	if partial {
+		f.Warn("interrupted: read up to %s", moment(known.last))
+		return cmp.Or(err, ctx.Err())
+	}
+	return err
+}
+
+// tooShort refuses recordings of less than a day.
+func tooShort(f *cli.Factory, found int, span time.Duration) error {
+	e := &cli.Error{Code: cli.ExitUsage, What: "too little data for a forecast", Do: f.Name + " record FILE"}
+	if e.Why = fmt.Sprintf("the counts of free addresses cover %s; record at least 24h", show.Age(span)); found == 0 {
+		e.Why = "no node reports the free addresses of a subnet"
+	}
+	return e
+}
+
+// history is what recordings say of subnets.
+type history struct {
+	trends   subnets.Trends
+	uses     map[string]store.SubnetUse // as last seen
+	last     time.Time
+	progress *progress
+}
+
+// every is how far apart a recording is looked at: as the steps of a forecast.
+const every = time.Hour
+
+// read plays a recording up to its end, or to --at.
+func (h *history) read(p *record.Player) {
+	from, to := p.Range()
+	if at := p.Now(); at.After(from) {
+		to = at
+	}
+	for at := from; ; at = at.Add(every) {
+		if at.After(to) {
+			at = to
+		}
+		if !h.progress.say(func() string { return "read up to " + moment(at) }) {
+			return
+		}
+		p.Seek(at)
+		v := p.View()
+		h.trends.Keep(v)
+		for _, u := range v.Subnets {
+			h.uses[u.ID] = u
+		}
+		if h.last = at; !at.Before(to) {
+			return
+		}
+	}
+}
+
+// items are the forecasts, that of the subnet that runs out first before the others.
+func (h *history) items() []foreseen {
+	out := []foreseen{}
+	for id, u := range h.uses {
+		t := h.trends[id]
+		r := foreseen{ID: id, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Readings: len(t)}
+		if len(t) > 0 {
+			r.Seconds = t[len(t)-1].At.Sub(t[0].At).Seconds()
+		}
+		switch at, ok := t.RunsOut(); {
+		case !u.Range.IsValid() || !u.Range.Addr().Is4():
+			r.Why = "IPv6 subnets do not run out"
+		case len(t) == 0:
+			r.Why = "no node reports its free addresses"
+		case !ok:
+			r.Why = "counts cover " + show.Age(time.Duration(r.Seconds*float64(time.Second))) + " of the 24h needed"
+		default:
+			horizon := t[len(t)-1].At.Add(subnets.Horizon(at.Over))
+			r.ChangePerHour, r.Share, r.Horizon = &at.PerHour, &at.Share, &horizon
+			r.Early, r.Likely, r.Late = orNull(at.Early), orNull(at.Likely), orNull(at.Late)
+			if t[len(t)-1].Free <= 0 {
+				r.Why = "no free address now"
+			}
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b foreseen) int {
+		return cmp.Or(soonest(a.Likely, b.Likely), soonest(a.Early, b.Early), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+func orNull(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+// soonest orders times; null, which is never, comes last.
+func soonest(a, b *time.Time) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	return a.Compare(*b)
+}
+
+func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04") }
+
+func forecastColumns() []query.Column[foreseen] {
+	text, number := query.Words[foreseen], query.Count[foreseen]
+	at := func(name, header, title string, drop int, of func(foreseen) *time.Time) query.Column[foreseen] {
+		return query.Column[foreseen]{
+			Name: name, Header: header, Title: title, Drop: drop, Unit: "SECONDS",
+			Text: func(r foreseen) string {
+				switch {
+				case of(r) != nil:
+					return moment(*of(r))
+				case r.Horizon != nil:
+					return "later"
+				}
+				return show.Unknown
+			},
+			Number: func(r foreseen) (float64, bool) {
+				if of(r) == nil || r.AsOf == nil {
+					return 0, false
+				}
+				return of(r).Sub(*r.AsOf).Seconds(), true
+			},
+		}
+	}
+	wide := number("readings", "READINGS", "counts that were read", 0, func(r foreseen) *int { return &r.Readings })
+	wide.Wide = true
+	return []query.Column[foreseen]{
+		{Name: "subnet", Header: "SUBNET", Title: "subnet ID", Text: func(r foreseen) string { return show.Safe(r.ID) }},
+		text("zone", "ZONE", "availability zone of its nodes", 3, func(r foreseen) string { return r.Zone }),
+		text("cidr", "CIDR", "IPv4 CIDR block", 4, func(r foreseen) string { return r.CIDR }),
+		number("free", "FREE", "free addresses, by EC2's last count", 0, func(r foreseen) *int { return r.Available }),
+		{
+			Name: "change", Header: "CHANGE/H", Title: "change of the free addresses per hour", Right: true, Drop: 1,
+			Text: func(r foreseen) string {
+				if r.ChangePerHour == nil {
+					return show.Unknown
+				}
+				return strconv.FormatFloat(math.Round(*r.ChangePerHour*10)/10+0, 'f', 1, 64)
+			},
+			Number: func(r foreseen) (float64, bool) {
+				if r.ChangePerHour == nil {
+					return 0, false
+				}
+				return *r.ChangePerHour, true
+			},
+		},
+		at("likely", "RUNS OUT", "it is as likely to run out before as after this time (UTC)", 0, func(r foreseen) *time.Time { return r.Likely }),
+		at("early", "EARLIEST", "with a chance of 10 % it runs out before this time (UTC)", 0, func(r foreseen) *time.Time { return r.Early }),
+		at("late", "LATEST", "with a chance of 90 % it runs out before this time (UTC)", 0, func(r foreseen) *time.Time { return r.Late }),
+		{
+			Name: "chance", Header: "CHANCE", Title: "chance that it runs out within the time the forecast looks ahead", Right: true, Drop: 2, Unit: "%",
+			Text: func(r foreseen) string {
+				if r.Share == nil {
+					return show.Unknown
+				}
+				return fmt.Sprintf("%.0f%%", 100**r.Share)
+			},
+			Number: func(r foreseen) (float64, bool) {
+				if r.Share == nil {
+					return 0, false
+				}
+				return 100 * *r.Share, true
+			},
+		},
+		wide,
+		{Name: "why", Header: "NOTE", Title: "why there is no forecast, and what else matters", Drop: 5, Text: func(r foreseen) string { return r.Why }},
+	}
+}
