@@ -174,15 +174,15 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 			i = n - 1
 		}
 		doc.Chosen = &doc.Items[i]
-		env := []introspect.CapacitySetting{}
+		var env []whatif.Setting
 		for _, n := range nodes { // they may have different ones
-			for _, s := range changed(targets(n.Settings), targets(front[i].Settings)) {
+			for _, s := range whatif.Changed(targets(n.Settings), targets(front[i].Settings)) {
 				if !slices.Contains(env, s) {
 					env = append(env, s)
 				}
 			}
 		}
-		doc.Patch = patch(env)
+		doc.Patch = whatif.DaemonSetPatch(env)
 	}
 	return doc, nil
 }
@@ -194,19 +194,6 @@ func targets(s whatif.Settings) whatif.Settings {
 
 func pointOf(today, s whatif.Settings, r whatif.Result) point {
 	return point{Settings: changed(targets(today), targets(s)), Held: r.Held.Avg, Wasted: r.Wasted.Avg, PerHour: r.PerHour(r.Calls.Requests()), Waited: r.Waited, Failed: r.Failed}
-}
-
-// patch is a strategic merge patch of the DaemonSet.
-func patch(env []introspect.CapacitySetting) string {
-	if len(env) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("spec:\n  template:\n    spec:\n      containers:\n      - name: aws-node\n        env:\n")
-	for _, s := range env {
-		fmt.Fprintf(&b, "        - name: %s\n          value: %q\n", s.Name, s.Value)
-	}
-	return b.String()
 }
 
 func settingsText(p point) string {

@@ -47,9 +47,10 @@ func (n *nodeSettings) registerSettings(fs *pflag.FlagSet) {
 
 // check reports a setting that no daemon takes.
 func (n *nodeSettings) check() error {
-	for _, k := range knobs {
-		if v, ok := k.of(&n.Settings).(*int); ok && (*v < 0 || *v > introspect.MaxTarget) {
-			return cli.Usage("--%s is %d: want 0 to %d", k.flag, *v, introspect.MaxTarget)
+	for _, k := range whatif.Knobs() {
+		s, text := n.Settings, k.Text(n.Settings)
+		if k.Set(&s, text) != nil {
+			return cli.Usage("--%s is %s: want 0 to %d", k.Flag, text, introspect.MaxTarget)
 		}
 	}
 	return nil

@@ -51,10 +51,10 @@ func (p *planned) register(f *cli.Factory, cmd *cobra.Command) {
 
 // change makes the changed settings of today's.
 func (p *planned) change(f *cli.Factory, s whatif.Settings) (whatif.Settings, error) {
-	for _, k := range knobs {
-		if k.flag != "" && p.given(k.flag) {
-			if err := k.set(&s, k.text(p.Settings)); err != nil {
-				return s, cli.Usage("--%s: %s", k.flag, err)
+	for _, k := range whatif.Knobs() {
+		if k.Flag != "" && p.given(k.Flag) {
+			if err := k.Set(&s, k.Text(p.Settings)); err != nil {
+				return s, cli.Usage("--%s: %s", k.Flag, err)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out
 		if n.State == introspect.StateNoDaemon {
 			continue
 		}
-		node, why := nodeOf(n)
+		node, why := fleet.WhatIf(n)
 		if why != "" {
 			errs = append(errs, introspect.NodeError{Node: name, Reason: introspect.ReasonNotServed, Message: why})
 			continue
@@ -132,44 +132,6 @@ func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out
 		return nil, nil, nil, e
 	}
 	return out, called, errs, nil
-}
-
-// nodeOf is a node as it is; why says what of it is not known.
-func nodeOf(n introspect.NodeIPAM) (node whatif.Node, why string) {
-	s := n.Summary
-	switch {
-	case s == nil && n.Error != nil:
-		return node, n.Error.Message
-	case s == nil || len(s.Cards) == 0:
-		return node, "its pool is not known"
-	case s.IPFamily == "ipv6":
-		return node, "it is a node of an IPv6 cluster: its addresses have no limit, and no target counts"
-	}
-	i, ok := limits.Lookup(s.InstanceType)
-	if !ok {
-		return node, "its instance type " + show.Safe(show.OrUnknown(s.InstanceType)) + " is not in the table"
-	}
-	t := s.Targets
-	if t.WarmENI == nil || t.WarmIP == nil || t.MinimumIP == nil || t.WarmPrefix == nil {
-		return node, "it does not report its targets, as upstream's daemon does not"
-	}
-	node = whatif.Node{Pods: s.Cards[0].Assigned, Settings: whatif.Settings{
-		Instance: i, WarmENI: *t.WarmENI, WarmIP: *t.WarmIP, MinimumIP: *t.MinimumIP, WarmPrefix: *t.WarmPrefix,
-		PrefixDelegation: s.Cards[0].Mode == introspect.ModePrefix, Trunk: s.Trunk != nil && s.Trunk.ENIID != "",
-	}}
-	if t.MaxENI != nil {
-		node.Settings.MaxENI = *t.MaxENI
-	}
-	if s.MaxPods != nil && s.MaxPods.Value != nil {
-		node.Settings.MaxPods = *s.MaxPods.Value
-	}
-	if s.CustomNetworking != nil {
-		node.Settings.CustomNetworking = *s.CustomNetworking
-	}
-	if s.CooldownSeconds != nil {
-		node.Settings.Cooldown = time.Duration(*s.CooldownSeconds * float64(time.Second))
-	}
-	return node, ""
 }
 
 func whatIf(f *cli.Factory) *cobra.Command {
