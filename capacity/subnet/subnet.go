@@ -23,8 +23,9 @@ const prefixSize = 16
 type Subnet struct {
 	CIDR   netip.Prefix
 	Free   int // addresses
-	Blocks int // aligned /28s, none of them with a reserved address
-	Used   int // single addresses that others hold somewhere in them, no longer free
+	Blocks int // aligned /28s that are whole, none of them with a reserved address
+	Loose  int // free addresses of blocks that become no prefixes, such as the first and the last
+	Used   int // single addresses that others hold somewhere in either, no longer free
 }
 
 // Parse reads the CIDR of an IPv4 subnet of /16 to /28, as empty as a new one.
@@ -40,7 +41,7 @@ func Parse(text string) (Subnet, error) {
 	case p.Bits() < 16 || p.Bits() > 28:
 		return Subnet{}, fmt.Errorf("%s: EC2 has subnets of /16 to /28", p)
 	}
-	return Subnet{CIDR: p, Free: 1<<(32-p.Bits()) - Reserved, Blocks: max(0, 1<<(28-p.Bits())-2)}, nil
+	return Subnet{CIDR: p, Free: 1<<(32-p.Bits()) - Reserved, Blocks: max(0, 1<<(28-p.Bits())-2), Loose: inEdges}, nil
 }
 
 // Without is the subnet when others hold a number of its single addresses.
@@ -51,11 +52,11 @@ func (s Subnet) Without(used int) Subnet {
 }
 
 // FreeBlocks are those that may become prefixes, where single addresses share blocks.
-func (s Subnet) FreeBlocks() int { return max(0, s.Blocks-blocksFor(s.Used)) }
+func (s Subnet) FreeBlocks() int { return max(0, s.Blocks-s.broken(s.Used)) }
 
-// blocksFor is how many blocks single addresses spoil at best.
-func blocksFor(singles int) int {
-	return (max(0, singles-inEdges) + prefixSize - 1) / prefixSize
+// broken is how many blocks single addresses break at best.
+func (s Subnet) broken(singles int) int {
+	return (max(0, singles-s.Loose) + prefixSize - 1) / prefixSize
 }
 
 // Node is what one node takes from a subnet.
@@ -81,7 +82,7 @@ func (s Subnet) Fit(n Node) (worst, best int) {
 	}
 	singles := n.Interfaces + n.Addresses
 	worst = min(best, max(0, s.Blocks-s.Used)/(n.Prefixes+singles))
-	for best > worst && best*n.Prefixes+blocksFor(s.Used+best*singles) > s.Blocks {
+	for best > worst && best*n.Prefixes+s.broken(s.Used+best*singles) > s.Blocks {
 		best--
 	}
 	return worst, best

@@ -88,6 +88,7 @@ const (
 
 // CapacitySubnet is a subnet and what fits into it.
 type CapacitySubnet struct {
+	ID          string `json:"id"`                // of a subnet of the cluster; null: a planned one
 	CIDR        string `json:"cidr" null:"never"` // IPv4 block
 	Role        string `json:"role" null:"never"` // pods or nodes
 	Usable      int    `json:"usable"`            // addresses, less those that EC2 keeps

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"cnictl/capacity/subnet"
 	"cnictl/daemon/fleet/store"
 )
 
@@ -159,5 +160,36 @@ func TestBlocks(t *testing.T) {
 		if Blocks(store.SubnetUse{Range: netip.MustParsePrefix(bad)}) != nil {
 			t.Errorf("a map of %s", bad)
 		}
+	}
+}
+
+// TestLeft: what nodes hold breaks the blocks in which they hold it; of others only the number
+// is known.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	block := func(text string, use store.BlockUse, held int) store.Block {
+		return store.Block{Prefix: netip.MustParsePrefix(text), Use: use, Held: held}
+	}
+	u := of("10.0.0.0/24", 251-3-16-2-1-20) // the last 20 are others'
+	u.Blocks = []store.Block{
+		block("10.0.0.0/28", store.BlockPrimary, 3), // with reserved addresses: never a prefix
+		block("10.0.0.16/28", store.BlockPrefix, 16),
+		block("10.0.0.32/28", store.BlockMixed, 2),
+		block("10.0.0.48/28", store.BlockPrimary, 1),
+		block("10.9.0.0/28", store.BlockMixed, 9), // of another subnet
+	}
+	got, ok := Left(u)
+	want := subnet.Subnet{CIDR: u.Range, Free: 209, Blocks: 14 - 3, Loose: 27 - 3 + 14 + 15, Used: 20}
+	if !ok || got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if _, ok := Left(of("10.0.0.0/24", -1)); ok {
+		t.Error("an unknown count is one")
+	}
+	if _, ok := Left(of("2001:db8::/64", 7)); ok {
+		t.Error("an IPv6 subnet has one")
+	}
+	if got, _ := Left(of("10.0.0.0/24", 9999)); got.Free != 251 || got.Used != 0 {
+		t.Errorf("more free than there are: %+v", got)
 	}
 }

@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strconv"
 
+	"cnictl/capacity/subnet"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 )
 
-// Of a subnet of a VPC: EC2 keeps the first four addresses and the last one, and none is
-// larger than a /16.
 const (
-	reserved   = 5
 	largest    = 16 // bits of the largest subnet
 	smallest   = 28 // bits of the smallest one
 	nearlyFull = 0.95
@@ -24,7 +22,7 @@ func Usable(r netip.Prefix) int {
 	if !r.IsValid() || !r.Addr().Is4() || r.Bits() < largest || r.Bits() > smallest {
 		return 0
 	}
-	return 1<<(32-r.Bits()) - reserved
+	return 1<<(32-r.Bits()) - subnet.Reserved
 }
 
 // Others is how many addresses others than the nodes read have; null when it is not known,

@@ -1,9 +1,12 @@
 package capacity
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,9 +15,15 @@ import (
 	"cnictl/capacity/subnet"
 	"cnictl/capacity/whatif"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/output"
+	listed "cnictl/cmd/cnictl/internal/subnets"
+	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/subnets"
 )
 
 // nodeSettings are flags for the settings of the nodes that are planned.
@@ -86,15 +95,20 @@ func intoSubnets(f *cli.Factory) *cobra.Command {
 	var nodes nodeSettings
 	var primary []string
 	var used int
+	var all bool
 	list := &output.List[fit]{
-		Columns: fitColumns(), Key: func(r fit) string { return r.CIDR }, Item: func(r fit) any { return r },
+		Columns: fitColumns(), Key: func(r fit) string { return cmp.Or(r.ID, r.CIDR) }, Item: func(r fit) any { return r },
 	}
 	cmd := &cobra.Command{
-		Use:   "subnet CIDR…",
+		Use:   "subnet CIDR|SUBNET…",
 		Short: "Show how many nodes and pods fit into subnets",
 		Long: `Show how many nodes with a number of pods fit into subnets, by what the pool of such a node
 holds after growing: addresses for pods, spare ones, and a primary address for each interface.
 EC2 keeps five addresses of each subnet.
+
+Give the CIDR blocks of planned subnets, or the ids of the cluster's own (--all: all of them):
+then the count is of further nodes, in what EC2 last counted as free. /28 blocks in which nodes
+hold addresses are known to be broken; where the addresses of others are is not.
 
 With prefix delegation there are two bounds. Each prefix needs a free, aligned /28, and EC2
 does not say where it puts single addresses: at best they share blocks that cannot become
@@ -105,14 +119,23 @@ the nodes, which hold one address for each node. Pools grow as upstream's do, wi
 come one at a time; after pods leave, a node may hold more for some time.`,
 		Example: "  {{.Command}} capacity subnet 10.0.0.0/22 --type m5.large --pods 20\n" +
 			"  {{.Command}} capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120\n" +
-			"  {{.Command}} capacity subnet 100.64.0.0/18 --node-subnet 10.0.0.0/24 --type c5.xlarge --pods 40 --custom-networking",
-		Args: cli.Args(1, -1, "CIDR"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
+			"  {{.Command}} capacity subnet 100.64.0.0/18 --node-subnet 10.0.0.0/24 --type c5.xlarge --pods 40 --custom-networking\n" +
+			"  {{.Command}} capacity subnet --all --type m5.large --pods 20",
+		ValidArgsFunction: completion.Subnets(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			here := cluster{all: all}
+			here.named = slices.ContainsFunc(slices.Concat(args, primary), isID)
+			list.Columns[len(list.Columns)-1].Wide = !here.named && !all
 			if err := list.Check(f); err != nil {
 				return err
+			}
+			switch {
+			case all && len(args) > 0:
+				return cli.Usage("--all and named subnets exclude each other")
+			case all && nodes.CustomNetworking:
+				return cli.Usage("with --custom-networking name the subnets: those of the ENIConfigs, and with --node-subnet the nodes'")
+			case !all && len(args) == 0:
+				return cli.Usage("give a CIDR block such as 10.0.0.0/20, the id of a subnet, or --all for those of the cluster")
 			}
 			h, err := nodes.held(f)
 			if err != nil {
@@ -139,22 +162,28 @@ come one at a time; after pods leave, a node may hold more for some time.`,
 			}
 			place := func(cidrs []string, role string, node subnet.Node, pods int) (worst, best int, err error) {
 				for _, text := range cidrs {
-					s, err := subnet.Parse(text)
+					s, id, err := here.find(f, text)
 					if err != nil {
-						return 0, 0, cli.Usage("%s", err)
+						return 0, 0, err
 					}
-					if slices.ContainsFunc(doc.Items, func(x fit) bool { return x.CIDR == text }) {
+					if slices.ContainsFunc(doc.Items, func(x fit) bool { return x.CIDR == s.CIDR.String() && x.ID == id }) {
 						return 0, 0, cli.Usage("%s is given twice", text)
 					}
 					left := s.Without(used)
 					low, high := left.Fit(node)
 					worst, best = worst+low, best+high
 					doc.Items = append(doc.Items, fit{
-						CIDR: text, Role: role, Usable: s.Free, Used: left.Used, Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
+						ID: id, CIDR: s.CIDR.String(), Role: role, Usable: subnets.Usable(s.CIDR), Used: subnets.Usable(s.CIDR) - left.Free, Free: left.Free, FreeBlocks: left.FreeBlocks(), PerNode: node.Total(),
 						Nodes: low, NodesAtBest: high, Pods: low * pods, PodsAtBest: high * pods,
 					})
 				}
 				return worst, best, nil
+			}
+			if here.named || all {
+				if err := here.read(cmd.Context(), f); err != nil {
+					return err
+				}
+				args = append(args, here.ids()...)
 			}
 			worst, best, err := place(args, introspect.RolePods, node, h.Pods)
 			if err == nil && nodes.CustomNetworking {
@@ -168,13 +197,18 @@ come one at a time; after pods leave, a node may hold more for some time.`,
 			doc.Nodes, doc.NodesAtBest, doc.Pods, doc.PodsAtBest = worst, best, worst*h.Pods, best*h.Pods
 			err = list.Print(f, doc.Items, func(chosen []fit) any { doc.Items = chosen; return doc })
 			if err == nil && !output.Structured(f) && f.Globals.Output != output.CSV {
-				f.Note(fmt.Sprintf("%s with %d pods each fit: %s pods; a node holds %d addresses, %d of them for no pod", between(worst, best)+" nodes", h.Pods, between(doc.Pods, doc.PodsAtBest), h.SubnetAddresses(), h.Wasted()))
+				here.note(f)
+				f.Note(fmt.Sprintf("%s with %d pods each fit: %s pods; a node holds %d addresses, %d of them for no pod", here.further(between(worst, best))+" nodes", h.Pods, between(doc.Pods, doc.PodsAtBest), h.SubnetAddresses(), h.Wasted()))
 			}
-			return err
+			if err != nil || !here.named && !all {
+				return err
+			}
+			return sweep.Verdict(f, here.list, here.interrupted)
 		},
 	}
 	fs := cmd.Flags()
 	nodes.register(cmd, fs)
+	fs.BoolVar(&all, "all", false, "all IPv4 subnets of the cluster, as its nodes report them")
 	fs.IntVar(&used, "used", 0, "`N` addresses of each subnet that others hold: load balancers, databases, endpoints")
 	fs.StringSliceVar(&primary, "node-subnet", nil, "with --custom-networking: `CIDR`s of the nodes' own subnets")
 	list.Register(f, cmd, false)
@@ -208,5 +242,67 @@ func fitColumns() []query.Column[fit] {
 		number("per-node", "PER NODE", "addresses that a node holds here", 0, func(r fit) int { return r.PerNode }),
 		span("nodes", "NODES", "nodes that fit, at worst and at best", func(r fit) int { return r.Nodes }, func(r fit) int { return r.NodesAtBest }),
 		span("pods", "PODS", "pods that fit, at worst and at best", func(r fit) int { return r.Pods }, func(r fit) int { return r.PodsAtBest }),
+		query.Words("subnet", "SUBNET", "id of a subnet of the cluster", 0, func(r fit) string { return r.ID }),
 	}
+}
+
+// cluster has the subnets that its nodes use, where they are asked for.
+type cluster struct {
+	all, named  bool
+	view        *store.View
+	list        introspect.NodeIPAMList
+	interrupted bool
+}
+
+func isID(text string) bool { return strings.HasPrefix(text, "subnet-") }
+
+func (c *cluster) read(ctx context.Context, f *cli.Factory) (err error) {
+	c.view, c.list, c.interrupted, err = listed.Read(ctx, f, subnets.Trends{})
+	return err
+}
+
+// ids are the subnets for --all of which the free addresses are known.
+func (c *cluster) ids() (out []string) {
+	if !c.all {
+		return nil
+	}
+	for _, u := range c.view.Subnets {
+		if subnets.Usable(u.Range) > 0 && u.Available != nil {
+			out = append(out, u.ID)
+		}
+	}
+	return out
+}
+
+// find is a subnet: a planned one by its CIDR, one of the cluster by its id.
+func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string, err error) {
+	if !isID(text) {
+		if s, err = subnet.Parse(text); err != nil {
+			return s, "", cli.Usage("%s", err)
+		}
+		return s, "", nil
+	}
+	i := slices.IndexFunc(c.view.Subnets, func(u store.SubnetUse) bool { return u.ID == text })
+	if i < 0 {
+		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "subnet " + show.Safe(text) + " not found", Why: "no node reports it", Do: f.Name + " subnets" + f.SameNodes()}
+	}
+	s, ok := subnets.Left(c.view.Subnets[i])
+	if !ok {
+		return s, "", &cli.Error{Code: cli.ExitNotFound, What: "the free addresses of " + show.Safe(text) + " are unknown", Why: "no node reports EC2's count of them, or it is an IPv6 subnet", Do: f.Name + " subnets" + f.SameNodes()}
+	}
+	return s, text, nil
+}
+
+// note names the subnets that --all leaves out.
+func (c *cluster) note(f *cli.Factory) {
+	if left := c.all && len(c.ids()) < len(c.view.Subnets); left {
+		f.Note(fmt.Sprintf("left out: %s without a count of free IPv4 addresses", show.Plural(len(c.view.Subnets)-len(c.ids()), "subnet", "subnets")))
+	}
+}
+
+func (c *cluster) further(count string) string {
+	if c.named || c.all {
+		return count + " more"
+	}
+	return count
 }

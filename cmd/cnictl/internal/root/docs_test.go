@@ -29,6 +29,7 @@ var shown = []struct {
 	{page: "docs/cli.md", section: "node-enis", args: "node enis " + tour.Trunk},
 	{page: "docs/cli.md", section: "ips-find", args: "ips --ip 10.0.1.22"},
 	{page: "docs/cli.md", section: "top", args: "top --filter state!=ok"},
+	{page: "docs/capacity.md", section: "capacity-subnet-tour", args: "capacity subnet --all --type m5.large --pods 20 --prefix-delegation", env: size("110")},
 	{page: "docs/capacity.md", section: "capacity-whatif-tour", args: "capacity whatif --all --set WARM_IP_TARGET=2 --rate 10 --for 6h", env: size("110")},
 	{page: "docs/cli.md", section: "replay-info", args: "replay " + tour.File + " --info"},
 }

@@ -85,18 +85,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 			return opts.list.Follow(f, rowsOf(named(now.View, opts.IDs), trends, now.Now))
 		}})
 	}
-	nodes, err := access.Fleet(ctx, f)
+	view, list, interrupted, err := Read(ctx, f, trends)
 	if err != nil {
 		return err
-	}
-	defer nodes.Close()
-	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: f.Recording == nil})
-	var view *store.View
-	if p := f.Recording; p != nil {
-		view = measure(p, trends, f.Globals.Nodes, nodes.Names())
-	} else {
-		view = viewOf(list)
-		trends.Take(view)
 	}
 	uses := named(view, opts.IDs)
 	if err := opts.found(f, uses, list); err != nil {
@@ -112,6 +103,23 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	return sweep.Verdict(f, list, interrupted)
+}
+
+// Read reads the nodes, or the recording, and what they measured of their subnets. interrupted
+// reports that the user gave up.
+func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *store.View, list introspect.NodeIPAMList, interrupted bool, err error) {
+	nodes, err := access.Fleet(ctx, f)
+	if err != nil {
+		return nil, list, false, err
+	}
+	defer nodes.Close()
+	list, interrupted = sweep.All(ctx, f, nodes, fleet.Query{ENIs: f.Recording == nil})
+	if p := f.Recording; p != nil {
+		return measure(p, trends, f.Globals.Nodes, nodes.Names()), list, interrupted, nil
+	}
+	view = viewOf(list)
+	trends.Take(view)
+	return view, list, interrupted, nil
 }
 
 // viewOf is what one reading of all nodes tells.

@@ -1,0 +1,40 @@
+package subnets
+
+import (
+	"cnictl/capacity/subnet"
+	"cnictl/daemon/fleet/store"
+)
+
+// Left is what further nodes may take of a subnet, as far as the nodes read know: the blocks
+// in which they hold addresses are no longer whole. Of what EC2 counted as taken beside
+// these, only the number is known. False: not a subnet with a known count of free addresses.
+func Left(u store.SubnetUse) (subnet.Subnet, bool) {
+	if Usable(u.Range) == 0 || u.Available == nil {
+		return subnet.Subnet{}, false
+	}
+	s, err := subnet.Parse(u.Range.String())
+	if err != nil {
+		return subnet.Subnet{}, false
+	}
+	others := s.Free - *u.Available
+	s.Free = min(max(*u.Available, 0), s.Free)
+	blocks := Blocks(u)
+	for _, b := range u.Blocks {
+		i, ok := indexOf(u.Range, b.Prefix)
+		if !ok || i < 0 || i >= len(blocks) {
+			continue
+		}
+		others -= b.Held
+		switch edge := i == 0 || i == len(blocks)-1; {
+		case edge:
+			s.Loose -= b.Held
+		case b.Use == store.BlockPrefix:
+			s.Blocks--
+		default:
+			s.Blocks--
+			s.Loose += blockSize - b.Held
+		}
+	}
+	s.Blocks, s.Loose, s.Used = max(s.Blocks, 0), max(s.Loose, 0), max(others, 0)
+	return s, true
+}
