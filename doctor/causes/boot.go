@@ -293,9 +293,9 @@ func probeTimeout(c *Case) []candidate {
 	busy := either(
 		fact(c, c.R.Resources, "host.res", "load1 against cpus", "below 2 for each CPU, nothing throttled", func(r evidence.Resources) (any, State) {
 			if r.Load1 == nil || r.CPUs == nil {
-				return fmt.Sprint("throttled: ", r.Throttled), stateOf(len(r.Throttled) > 0)
+				return "throttled: " + or(strings.Join(r.Throttled, ", "), "none"), stateOf(len(r.Throttled) > 0)
 			}
-			return fmt.Sprintf("%g on %d CPUs, throttled: %v", *r.Load1, *r.CPUs, r.Throttled), stateOf(len(r.Throttled) > 0 || *r.Load1 >= 2*float64(*r.CPUs))
+			return fmt.Sprintf("%g on %d CPUs, throttled: %s", *r.Load1, *r.CPUs, or(strings.Join(r.Throttled, ", "), "none")), stateOf(len(r.Throttled) > 0 || *r.Load1 >= 2*float64(*r.CPUs))
 		}),
 		fact(c, c.R.DaemonSet, "k8s.ds", "liveness.timeoutSeconds", "at least 10", func(ds *evidence.DaemonSet) (any, State) {
 			if ds == nil || ds.Liveness.TimeoutSeconds == nil {

@@ -3,7 +3,6 @@ package causes
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cnictl/daemon/api/cause"
@@ -88,16 +87,19 @@ func attachFailed(c *Case) []candidate {
 		}
 		return n.Kernel, stateOf(v.Before(evidence.Version{5, 10}))
 	})
-	crds := fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "true", func(p evidence.NetworkPolicies) (any, State) {
+	crds := fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed", func(p evidence.NetworkPolicies) (any, State) {
 		if p.CRDs == nil {
 			return nil, Unread
 		}
-		return strconv.FormatBool(*p.CRDs), stateOf(!*p.CRDs)
+		return map[bool]string{true: "the CRDs of network policies are installed", false: "the CRDs of network policies are missing"}[*p.CRDs], stateOf(!*p.CRDs)
 	})
 	why := either(old, crds)
 	text := "the policy agent refuses pods: " + said.Value
-	if why.State == Yes {
-		text += fmt.Sprintf("; %s is %s", why.Path, why.Value)
+	switch {
+	case old.State == Yes:
+		text += "; the kernel is " + old.Value
+	case crds.State == Yes:
+		text += "; " + crds.Value
 	}
 	return []candidate{{summary: text, telling: []Fact{said}, supporting: []Fact{why}}}
 }
