@@ -217,10 +217,6 @@ func (c *computation) host() {
 func (c *computation) capacity() {
 	r := &c.r
 	most := Cap(c.i.VCPUs)
-	why := fmt.Sprintf("the EKS convention for %d vCPUs", c.i.VCPUs)
-	if c.i.VCPUs == 0 {
-		why = "the EKS convention; the number of vCPUs is unknown"
-	}
 	r.IPCapacity = sum(r.PodIPs, r.HostPods)
 	r.TotalCapacity = sum(r.IPCapacity, r.BranchENIs)
 	r.Recommended = min(r.TotalCapacity, most)
@@ -231,7 +227,10 @@ func (c *computation) capacity() {
 	}
 	c.term("ipCapacity", r.IPCapacity, "ip + host: pods that can run without a branch ENI")
 	c.term("totalCapacity", r.TotalCapacity, "ip + br + host")
-	c.term("cap", most, "%s", why)
+	if c.i.VCPUs == 0 {
+		return // what is recommended is a guess
+	}
+	c.term("cap", most, "the EKS convention for %d vCPUs", c.i.VCPUs)
 	c.term("recommended", r.Recommended, "the lower of capacity and cap")
 }
 

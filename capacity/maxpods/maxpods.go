@@ -99,7 +99,7 @@ type Result struct {
 
 	IPCapacity    int // pods that can run without branch ENIs
 	TotalCapacity int
-	Recommended   int // the capacity, held below EKS's cap
+	Recommended   int // the capacity, held below EKS's cap; with unknown vCPUs below 110, and no term of it
 	MaxPods       int // as given
 
 	Verdict Verdict
