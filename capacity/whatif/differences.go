@@ -6,11 +6,11 @@ package whatif
 func Differences(s Settings) (why []string) {
 	switch targets := s.WarmIP > 0 || s.MinimumIP > 0; {
 	case s.WarmIP == 0 && s.MinimumIP > 0:
-		why = append(why, "MINIMUM_IP_TARGET without WARM_IP_TARGET caps upstream's pool: pods beyond it get no address; ours grows when no address is free (spec/ipamd.md §4.3)")
+		why = append(why, "MINIMUM_IP_TARGET without WARM_IP_TARGET caps upstream's pool: pods beyond it get no address; ours grows when no address is free")
 	case !targets && s.prefixes() && s.WarmPrefix == 0:
-		why = append(why, "WARM_PREFIX_TARGET=0: on a full node upstream assigns and releases a prefix again and again; ours keeps it (spec/ipamd.md §4.3)")
+		why = append(why, "WARM_PREFIX_TARGET=0: on a full node upstream assigns and releases a prefix again and again; ours keeps it")
 	case !targets && !s.prefixes() && s.WarmENI == 0:
-		why = append(why, "WARM_ENI_TARGET=0: on a full node upstream attaches and detaches an interface again and again; ours keeps it (spec/ipamd.md §4.3)")
+		why = append(why, "WARM_ENI_TARGET=0: on a full node upstream attaches and detaches an interface again and again; ours keeps it")
 	}
-	return append(why, "upstream counts addresses that cool down as available and looks every 5 s: an ADD that finds none fails at once; with ours it waits for up to 15 s, and the pool grows for it at once (spec/capacity.md §4.1)")
+	return append(why, "upstream counts addresses that cool down as available and looks every 5 s: an ADD that finds none fails at once; with ours it waits for up to 15 s, and the pool grows for it at once")
 }

@@ -35,7 +35,7 @@ type loadFlags struct {
 
 func (l *loadFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&l.arrivals, "arrivals", "", "`file` of JSON lines {\"at\": RFC 3339, \"node\": name or null, \"pods\": ±n}; - is standard input")
-	fs.Float64Var(&l.rate, "rate", 1, "pods that come per `minute`, to all nodes together")
+	fs.Float64Var(&l.rate, "rate", 1, "`pods` that come per minute, to all nodes together")
 	fs.DurationVar(&l.life, "life", 0, "mean `duration` that these pods live; 0: each replaces another one")
 	fs.DurationVar(&l.length, "for", 24*time.Hour, "simulate this `duration`")
 	fs.Uint64Var(&l.seed, "seed", 1, "`seed` of what is random")

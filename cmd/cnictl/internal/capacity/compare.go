@@ -245,7 +245,6 @@ func fleetColumns() []query.Column[placement] {
 				}
 				return *of(r), true
 			},
-			Unit: "USD",
 		}
 	}
 	wide := number("max-pods", "MAX-PODS", "max-pods of a node", 0, func(r placement) *int { return r.MaxPods })
