@@ -70,6 +70,18 @@ func (k Knob) Set(s *Settings, text string) error {
 	return nil
 }
 
+// Step raises a number by so much, or lowers it to 0 at least; a switch changes over.
+func (k Knob) Step(s *Settings, by int) {
+	switch v := k.of(s).(type) {
+	case *int:
+		*v = max(0, min(*v+by, maxKnob))
+	case *bool:
+		*v = !*v
+	case *time.Duration:
+		*v = max(0, *v+time.Duration(by)*time.Second)
+	}
+}
+
 // Setting is one of the daemon's environment.
 type Setting struct{ Name, Value string }
 

@@ -134,12 +134,21 @@ func TestMeter(t *testing.T) {
 
 func TestLook(t *testing.T) {
 	t.Parallel()
-	o := Look(m5large(), m5large(2, 12), 8, time.Hour, 1, Ours)
-	if o.Today.SubnetAddresses() != 20 || o.Changed.SubnetAddresses() != 14 || o.TodayRun.Held.Avg < o.ChangedRun.Held.Avg || len(o.Next) == 0 {
-		t.Errorf("%+v", o)
+	n := Node{Settings: m5large(), Pods: 8}
+	other := Node{Settings: m5large(2, 12), Pods: 8}
+	today, changed := Look(n, time.Hour, 1, Ours), Look(other, time.Hour, 1, Ours)
+	if today.Held.SubnetAddresses() != 20 || changed.Held.SubnetAddresses() != 14 || today.Run.Held.Avg < changed.Run.Held.Avg {
+		t.Errorf("%+v, %+v", today, changed)
 	}
-	if _, ok := o.Next[0].(warmpool.UnassignAddresses); !ok {
-		t.Errorf("next %v", o.Next)
+	if got := play(t, []Node{other}, Load{For: time.Hour, Seed: 1, Free: -1, Steps: Replacements(1, time.Hour, 1)}, Ours); got != changed.Run {
+		t.Errorf("%+v, but a run gives %+v", changed.Run, got)
+	}
+	next := Next(n, other.Settings, Ours)
+	if len(next) == 0 {
+		t.Fatal("nothing next")
+	}
+	if _, ok := next[0].(warmpool.UnassignAddresses); !ok {
+		t.Errorf("next %v", next)
 	}
 }
 
@@ -156,7 +165,8 @@ func BenchmarkLook(b *testing.B) {
 			t := s
 			t.WarmIP = 5
 			for b.Loop() {
-				Look(s, t, c.pods, time.Hour, 1, Ours)
+				Look(Node{t, c.pods}, time.Hour, 1, Ours)
+				Next(Node{s, c.pods}, t, Ours)
 			}
 		})
 	}

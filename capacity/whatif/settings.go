@@ -63,6 +63,49 @@ func (s Settings) Room() int {
 	return s.Capacity()
 }
 
+// Possible are the settings without a trunk where the instance cannot have one.
+func (s Settings) Possible() Settings {
+	s.Trunk = s.Trunk && s.Instance.TrunkingCompatible != limits.No
+	return s
+}
+
+// Idle is why the pool does not look at a setting; "" if it does.
+func (s Settings) Idle(name string) string {
+	byAddress := s.WarmIP > 0 || s.MinimumIP > 0
+	switch name {
+	case "maxPods":
+		return unless(s.MaxPods > 0, "no limit")
+	case "MAX_ENI":
+		return unless(s.MaxENI > 0, "no limit")
+	case "ENABLE_PREFIX_DELEGATION":
+		return unless(!s.PrefixDelegation || s.prefixes(), "not on "+s.Instance.Type)
+	case "ENABLE_POD_ENI":
+		return unless(s.Instance.TrunkingCompatible != limits.No, "no trunk on "+s.Instance.Type)
+	case "WARM_IP_TARGET":
+		return unless(s.WarmIP > 0, "not set")
+	case "MINIMUM_IP_TARGET":
+		return unless(s.MinimumIP > 0, "not set")
+	case "WARM_ENI_TARGET":
+		if byAddress {
+			return "overridden by addresses"
+		}
+		return unless(!s.prefixes(), "mode is prefix")
+	case "WARM_PREFIX_TARGET":
+		if !s.prefixes() {
+			return "mode is secondary-ip"
+		}
+		return unless(!byAddress, "overridden by addresses")
+	}
+	return ""
+}
+
+func unless(ok bool, why string) string {
+	if ok {
+		return ""
+	}
+	return why
+}
+
 // Policy is what the planner obeys, with the timers of the daemon's defaults.
 func (s Settings) Policy() warmpool.Policy {
 	p := warmpool.Policy{

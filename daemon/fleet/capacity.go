@@ -57,29 +57,39 @@ func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
 	case s.IPFamily == "ipv6":
 		return node, "it is a node of an IPv6 cluster: its addresses have no limit, and no target counts"
 	}
-	i, ok := limits.Lookup(s.InstanceType)
-	if !ok {
-		return node, "its instance type " + show.Safe(show.OrUnknown(s.InstanceType)) + " is not in the table"
+	kind := s.InstanceType
+	if kind == "" && n.Object != nil {
+		kind = n.Object.InstanceType
+	}
+	i, ok := limits.Lookup(kind)
+	switch {
+	case kind == "":
+		return node, "its instance type is not known"
+	case !ok:
+		return node, "its instance type " + show.Safe(kind) + " is not in the table"
 	}
 	t := s.Targets
 	if t.WarmENI == nil || t.WarmIP == nil || t.MinimumIP == nil || t.WarmPrefix == nil {
 		return node, "it does not report its targets, as upstream's daemon does not"
 	}
-	node = whatif.Node{Pods: s.Cards[0].Assigned, Settings: whatif.Settings{
-		Instance: i, WarmENI: *t.WarmENI, WarmIP: *t.WarmIP, MinimumIP: *t.MinimumIP, WarmPrefix: *t.WarmPrefix,
+	to := whatif.Settings{
+		Instance: i, WarmENI: max(0, *t.WarmENI), WarmIP: max(0, *t.WarmIP), MinimumIP: max(0, *t.MinimumIP), WarmPrefix: max(0, *t.WarmPrefix),
 		PrefixDelegation: s.Cards[0].Mode == introspect.ModePrefix, Trunk: s.Trunk != nil && s.Trunk.ENIID != "",
-	}}
+		Cooldown: 30 * time.Second,
+	}
 	if t.MaxENI != nil {
-		node.Settings.MaxENI = *t.MaxENI
+		to.MaxENI = max(0, *t.MaxENI)
 	}
 	if most := MaxPods(n); most != nil {
-		node.Settings.MaxPods = *most
+		to.MaxPods = max(0, *most)
 	}
 	if s.CustomNetworking != nil {
-		node.Settings.CustomNetworking = *s.CustomNetworking
+		to.CustomNetworking = *s.CustomNetworking
 	}
-	if s.CooldownSeconds != nil {
-		node.Settings.Cooldown = time.Duration(*s.CooldownSeconds * float64(time.Second))
+	const longest = 24 * 60 * 60
+	if c := s.CooldownSeconds; c != nil && *c >= 0 && *c <= longest {
+		to.Cooldown = time.Duration(*c * float64(time.Second))
 	}
-	return node, ""
+	// A node that says that it has more pods than addresses would be simulated for ever.
+	return whatif.Node{Settings: to, Pods: max(0, min(s.Cards[0].Assigned, to.Capacity()))}, ""
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/capacity/whatif"
 	"cnictl/cmd/cnictl/internal/access"
@@ -244,7 +243,7 @@ func (p *planned) changed(f *cli.Factory, nodes []whatif.Node) ([]whatif.Node, e
 			warned[s.Instance.Type] = true
 			effective(f, &s)
 		}
-		s.Trunk = s.Trunk && s.Instance.TrunkingCompatible != limits.No
+		s = s.Possible()
 		same = same && len(changed(n.Settings, s)) == 0
 		out[i] = whatif.Node{Settings: s, Pods: n.Pods}
 	}
