@@ -111,6 +111,10 @@ func TestDocs(t *testing.T) {
 	for _, screen := range []string{"pods", "enis", "trunks", "subnets", "doctor", "logs"} {
 		frame(screen, 110, 24, nil, func(b *bench) { b.goTo(t, pages.Open{Screen: screen}) })
 	}
+	frame("whatif", 110, 30, nil, func(b *bench) {
+		b.goTo(t, pages.Open{Screen: "whatif"})
+		b.press("left", "down", "shift+right")
+	})
 	frame("finding", 110, 30, nil, func(b *bench) {
 		b.goTo(t, pages.Open{Screen: "doctor", Node: tour.Starved})
 		b.press("enter")

@@ -11,14 +11,23 @@ import (
 	"cnictl/tui/theme"
 )
 
-// TestDocs_Picture makes the picture of the README: the node that waits for addresses, as
-// a terminal with 24-bit colours shows it.
+// TestDocs_Picture makes the pictures of the README, as a terminal with 24-bit colours shows
+// them: the node that waits for addresses, and what fewer spare addresses save.
 func TestDocs_Picture(t *testing.T) {
 	t.Parallel()
-	const file = "docs/tui.svg"
-	b := toured(t, 120, 32, func(o *Options) { o.Theme = theme.Dark })
-	b.send(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
-	b.goTo(t, pages.Open{Screen: "node", Node: tour.Starved})
-	b.answer(t)
-	tour.NewPages(t, file).Whole(file, tour.SVG(b.frame(t, colorprofile.TrueColor)))
+	for file, x := range map[string]struct {
+		width, height int
+		open          pages.Open
+		keys          []string
+	}{
+		"docs/tui.svg":    {120, 32, pages.Open{Screen: "node", Node: tour.Starved}, nil},
+		"docs/whatif.svg": {110, 21, pages.Open{Screen: "whatif", Node: tour.OverWarm}, []string{"left", "left", "left", "down", "right", "right", "right", "right", "right"}},
+	} {
+		b := toured(t, x.width, x.height, func(o *Options) { o.Theme = theme.Dark })
+		b.send(tea.ColorProfileMsg{Profile: colorprofile.TrueColor})
+		b.goTo(t, x.open)
+		b.press(x.keys...)
+		b.answer(t)
+		tour.NewPages(t, file).Whole(file, tour.SVG(b.frame(t, colorprofile.TrueColor)))
+	}
 }

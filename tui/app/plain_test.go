@@ -140,7 +140,7 @@ func TestPlainTellsErrorsLast(t *testing.T) {
 
 func TestScreensHaveANameATitleAndADigit(t *testing.T) {
 	t.Parallel()
-	for asked, name := range map[string]string{"overview": "overview", "nodes": "overview", "1": "overview", "2": "subnets", "subnets": "subnets", "5": "logs", "6": "pods", "pods": "pods", "enis": "enis", "7": "enis", "8": "", "node": "", "": ""} {
+	for asked, name := range map[string]string{"overview": "overview", "nodes": "overview", "1": "overview", "2": "subnets", "subnets": "subnets", "5": "logs", "6": "pods", "pods": "pods", "enis": "enis", "7": "enis", "8": "whatif", "what-if": "whatif", "9": "", "node": "", "": ""} {
 		if got := screenNamed(asked); got != name || HasScreen(asked) != (name != "") {
 			t.Errorf("%q is %q", asked, got)
 		}
@@ -153,8 +153,8 @@ func TestScreensHaveANameATitleAndADigit(t *testing.T) {
 			t.Errorf("%s leads to %s: %v", c[0], p.m.page().Name(), err)
 		}
 	}
-	b.press("8")
-	if !strings.Contains(b.toast.Text, "no screen 8") {
-		t.Errorf("key 8 says %q", b.toast.Text)
+	b.press("9")
+	if !strings.Contains(b.toast.Text, "no screen 9") {
+		t.Errorf("key 9 says %q", b.toast.Text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"cnictl/tui/pages/pods"
 	"cnictl/tui/pages/subnets"
 	"cnictl/tui/pages/trunks"
+	"cnictl/tui/pages/whatif"
 )
 
 // screen is one that the stack can hold.
@@ -33,6 +34,7 @@ func screens() []screen {
 		{"logs", "Logs", true, "what the daemons log, the worst nodes first", func(o pages.Open) pages.Page { return logs.New(o) }},
 		{"pods", "Pods", true, "all pods: addresses, and why others have none", func(o pages.Open) pages.Page { return pods.New(o) }},
 		{"enis", "ENIs", true, "the ENIs of all nodes", func(o pages.Open) pages.Page { return enis.New(o) }},
+		{"whatif", "What-if", true, "other settings: addresses held and wasted, EC2 calls", func(o pages.Open) pages.Page { return whatif.New(o) }},
 		{"node", "Node", false, "", func(o pages.Open) pages.Page { return node.New(o) }},
 		{"eni", "ENI", false, "", func(o pages.Open) pages.Page { return eni.New(o) }},
 		{"pod", "Pod", false, "", func(o pages.Open) pages.Page { return pod.New(o) }},

@@ -535,6 +535,7 @@ func (m *Model) hints(s components.Style) string {
 	if m.ofNode() {
 		hint(m.key1(keymap.Doctor), "doctor")
 		hint(m.key1(keymap.Logs), "logs")
+		hint(m.key1(keymap.WhatIf), "what if")
 	}
 	if m.page().Row(m.context()) != nil {
 		hint(m.key1(keymap.Object), "YAML")

@@ -38,6 +38,7 @@ const (
 	Faster    = "faster"
 	Doctor    = "doctor"
 	Logs      = "logs"
+	WhatIf    = "what-if"
 	Object    = "object"
 	Copy      = "copy"
 	Export    = "export"

@@ -51,7 +51,7 @@ func TestKeysAreTheOnesPeopleKnow(t *testing.T) {
 		"enter l right": In, "esc h left backspace": Out, "[": Older, "]": Newer, "-": LastPage, "1 9": Screen1, "tab": NextPane, "shift+tab": PrevPane, ":": Palette,
 		"/": Filter, "n": NextMatch, "N": PrevMatch, "ctrl+l": Clear, "s": Sort, "shift+left": SortLeft, "shift+right": SortRight, "o": Reverse,
 		"space": Mark, "ctrl+space": Range, "f": Faults, "w": Wide, "p": Pause, "r": Refresh, "+": Slower, "_": Faster,
-		"D": Doctor, "L": Logs, "y": Object, "i": Copy, "x": Export, "t": Theme, "m": Mouse, "?": Help, "q": Back, "ctrl+c": Quit, "ctrl+z": Suspend, "ctrl+g": Diagnose,
+		"D": Doctor, "L": Logs, "W": WhatIf, "y": Object, "i": Copy, "x": Export, "t": Theme, "m": Mouse, "?": Help, "q": Back, "ctrl+c": Quit, "ctrl+z": Suspend, "ctrl+g": Diagnose,
 		"{": MinuteBack, "}": MinuteAhead, "(": TenBack, ")": TenAhead, "<": PlaySlower, ">": PlayFaster,
 	} {
 		for k := range strings.FieldsSeq(keys) {

@@ -20,6 +20,13 @@ const (
 	CopyCommand = "copy-command"
 
 	Access = "access-lines"
+
+	More     = "more"
+	Less     = "less"
+	TenMore  = "ten-more"
+	TenLess  = "ten-less"
+	Reset    = "reset"
+	ResetAll = "reset-all"
 )
 
 // PageKeys are the keys that one page has of its own. They come before those of the app
@@ -58,6 +65,16 @@ func PageTable() []PageKeys {
 		{"pods", []Binding{Of(ToENI, "e", "go to ENI", "e"), Of(ToNode, "d", "go to node", "d")}},
 		{"enis", []Binding{Of(ToNode, "d", "go to node", "d"), Of(Subnets, "S", "go to subnet", "S")}},
 		{"pod", []Binding{zoom(), Of(ToENI, "e", "go to ENI", "e"), Of(ToNode, "d", "go to node", "d")}},
+		{"whatif", []Binding{
+			Of(Less, "← -", "less", "left", "-", "h"),
+			Of(More, "→ +", "more", "right", "+", "l"),
+			Of(TenLess, "⇧←", "10 less", "shift+left"),
+			Of(TenMore, "⇧→", "10 more", "shift+right"),
+			Of(Reset, "bksp", "reset", "backspace"),
+			Of(ResetAll, "r", "reset all", "r"),
+			Of(CopyCommand, "i", "copy the command", "i"),
+			zoom(),
+		}},
 		{"object", []Binding{Of(Wrap, "w", "wrap long lines", "w"), Of(CopyText, "i", "copy the text", "i")}},
 	}
 }

@@ -57,6 +57,7 @@ func Table() []Section {
 		{"Act", []Binding{
 			Of(Doctor, "D", "doctor", "D"),
 			Of(Logs, "L", "logs", "L"),
+			Of(WhatIf, "W", "what if", "W"),
 			Of(Object, "y", "YAML, JSON", "y"),
 			Of(Copy, "i", "copy the name", "i"),
 			Of(Export, "x", "export", "x"),

@@ -101,7 +101,7 @@ type (
 
 	// Open shows a screen above this one.
 	Open struct {
-		Screen string // node, eni, pod, pods, enis, trunks, subnets, doctor, logs, overview
+		Screen string // node, eni, pod, pods, enis, trunks, subnets, doctor, logs, whatif, overview
 		Node   string
 		ENI    string
 		Pod    string // namespace/name

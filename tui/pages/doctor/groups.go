@@ -2,10 +2,8 @@ package doctor
 
 import (
 	"slices"
-	"strings"
 
 	"cnictl/daemon/fleet/causes"
-	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/evidence"
@@ -19,31 +17,18 @@ type scope struct {
 	asked evidence.Scope // of the doctor
 }
 
-var everywhere = scope{"all nodes", func(*store.Node) bool { return true }, evidence.Scope{Cluster: true}}
+var everywhere = scope{pages.Everywhere, func(*store.Node) bool { return true }, evidence.Scope{Cluster: true}}
 
 func scopeOf(o pages.Open) scope {
-	cluster := everywhere.asked
+	s := scope{asked: everywhere.asked}
+	s.title, s.in = o.Scope()
 	switch {
+	case o.Node != "" && o.Pod != "":
+		s.title, s.asked = "pod "+show.Safe(o.Pod), evidence.Scope{Pod: evidence.Pod(o.Pod)}
 	case o.Node != "":
-		s := scope{show.Safe(o.Node), func(n *store.Node) bool { return n.Metadata.Name == o.Node }, evidence.Scope{Node: o.Node}}
-		if o.Pod != "" {
-			s.title, s.asked = "pod "+show.Safe(o.Pod), evidence.Scope{Pod: evidence.Pod(o.Pod)}
-		}
-		return s
-	case o.Nodes != "":
-		names := strings.Split(o.Nodes, ",")
-		slices.Sort(names)
-		return scope{show.Plural(len(names), "selected node", "selected nodes"), func(n *store.Node) bool {
-			_, found := slices.BinarySearch(names, n.Metadata.Name)
-			return found
-		}, cluster}
-	case o.Filter != "":
-		filter, err := query.Parse(o.Filter, query.Options[*store.Node]{Columns: store.NodeColumns(), Label: (*store.Node).Label})
-		if err == nil {
-			return scope{"filter " + show.Safe(o.Filter), filter.Match, cluster}
-		}
+		s.asked = evidence.Scope{Node: o.Node}
 	}
-	return everywhere
+	return s
 }
 
 // of is the scope with the names of its nodes, for the doctor; false: there is none.

@@ -74,6 +74,8 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return m.docs.Ask(c, source.WantENIs, 0, source.Query{})
 	case keymap.Logs:
 		return pages.Go(pages.Open{Screen: "logs", Node: m.node, ENI: m.id})
+	case keymap.WhatIf:
+		return pages.Go(pages.Open{Screen: "whatif", Node: m.node})
 	case keymap.Doctor:
 		return pages.Go(pages.Open{Screen: "doctor", Node: m.node})
 	case actionSubnets:

@@ -132,6 +132,8 @@ func (p *Page) do(c pages.Context, action string) tea.Cmd {
 		return p.open("subnets")
 	case keymap.Logs:
 		return p.open("logs")
+	case keymap.WhatIf:
+		return p.open("whatif")
 	case keymap.Doctor:
 		return p.open("doctor")
 	}

@@ -32,12 +32,7 @@ func New(keys keymap.Map, of pages.Page, titles []string) *Page {
 		p.sections = append(p.sections, keymap.Section{Title: of.Title(), Bindings: own})
 	}
 	for _, s := range keys.Sections {
-		s.Bindings = slices.Clone(s.Bindings)
-		for i, b := range s.Bindings {
-			if b.Action == keymap.Screen1 && len(titles) > 0 {
-				s.Bindings[i].SetHelp("1…"+strconv.Itoa(len(titles)), "screens, below")
-			}
-		}
+		s.Bindings = slices.DeleteFunc(slices.Clone(s.Bindings), func(b keymap.Binding) bool { return b.Action == keymap.Screen1 }) // a line below has them
 		p.sections = append(p.sections, s)
 	}
 	return p
@@ -116,12 +111,12 @@ func (p *Page) Lines(c pages.Context) []string {
 }
 
 func (p *Page) notes(s components.Style) [][2]string {
-	var screens strings.Builder
+	var screens []string
 	for i, title := range p.titles {
-		screens.WriteString(strconv.Itoa(i+1) + " " + strings.ToLower(title) + "  ")
+		screens = append(screens, strconv.Itoa(i+1)+" "+strings.ToLower(title))
 	}
 	return [][2]string{
-		{"screens", screens.String()},
+		{"screens", strings.Join(screens, " ")},
 		{"scales", "trend: 0 to the node's limit, 15 min; charts: 0 to the number on top"},
 		{"signs", bars(s) + "  - none  ? not known  >= at least"},
 		{"filter", "word  !word  re:x.y  type=m5.*  warm>20  state!=ok  label:team=x"},

@@ -84,6 +84,8 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return pages.Go(pages.Open{Screen: "logs", Node: m.name})
 	case keymap.Doctor:
 		return pages.Go(pages.Open{Screen: "doctor", Node: m.name})
+	case keymap.WhatIf:
+		return pages.Go(pages.Open{Screen: "whatif", Node: m.name})
 	case actionSubnets:
 		return pages.Go(pages.Open{Screen: "subnets", Node: m.name, Subnet: m.subnet()})
 	case actionTrunks:

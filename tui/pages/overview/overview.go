@@ -83,7 +83,9 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		case keymap.In:
 			return p.open("node")
 		case keymap.Doctor:
-			return pages.Go(p.doctor())
+			return pages.Go(p.some("doctor"))
+		case keymap.WhatIf:
+			return pages.Go(p.some("whatif"))
 		case keymap.Logs:
 			return p.open("logs")
 		}
@@ -114,9 +116,9 @@ func (p *Page) open(screen string) tea.Cmd {
 	return func() tea.Msg { return open }
 }
 
-// doctor looks at the nodes that are marked, else at those that the filter leaves.
-func (p *Page) doctor() pages.Open {
-	open := pages.Open{Screen: "doctor", Filter: p.table.Filter()}
+// some opens a screen for the nodes that are marked, else for those that the filter leaves.
+func (p *Page) some(screen string) pages.Open {
+	open := pages.Open{Screen: screen, Filter: p.table.Filter()}
 	if p.table.Marked() > 0 {
 		open.Nodes, open.Filter = strings.Join(p.table.Identities(), ","), ""
 	}

@@ -121,6 +121,8 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 			o.IP = m.ip.String()
 		}
 		return pages.Go(o)
+	case keymap.WhatIf:
+		return pages.Go(pages.Open{Screen: "whatif", Node: node})
 	case keymap.Doctor:
 		o := pages.Open{Screen: "doctor", Node: node}
 		if m.ref.Name != "" {

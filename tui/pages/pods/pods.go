@@ -231,6 +231,8 @@ func (p *Page) do(c pages.Context, action string) tea.Cmd {
 		return pages.Go(pages.Open{Screen: "eni", Node: r.Node, ENI: r.ENIID, IP: r.Address})
 	case ok && r.Node != "" && action == keymap.Logs:
 		return pages.Go(pages.Open{Screen: "logs", Node: r.Node, Pod: r.ID})
+	case ok && r.Node != "" && action == keymap.WhatIf:
+		return pages.Go(pages.Open{Screen: "whatif", Node: r.Node})
 	case ok && r.Node != "" && action == keymap.Doctor:
 		return pages.Go(pages.Open{Screen: "doctor", Node: r.Node, Pod: r.ID})
 	}

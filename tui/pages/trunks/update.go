@@ -66,6 +66,8 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		return m.docs.Ask(c, source.WantPods, 0, source.Query{})
 	case keymap.Logs:
 		return pages.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
+	case keymap.WhatIf:
+		return pages.Go(pages.Open{Screen: "whatif", Node: m.docs.Node})
 	case keymap.Doctor:
 		return pages.Go(pages.Open{Screen: "doctor", Node: m.docs.Node})
 	}

@@ -1,0 +1,34 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+)
+
+// Everywhere is the title of a scope of all nodes.
+const Everywhere = "all nodes"
+
+// Scope is the nodes that a screen is opened for, with a title.
+func (o Open) Scope() (title string, in func(*store.Node) bool) {
+	switch {
+	case o.Node != "":
+		return show.Safe(o.Node), func(n *store.Node) bool { return n.Metadata.Name == o.Node }
+	case o.Nodes != "":
+		names := strings.Split(o.Nodes, ",")
+		slices.Sort(names)
+		return show.Plural(len(names), "selected node", "selected nodes"), func(n *store.Node) bool {
+			_, found := slices.BinarySearch(names, n.Metadata.Name)
+			return found
+		}
+	case o.Filter != "":
+		filter, err := query.Parse(o.Filter, query.Options[*store.Node]{Columns: store.NodeColumns(), Label: (*store.Node).Label})
+		if err == nil {
+			return "filter " + show.Safe(o.Filter), filter.Match
+		}
+	}
+	return Everywhere, func(*store.Node) bool { return true }
+}

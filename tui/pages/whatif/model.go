@@ -1,0 +1,217 @@
+// Package whatif is the screen that predicts what nodes hold, and what that costs, with other
+// settings: one node, some or all. The simulation runs beside the screen, a few nodes at a
+// time, and each settings and number of pods once.
+package whatif
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	engine "cnictl/capacity/whatif"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
+	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Panes of the screen.
+const (
+	paneSettings = iota
+	paneOutcome
+)
+
+// Model is the screen.
+type Model struct {
+	opened pages.Open
+	title  string
+	in     func(*store.Node) bool
+	set    changes
+	table  *components.Table[*row]
+	scroll prose.Scroll
+	frame  panes.Frame
+
+	sim   *simulation // the command's alone while it runs
+	busy  bool
+	taken time.Time // when the nodes were taken last, by the clock
+	view  uint64    // generation of the view that they were taken of
+	at    time.Time // when they were so
+	last  outlook
+}
+
+// changes are settings that the user gave another value, as the environment has it.
+type changes map[string]string
+
+// to is settings with the changes.
+func (c changes) to(s engine.Settings) engine.Settings {
+	for _, k := range engine.Knobs() {
+		if text, ok := c[k.Name]; ok {
+			_ = k.Set(&s, text) // it was a value of this setting
+		}
+	}
+	return s.Possible()
+}
+
+// equal reports whether two are the same.
+func (c changes) equal(d changes) bool {
+	if len(c) != len(d) {
+		return false
+	}
+	for name, text := range c {
+		if other, ok := d[name]; !ok || other != text {
+			return false
+		}
+	}
+	return true
+}
+
+// row is a setting, today and changed.
+type row struct {
+	place          int
+	name           string
+	today, changed string
+	idle           string // why it has no effect
+}
+
+// order is that of the settings on the screen: the targets come first.
+var order = []string{
+	"WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "WARM_PREFIX_TARGET", "maxPods", "MAX_ENI",
+	"ENABLE_PREFIX_DELEGATION", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_POD_ENI", "IP_COOLDOWN_PERIOD",
+}
+
+// New opens the screen for one node, some or all.
+func New(o pages.Open) pages.Page {
+	m := &Model{opened: o, set: changes{}, sim: newSimulation()}
+	m.title, m.in = o.Scope()
+	m.table = components.NewTable(components.TableOptions[*row]{
+		Columns: []query.Column[*row]{
+			{Name: "setting", Header: "SETTING", Title: "variable of the daemon's environment; maxPods is kubelet's", Least: 22, Text: func(r *row) string { return r.name }},
+			{Name: "today", Header: "TODAY", Title: "value now; of nodes that differ the lowest and the highest", Right: true, Text: func(r *row) string { return r.today }},
+			{Name: "changed", Header: "CHANGED", Title: "value that is tried", Right: true, Text: func(r *row) string { return r.changed }},
+			{Name: "note", Header: "NOTE", Title: "why the pool does not look at it", Drop: 1, Text: func(r *row) string { return r.idle }},
+		},
+		ID: func(r *row) string { return strconv.Itoa(r.place) }, // their order
+		Role: func(r *row, column string) theme.Role {
+			switch {
+			case column == "changed" && r.changed != r.today:
+				return theme.Accent
+			case column != "setting", r.idle != "":
+				return theme.Faint
+			}
+			return theme.Text
+		},
+		Empty: "No nodes that can be simulated.",
+	})
+	return m
+}
+
+// Name is that of the screen.
+func (*Model) Name() string { return "whatif" }
+
+// Title is the breadcrumb.
+func (m *Model) Title() string { return "What if (" + m.title + ")" }
+
+// Busy is never: keys step through values.
+func (*Model) Busy() bool { return false }
+
+// Keys are the page's own.
+func (*Model) Keys() []keymap.Binding { return keymap.Page("whatif") }
+
+// Focus samples the node.
+func (m *Model) Focus(pages.Context) source.Focus { return source.Focus{Open: m.opened.Node} }
+
+// Row is the node, if it is one.
+func (m *Model) Row(c pages.Context) any {
+	if n := c.View.Node(m.opened.Node); n != nil {
+		return n.Document()
+	}
+	return nil
+}
+
+// fill writes today's and the changed values into the table. The rows stay what they are: their
+// order is fixed.
+func (m *Model) fill(c pages.Context) {
+	rows := m.table.Rows()
+	if len(rows) == 0 && len(m.last.today) > 0 {
+		for place, name := range order {
+			rows = append(rows, &row{place: place, name: name})
+		}
+		m.table.SetRows(rows, c.Clock)
+	}
+	for _, r := range rows {
+		r.today, r.idle = m.last.today[r.name].text(), m.last.idle[r.name]
+		r.changed = r.today
+		if text, ok := m.set[r.name]; ok {
+			r.changed = text
+		}
+	}
+}
+
+// spread is what nodes have of a setting.
+type spread struct {
+	least, most int    // of a number
+	usual       string // what most of them have
+	same        bool
+}
+
+func (s spread) text() string {
+	switch {
+	case s.usual == "":
+		return show.Unknown
+	case s.same:
+		return s.usual
+	case s.least < s.most:
+		return strconv.Itoa(s.least) + "-" + strconv.Itoa(s.most)
+	}
+	return "differs"
+}
+
+// named is how many nodes a command names.
+const named = 20
+
+// command is what does the same without the screen; "" while nothing is changed.
+func (m *Model) command() string {
+	if len(m.set) == 0 {
+		return ""
+	}
+	words := []string{"cnictl capacity whatif"}
+	switch {
+	case m.opened.Node != "":
+		words = append(words, show.Safe(m.opened.Node))
+	case m.title == pages.Everywhere:
+		words = append(words, "--all")
+	case len(m.last.names) <= named:
+		words = append(words, strings.Join(m.last.names, " "))
+	default:
+		words = append(words, "NODE...")
+	}
+	for _, s := range m.settings() {
+		words = append(words, "--set "+s.Name+"="+s.Value)
+	}
+	if n := m.last.nodes; n > 1 {
+		words = append(words, "--rate "+strconv.Itoa(n)) // to all nodes together
+	}
+	return strings.Join(append(words, "--for 1h"), " ")
+}
+
+// settings are the changed ones, in the order of the screen.
+func (m *Model) settings() (out []engine.Setting) {
+	for _, name := range order {
+		if text, ok := m.set[name]; ok {
+			out = append(out, engine.Setting{Name: name, Value: text})
+		}
+	}
+	return out
+}
+
+// patch is for the DaemonSet: without what is kubelet's.
+func (m *Model) patch() string {
+	return engine.DaemonSetPatch(slices.DeleteFunc(m.settings(), func(s engine.Setting) bool { return s.Name == "maxPods" }))
+}

@@ -1,0 +1,127 @@
+package whatif
+
+import (
+	"maps"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	engine "cnictl/capacity/whatif"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/panes"
+	"cnictl/tui/theme"
+)
+
+// Update takes one message.
+func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case pages.Do:
+		return m.do(c, msg.Action)
+	case pages.Mouse:
+		m.frame.Mouse(msg, c.Clock, m.bodies()...)
+	case pages.Gathered:
+		if o, ok := msg.Rows.(outlook); ok {
+			m.busy, m.last = false, o
+			m.fill(c)
+		}
+	}
+	return nil
+}
+
+// pace is how old the nodes of the simulation may be.
+func (m *Model) pace() time.Duration {
+	if m.last.nodes > 100 {
+		return 10 * time.Second
+	}
+	return time.Second
+}
+
+// Gather returns a command that simulates some more nodes: others than were taken before, or
+// with other settings, or those that are left. It stops when the screen is left.
+func (m *Model) Gather(c pages.Context) tea.Cmd {
+	if m.busy || c.View == nil {
+		return nil
+	}
+	fresh := m.last.today == nil || c.View.Generation != m.view && c.Clock.Sub(m.taken) >= m.pace()
+	if !fresh && m.last.done == m.last.nodes && m.last.set.equal(m.set) {
+		return nil
+	}
+	m.busy = true
+	if fresh {
+		m.taken, m.view, m.at = c.Clock, c.View.Generation, c.Now
+	}
+	sim, set, view, in := m.sim, maps.Clone(m.set), c.View, m.in
+	return func() tea.Msg {
+		if fresh {
+			sim.take(view, in)
+		}
+		return pages.Gathered{To: m, Rows: sim.step(set)}
+	}
+}
+
+func (m *Model) do(c pages.Context, action string) tea.Cmd {
+	switch action {
+	case keymap.More, keymap.In:
+		m.step(c, 1)
+	case keymap.Less:
+		m.step(c, -1)
+	case keymap.TenMore:
+		m.step(c, 10)
+	case keymap.TenLess:
+		m.step(c, -10)
+	case keymap.Reset:
+		if r, ok := m.table.Row(); ok {
+			delete(m.set, r.name)
+			m.fill(c)
+		}
+	case keymap.ResetAll:
+		m.set = changes{}
+		m.fill(c)
+	case keymap.CopyCommand:
+		if text := m.command(); text != "" {
+			return tea.Batch(tea.SetClipboard(text), say(theme.Good, "copied "+text))
+		}
+		return say(theme.Faint, "nothing is changed: no command to copy")
+	case keymap.Doctor, keymap.Logs:
+		if m.opened.Node != "" {
+			return pages.Go(pages.Open{Screen: action, Node: m.opened.Node})
+		}
+	default:
+		m.frame.Work(action, c.Clock, m.bodies()...)
+	}
+	return nil
+}
+
+func say(r theme.Role, text string) tea.Cmd {
+	return func() tea.Msg { return pages.Toast{Text: text, Role: r} }
+}
+
+// step changes the setting under the cursor.
+func (m *Model) step(c pages.Context, by int) {
+	r, ok := m.table.Row()
+	if !ok {
+		return
+	}
+	today := m.last.today[r.name]
+	from, changed := m.set[r.name]
+	if !changed {
+		from = today.usual
+	}
+	for _, k := range engine.Knobs() {
+		if k.Name != r.name {
+			continue
+		}
+		var s engine.Settings
+		_ = k.Set(&s, from) // it was a value of this setting
+		k.Step(&s, by)
+		m.set[r.name] = k.Text(s)
+		if today.same && m.set[r.name] == today.usual {
+			delete(m.set, r.name)
+		}
+	}
+	m.fill(c)
+}
+
+// bodies are what the panes show, in their order.
+func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }

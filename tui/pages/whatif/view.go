@@ -1,0 +1,181 @@
+package whatif
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"cnictl/daemon/fleet/show"
+	"cnictl/tui/components"
+	"cnictl/tui/components/prose"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/reading"
+	"cnictl/tui/theme"
+)
+
+// Lines draws the screen.
+func (m *Model) Lines(c pages.Context) []string {
+	s := c.Style()
+	settings, outcome := 4, 5
+	if c.Width < components.SideBySide { // where the pane with the focus gets more
+		settings, outcome = 1, 5
+	}
+	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c)}, []components.Pane{
+		{Title: "Settings", Weight: settings, Least: 3, Lines: func(s components.Style, w, h int) []string {
+			if m.last.today == nil {
+				return components.Exactly([]string{components.NewLine(s, w).Add(theme.Faint, "Simulating ...").String()}, w, h)
+			}
+			return m.table.Lines(s, w, h)
+		}},
+		{Title: "Outcome", Note: m.progress(), Weight: outcome, Least: 4, Lines: func(s components.Style, w, h int) []string {
+			sheet := prose.NewSheet(s, w)
+			m.outcome(c, sheet)
+			return m.scroll.Window(sheet, h)
+		}},
+	})
+}
+
+// header says which nodes, and what they are simulated with.
+func (m *Model) header(s components.Style, c pages.Context) string {
+	l := components.NewLine(s, c.Width)
+	switch n := m.last.nodes; {
+	case m.last.today == nil:
+		return l.String()
+	case n == 1 && m.opened.Node != "":
+		l.Add(theme.Title, m.title).Gap(2).Add(theme.Text, show.Safe(m.last.instance)+", "+show.Plural(m.last.pods, "pod", "pods"))
+	default:
+		l.Add(theme.Title, m.title).Gap(2).Add(theme.Text, show.Plural(n, "node", "nodes")+", "+components.Thousands(m.last.pods)+" pods")
+	}
+	if n := m.last.left(); n > 0 {
+		l.Gap(2).Add(theme.Warn, components.Thousands(n)+" not simulated")
+	}
+	return l.Gap(2).Add(theme.Faint, "as of "+components.Clock(m.at, c.Now)).String()
+}
+
+// progress says how far the simulation is.
+func (m *Model) progress() string {
+	if m.last.done < m.last.nodes || !m.last.set.equal(m.set) {
+		return "simulating: " + components.Thousands(m.last.done) + " of " + show.Plural(m.last.nodes, "node", "nodes")
+	}
+	return ""
+}
+
+// outcome writes what the change does.
+func (m *Model) outcome(c pages.Context, sheet *prose.Sheet) {
+	o := m.last
+	if o.today == nil {
+		if why := reading.Unread(c.View); why != "" {
+			sheet.Add(prose.T(theme.Faint, why))
+		}
+		return
+	}
+	if o.nodes == 0 {
+		m.cannot(c, sheet)
+		return
+	}
+	if o.done == 0 {
+		sheet.Add(prose.T(theme.Faint, "Simulating ..."))
+		return
+	}
+	compare(sheet, "", "TODAY", "CHANGED", "", theme.Header)
+	for _, x := range []struct {
+		label     string
+		was, will float64
+		worse     theme.Role
+	}{
+		{"addresses held", o.was.held, o.will.held, theme.Warn},
+		{"of them wasted", o.was.wasted, o.will.wasted, theme.Warn},
+		{"EC2 calls/h", o.was.calls, o.will.calls, theme.Warn},
+		{"ADDs waited", float64(o.was.waited), float64(o.will.waited), theme.Warn},
+		{"ADDs failed", float64(o.was.failed), float64(o.will.failed), theme.Bad},
+		{"ENIs attached", float64(o.was.enis), float64(o.will.enis), theme.Text},
+	} {
+		line(sheet, x.label, x.was, x.will, x.worse)
+	}
+	m.next(sheet)
+	sheet.Head("EC2 CALLS", "per hour, of an attach 4 and a detach 3")
+	for _, x := range []struct {
+		label     string
+		was, will float64
+	}{
+		{"attach ENIs", o.was.attaches, o.will.attaches}, {"assign", o.was.assigns, o.will.assigns}, {"release", o.was.releases, o.will.releases}, {"detach ENIs", o.was.detaches, o.will.detaches},
+	} {
+		line(sheet, x.label, x.was, x.will, theme.Text)
+	}
+	if text := m.command(); text != "" {
+		sheet.Head("THE SAME WITHOUT THE SCREEN", "")
+		sheet.Add(prose.T(theme.Key, text))
+	}
+	if text := m.patch(); text != "" {
+		sheet.Head("PATCH OF THE DAEMONSET", "")
+		for text := range strings.Lines(text) {
+			sheet.Drawn(components.NewLine(c.Style(), sheet.Width()).Add(theme.Text, strings.TrimRight(text, "\n")).String())
+		}
+	}
+	m.cannot(c, sheet)
+	sheet.Head("ASSUMED", "")
+	sheet.Add(prose.T(theme.Faint, "Pools that have settled with the pods of now, then an hour in which each node replaces a pod a minute; subnets with room, and EC2 as fast as usual."))
+}
+
+// next writes what the planner does first after the change.
+func (m *Model) next(sheet *prose.Sheet) {
+	sheet.Head("NEXT", "")
+	for _, d := range m.last.next {
+		sheet.Item(prose.T(theme.Accent, ">"), prose.T(theme.Text, d.text(m.last.nodes)))
+		if title := d.reason.Title(); title != "" {
+			sheet.Item(prose.T(theme.Text, ""), prose.T(theme.Faint, "because "+title))
+		}
+	}
+	if len(m.last.next) == 0 {
+		sheet.Add(prose.T(theme.Good, "Nothing: "), prose.T(theme.Text, "all targets are met."))
+	}
+}
+
+// cannot says why nodes are not simulated.
+func (m *Model) cannot(c pages.Context, sheet *prose.Sheet) {
+	if len(m.last.cannot) == 0 {
+		if m.last.nodes == 0 {
+			why := reading.Unread(c.View)
+			if why == "" {
+				why = "No such nodes."
+			}
+			sheet.Add(prose.T(theme.Faint, why))
+		}
+		return
+	}
+	sheet.Head("NOT SIMULATED", "")
+	for _, r := range m.last.cannot {
+		sheet.Item(prose.T(theme.Warn, "W"), prose.T(theme.Warn, show.Plural(r.count, "node", "nodes")+": "), prose.T(theme.Text, r.text))
+	}
+}
+
+// line writes a number today and changed, with the difference.
+func line(sheet *prose.Sheet, label string, was, will float64, worse theme.Role) {
+	role, by := theme.Faint, ""
+	switch d := will - was; {
+	case number(was) == number(will):
+		by = "="
+	case d > 0:
+		role, by = worse, "+"+number(d)
+	default:
+		role, by = theme.Good, "-"+number(-d)
+	}
+	compare(sheet, label, number(was), number(will), by, role)
+}
+
+// compare writes a line of the comparison.
+func compare(sheet *prose.Sheet, label, was, will, by string, role theme.Role) {
+	first := theme.Text
+	if role == theme.Header {
+		first = role
+	}
+	sheet.Row(label, 16, prose.T(first, fmt.Sprintf("%9s %9s", was, will)), prose.T(role, fmt.Sprintf(" %9s", by)))
+}
+
+// number prints a sum or a rate.
+func number(v float64) string {
+	if v >= 1000 || v == math.Trunc(v) {
+		return components.Thousands(int(math.Round(v)))
+	}
+	return fmt.Sprintf("%.1f", v)
+}

@@ -1,0 +1,146 @@
+package whatif
+
+import (
+	"strings"
+	"testing"
+
+	engine "cnictl/capacity/whatif"
+	"cnictl/tui/keymap"
+	"cnictl/tui/pages"
+	"cnictl/tui/pages/pagetest"
+	"cnictl/tui/source/sourcetest"
+)
+
+func open(o pages.Open) func() pages.Page {
+	return func() pages.Page { return New(o) }
+}
+
+// tried lowers WARM_ENI_TARGET to 0 and raises WARM_IP_TARGET.
+func tried(s *pagetest.Screen) {
+	s.Do(keymap.Less, keymap.Down, keymap.More, keymap.More)
+}
+
+func TestFrames(t *testing.T) {
+	plain := open(pages.Open{Node: pagetest.Plain})
+	pagetest.Frames(t, "today", plain, func(*pagetest.Screen) {})
+	pagetest.Frames(t, "node", plain, tried)
+	pagetest.Frames(t, "all", open(pages.Open{}), tried)
+	pagetest.Frames(t, "outcome", open(pages.Open{}), func(s *pagetest.Screen) { tried(s); s.Do(keymap.NextPane, keymap.Zoom, keymap.Last) })
+	pagetest.Frames(t, "ascii", open(pages.Open{Nodes: pagetest.Plain + "," + pagetest.Prefixes}), func(s *pagetest.Screen) { s.ASCII = true; tried(s) })
+	pagetest.Frames(t, "ipv6", open(pages.Open{Node: pagetest.IPv6}), tried)
+	pagetest.Frames(t, "upstream", open(pages.Open{Node: pagetest.Original}), tried)
+	pagetest.Frames(t, "absent", open(pages.Open{Node: pagetest.Absent}), tried)
+	pagetest.Coloured(t, "node", plain, tried)
+}
+
+func TestFrames_Empty(t *testing.T) {
+	for name, fleet := range map[string]func() *sourcetest.Fleet{"nobody": pagetest.Nobody, "unread": pagetest.Unread, "lost": pagetest.Lost} {
+		pagetest.FramesOf(t, name, fleet, open(pages.Open{}), func(*pagetest.Screen) {})
+	}
+}
+
+func TestBears(t *testing.T) { pagetest.Bears(t, New, "whatif") }
+
+func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
+
+// TestOutcome_IsTheEngines: the sums are those of each node alone.
+func TestOutcome_IsTheEngines(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{}), pagetest.Fleet(), 120, 37)
+	tried(s)
+	m := s.Page.(*Model)
+	if m.last.done != m.last.nodes || m.last.nodes < 3 || m.last.left() == 0 {
+		t.Fatalf("%d of %d nodes, without %d", m.last.done, m.last.nodes, m.last.left())
+	}
+	var was, will sum
+	for _, g := range m.sim.groups {
+		was.add(engine.Look(g.Node, over, perMinute, g.model), g.count)
+		will.add(engine.Look(engine.Node{Settings: m.set.to(g.Settings), Pods: g.Pods}, over, perMinute, g.model), g.count)
+	}
+	if m.last.was != was || m.last.will != will {
+		t.Errorf("%+v, want %+v and %+v", m.last, was, will)
+	}
+	if m.last.will.held >= m.last.was.held || len(m.last.next) == 0 {
+		t.Errorf("fewer spare addresses change nothing: %+v", m.last)
+	}
+}
+
+// TestReset: a value that is today's again is no change.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain}), pagetest.Fleet(), 120, 37)
+	m := s.Page.(*Model)
+	for name, keys := range map[string][]string{
+		"stepped back": {keymap.More, keymap.Less}, "reset": {keymap.TenMore, keymap.Reset}, "all": {keymap.More, keymap.Down, keymap.TenMore, keymap.ResetAll},
+	} {
+		s.Do(keys...)
+		if len(m.set) > 0 || m.command() != "" || m.last.was != m.last.will {
+			t.Errorf("%s: %v, %q", name, m.set, m.command())
+		}
+	}
+	s.Do(keymap.First, keymap.Down, keymap.TenMore)
+	if got, want := m.command(), "cnictl capacity whatif "+pagetest.Plain+" --set WARM_IP_TARGET="; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %s", got, want)
+	}
+	if !strings.Contains(m.patch(), "- name: WARM_IP_TARGET") {
+		t.Errorf("patch %q", m.patch())
+	}
+}
+
+// TestGather_NewestSettingsWin: keys that come while a simulation runs are simulated after it, and
+// what was simulated is not simulated again.
+func TestGather_NewestSettingsWin(t *testing.T) {
+	t.Parallel()
+	fleet := sourcetest.New(300, 2)
+	s := pagetest.Open(New(pages.Open{}), fleet, 120, 37)
+	m := s.Page.(*Model)
+	runs := len(m.sim.runs)
+	if runs == 0 || m.last.done != m.last.nodes {
+		t.Fatalf("%d runs, %d of %d nodes", runs, m.last.done, m.last.nodes)
+	}
+	m.Update(s.Context(), pages.Do{Action: keymap.TenMore})
+	first := m.Gather(s.Context())
+	m.Update(s.Context(), pages.Do{Action: keymap.ResetAll})
+	if m.Gather(s.Context()) != nil {
+		t.Fatal("two commands have the simulation")
+	}
+	m.Update(s.Context(), first())
+	if m.last.done == m.last.nodes {
+		t.Fatal("all nodes in one command")
+	}
+	begun := len(m.sim.runs)
+	if begun > runs+aStep {
+		t.Errorf("%d runs in a command", begun-runs)
+	}
+	m.Update(s.Context(), m.Gather(s.Context())())
+	if m.last.done != m.last.nodes || len(m.sim.runs) != begun || m.Gather(s.Context()) != nil {
+		t.Errorf("%d of %d nodes, %d runs", m.last.done, m.last.nodes, len(m.sim.runs)-begun)
+	}
+}
+
+// BenchmarkKey is a key on the screen of 5,000 nodes up to the picture. The simulation, which
+// it begins, runs beside it.
+func BenchmarkKey(b *testing.B) {
+	s := pagetest.Open(New(pages.Open{}), sourcetest.New(5000, 2), 200, 57)
+	m := s.Page.(*Model)
+	b.ReportAllocs()
+	b.ReportMetric(float64(len(m.sim.groups)), "groups")
+	for i := 0; b.Loop(); i++ {
+		m.Update(s.Context(), pages.Do{Action: []string{keymap.More, keymap.Less}[i%2]})
+		m.Gather(s.Context())
+		m.busy = false
+		s.Frame()
+	}
+}
+
+// BenchmarkStep is what one command does when all was simulated before: it takes the nodes and
+// sums up.
+func BenchmarkStep(b *testing.B) {
+	f := sourcetest.New(5000, 2)
+	s := pagetest.Open(New(pages.Open{}), f, 200, 57)
+	m := s.Page.(*Model)
+	for b.Loop() {
+		m.sim.take(f.View(), m.in)
+		m.sim.step(m.set)
+	}
+}
