@@ -57,6 +57,11 @@ type Calls struct {
 // modify, describe), a detached one three (describe, detach, delete) (spec/capacity.md §10).
 func (c Calls) Requests() int { return 4*c.NewENIs + c.Assigns + c.Releases + 3*c.Detaches }
 
+// plus adds other calls so many times.
+func (c Calls) plus(d Calls, times int) Calls {
+	return Calls{c.NewENIs + times*d.NewENIs, c.Assigns + times*d.Assigns, c.Releases + times*d.Releases, c.Detaches + times*d.Detaches, c.Refused + times*d.Refused}
+}
+
 func (c *Calls) count(op Operation, code cause.Code) {
 	switch op.Pending.Kind {
 	case warmpool.PendingAttach:
@@ -82,6 +87,7 @@ type node struct {
 	enis     int // attached
 	assigned int
 	pods     []pod
+	fewest   int // pods that it ever had in the run
 	supply   *supply
 }
 
@@ -116,6 +122,36 @@ func newNode(s Settings, m Model, net *network, now time.Time, seed uint64) *nod
 	}
 	n.settle()
 	return n
+}
+
+// alike is what a node's pool depends on before the load begins.
+type alike struct {
+	policy                 warmpool.Policy
+	enis, ipv4, room, pods int
+	trunk                  bool
+}
+
+func (n Node) alike() alike {
+	s := n.Settings
+	return alike{s.Policy(), s.Instance.MaxENIs, s.Instance.IPv4PerENI, s.Room(), n.Pods, s.Trunk}
+}
+
+// copied is a node just like one that has settled and that no pod has left yet.
+func (n *node) copied(seed uint64) *node {
+	out, supply := *n, *n.supply
+	out.rnd, out.pods, out.ENIBackoff, out.supply = stream(seed, 1), slices.Clone(n.pods), map[ipam.ENIID]time.Time{}, &supply
+	out.Book, out.EC2, supply.pool = ipam.New(ipam.Options{Cooldown: n.Book.Cooldown()}), &supply, &out.Pool
+	for _, e := range n.Book.Snapshot().ENIs {
+		cidrs := make([]netip.Prefix, len(e.CIDRs))
+		for i := range e.CIDRs {
+			cidrs[i] = e.CIDRs[i].Prefix
+		}
+		out.Apply(ipam.AttachENI{ENI: e.ENI, CIDRs: cidrs})
+	}
+	for a := range n.Book.Assignments() {
+		out.Apply(ipam.Restore{Sandbox: a.Sandbox, Pod: a.Pod, Address: a.Address, AssignedAt: a.AssignedAt})
+	}
+	return &out
 }
 
 func (n *node) settle() { n.Settle(func(op Operation) { n.ended(op, "") }) }

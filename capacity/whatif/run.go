@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -54,6 +55,12 @@ func (r Result) PerHour(n int) float64 {
 	return float64(n) / r.For.Hours()
 }
 
+// low is a node that has fewer pods than ever before in the run.
+type low struct {
+	at                 time.Duration
+	node, pods, before int
+}
+
 // Run plays a load on nodes, event by event. Its zero value is not usable.
 type Run struct {
 	model Model
@@ -64,22 +71,47 @@ type Run struct {
 	next  int // step
 	now   time.Time
 	begun time.Time
+	lows  []low
 
-	net          network
+	settled []*node // one of those that are alike
+
+	net network
+	tally
+	of []*tally // what counts each node: the run's own tally, or that of its group
+}
+
+// tally is what a run saw of some nodes.
+type tally struct {
+	all          *tally // which counts them too
 	held, wasted meter
+	calls        Calls
 	waits        struct {
 		adds, waited, failed, unplaced int
 		sum, longest                   time.Duration
 	}
 }
 
+func (t *tally) begin(at time.Time, nodes ...*node) {
+	t.held.begin(at)
+	t.wasted.begin(at)
+	for _, n := range nodes {
+		t.held.value += n.supply.held
+		t.wasted.value += n.wasted()
+	}
+}
+
 // NewRun settles the nodes.
 func NewRun(nodes []Node, load Load, m Model) *Run {
 	r := settled(nodes, load, m)
+	r.plan()
+	return r
+}
+
+// plan asks all planners.
+func (r *Run) plan() {
 	for i := range r.nodes {
 		r.replan(i)
 	}
-	return r
 }
 
 // settled is a run before its planners are asked first.
@@ -91,22 +123,28 @@ func settled(nodes []Node, load Load, m Model) *Run {
 	}
 	r.begun = epoch.Add(time.Duration(most+10) * time.Minute) // fill takes a minute for each pod
 	r.now = r.begun
+	first := map[alike]*node{}
 	for i, start := range nodes {
-		n := newNode(start.Settings, m, &r.net, epoch, load.Seed+uint64(i))
-		n.fill(min(start.Pods, n.room))
-		n.Now = r.begun
-		n.settle()
+		seed, key := load.Seed+uint64(i), start.alike()
+		n := first[key]
+		if n == nil {
+			n = newNode(start.Settings, m, &r.net, epoch, seed)
+			n.fill(min(start.Pods, n.room))
+			n.Now = r.begun
+			n.settle()
+			first[key] = n
+			r.settled = append(r.settled, n)
+		} else {
+			n = n.copied(seed)
+		}
+		n.fewest = len(n.pods)
 		r.nodes = append(r.nodes, n)
 		r.queue.at = append(r.queue.at, time.Time{})
 		r.queue.pos = append(r.queue.pos, -1)
 	}
 	r.net = network{bounded: load.Free >= 0, free: load.Free}
-	r.held.begin(r.begun)
-	r.wasted.begin(r.begun)
-	for _, n := range r.nodes {
-		r.held.value += n.supply.held
-		r.wasted.value += n.wasted()
-	}
+	r.begin(r.begun, r.nodes...)
+	r.of = slices.Repeat([]*tally{&r.tally}, len(r.nodes))
 	return r
 }
 
@@ -147,14 +185,17 @@ func (r *Run) Err() error {
 // touch brings a node to the present, lets something happen to it, and asks the planner.
 func (r *Run) touch(i int, what func(*node)) {
 	n := r.nodes[i]
-	held, wasted := n.supply.held, n.wasted()
+	held, wasted, calls := n.supply.held, n.wasted(), r.net.calls
 	n.Now = r.now
 	what(n)
 	for _, p := range n.serve() {
-		r.answered(p)
+		r.answered(i, p)
 	}
-	r.held.add(r.now, n.supply.held-held)
-	r.wasted.add(r.now, n.wasted()-wasted)
+	for t := r.of[i]; t != nil; t = t.all {
+		t.held.add(r.now, n.supply.held-held)
+		t.wasted.add(r.now, n.wasted()-wasted)
+		t.calls = t.calls.plus(r.net.calls, +1).plus(calls, -1)
+	}
 	r.replan(i)
 }
 
@@ -174,32 +215,59 @@ func (r *Run) wake(i int) {
 	})
 }
 
-// answered counts the ADDs of a pod that has an address or is gone.
-func (r *Run) answered(p pod) {
-	r.waits.adds++
-	if p.waits {
-		d := r.now.Sub(p.since)
-		r.waits.waited++
-		r.waits.failed += r.model.failures(d)
-		r.waits.sum += d
-		r.waits.longest = max(r.waits.longest, d)
+// answered counts the ADDs of a node's pod that has an address or is gone.
+func (r *Run) answered(i int, p pod) {
+	for t := r.of[i]; t != nil; t = t.all {
+		t.waits.adds++
+		if p.waits {
+			t.waited(r.model, r.now.Sub(p.since))
+		}
+	}
+}
+
+// waited counts a pod that waited.
+func (t *tally) waited(m Model, d time.Duration) {
+	t.waits.waited++
+	t.waits.failed += m.failures(d)
+	t.waits.sum += d
+	t.waits.longest = max(t.waits.longest, d)
+}
+
+// Group lets a run that has not begun count what it sees of each group of nodes too: of is that
+// of each node, from 0. The results are those of [Run.Groups].
+func (r *Run) Group(of []int) {
+	groups := make([]*tally, slices.Max(of)+1)
+	for i, g := range of {
+		if groups[g] == nil {
+			groups[g] = &tally{all: &r.tally}
+			groups[g].begin(r.begun)
+		}
+		groups[g].held.value += r.nodes[i].supply.held
+		groups[g].wasted.value += r.nodes[i].wasted()
+		r.of[i] = groups[g]
 	}
 }
 
 func (r *Run) play(s Step) {
+	if len(r.nodes) == 0 {
+		r.waits.unplaced += max(0, s.Pods)
+		return
+	}
 	for range s.Pods {
 		i := s.Node
 		if i == AnyNode {
 			i = r.emptiest()
 		}
-		if len(r.nodes) == 0 || len(r.nodes[i].pods) >= r.nodes[i].room {
-			r.waits.unplaced++
+		if len(r.nodes[i].pods) >= r.nodes[i].room {
+			for t := r.of[i]; t != nil; t = t.all {
+				t.waits.unplaced++
+			}
 			continue
 		}
 		r.touch(i, func(n *node) {
 			n.add()
 			if p := n.pods[len(n.pods)-1]; !p.waits {
-				r.answered(p)
+				r.answered(i, p)
 			}
 		})
 	}
@@ -213,9 +281,13 @@ func (r *Run) play(s Step) {
 		}
 		r.touch(i, func(n *node) {
 			if p := n.drop(); p.waits {
-				r.answered(p)
+				r.answered(i, p)
 			}
 		})
+		if n := r.nodes[i]; len(n.pods) < n.fewest {
+			r.lows = append(r.lows, low{r.Elapsed(), i, len(n.pods), n.fewest})
+			n.fewest = len(n.pods)
+		}
 	}
 }
 
@@ -252,24 +324,35 @@ func (r *Run) anyPod() int {
 func (r *Run) Elapsed() time.Duration { return r.now.Sub(r.begun) }
 
 // Result is what the run saw until now. Pods that wait count as if they stopped waiting now.
-func (r *Run) Result() Result {
-	out := Result{
-		For: r.Elapsed(), Held: r.held.spread(r.now), Wasted: r.wasted.spread(r.now), Calls: r.net.calls,
-		ADDs: r.waits.adds, Waited: r.waits.waited, Failed: r.waits.failed, WaitedBy: r.waits.sum, Longest: r.waits.longest, Unplaced: r.waits.unplaced,
-	}
-	for _, n := range r.nodes {
-		for _, p := range n.pods {
-			if p.waits {
-				d := r.now.Sub(p.since)
-				out.Waiting++
-				out.Waited++
-				out.Failed += r.model.failures(d)
-				out.WaitedBy += d
-				out.Longest = max(out.Longest, d)
-			}
+func (r *Run) Result() Result { return r.result(&r.tally, func(int) bool { return true }) }
+
+// Groups are the results of the groups of nodes.
+func (r *Run) Groups() (out []Result) {
+	for i, t := range r.of {
+		if !slices.Contains(r.of[:i], t) {
+			out = append(out, r.result(t, func(i int) bool { return r.of[i] == t }))
 		}
 	}
 	return out
+}
+
+func (r *Run) result(of *tally, counts func(node int) bool) Result {
+	t, waiting := *of, 0
+	for i, n := range r.nodes {
+		if n.Waiting == 0 || !counts(i) {
+			continue
+		}
+		for _, p := range n.pods {
+			if p.waits {
+				waiting++
+				t.waited(r.model, r.now.Sub(p.since))
+			}
+		}
+	}
+	return Result{
+		For: r.Elapsed(), Held: of.held.spread(r.now), Wasted: of.wasted.spread(r.now), Calls: t.calls,
+		ADDs: t.waits.adds, Waited: t.waits.waited, Failed: t.waits.failed, Waiting: waiting, WaitedBy: t.waits.sum, Longest: t.waits.longest, Unplaced: t.waits.unplaced,
+	}
 }
 
 // wakeups are the nodes to which something happens, the next one first.

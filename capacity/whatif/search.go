@@ -2,7 +2,12 @@ package whatif
 
 import (
 	"cmp"
+	"math"
+	"reflect"
 	"slices"
+	"time"
+
+	"cnictl/daemon/ipam"
 )
 
 // Bounds are the most that the targets are tried with (spec/capacity.md §10); MINIMUM_IP_TARGET
@@ -10,21 +15,33 @@ import (
 type Bounds struct{ WarmIP, MinimumIP, WarmENI, WarmPrefix int }
 
 // DefaultBounds are those of the specification.
-func DefaultBounds(s Settings) Bounds {
-	return Bounds{WarmIP: 64, MinimumIP: s.Room() + hostPods, WarmENI: 4, WarmPrefix: 8}
+func DefaultBounds(nodes []Node) Bounds {
+	b := Bounds{WarmIP: 64, WarmENI: 4, WarmPrefix: 8}
+	for _, n := range nodes {
+		b.MinimumIP = max(b.MinimumIP, n.Settings.Room()+hostPods)
+	}
+	return b
 }
 
-// Candidates are the settings with other targets: those that the mode obeys, and of those that
-// the planner treats alike the first.
-func Candidates(s Settings, b Bounds) (out []Settings) {
+// Candidates are the settings of the first node with other targets: those that the modes of
+// the nodes obey, and of those that the planner treats alike the first. If its own are among
+// them they come first, and so outrank those that are as good.
+func Candidates(nodes []Node, b Bounds) (out []Settings) {
+	s := nodes[0].Settings
 	s.WarmIP, s.MinimumIP = 0, 0
-	spare, least, most := s, 0, b.WarmENI
-	target := &spare.WarmENI
-	if s.prefixes() { // the entrypoint refuses WARM_PREFIX_TARGET=0 without another target
-		target, least, most = &spare.WarmPrefix, 1, b.WarmPrefix
+	enis, prefixes := []int{s.WarmENI}, []int{s.WarmPrefix}
+	if slices.ContainsFunc(nodes, func(n Node) bool { return !n.Settings.prefixes() }) {
+		enis = upTo(0, b.WarmENI)
 	}
-	for *target = least; *target <= most; *target++ {
-		out = append(out, spare)
+	if slices.ContainsFunc(nodes, func(n Node) bool { return n.Settings.prefixes() }) {
+		prefixes = upTo(1, b.WarmPrefix) // the entrypoint refuses 0 without another target
+	}
+	for _, e := range enis {
+		for _, p := range prefixes {
+			spare := s
+			spare.WarmENI, spare.WarmPrefix = e, p
+			out = append(out, spare)
+		}
 	}
 	for w := 1; w <= b.WarmIP; w++ { // 0 is as 1: a pool without a free address is always too low
 		for m := range b.MinimumIP + 1 {
@@ -34,6 +51,18 @@ func Candidates(s Settings, b Bounds) (out []Settings) {
 			s.WarmIP, s.MinimumIP = w, m
 			out = append(out, s)
 		}
+	}
+	if i := slices.IndexFunc(out, func(c Settings) bool { return c.targets() == nodes[0].Settings.targets() }); i > 0 {
+		own := out[i]
+		copy(out[1:], out[:i])
+		out[0] = own
+	}
+	return out
+}
+
+func upTo(least, most int) (out []int) {
+	for i := least; i <= most; i++ {
+		out = append(out, i)
 	}
 	return out
 }
@@ -47,45 +76,286 @@ type Point struct {
 
 func (p Point) cost() (held float64, calls int) { return p.Result.Held.Avg, p.Result.Calls.Requests() }
 
+// rounding is the part of a sum that may be lost.
+const rounding = 1e-9
+
 // Search finds the candidates that no other one betters both in addresses held and in
-// requests to EC2, among those with at most so many failed ADDs: the fewest addresses first.
-// It plays the load on nodes with the candidate's targets, and leaves a run as soon as what
-// it has held and requested is more than another one took in all, so that the outcome is that
-// of playing all. going is called before each run and returns false to end the search: the
-// outcome is then that of the candidates tried.
-func Search(nodes []Node, load Load, m Model, candidates []Settings, failed int, going func(tried int) bool) (front []Point, err error) {
-	stride := 1
-	for _, p := range []int{61, 67, 71, 73} { // spread over the grid: good ones are found early
-		if len(candidates)%p != 0 {
-			stride = p
-			break
-		}
-	}
-	for n := range candidates {
-		if !going(n) {
-			break
-		}
-		i := n * stride % len(candidates)
-		r := NewRun(with(nodes, candidates[i]), load, m)
-		done := true
-		for step := 1; r.Next(); step++ {
-			if step%64 == 0 && r.hopeless(front, failed) {
-				done = false
-				break
-			}
-		}
-		if err := r.Err(); err != nil {
-			return front, err
-		}
-		if p := (Point{i, candidates[i], r.Result()}); done && p.Result.Failed <= failed {
-			front = insert(front, p)
-		}
-	}
-	return front, nil
+// requests to EC2, among those with at most so many failed ADDs. The outcome is that of
+// playing the load to the end on nodes with the targets of each, under our model. Three
+// things save most of that:
+//
+//   - What a candidate holds at least is known beforehand ([Settings.least]): it is not tried
+//     once another one holds less than that and sends no request.
+//   - A trial ends as soon as what it has held and requested, and will hold at least, is more
+//     than what another one took in all.
+//   - A MINIMUM_IP_TARGET that pods and WARM_IP_TARGET exceed at all times changes nothing: if
+//     the nodes settle as they do without it, the rest is the same.
+//
+// A Search is not safe for concurrent use; its trials are, one beside the other.
+type Search struct {
+	nodes      []Node
+	load       Load
+	lows       []low
+	failed     int
+	candidates []Settings
+
+	queue  []int               // candidates, those that hold least first
+	floors []float64           // what each of the queue holds at least, on average
+	next   int                 // of the queue
+	begun  int                 // trials that are not added yet
+	front  []Point             // replaced, never changed
+	close  *Point              // while there is no front, the one with the fewest failed ADDs
+	plain  map[targets][]start // how nodes settle with no MINIMUM_IP_TARGET
 }
 
-// with are the nodes with other targets.
-func with(nodes []Node, s Settings) []Node {
+type targets struct{ warmENI, warmIP, minimumIP, warmPrefix int }
+
+func (s Settings) targets() targets { return targets{s.WarmENI, s.WarmIP, s.MinimumIP, s.WarmPrefix} }
+
+// NewSearch prepares a search. played is the load, played to its end on the nodes: which pods
+// come to and go from which node is the same with all targets.
+func NewSearch(played *Run, nodes []Node, candidates []Settings, failed int) *Search {
+	s := &Search{nodes: nodes, load: played.load, lows: played.lows, failed: failed, candidates: candidates, plain: map[targets][]start{}}
+	floors := make([]float64, len(candidates))
+	for i, c := range candidates {
+		s.queue = append(s.queue, i)
+		floors[i] = s.least(With(nodes, c), 0) / s.load.For.Seconds()
+	}
+	slices.SortStableFunc(s.queue, func(a, b int) int { return cmp.Compare(floors[a], floors[b]) })
+	for _, i := range s.queue {
+		s.floors = append(s.floors, floors[i])
+	}
+	return s
+}
+
+// Front are the candidates that none of those tried betters, the fewest addresses first.
+func (s *Search) Front() []Point { return s.front }
+
+// Closest is the candidate with the fewest failed ADDs, and of these with the fewest addresses,
+// where all have too many; nil: there is a front, or none was tried.
+func (s *Search) Closest() *Point {
+	if len(s.front) > 0 {
+		return nil
+	}
+	return s.close
+}
+
+// Left is how many candidates may still have to be tried, with those that are being tried.
+func (s *Search) Left() int { return s.rest() + s.begun }
+
+// rest is how many candidates may still have to be begun.
+func (s *Search) rest() int {
+	n := len(s.queue)
+	if k := len(s.front); k > 0 {
+		if held, calls := s.front[k-1].cost(); calls == 0 {
+			n, _ = slices.BinarySearch(s.floors, held*(1+rounding))
+			for n < len(s.floors) && s.floors[n] <= held*(1+rounding) {
+				n++
+			}
+		}
+	}
+	return max(0, n-s.next)
+}
+
+// Next is the next trial; false: all is known once those that were begun are added.
+func (s *Search) Next() (*Trial, bool) {
+	if s.rest() == 0 {
+		return nil, false
+	}
+	i := s.queue[s.next]
+	s.next++
+	s.begun++
+	t := &Trial{search: s, index: i, nodes: With(s.nodes, s.candidates[i]), front: s.front, failed: s.failed}
+	if len(s.front) == 0 {
+		t.failed = math.MaxInt
+		if s.close != nil {
+			t.failed = max(s.failed, s.close.Result.Failed)
+		}
+	}
+	if key := s.candidates[i].targets(); key.warmIP > 0 && key.minimumIP > 0 && s.idle(t.nodes) {
+		key.minimumIP = 0
+		t.plain = s.plain[key]
+	}
+	return t, true
+}
+
+// Add takes a trial that was played.
+func (s *Search) Add(t *Trial) {
+	s.begun--
+	if c := s.candidates[t.index]; c.MinimumIP == 0 {
+		s.plain[c.targets()] = t.start
+	}
+	switch p := t.point; {
+	case !t.ended:
+	case p.Result.Failed <= s.failed:
+		s.front = insert(s.front, p)
+	case s.close == nil || p.compare(*s.close) < 0:
+		s.close = &p
+	}
+}
+
+// compare orders points by failed ADDs, then by cost.
+func (p Point) compare(q Point) int {
+	held, calls := p.cost()
+	h, c := q.cost()
+	return cmp.Or(cmp.Compare(p.Result.Failed, q.Result.Failed), cmp.Compare(held, h), cmp.Compare(calls, c), cmp.Compare(p.Index, q.Index))
+}
+
+// idle reports whether MINIMUM_IP_TARGET is never more than the pods that have an address
+// whenever addresses are given back, and the spare ones.
+func (s *Search) idle(nodes []Node) bool {
+	fits := func(n Settings, pods int) bool { return n.MinimumIP <= min(pods+n.WarmIP, n.most()) }
+	for _, n := range nodes {
+		if !fits(n.Settings, min(n.Pods, n.Settings.Room())) {
+			return false
+		}
+	}
+	for _, l := range s.lows {
+		if !fits(nodes[l.node].Settings, l.pods) {
+			return false
+		}
+	}
+	return true
+}
+
+// least is what nodes hold at least from a moment to the end, in addresses × seconds.
+func (s *Search) least(nodes []Node, from time.Duration) (sum float64) {
+	held := 0
+	for _, n := range nodes {
+		pods := min(n.Pods, n.Settings.Room())
+		held += n.Settings.least(pods, pods)
+	}
+	until := func(at time.Duration) {
+		if at > from {
+			sum += float64(held) * (at - from).Seconds()
+			from = at
+		}
+	}
+	for _, l := range s.lows {
+		until(l.at)
+		n := nodes[l.node]
+		pods := min(n.Pods, n.Settings.Room())
+		held += n.Settings.least(pods, l.pods) - n.Settings.least(pods, l.before)
+	}
+	until(s.load.For)
+	return sum
+}
+
+// most is the number of addresses to which a pool grows if its targets ask for them.
+func (s Settings) most() int {
+	if s.MaxPods > 0 {
+		return min(s.MaxPods, s.Capacity())
+	}
+	return s.Capacity()
+}
+
+// least is how many addresses of the subnet a node holds at least that settled with some pods,
+// and had never fewer than another number since. Our planner gives back only while no pod
+// waits, and only what leaves the targets' spare addresses and minimum.
+func (s Settings) least(settled, fewest int) int {
+	slots, unit := max(1, s.Instance.IPv4PerENI-1), 1
+	if s.prefixes() {
+		unit = prefixSize
+	}
+	var spare, minimum int
+	switch {
+	case s.WarmIP > 0 || s.MinimumIP > 0:
+		spare, minimum = s.WarmIP, s.MinimumIP
+	case s.prefixes():
+		spare = s.WarmPrefix * unit
+	default:
+		spare = s.WarmENI * slots
+	}
+	want := func(pods int) int { return max(minimum, pods+max(1, spare)) }
+	cidrs := (min(want(settled), want(fewest), s.most()) + unit - 1) / unit
+	enis := (cidrs + slots - 1) / slots
+	if s.CustomNetworking {
+		enis++
+	}
+	enis = max(1, enis)
+	if s.Trunk {
+		enis++
+	}
+	return cidrs*unit + enis
+}
+
+// Trial is a candidate to play.
+type Trial struct {
+	search *Search // what never changes of it
+	index  int
+	nodes  []Node
+	front  []Point
+	failed int     // with more failed ADDs it is of no use
+	plain  []start // if nodes settle so, it is known
+
+	start []start
+	point Point
+	ended bool // the point is that of the whole load
+}
+
+// Play plays the load, unless and until the outcome is known to be worse than that of another
+// candidate, or the same. going is asked now and then whether to go on; false: the trial is
+// not to be added.
+func (t *Trial) Play(going func() bool) (played bool, err error) {
+	s := t.search
+	r := settled(t.nodes, s.load, Ours)
+	if c := s.candidates[t.index]; c.WarmIP > 0 && (c.MinimumIP == 0 || t.plain != nil) {
+		for _, n := range r.settled {
+			t.start = append(t.start, n.start(r.begun))
+		}
+		if t.plain != nil && reflect.DeepEqual(t.start, t.plain) {
+			return true, r.Err()
+		}
+	}
+	r.plan()
+	for step := 0; step%64 != 0 || !t.hopeless(r); step++ {
+		if step%1024 == 0 && !going() {
+			return false, r.Err()
+		}
+		if !r.Next() {
+			t.point, t.ended = Point{t.index, s.candidates[t.index], r.Result()}, true
+			break
+		}
+	}
+	return true, r.Err()
+}
+
+// hopeless reports whether the run is worse than a point whatever comes.
+func (t *Trial) hopeless(r *Run) bool {
+	if r.waits.failed > t.failed {
+		return true
+	}
+	calls, held := r.net.calls.Requests(), r.held.sum+float64(r.held.value)*r.now.Sub(r.held.since).Seconds()
+	held = (held + t.search.least(t.nodes, r.Elapsed())) / r.load.For.Seconds()
+	return slices.ContainsFunc(t.front, func(p Point) bool {
+		h, c := p.cost()
+		return h*(1+rounding) < held && c <= calls
+	})
+}
+
+// start is how a node settles, as far as it matters for what follows.
+type start struct {
+	enis   []ipam.ENIState
+	supply supply
+	scaled time.Time
+}
+
+func (n *node) start(now time.Time) start {
+	out := start{enis: slices.Clone(n.Book.Snapshot().ENIs), supply: *n.supply, scaled: n.LastScaleDown}
+	out.supply.network, out.supply.pool = nil, nil
+	for i := range out.enis {
+		if e := &out.enis[i]; now.Sub(e.AttachedAt) > n.Policy.ENIMinAge {
+			e.AttachedAt = time.Time{} // it is old enough for all
+		}
+	}
+	if now.Sub(out.scaled) > n.Policy.ScaleDownInterval {
+		out.scaled = time.Time{}
+	}
+	return out
+}
+
+// With are the nodes with the targets of other settings.
+func With(nodes []Node, s Settings) []Node {
 	out := slices.Clone(nodes)
 	for i := range out {
 		t := &out[i].Settings
@@ -94,21 +364,8 @@ func with(nodes []Node, s Settings) []Node {
 	return out
 }
 
-// hopeless reports whether the run is worse than a point whatever comes.
-func (r *Run) hopeless(front []Point, failed int) bool {
-	if r.waits.failed > failed {
-		return true
-	}
-	calls, held := r.net.calls.Requests(), r.held.sum+float64(r.held.value)*r.now.Sub(r.held.since).Seconds()
-	held /= r.load.For.Seconds()
-	return slices.ContainsFunc(front, func(p Point) bool {
-		h, c := p.cost()
-		const rounding = 1e-9 // of the sums
-		return h*(1+rounding) < held && c <= calls
-	})
-}
-
-// insert adds a point unless another one is as good, and drops those that it betters.
+// insert is the front with a point, unless another one is as good, and without those that it
+// betters. Of points that are as good the first candidate stays, in whatever order they come.
 func insert(front []Point, p Point) []Point {
 	held, calls := p.cost()
 	for _, q := range front {
@@ -116,7 +373,7 @@ func insert(front []Point, p Point) []Point {
 			return front
 		}
 	}
-	front = slices.DeleteFunc(front, func(q Point) bool { h, c := q.cost(); return held <= h && calls <= c })
-	i, _ := slices.BinarySearchFunc(front, p, func(a, b Point) int { return cmp.Compare(a.Result.Held.Avg, b.Result.Held.Avg) })
-	return slices.Insert(front, i, p)
+	out := slices.DeleteFunc(slices.Clone(front), func(q Point) bool { h, c := q.cost(); return held <= h && calls <= c })
+	i, _ := slices.BinarySearchFunc(out, p, func(a, b Point) int { return cmp.Compare(a.Result.Held.Avg, b.Result.Held.Avg) })
+	return slices.Insert(out, i, p)
 }

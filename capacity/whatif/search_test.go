@@ -6,6 +6,22 @@ import (
 	"time"
 )
 
+// found is a search at its end, one trial after the other.
+func found(tb testing.TB, nodes []Node, load Load, candidates []Settings, failed int) *Search {
+	tb.Helper()
+	today := NewRun(nodes, load, Ours)
+	for today.Next() {
+	}
+	s := NewSearch(today, nodes, candidates, failed)
+	for trial, ok := s.Next(); ok; trial, ok = s.Next() {
+		if played, err := trial.Play(func() bool { return true }); !played || err != nil {
+			tb.Fatal(err)
+		}
+		s.Add(trial)
+	}
+	return s
+}
+
 // TestSearch_EqualsExhaustive plays a grid of 6 × 6 × 4 to the end, and finds the same.
 func TestSearch_EqualsExhaustive(t *testing.T) {
 	t.Parallel()
@@ -29,13 +45,12 @@ func TestSearch_EqualsExhaustive(t *testing.T) {
 		for _, failed := range []int{0, 3} {
 			var want []Point
 			for i, x := range grid {
-				if r := play(t, with(nodes, x), load, Ours); r.Failed <= failed {
+				if r := play(t, With(nodes, x), load, Ours); r.Failed <= failed {
 					want = insert(want, Point{i, x, r})
 				}
 			}
-			got, err := Search(nodes, load, Ours, grid, failed, func(int) bool { return true })
-			if err != nil || len(got) == 0 || !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: %d points, want %d, %v", name, len(got), len(want), err)
+			if got := found(t, nodes, load, grid, failed).Front(); len(got) == 0 || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %d points, want %d", name, len(got), len(want))
 			}
 		}
 	}
@@ -47,13 +62,19 @@ func TestCandidates(t *testing.T) {
 	s := m5large()
 	load := Load{Steps: Replacements(3, time.Hour, 9), For: time.Hour, Seed: 9, Free: -1}
 	// 5 of WARM_ENI_TARGET, and with each WARM_IP_TARGET w of 3 the minima 0 and w+1 to 7.
-	if n := len(Candidates(s, Bounds{WarmIP: 3, MinimumIP: 7, WarmENI: 4})); n != 5+7+6+5 {
+	if n := len(Candidates([]Node{{Settings: s}}, Bounds{WarmIP: 3, MinimumIP: 7, WarmENI: 4})); n != 5+7+6+5 {
 		t.Errorf("%d candidates", n)
+	}
+	if c := Candidates([]Node{{Settings: m5large(2, 5)}}, Bounds{WarmIP: 3, MinimumIP: 7, WarmENI: 4}); c[0].WarmIP != 2 || c[0].MinimumIP != 5 || len(c) != 5+7+6+5 {
+		t.Errorf("%d candidates, the first %+v", len(c), c[0])
 	}
 	prefixes := s
 	prefixes.PrefixDelegation = true
-	if c := Candidates(prefixes, Bounds{WarmPrefix: 3}); len(c) != 3 || c[0].WarmPrefix != 1 {
+	if c := Candidates([]Node{{Settings: prefixes}}, Bounds{WarmPrefix: 3}); len(c) != 3 || c[0].WarmPrefix != 1 {
 		t.Errorf("with prefixes: %+v", c) // 0 is refused
+	}
+	if c := Candidates([]Node{{Settings: s}, {Settings: prefixes}}, Bounds{WarmENI: 4, WarmPrefix: 3}); len(c) != 5*3 {
+		t.Errorf("with nodes of both modes: %+v", c)
 	}
 	for _, alike := range [][2][2]int{{{0, 9}, {1, 9}}, {{4, 4}, {4, 0}}, {{6, 3}, {6, 0}}} {
 		a, b := m5large(alike[0][0], alike[0][1]), m5large(alike[1][0], alike[1][1])

@@ -177,12 +177,23 @@ type CapacityRecommendation struct {
 	Today      CapacityPoint   `json:"today"`                   // with today's settings
 	Items      []CapacityPoint `json:"items"`                   // the trade-off: no other settings are better in both addresses and requests; the fewest addresses first
 	Chosen     *CapacityPoint  `json:"chosen"`                  // by the goal; null: no settings within the bounds meet it
+	Closest    *CapacityPoint  `json:"closest"`                 // where no settings meet the goal, those with the fewest failed ADDs
+	Groups     []CapacityGroup `json:"groups"`                  // what the chosen settings come to for each type and mode of nodes
 	Candidates int             `json:"candidates"`              // settings within the bounds
 	Tried      int             `json:"tried"`                   // of these
 	Patch      string          `json:"patch"`                   // strategic merge patch of the DaemonSet, YAML; "": nothing changes
 	Partial    bool            `json:"partial"`                 // not all were tried, or some nodes could not be read
 	Errors     []NodeError     `json:"errors"`                  // nodes that could not be read
 	SampledAt  time.Time       `json:"sampledAt"`               // when it was computed
+}
+
+// CapacityGroup is what settings come to for nodes of one type and mode.
+type CapacityGroup struct {
+	InstanceType string        `json:"instanceType" null:"never"` // such as m5.large
+	Mode         string        `json:"mode" null:"never"`         // prefix or secondary-ip
+	Nodes        int           `json:"nodes"`                     // of them
+	Today        CapacityPoint `json:"today"`                     // with today's settings
+	Chosen       CapacityPoint `json:"chosen"`                    // with the chosen ones
 }
 
 // CapacityPoint is an outcome of settings.
@@ -193,6 +204,7 @@ type CapacityPoint struct {
 	PerHour  float64           `json:"callsPerHour"` // requests to EC2
 	Waited   int               `json:"waited"`       // ADDs that found no address at once
 	Failed   int               `json:"failed"`       // ADDs that failed, and were repeated
+	Refused  int               `json:"refused"`      // operations that EC2 refused for want of addresses
 }
 
 // CapacityComparison is what cnictl capacity compare shows.

@@ -1,13 +1,18 @@
 package capacity
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"cnictl/capacity/whatif"
 	"cnictl/cmd/cnictl/internal/cli"
@@ -68,6 +73,11 @@ the same targets. Ctrl-C shows the best until then.`,
 			if err != nil {
 				return err
 			}
+			if after, err := p.changed(f, nodes); err != nil {
+				return err
+			} else if after != nil {
+				nodes = after
+			}
 			if !p.given("for") {
 				l.length = 6 * time.Hour
 			}
@@ -79,6 +89,11 @@ the same targets. Ctrl-C shows the best until then.`,
 				if pods < 1 || seconds < 1 || seconds > 86400 {
 					return cli.Usage("give --burst-pods, 1 or more, and --burst-seconds, 1 to 86400")
 				}
+				for _, flag := range []string{"rate", "life", "arrivals", "for"} {
+					if p.given(flag) {
+						return cli.Usage("--goal %s cannot be used with --%s: the burst is all that happens", goalBurst, flag)
+					}
+				}
 				load.Steps = nil
 				for i, n := range nodes {
 					if room := n.Settings.Room() - n.Pods; room < pods {
@@ -88,11 +103,6 @@ the same targets. Ctrl-C shows the best until then.`,
 				}
 				whatif.SortSteps(load.Steps)
 				load.For = time.Duration(seconds)*time.Second + 10*time.Minute
-			}
-			if after, err := p.changed(f, nodes); err != nil {
-				return err
-			} else if after != nil {
-				nodes = after
 			}
 			doc, err := search(ctx, f, nodes, load, goal)
 			if err != nil {
@@ -111,7 +121,7 @@ the same targets. Ctrl-C shows the best until then.`,
 			case ctx.Err() != nil:
 				return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted: the best of %d of %d candidates is shown", doc.Tried, doc.Candidates)}
 			case doc.Chosen == nil:
-				return &cli.Error{Code: cli.ExitFindings, What: "no targets within the bounds meet the goal", Do: "try a longer burst, a type with more addresses per interface, or --prefix-delegation"}
+				return unmet(doc)
 			case len(errs) > 0:
 				return sweep.Partly(f, errs, len(nodes)+len(errs))
 			}
@@ -130,40 +140,86 @@ the same targets. Ctrl-C shows the best until then.`,
 	return cmd
 }
 
+// try plays the trials of a search, one on each processor.
+func try(s *whatif.Search, line *progress) error {
+	var mu sync.Mutex // of s and line
+	var group errgroup.Group
+	start, played := time.Now(), 0
+	say := func() string {
+		left := time.Duration(float64(time.Since(start)) / float64(max(1, played)) * float64(s.Left()))
+		return fmt.Sprintf("%d candidates simulated, at most %d left, %s", played, s.Left(), max(time.Second, left.Round(time.Second)))
+	}
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			for line.say(say) {
+				t, ok := s.Next()
+				if !ok {
+					break
+				}
+				mu.Unlock()
+				ended, err := t.Play(func() bool { return line.ctx.Err() == nil })
+				mu.Lock()
+				if err != nil {
+					return err
+				}
+				if ended {
+					s.Add(t)
+					played++
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
 // search finds the trade-off and chooses by the goal.
 func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whatif.Load, goal string) (introspect.CapacityRecommendation, error) {
 	first := nodes[0].Settings
 	doc := introspect.CapacityRecommendation{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityRecommendation, Goal: goal, Nodes: len(nodes), Seconds: load.For.Seconds(),
-		Items: []point{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+		Items: []point{}, Groups: []introspect.CapacityGroup{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
 	}
 	if slices.ContainsFunc(nodes, func(n whatif.Node) bool { return len(changed(targets(first), targets(n.Settings))) > 0 }) {
 		f.Warn("the nodes have different targets today: settings are compared with those of the first")
 	}
+	line := newProgress(ctx, f)
+	defer line.erase()
+	groups := grouped(nodes)
+	oneMode(f, nodes)
 	today := whatif.NewRun(nodes, load, whatif.Ours)
-	for today.Next() {
+	today.Group(groups.of)
+	for n := 1; today.Next(); n++ {
+		if n%1024 == 0 && !line.at("today", today) {
+			doc.Partial = true
+			break
+		}
 	}
 	if err := today.Err(); err != nil {
 		return doc, err
 	}
 	doc.Today = pointOf(first, first, today.Result())
+	candidates := whatif.Candidates(nodes, whatif.DefaultBounds(nodes))
+	doc.Candidates = len(candidates)
+	if doc.Partial {
+		return doc, nil
+	}
 	failed := doc.Today.Failed
 	if goal == goalBurst {
 		failed = 0
 	}
-	candidates := whatif.Candidates(first, whatif.DefaultBounds(first))
-	doc.Candidates, doc.Tried = len(candidates), len(candidates)
-	line := newProgress(ctx, f)
-	front, err := whatif.Search(nodes, load, whatif.Ours, candidates, failed, func(tried int) bool {
-		if !line.say(func() string { return fmt.Sprintf("candidates %d/%d", tried, len(candidates)) }) {
-			doc.Tried, doc.Partial = tried, true
-			return false
-		}
-		return true
-	})
-	line.erase()
+	found := whatif.NewSearch(today, nodes, candidates, failed)
+	err := try(found, line)
 	if err != nil {
 		return doc, err
+	}
+	doc.Tried = len(candidates) - found.Left()
+	doc.Partial = found.Left() > 0
+	front := found.Front()
+	if c := found.Closest(); c != nil {
+		doc.Closest = new(pointOf(first, c.Settings, c.Result))
 	}
 	for _, p := range front {
 		doc.Items = append(doc.Items, pointOf(first, p.Settings, p.Result))
@@ -183,8 +239,83 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 			}
 		}
 		doc.Patch = whatif.DaemonSetPatch(env)
+		doc.Groups, err = groups.outcomes(nodes, load, today, front[i].Settings, line)
 	}
-	return doc, nil
+	return doc, err
+}
+
+// unmet is the answer where no settings meet the goal.
+func unmet(doc introspect.CapacityRecommendation) error {
+	e := &cli.Error{Code: cli.ExitFindings, What: "no targets within the bounds meet the goal", Do: "try a longer burst, a type with more addresses per interface, or --prefix-delegation"}
+	if c := doc.Closest; c != nil {
+		e.Why = fmt.Sprintf("with the best, %s, %s still", settingsText(*c), show.Plural(c.Failed, "ADD fails", "ADDs fail"))
+		if c.Refused > 0 {
+			e.Why += fmt.Sprintf(", and EC2 refuses %s: the subnet has too few free addresses", show.Plural(c.Refused, "request", "requests"))
+			e.Do = "free addresses of the subnet, or try fewer pods"
+		}
+	}
+	return e
+}
+
+// grouping says of which group each node is: those of one type and mode.
+type grouping struct {
+	of   []int
+	each []introspect.CapacityGroup
+}
+
+func grouped(nodes []whatif.Node) (g grouping) {
+	for _, n := range nodes {
+		s, mode := n.Settings, introspect.ModeSecondaryIP
+		if s.PrefixDelegation && s.Instance.PrefixDelegation() {
+			mode = introspect.ModePrefix
+		}
+		i := slices.IndexFunc(g.each, func(x introspect.CapacityGroup) bool { return x.InstanceType == s.Instance.Type && x.Mode == mode })
+		if i < 0 {
+			i = len(g.each)
+			g.each = append(g.each, introspect.CapacityGroup{InstanceType: s.Instance.Type, Mode: mode})
+		}
+		g.each[i].Nodes++
+		g.of = append(g.of, i)
+	}
+	return g
+}
+
+// outcomes are the groups with what they come to.
+func (g grouping) outcomes(nodes []whatif.Node, load whatif.Load, today *whatif.Run, chosen whatif.Settings, line *progress) ([]introspect.CapacityGroup, error) {
+	first := nodes[0].Settings
+	r := whatif.NewRun(whatif.With(nodes, chosen), load, whatif.Ours)
+	r.Group(g.of)
+	for n := 1; r.Next(); n++ {
+		if n%1024 == 0 && !line.at("node groups", r) {
+			return []introspect.CapacityGroup{}, nil
+		}
+	}
+	was, is := today.Groups(), r.Groups()
+	for i := range g.each {
+		g.each[i].Today, g.each[i].Chosen = pointOf(first, first, was[i]), pointOf(first, chosen, is[i])
+	}
+	return g.each, r.Err()
+}
+
+// oneMode warns where one DaemonSet does not serve all nodes.
+func oneMode(f *cli.Factory, nodes []whatif.Node) {
+	for _, m := range []struct {
+		name string
+		has  func(whatif.Settings) bool
+	}{
+		{"prefix delegation", func(s whatif.Settings) bool { return s.PrefixDelegation || !s.Instance.PrefixDelegation() }},
+		{"custom networking", func(s whatif.Settings) bool { return s.CustomNetworking }},
+	} {
+		with := 0
+		for _, n := range nodes {
+			if m.has(n.Settings) {
+				with++
+			}
+		}
+		if with > 0 && with < len(nodes) {
+			f.Warn("%d of %d nodes have no %s: one DaemonSet has one mode, so give the nodes of one mode for targets that fit it", len(nodes)-with, len(nodes), m.name)
+		}
+	}
 }
 
 // targets are settings with the targets alone.
@@ -193,7 +324,7 @@ func targets(s whatif.Settings) whatif.Settings {
 }
 
 func pointOf(today, s whatif.Settings, r whatif.Result) point {
-	return point{Settings: changed(targets(today), targets(s)), Held: r.Held.Avg, Wasted: r.Wasted.Avg, PerHour: r.PerHour(r.Calls.Requests()), Waited: r.Waited, Failed: r.Failed}
+	return point{Settings: changed(targets(today), targets(s)), Held: r.Held.Avg, Wasted: r.Wasted.Avg, PerHour: r.PerHour(r.Calls.Requests()), Waited: r.Waited, Failed: r.Failed, Refused: r.Calls.Refused}
 }
 
 func settingsText(p point) string {
@@ -230,70 +361,132 @@ func pointColumns() []query.Column[point] {
 // recommendation is the page above the table: the curve, the chosen point, and the patch.
 func recommendation(f *cli.Factory, doc introspect.CapacityRecommendation) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
-	head := func(text string) { p.Line(p.Opts.Palette.Paint(paint.Head, text)) }
-	head(fmt.Sprintf("Goal %s: %d nodes, %d candidates, %s each", doc.Goal, doc.Nodes, doc.Tried, time.Duration(doc.Seconds*float64(time.Second))))
-	p.Lines = append(p.Lines, "")
-	p.Lines = append(p.Lines, curve(doc)...)
-	p.Lines = append(p.Lines, "")
+	head := func(text string) {
+		p.Lines = append(p.Lines, p.Opts.Palette.Paint(paint.Head, text))
+	}
+	gap := func() { p.Lines = append(p.Lines, "") }
+	p.Line(fmt.Sprintf("Goal %s: %s, %s, %s each", doc.Goal, show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Tried, "candidate", "candidates"), time.Duration(doc.Seconds*float64(time.Second))))
+	for i := range p.Lines {
+		p.Lines[i] = p.Opts.Palette.Paint(paint.Head, p.Lines[i])
+	}
+	gap()
+	if len(doc.Items) > 0 {
+		curve(&p, doc)
+		gap()
+	}
 	if c, t := doc.Chosen, doc.Today; c != nil {
-		head("Chosen: " + settingsText(*c))
+		head("Chosen")
+		p.Line(settingsText(*c))
+		p.Line(chosenWhy(doc))
 		p.Line(fmt.Sprintf("%.1f addresses held where today's settings hold %.1f, of them %.1f for no pod (today %.1f)", c.Held, t.Held, c.Wasted, t.Wasted))
 		p.Line(fmt.Sprintf("%.1f EC2 requests per hour (today %.1f)", c.PerHour, t.PerHour))
-		p.Line(fmt.Sprintf("%d ADDs wait and %d fail (today %d and %d)", c.Waited, c.Failed, t.Waited, t.Failed))
-		p.Lines = append(p.Lines, "")
+		p.Line(adds(*c) + fmt.Sprintf(" (today %d and %d)", t.Waited, t.Failed))
+		gap()
+	}
+	if len(doc.Groups) > 1 {
+		head("Node groups")
+		for _, g := range doc.Groups {
+			c, t := g.Chosen, g.Today
+			p.Line(fmt.Sprintf("%s %s, %s: %.1f addresses held (today %.1f), %.1f EC2 requests per hour (today %.1f), %s (today %d and %d)",
+				g.InstanceType, g.Mode, show.Plural(g.Nodes, "node", "nodes"), c.Held, t.Held, c.PerHour, t.PerHour, adds(c), t.Waited, t.Failed))
+		}
+		gap()
 	}
 	if doc.Patch != "" {
 		head("kubectl -n " + f.Globals.DaemonSetNamespace + " patch daemonset aws-node --patch-file /dev/stdin <<EOF")
 		p.Lines = append(p.Lines, strings.Split(strings.TrimRight(doc.Patch, "\n"), "\n")...)
 		p.Lines = append(p.Lines, "EOF", "")
 	}
-	head("Trade-off")
+	if doc.Chosen != nil && doc.Patch == "" {
+		p.Line("Nothing is to be changed.")
+		gap()
+	}
+	if len(doc.Items) > 0 {
+		head("Trade-off")
+	}
 	return p.Lines
+}
+
+func adds(p point) string {
+	return show.Plural(p.Waited, "ADD waits", "ADDs wait") + fmt.Sprintf(" and %d fail", p.Failed)
+}
+
+// chosenWhy explains the choice.
+func chosenWhy(doc introspect.CapacityRecommendation) string {
+	if doc.Partial {
+		return "The best of those tried for this goal."
+	}
+	switch n := len(doc.Items); {
+	case doc.Goal == goalBurst:
+		return "No others hold fewer addresses and serve the burst without a failed ADD."
+	case doc.Goal == goalCalls:
+		return "No others send EC2 fewer requests with no more failed ADDs than today's; of those that send as few, these hold the fewest addresses."
+	case n > 1:
+		next := doc.Items[1]
+		return fmt.Sprintf("No others hold fewer addresses with no more failed ADDs than today's. %.1f more addresses would save %.1f EC2 requests per hour: see below.", next.Held-doc.Chosen.Held, doc.Chosen.PerHour-next.PerHour)
+	}
+	return "No others hold fewer addresses, or send EC2 fewer requests, with no more failed ADDs than today's."
 }
 
 const curveWidth, curveHeight = 60, 12
 
 // curve draws addresses held against requests: the trade-off, the chosen point and today's.
-func curve(doc introspect.CapacityRecommendation) []string {
-	all := append(slices.Clone(doc.Items), doc.Today)
-	most := point{}
-	least := all[0]
-	for _, p := range all {
-		most.Held, most.PerHour = max(most.Held, p.Held), max(most.PerHour, p.PerHour)
-		least.Held = min(least.Held, p.Held)
+func curve(p *output.Page, doc introspect.CapacityRecommendation) {
+	least, most := doc.Today, doc.Today
+	for _, x := range doc.Items {
+		most.Held, most.PerHour = max(most.Held, x.Held), max(most.PerHour, x.PerHour)
+		least.Held = min(least.Held, x.Held)
 	}
-	cells := make([][]rune, curveHeight)
+	low, high, top := fmt.Sprintf("%.1f", least.Held), fmt.Sprintf("%.1f", most.Held), fmt.Sprintf("%.1f", most.PerHour)
+	labels, width, height := len(top), curveWidth, curveHeight
+	if room := p.Opts.Width - labels - 2; p.Opts.Width > 0 {
+		width = min(width, max(room, len(low)+1+len(high)))
+	}
+	if most.PerHour == 0 {
+		top, height = "0", 1
+	}
+	cells := make([][]byte, height)
 	for y := range cells {
-		cells[y] = []rune(strings.Repeat(" ", curveWidth))
+		cells[y] = bytes.Repeat([]byte{' '}, width)
 	}
-	put := func(p point, mark rune) {
+	put := func(q point, mark func(byte) byte) {
 		x, y := 0, 0
 		if most.Held > least.Held {
-			x = int((p.Held - least.Held) / (most.Held - least.Held) * (curveWidth - 1))
+			x = int(math.Round((q.Held - least.Held) / (most.Held - least.Held) * float64(width-1)))
 		}
 		if most.PerHour > 0 {
-			y = int(p.PerHour / most.PerHour * (curveHeight - 1))
+			y = int(math.Round(q.PerHour / most.PerHour * float64(height-1)))
 		}
-		cells[curveHeight-1-y][x] = mark
+		at := &cells[height-1-y][x]
+		*at = mark(*at)
 	}
-	for _, p := range doc.Items {
-		put(p, '*')
+	for _, x := range doc.Items {
+		put(x, func(byte) byte { return '*' })
 	}
-	put(doc.Today, 'T')
-	if doc.Chosen != nil {
-		put(*doc.Chosen, 'X')
-	}
-	out := []string{fmt.Sprintf("%9s  EC2 requests per hour    * trade-off  X chosen  T today", "")}
+	legend := "* trade-off  X chosen  T today"
+	put(doc.Today, func(byte) byte { return 'T' })
+	put(*doc.Chosen, func(was byte) byte {
+		if was == 'T' {
+			legend = "* trade-off  @ chosen and today"
+			return '@'
+		}
+		return 'X'
+	})
+	p.Line("EC2 requests per hour by addresses held")
+	p.Line(legend)
 	for y, row := range cells {
 		label := ""
 		switch y {
 		case 0:
-			label = fmt.Sprintf("%.1f", most.PerHour)
-		case curveHeight - 1:
+			label = top
+		case height - 1:
 			label = "0"
 		}
-		out = append(out, strings.TrimRight(fmt.Sprintf("%9s |%s", label, string(row)), " "))
+		p.Lines = append(p.Lines, strings.TrimRight(fmt.Sprintf("%*s |%s", labels, label, row), " "))
 	}
-	return append(out, fmt.Sprintf("%9s +%s", "", strings.Repeat("-", curveWidth)),
-		fmt.Sprintf("%11s%-*s%.1f addresses held", "", curveWidth-8, fmt.Sprintf("%.1f", least.Held), most.Held))
+	if high == low {
+		high = ""
+	}
+	p.Lines = append(p.Lines, fmt.Sprintf("%*s +%s", labels, "", strings.Repeat("-", width)),
+		strings.TrimRight(fmt.Sprintf("%*s  %s%*s", labels, "", low, max(0, width-len(low)), high), " "))
 }
