@@ -22,12 +22,6 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Panes of the screen.
-const (
-	paneSettings = iota
-	paneOutcome
-)
-
 // Model is the screen.
 type Model struct {
 	opened pages.Open
