@@ -216,19 +216,20 @@ func (c *computation) host() {
 // capacity adds up and applies the cap.
 func (c *computation) capacity() {
 	r := &c.r
-	most := Cap(c.i.VCPUs)
 	r.IPCapacity = sum(r.PodIPs, r.HostPods)
 	r.TotalCapacity = sum(r.IPCapacity, r.BranchENIs)
+	c.term("ipCapacity", r.IPCapacity, "ip + host: pods that can run without a branch ENI")
+	c.term("totalCapacity", r.TotalCapacity, "ip + br + host")
+	if c.i.VCPUs == 0 {
+		c.note("vCPUs unknown, and so which cap of EKS applies, 110 or 250")
+		return
+	}
+	most := Cap(c.i.VCPUs)
 	r.Recommended = min(r.TotalCapacity, most)
 	if c.in.IPv6 && r.PodIPs == Unlimited {
 		// A policy number: EKS uses the IPv4 prefix figure, which matters for the
 		// smallest types only.
 		r.Recommended = min(c.i.MaxENIs*r.SlotsPerENI*prefixSize+2, most)
-	}
-	c.term("ipCapacity", r.IPCapacity, "ip + host: pods that can run without a branch ENI")
-	c.term("totalCapacity", r.TotalCapacity, "ip + br + host")
-	if c.i.VCPUs == 0 {
-		return // what is recommended is a guess
 	}
 	c.term("cap", most, "the EKS convention for %d vCPUs", c.i.VCPUs)
 	c.term("recommended", r.Recommended, "the lower of capacity and cap")
@@ -270,9 +271,11 @@ func (c *computation) judged() int {
 
 func (c *computation) judge() {
 	r := &c.r
-	r.KubeReservedMiB = KubeReservedMiB(c.judged())
-	if c.i.MemoryMiB > 0 && r.KubeReservedMiB*4 > c.i.MemoryMiB {
-		c.note("%d of %d MiB are reserved for kubelet at %d pods", r.KubeReservedMiB, c.i.MemoryMiB, c.judged())
+	if judged := c.judged(); judged > 0 {
+		r.KubeReservedMiB = KubeReservedMiB(judged)
+		if c.i.MemoryMiB > 0 && r.KubeReservedMiB*4 > c.i.MemoryMiB {
+			c.note("%d of %d MiB are reserved for kubelet at %d pods", r.KubeReservedMiB, c.i.MemoryMiB, judged)
+		}
 	}
 	if r.MaxPods <= 0 {
 		return
@@ -282,17 +285,26 @@ func (c *computation) judge() {
 		r.Short = max(0, r.MaxPods-r.TotalCapacity)
 		r.Stranded = max(0, r.TotalCapacity-r.MaxPods)
 	}
+	// Of max-pods, those in the host's network need no address.
+	withAddress := r.MaxPods - r.HostPods
 	switch {
-	case r.MaxPods > r.TotalCapacity:
+	case withAddress > sum(r.PodIPs, r.BranchENIs):
 		r.Verdict = Over
 		c.note("%s can be scheduled without an address for them", count(r.Short, "pod", "pods"))
-	case r.MaxPods < r.Recommended && r.TotalCapacity < Unlimited:
+	case r.TotalCapacity < Unlimited && r.MaxPods < min(r.TotalCapacity, Cap(c.i.VCPUs)):
 		r.Verdict = Under
 		c.note("%s can never be used; the daemon stops growing the pool at max-pods", count(r.Stranded, "address", "addresses"))
 	default:
 		r.Verdict = OK
 	}
-	if plain := r.MaxPods - r.HostPods; r.BranchENIs > 0 && plain > r.PodIPs {
+	if r.BranchENIs == 0 {
+		return // the first verdict says it all
+	}
+	branchPods := 0
+	if c.in.BranchPods != nil {
+		branchPods = max(0, *c.in.BranchPods)
+	}
+	if r.Exposed = max(0, withAddress-branchPods-r.PodIPs); r.Exposed > 0 {
 		c.note("only %d of the pods can use an ordinary address; the others need a branch ENI", r.PodIPs)
 	}
 }

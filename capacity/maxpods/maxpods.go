@@ -45,6 +45,7 @@ type Input struct {
 
 	HostPods   *int // pods in the host's network, counted; nil: two, by convention
 	BranchENIs *int // the node's capacity of vpc.amazonaws.com/pod-eni; nil: the table's
+	BranchPods *int // pods with a branch ENI, counted; nil: none is known of
 }
 
 // Version is a release of the VPC CNI.
@@ -99,7 +100,7 @@ type Result struct {
 
 	IPCapacity    int // pods that can run without branch ENIs
 	TotalCapacity int
-	Recommended   int // the capacity, held below EKS's cap; with unknown vCPUs below 110, and no term of it
+	Recommended   int // the capacity, held below EKS's cap; 0: the vCPUs, and so the cap, are not known
 	MaxPods       int // as given
 
 	Verdict Verdict
@@ -107,8 +108,11 @@ type Result struct {
 	Short int
 	// Stranded counts the addresses and branch ENIs that max-pods leaves unused.
 	Stranded int
+	// Exposed counts the pods without a branch ENI that can be scheduled beyond the
+	// addresses of a node with branch ENIs: above 0 it is at risk, a verdict beside the other.
+	Exposed int
 	// KubeReservedMiB is the memory that the judged max-pods (the recommended one
-	// when none is known) takes from pods on EKS AMIs.
+	// when none is known) takes from pods on EKS AMIs; 0 where neither is known.
 	KubeReservedMiB int
 
 	Cards []CardCost // further cards that get a pool of their own

@@ -146,6 +146,71 @@ func TestCompute_Verdict(t *testing.T) {
 	}
 }
 
+// Plain pods cannot use branch ENIs: the second verdict, beside each of the others.
+func TestCompute_AtRisk(t *testing.T) {
+	t.Parallel()
+	trunk := func(maxPods int, more func(*Input)) Input {
+		in := Input{InstanceType: "m5.large", TrunkAttached: true, MaxPods: maxPods} // ip 18, br 9, host 2
+		if more != nil {
+			more(&in)
+		}
+		return in
+	}
+	tests := []struct {
+		name    string
+		in      Input
+		want    Verdict
+		exposed int
+	}{
+		{"max-pods for all", trunk(29, nil), OK, 9},
+		{"some have a branch ENI", trunk(29, func(in *Input) { in.BranchPods = ptr(4) }), OK, 5},
+		{"all of those that may", trunk(29, func(in *Input) { in.BranchPods = ptr(9) }), OK, 0},
+		{"one fewer", trunk(29, func(in *Input) { in.BranchPods = ptr(8) }), OK, 1},
+		{"as many as addresses", trunk(20, nil), Under, 0},
+		{"one more than addresses", trunk(21, nil), Under, 1},
+		{"more in the host's network", trunk(29, func(in *Input) { in.HostPods = ptr(11) }), Under, 0},
+		{"over as well", trunk(110, func(in *Input) { in.BranchPods = ptr(9) }), Over, 81},
+		{"no branch ENIs: the first verdict says it", Input{InstanceType: "m5.large", MaxPods: 110}, Over, 0},
+		{"a trunk that carries none", trunk(29, func(in *Input) { in.BranchENIs = ptr(0) }), Over, 0},
+		{"nonsense", trunk(29, func(in *Input) { in.BranchPods = ptr(-3) }), OK, 9},
+		{"IPv6 has addresses for all", trunk(110, func(in *Input) { in.IPv6 = true }), OK, 0},
+		{"max-pods is not known", trunk(0, nil), NoVerdict, 0},
+	}
+	for _, tt := range tests {
+		r := Compute(tt.in)
+		if r.Verdict != tt.want || r.Exposed != tt.exposed {
+			t.Errorf("%s: %q, exposed %d, want %q and %d\n%s", tt.name, r.Verdict, r.Exposed, tt.want, tt.exposed, printed(r))
+		}
+	}
+}
+
+// Without vCPUs the cap is not known, and neither is what it would be applied to.
+func TestCompute_UnknownVCPUs(t *testing.T) {
+	t.Parallel()
+	facts := limits.Instance{Type: "x9.new", MaxENIs: 15, IPv4PerENI: 50, Hypervisor: "nitro"}
+	in := Input{InstanceType: "x9.new", Instance: &facts}
+	r := Compute(in)
+	if r.Recommended != 0 || r.TotalCapacity != 737 || r.KubeReservedMiB != 0 {
+		t.Errorf("%+v", r)
+	}
+	if text := printed(r); strings.Contains(text, "cap =") || strings.Contains(text, "recommended =") {
+		t.Error(text)
+	}
+	if r = Compute(Input{InstanceType: "x9.new", Instance: &facts, IPv6: true}); r.Recommended != 0 {
+		t.Errorf("%+v", r)
+	}
+	// Below the lower cap no vCPUs change the verdict; between the caps it is not known.
+	for maxPods, want := range map[int]Verdict{109: Under, 110: OK, 250: OK, 737: OK, 738: Over} {
+		in.MaxPods = maxPods
+		if r := Compute(in); r.Verdict != want {
+			t.Errorf("max-pods %d: %q, want %q", maxPods, r.Verdict, want)
+		}
+	}
+	if r = Compute(Input{InstanceType: "x9.new", Instance: &facts, VCPUs: 64}); r.Recommended != 250 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestCompute_UnknownType(t *testing.T) {
 	t.Parallel()
 	r := Compute(Input{InstanceType: "m5.lagre", MaxPods: 29})
@@ -268,6 +333,8 @@ func FuzzCompute(f *testing.F) {
 			t.Errorf("recommends more than there is: %+v", r)
 		case r.Short > 0 != (r.Verdict == Over) || r.Short > 0 && r.Stranded > 0:
 			t.Errorf("short %d, stranded %d, %s", r.Short, r.Stranded, r.Verdict)
+		case r.Exposed > 0 && r.BranchENIs == 0, r.Short > r.Exposed && r.BranchENIs > 0 && in.BranchPods == nil:
+			t.Errorf("exposed %d, short %d", r.Exposed, r.Short)
 		case (r.Verdict == NoVerdict) != (in.MaxPods <= 0 && r.Source != FromDefault):
 			t.Errorf("verdict %q", r.Verdict)
 		}

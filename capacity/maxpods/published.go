@@ -21,7 +21,7 @@ func FileRule(instanceType string) (int, bool) {
 const KubeletDefault = 110
 
 // Cap is the convention of EKS for the most pods of a node: 250 above 30 vCPUs, 110
-// otherwise, also when the vCPUs are not known (0).
+// otherwise. Where the vCPUs are not known (0) it is the lower of the two.
 func Cap(vcpus int) int {
 	if vcpus > 30 {
 		return 250
@@ -33,7 +33,7 @@ func Cap(vcpus int) int {
 func KubeReservedMiB(maxPods int) int { return 11*maxPods + 255 }
 
 // KubeReservedMilliCPU is what EKS AMIs keep from pods: 6 % of the first core, 1 % of the second,
-// 0.5 % of the third and fourth, 0.25 % of the others (spec/capacity.md §1, from nodeadm's
+// 0.5 % of the third and fourth, 0.25 % of the others (nodeadm's
 // internal/kubelet/config.go).
 func KubeReservedMilliCPU(vcpus int) int {
 	quarters := 0 // of a permille of a core

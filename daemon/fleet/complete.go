@@ -86,6 +86,9 @@ func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Ins
 	if o.MaxPods != nil {
 		in.MaxPods = *o.MaxPods
 	}
+	if s.Trunk != nil {
+		in.BranchPods = s.Trunk.BranchUsed
+	}
 	for _, e := range enis {
 		if e.Card != i.DefaultCard {
 			continue
@@ -100,12 +103,5 @@ func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Ins
 	if !in.IPv6 {
 		setIfNull(&s.Cards[card].AddressLimit, r.PodIPs)
 	}
-	m := &introspect.MaxPods{
-		Value: o.MaxPods, Source: "node", Verdict: r.Verdict.Word(),
-		IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended,
-	}
-	for _, t := range r.Terms() {
-		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
-	}
-	s.MaxPods = m
+	s.MaxPods = introspect.MaxPodsOf(o.MaxPods, "node", r)
 }

@@ -17,6 +17,7 @@ const (
 	CodeNoFreeAddress  = "no-free-address"
 	CodeMaxPodsOver    = "max-pods-over"
 	CodeMaxPodsUnder   = "max-pods-under"
+	CodeMaxPodsAtRisk  = "max-pods-at-risk"
 	CodeConfig         = "config"
 	CodeUnplaced       = "unplaced-assignment"
 	CodeTerminating    = "terminating"
@@ -206,6 +207,9 @@ func (ps *problems) settings(s introspect.Summary) {
 			ps.add(introspect.SeverityWarning, CodeMaxPodsOver, "max-pods is %d, but there are addresses for %d pods only", *m.Value, *m.TotalCapacity)
 		case introspect.MaxPodsUnder:
 			ps.add(introspect.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
+		}
+		if m.AtRisk > 0 {
+			ps.add(introspect.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value, plural(m.AtRisk, "pod without one", "pods without one"))
 		}
 	}
 	if s.ConfigProblems != nil && *s.ConfigProblems > 0 {

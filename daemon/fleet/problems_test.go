@@ -104,6 +104,10 @@ func TestProblems(t *testing.T) {
 			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(17), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsUnder}}},
 			"ok", []string{"info max-pods-under max-pods 17 leaves 12 of 29 possible pods unused"},
 		},
+		"max-pods at risk stands beside the verdict, and is news": {
+			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(29), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOK, AtRisk: 9}}},
+			"ok", []string{"info max-pods-at-risk max-pods 29 counts branch ENIs: 9 pods without one may get no address"},
+		},
 		"settings, unplaced, cordoned": {
 			introspect.NodeIPAM{Summary: &introspect.Summary{ConfigProblems: ptr(2), Unplaced: ptr(1), Cordoned: ptr(true), Terminating: ptr(false)}}, "unplaced-assignment",
 			[]string{"warning unplaced-assignment 1 pod address is on no known ENI", "warning config 2 settings have problems: see node config", "info cordoned cordoned"},

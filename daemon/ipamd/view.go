@@ -234,19 +234,12 @@ func (n *node) trunkView(book ipam.Snapshot) *introspect.Trunk {
 }
 
 func (n *node) maxPodsView(st keeper.State) *introspect.MaxPods {
-	value := st.Policy.MaxPods
-	result := maxpods.Compute(n.maxPodsInput(st))
-	out := &introspect.MaxPods{
-		Source: st.MaxPodsSource, Verdict: result.Verdict.Word(),
-		IPCapacity: &result.IPCapacity, TotalCapacity: &result.TotalCapacity, Recommended: &result.Recommended,
+	in := n.maxPodsInput(st)
+	var value *int
+	if in.MaxPods > 0 {
+		value = &in.MaxPods
 	}
-	if value > 0 {
-		out.Value = &value
-	}
-	for _, t := range result.Terms() {
-		out.Terms = append(out.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
-	}
-	return out
+	return introspect.MaxPodsOf(value, st.MaxPodsSource, maxpods.Compute(in))
 }
 
 func (n *node) maxPodsInput(st keeper.State) maxpods.Input {

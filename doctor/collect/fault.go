@@ -21,7 +21,7 @@ const (
 )
 
 // settled are problems that the sweep shows whole: reading more of the node adds nothing.
-var settled = []string{fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeCordoned, fleet.CodeTerminating, fleet.CodeNoDaemon}
+var settled = []string{fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeMaxPodsAtRisk, fleet.CodeCordoned, fleet.CodeTerminating, fleet.CodeNoDaemon}
 
 // faultOf judges a node by the sweep and by its objects in Kubernetes: problems of its pool,
 // failures that its daemon reports, pods that wait for their network, a daemon that is not

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"cnictl/capacity/maxpods"
@@ -42,13 +41,7 @@ func (w *world) summary() introspect.Summary {
 		InstanceType: p.instance, MaxPods: p.maxPods, PrefixDelegation: p.policy.PrefixDelegation, CustomNetworking: custom,
 		PodENI: p.podENI, MultiNIC: p.policy.MultiNIC, IPv6: p.policy.IPv6, TrunkAttached: p.podENI, HostPods: new(hostPods),
 	}
-	r := maxpods.Compute(in)
-	s.MaxPods = &introspect.MaxPods{
-		Value: &in.MaxPods, Source: "node", Verdict: strings.ToLower(string(r.Verdict)), IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended,
-	}
-	for _, t := range r.Terms() {
-		s.MaxPods.Terms = append(s.MaxPods.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
-	}
+	s.MaxPods = introspect.MaxPodsOf(&in.MaxPods, "node", maxpods.Compute(in))
 	supported, limit := p.limits.BranchENIs > 0, p.limits.BranchENIs
 	s.Trunk = &introspect.Trunk{Enabled: p.podENI, Supported: &supported, BranchLimit: &limit}
 	if p.podENI {

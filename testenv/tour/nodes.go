@@ -205,12 +205,7 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 	return s
 }
 
-// terms are max-pods as a daemon tells them.
+// terms are max-pods as a daemon reports them.
 func terms(in maxpods.Input) *introspect.MaxPods {
-	r := maxpods.Compute(in)
-	m := &introspect.MaxPods{Value: ptr(in.MaxPods), Source: "node", Verdict: strings.ToLower(string(r.Verdict)), IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended}
-	for _, t := range r.Terms() {
-		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
-	}
-	return m
+	return introspect.MaxPodsOf(ptr(in.MaxPods), "node", maxpods.Compute(in))
 }

@@ -187,6 +187,7 @@ func (c *check) maxPods(m *MaxPods) {
 	c.known("maxPods.ipCapacity", m.IPCapacity, maxSetting)
 	c.known("maxPods.totalCapacity", m.TotalCapacity, maxSetting)
 	c.known("maxPods.recommended", m.Recommended, maxSetting)
+	c.count("maxPods.atRisk", m.AtRisk, maxSetting)
 	if !c.list("maxPods.terms", len(m.Terms), maxList) {
 		return
 	}

@@ -3,6 +3,8 @@ package introspect
 import (
 	"encoding/json"
 	"time"
+
+	"cnictl/capacity/maxpods"
 )
 
 // APIVersion is the version of every document of ours. Within it changes are
@@ -154,6 +156,24 @@ type MaxPods struct {
 	TotalCapacity *int          `json:"totalCapacity"` // with branch ENIs
 	Recommended   *int          `json:"recommended"`   // by EKS's convention
 	Terms         []MaxPodsTerm `json:"terms"`         // of the arithmetic, in its order
+
+	AtRisk int `json:"atRisk,omitempty"` // pods without a branch ENI that can be scheduled beyond the addresses; left out: none
+}
+
+// MaxPodsOf is a computation as documents have it; value is kubelet's setting, nil where it is
+// not known.
+func MaxPodsOf(value *int, source string, r maxpods.Result) *MaxPods {
+	m := &MaxPods{
+		Value: value, Source: source, Verdict: r.Verdict.Word(),
+		IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, AtRisk: r.Exposed,
+	}
+	if r.Recommended > 0 {
+		m.Recommended = &r.Recommended
+	}
+	for _, t := range r.Terms() {
+		m.Terms = append(m.Terms, MaxPodsTerm{Name: t.Name, Value: t.Value})
+	}
+	return m
 }
 
 // MaxPodsTerm is one term of the arithmetic, in its order. docs/introspection.md

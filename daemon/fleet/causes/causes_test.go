@@ -98,7 +98,7 @@ func TestGroups_Nodes(t *testing.T) {
 func TestTitle(t *testing.T) {
 	t.Parallel()
 	codes := []string{
-		fleet.CodeNoFreeAddress, fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeConfig, fleet.CodeUnplaced, fleet.CodeTerminating,
+		fleet.CodeNoFreeAddress, fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeMaxPodsAtRisk, fleet.CodeConfig, fleet.CodeUnplaced, fleet.CodeTerminating,
 		fleet.CodeCordoned, fleet.CodePartlyReadable, fleet.CodeMetricsOnly, fleet.CodeNoDaemon,
 	}
 	for _, r := range []introspect.Reason{

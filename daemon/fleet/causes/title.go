@@ -19,6 +19,8 @@ func Title(code string) string {
 		return "kubelet's max-pods allows more pods than there are addresses"
 	case fleet.CodeMaxPodsUnder:
 		return "kubelet's max-pods leaves addresses that can never be used"
+	case fleet.CodeMaxPodsAtRisk:
+		return "kubelet's max-pods counts branch ENIs, which most pods cannot use"
 	case fleet.CodeConfig:
 		return "settings of the daemon have problems"
 	case fleet.CodeUnplaced:

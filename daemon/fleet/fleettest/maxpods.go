@@ -5,17 +5,9 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// maxPods is what the daemon tells of an input: the computation's own terms.
+// maxPods is what the daemon reports of an input: the computation's own terms.
 func maxPods(in maxpods.Input) *introspect.MaxPods {
-	r := maxpods.Compute(in)
-	m := &introspect.MaxPods{
-		Value: &in.MaxPods, Source: "node", Verdict: r.Verdict.Word(),
-		IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended,
-	}
-	for _, t := range r.Terms() {
-		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
-	}
-	return m
+	return introspect.MaxPodsOf(&in.MaxPods, "node", maxpods.Compute(in))
 }
 
 // MaxPodsInputs are nodes whose computations have every term there is.

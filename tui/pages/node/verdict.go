@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +46,9 @@ func verdict(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 		source = " (" + show.Safe(m.Source) + ")"
 	}
 	sheet.Add(prose.T(theme.Text, show.Int(m.Value)+source+"  "), prose.T(role, show.OrUnknown(show.Safe(m.Verdict))), prose.T(theme.Faint, ": "+words))
+	if m.AtRisk > 0 {
+		sheet.Add(prose.T(theme.Warn, "at risk"), prose.T(theme.Faint, fmt.Sprintf(": %d pods without a branch ENI can be scheduled beyond the addresses", m.AtRisk)))
+	}
 	capacity := []prose.Span{prose.T(theme.Text, show.Pods(m.IPCapacity)), prose.T(theme.Faint, " by addresses, ")}
 	if m.IPCapacity == nil || m.TotalCapacity == nil || *m.IPCapacity != *m.TotalCapacity {
 		capacity = append(capacity, prose.T(theme.Text, show.Pods(m.TotalCapacity)), prose.T(theme.Faint, " with branch ENIs, "))

@@ -150,20 +150,15 @@ func counted(s *introspect.Summary, enis []introspect.NodeENI, slots int) []intr
 	return enis
 }
 
-// terms are max-pods as a daemon tells them.
-func terms(in maxpods.Input, verdict string) *introspect.MaxPods {
-	r := maxpods.Compute(in)
-	m := &introspect.MaxPods{Value: ptr(in.MaxPods), Source: "node", Verdict: verdict, IPCapacity: &r.IPCapacity, TotalCapacity: &r.TotalCapacity, Recommended: &r.Recommended}
-	for _, t := range r.Terms() {
-		m.Terms = append(m.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
-	}
-	return m
+// terms are max-pods as a daemon reports them.
+func terms(in maxpods.Input) *introspect.MaxPods {
+	return introspect.MaxPodsOf(ptr(in.MaxPods), "node", maxpods.Compute(in))
 }
 
 // plain is a healthy m5.large that is about to assign some addresses.
 func (w *world) plain() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(3), AddressLimit: ptr(27)}}, WaitingADDs: ptr(0)}
-	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 29}, introspect.MaxPodsOK)
+	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 29})
 	s.ADDs, s.DELs = &introspect.RequestCounts{Total: 212, Failed: ptr(0)}, &introspect.RequestCounts{Total: 205, Failed: ptr(0)}
 	s.EC2Calls = []introspect.EC2Calls{{Action: "CreateNetworkInterface", Calls: 1, LastAt: at(3 * time.Minute)}, {Action: "AssignPrivateIpAddresses", Calls: 9, Errors: 2, LastAt: at(12 * time.Second)}}
 	enis := counted(s, []introspect.NodeENI{eni("eni-0a1b2c3d4e5f60718", 0, "10.0.3.41", 5, 0, 4), eni("eni-0b2c3d4e5f6071829", 1, "10.0.4.11", 2, 2, 3)}, 9)
@@ -214,7 +209,7 @@ func (w *world) starved() {
 	s.Backoffs = []introspect.Backoff{{Scope: "attach", Until: sourcetest.Start().Add(7 * time.Second), Cause: "ec2-throttled"}}
 	s.LastErrors = []introspect.LastError{{At: *at(3 * time.Second), Operation: "AttachNetworkInterface", Cause: "ec2-throttled", Message: "RequestLimitExceeded: Request limit exceeded.", Count: 3}}
 	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: ptr(3), Causes: map[string]int{"pool-dry": 3}}
-	s.MaxPods = terms(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 110}, introspect.MaxPodsOver)
+	s.MaxPods = terms(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 110})
 	enis := counted(s, []introspect.NodeENI{eni("eni-0c3d4e5f607182930", 0, "10.0.9.21", 14, 0, 0)}, 14)
 	d := source.Detail{ENIs: enis, Plan: &introspect.NodePlan{
 		Blocked: []introspect.BlockedCard{{Cause: "ec2-throttled", Message: "the last request for an ENI failed: EC2 is throttling requests, next attempt in 7s"}},
@@ -236,7 +231,7 @@ func (w *world) prefixes() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(8), AddressLimit: ptr(3248), Mode: introspect.ModePrefix}}}
 	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(2)}
 	s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: "eni-0e5f60718293a4b5c", BranchLimit: ptr(54), BranchUsed: ptr(3)}
-	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.4xlarge", MaxPods: 234, PrefixDelegation: true, MaxENI: 2, TrunkAttached: true}, introspect.MaxPodsOK)
+	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.4xlarge", MaxPods: 234, PrefixDelegation: true, MaxENI: 2, TrunkAttached: true})
 	first := introspect.NodeENI{ID: "eni-0d4e5f60718293a4b", Primary: true, RouteTable: ptr(254), SubnetID: "subnet-0aa11bb22cc33dd44"}
 	for i, used := range []int{16, 11, 3, 0} {
 		first.CIDRs = append(first.CIDRs, block(fmt.Sprintf("10.0.7.%d/28", 16*(i+1)), used))
@@ -255,7 +250,7 @@ func (w *world) prefixes() {
 
 func (w *world) ipv6() {
 	s := &introspect.Summary{IPFamily: "ipv6", Cards: []introspect.CardSummary{{ENILimit: ptr(3), AddressLimit: ptr(1 << 48), Mode: introspect.ModePrefix}}}
-	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 110, IPv6: true}, introspect.MaxPodsOK)
+	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 110, IPv6: true})
 	e := introspect.NodeENI{ID: "eni-06666666666666666", Primary: true, RouteTable: ptr(254), SubnetID: "subnet-06666666666666666", CIDRs: []introspect.NodeCIDR{block("2001:db8:7:1::/80", 12)}}
 	s.Subnets = []introspect.Subnet{{ID: "subnet-06666666666666666", CIDR: ""}}
 	enis := counted(s, []introspect.NodeENI{e}, 9)

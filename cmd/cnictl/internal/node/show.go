@@ -184,7 +184,11 @@ func (v *view) maxPods() {
 	if m.Source != "" {
 		source = "(" + show.Safe(m.Source) + ")"
 	}
-	v.Field("max-pods", join(show.Int(m.Value), source, show.Safe(m.Verdict),
+	risk := ""
+	if m.AtRisk > 0 {
+		risk = fmt.Sprintf("at risk: %d without a branch ENI", m.AtRisk)
+	}
+	v.Field("max-pods", join(show.Int(m.Value), source, show.Safe(m.Verdict), risk,
 		"enough addresses for "+show.Pods(m.IPCapacity), "with branch ENIs "+show.Pods(m.TotalCapacity), "recommended "+show.Pods(m.Recommended)))
 	for _, line := range termLines(m.Terms) {
 		v.Field("", line)
