@@ -62,15 +62,15 @@ func (p Planned) Problems() (warnings []string, err error) {
 	i, known := p.facts()
 	switch {
 	case p.IPv6 && p.CustomNetworking:
-		return nil, fmt.Errorf("custom networking does not work with IPv6: the daemon refuses AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG together with ENABLE_IPv6")
+		return nil, fmt.Errorf("custom networking does not work with IPv6: the daemon refuses AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG together with ENABLE_IPv6 (docs/configuration.md)")
 	case p.IPv6 && known && !i.PrefixDelegation():
-		return nil, fmt.Errorf("%s cannot run IPv6: it needs prefixes, which only Nitro and bare-metal instances have", p.InstanceType)
+		return nil, fmt.Errorf("%s cannot run IPv6: it needs prefixes, which only Nitro and bare-metal instances have (EC2 user guide, prefix delegation; docs/configuration.md)", p.InstanceType)
 	}
 	if p.MaxENIGiven != nil && *p.MaxENIGiven == 0 {
-		warnings = append(warnings, "MAX_ENI=0 means no limit to the daemon; the calculator takes --cni-max-eni 0 as no interface")
+		warnings = append(warnings, "MAX_ENI=0 means no limit to the daemon; the calculator takes --cni-max-eni 0 as no interface (docs/configuration.md, max-pods-calculator.sh)")
 	}
 	if p.PrefixDelegation && known && !i.PrefixDelegation() {
-		warnings = append(warnings, fmt.Sprintf("%s has no prefix delegation: the daemon falls back to secondary addresses", p.InstanceType))
+		warnings = append(warnings, fmt.Sprintf("%s has no prefix delegation: the daemon falls back to secondary addresses (EC2 user guide, prefix delegation; docs/configuration.md)", p.InstanceType))
 	}
 	return warnings, nil
 }

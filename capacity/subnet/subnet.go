@@ -39,7 +39,7 @@ func Parse(text string) (Subnet, error) {
 	case p.Masked() != p:
 		return Subnet{}, fmt.Errorf("%s has bits behind its mask: want %s", p, p.Masked())
 	case p.Bits() < 16 || p.Bits() > 28:
-		return Subnet{}, fmt.Errorf("%s: EC2 has subnets of /16 to /28", p)
+		return Subnet{}, fmt.Errorf("%s: EC2 has subnets of /16 to /28 (VPC user guide, subnet sizing)", p)
 	}
 	return Subnet{CIDR: p, Free: 1<<(32-p.Bits()) - Reserved, Blocks: max(0, 1<<(28-p.Bits())-2), Loose: inEdges}, nil
 }

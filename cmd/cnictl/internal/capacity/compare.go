@@ -104,12 +104,14 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 		return &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("no instance type matches %q", show.Safe(unknown)), Do: f.Name + " capacity type --all -o name"}
 	}
 	rows := make([]placement, 0, len(types))
-	for _, i := range types {
-		if ctx.Err() != nil {
+	progress := newProgress(ctx, f)
+	for n, i := range types {
+		if !progress.say(func() string { return fmt.Sprintf("compared %d of %d types", n, len(types)) }) {
 			break
 		}
 		rows = append(rows, fleetOf(o.settings(i), demand, prices))
 	}
+	progress.erase()
 	slices.SortStableFunc(rows, cheapest)
 	partial := len(rows) < len(types)
 	if partial {

@@ -80,7 +80,7 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 	n.Instance = i
 	effective(f, &n.Settings)
 	if most := n.Capacity(); n.pods > most {
-		return whatif.Held{}, cli.Usage("%d pods do not fit on %s with these settings: it has at most %d addresses for pods", n.pods, i.Type, most)
+		return whatif.Held{}, cli.Usage("%s not fit on %s with these settings: it has at most %s for pods", show.Plural(n.pods, "pod does", "pods do"), i.Type, show.Plural(most, "address", "addresses"))
 	}
 	h := whatif.Upstream(n.Settings, n.pods)
 	if h.Pods < n.pods {
@@ -198,7 +198,12 @@ come one at a time; after pods leave, a node may hold more for some time.`,
 			err = list.Print(f, doc.Items, func(chosen []fit) any { doc.Items = chosen; return doc })
 			if err == nil && !output.Structured(f) && f.Globals.Output != output.CSV {
 				here.note(f)
-				f.Note(fmt.Sprintf("%s with %d pods each fit: %s pods; a node holds %d addresses, %d of them for no pod", here.further(between(worst, best))+" nodes", h.Pods, between(doc.Pods, doc.PodsAtBest), h.SubnetAddresses(), h.Wasted()))
+				fit := "each fit"
+				if worst == 1 && best == 1 {
+					fit = "fits"
+				}
+				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them for no pod", counted(worst, best, here.further("node"), here.further("nodes")), show.Plural(h.Pods, "pod", "pods"), fit,
+					counted(doc.Pods, doc.PodsAtBest, "pod", "pods"), show.Plural(h.SubnetAddresses(), "address", "addresses"), h.Wasted()))
 			}
 			if err != nil || !here.named && !all {
 				return err
@@ -220,6 +225,14 @@ func between(worst, best int) string {
 		return strconv.Itoa(worst)
 	}
 	return fmt.Sprintf("%d to %d", worst, best)
+}
+
+// counted is between with the things that are counted.
+func counted(worst, best int, one, many string) string {
+	if worst == best {
+		return show.Plural(worst, one, many)
+	}
+	return between(worst, best) + " " + many
 }
 
 func fitColumns() []query.Column[fit] {
@@ -300,9 +313,10 @@ func (c *cluster) note(f *cli.Factory) {
 	}
 }
 
-func (c *cluster) further(count string) string {
+// further is a word for what is placed, beside what a cluster has.
+func (c *cluster) further(word string) string {
 	if c.named || c.all {
-		return count + " more"
+		return "more " + word
 	}
-	return count
+	return word
 }

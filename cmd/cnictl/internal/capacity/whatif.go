@@ -89,9 +89,12 @@ func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (ou
 	if s.MaxPods == 0 {
 		s.MaxPods = maxpods.Compute(maxpods.Input{InstanceType: i.Type, PrefixDelegation: s.PrefixDelegation, CustomNetworking: s.CustomNetworking, PodENI: s.Trunk, MaxENI: s.MaxENI}).Recommended
 	}
+	if s.MaxPods == 0 {
+		return nil, nil, nil, cli.Usage("the vCPUs of %s are unknown, and so is its max-pods: give --today maxPods=N", i.Type)
+	}
 	effective(f, &s)
 	if p.pods > s.Room() {
-		return nil, nil, nil, cli.Usage("%d pods do not fit on %s with max-pods %d, two of them in the host's network", p.pods, i.Type, s.MaxPods)
+		return nil, nil, nil, cli.Usage("%s not fit on %s with max-pods %d, two of them in the host's network", show.Plural(p.pods, "pod does", "pods do"), i.Type, s.MaxPods)
 	}
 	for n := range p.count {
 		out = append(out, whatif.Node{Settings: s, Pods: p.pods})
@@ -293,7 +296,7 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 
 // explain says below the table what changed, and where upstream differs.
 func explain(f *cli.Factory, doc introspect.CapacityWhatIfList) {
-	f.Note(fmt.Sprintf("%d nodes with %d pods, simulated for %s", doc.Nodes, doc.Pods, time.Duration(doc.Seconds*float64(time.Second))))
+	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"), time.Duration(doc.Seconds*float64(time.Second))))
 	for _, r := range doc.Items {
 		var parts []string
 		for _, s := range r.Settings {
@@ -303,10 +306,10 @@ func explain(f *cli.Factory, doc introspect.CapacityWhatIfList) {
 			f.Note(r.Name + ": " + strings.Join(parts, " "))
 		}
 		if r.Unplaced > 0 {
-			f.Note(fmt.Sprintf("%s: %d pods found no node with room for them", r.Name, r.Unplaced))
+			f.Note(fmt.Sprintf("%s: %s found no node with room", r.Name, show.Plural(r.Unplaced, "pod", "pods")))
 		}
 		if o := r.Original; o != nil {
-			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %d ADDs would fail", r.Name, o.Held, o.PerHour, o.Failed))
+			f.Note(fmt.Sprintf("%s: upstream's daemon would hold %.1f addresses with %.1f requests per hour, and %s would fail", r.Name, o.Held, o.PerHour, show.Plural(o.Failed, "ADD", "ADDs")))
 			for _, why := range r.Different {
 				f.Note("  " + why)
 			}
