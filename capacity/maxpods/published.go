@@ -89,12 +89,6 @@ func (c Calculator) prefixes() bool {
 // Nodeadm is the standard value of AL2023 nodes: no cap, no prefixes.
 func Nodeadm(i limits.Instance) int { return Base(publishedENIs(i), i.IPv4PerENI) }
 
-// AutoMode is the value of EKS Auto Mode.
-func AutoMode(i limits.Instance) int { return min(KubeletDefault, Nodeadm(i)) }
-
-// ManagedNodeGroup is the value of a managed node group without an AMI of its own.
-func ManagedNodeGroup(i limits.Instance) int { return min(Cap(i.VCPUs), Nodeadm(i)) }
-
 // Karpenter is Karpenter's ENI-limited density: reserved are RESERVED_ENIS, efaOnly
 // the efa-only interfaces on the first card, podsPerCore 0 = not set. When no
 // interface is left it says 0, where others say 2.

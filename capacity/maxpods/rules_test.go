@@ -3,6 +3,7 @@ package maxpods
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"testing"
 
 	"cnictl/capacity/limits"
@@ -133,6 +134,9 @@ func TestRules_Cases(t *testing.T) {
 		{RuleCalculator, Planned{Input: Input{InstanceType: "m5.large"}, MaxENIGiven: &zero}, 2},
 		{RuleCalculator, Planned{Input: Input{InstanceType: "m5.large", PrefixDelegation: true, CNI: Version{1, 8}}}, 29},
 		{RuleManaged, Planned{Input: Input{InstanceType: "m5.4xlarge"}}, 110},
+		{RuleManaged, Planned{Input: Input{InstanceType: "m5.24xlarge"}}, 250},
+		{RuleAutoMode, Planned{Input: Input{InstanceType: "m5.24xlarge"}}, 110},
+		{RuleAutoMode, Planned{Input: Input{InstanceType: "m5.large"}}, 29},
 		{RuleOurs, Planned{Input: Input{InstanceType: "m5.large", PodENI: true, CustomNetworking: true}}, 20},
 		{RuleOurs, Planned{Input: Input{InstanceType: "p5.48xlarge", PodENI: true, CustomNetworking: true}}, 122},
 		{RuleOurs, Planned{Input: Input{InstanceType: "i7ie.48xlarge"}}, 250},
@@ -155,25 +159,30 @@ func TestRules_Cases(t *testing.T) {
 	}
 }
 
+// TestPlanned_Problems: what has no effect is a warning, what is impossible an error; each names
+// the rule and the document that has it.
 func TestPlanned_Problems(t *testing.T) {
 	t.Parallel()
 	zero, minus := 0, -1
 	for name, tt := range map[string]struct {
-		p        Planned
-		warnings int
-		fails    bool
+		p              Planned
+		warning, fails string
 	}{
 		"nothing":                     {p: Planned{Input: Input{InstanceType: "m5.large"}}},
-		"no limit":                    {p: Planned{Input: Input{InstanceType: "m5.large"}, MaxENIGiven: &zero}, warnings: 1},
-		"prefixes on Xen":             {p: Planned{Input: Input{InstanceType: "m4.large", PrefixDelegation: true}}, warnings: 1},
-		"IPv6 on Xen":                 {p: Planned{Input: Input{InstanceType: "m4.large", IPv6: true}}, fails: true},
-		"IPv6 with custom networking": {p: Planned{Input: Input{InstanceType: "m5.large", IPv6: true, CustomNetworking: true}}, fails: true},
-		"negative":                    {p: Planned{Input: Input{InstanceType: "m5.large", MaxENI: -1}}, fails: true},
-		"negative pods":               {p: Planned{Input: Input{InstanceType: "m5.large", HostPods: &minus}}, fails: true},
+		"no limit":                    {p: Planned{Input: Input{InstanceType: "m5.large"}, MaxENIGiven: &zero}, warning: `MAX_ENI=0 means no limit .*docs/configuration\.md`},
+		"prefixes on Xen":             {p: Planned{Input: Input{InstanceType: "m4.large", PrefixDelegation: true}}, warning: `m4\.large has no prefix delegation.*EC2 user guide`},
+		"prefixes on bare metal":      {p: Planned{Input: Input{InstanceType: "m5.metal", PrefixDelegation: true}}},
+		"IPv6 on Xen":                 {p: Planned{Input: Input{InstanceType: "m4.large", IPv6: true}}, fails: `m4\.large cannot run IPv6.*EC2 user guide`},
+		"IPv6 with custom networking": {p: Planned{Input: Input{InstanceType: "m5.large", IPv6: true, CustomNetworking: true}}, fails: `custom networking does not work with IPv6.*docs/configuration\.md`},
+		"negative":                    {p: Planned{Input: Input{InstanceType: "m5.large", MaxENI: -1}}, fails: `max-eni is -1: want 0 or more`},
+		"negative pods":               {p: Planned{Input: Input{InstanceType: "m5.large", HostPods: &minus}}, fails: `host-pods is -1: want 0 or more`},
 	} {
 		warnings, err := tt.p.Problems()
-		if len(warnings) != tt.warnings || (err != nil) != tt.fails {
-			t.Errorf("%s: %q, %v", name, warnings, err)
+		if matched := len(warnings) == 1 && regexp.MustCompile(tt.warning).MatchString(warnings[0]); (tt.warning != "") != matched || tt.warning == "" && len(warnings) > 0 {
+			t.Errorf("%s: warnings %q, want %q", name, warnings, tt.warning)
+		}
+		if matched := err != nil && regexp.MustCompile(tt.fails).MatchString(err.Error()); (tt.fails != "") != matched || tt.fails == "" && err != nil {
+			t.Errorf("%s: %v, want %q", name, err, tt.fails)
 		}
 	}
 }

@@ -83,9 +83,12 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, s, err)
 		}
 	}
-	for _, text := range []string{"", "10.0.0.0", "10.0.0.0/15", "10.0.0.0/29", "10.0.0.1/24", "2001:db8::/64", "10.0.0.0/-1"} {
-		if s, err := subnet.Parse(text); err == nil {
-			t.Errorf("%q: %+v", text, s)
+	for text, says := range map[string]string{
+		"": "no CIDR block", "10.0.0.0": "no CIDR block", "10.0.0.0/-1": "no CIDR block", "2001:db8::/64": "no IPv4 block",
+		"10.0.0.1/24": "want 10.0.0.0/24", "10.0.0.0/15": "/16 to /28 (VPC user guide", "10.0.0.0/29": "/16 to /28 (VPC user guide",
+	} {
+		if s, err := subnet.Parse(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %+v, %v, want %q", text, s, err, says)
 		}
 	}
 }

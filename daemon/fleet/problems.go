@@ -208,7 +208,7 @@ func (ps *problems) settings(s introspect.Summary) {
 		case introspect.MaxPodsUnder:
 			ps.add(introspect.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
 		}
-		if m.AtRisk > 0 {
+		if m.AtRisk > 0 && m.Verdict != introspect.MaxPodsOver { // which says more
 			ps.add(introspect.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value, plural(m.AtRisk, "pod without one", "pods without one"))
 		}
 	}

@@ -114,16 +114,16 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 	progress.erase()
 	slices.SortStableFunc(rows, cheapest)
 	partial := len(rows) < len(types)
-	if partial {
-		f.Warn("interrupted: %d of %d types are compared", len(rows), len(types))
-	}
 	err = o.list.Print(f, rows, func(chosen []placement) any {
 		return introspect.CapacityComparison{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityComparison, Pods: demand.Pods, Items: chosen,
 			Partial: partial, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
 		}
 	})
-	return cmp.Or(err, ctx.Err())
+	if err == nil && partial {
+		return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted: %d of %s compared", len(rows), show.Plural(len(types), "type is", "types are"))}
+	}
+	return err
 }
 
 func (o *compareOptions) settings(i limits.Instance) whatif.Settings {

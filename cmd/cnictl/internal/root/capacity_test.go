@@ -1,12 +1,16 @@
 package root
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/record"
@@ -47,6 +51,34 @@ func writeDays(out io.Writer, from time.Time, hours int) error {
 		}
 	}
 	return w.Close()
+}
+
+// TestCapacityType_All: every flag reaches the rules, which capacity/maxpods compares with
+// formulas of its own.
+func TestCapacityType_All(t *testing.T) {
+	t.Parallel()
+	one, hosts := 1, 5
+	for args, plan := range map[string]maxpods.Planned{
+		"": {},
+		"--prefix-delegation --custom-networking --pod-eni --max-eni 1 --reserved-enis 2 --efa-only 1 --pods-per-core 4 --host-pods 5 --vcpus 31 --cni-version v1.10.2": {
+			Input:       maxpods.Input{PrefixDelegation: true, CustomNetworking: true, PodENI: true, MaxENI: 1, UnmanagedENIs: 1, HostPods: &hosts, VCPUs: 31, CNI: maxpods.Version{Major: 1, Minor: 10}},
+			MaxENIGiven: &one, ReservedENIs: 2, PodsPerCore: 4,
+		},
+	} {
+		stdout, stderr, code := world{}.run(t, call{args: "capacity type --all -o json " + args})
+		var doc introspect.CapacityTypeList
+		if err := json.Unmarshal([]byte(stdout), &doc); code != 0 || err != nil || len(doc.Items) < 1442 {
+			t.Fatalf("%s: exit %d, %v, %d types\n%s", args, code, err, len(doc.Items), stderr)
+		}
+		for _, item := range doc.Items {
+			plan.InstanceType = item.InstanceType
+			for i, want := range maxpods.Rules(plan) {
+				if diff := cmp.Diff(want.MaxPods, item.Rules[i].MaxPods); diff != "" || item.Rules[i].Name != want.Name {
+					t.Errorf("%s %s, %s:\n%s", item.InstanceType, args, want.Name, diff)
+				}
+			}
+		}
+	}
 }
 
 // TestGolden_Capacity: max-pods by every rule, of one type with its terms and of several.
