@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -54,4 +55,38 @@ func Replacements(perMinute float64, length time.Duration, seed uint64) (out []S
 	}
 	SortSteps(out)
 	return out
+}
+
+// Seen are the pods of a node at one time.
+type Seen struct {
+	At   time.Duration // after the start
+	Pods int           // that have an address
+	ADDs *int          // that succeeded so far; nil: not known
+}
+
+// Between are the steps of a node from one time to a later one, evenly spread: the pods that
+// came by the number of its ADDs, those that went by what is missing then. Without the numbers,
+// or when they began again, pods that came and went in between are not seen.
+func Between(node int, from, to Seen) iter.Seq[Step] {
+	more := to.Pods - from.Pods
+	came := max(more, 0)
+	if from.ADDs != nil && to.ADDs != nil {
+		came = max(came, *to.ADDs-*from.ADDs)
+	}
+	went := came - more
+	signs := []int{1, -1}
+	if from.Pods > 0 { // a full node has room for the next one only then
+		signs = []int{-1, 1}
+	}
+	count := max(came, went)
+	return func(yield func(Step) bool) {
+		for i := range count {
+			at := from.At + time.Duration(float64(to.At-from.At)*float64(i+1)/float64(count))
+			for _, sign := range signs {
+				if (sign > 0 && i < came || sign < 0 && i < went) && !yield(Step{At: at, Node: node, Pods: sign}) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package whatif
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +119,33 @@ func TestArrivals(t *testing.T) {
 	}
 	if come < 14000 || come > 14800 || come-gone < 240 || come-gone > 360 {
 		t.Errorf("%d came, %d went: want 14400, and 300 that live", come, gone)
+	}
+}
+
+func TestBetween(t *testing.T) {
+	t.Parallel()
+	n := func(v int) *int { return &v }
+	for name, x := range map[string]struct {
+		from, to Seen
+		want     string
+	}{
+		"nothing":        {Seen{Pods: 3}, Seen{Pods: 3}, ""},
+		"some come":      {Seen{Pods: 3}, Seen{Pods: 5}, "5s+1 10s+1"},
+		"some go":        {Seen{Pods: 3, ADDs: n(7)}, Seen{Pods: 1, ADDs: n(7)}, "5s-1 10s-1"},
+		"one replaced":   {Seen{Pods: 3, ADDs: n(7)}, Seen{Pods: 3, ADDs: n(8)}, "10s-1 10s+1"},
+		"short lives":    {Seen{ADDs: n(7)}, Seen{ADDs: n(9)}, "5s+1 5s-1 10s+1 10s-1"},
+		"more than seen": {Seen{Pods: 1, ADDs: n(7)}, Seen{Pods: 2, ADDs: n(10)}, "3.333333333s-1 3.333333333s+1 6.666666666s-1 6.666666666s+1 10s+1"},
+		"a new daemon":   {Seen{Pods: 3, ADDs: n(70)}, Seen{Pods: 4, ADDs: n(0)}, "10s+1"},
+		"ADDs unknown":   {Seen{Pods: 3, ADDs: n(7)}, Seen{Pods: 2}, "10s-1"},
+	} {
+		x.to.At = 10 * time.Second
+		var got []string
+		for s := range Between(0, x.from, x.to) {
+			got = append(got, fmt.Sprintf("%v%+d", s.At, s.Pods))
+		}
+		if strings.Join(got, " ") != x.want {
+			t.Errorf("%s: %s, want %s", name, got, x.want)
+		}
 	}
 }
 

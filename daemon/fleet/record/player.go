@@ -51,6 +51,14 @@ type Player struct {
 	played   time.Time                      // of the newest entry applied
 	repeat   int                            // entries of a key frame still to come that tell nothing new
 	broken   string                         // why it cannot go on
+	each     func(Sample)                   // takes the samples in place of the store, unless nil
+}
+
+// Sample is one of a node. Node is nil when the node is gone.
+type Sample struct {
+	At   time.Time // never before that of the sample before
+	Name string
+	Node *introspect.NodeIPAM
 }
 
 // Open reads a recording and stands at its beginning, playing.
@@ -148,6 +156,19 @@ func (p *Player) Seek(to time.Time) {
 	p.store = p.shown
 }
 
+// Samples gives each sample of the recording in order, key frames aside, wherever the player
+// stands.
+func (p *Player) Samples(each func(Sample) bool) {
+	all := &Player{file: p.file, index: p.index, library: newLibrary()}
+	more := true
+	all.each = func(s Sample) { more = more && each(s) }
+	for all.begin(p.index.frames[0]); more && all.step(p.index.to); {
+	}
+	if all.Interrupted() {
+		p.interrupted.Store(true)
+	}
+}
+
 // begin stands at a frame with nothing applied.
 func (p *Player) begin(f frame) {
 	p.last, p.sizes, p.size = map[string]introspect.NodeIPAM{}, map[string]int{}, 0
@@ -165,23 +186,31 @@ func (p *Player) begin(f frame) {
 
 // apply puts everything up to a time into the store.
 func (p *Player) apply(upto time.Time) {
-	for p.broken == "" {
-		if p.next == nil {
-			e, size, err := p.reader.entry()
-			if err != nil {
-				if p.broken = err.Error(); !errors.Is(err, errEnd) {
-					p.interrupted.Store(true)
-				}
-				return
-			}
-			p.next, p.nextSize = &e, size
-		}
-		if p.next.At.After(upto) {
-			return
-		}
-		p.entry(*p.next)
-		p.next = nil
+	for p.step(upto) {
 	}
+}
+
+// step applies the next entry, if it is due.
+func (p *Player) step(upto time.Time) bool {
+	if p.broken != "" {
+		return false
+	}
+	if p.next == nil {
+		e, size, err := p.reader.entry()
+		if err != nil {
+			if p.broken = err.Error(); !errors.Is(err, errEnd) {
+				p.interrupted.Store(true)
+			}
+			return false
+		}
+		p.next, p.nextSize = &e, size
+	}
+	if p.next.At.After(upto) {
+		return false
+	}
+	p.entry(*p.next)
+	p.next = nil
+	return true
 }
 
 // entry applies one entry.
@@ -212,8 +241,12 @@ func (p *Player) entry(e entry) {
 		delete(p.last, e.Gone)
 		p.size -= p.sizes[e.Gone]
 		delete(p.sizes, e.Gone)
-		p.store.Remove(e.Gone)
 		p.library.remove(e.Gone)
+		if p.each != nil {
+			p.each(Sample{At: p.played, Name: e.Gone})
+			return
+		}
+		p.store.Remove(e.Gone)
 	}
 }
 
@@ -231,6 +264,10 @@ func (p *Player) put(n introspect.NodeIPAM, at time.Time, size int) {
 	}
 	p.last[name] = n
 	p.count.Add(1)
+	if p.each != nil {
+		p.each(Sample{At: p.played, Name: name, Node: &n})
+		return
+	}
 	p.store.PutAt(n, at)
 }
 

@@ -214,6 +214,37 @@ func TestPlayer_SeeksWhereItWouldHavePlayed(t *testing.T) {
 	}
 }
 
+// TestPlayer_Samples: each sample once, wherever the player stands.
+func TestPlayer_Samples(t *testing.T) {
+	t.Parallel()
+	p, _ := open(t, tape(t))
+	p.Seek(start.Add(7 * time.Minute))
+	before, count, growing, gone := nodes(p.View()), 0, -1, ""
+	for s := range p.Samples {
+		switch {
+		case s.Node == nil:
+			gone += s.Name + " " + s.At.Sub(start).String()
+		case s.Name == "growing":
+			growing = s.Node.Summary.Cards[0].Assigned
+			if want := min(18, int(s.At.Sub(start)/time.Minute)); growing != want {
+				t.Errorf("%d pods after %v, want %d", growing, s.At.Sub(start), want)
+			}
+			fallthrough
+		default:
+			count++
+		}
+	}
+	if count != 393 || gone != "passing 10m0s" {
+		t.Errorf("%d samples, gone: %s", count, gone)
+	}
+	for range p.Samples {
+		break
+	}
+	if now := nodes(p.View()); now != before {
+		t.Errorf("the player shows %s, before: %s", now, before)
+	}
+}
+
 func TestPlayer_Detail(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

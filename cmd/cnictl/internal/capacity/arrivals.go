@@ -2,11 +2,14 @@ package capacity
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,13 +17,16 @@ import (
 
 	"cnictl/capacity/whatif"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
 )
 
-// maxLine bounds a line of an arrivals file, and maxPodsALine the pods of one.
+// maxLine bounds a line of an arrivals file, maxPodsALine the pods of one, and mostArrivals those of
+// a rate or a recording.
 const (
 	maxLine      = 64 << 10
 	maxPodsALine = 1 << 16
+	mostArrivals = 10_000_000
 )
 
 // loadFlags say which pods come and go.
@@ -34,7 +40,7 @@ type loadFlags struct {
 }
 
 func (l *loadFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&l.arrivals, "arrivals", "", "`file` of JSON lines {\"at\": RFC 3339, \"node\": name or null, \"pods\": ±n}; - is standard input")
+	fs.StringVar(&l.arrivals, "arrivals", "", "`file` of JSON lines {\"at\": RFC 3339, \"node\": name or null, \"pods\": ±n}, or a recording; - is standard input")
 	fs.Float64Var(&l.rate, "rate", 1, "`pods` that come per minute, to all nodes together")
 	fs.DurationVar(&l.life, "life", 0, "mean `duration` that these pods live; 0: each replaces another one")
 	fs.DurationVar(&l.length, "for", 24*time.Hour, "simulate this `duration`")
@@ -43,7 +49,7 @@ func (l *loadFlags) register(fs *pflag.FlagSet) {
 }
 
 // load makes the pattern for nodes of these names; how says whether figures of it were given.
-func (l *loadFlags) load(f *cli.Factory, names []string, given func(flag string) bool) (whatif.Load, error) {
+func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, given func(flag string) bool) (whatif.Load, error) {
 	out := whatif.Load{For: l.length, Seed: l.seed, Free: l.free}
 	const most = 366 * 24 * time.Hour
 	switch {
@@ -51,8 +57,8 @@ func (l *loadFlags) load(f *cli.Factory, names []string, given func(flag string)
 		return out, cli.Usage("--for is %s: want more than 0 and at most %s", l.length, most)
 	case l.rate < 0 || l.rate > 1e5:
 		return out, cli.Usage("--rate is %g: want 0 to 100000 pods per minute", l.rate)
-	case l.rate*l.length.Minutes() > 1e7:
-		return out, cli.Usage("--rate %g for %s are more than 10000000 pods", l.rate, l.length)
+	case l.rate*l.length.Minutes() > mostArrivals:
+		return out, cli.Usage("--rate %g for %s are more than %d pods", l.rate, l.length, mostArrivals)
 	case l.life < 0:
 		return out, cli.Usage("--life is %s: want 0 or more", l.life)
 	case l.free < -1:
@@ -81,7 +87,11 @@ func (l *loadFlags) load(f *cli.Factory, names []string, given func(flag string)
 		defer file.Close()
 		in = file
 	}
-	steps, err := readArrivals(in, names)
+	lines := bufio.NewReader(in)
+	if start, _ := lines.Peek(len(gzipped)); string(start) == gzipped { // what is shorter is none
+		return l.recorded(ctx, f, lines, names, given)
+	}
+	steps, err := readArrivals(lines, names)
 	if err != nil {
 		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " is no file of arrivals", Why: err.Error(), Do: `write lines such as {"at": "2026-01-31T08:00:00Z", "node": null, "pods": 5}`}
 	}
@@ -159,4 +169,94 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 		return nil, errors.New("it has no lines")
 	}
 	return steps, nil
+}
+
+// gzipped is how a recording begins.
+const gzipped = "\x1f\x8b"
+
+// recorded are the pods that come and go in a recording.
+func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, names []string, given func(flag string) bool) (whatif.Load, error) {
+	out := whatif.Load{For: l.length, Seed: l.seed, Free: l.free}
+	p, err := record.Open(in, record.Options{Now: f.Now})
+	if err != nil {
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " cannot be replayed", Why: err.Error(), Do: f.Name + " record FILE makes a new recording"}
+	}
+	shown := newProgress(ctx, f)
+	defer shown.erase()
+	t := tally{index: map[string]int{}, anywhere: given("type"), seen: map[string]whatif.Seen{}, left: map[string]bool{}}
+	for i, n := range names {
+		t.index[n] = i
+	}
+	var length time.Duration
+	t.from, _ = p.Range()
+	for s := range p.Samples {
+		if !shown.say(func() string { return l.arrivals + ": read up to " + moment(s.At) }) {
+			return out, ctx.Err()
+		}
+		length = s.At.Sub(t.from)
+		if len(t.steps) >= mostArrivals {
+			return out, cli.Usage("%s: more than %d pods come and go until %s", l.arrivals, mostArrivals, moment(s.At))
+		}
+		t.take(s)
+	}
+	shown.erase()
+	switch {
+	case len(t.seen) == 0 && len(t.left) > 0:
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has none of the simulated nodes", Why: "it has others, such as " + show.Safe(slices.Min(slices.Collect(maps.Keys(t.left)))), Do: "add --replay " + l.arrivals + " --at +0m to simulate its nodes, or give --type and --pods"}
+	case len(t.seen) == 0:
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has no pods", Why: "no node reports its pool"}
+	case len(t.left) > 0:
+		f.Warn("%s: pods on %s beside those simulated are left out", l.arrivals, show.Plural(len(t.left), "node", "nodes"))
+	}
+	if p.Interrupted() {
+		f.Warn("%s is cut off: its pods are those up to %s", l.arrivals, moment(t.from.Add(length)))
+	}
+	whatif.SortSteps(t.steps)
+	if out.Steps = t.steps; !given("for") {
+		out.For = length + time.Minute
+	}
+	return out, nil
+}
+
+// tally makes steps of samples.
+type tally struct {
+	from     time.Time
+	index    map[string]int // the simulated nodes
+	anywhere bool           // pods come to any of these; else to those of the name
+	seen     map[string]whatif.Seen
+	left     map[string]bool // nodes whose pods are left out
+	steps    []whatif.Step
+}
+
+func (t *tally) take(s record.Sample) {
+	node, simulated := t.index[s.Name]
+	if t.anywhere {
+		node = whatif.AnyNode
+	} else if !simulated {
+		t.left[s.Name] = true
+		return
+	}
+	before, known := t.seen[s.Name]
+	now := whatif.Seen{At: s.At.Sub(t.from)}
+	switch n := s.Node; {
+	case n == nil:
+	case n.Summary == nil || len(n.Summary.Cards) == 0:
+		return
+	default:
+		now.Pods = n.Summary.Cards[0].Assigned
+		if a := n.Summary.ADDs; a != nil && a.Failed != nil {
+			now.ADDs = new(a.Total - *a.Failed)
+		}
+		if o := n.Object; !known && o != nil && o.CreatedAt != nil && o.CreatedAt.After(t.from) {
+			before, known = whatif.Seen{At: now.At}, true
+		}
+	}
+	if t.seen[s.Name] = now; !known {
+		return
+	}
+	for step := range whatif.Between(node, before, now) {
+		if t.steps = append(t.steps, step); len(t.steps) >= mostArrivals {
+			return
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/capacity/whatif"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/record"
 )
 
 func TestReadArrivals(t *testing.T) {
@@ -38,5 +41,56 @@ func TestReadArrivals(t *testing.T) {
 	}
 	if _, err := readArrivals(strings.NewReader("\n"), nil); err == nil {
 		t.Error("an empty file is taken")
+	}
+}
+
+func TestTally(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
+	node := func(created time.Duration, pods, adds int) *introspect.NodeIPAM {
+		at := from.Add(created)
+		return &introspect.NodeIPAM{
+			Object:  &introspect.NodeObject{CreatedAt: &at},
+			Summary: &introspect.Summary{Cards: []introspect.CardSummary{{Assigned: pods}}, ADDs: &introspect.RequestCounts{Total: adds, Failed: new(0)}},
+		}
+	}
+	samples := []struct {
+		after time.Duration
+		name  string
+		node  *introspect.NodeIPAM
+	}{
+		{0, "a", node(-time.Hour, 2, 2)},
+		{9 * time.Second, "late", node(-time.Hour, 5, 5)}, // it was there before: the first round takes a while
+		{10 * time.Second, "a", &introspect.NodeIPAM{Error: &introspect.NodeError{}}},
+		{20 * time.Second, "a", node(-time.Hour, 3, 3)},
+		{30 * time.Second, "new", node(15*time.Second, 1, 1)},
+		{40 * time.Second, "late", nil},
+		{50 * time.Second, "late", node(-time.Hour, 1, 1)},
+	}
+	step := func(after time.Duration, node, pods int) whatif.Step {
+		return whatif.Step{At: after, Node: node, Pods: pods}
+	}
+	const any = whatif.AnyNode
+	gone := func(node int) (out []whatif.Step) {
+		for _, after := range []time.Duration{15200, 21400, 27600, 33800, 40000} {
+			out = append(out, step(after*time.Millisecond, node, -1))
+		}
+		return out
+	}
+	for name, x := range map[string]struct {
+		tally
+		want []whatif.Step
+		left int
+	}{
+		"of the same names": {tally{index: map[string]int{"a": 0, "late": 1}}, slices.Concat([]whatif.Step{step(20*time.Second, 0, 1)}, gone(1), []whatif.Step{step(50*time.Second, 1, 1)}), 1},
+		"of any":            {tally{anywhere: true}, slices.Concat([]whatif.Step{step(20*time.Second, any, 1), step(30*time.Second, any, 1)}, gone(any), []whatif.Step{step(50*time.Second, any, 1)}), 0},
+	} {
+		x.from, x.seen, x.tally.left = from, map[string]whatif.Seen{}, map[string]bool{}
+		for _, s := range samples {
+			x.take(record.Sample{At: from.Add(s.after), Name: s.name, Node: s.node})
+		}
+		if diff := cmp.Diff(x.want, x.steps); diff != "" || len(x.tally.left) != x.left {
+			t.Errorf("%s: %d left out\n%s", name, len(x.tally.left), diff)
+		}
 	}
 }

@@ -81,7 +81,7 @@ the same targets. Ctrl-C shows the best until then.`,
 			if !p.given("for") {
 				l.length = 6 * time.Hour
 			}
-			load, err := l.load(f, names, p.given)
+			load, err := l.load(ctx, f, names, p.given)
 			if err != nil {
 				return err
 			}

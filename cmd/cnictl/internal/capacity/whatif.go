@@ -151,13 +151,16 @@ pods come and go; EC2 takes its usual time, and refuses only what --subnet-free 
 Start from NODEs or --all, as they are now or at a moment of a recording (--replay FILE --at
 TIME), or with --type and --pods from nodes that are not there yet. Flags of settings and --set
 change today's settings. Pods come at random (--rate, --life), or as --arrivals says: to a node,
-or with "node": null to the one with the fewest; those that go are any of the node's.
+or with "node": null to the one with the fewest; those that go are any of the node's. Of a
+recording, --arrivals has the pods that came and went while it was made: on the same nodes, or
+with --type on those with the fewest.
 
 --model original has upstream's rules in place of ours. With ours, each line in which upstream's
 daemon would do something else is named, with the reason.`,
 		Example: "  {{.Command}} capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2\n" +
 			"  {{.Command}} capacity whatif --all --set WARM_IP_TARGET=2 --set MINIMUM_IP_TARGET=12 --rate 30\n" +
-			"  {{.Command}} capacity whatif --type m5.4xlarge --pods 50 --prefix-delegation --arrivals day.jsonl",
+			"  {{.Command}} capacity whatif --type m5.4xlarge --pods 50 --prefix-delegation --arrivals day.jsonl\n" +
+			"  {{.Command}} capacity whatif --all --set WARM_IP_TARGET=2 --replay day.cnirec --at +0m --arrivals day.cnirec",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -173,7 +176,7 @@ daemon would do something else is named, with the reason.`,
 			if err != nil {
 				return err
 			}
-			load, err := l.load(f, names, p.given)
+			load, err := l.load(ctx, f, names, p.given)
 			if err != nil {
 				return err
 			}

@@ -87,6 +87,10 @@ func TestGolden_Capacity(t *testing.T) {
 	dir, now := t.TempDir(), fleettest.Now()
 	monday, later := days(t, dir, "monday.cnirec", now.Add(-7*24*time.Hour), 48), days(t, dir, "later.cnirec", now.Add(-5*24*time.Hour), 5*24)
 	short := days(t, dir, "short.cnirec", now.Add(-time.Hour), 1)
+	broken := filepath.Join(dir, "broken.cnirec")
+	if err := os.WriteFile(broken, []byte("\x1f\x8bnot what it seems"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	checkGoldens(t, newWorld(t), map[string]call{
 		"help":           {args: "capacity --help"},
 		"type":           {args: "capacity type m5.large"},
@@ -146,6 +150,10 @@ func TestGolden_Capacity(t *testing.T) {
 		"whatif-theirs":  {args: "capacity whatif --type m5.large --pods 20 --set WARM_IP_TARGET=1 --for 2h --model original -o csv"},
 		"whatif-json":    {args: "capacity whatif --type m5.large --pods 8 --today WARM_ENI_TARGET=0 --set MINIMUM_IP_TARGET=12 --for 1h -o json"},
 		"whatif-dry":     {args: "capacity whatif --type m5.large --pods 8 --count 2 --arrivals testdata/arrivals.jsonl --subnet-free 10"},
+		"whatif-tour":    {args: "capacity whatif --all --arrivals ../../../../docs/tour.cnirec --replay ../../../../docs/tour.cnirec --at +0m -o csv --columns settings,held,adds"},
+		"whatif-type":    {args: "capacity whatif --type m5.large --pods 10 --count 40 --arrivals ../../../../docs/tour.cnirec -o csv --columns settings,held,adds"},
+		"whatif-others":  {args: "capacity whatif --all --arrivals " + monday + " --replay ../../../../docs/tour.cnirec"},
+		"whatif-broken":  {args: "capacity whatif --type m5.large --pods 8 --arrivals " + broken},
 		"whatif-line":    {args: "capacity whatif --type m5.large --pods 8 --arrivals testdata/arrivals-bad.jsonl"},
 		"whatif-no-file": {args: "capacity whatif --type m5.large --pods 8 --arrivals testdata/none.jsonl"},
 		"whatif-set":     {args: "capacity whatif --type m5.large --pods 8 --set WARM_IP_TARGETS=2"},

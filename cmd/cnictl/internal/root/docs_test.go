@@ -31,6 +31,7 @@ var shown = []struct {
 	{page: "docs/cli.md", section: "top", args: "top --filter state!=ok"},
 	{page: "docs/capacity.md", section: "capacity-subnet-tour", args: "capacity subnet --all --type m5.large --pods 20 --prefix-delegation", env: size("110")},
 	{page: "docs/capacity.md", section: "capacity-whatif-tour", args: "capacity whatif --all --set WARM_IP_TARGET=2 --rate 10 --for 6h", env: size("110")},
+	{page: "docs/capacity.md", section: "capacity-whatif-recorded", args: "capacity whatif --all --set WARM_IP_TARGET=2 --arrivals " + tour.File + " --at +0m", env: size("110")},
 	{page: "docs/cli.md", section: "replay-info", args: "replay " + tour.File + " --info"},
 }
 
