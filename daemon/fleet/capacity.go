@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/capacity/maxpods"
 	"cnictl/capacity/whatif"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
@@ -46,6 +48,35 @@ func room(n introspect.NodeIPAM, c introspect.CardSummary) *int {
 	return new(max(0, most-c.Total))
 }
 
+// instanceType is what a node is, "" while that is not known.
+func instanceType(n introspect.NodeIPAM) string {
+	switch {
+	case n.Summary != nil && n.Summary.InstanceType != "":
+		return n.Summary.InstanceType
+	case n.Object != nil:
+		return n.Object.InstanceType
+	}
+	return ""
+}
+
+// MaxPodsRules are what the published rules give for a node with the settings that it has; none
+// while its pool or its type is not known.
+func MaxPodsRules(n introspect.NodeIPAM) []maxpods.Rule {
+	s := n.Summary
+	i, ok := limits.Lookup(instanceType(n))
+	if !ok || s == nil || len(s.Cards) == 0 {
+		return nil
+	}
+	p := maxpods.Planned{Input: maxpods.Input{
+		InstanceType: i.Type, PrefixDelegation: s.Cards[0].Mode == introspect.ModePrefix, IPv6: s.IPFamily == "ipv6",
+		CustomNetworking: s.CustomNetworking != nil && *s.CustomNetworking, PodENI: s.Trunk != nil && s.Trunk.Enabled,
+	}}
+	if most := s.Targets.MaxENI; most != nil && *most > 0 {
+		p.MaxENI, p.MaxENIGiven = *most, most
+	}
+	return slices.DeleteFunc(maxpods.Rules(p), func(r maxpods.Rule) bool { return r.Name == maxpods.RuleOurs })
+}
+
 // WhatIf is a node as it is, to simulate; why says what of it is not known.
 func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
 	s := n.Summary
@@ -57,10 +88,7 @@ func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
 	case s.IPFamily == "ipv6":
 		return node, "it is a node of an IPv6 cluster: its addresses have no limit, and no target counts"
 	}
-	kind := s.InstanceType
-	if kind == "" && n.Object != nil {
-		kind = n.Object.InstanceType
-	}
+	kind := instanceType(n)
 	i, ok := limits.Lookup(kind)
 	switch {
 	case kind == "":

@@ -45,3 +45,38 @@ func text(n *int) any {
 	}
 	return *n
 }
+
+func TestWhatIf(t *testing.T) {
+	t.Parallel()
+	node := func(change func(*introspect.NodeIPAM)) introspect.NodeIPAM {
+		n := introspect.NodeIPAM{
+			Object: &introspect.NodeObject{InstanceType: "m5.large", MaxPods: new(29)},
+			Summary: &introspect.Summary{
+				Cards:   []introspect.CardSummary{{Assigned: 7, Mode: introspect.ModeSecondaryIP}},
+				Targets: introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(0)},
+			},
+		}
+		change(&n)
+		return n
+	}
+	for name, tt := range map[string]struct {
+		change func(*introspect.NodeIPAM)
+		why    string
+		pods   int
+	}{
+		"as Kubernetes describes it": {change: func(*introspect.NodeIPAM) {}, pods: 7},
+		"more pods than it has room": {change: func(n *introspect.NodeIPAM) { n.Summary.Cards[0].Assigned = 1 << 30 }, pods: 27},
+		"fewer than none":            {change: func(n *introspect.NodeIPAM) { n.Summary.Cards[0].Assigned, n.Summary.Targets.WarmIP = -1, new(-5) }, pods: 0},
+		"no type":                    {change: func(n *introspect.NodeIPAM) { n.Object = nil }, why: "its instance type is not known"},
+		"a type that is not listed":  {change: func(n *introspect.NodeIPAM) { n.Summary.InstanceType = "x\x1b" }, why: `its instance type x\x1b is not in the table`},
+		"no targets":                 {change: func(n *introspect.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "it does not report its targets, as upstream's daemon does not"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, why := WhatIf(node(tt.change))
+			if why != tt.why || got.Pods != tt.pods || got.Settings.WarmIP < 0 {
+				t.Errorf("%+v, %q; want %d pods, %q", got, why, tt.pods, tt.why)
+			}
+		})
+	}
+}

@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"cnictl/daemon/api/introspect"
@@ -59,7 +58,6 @@ func verdict(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 		if long := show.Term(t.Name); long != "" {
 			name = long + " (" + name + ")"
 		}
-		value := show.Pods(&t.Value)
-		sheet.Row(strings.Repeat(" ", max(9-len(value), 0))+value, 11, prose.T(theme.Faint, name))
+		sheet.Row(figure(show.Pods(&t.Value)), 11, prose.T(theme.Faint, name))
 	}
 }
