@@ -1,8 +1,8 @@
 package node
 
 import (
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,44 +13,37 @@ import (
 	"cnictl/tui/theme"
 )
 
-// figure is a number in the column of them.
+// figure is a number, right-aligned in its column.
 func figure(text string) string { return strings.Repeat(" ", max(9-len(text), 0)) + text }
 
-// rules writes the max-pods that the published rules give, those of one value together.
+// rules writes the max-pods that the published rules give with the node's settings, a row per
+// value, and marks the one that kubelet has.
 func rules(sheet *prose.Sheet, n *store.Node, _ time.Time) {
-	all := fleet.MaxPodsRules(n.NodeIPAM)
-	if len(all) == 0 {
-		return
-	}
-	names := map[int][]string{}
-	var values []int
+	byValue := map[int][]string{}
 	var none []string
-	for _, r := range all {
+	for _, r := range fleet.MaxPodsRules(n.NodeIPAM) {
 		if r.MaxPods == nil {
 			none = append(none, r.Name)
-			continue
+		} else {
+			byValue[*r.MaxPods] = append(byValue[*r.MaxPods], r.Name)
 		}
-		if names[*r.MaxPods] == nil {
-			values = append(values, *r.MaxPods)
-		}
-		names[*r.MaxPods] = append(names[*r.MaxPods], r.Name)
 	}
-	slices.Sort(values)
-	sheet.Head("MAX-PODS BY PUBLISHED RULES", "with this node's settings")
+	if len(byValue) == 0 {
+		return
+	}
+	sheet.Head("MAX-PODS BY PUBLISHED RULE", "")
 	set := plainMaxPods(n)
-	said := false
-	for _, v := range values {
-		spans := []prose.Span{prose.T(theme.Faint, strings.Join(names[v], ", "))}
+	for _, v := range slices.Sorted(maps.Keys(byValue)) {
+		row := []prose.Span{prose.T(theme.Faint, strings.Join(byValue[v], ", "))}
 		if v == set {
-			said = true
-			spans = append(spans, prose.T(theme.Good, "  = kubelet setting"))
+			row = slices.Insert(row, 0, prose.T(theme.Good, "as kubelet has it: "))
 		}
-		sheet.Row(figure(show.Pods(&v)), 11, spans...)
+		sheet.Row(figure(show.Pods(&v)), 11, row...)
 	}
 	if len(none) > 0 {
 		sheet.Row(figure(show.Unknown), 11, prose.T(theme.Faint, strings.Join(none, ", ")))
 	}
-	if set > 0 && !said {
-		sheet.Add(prose.T(theme.Warn, "No rule gives "+strconv.Itoa(set)+", which kubelet has."))
+	if _, published := byValue[set]; set > 0 && !published {
+		sheet.Row(figure(show.Pods(&set)), 11, prose.T(theme.Warn, "kubelet has it; no published rule gives it"))
 	}
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -46,7 +45,7 @@ func verdict(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 	}
 	sheet.Add(prose.T(theme.Text, show.Int(m.Value)+source+"  "), prose.T(role, show.OrUnknown(show.Safe(m.Verdict))), prose.T(theme.Faint, ": "+words))
 	if m.AtRisk > 0 {
-		sheet.Add(prose.T(theme.Warn, "at risk"), prose.T(theme.Faint, fmt.Sprintf(": %d pods without a branch ENI can be scheduled beyond the addresses", m.AtRisk)))
+		sheet.Add(prose.T(theme.Warn, "at risk"), prose.T(theme.Faint, ": "+show.Plural(m.AtRisk, "pod", "pods")+" without a branch ENI can be scheduled beyond the addresses"))
 	}
 	capacity := []prose.Span{prose.T(theme.Text, show.Pods(m.IPCapacity)), prose.T(theme.Faint, " by addresses, ")}
 	if m.IPCapacity == nil || m.TotalCapacity == nil || *m.IPCapacity != *m.TotalCapacity {

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// interrupted is a context that ends once it has been asked so many times whether it has.
+// interrupted is a context that ends once it has been asked about it so many times.
 type interrupted struct {
 	context.Context
 	left atomic.Int64
@@ -52,15 +52,21 @@ func TestInterrupted(t *testing.T) {
 		return stdout.String(), err
 	}
 
+	var compared introspect.CapacityComparison
+	out, err := run(comparison, 3, "m5.* --pods 500")
+	if e := json.Unmarshal([]byte(out), &compared); e != nil || len(compared.Items) != 3 || !compared.Partial || err.Error() != "interrupted: 3 of 9 types are compared" {
+		t.Errorf("compare: %v, %v\n%s", e, err, out)
+	}
+
 	var predicted introspect.CapacityWhatIfList
-	out, _ := run(whatIf, 3, "--type m5.large --pods 20 --count 5 --warm-ip-target 2 --rate 20")
+	out, _ = run(whatIf, 3, "--type m5.large --pods 20 --count 5 --warm-ip-target 2 --rate 20")
 	if err := json.Unmarshal([]byte(out), &predicted); err != nil || len(predicted.Items) != 1 || !predicted.Partial || predicted.Items[0].Held.Avg < 100 ||
 		predicted.Seconds <= 0 || predicted.Seconds >= 24*3600 {
 		t.Errorf("whatif: %v\n%s", err, out)
 	}
 
 	var best introspect.CapacityRecommendation
-	out, err := run(recommend, 40, "--type m5.large --pods 20 --count 2 --for 1h")
+	out, err = run(recommend, 40, "--type m5.large --pods 20 --count 2 --for 1h")
 	if e := json.Unmarshal([]byte(out), &best); e != nil || len(best.Items) == 0 || best.Chosen == nil || !best.Partial || best.Tried == 0 || best.Tried >= best.Candidates {
 		t.Errorf("recommend: %v\n%s", e, out)
 	}

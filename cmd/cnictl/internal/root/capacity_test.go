@@ -91,7 +91,9 @@ func TestGolden_Capacity(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("\x1f\x8bnot what it seems"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	checkGoldens(t, newWorld(t), map[string]call{
+	w := newWorld(t)
+	w.dir = dir
+	checkGoldens(t, w, map[string]call{
 		"help":           {args: "capacity --help"},
 		"type":           {args: "capacity type m5.large"},
 		"type-tty-80":    {args: "capacity type p5.48xlarge --pod-eni --custom-networking --explain", env: size("80")},

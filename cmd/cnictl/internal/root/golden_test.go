@@ -20,13 +20,16 @@ import (
 const recorded = "../../../../daemon/api/introspect/testdata/recorded"
 
 // world serves one node of every kind and gives its --targets.
-type world struct{ targets map[string]string }
+type world struct {
+	targets map[string]string
+	dir     string // of files that commands are given; DIR in goldens
+}
 
 func newWorld(t *testing.T) world {
 	t.Helper()
 	dir := t.TempDir()
 	clock := time.Date(2026, 11, 21, 3, 0, 50, 0, time.UTC)
-	return world{map[string]string{
+	return world{targets: map[string]string{
 		"large":    fleettest.Serve(t, dir, "large", fleettest.Secondary()),
 		"starved":  fleettest.Serve(t, dir, "starved", fleettest.Starved()),
 		"prefixes": fleettest.Serve(t, dir, "prefixes", fleettest.Prefixes()),
