@@ -219,15 +219,14 @@ func TestPlayer_Samples(t *testing.T) {
 	t.Parallel()
 	p, _ := open(t, tape(t))
 	p.Seek(start.Add(7 * time.Minute))
-	before, count, growing, gone := nodes(p.View()), 0, -1, ""
+	before, count, gone := nodes(p.View()), 0, ""
 	for s := range p.Samples {
 		switch {
 		case s.Node == nil:
 			gone += s.Name + " " + s.At.Sub(start).String()
 		case s.Name == "growing":
-			growing = s.Node.Summary.Cards[0].Assigned
-			if want := min(18, int(s.At.Sub(start)/time.Minute)); growing != want {
-				t.Errorf("%d pods after %v, want %d", growing, s.At.Sub(start), want)
+			if got, want := s.Node.Summary.Cards[0].Assigned, min(18, int(s.At.Sub(start)/time.Minute)); got != want {
+				t.Errorf("%d pods after %v, want %d", got, s.At.Sub(start), want)
 			}
 			fallthrough
 		default:
