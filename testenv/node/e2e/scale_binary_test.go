@@ -69,6 +69,18 @@ func (l *lab) calls() callCount {
 	return c
 }
 
+// writes counts the calls that change something. The sweep for leaked ENIs, at a random time after
+// a start, only reads as long as it finds none.
+func (c callCount) writes() int {
+	n := c.total
+	for action, reads := range c.by {
+		if strings.HasPrefix(action, "Describe") {
+			n -= reads
+		}
+	}
+	return n
+}
+
 func (c callCount) String() string {
 	var parts []string
 	for action, n := range c.by {
