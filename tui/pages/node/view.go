@@ -131,5 +131,5 @@ type section func(*prose.Sheet, *store.Node, time.Time)
 
 // sections are those that may stand beneath the ENIs where there is room beside the pool.
 func sections() []section {
-	return []section{verdict, rules, activity}
+	return []section{verdict, activity, rules}
 }
