@@ -43,6 +43,17 @@ func (f *Factory) StateFile() string {
 	return f.XDG("XDG_STATE_HOME", filepath.Join(".local", "state"), "tui.json")
 }
 
+// CacheDir is where cnictl caches what it has read: a directory of its own below --cache-dir
+// or KUBECACHEDIR where one of them is given, else the user's cache directory; "" when none is
+// known.
+func (f *Factory) CacheDir() string {
+	env, _ := f.Env("KUBECACHEDIR")
+	if source := f.SourceOf("cache-dir"); env != "" || source != "" && source != FromDefault {
+		return filepath.Join(f.Globals.Kube.CacheDir, "cnictl")
+	}
+	return f.XDG("XDG_CACHE_HOME", ".cache", "")
+}
+
 // XDG is the place of a file of the tool, or with name "" of its directory: below the directory
 // that the variable names, else below that of the home; "" where neither is known.
 func (f *Factory) XDG(variable, below, name string) string {

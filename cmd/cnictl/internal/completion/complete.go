@@ -1,7 +1,6 @@
 package completion
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -213,7 +212,7 @@ func recall(f *cli.Factory, cmd *cobra.Command) Names {
 
 // namesFile is where the names of the cluster are; "" without a cluster.
 func namesFile(f *cli.Factory) string {
-	dir := cacheDir(f)
+	dir := f.CacheDir()
 	if dir == "" || !kubeconfig.Given(f) {
 		return ""
 	}
@@ -226,17 +225,6 @@ func namesFile(f *cli.Factory) string {
 		return ""
 	}
 	return fileOf(dir, cluster)
-}
-
-// cacheDir is where the names are kept: in a directory of our own below --cache-dir where
-// that is given, or KUBECACHEDIR, else with the user's other caches; "" where there is no
-// place for it.
-func cacheDir(f *cli.Factory) string {
-	env, _ := f.Env("KUBECACHEDIR")
-	if source := f.SourceOf("cache-dir"); env != "" || source != "" && source != cli.FromDefault {
-		return filepath.Join(f.Globals.Kube.CacheDir, "cnictl")
-	}
-	return f.XDG("XDG_CACHE_HOME", ".cache", "")
 }
 
 // Remember keeps the names of a cluster for

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"cnictl/cmd/cnictl/internal/cli"
 )
 
 // Bounds of the file.
@@ -95,8 +97,8 @@ func plain(s string) bool {
 	return true
 }
 
-// keep writes names; a kind that is null stays as it is. A cache that cannot be written is
-// none.
+// keep writes names; a kind that is null stays as it is. Without a cache, completion asks the
+// cluster: failing to write it is no error.
 func keep(file string, n Names) {
 	have := load(file)
 	n = n.over(have).usable()
@@ -107,19 +109,7 @@ func keep(file string, n Names) {
 	if err != nil || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return
 	}
-	write(file, text)
-}
-
-// write puts a file in place whole, readable by its owner alone.
-func write(file string, text []byte) {
-	temporary, err := os.CreateTemp(filepath.Dir(file), ".names-*") // mode 0600
-	if err != nil {
-		return
-	}
-	_, err = temporary.Write(text)
-	if closing := temporary.Close(); err != nil || closing != nil || os.Rename(temporary.Name(), file) != nil {
-		_ = os.Remove(temporary.Name()) // nothing else can be done about it
-	}
+	_ = cli.ReplaceFile(file, text) // see above
 }
 
 // namespaces are those of the pods.

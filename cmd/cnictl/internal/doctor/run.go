@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -186,32 +185,12 @@ func save(f *cli.Factory, name string, ev *evidence.Evidence, r *introspect.Doct
 	if name == "-" {
 		_, err = f.Streams.Out.Write(data)
 	} else {
-		err = writeFile(name, data)
+		err = cli.ReplaceFile(name, data)
 	}
 	if err != nil {
 		return fmt.Errorf("save the evidence: %w", err)
 	}
 	return nil
-}
-
-// writeFile replaces a file as a whole; it holds names and addresses of a cluster. What is
-// not a regular file stays what it is.
-func writeFile(name string, data []byte) error {
-	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", name)
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(data)
-	if err = errors.Join(err, temporary.Close()); err == nil {
-		err = os.Rename(temporary.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
-	}
-	return err
 }
 
 // Examine diagnoses the evidence and prints what it finds.
