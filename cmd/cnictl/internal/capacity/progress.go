@@ -19,13 +19,19 @@ const (
 type progress struct {
 	ctx         context.Context
 	f           *cli.Factory
+	clock       func() time.Time
 	start, last time.Time
 	shown       bool
 }
 
 func newProgress(ctx context.Context, f *cli.Factory) *progress {
-	now := time.Now() // of the work, not of what it is about: a recording has a clock of its own
-	return &progress{ctx: ctx, f: f, start: now, last: now}
+	p := &progress{ctx: ctx, f: f, clock: time.Now}
+	if f.Clock != nil {
+		p.clock = f.Clock
+	}
+	p.start = p.clock()
+	p.last = p.start
+	return p
 }
 
 // at reports how far a run is, and whether to go on.
@@ -35,7 +41,7 @@ func (p *progress) at(name string, r *whatif.Run) bool {
 
 // say shows a line, and reports whether to go on.
 func (p *progress) say(line func() string) bool {
-	now, every := time.Now(), progressEveryLog
+	now, every := p.clock(), progressEveryLog
 	if p.f.Streams.ErrTTY {
 		every = progressEvery
 	}

@@ -144,9 +144,9 @@ the same targets. Ctrl-C shows the best until then.`,
 func try(s *whatif.Search, line *progress) error {
 	var mu sync.Mutex // of s and line
 	var group errgroup.Group
-	start, played := time.Now(), 0
+	played := 0
 	say := func() string {
-		left := time.Duration(float64(time.Since(start)) / float64(max(1, played)) * float64(s.Left()))
+		left := time.Duration(float64(line.clock().Sub(line.start)) / float64(max(1, played)) * float64(s.Left()))
 		return fmt.Sprintf("%d candidates simulated, at most %d left, %s", played, s.Left(), max(time.Second, left.Round(time.Second)))
 	}
 	for range runtime.GOMAXPROCS(0) {

@@ -20,6 +20,9 @@ type Factory struct {
 	Streams *Streams
 	Env     Lookup
 	Now     func() time.Time
+	// Clock times the work itself, for progress; Now may be the time of a recording. nil:
+	// time.Now.
+	Clock func() time.Time
 	// Tick gives a channel that fires every d, and stops it.
 	Tick    func(d time.Duration) (ticks <-chan time.Time, stop func())
 	Name    string // how the tool was called: cnictl, or kubectl cni

@@ -108,7 +108,7 @@ func (w world) run(t *testing.T, c call) (stdout, stderr string, code int) {
 	f := &cli.Factory{
 		Streams: &cli.Streams{In: strings.NewReader(c.in), Out: &out, Err: &errOut, Size: func() (int, int) { return 80, 24 }},
 		Env:     c.lookup,
-		Now:     fleettest.Now, Name: "cnictl", Version: "v1.2.3",
+		Now:     fleettest.Now, Clock: fleettest.Now, Name: "cnictl", Version: "v1.2.3",
 		Tick: func(time.Duration) (<-chan time.Time, func()) {
 			t.Fatal("a one-shot command waits")
 			return nil, nil

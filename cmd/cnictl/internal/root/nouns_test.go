@@ -308,7 +308,7 @@ func (w world) runNoun(t *testing.T, c call) (stdout, stderr string, code int) {
 	f := &cli.Factory{
 		Streams: &cli.Streams{Out: &out, Err: &errOut, Size: func() (int, int) { return 80, 24 }},
 		Env:     c.lookup,
-		Now:     fleettest.Now, Name: "cnictl", Version: "v1.2.3",
+		Now:     fleettest.Now, Clock: fleettest.Now, Name: "cnictl", Version: "v1.2.3",
 		Tick: func(time.Duration) (<-chan time.Time, func()) {
 			ticks := make(chan time.Time, 1)
 			ticks <- fleettest.Now()
