@@ -104,16 +104,16 @@ func recommended(s whatif.Settings) int {
 
 // Types are the known instance types that patterns match; a pattern without * or ? is one
 // type. The first that matches nothing is returned as well.
-func Types(patterns []string) (found []limits.Instance, unknown string) {
+func Types(table limits.Table, patterns []string) (found []limits.Instance, unknown string) {
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
 		none := true
-		for name := range limits.Types() {
+		for name := range table.Types() {
 			if !matches(pattern, name) {
 				continue
 			}
 			none = false
-			if i, ok := limits.Lookup(name); ok && !seen[name] {
+			if i, ok := table.Lookup(name); ok && !seen[name] {
 				seen[name] = true
 				found = append(found, i)
 			}

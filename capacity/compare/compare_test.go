@@ -92,12 +92,12 @@ func TestKubeReserved(t *testing.T) {
 
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	found, unknown := Types([]string{"m7g.*large", "m7g.large", "t3.nano"})
+	found, unknown := Types(limits.Table{}, []string{"m7g.*large", "m7g.large", "t3.nano"})
 	if len(found) < 5 || found[len(found)-1].Type != "t3.nano" || unknown != "" {
 		t.Errorf("%d types, %q", len(found), unknown)
 	}
 	for _, pattern := range []string{"m7g", "z9.*", "[", ""} {
-		if found, unknown := Types([]string{"m5.large", pattern}); found != nil || unknown != pattern {
+		if found, unknown := Types(limits.Table{}, []string{"m5.large", pattern}); found != nil || unknown != pattern {
 			t.Errorf("%q: %d types, %q", pattern, len(found), unknown)
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Date is that of the newest source of the built-in table.
+const Date = "2026-09-16"
+
 // Tri is a fact that may be unknown.
 type Tri int8
 

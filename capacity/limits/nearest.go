@@ -5,10 +5,13 @@ import (
 	"strings"
 )
 
+// Nearest returns up to n built-in types that the user may have meant.
+func Nearest(name string, n int) []string { return Table{}.Nearest(name, n) }
+
 // Nearest returns up to n known types that the user may have meant, best first:
 // fewest edits (insert, delete, replace, swap of neighbours), then byte order.
 // Types that differ in more than a third of their letters are left out.
-func Nearest(name string, n int) []string {
+func (t Table) Nearest(name string, n int) []string {
 	if n <= 0 || len(name) > 64 {
 		return nil
 	}
@@ -18,9 +21,9 @@ func Nearest(name string, n int) []string {
 		edits int
 	}
 	var hits []hit
-	for t := range Types() {
-		if d := edits(name, t); d <= max(1, len(t)/3) {
-			hits = append(hits, hit{t, d})
+	for known := range t.Types() {
+		if d := edits(name, known); d <= max(1, len(known)/3) {
+			hits = append(hits, hit{known, d})
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return a.edits - b.edits })

@@ -35,10 +35,12 @@ func (c *computation) note(format string, args ...any) {
 	c.r.Notes = append(c.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// facts finds the type; the table outranks what EC2 says.
+// facts finds the type; the table outranks Instance.
 func (c *computation) facts() bool {
-	if i, ok := limits.Lookup(c.in.InstanceType); ok {
-		c.i, c.r.Source = i, FromTable
+	if i, ok := c.in.Table.Lookup(c.in.InstanceType); ok {
+		if c.i, c.r.Source = i, FromTable; c.in.Table.Read(i.Type) {
+			c.r.Source = FromEC2
+		}
 	} else if c.in.Instance != nil {
 		c.i, c.r.Source = *c.in.Instance, FromEC2
 	} else {
@@ -50,7 +52,7 @@ func (c *computation) facts() bool {
 
 func (c *computation) unknown() Result {
 	c.r.Source, c.r.Verdict = FromDefault, UnknownType
-	c.r.Suggestions = limits.Nearest(c.in.InstanceType, 3)
+	c.r.Suggestions = c.in.Table.Nearest(c.in.InstanceType, 3)
 	c.r.Recommended = KubeletDefault
 	c.r.KubeReservedMiB = KubeReservedMiB(c.judged())
 	c.term("recommended", KubeletDefault, "type %q is not in the table: this is kubelet's default, without counting addresses", c.in.InstanceType)

@@ -16,6 +16,7 @@ const Unlimited = 1<<31 - 1
 // upstream's default means.
 type Input struct {
 	InstanceType string
+	Table        limits.Table // zero: the built-in one
 	// Instance gives the facts of a type that the table lacks, as EC2 reports them.
 	// nil: the table only.
 	Instance *limits.Instance

@@ -69,6 +69,7 @@ var placements = []placement{
 	{"plugin/podnet/rules", pureAt(6), false},
 	{"plugin/egress/rules", pureAt(6), false},
 	{"doctor/catalogue", pureAt(7), false},
+	{"capacity/ec2types", bottom, false},
 	{"capacity/maxpods", pureAt(11), false},
 	{"capacity/trunk", pureAt(11), false},
 	{"capacity/subnet", pureAt(11), false},
@@ -207,7 +208,7 @@ var budgets = []budget{
 	{"cmd/grpc-health-probe", []string{"github.com/aws", "k8s.io", "sigs.k8s.io", "github.com/prometheus", "github.com/vishvananda"}, 0, "kubelet runs it every few seconds"},
 	{"cmd/aws-vpc-cni", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the entrypoint needs the metadata client only"},
 	{"cmd/aws-vpc-cni-init", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the init container needs the metadata client only"},
-	{"cmd/cnictl", []string{"github.com/aws/aws-sdk-go-v2/service/cloudwatch"}, 45 << 20, "of AWS it reads EC2, for the doctor (doctor/collect/ec2), and that not with all of EC2's methods"}, // 45 MiB; it has 42, of it 9 CEL; with all methods of EC2 70
+	{"cmd/cnictl", []string{"github.com/aws/aws-sdk-go-v2/service/cloudwatch"}, 45 << 20, "of AWS it reads EC2, for doctor and capacity refresh (doctor/collect/ec2), and that not with all of EC2's methods"}, // 45 MiB; it has 42, of it 9 CEL; with all methods of EC2 70
 }
 
 var oncePerPod = []string{

@@ -11,6 +11,7 @@ const (
 	minPage     = 5
 	maxPage     = 1000
 	defaultPage = 1000 // EC2 cuts answers here even when no page size was asked for
+	maxTypePage = 100  // of DescribeInstanceTypes, asked for or not
 )
 
 // paging is a Describe call's MaxResults and NextToken.
@@ -23,11 +24,14 @@ type paging struct {
 // readPaging reads the page asked for. withIDs says that the call named its
 // resources, which EC2 does not page.
 func readPaging(f *form, kind string, withIDs bool) paging {
-	p := paging{size: defaultPage, kind: kind}
+	p, most := paging{size: defaultPage, kind: kind}, maxPage
+	if kind == "type" {
+		p.size, most = maxTypePage, maxTypePage
+	}
 	if f.has("MaxResults") {
 		p.size = f.number("MaxResults")
-		if p.size < minPage || p.size > maxPage {
-			f.reject(codeInvalidValue, "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", p.size, minPage, maxPage)
+		if p.size < minPage || p.size > most {
+			f.reject(codeInvalidValue, "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", p.size, minPage, most)
 		}
 		if withIDs {
 			f.reject(codeInvalidCombination, "The parameter maxResults cannot be used with ids")

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"cnictl/capacity/ec2types"
 	"cnictl/capacity/limits"
 	"cnictl/daemon/ipam"
 )
@@ -125,7 +126,7 @@ func (c *Client) DescribeInstanceType(ctx context.Context, name string) (limits.
 	}
 	for i := range out.InstanceTypes {
 		if string(out.InstanceTypes[i].InstanceType) == name {
-			l, err := parseType(&out.InstanceTypes[i])
+			l, err := ec2types.Parse(&out.InstanceTypes[i])
 			if err != nil {
 				return limits.Instance{}, fmt.Errorf("describe instance type %s: %w", name, err)
 			}
@@ -133,61 +134,4 @@ func (c *Client) DescribeInstanceType(ctx context.Context, name string) (limits.
 		}
 	}
 	return limits.Instance{}, fmt.Errorf("describe instance type %s: %w", name, &AnswerError{"instanceTypeSet", strconv.Itoa(len(out.InstanceTypes)) + " types", "the type asked for"})
-}
-
-func parseType(in *types.InstanceTypeInfo) (limits.Instance, error) {
-	l := limits.Instance{Type: string(in.InstanceType), Hypervisor: string(in.Hypervisor), BareMetal: aws.ToBool(in.BareMetal), IPv6PerENI: -1}
-	n := in.NetworkInfo
-	if n == nil || len(n.NetworkCards) == 0 {
-		return limits.Instance{}, &AnswerError{"networkInfo.networkCards", "", "at least one network card"}
-	}
-	l.DefaultCard = int(aws.ToInt32(n.DefaultNetworkCardIndex))
-	for _, c := range n.NetworkCards {
-		card := limits.Card{Index: int(aws.ToInt32(c.NetworkCardIndex)), MaxENIs: int(aws.ToInt32(c.MaximumNetworkInterfaces))}
-		if card.Index < 0 || card.Index > maxIndex || card.MaxENIs < 0 || card.MaxENIs > maxIndex {
-			return limits.Instance{}, &AnswerError{"networkInfo.networkCards", fmt.Sprintf("%d:%d", card.Index, card.MaxENIs), "small numbers"}
-		}
-		l.Cards = append(l.Cards, card)
-		if card.Index == l.DefaultCard {
-			l.MaxENIs = card.MaxENIs
-		}
-	}
-	slices.SortFunc(l.Cards, func(a, b limits.Card) int { return a.Index - b.Index })
-	if l.MaxENIs == 0 {
-		return limits.Instance{}, &AnswerError{"networkInfo.defaultNetworkCardIndex", strconv.Itoa(l.DefaultCard), "a card that takes interfaces"}
-	}
-	if l.IPv4PerENI = int(aws.ToInt32(n.Ipv4AddressesPerInterface)); l.IPv4PerENI < 1 || l.IPv4PerENI > maxAddresses {
-		return limits.Instance{}, &AnswerError{"networkInfo.ipv4AddressesPerInterface", strconv.Itoa(l.IPv4PerENI), "1 to " + strconv.Itoa(maxAddresses)}
-	}
-	switch {
-	case n.Ipv6Supported != nil && !*n.Ipv6Supported:
-		l.IPv6PerENI = 0
-	case n.Ipv6AddressesPerInterface != nil:
-		if l.IPv6PerENI = int(*n.Ipv6AddressesPerInterface); l.IPv6PerENI < 0 || l.IPv6PerENI > maxAddresses {
-			return limits.Instance{}, &AnswerError{"networkInfo.ipv6AddressesPerInterface", strconv.Itoa(l.IPv6PerENI), "0 to " + strconv.Itoa(maxAddresses)}
-		}
-	}
-	l.VCPUs, l.MemoryMiB, l.Arch = machine(in)
-	return l, nil
-}
-
-func machine(in *types.InstanceTypeInfo) (cpus, memoryMiB int, arch string) {
-	if in.VCpuInfo != nil {
-		cpus = int(aws.ToInt32(in.VCpuInfo.DefaultVCpus))
-	}
-	if in.MemoryInfo != nil {
-		memoryMiB = int(aws.ToInt64(in.MemoryInfo.SizeInMiB))
-	}
-	if in.ProcessorInfo == nil {
-		return cpus, memoryMiB, ""
-	}
-	for _, a := range in.ProcessorInfo.SupportedArchitectures {
-		switch a {
-		case types.ArchitectureTypeX8664:
-			return cpus, memoryMiB, "amd64"
-		case types.ArchitectureTypeArm64:
-			return cpus, memoryMiB, "arm64"
-		}
-	}
-	return cpus, memoryMiB, ""
 }
