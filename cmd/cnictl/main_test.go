@@ -13,7 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/fleettest"
+	"cnictl/testenv/fakeaws"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +29,8 @@ func TestMain(m *testing.M) {
 const recorded = "../../daemon/api/introspect/testdata/recorded"
 
 // TestScript runs the real main against nodes served beside it. $LARGE, $STARVED,
-// $ORIGINAL are their addresses, $GONE that of none, $TARGETS all of them.
+// $ORIGINAL are their addresses, $GONE that of none, $TARGETS all of them. $EC2 is an EC2 whose
+// m5.large takes four interfaces and that has z9.large; $EC2_DENIED allows nothing.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -36,6 +39,9 @@ func TestScript(t *testing.T) {
 		"STARVED":  fleettest.Serve(t, dir, "starved", fleettest.Starved()),
 		"ORIGINAL": fleettest.ServeRecorded(t, dir, "original", filepath.Join(recorded, "prefix"), "three-pods", time.Date(2026, 11, 21, 3, 0, 50, 0, time.UTC)),
 		"GONE":     "unix:" + filepath.Join(dir, "gone.sock"),
+
+		"EC2":        serveEC2(t, fakeaws.Options{Types: changedTypes()}),
+		"EC2_DENIED": serveEC2(t, fakeaws.Options{Allow: []string{"DescribeInstances"}}),
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -49,6 +55,30 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
+}
+
+func serveEC2(t *testing.T, o fakeaws.Options) string {
+	t.Helper()
+	w := fakeaws.NewWorld(o)
+	s, err := fakeaws.NewServer(w, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		w.Close()
+	})
+	return s.EC2URL
+}
+
+func changedTypes() []limits.Instance {
+	m5, _ := limits.Lookup("m5.large")
+	m5.MaxENIs, m5.Cards = 4, []limits.Card{{Index: 0, MaxENIs: 4}}
+	z9 := m5
+	z9.Type, z9.VCPUs, z9.MemoryMiB = "z9.large", 2, 4096
+	return []limits.Instance{m5, z9}
 }
 
 // exits runs a command and checks its exit code: exits CODE COMMAND ARGS…

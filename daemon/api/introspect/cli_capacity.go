@@ -10,6 +10,7 @@ const (
 	KindCapacitySubnetList     = "CapacitySubnetList"
 	KindCapacityWhatIfList     = "CapacityWhatIfList"
 	KindCapacityRecommendation = "CapacityRecommendation"
+	KindCapacityRefresh        = "CapacityRefresh"
 )
 
 // CapacityTypeList is what cnictl capacity type shows.
@@ -36,6 +37,7 @@ type CapacityType struct {
 	Rules        []CapacityRule `json:"rules"`                     // published ones, ours last
 	Warnings     []string       `json:"warnings"`                  // settings without effect, and the like
 	Explained    []string       `json:"explained"`                 // where published sources disagree about the type, with --explain
+	RefreshedAt  *time.Time     `json:"refreshedAt"`               // when EC2 reported the facts, by capacity refresh; null: built in
 }
 
 // CapacityRule is what one rule gives.
@@ -265,4 +267,48 @@ type CapacityForecast struct {
 	Late          *time.Time `json:"late"`          // 90 %
 	Horizon       *time.Time `json:"horizon"`       // how far the forecast looks; null: no forecast
 	Why           string     `json:"why"`           // why there is no forecast, or that it has run out; may be empty
+}
+
+// CapacityRefresh is what cnictl capacity refresh shows, and its cache: the instance types that
+// EC2 reports otherwise than the built-in table.
+type CapacityRefresh struct {
+	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
+	Kind       string          `json:"kind" null:"never"`       // CapacityRefresh
+	Metadata   ListMeta        `json:"metadata"`                // as lists of Kubernetes have
+	Region     string          `json:"region" null:"never"`     // that was read
+	Types      int             `json:"types"`                   // that the region offers
+	Items      []CapacityFacts `json:"items"`                   // those that differ from the built-in table, by name
+	Partial    bool            `json:"partial"`                 // an interrupt or error ended it: types are missing, and nothing was cached
+	Errors     []NodeError     `json:"errors"`                  // none
+	SampledAt  time.Time       `json:"sampledAt"`               // when EC2 was read
+}
+
+// CapacityFacts is what EC2 reports of an instance type.
+type CapacityFacts struct {
+	InstanceType       string           `json:"instanceType" null:"never"` // such as m5.large
+	New                bool             `json:"new"`                       // not in the built-in table
+	ENIs               int              `json:"enis"`                      // of the default network card
+	NetworkCards       []CapacityCard   `json:"networkCards"`              // by index
+	DefaultNetworkCard int              `json:"defaultNetworkCard"`        // index
+	IPv4PerENI         int              `json:"ipv4PerEni"`                // its primary address included
+	IPv6PerENI         *int             `json:"ipv6PerEni"`                // 0: no IPv6; null when unknown
+	Hypervisor         string           `json:"hypervisor"`                // nitro or xen; empty for bare metal
+	BareMetal          bool             `json:"bareMetal"`                 // no hypervisor
+	VCPUs              *int             `json:"vcpus"`                     // null when unknown
+	MemoryMiB          *int             `json:"memoryMiB"`                 // null when unknown
+	Arch               string           `json:"arch"`                      // amd64 or arm64; empty when unknown
+	Changes            []CapacityChange `json:"changes"`                   // against the built-in table; none of a new type
+}
+
+// CapacityCard is a network card of an instance type.
+type CapacityCard struct {
+	Index int `json:"index"` // from 0
+	ENIs  int `json:"enis"`  // that it takes
+}
+
+// CapacityChange is a fact that EC2 reports otherwise than the built-in table.
+type CapacityChange struct {
+	Name string `json:"name" null:"never"` // of the field above
+	From string `json:"from"`              // in the built-in table; empty: unknown
+	To   string `json:"to"`                // by EC2
 }

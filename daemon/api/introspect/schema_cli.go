@@ -15,7 +15,7 @@ var cliSchemaFiles embed.FS
 // CLIKinds are the documents of cnictl with a schema, by kind.
 func CLIKinds() []string {
 	return []string{
-		KindAddressList, KindCandidateList, KindCapacityComparison, KindCapacityForecastList, KindCapacityRecommendation, KindCapacitySubnetList, KindCapacityTypeList, KindCapacityWhatIfList, KindCause, KindCauseList, KindDoctorReport, KindENIList, KindEventList, KindFleet, KindLogList, KindCheckpoint, KindNode, KindNodeList,
+		KindAddressList, KindCandidateList, KindCapacityComparison, KindCapacityForecastList, KindCapacityRecommendation, KindCapacityRefresh, KindCapacitySubnetList, KindCapacityTypeList, KindCapacityWhatIfList, KindCause, KindCauseList, KindDoctorReport, KindENIList, KindEventList, KindFleet, KindLogList, KindCheckpoint, KindNode, KindNodeList,
 		KindMetrics, KindPodList, KindNodeSettingList, KindPlanComparison, KindPodReport, KindRateList, KindRecording,
 		KindSettings, KindSubnetList, KindSubnetMap, KindTrunkList, KindVersion,
 	}

@@ -20,7 +20,7 @@ var cliDocuments = map[string]any{
 	KindAddressList: AddressList{}, KindCandidateList: CandidateList{}, KindCause: CauseDocument{}, KindCauseList: CauseList{}, KindDoctorReport: DoctorReport{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
 	KindCheckpoint: NodeCheckpoint{}, KindNode: NodeDocument{}, KindNodeList: NodeDocumentList{}, KindMetrics: NodeMetrics{}, KindPodList: NodePodList{},
 	KindPlanComparison: PlanComparison{}, KindPodReport: PodReport{}, KindRateList: RateList{}, KindRecording: Recording{},
-	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindSubnetList: SubnetList{}, KindSubnetMap: SubnetMap{}, KindTrunkList: TrunkList{}, KindCapacitySubnetList: CapacitySubnetList{}, KindCapacityTypeList: CapacityTypeList{}, KindCapacityWhatIfList: CapacityWhatIfList{}, KindCapacityComparison: CapacityComparison{}, KindCapacityForecastList: CapacityForecastList{}, KindCapacityRecommendation: CapacityRecommendation{}, KindVersion: Versions{},
+	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindSubnetList: SubnetList{}, KindSubnetMap: SubnetMap{}, KindTrunkList: TrunkList{}, KindCapacitySubnetList: CapacitySubnetList{}, KindCapacityTypeList: CapacityTypeList{}, KindCapacityWhatIfList: CapacityWhatIfList{}, KindCapacityComparison: CapacityComparison{}, KindCapacityForecastList: CapacityForecastList{}, KindCapacityRecommendation: CapacityRecommendation{}, KindCapacityRefresh: CapacityRefresh{}, KindVersion: Versions{},
 }
 
 func TestCLISchemas_AreThoseOfTheTypes(t *testing.T) {

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
+	"cnictl/capacity/ec2types"
+	"cnictl/capacity/limits"
 	"cnictl/daemon/scrub"
 	"cnictl/doctor/evidence"
 )
@@ -79,6 +82,23 @@ func (r *Reader) client(region string) *ec2.Client {
 			o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKey(r.opts.UserAgent))
 		}
 	})
+}
+
+// ResolveRegion is the one that is read: that of the options, else the given one, else the SDK's
+// default; "" when none is known.
+func (r *Reader) ResolveRegion(given string) string { return cmp.Or(r.opts.Region, given, r.cfg.Region) }
+
+// InstanceTypes reads the types that a region offers, as [ec2types.All] does. An error is in
+// the words of a source's missing reason.
+func (r *Reader) InstanceTypes(ctx context.Context, region string, progress func(read int)) (all []limits.Instance, refused []error, err error) {
+	if why := r.noCredentials(ctx); why != "" {
+		return nil, nil, errors.New(why)
+	}
+	all, refused, err = ec2types.All(ctx, r.client(r.ResolveRegion(region)).DescribeInstanceTypes, progress)
+	if err != nil {
+		return all, refused, errors.New(missing(err))
+	}
+	return all, refused, nil
 }
 
 // counted counts requests and bounds answers: the SDK reads whole bodies.

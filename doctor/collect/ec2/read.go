@@ -22,7 +22,7 @@ import (
 // of their types. The quota of interfaces and a simulation of the role's policies are other
 // services', which are not asked.
 func (r *Reader) Read(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType) {
-	q := query{api: r.client(cmp.Or(r.opts.Region, region, r.cfg.Region))}
+	q := query{api: r.client(r.ResolveRegion(region))}
 	out := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
 	out.Quota.Missing, out.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
 	if out.Instances.Missing = r.noCredentials(ctx); out.Instances.Missing == "" {

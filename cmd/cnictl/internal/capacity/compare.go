@@ -60,7 +60,7 @@ type comes first, without prices the one that holds the fewest addresses.`,
 		Example: "  {{.Command}} capacity compare --pods 500\n" +
 			"  {{.Command}} capacity compare 'm7g.*' 'c7g.*' --pods 500 --pod-cpu 250m --pod-memory 512Mi\n" +
 			"  {{.Command}} capacity compare 'm5.*' --pods 2000 --prefix-delegation --price prices.csv --region eu-west-1",
-		ValidArgsFunction: completeTypes,
+		ValidArgsFunction: completeTypes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.list.Check(f); err != nil {
 				return err
@@ -95,10 +95,11 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 	if len(patterns) == 0 {
 		patterns = defaultTypes
 	}
-	types, unknown := compare.Types(patterns)
+	known := tableOf(f)
+	types, unknown := compare.Types(known.Table, patterns)
 	if unknown != "" {
 		if !strings.ContainsAny(unknown, "*?[") {
-			_, err := lookup(unknown)
+			_, err := known.lookup(unknown)
 			return err
 		}
 		return &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("no instance type matches %q", show.Safe(unknown)), Do: f.Name + " capacity type --all -o name"}

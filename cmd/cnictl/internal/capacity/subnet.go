@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"cnictl/capacity/limits"
 	"cnictl/capacity/subnet"
 	"cnictl/capacity/whatif"
 	"cnictl/cmd/cnictl/internal/cli"
@@ -33,13 +32,11 @@ type nodeSettings struct {
 	whatif.Settings
 }
 
-func (n *nodeSettings) register(cmd *cobra.Command, fs *pflag.FlagSet) {
+func (n *nodeSettings) register(f *cli.Factory, cmd *cobra.Command, fs *pflag.FlagSet) {
 	fs.StringVar(&n.instance, "type", "", "instance `type` of the nodes (required)")
 	fs.IntVar(&n.pods, "pods", -1, "`N` pods with an address on each node (required)")
 	n.registerSettings(fs)
-	_ = cmd.RegisterFlagCompletionFunc("type", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return slices.Collect(limits.Types()), cobra.ShellCompDirectiveNoFileComp
-	}) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes(f)) // the flag is there
 }
 
 func (n *nodeSettings) registerSettings(fs *pflag.FlagSet) {
@@ -73,7 +70,7 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 	if n.instance == "" || n.pods < 0 {
 		return whatif.Held{}, cli.Usage("give --type and --pods of the nodes")
 	}
-	i, err := lookup(n.instance)
+	i, err := tableOf(f).lookup(n.instance)
 	if err != nil {
 		return whatif.Held{}, err
 	}
@@ -212,7 +209,7 @@ come one at a time; after pods leave, a node may hold more for some time.`,
 		},
 	}
 	fs := cmd.Flags()
-	nodes.register(cmd, fs)
+	nodes.register(f, cmd, fs)
 	fs.BoolVar(&all, "all", false, "all IPv4 subnets of the cluster, as its nodes report them")
 	fs.IntVar(&used, "used", 0, "`N` addresses of each subnet that others hold: load balancers, databases, endpoints")
 	fs.StringSliceVar(&primary, "node-subnet", nil, "with --custom-networking: `CIDR`s of the nodes' own subnets")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
@@ -51,7 +50,7 @@ types a managed node group applies the smallest value to all of its nodes.`,
 		Example: "  {{.Command}} capacity type m5.large\n  {{.Command}} capacity type m5.metal --prefix-delegation --explain\n" +
 			"  {{.Command}} capacity type m5.large m5.xlarge --custom-networking\n  {{.Command}} capacity type --all --rule cnictl -o csv\n" +
 			"  {{.Command}} capacity type m5.large --max-pods-expression '(default_enis - 1) * (ips_per_eni - 1) + 2'",
-		ValidArgsFunction: completeTypes,
+		ValidArgsFunction: completeTypes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.list.Check(f); err != nil {
 				return err
@@ -85,10 +84,13 @@ types a managed node group applies the smallest value to all of its nodes.`,
 }
 
 // completeTypes completes instance types that are not given yet.
-func completeTypes(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return slices.DeleteFunc(slices.Collect(limits.Types()), func(t string) bool {
-		return slices.Contains(args, t) || !strings.HasPrefix(t, begun)
-	}), cobra.ShellCompDirectiveNoFileComp
+func completeTypes(f *cli.Factory) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		known, _ := readCache(f) // a broken cache is reported by the command itself
+		return slices.DeleteFunc(slices.Collect(known.Types()), func(t string) bool {
+			return slices.Contains(args, t) || !strings.HasPrefix(t, begun)
+		}), cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // check reads the flags into the plan.
@@ -137,12 +139,14 @@ func parseVersion(text string) (maxpods.Version, error) {
 }
 
 func (o *typeOptions) run(f *cli.Factory, names []string) error {
+	known := tableOf(f)
+	o.plan.Table = known.Table
 	if o.all {
-		names = slices.Collect(limits.Types())
+		names = slices.Collect(known.Types())
 	}
 	rows := make([]row, 0, len(names))
 	for _, name := range names {
-		r, err := o.typeOf(name)
+		r, err := o.typeOf(known, name)
 		if err != nil {
 			return err
 		}
@@ -164,14 +168,14 @@ func (o *typeOptions) run(f *cli.Factory, names []string) error {
 }
 
 // typeOf applies the rules to a type.
-func (o *typeOptions) typeOf(name string) (row, error) {
+func (o *typeOptions) typeOf(known knownTypes, name string) (row, error) {
 	p := o.plan
 	p.InstanceType = name
 	warnings, err := p.Problems()
 	if err != nil {
 		return row{}, cli.Usage("%s", err)
 	}
-	i, err := lookup(name)
+	i, err := known.lookup(name)
 	if err != nil {
 		return row{}, err
 	}
@@ -180,6 +184,9 @@ func (o *typeOptions) typeOf(name string) (row, error) {
 	r := row{
 		InstanceType: i.Type, ENIs: i.MaxENIs, IPv4PerENI: i.IPv4PerENI, VCPUs: known0(i.VCPUs), MemoryMiB: known0(i.MemoryMiB),
 		IPCapacity: limited(all.IPCapacity), Total: limited(all.TotalCapacity), Rules: []introspect.CapacityRule{}, Warnings: append([]string{}, warnings...), Explained: []string{},
+	}
+	if known.Read(i.Type) {
+		r.RefreshedAt = &known.at
 	}
 	if o.explain {
 		r.Explained = append(r.Explained, maxpods.Disagreements(i)...)
@@ -195,19 +202,6 @@ func (o *typeOptions) typeOf(name string) (row, error) {
 		r.Rules = append(r.Rules, out)
 	}
 	return r, nil
-}
-
-// lookup finds an instance type; its error names similar ones.
-func lookup(name string) (limits.Instance, error) {
-	i, known := limits.Lookup(name)
-	if known {
-		return i, nil
-	}
-	e := &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("unknown instance type %q", show.Safe(name))}
-	if near := limits.Nearest(name, 3); len(near) > 0 {
-		e.Do = "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return i, e
 }
 
 func known0(n int) *int {
@@ -286,6 +280,9 @@ func page(f *cli.Factory, r row) []string {
 	}
 	if r.MemoryMiB != nil {
 		facts += fmt.Sprintf("  %d MiB", *r.MemoryMiB)
+	}
+	if r.RefreshedAt != nil {
+		facts += "  by EC2, " + show.Age(f.Now().Sub(*r.RefreshedAt)) + " ago"
 	}
 	p.Line(p.Opts.Palette.Paint(paint.Head, r.InstanceType) + "  " + facts)
 	p.Lines = append(p.Lines, "")

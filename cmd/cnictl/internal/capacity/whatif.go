@@ -34,7 +34,7 @@ type planned struct {
 
 func (p *planned) register(f *cli.Factory, cmd *cobra.Command) {
 	fs := cmd.Flags()
-	p.nodeSettings.register(cmd, fs)
+	p.nodeSettings.register(f, cmd, fs)
 	for flag, text := range map[string]string{
 		"type": "instance `type` of nodes that are not there yet", "pods": "`N` pods with an address on each of these nodes at the start",
 		"max-pods": "kubelet's max-pods; default: today's, of --type what " + maxpods.RuleOurs + " recommends",
@@ -78,7 +78,8 @@ func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (ou
 	if p.pods < 0 || p.count < 1 || p.count > most {
 		return nil, nil, nil, cli.Usage("give --pods, 0 or more, and a --count of 1 to %d", most)
 	}
-	i, err := lookup(p.instance)
+	known := tableOf(f)
+	i, err := known.lookup(p.instance)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -87,7 +88,7 @@ func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (ou
 		return nil, nil, nil, err
 	}
 	if s.MaxPods == 0 {
-		s.MaxPods = maxpods.Compute(maxpods.Input{InstanceType: i.Type, PrefixDelegation: s.PrefixDelegation, CustomNetworking: s.CustomNetworking, PodENI: s.Trunk, MaxENI: s.MaxENI}).Recommended
+		s.MaxPods = maxpods.Compute(maxpods.Input{InstanceType: i.Type, Table: known.Table, PrefixDelegation: s.PrefixDelegation, CustomNetworking: s.CustomNetworking, PodENI: s.Trunk, MaxENI: s.MaxENI}).Recommended
 	}
 	if s.MaxPods == 0 {
 		return nil, nil, nil, cli.Usage("the vCPUs of %s are unknown, and so is its max-pods: give --today maxPods=N", i.Type)

@@ -40,7 +40,7 @@ func TestColumns_ByTheirHeaders(t *testing.T) {
 		if strings.HasPrefix(command, "node ") {
 			command += " rich"
 		}
-		command += map[string]string{"capacity type": " m5.large", "capacity compare": " m5.large --pods 1", "capacity subnet": " 10.0.0.0/24 --type m5.large --pods 1", "capacity forecast": " " + days(t, t.TempDir(), "days.cnirec", fleettest.Now().Add(-24*time.Hour), 24), "capacity whatif": " --type m5.large --pods 1 --for 1h", "capacity recommend": " --type c6g.medium --pods 1 --for 1m"}[command]
+		command += map[string]string{"capacity type": " m5.large", "capacity compare": " m5.large --pods 1", "capacity subnet": " 10.0.0.0/24 --type m5.large --pods 1", "capacity forecast": " " + days(t, t.TempDir(), "days.cnirec", fleettest.Now().Add(-24*time.Hour), 24), "capacity whatif": " --type m5.large --pods 1 --for 1h", "capacity recommend": " --type c6g.medium --pods 1 --for 1m", "capacity refresh": " --reset"}[command]
 		stdout, stderr, code := w.runNoun(t, call{args: command + " @rich --columns"})
 		head, rows, _ := strings.Cut(stdout, "\n")
 		at, end := strings.Index(head, "HEADER"), strings.Index(head, "SHOWN")

@@ -1,0 +1,180 @@
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/capacity/limits"
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/doctor/collect/ec2"
+)
+
+type reported = introspect.CapacityFacts
+
+// refreshOptions are what capacity refresh was asked for.
+type refreshOptions struct {
+	aws, reset bool
+	region     string
+	list       *output.List[reported]
+}
+
+func refresh(f *cli.Factory) *cobra.Command {
+	o := &refreshOptions{list: &output.List[reported]{
+		Columns: reportedColumns(), Key: func(r reported) string { return r.InstanceType }, Item: func(r reported) any { return r },
+	}}
+	cmd := &cobra.Command{
+		Use:   "refresh --aws",
+		Short: "Read the instance types of a region from EC2, for the other capacity commands",
+		Long: `Read the instance types that a region offers from EC2 (DescribeInstanceTypes, some 15 requests),
+with the AWS credentials of this shell, and show which ones differ from the built-in table or are
+new. They are cached; from then on "capacity type", "compare", "subnet", "whatif" and "recommend"
+use them before the built-in table. EC2 does not report trunking and branch interfaces: of new
+types these stay unknown.
+
+The cache is ignored once cnictl comes with a newer table. --reset removes it.`,
+		Example: "  {{.Command}} capacity refresh --aws --region eu-west-1\n  {{.Command}} capacity refresh --aws -o json\n  {{.Command}} capacity refresh --reset",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.list.Check(f); err != nil {
+				return err
+			}
+			switch {
+			case o.reset && (o.aws || o.region != ""):
+				return cli.Usage("--reset removes the cache and reads nothing: leave out --aws and --region")
+			case o.reset:
+				return removeCache(f)
+			case !o.aws:
+				return &cli.Error{Code: cli.ExitUsage, What: "refresh reads EC2 with the AWS credentials of this shell", Do: "allow it with --aws"}
+			}
+			return o.run(cmd.Context(), f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&o.aws, "aws", false, "read EC2 with the AWS credentials of this shell; only DescribeInstanceTypes is called")
+	fs.StringVar(&o.region, "region", "", "AWS `region`; default: that of the AWS settings")
+	fs.BoolVar(&o.reset, "reset", false, "remove the cached types, so that only the built-in table is used")
+	_ = cmd.RegisterFlagCompletionFunc("region", cobra.NoFileCompletions) // the flag is there
+	o.list.Register(f, cmd, false)
+	return cmd
+}
+
+func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
+	reader, err := ec2.New(ctx, ec2.Options{UserAgent: f.UserAgent()})
+	if err != nil {
+		return &cli.Error{Code: cli.ExitUsage, What: "cannot read EC2", Why: err.Error(), Do: "aws sts get-caller-identity"}
+	}
+	region := reader.ResolveRegion(o.region)
+	if region == "" {
+		return cli.Usage("no AWS region is set: give --region")
+	}
+	file := cacheFile(f)
+	if file == "" {
+		return &cli.Error{Code: cli.ExitUsage, What: "no cache directory is known", Do: "set HOME or XDG_CACHE_HOME, or give --cache-dir"}
+	}
+	progress := newProgress(ctx, f)
+	read, refused, failed := reader.InstanceTypes(ctx, region, func(n int) {
+		progress.say(func() string { return fmt.Sprintf("read %d instance types", n) })
+	})
+	progress.erase()
+	if failed != nil && len(read) == 0 {
+		return notRead(ctx, region, failed)
+	}
+	for n, err := range refused {
+		const most = 10
+		if n == most {
+			f.Warn("%d more types have impossible facts", len(refused)-most)
+			break
+		}
+		f.Warn("left out: %s", show.Safe(err.Error()))
+	}
+	doc := introspect.CapacityRefresh{
+		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityRefresh, Region: region, Types: len(read), Items: []reported{},
+		Partial: failed != nil, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+	}
+	for _, i := range limits.Changed(read) {
+		doc.Items = append(doc.Items, factsOf(i))
+	}
+	if failed == nil {
+		if err := writeCache(file, doc); err != nil {
+			return &cli.Error{Code: cli.ExitFailure, What: "cannot write the cache", Why: err.Error(), Do: "give another directory with --cache-dir"}
+		}
+	}
+	err = o.list.Print(f, doc.Items, func(chosen []reported) any { out := doc; out.Items = chosen; return out })
+	switch {
+	case err != nil:
+		return err
+	case failed != nil:
+		return notRead(ctx, region, fmt.Errorf("%w after %d types; the cache is as before", failed, len(read)))
+	case !output.Structured(f) && f.Globals.Output != output.CSV:
+		f.Note(fmt.Sprintf("%s of %s: %d of them differ from the built-in table; cached in %s", show.Plural(len(read), "type", "types"), region, len(doc.Items), file))
+	}
+	return nil
+}
+
+// notRead is the error of a read that failed or was interrupted.
+func notRead(ctx context.Context, region string, why error) error {
+	if ctx.Err() != nil {
+		return &cli.Error{Code: cli.ExitInterrupted, What: "interrupted", Why: why.Error()}
+	}
+	return &cli.Error{
+		Code: cli.ExitUnreachable, What: "cannot read the instance types of " + show.Safe(region), Why: why.Error(),
+		Do: "check the credentials with aws sts get-caller-identity; they need ec2:DescribeInstanceTypes (deploy/iam/cnictl-doctor.json)",
+	}
+}
+
+func writeCache(file string, doc introspect.CapacityRefresh) error {
+	text, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return cli.ReplaceFile(file, append(text, '\n'))
+}
+
+func removeCache(f *cli.Factory) error {
+	file := cacheFile(f)
+	if err := os.Remove(file); file == "" || errors.Is(err, fs.ErrNotExist) {
+		f.Note("nothing is cached")
+	} else if err != nil {
+		return &cli.Error{Code: cli.ExitFailure, What: "cannot remove the cache", Why: err.Error()}
+	}
+	return nil
+}
+
+func reportedColumns() []query.Column[reported] {
+	number := query.Count[reported]
+	return []query.Column[reported]{
+		{Name: "type", Header: "TYPE", Title: "instance type", Text: func(r reported) string { return r.InstanceType }},
+		number("enis", "ENIS", "interfaces of the default network card", 0, func(r reported) *int { return &r.ENIs }),
+		number("ips", "IPS", "IPv4 addresses per interface, including its primary one", 0, func(r reported) *int { return &r.IPv4PerENI }),
+		number("vcpus", "VCPUS", "vCPUs", 1, func(r reported) *int { return r.VCPUs }),
+		{Name: "changes", Header: "CHANGES", Title: "how EC2 differs from the built-in table", Text: differences},
+	}
+}
+
+// differences shows a type against the built-in table.
+func differences(r reported) string {
+	if r.New {
+		return "new"
+	}
+	var out []string
+	for _, c := range r.Changes {
+		out = append(out, fmt.Sprintf("%s %s → %s", c.Name, cmp.Or(c.From, show.Unknown), cmp.Or(c.To, show.Unknown)))
+	}
+	return strings.Join(out, ", ")
+}
