@@ -1,0 +1,43 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cnictl/testenv/testindex"
+)
+
+var contractTest = regexp.MustCompile("`([a-z0-9/-]+ Test[A-Za-z0-9_]+)`")
+
+// TestContracts: the tests that pin contracts, by docs/testing.md, exist.
+func TestContracts(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(root, "docs/testing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Contracts\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	tests, found := testindex.New(root), 0
+	for row := range strings.Lines(section) {
+		if !strings.HasPrefix(row, "|") || strings.HasPrefix(row, "|---") || strings.HasPrefix(row, "| contract |") {
+			continue
+		}
+		names := contractTest.FindAllStringSubmatch(row, -1)
+		if len(names) == 0 {
+			t.Errorf("no test: %s", row)
+		}
+		for _, name := range names {
+			found++
+			if err := tests.Find(name[1]); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("docs/testing.md names no tests under Contracts")
+	}
+}
