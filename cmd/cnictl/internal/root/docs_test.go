@@ -22,7 +22,6 @@ var shown = []struct {
 	env                 map[string]string
 }{
 	{page: "README.md", section: "doctor", args: "doctor", env: size("110x40")},
-	{page: "README.md", section: "pod", args: "pod shop/checkout-6c8d4f-9x2lq", env: size("110x40")},
 	{page: "docs/cli.md", section: "nodes-columns", args: "nodes --columns node,zone,ip%,free,age,state --sort-by=-ip% --filter type=m5.xlarge"},
 	{page: "docs/cli.md", section: "nodes-csv", args: "nodes -o custom-columns=node,ip,free --filter zone=eu-west-1c"},
 	{page: "docs/cli.md", section: "nodes-name", args: "nodes -o name --filter state!=ok"},
