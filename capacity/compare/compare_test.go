@@ -121,7 +121,7 @@ func TestReadPrices(t *testing.T) {
 		"header short":   {"region,type\n", "", nil, "line 1: field hourly_usd is missing"},
 		"no prices":      {head, "", nil, "there is no price"},
 		"several":        {head + "r,m5.large,0.1,\ns,m5.large,0.2,\n", "", nil, "give --region"},
-		"unknown region": {head + "r,m5.large,0.1,\n", "s", nil, `no price of "s"`},
+		"unknown region": {head + "r,m5.large,0.1,\n", "s", nil, `no price for "s"`},
 		"not a number":   {head + "r,m5.large,0.1,\nr,t3.nano,free,\n", "", nil, `line 3: hourly_usd is "free"`},
 		"not finite":     {head + "r,m5.large,NaN,\n", "", nil, `line 2: hourly_usd is "NaN"`},
 		"negative spot":  {head + "r,m5.large,1,-1\n", "", nil, `line 2: spot_usd is "-1"`},

@@ -114,7 +114,7 @@ func choose(byRegion map[string]Prices, region string) (Prices, error) {
 	case region == "":
 		return nil, fmt.Errorf("field region: the file has several (%s): give --region", strings.Join(regions, ", "))
 	case byRegion[region] == nil:
-		return nil, fmt.Errorf("field region: no price of %q: the file has %s", region, strings.Join(regions, ", "))
+		return nil, fmt.Errorf("field region: no price for %q: the file has %s", region, strings.Join(regions, ", "))
 	}
 	return byRegion[region], nil
 }

@@ -31,7 +31,7 @@ func Disagreements(i limits.Instance) (out []string) {
 		say("prefix delegation: EC2 reports no hypervisor for bare metal, so max-pods-calculator.sh ignores prefixes (%d); the daemon uses them (%d)", Base(i.MaxENIs, i.IPv4PerENI), i.MaxENIs*(i.IPv4PerENI-1)*prefixSize+2)
 	}
 	if i.TrunkingCompatible == limits.Unknown {
-		say("trunk: the VPC resource controller does not list %s and attaches no trunk; the daemon takes it for compatible and reserves a slot while ENABLE_POD_ENI is on", i.Type)
+		say("trunk: the VPC resource controller does not list %s and attaches no trunk; the daemon considers it compatible and reserves a slot while ENABLE_POD_ENI is on", i.Type)
 	} else if i.Type == "i4i.large" {
 		say("trunk: older tables of the VPC resource controller have no trunk for i4i.large, newer ones 9 branch interfaces")
 	}

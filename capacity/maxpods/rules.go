@@ -249,7 +249,7 @@ func (p Planned) karpenter(i limits.Instance) Rule {
 	}
 	r.gives(Karpenter(i, p.ReservedENIs, p.UnmanagedENIs, p.PodsPerCore), "interfaces × (L − 1) + 2, or 0 without an interface")
 	if p.PrefixDelegation {
-		r.Why = "Karpenter knows no prefix delegation: set maxPods in its EC2NodeClass"
+		r.Why = "Karpenter does not support prefix delegation: set maxPods in its EC2NodeClass"
 	}
 	return r
 }

@@ -33,9 +33,9 @@ func Parse(text string) (Subnet, error) {
 	p, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		return Subnet{}, fmt.Errorf("%q is no CIDR block: want one such as 10.0.0.0/20", text)
+		return Subnet{}, fmt.Errorf("%q is not a CIDR block: want one such as 10.0.0.0/20", text)
 	case !p.Addr().Is4():
-		return Subnet{}, fmt.Errorf("%s is no IPv4 block: in IPv6 a subnet's /64 has a /80 for each of 65,536 nodes", p)
+		return Subnet{}, fmt.Errorf("%s is not an IPv4 block: in IPv6 a subnet's /64 has a /80 for each of 65,536 nodes", p)
 	case p.Masked() != p:
 		return Subnet{}, fmt.Errorf("%s has bits behind its mask: want %s", p, p.Masked())
 	case p.Bits() < 16 || p.Bits() > 28:

@@ -84,7 +84,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"": "no CIDR block", "10.0.0.0": "no CIDR block", "10.0.0.0/-1": "no CIDR block", "2001:db8::/64": "no IPv4 block",
+		"": "not a CIDR block", "10.0.0.0": "not a CIDR block", "10.0.0.0/-1": "not a CIDR block", "2001:db8::/64": "not an IPv4 block",
 		"10.0.0.1/24": "want 10.0.0.0/24", "10.0.0.0/15": "/16 to /28 (VPC user guide", "10.0.0.0/29": "/16 to /28 (VPC user guide",
 	} {
 		if s, err := subnet.Parse(text); err == nil || !strings.Contains(err.Error(), says) {

@@ -84,7 +84,7 @@ func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
 	case s == nil && n.Error != nil:
 		return node, n.Error.Message
 	case s == nil || len(s.Cards) == 0:
-		return node, "its pool is not known"
+		return node, "its pool is unknown"
 	case s.IPFamily == "ipv6":
 		return node, "it is a node of an IPv6 cluster: its addresses have no limit, and no target counts"
 	}
@@ -92,7 +92,7 @@ func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
 	i, ok := limits.Lookup(kind)
 	switch {
 	case kind == "":
-		return node, "its instance type is not known"
+		return node, "its instance type is unknown"
 	case !ok:
 		return node, "its instance type " + show.Safe(kind) + " is not in the table"
 	}

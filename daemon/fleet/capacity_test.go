@@ -67,7 +67,7 @@ func TestWhatIf(t *testing.T) {
 		"as Kubernetes describes it": {change: func(*introspect.NodeIPAM) {}, pods: 7},
 		"more pods than it has room": {change: func(n *introspect.NodeIPAM) { n.Summary.Cards[0].Assigned = 1 << 30 }, pods: 27},
 		"fewer than none":            {change: func(n *introspect.NodeIPAM) { n.Summary.Cards[0].Assigned, n.Summary.Targets.WarmIP = -1, new(-5) }, pods: 0},
-		"no type":                    {change: func(n *introspect.NodeIPAM) { n.Object = nil }, why: "its instance type is not known"},
+		"no type":                    {change: func(n *introspect.NodeIPAM) { n.Object = nil }, why: "its instance type is unknown"},
 		"a type that is not listed":  {change: func(n *introspect.NodeIPAM) { n.Summary.InstanceType = "x\x1b" }, why: `its instance type x\x1b is not in the table`},
 		"no targets":                 {change: func(n *introspect.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "it does not report its targets, as upstream's daemon does not"},
 	} {

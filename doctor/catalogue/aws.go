@@ -34,7 +34,7 @@ var awsCauses = []Entry{
 		Fixes: []Fix{
 			{Text: "Correct the trust policy of the role, or create the OIDC provider.", Command: "eksctl utils associate-iam-oidc-provider --cluster CLUSTER --approve"},
 			{Text: "In a VPC without internet access add an interface endpoint for STS.", Command: "aws ec2 create-vpc-endpoint --vpc-id VPC --vpc-endpoint-type Interface --service-name com.amazonaws.REGION.sts --subnet-ids SUBNET --security-group-ids GROUP", SideEffect: "The endpoint is charged by the hour."},
-			{Text: "Restart aws-node once credentials are there.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+			{Text: "Restart aws-node once it has credentials.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
 		Links:    []string{issue + "1847", eks + "cni-iam-role.html"},
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout", "ip/warm-pool-lag"},
@@ -53,11 +53,11 @@ var awsCauses = []Entry{
 		Required:   []string{"metrics", "log.ipamd", "intro.enis"},
 		Supporting: []string{"k8s.nodes", "k8s.ds", "intro.summary", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
-		Check:      Check{"Look how many nodes are throttled, and at what rate.", "cnictl top"},
+		Check:      Check{"Check how many nodes are throttled, and at what rate.", "cnictl top"},
 		Fixes: []Fix{
 			{Text: "Make fewer calls: keep MINIMUM_IP_TARGET addresses from the start.", Command: setEnv + "MINIMUM_IP_TARGET=PODS_PER_NODE WARM_IP_TARGET=2", SideEffect: rolled + " Takes more addresses from the subnet.", Risk: Restart},
 			{Text: "Use prefix delegation on new nodes.", Command: setEnv + "ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=1", SideEffect: "Nodes in use have to be replaced (ip/mode-mixed).", Risk: Disruptive},
-			{Text: "Start nodes in smaller steps, and ask AWS support for higher limits of the actions concerned."},
+			{Text: "Start nodes in smaller steps, and ask AWS support for higher limits on the actions concerned."},
 			{Text: "In large fleets with a sweeper of their own, turn off the daemon's.", Command: setEnv + "DISABLE_LEAKED_ENI_CLEANUP=true", SideEffect: rolled + " Interfaces left behind are then no longer deleted.", Risk: Restart},
 		},
 		Links:    []string{issue + "405", issue + "2730", issue + "873", "https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html"},
@@ -71,7 +71,7 @@ var awsCauses = []Entry{
 	},
 	{
 		Code: "aws/ec2-unreachable", Title: "the EC2 endpoint cannot be reached", Severity: Critical,
-		Shows:      "Requests to ec2.REGION time out or its name does not resolve, while instance metadata works. The daemon hangs for about two minutes at the start and then exits.",
+		Shows:      "Requests to ec2.REGION time out or its name does not resolve, while instance metadata works. The daemon hangs for about two minutes at start-up and then exits.",
 		Required:   []string{"log.ipamd"},
 		Supporting: []string{"imds", "probe", "ec2.rtb", "k8s.ds"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
@@ -93,11 +93,11 @@ var awsCauses = []Entry{
 	},
 	{
 		Code: "aws/imds-unreachable", Title: "the instance metadata service does not answer", Severity: Critical,
-		Shows:      "The daemon cannot read region, MAC address or addresses from 169.254.169.254 and does not start; or, now and then, single ADDs fail because the VPC's CIDRs cannot be read. A hop limit of 1 is enough for aws-node, which is in the host's network.",
+		Shows:      "The daemon cannot read region, MAC address or addresses from 169.254.169.254 and does not start; or single ADDs fail occasionally because the VPC's CIDRs cannot be read. A hop limit of 1 is enough for aws-node, which is in the host's network.",
 		Required:   []string{"log.ipamd", "imds"},
 		Supporting: []string{"ec2.inst", "kern.ipt", "kern.ct", "log.awsnode", "log.plugin"},
 		Ceiling:    Ceilings{Confirmed, Probable, Probable, None},
-		Check:      Check{"Ask for a token on the node. If it works, look whether linklocal_allowance_exceeded grows: then the outage is intermittent.", "curl -sS -m 3 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token"},
+		Check:      Check{"Ask for a token on the node. If it works, check whether linklocal_allowance_exceeded grows: then the outage is intermittent.", "curl -sS -m 3 -X PUT -H 'X-aws-ec2-metadata-token-ttl-seconds: 60' http://169.254.169.254/latest/api/token"},
 		Fixes: []Fix{
 			{Text: "Turn the endpoint on.", Command: "aws ec2 modify-instance-metadata-options --instance-id INSTANCE --http-endpoint enabled"},
 			{Text: "Remove firewall rules of the host that drop traffic to 169.254.169.254.", Command: "iptables-save | grep 169.254.169.254", SideEffect: "Rules that keep pods away from metadata have to stay for pods."},
@@ -119,10 +119,10 @@ var awsCauses = []Entry{
 		Required:   []string{"log.ipamd", "ec2.type"},
 		Supporting: []string{"k8s.ds", "iam.sim", "k8s.node"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, Probable},
-		Check:      Check{"Look whether EC2 knows the type, and whether the role may call ec2:DescribeInstanceTypes.", "aws ec2 describe-instance-types --instance-types TYPE --query 'InstanceTypes[].NetworkInfo'"},
+		Check:      Check{"Check whether EC2 knows the type, and whether the role may call ec2:DescribeInstanceTypes.", "aws ec2 describe-instance-types --instance-types TYPE --query 'InstanceTypes[].NetworkInfo'"},
 		Fixes: []Fix{
 			{Text: "Upgrade the CNI: nearly every release adds types.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
-			{Text: "Allow ec2:DescribeInstanceTypes to the role of aws-node.", Command: "aws iam attach-role-policy --role-name ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"},
+			{Text: "Allow the role of aws-node to call ec2:DescribeInstanceTypes.", Command: "aws iam attach-role-policy --role-name ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy"},
 		},
 		Links:    []string{issue + "3431", issue + "3378"},
 		Upstream: "all; the panic is fixed in v1.20.1",

@@ -5,18 +5,18 @@ import "cnictl/daemon/api/cause"
 var bootCauses = []Entry{
 	{
 		Code: "boot/apiserver", Title: "the daemon cannot reach the Kubernetes API", Severity: Critical,
-		Shows:      "aws-node repeats \"Unable to reach API Server\" and waits or exits. With ENABLE_POD_ENI, custom networking or ANNOTATE_POD_IP nothing starts until it is back; otherwise upstream goes on after 30 s, with max-pods from its own table.",
+		Shows:      "aws-node repeats \"Unable to reach API Server\" and waits or exits. With ENABLE_POD_ENI, custom networking or ANNOTATE_POD_IP nothing starts until it is back; otherwise upstream continues after 30 s, with max-pods from its own table.",
 		Required:   []string{"log.ipamd", "k8s.ds"},
 		Supporting: []string{"k8s.kp", "probe", "log.awsnode", "k8s.node"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, Suspected},
 		Check:      Check{"From the node try both the cluster IP and the endpoint. If only the cluster IP fails, kube-proxy is the problem.", "curl -ksS -m 5 https://CLUSTER_IP/healthz; curl -ksS -m 5 https://ENDPOINT/healthz"},
 		Fixes: []Fix{
-			{Text: "Bring kube-proxy back on the node.", Command: "kubectl -n kube-system get pods -l k8s-app=kube-proxy --field-selector spec.nodeName=NODE"},
+			{Text: "Restore kube-proxy on the node.", Command: "kubectl -n kube-system get pods -l k8s-app=kube-proxy --field-selector spec.nodeName=NODE"},
 			{Text: "Or have aws-node use the endpoint directly.", Command: setEnv + "CLUSTER_ENDPOINT=https://ENDPOINT", SideEffect: rolled, Risk: Restart},
 			{Text: "Allow port 443 from the nodes to the cluster's security group, and set NO_PROXY for the service range behind a proxy."},
 		},
 		Links:    []string{issue + "122", issue + "1078", issue + "575", issue + "126", issue + "3243"},
-		Upstream: "all; goes on without the API server since v1.19.4, CLUSTER_ENDPOINT since v1.12.1. Our daemon serves without it; only pods that need one of its objects wait.",
+		Upstream: "all; continues without the API server since v1.19.4, CLUSTER_ENDPOINT since v1.12.1. Our daemon serves without it; only pods that need one of its objects wait.",
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
 		Signatures: []Signature{
 			{Text: "Unable to reach API Server", Where: inLog, Note: "only while it repeats"},
@@ -24,14 +24,14 @@ var bootCauses = []Entry{
 		},
 	},
 	{
-		Code: "boot/rbac", Title: "the service account of aws-node lacks a right", Severity: Error,
+		Code: "boot/rbac", Title: "the service account of aws-node lacks a permission", Severity: Error,
 		Shows:      "The API server answers \"forbidden\" to system:serviceaccount:kube-system:aws-node: a cache never fills, the CNINode is not updated, or the pod's annotation is not written.",
 		Required:   []string{"k8s.rbac"},
 		Supporting: []string{"log.ipamd", "k8s.ds", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"Ask the API server for the right that the log names.", "kubectl auth can-i VERB RESOURCE --as=system:serviceaccount:kube-system:aws-node"},
+		Check:      Check{"Ask the API server about the permission that the log names.", "kubectl auth can-i VERB RESOURCE --as=system:serviceaccount:kube-system:aws-node"},
 		Fixes: []Fix{
-			{Text: "Apply the ClusterRole of the release. ANNOTATE_POD_IP needs patch on pods besides, security groups for pods patch on cninodes.", Command: "kubectl apply -f CLUSTERROLE.yaml"},
+			{Text: "Apply the ClusterRole of the release. ANNOTATE_POD_IP also needs patch on pods, security groups for pods need patch on cninodes.", Command: "kubectl apply -f CLUSTERROLE.yaml"},
 		},
 		Links:    []string{issue + "2681", upstream + "charts/aws-vpc-cni/templates/clusterrole.yaml"},
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
@@ -43,7 +43,7 @@ var bootCauses = []Entry{
 		Daemon: []cause.Code{cause.PodAnnotation},
 	},
 	{
-		Code: "boot/ipamd-down", Title: "the daemon does not serve, for a reason not known yet", Severity: Critical,
+		Code: "boot/ipamd-down", Title: "the daemon does not serve, for an unknown reason", Severity: Critical,
 		Shows:      "Every new pod of the node fails with \"code = Unavailable\", and neither introspection nor the health probe answers. aws-node keeps printing that it checks IPAM connectivity until the liveness probe ends it with exit code 137.",
 		Required:   []string{"intro.enis", "k8s.ds.pods"},
 		Supporting: []string{"log.ipamd", "log.awsnode", "host.listen", "host.run", "log.plugin", "k8s.evt"},
@@ -111,10 +111,10 @@ var bootCauses = []Entry{
 		Required:   []string{"log.plugin", "host.cni"},
 		Supporting: []string{"k8s.evt", "k8s.ds", "intro.enis", "metrics", "log.kubelet"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"Look when the file was installed, and by whom. The versions have to be equal to the letter.", "ls -l --time-style=full-iso /opt/cni/bin/aws-cni"},
+		Check:      Check{"Check when the file was installed, and by what. The versions must be identical.", "ls -l --time-style=full-iso /opt/cni/bin/aws-cni"},
 		Fixes: []Fix{
 			{Text: "Restart aws-node on the node: it installs its own plugin.", Command: restartOne, SideEffect: restarted, Risk: Restart},
-			{Text: "If it comes back, find the other writer of /opt/cni/bin, or a runtime with another bin_dir.", Command: "crictl info | grep -i bindir"},
+			{Text: "If the problem returns, find the other writer of /opt/cni/bin, or a runtime with another bin_dir.", Command: "crictl info | grep -i bindir"},
 		},
 		Links:    []string{upstream + "CHANGELOG.md", upstream + "docs/troubleshooting.md"},
 		Upstream: "v1.7.0 or later",
@@ -173,12 +173,12 @@ var bootCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
 		Check:      Check{"Look for the kernel's modules, and the mount of /run/xtables.lock in the DaemonSet.", "lsmod | grep -E 'ip_tables|nf_tables|xt_comment|xt_mark'"},
 		Fixes: []Fix{
-			{Text: "Load the missing module, and have it loaded at boot.", Command: "modprobe MODULE"},
+			{Text: "Load the missing module, now and at boot.", Command: "modprobe MODULE"},
 			{Text: "Apply the release's whole manifest: it mounts /run/xtables.lock.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
 			{Text: "On hosts with nftables use v1.13.1 or later."},
 		},
 		Links:    []string{issue + "1847", issue + "1186", issue + "2841"},
-		Upstream: "all; images have both back ends since v1.12.1 and choose since v1.13.1",
+		Upstream: "all; images have both back ends since v1.12.1 and detect which one to use since v1.13.1",
 		Explains: []string{"boot/ipamd-down", "boot/probe-timeout"},
 		Signatures: []Signature{
 			{Text: "failed to detect iptables mode", Where: inLog},

@@ -29,7 +29,7 @@ var capCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.node"},
 		Supporting: []string{"host.kubelet", "log.ipamd", "intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Look how many addresses are cooling or assigned to pods that are gone. If the node cannot attach more anyway, it is cap/max-pods.", "cnictl node ips NODE --filter state!=free"},
+		Check:      Check{"Check how many addresses are cooling or assigned to pods that are gone. If the node cannot attach more anyway, it is cap/max-pods.", "cnictl node ips NODE --filter state!=free"},
 		Fixes: []Fix{
 			{Text: "Fix what makes the addresses unusable: ip/cooldown-saturated or ip/leaked-allocations.", Command: "cnictl doctor explain ip/leaked-allocations"},
 			{Text: "Raise max-pods of new nodes by the number of pods that end during one cooldown.", SideEffect: "The scheduler may place that many more pods on a node.", Risk: Disruptive},

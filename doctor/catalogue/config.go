@@ -5,16 +5,16 @@ import "cnictl/daemon/api/cause"
 var configCauses = []Entry{
 	{
 		Code: "config/min-ip-only", Title: "MINIMUM_IP_TARGET without WARM_IP_TARGET freezes the pool", Severity: Error,
-		Shows:      "The pool grows to MINIMUM_IP_TARGET and then never again: every address is assigned, no EC2 call is made and none fails.",
+		Shows:      "The pool grows to MINIMUM_IP_TARGET and no further: every address is assigned, no EC2 call is made and none fails.",
 		Required:   []string{"intro.enis", "k8s.ds", "log.ipamd"},
 		Supporting: []string{"host.env", "metrics", "intro.env"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Suspected},
 		Check:      Check{"Look at both settings, and that no EC2 call fails: a failing call is another cause.", settings},
 		Fixes: []Fix{
-			{Text: "Set WARM_IP_TARGET as well, to 1 at least.", Command: setEnv + "WARM_IP_TARGET=1", SideEffect: rolled, Risk: Restart},
+			{Text: "Set WARM_IP_TARGET as well, to at least 1.", Command: setEnv + "WARM_IP_TARGET=1", SideEffect: rolled, Risk: Restart},
 		},
 		Links: []string{issue + "2650", upstream + "docs/eni-and-ip-target.md"},
-		Ours:  "the pool grows for pods also with MINIMUM_IP_TARGET alone",
+		Ours:  "the pool also grows for pods with MINIMUM_IP_TARGET alone",
 	},
 	{
 		Code: "config/warm-waste", Title: "warm addresses drain the subnets", Severity: Warning,
@@ -34,7 +34,7 @@ var configCauses = []Entry{
 		Required:   []string{"k8s.ds"},
 		Supporting: []string{"log.awsnode", "log.ipamd", "host.env", "k8s.ds.pods", "intro.config"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
-		Check:      Check{"Read the environment of aws-node against the documentation of its release. Values that do not parse fall back to the default without a word.", settings},
+		Check:      Check{"Read the environment of aws-node against the documentation of its release. Values that do not parse silently fall back to the default.", settings},
 		Fixes: []Fix{
 			{Text: "Correct the setting.", Command: setEnv + "NAME=VALUE", SideEffect: rolled, Risk: Restart},
 			{Text: "If only the image was changed, apply the whole manifest or add-on of that release.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},

@@ -109,7 +109,7 @@ var eniCauses = []Entry{
 		Required:   []string{"metrics", "log.ipamd", "ec2.eni"},
 		Supporting: []string{"intro.enis", "intro.counters", "intro.events", "k8s.pod", "imds"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Look in CloudTrail who detached it.", "aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=DetachNetworkInterface --max-results 20"},
+		Check:      Check{"Find out in CloudTrail who detached it.", "aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventName,AttributeValue=DetachNetworkInterface --max-results 20"},
 		Fixes: []Fix{
 			{Text: "Recreate the pods whose addresses are gone.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 			{Text: "Restart upstream's aws-node: its counters are wrong after this.", Command: restartOne, SideEffect: restarted, Risk: Restart},
@@ -123,7 +123,7 @@ var eniCauses = []Entry{
 	},
 	{
 		Code: "eni/imds-stale", Title: "instance metadata, EC2 and the pool disagree", Severity: Error,
-		Shows:      "For longer than a minute and a half the pool lacks addresses that EC2 shows, or still hands out addresses that EC2 has taken away.",
+		Shows:      "For longer than a minute and a half the pool lacks addresses that EC2 shows, or still hands out addresses that EC2 has removed.",
 		Required:   []string{"intro.enis", "ec2.eni", "imds"},
 		Supporting: []string{"log.ipamd", "k8s.pod", "intro.events"},
 		Ceiling:    Ceilings{Confirmed, Probable, Probable, None},
@@ -161,7 +161,7 @@ var eniCauses = []Entry{
 		},
 	},
 	{
-		Code: "eni/provisioning-off", Title: "the daemon is set not to call EC2", Severity: Error,
+		Code: "eni/provisioning-off", Title: "the daemon is configured not to call EC2", Severity: Error,
 		Shows:      "DISABLE_NETWORK_RESOURCE_PROVISIONING or ENABLE_IMDS_ONLY_MODE is true, and whoever should attach interfaces and addresses has not. With metadata only, trunks are invisible, so pods with security groups of their own cannot start.",
 		Required:   []string{"k8s.ds"},
 		Supporting: []string{"intro.enis", "host.env", "k8s.pod", "intro.failures"},

@@ -24,7 +24,7 @@ var ipCauses = []Entry{
 		Signatures: []Signature{
 			{Text: "InsufficientFreeAddressesInSubnet", Where: inSupply},
 			{Text: "InsufficientCidrBlocks", Where: inCalls, Note: "only when the subnet has fewer than 16 free addresses"},
-			{Text: "There aren't sufficient free Ipv4 addresses or prefixes", Where: inLog, Note: "by far most often too few addresses; fragments only when at least 17 are free"},
+			{Text: "There aren't sufficient free Ipv4 addresses or prefixes", Where: inLog, Note: "nearly always too few addresses; fragmentation only when at least 17 are free"},
 			{Text: "subnet doesn't seem to have enough IPs/Prefixes", Where: inLog, Note: "addresses or aligned blocks: the count of free addresses decides"},
 		},
 		Daemon: []cause.Code{cause.SubnetExhausted},
@@ -60,7 +60,7 @@ var ipCauses = []Entry{
 		Required:   []string{"log.ipamd", "intro.enis", "ec2.subnet"},
 		Supporting: []string{"intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Suspected, Probable, None},
-		Check:      Check{"Look whether the call fails again after the pause: then the subnet has not recovered, and it is ip/subnet-exhausted or ip/prefix-fragmented.", showLog},
+		Check:      Check{"Check whether the call fails again after the pause: then the subnet has not recovered, and it is ip/subnet-exhausted or ip/prefix-fragmented.", showLog},
 		Fixes: []Fix{
 			{Text: "Wait two minutes.", SideEffect: ""},
 			{Text: "Restart aws-node on the node to end the pause now.", Command: restartOne, SideEffect: restarted, Risk: Restart},
@@ -77,7 +77,7 @@ var ipCauses = []Entry{
 		Required:   []string{"intro.enis", "log.ipamd"},
 		Supporting: []string{"metrics", "k8s.evt", "k8s.pod", "k8s.ds", "intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, None},
-		Check:      Check{"Look twice, 15 s apart: the pool must have free addresses the second time. If growth fails, it is another cause.", "cnictl nodes NODE --watch"},
+		Check:      Check{"Check twice, 15 s apart: the pool must have free addresses the second time. If growth fails, the cause is another one.", "cnictl nodes NODE --watch"},
 		Fixes: []Fix{
 			{Text: "Keep as many addresses as the node usually has pods, and a few more.", Command: setEnv + "MINIMUM_IP_TARGET=PODS_PER_NODE WARM_IP_TARGET=2", SideEffect: rolled + " Takes more addresses from the subnet.", Risk: Restart},
 			{Text: "Use prefix delegation on new nodes: one call brings 16 addresses.", Command: setEnv + "ENABLE_PREFIX_DELEGATION=true WARM_PREFIX_TARGET=1", SideEffect: "Nodes in use have to be replaced (ip/mode-mixed).", Risk: Disruptive},
@@ -109,16 +109,16 @@ var ipCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, None},
 		Check:      Check{"For each address assigned for more than five minutes look for its pod and its host veth. Pods with security groups of their own hold no address of the pool.", "cnictl node pods NODE"},
 		Fixes: []Fix{
-			{Text: "Restart aws-node on the node: at its start it drops allocations without a veth, and their rules.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+			{Text: "Restart aws-node on the node: when it starts, it drops allocations without a veth, and their rules.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 			{Text: "If the veth is still there, remove the dead sandbox on the node. Do not edit ipam.json while the daemon runs.", Command: "crictl rmp SANDBOX_ID", SideEffect: "Ends whatever still runs in that sandbox.", Risk: Disruptive},
 		},
 		Links:    []string{issue + "1791", issue + "2352", issue + "1480"},
-		Upstream: "all; the start drops such allocations since v1.12.0",
+		Upstream: "all; dropped at start-up since v1.12.0",
 		Explains: []string{"ip/warm-pool-lag"},
 	},
 	{
 		Code: "ip/live-allocation-dropped", Title: "a running pod is missing from the daemon's records", Severity: Critical,
-		Shows:      "A pod is Ready but cut off from everything, or about to share its address with a new pod. When ipamd started it presumed allocations of running pods dead, often a whole /28 at a time.",
+		Shows:      "A pod is Ready but cut off from everything, or about to share its address with a new pod. When ipamd started, it considered allocations of running pods stale, often a whole /28 at a time.",
 		Required:   []string{"intro.enis", "k8s.pod", "kern.link"},
 		Supporting: []string{"log.ipamd", "ckpt", "ec2.eni", "imds"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},
@@ -129,7 +129,7 @@ var ipCauses = []Entry{
 		},
 		Links:    []string{issue + "3824", issue + "3876", issue + "3825"},
 		Upstream: "seen with v1.22 and prefix delegation; open upstream",
-		Ours:     "a pod whose address is not known yet keeps it, and no other pod gets the address",
+		Ours:     "a pod whose address is unknown keeps it, and no other pod gets the address",
 		Explains: []string{"eni/imds-stale", "ip/warm-pool-lag"},
 		Signatures: []Signature{
 			{Text: "uses unknown IP Address…presuming stale/dead", Where: inLog, Note: "only when the pod still runs: the same line is normal for pods that ended while ipamd was down"},
@@ -145,7 +145,7 @@ var ipCauses = []Entry{
 		Check:      Check{"Look for secondary addresses beside prefixes on the interfaces of the node. Without any it is plain exhaustion.", "cnictl node enis NODE"},
 		Fixes: []Fix{
 			{Text: "Replace the nodes after changing ENABLE_PREFIX_DELEGATION.", Command: drain, SideEffect: replaced, Risk: Disruptive},
-			{Text: "Until then restart aws-node: unused addresses of the other mode are released at its start.", Command: restartOne, SideEffect: restarted, Risk: Restart},
+			{Text: "Until then restart aws-node: unused addresses of the other mode are released when it starts.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
 		Links:    []string{issue + "2842", upstream + "docs/prefix-and-ip-target.md"},
 		Upstream: "v1.9.0 or later",
@@ -197,10 +197,10 @@ var ipCauses = []Entry{
 		Required:   []string{"ec2.subnet", "intro.enis", "k8s.ds"},
 		Supporting: []string{"log.ipamd", "ec2.eni", "iam.sim"},
 		Ceiling:    Ceilings{Probable, Confirmed, Probable, None},
-		Check:      Check{"Look which condition holds: custom networking (ignores discovery), ENABLE_SUBNET_DISCOVERY=false, ec2:DescribeSubnets denied, no slot left for an interface, or a release before v1.18.3 that fills the old interfaces first.", settings},
+		Check:      Check{"Check which condition holds: custom networking (ignores discovery), ENABLE_SUBNET_DISCOVERY=false, ec2:DescribeSubnets denied, no slot left for an interface, or a release before v1.18.3 that fills the old interfaces first.", settings},
 		Fixes: []Fix{
 			{Text: "Turn discovery on.", Command: setEnv + "ENABLE_SUBNET_DISCOVERY=true", SideEffect: rolled, Risk: Restart},
-			{Text: "Allow ec2:DescribeSubnets to the role of aws-node.", Command: "aws iam attach-role-policy --role-name ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy", SideEffect: "The role gains the rest of that policy too."},
+			{Text: "Allow the role of aws-node to call ec2:DescribeSubnets.", Command: "aws iam attach-role-policy --role-name ROLE --policy-arn arn:aws:iam::aws:policy/AmazonEKS_CNI_Policy", SideEffect: "The role gains the rest of that policy too."},
 			{Text: "Upgrade to v1.18.3 or later, or replace nodes whose slots are all taken.", SideEffect: replaced, Risk: Disruptive},
 		},
 		Links:    []string{issue + "2954", issue + "2959"},
@@ -216,7 +216,7 @@ var ipCauses = []Entry{
 		Required:   []string{"intro.enis", "log.ipamd", "k8s.ds"},
 		Supporting: []string{"ec2.subnet", "ec2.eni", "iam.sim", "imds"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Look whether the subnet has an IPv6 CIDR, and whether the role may call ec2:AssignIpv6Addresses.", "aws ec2 describe-subnets --subnet-ids SUBNET --query 'Subnets[].Ipv6CidrBlockAssociationSet'"},
+		Check:      Check{"Check whether the subnet has an IPv6 CIDR, and whether the role may call ec2:AssignIpv6Addresses.", "aws ec2 describe-subnets --subnet-ids SUBNET --query 'Subnets[].Ipv6CidrBlockAssociationSet'"},
 		Fixes: []Fix{
 			{Text: "Give the role the IPv6 policy.", Command: "aws iam put-role-policy --role-name ROLE --policy-name cni-ipv6 --policy-document file://aws-node-ipv6.json"},
 			{Text: "Give the subnet an IPv6 CIDR and replace the node.", Command: "aws ec2 associate-subnet-cidr-block --subnet-id SUBNET --ipv6-cidr-block IPV6_CIDR", SideEffect: replaced, Risk: Disruptive},

@@ -5,13 +5,13 @@ import "cnictl/daemon/api/cause"
 var netCauses = []Entry{
 	{
 		Code: "net/setup-failed", Title: "the pod had an address, but its network could not be set up", Severity: Error,
-		Shows:      "\"add command: failed to setup network\" with the step that failed. The address goes back to the pool (reason SetupNSFailed). On the way down the pod stays Terminating.",
+		Shows:      "\"add command: failed to setup network\" with the step that failed. The address goes back to the pool (reason SetupNSFailed). On DEL the pod stays Terminating.",
 		Required:   []string{"log.plugin"},
 		Supporting: []string{"metrics", "k8s.evt", "kern.link", "host.res", "log.kubelet"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, Probable},
 		Check:      Check{"Read the inner text: it names the step. No space or too many open files are limits of the host.", podEvents},
 		Fixes: []Fix{
-			{Text: "Remove a host veth that is left over from an earlier pod of that name.", Command: "ip link delete VETH", SideEffect: "If a pod still uses it, that pod loses its network.", Risk: Disruptive},
+			{Text: "Remove a host veth left over from an earlier pod of that name.", Command: "ip link delete VETH", SideEffect: "If a pod still uses it, that pod loses its network.", Risk: Disruptive},
 			{Text: "For IPv6 addresses that never become stable look for a duplicate address or an overloaded node.", Command: "ip -6 addr show tentative"},
 			{Text: "Raise the limit that is reached.", Command: "sysctl fs.file-nr kernel.pid_max net.ipv4.neigh.default.gc_thresh3"},
 		},
@@ -43,11 +43,11 @@ var netCauses = []Entry{
 		},
 		Links:    []string{issue + "2103", issue + "2118", issue + "3354", issue + "3155", "https://github.com/flatcar/Flatcar/issues/278"},
 		Upstream: "before v1.20.1",
-		Ours:     "changed links are put right within a second",
+		Ours:     "changed links are corrected within a second",
 	},
 	{
 		Code: "net/rules-flushed", Title: "another network manager removes the pods' rules or routes", Severity: Critical,
-		Shows:      "Running pods lose their rules or routes and with them the network: nm-cloud-setup (tables 30200 and 30400), systemd-networkd, or ec2-net-utils manages the interfaces too. Our daemon puts them back within a second and records each repair as an event.",
+		Shows:      "Running pods lose their rules or routes and with them the network: nm-cloud-setup (tables 30200 and 30400), systemd-networkd, or ec2-net-utils manages the interfaces too. Our daemon restores them within a second and records each repair as an event.",
 		Required:   []string{"kern.rule", "kern.route", "intro.enis"},
 		Supporting: []string{"host.pkg", "kern.link", "k8s.pod"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
@@ -56,7 +56,7 @@ var netCauses = []Entry{
 			{Text: "Disable nm-cloud-setup.", Command: "systemctl disable --now nm-cloud-setup.timer nm-cloud-setup.service && reboot", SideEffect: "Reboots the node.", Risk: Disruptive},
 			{Text: "Have systemd-networkd leave foreign rules and routes alone.", Command: `mkdir -p /etc/systemd/networkd.conf.d && printf '[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n' > /etc/systemd/networkd.conf.d/aws-cni.conf && systemctl restart systemd-networkd`, SideEffect: "The node may lose its network for a moment.", Risk: Disruptive},
 			{Text: "Remove amazon-ec2-net-utils.", Command: "dnf remove -y amazon-ec2-net-utils"},
-			{Text: "Then recreate the pods: a restart of upstream's aws-node does not bring their rules back.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
+			{Text: "Then recreate the pods: a restart of upstream's aws-node does not restore their rules.", Command: deletePod, SideEffect: recreated, Risk: Disruptive},
 		},
 		Links: []string{issue + "1600", issue + "3309", issue + "3524", issue + "2170", issue + "1514", issue + "1856"},
 	},
@@ -66,7 +66,7 @@ var netCauses = []Entry{
 		Required:   []string{"kern.rule", "intro.enis"},
 		Supporting: []string{"kern.link", "kern.route", "k8s.pod"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"List the rules of the address; the table has to be that of the interface which owns it.", "ip rule | grep ADDRESS"},
+		Check:      Check{"List the rules of the address; the table must be that of the interface that has it.", "ip rule | grep ADDRESS"},
 		Fixes: []Fix{
 			{Text: "Delete the wrong rule.", Command: "ip rule del priority PRIORITY from ADDRESS table TABLE", SideEffect: "Deleting the wrong one cuts off a running pod.", Risk: Disruptive},
 			{Text: "Upgrade the CNI.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
@@ -157,7 +157,7 @@ var netCauses = []Entry{
 	},
 	{
 		Code: "net/nic-allowance", Title: "the instance exceeds a network allowance", Severity: Warning,
-		Shows:      "DNS, metadata or connections fail now and then under load: a counter such as conntrack_allowance_exceeded, linklocal_allowance_exceeded or pps_allowance_exceeded grows.",
+		Shows:      "DNS, metadata or connections fail occasionally under load: a counter such as conntrack_allowance_exceeded, linklocal_allowance_exceeded or pps_allowance_exceeded grows.",
 		Required:   []string{"kern.ct"},
 		Supporting: []string{"log.plugin", "probe"},
 		Ceiling:    Ceilings{Confirmed, Probable, Suspected, None},

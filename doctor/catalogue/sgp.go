@@ -29,7 +29,7 @@ var sgpCauses = []Entry{
 		Required:   []string{"intro.enis", "k8s.ds", "ec2.type"},
 		Supporting: []string{"log.ipamd", "k8s.cninode", "k8s.node", "intro.summary"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Suspected},
-		Check:      Check{"Look whether the node has a trunk, and how many interfaces it may have.", "cnictl trunks NODE"},
+		Check:      Check{"Check whether the node has a trunk, and how many interfaces it may have.", "cnictl trunks NODE"},
 		Fixes: []Fix{
 			{Text: "Replace nodes that are older than the setting.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 			{Text: "Lower the warm targets, so that a slot becomes free.", Command: setEnv + "WARM_ENI_TARGET=0 WARM_IP_TARGET=2", SideEffect: rolled, Risk: Restart},
@@ -73,7 +73,7 @@ var sgpCauses = []Entry{
 		Check:      Check{"Look for the trunk's MAC address among the links of the node.", "ip -br link | grep -i MAC"},
 		Fixes: []Fix{
 			{Text: "Restart aws-node on the node.", Command: restartOne, SideEffect: restarted, Risk: Restart},
-			{Text: "If the link stays away, replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
+			{Text: "If the link does not appear, replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 		},
 		Links: []string{eks + "security-groups-for-pods.html", upstream + "docs/troubleshooting.md"},
 		Signatures: []Signature{
@@ -83,7 +83,7 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/annotation-pending", Title: "the pod's branch interface is not announced yet", Severity: Info,
-		Shows:      "The first one or two ADDs of a pod with security groups of its own fail, because kubelet is faster than the resource controller. The pod starts on its own within a minute.",
+		Shows:      "The first one or two ADDs of a pod with security groups of its own fail, because kubelet is faster than the resource controller. The pod starts by itself within a minute.",
 		Required:   []string{"k8s.pod", "k8s.evt"},
 		Supporting: []string{"log.ipamd", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Suspected, Confirmed},
@@ -139,7 +139,7 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/annotation-malformed", Title: "the pod's branch interface annotation cannot be used", Severity: Error,
-		Shows:      "The annotation vpc.amazonaws.com/pod-eni is no JSON list, or lacks an address of the cluster's family, a MAC address or a VLAN id. Typical of an IPv6 cluster whose controller is too old or whose subnet assigns no IPv6 addresses.",
+		Shows:      "The annotation vpc.amazonaws.com/pod-eni is not a JSON list, or lacks an address of the cluster's family, a MAC address or a VLAN id. Typical of an IPv6 cluster whose controller is too old or whose subnet assigns no IPv6 addresses.",
 		Required:   []string{"k8s.pod"},
 		Supporting: []string{"log.ipamd", "ec2.subnet", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
@@ -213,7 +213,7 @@ var sgpCauses = []Entry{
 		Ceiling:    Ceilings{Confirmed, Suspected, Confirmed, None},
 		Check:      Check{"Read what follows \"Failed to get pod\".", showLog},
 		Fixes: []Fix{
-			{Text: "For \"forbidden\" restore the rights of aws-node.", Command: "cnictl doctor explain boot/rbac"},
+			{Text: "For \"forbidden\" restore the permissions of aws-node.", Command: "cnictl doctor explain boot/rbac"},
 			{Text: "For time-outs find out why the API server does not answer.", Command: "cnictl doctor explain boot/apiserver"},
 		},
 		Links: []string{eks + "security-groups-for-pods.html", upstream + "docs/troubleshooting.md"},

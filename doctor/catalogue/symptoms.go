@@ -21,7 +21,7 @@ var symptoms = []Symptom{
 	{
 		Title:   "the pool had nothing to give",
 		Meaning: "No address could be assigned and the pool did not grow in time: other lines say why.",
-		Check:   Check{"Look at the node: what keeps its pool from growing is there.", showNode},
+		Check:   Check{"Look at the node: it shows what keeps its pool from growing.", showNode},
 		Causes:  []string{"ip/*", "cap/*", "config/min-ip-only", "eni/*", "cfgnet/*", "aws/*"},
 		Signatures: []Signature{
 			{Text: "DataStore has no available IP/Prefix addresses", Where: inLog},
@@ -41,9 +41,9 @@ var symptoms = []Symptom{
 		},
 	},
 	{
-		Title:      "the daemon is starting or ending",
-		Meaning:    "Normal for some seconds at every restart; kubelet tries again.",
-		Check:      Check{"Look whether aws-node keeps restarting.", daemonPods},
+		Title:      "the daemon is starting or stopping",
+		Meaning:    "Normal for some seconds at every restart; kubelet retries.",
+		Check:      Check{"Check whether aws-node keeps restarting.", daemonPods},
 		Causes:     []string{"boot/*", "config/invalid"},
 		Signatures: []Signature{{Text: "AWS CNI is terminating", Where: inLog}},
 		Daemon:     []cause.Code{cause.DaemonTerminating, cause.DaemonStarting},
@@ -51,21 +51,21 @@ var symptoms = []Symptom{
 	{
 		Title:      "one address of a prefix is taken",
 		Meaning:    "Printed for each address of a prefix that is in use; normal while others are free.",
-		Check:      Check{"Look whether the node has free addresses.", showNode},
+		Check:      Check{"Check whether the node has free addresses.", showNode},
 		Causes:     []string{"ip/*", "cap/*"},
 		Signatures: []Signature{{Text: "no free IP available in the prefix - ", Where: inLog}},
 	},
 	{
 		Title:      "an allocation of a pod that is gone was dropped",
 		Meaning:    "Normal after pods ended while the daemon was down.",
-		Check:      Check{"Make sure that the pod is gone: of a running pod it is ip/live-allocation-dropped.", "cnictl node pods NODE"},
+		Check:      Check{"Make sure that the pod is gone: for a running pod it is ip/live-allocation-dropped.", "cnictl node pods NODE"},
 		Causes:     []string{"ip/live-allocation-dropped"},
 		Signatures: []Signature{{Text: "stale IP allocation for ID(", Where: inLog}},
 	},
 	{
 		Title:      "the daemon started without the API server",
 		Meaning:    "No harm to ordinary pods: max-pods comes from a table until the API server answers (upstream v1.19.4 or later).",
-		Check:      Check{"Look whether the API server answers by now.", showLog},
+		Check:      Check{"Check whether the API server answers now.", showLog},
 		Causes:     []string{"boot/apiserver"},
 		Signatures: []Signature{{Text: "Proceeding without API server connectivity", Where: inLog}},
 	},
@@ -84,7 +84,7 @@ var symptoms = []Symptom{
 	{
 		Title:   "the pod's sandbox is gone",
 		Meaning: "The network namespace was removed before the plugin ran; kubelet makes a new sandbox.",
-		Check:   Check{"Look whether the pod's sandbox keeps changing.", podEvents},
+		Check:   Check{"Check whether the pod's sandbox keeps changing.", podEvents},
 		Daemon:  []cause.Code{cause.NetnsGone},
 	},
 	{

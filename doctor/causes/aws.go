@@ -179,7 +179,7 @@ func imdsUnreachable(c *Case) []candidate {
 		return nil, Unread
 	})
 	if hops.State == Yes {
-		out = append(out, candidate{summary: "pods cannot reach the metadata service, for the hop limit is 1; aws-node, in the host's network, can", telling: []Fact{hops}}.as(catalogue.Info))
+		out = append(out, candidate{summary: "pods cannot reach the metadata service, because the hop limit is 1; aws-node, in the host's network, can", telling: []Fact{hops}}.as(catalogue.Info))
 	}
 	return out
 }

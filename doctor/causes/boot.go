@@ -161,7 +161,7 @@ func (c *Case) proxyText() string {
 	if c.R.KubeProxy.OK() && !slices.ContainsFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
 		return p.Node == c.own && (p.Ready == nil || *p.Ready)
 	}) {
-		return "; kube-proxy is not ready on the node, so the API's cluster IP leads nowhere"
+		return "; kube-proxy is not ready on the node, so the API's cluster IP does not work"
 	}
 	env := c.R.ContainerEnv.Content["aws-node"]
 	host, _ := netip.ParseAddr(env["KUBERNETES_SERVICE_HOST"]) // invalid: no target is it
@@ -212,7 +212,7 @@ func rightMissing(c *Case) []candidate {
 	if denied.State != No || !c.needsRight("patch pods") { // of which no review asks
 		told = orElse(denied, told)
 	}
-	return []candidate{{summary: "the service account of aws-node lacks a right: " + told.Value, telling: []Fact{told}}}
+	return []candidate{{summary: "the service account of aws-node lacks a permission: " + told.Value, telling: []Fact{told}}}
 }
 
 // needsRight reports whether a right of aws-node ("patch pods") is used with the settings.

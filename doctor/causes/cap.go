@@ -57,7 +57,7 @@ func (c *Case) whyFewer() string {
 	add(c.Settings.PrefixDelegation && c.noPrefixes(), "the type has no prefix delegation")
 	add(!c.Settings.PrefixDelegation && c.knows("ENABLE_PREFIX_DELEGATION"), "prefix delegation is off")
 	if p != nil && p.unmanaged > 0 {
-		add(true, fmt.Sprintf("%d of its interfaces are others'", p.unmanaged))
+		add(true, fmt.Sprintf("%d of its interfaces are unmanaged", p.unmanaged))
 	}
 	return or(strings.Join(out, ", "), "max-pods is set by hand")
 }
@@ -74,7 +74,7 @@ func growthStopped(c *Case) []candidate {
 	})
 	most, _ := c.maxPods()
 	return []candidate{{
-		summary:  fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but not all of it can be used: %s", most, poolText(c.pool())),
+		summary:  fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but part of it cannot be used: %s", most, poolText(c.pool())),
 		telling:  []Fact{c.growthStopped(), idle},
 		required: []Fact{c.dry(), lenient(c.growable())},
 	}}

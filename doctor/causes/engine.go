@@ -396,7 +396,7 @@ func Verdict(r *introspect.DoctorReport) string {
 	case len(r.Undecided) > 0:
 		return fmt.Sprintf("no known cause on %s, but %s could not be checked", nodes, count(len(r.Undecided), "cause"))
 	case len(r.Suppressed) > 0:
-		return fmt.Sprintf("nothing on %s but what is suppressed", nodes)
+		return fmt.Sprintf("only suppressed findings on %s", nodes)
 	case len(r.Findings) > 0:
 		return fmt.Sprintf("nothing harmful on %s, %s", nodes, count(len(r.Findings), "note"))
 	}

@@ -228,7 +228,7 @@ func regionQuota(c *Case) []candidate {
 		}
 		return fmt.Sprintf("%d of %d", *q.Used, *q.Limit), stateOf(*q.Used >= *q.Limit)
 	})
-	summary := "EC2 makes no more interfaces: the account's quota for the region is used up"
+	summary := "EC2 creates no more interfaces: the account's quota for the region is used up"
 	if used.State == Yes {
 		summary += fmt.Sprintf(" (%s)", used.Value)
 	}
@@ -244,7 +244,7 @@ var (
 
 func ec2Rejected(c *Case) []candidate {
 	refused := c.counted(c.active(mention{sources: daemonSays, texts: slices.Concat(rejections, generalRejections), except: []string{textNeither}, cured: grown}), rejections)
-	return []candidate{{summary: "EC2 refuses to make an interface: " + quoted(refused), telling: []Fact{refused}}}
+	return []candidate{{summary: "EC2 refuses to create an interface: " + quoted(refused), telling: []Fact{refused}}}
 }
 
 // setupErrors are the daemon's words for an attached interface that it could not use.
@@ -339,7 +339,7 @@ func detachedOutOfBand(c *Case) []candidate {
 		whom = some(pods)
 	}
 	return []candidate{{
-		summary:  "an interface in use was taken off the instance, and its pods are cut off: " + whom,
+		summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
 		telling:  []Fact{removed},
 		required: []Fact{lenient(cut)},
 	}}
@@ -409,7 +409,7 @@ func imdsStale(c *Case) []candidate {
 	if said.State == Yes && c.within(warned) < 90*time.Second {
 		said.State = No // as after any change
 	}
-	telling, summary := either(said, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon says that instance metadata and its pool disagree"
+	telling, summary := either(said, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
 	if c.R.ENIs.OK() && c.R.Interfaces.OK() {
 		pool, ec2 := c.strays()
 		telling = c.unread("ec2.eni", path, expected, "one reading only")
@@ -471,7 +471,7 @@ func provisioningOff(c *Case) []candidate {
 		return "none", No
 	})
 	return []candidate{{
-		summary: "the daemon is set not to call EC2, and pods lack what it would get: " + poolText(c.pool()),
+		summary: "the daemon is configured not to call EC2, and pods lack what it would get: " + poolText(c.pool()),
 		telling: []Fact{either(set, metadata), either(c.starved(), both(metadata, branch))},
 	}}
 }

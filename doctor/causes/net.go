@@ -135,7 +135,7 @@ func rulesFlushed(c *Case) []candidate {
 	lacks := c.lasting(lacking)
 	cd := candidate{summary: "running pods have lost their network: " + lacks.Value, telling: []Fact{lacks}, required: []Fact{lenient(c.manager())}}
 	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
-		cd = candidate{summary: "another program removes what pods need, and the daemon brings it back: " + again.Value, telling: []Fact{again}}
+		cd = candidate{summary: "another program removes what pods need, and the daemon restores it: " + again.Value, telling: []Fact{again}}
 		cd = cd.as(catalogue.Warning)
 	}
 	return []candidate{cd}
@@ -409,7 +409,7 @@ func replyPath(c *Case) []candidate {
 	told := c.lasting((*Case).replyFault)
 	on := c.setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
 	out := []candidate{{
-		summary: fmt.Sprintf("replies of pods on secondary interfaces leave the wrong way: %s is %s", told.Path, told.Value),
+		summary: fmt.Sprintf("replies of pods on secondary interfaces leave through the wrong interface: %s is %s", told.Path, told.Value),
 		telling: []Fact{told, on}, required: []Fact{secondary},
 	}}
 	for _, p := range c.R.Probes.Content {
@@ -500,7 +500,7 @@ func mtuMismatch(c *Case) []candidate {
 		}
 		return some(pods), state
 	})
-	out := []candidate{{summary: "large packets of pods are lost, for the MTU of their link is larger than the interface's: " + larger.Value, telling: []Fact{larger}}}
+	out := []candidate{{summary: "large packets of pods are lost, because the MTU of their link is larger than the interface's: " + larger.Value, telling: []Fact{larger}}}
 	if lost, sized := c.largeLost(); lost.State == Yes {
 		path := fact(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway", func(all []evidence.RouteTable) (any, State) {
 			for _, t := range all {

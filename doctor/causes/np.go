@@ -60,8 +60,8 @@ var (
 )
 
 func agentSkew(c *Case) []candidate {
-	const path, expected = "images", "from releases that belong together"
-	skew := c.unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are not known"))
+	const path, expected = "images", "from matching releases"
+	skew := c.unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are unknown"))
 	switch {
 	case c.Ours:
 		skew = c.upstream()
@@ -71,7 +71,7 @@ func agentSkew(c *Case) []candidate {
 	case c.R.DaemonSet.OK() && c.Agent == nil:
 		skew = c.known("k8s.ds", path, expected, "there is no agent", false)
 	}
-	return []candidate{{summary: "daemon and policy agent use different ways to talk to each other: " + skew.Value, telling: []Fact{skew}}}
+	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, telling: []Fact{skew}}}
 }
 
 func attachFailed(c *Case) []candidate {

@@ -559,7 +559,7 @@ func featureOff(cs []*Case) []candidate {
 		}
 		return names(slices.Concat(off, older)), stateOf(len(off)+len(older) > 0)
 	})
-	text := "pods that a security group policy selects have no branch interface, for they are older than it or its webhook did not answer: "
+	text := "pods that a security group policy selects have no branch interface, because they are older than it or its webhook did not answer: "
 	if len(off) > 0 {
 		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
 	}

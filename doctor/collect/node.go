@@ -125,7 +125,7 @@ func upstreamHas(path string) bool {
 
 func (d *deep) metrics(ctx context.Context, t fleet.Target) evidence.Source[evidence.Metrics] {
 	if t.Metrics == nil {
-		return evidence.Lacking[evidence.Metrics](cmp.Or(absence(t), "there is no way to the daemon's metrics from here"))
+		return evidence.Lacking[evidence.Metrics](cmp.Or(absence(t), "the daemon's metrics cannot be reached from here"))
 	}
 	text, err := bounded(ctx, d.timeout, t.Metrics)
 	if err != nil {
@@ -232,7 +232,7 @@ func (d *deep) onNode(ctx context.Context, r *evidence.Reading, pod tunnel.Pod) 
 		}
 		ev, err := file.Load(out.Bytes())
 		if err != nil {
-			return nil, fmt.Errorf("what the node printed is no evidence: %w", err)
+			return nil, fmt.Errorf("what the node printed is not evidence: %w", err)
 		}
 		return ev.Nodes[0].Last(), nil
 	})

@@ -201,7 +201,7 @@ func TestCollect_Exec(t *testing.T) {
 		t.Errorf("the node's word was taken for others: %+v, %+v, %+v", r.Node, r.Interfaces, r.Webhooks)
 	}
 	for node, want := range map[string]string{
-		fleetsim.NodeName(1): "exec: what the node printed is no evidence: ", fleetsim.NodeName(2): "exec: what the node printed is no evidence: the file has",
+		fleetsim.NodeName(1): "exec: what the node printed is not evidence: ", fleetsim.NodeName(2): "exec: what the node printed is not evidence: the file has",
 		old: "upstream's image has no cnictl",
 	} {
 		if r := nodeOf(t, ev, node).First; !strings.HasPrefix(r.Rules.Missing, want) {
@@ -236,7 +236,7 @@ func TestCollect_Targets(t *testing.T) {
 		t.Fatal(err)
 	}
 	ev := collectAll(t, Options{Targets: targets, Named: true, Once: true})
-	if r := ev.Nodes[0].First; len(ev.Nodes) != 2 || !r.ENIs.OK() || !r.Plan.OK() || r.Node.Missing != evidence.MissingMode || !strings.Contains(r.Metrics.Missing, "no way") {
+	if r := ev.Nodes[0].First; len(ev.Nodes) != 2 || !r.ENIs.OK() || !r.Plan.OK() || r.Node.Missing != evidence.MissingMode || !strings.Contains(r.Metrics.Missing, "cannot be reached") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -42,7 +42,7 @@ func TestLoad_Refuses(t *testing.T) {
 		"more than the subnet":       {healthyNode + "world: {subnets: [{id: subnet-a, cidr: 10.0.0.0/28}], enis: [{id: eni-a, ips: 14}]}", "the interfaces in subnet subnet-a have more addresses than 10.0.0.0/28"},
 		"more blocks than the subnet": {healthyNode + "world: {subnets: [{id: subnet-a, cidr: 10.0.0.0/27}], enis: [{id: eni-a, prefixes: 3}]}",
 			"the interfaces in subnet subnet-a have more prefixes than 10.0.0.0/27"},
-		"an interface twice":      {healthyNode + "world: {enis: [{id: eni-a}, {id: eni-a}]}", "interface eni-a is there twice"},
+		"an interface twice":      {healthyNode + "world: {enis: [{id: eni-a}, {id: eni-a}]}", "interface eni-a is given twice"},
 		"a place twice":           {healthyNode + "world: {enis: [{id: eni-a}, {id: eni-b, device: 0}]}", "interface eni-b has card and device of another"},
 		"a pod on nothing":        {healthyNode + "world: {pods: [{pod: a/b, eni: eni-z}]}", "pod a/b is on interface eni-z, which is not in the world"},
 		"no version of the world": {healthyNode + "world: {version: newest}", `want a version, such as v1.23.1, not "newest"`},

@@ -35,7 +35,7 @@ func join(path, member string) string {
 	return path + "." + member
 }
 
-// each calls do for every member of an object; a member that is there twice is refused.
+// each calls do for every member of an object; a member that is given twice is refused.
 func each(node *yaml.Node, path string, do func(key string, at, value *yaml.Node) error) error {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {

@@ -120,7 +120,7 @@ func (w *world) complete(node *yaml.Node) error {
 			return no("subnets", "an entry has no id")
 		}
 		if ids[s.ID] != nil {
-			return no("subnets", "subnet "+s.ID+" is there twice")
+			return no("subnets", "subnet "+s.ID+" is given twice")
 		}
 		ids[s.ID] = s
 		if !s.CIDR.IsValid() {
@@ -196,7 +196,7 @@ func (w *world) completeENIs(subnets map[string]*worldSubnet, no func(member, wh
 		}
 		switch slot := [2]int{e.Card, e.device()}; {
 		case ids[e.ID]:
-			return no("enis", "interface "+e.ID+" is there twice")
+			return no("enis", "interface "+e.ID+" is given twice")
 		case slots[slot]:
 			return no("enis", "interface "+e.ID+" has card and device of another")
 		case subnets[e.Subnet] == nil:

@@ -158,7 +158,7 @@ func (a Answer) into(out any) error {
 		return err
 	}
 	if body := bytes.TrimSpace(a.Body); len(body) == 0 || body[0] != '{' {
-		return fmt.Errorf("the document is no JSON object: %.40q", body)
+		return fmt.Errorf("the document is not a JSON object: %.40q", body)
 	}
 	if err := json.Unmarshal(a.Body, out); err != nil {
 		return fmt.Errorf("read document: %w", err)
@@ -301,7 +301,7 @@ func Metrics(text []byte) (evidence.Metrics, error) {
 		m.Samples[s.Series()] = max(s.Value, 0) // a gauge that was taken too far down counts as none
 	}
 	if len(m.Samples) == 0 {
-		return evidence.Metrics{}, errors.New("metrics: none is the daemon's")
+		return evidence.Metrics{}, errors.New("metrics: none of them is the daemon's")
 	}
 	return m, nil
 }

@@ -121,7 +121,7 @@ func TestDocuments(t *testing.T) {
 	if e := r.Env.Content; e.IPAMD.WarmIPTarget != 3 || e.NetworkUtils.MTU != 9001 || r.ENIConfig.Content == nil || *r.ENIConfig.Content != "eu-west-1a" || len(r.PodViews.Content) != 1 {
 		t.Errorf("%+v", r)
 	}
-	for body, want := range map[string]string{"null": "no JSON object", "": "no JSON object", "[]": "no JSON object", "{": "unexpected end", `{"WARM_IP_TARGET": "x"}`: "cannot unmarshal"} {
+	for body, want := range map[string]string{"null": "not a JSON object", "": "not a JSON object", "[]": "not a JSON object", "{": "unexpected end", `{"WARM_IP_TARGET": "x"}`: "cannot unmarshal"} {
 		Documents(&r, map[string]Answer{introspect.PathIPAMEnv: answer(body), introspect.PathNetworkEnv: answer("{}")})
 		if !strings.Contains(r.Env.Missing, want) {
 			t.Errorf("%s: %q, want %q", body, r.Env.Missing, want)
@@ -164,7 +164,7 @@ func TestMetrics(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v -want +got:\n%s", err, diff)
 	}
-	for text, want := range map[string]string{"": "none is the daemon's", "awscni_eni_max": "line 1", "<html>": "none", strings.Repeat("#\n", maxMetrics): "more than 8 MiB"} {
+	for text, want := range map[string]string{"": "none of them is the daemon's", "awscni_eni_max": "line 1", "<html>": "none", strings.Repeat("#\n", maxMetrics): "more than 8 MiB"} {
 		if _, err := Metrics([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %q", text, err, want)
 		}

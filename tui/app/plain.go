@@ -191,13 +191,13 @@ const plainHelp = `Commands:
   SCREEN            go to a screen: %s
   open NAME         open a row of the table, or a node
   pod [NS/]NAME     go to a pod
-  ip ADDRESS        go to what has an address
+  ip ADDRESS        find what has an address
   back              leave this screen
   filter TEXT       show some rows; filter alone shows all
   sort -ip,node     order the rows
   yaml NAME         the row as YAML
   wide, faults      more columns, rows with faults only
-  pause, refresh    read nothing, read now
+  pause, refresh    stop reading, read now
   interval 10s      between two samples
   export csv        or json, or text, into a new file
   keys              the keys of the full screen

@@ -170,7 +170,7 @@ var commands = []command{
 	{"interval", "time between samples: interval 10s", true, (*Model).intervalTo},
 	{"node", "go to a node: node NAME", true, (*Model).nodeNamed},
 	{"pod", "go to a pod: pod NAMESPACE/NAME", true, (*Model).podNamed},
-	{"ip", "who has an address: ip 10.0.1.22", true, (*Model).holderOf},
+	{"ip", "find what has an address: ip 10.0.1.22", true, (*Model).holderOf},
 	{"export", "export the table: export csv, json or text", true, func(m *Model, how string) tea.Cmd { return m.export(how) }},
 }
 

@@ -70,7 +70,7 @@ func Connect(cfg Config) (*Cluster, error) {
 	cfg.Via = orElse(cfg.Via, ViaAuto)
 	ways := []string{ViaAuto, introspect.ViaPortForward, introspect.ViaExec, introspect.ViaProxy}
 	if !slices.Contains(ways, cfg.Via) {
-		return nil, fmt.Errorf("connect to cluster: no way %q to a node: %s", cfg.Via, strings.Join(ways, ", "))
+		return nil, fmt.Errorf("connect to cluster: no method %q to reach a node: %s", cfg.Via, strings.Join(ways, ", "))
 	}
 	cfg.Rest = rest.CopyConfig(cfg.Rest)
 	cfg.Rest.Timeout = 0 // would end watches and tunnels; contexts bound each request

@@ -23,7 +23,7 @@ type listMeta struct {
 }
 
 // errMany is the error of a list with more objects than are wanted.
-var errMany = errors.New("there are more than are wanted")
+var errMany = errors.New("there are more than requested")
 
 // list reads all objects of a kind, page by page, and hands each on as soon as it is
 // decoded; version is where a watch goes on.

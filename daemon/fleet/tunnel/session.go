@@ -25,7 +25,7 @@ const (
 	linger = time.Second
 )
 
-var errTooMuch = errors.New("the other side sends more than anybody reads")
+var errTooMuch = errors.New("the other side sends more than is read")
 
 // counted is the connection below a session's streams.
 type counted struct {

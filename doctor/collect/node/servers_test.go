@@ -113,7 +113,7 @@ func TestDocuments_Hostile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ answer, missing string }{
 		"hangs": {"hang", evidence.MissingTimeout}, "forbids": {"403", evidence.MissingForbidden}, "fails": {"500", "the daemon answered with HTTP status 500"},
-		"nonsense": {"\x00{", "the document is no JSON object"}, "too much": {strings.Repeat("[", 9<<20), "/v1/summary"},
+		"nonsense": {"\x00{", "the document is not a JSON object"}, "too much": {strings.Repeat("[", 9<<20), "/v1/summary"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

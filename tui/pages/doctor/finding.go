@@ -196,7 +196,7 @@ func proof(sheet *prose.Sheet, f *introspect.Finding, now time.Time) {
 		}
 	}
 	if len(f.Missing) > 0 {
-		sheet.Head("UNKNOWN", "what would make it surer")
+		sheet.Head("UNKNOWN", "what would raise the confidence")
 	}
 	for _, x := range f.Missing {
 		sheet.Item(prose.T(theme.Faint, "?"), prose.T(theme.Text, show.Safe(x.WouldDecide+": "+report.Reason(x.Reason))), prose.T(theme.Faint, "  ["+show.Safe(x.Source)+"]"))

@@ -118,7 +118,7 @@ func (p *Page) notes(s components.Style) [][2]string {
 	return [][2]string{
 		{"screens", strings.Join(screens, " ")},
 		{"scales", "trend: 0 to the node's limit, 15 min; charts: 0 to the number on top"},
-		{"signs", bars(s) + "  - none  ? not known  >= at least"},
+		{"signs", bars(s) + "  - none  ? unknown  >= at least"},
 		{"filter", "word  !word  re:x.y  type=m5.*  warm>20  state!=ok  label:team=x"},
 	}
 }

@@ -93,7 +93,7 @@ var podName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9][-
 func SearchFor(text string) (Item, bool) {
 	text = strings.TrimSpace(text)
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
-		return Item{Kind: Search, Name: "ip " + a.Unmap().String(), Title: "who has this address"}, true
+		return Item{Kind: Search, Name: "ip " + a.Unmap().String(), Title: "find what has this address"}, true
 	}
 	if podName.MatchString(text) {
 		return Item{Kind: Search, Name: "pod " + text, Title: "this pod"}, true

@@ -203,7 +203,7 @@ func (m *Model) branch(n *store.Node, sheet *prose.Sheet, pod *source.Pod) {
 	sheet.Field("VLAN", prose.T(theme.Text, strconv.Itoa(b.VLAN)), prose.T(theme.Faint, fmt.Sprintf("  route table %d by rule %d", table, netnames.RuleBranch)))
 	sheet.Field("MAC", prose.T(theme.Text, show.Safe(b.MAC)))
 	sheet.Field("trunk", prose.T(theme.Text, trunkOf(n)))
-	sheet.Field("groups", prose.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was made; the annotation does not name them"))
+	sheet.Field("groups", prose.T(theme.Faint, "those of the SecurityGroupPolicies that matched the pod when it was created; the annotation does not name them"))
 }
 
 func trunkOf(n *store.Node) string {

@@ -46,7 +46,7 @@ func Unread(v *store.View) string {
 	case t.Unasked > 0:
 		return "No daemon has answered yet: " + show.Plural(t.Unasked, "node is", "nodes are") + " still to be read."
 	}
-	return "None of " + show.Plural(v.Totals.Nodes, "node", "nodes") + " could be read: the first screen says why of each."
+	return "None of " + show.Plural(v.Totals.Nodes, "node", "nodes") + " could be read: the first screen shows why for each."
 }
 
 // Reason says why something could not be read.

@@ -100,7 +100,7 @@ func columns() []query.Column[*row] {
 		{Name: "free", Header: "FREE", Title: "free addresses, by EC2's last count", Right: true, Text: func(r *row) string { return show.Int(r.Available) }, Number: optional(func(r *row) *int { return r.Available })},
 		{Name: "held", Header: "HELD", Title: "addresses that nodes hold, their interfaces' own included", Right: true, Drop: 1, Text: func(r *row) string { return show.Count(r.Held) }, Number: count(func(r *row) int { return r.Held })},
 		{Name: "wasted", Header: "WASTED", Title: "held and used by no pod", Right: true, Drop: 2, Text: func(r *row) string { return show.Count(r.Wasted) }, Number: count(func(r *row) int { return r.Wasted })},
-		{Name: "others", Header: "OTHERS", Title: "taken by others than the nodes read: load balancers, databases, nodes not read", Right: true, Drop: 6, Text: func(r *row) string { return show.Int(r.Others) }, Number: optional(func(r *row) *int { return r.Others })},
+		{Name: "others", Header: "OTHERS", Title: "used by others: load balancers, databases, nodes that were not read", Right: true, Drop: 6, Text: func(r *row) string { return show.Int(r.Others) }, Number: optional(func(r *row) *int { return r.Others })},
 		{Name: "trend", Header: "TREND", Title: "free addresses since the screen was opened, scaled to the range", Drop: 9, Text: func(r *row) string { return r.words() }, Number: func(r *row) (float64, bool) { return r.Left.PerHour, len(r.Trend) > 1 }},
 		{Name: "left", Header: "LEFT", Title: "until it is empty, at the measured rate", Drop: 7, Text: func(r *row) string { return show.OrUnknown(r.Left.Words()) },
 			Number: func(r *row) (float64, bool) { return r.Left.Left.Seconds(), r.Left.Left > 0 }},

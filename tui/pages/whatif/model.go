@@ -89,7 +89,7 @@ func New(o pages.Open) pages.Page {
 			{Name: "setting", Header: "SETTING", Title: "variable of the daemon's environment; maxPods is kubelet's", Least: 22, Text: func(r *row) string { return r.name }},
 			{Name: "today", Header: "TODAY", Title: "value now; of nodes that differ the lowest and the highest", Right: true, Text: func(r *row) string { return r.today }},
 			{Name: "changed", Header: "CHANGED", Title: "value that is tried", Right: true, Text: func(r *row) string { return r.changed }},
-			{Name: "note", Header: "NOTE", Title: "why the pool does not look at it", Drop: 1, Text: func(r *row) string { return r.idle }},
+			{Name: "note", Header: "NOTE", Title: "why the pool ignores it", Drop: 1, Text: func(r *row) string { return r.idle }},
 		},
 		ID: func(r *row) string { return strconv.Itoa(r.place) }, // their order
 		Role: func(r *row, column string) theme.Role {

@@ -82,7 +82,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 		if text := m.command(); text != "" {
 			return tea.Batch(tea.SetClipboard(text), say(theme.Good, "copied "+text))
 		}
-		return say(theme.Faint, "nothing is changed: no command to copy")
+		return say(theme.Faint, "no setting is changed: no command to copy")
 	case keymap.Doctor, keymap.Logs:
 		if m.opened.Node != "" {
 			return pages.Go(pages.Open{Screen: action, Node: m.opened.Node})

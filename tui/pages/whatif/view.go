@@ -103,18 +103,18 @@ func (m *Model) outcome(c pages.Context, sheet *prose.Sheet) {
 		line(sheet, x.label, x.was, x.will, theme.Text)
 	}
 	if text := m.command(); text != "" {
-		sheet.Head("THE SAME WITHOUT THE SCREEN", "")
+		sheet.Head("THE SAME AS A COMMAND", "")
 		sheet.Add(prose.T(theme.Key, text))
 	}
 	if text := m.patch(); text != "" {
-		sheet.Head("PATCH OF THE DAEMONSET", "")
+		sheet.Head("PATCH FOR THE DAEMONSET", "")
 		for text := range strings.Lines(text) {
 			sheet.Drawn(components.NewLine(c.Style(), sheet.Width()).Add(theme.Text, strings.TrimRight(text, "\n")).String())
 		}
 	}
 	m.cannot(c, sheet)
 	sheet.Head("ASSUMED", "")
-	sheet.Add(prose.T(theme.Faint, "Pools that have settled with the pods of now, then an hour in which each node replaces a pod a minute; subnets with room, and EC2 as fast as usual."))
+	sheet.Add(prose.T(theme.Faint, "Pools settle with the current pods; then each node replaces one pod a minute for an hour. Subnets have room, and EC2 takes its usual time."))
 }
 
 // next writes what the planner does first after the change.

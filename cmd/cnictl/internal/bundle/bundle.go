@@ -46,10 +46,10 @@ func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "bundle [NODE…]",
-		Short: "Collect what the doctor reads into one archive, to hand on",
+		Short: "Collect what the doctor reads into one archive, to share",
 		Long: `Collect what the doctor reads into one archive: the NODEs in full, or without NODEs all nodes,
-in full where they look faulty. Each is read twice, --interval (15 seconds) apart, or with
---once one time. With --via exec the archive also has the kernel state and the files of nodes
+in full where they look faulty. Each is read twice, --interval (15 seconds) apart, or once
+with --once. With --via exec the archive also has the kernel state and the files of nodes
 that run this daemon. On a node without a cluster, the archive has this node.
 
 Credentials, container ids and AWS account ids are always omitted. --anonymize also replaces
@@ -59,7 +59,7 @@ lines are omitted.
 
 The file has mode 0600; an existing file is never replaced.
 ` + f.Name + ` doctor --bundle FILE examines it, and archives of eks-log-collector and
-aws-cni-support.sh too.`,
+aws-cni-support.sh.`,
 		Example:           "  {{.Command}} bundle\n  {{.Command}} bundle ip-10-0-3-17.ec2.internal --anonymize -f support.tar.gz",
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
@@ -75,8 +75,8 @@ aws-cni-support.sh too.`,
 	fs.StringVarP(&opts.File, "output-file", "f", "", "write the archive to this new `file` (- is standard output); default: cnictl-bundle-CLUSTER-TIME.tar.gz")
 	fs.BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and ids, consistently across the archive")
 	fs.BoolVar(&opts.Once, "once", false, "read once only")
-	fs.BoolVar(&opts.AWS, "aws", false, "ask EC2 too, with the AWS credentials of this shell; only Describe and Get actions are called")
-	fs.StringVar(&opts.MaxSize, "max-size", "20MiB", "how large the archive may become, as a `size`: 500KiB, 20MiB")
+	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, with the AWS credentials of this shell; only Describe and Get actions are called")
+	fs.StringVar(&opts.MaxSize, "max-size", "20MiB", "maximum `size` of the archive: 500KiB, 20MiB")
 	_ = cmd.MarkFlagFilename("output-file", "gz", "tgz")
 	return cmd
 }
@@ -139,7 +139,7 @@ func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string 
 		}
 	}
 	if dropped > 0 {
-		out = append(out, fmt.Sprintf("left out to save space: the %s of logs", show.Plural(dropped, "oldest line", "oldest lines")))
+		out = append(out, fmt.Sprintf("omitted to save space: the %s of logs", show.Plural(dropped, "oldest line", "oldest lines")))
 	}
 	byReason := map[string][]string{}
 	for _, missing := range slices.Sorted(maps.Keys(nodes)) {
@@ -155,7 +155,7 @@ func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string 
 		case evidence.MissingMode:
 			text = "not available from here; on nodes that run this daemon, --via exec reads most of it"
 		case evidence.MissingNotAsked:
-			text = "not asked for"
+			text = "not requested"
 		}
 		out = append(out, "not read, "+show.Safe(text)+": "+strings.Join(byReason[reason], " "))
 	}

@@ -41,11 +41,11 @@ type loadFlags struct {
 
 func (l *loadFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&l.arrivals, "arrivals", "", "`file` of JSON lines {\"at\": RFC 3339, \"node\": name or null, \"pods\": ±n}, or a recording; - is standard input")
-	fs.Float64Var(&l.rate, "rate", 1, "`pods` that come per minute, to all nodes together")
-	fs.DurationVar(&l.life, "life", 0, "mean `duration` that these pods live; 0: each replaces another one")
+	fs.Float64Var(&l.rate, "rate", 1, "`pods` that arrive per minute, on all nodes together")
+	fs.DurationVar(&l.life, "life", 0, "mean lifetime of these pods (a `duration`); 0: each replaces another pod")
 	fs.DurationVar(&l.length, "for", 24*time.Hour, "simulate this `duration`")
-	fs.Uint64Var(&l.seed, "seed", 1, "`seed` of what is random")
-	fs.IntVar(&l.free, "subnet-free", -1, "`N` addresses that are free in the nodes' subnet at the start; default: enough")
+	fs.Uint64Var(&l.seed, "seed", 1, "`seed` of the random numbers")
+	fs.IntVar(&l.free, "subnet-free", -1, "`N` free addresses in the nodes' subnet at the start; default: enough")
 }
 
 // load makes the pattern for nodes of these names; how says whether figures of it were given.
@@ -58,7 +58,7 @@ func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, gi
 	case l.rate < 0 || l.rate > 1e5:
 		return out, cli.Usage("--rate is %g: want 0 to 100000 pods per minute", l.rate)
 	case l.rate*l.length.Minutes() > mostArrivals:
-		return out, cli.Usage("--rate %g for %s are more than %d pods", l.rate, l.length, mostArrivals)
+		return out, cli.Usage("--rate %g for %s is more than %d pods", l.rate, l.length, mostArrivals)
 	case l.life < 0:
 		return out, cli.Usage("--life is %s: want 0 or more", l.life)
 	case l.free < -1:
@@ -93,7 +93,7 @@ func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, gi
 	}
 	steps, err := readArrivals(lines, names)
 	if err != nil {
-		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " is no file of arrivals", Why: err.Error(), Do: `write lines such as {"at": "2026-01-31T08:00:00Z", "node": null, "pods": 5}`}
+		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " is not a file of arrivals", Why: err.Error(), Do: `write lines such as {"at": "2026-01-31T08:00:00Z", "node": null, "pods": 5}`}
 	}
 	out.Steps = steps
 	if n := len(steps); n > 0 && !given("for") {
@@ -132,7 +132,7 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 			case errors.As(err, &of):
 				return nil, fmt.Errorf("line %d, field %s: a %s, want a %s", n, of.Field, of.Value, map[string]string{"pods": "whole number", "node": "name or null"}[of.Field])
 			case errors.As(err, &when):
-				return nil, fmt.Errorf("line %d, field at: %q is no time of RFC 3339", n, show.Safe(strings.Trim(when.Value, `"`)))
+				return nil, fmt.Errorf("line %d, field at: %q is not an RFC 3339 time", n, show.Safe(strings.Trim(when.Value, `"`)))
 			}
 			return nil, fmt.Errorf("line %d: %s", n, show.Safe(strings.TrimPrefix(err.Error(), "json: ")))
 		}
@@ -144,7 +144,7 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 		case l.Pods == nil:
 			return nil, fmt.Errorf("line %d, field pods: missing", n)
 		case *l.Pods == 0 || *l.Pods > maxPodsALine || *l.Pods < -maxPodsALine:
-			return nil, fmt.Errorf("line %d, field pods: %d, want 1 to %d that come, or fewer than 0 that go", n, *l.Pods, maxPodsALine)
+			return nil, fmt.Errorf("line %d, field pods: %d, want 1 to %d, or less than 0 for pods that leave", n, *l.Pods, maxPodsALine)
 		case l.At.Before(last):
 			return nil, fmt.Errorf("line %d, field at: earlier than the line before", n)
 		}
@@ -206,10 +206,10 @@ func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, 
 	case len(t.seen) == 0:
 		return out, &cli.Error{Code: cli.ExitUsage, What: l.arrivals + " has no pods", Why: "no node reports its pool"}
 	case len(t.left) > 0:
-		f.Warn("%s: pods on %s beside those simulated are left out", l.arrivals, show.Plural(len(t.left), "node", "nodes"))
+		f.Warn("%s: pods on %s that are not simulated are left out", l.arrivals, show.Plural(len(t.left), "node", "nodes"))
 	}
 	if p.Interrupted() {
-		f.Warn("%s is cut off: its pods are those up to %s", l.arrivals, moment(t.from.Add(length)))
+		f.Warn("%s is cut off: it has pods up to %s", l.arrivals, moment(t.from.Add(length)))
 	}
 	whatif.SortSteps(t.steps)
 	if out.Steps = t.steps; !given("for") {

@@ -21,7 +21,7 @@ func TestReadArrivals(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for line, want := range map[string]string{
-		`{"at": "2026-01-31", "pods": 1}`:                                         "line 2, field at: \"2026-01-31\" is no time",
+		`{"at": "2026-01-31", "pods": 1}`:                                         "line 2, field at: \"2026-01-31\" is not an RFC 3339 time",
 		`{"pods": 1}`:                                                             "line 2, field at: missing",
 		`{"at": "2026-01-31T08:00:00Z"}`:                                          "line 2, field pods: missing",
 		`{"at": "2026-01-31T08:00:00Z", "pods": 0}`:                               "line 2, field pods: 0",

@@ -47,16 +47,16 @@ func comparison(f *cli.Factory) *cobra.Command {
 		Use:   "compare [TYPE…]",
 		Short: "Compare instance types for a number of pods",
 		Long: `Show what a number of pods takes on nodes of each instance type: nodes, vCPU and memory left for
-each pod after kubeReserved, addresses held in subnets and how many of them no pod has, and with
-a price file the cost. TYPE may be a pattern; without one the types of m7g are compared.
+each pod after kubeReserved, addresses held in subnets and how many of them no pod uses, and
+with a price file the cost. TYPE may be a pattern; without one, the m7g types are compared.
 
 A node takes as many pods as max-pods, its addresses and the requests of the pods allow. Two pods
-of each node are in the host's network. Without --max-pods, nodes have what cnictl recommends:
-their capacity, at most 110, above 30 vCPUs 250. Pods are spread evenly over the nodes, and pools
-grow as upstream's do.
+of each node use the host's network. Without --max-pods, nodes have what cnictl recommends:
+their capacity, but at most 110, or 250 above 30 vCPUs. Pods are spread evenly over the nodes,
+and pools grow as upstream's do.
 
 The price file is CSV with the header region,type,hourly_usd and optionally spot_usd. The cheapest
-type comes first, without prices the one that holds the fewest addresses.`,
+type comes first; without prices, the one that holds the fewest addresses.`,
 		Example: "  {{.Command}} capacity compare --pods 500\n" +
 			"  {{.Command}} capacity compare 'm7g.*' 'c7g.*' --pods 500 --pod-cpu 250m --pod-memory 512Mi\n" +
 			"  {{.Command}} capacity compare 'm5.*' --pods 2000 --prefix-delegation --price prices.csv --region eu-west-1",
@@ -73,7 +73,7 @@ type comes first, without prices the one that holds the fewest addresses.`,
 	fs.StringVar(&o.cpu, "pod-cpu", "", "CPU that each pod requests, such as 250m")
 	fs.StringVar(&o.memory, "pod-memory", "", "memory that each pod requests, such as 512Mi")
 	fs.StringVar(&o.file, "price", "", "CSV `file` of prices: region,type,hourly_usd[,spot_usd]")
-	fs.StringVar(&o.region, "region", "", "`region` of the prices; may be left out where the file has one")
+	fs.StringVar(&o.region, "region", "", "`region` of the prices; may be omitted if the file has only one")
 	o.nodes.registerSettings(fs)
 	_ = cmd.RegisterFlagCompletionFunc("region", cobra.NoFileCompletions) // the flag is there
 	o.list.Register(f, cmd, false)
@@ -144,7 +144,7 @@ func (o *compareOptions) demand() (compare.Demand, error) {
 		return d, err
 	}
 	if o.region != "" && o.file == "" {
-		return d, cli.Usage("--region chooses among the prices of a file: give --price too")
+		return d, cli.Usage("--region selects prices from a file: give --price too")
 	}
 	for _, x := range []struct {
 		flag, text, example string
@@ -256,11 +256,11 @@ func fleetColumns() []query.Column[placement] {
 		{Name: "type", Header: "TYPE", Title: "instance type", Text: func(r placement) string { return r.InstanceType }},
 		number("nodes", "NODES", "nodes that hold the pods", 0, func(r placement) *int { return r.Nodes }),
 		number("pods", "PODS/NODE", "pods with an address of the pool that a node takes", 0, func(r placement) *int { return r.PodsPerNode }),
-		{Name: "bound", Header: "BOUND", Title: "what keeps more pods from a node: max-pods, addresses, cpu or memory", Drop: 3, Text: func(r placement) string { return cmp.Or(r.Bound, show.Unknown) }},
+		{Name: "bound", Header: "BOUND", Title: "what limits the pods of a node: max-pods, addresses, cpu or memory", Drop: 3, Text: func(r placement) string { return cmp.Or(r.Bound, show.Unknown) }},
 		number("cpu", "MCPU/POD", "thousandths of a vCPU for each pod, after kubeReserved", 2, func(r placement) *int { return r.PodMilliCPU }),
 		number("memory", "MIB/POD", "MiB for each pod, after kubeReserved", 2, func(r placement) *int { return r.PodMemoryMiB }),
 		number("addresses", "ADDRESSES", "addresses that all nodes take from subnets", 0, func(r placement) *int { return r.Addresses }),
-		number("wasted", "WASTED", "addresses for pods that no pod has", 1, func(r placement) *int { return r.Wasted }),
+		number("wasted", "WASTED", "addresses for pods that no pod uses", 1, func(r placement) *int { return r.Wasted }),
 		usd("hourly", "USD/H", "cost of all nodes per hour, on demand", 0, func(r placement) *float64 { return r.HourlyUSD }),
 		usd("spot", "SPOT/H", "cost of all nodes per hour, as spot instances", 4, func(r placement) *float64 { return r.SpotUSD }),
 		wide,

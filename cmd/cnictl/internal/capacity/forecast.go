@@ -31,12 +31,12 @@ func forecast(f *cli.Factory) *cobra.Command {
 		Short: "Forecast when subnets run out of addresses, from recordings",
 		Long: `Forecast when each subnet runs out of addresses, from EC2's counts of its free addresses in
 recordings that together cover at least 24 hours ("record" makes them; one node per subnet is
-enough). The band from EARLIEST to LATEST holds the truth in 80 % of all cases: with a chance of
-10 % a subnet runs out before it, and of 10 % after it.
+enough). The actual time is between EARLIEST and LATEST in 80 % of all cases, before that in
+10 %, and after it in 10 %.
 
 The forecast looks 14 times as far ahead as the recordings go back, at most 30 days. It takes
-into account how steadily the addresses fall and, from three days on, their daily cycle. It knows
-nothing of what you plan.`,
+into account how steadily the free addresses decline and, from three days of recordings on,
+their daily cycle. It does not know your plans.`,
 		Example: "  {{.Command}} record week.cnirec\n  {{.Command}} capacity forecast week.cnirec\n  {{.Command}} capacity forecast monday.cnirec tuesday.cnirec --filter 'chance>50' -o json",
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if err := list.Check(f); err != nil {
@@ -249,7 +249,7 @@ func forecastColumns() []query.Column[foreseen] {
 		at("early", "EARLIEST", "with a chance of 10 % it runs out before this time (UTC)", 0, func(r foreseen) *time.Time { return r.Early }),
 		at("late", "LATEST", "with a chance of 90 % it runs out before this time (UTC)", 0, func(r foreseen) *time.Time { return r.Late }),
 		{
-			Name: "chance", Header: "CHANCE", Title: "chance that it runs out within the time the forecast looks ahead", Right: true, Drop: 2, Unit: "%",
+			Name: "chance", Header: "CHANCE", Title: "chance that it runs out within the forecast period", Right: true, Drop: 2, Unit: "%",
 			Text: func(r foreseen) string {
 				if r.Share == nil {
 					return show.Unknown
@@ -264,6 +264,6 @@ func forecastColumns() []query.Column[foreseen] {
 			},
 		},
 		wide,
-		{Name: "why", Header: "NOTE", Title: "why there is no forecast, and what else matters", Drop: 5, Text: func(r foreseen) string { return r.Why }},
+		{Name: "why", Header: "NOTE", Title: "why there is no forecast, and other remarks", Drop: 5, Text: func(r foreseen) string { return r.Why }},
 	}
 }

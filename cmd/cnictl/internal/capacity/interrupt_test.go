@@ -70,7 +70,7 @@ func TestInterrupted(t *testing.T) {
 	if e := json.Unmarshal([]byte(out), &best); e != nil || len(best.Items) == 0 || best.Chosen == nil || !best.Partial || best.Tried == 0 || best.Tried >= best.Candidates {
 		t.Errorf("recommend: %v\n%s", e, out)
 	}
-	if want := "interrupted: the best of "; !strings.HasPrefix(err.Error(), want) {
+	if want := "interrupted: showing the best of "; !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	// Today's settings are simulated first: there is nothing to choose from yet.

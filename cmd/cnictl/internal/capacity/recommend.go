@@ -46,13 +46,13 @@ func recommend(f *cli.Factory) *cobra.Command {
 		Use:   "recommend [NODE…]",
 		Short: "Find the warm targets for a goal, and the trade-off around them",
 		Long: `Find the warm targets with which nodes hold the fewest addresses, or send EC2 the fewest
-requests, without more failed ADDs than with today's; or that hold the fewest addresses and serve
-a burst of pods on each node without a failed ADD. Every combination within these bounds is
-considered: WARM_IP_TARGET up to 64, MINIMUM_IP_TARGET up to max-pods, WARM_ENI_TARGET up to 4,
-WARM_PREFIX_TARGET up to 8. They are simulated as by capacity whatif.
+requests, without more failed ADDs than with today's targets; or with which they hold the fewest
+addresses and still serve a burst of pods on each node without a failed ADD. Every combination
+within these bounds is considered: WARM_IP_TARGET up to 64, MINIMUM_IP_TARGET up to max-pods,
+WARM_ENI_TARGET up to 4, WARM_PREFIX_TARGET up to 8. They are simulated as in capacity whatif.
 
-The curve shows the settings that no others better in both addresses and requests. All nodes get
-the same targets. Ctrl-C shows the best until then.`,
+The curve shows the settings that no others beat in both addresses and requests. All nodes get
+the same targets. Ctrl-C shows the best found so far.`,
 		Example: "  {{.Command}} capacity recommend --type m5.large --pods 20\n" +
 			"  {{.Command}} capacity recommend ip-10-0-3-17 --goal fewest-calls\n" +
 			"  {{.Command}} capacity recommend --type m5.4xlarge --pods 30 --goal burst --burst-pods 40 --burst-seconds 20",
@@ -119,7 +119,7 @@ the same targets. Ctrl-C shows the best until then.`,
 			}
 			switch {
 			case ctx.Err() != nil:
-				return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted: the best of %d of %d candidates is shown", doc.Tried, doc.Candidates)}
+				return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted: showing the best of %d of %d candidates", doc.Tried, doc.Candidates)}
 			case doc.Chosen == nil:
 				return unmet(doc)
 			case len(errs) > 0:
@@ -133,7 +133,7 @@ the same targets. Ctrl-C shows the best until then.`,
 	l.register(fs)
 	fs.Lookup("for").Usage = "simulate this `duration` with each candidate; default: 6h"
 	fs.StringVar(&goal, "goal", goal, "`goal`: "+strings.Join(goals, ", "))
-	fs.IntVar(&pods, "burst-pods", 0, "with --goal burst: `N` pods that come to each node")
+	fs.IntVar(&pods, "burst-pods", 0, "with --goal burst: `N` pods that arrive on each node")
 	fs.IntVar(&seconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")
 	_ = cmd.RegisterFlagCompletionFunc("goal", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	list.Register(f, cmd, false)
@@ -313,7 +313,7 @@ func oneMode(f *cli.Factory, nodes []whatif.Node) {
 			}
 		}
 		if with > 0 && with < len(nodes) {
-			f.Warn("%d of %d nodes have no %s: one DaemonSet has one mode, so give the nodes of one mode for targets that fit it", len(nodes)-with, len(nodes), m.name)
+			f.Warn("%d of %d nodes have no %s: one DaemonSet has one mode, so name the nodes of one mode to get targets for it", len(nodes)-with, len(nodes), m.name)
 		}
 	}
 }
@@ -350,10 +350,10 @@ func pointColumns() []query.Column[point] {
 	}
 	return []query.Column[point]{
 		rate("held", "HELD", "addresses of subnets that all nodes hold, on average", func(r point) float64 { return r.Held }),
-		rate("wasted", "WASTED", "of these, addresses for pods that no pod had", func(r point) float64 { return r.Wasted }),
+		rate("wasted", "WASTED", "of these, addresses for pods that no pod used", func(r point) float64 { return r.Wasted }),
 		rate("calls", "CALLS/H", "requests to EC2 per hour", func(r point) float64 { return r.PerHour }),
 		count("waited", "WAITED", "ADDs that found no address at once", func(r point) int { return r.Waited }),
-		count("failed", "FAILED", "ADDs that failed, and were repeated", func(r point) int { return r.Failed }),
+		count("failed", "FAILED", "ADDs that failed, and were retried", func(r point) int { return r.Failed }),
 		{Name: "settings", Header: "SETTINGS", Title: "targets that differ from today's", Text: settingsText},
 	}
 }
@@ -378,7 +378,7 @@ func recommendation(f *cli.Factory, doc introspect.CapacityRecommendation) []str
 		head("Chosen")
 		p.Line(settingsText(*c))
 		p.Line(chosenWhy(doc))
-		p.Line(fmt.Sprintf("%.1f addresses held where today's settings hold %.1f, of them %.1f for no pod (today %.1f)", c.Held, t.Held, c.Wasted, t.Wasted))
+		p.Line(fmt.Sprintf("%.1f addresses held (today %.1f), %.1f of them unused (today %.1f)", c.Held, t.Held, c.Wasted, t.Wasted))
 		p.Line(fmt.Sprintf("%.1f EC2 requests per hour (today %.1f)", c.PerHour, t.PerHour))
 		p.Line(adds(*c) + fmt.Sprintf(" (today %d and %d)", t.Waited, t.Failed))
 		gap()
@@ -398,7 +398,7 @@ func recommendation(f *cli.Factory, doc introspect.CapacityRecommendation) []str
 		p.Lines = append(p.Lines, "EOF", "")
 	}
 	if doc.Chosen != nil && doc.Patch == "" {
-		p.Line("Nothing is to be changed.")
+		p.Line("Nothing needs to change.")
 		gap()
 	}
 	if len(doc.Items) > 0 {

@@ -101,19 +101,19 @@ func intoSubnets(f *cli.Factory) *cobra.Command {
 		Short: "Show how many nodes and pods fit into subnets",
 		Long: `Show how many nodes with a number of pods fit into subnets, by what the pool of such a node
 holds after growing: addresses for pods, spare ones, and a primary address for each interface.
-EC2 keeps five addresses of each subnet.
+EC2 reserves five addresses of each subnet.
 
-Give the CIDR blocks of planned subnets, or the ids of the cluster's own (--all: all of them):
-then the count is of further nodes, in what EC2 last counted as free. /28 blocks in which nodes
-hold addresses are known to be broken; where the addresses of others are is not.
+Give the CIDR blocks of planned subnets, or the ids of the cluster's own (--all: all of them)
+to count the nodes that still fit into what EC2 last reported as free. /28 blocks in which nodes
+hold addresses are known to be fragmented; where other addresses are is unknown.
 
 With prefix delegation there are two bounds. Each prefix needs a free, aligned /28, and EC2
 does not say where it puts single addresses: at best they share blocks that cannot become
-prefixes anyway, at worst each one spoils another block.
+prefixes anyway, at worst each one fragments another block.
 
 With --custom-networking, CIDR are the subnets of the ENIConfigs, and --node-subnet those of
 the nodes, which hold one address for each node. Pools grow as upstream's do, with pods that
-come one at a time; after pods leave, a node may hold more for some time.`,
+arrive one at a time; after pods leave, a node may hold more for some time.`,
 		Example: "  {{.Command}} capacity subnet 10.0.0.0/22 --type m5.large --pods 20\n" +
 			"  {{.Command}} capacity subnet 10.0.0.0/20 10.0.16.0/20 --type m5.4xlarge --pods 50 --prefix-delegation --used 120\n" +
 			"  {{.Command}} capacity subnet 100.64.0.0/18 --node-subnet 10.0.0.0/24 --type c5.xlarge --pods 40 --custom-networking\n" +
@@ -128,7 +128,7 @@ come one at a time; after pods leave, a node may hold more for some time.`,
 			}
 			switch {
 			case all && len(args) > 0:
-				return cli.Usage("--all and named subnets exclude each other")
+				return cli.Usage("--all cannot be used with named subnets")
 			case all && nodes.CustomNetworking:
 				return cli.Usage("with --custom-networking name the subnets: those of the ENIConfigs, and with --node-subnet the nodes'")
 			case !all && len(args) == 0:
@@ -142,7 +142,7 @@ come one at a time; after pods leave, a node may hold more for some time.`,
 				return cli.Usage("--used is %d: want 0 or more", used)
 			}
 			if (len(primary) > 0) != nodes.CustomNetworking {
-				return cli.Usage("--custom-networking and --node-subnet go together")
+				return cli.Usage("--custom-networking and --node-subnet must be used together")
 			}
 			node := subnet.Node{Interfaces: h.ENIs, Addresses: h.Slots}
 			if h.Addresses != h.Slots {
@@ -199,7 +199,7 @@ come one at a time; after pods leave, a node may hold more for some time.`,
 				if worst == 1 && best == 1 {
 					fit = "fits"
 				}
-				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them for no pod", counted(worst, best, here.further("node"), here.further("nodes")), show.Plural(h.Pods, "pod", "pods"), fit,
+				f.Note(fmt.Sprintf("%s with %s %s: %s; a node holds %s, %d of them unused", counted(worst, best, here.further("node"), here.further("nodes")), show.Plural(h.Pods, "pod", "pods"), fit,
 					counted(doc.Pods, doc.PodsAtBest, "pod", "pods"), show.Plural(h.SubnetAddresses(), "address", "addresses"), h.Wasted()))
 			}
 			if err != nil || !here.named && !all {
@@ -211,7 +211,7 @@ come one at a time; after pods leave, a node may hold more for some time.`,
 	fs := cmd.Flags()
 	nodes.register(f, cmd, fs)
 	fs.BoolVar(&all, "all", false, "all IPv4 subnets of the cluster, as its nodes report them")
-	fs.IntVar(&used, "used", 0, "`N` addresses of each subnet that others hold: load balancers, databases, endpoints")
+	fs.IntVar(&used, "used", 0, "`N` addresses of each subnet that others use: load balancers, databases, endpoints")
 	fs.StringSliceVar(&primary, "node-subnet", nil, "with --custom-networking: `CIDR`s of the nodes' own subnets")
 	list.Register(f, cmd, false)
 	return cmd
@@ -246,8 +246,8 @@ func fitColumns() []query.Column[fit] {
 	return []query.Column[fit]{
 		{Name: "cidr", Header: "CIDR", Title: "IPv4 CIDR block", Text: func(r fit) string { return r.CIDR }},
 		{Name: "for", Header: "FOR", Title: "pods: interfaces that serve pods; nodes: primary interfaces alone, with custom networking", Text: func(r fit) string { return r.Role }},
-		number("usable", "USABLE", "addresses, less the five that EC2 keeps", 3, func(r fit) int { return r.Usable }),
-		number("used", "USED", "addresses that others hold", 4, func(r fit) int { return r.Used }),
+		number("usable", "USABLE", "addresses, without the five that EC2 reserves", 3, func(r fit) int { return r.Usable }),
+		number("used", "USED", "addresses that others use", 4, func(r fit) int { return r.Used }),
 		number("free28", "FREE/28", "free /28 blocks at best, each usable as a prefix", 2, func(r fit) int { return r.FreeBlocks }),
 		number("per-node", "PER NODE", "addresses that a node holds here", 0, func(r fit) int { return r.PerNode }),
 		span("nodes", "NODES", "nodes that fit, at worst and at best", func(r fit) int { return r.Nodes }, func(r fit) int { return r.NodesAtBest }),

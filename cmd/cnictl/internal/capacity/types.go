@@ -45,8 +45,8 @@ rules are the README's formula (base), eni-max-pods.txt, max-pods-calculator.sh 
 its cap, nodeadm, managed node groups, Auto Mode and Karpenter. Ours counts the addresses and
 branch interfaces that pods can have, then applies the cap of EKS: 110, or 250 above 30 vCPUs.
 
-For one TYPE each term of each rule is shown. A rule that gives no number says why. Of several
-types a managed node group applies the smallest value to all of its nodes.`,
+For one TYPE each term of each rule is shown. A rule that gives no number says why. A managed
+node group with several types applies the smallest value to all of its nodes.`,
 		Example: "  {{.Command}} capacity type m5.large\n  {{.Command}} capacity type m5.metal --prefix-delegation --explain\n" +
 			"  {{.Command}} capacity type m5.large m5.xlarge --custom-networking\n  {{.Command}} capacity type --all --rule cnictl -o csv\n" +
 			"  {{.Command}} capacity type m5.large --max-pods-expression '(default_enis - 1) * (ips_per_eni - 1) + 2'",
@@ -72,12 +72,12 @@ types a managed node group applies the smallest value to all of its nodes.`,
 	fs.IntVar(&in.UnmanagedENIs, "efa-only", 0, "`N` EFA-only interfaces on the default network card")
 	fs.IntVar(&o.plan.PodsPerCore, "pods-per-core", 0, "podsPerCore of Karpenter: at most `N` pods for each vCPU")
 	fs.IntVar(&o.hostPods, "host-pods", 2, "`N` pods in the host's network")
-	fs.IntVar(&in.VCPUs, "vcpus", 0, "the type's vCPUs where the table does not know them, or others")
-	fs.StringVar(&o.version, "cni-version", "", "`version` of the VPC CNI, such as v1.18.0; default: a current one")
+	fs.IntVar(&in.VCPUs, "vcpus", 0, "vCPUs of the type, if the table lacks them or to override it")
+	fs.StringVar(&o.version, "cni-version", "", "`version` of the VPC CNI, such as v1.18.0; default: a current release")
 	fs.StringVar(&o.expression, "max-pods-expression", "", "maxPodsExpression of nodeadm: a CEL `expression` of default_enis, ips_per_eni and max_pods")
 	fs.StringSliceVar(&o.rules, "rule", nil, "show these `rules`: "+strings.Join(maxpods.RuleNames(), ", "))
 	fs.BoolVar(&o.all, "all", false, "show every known type")
-	fs.BoolVar(&o.explain, "explain", false, "say where published sources disagree about the type, and why")
+	fs.BoolVar(&o.explain, "explain", false, "show where published sources disagree about the type, and why")
 	_ = cmd.RegisterFlagCompletionFunc("rule", cobra.FixedCompletions(maxpods.RuleNames(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	o.list.Register(f, cmd, false)
 	return cmd

@@ -36,7 +36,7 @@ func (p *planned) register(f *cli.Factory, cmd *cobra.Command) {
 	fs := cmd.Flags()
 	p.nodeSettings.register(f, cmd, fs)
 	for flag, text := range map[string]string{
-		"type": "instance `type` of nodes that are not there yet", "pods": "`N` pods with an address on each of these nodes at the start",
+		"type": "instance `type` of planned nodes", "pods": "`N` pods with an address on each of these nodes at the start",
 		"max-pods": "kubelet's max-pods; default: today's, of --type what " + maxpods.RuleOurs + " recommends",
 	} {
 		fs.Lookup(flag).Usage = text
@@ -64,15 +64,15 @@ func (p *planned) change(f *cli.Factory, s whatif.Settings) (whatif.Settings, er
 func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []introspect.NodeError, err error) {
 	if p.instance == "" {
 		if len(names) == 0 && !p.all {
-			return nil, nil, nil, cli.Usage("give NODEs, --all for all of them, or --type and --pods of nodes that are not there yet")
+			return nil, nil, nil, cli.Usage("give NODEs, --all for all of them, or --type and --pods of planned nodes")
 		}
 		if len(names) > 0 && p.all || p.given("pods") || p.given("count") || len(p.today) > 0 {
-			return nil, nil, nil, cli.Usage("NODEs, --all, and --type with --pods, --count and --today exclude each other")
+			return nil, nil, nil, cli.Usage("give only one of NODEs, --all, and --type with --pods, --count and --today")
 		}
 		return p.live(ctx, f, names)
 	}
 	if len(names) > 0 || p.all {
-		return nil, nil, nil, cli.Usage("--type is for nodes that are not there yet: leave out NODEs and --all")
+		return nil, nil, nil, cli.Usage("--type is for planned nodes: omit NODEs and --all")
 	}
 	const most = 5000
 	if p.pods < 0 || p.count < 1 || p.count > most {
@@ -150,14 +150,14 @@ or fail, with today's settings and with others. The pools follow the daemon's ow
 pods come and go; EC2 takes its usual time, and refuses only what --subnet-free has no room for.
 
 Start from NODEs or --all, as they are now or at a moment of a recording (--replay FILE --at
-TIME), or with --type and --pods from nodes that are not there yet. Flags of settings and --set
-change today's settings. Pods come at random (--rate, --life), or as --arrivals says: to a node,
-or with "node": null to the one with the fewest; those that go are any of the node's. Of a
-recording, --arrivals has the pods that came and went while it was made: on the same nodes, or
-with --type on those with the fewest.
+TIME), or with --type and --pods from planned nodes. Flags of settings and --set change today's
+settings. Pods arrive at random (--rate, --life), or as listed in --arrivals: on the named node,
+or with "node": null on the one with the fewest pods; which of a node's pods leave is random. If
+--arrivals is a recording, pods come and go as they did while it was made: on the same nodes, or
+with --type on those with the fewest pods.
 
---model original has upstream's rules in place of ours. With ours, each line in which upstream's
-daemon would do something else is named, with the reason.`,
+--model original uses upstream's rules instead of ours. With ours, each case in which upstream's
+daemon would behave differently is listed, with the reason.`,
 		Example: "  {{.Command}} capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2\n" +
 			"  {{.Command}} capacity whatif --all --set WARM_IP_TARGET=2 --set MINIMUM_IP_TARGET=12 --rate 30\n" +
 			"  {{.Command}} capacity whatif --type m5.4xlarge --pods 50 --prefix-delegation --arrivals day.jsonl\n" +
@@ -221,7 +221,7 @@ daemon would do something else is named, with the reason.`,
 			}
 			switch {
 			case ctx.Err() != nil:
-				return &cli.Error{Code: cli.ExitInterrupted, What: "interrupted: what was simulated until then is shown"}
+				return &cli.Error{Code: cli.ExitInterrupted, What: "interrupted: showing what was simulated so far"}
 			case len(errs) > 0:
 				return sweep.Partly(f, errs, len(nodes)+len(errs))
 			}
@@ -336,7 +336,7 @@ func whatIfColumns() []query.Column[prediction] {
 		rate("held", "HELD", "addresses of subnets that all nodes hold, on average", 0, func(r prediction) float64 { return r.Held.Avg }),
 		count("held95", "P95", "95 % of the time they held at most this", 3, func(r prediction) int { return r.Held.P95 }),
 		count("held-max", "MAX", "the most that they held", 3, func(r prediction) int { return r.Held.Max }),
-		rate("wasted", "WASTED", "of these, addresses for pods that no pod had, on average", 0, func(r prediction) float64 { return r.Wasted.Avg }),
+		rate("wasted", "WASTED", "of these, addresses for pods that no pod used, on average", 0, func(r prediction) float64 { return r.Wasted.Avg }),
 		count("wasted95", "WASTED-P95", "95 % of the time at most this were wasted", 4, func(r prediction) int { return r.Wasted.P95 }),
 		count("wasted-max", "WASTED-MAX", "the most that were wasted", 4, func(r prediction) int { return r.Wasted.Max }),
 		rate("calls", "CALLS/H", "requests to EC2 per hour: four for a new interface, three for a detached one", 0, func(r prediction) float64 { return r.Calls.PerHour }),
@@ -346,7 +346,7 @@ func whatIfColumns() []query.Column[prediction] {
 		rate("detaches", "DETACH/H", "interfaces detached and deleted per hour", 2, func(r prediction) float64 { return r.Calls.Detaches }),
 		count("adds", "ADDS", "ADDs that were answered", 5, func(r prediction) int { return r.ADDs }),
 		count("waited", "WAITED", "ADDs that found no address at once", 0, func(r prediction) int { return r.Waited }),
-		count("failed", "FAILED", "ADDs that failed, and were repeated", 0, func(r prediction) int { return r.Failed }),
+		count("failed", "FAILED", "ADDs that failed, and were retried", 0, func(r prediction) int { return r.Failed }),
 		count("waiting", "WAITING", "pods that wait at the end", 1, func(r prediction) int { return r.Waiting }),
 	}
 }

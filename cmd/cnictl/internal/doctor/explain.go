@@ -18,7 +18,7 @@ func explain(f *cli.Factory) *cobra.Command {
 		Use:   "explain CODE",
 		Short: "Show one cause: what it looks like, how to check for it, how to fix it",
 		Long: `Show one cause: what it looks like, how to distinguish it from similar causes, and how to fix it,
-with the side effects of each fix. Words in CAPITALS in commands are to be replaced.`,
+with the side effects of each fix. In commands, replace words in CAPITALS.`,
 		Example:           "  {{.Command}} doctor explain ip/subnet-exhausted\n  {{.Command}} doctor explain eni/leaked -o json",
 		Args:              cli.Args(1, 1, "CODE"),
 		ValidArgsFunction: complete,

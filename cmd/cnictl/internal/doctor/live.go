@@ -29,15 +29,15 @@ func (o *Options) registerLive(cmd *cobra.Command) {
 	o.register(cmd)
 	fs := cmd.Flags()
 	fs.BoolVar(&o.Once, "once", false, "read once only: what needs two readings stays undecided")
-	fs.BoolVarP(&o.Watch, "watch", "w", false, "examine again every --interval (15s), each reading beside the one before")
-	fs.BoolVar(&o.AWS, "aws", false, "ask EC2 too, with the AWS credentials of this shell; only Describe and Get actions are called")
+	fs.BoolVarP(&o.Watch, "watch", "w", false, "examine again every --interval (15s), each reading compared with the one before")
+	fs.BoolVar(&o.AWS, "aws", false, "also read EC2, with the AWS credentials of this shell; only Describe and Get actions are called")
 }
 
-// registerFiles adds the flags that name files to read in place of nodes.
+// registerFiles adds the flags that name files to read instead of nodes.
 func (o *Options) registerFiles(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&o.Evidence, "evidence", "", "examine the situation in this file (- is standard input) in place of nodes")
-	fs.StringVar(&o.Bundle, "bundle", "", "examine this archive of cnictl bundle or eks-log-collector in place of nodes")
+	fs.StringVar(&o.Evidence, "evidence", "", "examine the situation in this file (- is standard input) instead of nodes")
+	fs.StringVar(&o.Bundle, "bundle", "", "examine this archive of cnictl bundle or eks-log-collector instead of nodes")
 	_ = cmd.MarkFlagFilename("evidence", "yaml", "yml", "json") // the flags are there
 	_ = cmd.MarkFlagFilename("bundle", "tar.gz", "tgz", "tar")
 }
@@ -111,7 +111,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	if n.AWS {
 		reader, err := ec2.New(ctx, ec2.Options{UserAgent: f.UserAgent()})
 		if err != nil {
-			return nil, &cli.Error{Code: cli.ExitUsage, What: "EC2 cannot be asked", Why: err.Error(), Do: "aws sts get-caller-identity"}
+			return nil, &cli.Error{Code: cli.ExitUsage, What: "EC2 cannot be read", Why: err.Error(), Do: "aws sts get-caller-identity"}
 		}
 		o.AWS, aws = reader.Read, reader.Requests
 	}

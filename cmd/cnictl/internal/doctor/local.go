@@ -18,7 +18,7 @@ func NewLocal(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out why pods of this node get no address or no network",
-		Long: `Read everything on this node that says how its pod network is, and find out what is wrong:
+		Long: `Read everything on this node that shows the state of its pod network, and find out what is wrong:
 the daemon's documents, metrics, logs and checkpoint, the kernel's links, rules, routes,
 firewall and settings, the host's software, files and resources, and instance metadata.
 
@@ -28,8 +28,8 @@ everything. --save-evidence writes what was read to a file, for doctor --evidenc
 and credentials are removed; names, addresses and ids of AWS resources are not. A source that
 takes longer than 3 seconds, or than --node-timeout, is left out.
 
-Nothing is changed. The metadata service is asked; of EC2 and the API server it is only seen
-whether they accept a connection from the node.`,
+Nothing is changed. Instance metadata is read; of EC2 and the API server, only whether they
+accept a connection from the node is checked.`,
 		Example: "  {{.Command}} local doctor\n  {{.Command}} local doctor --once --save-evidence -",
 		Args:    cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

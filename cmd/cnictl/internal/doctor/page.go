@@ -166,7 +166,7 @@ func planPage(f *cli.Factory, r *introspect.DoctorReport) []string {
 		}
 	}
 	if len(r.Findings) > 0 {
-		p.Lines = append(p.Lines, "", color.Paint(paint.Dim, "Nothing was changed. Words in CAPITALS are to be replaced."))
+		p.Lines = append(p.Lines, "", color.Paint(paint.Dim, "Nothing was changed. In commands, replace words in CAPITALS."))
 	}
 	return p.Lines
 }

@@ -34,10 +34,10 @@ func New(f *cli.Factory, run func(*cli.Factory, *Options) error) *cobra.Command 
 		Use:   "explain [TEXT…]",
 		Short: "Find the causes behind an error message, event or log line",
 		Long: `Find the causes behind a text: an error message, the message of an event, lines of a log,
-also cut or reworded a little. Without TEXT it reads standard input, up to 1 MiB.
+even if cut or slightly reworded. Without TEXT it reads standard input, up to 1 MiB.
 
-Each candidate has the text that it was recognised by and what to check next. This asks no
-node and no API server.`,
+Each candidate is shown with the text that it was recognised by and what to check next. No node
+and no API server is contacted.`,
 		Example: "  {{.Command}} explain 'failed to assign an IP address to container'\n" +
 			"  kubectl -n kube-system logs ds/aws-node -c aws-node | {{.Command}} explain\n  {{.Command}} explain InsufficientCidrBlocks -o json",
 		Args: cli.Args(0, -1, ""),
