@@ -28,8 +28,8 @@ Usage: aws-k8s-agent [--version | --help]
 
 --uninstall removes what the daemon and its plugins left on the node: iptables, ip6tables
   and nft rules, policy rules, addresses and routes of secondary ENIs, branch ENI devices,
-  10-aws.conflist, the binaries aws-cni and egress-cni, egress address leases, sockets and
-  state. It keeps logs, kernel settings, other CNI plugins, everything in EC2, and ENIs
+  10-aws.conflist, the binaries aws-cni, aws-cni-grpc and egress-cni, egress address leases,
+  sockets and state. It keeps logs, kernel settings, other CNI plugins, everything in EC2, and ENIs
   that the node's own network configuration manages. It prints each object and can be
   repeated. docs/uninstall.md describes how to run it on all nodes
   (deploy/uninstall.yaml) or from a shell on one.

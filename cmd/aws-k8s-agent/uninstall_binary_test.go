@@ -62,7 +62,7 @@ nft add table ip aws-cni; ip rule add priority 1024 fwmark 0x80/0x80 lookup main
 // ours are files of the daemon and its plugins, others the files beside them.
 func (h *host) ours() []string {
 	return []string{
-		h.conf + "/10-aws.conflist", h.plugin + "/aws-cni", h.plugin + "/egress-cni", h.plugin + "/aws-cni-support.sh",
+		h.conf + "/10-aws.conflist", h.plugin + "/aws-cni", h.plugin + "/aws-cni-grpc", h.plugin + "/egress-cni", h.plugin + "/aws-cni-support.sh",
 		"/run/aws-node/ipam.json", "/run/aws-node/ipam.json.tmp123", "/run/aws-node/ipam-v2.json", "/run/aws-node/attachments/054c-eth0.json",
 		"/run/cni/v6pd/egress-v4-ipam/aws-cni/169.254.172.7", "/run/cni/v4pd/egress-v6-ipam/aws-cni/lock",
 	}

@@ -27,8 +27,8 @@ conflist as soon as the daemon serves. It exits when the daemon does.
 Usage: aws-vpc-cni [--version | --help]
 
 Settings come from environment variables; docs/configuration.md lists them. The daemon,
-the plugins aws-cni and egress-cni and the template 10-aws.conflist are taken from the
-working directory.
+the plugins aws-cni (with aws-cni-grpc) and egress-cni and the template 10-aws.conflist are
+taken from the working directory.
 `
 
 func main() {

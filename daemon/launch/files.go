@@ -12,7 +12,7 @@ import (
 	"cnictl/plugin/install"
 )
 
-// installPlugins copies the two plugins to the node.
+// installPlugins copies the plugins to the node, and what they start.
 func (l *launcher) installPlugins() error {
 	for _, name := range plugins() {
 		to := filepath.Join(l.Config.CNIBinDir, name)

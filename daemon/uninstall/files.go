@@ -70,7 +70,7 @@ func (p Paths) running(ctx context.Context) (socket string, ok bool) {
 // no pod is added meanwhile.
 func (p Paths) entrance() []string {
 	return present(filepath.Join(p.Config, "10-aws.conflist"),
-		filepath.Join(p.Binaries, "aws-cni"), filepath.Join(p.Binaries, "egress-cni"), filepath.Join(p.Binaries, "aws-cni-support.sh"))
+		filepath.Join(p.Binaries, "aws-cni"), filepath.Join(p.Binaries, "aws-cni-grpc"), filepath.Join(p.Binaries, "egress-cni"), filepath.Join(p.Binaries, "aws-cni-support.sh"))
 }
 
 // state are sockets and files of the address book. State goes last: with it a node can

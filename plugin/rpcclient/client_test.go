@@ -3,12 +3,10 @@ package rpcclient_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +29,36 @@ import (
 func TestMain(m *testing.M) { leftover.Main(m) }
 
 const minute = time.Minute // no test waits for it
+
+// call makes a call as aws-cni-grpc does.
+func call[T any](t testing.TB, s rpcclient.Server, request []byte, decode func([]byte) (T, error)) (reply T, err error) {
+	request, err = cniwire.CutFrame(request)
+	if err != nil {
+		return reply, err
+	}
+	frame, err := cniwire.CutFrame(s.Call(t.Context(), request))
+	if err != nil {
+		return reply, err
+	}
+	if failed, err := cniwire.DecodeCallError(frame); failed != nil || err != nil {
+		return reply, failed
+	}
+	return decode(frame)
+}
+
+func addNetwork(t testing.TB, socket string, timeout time.Duration, r *cniwire.AddRequest) (*cniwire.AddReply, error) {
+	return call(t, rpcclient.Server{Socket: socket, Timeout: timeout}, cniwire.AppendAddRequest(nil, r), cniwire.DecodeAddReply)
+}
+
+func delNetwork(t testing.TB, socket string, timeout time.Duration, r *cniwire.DelRequest) (*cniwire.DelReply, error) {
+	return call(t, rpcclient.Server{Socket: socket, Timeout: timeout}, cniwire.AppendDelRequest(nil, r), cniwire.DecodeDelReply)
+}
+
+func notifyAgent(t testing.TB, socket string, dial time.Duration, r cniwire.PolicyRequest, gone bool) (bool, error) {
+	r.Delete = gone
+	reply, err := call(t, rpcclient.Server{Socket: socket, Dial: dial, Timeout: minute}, cniwire.AppendPolicyRequest(nil, &r), cniwire.DecodePolicyReply)
+	return err == nil && reply.Success, err
+}
 
 func socketPath(t testing.TB) string {
 	t.Helper()
@@ -102,7 +130,7 @@ func TestAddNetwork_Fields(t *testing.T) {
 		}
 		return fullReply(), nil
 	}})
-	reply, err := rpcclient.AddNetwork(socket, minute, &request)
+	reply, err := addNetwork(t, socket, minute, &request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +150,7 @@ func TestAddNetwork_Fields(t *testing.T) {
 	if d := cmp.Diff(want, reply); d != "" {
 		t.Errorf("reply (-want +got):\n%s", d)
 	}
-	if len(agent) != 1 || agent[0] != "aws-cni" {
+	if len(agent) != 1 || !strings.HasPrefix(agent[0], "aws-cni ") {
 		t.Errorf("user agent %q", agent)
 	}
 }
@@ -138,7 +166,7 @@ func TestDelNetwork_Original(t *testing.T) {
 	}
 	defer d.Close()
 	d.SetPod("default", "web-0", oldipamd.TwoNICs("10.0.0.5", "10.0.1.5"))
-	if reply, err := rpcclient.AddNetwork(socket, minute, &request); err != nil || !reply.Success || len(reply.Allocations) != 2 {
+	if reply, err := addNetwork(t, socket, minute, &request); err != nil || !reply.Success || len(reply.Allocations) != 2 {
 		t.Fatalf("ADD: %+v %v", reply, err)
 	}
 	del := &cniwire.DelRequest{
@@ -148,14 +176,14 @@ func TestDelNetwork_Original(t *testing.T) {
 		Success: true, NetworkPolicyMode: "standard",
 		Allocations: []cniwire.Allocation{{IPv4: "10.0.0.5", RouteTable: 254}, {IPv4: "10.0.1.5", Device: 1, RouteTable: 10101}},
 	}
-	reply, err := rpcclient.DelNetwork(socket, minute, del)
+	reply, err := delNetwork(t, socket, minute, del)
 	if d := cmp.Diff(want, reply); err != nil || d != "" {
 		t.Errorf("DEL: %v\n%s", err, d)
 	}
 	if len(d.Held()) != 0 {
 		t.Errorf("left: %v", d.Held())
 	}
-	reply, err = rpcclient.DelNetwork(socket, minute, del)
+	reply, err = delNetwork(t, socket, minute, del)
 	if diff := cmp.Diff(&cniwire.DelReply{Unknown: true}, reply); err != nil || diff != "" {
 		t.Errorf("second DEL: %v\n%s", err, diff)
 	}
@@ -180,9 +208,9 @@ func TestErrors_AsGRPC(t *testing.T) {
 			t.Parallel()
 			socket, _ := serve(t, backend{add: func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) { return nil, fail }})
 			_, theirs := grpcAdd(t, socket, minute)
-			_, ours := rpcclient.AddNetwork(socket, minute, &request)
-			var s *rpcclient.StatusError
-			if !errors.As(ours, &s) || theirs == nil || ours.Error() != theirs.Error() || codes.Code(s.Code) != status.Code(theirs) {
+			_, ours := addNetwork(t, socket, minute, &request)
+			var s *cniwire.CallError
+			if !errors.As(ours, &s) || theirs == nil || ours.Error() != theirs.Error() || s.Answered != (status.Code(theirs) != codes.Unavailable) {
 				t.Errorf("got  %v\nwant %v", ours, theirs)
 			}
 		})
@@ -199,7 +227,7 @@ func TestErrors_Unimplemented(t *testing.T) {
 	}
 	defer a.Close()
 	_, theirs := grpcAdd(t, socket, minute)
-	_, ours := rpcclient.AddNetwork(socket, minute, &request)
+	_, ours := addNetwork(t, socket, minute, &request)
 	if theirs == nil || ours == nil || ours.Error() != theirs.Error() {
 		t.Errorf("got  %v\nwant %v", ours, theirs)
 	}
@@ -230,9 +258,10 @@ func TestDial_NobodyListens(t *testing.T) {
 	l.Close()
 	for path, errno := range map[string]unix.Errno{socket: unix.ENOENT, refusing: unix.ECONNREFUSED} {
 		_, theirs := grpcAdd(t, path, minute)
-		_, ours := rpcclient.AddNetwork(path, minute, &request)
-		var nobody *rpcclient.DialError
-		if !errors.As(ours, &nobody) || !errors.Is(ours, errno) || ours.Error() != theirs.Error() {
+		_, ours := addNetwork(t, path, minute, &request)
+		var failed *cniwire.CallError
+		want := `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix ` + path + `: connect: ` + errno.Error() + `"`
+		if !errors.As(ours, &failed) || failed.Answered || failed.Text != want || theirs.Error() != want {
 			t.Errorf("got  %v\nwant %v", ours, theirs)
 		}
 	}
@@ -254,7 +283,7 @@ func TestDeadline(t *testing.T) {
 	defer l.Close()
 	const want = "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
 	for name, path := range map[string]string{"slow": socket, "deaf": deaf} {
-		if _, err := rpcclient.AddNetwork(path, 100*time.Millisecond, &request); err == nil || err.Error() != want {
+		if _, err := addNetwork(t, path, 100*time.Millisecond, &request); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -264,8 +293,8 @@ func TestDeadline(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
-	r := &cniwire.PolicyRequest{PodName: "web-0", PodNamespace: "default", Mode: "Strict", Interfaces: 2}
-	if _, err := rpcclient.EnforcePolicy(socket, 0, minute, r); !errors.Is(err, unix.ENOENT) {
+	r := cniwire.PolicyRequest{PodName: "web-0", PodNamespace: "default", Mode: "Strict", Interfaces: 2}
+	if _, err := notifyAgent(t, socket, 0, r, false); err == nil || !strings.HasSuffix(err.Error(), `s: connect: no such file or directory"`) {
 		t.Errorf("no agent: %v", err)
 	}
 	type result struct {
@@ -274,7 +303,7 @@ func TestPolicy(t *testing.T) {
 	}
 	late := make(chan result, 1)
 	go func() {
-		ok, err := rpcclient.EnforcePolicy(socket, minute, minute, r)
+		ok, err := notifyAgent(t, socket, minute, r, false)
 		late <- result{ok, err}
 	}()
 	a, err := npa.Start(npa.Options{Socket: socket})
@@ -285,15 +314,15 @@ func TestPolicy(t *testing.T) {
 	if got := <-late; !got.ok || got.err != nil {
 		t.Errorf("an agent that is late: %+v", got)
 	}
-	if ok, err := rpcclient.DeletePolicy(socket, 0, minute, r); !ok || err != nil {
+	if ok, err := notifyAgent(t, socket, 0, r, true); !ok || err != nil {
 		t.Errorf("deletion: %v %v", ok, err)
 	}
 	a.SetFault(npa.Fault{Refuse: true, Times: 1})
-	if ok, err := rpcclient.EnforcePolicy(socket, 0, minute, r); ok || err != nil {
+	if ok, err := notifyAgent(t, socket, 0, r, false); ok || err != nil {
 		t.Errorf("refusal: %v %v", ok, err)
 	}
 	a.SetFault(npa.Fault{Error: "Link not found", Times: 1})
-	_, err = rpcclient.EnforcePolicy(socket, 0, minute, r)
+	_, err = notifyAgent(t, socket, 0, r, false)
 	if want := "rpc error: code = Unknown desc = Link not found"; err == nil || err.Error() != want {
 		t.Errorf("error: %v", err)
 	}
@@ -305,45 +334,6 @@ func TestPolicy(t *testing.T) {
 	}
 	if d := cmp.Diff(want, a.Calls()); d != "" {
 		t.Error(d)
-	}
-}
-
-// TestHeaders_Large: headers beyond the bound end the call and not the program's memory;
-// those below it do not matter.
-func TestHeaders_Large(t *testing.T) {
-	t.Parallel()
-	for size, wantErr := range map[int]bool{60 << 10: false, 200 << 10: true} {
-		socket, _ := serve(t, backend{add: func(ctx context.Context, _ *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
-			err := grpc.SetTrailer(ctx, metadata.Pairs("x", strings.Repeat("~", size)))
-			return fullReply(), err
-		}})
-		_, err := rpcclient.AddNetwork(socket, minute, &request)
-		if (err != nil) != wantErr {
-			t.Errorf("%d bytes: %v", size, err)
-		}
-	}
-}
-
-// TestReply_Large: a reply that takes many frames arrives, and one beyond the bound is
-// refused.
-func TestReply_Large(t *testing.T) {
-	t.Parallel()
-	for count, wantErr := range map[int]bool{10_000: false, 100_000: true} {
-		socket, _ := serve(t, backend{add: func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) {
-			r := &cnirpc.AddNetworkReply{Success: true}
-			for range count {
-				r.VPCv4CIDRs = append(r.VPCv4CIDRs, "10.0.0.0/16")
-			}
-			return r, nil
-		}})
-		reply, err := rpcclient.AddNetwork(socket, minute, &request)
-		var s *rpcclient.StatusError
-		switch {
-		case wantErr && (!errors.As(err, &s) || codes.Code(s.Code) != codes.ResourceExhausted):
-			t.Errorf("%d CIDRs: %v", count, err)
-		case !wantErr && (err != nil || len(reply.VPCv4CIDRs) != count):
-			t.Errorf("%d CIDRs: %v", count, err)
-		}
 	}
 }
 
@@ -377,110 +367,13 @@ func TestServerEnds(t *testing.T) {
 			close(goOn)
 			<-ended
 		}()
-		reply, err := rpcclient.AddNetwork(socket, minute, &request)
+		reply, err := addNetwork(t, socket, minute, &request)
 		<-stopped
 		if gracefully && (err != nil || !reply.Success) {
 			t.Errorf("gracefully: %v %v", reply, err)
 		}
 		if !gracefully && (err == nil || !strings.HasPrefix(err.Error(), "rpc error: code = Unavailable desc = error reading from server: ")) {
 			t.Errorf("at once: %v", err)
-		}
-	}
-}
-
-// rawServer plays scripts, one per connection, to clients that speak HTTP/2.
-func rawServer(t *testing.T, scripts ...[]byte) (socket string, connections *atomic.Int32) {
-	t.Helper()
-	socket, connections = socketPath(t), new(atomic.Int32)
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			n := int(connections.Add(1)) - 1
-			c.Write(scripts[min(n, len(scripts)-1)])
-			c.(*net.UnixConn).CloseWrite()
-			io.Copy(io.Discard, c) // closing before the client has said all resets the connection
-			c.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		l.Close()
-		<-done
-	})
-	return socket, connections
-}
-
-// TestConnectionDies: what is said of a connection that ends at any point of the reply.
-func TestConnectionDies(t *testing.T) {
-	t.Parallel()
-	settings := []byte{0, 0, 0, 4, 0, 0, 0, 0, 0}
-	for name, row := range map[string]struct {
-		script []byte
-		want   string
-	}{
-		"at once":        {nil, `rpc error: code = Unavailable desc = connection error: desc = "error reading server preface: EOF"`},
-		"after settings": {settings, "rpc error: code = Unavailable desc = error reading from server: EOF"},
-		"in a frame":     {append(settings[:9:9], 0, 0, 9, 1), "rpc error: code = Unavailable desc = error reading from server: EOF"},
-	} {
-		socket, connections := rawServer(t, row.script)
-		if _, err := rpcclient.AddNetwork(socket, minute, &request); err == nil || err.Error() != row.want {
-			t.Errorf("%s: %v", name, err)
-		}
-		if n := connections.Load(); n != 1 {
-			t.Errorf("%s: %d connections", name, n)
-		}
-	}
-}
-
-// TestGoAway: a request that the server did not look at is sent again, once.
-func TestGoAway(t *testing.T) {
-	t.Parallel()
-	goAway := []byte{
-		0, 0, 0, 4, 0, 0, 0, 0, 0,
-		0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	}
-	socket, connections := rawServer(t, goAway)
-	_, err := rpcclient.AddNetwork(socket, minute, &request)
-	if want := "rpc error: code = Unavailable desc = the stream is rejected because server is draining the connection"; err == nil || err.Error() != want {
-		t.Errorf("%v", err)
-	}
-	if n := connections.Load(); n != 2 {
-		t.Errorf("%d connections", n)
-	}
-}
-
-func benchmarkServer(b *testing.B) string {
-	reply := fullReply()
-	socket, _ := serve(b, backend{add: func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error) { return reply, nil }})
-	return socket
-}
-
-// BenchmarkAddNetwork is a call with its connection; BenchmarkAddNetwork_GRPC is the same
-// by grpc-go.
-func BenchmarkAddNetwork(b *testing.B) {
-	socket := benchmarkServer(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := rpcclient.AddNetwork(socket, minute, &request); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkAddNetwork_GRPC(b *testing.B) {
-	socket := benchmarkServer(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := grpcAdd(b, socket, minute); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

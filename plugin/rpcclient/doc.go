@@ -1,7 +1,8 @@
-// Package rpcclient calls the gRPC servers of upstream from a plugin that does not
-// link grpc: its daemon, while a node is being updated and no daemon of ours listens,
-// and its network policy agent, for such a daemon. A call has a connection of its own.
+// Package rpcclient makes one gRPC call for the plugin: of upstream's daemon, while a node
+// is being updated and no daemon of ours listens, or of the network policy agent beside
+// such a daemon. It is the program aws-cni-grpc, which the plugin runs for that call
+// alone: linked into the plugin, grpc would cost every pod more than its whole ADD.
 //
-// Errors have the texts of grpc-go, because what the plugin reports ends up in events
-// that people and programs search. It must not link more than plugin/vpc does.
+// Request and reply are messages of daemon/api/cniwire. Errors have the texts of grpc-go,
+// because what the plugin reports ends up in events that people and programs search.
 package rpcclient

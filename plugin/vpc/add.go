@@ -131,7 +131,7 @@ func (c *command) askDaemon(multi bool) (*call, *cniwire.AddReply, *cniError) {
 	var reply *cniwire.AddReply
 	if err != nil && c.legacyInstead(err) {
 		c.log.Flush() // it may keep us waiting
-		reply, err = c.legacyAdd(err, r)
+		reply, err = c.legacyAdd(&r)
 	}
 	if err != nil {
 		return nil, nil, c.callFailed(err)

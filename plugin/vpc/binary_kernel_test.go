@@ -24,7 +24,7 @@ import (
 // so none of them is parallel.
 
 // buildPlugin is the binary that make test built (CNI_TEST_BIN), or one built once for
-// the package.
+// the package; beside it is aws-cni-grpc.
 var buildPlugin = sync.OnceValues(func() (string, error) {
 	if bin := os.Getenv("CNI_TEST_BIN"); bin != "" {
 		return filepath.Join(bin, "aws-cni"), nil
@@ -33,13 +33,12 @@ var buildPlugin = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bin := filepath.Join(dir, "aws-cni")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "cnictl/cmd/aws-cni")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "cnictl/cmd/aws-cni", "cnictl/cmd/aws-cni-grpc")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build aws-cni: %w\n%s", err, out)
 	}
-	return bin, nil
+	return filepath.Join(dir, "aws-cni"), nil
 })
 
 // server is a daemon that answers what the test says, over the real wire.
@@ -163,6 +162,7 @@ type sandbox struct {
 	pod   string
 	netns string
 	log   string // of the plugin
+	bin   string // the plugin; empty: that of buildPlugin
 }
 
 func newSandbox(t *testing.T, node *netns.NS, id, pod, netnsPath string) *sandbox {
@@ -184,9 +184,11 @@ func (s *sandbox) stdin(more ...string) string {
 
 // run runs the binary in the node's namespace.
 func (s *sandbox) run(ctx context.Context, command, stdin string, change ...string) (code int, stdout, stderr string, err error) {
-	bin, err := buildPlugin()
-	if err != nil {
-		return 0, "", "", err
+	bin := s.bin
+	if bin == "" {
+		if bin, err = buildPlugin(); err != nil {
+			return 0, "", "", err
+		}
 	}
 	vars := append([]string{
 		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + s.id, "CNI_NETNS=" + s.netns, "CNI_IFNAME=eth0",

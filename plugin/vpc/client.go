@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cniwire"
-	"cnictl/plugin/rpcclient"
 )
 
 const (
@@ -132,10 +131,13 @@ func (c *call) timeout(wait time.Duration) error {
 // callText is a failed call in upstream's words.
 func callText(err error) string {
 	var down *dialError
-	var status *rpcclient.StatusError
+	var refused *cniwire.CallError
+	var helper *helperError
 	switch {
-	case errors.As(err, &status):
-		return status.Error()
+	case errors.As(err, &refused):
+		return refused.Text
+	case errors.As(err, &helper):
+		return rpcText("Unavailable", helper.Error())
 	case errors.As(err, &down):
 		return dialText(down.errno)
 	case errors.Is(err, errDeadline), errors.Is(err, unix.EAGAIN):

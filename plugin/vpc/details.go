@@ -9,7 +9,6 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/plugin/podnet/apply"
-	"cnictl/plugin/rpcclient"
 	"cnictl/plugin/skel"
 )
 
@@ -61,11 +60,11 @@ func netnsCause(err error) cause.Code {
 
 // callCause is why a call of the daemon failed.
 func callCause(err error) cause.Code {
-	var refused *rpcclient.StatusError
+	var refused *cniwire.CallError
 	switch {
 	case errors.Is(err, cniwire.ErrMalformed), errors.Is(err, cniwire.ErrFrameTooLarge):
 		return cause.DaemonMismatch
-	case errors.As(err, &refused) && refused.Code != codeUnavailable && refused.Code != codeDeadlineExceeded:
+	case errors.As(err, &refused) && refused.Answered:
 		return cause.DaemonMismatch // upstream's daemon has no other cause to give
 	}
 	return cause.DaemonUnreachable
@@ -76,8 +75,11 @@ func callCause(err error) cause.Code {
 func callDetails(socket string, err error) string {
 	what := "ipamd ended the connection on " + socket + " before it answered"
 	var down *dialError
-	var refused *rpcclient.StatusError
+	var refused *cniwire.CallError
+	var helper *helperError
 	switch {
+	case errors.As(err, &helper):
+		what = "there is no daemon of this release, and aws-cni can ask upstream's only through " + helperProgram + ", " + helperOrigin
 	case errors.As(err, &refused):
 		what = "there is no daemon of this release, and upstream's daemon answers with an error on its socket"
 	case errors.As(err, &down) && errors.Is(down.errno, unix.ENOENT):

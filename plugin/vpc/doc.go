@@ -15,7 +15,7 @@
 // one, which is how upstream's pods are, the kernel's state tells.
 //
 // Where nobody listens on the lean socket, upstream's daemon is asked by its
-// gRPC (legacy.go, plugin/rpcclient).
+// gRPC, through the program aws-cni-grpc (legacy.go, plugin/rpcclient).
 //
 // CHECK, STATUS and GC, which upstream answers with success, look at the kernel
 // and at the daemon's checkpoint; docs/decisions/014-verbs.md has what and why.

@@ -147,6 +147,54 @@ func TestBinary_OldDaemonRefuses(t *testing.T) {
 	box.expect(t, "DEL", box.stdin(), 0, "") // unknown pod
 }
 
+// TestBinary_OldDaemonNoHelper: an error says that aws-cni-grpc is missing or fails, and
+// where it comes from. A pod is deletable without it.
+func TestBinary_OldDaemonNoHelper(t *testing.T) {
+	testenv.RequireKernel(t, "veth")
+	built, err := buildPlugin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct{ helper, want string }{
+		"missing":        {"", "/aws-cni-grpc: no such file or directory"},
+		"does not start": {"not a program", "/aws-cni-grpc: exec format error"},
+		"fails":          {"#!/bin/sh\nexit 3\n", ", exit status 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, in := netns.New(t), netns.New(t)
+			d := oldDaemon(t, oldipamd.Options{})
+			d.SetPod("default", "web-0", oldipamd.Ordinary("10.0.0.21", 1, 2))
+			box := newSandbox(t, node, "abc001", "web-0", in.Path)
+			want := podResults["secondary ENI"].byLibrary(t, "0.4.0", in.Path)
+			box.expect(t, "ADD", box.stdin(), 0, want)
+			dir := t.TempDir()
+			box.bin = filepath.Join(dir, "aws-cni")
+			if err := os.WriteFile(box.bin, plugin, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if row.helper != "" {
+				if err := os.WriteFile(filepath.Join(dir, "aws-cni-grpc"), []byte(row.helper), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			code, out, _, err := box.run(t.Context(), "ADD", box.stdin())
+			if err != nil || code != 1 || !strings.Contains(out, row.want+`"`) ||
+				!strings.Contains(out, `"msg": "add cmd: Error received from AddNetwork gRPC call: rpc error: code = Unavailable desc = run `+dir) ||
+				!strings.Contains(out, string(cause.DaemonUnreachable)) || !strings.Contains(out, "the aws-node image of this release installs") {
+				t.Errorf("ADD: %d %s %v", code, out, err)
+			}
+			box.expect(t, "DEL", box.stdin(`,"prevResult":`+want), 0, "")
+			if got := podRules(t, node); got != nil || !strings.Contains(box.logged(t), "Error received from DelNetwork gRPC call: rpc error: code = Unavailable desc = run ") {
+				t.Errorf("left: %q, logged %s", got, box.logged(t))
+			}
+		})
+	}
+}
+
 // TestBinary_LeanFirst: with both sockets there the lean one is asked, and where neither
 // daemon answers the agent still learns that the pod is gone.
 func TestBinary_LeanFirst(t *testing.T) {

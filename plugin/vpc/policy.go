@@ -11,7 +11,6 @@ import (
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/podnet/rules"
-	"cnictl/plugin/rpcclient"
 )
 
 const (
@@ -131,7 +130,7 @@ func (c *command) hasAnothersAllocation() bool {
 // that is away cannot: then the plugin itself does.
 func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*cniwire.PolicyReply, error) {
 	if c.legacy {
-		return c.tellAgent(r, policyDial)
+		return c.callAgent(r, policyDial)
 	}
 	call, err := c.ask(cniwire.AppendPolicyRequest(make([]byte, 0, 256), r), timeout)
 	if err != nil {
@@ -145,40 +144,42 @@ func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*c
 	return cniwire.DecodePolicyReply(answer)
 }
 
-// tellAgent calls the agent itself, which it looks for as long as dial says.
-func (c *command) tellAgent(r *cniwire.PolicyRequest, dial time.Duration) (*cniwire.PolicyReply, error) {
+// callAgent calls the agent itself, and waits for one that does not listen yet as long as
+// dial says.
+func (c *command) callAgent(r *cniwire.PolicyRequest, dial time.Duration) (*cniwire.PolicyReply, error) {
 	c.log.Flush()
-	ask, timeout := rpcclient.EnforcePolicy, agentDeadline
+	timeout := agentDeadline
 	if r.Delete {
-		ask, timeout = rpcclient.DeletePolicy, forgetDeadline
+		timeout = forgetDeadline
 	}
-	ok, err := ask(c.PolicySocket, dial, timeout, r)
-	var refused *rpcclient.StatusError
+	answer, err := c.callGRPC(c.PolicySocket, dial, timeout, cniwire.AppendPolicyRequest(nil, r))
+	var reply *cniwire.PolicyReply
+	if err == nil {
+		reply, err = cniwire.DecodePolicyReply(answer)
+	}
+	var refused *cniwire.CallError
+	var helper *helperError
 	switch {
-	case err == nil && ok:
-		return &cniwire.PolicyReply{Success: true}, nil
+	case err == nil && reply.Success:
+		return reply, nil
+	case errors.As(err, &helper):
+		return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentUnreachable), Detail: "aws-cni calls the network policy agent only through " + helperProgram + ", " + helperOrigin + ": " + err.Error()}, nil
 	case err == nil:
 		return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentRefused), Detail: "the network policy agent answers on " + c.PolicySocket + " that it could not enforce the pod's policies"}, nil
-	case errors.As(err, &refused) && refused.Code != codeUnavailable && refused.Code != codeDeadlineExceeded:
+	case errors.As(err, &refused) && refused.Answered:
 		return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentRefused), Detail: "the network policy agent answers on " + c.PolicySocket + ": " + err.Error()}, nil
 	}
 	return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentUnreachable), Detail: "the network policy agent does not answer on " + c.PolicySocket + ": " + err.Error()}, nil
 }
 
-// Codes of gRPC.
-const (
-	codeDeadlineExceeded = 4
-	codeUnavailable      = 14
-)
-
 // forgetAway has the agent told of a deletion while no daemon answers, so that what it
 // attached to the pod goes although nobody can say whether policies are on. An agent that
 // is not there either has nothing.
 func (c *command) forgetAway() {
-	if !exists(c.PolicySocket) || c.newerSandbox(true) {
+	if !listens(c.PolicySocket) || c.newerSandbox(true) {
 		return
 	}
-	reply, err := c.tellAgent(&cniwire.PolicyRequest{PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, ContainerID: c.containerID, Delete: true}, 0)
+	reply, err := c.callAgent(&cniwire.PolicyRequest{PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, ContainerID: c.containerID, Delete: true}, 0)
 	if err == nil && !reply.Success {
 		c.log.Info("The policy agent is not notified of the pod's deletion: " + reply.Detail)
 	}

@@ -35,7 +35,7 @@ func (c *command) delNetwork(reason, podUID string, timeout time.Duration) (*cni
 	call, err := c.ask(cniwire.AppendDelRequest(make([]byte, 0, 512), &r), timeout)
 	if err != nil {
 		if c.legacyInstead(err) {
-			return c.legacyDel(err, timeout, r)
+			return c.legacyDel(&r, timeout)
 		}
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 const (
 	initProgram   = "aws-vpc-cni-init"
 	egressProgram = "egress-cni"
+	grpcProgram   = "aws-cni-grpc"
 	probe         = "grpc-health-probe"
 
 	portmapProgram = "portmap"
@@ -151,7 +152,7 @@ func (m *Machine) layImages() error {
 	own := func(name string) string { return filepath.Join(m.cluster.opts.Binaries, name) }
 	for dir, programs := range map[string][]string{
 		"init": append(plugins, own(initProgram), own(portmapProgram)),
-		"app":  {own(node.EntrypointBinary), own(node.DaemonBinary), own(node.PluginBinary), own(egressProgram), own(probe)},
+		"app":  {own(node.EntrypointBinary), own(node.DaemonBinary), own(node.PluginBinary), own(grpcProgram), own(egressProgram), own(probe)},
 	} {
 		for _, from := range programs {
 			to := filepath.Join(m.image(dir), filepath.Base(from))

@@ -43,7 +43,7 @@ func locate(binaries string) (programs, error) {
 		return nil, fmt.Errorf("find crun (make deps installs it): %w", err)
 	}
 	for _, name := range []string{
-		node.DaemonBinary, node.PluginBinary, node.EntrypointBinary, initProgram, egressProgram, probe, portmapProgram,
+		node.DaemonBinary, node.PluginBinary, grpcProgram, node.EntrypointBinary, initProgram, egressProgram, probe, portmapProgram,
 		pauseProgram, probeProgram, "reference/portmap",
 	} {
 		if found[name], err = exec.LookPath(filepath.Join(binaries, name)); err != nil {

@@ -54,6 +54,8 @@ var samplePolicy = PolicyRequest{
 
 var samplePolicyReply = PolicyReply{Success: true, Cause: "policy-agent-refused", Detail: "x"}
 
+var sampleCallError = CallError{Answered: true, Text: "rpc error: code = Unknown desc = x"}
+
 // roundTrip frames, reads and decodes v, and compares.
 func roundTrip(t *testing.T, v any) {
 	t.Helper()
@@ -67,6 +69,8 @@ func roundTrip(t *testing.T, v any) {
 		wire = AppendPolicyRequest(nil, v)
 	case *PolicyReply:
 		wire = AppendPolicyReply(nil, v)
+	case *CallError:
+		wire = AppendCallError(nil, v)
 	case *AddReply:
 		wire = AppendAddReply(nil, v)
 	case *DelReply:
@@ -95,6 +99,8 @@ func roundTrip(t *testing.T, v any) {
 		got = r.Policy
 	case *PolicyReply:
 		got, err = DecodePolicyReply(frame)
+	case *CallError:
+		got, err = DecodeCallError(frame)
 	case *AddReply:
 		got, err = DecodeAddReply(frame)
 	case *DelReply:
@@ -111,9 +117,9 @@ func roundTrip(t *testing.T, v any) {
 func TestRoundTrip_Samples(t *testing.T) {
 	t.Parallel()
 	add, del, addReply, delReply := sampleAdd, sampleDel, sampleAddReply, sampleDelReply
-	policy, policyReply := samplePolicy, samplePolicyReply
+	policy, policyReply, callError := samplePolicy, samplePolicyReply, sampleCallError
 	for _, v := range []any{
-		&add, &del, &addReply, &delReply, &policy, &policyReply, &PolicyRequest{}, &PolicyReply{},
+		&add, &del, &addReply, &delReply, &policy, &policyReply, &callError, &PolicyRequest{}, &PolicyReply{}, &CallError{},
 		&AddRequest{}, &DelRequest{}, &AddReply{}, &DelReply{},
 		&AddReply{Allocations: []Allocation{{}}},
 	} {
@@ -125,7 +131,7 @@ func TestRoundTrip_Samples(t *testing.T) {
 // to the codec shows up here or in the round trip.
 func TestSamplesAreFull(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{sampleAdd, sampleDel, sampleAddReply, sampleDelReply, samplePolicy, samplePolicyReply} {
+	for _, v := range []any{sampleAdd, sampleDel, sampleAddReply, sampleDelReply, samplePolicy, samplePolicyReply, sampleCallError} {
 		s := reflect.ValueOf(v)
 		for i := range s.NumField() {
 			if s.Field(i).IsZero() {
@@ -144,7 +150,7 @@ func TestRoundTrip_Random(t *testing.T) {
 		}
 		return list
 	}
-	check := func(add AddRequest, del DelRequest, policy PolicyRequest, ar AddReply, dr DelReply, pr PolicyReply) bool {
+	check := func(add AddRequest, del DelRequest, policy PolicyRequest, ar AddReply, dr DelReply, pr PolicyReply, ce CallError) bool {
 		ar.VPCv4CIDRs, ar.VPCv6CIDRs = empty(ar.VPCv4CIDRs), empty(ar.VPCv6CIDRs)
 		if len(ar.Allocations) == 0 {
 			ar.Allocations = nil
@@ -152,7 +158,7 @@ func TestRoundTrip_Random(t *testing.T) {
 		if len(dr.Allocations) == 0 {
 			dr.Allocations = nil
 		}
-		for _, v := range []any{&add, &del, &policy, &ar, &dr, &pr} {
+		for _, v := range []any{&add, &del, &policy, &ar, &dr, &pr, &ce} {
 			roundTrip(t, v)
 		}
 		return !t.Failed()
@@ -199,6 +205,12 @@ func TestDecode_Malformed(t *testing.T) {
 		if !errors.Is(err, ErrMalformed) || got != nil {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
+	}
+	if got, err := DecodeCallError([]byte{byte(kindCallError), 1, 1, 2}); !errors.Is(err, ErrMalformed) || got != nil {
+		t.Errorf("a damaged error: got %v, %v", got, err)
+	}
+	if got, err := DecodeCallError(AppendAddReply(nil, &sampleAddReply)[prefixSize:]); got != nil || err != nil {
+		t.Errorf("a reply read as an error: %v, %v", got, err)
 	}
 	if _, err := DecodeRequest(AppendAddReply(nil, &sampleAddReply)[prefixSize:]); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a reply read as a request: %v", err)
@@ -258,6 +270,7 @@ func seed(f *testing.F) {
 		AppendAddRequest(nil, &sampleAdd), AppendDelRequest(nil, &sampleDel),
 		AppendAddReply(nil, &sampleAddReply), AppendDelReply(nil, &sampleDelReply),
 		AppendAddReply(nil, &AddReply{}), AppendPolicyRequest(nil, &samplePolicy), AppendPolicyReply(nil, &samplePolicyReply),
+		AppendCallError(nil, &sampleCallError),
 	} {
 		f.Add(wire)
 	}
@@ -319,6 +332,9 @@ func FuzzDecode(f *testing.F) {
 		}
 		if policy != nil {
 			roundTrip(t, policy)
+		}
+		if failed, err := DecodeCallError(frame); err == nil && failed != nil {
+			roundTrip(t, failed)
 		}
 	})
 }

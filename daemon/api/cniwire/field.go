@@ -19,6 +19,8 @@ const (
 
 	kindPolicyRequest kind = 5
 	kindPolicyReply   kind = 6
+
+	kindCallError kind = 7
 )
 
 type field uint8

@@ -20,6 +20,11 @@ const (
 )
 
 const (
+	errAnswered field = 1
+	errText     field = 2
+)
+
+const (
 	allocIPv4       field = 1
 	allocIPv6       field = 2
 	allocDevice     field = 3
@@ -64,6 +69,14 @@ func AppendPolicyReply(b []byte, r *PolicyReply) []byte {
 	b = appendBool(b, repSuccess, r.Success)
 	b = appendString(b, repCause, r.Cause)
 	b = appendString(b, repDetail, r.Detail)
+	return endFrame(b, start)
+}
+
+// AppendCallError appends the framed error to b.
+func AppendCallError(b []byte, e *CallError) []byte {
+	b, start := beginFrame(b, kindCallError)
+	b = appendBool(b, errAnswered, e.Answered)
+	b = appendString(b, errText, e.Text)
 	return endFrame(b, start)
 }
 
@@ -174,6 +187,27 @@ func DecodePolicyReply(frame []byte) (*PolicyReply, error) {
 			out.Cause = r.text()
 		case repDetail:
 			out.Detail = r.text()
+		}
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return out, nil
+}
+
+// DecodeCallError reads a frame as returned by ReadFrame; nil if it is another message.
+func DecodeCallError(frame []byte) (*CallError, error) {
+	if len(frame) == 0 || kind(frame[0]) != kindCallError {
+		return nil, nil
+	}
+	out := &CallError{}
+	r := reader{rest: frame[1:], what: "call error"}
+	for r.next() {
+		switch r.field {
+		case errAnswered:
+			out.Answered = r.bool()
+		case errText:
+			out.Text = r.text()
 		}
 	}
 	if r.err != nil {

@@ -88,6 +88,16 @@ type PolicyRequest struct {
 	Delete       bool
 }
 
+// CallError answers any request that was passed on to a gRPC server, and failed there.
+// The daemon never sends it: it comes from aws-cni-grpc, which makes such calls for the
+// plugin.
+type CallError struct {
+	Answered bool   // the server's own error: it was reached and did not time out
+	Text     string // as grpc words it, "rpc error: code = … desc = …"
+}
+
+func (e *CallError) Error() string { return e.Text }
+
 // PolicyReply answers a PolicyRequest. A deletion that could not be told yet is a
 // success: the daemon tells the agent later.
 type PolicyReply struct {

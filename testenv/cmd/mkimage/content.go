@@ -38,7 +38,7 @@ func app(from sources) ([]entry, error) {
 		{name: "app/10-aws.conflist", mode: 0o644, data: []byte(install.Template)},
 		{name: "app/eni-max-pods.txt", mode: 0o644, data: []byte(maxPods())},
 	}
-	for _, name := range []string{"aws-cni", "aws-k8s-agent", "aws-vpc-cni", "egress-cni", "grpc-health-probe"} {
+	for _, name := range []string{"aws-cni", "aws-cni-grpc", "aws-k8s-agent", "aws-vpc-cni", "egress-cni", "grpc-health-probe"} {
 		e, err := file(filepath.Join(from.bin, name), "app/"+name, 0o755)
 		if err != nil {
 			return nil, err

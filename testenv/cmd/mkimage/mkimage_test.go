@@ -28,7 +28,7 @@ func place(t *testing.T, changes map[string]os.FileMode) sources {
 	t.Helper()
 	dir := t.TempDir()
 	files := map[string]os.FileMode{"LICENSE": 0o600, "support.sh": 0o644, "reference/portmap": 0o755, "reference/tuning": 0o700, "root/usr/sbin/xtables-nft-multi": 0o755, "root/etc/protocols": 0o640}
-	for _, name := range []string{"aws-cni", "aws-k8s-agent", "aws-vpc-cni", "aws-vpc-cni-init", "cnictl", "egress-cni", "grpc-health-probe", "portmap", "demo"} {
+	for _, name := range []string{"aws-cni", "aws-cni-grpc", "aws-k8s-agent", "aws-vpc-cni", "aws-vpc-cni-init", "cnictl", "egress-cni", "grpc-health-probe", "portmap", "demo"} {
 		files["bin/"+name] = 0o755
 	}
 	for name, mode := range changes {
@@ -148,7 +148,7 @@ func TestImages(t *testing.T) {
 	app := pack(t, from, "aws-vpc-cni")
 	want := []string{
 		"755 etc/", "644 etc/protocols", "755 usr/", "755 usr/sbin/", "777 usr/sbin/iptables xtables-nft-multi", "755 usr/sbin/xtables-nft-multi",
-		"755 app/", "644 app/10-aws.conflist", "644 app/LICENSE", "755 app/aws-cni", "755 app/aws-k8s-agent", "755 app/aws-vpc-cni",
+		"755 app/", "644 app/10-aws.conflist", "644 app/LICENSE", "755 app/aws-cni", "755 app/aws-cni-grpc", "755 app/aws-k8s-agent", "755 app/aws-vpc-cni",
 		"755 app/egress-cni", "644 app/eni-max-pods.txt", "755 app/grpc-health-probe", "755 usr/", "755 usr/bin/", "755 usr/bin/cnictl",
 	}
 	if diff := cmp.Diff(want, app.lines); diff != "" {

@@ -31,7 +31,7 @@ func (l *lab) image() string {
 	}
 	for name, from := range map[string]string{
 		node.EntrypointBinary: node.EntrypointBinary, node.DaemonBinary: node.DaemonBinary,
-		"aws-cni": "aws-cni", "egress-cni": "egress-cni",
+		"aws-cni": "aws-cni", "aws-cni-grpc": "aws-cni-grpc", "egress-cni": "egress-cni",
 	} {
 		if err := os.Symlink(filepath.Join(binaries, from), filepath.Join(dir, name)); err != nil {
 			l.t.Fatal(err)
@@ -171,7 +171,7 @@ func TestEntrypoint_Life(t *testing.T) {
 	if m.there(filepath.Join(m.bin(), "aws-cni.tmp")) {
 		t.Error("the rest of an installation is still there")
 	}
-	for _, name := range []string{"aws-cni", "egress-cni"} {
+	for _, name := range []string{"aws-cni-grpc", "aws-cni", "egress-cni"} {
 		if text(t, filepath.Join(m.bin(), name)) != text(t, filepath.Join(m.dir, name)) {
 			t.Errorf("%s is not installed", name)
 		}
