@@ -137,7 +137,7 @@ func TestAdd_FailsWithoutTrace(t *testing.T) {
 			{"no previous result", strings.Split(b.stdin(), `,"prevResult"`)[0] + "}", `"must be called as a chained plugin"`, ""},
 			{"no MTU", b.stdin(`"9001"`, `"jumbo"`), "failed to parse config: mtu is no integer", ""},
 			{"no MTU, off", b.stdin(`"9001"`, `"jumbo"`, isOn, isOff), "failed to parse config: mtu is no integer", ""},
-			{"number", b.stdin(`"9001"`, `9001`), "failed to parse config: json: cannot unmarshal number into Go struct field NetConf.mtu of type string", ""},
+			{"number", b.stdin(`"9001"`, `9001`), "failed to parse config: mtu is number, not string, at offset ", ""},
 			{"no node address", b.stdin(`"nodeIP":"`+b.nodeIP.String(), `"nodeIP":"`), "global unicast IPv6 not found in host primary interface", ""},
 			{"no host-local", b.stdin(), `running IPAM plugin failed: failed to find plugin \"host-local\" in path [/nonexistent ` + t.TempDir(), "none"},
 			{"no range", b.stdin(b.subnet, "x"), "running IPAM plugin failed: invalid CIDR", ""},

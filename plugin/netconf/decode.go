@@ -2,64 +2,76 @@ package netconf
 
 import "errors"
 
-// decoder fills a NetConf and remembers values of the wrong type, which encoding/json
-// skips and reports at the end: the first of all, and the first of two keys that are
-// looked at before the others.
+// decoder fills a configuration and remembers values of the wrong type, which
+// encoding/json skips and reports at the end: the first of all, and the first of two keys
+// that are looked at before the others.
 type decoder struct {
 	cursor
-	conf              NetConf
 	any, name, cniVer *mismatch
 }
 
-// mismatch is a value of the wrong type: in the library's words and in ours.
+// mismatch is a value of the wrong type.
 type mismatch struct {
 	err   error
 	field Field
 }
 
-// decode reads text that checkSyntax has passed.
-func decode(in []byte) *decoder {
-	d := &decoder{cursor: cursor{in: in}, conf: defaults()}
+// document reads a configuration that checkSyntax has passed.
+func (d *decoder) document(member func(key string)) {
 	switch d.kind() {
 	case "object":
-		d.object(d.member)
+		d.object(member)
 	case "null": // nothing said
 	default:
-		d.name = &mismatch{
-			errors.New("json: cannot unmarshal " + d.kind() + ` into Go value of type struct { Name string "json:\"name\"" }`),
-			d.field("", "an object"),
-		}
+		d.mismatch(&d.name, "", "object", "an object")
 	}
-	return d
 }
 
-// Keys of the configuration; the texts first, in the order of decoder.texts.
+// problem is what is wrong with the configuration of a network. Mistakes are looked for in
+// the order in which a plugin built on containernetworking/cni meets them, so that of two
+// the same one is reported.
+func (d *decoder) problem(network, badSettings string) error {
+	switch {
+	case d.name != nil:
+		return &Error{Kind: NotJSON, Err: wrap(textNotJSON, d.name.err), Field: d.name.field}
+	case network == "":
+		return &Error{Kind: NoName, Err: errNoName}
+	case !ValidName(network):
+		return &Error{Kind: BadName, Name: network, Err: errBadName}
+	case d.cniVer != nil:
+		return &Error{Kind: BadVersion, Err: wrap("decoding version from network config: ", d.cniVer.err), Field: d.cniVer.field}
+	case d.any != nil:
+		return &Error{Kind: BadSettings, Err: wrap(badSettings, d.any.err), Field: d.any.field}
+	}
+	return nil
+}
+
+// Keys of the configuration; the texts first, in the order of NetConf.texts.
 var keys = [...]string{
 	"cniVersion", "name", "type", "vethPrefix", "mtu", "podSGEnforcingMode", "pluginLogFile", "pluginLogLevel",
 	"runtimeConfig", "prevResult", "capabilities",
 }
 
-func (d *decoder) texts() [8]*string {
-	c := &d.conf
+func (c *NetConf) texts() [8]*string {
 	return [8]*string{
 		&c.CNIVersion, &c.Name, &c.Type, &c.VethPrefix, &c.MTU, &c.PodSGEnforcingMode, &c.PluginLogFile, &c.PluginLogLevel,
 	}
 }
 
-func (d *decoder) member(key string) {
+func (d *decoder) member(conf *NetConf, key string) {
 	i := keyIndex(key, keys[:])
-	texts := d.texts()
+	texts := conf.texts()
 	switch {
 	case i < 0:
 		d.raw()
 	case i < len(texts):
-		d.textMember(i, texts[i])
+		d.textMember(keys[i], texts[i])
 	case keys[i] == "runtimeConfig":
-		d.runtimeConfig()
+		d.runtimeConfig(&conf.RuntimeConfig)
 	case keys[i] == "prevResult":
-		d.conf.RawPrevResult = d.raw()
+		conf.RawPrevResult = d.raw()
 	default:
-		d.capabilities()
+		d.capabilities(&conf.Capabilities)
 	}
 }
 
@@ -78,53 +90,54 @@ func keyIndex(key string, known []string) int {
 	return -1
 }
 
-func (d *decoder) textMember(i int, into *string) {
-	switch kind := d.kind(); kind {
-	case "string":
+// textMember reads a text; null leaves it as it is.
+func (d *decoder) textMember(key string, into *string) {
+	kind := d.kind()
+	if kind == "string" {
 		*into = d.text()
 		return
-	case "null":
-	default:
-		field := d.field(keys[i], "a string")
+	}
+	if kind != "null" {
+		accepted := "a string"
 		if kind == "number" || kind == "bool" {
-			field.Accepted = `a string: "` + field.Value + `"`
+			ahead := d.cursor
+			accepted = `a string: "` + string(ahead.raw()) + `"`
 		}
-		d.first(&d.any, "NetConf."+keys[i], "string", field)
-		switch keys[i] {
+		d.mismatch(&d.any, key, "string", accepted)
+		switch key {
 		case "name":
-			d.first(&d.name, ".name", "string", field)
+			d.mismatch(&d.name, key, "string", accepted)
 		case "cniVersion":
-			d.first(&d.cniVer, ".cniVersion", "string", field)
+			d.mismatch(&d.cniVer, key, "string", accepted)
 		}
 	}
 	d.raw()
 }
 
-// mismatch notes that the next value, which belongs to a key that is no text, has the
-// wrong type.
-func (d *decoder) mismatch(path, goType, key, accepted string) {
-	d.first(&d.any, path, goType, d.field(key, accepted))
-}
-
-// first notes that the next value has the wrong type, unless such a value came before.
-func (d *decoder) first(into **mismatch, path, goType string, field Field) {
-	if *into == nil {
-		*into = &mismatch{errors.New("json: cannot unmarshal " + d.kind() + " into Go struct field " + path + " of type " + goType), field}
+// mismatch notes that the next value, which it does not read, has the wrong type, unless
+// such a value came before. An empty key is the whole configuration.
+func (d *decoder) mismatch(into **mismatch, key, want, accepted string) {
+	if *into != nil {
+		return
 	}
-}
-
-// field describes the next value without reading it.
-func (d *decoder) field(key, accepted string) Field {
-	ahead := d.cursor
-	f := Field{Key: key, Value: "an " + d.kind(), Accepted: accepted}
-	if kind := d.kind(); kind != "object" && kind != "array" {
+	kind, ahead := d.kind(), d.cursor
+	f := Field{Key: key, Value: "an " + kind, Accepted: accepted}
+	if kind != "object" && kind != "array" {
 		f.Value = string(ahead.raw())
 	}
-	return f
+	what := key
+	if key == "" {
+		what = "the configuration"
+	}
+	*into = &mismatch{errors.New(d.isNot(what, want)), f}
 }
 
-func (d *decoder) runtimeConfig() {
-	const path = "NetConf.runtimeConfig"
+// isNot says that the next value is of another kind than is wanted.
+func (c *cursor) isNot(what, want string) string {
+	return what + " is " + c.kind() + ", not " + want + "," + offset(c.pos)
+}
+
+func (d *decoder) runtimeConfig(into *RuntimeConfig) {
 	switch d.kind() {
 	case "object":
 		d.object(func(key string) {
@@ -132,21 +145,18 @@ func (d *decoder) runtimeConfig() {
 				d.raw()
 				return
 			}
-			d.annotations()
+			d.annotations(&into.PodAnnotations)
 		})
 		return
 	case "null":
 	default:
-		d.mismatch(path, "netconf.RuntimeConfig", "runtimeConfig", "an object")
+		d.mismatch(&d.any, "runtimeConfig", "object", "an object")
 	}
 	d.raw()
 }
 
-const annotationsKey = "runtimeConfig." + AnnotationCapability
-
-func (d *decoder) annotations() {
-	const path = "RuntimeConfig.runtimeConfig." + AnnotationCapability
-	into := &d.conf.RuntimeConfig.PodAnnotations
+func (d *decoder) annotations(into *map[string]string) {
+	const name, accepted = "runtimeConfig." + AnnotationCapability, "an object of strings"
 	switch d.kind() {
 	case "object":
 		if *into == nil {
@@ -160,7 +170,7 @@ func (d *decoder) annotations() {
 			case "null":
 				(*into)[key] = ""
 			default:
-				d.mismatch(path, "string", annotationsKey, "an object of strings")
+				d.mismatch(&d.any, name, "string", accepted)
 			}
 			d.raw()
 		})
@@ -168,32 +178,32 @@ func (d *decoder) annotations() {
 	case "null":
 		*into = nil
 	default:
-		d.mismatch(path, "map[string]string", annotationsKey, "an object of strings")
+		d.mismatch(&d.any, name, "object", accepted)
 	}
 	d.raw()
 }
 
-func (d *decoder) capabilities() {
-	const path = "NetConf.capabilities"
+func (d *decoder) capabilities(into *map[string]bool) {
+	const name, accepted = "capabilities", "an object of booleans"
 	switch d.kind() {
 	case "object":
-		if d.conf.Capabilities == nil {
-			d.conf.Capabilities = map[string]bool{}
+		if *into == nil {
+			*into = map[string]bool{}
 		}
 		d.object(func(key string) {
 			switch d.kind() {
 			case "bool", "null":
-				d.conf.Capabilities[key] = d.peek() == 't'
+				(*into)[key] = d.peek() == 't'
 			default:
-				d.mismatch(path, "bool", "capabilities", "an object of booleans")
+				d.mismatch(&d.any, name, "bool", accepted)
 			}
 			d.raw()
 		})
 		return
 	case "null":
-		d.conf.Capabilities = nil
+		*into = nil
 	default:
-		d.mismatch(path, "map[string]bool", "capabilities", "an object of booleans")
+		d.mismatch(&d.any, name, "object", accepted)
 	}
 	d.raw()
 }

@@ -1,9 +1,6 @@
 package netconf
 
-import (
-	"errors"
-	"strconv"
-)
+import "strconv"
 
 // EgressConf is the configuration of one run of egress-cni.
 type EgressConf struct {
@@ -38,33 +35,11 @@ func (c *EgressConf) texts() [9]*string {
 // ParseEgress reads the configuration; errors are those of [Parse].
 func ParseEgress(stdin []byte) (EgressConf, error) {
 	if err := checkSyntax(stdin); err != nil {
-		return EgressConf{}, &Error{Kind: NotJSON, Err: wrap("error unmarshall network config: ", err)}
+		return EgressConf{}, &Error{Kind: NotJSON, Err: wrap(textNotJSON, err)}
 	}
-	d := decoder{cursor: cursor{in: stdin}}
-	var conf EgressConf
-	switch d.kind() {
-	case "object":
-		d.object(func(key string) { d.egressMember(&conf, key) })
-	case "null": // nothing said
-	default:
-		d.name = &mismatch{
-			errors.New("json: cannot unmarshal " + d.kind() + ` into Go value of type struct { Name string "json:\"name\"" }`),
-			d.field("", "an object"),
-		}
-	}
-	switch {
-	case d.name != nil:
-		return EgressConf{}, &Error{Kind: NotJSON, Err: wrap("error unmarshall network config: ", d.name.err), Field: d.name.field}
-	case conf.Name == "":
-		return conf, &Error{Kind: NoName, Err: errNoName}
-	case !ValidName(conf.Name):
-		return conf, &Error{Kind: BadName, Name: conf.Name, Err: errBadName}
-	case d.cniVer != nil:
-		return conf, &Error{Kind: BadVersion, Err: wrap("decoding version from network config: ", d.cniVer.err), Field: d.cniVer.field}
-	case d.any != nil:
-		return conf, &Error{Kind: BadSettings, Err: d.any.err, Field: d.any.field}
-	}
-	return conf, nil
+	d, conf := decoder{cursor: cursor{in: stdin}}, EgressConf{}
+	d.document(func(key string) { d.egressMember(&conf, key) })
+	return conf, d.problem(conf.Name, "")
 }
 
 func (d *decoder) egressMember(conf *EgressConf, key string) {
@@ -74,37 +49,15 @@ func (d *decoder) egressMember(conf *EgressConf, key string) {
 	case i < 0:
 		d.raw()
 	case i < len(texts):
-		d.egressText(egressKeys[i], texts[i])
+		d.textMember(egressKeys[i], texts[i])
 	case egressKeys[i] == "prevResult":
 		if kind := d.kind(); kind != "object" && kind != "null" {
-			d.mismatch("NetConf.prevResult", "map[string]interface {}", "prevResult", "an object")
+			d.mismatch(&d.any, "prevResult", "object", "an object")
 		}
 		conf.RawPrevResult = d.raw()
 	default:
 		d.egressIPAM(&conf.IPAM)
 	}
-}
-
-func (d *decoder) egressText(key string, into *string) {
-	switch kind := d.kind(); kind {
-	case "string":
-		*into = d.text()
-		return
-	case "null":
-	default:
-		field := d.field(key, "a string")
-		if kind == "number" || kind == "bool" {
-			field.Accepted = `a string: "` + field.Value + `"`
-		}
-		d.first(&d.any, "NetConf."+key, "string", field)
-		switch key {
-		case "name":
-			d.first(&d.name, ".name", "string", field)
-		case "cniVersion":
-			d.first(&d.cniVer, ".cniVersion", "string", field)
-		}
-	}
-	d.raw()
 }
 
 func (d *decoder) egressIPAM(into *EgressIPAM) {
@@ -113,9 +66,9 @@ func (d *decoder) egressIPAM(into *EgressIPAM) {
 		d.object(func(key string) {
 			switch keyIndex(key, []string{"type", "dataDir"}) {
 			case 0:
-				d.ipamText("type", &into.Type)
+				d.textMember("ipam.type", &into.Type)
 			case 1:
-				d.ipamText("dataDir", &into.DataDir)
+				d.textMember("ipam.dataDir", &into.DataDir)
 			default:
 				d.raw()
 			}
@@ -123,19 +76,7 @@ func (d *decoder) egressIPAM(into *EgressIPAM) {
 		return
 	case "null":
 	default:
-		d.mismatch("NetConf.ipam", "types.IPAM", "ipam", "an object")
-	}
-	d.raw()
-}
-
-func (d *decoder) ipamText(key string, into *string) {
-	switch d.kind() {
-	case "string":
-		*into = d.text()
-		return
-	case "null":
-	default:
-		d.mismatch("IPAM.ipam."+key, "string", "ipam."+key, "a string")
+		d.mismatch(&d.any, "ipam", "object", "an object")
 	}
 	d.raw()
 }

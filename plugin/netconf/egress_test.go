@@ -29,16 +29,16 @@ func TestParseEgress(t *testing.T) {
 		says  string
 	}{
 		{`{`, NotJSON, "error unmarshall network config: unexpected end of JSON input"},
-		{`[]`, NotJSON, "error unmarshall network config: json: cannot unmarshal array into Go value"},
-		{`{"name":5}`, NotJSON, "error unmarshall network config: json: cannot unmarshal number into Go struct field .name of type string"},
+		{`[]`, NotJSON, "error unmarshall network config: the configuration is array, not object, at offset 0"},
+		{`{"name":5}`, NotJSON, "error unmarshall network config: name is number, not string, at offset 8"},
 		{`null`, NoName, "missing network name"},
 		{`{"name":"a/b"}`, BadName, "invalid characters found in network name"},
-		{`{"name":"a","cniVersion":1}`, BadVersion, "decoding version from network config: json: cannot unmarshal number into Go struct field .cniVersion of type string"},
-		{`{"name":"a","mtu":9001}`, BadSettings, "json: cannot unmarshal number into Go struct field NetConf.mtu of type string"},
-		{`{"name":"a","enabled":true}`, BadSettings, "json: cannot unmarshal bool into Go struct field NetConf.enabled of type string"},
-		{`{"name":"a","ipam":[]}`, BadSettings, "json: cannot unmarshal array into Go struct field NetConf.ipam"},
-		{`{"name":"a","ipam":{"dataDir":1}}`, BadSettings, "dataDir of type string"},
-		{`{"name":"a","prevResult":[]}`, BadSettings, "json: cannot unmarshal array into Go struct field NetConf.prevResult of type map[string]interface {}"},
+		{`{"name":"a","cniVersion":1}`, BadVersion, "decoding version from network config: cniVersion is number, not string, at offset 25"},
+		{`{"name":"a","mtu":9001}`, BadSettings, "mtu is number, not string, at offset 18"},
+		{`{"name":"a","enabled":true}`, BadSettings, "enabled is bool, not string, at offset 22"},
+		{`{"name":"a","ipam":[]}`, BadSettings, "ipam is array, not object, at offset 19"},
+		{`{"name":"a","ipam":{"dataDir":1}}`, BadSettings, "ipam.dataDir is number, not string, at offset 30"},
+		{`{"name":"a","prevResult":[]}`, BadSettings, "prevResult is array, not object, at offset 25"},
 	} {
 		_, err := ParseEgress([]byte(row.stdin))
 		var bad *Error

@@ -50,13 +50,16 @@ func TestParse_Refused(t *testing.T) {
 	}{
 		{``, NotJSON, `error unmarshall network config: unexpected end of JSON input`},
 		{`{"name":"aws-cni"`, NotJSON, `error unmarshall network config: unexpected end of JSON input`},
-		{`{"name":1}`, NotJSON, `error unmarshall network config: json: cannot unmarshal number into Go struct field .name of type string`},
+		{`{"name":tru}`, NotJSON, `error unmarshall network config: invalid character '}' at offset 11`},
+		{"{\"name\":\"a\n\"}", NotJSON, `error unmarshall network config: invalid character '\n' at offset 10`},
+		{`[]`, NotJSON, `error unmarshall network config: the configuration is array, not object, at offset 0`},
+		{`{"name":1}`, NotJSON, `error unmarshall network config: name is number, not string, at offset 8`},
 		{`{}`, NoName, `missing network name`},
 		{`{"mtu":1}`, NoName, `missing network name`},
 		{`{"name":"a b"}`, BadName, `invalid characters found in network name`},
 		{`{"name":"-a"}`, BadName, `invalid characters found in network name`},
-		{`{"name":"a","cniVersion":4}`, BadVersion, `decoding version from network config: json: cannot unmarshal number into Go struct field .cniVersion of type string`},
-		{`{"name":"a","mtu":9001}`, BadSettings, `error loading config from args: json: cannot unmarshal number into Go struct field NetConf.mtu of type string`},
+		{`{"name":"a","cniVersion":4}`, BadVersion, `decoding version from network config: cniVersion is number, not string, at offset 25`},
+		{`{"name":"a","mtu":9001}`, BadSettings, `error loading config from args: mtu is number, not string, at offset 18`},
 		{`{"name":"a","vethPrefix":"abcde"}`, BadSettings, `conf.VethPrefix can be at most 4 characters long`},
 	} {
 		_, err := Parse([]byte(row.in))
@@ -261,13 +264,13 @@ func parseByLibrary(stdin []byte) (NetConf, error) {
 	return conf, nil
 }
 
-// FuzzParse: the same configuration or the same complaint as encoding/json's.
+// FuzzParse: the same configuration as encoding/json's, or the same kind of complaint.
 func FuzzParse(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		want, wantErr := parseByLibrary(in)
 		got, err := Parse(in)
-		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+		if (err == nil) != (wantErr == nil) {
 			t.Fatalf("error %v\nencoding/json %v", err, wantErr)
 		}
 		var kind, wantKind *Error

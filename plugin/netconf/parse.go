@@ -39,28 +39,20 @@ func (e *Error) Unwrap() error { return e.Err }
 // ErrVethPrefix is BadSettings: the prefix leaves no room for the hash.
 var ErrVethPrefix = errors.New("conf.VethPrefix can be at most 4 characters long")
 
+const textNotJSON = "error unmarshall network config: "
+
 // Parse reads the configuration. Errors are *Error; with BadSettings the returned
-// configuration has what could be read. Mistakes are looked for in the order in which
-// a plugin built on containernetworking/cni meets them, so that of two the same one is
-// reported.
+// configuration has what could be read.
 func Parse(stdin []byte) (NetConf, error) {
 	if err := checkSyntax(stdin); err != nil {
-		return NetConf{}, &Error{Kind: NotJSON, Err: wrap("error unmarshall network config: ", err)}
+		return NetConf{}, &Error{Kind: NotJSON, Err: wrap(textNotJSON, err)}
 	}
-	d := decode(stdin)
-	conf := d.conf
-	switch {
-	case d.name != nil:
-		return NetConf{}, &Error{Kind: NotJSON, Err: wrap("error unmarshall network config: ", d.name.err), Field: d.name.field}
-	case conf.Name == "":
-		return conf, &Error{Kind: NoName, Err: errNoName}
-	case !ValidName(conf.Name):
-		return conf, &Error{Kind: BadName, Name: conf.Name, Err: errBadName}
-	case d.cniVer != nil:
-		return conf, &Error{Kind: BadVersion, Err: wrap("decoding version from network config: ", d.cniVer.err), Field: d.cniVer.field}
-	case d.any != nil:
-		return conf, &Error{Kind: BadSettings, Err: wrap("error loading config from args: ", d.any.err), Field: d.any.field}
-	case len(conf.VethPrefix) > netnames.MaxVethPrefix:
+	d, conf := decoder{cursor: cursor{in: stdin}}, defaults()
+	d.document(func(key string) { d.member(&conf, key) })
+	if err := d.problem(conf.Name, "error loading config from args: "); err != nil {
+		return conf, err
+	}
+	if len(conf.VethPrefix) > netnames.MaxVethPrefix {
 		return conf, &Error{Kind: BadSettings, Err: ErrVethPrefix, Field: Field{
 			Key: "vethPrefix", Value: strconv.Quote(conf.VethPrefix),
 			Accepted: "at most " + strconv.Itoa(netnames.MaxVethPrefix) + " characters",

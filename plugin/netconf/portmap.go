@@ -55,7 +55,7 @@ func (d *decoder) portmapMember(conf *PortmapConf, key string) bool {
 		d.raw()
 		return kind == "bool"
 	case "capabilities":
-		d.capabilities()
+		d.capabilities(&map[string]bool{})
 		return d.any == nil
 	case "runtimeConfig":
 		return d.noPorts()

@@ -155,7 +155,7 @@ func (d *strictDecoder) want(kind, what string) bool {
 		return true
 	}
 	if got != "null" {
-		d.fail(what + " is " + got + ", not " + kind)
+		d.fail(d.isNot(what, kind))
 	}
 	d.raw()
 	return false

@@ -34,12 +34,12 @@ func TestValidAttachments(t *testing.T) {
 		{"the older name has a list", `{"cni.dev/valid-attachments":null,"cni.dev/attachments":[` + a + `]}`, one, true, ""},
 		{"twice", `{"cni.dev/valid-attachments":[` + b + `],"cni.dev/valid-attachments":[` + a + `]}`, one, true, ""},
 		{"escaped", `{"cni.dev/valid-attachments":[{"containerID":"\u0061","ifname":"eth0"}]}`, one, true, ""},
-		{"no list", `{"cni.dev/valid-attachments":{}}`, nil, false, "cni.dev/valid-attachments is object, not array"},
-		{"no object", `{"cni.dev/valid-attachments":["a"]}`, nil, false, "attachment is string, not object"},
+		{"no list", `{"cni.dev/valid-attachments":{}}`, nil, false, "cni.dev/valid-attachments is object, not array, at offset 29"},
+		{"no object", `{"cni.dev/valid-attachments":["a"]}`, nil, false, "attachment is string, not object, at offset 30"},
 		{"a null", `{"cni.dev/valid-attachments":[null]}`, nil, false, "attachment without containerID or ifname"},
 		{"no interface", `{"cni.dev/valid-attachments":[` + a + `,{"containerID":"b"}]}`, nil, false, "attachment without containerID or ifname"},
-		{"a number", `{"cni.dev/valid-attachments":[{"containerID":1,"ifname":"eth0"}]}`, nil, false, "containerID is number, not string"},
-		{"no configuration", `[]`, nil, false, "network configuration is array, not object"},
+		{"a number", `{"cni.dev/valid-attachments":[{"containerID":1,"ifname":"eth0"}]}`, nil, false, "containerID is number, not string, at offset 45"},
+		{"no configuration", `[]`, nil, false, "network configuration is array, not object, at offset 0"},
 	} {
 		got, given, err := ValidAttachments([]byte(row.stdin))
 		said := ""

@@ -13,12 +13,12 @@ var (
 	errDepth = errors.New("exceeded max depth")
 )
 
-// checkSyntax reports the first mistake in the text, in the words of encoding/json.
+// checkSyntax reports the first mistake in the text.
 func checkSyntax(in []byte) error {
 	s := &syntax{cursor: cursor{in: in}}
 	s.value()
 	if s.err == nil && s.peek() != 0 || s.err == nil && s.pos < len(in) {
-		s.bad("after top-level value")
+		s.bad()
 	}
 	return s.err
 }
@@ -29,42 +29,24 @@ type syntax struct {
 	err   error // the first
 }
 
-// bad is a mistake at the current byte, where space would have been fine.
-func (s *syntax) bad(context string) {
-	if s.err == nil && s.pos == len(s.in) {
+// bad is a mistake at the current byte.
+func (s *syntax) bad() {
+	switch {
+	case s.err != nil:
+	case s.pos == len(s.in):
 		s.err = errEnd
+	default:
+		s.err = errors.New("invalid character " + strconv.QuoteRune(rune(s.in[s.pos])) + offset(s.pos))
 	}
-	s.badToken(context)
 }
 
-// badToken is a mistake within a token. The library looks at the end of the text as at
-// a space.
-func (s *syntax) badToken(context string) {
-	if s.err != nil {
-		return
-	}
-	c := byte(' ')
-	if s.pos < len(s.in) {
-		c = s.in[s.pos]
-	}
-	s.err = errors.New("invalid character " + quoteByte(c) + " " + context)
-}
-
-func quoteByte(c byte) string {
-	switch c {
-	case '\'':
-		return `'\''`
-	case '"':
-		return `'"'`
-	}
-	quoted := strconv.Quote(string(rune(c)))
-	return "'" + quoted[1:len(quoted)-1] + "'"
-}
+// offset is where in a text a mistake is.
+func offset(pos int) string { return " at offset " + strconv.Itoa(pos) }
 
 // expect takes one byte.
-func (s *syntax) expect(c byte, context string) bool {
+func (s *syntax) expect(c byte) bool {
 	if !s.take(c) {
-		s.bad(context)
+		s.bad()
 		return false
 	}
 	return true
@@ -87,7 +69,7 @@ func (s *syntax) value() {
 	case c == 'n':
 		s.literal("null")
 	default:
-		s.bad("looking for beginning of value")
+		s.bad()
 	}
 }
 
@@ -108,12 +90,12 @@ func (s *syntax) members() {
 	}
 	for s.err == nil {
 		if s.peek() != '"' {
-			s.bad("looking for beginning of object key string")
+			s.bad()
 			return
 		}
 		s.quoted()
 		s.peek()
-		if !s.expect(':', "after object key") {
+		if !s.expect(':') {
 			return
 		}
 		s.value()
@@ -124,7 +106,7 @@ func (s *syntax) members() {
 			s.pos++
 			return
 		}
-		s.expect(',', "after object key:value pair")
+		s.expect(',')
 	}
 }
 
@@ -142,7 +124,7 @@ func (s *syntax) elements() {
 			s.pos++
 			return
 		}
-		s.expect(',', "after array element")
+		s.expect(',')
 	}
 }
 
@@ -158,17 +140,17 @@ func (s *syntax) quoted() {
 				return
 			}
 		case c < ' ':
-			s.bad("in string literal")
+			s.bad()
 			return
 		}
 	}
-	s.bad("")
+	s.bad()
 }
 
 // escape leaves the position on the last byte of the escape.
 func (s *syntax) escape() bool {
 	if s.pos == len(s.in) {
-		s.badToken("in string escape code")
+		s.bad()
 		return false
 	}
 	switch s.in[s.pos] {
@@ -177,13 +159,13 @@ func (s *syntax) escape() bool {
 	case 'u':
 		for range 4 {
 			if s.pos++; s.pos == len(s.in) || !isHex(s.in[s.pos]) {
-				s.badToken("in \\u hexadecimal character escape")
+				s.bad()
 				return false
 			}
 		}
 		return true
 	}
-	s.badToken("in string escape code")
+	s.bad()
 	return false
 }
 
@@ -193,8 +175,7 @@ func isHex(c byte) bool {
 
 func (s *syntax) literal(word string) {
 	for i := range len(word) {
-		if !s.take(word[i]) {
-			s.badToken("in literal " + word + " (expecting " + quoteByte(word[i]) + ")")
+		if !s.expect(word[i]) {
 			return
 		}
 	}
@@ -203,11 +184,11 @@ func (s *syntax) literal(word string) {
 func (s *syntax) number() {
 	s.take('-')
 	if !s.take('0') && !s.digits() {
-		s.badToken("in numeric literal")
+		s.bad()
 		return
 	}
 	if s.take('.') && !s.digits() {
-		s.badToken("after decimal point in numeric literal")
+		s.bad()
 		return
 	}
 	if s.take('e') || s.take('E') {
@@ -215,7 +196,7 @@ func (s *syntax) number() {
 			s.take('-')
 		}
 		if !s.digits() {
-			s.badToken("in exponent of numeric literal")
+			s.bad()
 		}
 	}
 }
