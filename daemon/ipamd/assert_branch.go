@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/netstate"
 )
 
 // branchOwner starts the owners of branch pods' addresses, which are in no pool.
@@ -115,7 +116,7 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 	p.forgetSandboxes(pods, p.now)
 	to.vlans = map[int]bool{}
 	trunk, there := ask(p.owner, func(k *keeper.Keeper, _ time.Time) ipam.ENIState { e, _ := k.Trunk(); return e })
-	link, linked := view.Link(trunk.MAC)
+	link, linked := view.LinkOf(trunk.MAC)
 	for _, pod := range pods {
 		b, err := cluster.ParseBranch(pod.PodENI, p.ipv6)
 		if err != nil {
@@ -138,7 +139,7 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 		table, _ := netnames.BranchTable(b.VLAN)
 		to.pods = append(to.pods, rules.LivingPod{
 			Address: b.Address, Owner: branchOwner + pod.UID, Hash: hash, Table: table, Settled: settled,
-			Branch: &rules.Branch{VLAN: b.VLAN, MAC: [6]byte(mac), Gateway: b.Gateway, Trunk: link},
+			Branch: &rules.Branch{VLAN: b.VLAN, MAC: netstate.MAC(mac), Gateway: b.Gateway, Trunk: link},
 		})
 	}
 }

@@ -91,7 +91,7 @@ func (p *repairs) podOf(a *ipam.Assignment, nth map[ipam.Sandbox]int) (out rules
 // pods brings back what pods lost; again: look once more.
 func (p *repairs) pods(ctx context.Context, view *hostnet.View, pods []rules.LivingPod) (again bool, _ error) {
 	var due []rules.Repair
-	for _, r := range p.whole.Look(view.Pods(), pods, p.monitor.MadeWith) {
+	for _, r := range p.whole.Look(view.State, pods, p.monitor.MadeWith) {
 		if !p.later(r.Object + " " + r.Pod.String()) {
 			due = append(due, r)
 		}

@@ -1,42 +1,30 @@
 package rtnl
 
 import (
-	"net/netip"
-
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
-// Address is an address of a link.
-type Address struct {
-	Link   int32
-	Prefix netip.Prefix // address with its mask, not masked off
-	NoDAD  bool         // IPv6: usable at once, no duplicate address detection
-	// Broadcast is only written, not listed; zero: none.
-	Broadcast netip.Addr
-	// Expires is only listed: the address has a lifetime, as a DHCP client's has and none
-	// that a batch adds.
-	Expires bool
-}
-
 // AddrAdd adds an address, global scope. EEXIST: it is there.
-func (b *Batch) AddrAdd(a Address) {
+func (b *Batch) AddrAdd(a netstate.Address) {
 	b.begin("add address", unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.addr(a)
 }
 
 // AddrReplace adds an address or leaves the one that is there.
-func (b *Batch) AddrReplace(a Address) {
+func (b *Batch) AddrReplace(a netstate.Address) {
 	b.begin("replace address", unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
 	b.addr(a)
 }
 
 // AddrDel deletes an address. EADDRNOTAVAIL: it is not there.
-func (b *Batch) AddrDel(a Address) {
+func (b *Batch) AddrDel(a netstate.Address) {
 	b.begin("delete address", unix.RTM_DELADDR, 0)
 	b.addr(a)
 }
 
-func (b *Batch) addr(a Address) {
+func (b *Batch) addr(a netstate.Address) {
 	var flags uint8
 	if a.NoDAD {
 		flags = unix.IFA_F_NODAD

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
 // dumpTries bounds how often a dump is repeated that changes while it is read. A
@@ -15,21 +17,9 @@ const dumpTries = 16
 
 var errInterrupted = errors.New("dump interrupted by a change")
 
-// Link is what a dump says of a link.
-type Link struct {
-	Index  int32
-	Name   string
-	Kind   string // "veth", ...; empty for hardware
-	MAC    MAC
-	MTU    int
-	Flags  uint32 // unix.IFF_*
-	Parent int32  // index of the peer or lower link, 0 if none
-	VLAN   int    // id of a VLAN device
-}
-
 // Links lists the links of the namespace.
-func (c *Conn) Links() ([]Link, error) {
-	var out []Link
+func (c *Conn) Links() ([]netstate.Link, error) {
+	var out []netstate.Link
 	err := c.dump("links", unix.RTM_GETLINK, unix.RTM_NEWLINK, func() { out = out[:0] }, func(b *Batch) {
 		b.ifinfo(0, 0, 0)
 	}, func(body []byte) error {
@@ -41,7 +31,7 @@ func (c *Conn) Links() ([]Link, error) {
 }
 
 // LinkByName finds one link without a dump.
-func (c *Conn) LinkByName(name string) (Link, bool, error) {
+func (c *Conn) LinkByName(name string) (netstate.Link, bool, error) {
 	return c.link(func(b *Batch) {
 		b.ifinfo(0, 0, 0)
 		b.attrText(unix.IFLA_IFNAME, name)
@@ -49,11 +39,11 @@ func (c *Conn) LinkByName(name string) (Link, bool, error) {
 }
 
 // LinkByIndex finds one link without a dump.
-func (c *Conn) LinkByIndex(index int32) (Link, bool, error) {
+func (c *Conn) LinkByIndex(index int32) (netstate.Link, bool, error) {
 	return c.link(func(b *Batch) { b.ifinfo(index, 0, 0) })
 }
 
-func (c *Conn) link(request func(*Batch)) (Link, bool, error) {
+func (c *Conn) link(request func(*Batch)) (netstate.Link, bool, error) {
 	var b Batch
 	b.begin("get link", unix.RTM_GETLINK, 0)
 	request(&b)
@@ -61,17 +51,17 @@ func (c *Conn) link(request func(*Batch)) (Link, bool, error) {
 	c.seq++
 	native.PutUint32(b.buf[8:], c.seq)
 	if err := c.send(b.buf); err != nil {
-		return Link{}, false, err
+		return netstate.Link{}, false, err
 	}
 	for {
 		answer, err := c.receive(recvSize)
 		if err != nil {
-			return Link{}, false, err
+			return netstate.Link{}, false, err
 		}
 		for len(answer) > 0 {
 			msg, rest, err := cutMessage(answer)
 			if err != nil {
-				return Link{}, false, err
+				return netstate.Link{}, false, err
 			}
 			answer = rest
 			if msg.seq != c.seq {
@@ -84,26 +74,26 @@ func (c *Conn) link(request func(*Batch)) (Link, bool, error) {
 			case unix.NLMSG_ERROR:
 				errno, detail, err := msg.errno()
 				if err != nil || errno == 0 || errno == unix.ENODEV {
-					return Link{}, false, err
+					return netstate.Link{}, false, err
 				}
-				return Link{}, false, &Error{Op: "get link", Errno: errno, Detail: detail}
+				return netstate.Link{}, false, &Error{Op: "get link", Errno: errno, Detail: detail}
 			}
 		}
 	}
 }
 
-func parseLink(body []byte) (Link, error) {
+func parseLink(body []byte) (netstate.Link, error) {
 	if len(body) < unix.SizeofIfInfomsg {
-		return Link{}, errShort
+		return netstate.Link{}, errShort
 	}
-	l := Link{Index: int32(native.Uint32(body[4:])), Flags: native.Uint32(body[8:])}
+	l := netstate.Link{Index: int32(native.Uint32(body[4:])), Flags: native.Uint32(body[8:])}
 	err := eachAttr(body[unix.SizeofIfInfomsg:], func(kind uint16, value []byte) {
 		switch kind {
 		case unix.IFLA_IFNAME:
 			l.Name = text(value)
 		case unix.IFLA_ADDRESS:
 			if len(value) == len(l.MAC) {
-				l.MAC = MAC(value)
+				l.MAC = netstate.MAC(value)
 			}
 		case unix.IFLA_MTU:
 			l.MTU = int(u32(value))
@@ -136,8 +126,18 @@ func vlanID(data []byte) (id int) {
 
 // Rules lists the policy rules of a family (unix.AF_INET, unix.AF_INET6) that look
 // up a table. A kernel without the family, or without policy rules in it, has none.
-func (c *Conn) Rules(fam uint8) ([]Rule, error) {
-	var out []Rule
+func (c *Conn) Rules(fam uint8) ([]netstate.Rule, error) {
+	list, err := c.ListedRules(fam)
+	out := make([]netstate.Rule, len(list))
+	for i := range list {
+		out[i] = list[i].Rule
+	}
+	return out, err
+}
+
+// ListedRules is Rules with what only the kernel knows of them.
+func (c *Conn) ListedRules(fam uint8) ([]ListedRule, error) {
+	var out []ListedRule
 	err := c.dump("rules", unix.RTM_GETRULE, unix.RTM_NEWRULE, func() { out = out[:0] }, func(b *Batch) {
 		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	}, func(body []byte) error {
@@ -155,14 +155,14 @@ func (c *Conn) Rules(fam uint8) ([]Rule, error) {
 
 const sizeofRuleHeader = 12
 
-func parseRule(body []byte) (Rule, bool, error) {
+func parseRule(body []byte) (ListedRule, bool, error) {
 	if len(body) < sizeofRuleHeader {
-		return Rule{}, false, errShort
+		return ListedRule{}, false, errShort
 	}
 	flags, service := native.Uint32(body[8:]), body[3]
-	r := Rule{
-		Table: int(body[4]), IPv6: body[0] == unix.AF_INET6,
-		Other: flags&unix.FIB_RULE_INVERT != 0 || service != 0, InLinkGone: flags&unix.FIB_RULE_IIF_DETACHED != 0,
+	r := ListedRule{
+		Rule:     netstate.Rule{Table: int(body[4]), IPv6: body[0] == unix.AF_INET6, Other: flags&unix.FIB_RULE_INVERT != 0 || service != 0},
+		Detached: flags&unix.FIB_RULE_IIF_DETACHED != 0,
 	}
 	err := eachAttr(body[sizeofRuleHeader:], func(kind uint16, value []byte) {
 		switch kind {
@@ -208,14 +208,23 @@ func furtherCondition(kind uint16, value []byte) bool {
 }
 
 // Routes lists the unicast routes of a family in one table.
-func (c *Conn) Routes(fam uint8, table int) ([]Route, error) {
-	var out []Route
+func (c *Conn) Routes(fam uint8, table int) ([]netstate.Route, error) {
+	return c.routes(fam, func(r netstate.Route) bool { return r.Table == table })
+}
+
+// AllRoutes lists the unicast routes of a family in all tables.
+func (c *Conn) AllRoutes(fam uint8) ([]netstate.Route, error) {
+	return c.routes(fam, func(netstate.Route) bool { return true })
+}
+
+func (c *Conn) routes(fam uint8, keep func(netstate.Route) bool) ([]netstate.Route, error) {
+	var out []netstate.Route
 	err := c.dump("routes", unix.RTM_GETROUTE, unix.RTM_NEWROUTE, func() { out = out[:0] }, func(b *Batch) {
 		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	}, func(body []byte) error {
 		r, ok, err := parseRoute(body)
 		// A kernel without the family lists the routes of those it has.
-		if ok && r.Table == table && body[0] == fam {
+		if ok && body[0] == fam && keep(r) {
 			out = append(out, r)
 		}
 		return err
@@ -223,12 +232,12 @@ func (c *Conn) Routes(fam uint8, table int) ([]Route, error) {
 	return out, err
 }
 
-func parseRoute(body []byte) (Route, bool, error) {
+func parseRoute(body []byte) (netstate.Route, bool, error) {
 	if len(body) < unix.SizeofRtMsg {
-		return Route{}, false, errShort
+		return netstate.Route{}, false, errShort
 	}
 	fam, bits := body[0], int(body[1])
-	r := Route{Table: int(body[4]), Scope: Scope(body[6])}
+	r := netstate.Route{Table: int(body[4]), Scope: netstate.Scope(body[6])}
 	r.Dst = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 	if fam == unix.AF_INET6 {
 		r.Dst = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
@@ -251,8 +260,8 @@ func parseRoute(body []byte) (Route, bool, error) {
 }
 
 // Addresses lists the addresses of a family on all links.
-func (c *Conn) Addresses(fam uint8) ([]Address, error) {
-	var out []Address
+func (c *Conn) Addresses(fam uint8) ([]netstate.Address, error) {
+	var out []netstate.Address
 	err := c.dump("addresses", unix.RTM_GETADDR, unix.RTM_NEWADDR, func() { out = out[:0] }, func(b *Batch) {
 		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0)
 	}, func(body []byte) error {
@@ -265,11 +274,11 @@ func (c *Conn) Addresses(fam uint8) ([]Address, error) {
 	return out, err
 }
 
-func parseAddress(body []byte) (Address, error) {
+func parseAddress(body []byte) (netstate.Address, error) {
 	if len(body) < unix.SizeofIfAddrmsg {
-		return Address{}, errShort
+		return netstate.Address{}, errShort
 	}
-	a := Address{Link: int32(native.Uint32(body[4:])), NoDAD: body[2]&unix.IFA_F_NODAD != 0}
+	a := netstate.Address{Link: int32(native.Uint32(body[4:])), NoDAD: body[2]&unix.IFA_F_NODAD != 0}
 	local := false // of a point-to-point link IFA_ADDRESS is the peer's
 	err := eachAttr(body[unix.SizeofIfAddrmsg:], func(kind uint16, value []byte) {
 		if kind == unix.IFA_LOCAL || kind == unix.IFA_ADDRESS && !local {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
 // written is the body of the one message of a batch, as cutMessage reads it.
@@ -40,25 +42,25 @@ func FuzzRoundTrip(f *testing.F) {
 			return // the kernel has no such numbers and names
 		}
 		var b Batch
-		want := Rule{Priority: priority, Table: table, Mark: mark, Mask: mask, InLink: link}
+		want := netstate.Rule{Priority: priority, Table: table, Mark: mark, Mask: mask, InLink: link}
 		if p.IsValid() && p.Bits() > 0 {
 			want.From, want.To, want.IPv6 = p, p, p.Addr().Is6()
 		}
 		b.RuleAdd(want)
-		if got, ok, err := parseRule(written(t, &b)); err != nil || !ok || got != want {
+		if got, ok, err := parseRule(written(t, &b)); err != nil || !ok || got != (ListedRule{Rule: want}) {
 			t.Errorf("rule %+v, %t, %v; want %+v", got, ok, err, want)
 		}
 		if !p.IsValid() {
 			return
 		}
 		b.Reset()
-		route := Route{Dst: p.Masked(), Gateway: p.Addr(), Source: p.Addr(), Link: index, Table: table, Scope: OnLink}
+		route := netstate.Route{Dst: p.Masked(), Gateway: p.Addr(), Source: p.Addr(), Link: index, Table: table, Scope: netstate.OnLink}
 		b.RouteAdd(route)
 		if got, ok, err := parseRoute(written(t, &b)); err != nil || !ok || got != route {
 			t.Errorf("route %+v, %t, %v; want %+v", got, ok, err, route)
 		}
 		b.Reset()
-		addr := Address{Link: index, Prefix: p, NoDAD: mark > 0}
+		addr := netstate.Address{Link: index, Prefix: p, NoDAD: mark > 0}
 		b.AddrAdd(addr)
 		if got, err := parseAddress(written(t, &b)); err != nil || got != addr {
 			t.Errorf("address %+v, %v; want %+v", got, err, addr)

@@ -1,34 +1,16 @@
 package rtnl
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
 
-// MAC is an Ethernet address.
-type MAC [6]byte
-
-func (m MAC) String() string {
-	const digits = "0123456789abcdef"
-	out := make([]byte, 0, 17)
-	for i, v := range m {
-		if i > 0 {
-			out = append(out, ':')
-		}
-		out = append(out, digits[v>>4], digits[v&15])
-	}
-	return string(out)
-}
-
-// VethEnd is one end of a veth pair.
-type VethEnd struct {
-	Name  string
-	Index int32 // explicit interface index, > 0
-	MAC   MAC
-}
+	"cnictl/daemon/netstate"
+)
 
 // Veth creates a veth pair: the near end up in the namespace of the Conn, the far
 // end down in the namespace that peerNS is open on. Both get the MTU and a transmit
 // queue of length 0. Errno EEXIST: the near index or either name is taken; EBUSY:
 // the far index is.
-func (b *Batch) Veth(near, far VethEnd, mtu int, peerNS int) {
+func (b *Batch) Veth(near, far netstate.End, mtu int, peerNS int) {
 	const vethInfoPeer = 1 // VETH_INFO_PEER, include/uapi/linux/veth.h
 	b.begin("create veth pair", unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.ifinfo(near.Index, unix.IFF_UP, unix.IFF_UP)
@@ -46,7 +28,7 @@ func (b *Batch) Veth(near, far VethEnd, mtu int, peerNS int) {
 	b.end()
 }
 
-func (b *Batch) vethEnd(e VethEnd, mtu int) {
+func (b *Batch) vethEnd(e netstate.End, mtu int) {
 	b.attrText(unix.IFLA_IFNAME, e.Name)
 	b.attr(unix.IFLA_ADDRESS, e.MAC[:])
 	b.attrU32(unix.IFLA_MTU, uint32(mtu))
@@ -69,7 +51,7 @@ func (b *Batch) LinkMTU(index int32, mtu int) {
 }
 
 // LinkMAC sets the address of a link.
-func (b *Batch) LinkMAC(index int32, mac MAC) {
+func (b *Batch) LinkMAC(index int32, mac netstate.MAC) {
 	b.begin("set link address", unix.RTM_NEWLINK, 0)
 	b.ifinfo(index, 0, 0)
 	b.attr(unix.IFLA_ADDRESS, mac[:])

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
 // NoticeKind says what a [Notice] is about.
@@ -32,10 +34,10 @@ const (
 // Notice is a change in the namespace that the kernel tells of, whoever made it.
 type Notice struct {
 	Kind    NoticeKind
-	Link    Link
-	Route   Route
-	Address Address
-	Rule    Rule
+	Link    netstate.Link
+	Route   netstate.Route
+	Address netstate.Address
+	Rule    netstate.Rule
 	Setting int32
 }
 
@@ -142,7 +144,9 @@ func (r reply) notice() (n Notice, ok bool, err error) {
 		n.Address, err = parseAddress(r.body)
 		ok = n.Address.Prefix.IsValid() && !n.Address.Prefix.Addr().IsLinkLocalUnicast()
 	case NoticeRule, NoticeNoRule:
-		n.Rule, ok, err = parseRule(r.body)
+		var listed ListedRule
+		listed, ok, err = parseRule(r.body)
+		n.Rule = listed.Rule
 	case NoticeSetting:
 		n.Setting, ok, err = parseSetting(r.body)
 	}
@@ -151,7 +155,7 @@ func (r reply) notice() (n Notice, ok bool, err error) {
 
 // ofKernel tells the routes to link-local and multicast addresses that the kernel gives
 // every link with IPv6, and entries of its route cache.
-func ofKernel(body []byte, r Route) bool {
+func ofKernel(body []byte, r netstate.Route) bool {
 	const rtmFCloned = 0x200 // RTM_F_CLONED
 	cached := native.Uint32(body[8:])&rtmFCloned != 0
 	return cached || r.Dst.Addr().Is6() && (r.Dst.Addr().IsLinkLocalUnicast() && r.Dst.Bits() == 64 || r.Dst.Addr().IsMulticast())
@@ -172,22 +176,6 @@ func parseSetting(body []byte) (link int32, ok bool, err error) {
 		}
 	})
 	return link, ok, err
-}
-
-// AllRoutes lists the unicast routes of a family in all tables.
-func (c *Conn) AllRoutes(fam uint8) ([]Route, error) {
-	var out []Route
-	err := c.dump("routes", unix.RTM_GETROUTE, unix.RTM_NEWROUTE, func() { out = out[:0] }, func(b *Batch) {
-		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-	}, func(body []byte) error {
-		r, ok, err := parseRoute(body)
-		// A kernel without the family lists the routes of those it has.
-		if ok && body[0] == fam {
-			out = append(out, r)
-		}
-		return err
-	})
-	return out, err
 }
 
 // host is the only address of a prefix, invalid if there are several.

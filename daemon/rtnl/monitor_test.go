@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
 // told are the notices in a batch as the kernel would send it to a watch.
@@ -25,20 +27,20 @@ func TestNotices(t *testing.T) {
 	pod := netip.MustParsePrefix("10.0.0.21/32")
 	subnet := netip.MustParsePrefix("10.0.0.0/18")
 	var b Batch
-	b.RuleAdd(Rule{Priority: 512, To: pod, Table: 254})
-	b.RouteAdd(Route{Dst: pod, Link: 7, Table: 254, Scope: OnLink})
-	b.AddrAdd(Address{Link: 3, Prefix: netip.MustParsePrefix("10.0.0.50/18")})
-	b.AddrAdd(Address{Link: 3, Prefix: netip.MustParsePrefix("fe80::1/64")}) // each link's own
-	b.RouteAdd(Route{Dst: netip.MustParsePrefix("fe80::/64"), Link: 7, Table: 254})
-	b.RouteAdd(Route{Dst: netip.MustParsePrefix("ff00::/8"), Link: 7, Table: 255})
-	b.RouteAdd(Route{Dst: subnet, Link: 7, Table: 2, Scope: OnLink})
+	b.RuleAdd(netstate.Rule{Priority: 512, To: pod, Table: 254})
+	b.RouteAdd(netstate.Route{Dst: pod, Link: 7, Table: 254, Scope: netstate.OnLink})
+	b.AddrAdd(netstate.Address{Link: 3, Prefix: netip.MustParsePrefix("10.0.0.50/18")})
+	b.AddrAdd(netstate.Address{Link: 3, Prefix: netip.MustParsePrefix("fe80::1/64")}) // each link's own
+	b.RouteAdd(netstate.Route{Dst: netip.MustParsePrefix("fe80::/64"), Link: 7, Table: 254})
+	b.RouteAdd(netstate.Route{Dst: netip.MustParsePrefix("ff00::/8"), Link: 7, Table: 255})
+	b.RouteAdd(netstate.Route{Dst: subnet, Link: 7, Table: 2, Scope: netstate.OnLink})
 	b.LinkMTU(9, 1500)
 	want := []Notice{
-		{Kind: NoticeRule, Rule: Rule{Priority: 512, To: pod, Table: 254}},
-		{Kind: NoticeRoute, Route: Route{Dst: pod, Link: 7, Table: 254, Scope: OnLink}},
-		{Kind: NoticeAddress, Address: Address{Link: 3, Prefix: netip.MustParsePrefix("10.0.0.50/18")}},
-		{Kind: NoticeRoute, Route: Route{Dst: subnet, Link: 7, Table: 2, Scope: OnLink}},
-		{Kind: NoticeLink, Link: Link{Index: 9, MTU: 1500}},
+		{Kind: NoticeRule, Rule: netstate.Rule{Priority: 512, To: pod, Table: 254}},
+		{Kind: NoticeRoute, Route: netstate.Route{Dst: pod, Link: 7, Table: 254, Scope: netstate.OnLink}},
+		{Kind: NoticeAddress, Address: netstate.Address{Link: 3, Prefix: netip.MustParsePrefix("10.0.0.50/18")}},
+		{Kind: NoticeRoute, Route: netstate.Route{Dst: subnet, Link: 7, Table: 2, Scope: netstate.OnLink}},
+		{Kind: NoticeLink, Link: netstate.Link{Index: 9, MTU: 1500}},
 	}
 	got := told(t, &b)
 	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); d != "" {
@@ -88,9 +90,9 @@ func TestFilterNotices(t *testing.T) {
 // of routes, rules and addresses is what the dump's decoders say of the same messages.
 func FuzzNotices(f *testing.F) {
 	var b Batch
-	b.RuleDel(Rule{Priority: 1536, From: netip.MustParsePrefix("10.0.0.21/32"), Table: 2})
-	b.RouteDel(Route{Dst: netip.MustParsePrefix("10.0.0.21/32"), Link: 3})
-	b.AddrDel(Address{Link: 3, Prefix: netip.MustParsePrefix("2001:db8::1/64")})
+	b.RuleDel(netstate.Rule{Priority: 1536, From: netip.MustParsePrefix("10.0.0.21/32"), Table: 2})
+	b.RouteDel(netstate.Route{Dst: netip.MustParsePrefix("10.0.0.21/32"), Link: 3})
+	b.AddrDel(netstate.Address{Link: 3, Prefix: netip.MustParsePrefix("2001:db8::1/64")})
 	b.LinkUp(4)
 	f.Add(b.buf)
 	f.Add(filterMessage(unix.NFT_MSG_DELRULE, unix.NFPROTO_IPV4, "nat", "POSTROUTING"))

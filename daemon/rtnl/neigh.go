@@ -1,31 +1,24 @@
 package rtnl
 
 import (
-	"net/netip"
-
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
-// Neighbour is a permanent neighbour entry.
-type Neighbour struct {
-	Link int32
-	IP   netip.Addr
-	MAC  MAC
-}
-
 // NeighAdd adds a permanent entry. EEXIST: the kernel has one for that address.
-func (b *Batch) NeighAdd(n Neighbour) {
+func (b *Batch) NeighAdd(n netstate.Neighbour) {
 	b.begin("add neighbour", unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.neigh(n)
 }
 
 // NeighReplace adds a permanent entry in place of what is there.
-func (b *Batch) NeighReplace(n Neighbour) {
+func (b *Batch) NeighReplace(n netstate.Neighbour) {
 	b.begin("replace neighbour", unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
 	b.neigh(n)
 }
 
-func (b *Batch) neigh(n Neighbour) {
+func (b *Batch) neigh(n netstate.Neighbour) {
 	b.buf = append(b.buf, family(n.IP), 0, 0, 0)
 	b.buf = appendU32(b.buf, uint32(n.Link))
 	b.buf = appendU16(b.buf, unix.NUD_PERMANENT)

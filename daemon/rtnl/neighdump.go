@@ -4,11 +4,13 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
 // NeighbourEntry is an entry of the neighbour table as the kernel keeps it.
 type NeighbourEntry struct {
-	Neighbour
+	netstate.Neighbour
 	State uint16 // unix.NUD_*
 }
 
@@ -41,7 +43,7 @@ func parseNeighbour(body []byte) (NeighbourEntry, error) {
 			n.IP, _ = netip.AddrFromSlice(value)
 		case unix.NDA_LLADDR:
 			if len(value) == len(n.MAC) {
-				n.MAC = MAC(value)
+				n.MAC = netstate.MAC(value)
 			}
 		}
 	})

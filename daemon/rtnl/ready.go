@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
 // ReadyWatch hears when links and IPv6 addresses come into use. The kernel answers a
@@ -42,7 +44,7 @@ var ErrNotReady = errors.New("it is still not in use")
 
 // Wait returns once the links run and the addresses are usable, which were set up and
 // added after WatchReady.
-func (w *ReadyWatch) Wait(links []int32, addresses []Address, timeout time.Duration) error {
+func (w *ReadyWatch) Wait(links []int32, addresses []netstate.Address, timeout time.Duration) error {
 	links, addresses = slices.Clone(links), slices.Clone(addresses)
 	for deadline := time.Now().Add(timeout); len(links)+len(addresses) > 0; {
 		left := time.Until(deadline)
@@ -76,7 +78,7 @@ func (w *ReadyWatch) Wait(links []int32, addresses []Address, timeout time.Durat
 }
 
 // inUse takes out what a message says is in use.
-func inUse(msg reply, links []int32, addresses []Address) ([]int32, []Address, error) {
+func inUse(msg reply, links []int32, addresses []netstate.Address) ([]int32, []netstate.Address, error) {
 	switch msg.kind {
 	case unix.RTM_NEWLINK:
 		l, err := parseLink(msg.body)
@@ -89,7 +91,7 @@ func inUse(msg reply, links []int32, addresses []Address) ([]int32, []Address, e
 		if err != nil || msg.body[2]&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) != 0 {
 			return links, addresses, err
 		}
-		addresses = slices.DeleteFunc(addresses, func(want Address) bool { return want.Link == a.Link && want.Prefix.Addr() == a.Prefix.Addr() })
+		addresses = slices.DeleteFunc(addresses, func(want netstate.Address) bool { return want.Link == a.Link && want.Prefix.Addr() == a.Prefix.Addr() })
 	}
 	return links, addresses, nil
 }

@@ -1,51 +1,31 @@
 package rtnl
 
 import (
-	"net/netip"
-
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
-
-// Scope of a route.
-type Scope uint8
-
-const (
-	Universe Scope = unix.RT_SCOPE_UNIVERSE
-	OnLink   Scope = unix.RT_SCOPE_LINK    // no gateway
-	Nowhere  Scope = unix.RT_SCOPE_NOWHERE // RouteDel only: any scope
-)
-
-// Route is a unicast route. The zero Dst with a valid family of Gateway is the
-// default route; otherwise Dst is masked.
-type Route struct {
-	Dst     netip.Prefix
-	Gateway netip.Addr
-	Source  netip.Addr // preferred source
-	Link    int32
-	Table   int // 0 reads as main
-	Scope   Scope
-}
 
 // RouteAdd adds a route. EEXIST: one to that destination is there.
-func (b *Batch) RouteAdd(r Route) {
+func (b *Batch) RouteAdd(r netstate.Route) {
 	b.begin("add route", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.route(r, unix.RTPROT_BOOT, unix.RTN_UNICAST)
 }
 
 // RouteReplace adds a route in place of one to the same destination.
-func (b *Batch) RouteReplace(r Route) {
+func (b *Batch) RouteReplace(r netstate.Route) {
 	b.begin("replace route", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
 	b.route(r, unix.RTPROT_BOOT, unix.RTN_UNICAST)
 }
 
 // RouteDel deletes the first route that fits: members left zero match any, and so
 // does Scope Nowhere. ESRCH: there is none.
-func (b *Batch) RouteDel(r Route) {
+func (b *Batch) RouteDel(r netstate.Route) {
 	b.begin("delete route", unix.RTM_DELROUTE, 0)
 	b.route(r, unix.RTPROT_UNSPEC, unix.RTN_UNSPEC)
 }
 
-func (b *Batch) route(r Route, proto, kind uint8) {
+func (b *Batch) route(r netstate.Route, proto, kind uint8) {
 	fam := uint8(unix.AF_INET)
 	switch {
 	case r.Dst.IsValid():

@@ -14,6 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
@@ -46,8 +47,8 @@ func pair(t *testing.T, near, far *netns.NS) (a, b *rtnl.Conn) {
 	a, b = open(t, near), open(t, far)
 	var batch rtnl.Batch
 	batch.Veth(
-		rtnl.VethEnd{Name: "near", Index: 70000, MAC: rtnl.MAC{2, 0, 0, 0, 0, 1}},
-		rtnl.VethEnd{Name: "far", Index: 7, MAC: rtnl.MAC{2, 0, 0, 0, 0, 2}}, 1400, far.FD())
+		netstate.End{Name: "near", Index: 70000, MAC: netstate.MAC{2, 0, 0, 0, 0, 1}},
+		netstate.End{Name: "far", Index: 7, MAC: netstate.MAC{2, 0, 0, 0, 0, 2}}, 1400, far.FD())
 	mustDo(t, a, &batch)
 	batch.Reset()
 	batch.LinkUp(7)
@@ -60,30 +61,30 @@ func TestReadBack(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	a, b := pair(t, netns.New(t), netns.New(t))
 	var batch rtnl.Batch
-	addresses := []rtnl.Address{
+	addresses := []netstate.Address{
 		{Link: 70000, Prefix: netip.MustParsePrefix("10.0.0.1/24")},
 		{Link: 70000, Prefix: netip.MustParsePrefix("10.0.1.1/32")},
 	}
-	addresses6 := []rtnl.Address{{Link: 70000, Prefix: netip.MustParsePrefix("fd00::1/64"), NoDAD: true}}
+	addresses6 := []netstate.Address{{Link: 70000, Prefix: netip.MustParsePrefix("fd00::1/64"), NoDAD: true}}
 	for _, x := range slices.Concat(addresses, addresses6) {
 		batch.AddrAdd(x)
 	}
-	routes := []rtnl.Route{
+	routes := []netstate.Route{
 		{Dst: netip.MustParsePrefix("0.0.0.0/0"), Gateway: netip.MustParseAddr("10.0.0.9"), Link: 70000, Table: 7},
 		{Dst: netip.MustParsePrefix("10.9.0.0/16"), Gateway: netip.MustParseAddr("10.0.0.9"), Source: netip.MustParseAddr("10.0.1.1"), Link: 70000, Table: 7},
-		{Dst: netip.MustParsePrefix("10.9.9.9/32"), Link: 70000, Table: 7, Scope: rtnl.OnLink},
+		{Dst: netip.MustParsePrefix("10.9.9.9/32"), Link: 70000, Table: 7, Scope: netstate.OnLink},
 	}
-	routeLarge := rtnl.Route{Dst: netip.MustParsePrefix("10.9.9.8/32"), Link: 70000, Table: 10102, Scope: rtnl.OnLink}
-	route6 := rtnl.Route{Dst: netip.MustParsePrefix("fd01::/64"), Gateway: netip.MustParseAddr("fd00::9"), Link: 70000, Table: 7}
-	for _, r := range slices.Concat(routes, []rtnl.Route{routeLarge, route6}) {
+	routeLarge := netstate.Route{Dst: netip.MustParsePrefix("10.9.9.8/32"), Link: 70000, Table: 10102, Scope: netstate.OnLink}
+	route6 := netstate.Route{Dst: netip.MustParsePrefix("fd01::/64"), Gateway: netip.MustParseAddr("fd00::9"), Link: 70000, Table: 7}
+	for _, r := range slices.Concat(routes, []netstate.Route{routeLarge, route6}) {
 		batch.RouteAdd(r)
 	}
-	rules := []rtnl.Rule{
+	rules := []netstate.Rule{
 		{Priority: 100, From: netip.MustParsePrefix("10.0.0.0/24"), To: netip.MustParsePrefix("10.9.0.0/16"), Table: 7},
 		{Priority: 101, Mark: 0x80, Mask: 0x80, Table: 254},
 		{Priority: 102, InLink: "near", Table: 10102},
 	}
-	rules6 := []rtnl.Rule{
+	rules6 := []netstate.Rule{
 		{Priority: 103, Mark: 0x80, Mask: 0xffffffff, Table: 254, IPv6: true},
 		{Priority: 104, To: netip.MustParsePrefix("fd01::/64"), Table: 7, IPv6: true},
 		{Priority: 105, From: netip.MustParsePrefix("fe80:ec2::1/128"), Protocol: unix.IPPROTO_ICMPV6, Table: 255, IPv6: true},
@@ -97,25 +98,25 @@ func TestReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := rtnl.Link{Index: 70000, Name: "near", Kind: "veth", MAC: rtnl.MAC{2, 0, 0, 0, 0, 1}, MTU: 1400, Parent: 7}
+	want := netstate.Link{Index: 70000, Name: "near", Kind: "veth", MAC: netstate.MAC{2, 0, 0, 0, 0, 1}, MTU: 1400, Parent: 7}
 	if len(links) != 2 {
 		t.Fatalf("links: %+v", links)
 	}
-	if diff := cmp.Diff(want, links[1], cmpopts.IgnoreFields(rtnl.Link{}, "Flags")); diff != "" {
+	if diff := cmp.Diff(want, links[1], cmpopts.IgnoreFields(netstate.Link{}, "Flags")); diff != "" {
 		t.Error(diff)
 	}
 	if links[1].Flags&(unix.IFF_UP|unix.IFF_RUNNING) != unix.IFF_UP|unix.IFF_RUNNING {
 		t.Errorf("flags %#x", links[1].Flags)
 	}
 	checkLookups(t, a, links[1])
-	checkList(t, "IPv4 addresses", slices.Concat([]rtnl.Address{{Link: 1, Prefix: netip.MustParsePrefix("127.0.0.1/8")}}, addresses), unix.AF_INET, a.Addresses)
-	checkList(t, "routes of table 7", routes, unix.AF_INET, func(fam uint8) ([]rtnl.Route, error) { return a.Routes(fam, 7) })
-	checkList(t, "routes of table 10102", []rtnl.Route{routeLarge}, unix.AF_INET, func(fam uint8) ([]rtnl.Route, error) { return a.Routes(fam, 10102) })
-	checkList(t, "IPv6 routes", []rtnl.Route{route6}, unix.AF_INET6, func(fam uint8) ([]rtnl.Route, error) { return a.Routes(fam, 7) })
-	local := rtnl.Rule{Table: 255}
-	tail := []rtnl.Rule{{Priority: 32766, Table: 254}, {Priority: 32767, Table: 253}}
-	checkList(t, "rules", slices.Concat([]rtnl.Rule{local}, rules, tail), unix.AF_INET, a.Rules)
-	checkList(t, "IPv6 rules", slices.Concat([]rtnl.Rule{{Table: 255, IPv6: true}}, rules6, []rtnl.Rule{{Priority: 32766, Table: 254, IPv6: true}}), unix.AF_INET6, a.Rules)
+	checkList(t, "IPv4 addresses", slices.Concat([]netstate.Address{{Link: 1, Prefix: netip.MustParsePrefix("127.0.0.1/8")}}, addresses), unix.AF_INET, a.Addresses)
+	checkList(t, "routes of table 7", routes, unix.AF_INET, func(fam uint8) ([]netstate.Route, error) { return a.Routes(fam, 7) })
+	checkList(t, "routes of table 10102", []netstate.Route{routeLarge}, unix.AF_INET, func(fam uint8) ([]netstate.Route, error) { return a.Routes(fam, 10102) })
+	checkList(t, "IPv6 routes", []netstate.Route{route6}, unix.AF_INET6, func(fam uint8) ([]netstate.Route, error) { return a.Routes(fam, 7) })
+	local := netstate.Rule{Table: 255}
+	tail := []netstate.Rule{{Priority: 32766, Table: 254}, {Priority: 32767, Table: 253}}
+	checkList(t, "rules", slices.Concat([]netstate.Rule{local}, rules, tail), unix.AF_INET, a.Rules)
+	checkList(t, "IPv6 rules", slices.Concat([]netstate.Rule{{Table: 255, IPv6: true}}, rules6, []netstate.Rule{{Priority: 32766, Table: 254, IPv6: true}}), unix.AF_INET6, a.Rules)
 	six, err := a.Addresses(unix.AF_INET6)
 	if err != nil || !slices.Contains(six, addresses6[0]) {
 		t.Errorf("IPv6 addresses %v, %v", six, err)
@@ -126,7 +127,7 @@ func TestReadBack(t *testing.T) {
 	for _, r := range slices.Concat(rules, rules6) {
 		batch.RuleDel(r)
 	}
-	for _, r := range slices.Concat(routes, []rtnl.Route{routeLarge, route6}) {
+	for _, r := range slices.Concat(routes, []netstate.Route{routeLarge, route6}) {
 		batch.RouteDel(r)
 	}
 	for _, x := range addresses {
@@ -137,23 +138,23 @@ func TestReadBack(t *testing.T) {
 	if _, found, err := b.LinkByName("far"); found || err != nil {
 		t.Errorf("the far end is there: %t, %v", found, err)
 	}
-	checkList(t, "rules at the end", slices.Concat([]rtnl.Rule{local}, tail), unix.AF_INET, a.Rules)
-	checkList(t, "routes at the end", nil, unix.AF_INET, func(fam uint8) ([]rtnl.Route, error) { return a.Routes(fam, 7) })
+	checkList(t, "rules at the end", slices.Concat([]netstate.Rule{local}, tail), unix.AF_INET, a.Rules)
+	checkList(t, "routes at the end", nil, unix.AF_INET, func(fam uint8) ([]netstate.Route, error) { return a.Routes(fam, 7) })
 }
 
-func checkLookups(t *testing.T, c *rtnl.Conn, want rtnl.Link) {
+func checkLookups(t *testing.T, c *rtnl.Conn, want netstate.Link) {
 	t.Helper()
-	for name, find := range map[string]func() (rtnl.Link, bool, error){
-		"by name":  func() (rtnl.Link, bool, error) { return c.LinkByName(want.Name) },
-		"by index": func() (rtnl.Link, bool, error) { return c.LinkByIndex(want.Index) },
+	for name, find := range map[string]func() (netstate.Link, bool, error){
+		"by name":  func() (netstate.Link, bool, error) { return c.LinkByName(want.Name) },
+		"by index": func() (netstate.Link, bool, error) { return c.LinkByIndex(want.Index) },
 	} {
 		if got, found, err := find(); got != want || !found || err != nil {
 			t.Errorf("%s: %+v, %t, %v", name, got, found, err)
 		}
 	}
-	for name, find := range map[string]func() (rtnl.Link, bool, error){
-		"by name":  func() (rtnl.Link, bool, error) { return c.LinkByName("none") },
-		"by index": func() (rtnl.Link, bool, error) { return c.LinkByIndex(99999) },
+	for name, find := range map[string]func() (netstate.Link, bool, error){
+		"by name":  func() (netstate.Link, bool, error) { return c.LinkByName("none") },
+		"by index": func() (netstate.Link, bool, error) { return c.LinkByIndex(99999) },
 	} {
 		if got, found, err := find(); found || err != nil {
 			t.Errorf("missing, %s: %+v, %t, %v", name, got, found, err)
@@ -180,12 +181,12 @@ func TestDo_FirstFailure(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
 	a, _ := pair(t, netns.New(t), netns.New(t))
-	rule := rtnl.Rule{Priority: 50, From: netip.MustParsePrefix("10.0.0.1/32"), Table: 3}
+	rule := netstate.Rule{Priority: 50, From: netip.MustParsePrefix("10.0.0.1/32"), Table: 3}
 	var b rtnl.Batch
 	b.RuleAdd(rule)
 	b.RuleAdd(rule)
 	b.Tolerate(unix.EEXIST)
-	b.RouteAdd(rtnl.Route{Gateway: netip.MustParseAddr("10.0.0.9"), Link: 70000})
+	b.RouteAdd(netstate.Route{Gateway: netip.MustParseAddr("10.0.0.9"), Link: 70000})
 	b.RuleDel(rule)
 	b.RuleDel(rule)
 	err := a.Do(&b)
@@ -203,9 +204,9 @@ func TestDo_FirstFailure(t *testing.T) {
 	// The connection is in step: the next batch gets its own answers.
 	b.Reset()
 	b.LinkMTU(70000, 1300)
-	b.LinkMAC(70000, rtnl.MAC{2, 0, 0, 0, 0, 9})
+	b.LinkMAC(70000, netstate.MAC{2, 0, 0, 0, 0, 9})
 	mustDo(t, a, &b)
-	if l, _, err := a.LinkByIndex(70000); err != nil || l.MTU != 1300 || l.MAC != (rtnl.MAC{2, 0, 0, 0, 0, 9}) {
+	if l, _, err := a.LinkByIndex(70000); err != nil || l.MTU != 1300 || l.MAC != (netstate.MAC{2, 0, 0, 0, 0, 9}) {
 		t.Errorf("%+v, %v", l, err)
 	}
 	if err := a.Do(&rtnl.Batch{}); err != nil {
@@ -238,9 +239,9 @@ func TestDump_UnderChurn(t *testing.T) {
 		churned <- func() error {
 			for i := 0; ctx.Err() == nil; i++ {
 				var b rtnl.Batch
-				b.RuleAdd(rtnl.Rule{Priority: 2000 + i%100, Table: 3})
+				b.RuleAdd(netstate.Rule{Priority: 2000 + i%100, Table: 3})
 				b.Tolerate(unix.EEXIST)
-				b.RuleDel(rtnl.Rule{Priority: 2000 + i%100, Table: 3})
+				b.RuleDel(netstate.Rule{Priority: 2000 + i%100, Table: 3})
 				b.LinkMTU(2, 1000+i%100)
 				if err := other.Do(&b); err != nil {
 					return err
@@ -313,7 +314,7 @@ func TestNeighbours(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	ns := netns.New(t)
 	a, _ := pair(t, ns, netns.New(t))
-	n := rtnl.Neighbour{Link: 70000, IP: netip.MustParseAddr("169.254.1.1"), MAC: rtnl.MAC{2, 0, 0, 0, 0, 5}}
+	n := netstate.Neighbour{Link: 70000, IP: netip.MustParseAddr("169.254.1.1"), MAC: netstate.MAC{2, 0, 0, 0, 0, 5}}
 	var b rtnl.Batch
 	b.NeighAdd(n)
 	b.NeighAdd(n)

@@ -10,13 +10,6 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-func TestMAC(t *testing.T) {
-	t.Parallel()
-	if got := (rtnl.MAC{2, 0xab, 0, 0x0c, 0xff, 0x10}).String(); got != "02:ab:00:0c:ff:10" {
-		t.Error(got)
-	}
-}
-
 func TestError(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -1,44 +1,33 @@
 package rtnl
 
 import (
-	"net/netip"
-
 	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
 )
 
-// Rule is a policy rule that looks up a table. Members at their zero value don't
-// restrict it; in RuleDel a zero Table matches any.
-type Rule struct {
-	Priority int
-	From, To netip.Prefix
-	Table    int
-	Mark     uint32
-	Mask     uint32 // of Mark; 0 with a Mark reads as all ones
-	InLink   string
-	Protocol uint8 // IP protocol, unix.IPPROTO_*; kernels before 4.17 know none
-	IPv6     bool  // family of a rule without From and To
-
-	// These are only listed.
-	Other      bool // the rule has conditions beyond these, or is inverted
-	InLinkGone bool // there is no link InLink now, so that the rule applies to nothing
+// ListedRule is a policy rule as the kernel lists it.
+type ListedRule struct {
+	netstate.Rule
+	Detached bool // there is no link InLink now, so that the rule applies to nothing
 	// Maker is the unix.RTPROT_* that another program gave the rule. [Batch.RuleAdd] gives
 	// none, the kernel's own is not listed, and kernels before 4.17 know none.
 	Maker uint8
 }
 
 // RuleAdd adds a rule. EEXIST: exactly that rule is there.
-func (b *Batch) RuleAdd(r Rule) {
+func (b *Batch) RuleAdd(r netstate.Rule) {
 	b.begin("add rule", unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.rule(r, unix.FR_ACT_TO_TBL)
 }
 
 // RuleDel deletes the first rule that fits. ENOENT: there is none.
-func (b *Batch) RuleDel(r Rule) {
+func (b *Batch) RuleDel(r netstate.Rule) {
 	b.begin("delete rule", unix.RTM_DELRULE, 0)
 	b.rule(r, 0)
 }
 
-func (b *Batch) rule(r Rule, action uint8) {
+func (b *Batch) rule(r netstate.Rule, action uint8) {
 	fam := uint8(unix.AF_INET)
 	var from, to uint8
 	if r.IPv6 {

@@ -1,10 +1,14 @@
 package rtnl
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"cnictl/daemon/netstate"
+)
 
 // VLAN creates an 802.1q device over a link, down. It gets the MTU of the link. EEXIST:
 // the name or the id on that link is taken; EOPNOTSUPP: the kernel has no such devices.
-func (b *Batch) VLAN(name string, parent int32, id int, mac MAC) {
+func (b *Batch) VLAN(name string, parent int32, id int, mac netstate.MAC) {
 	b.begin("create vlan device", unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.ifinfo(0, 0, 0)
 	b.attrText(unix.IFLA_IFNAME, name)

@@ -1,11 +1,15 @@
 package rtnl
 
-import "testing"
+import (
+	"testing"
+
+	"cnictl/daemon/netstate"
+)
 
 // TestVLAN: a VLAN device is read as it was written.
 func TestVLAN(t *testing.T) {
 	t.Parallel()
-	want := Link{Name: "vlan.eth.7", Kind: "vlan", MAC: MAC{2, 0, 0, 0, 0, 7}, Parent: 3, VLAN: 4094}
+	want := netstate.Link{Name: "vlan.eth.7", Kind: "vlan", MAC: netstate.MAC{2, 0, 0, 0, 0, 7}, Parent: 3, VLAN: 4094}
 	var b Batch
 	b.VLAN(want.Name, want.Parent, want.VLAN, want.MAC)
 	if got, err := parseLink(written(t, &b)); got != want || err != nil {

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/cluster"
 	hostrules "cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/doctor/evidence"
 )
 
@@ -19,7 +20,7 @@ type wired struct {
 	pod     evidence.Pod
 	address netip.Addr
 	table   int // of its interface
-	rules   []hostrules.IPRule
+	rules   []netstate.Rule
 	route   int // the table with the route to the pod
 }
 
@@ -46,7 +47,7 @@ func (c *Case) wired() (out []wired) {
 		if c.strictBranches() {
 			w.route, w.rules = table, nil
 			for _, link := range []string{netnames.VLANDevice(b.VLAN), veth(netnames.BranchVethPrefix, p.Pod)} {
-				w.rules = append(w.rules, hostrules.IPRule{Priority: netnames.RuleBranch, InLink: link, Table: table, IPv6: c.Settings.IPv6})
+				w.rules = append(w.rules, netstate.Rule{Priority: netnames.RuleBranch, InLink: link, Table: table, IPv6: c.Settings.IPv6})
 			}
 		}
 		out = append(out, w)
@@ -74,13 +75,13 @@ func (c *Case) runs(pod evidence.Pod) bool {
 }
 
 // policyRules are the rules that look up a table, as the daemon knows them.
-func (c *Case) policyRules() (out []hostrules.IPRule) {
+func (c *Case) policyRules() (out []netstate.Rule) {
 	for _, r := range c.R.Rules.Content {
 		table, ok := tableNumber(r.Table)
 		if !ok {
 			continue
 		}
-		rule := hostrules.IPRule{Priority: r.Priority, From: r.From, To: r.To, InLink: r.IIF, Table: table, IPv6: r.Family == 6}
+		rule := netstate.Rule{Priority: r.Priority, From: r.From, To: r.To, InLink: r.IIF, Table: table, IPv6: r.Family == 6}
 		if mark, mask, found := strings.Cut(r.FWMark, "/"); found {
 			m, _ := strconv.ParseUint(mark, 0, 32)
 			k, _ := strconv.ParseUint(mask, 0, 32)
@@ -104,8 +105,8 @@ func tableNumber(t evidence.Table) (int, bool) {
 
 // perRange reports whether a rule is there as old releases made it: for each range of the
 // VPC one.
-func perRange(current []hostrules.IPRule, want hostrules.IPRule) bool {
-	return slices.ContainsFunc(current, func(r hostrules.IPRule) bool {
+func perRange(current []netstate.Rule, want netstate.Rule) bool {
+	return slices.ContainsFunc(current, func(r netstate.Rule) bool {
 		return r.Priority == want.Priority && r.From == want.From && r.Table == want.Table && r.From.IsValid() && r.To.IsValid()
 	})
 }
@@ -114,12 +115,10 @@ func perRange(current []hostrules.IPRule, want hostrules.IPRule) bool {
 func (c *Case) unwired() (lacks []string) {
 	current := c.policyRules()
 	for _, w := range c.wired() {
-		missing, _ := hostrules.DiffPodRules(current, w.address, w.rules)
-		for _, r := range missing {
-			if perRange(current, r) {
-				continue
+		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
+			if r := change.Rule; change.Do == netstate.AddRule && !perRange(current, r) {
+				lacks = append(lacks, fmt.Sprintf("%s: rule %q", w.pod, r))
 			}
-			lacks = append(lacks, fmt.Sprintf("%s: rule %q", w.pod, strings.ReplaceAll(r.String(), "\t", " ")))
 		}
 		to := netip.PrefixFrom(w.address, w.address.BitLen()).String()
 		if c.R.Routes.OK() && !slices.ContainsFunc(c.R.Routes.Content, func(r evidence.Route) bool {
@@ -135,15 +134,15 @@ func (c *Case) unwired() (lacks []string) {
 // belong to a pod that is gone.
 func (c *Case) wrongRules() (wrong []string) {
 	current := c.policyRules()
-	note := func(why string, r hostrules.IPRule) {
-		wrong = append(wrong, fmt.Sprintf("%s: rule %q", why, strings.ReplaceAll(r.String(), "\t", " ")))
+	note := func(why string, r netstate.Rule) {
+		wrong = append(wrong, fmt.Sprintf("%s: rule %q", why, r))
 	}
 	held, vlans := map[netip.Addr]bool{}, map[string]bool{}
 	for _, w := range c.wired() {
 		held[w.address] = true
-		_, extra := hostrules.DiffPodRules(current, w.address, w.rules)
-		for _, r := range extra {
-			if r.Table != w.table { // else it is one of those for a range of the VPC each
+		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
+			// One into its table is one of those for a range of the VPC each.
+			if r := change.Rule; change.Do == netstate.DelRule && r.Table != w.table {
 				note(string(w.pod), r)
 			}
 		}

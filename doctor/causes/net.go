@@ -455,7 +455,7 @@ func (c *Case) replyFault() Fact {
 			case r.Priority == netnames.RuleMark && r.Mark == c.Settings.Connmark && r.Table == netnames.MainTable:
 				ours = true
 			case r.Mark&r.Mask&c.Settings.Connmark != 0:
-				return strings.ReplaceAll(r.String(), "\t", " "), Yes
+				return r.String(), Yes
 			}
 		}
 		return map[bool]string{true: "there", false: "missing"}[ours], stateOf(!ours)

@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	hostrules "cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/doctor/evidence"
 )
 
@@ -109,7 +110,7 @@ func (p *population) rules(node hostrules.NodeState) []evidence.Rule {
 		family = 6
 	}
 	out := []evidence.Rule{}
-	add := func(rules ...hostrules.IPRule) {
+	add := func(rules ...netstate.Rule) {
 		for _, r := range rules {
 			out = append(out, ruleOf(r, family))
 		}
@@ -120,7 +121,7 @@ func (p *population) rules(node hostrules.NodeState) []evidence.Rule {
 	}
 	for i := range p.ENIs {
 		if e := &p.ENIs[i]; e.Managed && !*e.Primary {
-			if s := hostrules.ENI(p.eniInput(e)); s.Rule != nil {
+			if s := hostrules.ENI(p.eniInput(e), 0); s.Rule != nil {
 				add(*s.Rule)
 			}
 		}
@@ -145,7 +146,7 @@ func (p *population) rules(node hostrules.NodeState) []evidence.Rule {
 	return out
 }
 
-func ruleOf(r hostrules.IPRule, family int) evidence.Rule {
+func ruleOf(r netstate.Rule, family int) evidence.Rule {
 	out := evidence.Rule{Family: family, Priority: r.Priority, From: r.From, To: r.To, IIF: r.InLink, Table: tableName(r.Table)}
 	if r.Mark != 0 || r.Mask != 0 {
 		out.FWMark = fmt.Sprintf("%#x/%#x", r.Mark, r.Mask)
@@ -189,7 +190,7 @@ func (p *population) routes() []evidence.Route {
 		if !e.Managed || *e.Primary {
 			continue
 		}
-		for _, r := range hostrules.ENI(p.eniInput(e)).Routes {
+		for _, r := range hostrules.ENI(p.eniInput(e), 0).Routes {
 			out = append(out, evidence.Route{Family: family, Table: r.Table, To: destination(r.Dst), Via: r.Gateway, Dev: device(e.Card, e.device())})
 		}
 	}

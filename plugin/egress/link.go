@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/egress/rules"
 )
@@ -104,8 +105,8 @@ func (l *link) nameTaken() error {
 	return err
 }
 
-func end(e rules.End) rtnl.VethEnd {
-	return rtnl.VethEnd{Name: e.Name, Index: e.Index, MAC: rtnl.MAC(e.MAC)}
+func end(e rules.End) netstate.End {
+	return netstate.End{Name: e.Name, Index: e.Index, MAC: netstate.MAC(e.MAC)}
 }
 
 // undo deletes the pair, and with it all that is on it. It waits for a grace period of
@@ -159,7 +160,7 @@ const (
 // addHostRoute adds the route to the pod. The route of a pod that had the address before
 // goes with its namespace, a moment after its DEL; one that stays over a link that no
 // pod can use any more is replaced.
-func (l *link) addHostRoute(r rtnl.Route) (err error) {
+func (l *link) addHostRoute(r netstate.Route) (err error) {
 	var b rtnl.Batch
 	for try := range routeTries {
 		if try > 0 {
@@ -258,14 +259,14 @@ func (l *link) inside(p rules.Pod) error {
 	return wrapStep("failed to set up "+p.Pair.Pod.Name, l.pod.Do(&b))
 }
 
-func address(a rules.Address, link int32) rtnl.Address {
-	return rtnl.Address{Link: link, Prefix: a.Prefix, NoDAD: a.NoDAD}
+func address(a rules.Address, link int32) netstate.Address {
+	return netstate.Address{Link: link, Prefix: a.Prefix, NoDAD: a.NoDAD}
 }
 
-func route(r rules.Route, link int32) rtnl.Route {
-	out := rtnl.Route{Dst: r.Dst, Gateway: r.Gateway, Source: r.Source, Link: link}
+func route(r rules.Route, link int32) netstate.Route {
+	out := netstate.Route{Dst: r.Dst, Gateway: r.Gateway, Source: r.Source, Link: link}
 	if !r.Gateway.IsValid() {
-		out.Scope = rtnl.OnLink
+		out.Scope = netstate.OnLink
 	}
 	return out
 }
@@ -279,7 +280,7 @@ func dropHostRoute(address netip.Addr) error {
 	}
 	defer host.Close()
 	var b rtnl.Batch
-	b.RouteDel(rtnl.Route{Dst: netip.PrefixFrom(address, address.BitLen()), Scope: rtnl.Nowhere})
+	b.RouteDel(netstate.Route{Dst: netip.PrefixFrom(address, address.BitLen()), Scope: netstate.Nowhere})
 	b.Tolerate(unix.ESRCH)
 	return host.Do(&b)
 }

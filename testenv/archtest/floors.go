@@ -53,6 +53,7 @@ var placements = []placement{
 	{"daemon/api/kubeobject", leaf, false},
 	{"capacity/limits", leaf, false},
 
+	{"daemon/netstate", pureAt(0), false},
 	{"daemon/warmpool", pureAt(0), false},
 	{"daemon/resync", pureAt(1), false},
 	{"daemon/backoff", pureAt(1), false},

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // ENIInput holds the facts of one secondary ENI, in the family of the cluster's pods.
@@ -73,60 +75,28 @@ func (in ENIInput) gateway() netip.Addr {
 	return in.Subnet.Masked().Addr().Next()
 }
 
-// Route is a route of an ENI's link.
-type Route struct {
-	Dst     netip.Prefix
-	Gateway netip.Addr // zero: scope link
-	Source  netip.Addr
-	Table   int
-}
-
-// String prints the route as `ip route show table all` does, without the link.
-func (r Route) String() string {
-	var b strings.Builder
-	switch {
-	case r.Dst.Bits() == 0:
-		b.WriteString("default")
-	default:
-		b.WriteString(ipText(r.Dst))
-	}
-	if r.Gateway.IsValid() {
-		b.WriteString(" via " + r.Gateway.String())
-	}
-	if r.Table != netnames.MainTable {
-		b.WriteString(" table " + tableName(r.Table))
-	}
-	if !r.Gateway.IsValid() && r.Dst.Addr().Is4() { // IPv6 routes have no scope
-		b.WriteString(" scope link")
-	}
-	if r.Source.IsValid() {
-		b.WriteString(" src " + r.Source.String())
-	}
-	return b.String()
-}
-
 // ENIState is what a secondary ENI should have in the kernel.
 type ENIState struct {
 	IPv6    bool
-	MTU     int          // 0: as it is
-	Address netip.Prefix // the only one of the link and family, besides link-local ones; zero: none is asked for
-	Routes  []Route      // of its table, in the order in which they can be added
+	MTU     int              // 0: as it is
+	Address netip.Prefix     // the only one of the link and family, besides link-local ones; zero: none is asked for
+	Routes  []netstate.Route // of its table, in the order in which they can be added
 	// Unwanted is the route that the kernel adds to main with the address; nil without
 	// an address. Through it traffic to the subnet could leave by this ENI with another
 	// ENI's address.
-	Unwanted *Route
-	Rule     *IPRule // nil for a trunk
+	Unwanted *netstate.Route
+	Rule     *netstate.Rule // nil for a trunk
 }
 
-// ENI computes the wanted state from a valid input.
-func ENI(in ENIInput) ENIState {
+// ENI computes the wanted state from a valid input, on a link.
+func ENI(in ENIInput, link int32) ENIState {
 	table, gateway := in.Table(), in.gateway()
 	s := ENIState{
 		IPv6: in.IPv6,
 		MTU:  in.MTU,
-		Routes: []Route{
-			{Dst: hostPrefix(gateway), Table: table},
-			{Dst: allOf(gateway), Gateway: gateway, Table: table},
+		Routes: []netstate.Route{
+			netstate.Direct(netstate.Only(gateway), link, table),
+			netstate.Default(gateway, link, table),
 		},
 	}
 	if in.withoutAddress() {
@@ -134,25 +104,16 @@ func ENI(in ENIInput) ENIState {
 	}
 	subnet := in.Subnet.Masked()
 	s.Address = netip.PrefixFrom(in.PrimaryIP, subnet.Bits())
-	s.Unwanted = &Route{Dst: subnet, Table: netnames.MainTable}
+	unwanted := netstate.Direct(subnet, link, netnames.MainTable)
 	if !in.IPv6 { // the kernel names no source in IPv6 routes
-		s.Unwanted.Source = in.PrimaryIP
+		unwanted.Source = in.PrimaryIP
 	}
+	s.Unwanted = &unwanted
 	if !in.Trunk {
-		s.Rule = &IPRule{Priority: netnames.RuleFromENI, From: hostPrefix(in.PrimaryIP), Table: table, IPv6: in.IPv6}
+		s.Rule = &netstate.Rule{Priority: netnames.RuleFromENI, From: netstate.Only(in.PrimaryIP), Table: table, IPv6: in.IPv6}
 	}
 	return s
 }
-
-// allOf is the range of all addresses of a's family.
-func allOf(a netip.Addr) netip.Prefix {
-	if a.Is4() {
-		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	}
-	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-}
-
-func hostPrefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
 // String prints the state as the `ip` program would, one object a line; the route
 // that must not be there is marked with "not".
@@ -176,4 +137,94 @@ func (s ENIState) String() string {
 		fmt.Fprintf(&b, "rule %s\n", *s.Rule)
 	}
 	return b.String()
+}
+
+// DiffENI leads from what the kernel has of the ENI's family to the wanted state on a link.
+func DiffENI(now netstate.State, link netstate.Link, in ENIInput, want ENIState) (out []netstate.Change) {
+	add := func(c netstate.Change) {
+		if c.Link.Index == 0 {
+			c.Link = link
+		}
+		out = append(out, c)
+	}
+	if want.MTU != 0 && link.MTU != want.MTU {
+		to := link
+		to.MTU = want.MTU
+		add(netstate.Change{Do: netstate.SetMTU, Link: to})
+	}
+	// An address that comes, and a link that comes up, bring the route to the subnet
+	// in main with them.
+	if !link.Up() {
+		add(netstate.Change{Do: netstate.SetUp})
+	}
+	addresses := diffAddresses(now, link, want)
+	for _, c := range addresses {
+		add(c)
+	}
+	// Others to the same destinations go: the kernel would use whichever it lists first.
+	for _, r := range want.Routes {
+		if !slices.Contains(now.Routes, r) {
+			add(netstate.Change{Do: netstate.PutRoute, Route: r})
+		}
+		for _, other := range now.Routes {
+			if other.Table == r.Table && other.Dst == r.Dst && other != r {
+				add(netstate.Change{Do: netstate.DelRoute, Route: other})
+			}
+		}
+	}
+	if u := want.Unwanted; u != nil {
+		added := len(addresses) > 0 && addresses[len(addresses)-1].Do == netstate.AddAddress
+		if added || !link.Up() || slices.Contains(now.Routes, *u) {
+			add(netstate.Change{Do: netstate.DelRoute, Route: *u})
+		}
+	}
+	if want.Rule != nil && !hasENIRule(now.Rules, in, *want.Rule) {
+		add(netstate.Change{Do: netstate.AddRule, Rule: *want.Rule})
+	}
+	return out
+}
+
+// diffAddresses leaves the wanted address alone on the link, besides link-local ones; it
+// comes last. Where none is wanted the addresses are somebody else's.
+func diffAddresses(now netstate.State, link netstate.Link, want ENIState) (out []netstate.Change) {
+	if !want.Address.IsValid() {
+		return nil
+	}
+	there := false
+	for _, a := range now.Addresses {
+		switch {
+		case a.Link != link.Index:
+		case a.Prefix == want.Address:
+			there = true
+		case a.Prefix.Addr().IsGlobalUnicast():
+			out = append(out, netstate.Change{Do: netstate.DelAddress, Address: a})
+		}
+	}
+	if there {
+		return out
+	}
+	// EC2 gives an address to one ENI only: there are no duplicates to look for.
+	return append(out, netstate.Change{Do: netstate.AddAddress, Address: netstate.Address{
+		Link: link.Index, Prefix: want.Address, NoDAD: want.IPv6, Broadcast: broadcast(want.Address),
+	}})
+}
+
+// broadcast is the last address of an IPv4 range; IPv6 has none.
+func broadcast(p netip.Prefix) netip.Addr {
+	if !p.Addr().Is4() {
+		return netip.Addr{}
+	}
+	a := p.Addr().As4()
+	for bit := p.Bits(); bit < 32; bit++ {
+		a[bit/8] |= 0x80 >> (bit % 8)
+	}
+	return netip.AddrFrom4(a)
+}
+
+// hasENIRule reports whether the rule is there. On further network cards any rule for
+// the address counts: an AMI or an older release made it, and its table is in use.
+func hasENIRule(current []netstate.Rule, in ENIInput, want netstate.Rule) bool {
+	return slices.ContainsFunc(current, func(r netstate.Rule) bool {
+		return r == want || in.Card > 0 && r.From == want.From
+	})
 }

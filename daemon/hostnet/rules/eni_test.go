@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 )
 
 func secondENI(change ...func(*rules.ENIInput)) rules.ENIInput {
@@ -41,7 +42,7 @@ address 10.0.0.20/18
 route 10.0.0.1 table 2 scope link
 route default via 10.0.0.1 table 2
 not route 10.0.0.0/18 scope link src 10.0.0.20
-rule 32765:	from 10.0.0.20 lookup 2
+rule 32765: from 10.0.0.20 lookup 2
 `},
 		{"trunk", func(in *rules.ENIInput) { in.Trunk, in.MTU = true, 0 }, `link up
 address 10.0.0.20/18
@@ -54,21 +55,21 @@ address 10.0.0.20/18
 route 10.0.0.1 table 10102 scope link
 route default via 10.0.0.1 table 10102
 not route 10.0.0.0/18 scope link src 10.0.0.20
-rule 32765:	from 10.0.0.20 lookup 10102
+rule 32765: from 10.0.0.20 lookup 10102
 `},
 		{"IPv6", ipv6ENI, `link up mtu 9001
 address fd00:10::14/64
 route fe80:ec2::1 table 2
 route default via fe80:ec2::1 table 2
 not route fd00:10::/64
-rule 32765:	from fd00:10::14 lookup 2
+rule 32765: from fd00:10::14 lookup 2
 `},
 		{"IPv6, second card", func(in *rules.ENIInput) { ipv6ENI(in); in.Card, in.Device = 3, 1 }, `link up mtu 9001
 address fd00:10::14/64
 route fe80:ec2::1 table 10301
 route default via fe80:ec2::1 table 10301
 not route fd00:10::/64
-rule 32765:	from fd00:10::14 lookup 10301
+rule 32765: from fd00:10::14 lookup 10301
 `},
 		{"IPv6 trunk", func(in *rules.ENIInput) { ipv6ENI(in); in.Trunk = true }, `link up mtu 9001
 address fd00:10::14/64
@@ -90,14 +91,14 @@ address 10.0.0.20/28
 route 10.0.0.17 table 7 scope link
 route default via 10.0.0.17 table 7
 not route 10.0.0.16/28 scope link src 10.0.0.20
-rule 32765:	from 10.0.0.20 lookup 7
+rule 32765: from 10.0.0.20 lookup 7
 `},
 	} {
 		in := secondENI(row.change)
 		if err := in.Validate(); err != nil {
 			t.Errorf("%s: %v", row.name, err)
 		}
-		if d := cmp.Diff(row.want, rules.ENI(in).String()); d != "" {
+		if d := cmp.Diff(row.want, rules.ENI(in, 0).String()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", row.name, d)
 		}
 	}
@@ -127,18 +128,30 @@ func TestENIInput_Validate(t *testing.T) {
 }
 
 // diffRules compares lists of rules.
-func diffRules(want, got []rules.IPRule) string {
+func diffRules(want, got []netstate.Rule) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}))
+}
+
+// diffChanges compares changes of rules with those that add and remove some.
+func diffChanges(add, remove []netstate.Rule, got []netstate.Change) string {
+	var want []netstate.Change
+	for _, r := range add {
+		want = append(want, netstate.Change{Do: netstate.AddRule, Rule: r})
+	}
+	for _, r := range remove {
+		want = append(want, netstate.Change{Do: netstate.DelRule, Rule: r})
+	}
+	return cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{}))
 }
 
 func TestDiffPodRules(t *testing.T) {
 	t.Parallel()
 	pod := netip.MustParseAddr("10.0.0.21")
 	host := netip.MustParsePrefix("10.0.0.21/32")
-	to := rules.IPRule{Priority: 512, To: host, Table: 254}
-	from := func(table int) rules.IPRule { return rules.IPRule{Priority: 1536, From: host, Table: table} }
-	old := rules.IPRule{Priority: 1536, From: host, To: netip.MustParsePrefix("10.0.0.0/16"), Table: 2}
-	others := []rules.IPRule{
+	to := netstate.Rule{Priority: 512, To: host, Table: 254}
+	from := func(table int) netstate.Rule { return netstate.Rule{Priority: 1536, From: host, Table: table} }
+	old := netstate.Rule{Priority: 1536, From: host, To: netip.MustParsePrefix("10.0.0.0/16"), Table: 2}
+	others := []netstate.Rule{
 		{Priority: 512, To: netip.MustParsePrefix("10.0.0.22/32"), Table: 254},
 		{Priority: 1536, From: netip.MustParsePrefix("10.0.0.22/32"), Table: 2},
 		{Priority: 700, From: host, Table: 99},
@@ -146,23 +159,19 @@ func TestDiffPodRules(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name              string
-		current           []rules.IPRule
-		want, add, remove []rules.IPRule
+		current           []netstate.Rule
+		want, add, remove []netstate.Rule
 	}{
-		{"new on a secondary ENI", nil, rules.PodRules(pod, 3), []rules.IPRule{to, from(3)}, nil},
-		{"new on the primary ENI", nil, rules.PodRules(pod, 254), []rules.IPRule{to}, nil},
-		{"number 1 is main too", nil, rules.PodRules(pod, 1), []rules.IPRule{to}, nil},
-		{"there", []rules.IPRule{to, from(3)}, rules.PodRules(pod, 3), nil, nil},
-		{"moved", []rules.IPRule{to, from(2), old}, rules.PodRules(pod, 3), []rules.IPRule{from(3)}, []rules.IPRule{from(2), old}},
-		{"drop", []rules.IPRule{to, from(2), from(3)}, nil, nil, []rules.IPRule{to, from(2), from(3)}},
-		{"for one protocol", []rules.IPRule{{Priority: 512, To: host, Protocol: 6, Table: 254}, {Priority: 1536, From: host, InLink: "eth0", Table: 3}}, nil, nil, nil},
+		{"new on a secondary ENI", nil, rules.PodRules(pod, 3), []netstate.Rule{to, from(3)}, nil},
+		{"new on the primary ENI", nil, rules.PodRules(pod, 254), []netstate.Rule{to}, nil},
+		{"number 1 is main too", nil, rules.PodRules(pod, 1), []netstate.Rule{to}, nil},
+		{"there", []netstate.Rule{to, from(3)}, rules.PodRules(pod, 3), nil, nil},
+		{"moved", []netstate.Rule{to, from(2), old}, rules.PodRules(pod, 3), []netstate.Rule{from(3)}, []netstate.Rule{from(2), old}},
+		{"drop", []netstate.Rule{to, from(2), from(3)}, nil, nil, []netstate.Rule{to, from(2), from(3)}},
+		{"for one protocol", []netstate.Rule{{Priority: 512, To: host, Protocol: 6, Table: 254}, {Priority: 1536, From: host, InLink: "eth0", Table: 3}}, nil, nil, nil},
 	} {
-		add, remove := rules.DiffPodRules(append(row.current, others...), pod, row.want)
-		if d := diffRules(row.add, add); d != "" {
-			t.Errorf("%s: add (-want +got):\n%s", row.name, d)
-		}
-		if d := diffRules(row.remove, remove); d != "" {
-			t.Errorf("%s: remove (-want +got):\n%s", row.name, d)
+		if d := diffChanges(row.add, row.remove, rules.DiffPodRules(append(row.current, others...), pod, row.want)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, d)
 		}
 	}
 }
@@ -171,45 +180,45 @@ func TestPodRules_IPv6(t *testing.T) {
 	t.Parallel()
 	pod := netip.MustParseAddr("fd00:10::8:1")
 	host := netip.PrefixFrom(pod, 128)
-	want := []rules.IPRule{
+	want := []netstate.Rule{
 		{Priority: 512, To: host, Table: 254, IPv6: true},
 		{Priority: 1536, From: host, Table: 3, IPv6: true},
 	}
 	if d := diffRules(want, rules.PodRules(pod, 3)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if add, remove := rules.DiffPodRules(want, pod, want); add != nil || remove != nil {
-		t.Errorf("there: add %v, remove %v", add, remove)
+	if got := rules.DiffPodRules(want, pod, want); got != nil {
+		t.Errorf("there: %v", got)
 	}
-	if _, remove := rules.DiffPodRules(want, pod, nil); len(remove) != 2 {
-		t.Errorf("drop: remove %v", remove)
+	if d := diffChanges(nil, want, rules.DiffPodRules(want, pod, nil)); d != "" {
+		t.Errorf("drop (-want +got):\n%s", d)
 	}
 }
 
 func TestENITable(t *testing.T) {
 	t.Parallel()
 	primary := netip.MustParseAddr("10.0.0.20")
-	from := func(table int) rules.IPRule {
-		return rules.IPRule{Priority: 32765, From: netip.PrefixFrom(primary, 32), Table: table}
+	from := func(table int) netstate.Rule {
+		return netstate.Rule{Priority: 32765, From: netip.PrefixFrom(primary, 32), Table: table}
 	}
-	other := func(r rules.IPRule) rules.IPRule { r.Other = true; return r }
-	otherAddress := rules.IPRule{Priority: 32765, From: netip.MustParsePrefix("10.0.0.21/32"), Table: 9}
+	other := func(r netstate.Rule) netstate.Rule { r.Other = true; return r }
+	otherAddress := netstate.Rule{Priority: 32765, From: netip.MustParsePrefix("10.0.0.21/32"), Table: 9}
 	for _, row := range []struct {
 		name         string
 		card, device int
-		current      []rules.IPRule
+		current      []netstate.Rule
 		want         int
 	}{
-		{"first card", 0, 2, []rules.IPRule{from(77)}, 3},
+		{"first card", 0, 2, []netstate.Rule{from(77)}, 3},
 		{"no rule", 1, 2, nil, 10102},
-		{"of another address", 1, 2, []rules.IPRule{otherAddress}, 10102},
-		{"one rule", 1, 2, []rules.IPRule{otherAddress, from(77)}, 77},
-		{"several, one of the older numbering", 1, 2, []rules.IPRule{from(77), from(7), from(10102)}, 7}, // 2 + 1 + 1·4
-		{"several, none of it", 1, 2, []rules.IPRule{from(77), from(78)}, 10102},
-		{"the same table twice", 1, 2, []rules.IPRule{from(77), {Priority: 30000, From: netip.PrefixFrom(primary, 32), Table: 77}}, 10102},
-		{"into main", 1, 2, []rules.IPRule{from(254), from(255)}, 10102},
-		{"with conditions", 1, 2, []rules.IPRule{other(from(77))}, 10102},
-		{"of the usual table", 1, 2, []rules.IPRule{from(10102)}, 10102},
+		{"of another address", 1, 2, []netstate.Rule{otherAddress}, 10102},
+		{"one rule", 1, 2, []netstate.Rule{otherAddress, from(77)}, 77},
+		{"several, one of the older numbering", 1, 2, []netstate.Rule{from(77), from(7), from(10102)}, 7}, // 2 + 1 + 1·4
+		{"several, none of it", 1, 2, []netstate.Rule{from(77), from(78)}, 10102},
+		{"the same table twice", 1, 2, []netstate.Rule{from(77), {Priority: 30000, From: netip.PrefixFrom(primary, 32), Table: 77}}, 10102},
+		{"into main", 1, 2, []netstate.Rule{from(254), from(255)}, 10102},
+		{"with conditions", 1, 2, []netstate.Rule{other(from(77))}, 10102},
+		{"of the usual table", 1, 2, []netstate.Rule{from(10102)}, 10102},
 	} {
 		if got := rules.ENITable(row.current, row.card, row.device, primary, 4); got != row.want {
 			t.Errorf("%s: table %d, want %d", row.name, got, row.want)
@@ -217,26 +226,5 @@ func TestENITable(t *testing.T) {
 	}
 	if got := rules.ENITable(nil, 2, 1, netip.Addr{}, 4); got != 10201 {
 		t.Errorf("without an address: table %d", got)
-	}
-}
-
-func TestIPRule_String(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		rule rules.IPRule
-		want string // as `ip rule` prints
-	}{
-		{rules.IPRule{Priority: 512, To: netip.MustParsePrefix("10.0.0.12/32"), Table: 254}, "512:\tfrom all to 10.0.0.12 lookup main"},
-		{rules.IPRule{Priority: 1024, Mark: 0x80, Mask: 0x80, Table: 254}, "1024:\tfrom all fwmark 0x80/0x80 lookup main"},
-		{rules.IPRule{Priority: 1024, Mark: 0x80, Mask: 0xffffffff, Table: 254}, "1024:\tfrom all fwmark 0x80 lookup main"},
-		{rules.IPRule{Priority: 1535, To: netip.MustParsePrefix("172.20.0.0/16"), Table: 254}, "1535:\tfrom all to 172.20.0.0/16 lookup main"},
-		{rules.IPRule{Table: 255}, "0:\tfrom all lookup local"},
-		{rules.IPRule{From: netip.MustParsePrefix("fe80:ec2::1/128"), Protocol: 58, Table: 255, IPv6: true}, "0:\tfrom fe80:ec2::1 ipproto ipv6-icmp lookup local"},
-		{rules.IPRule{Priority: 10, InLink: "vlan.eth.3", Table: 103}, "10:\tfrom all iif vlan.eth.3 lookup 103"},
-		{rules.IPRule{Priority: 32765, From: netip.MustParsePrefix("10.0.0.20/32"), Table: 2}, "32765:\tfrom 10.0.0.20 lookup 2"},
-	} {
-		if got := row.rule.String(); got != row.want {
-			t.Errorf("%q, want %q", got, row.want)
-		}
 	}
 }

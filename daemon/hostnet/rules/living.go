@@ -6,32 +6,8 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
-
-// HostLink is what the kernel has of a link.
-type HostLink struct {
-	Name   string
-	Kind   string // "veth", "vlan", ...
-	Index  int32
-	Parent int32 // of a VLAN device: the link it sits on
-	MAC    [6]byte
-	Up     bool
-}
-
-// HostRoute is a route of the node with its link.
-type HostRoute struct {
-	Dst     netip.Prefix
-	Gateway netip.Addr // zero: on the link
-	Link    int32
-	Table   int
-}
-
-// HostView is what the kernel has of pods, in one family.
-type HostView struct {
-	Links  []HostLink
-	Routes []HostRoute // of all tables
-	Rules  []IPRule
-}
 
 // LivingPod is an address that a pod holds, and what belongs to it on the host.
 type LivingPod struct {
@@ -48,7 +24,7 @@ type LivingPod struct {
 // Branch is the branch ENI of a pod. Its table is the pod's Table.
 type Branch struct {
 	VLAN    int
-	MAC     [6]byte
+	MAC     netstate.MAC
 	Gateway netip.Addr
 	Trunk   int32 // index of the trunk's link
 }
@@ -62,52 +38,21 @@ const (
 	ObjectVLANRoute  = "vlan-route"
 )
 
-// Repair is one change that brings something back. Exactly one of the members behind
-// Object says what.
+// Repair is one change that brings something of a pod back.
 type Repair struct {
 	Pod    netip.Addr // whose
 	Owner  string     // the pod's
 	Object string
-
-	Up     int32       // index of a link that goes up
-	MAC    *LinkMAC    // address that a link gets back
-	VLAN   *VLANDevice // device that is made again
-	Route  *HostRoute  // route that is put in place of others to its destination
-	Add    *IPRule     // rule
-	Remove *IPRule     // a rule of the address that is not wanted, after those that are
-}
-
-// LinkMAC is an address that a link gets back: a pod knows it as that of its gateway.
-type LinkMAC struct {
-	Index int32
-	MAC   [6]byte
-}
-
-// VLANDevice is the device of a branch ENI.
-type VLANDevice struct {
-	Name  string
-	VLAN  int
-	Trunk int32
-	MAC   [6]byte
+	netstate.Change
 }
 
 // String says in a few words what was missing.
 func (r Repair) String() string {
-	switch {
-	case r.Up != 0:
-		return "link of " + r.Pod.String() + " was down"
-	case r.MAC != nil:
-		return "link of " + r.Pod.String() + " had another MAC address"
-	case r.VLAN != nil:
-		return "link " + r.VLAN.Name + " was missing"
-	case r.Route != nil:
-		return "route to " + ipText(r.Route.Dst) + " in table " + tableName(r.Route.Table) + " was missing"
-	case r.Add != nil:
-		return "rule " + strings.ReplaceAll(r.Add.String(), "\t", " ") + " was missing"
-	case r.Remove != nil:
-		return "rule " + strings.ReplaceAll(r.Remove.String(), "\t", " ") + " was in the way"
+	text := r.Change.String()
+	if r.Object == ObjectPodLink {
+		text += ", of pod address " + r.Pod.String()
 	}
-	return ""
+	return text
 }
 
 // Whole remembers which pods were seen with all that belongs to them. Until a pod is
@@ -120,7 +65,7 @@ type Whole struct {
 type wholePod struct {
 	owner string
 	link  int32
-	mac   [6]byte
+	mac   netstate.MAC
 	ended bool // its link was missed, or was another one
 }
 
@@ -136,7 +81,7 @@ func (w *Whole) Has(a netip.Addr) bool {
 // address with which a link was made, where that is known.
 //
 // What a repair makes can be needed by another one: look again after the repairs.
-func (w *Whole) Look(v HostView, pods []LivingPod, firstMAC func(index int32) ([6]byte, bool)) []Repair {
+func (w *Whole) Look(v netstate.State, pods []LivingPod, firstMAC func(index int32) (netstate.MAC, bool)) []Repair {
 	x := newHostIndex(v)
 	next := make(map[netip.Addr]wholePod, len(pods))
 	shared := map[string]int{}
@@ -169,7 +114,7 @@ func (w *Whole) Look(v HostView, pods []LivingPod, firstMAC func(index int32) ([
 			}
 		}
 		if link.MAC != was.mac {
-			missing = append(missing, Repair{Object: ObjectPodLink, MAC: &LinkMAC{link.Index, was.mac}})
+			missing = append(missing, setMAC(ObjectPodLink, link, was.mac))
 		}
 		for j := range missing {
 			missing[j].Pod, missing[j].Owner = p.Address, p.Owner
@@ -183,18 +128,18 @@ func (w *Whole) Look(v HostView, pods []LivingPod, firstMAC func(index int32) ([
 
 // hostIndex finds things of pods in a view without walking it for each.
 type hostIndex struct {
-	podLinks map[string][]HostLink // veth ends by the hash in their names
-	devices  map[string]HostLink   // of branch ENIs, by name
-	routes   map[netip.Addr][]HostRoute
-	tables   map[int][]HostRoute // of branch ENIs
-	rules    map[netip.Addr][]IPRule
-	inLinks  []IPRule // that look at the link a packet came in by
+	podLinks map[string][]netstate.Link // veth ends by the hash in their names
+	devices  map[string]netstate.Link   // of branch ENIs, by name
+	routes   map[netip.Addr][]netstate.Route
+	tables   map[int][]netstate.Route // of branch ENIs
+	rules    map[netip.Addr][]netstate.Rule
+	inLinks  []netstate.Rule // that look at the link a packet came in by
 }
 
-func newHostIndex(v HostView) *hostIndex {
+func newHostIndex(v netstate.State) *hostIndex {
 	x := &hostIndex{
-		podLinks: map[string][]HostLink{}, devices: map[string]HostLink{}, routes: map[netip.Addr][]HostRoute{},
-		tables: map[int][]HostRoute{}, rules: map[netip.Addr][]IPRule{},
+		podLinks: map[string][]netstate.Link{}, devices: map[string]netstate.Link{}, routes: map[netip.Addr][]netstate.Route{},
+		tables: map[int][]netstate.Route{}, rules: map[netip.Addr][]netstate.Rule{},
 	}
 	branches := map[int]bool{}
 	for _, l := range v.Links {
@@ -228,7 +173,7 @@ func newHostIndex(v HostView) *hostIndex {
 }
 
 // hashOfLink is the hash of a pod's name that the name of a pod's host link ends with.
-func hashOfLink(l HostLink) (hash string, ok bool) {
+func hashOfLink(l netstate.Link) (hash string, ok bool) {
 	digits := len(netnames.Hash("", "", 0))
 	at := len(l.Name) - digits
 	if l.Kind != "veth" || at < 0 || at > netnames.MaxVethPrefix || strings.Trim(l.Name[at:], "0123456789abcdef") != "" {
@@ -239,27 +184,27 @@ func hashOfLink(l HostLink) (hash string, ok bool) {
 
 // linkOf finds the host link of a pod. Where a setting changed there can be two of its
 // hash, of two sandboxes: the route tells which is the one of the address.
-func (x *hostIndex) linkOf(p *LivingPod) (HostLink, bool) {
+func (x *hostIndex) linkOf(p *LivingPod) (netstate.Link, bool) {
 	links := x.podLinks[p.Hash]
 	if len(links) == 1 {
 		return links[0], true
 	}
-	i := slices.IndexFunc(links, func(l HostLink) bool { return x.leads(p, l) })
+	i := slices.IndexFunc(links, func(l netstate.Link) bool { return x.leads(p, l) })
 	if i < 0 {
-		return HostLink{}, false
+		return netstate.Link{}, false
 	}
 	return links[i], true
 }
 
 // leads reports whether the route to the pod leads to a link.
-func (x *hostIndex) leads(p *LivingPod, link HostLink) bool {
-	return slices.ContainsFunc(x.routes[p.Address], func(r HostRoute) bool { return r.Link == link.Index })
+func (x *hostIndex) leads(p *LivingPod, link netstate.Link) bool {
+	return slices.ContainsFunc(x.routes[p.Address], func(r netstate.Route) bool { return r.Link == link.Index })
 }
 
 // missing lists what a pod lacks.
-func (x *hostIndex) missing(p *LivingPod, link HostLink) (out []Repair) {
-	if !link.Up {
-		out = append(out, Repair{Object: ObjectPodLink, Up: link.Index})
+func (x *hostIndex) missing(p *LivingPod, link netstate.Link) (out []Repair) {
+	if !link.Up() {
+		out = append(out, setUp(ObjectPodLink, link))
 	}
 	strict := p.Branch != nil && strings.HasPrefix(link.Name, netnames.BranchVethPrefix)
 	if p.Branch != nil {
@@ -268,24 +213,33 @@ func (x *hostIndex) missing(p *LivingPod, link HostLink) (out []Repair) {
 			return out // the rest needs it
 		}
 	}
-	to := HostRoute{Dst: hostPrefix(p.Address), Link: link.Index, Table: netnames.MainTable}
+	to := netstate.Direct(netstate.Only(p.Address), link.Index, netnames.MainTable)
 	if strict {
 		to.Table = p.Table
 	}
-	if !slices.Contains(x.routes[p.Address], to) {
-		out = append(out, Repair{Object: ObjectPodRoute, Route: &to})
+	if !slices.ContainsFunc(x.routes[p.Address], to.SamePath) {
+		out = append(out, putRoute(ObjectPodRoute, link, to))
 	}
 	if strict {
 		return append(out, x.missingInLinks(p, link)...)
 	}
-	add, remove := DiffPodRules(x.rules[p.Address], p.Address, PodRules(p.Address, p.Table))
-	for i := range add {
-		out = append(out, Repair{Object: ObjectPodRule, Add: &add[i]})
-	}
-	for i := range remove {
-		out = append(out, Repair{Object: ObjectPodRule, Remove: &remove[i]})
+	for _, c := range DiffPodRules(x.rules[p.Address], p.Address, PodRules(p.Address, p.Table)) {
+		out = append(out, Repair{Object: ObjectPodRule, Change: c})
 	}
 	return out
+}
+
+func setUp(object string, link netstate.Link) Repair {
+	return Repair{Object: object, Change: netstate.Change{Do: netstate.SetUp, Link: link}}
+}
+
+func setMAC(object string, link netstate.Link, mac netstate.MAC) Repair {
+	link.MAC = mac
+	return Repair{Object: object, Change: netstate.Change{Do: netstate.SetMAC, Link: link}}
+}
+
+func putRoute(object string, link netstate.Link, r netstate.Route) Repair {
+	return Repair{Object: object, Change: netstate.Change{Do: netstate.PutRoute, Link: link, Route: r}}
 }
 
 // missingDevice lists what the device of a branch ENI lacks, and whether it is there.
@@ -294,31 +248,31 @@ func (x *hostIndex) missingDevice(p *LivingPod) (out []Repair, there bool) {
 	name := netnames.VLANDevice(b.VLAN)
 	device, there := x.devices[name]
 	if !there {
-		return []Repair{{Object: ObjectVLANDevice, VLAN: &VLANDevice{Name: name, VLAN: b.VLAN, Trunk: b.Trunk, MAC: b.MAC}}}, false
+		made := netstate.Link{Name: name, VLAN: b.VLAN, Parent: b.Trunk, MAC: b.MAC}
+		return []Repair{{Object: ObjectVLANDevice, Change: netstate.Change{Do: netstate.AddVLAN, Link: made}}}, false
 	}
 	if device.MAC != b.MAC {
-		out = append(out, Repair{Object: ObjectVLANDevice, MAC: &LinkMAC{device.Index, b.MAC}})
+		out = append(out, setMAC(ObjectVLANDevice, device, b.MAC))
 	}
-	if !device.Up {
-		out = append(out, Repair{Object: ObjectVLANDevice, Up: device.Index})
+	if !device.Up() {
+		out = append(out, setUp(ObjectVLANDevice, device))
 	}
-	for _, r := range []HostRoute{
-		{Dst: hostPrefix(b.Gateway), Link: device.Index, Table: p.Table},
-		{Dst: allOf(b.Gateway), Gateway: b.Gateway, Link: device.Index, Table: p.Table},
+	for _, r := range []netstate.Route{
+		netstate.Direct(netstate.Only(b.Gateway), device.Index, p.Table), netstate.Default(b.Gateway, device.Index, p.Table),
 	} {
-		if !slices.Contains(x.tables[p.Table], r) {
-			out = append(out, Repair{Object: ObjectVLANRoute, Route: &r})
+		if !slices.ContainsFunc(x.tables[p.Table], r.SamePath) {
+			out = append(out, putRoute(ObjectVLANRoute, device, r))
 		}
 	}
 	return out, true
 }
 
 // missingInLinks lists the rules of strict mode that a branch pod lacks.
-func (x *hostIndex) missingInLinks(p *LivingPod, link HostLink) (out []Repair) {
+func (x *hostIndex) missingInLinks(p *LivingPod, link netstate.Link) (out []Repair) {
 	for _, in := range []string{netnames.VLANDevice(p.Branch.VLAN), link.Name} {
-		want := IPRule{Priority: netnames.RuleBranch, InLink: in, Table: p.Table, IPv6: !p.Address.Is4()}
+		want := netstate.Rule{Priority: netnames.RuleBranch, InLink: in, Table: p.Table, IPv6: !p.Address.Is4()}
 		if !slices.Contains(x.inLinks, want) {
-			out = append(out, Repair{Object: ObjectPodRule, Add: &want})
+			out = append(out, Repair{Object: ObjectPodRule, Change: netstate.Change{Do: netstate.AddRule, Rule: want}})
 		}
 	}
 	return out

@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // living is a node with pods, each whole.
 type living struct {
-	view HostView
+	view netstate.State
 	pods []LivingPod
 }
 
 func newLiving(r *rand.Rand, count int) *living {
-	l := &living{view: HostView{Links: []HostLink{{Name: "eth0", Index: 2, Up: true}, {Name: "eni-of-others", Kind: "veth", Index: 3}}}}
+	l := &living{view: netstate.State{Links: []netstate.Link{{Name: "eth0", Index: 2, Flags: netstate.Up}, {Name: "eni-of-others", Kind: "veth", Index: 3}}}}
 	for i := range count {
 		a := netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
 		if i%5 == 4 {
@@ -29,7 +30,7 @@ func newLiving(r *rand.Rand, count int) *living {
 		if i%4 == 3 {
 			vlan := i%netnames.MaxVLAN + 1
 			p.Table, _ = netnames.BranchTable(vlan)
-			p.Branch = &Branch{VLAN: vlan, MAC: [6]byte{2, 1, byte(i)}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: 2}
+			p.Branch = &Branch{VLAN: vlan, MAC: netstate.MAC{2, 1, byte(i)}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: 2}
 			if a.Is6() {
 				p.Branch.Gateway = netnames.BranchGatewayIPv6()
 			}
@@ -38,7 +39,7 @@ func newLiving(r *rand.Rand, count int) *living {
 			}
 		}
 		l.pods = append(l.pods, p)
-		l.view.Links = append(l.view.Links, HostLink{Name: prefix + p.Hash, Kind: "veth", Index: int32(100 + i), MAC: [6]byte{2, 0, byte(i)}, Up: true})
+		l.view.Links = append(l.view.Links, netstate.Link{Name: prefix + p.Hash, Kind: "veth", Index: int32(100 + i), MAC: netstate.MAC{2, 0, byte(i)}, Flags: netstate.Up})
 	}
 	// What the repairs of settled pods make is what a pod has.
 	settled := slices.Clone(l.pods)
@@ -52,59 +53,61 @@ func newLiving(r *rand.Rand, count int) *living {
 	return l
 }
 
-func unknownMAC(int32) ([6]byte, bool) { return [6]byte{}, false }
+func unknownMAC(int32) (netstate.MAC, bool) { return netstate.MAC{}, false }
 
 // apply does repairs as the kernel would.
 func (l *living) apply(repairs []Repair) {
 	for _, r := range repairs {
-		switch {
-		case r.Up != 0:
-			l.link(r.Up).Up = true
-		case r.MAC != nil:
-			l.link(r.MAC.Index).MAC = r.MAC.MAC
-		case r.VLAN != nil:
-			l.view.Links = append(l.view.Links, HostLink{Name: r.VLAN.Name, Kind: "vlan", Index: int32(1000 + r.VLAN.VLAN), Parent: r.VLAN.Trunk, MAC: r.VLAN.MAC, Up: true})
-		case r.Route != nil:
-			l.view.Routes = slices.DeleteFunc(l.view.Routes, func(o HostRoute) bool { return o.Dst == r.Route.Dst && o.Table == r.Route.Table })
-			l.view.Routes = append(l.view.Routes, *r.Route)
-		case r.Add != nil:
-			l.view.Rules = append(l.view.Rules, *r.Add)
-		case r.Remove != nil:
-			if i := slices.Index(l.view.Rules, *r.Remove); i >= 0 {
+		switch r.Do {
+		case netstate.SetUp:
+			l.link(r.Link.Index).Flags |= netstate.Up
+		case netstate.SetMAC:
+			l.link(r.Link.Index).MAC = r.Link.MAC
+		case netstate.AddVLAN:
+			made := r.Link
+			made.Kind, made.Index, made.Flags = "vlan", int32(1000+made.VLAN), netstate.Up
+			l.view.Links = append(l.view.Links, made)
+		case netstate.PutRoute:
+			l.view.Routes = slices.DeleteFunc(l.view.Routes, func(o netstate.Route) bool { return o.Dst == r.Route.Dst && o.Table == r.Route.Table })
+			l.view.Routes = append(l.view.Routes, r.Route)
+		case netstate.AddRule:
+			l.view.Rules = append(l.view.Rules, r.Rule)
+		case netstate.DelRule:
+			if i := slices.Index(l.view.Rules, r.Rule); i >= 0 {
 				l.view.Rules = slices.Delete(l.view.Rules, i, i+1)
 			}
 		}
 	}
 }
 
-func (l *living) link(index int32) *HostLink {
-	i := slices.IndexFunc(l.view.Links, func(o HostLink) bool { return o.Index == index })
+func (l *living) link(index int32) *netstate.Link {
+	i := slices.IndexFunc(l.view.Links, func(o netstate.Link) bool { return o.Index == index })
 	return &l.view.Links[i]
 }
 
 // wipe does what network daemons do, and some more.
 func (l *living) wipe(r *rand.Rand) {
 	some := func(int) bool { return r.IntN(3) == 0 }
-	l.view.Rules = slices.DeleteFunc(l.view.Rules, func(IPRule) bool { return some(0) })
-	l.view.Routes = slices.DeleteFunc(l.view.Routes, func(HostRoute) bool { return some(0) })
-	l.view.Links = slices.DeleteFunc(l.view.Links, func(o HostLink) bool { return o.Kind == "vlan" && some(0) })
+	l.view.Rules = slices.DeleteFunc(l.view.Rules, func(netstate.Rule) bool { return some(0) })
+	l.view.Routes = slices.DeleteFunc(l.view.Routes, func(netstate.Route) bool { return some(0) })
+	l.view.Links = slices.DeleteFunc(l.view.Links, func(o netstate.Link) bool { return o.Kind == "vlan" && some(0) })
 	for i := range l.view.Links {
 		if o := &l.view.Links[i]; o.Index >= 100 && some(0) {
-			o.Up, o.MAC[5] = false, 9
+			o.Flags, o.MAC[5] = 0, 9
 		}
 	}
 	if r.IntN(2) == 0 && len(l.pods) > 0 { // somebody sends a pod another way
 		p := l.pods[r.IntN(len(l.pods))]
-		l.view.Rules = append(l.view.Rules, IPRule{Priority: netnames.RuleFromPod, From: hostPrefix(p.Address), Table: 77, IPv6: p.Address.Is6()})
+		l.view.Rules = append(l.view.Rules, netstate.Rule{Priority: netnames.RuleFromPod, From: netstate.Only(p.Address), Table: 77, IPv6: p.Address.Is6()})
 	}
 }
 
 func (l *living) clone() *living {
-	return &living{view: HostView{slices.Clone(l.view.Links), slices.Clone(l.view.Routes), slices.Clone(l.view.Rules)}, pods: slices.Clone(l.pods)}
+	return &living{view: netstate.State{Links: slices.Clone(l.view.Links), Routes: slices.Clone(l.view.Routes), Rules: slices.Clone(l.view.Rules)}, pods: slices.Clone(l.pods)}
 }
 
 // texts are the rules, routes and links of a view without order.
-func (v HostView) texts() []string {
+func texts(v netstate.State) []string {
 	var out []string
 	for _, o := range v.Links {
 		out = append(out, fmt.Sprintf("%+v", o))
@@ -130,7 +133,7 @@ func TestLook_BringsBack(t *testing.T) {
 		if got := w.Look(l.view, l.pods, unknownMAC); len(got) > 0 || slices.ContainsFunc(l.pods, func(p LivingPod) bool { return !w.Has(p.Address) }) {
 			t.Fatalf("seed %d: not all pods are whole, repairs %v", seed, got)
 		}
-		before := l.view.texts()
+		before := texts(l.view)
 		l.wipe(r)
 		for range 3 {
 			l.apply(w.Look(l.view, l.pods, unknownMAC))
@@ -138,7 +141,7 @@ func TestLook_BringsBack(t *testing.T) {
 		if got := w.Look(l.view, l.pods, unknownMAC); len(got) > 0 {
 			t.Fatalf("seed %d: still %v", seed, got)
 		}
-		if after := l.view.texts(); !slices.Equal(after, before) && !onlyForeign(before, after) {
+		if after := texts(l.view); !slices.Equal(after, before) && !onlyForeign(before, after) {
 			t.Fatalf("seed %d:\nbefore %v\nafter  %v", seed, before, after)
 		}
 	}
@@ -167,7 +170,7 @@ func TestLook_LeavesAlone(t *testing.T) {
 			"an ADD under way":   func(_ *living, w *Whole) { *w = Whole{} },
 			"a DEL: freed first": func(l *living, _ *Whole) { l.pods = slices.Delete(l.pods, i, i+1) },
 			"its link is gone": func(l *living, _ *Whole) {
-				l.view.Links = slices.DeleteFunc(l.view.Links, func(o HostLink) bool { return o.Index == int32(100+i) })
+				l.view.Links = slices.DeleteFunc(l.view.Links, func(o netstate.Link) bool { return o.Index == int32(100+i) })
 			},
 			"another sandbox": func(l *living, _ *Whole) { l.link(int32(100 + i)).Index = 5000 },
 			"another sandbox after a restart": func(l *living, w *Whole) {
@@ -180,8 +183,8 @@ func TestLook_LeavesAlone(t *testing.T) {
 			l, w := whole.clone(), Whole{}
 			w.Look(l.view, l.pods, unknownMAC)
 			drop := func(a netip.Prefix) bool { return a.IsValid() && a.IsSingleIP() && a.Addr() == p.Address }
-			l.view.Rules = slices.DeleteFunc(l.view.Rules, func(o IPRule) bool { return drop(o.To) || drop(o.From) || p.Branch != nil && o.Table == p.Table })
-			l.view.Routes = slices.DeleteFunc(l.view.Routes, func(o HostRoute) bool { return drop(o.Dst) })
+			l.view.Rules = slices.DeleteFunc(l.view.Rules, func(o netstate.Rule) bool { return drop(o.To) || drop(o.From) || p.Branch != nil && o.Table == p.Table })
+			l.view.Routes = slices.DeleteFunc(l.view.Routes, func(o netstate.Route) bool { return drop(o.Dst) })
 			change(l, &w)
 			for _, got := range w.Look(l.view, l.pods, unknownMAC) {
 				if got.Pod == p.Address {
@@ -211,9 +214,9 @@ func TestLook_SettledOfOneName(t *testing.T) {
 func TestLook_FirstMAC(t *testing.T) {
 	t.Parallel()
 	l := newLiving(rand.New(rand.NewPCG(1, 4)), 1)
-	made := [6]byte{2, 7, 7}
+	made := netstate.MAC{2, 7, 7}
 	var w Whole
-	l.apply(w.Look(l.view, l.pods, func(int32) ([6]byte, bool) { return made, true }))
+	l.apply(w.Look(l.view, l.pods, func(int32) (netstate.MAC, bool) { return made, true }))
 	if got := l.link(100).MAC; got != made {
 		t.Errorf("link has %v, was made with %v", got, made)
 	}

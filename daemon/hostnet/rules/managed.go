@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // managedENI is a secondary ENI that the AMI's network configuration keeps (of
@@ -13,23 +14,23 @@ import (
 // ENI's that its maker signed. Daemons, upstream included, make addresses without a
 // lifetime and rules without a name, and leave what they find in place of their own.
 type managedENI struct {
-	link string
+	link netstate.Link
 	why  string
 }
 
 // String says what stays.
 func (m managedENI) String() string {
-	return fmt.Sprintf("link %s, with its addresses, rules of priority %d and routes: %s, so the node's own network configuration keeps it", m.link, netnames.RuleFromENI, m.why)
+	return fmt.Sprintf("link %s, with its addresses, rules of priority %d and routes: %s, so the node's own network configuration keeps it", m.link.Name, netnames.RuleFromENI, m.why)
 }
 
 // managed finds the ENIs of others that have a table or a rule like ours.
-func (k Kernel) managed(branches []string) (out []managedENI) {
+func (k Kernel) managed(branches []netstate.Link) (out []managedENI) {
 	for _, l := range k.Links {
-		if k.carriesDefault(l.Name) || slices.Contains(branches, l.Name) || !k.looksLikeENI(l.Name) {
+		if k.carriesDefault(l.Index) || hasLink(branches, l.Index) || !k.looksLikeENI(l.Index) {
 			continue
 		}
-		if why := k.keeper(l.Name); why != "" {
-			out = append(out, managedENI{l.Name, why})
+		if why := k.keeper(l.Index); why != "" {
+			out = append(out, managedENI{l, why})
 		}
 	}
 	return out
@@ -37,16 +38,16 @@ func (k Kernel) managed(branches []string) (out []managedENI) {
 
 // looksLikeENI reports whether a link has a default route in an ENI's table, or a rule of
 // an ENI is about its address.
-func (k Kernel) looksLikeENI(link string) bool {
-	return slices.ContainsFunc(k.Routes, func(r LinkRoute) bool {
+func (k Kernel) looksLikeENI(link int32) bool {
+	return slices.ContainsFunc(k.Routes, func(r netstate.Route) bool {
 		return r.Link == link && netnames.IsENITable(r.Table) && r.Dst.Bits() == 0
-	}) || slices.ContainsFunc(k.Rules, func(r IPRule) bool { return OfENI(r) && k.has(link, r.From.Addr()) })
+	}) || slices.ContainsFunc(k.Rules, func(r netstate.Rule) bool { return OfENI(r) && k.has(link, r.From.Addr()) })
 }
 
 // keeper says how it shows that others configure an ENI; empty: it does not.
-func (k Kernel) keeper(link string) string {
+func (k Kernel) keeper(link int32) string {
 	for _, a := range k.Addresses {
-		if a.Link == link && a.Leased && a.Prefix.Addr().IsGlobalUnicast() {
+		if a.Link == link && a.Expires && a.Prefix.Addr().IsGlobalUnicast() {
 			return fmt.Sprintf("its address %s expires", a.Prefix)
 		}
 	}
@@ -59,16 +60,16 @@ func (k Kernel) keeper(link string) string {
 }
 
 // has reports whether a link has an address.
-func (k Kernel) has(link string, addr netip.Addr) bool {
-	return slices.ContainsFunc(k.Addresses, func(a LinkAddress) bool { return a.Link == link && a.Prefix.Addr() == addr })
+func (k Kernel) has(link int32, addr netip.Addr) bool {
+	return slices.ContainsFunc(k.Addresses, func(a netstate.Address) bool { return a.Link == link && a.Prefix.Addr() == addr })
 }
 
 // othersENI tells a rule like an ENI's that others made, or of an ENI that they configure.
-func (k Kernel) othersENI(r IPRule, managed []managedENI) bool {
+func (k Kernel) othersENI(r netstate.Rule, managed []managedENI) bool {
 	return OfENI(r) && (slices.Contains(k.Signed, r) ||
-		slices.ContainsFunc(managed, func(m managedENI) bool { return k.has(m.link, r.From.Addr()) }))
+		slices.ContainsFunc(managed, func(m managedENI) bool { return k.has(m.link.Index, r.From.Addr()) }))
 }
 
-func isManaged(list []managedENI, link string) bool {
-	return slices.ContainsFunc(list, func(m managedENI) bool { return m.link == link })
+func isManaged(list []managedENI, link int32) bool {
+	return slices.ContainsFunc(list, func(m managedENI) bool { return m.link.Index == link })
 }

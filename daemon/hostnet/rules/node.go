@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // Backend is where the rules that mark connections live.
@@ -104,7 +105,7 @@ type NodeState struct {
 	Ruleset  Ruleset
 	Ruleset6 Ruleset   // the same of ip6tables
 	NFT      *NFTTable // nil: the table should not exist
-	IPRules  []IPRule
+	IPRules  []netstate.Rule
 	Sysctls  []Sysctl
 	Link     string // primary ENI
 	MTU      int    // of Link; 0: as it is
@@ -155,7 +156,7 @@ func (s NodeState) String() string {
 	}
 	b.WriteString("\n# ip" + familyOption(s.IPRules) + " rule\n")
 	for _, r := range s.IPRules {
-		b.WriteString(r.String() + "\n")
+		b.WriteString(strings.Replace(r.String(), ": ", ":\t", 1) + "\n")
 	}
 	b.WriteString("# sysctl\n")
 	for _, c := range s.Sysctls {
@@ -174,7 +175,7 @@ func (s NodeState) String() string {
 	return b.String()
 }
 
-func familyOption(list []IPRule) string {
+func familyOption(list []netstate.Rule) string {
 	if len(list) > 0 && list[0].IPv6 {
 		return " -6"
 	}

@@ -6,22 +6,23 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // nodeIPRules are the rules of the node itself, all of the cluster's family.
-func nodeIPRules(in NodeInput) []IPRule {
-	var out []IPRule
+func nodeIPRules(in NodeInput) []netstate.Rule {
+	var out []netstate.Rule
 	if in.StrictPodENI {
 		out = append(out, strictRules(in.IPv6)...)
 	}
 	if in.NodePortSupport || !in.ExternalSNAT {
-		out = append(out, IPRule{Priority: netnames.RuleMark, Mark: in.ConnMark, Mask: in.ConnMark, Table: netnames.MainTable, IPv6: in.IPv6})
+		out = append(out, netstate.Rule{Priority: netnames.RuleMark, Mark: in.ConnMark, Mask: in.ConnMark, Table: netnames.MainTable, IPv6: in.IPv6})
 	}
 	if in.IPv6 {
 		return out
 	}
 	for _, p := range ipv4s(in.ExternalServiceCIDRs) {
-		out = append(out, IPRule{Priority: netnames.RuleExternal, To: p, Table: netnames.MainTable})
+		out = append(out, netstate.Rule{Priority: netnames.RuleExternal, To: p, Table: netnames.MainTable})
 	}
 	return out
 }
@@ -29,79 +30,61 @@ func nodeIPRules(in NodeInput) []IPRule {
 // localRule is the look-up of the node's own addresses. The kernel has it at priority
 // 0. With security groups for pods in strict mode it must come behind the rules of
 // branch ENIs, so that traffic between a branch pod and its own node passes the VPC.
-func localRule(priority int, ipv6 bool) IPRule {
-	return IPRule{Priority: priority, Table: netnames.LocalTable, IPv6: ipv6}
+func localRule(priority int, ipv6 bool) netstate.Rule {
+	return netstate.Rule{Priority: priority, Table: netnames.LocalTable, IPv6: ipv6}
 }
 
 // routerRule lets the neighbour discovery of the VPC router reach the node, although
 // it enters by the link of a branch ENI.
-func routerRule() IPRule {
-	return IPRule{Priority: netnames.RuleLocal, From: hostPrefix(netnames.BranchGatewayIPv6()), Protocol: icmpv6, Table: netnames.LocalTable, IPv6: true}
+func routerRule() netstate.Rule {
+	return netstate.Rule{Priority: netnames.RuleLocal, From: netstate.Only(netnames.BranchGatewayIPv6()), Protocol: netstate.ICMPv6, Table: netnames.LocalTable, IPv6: true}
 }
 
-func strictRules(ipv6 bool) []IPRule {
+func strictRules(ipv6 bool) []netstate.Rule {
 	if ipv6 {
-		return []IPRule{routerRule(), localRule(netnames.RuleLocalStrict, true)}
+		return []netstate.Rule{routerRule(), localRule(netnames.RuleLocalStrict, true)}
 	}
-	return []IPRule{localRule(netnames.RuleLocalStrict, false)}
+	return []netstate.Rule{localRule(netnames.RuleLocalStrict, false)}
 }
 
-// DiffNodeRules compares the rules of a node, in one family, with the wanted ones of
-// the node itself. Deletions hold what an earlier run with other settings left. The
-// caller adds before it deletes.
-func DiffNodeRules(current, want []IPRule, ipv6 bool) (add, remove []IPRule) {
-	wanted := slices.DeleteFunc(slices.Clone(want), func(r IPRule) bool { return r.IPv6 != ipv6 })
-	wanted = append(wanted, localRules(current, wanted, ipv6)...)
-	for _, r := range wanted {
-		if !slices.Contains(current, r) {
-			add = append(add, r)
-		}
-	}
-	kept := map[IPRule]bool{}
-	for _, r := range current {
-		if !ofNode(r) {
-			continue
-		}
-		if slices.Contains(wanted, r) && !kept[r] {
-			kept[r] = true
-			continue
-		}
-		remove = append(remove, r)
-	}
-	return add, remove
+// DiffNodeRules leads from the rules of a node, in one family, to the wanted ones of the
+// node itself. Deletions hold what an earlier run with other settings left.
+func DiffNodeRules(current, want []netstate.Rule, ipv6 bool) []netstate.Change {
+	wanted := slices.DeleteFunc(slices.Clone(want), func(r netstate.Rule) bool { return r.IPv6 != ipv6 })
+	return netstate.DiffRules(current, append(wanted, localRules(current, wanted, ipv6)...), ofNode)
 }
 
 // localRules adds to the wanted rules what must be there of the local table. Living
 // branch pods of strict mode keep its rules after a change of the mode: they would
 // lose the connection with their own node. Where no rule of strict mode is, the rule
 // at 0 is nobody's business here: other agents move it too.
-func localRules(current, wanted []IPRule, ipv6 bool) []IPRule {
+func localRules(current, wanted []netstate.Rule, ipv6 bool) []netstate.Rule {
 	strict := localRule(netnames.RuleLocalStrict, ipv6)
 	switch {
 	case slices.Contains(wanted, strict):
 		return nil
 	case !slices.Contains(current, strict):
 		if kernels := localRule(netnames.RuleLocal, ipv6); slices.Contains(current, kernels) {
-			return []IPRule{kernels}
+			return []netstate.Rule{kernels}
 		}
 		return nil
 	case slices.ContainsFunc(current, ofStrictPod):
 		return slices.DeleteFunc(append(strictRules(ipv6), localRule(netnames.RuleLocal, ipv6)),
-			func(r IPRule) bool { return !slices.Contains(current, r) })
+			func(r netstate.Rule) bool { return !slices.Contains(current, r) })
 	}
-	return []IPRule{localRule(netnames.RuleLocal, ipv6)}
+	return []netstate.Rule{localRule(netnames.RuleLocal, ipv6)}
 }
 
 // ofStrictPod recognises the rule of a living branch pod in strict mode. That of one
 // whose link is gone has Other set.
-func ofStrictPod(r IPRule) bool {
+func ofStrictPod(r netstate.Rule) bool {
 	return r.Priority == netnames.RuleBranch && strings.HasPrefix(r.InLink, netnames.BranchVethPrefix) && !r.Other
 }
 
 // ofNode recognises the shapes of the node's own rules whatever the settings were:
 // upstream's priorities are its own, so a mark or range differs only because
 // the setting did.
-func ofNode(r IPRule) bool {
+func ofNode(r netstate.Rule) bool {
 	switch r {
 	case localRule(netnames.RuleLocal, r.IPv6), localRule(netnames.RuleLocalStrict, r.IPv6), routerRule():
 		return true
@@ -122,12 +105,12 @@ func ofNode(r IPRule) bool {
 // table already. On further network cards an AMI or an older release may have chosen
 // another one; its routes are in use, so a single rule's table stays, and of several
 // rules' the one of the older numbering. enisPerCard is the limit of the card.
-func ENITable(current []IPRule, card, device int, primary netip.Addr, enisPerCard int) int {
+func ENITable(current []netstate.Rule, card, device int, primary netip.Addr, enisPerCard int) int {
 	computed := netnames.RouteTable(card, device)
 	if card == 0 || !primary.IsValid() {
 		return computed
 	}
-	host, legacy := hostPrefix(primary), netnames.LegacyRouteTable(card, device, enisPerCard)
+	host, legacy := netstate.Only(primary), netnames.LegacyRouteTable(card, device, enisPerCard)
 	var tables []int
 	for _, r := range current {
 		if r.From == host && !r.Restricted() && ownTable(r.Table) {

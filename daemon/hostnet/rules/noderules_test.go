@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 )
 
 func TestDiffNodeRules(t *testing.T) {
 	t.Parallel()
 	want := rules.Node(recordedNode(moreServices)).IPRules
-	mark := func(m uint32) rules.IPRule { return rules.IPRule{Priority: 1024, Mark: m, Mask: m, Table: 254} }
-	service := func(cidr string) rules.IPRule {
-		return rules.IPRule{Priority: 1535, To: netip.MustParsePrefix(cidr), Table: 254}
+	mark := func(m uint32) netstate.Rule { return netstate.Rule{Priority: 1024, Mark: m, Mask: m, Table: 254} }
+	service := func(cidr string) netstate.Rule {
+		return netstate.Rule{Priority: 1535, To: netip.MustParsePrefix(cidr), Table: 254}
 	}
-	foreign := []rules.IPRule{
+	foreign := []netstate.Rule{
 		{Priority: 0, Table: 255},
 		{Priority: 1024, Mark: 0x40, Mask: 0x40, Table: 9},
 		{Priority: 1024, Mark: 0x40, Mask: 0xc0, Table: 254},
@@ -25,44 +26,41 @@ func TestDiffNodeRules(t *testing.T) {
 		{Priority: 1535, From: netip.MustParsePrefix("10.0.0.0/8"), To: netip.MustParsePrefix("10.0.0.0/8"), Table: 254},
 		{Priority: 32766, Table: 254},
 	}
-	add, remove := rules.DiffNodeRules(foreign, want, false)
-	if d := diffRules(want, add); d != "" || remove != nil {
-		t.Errorf("fresh: add (-want +got):\n%sremove %v", d, remove)
+	if d := diffChanges(want, nil, rules.DiffNodeRules(foreign, want, false)); d != "" {
+		t.Errorf("fresh (-want +got):\n%s", d)
 	}
-	current := append(append([]rules.IPRule{mark(0x40), service("172.21.0.0/16"), mark(0x80)}, foreign...), mark(0x80))
-	add, remove = rules.DiffNodeRules(current, want, false)
-	if d := diffRules([]rules.IPRule{service("172.20.0.0/16"), service("10.9.8.7/32")}, add); d != "" {
-		t.Errorf("add (-want +got):\n%s", d)
+	current := append(append([]netstate.Rule{mark(0x40), service("172.21.0.0/16"), mark(0x80)}, foreign...), mark(0x80))
+	add := []netstate.Rule{service("172.20.0.0/16"), service("10.9.8.7/32")}
+	remove := []netstate.Rule{mark(0x40), service("172.21.0.0/16"), mark(0x80)}
+	if d := diffChanges(add, remove, rules.DiffNodeRules(current, want, false)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
-	if d := diffRules([]rules.IPRule{mark(0x40), service("172.21.0.0/16"), mark(0x80)}, remove); d != "" {
-		t.Errorf("remove (-want +got):\n%s", d)
-	}
-	if add, remove := rules.DiffNodeRules(append(foreign, want...), want, false); add != nil || remove != nil {
-		t.Errorf("same: add %v, remove %v", add, remove)
+	if got := rules.DiffNodeRules(append(foreign, want...), want, false); got != nil {
+		t.Errorf("same: %v", got)
 	}
 }
 
 func TestDiffNodeRules_StrictMode(t *testing.T) {
 	t.Parallel()
-	router := rules.IPRule{From: netip.MustParsePrefix("fe80:ec2::1/128"), Protocol: 58, Table: 255, IPv6: true}
-	pod := rules.IPRule{Priority: 10, InLink: "vlan0d7763386da", Table: 103}
+	router := netstate.Rule{From: netip.MustParsePrefix("fe80:ec2::1/128"), Protocol: 58, Table: 255, IPv6: true}
+	pod := netstate.Rule{Priority: 10, InLink: "vlan0d7763386da", Table: 103}
 	for _, ipv6 := range []bool{false, true} {
-		family := func(list ...rules.IPRule) (out []rules.IPRule) {
+		family := func(list ...netstate.Rule) (out []netstate.Rule) {
 			for _, r := range list {
-				if r.IPv6 = ipv6; ipv6 || r != (rules.IPRule{From: router.From, Protocol: 58, Table: 255}) {
+				if r.IPv6 = ipv6; ipv6 || r != (netstate.Rule{From: router.From, Protocol: 58, Table: 255}) {
 					out = append(out, r)
 				}
 			}
 			return out
 		}
-		kernels, moved := rules.IPRule{Table: 255}, rules.IPRule{Priority: 20, Table: 255}
+		kernels, moved := netstate.Rule{Table: 255}, netstate.Rule{Priority: 20, Table: 255}
 		ended := pod
 		ended.Other = true
-		cilium := rules.IPRule{Priority: 100, Table: 255}
+		cilium := netstate.Rule{Priority: 100, Table: 255}
 		for _, row := range []struct {
 			name                 string
 			strict               bool
-			current, add, remove []rules.IPRule
+			current, add, remove []netstate.Rule
 		}{
 			{"never on", false, family(kernels), nil, nil},
 			{"moved by another agent", false, family(cilium), nil, nil},
@@ -78,12 +76,8 @@ func TestDiffNodeRules_StrictMode(t *testing.T) {
 				in.IPv6, in.StrictPodENI = ipv6, row.strict
 				in.NodePortSupport, in.ExternalSNAT = false, true // no rule of the mark
 			})).IPRules
-			add, remove := rules.DiffNodeRules(row.current, want, ipv6)
-			if d := diffRules(row.add, add); d != "" {
-				t.Errorf("%s, IPv6 %t: add (-want +got):\n%s", row.name, ipv6, d)
-			}
-			if d := diffRules(row.remove, remove); d != "" {
-				t.Errorf("%s, IPv6 %t: remove (-want +got):\n%s", row.name, ipv6, d)
+			if d := diffChanges(row.add, row.remove, rules.DiffNodeRules(row.current, want, ipv6)); d != "" {
+				t.Errorf("%s, IPv6 %t (-want +got):\n%s", row.name, ipv6, d)
 			}
 		}
 	}
@@ -95,14 +89,14 @@ func TestDiffNodeRules_OtherFamily(t *testing.T) {
 	t.Parallel()
 	four := rules.Node(recordedNode(moreServices)).IPRules
 	six := rules.Node(recordedNode(ipv6Node, moreServices)).IPRules
-	if add, remove := rules.DiffNodeRules(four, six, false); add != nil || len(remove) != len(four) {
-		t.Errorf("IPv4 rules of an IPv6 node: add %v, remove %v", add, remove)
+	if d := diffChanges(nil, four, rules.DiffNodeRules(four, six, false)); d != "" {
+		t.Errorf("IPv4 rules of an IPv6 node (-want +got):\n%s", d)
 	}
-	if add, remove := rules.DiffNodeRules(six, four, true); add != nil || len(remove) != len(six) {
-		t.Errorf("IPv6 rules of an IPv4 node: add %v, remove %v", add, remove)
+	if d := diffChanges(nil, six, rules.DiffNodeRules(six, four, true)); d != "" {
+		t.Errorf("IPv6 rules of an IPv4 node (-want +got):\n%s", d)
 	}
-	if add, _ := rules.DiffNodeRules(nil, six, true); len(add) != 1 {
-		t.Errorf("IPv6 node: add %v", add)
+	if d := diffChanges(six, nil, rules.DiffNodeRules(nil, six, true)); d != "" || len(six) != 1 {
+		t.Errorf("IPv6 node (-want +got):\n%s", d)
 	}
 }
 
@@ -114,24 +108,28 @@ func TestDiffNodeRules_Converges(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		ipv6 := rng.IntN(2) == 0
-		others := []rules.IPRule{
+		others := []netstate.Rule{
 			{Priority: 100, Table: 255, IPv6: ipv6}, {Priority: 512, Table: 254, IPv6: ipv6}, {Priority: 1024, Mark: 1, Mask: 3, Table: 254, IPv6: ipv6},
 			{Priority: 10, InLink: "vlan0d7763386da", Table: 103, IPv6: ipv6}, {Priority: 20, Table: 255, InLink: "lo", IPv6: ipv6}, {Priority: 32766, Table: 254, IPv6: ipv6},
 		}
-		var current []rules.IPRule
-		add := func(r rules.IPRule) {
+		var current []netstate.Rule
+		add := func(r netstate.Rule) {
 			if r.IPv6 == ipv6 && rng.IntN(2) == 0 && !slices.Contains(current, r) {
 				current = append(current, r)
 			}
 		}
-		for _, r := range slices.Concat([]rules.IPRule{{Table: 255, IPv6: ipv6}}, others, rules.Node(randomStrict(rng)).IPRules, rules.Node(randomStrict(rng)).IPRules) {
+		for _, r := range slices.Concat([]netstate.Rule{{Table: 255, IPv6: ipv6}}, others, rules.Node(randomStrict(rng)).IPRules, rules.Node(randomStrict(rng)).IPRules) {
 			add(r)
 		}
-		isLocal := func(r rules.IPRule) bool { return r.Table == 255 && !r.Restricted() }
+		isLocal := func(r netstate.Rule) bool { return r.Table == 255 && !r.Restricted() }
 		want := rules.Node(randomStrict(rng)).IPRules
-		added, removed := rules.DiffNodeRules(current, want, ipv6)
-		after := append(slices.Clone(current), added...)
-		for _, r := range removed {
+		after := slices.Clone(current)
+		for _, c := range rules.DiffNodeRules(current, want, ipv6) {
+			r := c.Rule
+			if c.Do == netstate.AddRule {
+				after = append(after, r)
+				continue
+			}
 			if slices.Contains(others, r) {
 				t.Fatalf("seed %d: removes a rule of others: %s", seed, r)
 			}
@@ -144,8 +142,8 @@ func TestDiffNodeRules_Converges(t *testing.T) {
 				t.Fatalf("seed %d: no rule for the node's own addresses after %s was removed", seed, r)
 			}
 		}
-		if a, r := rules.DiffNodeRules(after, want, ipv6); a != nil || r != nil {
-			t.Fatalf("seed %d: second pass adds %v, removes %v", seed, a, r)
+		if again := rules.DiffNodeRules(after, want, ipv6); again != nil {
+			t.Fatalf("seed %d: second pass %v", seed, again)
 		}
 		for _, r := range want {
 			if r.IPv6 == ipv6 && !slices.Contains(after, r) {

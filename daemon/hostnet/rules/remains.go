@@ -6,46 +6,50 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
-// Kernel is what rtnetlink says of a node, of both families and all route tables.
+// Kernel is what rtnetlink says of a node, of both families. Rules don't have Other set
+// for links that are gone.
 type Kernel struct {
+	netstate.State
 	// VethPrefix is that of the settings; links of pods have it, "eni" or "vlan".
 	VethPrefix string
-
-	Links     []Link
-	Addresses []LinkAddress
-	// Rules don't have Other set for links that are gone.
-	Rules  []IPRule
-	Signed []IPRule // those of Rules whose maker left its name, as no daemon does
-	Routes []LinkRoute
-}
-
-// Link is a link of the node.
-type Link struct{ Name, Kind string }
-
-// LinkAddress is an address of a link.
-type LinkAddress struct {
-	Link   string
-	Prefix netip.Prefix // not masked
-	Leased bool         // it has a lifetime, as no address of a daemon has
-}
-
-// LinkRoute is a route of a link. A zero Gateway means that it has none.
-type LinkRoute struct {
-	Route
-	Link string
+	Signed     []netstate.Rule // those of Rules whose maker left its name, as no daemon does
 }
 
 // Remnants are the objects of a kernel that are ours.
 type Remnants struct {
-	Pods      []string // host links of living pods
-	Devices   []string // VLAN devices of branch ENIs
-	Restore   []IPRule // the kernel's own rules that strict mode moved: added before Rules go
-	Rules     []IPRule
-	Routes    []LinkRoute // of secondary ENIs; those of Pods and Devices go with them
-	Addresses []LinkAddress
+	Pods      []netstate.Link // host links of living pods
+	Devices   []netstate.Link // VLAN devices of branch ENIs
+	Restore   []netstate.Rule // the kernel's own rules that strict mode moved: added before Rules go
+	Rules     []netstate.Rule
+	Routes    []netstate.Route // of secondary ENIs; those of Pods and Devices go with them
+	Addresses []netstate.Address
 	Kept      []string // secondary ENIs that look like ours and are configured by others
+}
+
+// Changes remove the remnants, in the order in which it must be done. Routes of an ENI come
+// behind its address, by which they are found again should the daemon be killed between.
+func (r Remnants) Changes(now netstate.State) (out []netstate.Change) {
+	for _, l := range slices.Concat(r.Pods, r.Devices) {
+		out = append(out, netstate.Change{Do: netstate.DelLink, Link: l})
+	}
+	for _, rule := range r.Restore {
+		out = append(out, netstate.Change{Do: netstate.AddRule, Rule: rule})
+	}
+	for _, rule := range r.Rules {
+		out = append(out, netstate.Change{Do: netstate.DelRule, Rule: rule})
+	}
+	for _, a := range r.Addresses {
+		link, _ := now.Link(a.Link)
+		out = append(out, netstate.Change{Do: netstate.DelAddress, Link: link, Address: a})
+	}
+	for _, route := range r.Routes {
+		link, _ := now.Link(route.Link)
+		out = append(out, netstate.Change{Do: netstate.DelRoute, Link: link, Route: route})
+	}
+	return out
 }
 
 // Remains finds what of a kernel is ours, whatever the settings were that brought it.
@@ -56,9 +60,9 @@ func Remains(k Kernel) Remnants {
 		_, branch := netnames.VLANOfDevice(l.Name)
 		switch {
 		case branch && l.Kind == "vlan":
-			r.Devices = append(r.Devices, l.Name)
-		case l.Kind == "veth" && k.livesBehind(l.Name):
-			r.Pods = append(r.Pods, l.Name)
+			r.Devices = append(r.Devices, l)
+		case l.Kind == "veth" && k.livesBehind(l):
+			r.Pods = append(r.Pods, l)
 		}
 	}
 	managed := k.managed(r.Devices)
@@ -89,7 +93,7 @@ func Remains(k Kernel) Remnants {
 }
 
 // ours recognises the rules of the node, its ENIs and its pods.
-func ours(r IPRule) bool {
+func ours(r netstate.Rule) bool {
 	switch {
 	case r == localRule(netnames.RuleLocal, r.IPv6):
 		return false
@@ -110,15 +114,15 @@ func ours(r IPRule) bool {
 
 // OfENI recognises the rule of a secondary ENI: from one address into a table that can
 // be an ENI's.
-func OfENI(r IPRule) bool {
+func OfENI(r netstate.Rule) bool {
 	return r.Priority == netnames.RuleFromENI && r.From.IsValid() && r.From.IsSingleIP() && !r.To.IsValid() &&
 		r.Mark == 0 && !r.Restricted() && netnames.IsENITable(r.Table)
 }
 
 // ofBranch recognises the rules of a branch pod in strict mode.
-func ofBranch(r IPRule) bool {
+func ofBranch(r netstate.Rule) bool {
 	if r.Priority != netnames.RuleBranch || r.InLink == "" || !isBranchTable(r.Table) ||
-		r != (IPRule{Priority: r.Priority, InLink: r.InLink, Table: r.Table, IPv6: r.IPv6}) {
+		r != (netstate.Rule{Priority: r.Priority, InLink: r.InLink, Table: r.Table, IPv6: r.IPv6}) {
 		return false
 	}
 	if vlan, ok := netnames.VLANOfDevice(r.InLink); ok {
@@ -141,11 +145,11 @@ func isPodLink(name, prefix string) bool {
 
 // livesBehind reports whether a veth leads to a living pod: by its name and a route to
 // an address, or by a route to an egress address, whose links have any name.
-func (k Kernel) livesBehind(link string) bool {
+func (k Kernel) livesBehind(link netstate.Link) bool {
 	named := slices.ContainsFunc([]string{k.VethPrefix, netnames.DefaultVethPrefix, netnames.BranchVethPrefix},
-		func(prefix string) bool { return prefix != "" && isPodLink(link, prefix) })
-	return slices.ContainsFunc(k.Routes, func(r LinkRoute) bool {
-		if r.Link != link || !r.Dst.IsSingleIP() || r.Gateway.IsValid() {
+		func(prefix string) bool { return prefix != "" && isPodLink(link.Name, prefix) })
+	return slices.ContainsFunc(k.Routes, func(r netstate.Route) bool {
+		if r.Link != link.Index || !r.Dst.IsSingleIP() || r.Gateway.IsValid() {
 			return false
 		}
 		return named && (r.Table == netnames.MainTable || isBranchTable(r.Table)) ||
@@ -155,10 +159,10 @@ func (k Kernel) livesBehind(link string) bool {
 
 // eniRemains is what a table has of a secondary ENI.
 type eniRemains struct {
-	link    string
+	link    int32
 	gateway netip.Addr
 	table   int
-	routes  []LinkRoute
+	routes  []netstate.Route
 }
 
 // enis finds the tables of secondary ENIs: those with a default route by a router and
@@ -167,21 +171,21 @@ type eniRemains struct {
 // or somebody else's.
 func (k Kernel) enis(r Remnants) (out []eniRemains) {
 	for _, d := range k.Routes {
-		if d.Link == "" || !netnames.IsENITable(d.Table) || d.Dst.Bits() != 0 || !d.Gateway.IsValid() || k.carriesDefault(d.Link) ||
-			slices.Contains(r.Devices, d.Link) || slices.Contains(r.Pods, d.Link) {
+		if d.Link == 0 || !netnames.IsENITable(d.Table) || d.Dst.Bits() != 0 || !d.Gateway.IsValid() || k.carriesDefault(d.Link) ||
+			hasLink(r.Devices, d.Link) || hasLink(r.Pods, d.Link) {
 			continue
 		}
-		toRouter := LinkRoute{Route{Dst: hostPrefix(d.Gateway), Table: d.Table}, d.Link}
-		paired := slices.ContainsFunc(k.Routes, func(o LinkRoute) bool { return sameWay(o, toRouter) })
-		ruled := slices.ContainsFunc(r.Rules, func(rule IPRule) bool {
+		toRouter := netstate.Direct(netstate.Only(d.Gateway), d.Link, d.Table)
+		paired := slices.ContainsFunc(k.Routes, toRouter.SamePath)
+		ruled := slices.ContainsFunc(r.Rules, func(rule netstate.Rule) bool {
 			return OfENI(rule) && rule.Table == d.Table && rule.IPv6 == d.Gateway.Is6()
 		})
 		if !paired && !ruled {
 			continue
 		}
-		e := eniRemains{link: d.Link, gateway: d.Gateway, table: d.Table, routes: []LinkRoute{d}}
+		e := eniRemains{link: d.Link, gateway: d.Gateway, table: d.Table, routes: []netstate.Route{d}}
 		for _, o := range k.Routes {
-			if sameWay(o, toRouter) {
+			if toRouter.SamePath(o) {
 				e.routes = append(e.routes, o)
 			}
 		}
@@ -190,14 +194,12 @@ func (k Kernel) enis(r Remnants) (out []eniRemains) {
 	return out
 }
 
-// sameWay compares routes without their preferred source.
-func sameWay(a, b LinkRoute) bool {
-	a.Source, b.Source = netip.Addr{}, netip.Addr{}
-	return a == b
+func hasLink(list []netstate.Link, index int32) bool {
+	return slices.ContainsFunc(list, func(l netstate.Link) bool { return l.Index == index })
 }
 
-func (k Kernel) carriesDefault(link string) bool {
-	return slices.ContainsFunc(k.Routes, func(r LinkRoute) bool {
+func (k Kernel) carriesDefault(link int32) bool {
+	return slices.ContainsFunc(k.Routes, func(r netstate.Route) bool {
 		return r.Link == link && r.Table == netnames.MainTable && r.Dst.Bits() == 0
 	})
 }
@@ -205,12 +207,12 @@ func (k Kernel) carriesDefault(link string) bool {
 // ofENI recognises an address that a secondary ENI was given: a rule of an ENI is about
 // it, or it is on the link of one; of IPv4 those of the subnet whose router is the ENI's
 // gateway, of IPv6 all, since an ENI is given one and loses others.
-func (k Kernel) ofENI(a LinkAddress, list []IPRule, enis []eniRemains) bool {
+func (k Kernel) ofENI(a netstate.Address, list []netstate.Rule, enis []eniRemains) bool {
 	addr := a.Prefix.Addr()
 	if !addr.IsGlobalUnicast() || k.carriesDefault(a.Link) {
 		return false
 	}
-	return slices.ContainsFunc(list, func(r IPRule) bool { return OfENI(r) && r.From == hostPrefix(addr) }) ||
+	return slices.ContainsFunc(list, func(r netstate.Rule) bool { return OfENI(r) && r.From == netstate.Only(addr) }) ||
 		slices.ContainsFunc(enis, func(e eniRemains) bool {
 			router := a.Prefix.Masked().Addr().Next()
 			if addr.Is6() {

@@ -12,20 +12,37 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 )
 
 func pfx(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
-func linkRoute(link, dst, gateway string, table int) rules.LinkRoute {
-	r := rules.LinkRoute{Route: rules.Route{Dst: pfx(dst), Table: table}, Link: link}
+// index is that of the link of a name.
+func index(link string) (n int32) {
+	for _, c := range link {
+		n = n*31 + c
+	}
+	return n
+}
+
+func device(name, kind string) netstate.Link {
+	return netstate.Link{Name: name, Kind: kind, Index: index(name)}
+}
+
+func address(link, prefix string) netstate.Address {
+	return netstate.Address{Link: index(link), Prefix: pfx(prefix)}
+}
+
+func linkRoute(link, dst, gateway string, table int) netstate.Route {
+	r := netstate.Direct(pfx(dst), index(link), table)
 	if gateway != "" {
-		r.Gateway = netip.MustParseAddr(gateway)
+		r = netstate.Route{Dst: pfx(dst), Gateway: netip.MustParseAddr(gateway), Link: index(link), Table: table}
 	}
 	return r
 }
 
 // ourRules are one of each that the daemon and the plugin of any release make.
-var ourRules = []rules.IPRule{
+var ourRules = []netstate.Rule{
 	{Priority: 0, From: pfx("fe80:ec2::1/128"), Protocol: 58, Table: 255, IPv6: true},
 	{Priority: 10, InLink: "vlan.eth.3", Table: 103},
 	{Priority: 10, InLink: "vlan0d7763386da", Table: 103},
@@ -47,7 +64,7 @@ var ourRules = []rules.IPRule{
 
 // othersRules are of the kernel, Calico, Cilium, tailscale, the AMI and people, as near
 // to ours as they come.
-var othersRules = []rules.IPRule{
+var othersRules = []netstate.Rule{
 	{Priority: 0, Table: 255},
 	{Priority: 0, Table: 255, IPv6: true},
 	{Priority: 100, Table: 255},
@@ -84,13 +101,13 @@ var othersRules = []rules.IPRule{
 	{Priority: 32767, Table: 253},
 }
 
-var ourRoutes = []rules.LinkRoute{
+var ourRoutes = []netstate.Route{
 	linkRoute("ens6", "0.0.0.0/0", "10.1.0.1", 2), linkRoute("ens6", "10.1.0.1/32", "", 2),
 	linkRoute("ens7", "0.0.0.0/0", "10.1.0.1", 10102), linkRoute("ens7", "10.1.0.1/32", "", 10102),
 	linkRoute("ens6", "::/0", "fe80:ec2::1", 2), linkRoute("ens6", "fe80:ec2::1/128", "", 2),
 }
 
-var othersRoutes = []rules.LinkRoute{
+var othersRoutes = []netstate.Route{
 	linkRoute("ens5", "0.0.0.0/0", "10.1.0.1", 254), linkRoute("ens5", "10.1.0.0/20", "", 254),
 	linkRoute("cali0d7763386da", "10.1.0.9/32", "", 254),                             // Calico
 	linkRoute("lxc0d7763386da", "10.1.0.8/32", "", 254),                              // Cilium
@@ -106,25 +123,25 @@ var othersRoutes = []rules.LinkRoute{
 	linkRoute("ens6", "192.168.0.0/16", "10.1.0.9", 2),                               //
 	linkRoute("veth0a1b2c3", "169.254.1.9/32", "", 254),                              // link-local, but not an egress address
 	linkRoute("eni0d7763386dz", "10.1.0.7/32", "", 254),                              // not a hash
-	{Route: rules.Route{Dst: pfx("0.0.0.0/0"), Table: 50, Gateway: netip.Addr{}}},    // no link, no gateway
+	linkRoute("", "0.0.0.0/0", "", 50),                                               // no link, no gateway
 	linkRoute("", "0.0.0.0/0", "10.1.0.1", 60), linkRoute("", "10.1.0.1/32", "", 60), // several next hops
 }
 
-var ourAddresses = []rules.LinkAddress{
-	{Link: "ens6", Prefix: pfx("10.1.0.50/20")}, {Link: "ens7", Prefix: pfx("10.1.0.51/20")}, {Link: "ens6", Prefix: pfx("fd00:10::14/64")},
+var ourAddresses = []netstate.Address{
+	address("ens6", "10.1.0.50/20"), address("ens7", "10.1.0.51/20"), address("ens6", "fd00:10::14/64"),
 }
 
-var othersAddresses = []rules.LinkAddress{
-	{Link: "lo", Prefix: pfx("127.0.0.1/8")}, {Link: "ens5", Prefix: pfx("10.1.0.10/20")}, {Link: "ens6", Prefix: pfx("192.168.3.4/24")},
-	{Link: "ens6", Prefix: pfx("fe80::1234/64")}, {Link: "eth9", Prefix: pfx("192.168.9.2/24")}, {Link: "docker0", Prefix: pfx("172.17.0.1/16")},
-	{Link: "ens7", Prefix: pfx("fd00:10::99/64")}, // no IPv6 routes of ours
+var othersAddresses = []netstate.Address{
+	address("lo", "127.0.0.1/8"), address("ens5", "10.1.0.10/20"), address("ens6", "192.168.3.4/24"),
+	address("ens6", "fe80::1234/64"), address("eth9", "192.168.9.2/24"), address("docker0", "172.17.0.1/16"),
+	address("ens7", "fd00:10::99/64"), // no IPv6 routes of ours
 }
 
-var links = []rules.Link{
-	{Name: "lo"}, {Name: "ens5"}, {Name: "ens6"}, {Name: "ens7"}, {Name: "eth9"}, {Name: "docker0", Kind: "bridge"}, {Name: "tailscale0", Kind: "tun"},
-	{Name: "cali0d7763386da", Kind: "veth"}, {Name: "lxc0d7763386da", Kind: "veth"}, {Name: "veth0a1b2c3", Kind: "veth"},
-	{Name: "eni0d7763386dz", Kind: "veth"}, {Name: "eni0d7763386db", Kind: "veth"}, // the latter has no route
-	{Name: "vlan.eth.4", Kind: "veth"}, {Name: "vlan.eth.999", Kind: "vlan"}, {Name: "eth0.3", Kind: "vlan"},
+var links = []netstate.Link{
+	device("lo", ""), device("ens5", ""), device("ens6", ""), device("ens7", ""), device("eth9", ""), device("docker0", "bridge"), device("tailscale0", "tun"),
+	device("cali0d7763386da", "veth"), device("lxc0d7763386da", "veth"), device("veth0a1b2c3", "veth"),
+	device("eni0d7763386dz", "veth"), device("eni0d7763386db", "veth"), // the latter has no route
+	device("vlan.eth.4", "veth"), device("vlan.eth.999", "vlan"), device("eth0.3", "vlan"),
 }
 
 var equal = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
@@ -132,14 +149,15 @@ var equal = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), 
 func TestRemains(t *testing.T) {
 	t.Parallel()
 	got := rules.Remains(rules.Kernel{
-		VethPrefix: "eni", Links: append(slices.Clone(links), rules.Link{Name: "vlan.eth.3", Kind: "vlan"}),
-		Addresses: slices.Concat(othersAddresses, ourAddresses), Rules: slices.Concat(othersRules, ourRules),
-		Routes: slices.Concat(othersRoutes, ourRoutes, []rules.LinkRoute{
-			linkRoute("vlan.eth.3", "0.0.0.0/0", "10.1.0.1", 101), linkRoute("vlan.eth.3", "10.1.0.1/32", "", 101), // they go with the device
-		}),
-	})
-	want := rules.Remnants{Devices: []string{"vlan.eth.3"}, Rules: ourRules, Routes: ourRoutes, Addresses: ourAddresses}
-	byText := cmpopts.SortSlices(func(a, b rules.LinkAddress) bool { return a.Link+a.Prefix.String() < b.Link+b.Prefix.String() })
+		VethPrefix: "eni", State: netstate.State{
+			Links:     append(slices.Clone(links), device("vlan.eth.3", "vlan")),
+			Addresses: slices.Concat(othersAddresses, ourAddresses), Rules: slices.Concat(othersRules, ourRules),
+			Routes: slices.Concat(othersRoutes, ourRoutes, []netstate.Route{
+				linkRoute("vlan.eth.3", "0.0.0.0/0", "10.1.0.1", 101), linkRoute("vlan.eth.3", "10.1.0.1/32", "", 101), // they go with the device
+			}),
+		}})
+	want := rules.Remnants{Devices: []netstate.Link{device("vlan.eth.3", "vlan")}, Rules: ourRules, Routes: ourRoutes, Addresses: ourAddresses}
+	byText := cmpopts.SortSlices(func(a, b netstate.Address) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
 	if d := cmp.Diff(want, got, equal, byText); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -148,19 +166,19 @@ func TestRemains(t *testing.T) {
 // Living pods are told by a route on a link with their name, or to an egress address.
 func TestRemains_Pods(t *testing.T) {
 	t.Parallel()
-	veth := func(name string) rules.Link { return rules.Link{Name: name, Kind: "veth"} }
+	veth := func(name string) netstate.Link { return device(name, "veth") }
 	k := rules.Kernel{
-		VethPrefix: "pod",
-		Links: append(slices.Clone(links), veth("eni11111111111"), veth("pod22222222222"), veth("vlan33333333333"), veth("veth0a1b2c3d"), veth("veth0a1b2c3e"),
-			veth("eni44444444444"), rules.Link{Name: "eni55555555555", Kind: "dummy"}),
-		Routes: append(slices.Clone(othersRoutes),
-			linkRoute("eni11111111111", "10.1.0.21/32", "", 254), linkRoute("pod22222222222", "fd00:10::22/128", "", 254),
-			linkRoute("vlan33333333333", "10.1.0.23/32", "", 103), linkRoute("veth0a1b2c3d", "169.254.172.7/32", "", 254),
-			linkRoute("veth0a1b2c3e", "fd00::ac:7/128", "", 254), linkRoute("eni44444444444", "10.1.0.0/24", "", 254),
-			linkRoute("eni55555555555", "10.1.0.55/32", "", 254)),
-	}
+		VethPrefix: "pod", State: netstate.State{
+			Links: append(slices.Clone(links), veth("eni11111111111"), veth("pod22222222222"), veth("vlan33333333333"), veth("veth0a1b2c3d"), veth("veth0a1b2c3e"),
+				veth("eni44444444444"), device("eni55555555555", "dummy")),
+			Routes: append(slices.Clone(othersRoutes),
+				linkRoute("eni11111111111", "10.1.0.21/32", "", 254), linkRoute("pod22222222222", "fd00:10::22/128", "", 254),
+				linkRoute("vlan33333333333", "10.1.0.23/32", "", 103), linkRoute("veth0a1b2c3d", "169.254.172.7/32", "", 254),
+				linkRoute("veth0a1b2c3e", "fd00::ac:7/128", "", 254), linkRoute("eni44444444444", "10.1.0.0/24", "", 254),
+				linkRoute("eni55555555555", "10.1.0.55/32", "", 254)),
+		}}
 	got := rules.Remains(k)
-	want := rules.Remnants{Pods: []string{"eni11111111111", "pod22222222222", "vlan33333333333", "veth0a1b2c3d", "veth0a1b2c3e"}}
+	want := rules.Remnants{Pods: []netstate.Link{veth("eni11111111111"), veth("pod22222222222"), veth("vlan33333333333"), veth("veth0a1b2c3d"), veth("veth0a1b2c3e")}}
 	if d := cmp.Diff(want, got, equal); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -170,16 +188,16 @@ func TestRemains_Pods(t *testing.T) {
 // only there.
 func TestRemains_LocalRule(t *testing.T) {
 	t.Parallel()
-	strict4, strict6 := rules.IPRule{Priority: 20, Table: 255}, rules.IPRule{Priority: 20, Table: 255, IPv6: true}
-	kernel4, kernel6 := rules.IPRule{Table: 255}, rules.IPRule{Table: 255, IPv6: true}
-	for _, row := range []struct{ have, restore, remove []rules.IPRule }{
-		{[]rules.IPRule{kernel4, kernel6}, nil, nil},
-		{[]rules.IPRule{strict4, kernel6}, []rules.IPRule{kernel4}, []rules.IPRule{strict4}},
-		{[]rules.IPRule{strict4, strict6}, []rules.IPRule{kernel4, kernel6}, []rules.IPRule{strict4, strict6}},
-		{[]rules.IPRule{kernel4, strict4}, nil, []rules.IPRule{strict4}}, // interrupted between
-		{[]rules.IPRule{{Priority: 100, Table: 255}}, nil, nil},          // another agent moved it
+	strict4, strict6 := netstate.Rule{Priority: 20, Table: 255}, netstate.Rule{Priority: 20, Table: 255, IPv6: true}
+	kernel4, kernel6 := netstate.Rule{Table: 255}, netstate.Rule{Table: 255, IPv6: true}
+	for _, row := range []struct{ have, restore, remove []netstate.Rule }{
+		{[]netstate.Rule{kernel4, kernel6}, nil, nil},
+		{[]netstate.Rule{strict4, kernel6}, []netstate.Rule{kernel4}, []netstate.Rule{strict4}},
+		{[]netstate.Rule{strict4, strict6}, []netstate.Rule{kernel4, kernel6}, []netstate.Rule{strict4, strict6}},
+		{[]netstate.Rule{kernel4, strict4}, nil, []netstate.Rule{strict4}}, // interrupted between
+		{[]netstate.Rule{{Priority: 100, Table: 255}}, nil, nil},           // another agent moved it
 	} {
-		got := rules.Remains(rules.Kernel{Rules: row.have})
+		got := rules.Remains(rules.Kernel{State: netstate.State{Rules: row.have}})
 		if d := cmp.Diff(rules.Remnants{Restore: row.restore, Rules: row.remove}, got, equal); d != "" {
 			t.Errorf("%v (-want +got):\n%s", row.have, d)
 		}
@@ -193,8 +211,10 @@ func TestRemains_NeverOthers(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		k := rules.Kernel{
-			VethPrefix: "eni", Links: some(rng, links), Addresses: some(rng, slices.Concat(othersAddresses, ourAddresses)),
-			Rules: some(rng, slices.Concat(othersRules, ourRules)), Routes: append(some(rng, slices.Concat(othersRoutes[1:], ourRoutes)), othersRoutes[0]), // a node has a default route
+			VethPrefix: "eni", State: netstate.State{
+				Links: some(rng, links), Addresses: some(rng, slices.Concat(othersAddresses, ourAddresses)),
+				Rules: some(rng, slices.Concat(othersRules, ourRules)), Routes: append(some(rng, slices.Concat(othersRoutes[1:], ourRoutes)), othersRoutes[0]), // a node has a default route
+			},
 		}
 		got := rules.Remains(k)
 		for _, r := range k.Rules {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os/exec"
 
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	egress "cnictl/plugin/egress/rules"
 )
@@ -61,7 +61,7 @@ func (h *Host) EgressView(v6 bool) (out egress.Host, _ error) {
 		}
 		for _, l := range links {
 			if l.Kind == "veth" {
-				out.Links = append(out.Links, egress.HostLink{Index: l.Index, Name: l.Name, Up: up(l), Carrier: l.Flags&unix.IFF_RUNNING != 0})
+				out.Links = append(out.Links, egress.HostLink{Index: l.Index, Name: l.Name, Up: l.Up(), Carrier: l.Running()})
 			}
 		}
 		for _, a := range addresses {
@@ -138,7 +138,7 @@ func (h *Host) RepairEgress(ctx context.Context, v6 bool, saved string, list []e
 		case egress.LostLink:
 			b.LinkUp(l.Link.Index)
 		case egress.LostAddress:
-			a := rtnl.Address{Link: l.Link.Index, Prefix: l.Address, NoDAD: v6}
+			a := netstate.Address{Link: l.Link.Index, Prefix: l.Address, NoDAD: v6}
 			if v6 {
 				b.AddrAdd(a)
 			} else {
@@ -197,7 +197,6 @@ func (h *Host) TakeBackEgress(ctx context.Context, v6 bool, list []egress.Loss) 
 	return errors.Join(err, h.restoreEgress(ctx, v6, egress.Remove(saved, chains...)))
 }
 
-func egressRoute(l egress.Loss) rtnl.Route {
-	a := l.Tenant.Address
-	return rtnl.Route{Dst: netip.PrefixFrom(a, a.BitLen()), Link: l.Link.Index, Scope: onLink(a)}
+func egressRoute(l egress.Loss) netstate.Route {
+	return netstate.Direct(netstate.Only(l.Tenant.Address), l.Link.Index, netnames.MainTable)
 }

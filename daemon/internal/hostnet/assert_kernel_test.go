@@ -16,6 +16,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -50,7 +51,7 @@ func (n *bed) look(w *rules.Whole, pods []rules.LivingPod) (out []rules.Repair) 
 	n.do(func() error {
 		v, err := n.host.View(n.t.Context(), false)
 		if err == nil {
-			out = w.Look(v.Pods(), pods, func(int32) ([6]byte, bool) { return [6]byte{}, false })
+			out = w.Look(v.State, pods, func(int32) (netstate.MAC, bool) { return netstate.MAC{}, false })
 		}
 		return err
 	})
@@ -393,7 +394,7 @@ func BenchmarkAssert_Idle(b *testing.B) {
 			if err != nil {
 				return err
 			}
-			if got := w.Look(v.Pods(), pods, func(int32) ([6]byte, bool) { return [6]byte{}, false }); len(got) > 0 {
+			if got := w.Look(v.State, pods, func(int32) (netstate.MAC, bool) { return netstate.MAC{}, false }); len(got) > 0 {
 				b.Fatal(got[0])
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -16,7 +17,7 @@ import (
 func (v *View) PodHashes() map[string]bool {
 	digits := len(netnames.Hash("", "", 0))
 	out := map[string]bool{}
-	for _, name := range podLinkNames(v.links) {
+	for _, name := range podLinkNames(v.Links) {
 		out[name[len(name)-digits:]] = true
 	}
 	return out
@@ -28,7 +29,7 @@ func (v *View) PodHashes() map[string]bool {
 func (v *View) IdleDevices() map[int]bool {
 	out := map[int]bool{}
 	tables := map[int]int{} // VLAN ids
-	for _, l := range v.links {
+	for _, l := range v.Links {
 		if vlan, ok := netnames.VLANOfDevice(l.Name); ok {
 			out[vlan] = true
 			table, _ := netnames.BranchTable(vlan)
@@ -38,19 +39,19 @@ func (v *View) IdleDevices() map[int]bool {
 	if len(out) == 0 {
 		return out
 	}
-	pods := podLinkNames(v.links)
+	pods := podLinkNames(v.Links)
 	names := map[string]bool{}
 	for _, name := range pods {
 		names[name] = true
 	}
 	led := map[netip.Prefix]bool{}
-	for _, r := range v.routes {
+	for _, r := range v.Routes {
 		if pods[r.Link] != "" {
 			delete(out, tables[r.Table])
 			led[r.Dst] = true
 		}
 	}
-	for _, r := range v.rules {
+	for _, r := range v.Rules {
 		if names[r.InLink] || r.From.IsValid() && led[r.From] {
 			delete(out, tables[r.Table])
 		}
@@ -67,14 +68,14 @@ func (h *Host) DropDevice(_ context.Context, v *View, vlan int) error {
 		return fmt.Errorf("remove the device of a branch ENI: no such VLAN id: %d", vlan)
 	}
 	name := netnames.VLANDevice(vlan)
-	i := slices.IndexFunc(v.links, func(l rtnl.Link) bool { return l.Name == name })
+	i := slices.IndexFunc(v.Links, func(l netstate.Link) bool { return l.Name == name })
 	if i < 0 {
 		return nil
 	}
 	dropped := false
 	err := with(func(c *rtnl.Conn) error {
 		now, found, err := c.LinkByName(name)
-		if err != nil || !found || now.Index != v.links[i].Index || now.MAC != v.links[i].MAC {
+		if err != nil || !found || now.Index != v.Links[i].Index || now.MAC != v.Links[i].MAC {
 			return err
 		}
 		list, err := c.Rules(familyBy(v.ipv6))

@@ -64,8 +64,7 @@ func (h *Host) linkAndRulesDiffer(ctx context.Context, in rules.NodeInput) (part
 			if err != nil {
 				return fmt.Errorf("list policy rules: %w", err)
 			}
-			add, remove := rules.DiffNodeRules(current, want.IPRules, ipv6)
-			differ = differ || len(add)+len(remove) > 0
+			differ = differ || len(rules.DiffNodeRules(current, want.IPRules, ipv6)) > 0
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -21,7 +22,7 @@ func (h *Host) TableFor(_ context.Context, card, device int, primary netip.Addr,
 	if card == 0 || !primary.IsValid() {
 		return netnames.RouteTable(card, device), nil
 	}
-	var current []rules.IPRule
+	var current []netstate.Rule
 	err := with(func(c *rtnl.Conn) (err error) {
 		current, err = ipRules(c, familyOf(primary))
 		return err
@@ -102,7 +103,7 @@ func dropENIRules(c *rtnl.Conn, family uint8, attached []netip.Addr) (gone []net
 			continue
 		}
 		gone = append(gone, from)
-		b.RuleDel(netlinkRule(r))
+		b.RuleDel(r)
 		b.Tolerate(unix.ENOENT)
 	}
 	return gone, c.Do(&b)

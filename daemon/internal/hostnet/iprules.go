@@ -5,52 +5,50 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
-// ipRules lists the policy rules of a family.
-func ipRules(c *rtnl.Conn, family uint8) ([]rules.IPRule, error) {
-	list, err := c.Rules(family)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]rules.IPRule, len(list))
+// ipRules lists the policy rules of a family. One about a link that is gone applies to
+// nothing, and so is none of ours.
+func ipRules(c *rtnl.Conn, family uint8) ([]netstate.Rule, error) {
+	list, err := c.ListedRules(family)
+	out := make([]netstate.Rule, len(list))
 	for i, r := range list {
-		out[i] = wantedForm(r)
-		out[i].Other = r.Other || r.InLinkGone
+		out[i] = r.Rule
+		out[i].Other = r.Other || r.Detached
 	}
-	return out, nil
+	return out, err
 }
 
-func wantedForm(r rtnl.Rule) rules.IPRule {
-	return rules.IPRule{
-		Priority: r.Priority, From: r.From, To: r.To, Mark: r.Mark, Mask: r.Mask, InLink: r.InLink,
-		Protocol: r.Protocol, Table: r.Table, IPv6: r.IPv6, Other: r.Other,
+// readState lists all that the kernel has, in some families.
+func readState(c *rtnl.Conn, families ...uint8) (s netstate.State, err error) {
+	if s.Links, err = c.Links(); err != nil {
+		return s, err
 	}
+	for _, family := range families {
+		addresses, err := c.Addresses(family)
+		if err != nil {
+			return s, err
+		}
+		routes, err := c.AllRoutes(family)
+		if err != nil {
+			return s, err
+		}
+		rules, err := ipRules(c, family)
+		if err != nil {
+			return s, err
+		}
+		s.Addresses, s.Routes, s.Rules = append(s.Addresses, addresses...), append(s.Routes, routes...), append(s.Rules, rules...)
+	}
+	return s, nil
 }
 
-func netlinkRule(r rules.IPRule) rtnl.Rule {
-	return rtnl.Rule{
-		Priority: r.Priority, From: r.From, To: r.To, Mark: r.Mark, Mask: r.Mask, InLink: r.InLink,
-		Protocol: r.Protocol, Table: r.Table, IPv6: r.IPv6,
-	}
-}
-
-// changeRules adds and then removes, in one batch: message i is add[i], then
-// remove[i-len(add)]. What is already as asked is no error.
-func changeRules(c *rtnl.Conn, add, remove []rules.IPRule) error {
-	if len(add)+len(remove) == 0 {
-		return nil
-	}
+// do makes changes in one batch: message i is the i-th change.
+func do(c *rtnl.Conn, changes []netstate.Change) error {
 	var b rtnl.Batch
-	for _, r := range add {
-		b.RuleAdd(netlinkRule(r))
-		b.Tolerate(unix.EEXIST)
-	}
-	for _, r := range remove {
-		b.RuleDel(netlinkRule(r))
-		b.Tolerate(unix.ENOENT)
+	for _, change := range changes {
+		b.Change(change)
 	}
 	return c.Do(&b)
 }

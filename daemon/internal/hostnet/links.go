@@ -12,15 +12,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
 // waitLink returns the link with a MAC as soon as there is one, whatever its name.
 // It returns at the end of ctx with the context's error.
-func waitLink(ctx context.Context, mac string) (rtnl.Link, error) {
+func waitLink(ctx context.Context, mac string) (netstate.Link, error) {
 	want, err := parseMAC(mac)
 	if err != nil {
-		return rtnl.Link{}, err
+		return netstate.Link{}, err
 	}
 	link, ok, err := findLink(want)
 	if ok || err != nil {
@@ -28,7 +29,7 @@ func waitLink(ctx context.Context, mac string) (rtnl.Link, error) {
 	}
 	watch, err := watchLinks()
 	if err != nil {
-		return rtnl.Link{}, err
+		return netstate.Link{}, err
 	}
 	defer watch.Close()
 	// A read in progress ends when its deadline moves into the past.
@@ -41,23 +42,23 @@ func waitLink(ctx context.Context, mac string) (rtnl.Link, error) {
 		}
 		if err := readUntil(watch, want); err != nil {
 			if ctx.Err() != nil {
-				return rtnl.Link{}, ctx.Err()
+				return netstate.Link{}, ctx.Err()
 			}
-			return rtnl.Link{}, fmt.Errorf("wait for link: %w", err)
+			return netstate.Link{}, fmt.Errorf("wait for link: %w", err)
 		}
 	}
 }
 
-func parseMAC(text string) (rtnl.MAC, error) {
+func parseMAC(text string) (netstate.MAC, error) {
 	hw, err := net.ParseMAC(text)
-	if err != nil || len(hw) != len(rtnl.MAC{}) {
-		return rtnl.MAC{}, fmt.Errorf("MAC address %q is not six bytes with colons", text)
+	if err != nil || len(hw) != len(netstate.MAC{}) {
+		return netstate.MAC{}, fmt.Errorf("MAC address %q is not six bytes with colons", text)
 	}
-	return rtnl.MAC(hw), nil
+	return netstate.MAC(hw), nil
 }
 
-func findLink(mac rtnl.MAC) (link rtnl.Link, ok bool, _ error) {
-	var links []rtnl.Link
+func findLink(mac netstate.MAC) (link netstate.Link, ok bool, _ error) {
+	var links []netstate.Link
 	err := with(func(c *rtnl.Conn) (err error) {
 		links, err = c.Links()
 		return err
@@ -74,9 +75,9 @@ var stacked = []string{"vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "bond",
 
 // pickLink chooses among links of one MAC: the device itself before what sits on
 // it, then the oldest.
-func pickLink(links []rtnl.Link, mac rtnl.MAC) (best rtnl.Link, ok bool) {
+func pickLink(links []netstate.Link, mac netstate.MAC) (best netstate.Link, ok bool) {
 	for _, l := range links {
-		if l.MAC != mac || mac == (rtnl.MAC{}) {
+		if l.MAC != mac || mac == (netstate.MAC{}) {
 			continue
 		}
 		above := slices.Contains(stacked, l.Kind)
@@ -121,7 +122,7 @@ func watchLinks() (*os.File, error) {
 }
 
 // readUntil reads events until one is about a link with the MAC, or some were lost.
-func readUntil(watch *os.File, mac rtnl.MAC) error {
+func readUntil(watch *os.File, mac netstate.MAC) error {
 	buf := make([]byte, 32<<10) // an event is one link: some kilobytes
 	for {
 		n, err := watch.Read(buf)
@@ -141,7 +142,7 @@ func readUntil(watch *os.File, mac rtnl.MAC) error {
 	}
 }
 
-func concerns(m syscall.NetlinkMessage, mac rtnl.MAC) bool {
+func concerns(m syscall.NetlinkMessage, mac netstate.MAC) bool {
 	if m.Header.Type != unix.RTM_NEWLINK {
 		return false
 	}

@@ -77,13 +77,13 @@ func TestSetupNode_StrictPodsOutliveTheMode(t *testing.T) {
 	n.setup(strict)
 	n.sh("ip link add vlan0d7763386da type veth peer name podeth0; ip rule add priority 10 iif vlan0d7763386da lookup 103")
 	n.setup()
-	if d := cmp.Diff([]string{"20:\tfrom all lookup local", "1024:\tfrom all fwmark 0x80/0x80 lookup main"}, n.nodeRules("ip rule")); d != "" {
+	if d := cmp.Diff([]string{"20: from all lookup local", "1024: from all fwmark 0x80/0x80 lookup main"}, n.nodeRules("ip rule")); d != "" {
 		t.Errorf("with a living pod (-want +kernel):\n%s", d)
 	}
 	n.quiet()
 	n.sh("ip link del vlan0d7763386da") // its rule is left, and applies to nothing
 	n.setup()
-	if d := cmp.Diff([]string{"0:\tfrom all lookup local", "1024:\tfrom all fwmark 0x80/0x80 lookup main"}, n.nodeRules("ip rule")); d != "" {
+	if d := cmp.Diff([]string{"0: from all lookup local", "1024: from all fwmark 0x80/0x80 lookup main"}, n.nodeRules("ip rule")); d != "" {
 		t.Errorf("without (-want +kernel):\n%s", d)
 	}
 	n.quiet()

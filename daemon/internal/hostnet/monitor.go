@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -44,7 +45,7 @@ type Notice struct {
 
 // Monitor tells of changes that concern what the daemon and the plugin make.
 type Monitor struct {
-	primary rtnl.MAC
+	primary netstate.MAC
 	filters atomic.Bool // changes of nftables are told
 
 	mu    sync.Mutex // guards what follows
@@ -57,8 +58,8 @@ type Monitor struct {
 type seenLink struct {
 	name    string
 	pod     bool
-	made    rtnl.MAC // of a pod's link: its first address
-	current rtnl.MAC
+	made    netstate.MAC // of a pod's link: its first address
+	current netstate.MAC
 	up      bool
 	mtu     int
 	look    int // how many looks had begun
@@ -71,11 +72,11 @@ func NewMonitor(primaryMAC string) *Monitor {
 }
 
 // MadeWith is the address with which a pod's link was made, if that was seen.
-func (m *Monitor) MadeWith(index int32) (mac [6]byte, ok bool) {
+func (m *Monitor) MadeWith(index int32) (mac netstate.MAC, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, ok := m.links[index]
-	return l.made, ok && l.made != (rtnl.MAC{})
+	return l.made, ok && l.made != (netstate.MAC{})
 }
 
 // gatherTime is how long changes are gathered from the first on, before they are read:
@@ -271,11 +272,11 @@ func ruleChanged(n rtnl.Notice) Notice {
 }
 
 // linkChanged remembers a link. A pod's link that comes is an ADD's affair.
-func (m *Monitor) linkChanged(l rtnl.Link) Notice {
+func (m *Monitor) linkChanged(l netstate.Link) Notice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.links[l.Index]
-	now := seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: up(l), mtu: l.MTU, made: was.made, look: m.looks}
+	now := seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: l.Up(), mtu: l.MTU, made: was.made, look: m.looks}
 	if now.pod && (!known || !was.pod || was.name != now.name) { // an index can come back
 		now.made = l.MAC
 	}
@@ -291,7 +292,7 @@ func (m *Monitor) linkChanged(l rtnl.Link) Notice {
 	return Notice{}
 }
 
-func (m *Monitor) linkGone(l rtnl.Link) Notice {
+func (m *Monitor) linkGone(l netstate.Link) Notice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was := m.links[l.Index]
@@ -311,7 +312,7 @@ func (m *Monitor) ofNode(index int32) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l, known := m.links[index]
-	return known && !l.pod && (l.current == m.primary || m.primary == rtnl.MAC{})
+	return known && !l.pod && (l.current == m.primary || m.primary == netstate.MAC{})
 }
 
 // Looking is told before the kernel is read for a view that [Monitor.Know] gets.
@@ -327,16 +328,16 @@ func (m *Monitor) Looking() {
 func (m *Monitor) Know(v *View) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	there := make(map[int32]bool, len(v.links))
-	for _, l := range v.links {
+	there := make(map[int32]bool, len(v.Links))
+	for _, l := range v.Links {
 		there[l.Index] = true
 		was, known := m.links[l.Index]
 		switch {
 		case known && was.look == m.looks: // told of since
 		case !known || was.name != l.Name:
-			m.links[l.Index] = seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: up(l), mtu: l.MTU}
+			m.links[l.Index] = seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: l.Up(), mtu: l.MTU}
 		case m.lost && was.made != l.MAC:
-			was.made, was.current = rtnl.MAC{}, l.MAC // it may be another one of that name
+			was.made, was.current = netstate.MAC{}, l.MAC // it may be another one of that name
 			m.links[l.Index] = was
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -66,14 +67,14 @@ func TestConcernsEgress(t *testing.T) {
 func TestMonitor_Change(t *testing.T) {
 	t.Parallel()
 	pod := netip.MustParsePrefix("10.0.0.21/32")
-	primary := rtnl.MAC{2, 1}
+	primary := netstate.MAC{2, 1}
 	m := NewMonitor(primary.String())
-	link := func(index int32, name, kind string, mac rtnl.MAC, flags uint32) rtnl.Notice {
-		return rtnl.Notice{Kind: rtnl.NoticeLink, Link: rtnl.Link{Index: index, Name: name, Kind: kind, MAC: mac, Flags: flags, MTU: 9001}}
+	link := func(index int32, name, kind string, mac netstate.MAC, flags uint32) rtnl.Notice {
+		return rtnl.Notice{Kind: rtnl.NoticeLink, Link: netstate.Link{Index: index, Name: name, Kind: kind, MAC: mac, Flags: flags, MTU: 9001}}
 	}
-	rule := func(kind rtnl.NoticeKind, r rtnl.Rule) rtnl.Notice { return rtnl.Notice{Kind: kind, Rule: r} }
+	rule := func(kind rtnl.NoticeKind, r netstate.Rule) rtnl.Notice { return rtnl.Notice{Kind: kind, Rule: r} }
 	route := func(kind rtnl.NoticeKind, dst netip.Prefix, table int) rtnl.Notice {
-		return rtnl.Notice{Kind: kind, Route: rtnl.Route{Dst: dst, Table: table}}
+		return rtnl.Notice{Kind: kind, Route: netstate.Route{Dst: dst, Table: table}}
 	}
 	const podLink = "eni0d7763386da"
 	for i, row := range []struct {
@@ -83,27 +84,27 @@ func TestMonitor_Change(t *testing.T) {
 		{link(2, "eth0", "", primary, unix.IFF_UP), ChangedLinks}, // unknown
 		{link(2, "eth0", "", primary, unix.IFF_UP), 0},
 		{link(2, "eth0", "", primary, 0), ChangedLinks},
-		{link(7, podLink, "veth", rtnl.MAC{2, 2}, 0), 0}, // an ADD
-		{link(7, podLink, "veth", rtnl.MAC{2, 2}, unix.IFF_UP), 0},
-		{link(7, podLink, "veth", rtnl.MAC{2, 3}, unix.IFF_UP), ChangedLinks},
-		{link(7, podLink, "veth", rtnl.MAC{2, 2}, unix.IFF_UP), 0}, // as it was made
-		{link(7, podLink, "veth", rtnl.MAC{2, 2}, 0), ChangedLinks},
+		{link(7, podLink, "veth", netstate.MAC{2, 2}, 0), 0}, // an ADD
+		{link(7, podLink, "veth", netstate.MAC{2, 2}, unix.IFF_UP), 0},
+		{link(7, podLink, "veth", netstate.MAC{2, 3}, unix.IFF_UP), ChangedLinks},
+		{link(7, podLink, "veth", netstate.MAC{2, 2}, unix.IFF_UP), 0}, // as it was made
+		{link(7, podLink, "veth", netstate.MAC{2, 2}, 0), ChangedLinks},
 		{rtnl.Notice{Kind: rtnl.NoticeSetting, Setting: 7}, 0},
 		{rtnl.Notice{Kind: rtnl.NoticeSetting, Setting: 2}, ChangedNode},
 		{rtnl.Notice{Kind: rtnl.NoticeSetting, Setting: 9}, 0},
 		{rtnl.Notice{Kind: rtnl.NoticeSetting, Setting: rtnl.SettingOfAll}, ChangedNode},
-		{rtnl.Notice{Kind: rtnl.NoticeNoLink, Link: rtnl.Link{Index: 7, Name: podLink, Kind: "veth"}}, 0},
-		{rtnl.Notice{Kind: rtnl.NoticeNoLink, Link: rtnl.Link{Index: 8, Name: "vlan.eth.3", Kind: "vlan"}}, ChangedLinks},
-		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 512, To: pod, Table: 254}), ChangedPod},
-		{rule(rtnl.NoticeRule, rtnl.Rule{Priority: 512, To: pod, Table: 254}), 0}, // an ADD's
-		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 1536, From: pod, Table: 2}), ChangedPod},
-		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 10, InLink: "vlan.eth.3", Table: 103}), ChangedLinks},
-		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 32765, From: pod, Table: 2}), ChangedLinks},
-		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 1024, Table: 254}), ChangedNode},
-		{rule(rtnl.NoticeRule, rtnl.Rule{Priority: 1024, Table: 254}), 0},
-		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 20, Table: 255}), ChangedNode},
-		{rule(rtnl.NoticeRule, rtnl.Rule{Table: 255}), ChangedNode},
-		{rule(rtnl.NoticeNoRule, rtnl.Rule{Priority: 5000, Table: 254}), 0},
+		{rtnl.Notice{Kind: rtnl.NoticeNoLink, Link: netstate.Link{Index: 7, Name: podLink, Kind: "veth"}}, 0},
+		{rtnl.Notice{Kind: rtnl.NoticeNoLink, Link: netstate.Link{Index: 8, Name: "vlan.eth.3", Kind: "vlan"}}, ChangedLinks},
+		{rule(rtnl.NoticeNoRule, netstate.Rule{Priority: 512, To: pod, Table: 254}), ChangedPod},
+		{rule(rtnl.NoticeRule, netstate.Rule{Priority: 512, To: pod, Table: 254}), 0}, // an ADD's
+		{rule(rtnl.NoticeNoRule, netstate.Rule{Priority: 1536, From: pod, Table: 2}), ChangedPod},
+		{rule(rtnl.NoticeNoRule, netstate.Rule{Priority: 10, InLink: "vlan.eth.3", Table: 103}), ChangedLinks},
+		{rule(rtnl.NoticeNoRule, netstate.Rule{Priority: 32765, From: pod, Table: 2}), ChangedLinks},
+		{rule(rtnl.NoticeNoRule, netstate.Rule{Priority: 1024, Table: 254}), ChangedNode},
+		{rule(rtnl.NoticeRule, netstate.Rule{Priority: 1024, Table: 254}), 0},
+		{rule(rtnl.NoticeNoRule, netstate.Rule{Priority: 20, Table: 255}), ChangedNode},
+		{rule(rtnl.NoticeRule, netstate.Rule{Table: 255}), ChangedNode},
+		{rule(rtnl.NoticeNoRule, netstate.Rule{Priority: 5000, Table: 254}), 0},
 		{route(rtnl.NoticeNoRoute, pod, 254), ChangedPod},
 		{route(rtnl.NoticeRoute, pod, 254), ChangedPod}, // in another one's place
 		{route(rtnl.NoticeNoRoute, netip.MustParsePrefix("10.0.0.0/16"), 254), 0},
@@ -118,9 +119,9 @@ func TestMonitor_Change(t *testing.T) {
 	if _, ok := m.MadeWith(7); ok {
 		t.Error("a link that is gone is remembered")
 	}
-	m.change(link(12, podLink, "veth", rtnl.MAC{2, 9}, 0))
-	m.change(link(12, podLink, "veth", rtnl.MAC{2, 8}, 0))
-	if mac, ok := m.MadeWith(12); !ok || mac != (rtnl.MAC{2, 9}) {
+	m.change(link(12, podLink, "veth", netstate.MAC{2, 9}, 0))
+	m.change(link(12, podLink, "veth", netstate.MAC{2, 8}, 0))
+	if mac, ok := m.MadeWith(12); !ok || mac != (netstate.MAC{2, 9}) {
 		t.Errorf("made with %v, %t", mac, ok)
 	}
 }
@@ -131,18 +132,18 @@ func TestMonitor_Know(t *testing.T) {
 	t.Parallel()
 	const one, other = "eni0d7763386da", "eni1111111111a"
 	m := NewMonitor("")
-	link := func(index int32, name string, mac rtnl.MAC) rtnl.Link {
-		return rtnl.Link{Index: index, Name: name, Kind: "veth", MAC: mac}
+	link := func(index int32, name string, mac netstate.MAC) netstate.Link {
+		return netstate.Link{Index: index, Name: name, Kind: "veth", MAC: mac}
 	}
-	tell := func(l rtnl.Link) { m.change(rtnl.Notice{Kind: rtnl.NoticeLink, Link: l}) }
-	know := func(list ...rtnl.Link) { m.Know(&View{links: list}) }
-	expect := func(when string, index int32, want rtnl.MAC) {
+	tell := func(l netstate.Link) { m.change(rtnl.Notice{Kind: rtnl.NoticeLink, Link: l}) }
+	know := func(list ...netstate.Link) { m.Know(&View{State: netstate.State{Links: list}}) }
+	expect := func(when string, index int32, want netstate.MAC) {
 		t.Helper()
-		if got, ok := m.MadeWith(index); got != want || ok != (want != rtnl.MAC{}) {
+		if got, ok := m.MadeWith(index); got != want || ok != (want != netstate.MAC{}) {
 			t.Errorf("%s: link %d was made with %v, %t", when, index, got, ok)
 		}
 	}
-	a, b := rtnl.MAC{2, 1}, rtnl.MAC{2, 2}
+	a, b := netstate.MAC{2, 1}, netstate.MAC{2, 2}
 	tell(link(7, one, a))
 	tell(link(7, other, b))
 	expect("another name under the index", 7, b)
@@ -154,17 +155,17 @@ func TestMonitor_Know(t *testing.T) {
 	m.Looking()
 	tell(link(9, "eni2222222222b", a)) // since the view began
 	know(link(7, other, b))
-	expect("gone", 8, rtnl.MAC{})
+	expect("gone", 8, netstate.MAC{})
 	expect("came since the view", 9, a)
 	m.Looking()
 	know(link(7, "eni3333333333c", a), link(9, "eni2222222222b", a))
-	expect("another name in the view", 7, rtnl.MAC{})
+	expect("another name in the view", 7, netstate.MAC{})
 	expect("still there", 9, a)
 
 	m.noteLost(func(...Notice) {})(Notice{Kind: LostChanges})
 	m.Looking()
 	know(link(9, "eni2222222222b", b))
-	expect("perhaps another one of that name", 9, rtnl.MAC{})
+	expect("perhaps another one of that name", 9, netstate.MAC{})
 	if len(m.links) != 1 {
 		t.Errorf("%d links are remembered", len(m.links))
 	}

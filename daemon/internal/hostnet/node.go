@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -73,7 +73,7 @@ func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want 
 }
 
 // wanted is the state of a node whose primary link is found.
-func (h *Host) wanted(in rules.NodeInput, link rtnl.Link) (rules.NodeState, error) {
+func (h *Host) wanted(in rules.NodeInput, link netstate.Link) (rules.NodeState, error) {
 	in.PrimaryLink, in.Backend, in.RandomFully = link.Name, h.backend, h.randomFully
 	if err := in.Validate(); err != nil {
 		return rules.NodeState{}, fmt.Errorf("host network setup: %w", err)
@@ -83,7 +83,7 @@ func (h *Host) wanted(in rules.NodeInput, link rtnl.Link) (rules.NodeState, erro
 
 // setNodeRules sets the rules of both families: one has those that are wanted, the
 // other may have those of a cluster of the other family.
-func (h *Host) setNodeRules(c *rtnl.Conn, want []rules.IPRule) error {
+func (h *Host) setNodeRules(c *rtnl.Conn, want []netstate.Rule) error {
 	for _, ipv6 := range []bool{false, true} {
 		if err := h.setFamilyRules(c, want, ipv6); err != nil {
 			return err
@@ -92,20 +92,20 @@ func (h *Host) setNodeRules(c *rtnl.Conn, want []rules.IPRule) error {
 	return nil
 }
 
-func (h *Host) primaryLink(ctx context.Context, mac string) (rtnl.Link, error) {
+func (h *Host) primaryLink(ctx context.Context, mac string) (netstate.Link, error) {
 	if mac == "" {
-		return rtnl.Link{}, errors.New(textNoInterface)
+		return netstate.Link{}, errors.New(textNoInterface)
 	}
 	ctx, stop := context.WithTimeout(ctx, h.opts.PrimaryWait)
 	defer stop()
 	link, err := waitLink(ctx, mac)
 	if err != nil {
-		return rtnl.Link{}, fmt.Errorf(textNoPrimary+": %w", mac, mac, err)
+		return netstate.Link{}, fmt.Errorf(textNoPrimary+": %w", mac, mac, err)
 	}
 	return link, nil
 }
 
-func (h *Host) setPrimaryMTU(c *rtnl.Conn, link rtnl.Link, mtu int) error {
+func (h *Host) setPrimaryMTU(c *rtnl.Conn, link netstate.Link, mtu int) error {
 	if mtu == 0 || link.MTU == mtu {
 		return nil
 	}
@@ -120,37 +120,39 @@ func (h *Host) setPrimaryMTU(c *rtnl.Conn, link rtnl.Link, mtu int) error {
 
 // setFamilyRules adds before it deletes. The rule of the mark and those of strict mode
 // must succeed; those of external services only warn, as in upstream.
-func (h *Host) setFamilyRules(c *rtnl.Conn, want []rules.IPRule, ipv6 bool) error {
+func (h *Host) setFamilyRules(c *rtnl.Conn, want []netstate.Rule, ipv6 bool) error {
 	current, err := ipRules(c, familyBy(ipv6))
 	if err != nil {
 		return fmt.Errorf("%s: %w", textDeleteRule, err)
 	}
-	add, remove := rules.DiffNodeRules(current, want, ipv6)
-	service := func(r rules.IPRule) bool { return r.Priority == netnames.RuleExternal }
-	addServices, removeServices := slices.DeleteFunc(slices.Clone(add), not(service)), slices.DeleteFunc(slices.Clone(remove), not(service))
-	add, remove = slices.DeleteFunc(add, service), slices.DeleteFunc(remove, service)
-
-	if err := changeRules(c, add, remove); err != nil {
-		return fmt.Errorf("%s: %w", ruleText(err, add, remove), err)
+	var own, services []netstate.Change
+	for _, change := range rules.DiffNodeRules(current, want, ipv6) {
+		if change.Rule.Priority == netnames.RuleExternal {
+			services = append(services, change)
+		} else {
+			own = append(own, change)
+		}
 	}
-	h.logRules(add, remove)
-	if err := changeRules(c, addServices, removeServices); err != nil {
+	if err := do(c, own); err != nil {
+		return fmt.Errorf("%s: %w", ruleText(err, own), err)
+	}
+	h.logRules(own)
+	if err := do(c, services); err != nil {
 		h.opts.Log.Warn("policy rules of external services cannot be set", "error", err)
 		return nil
 	}
-	h.logRules(addServices, removeServices)
+	h.logRules(services)
 	return nil
 }
 
 // ruleText says in upstream's words which change of the rules failed.
-func ruleText(err error, add, remove []rules.IPRule) string {
+func ruleText(err error, changes []netstate.Change) string {
 	var failed *rtnl.Error
 	if !errors.As(err, &failed) {
 		return textAddRule
 	}
-	all := slices.Concat(add, remove)
-	adding := failed.Index < len(add)
-	switch r := all[failed.Index]; {
+	adding := changes[failed.Index].Do == netstate.AddRule
+	switch r := changes[failed.Index].Rule; {
 	case r.Table == netnames.LocalTable && r.Protocol != 0:
 		return textGatewayRule
 	case r.Table == netnames.LocalTable && adding:
@@ -163,13 +165,12 @@ func ruleText(err error, add, remove []rules.IPRule) string {
 	return textDeleteRule
 }
 
-func not[T any](f func(T) bool) func(T) bool { return func(v T) bool { return !f(v) } }
-
-func (h *Host) logRules(add, remove []rules.IPRule) {
-	for _, r := range add {
-		h.opts.Log.Info("policy rule added", "rule", r.String())
-	}
-	for _, r := range remove {
-		h.opts.Log.Info("policy rule removed", "rule", r.String())
+func (h *Host) logRules(changes []netstate.Change) {
+	for _, c := range changes {
+		msg := "policy rule added"
+		if c.Do == netstate.DelRule {
+			msg = "policy rule removed"
+		}
+		h.opts.Log.Info(msg, "rule", c.Rule.String()) //nolint:sloglint // one of two constants
 	}
 }

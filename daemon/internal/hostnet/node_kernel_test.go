@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 )
 
 func externalSNAT(in *rules.NodeInput) { in.ExternalSNAT = true }
@@ -126,7 +127,7 @@ func (n *bed) nodeRules(command string) (lines []string) {
 	for line := range strings.Lines(n.sh(command)) {
 		priority, _, _ := strings.Cut(line, ":")
 		if slices.Contains([]string{"0", "20", "1024", "1535"}, priority) {
-			lines = append(lines, strings.TrimSuffix(line, "\n"))
+			lines = append(lines, strings.Replace(strings.TrimSuffix(line, "\n"), "\t", " ", 1))
 		}
 	}
 	return lines
@@ -134,10 +135,10 @@ func (n *bed) nodeRules(command string) (lines []string) {
 
 // wantedRules are the same as they should be: the kernel's rule of the local table is
 // there unless strict mode moved it.
-func wantedRules(list []rules.IPRule, six bool) (lines []string) {
-	strict := slices.ContainsFunc(list, func(r rules.IPRule) bool { return r.Priority == 20 && r.IPv6 == six })
+func wantedRules(list []netstate.Rule, six bool) (lines []string) {
+	strict := slices.ContainsFunc(list, func(r netstate.Rule) bool { return r.Priority == 20 && r.IPv6 == six })
 	if !strict {
-		lines = append(lines, "0:\tfrom all lookup local")
+		lines = append(lines, "0: from all lookup local")
 	}
 	for _, r := range list {
 		if r.IPv6 == six {

@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -54,10 +55,10 @@ func (h *Host) ObservePod(ctx context.Context, addr netip.Addr, hostLink string)
 	return k, nil
 }
 
-func observedLink(l rtnl.Link) *introspect.PodLink {
+func observedLink(l netstate.Link) *introspect.PodLink {
 	return &introspect.PodLink{
 		Name: l.Name, Index: int(l.Index), Kind: l.Kind, MAC: l.MAC.String(), MTU: l.MTU,
-		Up: l.Flags&unix.IFF_UP != 0, Running: l.Flags&unix.IFF_RUNNING != 0,
+		Up: l.Up(), Running: l.Running(),
 	}
 }
 
@@ -79,7 +80,7 @@ func observeRules(c *rtnl.Conn, addr netip.Addr, k *introspect.PodKernel) error 
 // observeRoutes reads the routes to the address in main, and all of the tables that
 // the rules of the address lead to.
 func observeRoutes(ctx context.Context, c *rtnl.Conn, addr netip.Addr, names map[int32]string, k *introspect.PodKernel) error {
-	observed := func(r rtnl.Route) introspect.PodRoute {
+	observed := func(r netstate.Route) introspect.PodRoute {
 		return introspect.PodRoute{Table: r.Table, To: r.Dst, Gateway: r.Gateway, Link: names[r.Link]}
 	}
 	main, err := c.Routes(familyOf(addr), netnames.MainTable)
@@ -131,7 +132,7 @@ func observeNeighbours(c *rtnl.Conn, addr netip.Addr, names map[int32]string, k 
 		if o.State == "" {
 			o.State = fmt.Sprintf("%#x", n.State)
 		}
-		if n.MAC != (rtnl.MAC{}) {
+		if n.MAC != (netstate.MAC{}) {
 			o.MAC = n.MAC.String()
 		}
 		k.Neighbours = append(k.Neighbours, o)

@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -70,7 +71,7 @@ func (f podRoutes) read(c *rtnl.Conn, family uint8, names map[int32]string) erro
 		return err
 	}
 	for _, r := range routes {
-		if name := names[r.Link]; name != "" && r.Dst.IsSingleIP() && !r.Gateway.IsValid() && r.Scope == onLink(r.Dst.Addr()) {
+		if name := names[r.Link]; name != "" && r.Dst.IsSingleIP() && !r.Gateway.IsValid() && r.Scope == netstate.Direct(r.Dst, 0, 0).Scope {
 			f.of(r.Dst).HostLink = name
 		}
 	}
@@ -95,7 +96,7 @@ func (f podRoutes) leaveOut(tables map[int]bool) {
 }
 
 // branchTables are the route tables of the branch ENIs that have a device.
-func branchTables(links []rtnl.Link) map[int]bool {
+func branchTables(links []netstate.Link) map[int]bool {
 	out := map[int]bool{}
 	for _, l := range links {
 		vlan, _ := netnames.VLANOfDevice(l.Name)
@@ -108,7 +109,7 @@ func branchTables(links []rtnl.Link) map[int]bool {
 
 // podLinkNames lists the links that have the form of a pod's: a veth whose name ends
 // with the hash of a pod's name.
-func podLinkNames(links []rtnl.Link) map[int32]string {
+func podLinkNames(links []netstate.Link) map[int32]string {
 	out := map[int32]string{}
 	for _, l := range links {
 		if l.Kind == "veth" && endsWithHash(l.Name) {
@@ -147,7 +148,7 @@ func dropPodRoute(c *rtnl.Conn, addr netip.Addr) error {
 	}
 	var b rtnl.Batch
 	for _, r := range routes {
-		if r.Dst == host && !r.Gateway.IsValid() && r.Scope == onLink(addr) {
+		if r.Dst == host && !r.Gateway.IsValid() && r.Scope == netstate.Direct(host, 0, 0).Scope {
 			b.RouteDel(r)
 			b.Tolerate(unix.ESRCH)
 		}
@@ -159,19 +160,19 @@ func dropPodRoute(c *rtnl.Conn, addr netip.Addr) error {
 }
 
 // podRules brings the rules of an address to what is wanted and then does more.
-func (h *Host) podRules(addr netip.Addr, want []rules.IPRule, more func(*rtnl.Conn) error) error {
+func (h *Host) podRules(addr netip.Addr, want []netstate.Rule, more func(*rtnl.Conn) error) error {
 	err := with(func(c *rtnl.Conn) error {
 		current, err := ipRules(c, familyOf(addr))
 		if err != nil {
 			return err
 		}
-		add, remove := rules.DiffPodRules(current, addr, want)
+		changes := rules.DiffPodRules(current, addr, want)
 		crashpoint.Here(crashpoint.BeforePodRules)
-		if err := changeRules(c, add, remove); err != nil {
+		if err := do(c, changes); err != nil {
 			return err
 		}
 		crashpoint.Here(crashpoint.AfterPodRules)
-		h.logRules(add, remove)
+		h.logRules(changes)
 		if more == nil {
 			return nil
 		}

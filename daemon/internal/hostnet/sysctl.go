@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -36,7 +37,7 @@ func (r *readOnly) note(path string, is bool) {
 
 // setSysctls makes what differs. It is a repair of what the init container did: the
 // daemon's container may have /proc/sys read-only, so failing only warns.
-func (h *Host) setSysctls(c *rtnl.Conn, link rtnl.Link, want []rules.Sysctl) {
+func (h *Host) setSysctls(c *rtnl.Conn, link netstate.Link, want []rules.Sysctl) {
 	for _, s := range want {
 		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path()))
 		value := strings.TrimSpace(string(now))
@@ -58,7 +59,7 @@ func (h *Host) setSysctls(c *rtnl.Conn, link rtnl.Link, want []rules.Sysctl) {
 
 // setSysctl makes one: rp_filter of the primary ENI's link by rtnetlink where /proc/sys is
 // read-only. The kernel has no such way for the others.
-func (h *Host) setSysctl(c *rtnl.Conn, link rtnl.Link, s rules.Sysctl) error {
+func (h *Host) setSysctl(c *rtnl.Conn, link netstate.Link, s rules.Sysctl) error {
 	err := os.WriteFile(filepath.Join(h.opts.ProcSys, s.Path()), []byte(s.Value), 0)
 	if err == nil || !slices.Equal(s.Key, []string{"net", "ipv4", "conf", link.Name, "rp_filter"}) {
 		return err

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os/exec"
-	"strings"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -25,9 +26,8 @@ type Leftovers struct {
 
 	host    *Host
 	filters []filterLeftovers
-	nft     bool // the native table is there
-	kernel  rules.Remnants
-	index   map[string]int32 // of links
+	nft     bool              // the native table is there
+	changes []netstate.Change // over rtnetlink
 }
 
 // filterLeftovers is what one rule set has.
@@ -134,61 +134,30 @@ func (l *Leftovers) readNFT(ctx context.Context) (there bool, _ error) {
 	return err == nil, err
 }
 
-func (l *Leftovers) readKernel(c *rtnl.Conn, vethPrefix string) error {
+func (l *Leftovers) readKernel(c *rtnl.Conn, vethPrefix string) (err error) {
 	k := rules.Kernel{VethPrefix: vethPrefix}
-	links, err := c.Links()
-	if err != nil {
+	families := []uint8{unix.AF_INET, unix.AF_INET6}
+	if k.State, err = readState(c, families...); err != nil {
 		return err
 	}
-	l.index = make(map[string]int32, len(links))
-	names := make(map[int32]string, len(links))
-	for _, link := range links {
-		names[link.Index], l.index[link.Name] = link.Name, link.Index
-		k.Links = append(k.Links, rules.Link{Name: link.Name, Kind: link.Kind})
-	}
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		if err := readFamily(c, family, names, &k); err != nil {
-			return err
-		}
-	}
-	l.kernel = rules.Remains(k)
-	l.Pods, l.Kept = l.kernel.Pods, l.kernel.Kept
-	return nil
-}
-
-func readFamily(c *rtnl.Conn, family uint8, names map[int32]string, k *rules.Kernel) error {
-	list, err := c.Rules(family)
-	if err != nil {
-		return err
-	}
-	for _, r := range list {
-		k.Rules = append(k.Rules, wantedForm(r))
-		if r.Maker != unix.RTPROT_UNSPEC {
-			k.Signed = append(k.Signed, wantedForm(r))
-		}
-	}
-	addresses, err := c.Addresses(family)
-	if err != nil {
-		return err
-	}
-	for _, a := range addresses {
-		k.Addresses = append(k.Addresses, rules.LinkAddress{Link: names[a.Link], Prefix: a.Prefix, Leased: a.Expires})
-	}
-	tables, err := tablesInUse(family)
-	if err != nil {
-		return err
-	}
-	for _, table := range tables {
-		routes, err := c.Routes(family, table)
+	k.Rules = nil // again, with those about links that are gone
+	for _, family := range families {
+		list, err := c.ListedRules(family)
 		if err != nil {
 			return err
 		}
-		for _, r := range routes {
-			k.Routes = append(k.Routes, rules.LinkRoute{
-				Route: rules.Route{Dst: r.Dst, Gateway: r.Gateway, Source: r.Source, Table: r.Table}, Link: names[r.Link],
-			})
+		for _, r := range list {
+			k.Rules = append(k.Rules, r.Rule)
+			if r.Maker != unix.RTPROT_UNSPEC {
+				k.Signed = append(k.Signed, r.Rule)
+			}
 		}
 	}
+	found := rules.Remains(k)
+	for _, pod := range found.Pods {
+		l.Pods = append(l.Pods, pod.Name)
+	}
+	l.Kept, l.changes = found.Kept, found.Changes(k.State)
 	return nil
 }
 
@@ -202,8 +171,8 @@ func (l *Leftovers) Objects() (out []string) {
 	if l.nft {
 		out = append(out, nftObject)
 	}
-	for _, s := range l.steps() {
-		out = append(out, s.object)
+	for _, c := range l.changes {
+		out = append(out, objectOf(c))
 	}
 	return out
 }
@@ -235,82 +204,43 @@ func (l *Leftovers) Remove(ctx context.Context) (changes []Change) {
 
 var errHeld = errors.New("emptied only, because rules of somebody else lead to it; remove those first")
 
-// step is a change over rtnetlink, of one message.
-type step struct {
-	object string
-	add    func(*rtnl.Batch)
+// objectOf names what goes, or the one kind of object that comes.
+func objectOf(c netstate.Change) string {
+	text := c.Object()
+	if c.Rule != (netstate.Rule{}) {
+		text = "ip " + text
+		if c.Rule.IPv6 {
+			text = "ip -6 " + c.Object()
+		}
+	}
+	if c.Do == netstate.AddRule {
+		text = "(back to its place) " + text
+	}
+	return text
 }
 
-// steps are in the order in which they must be made. Routes of an ENI come behind its
-// address, by which they are found again should the daemon be killed between.
-func (l *Leftovers) steps() (list []step) {
-	k := l.kernel
-	for _, name := range append(append([]string{}, k.Pods...), k.Devices...) {
-		list = append(list, step{"link " + name, func(b *rtnl.Batch) {
-			b.LinkDel(l.index[name])
-			b.Tolerate(unix.ENODEV)
-		}})
-	}
-	for _, r := range k.Restore {
-		list = append(list, step{"(back to its place) " + ruleObject(r), func(b *rtnl.Batch) {
-			b.RuleAdd(netlinkRule(r))
-			b.Tolerate(unix.EEXIST)
-		}})
-	}
-	for _, r := range k.Rules {
-		list = append(list, step{ruleObject(r), func(b *rtnl.Batch) {
-			b.RuleDel(netlinkRule(r))
-			b.Tolerate(unix.ENOENT)
-		}})
-	}
-	for _, a := range k.Addresses {
-		list = append(list, step{"address " + a.Prefix.String() + " of link " + a.Link, func(b *rtnl.Batch) {
-			b.AddrDel(rtnl.Address{Link: l.index[a.Link], Prefix: a.Prefix})
-			b.Tolerate(unix.EADDRNOTAVAIL)
-		}})
-	}
-	for _, r := range k.Routes {
-		list = append(list, step{"route " + r.String() + " dev " + r.Link, func(b *rtnl.Batch) {
-			b.RouteDel(netlinkRoute(r.Route, l.index[r.Link]))
-			b.Tolerate(unix.ESRCH)
-		}})
-	}
-	return list
-}
+// changesAtOnce stays below the kernel's send buffer.
+const changesAtOnce = 100
 
-func ruleObject(r rules.IPRule) string {
-	family := ""
-	if r.IPv6 {
-		family = "-6 "
-	}
-	return "ip " + family + "rule " + strings.ReplaceAll(r.String(), "\t", " ")
-}
-
-// stepsAtOnce stays below the kernel's send buffer.
-const stepsAtOnce = 100
-
-func (l *Leftovers) apply() (changes []Change) {
-	all := l.steps()
-	for len(all) > 0 {
-		list := all[:min(len(all), stepsAtOnce)]
-		all = all[len(list):]
+func (l *Leftovers) apply() (out []Change) {
+	for list := range slices.Chunk(l.changes, changesAtOnce) {
 		var b rtnl.Batch
-		for _, s := range list {
-			s.add(&b)
+		for _, c := range list {
+			b.Change(c)
 		}
 		err := with(func(c *rtnl.Conn) error { return c.Do(&b) })
 		var refused *rtnl.Error
-		for i, s := range list {
-			change := Change{Object: s.object}
-			switch errno := b.Errno(i); {
+		for i, c := range list {
+			done := Change{Object: objectOf(c)}
+			switch {
 			case err == nil:
 			case !errors.As(err, &refused): // the socket's: nothing is known to have happened
-				change.Err = err
-			case errno != 0:
-				change.Err = errno
+				done.Err = err
+			case !b.Took(i):
+				done.Err = b.Errno(i)
 			}
-			changes = append(changes, change)
+			out = append(out, done)
 		}
 	}
-	return changes
+	return out
 }

@@ -2,15 +2,17 @@ package hostnet
 
 import (
 	"log/slog"
-	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/rtnl"
 )
 
 // neighbours are the rules of others on a node, in every table that ours are in.
@@ -137,7 +139,7 @@ func TestLeftovers(t *testing.T) {
 			"ip rule 10: from all iif vlan.eth.3 lookup 103", "ip rule 1024: ", "ip rule 1535: from all to 172.20.0.0/16 lookup main",
 			"ip rule 1536: from 10.0.0.21 lookup 2", "ip -6 rule 1536: from fd00:10::21 lookup 10102", "ip rule 32765: from 10.0.0.20 lookup 2",
 			"ip -6 rule 32765: from fd00:10::14 lookup 2", "address 10.0.0.20/18 of link ens6", "address fd00:10::14/64 of link ens6",
-			"route default via 10.0.0.1 table 2 dev ens6", "route default via fe80:ec2::1 table 2 dev ens6",
+			"route default via 10.0.0.1 dev ens6 table 2", "route default via fe80:ec2::1 dev ens6 table 2",
 		} {
 			if !strings.Contains(told, object) {
 				t.Errorf("not told: %s", object)
@@ -262,16 +264,30 @@ func TestLeftovers_Held(t *testing.T) {
 	})
 }
 
-func TestTablesInUse(t *testing.T) {
+// A state has the routes of all tables of the families that were asked for.
+func TestReadState_Tables(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
 	n.sh("ip route add 10.9.0.0/16 dev eth0 table 2; ip route add 10.9.0.0/16 dev eth0 table 10102; ip -6 route add fd00:9::/64 dev eth0 table 7")
 	n.do(func() error {
-		got, err := tablesInUse(familyOf(netip.MustParseAddr("10.0.0.1")))
-		if d := cmp.Diff([]int{2, 254, 255, 10102}, got); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
-		return err
+		return with(func(c *rtnl.Conn) error {
+			for want, families := range map[string][]uint8{"2 10102": {unix.AF_INET}, "7": {unix.AF_INET6}, "2 10102 7": {unix.AF_INET, unix.AF_INET6}} {
+				s, err := readState(c, families...)
+				if err != nil {
+					return err
+				}
+				var tables []string
+				for _, r := range s.Routes {
+					if r.Dst.String() == "10.9.0.0/16" || r.Dst.String() == "fd00:9::/64" {
+						tables = append(tables, strconv.Itoa(r.Table))
+					}
+				}
+				if got := strings.Join(tables, " "); got != want {
+					t.Errorf("families %v: tables %s, want %s", families, got, want)
+				}
+			}
+			return nil
+		})
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/doctor/evidence"
 )
@@ -32,7 +33,7 @@ func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 	for _, l := range list {
 		up := l.Flags&unix.IFF_UP != 0
 		link := evidence.Link{Name: l.Name, Kind: l.Kind, MTU: &l.MTU, Up: &up}
-		if l.MAC != (rtnl.MAC{}) {
+		if l.MAC != (netstate.MAC{}) {
 			link.MAC = l.MAC.String()
 		}
 		switch l.Kind {

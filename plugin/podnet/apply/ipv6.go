@@ -3,6 +3,7 @@ package apply
 import (
 	"time"
 
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -18,7 +19,7 @@ type readiness struct{ host, pod side }
 type side struct {
 	watch     *rtnl.ReadyWatch
 	links     []int32
-	addresses []rtnl.Address
+	addresses []netstate.Address
 }
 
 func (d *side) wait() error { return d.watch.Wait(d.links, d.addresses, readyDeadline) }
@@ -41,11 +42,11 @@ func (s *Setup) prepareIPv6() (_ *readiness, err error) {
 			return nil, of(i, err)
 		}
 		host, pod := s.made[i].Host.Index, s.made[i].Pod.Index
-		local := rtnl.Address{Link: host, Prefix: f.HostAddress, NoDAD: true}
+		local := netstate.Address{Link: host, Prefix: f.HostAddress, NoDAD: true}
 		b.AddrAdd(local)
 		s.say(StepHostAddress, i, change{})
 		w.host.links, w.host.addresses = append(w.host.links, host), append(w.host.addresses, local)
-		w.pod.links, w.pod.addresses = append(w.pod.links, pod), append(w.pod.addresses, rtnl.Address{Link: pod, Prefix: f.Address})
+		w.pod.links, w.pod.addresses = append(w.pod.links, pod), append(w.pod.addresses, netstate.Address{Link: pod, Prefix: f.Address})
 	}
 	if err := s.send(s.host); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (w *readiness) close() {
 }
 
 // add has the wait include another address of the host.
-func (w *readiness) add(a rtnl.Address) {
+func (w *readiness) add(a netstate.Address) {
 	if w != nil {
 		w.host.addresses = append(w.host.addresses, a)
 	}

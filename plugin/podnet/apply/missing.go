@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -68,7 +69,7 @@ func missingVLAN(host *rtnl.Conn, p rules.Pod) (lines []string, _ error) {
 	case device.Flags&unix.IFF_UP == 0:
 		lines = append(lines, "host link "+v.Name+" is down")
 	}
-	if v.MAC != (rules.MAC{}) && device.MAC != rtnl.MAC(v.MAC) {
+	if v.MAC != (rules.MAC{}) && device.MAC != netstate.MAC(v.MAC) {
 		lines = append(lines, "host link "+v.Name+" has the MAC "+device.MAC.String()+" of another branch ENI, not "+v.MAC.String())
 	}
 	fam, all := uint8(unix.AF_INET), netip.PrefixFrom(netip.IPv4Unspecified(), 0)
@@ -92,8 +93,8 @@ func missingVLAN(host *rtnl.Conn, p rules.Pod) (lines []string, _ error) {
 type difference struct {
 	wanted    *rules.Interface
 	family    uint8
-	hostEnd   rtnl.Link
-	podEnd    rtnl.Link
+	hostEnd   netstate.Link
+	podEnd    netstate.Link
 	hasHost   bool
 	hasPodEnd bool
 	lines     []string
@@ -251,7 +252,7 @@ func (d *difference) podNeighbour(pod *rtnl.Conn) error {
 	return nil
 }
 
-func hasRoute(list []rtnl.Route, dst netip.Prefix, gateway netip.Addr, link int32) bool {
+func hasRoute(list []netstate.Route, dst netip.Prefix, gateway netip.Addr, link int32) bool {
 	for _, r := range list {
 		if r.Dst == dst && r.Gateway == gateway && r.Link == link {
 			return true
@@ -260,7 +261,7 @@ func hasRoute(list []rtnl.Route, dst netip.Prefix, gateway netip.Addr, link int3
 	return false
 }
 
-func hasRule(list []rtnl.Rule, want rules.Rule) bool {
+func hasRule(list []netstate.Rule, want rules.Rule) bool {
 	for _, r := range list {
 		if r.Priority == want.Priority && r.From == want.From && r.To == want.To && r.InLink == want.InLink && r.Table == want.Table {
 			return true
@@ -335,7 +336,7 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	for _, l := range links {
 		byName[l.Name] = l.Index
 	}
-	known := map[uint8][]rtnl.Rule{}
+	known := map[uint8][]netstate.Rule{}
 	over := map[int]map[netip.Prefix]int32{} // links by table and destination
 	for _, fam := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		if known[fam], err = host.Rules(fam); err != nil {
@@ -379,7 +380,7 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 }
 
 // whole reports whether the pod's rules and VLAN device are there.
-func (p *PodRoute) whole(known map[uint8][]rtnl.Rule, links map[string]int32) bool {
+func (p *PodRoute) whole(known map[uint8][]netstate.Rule, links map[string]int32) bool {
 	if _, there := links[netnames.VLANDevice(p.VLAN)]; p.VLAN != 0 && !there {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -22,7 +23,7 @@ func AnothersLink(p rules.Pair, netns string) (_ bool, err error) {
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	link, found, err := host.LinkByName(p.Host.Name)
-	if err != nil || !found || link.MAC == rtnl.MAC(p.Host.MAC) {
+	if err != nil || !found || link.MAC == netstate.MAC(p.Host.MAC) {
 		return false, err
 	}
 	ns, err := OpenNetns(netns)

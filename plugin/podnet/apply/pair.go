@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/crashpoint"
-	"cnictl/daemon/rtnl"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/podnet/rules"
 )
 
@@ -152,6 +152,6 @@ func (e *nothingError) Error() string        { return e.why.Error() }
 func (e *nothingError) Unwrap() error        { return e.why }
 func (e *nothingError) Is(target error) bool { return target == errNothing }
 
-func end(e rules.End) rtnl.VethEnd {
-	return rtnl.VethEnd{Name: e.Name, Index: e.Index, MAC: rtnl.MAC(e.MAC)}
+func end(e rules.End) netstate.End {
+	return netstate.End{Name: e.Name, Index: e.Index, MAC: netstate.MAC(e.MAC)}
 }

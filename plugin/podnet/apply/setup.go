@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -40,7 +41,7 @@ type Setup struct {
 	Replaced bool
 	// ReplacedVLAN is the VLAN device that was there already, of an older sandbox or of
 	// another pod; its MAC tells.
-	ReplacedVLAN *rtnl.Link
+	ReplacedVLAN *netstate.Link
 }
 
 // line is what a message of a batch is for.
@@ -218,9 +219,9 @@ func (s *Setup) inside() error {
 		}
 		b.RouteAdd(route(f.Default, link))
 		s.say(StepDefaultRoute, i, change{})
-		b.AddrAdd(rtnl.Address{Link: link, Prefix: f.Address, NoDAD: f.Address.Addr().Is6()})
+		b.AddrAdd(netstate.Address{Link: link, Prefix: f.Address, NoDAD: f.Address.Addr().Is6()})
 		s.say(StepAddress, i, change{})
-		b.NeighAdd(rtnl.Neighbour{Link: link, IP: f.Neighbour.IP, MAC: rtnl.MAC(s.made[i].Host.MAC)})
+		b.NeighAdd(netstate.Neighbour{Link: link, IP: f.Neighbour.IP, MAC: netstate.MAC(s.made[i].Host.MAC)})
 		s.say(StepNeighbour, i, change{})
 	}
 	crashpoint.Here(crashpoint.PluginBeforePodSide)
@@ -350,14 +351,14 @@ func (s *Setup) LeaveVLAN(withAddress bool) {
 	})
 }
 
-func route(r rules.Route, link int32) rtnl.Route {
-	out := rtnl.Route{Dst: r.Dst, Gateway: r.Gateway, Link: link, Table: r.Table}
+func route(r rules.Route, link int32) netstate.Route {
+	out := netstate.Route{Dst: r.Dst, Gateway: r.Gateway, Link: link, Table: r.Table}
 	if !r.Gateway.IsValid() {
-		out.Scope = rtnl.OnLink
+		out.Scope = netstate.OnLink
 	}
 	return out
 }
 
-func rule(r rules.Rule) rtnl.Rule {
-	return rtnl.Rule{Priority: r.Priority, From: r.From, To: r.To, InLink: r.InLink, Table: r.Table, IPv6: r.IPv6}
+func rule(r rules.Rule) netstate.Rule {
+	return netstate.Rule{Priority: r.Priority, From: r.From, To: r.To, InLink: r.InLink, Table: r.Table, IPv6: r.IPv6}
 }

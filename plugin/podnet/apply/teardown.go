@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -41,7 +42,7 @@ func Teardown(t rules.Teardown) (routeErr, err error) {
 		b.Tolerate(unix.ENOENT)
 	}
 	routeAt := b.Len()
-	b.RouteDel(rtnl.Route{Dst: t.Route.Dst, Scope: rtnl.Nowhere})
+	b.RouteDel(netstate.Route{Dst: t.Route.Dst, Scope: netstate.Nowhere})
 	b.Tolerate(unix.ESRCH)
 	crashpoint.Here(crashpoint.PluginBeforeTeardown)
 	if err := host.Do(&b); err != nil {

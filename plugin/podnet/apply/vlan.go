@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnictl/daemon/rtnl"
+	"cnictl/daemon/netstate"
 )
 
 // clearVLAN takes away what older pods left: rules of the host link's name and of the
@@ -37,7 +37,7 @@ func (s *Setup) clearVLAN() error {
 func (s *Setup) createVLAN(usable *readiness) error {
 	v := s.wanted.VLAN
 	b := s.begin()
-	b.VLAN(v.Name, v.Parent, v.ID, rtnl.MAC(v.MAC))
+	b.VLAN(v.Name, v.Parent, v.ID, netstate.MAC(v.MAC))
 	s.say(StepCreateVLAN, 0, change{kind: madeVLAN})
 	if err := s.send(s.host); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Setup) createVLAN(usable *readiness) error {
 	b.LinkUp(device.Index)
 	s.say(StepVLANUp, 0, change{})
 	if v.Address.IsValid() {
-		local := rtnl.Address{Link: device.Index, Prefix: v.Address, NoDAD: true}
+		local := netstate.Address{Link: device.Index, Prefix: v.Address, NoDAD: true}
 		b.AddrAdd(local)
 		b.Tolerate(unix.EEXIST) // coming up, the link gives itself the same
 		s.say(StepHostAddress, 0, change{})

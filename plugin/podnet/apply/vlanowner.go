@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/podnet/rules"
 )
@@ -20,7 +21,7 @@ func VLANHasOtherMAC(vlan int, mac rules.MAC) (_ bool, err error) {
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	device, found, err := host.LinkByName(netnames.VLANDevice(vlan))
-	return found && device.MAC != rtnl.MAC(mac), err
+	return found && device.MAC != netstate.MAC(mac), err
 }
 
 // VLANLeadsElsewhere reports whether a VLAN id is used for another address than a pod's,
@@ -70,7 +71,7 @@ func VLANLeadsElsewhere(vlan int, address netip.Addr) (_ bool, err error) {
 	return false, nil
 }
 
-func leads(list []rtnl.Route, to netip.Prefix) bool {
+func leads(list []netstate.Route, to netip.Prefix) bool {
 	for _, r := range list {
 		if r.Dst == to {
 			return true

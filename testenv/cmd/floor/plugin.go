@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -33,17 +34,17 @@ func readStdin() error {
 }
 
 // identity derives names, indexes and MACs from the container id (FNV-1a).
-func identity(id string) (near, far rtnl.VethEnd) {
+func identity(id string) (near, far netstate.End) {
 	h := uint64(14695981039346656037)
 	for i := range len(id) {
 		h = (h ^ uint64(id[i])) * 1099511628211
 	}
 	ifName, _ := syscall.Getenv("CNI_IFNAME")
-	near = rtnl.VethEnd{
+	near = netstate.End{
 		Name: "flr" + id[:min(len(id), 12)], Index: firstIndex + int32(h>>8%indexes),
-		MAC: rtnl.MAC{2, byte(h), byte(h >> 8), byte(h >> 16), byte(h >> 24), byte(h >> 32)},
+		MAC: netstate.MAC{2, byte(h), byte(h >> 8), byte(h >> 16), byte(h >> 24), byte(h >> 32)},
 	}
-	far = rtnl.VethEnd{Name: ifName, Index: podIndex, MAC: near.MAC}
+	far = netstate.End{Name: ifName, Index: podIndex, MAC: near.MAC}
 	far.MAC[5]++
 	return near, far
 }
@@ -79,17 +80,17 @@ func add() error {
 	own := netip.PrefixFrom(address, 32)
 	b.Reset()
 	b.LinkUp(podIndex)
-	b.RouteReplace(rtnl.Route{Dst: netip.PrefixFrom(gateway, 32), Link: podIndex, Scope: rtnl.OnLink})
-	b.RouteAdd(rtnl.Route{Gateway: gateway, Link: podIndex})
-	b.AddrAdd(rtnl.Address{Link: podIndex, Prefix: own})
-	b.NeighAdd(rtnl.Neighbour{Link: podIndex, IP: gateway, MAC: near.MAC})
+	b.RouteReplace(netstate.Route{Dst: netip.PrefixFrom(gateway, 32), Link: podIndex, Scope: netstate.OnLink})
+	b.RouteAdd(netstate.Route{Gateway: gateway, Link: podIndex})
+	b.AddrAdd(netstate.Address{Link: podIndex, Prefix: own})
+	b.NeighAdd(netstate.Neighbour{Link: podIndex, IP: gateway, MAC: near.MAC})
 	if err := pod.Do(&b); err != nil {
 		return err
 	}
 	b.Reset()
-	b.RouteReplace(rtnl.Route{Dst: own, Link: near.Index, Scope: rtnl.OnLink})
-	b.RuleAdd(rtnl.Rule{Priority: ruleTo, To: own, Table: unix.RT_TABLE_MAIN})
-	b.RuleAdd(rtnl.Rule{Priority: ruleFrom, From: own, Table: table})
+	b.RouteReplace(netstate.Route{Dst: own, Link: near.Index, Scope: netstate.OnLink})
+	b.RuleAdd(netstate.Rule{Priority: ruleTo, To: own, Table: unix.RT_TABLE_MAIN})
+	b.RuleAdd(netstate.Rule{Priority: ruleFrom, From: own, Table: table})
 	if err := host.Do(&b); err != nil {
 		return err
 	}
@@ -116,8 +117,8 @@ func del() error {
 	}
 	own := netip.PrefixFrom(address, 32)
 	var b rtnl.Batch
-	b.RuleDel(rtnl.Rule{Priority: ruleTo, To: own, Table: unix.RT_TABLE_MAIN})
-	b.RuleDel(rtnl.Rule{Priority: ruleFrom, From: own, Table: table})
-	b.RouteDel(rtnl.Route{Dst: own, Scope: rtnl.OnLink})
+	b.RuleDel(netstate.Rule{Priority: ruleTo, To: own, Table: unix.RT_TABLE_MAIN})
+	b.RuleDel(netstate.Rule{Priority: ruleFrom, From: own, Table: table})
+	b.RouteDel(netstate.Route{Dst: own, Scope: netstate.OnLink})
 	return host.Do(&b)
 }

@@ -11,6 +11,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
+	"cnictl/daemon/netstate"
 	"cnictl/testenv"
 	"cnictl/testenv/netns"
 )
@@ -48,11 +49,11 @@ func TestRepair_VLAN(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			trunk, _ := v.Link(trunkMAC)
-			out = w.Look(v.Pods(), []rules.LivingPod{{
+			trunk, _ := v.LinkOf(trunkMAC)
+			out = w.Look(v.State, []rules.LivingPod{{
 				Address: netip.MustParseAddr("10.0.1.9"), Owner: "branch/1", Hash: hash, Table: 103, Settled: true,
-				Branch: &rules.Branch{VLAN: 3, MAC: [6]byte{2, 0, 0, 0, 0, 9}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: trunk},
-			}}, func(int32) ([6]byte, bool) { return [6]byte{}, false })
+				Branch: &rules.Branch{VLAN: 3, MAC: netstate.MAC{2, 0, 0, 0, 0, 9}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: trunk},
+			}}, func(int32) (netstate.MAC, bool) { return netstate.MAC{}, false })
 			return nil
 		})
 		if err != nil {

@@ -1,0 +1,12 @@
+// Package netstate is the one model of a node's network: links, addresses, neighbours,
+// routes and policy rules, as the kernel lists them and as they are wanted. The builders
+// (daemon/hostnet/rules, plugin/podnet/rules) make such values, daemon/rtnl reads and
+// writes them.
+//
+// Two values are the same object in the same state when they are ==. So the builders fill
+// in what the kernel lists: main is a table's number, not 0, the default route has the
+// range of all addresses, and a rule has its family. Only what is given for deletion
+// leaves members zero, meaning any.
+//
+// The package is pure, and the plugin, which starts once per pod, links it: no fmt here.
+package netstate
