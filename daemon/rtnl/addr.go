@@ -30,7 +30,7 @@ func (b *Batch) addr(a netstate.Address) {
 		flags = unix.IFA_F_NODAD
 	}
 	ip := a.Prefix.Addr()
-	b.buf = append(b.buf, family(ip), uint8(a.Prefix.Bits()), flags, unix.RT_SCOPE_UNIVERSE)
+	b.buf = append(b.buf, Family(ip), uint8(a.Prefix.Bits()), flags, unix.RT_SCOPE_UNIVERSE)
 	b.buf = appendU32(b.buf, uint32(a.Link))
 	b.attrAddr(unix.IFA_LOCAL, ip)
 	b.attrAddr(unix.IFA_ADDRESS, ip)

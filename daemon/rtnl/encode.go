@@ -71,7 +71,8 @@ func (b *Batch) ifinfo(index int32, flags, change uint32) {
 	b.buf = appendU32(b.buf, change)
 }
 
-func family(a netip.Addr) uint8 {
+// Family is the family of an address, unix.AF_INET or unix.AF_INET6.
+func Family(a netip.Addr) uint8 {
 	if a.Is4() {
 		return unix.AF_INET
 	}

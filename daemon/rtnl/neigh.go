@@ -19,7 +19,7 @@ func (b *Batch) NeighReplace(n netstate.Neighbour) {
 }
 
 func (b *Batch) neigh(n netstate.Neighbour) {
-	b.buf = append(b.buf, family(n.IP), 0, 0, 0)
+	b.buf = append(b.buf, Family(n.IP), 0, 0, 0)
 	b.buf = appendU32(b.buf, uint32(n.Link))
 	b.buf = appendU16(b.buf, unix.NUD_PERMANENT)
 	b.buf = append(b.buf, 0, unix.RTN_UNICAST)

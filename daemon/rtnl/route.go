@@ -29,9 +29,9 @@ func (b *Batch) route(r netstate.Route, proto, kind uint8) {
 	fam := uint8(unix.AF_INET)
 	switch {
 	case r.Dst.IsValid():
-		fam = family(r.Dst.Addr())
+		fam = Family(r.Dst.Addr())
 	case r.Gateway.IsValid():
-		fam = family(r.Gateway)
+		fam = Family(r.Gateway)
 	}
 	table := r.Table
 	if table == 0 {

@@ -34,10 +34,10 @@ func (b *Batch) rule(r netstate.Rule, action uint8) {
 		fam = unix.AF_INET6
 	}
 	if r.From.IsValid() {
-		fam, from = family(r.From.Addr()), uint8(r.From.Bits())
+		fam, from = Family(r.From.Addr()), uint8(r.From.Bits())
 	}
 	if r.To.IsValid() {
-		fam, to = family(r.To.Addr()), uint8(r.To.Bits())
+		fam, to = Family(r.To.Addr()), uint8(r.To.Bits())
 	}
 	small := uint8(unix.RT_TABLE_UNSPEC)
 	if r.Table <= 255 {

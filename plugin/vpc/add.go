@@ -201,10 +201,10 @@ func (c *command) logMade(p *plan) {
 	for i := range p.wanted.Interfaces {
 		f := &p.wanted.Interfaces[i]
 		address := ", containerAddr=" + f.Address.String()
-		c.log.Debug("Successfully setup container route" + address + ", hostVeth=" + f.ToPod.Link + ", rtTable=" + tableText(f.ToPod.Table))
+		c.log.Debug("Successfully setup container route" + address + ", hostVeth=" + f.Pair.Host.Name + ", rtTable=" + tableText(f.ToPod.Table))
 		for _, r := range f.Rules {
 			switch {
-			case r.InLink == f.ToPod.Link:
+			case r.InLink == f.Pair.Host.Name:
 				c.log.Debug("Successfully setup fromHostVeth rule, hostVeth=" + r.InLink + ", rtTable=" + tableText(r.Table))
 			case r.InLink != "":
 				c.log.Debug("Successfully setup fromHostVlan rule, hostVlan=" + r.InLink + ", rtTable=" + tableText(r.Table))

@@ -9,9 +9,9 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
-	"cnictl/plugin/podnet/rules"
 )
 
 // attachment is what the command is about.
@@ -92,7 +92,7 @@ type branchPod struct {
 	address  netip.Addr
 	hostLink string // empty: not known
 	policy   string
-	recorded *rules.MAC // of the branch ENI, from the plugin's own record; nil without one
+	recorded *netstate.MAC // of the branch ENI, from the plugin's own record; nil without one
 }
 
 // branchByRecord is a branch pod of which ADD left a record; nil without a usable one.
@@ -102,7 +102,7 @@ func (c *command) branchByRecord() *branchPod {
 		return nil
 	}
 	address, err := netip.ParseAddr(rec.Address)
-	mac, ok := rules.ParseMAC(rec.MAC)
+	mac, ok := netstate.ParseMAC(rec.MAC)
 	if err != nil || !ok {
 		c.log.Warn("Ignoring the record of a branch ENI: its address is " + strconv.Quote(rec.Address) + ", its MAC " + strconv.Quote(rec.MAC))
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/podnet/rules"
@@ -96,7 +97,7 @@ func (c *command) checked(prev *attachment) (*rules.Pod, error) {
 
 // ends is a pair of which only the names are known.
 func ends(hostLink, podLink string) rules.Pair {
-	return rules.Pair{Host: rules.End{Name: hostLink}, Pod: rules.End{Name: podLink}}
+	return rules.Pair{Host: netstate.End{Name: hostLink}, Pod: netstate.End{Name: podLink}}
 }
 
 // checkedBranch is the state of a pod with a branch ENI. The name of the host's end tells

@@ -7,6 +7,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/podnet/rules"
 )
 
@@ -64,7 +65,7 @@ func (p *plan) fill(c *command, reply *cniwire.AddReply) *cniError {
 
 // fillBranch takes what only pods with a branch ENI have.
 func (p *plan) fillBranch(c *command, reply *cniwire.AddReply) *cniError {
-	mac, ok := rules.ParseMAC(reply.PodENIMAC)
+	mac, ok := netstate.ParseMAC(reply.PodENIMAC)
 	if !ok {
 		return badReply("the daemon's reply has the unusable MAC " + strconv.Quote(reply.PodENIMAC) + " of a branch ENI")
 	}

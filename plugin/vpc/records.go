@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/podnet/apply"
-	"cnictl/plugin/podnet/rules"
 	"cnictl/plugin/skel"
 )
 
@@ -183,7 +183,7 @@ func (r *records) holder(vlan int, own netconf.Attachment) (*netconf.BranchRecor
 		if rec.VLAN != vlan || rec.Attachment == own {
 			continue
 		}
-		mac, ok := rules.ParseMAC(rec.MAC)
+		mac, ok := netstate.ParseMAC(rec.MAC)
 		if !ok {
 			return rec, nil
 		}

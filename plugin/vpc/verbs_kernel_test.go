@@ -106,11 +106,11 @@ func TestBinary_Check(t *testing.T) {
 		{name: "host route", node: func() error { return netlink.RouteDel(&netlink.Route{Dst: ip, Scope: netlink.SCOPE_LINK}) },
 			want: "host route " + address + " dev " + link + " scope link is missing"},
 		{name: "rule to the pod", node: func() error { r := rule(512, 254); r.Dst = ip; return netlink.RuleDel(r) },
-			want: "host rule pref 512 to " + address + " lookup main is missing"},
+			want: "host rule 512: from all to " + address + " lookup main is missing"},
 		{name: "rule from the pod", node: func() error { r := rule(1536, 2); r.Src = ip; return netlink.RuleDel(r) },
-			want: "host rule pref 1536 from " + address + " lookup 2 is missing"},
+			want: "host rule 1536: from " + address + " lookup 2 is missing"},
 		{name: "rule to another ENI", node: func() error { r := rule(1536, 3); r.Src = ip; return netlink.RuleAdd(r) },
-			want: "host rule pref 1536 from " + address + " lookup 3 belongs to another ENI than the pod's"},
+			want: "host rule 1536: from " + address + " lookup 3 belongs to another ENI than the pod's"},
 		{name: "MAC", node: byName(link, func(l netlink.Link) error {
 			return netlink.LinkSetHardwareAddr(l, net.HardwareAddr{2, 0, 0, 0, 0, 9})
 		}), want: ", and host link " + link + " has 02:00:00:00:00:09"},

@@ -24,7 +24,7 @@ func (h *Host) TableFor(_ context.Context, card, device int, primary netip.Addr,
 	}
 	var current []netstate.Rule
 	err := with(func(c *rtnl.Conn) (err error) {
-		current, err = ipRules(c, familyOf(primary))
+		current, err = ipRules(c, rtnl.Family(primary))
 		return err
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {
 	}
 	host := netip.PrefixFrom(primaryIP, primaryIP.BitLen())
 	return with(func(c *rtnl.Conn) error {
-		list, err := c.Rules(familyOf(primaryIP))
+		list, err := c.Rules(rtnl.Family(primaryIP))
 		if err != nil {
 			return err
 		}

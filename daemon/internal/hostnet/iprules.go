@@ -1,8 +1,6 @@
 package hostnet
 
 import (
-	"net/netip"
-
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/netstate"
@@ -52,8 +50,6 @@ func do(c *rtnl.Conn, changes []netstate.Change) error {
 	}
 	return c.Do(&b)
 }
-
-func familyOf(a netip.Addr) uint8 { return familyBy(!a.Is4()) }
 
 func familyBy(ipv6 bool) uint8 {
 	if ipv6 {

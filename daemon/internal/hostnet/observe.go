@@ -63,7 +63,7 @@ func observedLink(l netstate.Link) *introspect.PodLink {
 }
 
 func observeRules(c *rtnl.Conn, addr netip.Addr, k *introspect.PodKernel) error {
-	list, err := c.Rules(familyOf(addr))
+	list, err := c.Rules(rtnl.Family(addr))
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func observeRoutes(ctx context.Context, c *rtnl.Conn, addr netip.Addr, names map
 	observed := func(r netstate.Route) introspect.PodRoute {
 		return introspect.PodRoute{Table: r.Table, To: r.Dst, Gateway: r.Gateway, Link: names[r.Link]}
 	}
-	main, err := c.Routes(familyOf(addr), netnames.MainTable)
+	main, err := c.Routes(rtnl.Family(addr), netnames.MainTable)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func observeRoutes(ctx context.Context, c *rtnl.Conn, addr netip.Addr, names map
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		routes, err := c.Routes(familyOf(addr), rule.Table)
+		routes, err := c.Routes(rtnl.Family(addr), rule.Table)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ var neighbourStates = map[uint16]string{
 }
 
 func observeNeighbours(c *rtnl.Conn, addr netip.Addr, names map[int32]string, k *introspect.PodKernel) error {
-	list, err := c.Neighbours(familyOf(addr))
+	list, err := c.Neighbours(rtnl.Family(addr))
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func (h *Host) DropPod(_ context.Context, addr netip.Addr) error {
 // points in a release.
 func dropPodRoute(c *rtnl.Conn, addr netip.Addr) error {
 	host := netip.PrefixFrom(addr, addr.BitLen())
-	routes, err := c.Routes(familyOf(addr), netnames.MainTable)
+	routes, err := c.Routes(rtnl.Family(addr), netnames.MainTable)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func dropPodRoute(c *rtnl.Conn, addr netip.Addr) error {
 // podRules brings the rules of an address to what is wanted and then does more.
 func (h *Host) podRules(addr netip.Addr, want []netstate.Rule, more func(*rtnl.Conn) error) error {
 	err := with(func(c *rtnl.Conn) error {
-		current, err := ipRules(c, familyOf(addr))
+		current, err := ipRules(c, rtnl.Family(addr))
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,10 +39,7 @@ func Missing(ns *Netns, p rules.Pod) (_ []string, err error) {
 		}
 	}
 	for i := range p.Interfaces {
-		d := difference{wanted: &p.Interfaces[i], family: unix.AF_INET}
-		if d.wanted.Address.Addr().Is6() {
-			d.family = unix.AF_INET6
-		}
+		d := difference{wanted: &p.Interfaces[i], family: rtnl.Family(p.Interfaces[i].Address.Addr())}
 		for _, compare := range []func(*rtnl.Conn) error{d.hostLink, d.hostRoute, d.hostRules} {
 			if err := compare(host); err != nil {
 				return nil, err
@@ -66,22 +64,19 @@ func missingVLAN(host *rtnl.Conn, p rules.Pod) (lines []string, _ error) {
 		return nil, err
 	case !found:
 		return []string{"host link " + v.Name + " is missing"}, nil
-	case device.Flags&unix.IFF_UP == 0:
+	case !device.Up():
 		lines = append(lines, "host link "+v.Name+" is down")
 	}
-	if v.MAC != (rules.MAC{}) && device.MAC != netstate.MAC(v.MAC) {
+	if v.MAC != (netstate.MAC{}) && device.MAC != v.MAC {
 		lines = append(lines, "host link "+v.Name+" has the MAC "+device.MAC.String()+" of another branch ENI, not "+v.MAC.String())
 	}
-	fam, all := uint8(unix.AF_INET), netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	if p.Interfaces[0].Address.Addr().Is6() {
-		fam, all = unix.AF_INET6, netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-	}
-	routes, err := host.Routes(fam, v.Table)
+	address := p.Interfaces[0].Address.Addr()
+	routes, err := host.Routes(rtnl.Family(address), v.Table)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range routes {
-		if r.Dst == all && r.Link == device.Index {
+		if r.Dst == netstate.All(address) && r.Link == device.Index {
 			return lines, nil
 		}
 	}
@@ -110,7 +105,7 @@ func (d *difference) hostLink(host *rtnl.Conn) (err error) {
 	switch {
 	case !d.hasHost:
 		d.add("host link " + name + " is missing")
-	case d.hostEnd.Flags&unix.IFF_UP == 0:
+	case !d.hostEnd.Up():
 		d.add("host link " + name + " is down")
 	}
 	return nil
@@ -124,7 +119,7 @@ func (d *difference) podLink(pod *rtnl.Conn) (err error) {
 	switch {
 	case !d.hasPodEnd:
 		d.add("pod link " + name + " is missing")
-	case d.podEnd.Flags&unix.IFF_UP == 0:
+	case !d.podEnd.Up():
 		d.add("pod link " + name + " is down")
 	case d.hasHost && d.podEnd.Parent != d.hostEnd.Index:
 		d.add("pod link " + name + " is not the other end of host link " + d.hostEnd.Name)
@@ -136,21 +131,21 @@ func (d *difference) hostRoute(host *rtnl.Conn) error {
 	if !d.hasHost {
 		return nil
 	}
-	routes, err := host.Routes(d.family, tableOf(d.wanted.ToPod))
+	return d.routes(host, "host", d.hostEnd, d.wanted.ToPod)
+}
+
+// routes looks for routes of one table over a link.
+func (d *difference) routes(c *rtnl.Conn, side string, link netstate.Link, want ...netstate.Route) error {
+	list, err := c.Routes(d.family, want[0].Table)
 	if err != nil {
 		return err
 	}
-	if !hasRoute(routes, d.wanted.ToPod.Dst, netip.Addr{}, d.hostEnd.Index) {
-		d.add("host route " + d.wanted.ToPod.String() + " is missing")
+	for _, r := range want {
+		if !slices.ContainsFunc(list, over(r, link.Index).SamePath) {
+			d.add(side + " route " + r.Over(link.Name) + " is missing")
+		}
 	}
 	return nil
-}
-
-func tableOf(r rules.Route) int {
-	if r.Table == 0 {
-		return netnames.MainTable
-	}
-	return r.Table
 }
 
 func (d *difference) hostRules(host *rtnl.Conn) error {
@@ -159,7 +154,7 @@ func (d *difference) hostRules(host *rtnl.Conn) error {
 		return err
 	}
 	for _, want := range d.wanted.Rules {
-		if !hasRule(list, want) {
+		if !slices.Contains(list, want) {
 			d.add("host rule " + want.String() + " is missing")
 		}
 	}
@@ -167,9 +162,9 @@ func (d *difference) hostRules(host *rtnl.Conn) error {
 	// that does not have its address.
 	stale := d.wanted.StaleRule
 	for _, r := range list {
-		got := rules.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table}
-		if r.Priority == stale.Priority && r.From == stale.From && !r.To.IsValid() && !wants(d.wanted.Rules, got) {
-			d.add("host rule " + got.String() + " belongs to another ENI than the pod's")
+		own := func(want netstate.Rule) bool { return want.From == r.From && want.Table == r.Table }
+		if r.Priority == stale.Priority && r.From == stale.From && !r.To.IsValid() && !slices.ContainsFunc(d.wanted.Rules, own) {
+			d.add("host rule " + r.String() + " belongs to another ENI than the pod's")
 		}
 	}
 	return nil
@@ -201,7 +196,7 @@ func (d *difference) podRule(pod *rtnl.Conn) error {
 	if err != nil {
 		return err
 	}
-	if !hasRule(list, d.wanted.Rule) {
+	if !slices.Contains(list, d.wanted.Rule) {
 		d.add("pod rule " + d.wanted.Rule.String() + " is missing")
 	}
 	return nil
@@ -211,21 +206,7 @@ func (d *difference) podRoutes(pod *rtnl.Conn) error {
 	if !d.hasPodEnd {
 		return nil
 	}
-	routes, err := pod.Routes(d.family, tableOf(d.wanted.Gateway))
-	if err != nil {
-		return err
-	}
-	if !hasRoute(routes, d.wanted.Gateway.Dst, netip.Addr{}, d.podEnd.Index) {
-		d.add("pod route " + d.wanted.Gateway.String() + " is missing")
-	}
-	all := netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	if d.family == unix.AF_INET6 {
-		all = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-	}
-	if !hasRoute(routes, all, d.wanted.Default.Gateway, d.podEnd.Index) {
-		d.add("pod route " + d.wanted.Default.String() + " is missing")
-	}
-	return nil
+	return d.routes(pod, "pod", d.podEnd, d.wanted.Gateway, d.wanted.Default)
 }
 
 // podNeighbour looks for the entry that stands in for ARP. udev and others change the
@@ -252,33 +233,6 @@ func (d *difference) podNeighbour(pod *rtnl.Conn) error {
 	return nil
 }
 
-func hasRoute(list []netstate.Route, dst netip.Prefix, gateway netip.Addr, link int32) bool {
-	for _, r := range list {
-		if r.Dst == dst && r.Gateway == gateway && r.Link == link {
-			return true
-		}
-	}
-	return false
-}
-
-func hasRule(list []netstate.Rule, want rules.Rule) bool {
-	for _, r := range list {
-		if r.Priority == want.Priority && r.From == want.From && r.To == want.To && r.InLink == want.InLink && r.Table == want.Table {
-			return true
-		}
-	}
-	return false
-}
-
-func wants(list []rules.Rule, r rules.Rule) bool {
-	for _, want := range list {
-		if want == r {
-			return true
-		}
-	}
-	return false
-}
-
 // PodRoute is what the host needs to reach a pod.
 type PodRoute struct {
 	Address  netip.Addr
@@ -302,19 +256,19 @@ func (p *PodRoute) table() int {
 
 // rules are those without which the pod is cut off. That from an ordinary pod is not
 // among them: the table of its ENI is not known here.
-func (p *PodRoute) rules() []rules.Rule {
-	own := netip.PrefixFrom(p.Address, p.Address.BitLen())
-	toPod := rules.Rule{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable}
+func (p *PodRoute) rules() []netstate.Rule {
+	own, ipv6 := netstate.Only(p.Address), p.Address.Is6()
+	toPod := netstate.Rule{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable, IPv6: ipv6}
 	if p.VLAN == 0 {
-		return []rules.Rule{toPod}
+		return []netstate.Rule{toPod}
 	}
 	table, _ := netnames.BranchTable(p.VLAN)
 	if !p.strict() {
-		return []rules.Rule{toPod, {Priority: netnames.RuleFromPod, From: own, Table: table}}
+		return []netstate.Rule{toPod, {Priority: netnames.RuleFromPod, From: own, Table: table, IPv6: ipv6}}
 	}
-	return []rules.Rule{
-		{Priority: netnames.RuleBranch, InLink: netnames.VLANDevice(p.VLAN), Table: table},
-		{Priority: netnames.RuleBranch, InLink: p.HostLink, Table: table},
+	return []netstate.Rule{
+		{Priority: netnames.RuleBranch, InLink: netnames.VLANDevice(p.VLAN), Table: table, IPv6: ipv6},
+		{Priority: netnames.RuleBranch, InLink: p.HostLink, Table: table, IPv6: ipv6},
 	}
 }
 
@@ -336,43 +290,30 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	for _, l := range links {
 		byName[l.Name] = l.Index
 	}
-	known := map[uint8][]netstate.Rule{}
-	over := map[int]map[netip.Prefix]int32{} // links by table and destination
+	var known []netstate.Rule // of both families, as are the routes
+	direct := map[netip.Prefix][]netstate.Route{}
 	for _, fam := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		if known[fam], err = host.Rules(fam); err != nil {
+		list, err := host.Rules(fam)
+		if err != nil {
 			return nil, err
 		}
-	}
-	reached := func(p *PodRoute, link int32) (bool, error) {
-		table := p.table()
-		if over[table] == nil {
-			over[table] = map[netip.Prefix]int32{}
-			for _, fam := range []uint8{unix.AF_INET, unix.AF_INET6} {
-				list, err := host.Routes(fam, table)
-				if err != nil {
-					return false, err
-				}
-				for _, r := range list {
-					if !r.Gateway.IsValid() {
-						over[table][r.Dst] = r.Link
-					}
-				}
+		known = append(known, list...)
+		routes, err := host.AllRoutes(fam)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range routes {
+			if !r.Gateway.IsValid() {
+				direct[r.Dst] = append(direct[r.Dst], r)
 			}
 		}
-		return over[table][netip.PrefixFrom(p.Address, p.Address.BitLen())] == link, nil
 	}
 	var out []PodRoute
 	for i := range pods {
 		p := &pods[i]
 		link, there := byName[p.HostLink]
-		if !there {
-			continue
-		}
-		led, err := reached(p, link)
-		if err != nil {
-			return nil, err
-		}
-		if led && !p.whole(known, byName) {
+		own := netstate.Direct(netstate.Only(p.Address), link, p.table())
+		if there && slices.ContainsFunc(direct[own.Dst], own.SamePath) && !p.whole(known, byName) {
 			out = append(out, *p)
 		}
 	}
@@ -380,20 +321,11 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 }
 
 // whole reports whether the pod's rules and VLAN device are there.
-func (p *PodRoute) whole(known map[uint8][]netstate.Rule, links map[string]int32) bool {
+func (p *PodRoute) whole(known []netstate.Rule, links map[string]int32) bool {
 	if _, there := links[netnames.VLANDevice(p.VLAN)]; p.VLAN != 0 && !there {
 		return false
 	}
-	fam := uint8(unix.AF_INET)
-	if p.Address.Is6() {
-		fam = unix.AF_INET6
-	}
-	for _, want := range p.rules() {
-		if !hasRule(known[fam], want) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.rules(), func(want netstate.Rule) bool { return !slices.Contains(known, want) })
 }
 
 // DropLink deletes a host link that the host's route to a pod address goes through,
@@ -409,15 +341,11 @@ func DropLink(address netip.Addr, hostLink string) (_ bool, err error) {
 	if err != nil || !found {
 		return false, err
 	}
-	fam := uint8(unix.AF_INET)
-	if address.Is6() {
-		fam = unix.AF_INET6
-	}
-	routes, err := host.Routes(fam, netnames.MainTable)
+	routes, err := host.Routes(rtnl.Family(address), netnames.MainTable)
 	if err != nil {
 		return false, err
 	}
-	if !hasRoute(routes, netip.PrefixFrom(address, address.BitLen()), netip.Addr{}, link.Index) {
+	if !slices.ContainsFunc(routes, netstate.Direct(netstate.Only(address), link.Index, netnames.MainTable).SamePath) {
 		return false, nil
 	}
 	var b rtnl.Batch

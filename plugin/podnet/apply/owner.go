@@ -4,8 +4,6 @@ import (
 	"errors"
 	"net/netip"
 
-	"golang.org/x/sys/unix"
-
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
@@ -23,7 +21,7 @@ func AnothersLink(p rules.Pair, netns string) (_ bool, err error) {
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	link, found, err := host.LinkByName(p.Host.Name)
-	if err != nil || !found || link.MAC == netstate.MAC(p.Host.MAC) {
+	if err != nil || !found || link.MAC == p.Host.MAC {
 		return false, err
 	}
 	ns, err := OpenNetns(netns)
@@ -49,15 +47,11 @@ func LeadsElsewhere(address netip.Addr, hostLink string) (_ bool, err error) {
 		return false, failed(StepOpen, err)
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
-	fam := uint8(unix.AF_INET)
-	if address.Is6() {
-		fam = unix.AF_INET6
-	}
-	routes, err := host.Routes(fam, netnames.MainTable)
+	routes, err := host.Routes(rtnl.Family(address), netnames.MainTable)
 	if err != nil {
 		return false, err
 	}
-	own := netip.PrefixFrom(address, address.BitLen())
+	own := netstate.Only(address)
 	for _, r := range routes {
 		if r.Dst != own {
 			continue

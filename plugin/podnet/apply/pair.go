@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/crashpoint"
-	"cnictl/daemon/netstate"
 	"cnictl/plugin/podnet/rules"
 )
 
@@ -97,7 +96,7 @@ func (s *Setup) deleteOld(name string) error {
 
 func (s *Setup) tryPair(p rules.Pair) error {
 	s.batch.Reset()
-	s.batch.Veth(end(p.Host), end(p.Pod), p.MTU, s.ns.fd)
+	s.batch.Veth(p.Host, p.Pod, p.MTU, s.ns.fd)
 	crashpoint.Here(crashpoint.PluginBeforeLink)
 	err := s.host.Do(&s.batch)
 	crashpoint.Here(crashpoint.PluginAfterLink)
@@ -151,7 +150,3 @@ type nothingError struct{ why error }
 func (e *nothingError) Error() string        { return e.why.Error() }
 func (e *nothingError) Unwrap() error        { return e.why }
 func (e *nothingError) Is(target error) bool { return target == errNothing }
-
-func end(e rules.End) netstate.End {
-	return netstate.End{Name: e.Name, Index: e.Index, MAC: netstate.MAC(e.MAC)}
-}

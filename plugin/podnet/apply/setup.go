@@ -210,18 +210,18 @@ func (s *Setup) inside() error {
 		link := s.made[i].Pod.Index
 		b.LinkUp(link)
 		s.say(StepPodLinkUp, i, change{})
-		b.RouteReplace(route(f.Gateway, link))
+		b.RouteReplace(over(f.Gateway, link))
 		s.say(StepGateway, i, change{})
 		if f.Rule.Priority != 0 {
-			b.RuleAdd(rule(f.Rule))
+			b.RuleAdd(f.Rule)
 			b.Tolerate(unix.EEXIST)
 			s.say(StepInterfaceRule, i, change{kind: madePodRule, of: i})
 		}
-		b.RouteAdd(route(f.Default, link))
+		b.RouteAdd(over(f.Default, link))
 		s.say(StepDefaultRoute, i, change{})
 		b.AddrAdd(netstate.Address{Link: link, Prefix: f.Address, NoDAD: f.Address.Addr().Is6()})
 		s.say(StepAddress, i, change{})
-		b.NeighAdd(netstate.Neighbour{Link: link, IP: f.Neighbour.IP, MAC: netstate.MAC(s.made[i].Host.MAC)})
+		b.NeighAdd(netstate.Neighbour{Link: link, IP: f.Neighbour.IP, MAC: s.made[i].Host.MAC})
 		s.say(StepNeighbour, i, change{})
 	}
 	crashpoint.Here(crashpoint.PluginBeforePodSide)
@@ -234,13 +234,13 @@ func (s *Setup) outside() error {
 	strict := s.strict()
 	for i := range s.wanted.Interfaces {
 		f := &s.wanted.Interfaces[i]
-		b.RouteReplace(route(f.ToPod, s.made[i].Host.Index))
+		b.RouteReplace(over(f.ToPod, s.made[i].Host.Index))
 		if strict {
 			s.say(StepBranchRoute, i, change{kind: madeRoute, of: i})
 		} else {
 			s.say(StepHostRoute, i, change{kind: madeRoute, of: i})
 		}
-		b.RuleDel(rule(f.StaleRule))
+		b.RuleDel(f.StaleRule)
 		b.Tolerate(unix.ENOENT)
 		s.say(StepFromPodRule, i, change{})
 		s.addRules(b, i)
@@ -268,12 +268,12 @@ func (s *Setup) outside() error {
 
 // strict reports whether the pod's packets are led by the links they come in by.
 func (s *Setup) strict() bool {
-	return s.wanted.VLAN != nil && s.wanted.Interfaces[0].ToPod.Table != 0
+	return s.wanted.VLAN != nil && s.wanted.Interfaces[0].ToPod.Table != netnames.MainTable
 }
 
 func (s *Setup) addRules(b *rtnl.Batch, i int) {
 	for n, r := range s.wanted.Interfaces[i].Rules {
-		b.RuleAdd(rule(r))
+		b.RuleAdd(r)
 		b.Tolerate(unix.EEXIST)
 		step := StepToPodRule
 		switch {
@@ -311,10 +311,10 @@ func (s *Setup) Undo() error {
 	for n := len(s.done) - 1; n >= 0; n-- {
 		switch c := s.done[n]; c.kind {
 		case madeRoute:
-			b.RouteDel(route(s.wanted.Interfaces[c.of].ToPod, s.made[c.of].Host.Index))
+			b.RouteDel(over(s.wanted.Interfaces[c.of].ToPod, s.made[c.of].Host.Index))
 			b.Tolerate(unix.ESRCH)
 		case madeRule:
-			b.RuleDel(rule(s.wanted.Interfaces[c.of].Rules[c.rule]))
+			b.RuleDel(s.wanted.Interfaces[c.of].Rules[c.rule])
 			b.Tolerate(unix.ENOENT)
 		case madeVLAN: // and with it the routes of its table
 			if s.vlan != 0 {
@@ -324,7 +324,7 @@ func (s *Setup) Undo() error {
 			}
 			b.Tolerate(unix.ENODEV)
 		case madePodRule:
-			inPod.RuleDel(rule(s.wanted.Interfaces[c.of].Rule))
+			inPod.RuleDel(s.wanted.Interfaces[c.of].Rule)
 			inPod.Tolerate(unix.ENOENT)
 		}
 	}
@@ -351,14 +351,8 @@ func (s *Setup) LeaveVLAN(withAddress bool) {
 	})
 }
 
-func route(r rules.Route, link int32) netstate.Route {
-	out := netstate.Route{Dst: r.Dst, Gateway: r.Gateway, Link: link, Table: r.Table}
-	if !r.Gateway.IsValid() {
-		out.Scope = netstate.OnLink
-	}
-	return out
-}
-
-func rule(r rules.Rule) netstate.Rule {
-	return netstate.Rule{Priority: r.Priority, From: r.From, To: r.To, InLink: r.InLink, Table: r.Table, IPv6: r.IPv6}
+// over is a route on the link that it is to lead over.
+func over(r netstate.Route, link int32) netstate.Route {
+	r.Link = link
+	return r
 }

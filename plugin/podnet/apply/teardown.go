@@ -35,14 +35,14 @@ func Teardown(t rules.Teardown) (routeErr, err error) {
 		}
 	}
 	var b rtnl.Batch
-	b.RuleDel(rule(t.ToPod))
+	b.RuleDel(t.ToPod)
 	b.Tolerate(unix.ENOENT)
 	for _, r := range t.All {
-		b.RuleDel(rule(r))
+		b.RuleDel(r)
 		b.Tolerate(unix.ENOENT)
 	}
 	routeAt := b.Len()
-	b.RouteDel(netstate.Route{Dst: t.Route.Dst, Scope: netstate.Nowhere})
+	b.RouteDel(t.Route)
 	b.Tolerate(unix.ESRCH)
 	crashpoint.Here(crashpoint.PluginBeforeTeardown)
 	if err := host.Do(&b); err != nil {
@@ -73,7 +73,7 @@ func teardownStep(t rules.Teardown, refused *rtnl.Error) Step {
 	return stepOf(t.All[refused.Index-1])
 }
 
-func stepOf(r rules.Rule) Step {
+func stepOf(r netstate.Rule) Step {
 	if r.Priority == netnames.RuleBranch {
 		return StepBranchRules
 	}
@@ -81,10 +81,10 @@ func stepOf(r rules.Rule) Step {
 }
 
 // deleteAll deletes a rule until there is none left.
-func deleteAll(c *rtnl.Conn, b *rtnl.Batch, r rules.Rule) error {
+func deleteAll(c *rtnl.Conn, b *rtnl.Batch, r netstate.Rule) error {
 	for range deleteTries {
 		b.Reset()
-		b.RuleDel(rule(r))
+		b.RuleDel(r)
 		b.Tolerate(unix.ENOENT)
 		if err := c.Do(b); err != nil {
 			return err

@@ -37,7 +37,7 @@ func (s *Setup) clearVLAN() error {
 func (s *Setup) createVLAN(usable *readiness) error {
 	v := s.wanted.VLAN
 	b := s.begin()
-	b.VLAN(v.Name, v.Parent, v.ID, netstate.MAC(v.MAC))
+	b.VLAN(v.Name, v.Parent, v.ID, v.MAC)
 	s.say(StepCreateVLAN, 0, change{kind: madeVLAN})
 	if err := s.send(s.host); err != nil {
 		return err
@@ -63,9 +63,9 @@ func (s *Setup) createVLAN(usable *readiness) error {
 		s.say(StepHostAddress, 0, change{})
 		usable.add(local)
 	}
-	b.RouteReplace(route(v.Gateway, device.Index))
+	b.RouteReplace(over(v.Gateway, device.Index))
 	s.say(StepVLANGateway, 0, change{})
-	b.RouteReplace(route(v.Default, device.Index))
+	b.RouteReplace(over(v.Default, device.Index))
 	s.say(StepVLANDefault, 0, change{})
 	return s.send(s.host)
 }

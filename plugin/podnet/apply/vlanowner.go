@@ -4,24 +4,21 @@ import (
 	"errors"
 	"net/netip"
 
-	"golang.org/x/sys/unix"
-
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
-	"cnictl/plugin/podnet/rules"
 )
 
 // VLANHasOtherMAC reports whether the device of a VLAN id is there with another MAC
 // than that of a branch ENI, so that it is another branch ENI's.
-func VLANHasOtherMAC(vlan int, mac rules.MAC) (_ bool, err error) {
+func VLANHasOtherMAC(vlan int, mac netstate.MAC) (_ bool, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
 		return false, failed(StepOpen, err)
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	device, found, err := host.LinkByName(netnames.VLANDevice(vlan))
-	return found && device.MAC != netstate.MAC(mac), err
+	return found && device.MAC != mac, err
 }
 
 // VLANLeadsElsewhere reports whether a VLAN id is used for another address than a pod's,
@@ -41,11 +38,8 @@ func VLANLeadsElsewhere(vlan int, address netip.Addr) (_ bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	fam := uint8(unix.AF_INET)
-	if address.Is6() {
-		fam = unix.AF_INET6
-	}
-	own := netip.PrefixFrom(address, address.BitLen())
+	fam := rtnl.Family(address)
+	own := netstate.Only(address)
 	routes, err := host.Routes(fam, table)
 	if err != nil {
 		return false, err

@@ -6,12 +6,13 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // BranchENI is what a pod with a branch ENI of its own is attached by.
 type BranchENI struct {
 	VLAN    int
-	MAC     MAC
+	MAC     netstate.MAC
 	Gateway netip.Addr // of its subnet
 	Trunk   int32      // index of the trunk ENI's link
 	// Strict: all that the pod sends and gets passes the branch ENI, also what goes to
@@ -24,15 +25,15 @@ type VLAN struct {
 	Name    string
 	ID      int
 	Parent  int32 // index of the trunk ENI's link; the MTU is the trunk's
-	MAC     MAC
+	MAC     netstate.MAC
 	Sysctls []Sysctl     // set before it comes up
 	Address netip.Prefix // link-local, usable at once; zero for IPv4
 	Table   int
 	// Stale rules, each deleted until none is left: of pods that had the host link's
 	// name or the VLAN id before.
-	Stale []Rule
+	Stale []netstate.Rule
 
-	Gateway, Default Route
+	Gateway, Default netstate.Route // over the device, whose index is not known yet
 }
 
 // NewBranchPod is the state of a pod with a branch ENI.
@@ -51,16 +52,16 @@ func NewBranchPod(pair Pair, address netip.Addr, eni BranchENI) (Pod, error) {
 	v := &VLAN{
 		Name: device, ID: eni.VLAN, Parent: eni.Trunk, MAC: eni.MAC, Table: table,
 		Sysctls: hostSysctls(),
-		Stale: []Rule{
+		Stale: []netstate.Rule{
 			{Priority: netnames.RuleBranch, InLink: pair.Host.Name, IPv6: ipv6},
 			{Priority: netnames.RuleBranch, Table: table, IPv6: ipv6},
 		},
-		Gateway: Route{Dst: netip.PrefixFrom(gateway, gateway.BitLen()), Link: device, Table: table},
-		Default: Route{Gateway: gateway, Link: device, Table: table},
+		Gateway: netstate.Direct(netstate.Only(gateway), 0, table),
+		Default: netstate.Default(gateway, 0, table),
 	}
 	if ipv6 {
 		v.Sysctls = append(v.Sysctls, Sysctl{Key: "accept_dad", Value: "0"})
-		v.Address = netip.PrefixFrom(linkLocal(eni.MAC), 64)
+		v.Address = netip.PrefixFrom(eni.MAC.LinkLocal(), 64)
 	}
 	p := Pod{VLAN: v, Interfaces: make([]Interface, 1)}
 	f := &p.Interfaces[0]
@@ -68,7 +69,7 @@ func NewBranchPod(pair Pair, address netip.Addr, eni BranchENI) (Pod, error) {
 	f.reachedByAddress(table)
 	if eni.Strict {
 		f.ToPod.Table = table
-		f.Rules = []Rule{
+		f.Rules = []netstate.Rule{
 			{Priority: netnames.RuleBranch, InLink: device, Table: table, IPv6: ipv6},
 			{Priority: netnames.RuleBranch, InLink: pair.Host.Name, Table: table, IPv6: ipv6},
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/podnet/rules"
 )
 
@@ -24,14 +25,14 @@ pod sysctl net.ipv6.conf.eth0.disable_ipv6 = 0
 pod sysctl net.ipv6.conf.lo.disable_ipv6 = 0
 host addr add fe80::f006:faff:fe51:6943/64 dev eni9fb0db7f13e scope link nodad
 pod link set eth0 up
-pod route replace fe80::1 dev eth0 scope link
+pod route replace fe80::1 dev eth0
 pod route add default via fe80::1 dev eth0
 pod addr add 2001:db8::22/128 dev eth0 nodad
 pod neigh add fe80::1 dev eth0 lladdr f2:06:fa:51:69:43 nud permanent
-host route replace 2001:db8::22 dev eni9fb0db7f13e scope link
-host rule del pref 1536 from 2001:db8::22
-host rule add pref 512 to 2001:db8::22 lookup main
-host rule add pref 1536 from 2001:db8::22 lookup 2
+host route replace 2001:db8::22 dev eni9fb0db7f13e
+host rule del 1536: from 2001:db8::22
+host rule add 512: from all to 2001:db8::22 lookup main
+host rule add 1536: from 2001:db8::22 lookup 2
 `
 	if diff := cmp.Diff(want, p.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -43,18 +44,18 @@ func TestPod_SeveralInterfaces(t *testing.T) {
 	second := pair().Further(1)
 	second.Host.Name, second.Pod.Name = "eni7cd2485543c", "mNicIf1"
 	for _, row := range []struct {
-		first, second, inPod string
+		first, second, scope, inPod string
 	}{
-		{"10.0.0.22", "10.2.0.7", `pod link set mNicIf1 up
-pod route replace 169.254.1.2 dev mNicIf1 scope link table 1
-pod rule add pref 1 from 10.2.0.7 lookup 1
+		{"10.0.0.22", "10.2.0.7", " scope link", `pod link set mNicIf1 up
+pod route replace 169.254.1.2 dev mNicIf1 table 1 scope link
+pod rule add 1: from 10.2.0.7 lookup 1
 pod route add default via 169.254.1.2 dev mNicIf1 table 1
 pod addr add 10.2.0.7/32 dev mNicIf1
 pod neigh add 169.254.1.2 dev mNicIf1 lladdr f2:06:fa:51:69:43 nud permanent
 `},
-		{"2001:db8::22", "2001:db8:2::7", `pod link set mNicIf1 up
-pod route replace fe80::2 dev mNicIf1 scope link table 1
-pod rule add pref 1 from 2001:db8:2::7 lookup 1
+		{"2001:db8::22", "2001:db8:2::7", "", `pod link set mNicIf1 up
+pod route replace fe80::2 dev mNicIf1 table 1
+pod rule add 1: from 2001:db8:2::7 lookup 1
 pod route add default via fe80::2 dev mNicIf1 table 1
 pod addr add 2001:db8:2::7/128 dev mNicIf1 nodad
 pod neigh add fe80::2 dev mNicIf1 lladdr f2:06:fa:51:69:43 nud permanent
@@ -65,10 +66,10 @@ pod neigh add fe80::2 dev mNicIf1 lladdr f2:06:fa:51:69:43 nud permanent
 		if err != nil {
 			t.Fatal(err)
 		}
-		host := "host route replace " + row.second + ` dev eni7cd2485543c scope link
-host rule del pref 1536 from ` + row.second + `
-host rule add pref 512 to ` + row.second + ` lookup main
-host rule add pref 1536 from ` + row.second + ` lookup 10102
+		host := "host route replace " + row.second + " dev eni7cd2485543c" + row.scope + `
+host rule del 1536: from ` + row.second + `
+host rule add 512: from all to ` + row.second + ` lookup main
+host rule add 1536: from ` + row.second + ` lookup 10102
 `
 		for _, part := range []string{row.inPod, host, "peer name mNicIf1 index 3 "} {
 			if !strings.Contains(p.String(), part) {
@@ -96,7 +97,7 @@ func branchC(t *testing.T, address, gateway string, strict bool) rules.Pod {
 	}
 	pr := rules.NewPair("c", netnames.HostVeth(prefix, "default", "c", 0), "eth0", 9001)
 	p, err := rules.NewBranchPod(pr, addr(t, address), rules.BranchENI{
-		VLAN: 3, MAC: rules.MAC{2, 0, 0, 0, 0, 3}, Gateway: addr(t, gateway), Trunk: 7, Strict: strict,
+		VLAN: 3, MAC: netstate.MAC{2, 0, 0, 0, 0, 3}, Gateway: addr(t, gateway), Trunk: 7, Strict: strict,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -109,15 +110,15 @@ func TestBranchPod_WorkedExample(t *testing.T) {
 	t.Parallel()
 	hash := netnames.Hash("default", "c", 0)
 	vlan := func(link string) string {
-		return `host rule del pref 10 iif ` + link + `
-host rule del pref 10 lookup 103
+		return `host rule del 10: from all iif ` + link + `
+host rule del 10: from all lookup 103
 host link del vlan.eth.3
 host link add link 7 name vlan.eth.3 address 02:00:00:00:00:03 type vlan id 3
 host sysctl net.ipv6.conf.vlan.eth.3.accept_ra = 0
 host sysctl net.ipv6.conf.vlan.eth.3.accept_redirects = 1
 host sysctl net.ipv6.conf.vlan.eth.3.forwarding = 0
 host link set vlan.eth.3 up
-host route replace 10.1.0.1 dev vlan.eth.3 scope link table 103
+host route replace 10.1.0.1 dev vlan.eth.3 table 103 scope link
 host route replace default via 10.1.0.1 dev vlan.eth.3 table 103
 `
 	}
@@ -125,15 +126,15 @@ host route replace default via 10.1.0.1 dev vlan.eth.3 table 103
 		strict      bool
 		vlan, rules string
 	}{
-		{true, vlan("vlan" + hash), `host route replace 10.1.0.90 dev vlan` + hash + ` scope link table 103
-host rule del pref 1536 from 10.1.0.90
-host rule add pref 10 iif vlan.eth.3 lookup 103
-host rule add pref 10 iif vlan` + hash + ` lookup 103
+		{true, vlan("vlan" + hash), `host route replace 10.1.0.90 dev vlan` + hash + ` table 103 scope link
+host rule del 1536: from 10.1.0.90
+host rule add 10: from all iif vlan.eth.3 lookup 103
+host rule add 10: from all iif vlan` + hash + ` lookup 103
 `},
 		{false, vlan("eni" + hash), `host route replace 10.1.0.90 dev eni` + hash + ` scope link
-host rule del pref 1536 from 10.1.0.90
-host rule add pref 512 to 10.1.0.90 lookup main
-host rule add pref 1536 from 10.1.0.90 lookup 103
+host rule del 1536: from 10.1.0.90
+host rule add 512: from all to 10.1.0.90 lookup main
+host rule add 1536: from 10.1.0.90 lookup 103
 `},
 	} {
 		text := branchC(t, "10.1.0.90", "10.1.0.1", row.strict).String()
@@ -148,12 +149,12 @@ func TestBranchPod_IPv6(t *testing.T) {
 	hash := netnames.Hash("default", "c", 0)
 	text := branchC(t, "2001:db8::90", "fe80:ec2::1", true).String()
 	for _, part := range []string{
-		"host rule del pref 10 family inet6 iif vlan" + hash + "\nhost rule del pref 10 family inet6 lookup 103\n",
+		"host rule del -6 10: from all iif vlan" + hash + "\nhost rule del -6 10: from all lookup 103\n",
 		"host sysctl net.ipv6.conf.vlan.eth.3.accept_dad = 0\n",
 		"host addr add fe80::ff:fe00:3/64 dev vlan.eth.3 scope link nodad\n",
-		"host route replace fe80:ec2::1 dev vlan.eth.3 scope link table 103\nhost route replace default via fe80:ec2::1 dev vlan.eth.3 table 103\n",
-		"host route replace 2001:db8::90 dev vlan" + hash + " scope link table 103\n",
-		"host rule add pref 10 family inet6 iif vlan.eth.3 lookup 103\nhost rule add pref 10 family inet6 iif vlan" + hash + " lookup 103\n",
+		"host route replace fe80:ec2::1 dev vlan.eth.3 table 103\nhost route replace default via fe80:ec2::1 dev vlan.eth.3 table 103\n",
+		"host route replace 2001:db8::90 dev vlan" + hash + " table 103\n",
+		"host rule add -6 10: from all iif vlan.eth.3 lookup 103\nhost rule add -6 10: from all iif vlan" + hash + " lookup 103\n",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("without %q:\n%s", part, text)
@@ -223,7 +224,7 @@ func TestTeardown_RemovesWhatIsAdded(t *testing.T) {
 }
 
 // deleted: the kernel deletes a rule by what is given.
-func deleted(td rules.Teardown, r rules.Rule) bool {
+func deleted(td rules.Teardown, r netstate.Rule) bool {
 	for _, d := range append(td.All, td.ToPod) {
 		if d.Priority == r.Priority && (d.Table == 0 || d.Table == r.Table) && (!d.From.IsValid() || d.From == r.From) &&
 			(!d.To.IsValid() || d.To == r.To) && (d.From.IsValid() || d.To.IsValid() || d.IPv6 == r.IPv6) {
@@ -239,12 +240,12 @@ func TestParseMAC(t *testing.T) {
 		"02:00:0a:FF:00:03": true, "": false, "02:00:00:00:00": false, "02-00-00-00-00-03": false, "02:00:00:00:00:0g": false, "02:00:00:00:00:+3": false,
 		"02:00:00:00:00:03:04": false, "2::00:00:00:00:03": false,
 	} {
-		m, ok := rules.ParseMAC(text)
+		m, ok := netstate.ParseMAC(text)
 		if ok != want || ok && !strings.EqualFold(m.String(), text) {
 			t.Errorf("%q: %v, %t", text, m, ok)
 		}
 	}
-	if m, ok := rules.ParseMAC(fmt.Sprint(rules.MAC{2, 3, 4, 5, 6, 7})); !ok || m != (rules.MAC{2, 3, 4, 5, 6, 7}) {
+	if m, ok := netstate.ParseMAC(fmt.Sprint(netstate.MAC{2, 3, 4, 5, 6, 7})); !ok || m != (netstate.MAC{2, 3, 4, 5, 6, 7}) {
 		t.Error(m, ok)
 	}
 }

@@ -5,50 +5,14 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
+
+	"cnictl/daemon/netstate"
 )
-
-// MAC is an Ethernet address.
-type MAC [6]byte
-
-func (m MAC) String() string {
-	const digits = "0123456789abcdef"
-	var b strings.Builder
-	for i, v := range m {
-		if i > 0 {
-			b.WriteByte(':')
-		}
-		b.WriteByte(digits[v>>4])
-		b.WriteByte(digits[v&15])
-	}
-	return b.String()
-}
-
-// ParseMAC reads six hexadecimal numbers of two digits joined by colons.
-func ParseMAC(s string) (m MAC, ok bool) {
-	if len(s) != 3*len(m)-1 {
-		return m, false
-	}
-	for i := range m {
-		v, err := strconv.ParseUint(s[3*i:3*i+2], 16, 8)
-		if err != nil || i > 0 && s[3*i-1] != ':' {
-			return MAC{}, false
-		}
-		m[i] = byte(v)
-	}
-	return m, true
-}
-
-// End is one end of a veth pair.
-type End struct {
-	Name  string
-	Index int32
-	MAC   MAC
-}
 
 // Pair is the veth pair of a pod. It is known before the pod has an address. The
 // host end is created up, the pod end down.
 type Pair struct {
-	Host, Pod End
+	Host, Pod netstate.End
 	MTU       int
 	Sysctls   []Sysctl // of the host end, set before the pod end comes up
 }
@@ -87,12 +51,12 @@ func NewPair(sandboxID, hostLink, podLink string, mtu int) Pair {
 	_, _ = hash.Write([]byte(podLink + "/" + sandboxID))
 	seed := hash.Sum64()
 	return Pair{
-		Host: End{
+		Host: netstate.End{
 			Name:  hostLink,
 			Index: firstHostIndex + int32(spread(seed, 1)%hostIndexes),
 			MAC:   localMAC(spread(seed, 2)),
 		},
-		Pod:     End{Name: podLink, Index: podIndex, MAC: localMAC(spread(seed, 3))},
+		Pod:     netstate.End{Name: podLink, Index: podIndex, MAC: localMAC(spread(seed, 3))},
 		MTU:     mtu,
 		Sysctls: hostSysctls(),
 	}
@@ -115,10 +79,10 @@ func spread(seed, n uint64) uint64 {
 }
 
 // localMAC makes a locally administered unicast address of 46 bits.
-func localMAC(v uint64) MAC {
+func localMAC(v uint64) netstate.MAC {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], v)
-	m := MAC(b[2:])
+	m := netstate.MAC(b[2:])
 	m[0] = m[0]&^1 | 2
 	return m
 }
@@ -140,8 +104,4 @@ func (p Pair) String() string {
 		" txqueuelen 0 up type veth peer name " + p.Pod.String() + "\n")
 	writeSysctls(&b, "host", p.Host.Name, p.Sysctls)
 	return b.String()
-}
-
-func (e End) String() string {
-	return e.Name + " index " + strconv.Itoa(int(e.Index)) + " address " + e.MAC.String()
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // Pod is the wanted state of one pod.
@@ -14,7 +15,9 @@ type Pod struct {
 	Interfaces []Interface // by index
 }
 
-// Interface is the wanted state of one interface of a pod, beyond its veth pair.
+// Interface is the wanted state of one interface of a pod, beyond its veth pair. Its
+// routes and its neighbour have no link yet: those inside lead over the pod end, ToPod over
+// the host end.
 type Interface struct {
 	Pair    Pair
 	Address netip.Prefix // of one address, on the pod end
@@ -29,39 +32,15 @@ type Interface struct {
 	// In the pod, in this order: the gateway is reached on the link, what the interface
 	// sends goes through it, and its MAC is the host end's. The rule leads to the table
 	// of an interface that is not the first; the first has the main table and none.
-	Gateway   Route
-	Rule      Rule
-	Default   Route
-	Neighbour Neighbour
+	Gateway   netstate.Route
+	Rule      netstate.Rule
+	Default   netstate.Route
+	Neighbour netstate.Neighbour
 
 	// On the host.
-	ToPod     Route
-	StaleRule Rule   // deleted if there: it would send the pod's traffic out of another ENI
-	Rules     []Rule // added
-}
-
-// Route is a route. The zero Dst is the default route of Gateway's family.
-type Route struct {
-	Dst     netip.Prefix
-	Gateway netip.Addr // zero: on the link
-	Link    string
-	Table   int // 0: main
-}
-
-// Neighbour is a permanent neighbour entry on the pod end.
-type Neighbour struct {
-	IP   netip.Addr
-	MAC  MAC
-	Link string
-}
-
-// Rule is a policy rule. Table 0 means any, for deletion only.
-type Rule struct {
-	Priority int
-	From, To netip.Prefix
-	InLink   string
-	Table    int
-	IPv6     bool // family of a rule without From and To
+	ToPod     netstate.Route
+	StaleRule netstate.Rule   // deleted if there: it would send the pod's traffic out of another ENI
+	Rules     []netstate.Rule // added
 }
 
 // Attachment is an address of a pod, the veth pair it lies on and the route table of
@@ -114,26 +93,29 @@ func (f *Interface) inside(pair Pair, i int, address netip.Addr) {
 		gateway = netnames.GatewayIPv6(i)
 		f.PodSysctls = podSysctls(pair.Pod.Name)
 		f.HostSysctls = []Sysctl{{Key: "accept_dad", Value: "0"}}
-		f.HostAddress = netip.PrefixFrom(linkLocal(pair.Host.MAC), 64)
+		f.HostAddress = netip.PrefixFrom(pair.Host.MAC.LinkLocal(), 64)
 	}
-	link := pair.Pod.Name
-	f.Pair, f.Address = pair, netip.PrefixFrom(address, address.BitLen())
-	f.Gateway = Route{Dst: netip.PrefixFrom(gateway, gateway.BitLen()), Link: link, Table: i}
-	f.Default = Route{Gateway: gateway, Link: link, Table: i}
-	f.Neighbour = Neighbour{IP: gateway, MAC: pair.Host.MAC, Link: link}
+	table := i // the first interface has main
+	if i == 0 {
+		table = netnames.MainTable
+	}
+	f.Pair, f.Address = pair, netstate.Only(address)
+	f.Gateway = netstate.Direct(netstate.Only(gateway), 0, table)
+	f.Default = netstate.Default(gateway, 0, table)
+	f.Neighbour = netstate.Neighbour{IP: gateway, MAC: pair.Host.MAC}
 	if i > 0 {
-		f.Rule = Rule{Priority: netnames.RulePodInterface, From: f.Address, Table: i}
+		f.Rule = netstate.Rule{Priority: netnames.RulePodInterface, From: f.Address, Table: i, IPv6: address.Is6()}
 	}
 }
 
 // reachedByAddress is the host's side of an address whose ENI has a route table.
 func (f *Interface) reachedByAddress(table int) {
-	own := f.Address
-	f.ToPod = Route{Dst: own, Link: f.Pair.Host.Name}
-	f.StaleRule = Rule{Priority: netnames.RuleFromPod, From: own}
-	f.Rules = []Rule{{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable}}
+	own, ipv6 := f.Address, f.Address.Addr().Is6()
+	f.ToPod = netstate.Direct(own, 0, netnames.MainTable)
+	f.StaleRule = netstate.Rule{Priority: netnames.RuleFromPod, From: own, IPv6: ipv6}
+	f.Rules = []netstate.Rule{{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable, IPv6: ipv6}}
 	if table != netnames.MainTable {
-		f.Rules = append(f.Rules, Rule{Priority: netnames.RuleFromPod, From: own, Table: table})
+		f.Rules = append(f.Rules, netstate.Rule{Priority: netnames.RuleFromPod, From: own, Table: table, IPv6: ipv6})
 	}
 }
 
@@ -146,9 +128,4 @@ func podSysctls(link string) []Sysctl {
 		{Link: link, Key: "disable_ipv6", Value: "0", ReadFirst: true},
 		{Link: "lo", Key: "disable_ipv6", Value: "0", ReadFirst: true},
 	}
-}
-
-// linkLocal is the address that the kernel itself would give a link of that MAC.
-func linkLocal(m MAC) netip.Addr {
-	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/podnet/rules"
 )
 
@@ -23,8 +24,8 @@ func addr(t *testing.T, s string) netip.Addr {
 func pair() rules.Pair {
 	p := rules.NewPair("abc003", netnames.HostVeth("eni", "default", "web-2", 0), "eth0", 9001)
 	// Fixed values, so that the pages below read well.
-	p.Host.Index, p.Host.MAC = 1234567, rules.MAC{0xf2, 6, 0xfa, 0x51, 0x69, 0x43}
-	p.Pod.MAC = rules.MAC{0x6a, 0x62, 0x76, 0xa9, 0x61, 0xec}
+	p.Host.Index, p.Host.MAC = 1234567, netstate.MAC{0xf2, 6, 0xfa, 0x51, 0x69, 0x43}
+	p.Pod.MAC = netstate.MAC{0x6a, 0x62, 0x76, 0xa9, 0x61, 0xec}
 	return p
 }
 
@@ -40,8 +41,8 @@ pod route add default via 169.254.1.1 dev eth0
 pod addr add 10.0.0.22/32 dev eth0
 pod neigh add 169.254.1.1 dev eth0 lladdr f2:06:fa:51:69:43 nud permanent
 host route replace 10.0.0.22 dev eni9fb0db7f13e scope link
-host rule del pref 1536 from 10.0.0.22
-host rule add pref 512 to 10.0.0.22 lookup main
+host rule del 1536: from 10.0.0.22
+host rule add 512: from all to 10.0.0.22 lookup main
 `
 
 func TestPod(t *testing.T) {
@@ -50,8 +51,8 @@ func TestPod(t *testing.T) {
 		0:     "", // main on the wire of older daemons
 		1:     "",
 		254:   "",
-		2:     "host rule add pref 1536 from 10.0.0.22 lookup 2\n",
-		10102: "host rule add pref 1536 from 10.0.0.22 lookup 10102\n",
+		2:     "host rule add 1536: from 10.0.0.22 lookup 2\n",
+		10102: "host rule add 1536: from 10.0.0.22 lookup 10102\n",
 	} {
 		p, err := rules.NewPod(rules.Attachment{Pair: pair(), Address: addr(t, "10.0.0.22"), Table: table})
 		if err != nil {
@@ -69,15 +70,15 @@ func TestTeardown(t *testing.T) {
 	for table, rule := range map[int]string{
 		254: "",
 		1:   "",
-		0:   "host rule del pref 1536 from 10.0.0.22\n",
-		3:   "host rule del pref 1536 from 10.0.0.22 lookup 3\n",
+		0:   "host rule del 1536: from 10.0.0.22\n",
+		3:   "host rule del 1536: from 10.0.0.22 lookup 3\n",
 	} {
 		got, err := rules.NewTeardown(addr(t, "::ffff:10.0.0.22"), table)
 		if err != nil {
 			t.Errorf("table %d: %v", table, err)
 			continue
 		}
-		want := "host rule del pref 512 to 10.0.0.22 lookup main\n" + rule + "host route del 10.0.0.22\n"
+		want := "host rule del 512: from all to 10.0.0.22 lookup main\n" + rule + "host route del 10.0.0.22\n"
 		if diff := cmp.Diff(want, got.String()); diff != "" {
 			t.Errorf("table %d (-want +got):\n%s", table, diff)
 		}
@@ -92,24 +93,24 @@ func TestTeardown_OtherKinds(t *testing.T) {
 	}{
 		"IPv6": {
 			func() (rules.Teardown, error) { return rules.NewTeardown(addr(t, "2001:db8::7"), 2) },
-			"host rule del pref 512 to 2001:db8::7 lookup main\n" +
-				"host rule del pref 1536 from 2001:db8::7 lookup 2\n" +
+			"host rule del 512: from all to 2001:db8::7 lookup main\n" +
+				"host rule del 1536: from 2001:db8::7 lookup 2\n" +
 				"host route del 2001:db8::7\n",
 		},
 		"branch": {
 			func() (rules.Teardown, error) { return rules.NewBranchTeardown(addr(t, "10.1.0.90"), 3) },
 			"host link del vlan.eth.3\n" +
-				"host rule del pref 512 to 10.1.0.90 lookup main\n" +
-				"host rule del pref 10 lookup 103\n" +
-				"host rule del pref 1536 from 10.1.0.90 lookup 103\n" +
+				"host rule del 512: from all to 10.1.0.90 lookup main\n" +
+				"host rule del 10: from all lookup 103\n" +
+				"host rule del 1536: from 10.1.0.90 lookup 103\n" +
 				"host route del 10.1.0.90\n",
 		},
 		"IPv6 branch": {
 			func() (rules.Teardown, error) { return rules.NewBranchTeardown(addr(t, "2001:db8::7"), 3) },
 			"host link del vlan.eth.3\n" +
-				"host rule del pref 512 to 2001:db8::7 lookup main\n" +
-				"host rule del pref 10 family inet6 lookup 103\n" +
-				"host rule del pref 1536 from 2001:db8::7 lookup 103\n" +
+				"host rule del 512: from all to 2001:db8::7 lookup main\n" +
+				"host rule del -6 10: from all lookup 103\n" +
+				"host rule del 1536: from 2001:db8::7 lookup 103\n" +
 				"host route del 2001:db8::7\n",
 		},
 	} {
@@ -158,7 +159,7 @@ func TestRefused(t *testing.T) {
 // locally administered unicast, index in the range that the kernel does not use.
 func TestPair_Derived(t *testing.T) {
 	t.Parallel()
-	seen := map[rules.MAC]string{}
+	seen := map[netstate.MAC]string{}
 	indexes := map[int32]int{}
 	for i := range 2000 {
 		id := fmt.Sprintf("sandbox%d", i)
@@ -166,7 +167,7 @@ func TestPair_Derived(t *testing.T) {
 		if diff := cmp.Diff(p, rules.NewPair(id, "eni1", "eth0", 1500)); diff != "" {
 			t.Fatalf("not stable: %s", diff)
 		}
-		for _, m := range []rules.MAC{p.Host.MAC, p.Pod.MAC} {
+		for _, m := range []netstate.MAC{p.Host.MAC, p.Pod.MAC} {
 			if m[0]&3 != 2 {
 				t.Fatalf("%v is not a local unicast address", m)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // Teardown is what DEL removes on the host. Everything may be missing already. The
@@ -14,9 +15,9 @@ import (
 // would make somebody wait for the kernel's grace period.
 type Teardown struct {
 	VLANLink string // device of a branch ENI; empty for ordinary pods
-	ToPod    Rule
-	All      []Rule // each deleted until none is left: old releases made one per VPC CIDR
-	Route    Route  // in the main table, whatever its link
+	ToPod    netstate.Rule
+	All      []netstate.Rule // each deleted until none is left: old releases made one per VPC CIDR
+	Route    netstate.Route  // in the main table, whatever its link
 }
 
 // NewTeardown is the removal of an address of either family. Table 0 matches rules
@@ -29,13 +30,13 @@ func NewTeardown(address netip.Addr, table int) (Teardown, error) {
 	if table < 0 {
 		return Teardown{}, errors.New("lay out teardown: route table " + strconv.Itoa(table) + " is negative")
 	}
-	own := netip.PrefixFrom(address, address.BitLen())
+	own, ipv6 := netstate.Only(address), address.Is6()
 	t := Teardown{
-		ToPod: Rule{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable},
-		Route: Route{Dst: own},
+		ToPod: netstate.Rule{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable, IPv6: ipv6},
+		Route: netstate.Route{Dst: own, Scope: netstate.Nowhere},
 	}
 	if !netnames.IsMain(table) {
-		t.All = []Rule{{Priority: netnames.RuleFromPod, From: own, Table: table}}
+		t.All = []netstate.Rule{{Priority: netnames.RuleFromPod, From: own, Table: table, IPv6: ipv6}}
 	}
 	return t, nil
 }
@@ -53,8 +54,8 @@ func NewBranchTeardown(address netip.Addr, vlan int) (Teardown, error) {
 		return Teardown{}, err
 	}
 	t.VLANLink = netnames.VLANDevice(vlan)
-	iif := Rule{Priority: netnames.RuleBranch, Table: table, IPv6: address.Unmap().Is6()}
-	t.All = append([]Rule{iif}, t.All...)
+	iif := netstate.Rule{Priority: netnames.RuleBranch, Table: table, IPv6: address.Unmap().Is6()}
+	t.All = append([]netstate.Rule{iif}, t.All...)
 	return t, nil
 }
 
@@ -63,10 +64,10 @@ func (t Teardown) String() string {
 	if t.VLANLink != "" {
 		b.WriteString("host link del " + t.VLANLink + "\n")
 	}
-	b.WriteString("host rule del " + t.ToPod.String() + "\n")
+	b.WriteString("host rule del " + ruleText(t.ToPod) + "\n")
 	for _, r := range t.All {
-		b.WriteString("host rule del " + r.String() + "\n")
+		b.WriteString("host rule del " + ruleText(r) + "\n")
 	}
-	b.WriteString("host route del " + single(t.Route.Dst) + "\n")
+	b.WriteString("host route del " + t.Route.String() + "\n")
 	return b.String()
 }

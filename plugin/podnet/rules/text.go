@@ -1,11 +1,10 @@
 package rules
 
 import (
-	"net/netip"
 	"strconv"
 	"strings"
 
-	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 func (p Pod) String() string {
@@ -36,30 +35,30 @@ func (f *Interface) pair(b *strings.Builder) {
 
 func (f *Interface) inPod(b *strings.Builder) {
 	b.WriteString("pod link set " + f.Pair.Pod.Name + " up\n")
-	b.WriteString("pod route replace " + f.Gateway.String() + "\n")
+	b.WriteString("pod route replace " + f.Gateway.Over(f.Pair.Pod.Name) + "\n")
 	if f.Rule.Priority != 0 {
-		b.WriteString("pod rule add " + f.Rule.String() + "\n")
+		b.WriteString("pod rule add " + ruleText(f.Rule) + "\n")
 	}
-	b.WriteString("pod route add " + f.Default.String() + "\n")
+	b.WriteString("pod route add " + f.Default.Over(f.Pair.Pod.Name) + "\n")
 	b.WriteString("pod addr add " + f.Address.String() + " dev " + f.Pair.Pod.Name)
 	if f.Address.Addr().Is6() {
 		b.WriteString(" nodad")
 	}
-	b.WriteString("\npod neigh add " + f.Neighbour.String() + "\n")
+	b.WriteString("\npod neigh add " + f.Neighbour.IP.String() + " dev " + f.Pair.Pod.Name + " lladdr " + f.Neighbour.MAC.String() + " nud permanent\n")
 }
 
 func (f *Interface) onHost(b *strings.Builder) {
-	b.WriteString("host route replace " + f.ToPod.String() + "\n")
-	b.WriteString("host rule del " + f.StaleRule.String() + "\n")
+	b.WriteString("host route replace " + f.ToPod.Over(f.Pair.Host.Name) + "\n")
+	b.WriteString("host rule del " + ruleText(f.StaleRule) + "\n")
 	for _, r := range f.Rules {
-		b.WriteString("host rule add " + r.String() + "\n")
+		b.WriteString("host rule add " + ruleText(r) + "\n")
 	}
 }
 
 func (v *VLAN) String() string {
 	var b strings.Builder
 	for _, r := range v.Stale {
-		b.WriteString("host rule del " + r.String() + "\n")
+		b.WriteString("host rule del " + ruleText(r) + "\n")
 	}
 	b.WriteString("host link del " + v.Name + "\n")
 	b.WriteString("host link add link " + strconv.Itoa(int(v.Parent)) + " name " + v.Name + " address " + v.MAC.String() +
@@ -69,8 +68,8 @@ func (v *VLAN) String() string {
 	if v.Address.IsValid() {
 		b.WriteString("host addr add " + v.Address.String() + " dev " + v.Name + " scope link nodad\n")
 	}
-	b.WriteString("host route replace " + v.Gateway.String() + "\n")
-	b.WriteString("host route replace " + v.Default.String() + "\n")
+	b.WriteString("host route replace " + v.Gateway.Over(v.Name) + "\n")
+	b.WriteString("host route replace " + v.Default.Over(v.Name) + "\n")
 	return b.String()
 }
 
@@ -85,55 +84,10 @@ func writeSysctls(b *strings.Builder, where, link string, list []Sysctl) {
 	}
 }
 
-func (r Route) String() string {
-	to := "default"
-	if r.Dst.IsValid() {
-		to = single(r.Dst)
+// ruleText is a rule with its family, where no address shows it.
+func ruleText(r netstate.Rule) string {
+	if r.IPv6 && !r.From.IsValid() && !r.To.IsValid() {
+		return "-6 " + r.String()
 	}
-	if r.Gateway.IsValid() {
-		to += " via " + r.Gateway.String() + " dev " + r.Link
-	} else {
-		to += " dev " + r.Link + " scope link"
-	}
-	if r.Table != 0 {
-		to += " table " + strconv.Itoa(r.Table)
-	}
-	return to
-}
-
-func (n Neighbour) String() string {
-	return n.IP.String() + " dev " + n.Link + " lladdr " + n.MAC.String() + " nud permanent"
-}
-
-func (r Rule) String() string {
-	var b strings.Builder
-	b.WriteString("pref " + strconv.Itoa(r.Priority))
-	if r.IPv6 {
-		b.WriteString(" family inet6")
-	}
-	if r.From.IsValid() {
-		b.WriteString(" from " + single(r.From))
-	}
-	if r.To.IsValid() {
-		b.WriteString(" to " + single(r.To))
-	}
-	if r.InLink != "" {
-		b.WriteString(" iif " + r.InLink)
-	}
-	switch r.Table {
-	case 0:
-	case netnames.MainTable:
-		b.WriteString(" lookup main")
-	default:
-		b.WriteString(" lookup " + strconv.Itoa(r.Table))
-	}
-	return b.String()
-}
-
-// single prints a host prefix as iproute2 does, without its length.
-func single(p netip.Prefix) string {
-	if p.IsSingleIP() {
-		return p.Addr().String()
-	}
-	return p.String()
+	return r.String()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/podnet/rules"
 	"cnictl/testenv"
@@ -59,7 +60,7 @@ func TestSetup_LeavesNothing(t *testing.T) {
 			before := look()
 			host := map[bool]string{strict: "vlan0d7763386da", standard: "eni0d7763386da"}[row.strict]
 			p, err := rules.NewBranchPod(rules.NewPair("c", host, "eth0", 9001), netip.MustParseAddr("10.0.0.90"), rules.BranchENI{
-				VLAN: 3, MAC: rules.MAC{2, 0, 0, 0, 0, 3}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: parent, Strict: row.strict,
+				VLAN: 3, MAC: netstate.MAC{2, 0, 0, 0, 0, 3}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: parent, Strict: row.strict,
 			})
 			if err != nil {
 				t.Fatal(err)

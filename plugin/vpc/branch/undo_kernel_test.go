@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/podnet/apply"
 	"cnictl/plugin/podnet/rules"
 	"cnictl/testenv"
@@ -32,7 +33,7 @@ type half struct {
 func newHalf(t *testing.T, node *netns.NS, parent int32, sandbox, hostLink, address string) *half {
 	t.Helper()
 	p, err := rules.NewBranchPod(rules.NewPair(sandbox, hostLink, "eth0", 9001), netip.MustParseAddr(address), rules.BranchENI{
-		VLAN: 3, MAC: rules.MAC{2, 0, 0, 0, 0, 3}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: parent, Strict: strings.HasPrefix(hostLink, "vlan"),
+		VLAN: 3, MAC: netstate.MAC{2, 0, 0, 0, 0, 3}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: parent, Strict: strings.HasPrefix(hostLink, "vlan"),
 	})
 	if err != nil {
 		t.Fatal(err)
