@@ -3,11 +3,12 @@ package introspectserver
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 )
 
 // podInterfaces finds the addresses that a pod holds by the book, by network card.
@@ -94,61 +95,42 @@ func routeDifferences(want introspect.PodInterface, k introspect.PodKernel, diff
 	}
 }
 
-// ruleDifferences: one rule to the pod that looks up main; one from it that looks up
-// the table of its ENI, unless that is main.
+// ruleDifferences compares with the rules that the pod was given. Of one that is on no
+// known network interface it is not known which table is right.
 func ruleDifferences(want introspect.PodInterface, k introspect.PodKernel, differs func(string, ...any)) {
-	host := netip.PrefixFrom(want.Address, want.Address.BitLen())
-	to, from := false, false
-	secondary := want.RouteTable != nil && !netnames.IsMain(*want.RouteTable) && *want.RouteTable != 0
+	host := netstate.Only(want.Address)
+	table := netnames.MainTable
+	if want.RouteTable != nil && *want.RouteTable != 0 && !netnames.IsMain(*want.RouteTable) {
+		table = *want.RouteTable
+	}
+	var current []netstate.Rule
 	for _, r := range k.Rules {
-		switch {
-		case r.Priority == netnames.RuleToPod && r.To == host && !r.From.IsValid() && r.Table == netnames.MainTable:
-			to = true
-		case r.Priority == netnames.RuleFromPod && r.From == host && !r.To.IsValid() && secondary && r.Table == *want.RouteTable:
-			from = true
-		case want.RouteTable == nil && r.Priority == netnames.RuleFromPod && r.From == host:
-			// Which table is right is not known.
-		default:
-			differs("The rule %q is not one of the pod's: it sends its traffic elsewhere.", ruleText(r))
+		rule := netstate.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table, IPv6: want.Address.Is6()}
+		if !slices.Contains(current, rule) { // with conditions that are not shown
+			current = append(current, rule)
 		}
 	}
-	if !to {
-		differs("The rule %q is missing.", ruleText(introspect.PodRule{Priority: netnames.RuleToPod, To: host, Table: netnames.MainTable}))
+	changes := netstate.DiffRules(current, rules.PodRules(want.Address, table), func(r netstate.Rule) bool {
+		return want.RouteTable != nil || r.Priority != netnames.RuleFromPod || r.From != host
+	})
+	for _, c := range changes {
+		if c.Do == netstate.DelRule {
+			differs("The rule %q is not one of the pod's: it sends its traffic elsewhere.", c.Rule)
+		}
 	}
-	if !secondary {
-		return
+	from := true
+	for _, c := range changes {
+		switch {
+		case c.Do != netstate.AddRule:
+		case c.Rule.Priority == netnames.RuleFromPod:
+			from = false
+			differs("The rule %q is missing: the pod's traffic leaves by the primary network interface.", c.Rule)
+		default:
+			differs("The rule %q is missing.", c.Rule)
+		}
 	}
-	if !from {
-		differs("The rule %q is missing: the pod's traffic leaves by the primary network interface.",
-			ruleText(introspect.PodRule{Priority: netnames.RuleFromPod, From: host, Table: *want.RouteTable}))
-		return
+	isDefault := func(r introspect.PodRoute) bool { return r.Table == table && r.To.Bits() == 0 }
+	if table != netnames.MainTable && from && !slices.ContainsFunc(k.Tables, isDefault) {
+		differs("Table %d of %s has no default route: the pod reaches nothing outside of its node.", table, want.ENIID)
 	}
-	isDefault := func(r introspect.PodRoute) bool { return r.Table == *want.RouteTable && r.To.Bits() == 0 }
-	if !slices.ContainsFunc(k.Tables, isDefault) {
-		differs("Table %d of %s has no default route: the pod reaches nothing outside of its node.", *want.RouteTable, want.ENIID)
-	}
-}
-
-// ruleText is a rule as ip rule prints it.
-func ruleText(r introspect.PodRule) string {
-	text := fmt.Sprintf("%d: from ", r.Priority)
-	if r.From.IsValid() {
-		text += prefixText(r.From)
-	} else {
-		text += "all"
-	}
-	if r.To.IsValid() {
-		text += " to " + prefixText(r.To)
-	}
-	if r.Table == netnames.MainTable {
-		return text + " lookup main"
-	}
-	return text + fmt.Sprintf(" lookup %d", r.Table)
-}
-
-func prefixText(p netip.Prefix) string {
-	if p.IsSingleIP() {
-		return p.Addr().String()
-	}
-	return p.String()
 }
