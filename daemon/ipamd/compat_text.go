@@ -22,7 +22,7 @@ const (
 	textStoreFailed    = logline.TextStoreFailed + " %s"
 	textUnknownSandbox = logline.TextUnknownSandbox
 	textSubnetShort    = logline.TextSubnetShort + ". Consider using new subnet or carve a reserved range using create-subnet-cidr-reservation"
-	textFreed          = logline.TextFreed + ": "
+	textFreed          = logline.TextFreed + ": %s"
 	textENISetUp       = "ENI %s set up."
 	textStale          = logline.TextStale
 	textReconciled     = "Successfully Reconciled ENI/IP pool"

@@ -1,7 +1,6 @@
 package ipamd
 
 import (
-	"errors"
 	"net/netip"
 	"slices"
 
@@ -9,7 +8,6 @@ import (
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -48,39 +46,21 @@ func errorNames(k warmpool.PendingKind, why cause.Code) []string {
 	}
 }
 
-// utilName is upstream's name of the step that failed an operation, "" if it has none.
-func utilName(k warmpool.PendingKind, err error) string {
-	if k == warmpool.PendingDetach && errors.Is(err, procedure.ErrFindAttachment) {
-		return metrics.FnGetENIAttachmentID
-	}
-	return ""
-}
-
 // refusedName is upstream's name of an event that the address book did not take:
 // the one of a reconcile, or of growth. "" if it has none.
-func refusedName(e keeper.Event) string {
-	prefix := slices.ContainsFunc(e.CIDRs, func(p netip.Prefix) bool { return !p.IsSingleIP() })
-	byReconcile := e.Reason == keeper.ByReconcile
-	switch e.Text {
-	case keeper.EventName(ipam.AttachENI{}), keeper.EventName(ipam.AddCIDRs{}):
-		switch {
-		case byReconcile && prefix:
-			return metrics.FnPrefixReconcileAdd
-		case byReconcile:
-			return metrics.FnIPReconcileAdd
-		case prefix && e.CIDRs[0].Addr().Is6():
-			return metrics.FnAddIPv6Prefixes
-		case prefix:
-			return metrics.FnAddIPv4Prefixes
-		}
-		return metrics.FnAddSecondaryIPs
-	case keeper.EventName(ipam.RemoveCIDRs{}):
-		if byReconcile {
+func refusedName(e keeper.BookRefused) string {
+	switch ev := e.Event.(type) {
+	case ipam.AttachENI:
+		return refusedCIDRsName(ev.CIDRs, e.ByReconcile)
+	case ipam.AddCIDRs:
+		return refusedCIDRsName(ev.CIDRs, e.ByReconcile)
+	case ipam.RemoveCIDRs:
+		if e.ByReconcile {
 			return metrics.FnIPReconcileDel // of prefixes too: upstream has no other
 		}
 		return metrics.FnDecrease
-	case keeper.EventName(ipam.DetachENI{}):
-		if byReconcile {
+	case ipam.DetachENI:
+		if e.ByReconcile {
 			return metrics.FnENIReconcileDel
 		}
 		return metrics.FnDecreaseFreeENI
@@ -88,19 +68,23 @@ func refusedName(e keeper.Event) string {
 	return ""
 }
 
+func refusedCIDRsName(cidrs []netip.Prefix, byReconcile bool) string {
+	prefix := slices.ContainsFunc(cidrs, func(p netip.Prefix) bool { return !p.IsSingleIP() })
+	switch {
+	case byReconcile && prefix:
+		return metrics.FnPrefixReconcileAdd
+	case byReconcile:
+		return metrics.FnIPReconcileAdd
+	case prefix && cidrs[0].Addr().Is6():
+		return metrics.FnAddIPv6Prefixes
+	case prefix:
+		return metrics.FnAddIPv4Prefixes
+	}
+	return metrics.FnAddSecondaryIPs
+}
+
 // reconcileNames are upstream's names of what a reconcile changed.
-var reconcileNames = map[string]string{
-	string(resync.ENIFound): metrics.FnENIReconcileAdd, string(resync.ENIRemoved): metrics.FnENIReconcileDel,
-	string(resync.AddressesAdded): metrics.FnPoolReconcileAdd, string(resync.AddressesRemoved): metrics.FnPoolReconcileDel,
-}
-
-// utilNames are upstream's names of what a task could not do with EC2.
-var utilNames = map[string]string{
-	keeper.FailedAttachKept: metrics.FnAllocENIDelete, keeper.DetachedKept: metrics.FnFreeENIDelete,
-	keeper.FailedAttachAttached: metrics.FnENICleanup, procedure.LeakKept: metrics.FnCleanUpLeakedENIsDel,
-}
-
-// warnNames are upstream's names of what a task could not do on this node.
-var warnNames = map[string]string{
-	procedure.RulesKept: metrics.FnFreeENIDeleteRules, procedure.NotSetUp: metrics.FnENIReconcileAdd,
+var reconcileNames = map[resync.NoteKind]string{
+	resync.ENIFound: metrics.FnENIReconcileAdd, resync.ENIRemoved: metrics.FnENIReconcileDel,
+	resync.AddressesAdded: metrics.FnPoolReconcileAdd, resync.AddressesRemoved: metrics.FnPoolReconcileDel,
 }

@@ -224,11 +224,9 @@ func (c *calls) Lasting(limit time.Duration) (procedure.Calls, func()) {
 	return &calls{executor: c.executor, ctx: ctx}, cancel
 }
 
-func (c *calls) Warn(what string, about ipam.ENIID, err error) {
-	c.post(keeper.Note{Text: what, ENI: about, Err: err})
+func (c *calls) Note(what procedure.Note, about ipam.ENIID, err error) {
+	c.post(keeper.Noted{What: what, ENI: about, Err: err})
 }
-
-func (c *calls) Tell(what string, about ipam.ENIID) { c.post(keeper.Note{Text: what, ENI: about}) }
 
 // ec2Failure says in the words of procedures what EC2 answered.
 func ec2Failure(err error) error {

@@ -9,55 +9,8 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/vpcapi"
-	"cnictl/daemon/keeper"
 	"cnictl/daemon/notice"
 )
-
-// notices reports what goes wrong as Kubernetes events: on the pod that got no address, on
-// the Node, and on the daemon's own pod when the IAM role lacks a permission. The client
-// holds back what comes too often and sends in the background.
-type notices struct{ kube *kubernetes }
-
-// take sends the events that follow from a change.
-func (n *notices) take(e keeper.Event) {
-	for _, ev := range noticesOf(e, n.kube.OwnNode()) {
-		n.kube.EmitLater(ev)
-	}
-}
-
-// noticesOf are the events of a change. A node without a name is not known and gets none.
-// Missing permissions of the node's role are reported where EC2 is called (refusals).
-func noticesOf(e keeper.Event, node notice.Ref) (out []notice.Event) {
-	detail := e.Text
-	if e.Err != nil {
-		detail = e.Err.Error()
-	}
-	on := func(about notice.Ref, code cause.Code, action string) {
-		if about.Name != "" {
-			out = append(out, notice.For(code, about, action, detail))
-		}
-	}
-	switch e.Kind {
-	case keeper.AddFailed:
-		on(notice.Ref{Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: objectUID(e.PodUID)}, e.Cause, "")
-		return out
-	case keeper.SubnetsFailed:
-		if node.Name != "" {
-			out = append(out, notice.SubnetExclusionUnknown(node, "of the node's availability zone", detail))
-		}
-	case keeper.SubnetShort, keeper.ENIConfigFailed, keeper.CheckpointFailed, keeper.TrunkGivenUp:
-		code := e.Cause
-		if e.Kind == keeper.TrunkGivenUp {
-			code = cause.TrunkMissing
-		}
-		on(node, code, "")
-	case keeper.ActionFailed:
-		if lastingCause(e.Cause) {
-			on(node, e.Cause, "")
-		}
-	}
-	return out
-}
 
 // uidForm is that of the UIDs that an API server gives.
 var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -70,16 +23,6 @@ func objectUID(uid string) string {
 		return uid
 	}
 	return ""
-}
-
-// lastingCause reports that a failed change of the pool is worth an event because it needs
-// a person. Other causes have an event of their own or pass.
-func lastingCause(c cause.Code) bool {
-	switch c {
-	case cause.ENIAttachLimit, cause.ENILinkMissing, cause.NoUsableSubnet, cause.SubnetFragmented:
-		return true
-	}
-	return false
 }
 
 // refusals reports each EC2 call that the node's IAM role may not make, from the first one

@@ -22,12 +22,11 @@ func TestNotices_PodUID(t *testing.T) {
 		uid, want string
 		sent      bool
 	}{{first, first, true}, {first, first, false}, {second, second, true}, {static, "", true}, {"", "", false}} {
-		e := keeper.Event{Kind: keeper.AddFailed, Pod: ipam.Pod{Namespace: "shop", Name: "web-0"}, PodUID: row.uid, Cause: cause.PoolDry}
-		all := noticesOf(e, notice.Ref{})
-		if len(all) != 1 || all[0].About.UID != row.want {
-			t.Fatalf("%q: %+v", row.uid, all)
+		e := addFailed(keeper.AddFailed{Pod: ipam.Pod{Namespace: "shop", Name: "web-0"}, PodUID: row.uid, Cause: cause.PoolDry}).notice
+		if e.About.UID != row.want {
+			t.Fatalf("%q: %+v", row.uid, e)
 		}
-		if _, sent := limiter.Allow(now, all[0]); sent != row.sent {
+		if _, sent := limiter.Allow(now, e); sent != row.sent {
 			t.Errorf("%q: sent %v", row.uid, sent)
 		}
 	}
@@ -39,7 +38,7 @@ type heard struct {
 	events []keeper.Event
 }
 
-func (o *heard) Record(e keeper.Event) { o.events = append(o.events, e) }
+func (o *heard) Record(_ time.Time, e keeper.Event) { o.events = append(o.events, e) }
 
 // TestAddFailed_PodUID: a failed ADD tells the UID that the runtime gave, whoever answers.
 func TestAddFailed_PodUID(t *testing.T) {
@@ -58,7 +57,7 @@ func TestAddFailed_PodUID(t *testing.T) {
 		t.Fatalf("%+v", o.events)
 	}
 	for _, e := range o.events {
-		if e.Kind != keeper.AddFailed || e.PodUID != req.PodUID {
+		if failed, ok := e.(keeper.AddFailed); !ok || failed.PodUID != req.PodUID {
 			t.Errorf("%+v", e)
 		}
 	}

@@ -172,9 +172,9 @@ type outside struct {
 	recorder *recorder
 }
 
-func (x *outside) Begin(t keeper.Task)   { x.executor.begin(t) }
-func (x *outside) Write(i keeper.Image)  { x.images <- i }
-func (x *outside) Record(e keeper.Event) { x.recorder.record(e) }
+func (x *outside) Begin(t keeper.Task)                 { x.executor.begin(t) }
+func (x *outside) Write(i keeper.Image)                { x.images <- i }
+func (x *outside) Record(at time.Time, e keeper.Event) { x.recorder.record(at, e) }
 
 // writeCheckpoints writes images until the owner has ended.
 func writeCheckpoints(o *owner, images <-chan keeper.Image, files *checkpoints) {

@@ -35,9 +35,9 @@ type lonely struct {
 	released []keeper.Task
 }
 
-func (l *lonely) Begin(t keeper.Task)   { l.released = append(l.released, t) }
-func (l *lonely) Write(i keeper.Image)  { l.images <- i }
-func (l *lonely) Record(e keeper.Event) { l.recorder.record(e) }
+func (l *lonely) Begin(t keeper.Task)                 { l.released = append(l.released, t) }
+func (l *lonely) Write(i keeper.Image)                { l.images <- i }
+func (l *lonely) Record(at time.Time, e keeper.Event) { l.recorder.record(at, e) }
 
 func newLonely(t *testing.T, change func(*node)) *lonely {
 	t.Helper()
@@ -191,14 +191,12 @@ func TestRecorder_CountsActions(t *testing.T) {
 		}
 		return value
 	}
-	op := keeper.Event{Kind: keeper.ActionStarted, Op: 7, Action: warmpool.PendingAssign, ENI: "eni-1", Reason: "waiting-pods"}
-	r.record(op)
+	op := keeper.Operation{ID: 7, Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-1"}, Reason: warmpool.WaitingPods}
+	r.record(time.Now(), keeper.ActionStarted{Operation: op})
 	if n := series("awscni_ipamd_action_inprogress", "increaseDatastorePool"); n != 1 {
 		t.Errorf("%v actions in progress, want 1", n)
 	}
-	op.Kind, op.Cause = keeper.ActionFailed, cause.EC2Error
-	op.Err = &procedure.Failure{Cause: cause.EC2Error, Err: errors.New("as the test asked")}
-	r.record(op)
+	r.record(time.Now(), keeper.ActionFailed{Operation: op, Err: &procedure.Failure{Cause: cause.EC2Error, Err: errors.New("as the test asked")}})
 	if n := series("awscni_ipamd_action_inprogress", "increaseDatastorePool"); n != 0 {
 		t.Errorf("%v actions in progress after it, want 0", n)
 	}

@@ -22,8 +22,8 @@ type poolLines struct {
 	policy   warmpool.Policy
 	cooldown time.Duration
 
-	grown bool      // the pool's ENIs or CIDRs changed: to be told at once
-	used  bool      // an address was taken or came back: to be told some time
+	grown bool      // see poolChanged: to be logged at once
+	used  bool      // see poolUsed: to be logged some time
 	next  time.Time // when that may be told
 
 	cooling []rest // oldest first
@@ -47,19 +47,20 @@ func newPoolLines(ctx context.Context, log *slog.Logger, policy warmpool.Policy)
 	return poolLines{log: log, debug: log.Enabled(ctx, slog.LevelDebug), policy: policy, cooldown: policy.Cooldown, stays: make(map[ipam.ENIID]string)}
 }
 
+// poolChange is what an event means for the lines.
+type poolChange uint8
+
+const (
+	poolUsed    poolChange = iota + 1 // an address was taken or came back
+	poolChanged                       // the pool's ENIs or CIDRs changed
+)
+
 // note takes what an event means for the lines. It is all that an ADD or a DEL pays.
-func (p *poolLines) note(e keeper.Event) {
-	switch e.Kind {
-	case keeper.AddressAssigned:
-		p.used = true
-	case keeper.AddressReleased, keeper.MissedDEL:
-		p.used = true
-		if p.cooldown > 0 && e.Reason != keeper.ReasonTakenBack {
-			p.cooling = append(p.cooling, rest{e.Address, e.At.Add(p.cooldown)})
-		}
-	case keeper.PoolMissed, keeper.ENIAttached, keeper.ENIDetached, keeper.CIDRsAdded, keeper.CIDRsRemoved,
-		keeper.Quarantined, keeper.Unquarantined, keeper.Reconciled:
-		p.grown = true
+func (p *poolLines) note(change poolChange, cools netip.Addr, at time.Time) {
+	p.used = p.used || change == poolUsed
+	p.grown = p.grown || change == poolChanged
+	if p.cooldown > 0 && cools.IsValid() {
+		p.cooling = append(p.cooling, rest{cools, at.Add(p.cooldown)})
 	}
 }
 

@@ -1,7 +1,6 @@
 package ipamd
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -10,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,19 +20,14 @@ import (
 	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
-	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/warmpool"
 )
 
-// TestEventKinds_AreProduced wants somebody who produces each kind of event that is
-// documented: the keeper, this package, or the server of the feed.
-func TestEventKinds_AreProduced(t *testing.T) {
-	t.Parallel()
-	produced := map[string]bool{string(introspect.EventStarted): true, string(introspect.EventGap): true, string(introspect.EventHostStateRepaired): true}
-	names := map[string]string{} // of the keeper's kinds, by constant
-	uses := map[string]int{}
+// eventTypes names the keeper's types of events, and wants each of them recorded.
+func eventTypes(t *testing.T) map[string]bool {
+	t.Helper()
+	types, uses := map[string]bool{}, map[string]int{}
 	files, err := filepath.Glob("../keeper/*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -49,29 +42,39 @@ func TestEventKinds_AreProduced(t *testing.T) {
 		}
 		ast.Inspect(tree, func(n ast.Node) bool {
 			switch n := n.(type) {
-			case *ast.ValueSpec:
-				if kind, ok := n.Type.(*ast.Ident); ok && kind.Name == "Kind" {
-					names[n.Names[0].Name], err = strconv.Unquote(n.Values[0].(*ast.BasicLit).Value)
-					uses[n.Names[0].Name]-- // its declaration
+			case *ast.TypeSpec:
+				if s, ok := n.Type.(*ast.StructType); ok && len(s.Fields.List) > 0 && len(s.Fields.List[0].Names) == 0 {
+					if id, ok := s.Fields.List[0].Type.(*ast.Ident); ok && id.Name == "happened" {
+						types["keeper."+n.Name.Name] = true
+					}
 				}
-			case *ast.Ident:
-				uses[n.Name]++
+			case *ast.CompositeLit:
+				if id, ok := n.Type.(*ast.Ident); ok {
+					uses["keeper."+id.Name]++
+				}
 			}
 			return true
 		})
-		if err != nil {
-			t.Fatal(err)
+	}
+	for name := range types {
+		if uses[name] == 0 && name != "keeper.Noted" { // the shell posts it
+			t.Errorf("the keeper never records a %s", name)
 		}
 	}
-	for name, text := range names {
-		if uses[name] <= 0 {
-			t.Errorf("the keeper never records %s", name)
-		}
-		produced[text] = true
+	return types
+}
+
+// TestEventKinds_AreProduced wants each documented kind of event produced: as the keeper's,
+// by this package, or by the server of the feed.
+func TestEventKinds_AreProduced(t *testing.T) {
+	t.Parallel()
+	produced := map[introspect.EventKind]bool{introspect.EventStarted: true, introspect.EventGap: true, introspect.EventHostStateRepaired: true}
+	for _, row := range recordedEvents() {
+		produced[reportOf(row.e, time.Time{}, warmpool.Policy{}).journal.Kind] = true
 	}
 	for _, kind := range introspect.EventKinds() {
-		if !produced[string(kind)] {
-			t.Errorf("nobody produces %s", kind)
+		if !produced[kind] {
+			t.Errorf("nothing produces %s", kind)
 		}
 	}
 }
@@ -153,71 +156,6 @@ func TestFailedAddLine(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", code, got, want)
-		}
-	}
-}
-
-// TestRecorder_OriginalLines writes upstream's line of each event that has one, and
-// one line only.
-func TestRecorder_OriginalLines(t *testing.T) {
-	t.Parallel()
-	at, refused := time.Date(2026, 11, 21, 2, 59, 48, 0, time.UTC), errors.New("api error UnauthorizedOperation: no")
-	create := fmt.Errorf("%w in subnet-1: %w", procedure.ErrCreate, refused)
-	for _, row := range []struct {
-		e    keeper.Event
-		want string
-	}{
-		{keeper.Event{Kind: keeper.AddressReleased, At: at, Address: netip.MustParseAddr("10.0.0.12")},
-			"info IP 10.0.0.12 entering cooldown period of 30s (available after 2026-11-21T03:00:18Z)"},
-		{keeper.Event{Kind: keeper.NodeChanged, Text: keeper.MaxPodsChanged, Count: 737},
-			"info IP pool manager - max pods: 737, warm IP target: 1, warm prefix target: 1, warm ENI target: 1, minimum IP target: 14"},
-		{keeper.Event{Kind: keeper.NodeChanged, Text: keeper.Cordoned},
-			"info AWS CNI is on a non schedulable node, the pool changes for waiting pods only"},
-		{keeper.Event{Kind: keeper.ActionStarted, Op: 1, Action: warmpool.PendingAttach, Card: 1, Reason: string(warmpool.WarmENI)},
-			"info IP pool is too low for Network Card 1"},
-		{keeper.Event{Kind: keeper.ActionFailed, Op: 1, Action: warmpool.PendingAttach, Subnet: "subnet-1", Err: create},
-			"warn Failed to CreateNetworkInterface " + create.Error() + " for subnet subnet-1"},
-		{keeper.Event{Kind: keeper.ActionFailed, Op: 1, Action: warmpool.PendingAttach, Err: refused}, "warn pool action failed"},
-		{keeper.Event{Kind: keeper.ActionFailed, Op: 1, Action: warmpool.PendingAssign, ENI: "eni-1", Err: refused},
-			"warn Failed to allocate a private IP/Prefix addresses on ENI eni-1: " + refused.Error()},
-		{keeper.Event{Kind: keeper.ActionFailed, Op: 1, Action: warmpool.PendingDetach, ENI: "eni-1", Err: refused},
-			"warn Failed to detach ENI eni-1: " + refused.Error()},
-		{keeper.Event{Kind: keeper.Warned, Text: procedure.LeakKept, ENI: "eni-1", Err: refused}, "warn Not able to delete ENI eni-1: " + refused.Error()},
-		{keeper.Event{Kind: keeper.LeaksFound, Count: 3}, "info Found 3 leaked ENIs with the AWS CNI tag"},
-		{keeper.Event{Kind: keeper.ReconcileNote, Reason: "metadata-differs", ENI: "eni-1"}, "warn Instance metadata does not match data store!"},
-		{keeper.Event{Kind: keeper.ReconcileNote, Reason: "eni-removed", ENI: "eni-1"}, "warn Reconcile and delete detached ENI eni-1"},
-		{keeper.Event{Kind: keeper.ENIUnmanaged, Text: "not the CNI's to manage", ENI: "eni-1"}, "info Marking ENI eni-1 as being unmanaged"},
-	} {
-		r := newRecorded(t, slog.LevelInfo, warmpool.Policy{Cooldown: 30 * time.Second, WarmIP: 1, WarmPrefix: 1, WarmENI: 1, MinIP: 14})
-		r.record(row.e)
-		level, text, _ := strings.Cut(row.want, " ")
-		line := r.log.String()
-		if strings.Count(line, "\n") != 1 || !strings.Contains(line, `"msg":"`+text+`"`) || !strings.Contains(line, `"level":"`+level+`"`) {
-			t.Errorf("%s:\n have %s want %s", row.e.Kind, line, row.want)
-		}
-	}
-}
-
-// TestRecorder_Refused counts what the address book did not take under upstream's
-// names.
-func TestRecorder_Refused(t *testing.T) {
-	t.Parallel()
-	single, prefix := []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}, []netip.Prefix{netip.MustParsePrefix("10.0.0.16/28")}
-	for _, row := range []struct {
-		event  ipam.Event
-		reason string
-		cidrs  []netip.Prefix
-		want   string
-	}{
-		{ipam.AddCIDRs{}, keeper.ByReconcile, single, "ipReconcileAdd"}, {ipam.AddCIDRs{}, keeper.ByReconcile, prefix, "prefixReconcileAdd"},
-		{ipam.RemoveCIDRs{}, keeper.ByReconcile, single, "ipReconcileDel"}, {ipam.DetachENI{}, keeper.ByReconcile, nil, "eniReconcileDel"},
-		{ipam.AddCIDRs{}, "", single, "addENIsecondaryIPsToDataStoreFailed"}, {ipam.AttachENI{}, "", prefix, "addENIv4prefixesToDataStoreFailed"},
-		{ipam.RemoveCIDRs{}, "", single, "decreaseIPPool"}, {ipam.DetachENI{}, "", nil, "decreaseIPPoolFreeENIFailed"},
-	} {
-		r := newRecorded(t, slog.LevelInfo, warmpool.Policy{})
-		r.record(keeper.Event{Kind: keeper.BookRefused, Text: keeper.EventName(row.event), Reason: row.reason, CIDRs: row.cidrs, Err: errors.New("no")})
-		if n := r.value("awscni_ipamd_error_count", row.want); n != 1 {
-			t.Errorf("%T %s: %s counted %v times", row.event, row.reason, row.want, n)
 		}
 	}
 }
@@ -312,7 +250,7 @@ func TestPoolLines_OnChange(t *testing.T) {
 		p.stepped(k, time.Now())
 		want("IP stats for Network Card 0 - total IPs: 9, assigned IPs: 1, cooldown IPs: 0",
 			"Skipping ENI allocation as the max ENI limit is already reached")
-		p.note(keeper.Event{Kind: keeper.AddressReleased, At: time.Now(), Address: netip.MustParseAddr("10.0.1.1")})
+		p.note(poolUsed, netip.MustParseAddr("10.0.1.1"), time.Now())
 		p.next = time.Now().Add(time.Hour)
 		p.stepped(k, time.Now().Add(29*time.Second))
 		want()

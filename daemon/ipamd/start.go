@@ -86,7 +86,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	}
 	s.recorder.started(d.Started, d.Version)
 	if api != nil {
-		s.recorder.notices = &notices{api}
+		s.recorder.kube = api
 	}
 	out := &outside{executor: s.exec, images: make(chan keeper.Image, 1), recorder: s.recorder}
 	o.stepped = s.recorder.lines.stepped

@@ -82,7 +82,7 @@ func (k *Keeper) take(a resync.Attached, now time.Time) {
 	for _, ev := range resync.Adopt(k.book.Snapshot(), []resync.Attached{a}) {
 		k.apply(now, ev)
 		if added, ok := ev.(ipam.AddCIDRs); ok {
-			k.record(Event{Kind: CIDRsAdded, At: now, ENI: a.ENI.ID, CIDRs: added.CIDRs})
+			k.record(now, CIDRsAdded{ENI: a.ENI.ID, CIDRs: added.CIDRs})
 		}
 	}
 	e, _ := k.eni(a.ENI.ID)
@@ -123,7 +123,7 @@ func (k *Keeper) removeCIDRs(eni ipam.ENIID, cidrs []netip.Prefix, now time.Time
 	for _, p := range cidrs {
 		delete(k.recon.moved, p) // it was still here
 	}
-	k.record(Event{Kind: CIDRsRemoved, At: now, ENI: eni, CIDRs: cidrs})
+	k.record(now, CIDRsRemoved{ENI: eni, CIDRs: cidrs})
 }
 
 // noteVanished stops giving addresses of an ENI that EC2 does not know any more:
@@ -132,7 +132,7 @@ func (k *Keeper) noteVanished(op *Operation, err error, now time.Time) {
 	if !procedure.IsNotFound(err) {
 		return
 	}
-	k.record(Event{Kind: ENIVanished, At: now, ENI: op.Pending.ENI, Err: err})
+	k.record(now, ENIVanished{ENI: op.Pending.ENI, Err: err})
 	k.apply(now, ipam.QuarantineENI{ID: op.Pending.ENI})
 	k.recon.needEC2 = true
 	k.recon.lookSoon(now)

@@ -98,7 +98,7 @@ func (m AttachDone) handle(k *Keeper, now time.Time) {
 	crashpoint.Here(crashpoint.BeforeBookAttachENI)
 	k.take(resync.Attached{ENI: r.ENI, CIDRs: r.CIDRs}, now)
 	crashpoint.Here(crashpoint.AfterBookAttachENI)
-	k.record(Event{Kind: ENIAttached, At: now, ENI: r.ENI.ID, Card: r.ENI.Card, Device: r.ENI.Device, Subnet: r.ENI.SubnetID, CIDRs: r.CIDRs})
+	k.record(now, ENIAttached{ENI: r.ENI, CIDRs: r.CIDRs})
 }
 
 // growthFailed turns the failure of an attach into the clock that fits it.
@@ -120,7 +120,7 @@ func (k *Keeper) subnetShort(op *Operation, err error, now time.Time) {
 	// Others may have become usable: their tags and counts are read again.
 	k.subnets.expire()
 	k.refreshSubnets()
-	k.record(Event{Kind: SubnetShort, At: now, Subnet: op.Subnet, ENI: op.Pending.ENI, Cause: procedure.CauseOf(err), Err: err})
+	k.record(now, SubnetShort{Subnet: op.Subnet, ENI: op.Pending.ENI, Err: err})
 }
 
 // Adopted reports that an ENI that came late is ready for pods.
@@ -131,7 +131,7 @@ func (m Adopted) handle(k *Keeper, now time.Time) {
 	delete(k.recon.adopting, a.ENI.ID)
 	a.ENI.AttachedAt = now
 	k.take(a, now)
-	k.record(Event{Kind: ENIAttached, At: now, ENI: a.ENI.ID, Card: a.ENI.Card, Device: a.ENI.Device, Subnet: a.ENI.SubnetID, CIDRs: a.CIDRs})
+	k.record(now, ENIAttached{ENI: a.ENI, CIDRs: a.CIDRs})
 }
 
 // Gone reports that an ENI that came late is not attached any more.

@@ -70,7 +70,7 @@ func (k *Keeper) hold(scope, id string, c *backoff.Clock, op *Operation, now tim
 	before := c.Until
 	c.Fail(op.Started, now, why, first, most, k.chance)
 	if c.Until != before {
-		k.record(clockEvent(BackoffStarted, scope, id, now, *c))
+		k.record(now, BackoffStarted{Backoff: Backoff{scope, id, c.Until, c.Cause}})
 	}
 }
 
@@ -81,19 +81,8 @@ func (k *Keeper) free(scope, id string, c *backoff.Clock, op *Operation, now tim
 	}
 	before := *c
 	if c.Succeed(op.Started); c.Until.IsZero() {
-		k.record(clockEvent(BackoffEnded, scope, id, now, before))
+		k.record(now, BackoffEnded{Backoff: Backoff{scope, id, before.Until, before.Cause}})
 	}
-}
-
-func clockEvent(kind Kind, scope, id string, now time.Time, c backoff.Clock) Event {
-	e := Event{Kind: kind, At: now, Reason: scope, Cause: c.Cause, Took: max(0, c.Until.Sub(now))}
-	switch scope {
-	case "eni":
-		e.ENI = ipam.ENIID(id)
-	case "subnet", "subnet-prefix":
-		e.Subnet = id
-	}
-	return e
 }
 
 // calm is how long after a throttled request the pool does nothing ahead of pods, and how

@@ -18,9 +18,9 @@ type nobody struct {
 	img Image
 }
 
-func (n *nobody) Begin(Task)    {}
-func (n *nobody) Write(i Image) { n.img = i }
-func (n *nobody) Record(Event)  {}
+func (n *nobody) Begin(Task)              {}
+func (n *nobody) Write(i Image)           { n.img = i }
+func (n *nobody) Record(time.Time, Event) {}
 
 // BenchmarkAddDel is one ADD and one DEL with the write of each, on a node that has
 // that many pods: a plan, an encoding and a copy of the file each.

@@ -27,9 +27,9 @@ type bench struct {
 	events []Event
 }
 
-func (b *bench) Begin(t Task)   { b.begun = append(b.begun, t) }
-func (b *bench) Write(i Image)  { b.disk = append(b.disk, i) }
-func (b *bench) Record(e Event) { b.events = append(b.events, e) }
+func (b *bench) Begin(t Task)                { b.begun = append(b.begun, t) }
+func (b *bench) Write(i Image)               { b.disk = append(b.disk, i) }
+func (b *bench) Record(_ time.Time, e Event) { b.events = append(b.events, e) }
 
 // middle is a chance without surprises.
 func middle(n time.Duration) time.Duration { return n / 2 }
@@ -58,8 +58,8 @@ func newBench(t *testing.T) *bench {
 			t.Errorf("address book: %v", err)
 		}
 		for _, e := range b.events {
-			if e.Kind == BookRefused {
-				t.Errorf("the book refused %s: %v", e.Text, e.Err)
+			if e, ok := e.(BookRefused); ok {
+				t.Errorf("the book refused %T: %v", e.Event, e.Err)
 			}
 		}
 	})
@@ -209,9 +209,9 @@ func all[T Task](b *bench) (out []T) {
 	return out
 }
 
-func (b *bench) told(kind Kind) (n int) {
+func recorded[E Event](b *bench) (n int) {
 	for _, e := range b.events {
-		if e.Kind == kind {
+		if _, ok := e.(E); ok {
 			n++
 		}
 	}

@@ -40,7 +40,7 @@ func (m PodsBound) handle(k *Keeper, now time.Time) {
 		delete(bound, podName{a.Pod.Namespace, a.Pod.Name})
 	}
 	if len(bound) > len(k.bound) {
-		k.record(Event{Kind: PodsExpected, At: now, Count: len(bound)})
+		k.record(now, PodsExpected{Pods: len(bound)})
 	}
 	k.bound, k.boundKnown = bound, true
 }

@@ -32,8 +32,8 @@ func cardsBench(t *testing.T, cards int) *bench {
 	b.describe(1000)
 	t.Cleanup(func() {
 		for _, e := range b.events {
-			if e.Kind == BookRefused {
-				t.Errorf("the book refused %s: %v", e.Text, e.Err)
+			if e, ok := e.(BookRefused); ok {
+				t.Errorf("the book refused %T: %v", e.Event, e.Err)
 			}
 		}
 	})

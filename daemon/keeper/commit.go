@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/crashpoint"
 )
@@ -91,7 +90,7 @@ func (m Committed) handle(k *Keeper, now time.Time) {
 		k.commitPause = 0
 		if k.commitProblem != "" {
 			k.commitProblem = ""
-			k.record(Event{Kind: CheckpointMended, At: now})
+			k.record(now, CheckpointRecovered{})
 		}
 		for _, a := range k.takeUpTo(m.Gen) {
 			a.done(now)
@@ -110,7 +109,7 @@ func (m Committed) handle(k *Keeper, now time.Time) {
 func (k *Keeper) commitFailed(now time.Time, err error) {
 	if text := err.Error(); k.commitProblem != text {
 		k.commitProblem = text
-		k.record(Event{Kind: CheckpointFailed, At: now, Cause: cause.CheckpointUnwritable, Err: err})
+		k.record(now, CheckpointFailed{Err: err})
 	}
 }
 

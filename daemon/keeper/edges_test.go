@@ -55,14 +55,14 @@ func TestCommit_OutageIsToldOnce(t *testing.T) {
 			b.write(errors.New("disk full"))
 		}
 	}
-	if n := b.told(CheckpointFailed); n != 1 || writes > 30 {
+	if n := recorded[CheckpointFailed](b); n != 1 || writes > 30 {
 		t.Errorf("told %d times, tried %d times", n, writes)
 	}
 	next := b.add("b", 0)
 	b.tell(next.Add) // somebody waits: it is tried at once
 	b.write(nil)
-	if !next.got(t).Success || b.told(CheckpointMended) != 1 {
-		t.Errorf("%+v, mended told %d times", next.reply, b.told(CheckpointMended))
+	if !next.got(t).Success || recorded[CheckpointRecovered](b) != 1 {
+		t.Errorf("%+v, mended told %d times", next.reply, recorded[CheckpointRecovered](b))
 	}
 }
 
@@ -243,12 +243,12 @@ func TestSubnets_CountsFollow(t *testing.T) {
 		t.Errorf("%d free after the release, want %d", got, want)
 	}
 	b.describe(0)
-	if all := b.State(b.clock).Backoffs; len(all) != 1 || all[0].Scope != "subnet" || all[0].ID != testSubnet || b.told(BackoffStarted) != 1 {
-		t.Errorf("clocks %+v, told %d times", all, b.told(BackoffStarted))
+	if all := b.State(b.clock).Backoffs; len(all) != 1 || all[0].Scope != "subnet" || all[0].ID != testSubnet || recorded[BackoffStarted](b) != 1 {
+		t.Errorf("clocks %+v, told %d times", all, recorded[BackoffStarted](b))
 	}
 	b.describe(100)
-	if all := b.State(b.clock).Backoffs; len(all) != 0 || b.told(BackoffEnded) != 1 {
-		t.Errorf("clocks %+v, ended %d times", all, b.told(BackoffEnded))
+	if all := b.State(b.clock).Backoffs; len(all) != 0 || recorded[BackoffEnded](b) != 1 {
+		t.Errorf("clocks %+v, ended %d times", all, recorded[BackoffEnded](b))
 	}
 	reads := count[SubnetsTask](b)
 	b.pass(subnetEvery)

@@ -3,7 +3,6 @@ package keeper
 import (
 	"time"
 
-	"cnictl/daemon/api/cause"
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
 )
@@ -44,7 +43,7 @@ func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
 	c.config, c.problem, c.unread = cluster.ENIConfig{}, m.Err.Error(), m.Unread
 	k.settings.Subnets.CustomSubnet = ""
 	if !known {
-		k.record(Event{Kind: ENIConfigFailed, At: now, Cause: cause.ENIConfigMissing, Text: m.Name, Err: m.Err})
+		k.record(now, ENIConfigFailed{Name: m.Name, Err: m.Err})
 	}
 }
 
@@ -63,7 +62,7 @@ func (k *Keeper) useENIConfig(config cluster.ENIConfig, now time.Time) {
 		k.subnets.expire()
 	}
 	c.last = config
-	k.record(Event{Kind: ENIConfigUsed, At: now, Subnet: config.Subnet, Text: config.Name})
+	k.record(now, ENIConfigUsed{Name: config.Name, Subnet: config.Subnet})
 }
 
 func sameENIConfig(a, b cluster.ENIConfig) bool {

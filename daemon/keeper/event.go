@@ -7,113 +7,257 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
-	"cnictl/daemon/warmpool"
+	"cnictl/daemon/resync"
 )
 
-// Kind says what an Event tells. Its text is stable: it is told to the outside.
-type Kind string
+// Event is one change of state, or one thing that people should read. The set is closed.
+type Event interface{ event() }
 
-// Kinds of events.
-const (
-	AddressAssigned  Kind = "address-assigned"
-	AddressReleased  Kind = "address-released"
-	AddFailed        Kind = "add-failed"
-	DelFailed        Kind = "del-failed"
-	DelUnknown       Kind = "del-unknown" // a DEL of a sandbox that has no address
-	PoolMissed       Kind = "pool-missed" // an ADD found no free address and is waiting
-	ActionStarted    Kind = "action-started"
-	ActionDone       Kind = "action-done"
-	ActionFailed     Kind = "action-failed"
-	ENIAttached      Kind = "eni-attached"
-	ENIDetached      Kind = "eni-detached"
-	ENIUnmanaged     Kind = "eni-unmanaged" // attached, and not the daemon's to use; told once
-	ENIVanished      Kind = "eni-vanished"  // deleted by somebody else
-	CIDRsAdded       Kind = "cidrs-added"
-	CIDRsRemoved     Kind = "cidrs-removed"
-	BackoffStarted   Kind = "backoff-started"
-	BackoffEnded     Kind = "backoff-ended"
-	SubnetShort      Kind = "subnet-short"
-	SubnetsListed    Kind = "subnets-read"
-	SubnetsFailed    Kind = "subnets-failed"
-	NodeChanged      Kind = "node-changed"
-	VPCCIDRsChanged  Kind = "vpc-cidrs-changed"
-	Quarantined      Kind = "quarantined"
-	Unquarantined    Kind = "unquarantined"
-	ReconcileNote    Kind = "reconcile-note"
-	Reconciled       Kind = "reconciled"
-	ReconcileFailed  Kind = "reconcile-failed"
-	MissedDEL        Kind = "missed-del"
-	LeaksFound       Kind = "leaks-found" // Count of them; each is deleted
-	LeakDeleted      Kind = "leak-deleted"
-	SweepFailed      Kind = "sweep-failed"
-	CheckpointFailed Kind = "checkpoint-failed"
-	CheckpointMended Kind = "checkpoint-recovered"
-	Planned          Kind = "planned"
-	BookRefused      Kind = "book-refused" // a bug: the book contradicts an event
-	Warned           Kind = "warned"       // a task survived something
-	Told             Kind = "told"         // a task did something
-	Terminating      Kind = "terminating"
-	ENIConfigUsed    Kind = "eniconfig-used"   // Text: its name
-	ENIConfigFailed  Kind = "eniconfig-failed" // Text: its name
-	GroupsChanged    Kind = "security-groups-changed"
-	GroupsWritten    Kind = "security-groups-written"
-	GroupsFailed     Kind = "security-groups-failed"
-	PodsExpected     Kind = "pods-expected" // Count: bound to the node, no address asked for yet
-	TrunkFound       Kind = "trunk-found"
-	TrunkLost        Kind = "trunk-lost"
-	TrunkGivenUp     Kind = "trunk-given-up" // its slot is not reserved any more; Text: why
+// happened makes a type an [Event].
+type happened struct{}
+
+func (happened) event() {}
+
+// Events of requests.
+type (
+	AddressAssigned struct {
+		happened
+		ipam.Assignment
+		Took time.Duration // since the ADD came
+	}
+	AddressReleased struct {
+		happened
+		ipam.Assignment
+		Reason string // the DEL's, or ReasonTakenBack
+	}
+	AddFailed struct {
+		happened
+		Pod       ipam.Pod
+		PodUID    string // as the runtime gave it, "" where it did not
+		Cause     cause.Code
+		Detail    string
+		Transient bool
+		Took      time.Duration
+	}
+	DelFailed struct {
+		happened
+		Pod    ipam.Pod
+		Reason string // the DEL's
+		Cause  cause.Code
+		Detail string
+		Err    error
+	}
+	// DelUnknown is a DEL of a sandbox that has no address.
+	DelUnknown struct {
+		happened
+		Pod ipam.Pod
+	}
+	// PoolMissed is an ADD that found no free address and waits.
+	PoolMissed struct {
+		happened
+		Pod ipam.Pod
+	}
+	// MissedDEL is the end of an allocation whose pod is gone.
+	MissedDEL struct {
+		happened
+		ipam.Assignment
+	}
 )
 
-// Texts of NodeChanged.
-const (
-	Cordoned       = "cordoned"
-	MaxPodsChanged = "max-pods" // Count: the new value
+// Events of the pool.
+type (
+	// Planned is a plan that differs from the one before.
+	Planned struct {
+		happened
+		Plan string
+	}
+	ActionStarted struct {
+		happened
+		Operation
+	}
+	ActionDone struct {
+		happened
+		Operation
+		Took   time.Duration
+		Waited time.Duration // of an attach: since EC2 took it, until the ENI could be used
+	}
+	ActionFailed struct {
+		happened
+		Operation
+		Took, Waited time.Duration // as in ActionDone
+		Err          error
+	}
+	ENIAttached struct {
+		happened
+		ENI   ipam.ENI
+		CIDRs []netip.Prefix
+	}
+	ENIDetached struct {
+		happened
+		ID           ipam.ENIID
+		Card, Device int
+	}
+	// ENIUnmanaged is an attached ENI that is not the daemon's to use, recorded once.
+	ENIUnmanaged struct {
+		happened
+		resync.Other
+	}
+	// ENIVanished is an ENI that something else deleted.
+	ENIVanished struct {
+		happened
+		ENI ipam.ENIID
+		Err error
+	}
+	CIDRsAdded struct {
+		happened
+		ENI   ipam.ENIID
+		CIDRs []netip.Prefix
+	}
+	CIDRsRemoved struct {
+		happened
+		ENI   ipam.ENIID
+		CIDRs []netip.Prefix
+	}
+	BackoffStarted struct {
+		happened
+		Backoff
+	}
+	BackoffEnded struct {
+		happened
+		Backoff
+	}
+	// SubnetShort is EC2's refusal of addresses, for want of them.
+	SubnetShort struct {
+		happened
+		Subnet string
+		ENI    ipam.ENIID
+		Err    error
+	}
+	// SubnetFull is a subnet that is not asked for addresses, for want of them.
+	SubnetFull struct {
+		happened
+		Subnet string
+		Detail string
+	}
+	SubnetsListed struct{ happened }
+	SubnetsFailed struct {
+		happened
+		Err error
+	}
+	// BookRefused is a bug: the book contradicts an event.
+	BookRefused struct {
+		happened
+		Event       ipam.Event
+		ByReconcile bool
+		Err         error
+	}
+	CheckpointFailed struct {
+		happened
+		Err error
+	}
+	CheckpointRecovered struct{ happened }
+	Terminating         struct{ happened }
 )
 
-// Event is one change of state, or one thing that people should read. Members that do
-// not apply are zero.
-type Event struct {
-	Kind         Kind
-	At           time.Time
-	Pod          ipam.Pod
-	PodUID       string // of AddFailed: as the runtime gave it, "" where it did not
-	Address      netip.Addr
-	ENI          ipam.ENIID
-	Card, Device int
-	Subnet       string
-	CIDRs        []netip.Prefix
-	IPs          int
-	Prefixes     int
-	Op           OpID                 // of action events
-	Action       warmpool.PendingKind // of action events
-	Cause        cause.Code
-	Reason       string // the planner's, or the DEL's; of BookRefused: ByReconcile or ""
-	Text         string
-	Transient    bool
-	Count        int
-	Err          error
-	Took         time.Duration
-	Waited       time.Duration // of an attach: since EC2 took it, until the ENI could be used
-}
+// Events of the node and of what it is compared with.
+type (
+	SchedulingChanged struct {
+		happened
+		Cordoned bool
+	}
+	MaxPodsChanged struct {
+		happened
+		MaxPods int
+		Source  string
+	}
+	VPCCIDRsChanged struct {
+		happened
+		CIDRs []netip.Prefix
+	}
+	Quarantined struct {
+		happened
+		resync.Note
+	}
+	Unquarantined struct {
+		happened
+		resync.Note
+	}
+	ReconcileNote struct {
+		happened
+		resync.Note
+	}
+	Reconciled struct {
+		happened
+		Changes int
+	}
+	ReconcileFailed struct {
+		happened
+		Err error
+	}
+	// LeaksFound counts ENIs; each is deleted.
+	LeaksFound struct {
+		happened
+		ENIs int
+	}
+	SweepFailed struct {
+		happened
+		Err error
+	}
+)
 
-// Note is something that a task tells people: with an error it survived it, without one
-// it did it.
-type Note struct {
-	Text string
+// Events of optional modes.
+type (
+	ENIConfigUsed struct {
+		happened
+		Name, Subnet string
+	}
+	ENIConfigFailed struct {
+		happened
+		Name string
+		Err  error
+	}
+	GroupsChanged struct {
+		happened
+		Groups int
+	}
+	GroupsWritten struct {
+		happened
+		ENIs int
+	}
+	GroupsFailed struct {
+		happened
+		ENI ipam.ENIID
+		Err error
+	}
+	// PodsExpected counts pods that are bound to the node and have asked for no address yet.
+	PodsExpected struct {
+		happened
+		Pods int
+	}
+	TrunkFound struct {
+		happened
+		ENI ipam.ENI
+	}
+	TrunkLost struct {
+		happened
+		ENI ipam.ENIID
+	}
+	// TrunkGivenUp is the end of a trunk's reservation.
+	TrunkGivenUp struct {
+		happened
+		Why string
+	}
+)
+
+// Noted is something that a task did or, with an error, survived. It is a message and,
+// passed on, an event.
+type Noted struct {
+	happened
+	What procedure.Note
 	ENI  ipam.ENIID
 	Err  error
 }
 
-func (m Note) handle(k *Keeper, now time.Time) {
-	kind, why := Told, cause.Code("")
-	switch {
-	case m.Err != nil:
-		kind, why = Warned, procedure.CauseOf(m.Err)
-	case m.Text == procedure.LeakDeleted:
-		kind = LeakDeleted
-	}
-	k.record(Event{Kind: kind, At: now, ENI: m.ENI, Text: m.Text, Cause: why, Err: m.Err})
-}
+func (m Noted) handle(k *Keeper, now time.Time) { k.record(now, m) }
 
-// record tells an event.
-func (k *Keeper) record(e Event) { k.out.Record(e) }
+func (k *Keeper) record(at time.Time, e Event) { k.out.Record(at, e) }

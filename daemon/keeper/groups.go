@@ -44,7 +44,7 @@ func (m GroupsRead) handle(k *Keeper, now time.Time) {
 	}
 	k.groups = m.Groups
 	k.sg.failed = backoff.Clock{}
-	k.record(Event{Kind: GroupsChanged, At: now, Count: len(m.Groups)})
+	k.record(now, GroupsChanged{Groups: len(m.Groups)})
 }
 
 // see keeps what EC2 shows, in an answer that was asked for at begun.
@@ -123,15 +123,14 @@ func (m GroupsDone) handle(k *Keeper, now time.Time) {
 		delete(s.shown, id)
 	}
 	if len(m.ENIs) > 0 {
-		k.record(Event{Kind: GroupsWritten, At: now, Count: len(m.ENIs)})
+		k.record(now, GroupsWritten{ENIs: len(m.ENIs)})
 	}
 	if m.Err == nil {
 		s.failed.Succeed(now)
 		return
 	}
-	why := procedure.CauseOf(m.Err)
-	s.failed.Fail(now, now, why, backoff.ThrottleFirst, groupsMost, k.chance)
-	k.record(Event{Kind: GroupsFailed, At: now, ENI: m.Failed, Cause: why, Err: m.Err})
+	s.failed.Fail(now, now, procedure.CauseOf(m.Err), backoff.ThrottleFirst, groupsMost, k.chance)
+	k.record(now, GroupsFailed{ENI: m.Failed, Err: m.Err})
 }
 
 // groupsMost bounds the pause after groups that could not be written: a missing

@@ -127,7 +127,7 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 			b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{CIDRs: moved, All: true, Full: true}})
 		}
 	}
-	for b.told(Quarantined) == 0 {
+	for recorded[Quarantined](b) == 0 {
 		refuse()
 		look(moved)
 	}

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"time"
 
-	"cnictl/daemon/api/cause"
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
@@ -24,7 +23,7 @@ type Outside interface {
 	// Write starts to write an image; one is under way at a time.
 	Write(Image)
 	// Record takes an event for logs, metrics and whoever watches.
-	Record(Event)
+	Record(at time.Time, e Event)
 }
 
 // Settings are what the node's configuration says.
@@ -196,14 +195,18 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 
 // apply puts something that happened into the book. The book refuses only what
 // contradicts it, which is a bug: it is told and the state stays as it was.
-func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change { return k.applyFor("", now, ev) }
+func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change {
+	ch, _ := k.try(now, ev)
+	return ch
+}
 
-func (k *Keeper) applyFor(reason string, now time.Time, ev ipam.Event) ipam.Change {
+// try is apply for those who go on only if the book takes the event.
+func (k *Keeper) try(now time.Time, ev ipam.Event) (ipam.Change, error) {
 	ch, err := k.book.Apply(now, ev)
 	if err != nil {
-		k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Reason: reason, CIDRs: cidrsOf(ev), Text: EventName(ev), Err: err})
+		k.record(now, BookRefused{Event: ev, Err: err})
 	}
-	return ch
+	return ch, err
 }
 
 func (k *Keeper) eni(id ipam.ENIID) (ipam.ENIState, bool) {
@@ -239,11 +242,7 @@ type NodeRead struct {
 
 func (m NodeRead) handle(k *Keeper, now time.Time) {
 	if !k.nodeKnown || k.unschedulable != m.Unschedulable {
-		text := "schedulable"
-		if m.Unschedulable {
-			text = Cordoned
-		}
-		k.record(Event{Kind: NodeChanged, At: now, Text: text})
+		k.record(now, SchedulingChanged{Cordoned: m.Unschedulable})
 	}
 	k.nodeKnown, k.unschedulable = true, m.Unschedulable
 	if m.BranchENIs > 0 {
@@ -263,7 +262,7 @@ func (k *Keeper) nodeAwaited(now time.Time) bool {
 // SetMaxPods sets kubelet's limit.
 func (k *Keeper) SetMaxPods(now time.Time, n int, source string) {
 	if k.policy.MaxPods != n {
-		k.record(Event{Kind: NodeChanged, At: now, Text: MaxPodsChanged, Count: n, Reason: source})
+		k.record(now, MaxPodsChanged{MaxPods: n, Source: source})
 	}
 	k.policy.MaxPods, k.maxPodsSource = n, source
 }
@@ -273,7 +272,7 @@ type VPCCIDRsRead struct{ CIDRs []netip.Prefix }
 
 func (m VPCCIDRsRead) handle(k *Keeper, now time.Time) {
 	k.vpcCIDRs = m.CIDRs
-	k.record(Event{Kind: VPCCIDRsChanged, At: now, CIDRs: m.CIDRs})
+	k.record(now, VPCCIDRsChanged{CIDRs: m.CIDRs})
 }
 
 // Terminate ends growth and answers the ADDs that wait.
@@ -281,5 +280,5 @@ type Terminate struct{}
 
 func (m Terminate) handle(k *Keeper, now time.Time) {
 	k.terminating = true
-	k.record(Event{Kind: Terminating, At: now})
+	k.record(now, Terminating{})
 }

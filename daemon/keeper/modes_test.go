@@ -87,8 +87,8 @@ func TestENIConfig_Changes(t *testing.T) {
 				b.list()
 				b.Step(b.clock)
 			}
-			if b.told(ENIConfigFailed) != row.told {
-				t.Errorf("told %d failures, want %d", b.told(ENIConfigFailed), row.told)
+			if recorded[ENIConfigFailed](b) != row.told {
+				t.Errorf("told %d failures, want %d", recorded[ENIConfigFailed](b), row.told)
 			}
 			// Pods wait for an ENI, unless none will come.
 			if row.subnet == "" {

@@ -209,7 +209,7 @@ func (k *Keeper) tellPlan(actions []warmpool.Action, now time.Time) {
 	if digest := b.String(); digest != k.planned {
 		k.planned = digest
 		if digest != "" {
-			k.record(Event{Kind: Planned, At: now, Text: digest})
+			k.record(now, Planned{Plan: digest})
 		}
 	}
 }
@@ -221,42 +221,31 @@ func (k *Keeper) start(op Operation, now time.Time) *Operation {
 	if k.recon.looking {
 		k.recon.touched = append(k.recon.touched, &op)
 	}
-	k.record(op.event(ActionStarted, now))
+	k.record(now, ActionStarted{Operation: op})
 	return &op
-}
-
-func (op *Operation) event(kind Kind, now time.Time) Event {
-	var waited time.Duration
-	if !op.Accepted.IsZero() {
-		waited = max(now.Sub(op.Accepted), 1)
-	}
-	return Event{
-		Kind: kind, At: now, Op: op.ID, Action: op.Pending.Kind, ENI: op.Pending.ENI, Card: op.Pending.Card, Device: op.Pending.Device,
-		IPs: op.Pending.IPs, Prefixes: op.Pending.Prefixes, Subnet: op.Subnet, CIDRs: op.CIDRs, Reason: string(op.Reason),
-		Took: now.Sub(op.Started), Waited: waited,
-	}
 }
 
 // finish ends an operation; what it brought is applied by the caller.
 func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 	op := k.ops[id]
 	delete(k.ops, id)
+	took, waited := now.Sub(op.Started), time.Duration(0)
+	if !op.Accepted.IsZero() {
+		waited = max(now.Sub(op.Accepted), 1)
+	}
 	grows := op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
 	if err == nil {
 		// Addresses for an ENI that is there say nothing about why there is no other.
 		if op.Pending.Kind == warmpool.PendingAttach || grows && k.growth.kind == op.Pending.Kind {
 			k.growth = growthError{}
 		}
-		k.record(op.event(ActionDone, now))
+		k.record(now, ActionDone{Operation: *op, Took: took, Waited: waited})
 		return op
 	}
-	why := procedure.CauseOf(err)
 	if grows {
-		k.growth = growthError{at: now, kind: op.Pending.Kind, code: why, text: bounded(err.Error())}
+		k.growth = growthError{at: now, kind: op.Pending.Kind, code: procedure.CauseOf(err), text: bounded(err.Error())}
 	}
-	e := op.event(ActionFailed, now)
-	e.Cause, e.Err = why, err
-	k.record(e)
+	k.record(now, ActionFailed{Operation: *op, Took: took, Waited: waited, Err: err})
 	return op
 }
 
@@ -268,19 +257,3 @@ func bounded(message string) string {
 	}
 	return strings.ToValidUTF8(message[:limit], "") + "…"
 }
-
-// cidrsOf are the CIDRs that an event of the book is about.
-func cidrsOf(ev ipam.Event) []netip.Prefix {
-	switch ev := ev.(type) {
-	case ipam.AttachENI:
-		return ev.CIDRs
-	case ipam.AddCIDRs:
-		return ev.CIDRs
-	case ipam.RemoveCIDRs:
-		return ev.CIDRs
-	}
-	return nil
-}
-
-// EventName is the Text of a BookRefused about an event of that type.
-func EventName(ev ipam.Event) string { return fmt.Sprintf("%T", ev) }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
@@ -241,19 +240,19 @@ func (m Looked) handle(k *Keeper, now time.Time) {
 	v, r := m.View, &k.recon
 	r.looking = false
 	if v.KernelErr != nil {
-		k.record(Event{Kind: ReconcileFailed, At: now, Cause: procedure.CauseOf(v.KernelErr), Err: v.KernelErr})
+		k.record(now, ReconcileFailed{Err: v.KernelErr})
 	}
 	if v.AskedEC2 {
 		if v.ENIsErr != nil {
 			r.needEC2 = true
-			k.record(Event{Kind: ReconcileFailed, At: now, Cause: procedure.CauseOf(v.ENIsErr), Err: v.ENIsErr})
+			k.record(now, ReconcileFailed{Err: v.ENIsErr})
 		} else {
 			r.lastEC2 = now
 			k.sg.see(v.ENIs, r.begun)
 		}
 	}
 	if v.InterfacesErr != nil {
-		k.record(Event{Kind: ReconcileFailed, At: now, Cause: cause.Internal, Err: v.InterfacesErr})
+		k.record(now, ReconcileFailed{Err: v.InterfacesErr})
 	}
 	k.reconcile(v, now)
 	k.findEnded(v, now)
@@ -359,14 +358,11 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// ByReconcile is the reason of events that a reconcile brought about.
-const ByReconcile = "reconcile"
-
 // setOthers keeps what is attached and not for the book, and tells what is new of it.
 func (k *Keeper) setOthers(others []resync.Other, now time.Time) {
 	for _, o := range others {
 		if !slices.ContainsFunc(k.recon.others, func(known resync.Other) bool { return known.ID == o.ID && known.Why == o.Why }) {
-			k.record(Event{Kind: ENIUnmanaged, At: now, ENI: o.ID, Card: o.Card, Device: o.Device, Text: o.Why})
+			k.record(now, ENIUnmanaged{Other: o})
 		}
 	}
 	k.recon.others = others
@@ -413,7 +409,10 @@ func (k *Keeper) applyFound(now time.Time, ev ipam.Event) {
 	if r, ok := ev.(ipam.Restore); ok && k.unsettled[r.Address] {
 		return // its route goes when its DEL is answered
 	}
-	ch := k.applyFor(ByReconcile, now, ev)
+	ch, err := k.book.Apply(now, ev)
+	if err != nil {
+		k.record(now, BookRefused{Event: ev, ByReconcile: true, Err: err})
+	}
 	if restored, ok := ev.(ipam.Restore); ok {
 		if a, held := k.book.Lookup(restored.Sandbox); held {
 			k.ledger.put(a)
@@ -451,23 +450,20 @@ func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
 		if n.Kind.Lasting() && r.told[n] {
 			continue
 		}
-		e := Event{Kind: ReconcileNote, At: now, ENI: n.ENI, Count: n.Count, Reason: string(n.Kind), Text: n.Text}
-		if n.CIDR.IsValid() {
-			e.CIDRs = []netip.Prefix{n.CIDR}
-		}
 		switch n.Kind {
 		case resync.AddressesQuarantined, resync.ENIQuarantined:
-			e.Kind = Quarantined
+			k.record(now, Quarantined{Note: n})
 			// Soon it is back or certain; else pods might lack addresses for a minute.
 			r.confirm = now.Add(resync.ConfirmAfter)
 		case resync.AddressesBack, resync.ENIBack:
-			e.Kind = Unquarantined
+			k.record(now, Unquarantined{Note: n})
+		default:
+			k.record(now, ReconcileNote{Note: n})
 		}
-		k.record(e)
 	}
 	r.told = still
 	if len(res.Events) > 0 {
-		k.record(Event{Kind: Reconciled, At: now, Count: len(res.Events)})
+		k.record(now, Reconciled{Changes: len(res.Events)})
 	}
 }
 
@@ -510,7 +506,7 @@ func (m Dropped) handle(k *Keeper, now time.Time) {
 		k.apply(now, ipam.Unassign{Sandbox: a.Sandbox})
 		k.ledger.remove(a.Sandbox)
 		k.changed()
-		k.record(Event{Kind: MissedDEL, At: now, Pod: a.Pod, Address: a.Address, ENI: a.ENI, Device: a.Device})
+		k.record(now, MissedDEL{Assignment: a})
 	}
 	waiting := k.awaitDrop
 	k.awaitDrop = nil
@@ -526,9 +522,9 @@ func (m Swept) handle(k *Keeper, now time.Time) {
 	r := &k.recon
 	r.nextSweep = resync.NextSweep(now, r.chance(resync.SweepJitter), now)
 	if m.Result.Found > 0 {
-		k.record(Event{Kind: LeaksFound, At: now, Count: m.Result.Found})
+		k.record(now, LeaksFound{ENIs: m.Result.Found})
 	}
 	if m.Result.Err != nil {
-		k.record(Event{Kind: SweepFailed, At: now, Cause: procedure.CauseOf(m.Result.Err), Err: m.Result.Err})
+		k.record(now, SweepFailed{Err: m.Result.Err})
 	}
 }

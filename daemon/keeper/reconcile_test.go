@@ -73,7 +73,7 @@ func TestReconcile_Quarantine(t *testing.T) {
 	if lost[0].Addr() == address {
 		lost = secondary(2)[1:]
 	}
-	for b.told(Quarantined) == 0 {
+	for recorded[Quarantined](b) == 0 {
 		b.look()
 		b.seen(lost, []string{link("a")}, route)
 		if b.clock.Sub(b.started) > 10*time.Minute {
@@ -97,7 +97,7 @@ func TestReconcile_Quarantine(t *testing.T) {
 		b.look()
 		b.seen(secondary(2), []string{link("a")}, route)
 	}
-	if b.told(Unquarantined) == 0 {
+	if recorded[Unquarantined](b) == 0 {
 		t.Error("EC2 shows the address again, and it is still out of use")
 	}
 }
@@ -141,8 +141,8 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	}
 	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
 	b.write(nil)
-	if b.holds(a.sandbox(0)) || len(b.ledger.files[0].rows) != 0 || b.told(MissedDEL) != 1 {
-		t.Errorf("held %v, in the file %d, told %d times", b.holds(a.sandbox(0)), len(b.ledger.files[0].rows), b.told(MissedDEL))
+	if b.holds(a.sandbox(0)) || len(b.ledger.files[0].rows) != 0 || recorded[MissedDEL](b) != 1 {
+		t.Errorf("held %v, in the file %d, told %d times", b.holds(a.sandbox(0)), len(b.ledger.files[0].rows), recorded[MissedDEL](b))
 	}
 }
 
@@ -218,7 +218,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	if after := b.book.Snapshot(); len(after.ENIs) != len(before.ENIs) || len(after.ENIs[0].CIDRs) != 9 || !b.holds(a.sandbox(0)) {
 		t.Errorf("book changed: %+v", after)
 	}
-	if b.told(ReconcileFailed) == 0 {
+	if recorded[ReconcileFailed](b) == 0 {
 		t.Error("nobody was told")
 	}
 }
@@ -311,7 +311,7 @@ func TestSweep(t *testing.T) {
 	if again := b.clock.Sub(ended); again < time.Hour || again > time.Hour+resync.SweepJitter {
 		t.Errorf("the next sweep comes %v after the end of the last", again)
 	}
-	if b.told(SweepFailed) != 1 {
+	if recorded[SweepFailed](b) != 1 {
 		t.Error("nobody was told of the failed sweep")
 	}
 }
@@ -353,7 +353,7 @@ func TestReconcile_ConfirmsSoon(t *testing.T) {
 	b.policy.WarmENI = 0
 	b.give(2)
 	kept := secondary(1)
-	for b.told(Quarantined) == 0 {
+	for recorded[Quarantined](b) == 0 {
 		b.look()
 		b.seen(kept, nil)
 	}

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"time"
 
-	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/procedure"
@@ -14,8 +13,7 @@ import (
 func (k *Keeper) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.Reason, now time.Time) {
 	k.lastScaleDown = now
 	if !k.bugs.ReleaseWithoutHold {
-		if _, err := k.book.Apply(now, ipam.HoldCIDRs{ID: id, CIDRs: cidrs}); err != nil {
-			k.record(Event{Kind: BookRefused, At: now, ENI: id, Cause: cause.Internal, Text: "HoldCIDRs", Err: err})
+		if _, err := k.try(now, ipam.HoldCIDRs{ID: id, CIDRs: cidrs}); err != nil {
 			return
 		}
 	}
@@ -59,8 +57,7 @@ func (k *Keeper) startDetach(a warmpool.DetachENI, now time.Time) {
 	if !ok {
 		return
 	}
-	if _, err := k.book.Apply(now, ipam.HoldENI{ID: a.ENI}); err != nil {
-		k.record(Event{Kind: BookRefused, At: now, ENI: a.ENI, Cause: cause.Internal, Text: "HoldENI", Err: err})
+	if _, err := k.try(now, ipam.HoldENI{ID: a.ENI}); err != nil {
 		return
 	}
 	op := k.start(Operation{
@@ -98,7 +95,7 @@ func (m DetachDone) handle(k *Keeper, now time.Time) {
 	crashpoint.Here(crashpoint.BeforeBookDetachENI)
 	k.apply(now, ipam.DetachENI{ID: op.Pending.ENI})
 	crashpoint.Here(crashpoint.AfterBookDetachENI)
-	k.record(Event{Kind: ENIDetached, At: now, ENI: op.Pending.ENI, Card: op.Pending.Card, Device: op.Pending.Device})
+	k.record(now, ENIDetached{ID: op.Pending.ENI, Card: op.Pending.Card, Device: op.Pending.Device})
 }
 
 func (k *Keeper) forget(id ipam.ENIID) {

@@ -158,9 +158,7 @@ func (k *Keeper) answerAssigned(r *Add, all []ipam.Assignment, now time.Time) {
 		return
 	}
 	for _, a := range all {
-		k.record(Event{
-			Kind: AddressAssigned, At: now, Pod: a.Pod, Address: a.Address, ENI: a.ENI, Card: a.Card, Device: a.Device, Took: now.Sub(r.Arrived),
-		})
+		k.record(now, AddressAssigned{Assignment: a, Took: now.Sub(r.Arrived)})
 	}
 	crashpoint.Here(crashpoint.BeforeAnswer)
 	r.Reply(k.addReply(all))
@@ -210,8 +208,8 @@ func allocation(a ipam.Assignment) cniwire.Allocation {
 
 // failAdd answers an ADD with a reason and tells it.
 func (k *Keeper) failAdd(r *Add, now time.Time, code cause.Code, detail string, transient bool) {
-	k.record(Event{
-		Kind: AddFailed, At: now, Pod: r.pod(), PodUID: r.Request.PodUID, Cause: code, Text: detail, Transient: transient, Took: now.Sub(r.Arrived),
+	k.record(now, AddFailed{
+		Pod: r.pod(), PodUID: r.Request.PodUID, Cause: code, Detail: detail, Transient: transient, Took: now.Sub(r.Arrived),
 	})
 	r.Reply(&cniwire.AddReply{Cause: string(code), Detail: detail, Transient: transient})
 }
@@ -299,7 +297,7 @@ func (k *Keeper) ofPod(p ipam.Pod) (out []ipam.Assignment) {
 func (k *Keeper) answerUnknown(r *Del, now time.Time) {
 	k.expectEnd(r.Request, now)
 	done := func(now time.Time) {
-		k.record(Event{Kind: DelUnknown, At: now, Pod: r.pod(), Reason: r.Request.Reason})
+		k.record(now, DelUnknown{Pod: r.pod()})
 		r.Reply(&cniwire.DelReply{Unknown: true, Allocations: allocations(k.ofPod(r.pod())), NetworkPolicyMode: k.settings.NetworkPolicyMode})
 	}
 	if !k.anyKey(r.sandbox(), func(key ipam.Sandbox) bool { return has(k.leaving, key) }) {
@@ -317,7 +315,8 @@ func (r *Del) pod() ipam.Pod {
 
 func (k *Keeper) answerReleased(r *Del, all []ipam.Assignment, now time.Time) {
 	for _, a := range all {
-		k.record(Event{Kind: AddressReleased, At: now, Pod: r.pod(), Address: a.Address, ENI: a.ENI, Card: a.Card, Device: a.Device, Reason: r.Request.Reason})
+		a.Pod = r.pod()
+		k.record(now, AddressReleased{Assignment: a, Reason: r.Request.Reason})
 	}
 	r.Reply(&cniwire.DelReply{Success: true, Allocations: allocations(all), NetworkPolicyMode: k.settings.NetworkPolicyMode})
 }
@@ -356,8 +355,7 @@ func (k *Keeper) unassign(s ipam.Sandbox, now time.Time) (released []ipam.Assign
 func (k *Keeper) reassign(released []ipam.Assignment, now time.Time) {
 	for _, a := range released {
 		k.settle(a)
-		if _, err := k.book.Apply(now, ipam.Reassign{Assignment: a}); err != nil {
-			k.record(Event{Kind: BookRefused, At: now, Cause: cause.Internal, Address: a.Address, Text: "Reassign", Err: err})
+		if _, err := k.try(now, ipam.Reassign{Assignment: a}); err != nil {
 			continue
 		}
 		k.ledger.put(a)
@@ -397,10 +395,7 @@ func (k *Keeper) expectUnrouted(now time.Time) {
 func (k *Keeper) orphanAge() time.Duration { return min(resync.OrphanAge, k.policy.Cooldown/2) }
 
 func (k *Keeper) failDel(r *Del, now time.Time, code cause.Code, err error, detail string) {
-	k.record(Event{
-		Kind: DelFailed, At: now, Pod: ipam.Pod{Namespace: r.Request.PodNamespace, Name: r.Request.PodName},
-		Cause: code, Text: detail, Err: err, Reason: r.Request.Reason,
-	})
+	k.record(now, DelFailed{Pod: r.pod(), Reason: r.Request.Reason, Cause: code, Detail: detail, Err: err})
 	r.Reply(&cniwire.DelReply{Cause: string(code), Detail: detail})
 }
 

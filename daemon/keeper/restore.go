@@ -216,7 +216,7 @@ func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 		orphans = append(orphans, e.ID)
 	}
 	if len(orphans) > 0 {
-		k.record(Event{Kind: LeaksFound, At: now, Count: len(orphans)})
+		k.record(now, LeaksFound{ENIs: len(orphans)})
 		k.out.Begin(DeleteTask{orphans})
 	}
 	if len(s.Tag) > 0 {
@@ -242,7 +242,7 @@ type EndingTask struct {
 
 func (t EndingTask) carry(c procedure.Calls, post func(Message)) {
 	if err := procedure.AwaitDetached(c, t.ENI); err != nil {
-		c.Warn("ENI that was being detached is not gone", t.ENI.ID, err)
+		c.Note("ENI that was being detached is not gone", t.ENI.ID, err)
 		return // its slot stays taken
 	}
 	post(Gone{t.ENI})

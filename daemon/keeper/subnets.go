@@ -188,9 +188,8 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	if m.Err != nil {
 		// Fail open: the list as last known, or the node's own subnet, serves on
 		// (upstream stops here; spec/ipamd.md §13.1 row 13).
-		why := procedure.CauseOf(m.Err)
-		k.subnets.failed.Fail(now, now, why, backoff.ThrottleFirst, backoff.ExhaustedMost, k.chance)
-		k.record(Event{Kind: SubnetsFailed, At: now, Cause: why, Err: m.Err})
+		k.subnets.failed.Fail(now, now, procedure.CauseOf(m.Err), backoff.ThrottleFirst, backoff.ExhaustedMost, k.chance)
+		k.record(now, SubnetsFailed{Err: m.Err})
 		return
 	}
 	k.subnets.failed.Succeed(now)
@@ -198,11 +197,11 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	k.subnets.fill(m.Subnets, k.settings.Subnets, now, k.chance)
 	switch after := k.subnets.low; {
 	case before.Until.IsZero() && !after.Until.IsZero():
-		k.record(clockEvent(BackoffStarted, "subnet", k.subnets.best(k.settings.Subnets), now, after))
+		k.record(now, BackoffStarted{Backoff: Backoff{"subnet", k.subnets.best(k.settings.Subnets), after.Until, after.Cause}})
 	case !before.Until.IsZero() && after.Until.IsZero():
-		k.record(clockEvent(BackoffEnded, "subnet", k.subnets.best(k.settings.Subnets), now, before))
+		k.record(now, BackoffEnded{Backoff: Backoff{"subnet", k.subnets.best(k.settings.Subnets), before.Until, before.Cause}})
 	}
-	k.record(Event{Kind: SubnetsListed, At: now, Count: len(m.Subnets)})
+	k.record(now, SubnetsListed{})
 	k.noteFullSubnet(now)
 }
 
@@ -214,7 +213,7 @@ func (k *Keeper) noteFullSubnet(now time.Time) {
 		return
 	}
 	if code, text, blocked := k.Blocked(now, false); blocked && code == cause.SubnetExhausted {
-		k.record(Event{Kind: SubnetShort, At: now, Subnet: k.subnets.best(k.settings.Subnets), Cause: code, Text: text})
+		k.record(now, SubnetFull{Subnet: k.subnets.best(k.settings.Subnets), Detail: text})
 	}
 }
 

@@ -17,8 +17,8 @@ func TestSubnets_NotListed(t *testing.T) {
 	a := b.add("a", 10*time.Second)
 	b.tell(a.Add)
 	b.tell(SubnetsRead{Err: failed(cause.EC2Unauthorized)})
-	if b.told(SubnetsFailed) != 1 {
-		t.Errorf("told %d times, want once", b.told(SubnetsFailed))
+	if recorded[SubnetsFailed](b) != 1 {
+		t.Errorf("told %d times, want once", recorded[SubnetsFailed](b))
 	}
 	var fill *Operation
 	for _, op := range b.ops {

@@ -17,9 +17,7 @@ type TakeBack struct {
 
 func (m TakeBack) handle(k *Keeper, now time.Time) {
 	for _, a := range k.revert(m.Add.fresh, now) {
-		k.record(Event{
-			Kind: AddressReleased, At: now, Pod: a.Pod, Address: a.Address, ENI: a.ENI, Card: a.Card, Device: a.Device, Reason: ReasonTakenBack,
-		})
+		k.record(now, AddressReleased{Assignment: a, Reason: ReasonTakenBack})
 	}
 	m.Add.fresh = nil
 	k.answerDurably(now, func(time.Time) { m.Done() }, func(time.Time, error) { m.Done() })

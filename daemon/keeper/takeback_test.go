@@ -50,7 +50,7 @@ func TestTakeBack(t *testing.T) {
 			if held := b.holds(r.sandbox(0)); held != row.repeat {
 				t.Errorf("the sandbox holds an address: %v", held)
 			}
-			if n := b.told(AddressReleased); n != 1 && !row.repeat || row.repeat && n != 0 {
+			if n := recorded[AddressReleased](b); n != 1 && !row.repeat || row.repeat && n != 0 {
 				t.Errorf("told %d times that it is free", n)
 			}
 			if row.repeat {
@@ -106,7 +106,7 @@ func TestTakeBack_Ended(t *testing.T) {
 		t.Fatalf("%+v", other.reply)
 	}
 	b.tell(TakeBack{Add: r.Add, Done: func() {}})
-	if !b.holds(other.sandbox(0)) || b.told(AddressReleased) != 1 {
-		t.Errorf("another pod's address was taken; told %d times", b.told(AddressReleased))
+	if !b.holds(other.sandbox(0)) || recorded[AddressReleased](b) != 1 {
+		t.Errorf("another pod's address was taken; told %d times", recorded[AddressReleased](b))
 	}
 }

@@ -70,7 +70,7 @@ func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
 	// away, however long that takes.
 	if res.Attached {
 		if err := procedure.Detach(c, res.ENI, nil, res.Attachment); err != nil {
-			c.Warn(FailedAttachAttached, res.ENI.ID, err)
+			c.Note(FailedAttachAttached, res.ENI.ID, err)
 			AdoptTask{
 				Attached: resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}, Ours: true, EndWithInstance: true,
 			}.carry(c, post)
@@ -82,7 +82,7 @@ func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
 		return
 	}
 	if err := procedure.Delete(c, res.ENI.ID); err != nil {
-		c.Warn(FailedAttachKept, res.ENI.ID, err)
+		c.Note(FailedAttachKept, res.ENI.ID, err)
 	}
 }
 
@@ -108,7 +108,7 @@ func (t AdoptTask) carry(c procedure.Calls, post func(Message)) {
 		func() error { adopted, ended = procedure.Adopt(c, t.Attached.ENI); return nil },
 	)
 	if err != nil {
-		c.Warn("ENI may outlive its instance", id, err)
+		c.Note("ENI may outlive its instance", id, err)
 	}
 	switch {
 	case adopted:
@@ -168,20 +168,20 @@ type DeleteTask struct{ ENIs []ipam.ENIID }
 func (t DeleteTask) carry(c procedure.Calls, _ func(Message)) {
 	for _, id := range t.ENIs {
 		if err := procedure.Delete(c, id); err != nil {
-			c.Warn(DetachedKept, id, err)
+			c.Note(DetachedKept, id, err)
 			continue
 		}
-		c.Tell(ENIFreed, id)
+		c.Note(ENIFreed, id, nil)
 	}
 }
 
-// What tasks tell of ENIs.
+// Notes of tasks.
 const (
-	ENIFreed         = "ENI freed" // deleted
-	DetachedKept     = "ENI detached but not deleted"
-	FailedAttachKept = "ENI of a failed attach not deleted"
+	ENIFreed         procedure.Note = "ENI freed" // deleted
+	DetachedKept     procedure.Note = "ENI detached but not deleted"
+	FailedAttachKept procedure.Note = "ENI of a failed attach not deleted"
 	// FailedAttachAttached: its cleanup failed, the ENI is kept.
-	FailedAttachAttached = "ENI of a failed attach not detached, it is set up after all"
+	FailedAttachAttached procedure.Note = "ENI of a failed attach not detached, it is set up after all"
 )
 
 // SubnetsTask reads the subnets.
@@ -215,7 +215,7 @@ type TearDownTask struct{ ENIs []ipam.ENI }
 func (t TearDownTask) carry(c procedure.Calls, _ func(Message)) {
 	for _, e := range t.ENIs {
 		if err := c.TearDownENI(e.PrimaryIP); err != nil {
-			c.Warn(procedure.RulesKept, e.ID, err)
+			c.Note(procedure.RulesKept, e.ID, err)
 		}
 	}
 }

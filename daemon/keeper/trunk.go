@@ -111,7 +111,7 @@ func (m TrunkRefused) handle(k *Keeper, now time.Time) {
 		t.hinted, t.givenUp = now, false
 	case t.eni == "" && !t.givenUp:
 		t.givenUp = true
-		k.record(Event{Kind: TrunkGivenUp, At: now, Text: "the VPC resource controller reports that this node cannot have a trunk ENI: its slot is used for pods"})
+		k.record(now, TrunkGivenUp{Why: "the VPC resource controller reports that this node cannot have a trunk ENI: its slot is used for pods"})
 	}
 }
 
@@ -128,13 +128,13 @@ func (k *Keeper) awaitTrunk(now time.Time) {
 	switch {
 	case there && t.eni != e.ID:
 		t.eni, t.givenUp = e.ID, false
-		k.record(Event{Kind: TrunkFound, At: now, ENI: e.ID, Card: e.Card, Device: e.Device})
+		k.record(now, TrunkFound{ENI: e.ENI})
 	case !there && t.eni != "":
-		k.record(Event{Kind: TrunkLost, At: now, ENI: t.eni})
+		k.record(now, TrunkLost{ENI: t.eni})
 		t.eni, t.hinted, t.shown = "", now, false
 	case !there && !t.givenUp && now.Sub(t.hinted) >= trunkPatience:
 		t.givenUp = true
-		k.record(Event{Kind: TrunkGivenUp, At: now, Text: "no trunk ENI was attached within " + trunkPatience.String() + ": its slot is used for pods"})
+		k.record(now, TrunkGivenUp{Why: "no trunk ENI was attached within " + trunkPatience.String() + ": its slot is used for pods"})
 	}
 }
 
@@ -142,14 +142,14 @@ func (k *Keeper) awaitTrunk(now time.Time) {
 // ENI, its object could not be read or written, or the network policy agent did not take it.
 type BranchFailed struct {
 	Pod    ipam.Pod
-	PodUID string // see [Event]
+	PodUID string // see [AddFailed]
 	Cause  cause.Code
 	Text   string
 	Took   time.Duration
 }
 
 func (m BranchFailed) handle(k *Keeper, now time.Time) {
-	k.record(Event{Kind: AddFailed, At: now, Pod: m.Pod, PodUID: m.PodUID, Cause: m.Cause, Text: m.Text, Took: m.Took, Transient: transientCause(m.Cause)})
+	k.record(now, AddFailed{Pod: m.Pod, PodUID: m.PodUID, Cause: m.Cause, Detail: m.Text, Took: m.Took, Transient: transientCause(m.Cause)})
 }
 
 // LocalCIDRs are the destinations that see a pod's own address.

@@ -84,17 +84,17 @@ func TestTrunk_FoundAndLost(t *testing.T) {
 		b.apply(b.clock, trunkENI(true))
 		b.pass(time.Second)
 		b.tell(TrunkHinted{Attached: true}) // no news
-		if e, there := b.Trunk(); !there || e.ID != "eni-trunk" || b.told(TrunkFound) != round || b.awaitsTrunk(b.clock) {
-			t.Fatalf("round %d: found %d times, awaited %v", round, b.told(TrunkFound), b.awaitsTrunk(b.clock))
+		if e, there := b.Trunk(); !there || e.ID != "eni-trunk" || recorded[TrunkFound](b) != round || b.awaitsTrunk(b.clock) {
+			t.Fatalf("round %d: found %d times, awaited %v", round, recorded[TrunkFound](b), b.awaitsTrunk(b.clock))
 		}
 		b.apply(b.clock, ipam.QuarantineENI{ID: "eni-trunk"})
 		b.pass(time.Second)
-		if _, there := b.Trunk(); there || b.told(TrunkLost) != round || !b.awaitsTrunk(b.clock) {
-			t.Fatalf("round %d: lost %d times, awaited %v", round, b.told(TrunkLost), b.awaitsTrunk(b.clock))
+		if _, there := b.Trunk(); there || recorded[TrunkLost](b) != round || !b.awaitsTrunk(b.clock) {
+			t.Fatalf("round %d: lost %d times, awaited %v", round, recorded[TrunkLost](b), b.awaitsTrunk(b.clock))
 		}
 		b.apply(b.clock, ipam.DetachENI{ID: "eni-trunk"})
 	}
-	if n := b.told(TrunkGivenUp); n != 0 {
+	if n := recorded[TrunkGivenUp](b); n != 0 {
 		t.Errorf("given up %d times", n)
 	}
 }

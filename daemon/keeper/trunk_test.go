@@ -46,8 +46,8 @@ func TestTrunk_HasteEnds(t *testing.T) {
 	}
 	b.seen(secondary(2), nil)
 	b.pass(trunkPatience)
-	if b.reservesTrunkSlot() || b.told(TrunkGivenUp) != 1 {
-		t.Errorf("the slot is kept: %v; told %d times that it is not, want once", b.reservesTrunkSlot(), b.told(TrunkGivenUp))
+	if b.reservesTrunkSlot() || recorded[TrunkGivenUp](b) != 1 {
+		t.Errorf("the slot is kept: %v; told %d times that it is not, want once", b.reservesTrunkSlot(), recorded[TrunkGivenUp](b))
 	}
 	b.tell(TrunkHinted{}) // the controller was asked again
 	if !b.reservesTrunkSlot() {
@@ -65,8 +65,8 @@ func TestTrunk_Refused(t *testing.T) {
 	b.tell(TrunkRefused{Refused: true})
 	b.tell(TrunkRefused{Refused: true})
 	b.tell(TrunkHinted{})
-	if b.reservesTrunkSlot() || b.awaitsTrunk(b.clock) || b.told(TrunkGivenUp) != 1 {
-		t.Errorf("reserved %v, awaited %v, told %d times", b.reservesTrunkSlot(), b.awaitsTrunk(b.clock), b.told(TrunkGivenUp))
+	if b.reservesTrunkSlot() || b.awaitsTrunk(b.clock) || recorded[TrunkGivenUp](b) != 1 {
+		t.Errorf("reserved %v, awaited %v, told %d times", b.reservesTrunkSlot(), b.awaitsTrunk(b.clock), recorded[TrunkGivenUp](b))
 	}
 	b.tell(TrunkRefused{})
 	if !b.reservesTrunkSlot() || !b.awaitsTrunk(b.clock) {

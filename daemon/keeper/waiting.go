@@ -13,7 +13,7 @@ import (
 
 // enqueue lets a request wait for the pool, unless waiting cannot help.
 func (k *Keeper) enqueue(r *Add, now time.Time) {
-	k.record(Event{Kind: PoolMissed, At: now, Pod: r.pod()})
+	k.record(now, PoolMissed{Pod: r.pod()})
 	if !r.Deadline.After(now) {
 		k.fail(r, now, k.outlook(r, now))
 		return

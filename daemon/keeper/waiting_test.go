@@ -72,19 +72,19 @@ func TestKeeper_ReportsAFullSubnet(t *testing.T) {
 	b := newBench(t)
 	b.give(1)
 	b.describe(0)
-	if n := b.told(SubnetShort); n != 0 {
+	if n := recorded[SubnetFull](b); n != 0 {
 		t.Errorf("%d reports while an address is free", n)
 	}
 	b.tell(b.add("a", 0).Add)
 	b.write(nil)
 	for want := 1; want <= 2; want++ {
 		b.describe(0)
-		if n := b.told(SubnetShort); n != want || len(b.ops) > 0 {
+		if n := recorded[SubnetFull](b); n != want || len(b.ops) > 0 {
 			t.Fatalf("%d reports, want %d; %d operations", n, want, len(b.ops))
 		}
 	}
 	b.describe(100)
-	if n := b.told(SubnetShort); n != 2 {
+	if n := recorded[SubnetFull](b); n != 2 {
 		t.Errorf("%d reports though the subnet has addresses", n)
 	}
 }

@@ -127,7 +127,7 @@ func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
 		case err == nil:
 			return attachment, nil
 		case IsThrottled(err):
-			c.Warn("attach throttled, ENI kept", id, err)
+			c.Note("attach throttled, ENI kept", id, err)
 		default:
 			found, describeErr := c.DescribeENIs([]ipam.ENIID{id})
 			if describeErr == nil && len(found) == 1 && found[0].AttachmentID != "" {
@@ -183,7 +183,7 @@ func persist(c Calls, call func() error) error {
 }
 
 // NotSetUp is what Adopt tells of each try that failed.
-const NotSetUp = "ENI not set up, will be tried again"
+const NotSetUp Note = "ENI not set up, will be tried again"
 
 // Adopt sets up an attached ENI that could not be set up before, until it is done or
 // the ENI is gone. It is false when the procedure had to end first.
@@ -207,7 +207,7 @@ func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
 		} else if describeErr == nil {
 			missed = false
 		}
-		c.Warn(NotSetUp, eni.ID, err)
+		c.Note(NotSetUp, eni.ID, err)
 		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return false, false
 		}

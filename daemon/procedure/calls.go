@@ -68,11 +68,13 @@ type Clock interface {
 	// Lasting returns calls that go on when the procedure should have ended, for at
 	// most that long: what was begun in EC2 is put away.
 	Lasting(limit time.Duration) (calls Calls, done func())
-	// Warn tells people about something that went wrong and was survived.
-	Warn(what string, about ipam.ENIID, err error)
-	// Tell tells people about something that was done.
-	Tell(what string, about ipam.ENIID)
+	// Note reports something that a procedure did (err is nil) or that went wrong and was
+	// survived.
+	Note(what Note, about ipam.ENIID, err error)
 }
+
+// Note is what a procedure reports of its work besides its result, as people read it.
+type Note string
 
 // Calls is everything outside of the process that a procedure uses.
 type Calls interface {

@@ -74,13 +74,13 @@ func AwaitDetached(c Calls, eni ipam.ENI) error {
 }
 
 // RulesKept is what Detach tells of rules that it could not remove.
-const RulesKept = "rules of a detached ENI not removed"
+const RulesKept Note = "rules of a detached ENI not removed"
 
 // tearDown removes the rules of an ENI that is gone; a leftover rule is repaired by the
 // next start.
 func tearDown(c Calls, eni ipam.ENI) {
 	if err := c.TearDownENI(eni.PrimaryIP); err != nil {
-		c.Warn(RulesKept, eni.ID, err)
+		c.Note(RulesKept, eni.ID, err)
 	}
 }
 
@@ -98,7 +98,7 @@ func untilDetached(c Calls, id ipam.ENIID, shown bool, failed error) error {
 		found, err := c.DescribeENIs([]ipam.ENIID{id})
 		switch {
 		case err != nil:
-			c.Warn("state of a detaching ENI not read", id, err)
+			c.Note("state of a detaching ENI not read", id, err)
 		case len(found) == 0 || !found[0].Attached() || found[0].Status == resync.StatusAvailable:
 			if shown || !c.Now().Before(believe) {
 				return nil
@@ -134,7 +134,7 @@ func Delete(c Calls, id ipam.ENIID) error {
 			first = refusedFirst
 			if !told {
 				told = true
-				c.Warn(DeleteRefused, id, err)
+				c.Note(DeleteRefused, id, err)
 			}
 		}
 		if !c.Now().Before(limit) || pause(c, &clock, first, backoff.ThrottleMost) != nil {
@@ -148,7 +148,7 @@ func Delete(c Calls, id ipam.ENIID) error {
 const refusedFirst = 5 * time.Second
 
 // DeleteRefused is what Delete tells of a deletion that the role may not make.
-const DeleteRefused = "ENI not deleted yet, for want of a permission"
+const DeleteRefused Note = "ENI not deleted yet, for want of a permission"
 
 var errStillAttached = errors.New("still attached")
 

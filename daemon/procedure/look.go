@@ -55,7 +55,7 @@ func Drop(c Calls, gone []ipam.Assignment) []ipam.Assignment {
 	var done []ipam.Assignment
 	for _, a := range gone {
 		if err := c.DropPod(a.Address); err != nil {
-			c.Warn(fmt.Sprintf("rules of an ended pod at %s not removed, will be tried again", a.Address), a.ENI, err)
+			c.Note(Note(fmt.Sprintf("rules of an ended pod at %s not removed, will be tried again", a.Address)), a.ENI, err)
 			continue
 		}
 		done = append(done, a)
@@ -71,8 +71,8 @@ type SweepResult struct {
 
 // What a sweep tells of leaked ENIs.
 const (
-	LeakDeleted = "leaked ENI deleted"
-	LeakKept    = "leaked ENI not deleted"
+	LeakDeleted Note = "leaked ENI deleted"
+	LeakKept    Note = "leaked ENI not deleted"
 )
 
 // Sweep looks for leaked ENIs and puts them away (spec/ipamd.md §5.5).
@@ -87,16 +87,16 @@ func Sweep(c Calls, in resync.LeakInput) SweepResult {
 		switch v.Action {
 		case resync.LeakTag:
 			if err := persist(c, func() error { return c.TagCreated(v.ENI, in.Now) }); err != nil {
-				c.Warn("unattached ENI without a birthday not tagged", v.ENI, err)
+				c.Note("unattached ENI without a birthday not tagged", v.ENI, err)
 			}
 		case resync.LeakDelete:
 			res.Found++
 			if err := persist(c, func() error { return c.DeleteENI(v.ENI) }); err != nil {
-				c.Warn(LeakKept, v.ENI, err)
+				c.Note(LeakKept, v.ENI, err)
 				res.Err = &Failure{Cause: cause.EC2Error, Err: fmt.Errorf("delete leaked ENI %s: %w", v.ENI, err)}
 				continue
 			}
-			c.Tell(LeakDeleted, v.ENI)
+			c.Note(LeakDeleted, v.ENI, nil)
 			res.Deleted++
 		}
 	}
@@ -109,11 +109,11 @@ func Sweep(c Calls, in resync.LeakInput) SweepResult {
 func Tag(c Calls, enis []resync.ENI) {
 	for _, e := range enis {
 		if err := spread(c, func() error { return c.TagENI(e.ID, e.Tags) }); err != nil {
-			c.Warn("ENI not tagged", e.ID, err)
+			c.Note("ENI not tagged", e.ID, err)
 		}
 		if e.AttachmentID != "" && !e.DeleteOnTermination && strings.HasPrefix(e.Description, resync.DescriptionPrefix) {
 			if err := EndWithInstance(c, e.ID, e.AttachmentID); err != nil {
-				c.Warn("ENI may outlive its instance", e.ID, err)
+				c.Note("ENI may outlive its instance", e.ID, err)
 			}
 		}
 	}

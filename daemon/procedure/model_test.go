@@ -34,7 +34,7 @@ type model struct {
 	older   []resync.ENI // what the next list shows, older than it should
 	most    int          // more secondary IPs the subnet does not have; 0: it has enough
 	asked   []int        // the secondary IPs of each request
-	told    []string
+	told    []procedure.Note
 }
 
 type change struct {
@@ -305,8 +305,9 @@ func (m *model) Both(f, g func() error) error { return errors.Join(f(), g()) }
 
 func (m *model) Lasting(time.Duration) (procedure.Calls, func()) { return m, func() {} }
 
-func (m *model) Warn(what string, _ ipam.ENIID, err error) {
-	m.told = append(m.told, what+": "+err.Error())
+func (m *model) Note(what procedure.Note, _ ipam.ENIID, err error) {
+	if err != nil {
+		what += procedure.Note(": " + err.Error())
+	}
+	m.told = append(m.told, what)
 }
-
-func (m *model) Tell(what string, _ ipam.ENIID) { m.told = append(m.told, what) }

@@ -328,12 +328,7 @@ func (c *calls) Lasting(limit time.Duration) (procedure.Calls, func()) {
 	return &calls{p: c.p, s: lasting, urgent: c.urgent}, lasting.cancel
 }
 
-func (c *calls) Warn(what string, about ipam.ENIID, err error) {
-	c.p.node.w.tell("%s: warns: %s %s: %v", c.p.node.name, what, about, err)
-	c.p.post(keeper.Note{Text: what, ENI: about, Err: err})
-}
-
-func (c *calls) Tell(what string, about ipam.ENIID) {
-	c.p.node.w.tell("%s: tells: %s %s", c.p.node.name, what, about)
-	c.p.post(keeper.Note{Text: what, ENI: about})
+func (c *calls) Note(what procedure.Note, about ipam.ENIID, err error) {
+	c.p.node.w.tell("%s: notes: %s %s: %v", c.p.node.name, what, about, err)
+	c.p.post(keeper.Noted{What: what, ENI: about, Err: err})
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/procedure"
 )
 
 // process is one run of the daemon: what the shell around a keeper is.
@@ -187,32 +188,28 @@ func (o outside) Begin(t keeper.Task) {
 	p.spawn(func() {
 		keeper.Carry(&calls{p: p, s: p.scope, urgent: keeper.Urgent(t)}, t, p.post)
 		p.tasks--
-		p.post(keeper.Note{Text: "task ended"}) // a drain may be over now
+		p.post(keeper.Noted{What: "task ended"}) // a drain may be over now
 	})
 }
 
 func (o outside) Write(i keeper.Image) { o.p.write(i) }
 
-func (o outside) Record(e keeper.Event) {
+func (o outside) Record(_ time.Time, e keeper.Event) {
 	w, n := o.p.node.w, o.p.node
-	switch e.Kind {
+	switch e := e.(type) {
 	case keeper.BookRefused:
-		w.violate("book", "%s: the book refuses %s: %v", n.name, e.Text, e.Err)
+		w.violate("book", "%s: the book refuses %T: %v", n.name, e.Event, e.Err)
 	case keeper.MissedDEL:
 		w.stats.MissedDELs++
 	case keeper.Quarantined:
 		w.stats.Quarantines++
-	case keeper.LeakDeleted:
-		w.stats.Leaks++
+	case keeper.Noted:
+		if e.What == procedure.LeakDeleted {
+			w.stats.Leaks++
+		}
+		return // told where it came about
 	}
-	if w.trace != nil && e.Kind != keeper.Told && e.Kind != keeper.Warned {
-		w.tell("%s: %s %s %s %v %s %s %s%s", n.name, e.Kind, e.ENI, e.Pod.Name, e.Address, e.Cause, e.Reason, e.Text, ifErr(e.Err))
+	if w.trace != nil {
+		w.tell("%s: %T %+v", n.name, e, e)
 	}
-}
-
-func ifErr(err error) string {
-	if err == nil {
-		return ""
-	}
-	return ": " + err.Error()
 }

@@ -1,0 +1,590 @@
+package ipamd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+
+	"cnictl/daemon/api/cause"
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/internal/metrics"
+	"cnictl/daemon/internal/vpcapi"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/notice"
+	"cnictl/daemon/procedure"
+	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
+)
+
+// report is everything that one event of the keeper is outside. Zero members: nothing.
+type report struct {
+	log     line
+	debug   line               // a second line
+	count   func(*recorder)    // metrics and totals
+	journal introspect.Event   // of /v1/events
+	err     lastError          // of /v1/summary
+	failure introspect.Failure // of /v1/failures
+	notice  notice.Event       // for Kubernetes; one about a Node is about this node
+	pool    poolChange
+	cools   netip.Addr // an address whose cooldown begins
+}
+
+// line is a log line. One that upstream has begins with upstream's text; the members are ours.
+type line struct {
+	level slog.Level
+	text  string
+	attrs []slog.Attr
+}
+
+func debugLine(text string, attrs ...slog.Attr) line { return line{slog.LevelDebug, text, attrs} }
+func infoLine(text string, attrs ...slog.Attr) line  { return line{slog.LevelInfo, text, attrs} }
+func warnLine(text string, attrs ...slog.Attr) line  { return line{slog.LevelWarn, text, attrs} }
+func errorLine(text string, attrs ...slog.Attr) line { return line{slog.LevelError, text, attrs} }
+
+// lastError is what /v1/summary shows of a failure.
+type lastError struct {
+	operation string
+	code      cause.Code
+	text      string
+}
+
+// reportOf has one case for each type of event. All that an event is outside follows from it.
+func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
+	switch e := event.(type) {
+	case keeper.AddressAssigned:
+		journal := addressEntry(introspect.EventAddressAssigned, e.Assignment)
+		journal.DurationMS = milliseconds(e.Took)
+		return report{
+			log: infoLine("address assigned", ipAttr(e.Address), eniAttr(e.ENI), slog.String(logline.KeyPod, e.Pod.Name),
+				slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took)),
+			count:   func(r *recorder) { r.metrics.AddWaited(e.Took); r.history.adds.Total++ },
+			journal: journal,
+			pool:    poolUsed,
+		}
+	case keeper.AddressReleased:
+		return released(e, at, policy)
+	case keeper.AddFailed:
+		return addFailed(e)
+	case keeper.DelFailed:
+		text := "address not released"
+		if e.Cause == cause.CheckpointUnwritable {
+			text = fmt.Sprintf(textStoreFailed, e.Detail)
+		}
+		return report{
+			log: errorLine(text, causeAttr(e.Cause), slog.String(logline.KeyDetail, e.Detail),
+				slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace)),
+			count: func(r *recorder) { r.history.dels.Total++; failed(r.history.dels, e.Cause) },
+			journal: introspect.Event{
+				Kind: introspect.EventDELFailed, Pod: podRef(e.Pod), Cause: string(e.Cause), Reason: e.Reason, Message: sentence(e.Detail, e.Err),
+			},
+			err: lastError{"DEL", e.Cause, e.Detail},
+		}
+	case keeper.DelUnknown:
+		return report{
+			log:   infoLine(textUnknownSandbox, slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace)),
+			count: func(r *recorder) { r.history.dels.Total++ },
+		}
+	case keeper.PoolMissed:
+		return report{
+			count:   func(r *recorder) { r.metrics.NoAddress() },
+			journal: introspect.Event{Kind: introspect.EventPoolMissed, Pod: podRef(e.Pod)},
+			pool:    poolChanged,
+		}
+	case keeper.MissedDEL:
+		return report{
+			log: warnLine("allocation released: its pod no longer has a link", ipAttr(e.Address), eniAttr(e.ENI),
+				slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace)),
+			journal: addressEntry(introspect.EventMissedDEL, e.Assignment),
+			pool:    poolUsed,
+			cools:   e.Address,
+		}
+
+	case keeper.Planned:
+		return report{log: debugLine("pool plan", slog.String(logline.KeyDetail, e.Plan))}
+	case keeper.ActionStarted:
+		return actionStarted(e.Operation)
+	case keeper.ActionDone:
+		return report{
+			log:     infoLine("pool action done", actionAttr(e.Operation), eniAttr(e.Pending.ENI), slog.Duration(logline.KeyDuration, e.Took)),
+			count:   func(r *recorder) { r.actionEnded(e.ID, e.Waited, nil) },
+			journal: actionEntry(introspect.EventActionDone, e.Operation, e.Took, nil),
+		}
+	case keeper.ActionFailed:
+		return actionFailed(e)
+	case keeper.ENIAttached:
+		return report{
+			log: infoLine(fmt.Sprintf(textENISetUp, e.ENI.ID), eniAttr(e.ENI.ID), slog.Int(logline.KeyDevice, e.ENI.Device)),
+			journal: onENI(introspect.Event{Kind: introspect.EventENIAttached, SubnetID: e.ENI.SubnetID, CIDRs: e.CIDRs},
+				e.ENI.ID, e.ENI.Card, e.ENI.Device),
+			pool: poolChanged,
+		}
+	case keeper.ENIDetached:
+		return report{journal: onENI(introspect.Event{Kind: introspect.EventENIDetached}, e.ID, e.Card, e.Device), pool: poolChanged}
+	case keeper.ENIUnmanaged:
+		return unmanaged(e.Other)
+	case keeper.ENIVanished:
+		return report{
+			log:     errorLine("ENI deleted by something else, its addresses are not assigned to other pods", eniAttr(e.ENI)),
+			journal: onENI(introspect.Event{Kind: introspect.EventENIVanished, Message: sentence("", e.Err)}, e.ENI, 0, 0),
+		}
+	case keeper.CIDRsAdded:
+		return report{journal: onENI(introspect.Event{Kind: introspect.EventCIDRsAdded, CIDRs: e.CIDRs}, e.ENI, 0, 0), pool: poolChanged}
+	case keeper.CIDRsRemoved:
+		return report{journal: onENI(introspect.Event{Kind: introspect.EventCIDRsRemoved, CIDRs: e.CIDRs}, e.ENI, 0, 0), pool: poolChanged}
+	case keeper.BackoffStarted:
+		return report{journal: backoffEntry(introspect.EventBackoffStarted, e.Backoff, at)}
+	case keeper.BackoffEnded:
+		return report{journal: backoffEntry(introspect.EventBackoffEnded, e.Backoff, at)}
+	case keeper.SubnetShort:
+		return subnetShort(e.Subnet, e.ENI, procedure.CauseOf(e.Err), e.Err.Error(), errAttr(e.Err))
+	case keeper.SubnetFull:
+		return subnetShort(e.Subnet, "", cause.SubnetExhausted, e.Detail, slog.String(logline.KeyDetail, e.Detail))
+	case keeper.SubnetsListed:
+		return report{journal: introspect.Event{Kind: introspect.EventSubnetsRead}}
+	case keeper.SubnetsFailed:
+		out := failureOf(introspect.EventSubnetsFailed, "DescribeSubnets", procedure.CauseOf(e.Err), e.Err)
+		out.log = warnLine("subnets not described", causeAttr(out.err.code), errAttr(e.Err))
+		out.notice = notice.SubnetExclusionUnknown(thisNode, "of the node's availability zone", e.Err.Error())
+		return out
+	case keeper.BookRefused:
+		return report{
+			log: errorLine("address book refused an event", slog.String(logline.KeyEvent, fmt.Sprintf("%T", e.Event)), errAttr(e.Err)),
+			count: func(r *recorder) {
+				if fn := refusedName(e); fn != "" {
+					r.metrics.InternalError(fn)
+				}
+			},
+			err: lastError{"address book", cause.Internal, e.Err.Error()},
+		}
+	case keeper.CheckpointFailed:
+		out := failureOf(introspect.EventCheckpointFailed, "checkpoint", cause.CheckpointUnwritable, e.Err)
+		out.log = errorLine("checkpoint not written", causeAttr(out.err.code), errAttr(e.Err))
+		out.notice = nodeNotice(out.err.code, e.Err.Error())
+		return out
+	case keeper.CheckpointRecovered:
+		return report{log: infoLine("checkpoint written again"), journal: introspect.Event{Kind: introspect.EventCheckpointRecovered}}
+	case keeper.Terminating:
+		return report{log: infoLine("AWS CNI is terminating, no more pool changes"), journal: introspect.Event{Kind: introspect.EventTerminating}}
+	case keeper.Noted:
+		return noted(e)
+
+	case keeper.SchedulingChanged:
+		return schedulingChanged(e.Cordoned, policy)
+	case keeper.MaxPodsChanged:
+		return report{
+			log: infoLine(fmt.Sprintf(textTargets, e.MaxPods, policy.WarmIP, policy.WarmPrefix, policy.WarmENI, policy.MinIP),
+				slog.Int(logline.KeyCount, e.MaxPods), slog.String(logline.KeySource, e.Source)),
+			journal: introspect.Event{Kind: introspect.EventNodeChanged, Reason: e.Source, Message: "max-pods"},
+		}
+	case keeper.VPCCIDRsChanged:
+		return report{
+			log:     infoLine("VPC CIDRs changed", slog.Any(logline.KeyCIDRs, cidrTexts(e.CIDRs))),
+			journal: introspect.Event{Kind: introspect.EventVPCCIDRsChanged, CIDRs: e.CIDRs},
+		}
+	case keeper.Quarantined:
+		return difference(introspect.EventQuarantined, e.Note)
+	case keeper.Unquarantined:
+		return difference(introspect.EventUnquarantined, e.Note)
+	case keeper.ReconcileNote:
+		return difference("", e.Note)
+	case keeper.Reconciled:
+		return report{
+			log:     infoLine(textReconciled, slog.Int(logline.KeyCount, e.Changes)),
+			journal: introspect.Event{Kind: introspect.EventReconciled}, pool: poolChanged,
+		}
+	case keeper.ReconcileFailed:
+		out := failureOf(introspect.EventReconcileFailed, string(introspect.EventReconcileFailed), procedure.CauseOf(e.Err), e.Err)
+		out.log = warnLine("pool not compared with what is attached", causeAttr(out.err.code), errAttr(e.Err))
+		out.count = func(r *recorder) { r.metrics.InternalError(metrics.FnReconcileGetENIs) }
+		return out
+	case keeper.LeaksFound:
+		return report{log: infoLine(fmt.Sprintf(textLeaked, e.ENIs), slog.Int(logline.KeyCount, e.ENIs))}
+	case keeper.SweepFailed:
+		out := failureOf(introspect.EventSweepFailed, string(introspect.EventSweepFailed), procedure.CauseOf(e.Err), e.Err)
+		out.log = warnLine("leaked ENIs not removed", causeAttr(out.err.code), errAttr(e.Err))
+		return out
+
+	case keeper.ENIConfigUsed:
+		return report{
+			log:     infoLine("ENIConfig used for new ENIs", slog.String(logline.KeyENIConfig, e.Name), slog.String(logline.KeySubnet, e.Subnet)),
+			journal: introspect.Event{Kind: introspect.EventENIConfigUsed, SubnetID: e.Subnet, Message: sentence(e.Name, nil)},
+		}
+	case keeper.ENIConfigFailed:
+		out := failureOf(introspect.EventENIConfigFailed, "ENIConfig "+e.Name, cause.ENIConfigMissing, e.Err)
+		out.log = errorLine("ENIConfig not usable, no ENI is created until it is",
+			slog.String(logline.KeyENIConfig, e.Name), causeAttr(out.err.code), errAttr(e.Err))
+		out.journal.Message = sentence(e.Name, e.Err)
+		out.notice = nodeNotice(out.err.code, e.Err.Error())
+		return out
+	case keeper.GroupsChanged:
+		return report{
+			log:     infoLine("security groups of the primary ENI changed", slog.Int(logline.KeyCount, e.Groups)),
+			journal: introspect.Event{Kind: introspect.EventGroupsChanged},
+		}
+	case keeper.GroupsWritten:
+		return report{
+			log:     infoLine("security groups of ENIs set to those of the primary ENI", slog.Int(logline.KeyCount, e.ENIs)),
+			journal: introspect.Event{Kind: introspect.EventGroupsWritten},
+		}
+	case keeper.GroupsFailed:
+		out := failureOf(introspect.EventGroupsFailed, "security groups", procedure.CauseOf(e.Err), e.Err)
+		out.log = warnLine("security groups of an ENI not written, will be retried", eniAttr(e.ENI), causeAttr(out.err.code), errAttr(e.Err))
+		out.journal = onENI(out.journal, e.ENI, 0, 0)
+		return out
+	case keeper.PodsExpected:
+		return report{
+			log:     debugLine("pods without an address are bound to the node", slog.Int(logline.KeyCount, e.Pods)),
+			journal: introspect.Event{Kind: introspect.EventPodsExpected},
+		}
+	case keeper.TrunkFound:
+		return report{
+			log:     infoLine("trunk ENI found", eniAttr(e.ENI.ID), slog.Int(logline.KeyDevice, e.ENI.Device)),
+			journal: onENI(introspect.Event{Kind: introspect.EventTrunkFound}, e.ENI.ID, e.ENI.Card, e.ENI.Device),
+		}
+	case keeper.TrunkLost:
+		return report{
+			log:     errorLine("trunk ENI lost: pods with branch ENIs on it are cut off", eniAttr(e.ENI)),
+			journal: onENI(introspect.Event{Kind: introspect.EventTrunkLost}, e.ENI, 0, 0),
+		}
+	case keeper.TrunkGivenUp:
+		return report{
+			log:     warnLine("trunk ENI given up", slog.String(logline.KeyDetail, e.Why)),
+			journal: introspect.Event{Kind: introspect.EventTrunkGivenUp, Message: sentence(e.Why, nil)},
+			notice:  nodeNotice(cause.TrunkMissing, e.Why),
+		}
+	}
+	return report{}
+}
+
+// released is the end of an allocation. Upstream has two lines for it, the pod's at info and
+// the address's at debug; ours is one, at info.
+func released(e keeper.AddressReleased, at time.Time, policy warmpool.Policy) report {
+	journal := addressEntry(introspect.EventAddressReleased, e.Assignment)
+	journal.Reason = e.Reason
+	out := report{count: func(r *recorder) { r.history.dels.Total++ }, journal: journal, pool: poolUsed}
+	text := "address released"
+	if e.Reason != keeper.ReasonTakenBack {
+		out.cools = e.Address
+		if rest := policy.Cooldown; rest > 0 {
+			text = fmt.Sprintf(textCooling, e.Address, rest, at.Add(rest).UTC().Format(time.RFC3339))
+		}
+	}
+	out.log = infoLine(text, ipAttr(e.Address), eniAttr(e.ENI),
+		slog.String(logline.KeyPod, e.Pod.Name), slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.String(logline.KeyReason, e.Reason))
+	return out
+}
+
+// givenBack is the failure of the ADD whose address a DEL brings back because the plugin
+// could not use it. The keeper counts that ADD as one that got its address.
+func givenBack(e keeper.AddressReleased) report {
+	out := addFailed(keeper.AddFailed{
+		Pod: e.Pod, Cause: cause.PodNetworkSetup, Transient: true,
+		Detail: "the plugin gave " + e.Address.String() + " back, because it could not set up the pod's network: plugin.log says why",
+	})
+	out.journal.Address = e.Address
+	out.journal = onENI(out.journal, e.ENI, 0, e.Device)
+	return out
+}
+
+func addFailed(e keeper.AddFailed) report {
+	out := report{
+		count: func(r *recorder) {
+			r.metrics.AddFailed(e.Cause)
+			if !afterAddress(e.Cause) { // else its ADD was counted when it got its address
+				r.history.adds.Total++
+			}
+			failed(r.history.adds, e.Cause)
+		},
+		journal: introspect.Event{
+			Kind: introspect.EventADDFailed, Pod: podRef(e.Pod), Cause: string(e.Cause), Message: sentence(e.Detail, nil), DurationMS: milliseconds(e.Took),
+		},
+		err: lastError{"ADD", e.Cause, e.Detail},
+		failure: introspect.Failure{
+			Pod:   introspect.PodRef{Namespace: e.Pod.Namespace, Name: e.Pod.Name},
+			Cause: string(e.Cause), Detail: e.Detail, WaitedMS: e.Took.Milliseconds(), Transient: e.Transient,
+		},
+		notice: notice.For(e.Cause, notice.Ref{Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name, UID: objectUID(e.PodUID)}, "", e.Detail),
+	}
+	if text := failedAddLine(e.Cause, e.Detail); text != "" {
+		out.log = errorLine(text, causeAttr(e.Cause), slog.String(logline.KeyDetail, e.Detail), slog.String(logline.KeyPod, e.Pod.Name),
+			slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took))
+		if e.Cause == cause.DaemonTerminating || e.Cause == cause.DaemonStarting {
+			out.log.level = slog.LevelWarn // the runtime tries again: a rollout is no alarm
+		}
+	}
+	return out
+}
+
+// afterAddress reports that an ADD failed which had got its address.
+func afterAddress(c cause.Code) bool {
+	switch c {
+	case cause.PodNetworkSetup, cause.PolicyAgentUnreachable, cause.PolicyAgentRefused:
+		return true
+	}
+	return false
+}
+
+// failedAddLine is the log line of a failed ADD. Alarms count textNoAddress, so only a pool
+// that has no address to give logs it, whatever keeps it from growing. "": the line was
+// written where the cause was found.
+func failedAddLine(code cause.Code, detail string) string {
+	switch code {
+	case cause.PoolDry, cause.PoolFull, cause.AddressesCooling, cause.SubnetExhausted, cause.SubnetFragmented, cause.NoUsableSubnet,
+		cause.EC2Throttled, cause.EC2Unauthorized, cause.EC2Error, cause.ENIAttachLimit, cause.ENILinkMissing,
+		cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled:
+		return textNoAddress
+	case cause.InvalidRequest:
+		return fmt.Sprintf(textNoKey, detail)
+	case cause.MultiNICDisabled:
+		return fmt.Sprintf(textMultiNICOff, detail)
+	case cause.CheckpointUnwritable:
+		return fmt.Sprintf(textStoreFailed, detail)
+	case cause.PodNetworkSetup:
+		return "address given back: the pod's network could not be set up"
+	case cause.TrunkMissing, cause.TrunkLinkMissing, cause.BranchPending, cause.BranchInvalid, cause.PodUnknown, cause.PodAnnotation,
+		cause.PolicyAgentUnreachable, cause.PolicyAgentRefused:
+		return ""
+	}
+	return "no address given: " + code.Title()
+}
+
+// actionStarted is a change of the pool that begins. Upstream says that the pool is too low
+// where it grows for another reason than a target of addresses.
+func actionStarted(op keeper.Operation) report {
+	text := "pool action started"
+	switch op.Reason {
+	case warmpool.WaitingPods, warmpool.WarmENI, warmpool.WarmPrefix, warmpool.PoolEmpty, warmpool.ExpectedPods:
+		text = fmt.Sprintf(textPoolLow, op.Pending.Card)
+	}
+	return report{
+		log: infoLine(text, actionAttr(op), eniAttr(op.Pending.ENI),
+			slog.Int(logline.KeyNetworkCard, op.Pending.Card), slog.Int(logline.KeyDevice, op.Pending.Device),
+			slog.Int(logline.KeyAddresses, op.Pending.IPs), slog.Int(logline.KeyPrefixes, op.Pending.Prefixes), slog.String(logline.KeyReason, string(op.Reason))),
+		count: func(r *recorder) {
+			r.metrics.PlanAction(keeper.ActionName(op.Pending.Kind), string(op.Reason))
+			r.running[op.ID] = r.metrics.Action(actionName(op.Pending.Kind))
+		},
+		journal: actionEntry(introspect.EventActionStarted, op, 0, nil),
+	}
+}
+
+func actionFailed(e keeper.ActionFailed) report {
+	kind, code := e.Pending.Kind, procedure.CauseOf(e.Err)
+	text := "pool action failed"
+	switch {
+	case errors.Is(e.Err, procedure.ErrCreate):
+		text = fmt.Sprintf(textCreateFailed, e.Err, e.Subnet)
+	case kind == warmpool.PendingAssign:
+		text = fmt.Sprintf(textAllocateFailed, e.Pending.ENI, e.Err)
+	case kind == warmpool.PendingDetach:
+		text = fmt.Sprintf(textDetachFailed, e.Pending.ENI, e.Err)
+	}
+	out := report{
+		log: warnLine(text, actionAttr(e.Operation), eniAttr(e.Pending.ENI), causeAttr(code), errAttr(e.Err), slog.Duration(logline.KeyDuration, e.Took)),
+		count: func(r *recorder) {
+			for _, fn := range errorNames(kind, code) {
+				r.metrics.InternalError(fn)
+			}
+			if kind == warmpool.PendingDetach && errors.Is(e.Err, procedure.ErrFindAttachment) {
+				r.metrics.AWSUtilsError(metrics.FnGetENIAttachmentID, vpcapi.Code(e.Err))
+			}
+			r.actionEnded(e.ID, e.Waited, e.Err)
+		},
+		journal: actionEntry(introspect.EventActionFailed, e.Operation, e.Took, e.Err),
+		err:     lastError{keeper.ActionName(kind), code, e.Err.Error()},
+	}
+	out.journal.Cause = string(code)
+	switch code { // it needs a person; others have an event of their own or pass
+	case cause.ENIAttachLimit, cause.ENILinkMissing, cause.NoUsableSubnet, cause.SubnetFragmented:
+		out.notice = nodeNotice(code, e.Err.Error())
+	}
+	return out
+}
+
+// subnetShort is a subnet that has no addresses, or no /28s, to give.
+func subnetShort(subnet string, eni ipam.ENIID, code cause.Code, text string, why slog.Attr) report {
+	return report{
+		log: warnLine(textSubnetShort, slog.String(logline.KeySubnet, subnet), eniAttr(eni), why),
+		journal: onENI(introspect.Event{
+			Kind: introspect.EventSubnetShort, SubnetID: subnet, Cause: string(code), Message: sentence(text, nil),
+		}, eni, 0, 0),
+		notice: nodeNotice(code, text),
+	}
+}
+
+// unmanaged is an ENI that is left alone. Only what is not the CNI's to manage is
+// "unmanaged" to upstream.
+func unmanaged(o resync.Other) report {
+	why := []slog.Attr{
+		eniAttr(o.ID), slog.Int(logline.KeyNetworkCard, o.Card), slog.Int(logline.KeyDevice, o.Device), slog.String(logline.KeyReason, o.Why),
+	}
+	if o.Why != resync.NotManaged {
+		return report{log: infoLine("ENI occupies a slot and is not used", why...)}
+	}
+	return report{log: infoLine(fmt.Sprintf(textMarkingUnmanaged, o.ID), why...), debug: debugLine(fmt.Sprintf(textSkipUnmanaged, o.ID), why...)}
+}
+
+func schedulingChanged(cordoned bool, policy warmpool.Policy) report {
+	state := "schedulable"
+	if cordoned {
+		state = "cordoned"
+	}
+	out := report{journal: introspect.Event{Kind: introspect.EventNodeChanged, Message: state}}
+	source := slog.String(logline.KeySource, "")
+	if out.log = infoLine("node changed", slog.String(logline.KeyDetail, state), source); cordoned && !policy.ManageUnschedulable {
+		out.log = infoLine(textNonSchedulable, source)
+	}
+	return out
+}
+
+// difference is one between the pool and the outside; upstream has lines for some. kind "":
+// it is not kept.
+func difference(kind introspect.EventKind, n resync.Note) report {
+	text := "pool differs from what is attached"
+	switch n.Kind {
+	case resync.MetadataDiffers:
+		text = textOutOfSync
+	case resync.ENIRemoved:
+		text = fmt.Sprintf(textDetachedENI, n.ENI)
+	}
+	var cidrs []netip.Prefix
+	if n.CIDR.IsValid() {
+		cidrs = []netip.Prefix{n.CIDR}
+	}
+	out := report{log: warnLine(text, eniAttr(n.ENI), slog.String(logline.KeyReason, string(n.Kind)),
+		slog.Any(logline.KeyCIDRs, cidrTexts(cidrs)), slog.String(logline.KeyDetail, n.Text))}
+	if fn := reconcileNames[n.Kind]; fn != "" {
+		out.count = func(r *recorder) { r.metrics.Reconciled(fn) }
+	}
+	if kind != "" {
+		out.pool = poolChanged
+		out.journal = onENI(introspect.Event{Kind: kind, CIDRs: cidrs, Reason: string(n.Kind), Message: sentence(n.Text, nil)}, n.ENI, 0, 0)
+	}
+	return out
+}
+
+// notes are what tasks report that is more than a log line of ours.
+var notes = map[procedure.Note]struct {
+	line           string // upstream's, of the ENI and the error
+	util, internal string // upstream's names in the metrics of what EC2, or the node, did not do
+	journal        introspect.EventKind
+}{
+	keeper.ENIFreed:             {line: textFreed},
+	keeper.FailedAttachKept:     {line: textDeleteFailed, util: metrics.FnAllocENIDelete},
+	keeper.FailedAttachAttached: {line: textDetachFailed, util: metrics.FnENICleanup},
+	keeper.DetachedKept:         {line: textDeleteFailed, util: metrics.FnFreeENIDelete},
+	procedure.LeakKept:          {line: textDeleteFailed, util: metrics.FnCleanUpLeakedENIsDel},
+	procedure.LeakDeleted:       {journal: introspect.EventLeakDeleted},
+	procedure.RulesKept:         {internal: metrics.FnFreeENIDeleteRules},
+	procedure.NotSetUp:          {internal: metrics.FnENIReconcileAdd},
+}
+
+func noted(e keeper.Noted) report {
+	more := notes[e.What]
+	text, args := string(e.What), []any{e.ENI}
+	out := report{log: infoLine(text, eniAttr(e.ENI))}
+	if e.Err != nil {
+		out.log, args = warnLine(text, eniAttr(e.ENI), errAttr(e.Err)), append(args, e.Err)
+	}
+	if more.line != "" {
+		out.log.text = fmt.Sprintf(more.line, args...)
+	}
+	if more.util != "" {
+		out.count = func(r *recorder) { r.metrics.AWSUtilsError(more.util, vpcapi.Code(e.Err)) }
+	}
+	if more.internal != "" {
+		out.count = func(r *recorder) { r.metrics.InternalError(more.internal) }
+	}
+	if more.journal != "" {
+		out.journal = onENI(introspect.Event{Kind: more.journal, Message: text}, e.ENI, 0, 0)
+	}
+	return out
+}
+
+// failureOf is the part that failures have in common.
+func failureOf(kind introspect.EventKind, operation string, code cause.Code, err error) report {
+	return report{
+		journal: introspect.Event{Kind: kind, Cause: string(code), Message: sentence("", err)},
+		err:     lastError{operation, code, err.Error()},
+	}
+}
+
+// thisNode stands for the node in a report.
+var thisNode = notice.Ref{Kind: "Node"}
+
+func nodeNotice(code cause.Code, detail string) notice.Event {
+	return notice.For(code, thisNode, "", detail)
+}
+
+func addressEntry(kind introspect.EventKind, a ipam.Assignment) introspect.Event {
+	return onENI(introspect.Event{Kind: kind, Pod: podRef(a.Pod), Address: a.Address}, a.ENI, a.Card, a.Device)
+}
+
+// onENI says where an entry of the journal is about.
+func onENI(e introspect.Event, id ipam.ENIID, card, device int) introspect.Event {
+	if id != "" {
+		e.ENIID, e.Card, e.Device = string(id), &card, &device
+	}
+	return e
+}
+
+func actionEntry(kind introspect.EventKind, op keeper.Operation, took time.Duration, err error) introspect.Event {
+	text := keeper.ActionName(op.Pending.Kind)
+	if op.Pending.IPs > 0 {
+		text += fmt.Sprintf(", %d addresses", op.Pending.IPs)
+	}
+	if op.Pending.Prefixes > 0 {
+		text += fmt.Sprintf(", %d prefixes", op.Pending.Prefixes)
+	}
+	return introspect.Event{
+		Kind: kind, ENIID: string(op.Pending.ENI), Card: &op.Pending.Card, Device: &op.Pending.Device, SubnetID: op.Subnet, CIDRs: op.CIDRs,
+		Reason: string(op.Reason), Message: sentence(text, err), DurationMS: milliseconds(took),
+	}
+}
+
+func backoffEntry(kind introspect.EventKind, b keeper.Backoff, at time.Time) introspect.Event {
+	e := introspect.Event{Kind: kind, Cause: string(b.Cause), Reason: b.Scope, DurationMS: milliseconds(b.Until.Sub(at))}
+	switch b.Scope {
+	case "eni":
+		return onENI(e, ipam.ENIID(b.ID), 0, 0)
+	case "subnet", "subnet-prefix":
+		e.SubnetID = b.ID
+	}
+	return e
+}
+
+func podRef(p ipam.Pod) *introspect.PodRef {
+	if p.Name == "" {
+		return nil
+	}
+	return &introspect.PodRef{Namespace: p.Namespace, Name: p.Name}
+}
+
+// milliseconds is how long something took; nil: it took no time, or is not over.
+func milliseconds(d time.Duration) *int64 {
+	if d <= 0 {
+		return nil
+	}
+	return new(d.Milliseconds())
+}
+
+// sentence is the message of an entry.
+func sentence(text string, err error) string {
+	if err != nil {
+		text = strings.TrimPrefix(text+": "+err.Error(), ": ")
+	}
+	return bounded(text)
+}
+
+func ipAttr(a netip.Addr) slog.Attr    { return slog.String(logline.KeyIP, a.String()) }
+func eniAttr(id ipam.ENIID) slog.Attr  { return slog.String(logline.KeyENI, string(id)) }
+func causeAttr(c cause.Code) slog.Attr { return slog.String(logline.KeyCause, string(c)) }
+func errAttr(err error) slog.Attr      { return slog.Any(logline.KeyError, err) }
+func actionAttr(op keeper.Operation) slog.Attr {
+	return slog.String(logline.KeyAction, keeper.ActionName(op.Pending.Kind))
+}
