@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/config"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/imds"
+	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
@@ -41,9 +42,9 @@ type node struct {
 const nodeWaitLimit = 5 * time.Second
 
 // newNode joins the settings with what the instance is.
-func newNode(ctx context.Context, d Deps, log *slog.Logger, from source, f facts) (*node, error) {
+func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, f facts) (*node, error) {
 	c, identity := d.Config, f.identity
-	instance, err := from.instanceOf(ctx, identity.InstanceType, f.interfaces)
+	instance, err := instanceOf(ctx, ec2, identity.InstanceType, f.interfaces)
 	if err != nil {
 		return nil, err
 	}

@@ -6,66 +6,62 @@ import (
 	"slices"
 
 	"cnictl/capacity/limits"
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
-// source tells what is attached: EC2, or in IMDS-only mode the instance metadata, which
-// then have the last word though they know neither tags nor types.
-type source struct {
-	ec2      *vpcapi.Client // nil: IMDS-only mode
-	metadata *imds.Client
-	instance string
-	primary  ipam.ENIID
+// metadataOnly stands for EC2 in IMDS-only mode: the instance metadata have the last word,
+// though they know neither tags nor types.
+type metadataOnly struct {
+	procedure.EC2 // none: in this mode nothing asks EC2 for a change
+	metadata      *imds.Client
+	instance      string
+	primary       ipam.ENIID
 }
 
-// describeENIs describes ENIs by id, or without ids all that are attached.
-func (s source) describeENIs(ctx context.Context, ids []ipam.ENIID) ([]resync.ENI, error) {
-	if s.ec2 != nil {
-		enis, err := s.ec2.DescribeENIs(ctx, ids)
-		return enis, vpcapi.Brief(err)
-	}
-	shown, err := s.metadata.Interfaces(ctx)
+// DescribeENIs describes ENIs by id, or without ids all that are attached.
+func (m metadataOnly) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]resync.ENI, error) {
+	shown, err := m.metadata.Interfaces(ctx)
 	if err != nil {
-		return nil, err
+		return nil, unread(err)
 	}
 	var out []resync.ENI
 	for _, f := range shown {
 		if len(ids) > 0 && !slices.Contains(ids, f.ENI) {
 			continue
 		}
-		e, ok := resync.FromMetadata(f, s.instance, s.primary)
+		e, ok := resync.FromMetadata(f, m.instance, m.primary)
 		if !ok {
-			return nil, fmt.Errorf("read ENI %s from instance metadata: not all of its addresses could be read", f.ENI)
+			return nil, unread(fmt.Errorf("read ENI %s from instance metadata: not all of its addresses could be read", f.ENI))
 		}
 		out = append(out, e)
 	}
 	return out, nil
 }
 
-// describeSubnets lists the subnets; none without EC2.
-func (s source) describeSubnets(ctx context.Context) ([]resync.Subnet, error) {
-	if s.ec2 == nil {
-		return nil, nil
-	}
-	subnets, err := s.ec2.DescribeSubnets(ctx)
-	return subnets, vpcapi.Brief(err)
+func unread(err error) error {
+	return &procedure.Failure{Cause: cause.EC2Error, Unanswered: true, Err: err}
 }
 
+// DescribeSubnets lists none.
+func (m metadataOnly) DescribeSubnets(context.Context) ([]resync.Subnet, error) { return nil, nil }
+
 // instanceOf finds the limits of the instance type: in the table, else from EC2. Without
-// EC2 a type that is not in the table has what is attached: nothing is added anyway.
-func (s source) instanceOf(ctx context.Context, instanceType string, shown []imds.Interface) (limits.Instance, error) {
+// EC2 (nil) a type that is not in the table has what is attached: nothing is added anyway.
+func instanceOf(ctx context.Context, ec2 *vpcapi.Client, instanceType string, shown []imds.Interface) (limits.Instance, error) {
 	if found, ok := limits.Lookup(instanceType); ok {
 		return found, nil
 	}
-	if s.ec2 == nil {
+	if ec2 == nil {
 		return attachedLimits(instanceType, shown), nil
 	}
-	described, err := s.ec2.DescribeInstanceType(ctx, instanceType)
+	described, err := ec2.DescribeInstanceType(ctx, instanceType)
 	if err != nil {
-		return limits.Instance{}, fmt.Errorf("%s: %w", fmt.Sprintf(textUnknownType, instanceType), vpcapi.Brief(err))
+		return limits.Instance{}, fmt.Errorf("%s: %w", fmt.Sprintf(textUnknownType, instanceType), err)
 	}
 	return described, nil
 }

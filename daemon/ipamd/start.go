@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
+	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -45,13 +46,13 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	if err != nil {
 		return nil, err
 	}
-	calls, refused := &callCounts{}, refusals{log, api}
+	counts, refused := &callCounts{}, refusals{log, api}
 	o := newOwner(met)
 	var ec2 *vpcapi.Client
 	if !d.Config.IMDSOnly {
 		if ec2, err = newEC2(ctx, d.Config, f.identity, func(call vpcapi.Call) {
 			met.EC2Call(call.Action, call.Took-call.Waited, call.Code, call.Err)
-			calls.count(call, time.Now())
+			counts.count(call, time.Now())
 			refused.observe(call)
 			if call.Throttled > 0 {
 				o.tell(keeper.Throttled{})
@@ -60,8 +61,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 			return nil, err
 		}
 	}
-	from := source{ec2: ec2, metadata: metadata, instance: f.identity.InstanceID, primary: f.identity.PrimaryENI}
-	node, err := newNode(ctx, d, log, from, f)
+	node, err := newNode(ctx, d, log, ec2, f)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,11 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	// EC2 calls; a new node is spared the question.
 	restart := files.exists()
 	sweep := restart && node.provisioning && !d.Config.LeakSweepOff
-	view, err := look(vpcapi.Urgent(ctx), from, f.host, sweep, log)
+	var calls procedure.EC2 = metadataOnly{metadata: metadata, instance: f.identity.InstanceID, primary: f.identity.PrimaryENI}
+	if ec2 != nil {
+		calls = ec2
+	}
+	view, err := look(vpcapi.Urgent(ctx), calls, f.host, sweep, log)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +86,9 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	s := &starter{
 		log: log, now: time.Now, node: *node, view: view, restart: restart,
 		recorder: newRecorder(ctx, log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
-		exec:     &executor{spawn: ops.spawn, source: from, ec2: ec2, imds: metadata, host: f.host, log: log, metrics: met, mtu: d.Config.ENIMTU, ipv6: d.Config.IPv6},
+		exec: &executor{
+			spawn: ops.spawn, ec2: calls, host: hostCalls{f.host, metadata, d.Config.ENIMTU, d.Config.IPv6}, log: log, metrics: met,
+		},
 	}
 	s.recorder.started(d.Started, d.Version)
 	if api != nil {
@@ -102,7 +108,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	met.ConnmarkReconcile(nil)
 	log.Info(textInitDone, slog.Duration(logline.KeyDuration, time.Since(d.Started)))
 	return &daemon{
-		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: calls, ec2: ec2, files: files, images: out.images,
+		deps: d, log: log, node: s.node, owner: o, recorder: s.recorder, calls: counts, ec2: ec2, files: files, images: out.images,
 		metrics: met, host: f.host, imds: metadata, api: api, rules: f.rules,
 	}, nil
 }
@@ -235,14 +241,14 @@ type firstView struct {
 
 // look reads EC2 and the kernel side by side: none of these needs another's answer.
 // Orphans are looked for here, before this process creates an ENI of its own.
-func look(ctx context.Context, from source, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
+func look(ctx context.Context, ec2 procedure.EC2, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
 	var out firstView
 	group, ctx := errgroup.WithContext(ctx)
 	if sweep {
 		group.Go(func() error {
-			orphans, err := from.ec2.DescribeOrphans(ctx)
+			orphans, err := ec2.DescribeOrphans(ctx)
 			if err != nil {
-				log.Warn("did not look for ENIs of an earlier daemon", slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, vpcapi.Brief(err)))
+				log.Warn("did not look for ENIs of an earlier daemon", slog.String(logline.KeyCause, string(procedure.CauseOf(err))), slog.Any(logline.KeyError, err))
 			}
 			out.orphans = orphans
 			return nil
@@ -250,16 +256,16 @@ func look(ctx context.Context, from source, host *hostnet.Host, sweep bool, log 
 	}
 	group.Go(func() (err error) {
 		// By instance and not by the ids of IMDS, which lags behind attachments.
-		if out.attached, err = from.describeENIs(ctx, nil); err != nil {
+		if out.attached, err = ec2.DescribeENIs(ctx, nil); err != nil {
 			return fmt.Errorf(textNoENIs+": %w", err)
 		}
 		return nil
 	})
 	group.Go(func() error {
-		subnets, err := from.describeSubnets(ctx)
+		subnets, err := ec2.DescribeSubnets(ctx)
 		if err != nil {
 			// Growth can do without: the node's own subnet is known.
-			log.Warn("subnets not described at start", slog.String(logline.KeyCause, string(vpcapi.Cause(err))), slog.Any(logline.KeyError, err))
+			log.Warn("subnets not described at start", slog.String(logline.KeyCause, string(procedure.CauseOf(err))), slog.Any(logline.KeyError, err))
 			return nil
 		}
 		out.subnets = subnets

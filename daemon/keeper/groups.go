@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -83,10 +84,10 @@ type GroupsTask struct {
 	Groups []string
 }
 
-func (t GroupsTask) carry(c procedure.Calls, post func(Message)) {
+func (t GroupsTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
 	done := GroupsDone{Groups: t.Groups}
 	for _, id := range t.ENIs {
-		switch err := c.SetSecurityGroups(id, t.Groups); {
+		switch err := c.SetSecurityGroups(ctx, id, t.Groups); {
 		case err == nil:
 			done.ENIs = append(done.ENIs, id)
 		case procedure.IsNotFound(err):

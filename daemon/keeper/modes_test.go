@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -165,7 +166,7 @@ type groupsCalls struct {
 	asked []ipam.ENIID
 }
 
-func (c *groupsCalls) SetSecurityGroups(id ipam.ENIID, _ []string) error {
+func (c *groupsCalls) SetSecurityGroups(_ context.Context, id ipam.ENIID, _ []string) error {
 	c.asked = append(c.asked, id)
 	return c.err[id]
 }
@@ -188,7 +189,7 @@ func TestGroupsTask(t *testing.T) {
 	} {
 		c := &groupsCalls{err: map[ipam.ENIID]error{"eni-2": row.err}}
 		var done GroupsDone
-		GroupsTask{all, []string{"sg-1"}}.carry(c, func(m Message) { done = m.(GroupsDone) })
+		GroupsTask{all, []string{"sg-1"}}.carry(t.Context(), c, func(m Message) { done = m.(GroupsDone) })
 		failedThere := row.err != nil && row.gone == nil
 		if !slices.Equal(c.asked, row.asked) || !slices.Equal(done.ENIs, row.done) || !slices.Equal(done.Gone, row.gone) ||
 			(done.Err != nil) != failedThere || (done.Failed == "eni-2") != failedThere {

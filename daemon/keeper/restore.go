@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -240,14 +241,14 @@ type EndingTask struct {
 	Keep bool // somebody else puts it away: pods have its addresses, or EC2 is not to be changed
 }
 
-func (t EndingTask) carry(c procedure.Calls, post func(Message)) {
-	if err := procedure.AwaitDetached(c, t.ENI); err != nil {
+func (t EndingTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	if err := procedure.AwaitDetached(ctx, c, t.ENI); err != nil {
 		c.Note("ENI that was being detached is not gone", t.ENI.ID, err)
 		return // its slot stays taken
 	}
 	post(Gone{t.ENI})
 	if !t.Keep {
-		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)
+		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(ctx, c, post)
 	}
 }
 

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"net/netip"
 
 	"cnictl/daemon/ipam"
@@ -11,7 +12,7 @@ import (
 
 // Task is something to be done outside, beside the Keeper. The set is closed.
 type Task interface {
-	carry(c procedure.Calls, post func(Message))
+	carry(ctx context.Context, c procedure.Calls, post func(Message))
 }
 
 // Urgent reports that pods wait for a task: its calls go before others.
@@ -48,7 +49,7 @@ func urgent(why warmpool.Reason) bool {
 
 // Carry carries out a task and posts what came of it. It blocks for as long as the
 // calls do.
-func Carry(c procedure.Calls, t Task, post func(Message)) { t.carry(c, post) }
+func Carry(ctx context.Context, c procedure.Calls, t Task, post func(Message)) { t.carry(ctx, c, post) }
 
 // AttachTask makes an ENI.
 type AttachTask struct {
@@ -58,8 +59,8 @@ type AttachTask struct {
 	KeepENI bool // a deliberate leak, see Bugs
 }
 
-func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
-	res := procedure.Attach(c, t.Plan,
+func (t AttachTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	res := procedure.Attach(ctx, c, t.Plan,
 		func(id ipam.ENIID) { post(ENICreated{t.ID, id}) },
 		func(id ipam.ENIID) { post(AttachAccepted{t.ID, id}) })
 	post(AttachDone{t.ID, res})
@@ -69,11 +70,11 @@ func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
 	// The failure is known by now and the pool looks elsewhere: what was made is put
 	// away, however long that takes.
 	if res.Attached {
-		if err := procedure.Detach(c, res.ENI, nil, res.Attachment); err != nil {
+		if err := procedure.Detach(ctx, c, res.ENI, nil, res.Attachment); err != nil {
 			c.Note(FailedAttachAttached, res.ENI.ID, err)
 			AdoptTask{
 				Attached: resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}, Ours: true, EndWithInstance: true,
-			}.carry(c, post)
+			}.carry(ctx, c, post)
 			return
 		}
 		post(Gone{res.ENI})
@@ -81,7 +82,7 @@ func (t AttachTask) carry(c procedure.Calls, post func(Message)) {
 	if t.KeepENI {
 		return
 	}
-	if err := procedure.Delete(c, res.ENI.ID); err != nil {
+	if err := procedure.Delete(ctx, c, res.ENI.ID); err != nil {
 		c.Note(FailedAttachKept, res.ENI.ID, err)
 	}
 }
@@ -94,8 +95,8 @@ type AdoptTask struct {
 	EndWithInstance bool       // it is not marked yet to end with the instance
 }
 
-func (t AdoptTask) carry(c procedure.Calls, post func(Message)) {
-	TearDownTask{t.Before}.carry(c, post)
+func (t AdoptTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	TearDownTask{t.Before}.carry(ctx, c, post)
 	id := t.Attached.ENI.ID
 	var adopted, ended bool
 	err := c.Both(
@@ -103,9 +104,9 @@ func (t AdoptTask) carry(c procedure.Calls, post func(Message)) {
 			if !t.EndWithInstance {
 				return nil
 			}
-			return procedure.EndWithInstance(c, id, t.Attached.AttachmentID)
+			return procedure.EndWithInstance(ctx, c, id, t.Attached.AttachmentID)
 		},
-		func() error { adopted, ended = procedure.Adopt(c, t.Attached.ENI); return nil },
+		func() error { adopted, ended = procedure.Adopt(ctx, c, t.Attached.ENI); return nil },
 	)
 	if err != nil {
 		c.Note("ENI may outlive its instance", id, err)
@@ -116,7 +117,7 @@ func (t AdoptTask) carry(c procedure.Calls, post func(Message)) {
 	case ended:
 		post(Gone{t.Attached.ENI})
 		if t.Ours {
-			DeleteTask{[]ipam.ENIID{id}}.carry(c, post)
+			DeleteTask{[]ipam.ENIID{id}}.carry(ctx, c, post)
 		}
 	}
 }
@@ -130,8 +131,8 @@ type AssignTask struct {
 	Urgent        bool // pods wait for it
 }
 
-func (t AssignTask) carry(c procedure.Calls, post func(Message)) {
-	post(AssignDone{t.ID, procedure.Assign(c, t.ENI, t.IPs, t.Prefixes, t.IPv6)})
+func (t AssignTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	post(AssignDone{t.ID, procedure.Assign(ctx, c, t.ENI, t.IPs, t.Prefixes, t.IPv6)})
 }
 
 // ReleaseTask gives CIDRs back.
@@ -141,8 +142,8 @@ type ReleaseTask struct {
 	CIDRs []netip.Prefix
 }
 
-func (t ReleaseTask) carry(c procedure.Calls, post func(Message)) {
-	post(ReleaseDone{t.ID, procedure.Release(c, t.ENI, t.CIDRs)})
+func (t ReleaseTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	post(ReleaseDone{t.ID, procedure.Release(ctx, c, t.ENI, t.CIDRs)})
 }
 
 // DetachTask takes an ENI off the instance and deletes it.
@@ -154,20 +155,20 @@ type DetachTask struct {
 	KeepENI    bool // a deliberate leak, see Bugs
 }
 
-func (t DetachTask) carry(c procedure.Calls, post func(Message)) {
-	err := procedure.Detach(c, t.ENI, t.CIDRs, t.Attachment)
+func (t DetachTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	err := procedure.Detach(ctx, c, t.ENI, t.CIDRs, t.Attachment)
 	post(DetachDone{t.ID, err})
 	if err == nil && !t.KeepENI {
-		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(c, post)
+		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(ctx, c, post)
 	}
 }
 
 // DeleteTask deletes ENIs of this node as soon as they are attached nowhere.
 type DeleteTask struct{ ENIs []ipam.ENIID }
 
-func (t DeleteTask) carry(c procedure.Calls, _ func(Message)) {
+func (t DeleteTask) carry(ctx context.Context, c procedure.Calls, _ func(Message)) {
 	for _, id := range t.ENIs {
-		if err := procedure.Delete(c, id); err != nil {
+		if err := procedure.Delete(ctx, c, id); err != nil {
 			c.Note(DetachedKept, id, err)
 			continue
 		}
@@ -187,8 +188,8 @@ const (
 // SubnetsTask reads the subnets.
 type SubnetsTask struct{}
 
-func (SubnetsTask) carry(c procedure.Calls, post func(Message)) {
-	subnets, err := c.DescribeSubnets()
+func (SubnetsTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	subnets, err := c.DescribeSubnets(ctx)
 	post(SubnetsRead{subnets, err})
 }
 
@@ -198,23 +199,23 @@ type LookTask struct {
 	EC2      bool
 }
 
-func (t LookTask) carry(c procedure.Calls, post func(Message)) {
-	post(Looked{procedure.Look(c, t.Metadata, t.EC2)})
+func (t LookTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	post(Looked{procedure.Look(ctx, c, t.Metadata, t.EC2)})
 }
 
 // DropTask removes the rules of pods that are gone.
 type DropTask struct{ Gone []ipam.Assignment }
 
-func (t DropTask) carry(c procedure.Calls, post func(Message)) {
-	post(Dropped{t.Gone, procedure.Drop(c, t.Gone)})
+func (t DropTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	post(Dropped{t.Gone, procedure.Drop(ctx, c, t.Gone)})
 }
 
 // TearDownTask removes the rules of ENIs that are gone.
 type TearDownTask struct{ ENIs []ipam.ENI }
 
-func (t TearDownTask) carry(c procedure.Calls, _ func(Message)) {
+func (t TearDownTask) carry(ctx context.Context, c procedure.Calls, _ func(Message)) {
 	for _, e := range t.ENIs {
-		if err := c.TearDownENI(e.PrimaryIP); err != nil {
+		if err := c.TeardownENI(ctx, e.PrimaryIP); err != nil {
 			c.Note(procedure.RulesKept, e.ID, err)
 		}
 	}
@@ -223,11 +224,13 @@ func (t TearDownTask) carry(c procedure.Calls, _ func(Message)) {
 // SweepTask looks for leaked ENIs.
 type SweepTask struct{ In resync.LeakInput }
 
-func (t SweepTask) carry(c procedure.Calls, post func(Message)) {
-	post(Swept{procedure.Sweep(c, t.In)})
+func (t SweepTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+	post(Swept{procedure.Sweep(ctx, c, t.In)})
 }
 
 // TagTask writes the tags that ENIs lack and lets them end with their instance.
 type TagTask struct{ ENIs []resync.ENI }
 
-func (t TagTask) carry(c procedure.Calls, _ func(Message)) { procedure.Tag(c, t.ENIs) }
+func (t TagTask) carry(ctx context.Context, c procedure.Calls, _ func(Message)) {
+	procedure.Tag(ctx, c, t.ENIs)
+}

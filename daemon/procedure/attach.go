@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"time"
@@ -51,8 +52,8 @@ type AttachResult struct {
 // the attachment, created when the ENI is there. A failure is reported as soon as it is
 // one; an ENI that was made is then the caller's to [Detach], if it is Attached, and to
 // [Delete].
-func Attach(c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachResult {
-	made, err := createFewer(c, p)
+func Attach(ctx context.Context, c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachResult {
+	made, err := createFewer(ctx, c, p)
 	if err != nil {
 		return AttachResult{Err: fmt.Errorf("%w in %s: %w", ErrCreate, p.SubnetID, err)}
 	}
@@ -61,27 +62,27 @@ func Attach(c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachRes
 		ID: made.ID, MAC: made.MAC, Card: p.Card, Device: p.Device, SubnetID: p.SubnetID, Subnet: p.Subnet,
 		PrimaryIP: made.PrimaryOf(p.IPv6), RouteTable: netnames.RouteTable(p.Card, p.Device),
 	}}
-	if res.Attachment, err = attach(c, made.ID, p.Card, p.Device); err != nil {
+	if res.Attachment, err = attach(ctx, c, made.ID, p.Card, p.Device); err != nil {
 		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", made.ID, p.Device, err)
 		return res
 	}
 	attached(made.ID)
 	res.Attached = true
-	res.Err = settle(c, res.ENI, res.Attachment)
+	res.Err = settle(ctx, c, res.ENI, res.Attachment)
 	return res
 }
 
 // createFewer creates the ENI with as many of its addresses as the subnet has: like
 // Assign it asks for half as many each time, down to one.
-func createFewer(c Calls, p AttachPlan) (resync.ENI, error) {
-	made, err := create(c, p)
+func createFewer(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error) {
+	made, err := create(ctx, c, p)
 	token := p.Token
 	for p.IPs+p.Prefixes > 1 && isShort(err) {
 		p.IPs, p.Prefixes = p.IPs/2, p.Prefixes/2
 		p.Token = fmt.Sprintf("%s-%d", token, p.IPs+p.Prefixes) // another request
 		var less resync.ENI
-		lessErr := unthrottled(c, func() (err error) {
-			less, err = create(c, p)
+		lessErr := unthrottled(ctx, c, func() (err error) {
+			less, err = create(ctx, c, p)
 			return err
 		})
 		if IsThrottled(lessErr) {
@@ -94,20 +95,20 @@ func createFewer(c Calls, p AttachPlan) (resync.ENI, error) {
 
 // create creates the ENI. An answer that was lost is requested again under the same
 // token, or the ENI that EC2 may have made would be nobody's.
-func create(c Calls, p AttachPlan) (resync.ENI, error) {
+func create(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error) {
 	spec := CreateENI{
-		SubnetID: p.SubnetID, SecurityGroups: p.Groups, IPs: p.IPs, Prefixes: p.Prefixes, ConnTrack: p.ConnTrack, Token: p.Token, At: c.Now(),
+		SubnetID: p.SubnetID, SecurityGroups: p.Groups, IPs: p.IPs, Prefixes: p.Prefixes, ConnTrack: p.ConnTrack, Token: p.Token, CreatedAt: c.Now(),
 	}
 	if p.IPv6 {
 		spec.Prefixes, spec.IPv6 = 0, true
 	}
 	var clock backoff.Clock
 	for try := 1; ; try++ {
-		eni, err := c.CreateENI(spec)
+		eni, err := c.CreateENI(ctx, spec)
 		if err == nil || !IsUnanswered(err) || try == createTries {
 			return eni, err
 		}
-		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return eni, err
 		}
 	}
@@ -118,18 +119,18 @@ func create(c Calls, p AttachPlan) (resync.ENI, error) {
 // the ENI is attached: the answer may have been lost, and so may that of a request which
 // the client repeated on its own and EC2 then refused. After an earlier try, which may have
 // taken effect, a list that lacks the attachment may be older.
-func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
+func attach(ctx context.Context, c Calls, id ipam.ENIID, card, device int) (string, error) {
 	limit, believe := c.Now().Add(AttachRetryLimit), c.Now().Add(listRest)
 	var clock backoff.Clock
 	for try := 1; ; try++ {
-		attachment, err := c.AttachENI(id, card, device)
+		attachment, err := c.AttachENI(ctx, id, card, device)
 		switch {
 		case err == nil:
 			return attachment, nil
 		case IsThrottled(err):
 			c.Note("attach throttled, ENI kept", id, err)
 		default:
-			found, describeErr := c.DescribeENIs([]ipam.ENIID{id})
+			found, describeErr := c.DescribeENIs(ctx, []ipam.ENIID{id})
 			if describeErr == nil && len(found) == 1 && found[0].AttachmentID != "" {
 				return found[0].AttachmentID, nil
 			}
@@ -137,7 +138,7 @@ func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
 				return "", err
 			}
 		}
-		if !c.Now().Before(limit) || pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if !c.Now().Before(limit) || pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return "", err
 		}
 	}
@@ -145,30 +146,30 @@ func attach(c Calls, id ipam.ENIID, card, device int) (string, error) {
 
 // settle makes an attached ENI die with its instance and puts its routes into the
 // kernel, side by side. An ENI enters the pool only after both.
-func settle(c Calls, eni ipam.ENI, attachment string) error {
+func settle(ctx context.Context, c Calls, eni ipam.ENI, attachment string) error {
 	return c.Both(
-		func() error { return EndWithInstance(c, eni.ID, attachment) },
-		func() error { return setUp(c, eni) },
+		func() error { return EndWithInstance(ctx, c, eni.ID, attachment) },
+		func() error { return setUp(ctx, c, eni) },
 	)
 }
 
 // EndWithInstance makes an attached ENI die with its instance.
-func EndWithInstance(c Calls, id ipam.ENIID, attachment string) error {
-	if err := persist(c, func() error { return c.SetDeleteOnTermination(id, attachment) }); err != nil {
+func EndWithInstance(ctx context.Context, c Calls, id ipam.ENIID, attachment string) error {
+	if err := persist(ctx, c, func() error { return c.SetDeleteOnTermination(ctx, id, attachment) }); err != nil {
 		return fmt.Errorf("%w of ENI %s: %w", ErrDeleteOnTermination, id, err)
 	}
 	return nil
 }
 
-func setUp(c Calls, eni ipam.ENI) error {
-	if err := c.SetUpENI(eni); err != nil {
+func setUp(ctx context.Context, c Calls, eni ipam.ENI) error {
+	if err := c.SetUpENI(ctx, eni); err != nil {
 		return fmt.Errorf("set up ENI %s: %w", eni.ID, hostFailure(err))
 	}
 	return nil
 }
 
 // persist repeats a call that may be repeated while it is throttled or not answered.
-func persist(c Calls, call func() error) error {
+func persist(ctx context.Context, c Calls, call func() error) error {
 	limit := c.Now().Add(AttachRetryLimit)
 	var clock backoff.Clock
 	for {
@@ -176,7 +177,7 @@ func persist(c Calls, call func() error) error {
 		if err == nil || (!IsThrottled(err) && !IsUnanswered(err)) || !c.Now().Before(limit) {
 			return err
 		}
-		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return err
 		}
 	}
@@ -187,16 +188,16 @@ const NotSetUp Note = "ENI not set up, will be tried again"
 
 // Adopt sets up an attached ENI that could not be set up before, until it is done or
 // the ENI is gone. It is false when the procedure had to end first.
-func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
+func Adopt(ctx context.Context, c Calls, eni ipam.ENI) (adopted, ended bool) {
 	var clock backoff.Clock
 	var believe time.Time
 	missed := false
 	for {
-		err := setUp(c, eni)
+		err := setUp(ctx, c, eni)
 		if err == nil {
 			return true, true
 		}
-		found, describeErr := c.DescribeENIs([]ipam.ENIID{eni.ID})
+		found, describeErr := c.DescribeENIs(ctx, []ipam.ENIID{eni.ID})
 		if describeErr == nil && (len(found) == 0 || !found[0].Attached()) {
 			if missed && !c.Now().Before(believe) {
 				return false, true
@@ -208,7 +209,7 @@ func Adopt(c Calls, eni ipam.ENI) (adopted, ended bool) {
 			missed = false
 		}
 		c.Note(NotSetUp, eni.ID, err)
-		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return false, false
 		}
 	}

@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -14,60 +15,62 @@ import (
 // kind of CIDR). Errors are [*Failure] where EC2's answer says something to react to.
 type EC2 interface {
 	// CreateENI creates an ENI. The same token twice is the same ENI.
-	CreateENI(CreateENI) (resync.ENI, error)
+	CreateENI(context.Context, CreateENI) (resync.ENI, error)
 	// AttachENI starts an attachment and returns its id.
-	AttachENI(id ipam.ENIID, card, device int) (string, error)
-	SetDeleteOnTermination(id ipam.ENIID, attachment string) error
+	AttachENI(ctx context.Context, id ipam.ENIID, card, device int) (string, error)
+	SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, attachment string) error
 	// DetachENI starts to end an attachment.
-	DetachENI(attachment string) error
+	DetachENI(ctx context.Context, attachment string) error
 	// DeleteENI deletes an unattached ENI; one that does not exist is success.
-	DeleteENI(id ipam.ENIID) error
-	AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error)
-	AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error)
+	DeleteENI(ctx context.Context, id ipam.ENIID) error
+	AssignIPs(ctx context.Context, id ipam.ENIID, n int) ([]netip.Addr, error)
+	AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]netip.Prefix, error)
 	// AssignIPv6Prefix asks for one /80.
-	AssignIPv6Prefix(id ipam.ENIID) (netip.Prefix, error)
+	AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (netip.Prefix, error)
 	// SetSecurityGroups replaces the security groups of an ENI.
-	SetSecurityGroups(id ipam.ENIID, groups []string) error
-	Unassign(id ipam.ENIID, cidrs []netip.Prefix) error
+	SetSecurityGroups(ctx context.Context, id ipam.ENIID, groups []string) error
+	Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error
 	// DescribeENIs describes ENIs by id; those that do not exist are missing from the
 	// answer. No ids: all that are attached to the instance.
-	DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error)
-	DescribeSubnets() ([]resync.Subnet, error)
+	DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]resync.ENI, error)
+	// DescribeOrphans describes unattached ENIs that a daemon of this instance made.
+	DescribeOrphans(context.Context) ([]resync.ENI, error)
+	DescribeSubnets(context.Context) ([]resync.Subnet, error)
 	// DescribeLeaked describes unattached ENIs that CNI daemons of the VPC made.
-	DescribeLeaked() ([]resync.ENI, error)
+	DescribeLeaked(context.Context) ([]resync.ENI, error)
 	// TagENI writes the tags of a managed ENI that it has not or has otherwise.
-	TagENI(id ipam.ENIID, have map[string]string) error
+	TagENI(ctx context.Context, id ipam.ENIID, have map[string]string) error
 	// TagCreated marks an ENI without a birthday as created now.
-	TagCreated(id ipam.ENIID, now time.Time) error
+	TagCreated(ctx context.Context, id ipam.ENIID, now time.Time) error
 }
 
 // Host is what procedures ask of the node: its metadata service and its kernel.
 type Host interface {
 	// Interfaces lists the ENIs that the metadata service shows.
-	Interfaces() ([]resync.Interface, error)
+	Interfaces(context.Context) ([]resync.Interface, error)
 	// SetUpENI waits for an ENI's link and puts its routes into the kernel.
-	SetUpENI(ipam.ENI) error
-	// TearDownENI removes the rules of an ENI's primary address.
-	TearDownENI(primary netip.Addr) error
-	PodRoutes() ([]resync.PodRoute, error)
+	SetUpENI(context.Context, ipam.ENI) error
+	// TeardownENI removes the rules of an ENI's primary address.
+	TeardownENI(ctx context.Context, primary netip.Addr) error
+	PodRoutes(context.Context) ([]resync.PodRoute, error)
 	// PodLinks lists the names of the host's links.
-	PodLinks() ([]string, error)
+	PodLinks(context.Context) ([]string, error)
 	// DropPod removes the rules and routes of a pod's address.
-	DropPod(netip.Addr) error
+	DropPod(context.Context, netip.Addr) error
 }
 
 // Clock is how procedures wait and what they leave to others.
 type Clock interface {
 	Now() time.Time
 	// Sleep waits. It fails when the procedure should come to its end.
-	Sleep(time.Duration) error
+	Sleep(context.Context, time.Duration) error
 	// Chance returns a number in [0, n).
 	Chance(n time.Duration) time.Duration
 	// Both runs two steps side by side and returns the first error of them.
 	Both(f, g func() error) error
-	// Lasting returns calls that go on when the procedure should have ended, for at
+	// Lasting returns a context that goes on when the procedure should have ended, for at
 	// most that long: what was begun in EC2 is put away.
-	Lasting(limit time.Duration) (calls Calls, done func())
+	Lasting(ctx context.Context, limit time.Duration) (lasting context.Context, done func())
 	// Note reports something that a procedure did (err is nil) or that went wrong and was
 	// survived.
 	Note(what Note, about ipam.ENIID, err error)
@@ -84,15 +87,15 @@ type Calls interface {
 }
 
 // CreateENI says what to create: IPs secondary addresses or Prefixes /28s, one kind
-// of them, or an IPv6 address.
+// of them, or an IPv6 address. No security groups: the VPC's default group.
 type CreateENI struct {
 	SubnetID       string
 	SecurityGroups []string
 	IPs, Prefixes  int
 	IPv6           bool
 	ConnTrack      resync.ConnTrack
-	Token          string    // client token: repeated after an answer that was lost
-	At             time.Time // of the first try
+	Token          string    // client token: EC2 answers its repetition with the same ENI; "": each call is one of its own
+	CreatedAt      time.Time // of the first try: a repetition under a token must say the same; zero: now
 }
 
 // Failure is a failed call in the words that the daemon reacts to.
@@ -119,8 +122,8 @@ func (p *PartlyUnassigned) Error() string { return p.Err.Error() }
 func (p *PartlyUnassigned) Unwrap() error { return p.Err }
 
 // pause waits one step of a back-off.
-func pause(c Calls, clock *backoff.Clock, first, most time.Duration) error {
+func pause(ctx context.Context, c Calls, clock *backoff.Clock, first, most time.Duration) error {
 	now := c.Now()
 	clock.Fail(now, now, cause.EC2Throttled, first, most, c.Chance)
-	return c.Sleep(clock.Until.Sub(now))
+	return c.Sleep(ctx, clock.Until.Sub(now))
 }

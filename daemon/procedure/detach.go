@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -15,13 +16,13 @@ import (
 // Detach takes an ENI off the instance and returns when its slot is free, unless the
 // kernel still routes an address of its CIDRs to a pod. The ENI is then the caller's to
 // [Delete].
-func Detach(c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) error {
-	if err := unrouted(c, cidrs); err != nil {
+func Detach(ctx context.Context, c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) error {
+	if err := unrouted(ctx, c, cidrs); err != nil {
 		return fmt.Errorf("detach ENI %s: %w", eni.ID, err)
 	}
 	ending := false
 	if attachment == "" {
-		found, err := c.DescribeENIs([]ipam.ENIID{eni.ID})
+		found, err := c.DescribeENIs(ctx, []ipam.ENIID{eni.ID})
 		switch {
 		case err != nil:
 			return fmt.Errorf("%w of ENI %s: %w", ErrFindAttachment, eni.ID, err)
@@ -32,7 +33,7 @@ func Detach(c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) erro
 	if attachment != "" {
 		var err error
 		if !ending {
-			err = c.DetachENI(attachment)
+			err = c.DetachENI(ctx, attachment)
 		}
 		if CauseOf(err) == cause.EC2Unauthorized {
 			return fmt.Errorf("%w %s: %w", ErrDetach, eni.ID, err)
@@ -40,24 +41,24 @@ func Detach(c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) erro
 		// Whatever another error says, EC2 may have taken the detach: the client repeats a
 		// request whose answer was lost, and this is the answer to the last one.
 		if IsNotFound(err) {
-			err = detachOther(c, eni.ID, attachment)
+			err = detachOther(ctx, c, eni.ID, attachment)
 		}
-		if err := untilDetached(c, eni.ID, !eni.AttachedAt.IsZero(), err); err != nil {
+		if err := untilDetached(ctx, c, eni.ID, !eni.AttachedAt.IsZero(), err); err != nil {
 			return err
 		}
 	}
-	tearDown(c, eni)
+	tearDown(ctx, c, eni)
 	return nil
 }
 
 // detachOther ends an ENI's attachment when it is another one than was said; none is
 // none to end.
-func detachOther(c Calls, id ipam.ENIID, said string) error {
-	found, err := c.DescribeENIs([]ipam.ENIID{id})
+func detachOther(ctx context.Context, c Calls, id ipam.ENIID, said string) error {
+	found, err := c.DescribeENIs(ctx, []ipam.ENIID{id})
 	if err != nil || len(found) == 0 || found[0].AttachmentID == "" || found[0].AttachmentID == said {
 		return err
 	}
-	if err := c.DetachENI(found[0].AttachmentID); !IsNotFound(err) {
+	if err := c.DetachENI(ctx, found[0].AttachmentID); !IsNotFound(err) {
 		return err
 	}
 	return nil
@@ -65,11 +66,11 @@ func detachOther(c Calls, id ipam.ENIID, said string) error {
 
 // AwaitDetached waits for the end of an attachment that is being ended already. It
 // fails only when the procedure has to end first.
-func AwaitDetached(c Calls, eni ipam.ENI) error {
-	if err := untilDetached(c, eni.ID, true, nil); err != nil {
+func AwaitDetached(ctx context.Context, c Calls, eni ipam.ENI) error {
+	if err := untilDetached(ctx, c, eni.ID, true, nil); err != nil {
 		return err
 	}
-	tearDown(c, eni)
+	tearDown(ctx, c, eni)
 	return nil
 }
 
@@ -78,8 +79,8 @@ const RulesKept Note = "rules of a detached ENI not removed"
 
 // tearDown removes the rules of an ENI that is gone; a leftover rule is repaired by the
 // next start.
-func tearDown(c Calls, eni ipam.ENI) {
-	if err := c.TearDownENI(eni.PrimaryIP); err != nil {
+func tearDown(ctx context.Context, c Calls, eni ipam.ENI) {
+	if err := c.TeardownENI(ctx, eni.PrimaryIP); err != nil {
 		c.Note(RulesKept, eni.ID, err)
 	}
 }
@@ -91,11 +92,11 @@ const attachmentDetaching = "detaching"
 // taken back, so nothing but the end of the procedure ends the wait, unless asking for
 // it failed and EC2 shows that it has not been taken. Before EC2's lists have shown the
 // ENI attached (its attach failed a moment ago), one that does not may be older.
-func untilDetached(c Calls, id ipam.ENIID, shown bool, failed error) error {
+func untilDetached(ctx context.Context, c Calls, id ipam.ENIID, shown bool, failed error) error {
 	var clock backoff.Clock
 	believe := c.Now().Add(listRest)
 	for {
-		found, err := c.DescribeENIs([]ipam.ENIID{id})
+		found, err := c.DescribeENIs(ctx, []ipam.ENIID{id})
 		switch {
 		case err != nil:
 			c.Note("state of a detaching ENI not read", id, err)
@@ -108,7 +109,7 @@ func untilDetached(c Calls, id ipam.ENIID, shown bool, failed error) error {
 		default:
 			shown = true
 		}
-		if err := pause(c, &clock, detachPollFirst, backoff.ThrottleMost); err != nil {
+		if err := pause(ctx, c, &clock, detachPollFirst, backoff.ThrottleMost); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrDetach, id, err)
 		}
 	}
@@ -117,14 +118,14 @@ func untilDetached(c Calls, id ipam.ENIID, shown bool, failed error) error {
 // Delete deletes an ENI as soon as it is attached nowhere. It goes on when the
 // procedure should have ended, as far as the process's grace goes: a forgotten ENI
 // would leak.
-func Delete(c Calls, id ipam.ENIID) error {
-	lasting, done := c.Lasting(DeleteRetryLimit)
+func Delete(ctx context.Context, c Calls, id ipam.ENIID) error {
+	lasting, done := c.Lasting(ctx, DeleteRetryLimit)
 	defer done()
 	limit := c.Now().Add(DeleteRetryLimit)
 	var clock backoff.Clock
 	told := false
 	for {
-		err := deleteAvailable(lasting, id)
+		err := deleteAvailable(lasting, c, id)
 		if err == nil {
 			return nil
 		}
@@ -137,7 +138,7 @@ func Delete(c Calls, id ipam.ENIID) error {
 				c.Note(DeleteRefused, id, err)
 			}
 		}
-		if !c.Now().Before(limit) || pause(c, &clock, first, backoff.ThrottleMost) != nil {
+		if !c.Now().Before(limit) || pause(ctx, c, &clock, first, backoff.ThrottleMost) != nil {
 			return fmt.Errorf("delete ENI %s: %w", id, err)
 		}
 	}
@@ -152,8 +153,8 @@ const DeleteRefused Note = "ENI not deleted yet, for want of a permission"
 
 var errStillAttached = errors.New("still attached")
 
-func deleteAvailable(c Calls, id ipam.ENIID) error {
-	found, err := c.DescribeENIs([]ipam.ENIID{id})
+func deleteAvailable(ctx context.Context, c Calls, id ipam.ENIID) error {
+	found, err := c.DescribeENIs(ctx, []ipam.ENIID{id})
 	switch {
 	case err != nil:
 		return err
@@ -163,5 +164,5 @@ func deleteAvailable(c Calls, id ipam.ENIID) error {
 	case found[0].Status != resync.StatusAvailable:
 		return fmt.Errorf("%w (%s)", errStillAttached, found[0].Status)
 	}
-	return c.DeleteENI(id)
+	return c.DeleteENI(ctx, id)
 }

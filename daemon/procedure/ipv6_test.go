@@ -32,7 +32,7 @@ func TestAttach_IPv6(t *testing.T) {
 			t.Parallel()
 			m := newModel(t)
 			m.fail["create"], m.lost["create"] = row.fail, row.lost
-			res := procedure.Attach(m, plan, func(ipam.ENIID) {}, func(ipam.ENIID) {})
+			res := procedure.Attach(t.Context(), m, plan, func(ipam.ENIID) {}, func(ipam.ENIID) {})
 			if (res.Err == nil) != row.works || len(m.enis) != row.enis {
 				t.Fatalf("%+v, %d ENIs", res, len(m.enis))
 			}
@@ -75,7 +75,7 @@ func TestAssign_IPv6(t *testing.T) {
 			if row.fail != nil {
 				m.fail["assign"], m.lost["assign"] = []error{row.fail}, row.lost
 			}
-			res := procedure.Assign(m, eni.ID, 0, 1, true)
+			res := procedure.Assign(t.Context(), m, eni.ID, 0, 1, true)
 			if !slices.Equal(res.CIDRs, row.cidrs) || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
 				t.Errorf("%+v", res)
 			}

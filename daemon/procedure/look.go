@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -24,25 +25,25 @@ type View struct {
 }
 
 // Look reads the kernel, and the metadata service and EC2 if it is asked to.
-func Look(c Calls, metadata, ec2 bool) View {
+func Look(ctx context.Context, c Calls, metadata, ec2 bool) View {
 	v := View{AskedMetadata: metadata, AskedEC2: ec2}
 	if metadata {
-		v.Interfaces, v.InterfacesErr = c.Interfaces()
+		v.Interfaces, v.InterfacesErr = c.Interfaces(ctx)
 	}
 	if ec2 {
-		v.ENIs, v.ENIsErr = c.DescribeENIs(nil)
+		v.ENIs, v.ENIsErr = c.DescribeENIs(ctx, nil)
 	}
 	// The kernel last: a pod that came meanwhile is seen.
-	v.Links, v.Routes, v.KernelErr = kernel(c)
+	v.Links, v.Routes, v.KernelErr = kernel(ctx, c)
 	return v
 }
 
-func kernel(c Calls) ([]string, []resync.PodRoute, error) {
-	routes, err := c.PodRoutes()
+func kernel(ctx context.Context, c Calls) ([]string, []resync.PodRoute, error) {
+	routes, err := c.PodRoutes(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list pod routes: %w", hostFailure(err))
 	}
-	links, err := c.PodLinks()
+	links, err := c.PodLinks(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list host links: %w", hostFailure(err))
 	}
@@ -51,10 +52,10 @@ func kernel(c Calls) ([]string, []resync.PodRoute, error) {
 
 // Drop removes the rules of pods that are gone, and returns those of which nothing is
 // left: only their addresses are free.
-func Drop(c Calls, gone []ipam.Assignment) []ipam.Assignment {
+func Drop(ctx context.Context, c Calls, gone []ipam.Assignment) []ipam.Assignment {
 	var done []ipam.Assignment
 	for _, a := range gone {
-		if err := c.DropPod(a.Address); err != nil {
+		if err := c.DropPod(ctx, a.Address); err != nil {
 			c.Note(Note(fmt.Sprintf("rules of an ended pod at %s not removed, will be tried again", a.Address)), a.ENI, err)
 			continue
 		}
@@ -76,8 +77,8 @@ const (
 )
 
 // Sweep looks for leaked ENIs and puts them away (spec/ipamd.md §5.5).
-func Sweep(c Calls, in resync.LeakInput) SweepResult {
-	found, err := c.DescribeLeaked()
+func Sweep(ctx context.Context, c Calls, in resync.LeakInput) SweepResult {
+	found, err := c.DescribeLeaked(ctx)
 	if err != nil {
 		return SweepResult{Err: fmt.Errorf("describe unattached ENIs: %w", err)}
 	}
@@ -86,12 +87,12 @@ func Sweep(c Calls, in resync.LeakInput) SweepResult {
 	for _, v := range resync.Leaked(found, in) {
 		switch v.Action {
 		case resync.LeakTag:
-			if err := persist(c, func() error { return c.TagCreated(v.ENI, in.Now) }); err != nil {
+			if err := persist(ctx, c, func() error { return c.TagCreated(ctx, v.ENI, in.Now) }); err != nil {
 				c.Note("unattached ENI without a birthday not tagged", v.ENI, err)
 			}
 		case resync.LeakDelete:
 			res.Found++
-			if err := persist(c, func() error { return c.DeleteENI(v.ENI) }); err != nil {
+			if err := persist(ctx, c, func() error { return c.DeleteENI(ctx, v.ENI) }); err != nil {
 				c.Note(LeakKept, v.ENI, err)
 				res.Err = &Failure{Cause: cause.EC2Error, Err: fmt.Errorf("delete leaked ENI %s: %w", v.ENI, err)}
 				continue
@@ -106,13 +107,13 @@ func Sweep(c Calls, in resync.LeakInput) SweepResult {
 // Tag writes the tags that ENIs of the daemon lack, and lets those that a daemon made end
 // with their instance: the one that made them may have died before it could. A failure
 // only warns.
-func Tag(c Calls, enis []resync.ENI) {
+func Tag(ctx context.Context, c Calls, enis []resync.ENI) {
 	for _, e := range enis {
-		if err := spread(c, func() error { return c.TagENI(e.ID, e.Tags) }); err != nil {
+		if err := spread(ctx, c, func() error { return c.TagENI(ctx, e.ID, e.Tags) }); err != nil {
 			c.Note("ENI not tagged", e.ID, err)
 		}
 		if e.AttachmentID != "" && !e.DeleteOnTermination && strings.HasPrefix(e.Description, resync.DescriptionPrefix) {
-			if err := EndWithInstance(c, e.ID, e.AttachmentID); err != nil {
+			if err := EndWithInstance(ctx, c, e.ID, e.AttachmentID); err != nil {
 				c.Note("ENI may outlive its instance", e.ID, err)
 			}
 		}
@@ -125,15 +126,15 @@ const tagSpread = 4 * time.Minute
 
 // spread is persist for what all nodes do when they start and nobody waits for: throttled,
 // it is put off to any time within minutes before it is insisted on.
-func spread(c Calls, call func() error) error {
+func spread(ctx context.Context, c Calls, call func() error) error {
 	err := call()
 	switch {
 	case IsThrottled(err):
-		if c.Sleep(c.Chance(tagSpread)) != nil {
+		if c.Sleep(ctx, c.Chance(tagSpread)) != nil {
 			return err
 		}
 	case !IsUnanswered(err):
 		return err
 	}
-	return persist(c, call)
+	return persist(ctx, c, call)
 }

@@ -1,6 +1,7 @@
 package procedure_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -96,7 +97,7 @@ func (m *model) ask(ips int) error {
 	return nil
 }
 
-func (m *model) CreateENI(s procedure.CreateENI) (out resync.ENI, err error) {
+func (m *model) CreateENI(_ context.Context, s procedure.CreateENI) (out resync.ENI, err error) {
 	err = m.call("create", func() error {
 		if err := m.ask(s.IPs); err != nil {
 			return err
@@ -119,7 +120,7 @@ func (m *model) CreateENI(s procedure.CreateENI) (out resync.ENI, err error) {
 	return out, err
 }
 
-func (m *model) AttachENI(id ipam.ENIID, card, device int) (attachment string, err error) {
+func (m *model) AttachENI(_ context.Context, id ipam.ENIID, card, device int) (attachment string, err error) {
 	err = m.call("attach", func() error {
 		e := m.enis[id]
 		if e == nil {
@@ -133,11 +134,11 @@ func (m *model) AttachENI(id ipam.ENIID, card, device int) (attachment string, e
 	return attachment, err
 }
 
-func (m *model) SetDeleteOnTermination(id ipam.ENIID, _ string) error {
+func (m *model) SetDeleteOnTermination(_ context.Context, id ipam.ENIID, _ string) error {
 	return m.call("modify", func() error { m.enis[id].DeleteOnTermination = true; return nil })
 }
 
-func (m *model) DetachENI(attachment string) error {
+func (m *model) DetachENI(_ context.Context, attachment string) error {
 	return m.call("detach", func() error {
 		for id, e := range m.enis {
 			if e.AttachmentID == attachment {
@@ -150,7 +151,7 @@ func (m *model) DetachENI(attachment string) error {
 	})
 }
 
-func (m *model) DeleteENI(id ipam.ENIID) error {
+func (m *model) DeleteENI(_ context.Context, id ipam.ENIID) error {
 	return m.call("delete", func() error {
 		if e := m.enis[id]; e != nil && e.Status != resync.StatusAvailable {
 			return failure(cause.EC2Error)
@@ -160,7 +161,7 @@ func (m *model) DeleteENI(id ipam.ENIID) error {
 	})
 }
 
-func (m *model) AssignIPs(id ipam.ENIID, n int) (out []netip.Addr, err error) {
+func (m *model) AssignIPs(_ context.Context, id ipam.ENIID, n int) (out []netip.Addr, err error) {
 	err = m.call("assign", func() error {
 		if err := m.ask(n); err != nil {
 			return err
@@ -177,7 +178,7 @@ func (m *model) AssignIPs(id ipam.ENIID, n int) (out []netip.Addr, err error) {
 	return out, err
 }
 
-func (m *model) AssignIPv6Prefix(id ipam.ENIID) (out netip.Prefix, err error) {
+func (m *model) AssignIPv6Prefix(_ context.Context, id ipam.ENIID) (out netip.Prefix, err error) {
 	err = m.call("assign", func() error {
 		e := m.enis[id]
 		out = block(len(e.IPv6Prefixes))
@@ -192,9 +193,9 @@ func block(n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 9: byte(n + 1)}), 80)
 }
 
-func (m *model) SetSecurityGroups(ipam.ENIID, []string) error { return nil }
+func (m *model) SetSecurityGroups(context.Context, ipam.ENIID, []string) error { return nil }
 
-func (m *model) AssignPrefixes(id ipam.ENIID, n int) (out []netip.Prefix, err error) {
+func (m *model) AssignPrefixes(_ context.Context, id ipam.ENIID, n int) (out []netip.Prefix, err error) {
 	err = m.call("assign", func() error {
 		for i := range n {
 			out = append(out, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 3, byte(16 * i)}), 28))
@@ -205,7 +206,7 @@ func (m *model) AssignPrefixes(id ipam.ENIID, n int) (out []netip.Prefix, err er
 	return out, err
 }
 
-func (m *model) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
+func (m *model) Unassign(_ context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
 	return m.call("unassign", func() error {
 		m.enis[id].SecondaryIPs = slices.DeleteFunc(m.enis[id].SecondaryIPs, func(a netip.Addr) bool {
 			return slices.Contains(cidrs, netip.PrefixFrom(a, 32))
@@ -214,7 +215,7 @@ func (m *model) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
 	})
 }
 
-func (m *model) DescribeENIs(ids []ipam.ENIID) (out []resync.ENI, err error) {
+func (m *model) DescribeENIs(_ context.Context, ids []ipam.ENIID) (out []resync.ENI, err error) {
 	err = m.call("describe", func() error {
 		for id, c := range m.changes {
 			e := m.enis[id]
@@ -239,9 +240,11 @@ func (m *model) DescribeENIs(ids []ipam.ENIID) (out []resync.ENI, err error) {
 	return out, err
 }
 
-func (m *model) DescribeSubnets() ([]resync.Subnet, error) { return nil, nil }
+func (m *model) DescribeSubnets(context.Context) ([]resync.Subnet, error) { return nil, nil }
 
-func (m *model) DescribeLeaked() (out []resync.ENI, err error) {
+func (m *model) DescribeOrphans(context.Context) ([]resync.ENI, error) { return nil, nil }
+
+func (m *model) DescribeLeaked(context.Context) (out []resync.ENI, err error) {
 	err = m.call("describe", func() error {
 		for _, e := range m.enis {
 			if e.Status == resync.StatusAvailable {
@@ -253,42 +256,42 @@ func (m *model) DescribeLeaked() (out []resync.ENI, err error) {
 	return out, err
 }
 
-func (m *model) TagENI(ipam.ENIID, map[string]string) error {
+func (m *model) TagENI(context.Context, ipam.ENIID, map[string]string) error {
 	return m.call("tag", func() error { return nil })
 }
 
-func (m *model) TagCreated(id ipam.ENIID, now time.Time) error {
+func (m *model) TagCreated(_ context.Context, id ipam.ENIID, now time.Time) error {
 	return m.call("tag", func() error {
 		m.enis[id].Tags[resync.TagCreatedAt] = now.UTC().Format(time.RFC3339)
 		return nil
 	})
 }
 
-func (m *model) Interfaces() ([]resync.Interface, error) { return nil, nil }
+func (m *model) Interfaces(context.Context) ([]resync.Interface, error) { return nil, nil }
 
-func (m *model) SetUpENI(ipam.ENI) error {
+func (m *model) SetUpENI(context.Context, ipam.ENI) error {
 	return m.call("set up", func() error { return m.setUp })
 }
 
-func (m *model) TearDownENI(netip.Addr) error {
+func (m *model) TeardownENI(context.Context, netip.Addr) error {
 	return m.call("tear down", func() error { return nil })
 }
 
-func (m *model) PodRoutes() ([]resync.PodRoute, error) {
+func (m *model) PodRoutes(context.Context) ([]resync.PodRoute, error) {
 	return m.routes, m.call("routes", func() error { return nil })
 }
 
-func (m *model) PodLinks() ([]string, error) {
+func (m *model) PodLinks(context.Context) ([]string, error) {
 	return m.links, m.call("links", func() error { return nil })
 }
 
-func (m *model) DropPod(netip.Addr) error {
+func (m *model) DropPod(context.Context, netip.Addr) error {
 	return m.call("drop", func() error { return nil })
 }
 
 func (m *model) Now() time.Time { return m.now }
 
-func (m *model) Sleep(d time.Duration) error {
+func (m *model) Sleep(_ context.Context, d time.Duration) error {
 	if len(m.calls) > 100_000 {
 		panic("a procedure without an end")
 	}
@@ -303,7 +306,9 @@ func (m *model) Chance(n time.Duration) time.Duration { return n / 2 }
 
 func (m *model) Both(f, g func() error) error { return errors.Join(f(), g()) }
 
-func (m *model) Lasting(time.Duration) (procedure.Calls, func()) { return m, func() {} }
+func (m *model) Lasting(ctx context.Context, _ time.Duration) (context.Context, func()) {
+	return ctx, func() {}
+}
 
 func (m *model) Note(what procedure.Note, _ ipam.ENIID, err error) {
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 var plan = procedure.AttachPlan{Device: 1, SubnetID: "subnet-1", IPs: 3, Token: "node-1"}
 
 func attach(m *model) procedure.AttachResult {
-	return procedure.Attach(m, plan,
+	return procedure.Attach(m.t.Context(), m, plan,
 		func(ipam.ENIID) { m.calls = append(m.calls, "(created)") }, func(ipam.ENIID) { m.calls = append(m.calls, "(attached)") })
 }
 
@@ -142,7 +142,7 @@ func TestAssign(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			res := procedure.Assign(m, eni.ID, 2, 0, false)
+			res := procedure.Assign(t.Context(), m, eni.ID, 2, 0, false)
 			if len(res.CIDRs) != row.cidrs || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
 				t.Errorf("%+v", res)
 			}
@@ -173,13 +173,13 @@ func TestFewer(t *testing.T) {
 		for way, run := range map[string]func(m *model) (int, error){
 			"assign": func(m *model) (int, error) {
 				m.enis["eni-1"] = &resync.ENI{ID: "eni-1"}
-				res := procedure.Assign(m, "eni-1", row.want, 0, false)
+				res := procedure.Assign(t.Context(), m, "eni-1", row.want, 0, false)
 				return len(res.CIDRs), res.Err
 			},
 			"create": func(m *model) (int, error) {
 				p := plan
 				p.IPs = row.want
-				res := procedure.Attach(m, p, func(ipam.ENIID) {}, func(ipam.ENIID) {})
+				res := procedure.Attach(t.Context(), m, p, func(ipam.ENIID) {}, func(ipam.ENIID) {})
 				return len(res.CIDRs), res.Err
 			},
 		} {
@@ -235,7 +235,7 @@ func TestRelease(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			res := procedure.Release(m, eni.ID, two)
+			res := procedure.Release(t.Context(), m, eni.ID, two)
 			if len(res.Gone) != row.gone || (res.Err == nil) != row.works || m.count("unassign") != row.asked {
 				t.Errorf("%+v after %v", res, m.calls)
 			}
@@ -272,14 +272,14 @@ func TestDetach(t *testing.T) {
 			t.Parallel()
 			m := newModel(t)
 			eni := attached(m)
-			if _, err := m.DescribeENIs(nil); err != nil { // the attach has settled
+			if _, err := m.DescribeENIs(t.Context(), nil); err != nil { // the attach has settled
 				t.Fatal(err)
 			}
 			m.settles = row.settles
 			if row.before != nil {
 				row.before(m)
 			}
-			err := procedure.Detach(m, eni, []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32")}, "eni-attach-eni-1")
+			err := procedure.Detach(t.Context(), m, eni, []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32")}, "eni-attach-eni-1")
 			if (err == nil) != row.works {
 				t.Errorf("error %v", err)
 			}
@@ -313,7 +313,7 @@ func TestDetach_ListOlderThanTheAttach(t *testing.T) {
 	eni := attached(m)
 	m.settles = 3 * time.Second
 	m.older = []resync.ENI{{ID: eni.ID, Status: resync.StatusAvailable}}
-	if err := procedure.Detach(m, eni, nil, "eni-attach-eni-1"); err != nil {
+	if err := procedure.Detach(t.Context(), m, eni, nil, "eni-attach-eni-1"); err != nil {
 		t.Fatal(err)
 	}
 	if e := m.enis[eni.ID]; e.Status != resync.StatusAvailable {
@@ -327,15 +327,15 @@ func TestDelete(t *testing.T) {
 	m := newModel(t)
 	eni := attached(m)
 	m.settles = 3 * time.Second
-	if err := m.DetachENI("eni-attach-eni-1"); err != nil {
+	if err := m.DetachENI(t.Context(), "eni-attach-eni-1"); err != nil {
 		t.Fatal(err)
 	}
 	m.fail["describe"] = []error{unanswered(), failure(cause.EC2Throttled)}
 	m.fail["delete"] = []error{failure(cause.EC2Throttled)}
-	if err := procedure.Delete(m, eni.ID); err != nil || len(m.enis) != 0 {
+	if err := procedure.Delete(t.Context(), m, eni.ID); err != nil || len(m.enis) != 0 {
 		t.Errorf("error %v, left %v", err, m.enis)
 	}
-	if err := procedure.Delete(m, eni.ID); err != nil {
+	if err := procedure.Delete(t.Context(), m, eni.ID); err != nil {
 		t.Errorf("deleting what is gone: %v", err)
 	}
 }
@@ -345,17 +345,17 @@ func TestAdopt(t *testing.T) {
 	m := newModel(t)
 	eni := attached(m)
 	m.fail["set up"] = []error{failure(cause.ENILinkMissing), failure(cause.ENILinkMissing)}
-	if adopted, ended := procedure.Adopt(m, eni); !adopted || !ended {
+	if adopted, ended := procedure.Adopt(t.Context(), m, eni); !adopted || !ended {
 		t.Error("not adopted, although its link came")
 	}
 	m.setUp = failure(cause.ENILinkMissing)
 	clear(m.enis)
-	if adopted, ended := procedure.Adopt(m, eni); adopted || !ended {
+	if adopted, ended := procedure.Adopt(t.Context(), m, eni); adopted || !ended {
 		t.Error("an ENI that is gone was not given up")
 	}
 	m.enis[eni.ID] = &resync.ENI{ID: eni.ID, AttachmentID: "eni-attach-1"}
 	m.end = m.now.Add(time.Second)
-	if _, ended := procedure.Adopt(m, eni); ended {
+	if _, ended := procedure.Adopt(t.Context(), m, eni); ended {
 		t.Error("neither set up nor gone, and said to be ended")
 	}
 }
@@ -374,14 +374,14 @@ func TestSweep(t *testing.T) {
 	}
 	// A throttled deletion is made again at once, a refused one by the next sweep.
 	m.fail["delete"] = []error{failure(cause.EC2Throttled), failure(cause.EC2Unauthorized)}
-	res := procedure.Sweep(m, resync.LeakInput{})
+	res := procedure.Sweep(t.Context(), m, resync.LeakInput{})
 	if res.Found != 2 || res.Deleted != 1 || res.Err == nil {
 		t.Errorf("%+v", res)
 	}
 	if _, young := m.enis["eni-young"]; !young || len(m.enis) != 3 || m.enis["eni-unborn"].Tags[resync.TagCreatedAt] == "" {
 		t.Errorf("left: %v", m.enis)
 	}
-	if res := procedure.Sweep(m, resync.LeakInput{}); res.Deleted != 1 || res.Err != nil || len(m.enis) != 2 {
+	if res := procedure.Sweep(t.Context(), m, resync.LeakInput{}); res.Deleted != 1 || res.Err != nil || len(m.enis) != 2 {
 		t.Errorf("the second time: %+v, left %v", res, m.enis)
 	}
 	if !slices.Contains(m.told, procedure.LeakDeleted) {
@@ -411,7 +411,7 @@ func TestTag(t *testing.T) {
 			m := newModel(t)
 			m.fail["tag"] = row.fail
 			began := m.now
-			procedure.Tag(m, []resync.ENI{{ID: "eni-1"}, {ID: "eni-2"}})
+			procedure.Tag(t.Context(), m, []resync.ENI{{ID: "eni-1"}, {ID: "eni-2"}})
 			took := m.now.Sub(began)
 			if n := m.count("tag"); n != row.asked || took > row.longest || took < row.longest-time.Second || len(m.told) != row.told {
 				t.Errorf("asked %d times in %v, told %v", n, took, m.told)
@@ -420,7 +420,7 @@ func TestTag(t *testing.T) {
 	}
 	m := newModel(t)
 	m.fail["tag"], m.end = []error{failure(cause.EC2Throttled)}, m.now.Add(time.Second)
-	procedure.Tag(m, []resync.ENI{{ID: "eni-1"}})
+	procedure.Tag(t.Context(), m, []resync.ENI{{ID: "eni-1"}})
 	if n := m.count("tag"); n != 1 {
 		t.Errorf("asked %d times though the process ends", n)
 	}
@@ -430,11 +430,11 @@ func TestLook(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
 	attached(m)
-	if v := procedure.Look(m, true, false); v.AskedEC2 || m.count("describe") != 0 || v.KernelErr != nil {
+	if v := procedure.Look(t.Context(), m, true, false); v.AskedEC2 || m.count("describe") != 0 || v.KernelErr != nil {
 		t.Errorf("%+v", v)
 	}
 	m.fail["links"] = []error{errors.New("netlink")}
-	if v := procedure.Look(m, true, true); !v.AskedEC2 || len(v.ENIs) != 1 || v.KernelErr == nil {
+	if v := procedure.Look(t.Context(), m, true, true); !v.AskedEC2 || len(v.ENIs) != 1 || v.KernelErr == nil {
 		t.Errorf("%+v", v)
 	}
 	if last := m.calls[len(m.calls)-1]; last != "links" {
@@ -447,7 +447,7 @@ func TestDrop(t *testing.T) {
 	m := newModel(t)
 	m.fail["drop"] = []error{errors.New("netlink")}
 	gone := []ipam.Assignment{{Address: netip.MustParseAddr("10.0.1.1")}, {Address: netip.MustParseAddr("10.0.1.2")}}
-	if done := procedure.Drop(m, gone); len(done) != 1 || done[0].Address != gone[1].Address {
+	if done := procedure.Drop(t.Context(), m, gone); len(done) != 1 || done[0].Address != gone[1].Address {
 		t.Errorf("free: %v", done)
 	}
 }

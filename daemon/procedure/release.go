@@ -1,6 +1,7 @@
 package procedure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -24,13 +25,13 @@ type AssignResult struct {
 
 // Assign asks for secondary IPs or prefixes, whichever is not 0. EC2 assigns all or
 // nothing, so a subnet that has fewer is asked for half as many, down to one.
-func Assign(c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
-	res := assign(c, eni, ips, prefixes, ipv6)
+func Assign(ctx context.Context, c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
+	res := assign(ctx, c, eni, ips, prefixes, ipv6)
 	for ips+prefixes > 1 && isShort(res.Err) {
 		ips, prefixes = ips/2, prefixes/2
 		var less AssignResult
-		err := unthrottled(c, func() error {
-			less = assign(c, eni, ips, prefixes, ipv6)
+		err := unthrottled(ctx, c, func() error {
+			less = assign(ctx, c, eni, ips, prefixes, ipv6)
 			return less.Err
 		})
 		if IsThrottled(err) {
@@ -47,12 +48,12 @@ func Assign(c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult 
 const fewerRetryLimit = 15 * time.Second
 
 // unthrottled repeats a call while EC2 throttles it.
-func unthrottled(c Calls, call func() error) error {
+func unthrottled(ctx context.Context, c Calls, call func() error) error {
 	limit := c.Now().Add(fewerRetryLimit)
 	var clock backoff.Clock
 	for {
 		err := call()
-		if !IsThrottled(err) || !c.Now().Before(limit) || pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if !IsThrottled(err) || !c.Now().Before(limit) || pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return err
 		}
 	}
@@ -61,29 +62,29 @@ func unthrottled(c Calls, call func() error) error {
 // isShort reports that a subnet has fewer addresses or blocks than were asked for.
 func isShort(err error) bool { return IsFragmented(err) || IsSubnetExhausted(err) }
 
-func assign(c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
+func assign(ctx context.Context, c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
 	var res AssignResult
 	switch {
 	case ipv6:
 		var p netip.Prefix
-		if p, res.Err = c.AssignIPv6Prefix(eni); res.Err == nil {
+		if p, res.Err = c.AssignIPv6Prefix(ctx, eni); res.Err == nil {
 			res.CIDRs = []netip.Prefix{p}
 		}
 	case ips > 0:
 		var addrs []netip.Addr
-		addrs, res.Err = c.AssignIPs(eni, ips)
+		addrs, res.Err = c.AssignIPs(ctx, eni, ips)
 		for _, a := range addrs {
 			res.CIDRs = append(res.CIDRs, netip.PrefixFrom(a, a.BitLen()))
 		}
 	default:
-		res.CIDRs, res.Err = c.AssignPrefixes(eni, prefixes)
+		res.CIDRs, res.Err = c.AssignPrefixes(ctx, eni, prefixes)
 	}
 	if res.Err == nil {
 		return res
 	}
 	full := IsAddressLimit(res.Err)
 	if full || IsUnanswered(res.Err) {
-		if found, err := c.DescribeENIs([]ipam.ENIID{eni}); err == nil && len(found) == 1 {
+		if found, err := c.DescribeENIs(ctx, []ipam.ENIID{eni}); err == nil && len(found) == 1 {
 			res.CIDRs, res.All = found[0].CIDRsOf(ipv6), true
 			if full {
 				return AssignResult{CIDRs: res.CIDRs, All: true, Full: true}
@@ -102,11 +103,11 @@ type ReleaseResult struct {
 
 // unrouted fails when the kernel routes an address of the CIDRs to a pod, or does not
 // say.
-func unrouted(c Calls, cidrs []netip.Prefix) error {
+func unrouted(ctx context.Context, c Calls, cidrs []netip.Prefix) error {
 	if len(cidrs) == 0 {
 		return nil
 	}
-	routes, err := c.PodRoutes()
+	routes, err := c.PodRoutes(ctx)
 	if err != nil {
 		return fmt.Errorf("look for pods: %w", hostFailure(err))
 	}
@@ -125,17 +126,17 @@ var errRouted = errors.New("the kernel routes it to a pod")
 
 // Release returns CIDRs to EC2, unless the kernel still routes one of their addresses
 // to a pod.
-func Release(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
-	if err := unrouted(c, cidrs); err != nil {
+func Release(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
+	if err := unrouted(ctx, c, cidrs); err != nil {
 		return ReleaseResult{Err: fmt.Errorf("release addresses of ENI %s: %w", eni, err)}
 	}
-	err := c.Unassign(eni, cidrs)
+	err := c.Unassign(ctx, eni, cidrs)
 	if err == nil {
 		return ReleaseResult{Gone: cidrs}
 	}
 	// Whatever the error says, EC2 may have taken some of them back: the client repeats
 	// a request whose answer was lost, and EC2 refuses to do it twice.
-	gone := goneOf(c, eni, cidrs)
+	gone := goneOf(ctx, c, eni, cidrs)
 	var partly *PartlyUnassigned
 	if errors.As(err, &partly) {
 		for _, p := range partly.Gone {
@@ -153,13 +154,13 @@ const listRest = 10 * time.Second
 
 // goneOf asks EC2 which of the CIDRs the ENI has no more, for as long as it takes: to
 // give a pod an address that EC2 has taken back is worse than to wait.
-func goneOf(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) []netip.Prefix {
-	if c.Sleep(listRest) != nil {
+func goneOf(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) []netip.Prefix {
+	if c.Sleep(ctx, listRest) != nil {
 		return cidrs // the process ends; the next start asks EC2 anyway
 	}
 	var clock backoff.Clock
 	for {
-		found, err := c.DescribeENIs([]ipam.ENIID{eni})
+		found, err := c.DescribeENIs(ctx, []ipam.ENIID{eni})
 		if err == nil {
 			var have []netip.Prefix
 			if len(found) == 1 {
@@ -167,7 +168,7 @@ func goneOf(c Calls, eni ipam.ENIID, cidrs []netip.Prefix) []netip.Prefix {
 			}
 			return slices.DeleteFunc(slices.Clone(cidrs), func(p netip.Prefix) bool { return slices.Contains(have, p) })
 		}
-		if pause(c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
 			return cidrs
 		}
 	}

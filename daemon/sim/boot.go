@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -26,8 +27,8 @@ type firstView struct {
 
 // boot learns what the node is, fills a keeper and serves.
 func (p *process) boot() error {
-	c := &calls{p: p, s: p.scope, urgent: true}
-	v, err := p.firstLook(c)
+	ctx, c := within{p.scope, true}, &calls{p}
+	v, err := p.firstLook(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (p *process) boot() error {
 	})
 	k.SetMaxPods(n.w.now(), n.spec.MaxPods, "table")
 	entries, damaged := n.disk.load()
-	usable, late := p.setUpAll(c, class.Managed)
+	usable, late := p.setUpAll(ctx, c, class.Managed)
 	start := keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
 		Orphans: v.orphans, Attachments: attachmentsOf(v.attached), Subnets: v.subnets, Interfaces: v.interfaces,
@@ -57,7 +58,7 @@ func (p *process) boot() error {
 	}
 	n.w.tell("%s: restored %d allocations, %d recovered, %d stale, %d unplaced", n.name,
 		restored.Allocations, restored.Recovered, len(restored.Stale), len(restored.Unplaced))
-	p.clean(c, k, restored, v)
+	p.clean(ctx, c, k, restored, v)
 	p.keeper, p.serving = k, true
 	n.w.tell("%s: daemon serves", n.name)
 	n.serves()
@@ -66,27 +67,27 @@ func (p *process) boot() error {
 }
 
 // firstLook reads the metadata service, EC2 and the kernel. EC2's parts run side by side.
-func (p *process) firstLook(c *calls) (v firstView, err error) {
-	if v.interfaces, err = c.Interfaces(); err != nil {
+func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err error) {
+	if v.interfaces, err = c.Interfaces(ctx); err != nil {
 		return v, err
 	}
 	var orphansErr, subnetsErr error
 	err = c.Both(
 		func() (err error) {
-			v.attached, err = c.DescribeENIs(nil)
+			v.attached, err = c.DescribeENIs(ctx, nil)
 			return err
 		},
 		func() error {
 			if p.node.disk.there {
-				v.orphans, orphansErr = c.describeOrphans()
+				v.orphans, orphansErr = c.DescribeOrphans(ctx)
 			}
-			if v.subnets, subnetsErr = c.DescribeSubnets(); subnetsErr != nil {
+			if v.subnets, subnetsErr = c.DescribeSubnets(ctx); subnetsErr != nil {
 				v.subnets = nil // growth can do without
 			}
-			if v.links, err = c.PodLinks(); err != nil {
+			if v.links, err = c.PodLinks(ctx); err != nil {
 				return err
 			}
-			v.routes, err = local(c, "list pod routes", p.node.kernel.copyRoutes)
+			v.routes, err = local(ctx, c, "list pod routes", p.node.kernel.copyRoutes)
 			return err
 		},
 	)
@@ -137,9 +138,9 @@ func (d *disk) load() (entries []checkpoint.Entry, damaged bool) {
 }
 
 // setUpAll puts the routes of all ENIs into the kernel; those that fail come late.
-func (p *process) setUpAll(c *calls, managed []resync.Attached) (usable, late []resync.Attached) {
+func (p *process) setUpAll(ctx context.Context, c *calls, managed []resync.Attached) (usable, late []resync.Attached) {
 	for _, m := range managed {
-		if !m.ENI.Primary && c.setUp(m.ENI, startLinkLimit) != nil {
+		if !m.ENI.Primary && c.setUp(ctx, m.ENI, startLinkLimit) != nil {
 			late = append(late, m)
 			continue
 		}
@@ -149,9 +150,9 @@ func (p *process) setUpAll(c *calls, managed []resync.Attached) (usable, late []
 }
 
 // clean brings the kernel's rules into line with the book.
-func (p *process) clean(c *calls, k *keeper.Keeper, restored keeper.Restored, v firstView) {
+func (p *process) clean(ctx context.Context, c *calls, k *keeper.Keeper, restored keeper.Restored, v firstView) {
 	drop := func(a netip.Addr) {
-		if err := c.DropPod(a); err != nil {
+		if err := c.DropPod(ctx, a); err != nil {
 			p.node.w.tell("%s: rules of %v not removed: %v", p.node.name, a, err)
 		}
 	}
@@ -163,7 +164,7 @@ func (p *process) clean(c *calls, k *keeper.Keeper, restored keeper.Restored, v 
 	for _, a := range k.Assignments() {
 		r, routed := v.routes[a.Address]
 		if routed && a.ENI != "" && (!r.toRule || r.table != a.RouteTable) {
-			if err := c.rehome(a.Address, a.RouteTable); err != nil {
+			if err := c.rehome(ctx, a.Address, a.RouteTable); err != nil {
 				p.node.w.tell("%s: rules of %v not mended: %v", p.node.name, a.Address, err)
 			}
 		}
@@ -173,11 +174,11 @@ func (p *process) clean(c *calls, k *keeper.Keeper, restored keeper.Restored, v 
 			drop(a)
 		}
 	}
-	p.dropENIRules(c, v)
+	p.dropENIRules(ctx, c, v)
 }
 
 // dropENIRules removes the rules of ENIs that neither EC2 nor the metadata shows.
-func (p *process) dropENIRules(c *calls, v firstView) {
+func (p *process) dropENIRules(ctx context.Context, c *calls, v firstView) {
 	known := map[netip.Addr]bool{}
 	for _, e := range v.attached {
 		known[e.PrimaryIP] = true
@@ -185,7 +186,7 @@ func (p *process) dropENIRules(c *calls, v firstView) {
 	for _, f := range v.interfaces {
 		known[f.IPv4s[0]] = true
 	}
-	_, err := local(c, "drop rules of ENIs", func() none {
+	_, err := local(ctx, c, "drop rules of ENIs", func() none {
 		maps.DeleteFunc(p.node.kernel.tables, func(a netip.Addr, _ int) bool { return !known[a] })
 		return none{}
 	})

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -17,26 +18,21 @@ import (
 // calls is EC2, the node and time as one task of a daemon sees them: the model's
 // procedure.Calls. Both means that a task may be several fibers, so the one that calls
 // is the one that runs.
-type calls struct {
-	p *process
-	s *scope
-
-	urgent bool // a pod may wait for it
-}
+type calls struct{ p *process }
 
 var _ procedure.Calls = &calls{}
 
 // ask makes one call to EC2 by way of the daemon's client.
-func ask[T any](c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
-	err = c.p.client.do(c.p.node.w, action, c.want(), c.Sleep, func() (err error) {
-		out, err = attempt(c, action, mutating, effect)
+func ask[T any](ctx context.Context, c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
+	err = c.p.client.do(c.p.node.w, action, wantOf(ctx), func(d time.Duration) error { return c.Sleep(ctx, d) }, func() (err error) {
+		out, err = attempt(ctx, c, action, mutating, effect)
 		return err
 	})
 	return out, err
 }
 
-func (c *calls) want() budget.Want {
-	if c.urgent {
+func wantOf(ctx context.Context) budget.Want {
+	if ctx.(within).urgent {
 		return budget.Urgent
 	}
 	return budget.Housekeeping
@@ -44,10 +40,10 @@ func (c *calls) want() budget.Want {
 
 // attempt carries out one request: it reaches EC2, has its effect, and is answered.
 // The effect happens whatever becomes of the caller meanwhile.
-func attempt[T any](c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
+func attempt[T any](ctx context.Context, c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
 	w, n := c.p.node.w, c.p.node
 	f := w.fateOf()
-	finished := w.awaitIn(c.s, func(done func()) {
+	finished := w.awaitIn(scopeOf(ctx), func(done func()) {
 		c.p.mayDie(w.Scenario.CrashAtCall)
 		w.after(f.reach, func() {
 			out, err = answerOf(w, n, action, mutating, f, effect)
@@ -129,16 +125,16 @@ func errText(err error) string {
 // none is the answer of calls that only say whether they worked.
 type none struct{}
 
-func (c *calls) CreateENI(s procedure.CreateENI) (resync.ENI, error) {
-	return ask(c, createAction, true, func() (resync.ENI, error) { return c.ec2().createFor(c.p.node, s) })
+func (c *calls) CreateENI(ctx context.Context, s procedure.CreateENI) (resync.ENI, error) {
+	return ask(ctx, c, createAction, true, func() (resync.ENI, error) { return c.ec2().createFor(c.p.node, s) })
 }
 
-func (c *calls) AttachENI(id ipam.ENIID, card, device int) (string, error) {
-	return ask(c, attachAction, true, func() (string, error) { return c.ec2().attachFor(c.p.node, id, device) })
+func (c *calls) AttachENI(ctx context.Context, id ipam.ENIID, card, device int) (string, error) {
+	return ask(ctx, c, attachAction, true, func() (string, error) { return c.ec2().attachFor(c.p.node, id, device) })
 }
 
-func (c *calls) SetDeleteOnTermination(id ipam.ENIID, attachment string) error {
-	_, err := ask(c, modifyAction, true, func() (none, error) {
+func (c *calls) SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, attachment string) error {
+	_, err := ask(ctx, c, modifyAction, true, func() (none, error) {
 		x := c.ec2().enis[id]
 		switch {
 		case x == nil:
@@ -153,21 +149,21 @@ func (c *calls) SetDeleteOnTermination(id ipam.ENIID, attachment string) error {
 	return err
 }
 
-func (c *calls) DetachENI(attachment string) error {
-	_, err := ask(c, detachAction, true, func() (none, error) { return none{}, c.ec2().detachFor(c.p.node, attachment) })
+func (c *calls) DetachENI(ctx context.Context, attachment string) error {
+	_, err := ask(ctx, c, detachAction, true, func() (none, error) { return none{}, c.ec2().detachFor(c.p.node, attachment) })
 	return err
 }
 
-func (c *calls) DeleteENI(id ipam.ENIID) error {
-	_, err := ask(c, deleteAction, true, func() (none, error) { return none{}, c.ec2().deleteFor(c.p.node, id) })
+func (c *calls) DeleteENI(ctx context.Context, id ipam.ENIID) error {
+	_, err := ask(ctx, c, deleteAction, true, func() (none, error) { return none{}, c.ec2().deleteFor(c.p.node, id) })
 	if procedure.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-func (c *calls) AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error) {
-	cidrs, err := ask(c, assignAction, true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, n, 0) })
+func (c *calls) AssignIPs(ctx context.Context, id ipam.ENIID, n int) ([]netip.Addr, error) {
+	cidrs, err := ask(ctx, c, assignAction, true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, n, 0) })
 	var out []netip.Addr
 	for _, p := range cidrs {
 		out = append(out, p.Addr())
@@ -175,25 +171,25 @@ func (c *calls) AssignIPs(id ipam.ENIID, n int) ([]netip.Addr, error) {
 	return out, err
 }
 
-func (c *calls) AssignPrefixes(id ipam.ENIID, n int) ([]netip.Prefix, error) {
-	return ask(c, assignAction, true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, 0, n) })
+func (c *calls) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]netip.Prefix, error) {
+	return ask(ctx, c, assignAction, true, func() ([]netip.Prefix, error) { return c.ec2().assignFor(c.p.node, id, 0, n) })
 }
 
 // AssignIPv6Prefix fails: the worlds are IPv4.
-func (c *calls) AssignIPv6Prefix(id ipam.ENIID) (netip.Prefix, error) {
-	return ask(c, "AssignIpv6Addresses", true, func() (netip.Prefix, error) {
+func (c *calls) AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (netip.Prefix, error) {
+	return ask(ctx, c, "AssignIpv6Addresses", true, func() (netip.Prefix, error) {
 		return netip.Prefix{}, &procedure.Failure{Cause: cause.EC2Error, Err: fmt.Errorf("the subnet of %s has no IPv6 block", id)}
 	})
 }
 
 // SetSecurityGroups changes nothing that the worlds show.
-func (c *calls) SetSecurityGroups(ipam.ENIID, []string) error {
-	_, err := ask(c, modifyAction, true, func() (struct{}, error) { return struct{}{}, nil })
+func (c *calls) SetSecurityGroups(ctx context.Context, _ ipam.ENIID, _ []string) error {
+	_, err := ask(ctx, c, modifyAction, true, func() (struct{}, error) { return struct{}{}, nil })
 	return err
 }
 
 // Unassign is two calls where both kinds go, as in vpcapi.
-func (c *calls) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
+func (c *calls) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
 	var prefixes, addrs, gone []netip.Prefix
 	for _, p := range cidrs {
 		if p.IsSingleIP() {
@@ -207,7 +203,7 @@ func (c *calls) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
 		if len(part) == 0 {
 			continue
 		}
-		_, err := ask(c, "UnassignPrivateIpAddresses", true, func() (none, error) { return none{}, c.ec2().unassignFor(c.p.node, id, part) })
+		_, err := ask(ctx, c, "UnassignPrivateIpAddresses", true, func() (none, error) { return none{}, c.ec2().unassignFor(c.p.node, id, part) })
 		if err != nil {
 			failed = err
 			continue
@@ -221,8 +217,8 @@ func (c *calls) Unassign(id ipam.ENIID, cidrs []netip.Prefix) error {
 	return &procedure.PartlyUnassigned{Gone: gone, Err: failed}
 }
 
-func (c *calls) DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error) {
-	return ask(c, describeENIs, false, func() ([]resync.ENI, error) {
+func (c *calls) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]resync.ENI, error) {
+	return ask(ctx, c, describeENIs, false, func() ([]resync.ENI, error) {
 		return c.ec2().list(func(e *resync.ENI) bool {
 			if len(ids) == 0 {
 				return e.InstanceID == c.p.node.instance
@@ -232,23 +228,23 @@ func (c *calls) DescribeENIs(ids []ipam.ENIID) ([]resync.ENI, error) {
 	})
 }
 
-func (c *calls) DescribeSubnets() ([]resync.Subnet, error) {
-	return ask(c, describeSubnets, false, func() ([]resync.Subnet, error) { return c.ec2().describeSubnets(c.p.node), nil })
+func (c *calls) DescribeSubnets(ctx context.Context) ([]resync.Subnet, error) {
+	return ask(ctx, c, describeSubnets, false, func() ([]resync.Subnet, error) { return c.ec2().describeSubnets(c.p.node), nil })
 }
 
-func (c *calls) DescribeLeaked() ([]resync.ENI, error) {
-	return ask(c, describeENIs, false, func() ([]resync.ENI, error) {
+func (c *calls) DescribeLeaked(ctx context.Context) ([]resync.ENI, error) {
+	return ask(ctx, c, describeENIs, false, func() ([]resync.ENI, error) {
 		return c.ec2().list(func(e *resync.ENI) bool {
 			return e.Status == resync.StatusAvailable && e.Tags[resync.TagInstanceID] != "" && e.Tags[resync.TagClusterName] == clusterName
 		}), nil
 	})
 }
 
-// describeOrphans is what a start looks for: unattached ENIs that a daemon of this
+// DescribeOrphans is what a start looks for: unattached ENIs that a daemon of this
 // instance made.
-func (c *calls) describeOrphans() ([]resync.ENI, error) {
+func (c *calls) DescribeOrphans(ctx context.Context) ([]resync.ENI, error) {
 	n := c.p.node
-	return ask(c, describeENIs, false, func() ([]resync.ENI, error) {
+	return ask(ctx, c, describeENIs, false, func() ([]resync.ENI, error) {
 		return c.ec2().list(func(e *resync.ENI) bool {
 			return e.Status == resync.StatusAvailable && e.Tags[resync.TagInstanceID] == n.instance &&
 				e.Tags[resync.TagNoManage] != "true" && e.Description == resync.DescriptionPrefix+n.instance
@@ -256,7 +252,7 @@ func (c *calls) describeOrphans() ([]resync.ENI, error) {
 	})
 }
 
-func (c *calls) TagENI(id ipam.ENIID, have map[string]string) error {
+func (c *calls) TagENI(ctx context.Context, id ipam.ENIID, have map[string]string) error {
 	missing := map[string]string{}
 	for k, v := range map[string]string{resync.TagInstanceID: c.p.node.instance, resync.TagClusterName: clusterName} {
 		if have[k] != v {
@@ -266,15 +262,15 @@ func (c *calls) TagENI(id ipam.ENIID, have map[string]string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return c.tag(id, missing)
+	return c.tag(ctx, id, missing)
 }
 
-func (c *calls) TagCreated(id ipam.ENIID, now time.Time) error {
-	return c.tag(id, map[string]string{resync.TagCreatedAt: now.UTC().Format(time.RFC3339)})
+func (c *calls) TagCreated(ctx context.Context, id ipam.ENIID, now time.Time) error {
+	return c.tag(ctx, id, map[string]string{resync.TagCreatedAt: now.UTC().Format(time.RFC3339)})
 }
 
-func (c *calls) tag(id ipam.ENIID, tags map[string]string) error {
-	_, err := ask(c, tagAction, true, func() (none, error) {
+func (c *calls) tag(ctx context.Context, id ipam.ENIID, tags map[string]string) error {
+	_, err := ask(ctx, c, tagAction, true, func() (none, error) {
 		x := c.ec2().enis[id]
 		if x == nil {
 			return none{}, errNoENI
@@ -292,9 +288,9 @@ func (c *calls) ec2() *ec2 { return c.p.node.w.ec2 }
 
 func (c *calls) Now() time.Time { return c.p.node.w.now() }
 
-func (c *calls) Sleep(d time.Duration) error {
+func (c *calls) Sleep(ctx context.Context, d time.Duration) error {
 	w := c.p.node.w
-	if !w.awaitIn(c.s, func(done func()) { w.after(d, done) }) {
+	if !w.awaitIn(scopeOf(ctx), func(done func()) { w.after(d, done) }) {
 		return errEnded
 	}
 	return nil
@@ -322,10 +318,10 @@ func (c *calls) Both(f, g func() error) error {
 	return errs[1]
 }
 
-func (c *calls) Lasting(limit time.Duration) (procedure.Calls, func()) {
+func (c *calls) Lasting(ctx context.Context, limit time.Duration) (context.Context, func()) {
 	lasting := &scope{}
 	c.p.node.w.after(limit, lasting.cancel)
-	return &calls{p: c.p, s: lasting, urgent: c.urgent}, lasting.cancel
+	return within{lasting, ctx.(within).urgent}, lasting.cancel
 }
 
 func (c *calls) Note(what procedure.Note, about ipam.ENIID, err error) {

@@ -357,7 +357,7 @@ func (e *ec2) createFor(n *node, spec procedure.CreateENI) (resync.ENI, error) {
 	if s == nil {
 		return resync.ENI{}, refused("InvalidSubnetID.NotFound: %s", spec.SubnetID)
 	}
-	x, err := e.create(s, spec.IPs, spec.Prefixes, resync.DescriptionPrefix+n.instance, creationTags(n, spec.At))
+	x, err := e.create(s, spec.IPs, spec.Prefixes, resync.DescriptionPrefix+n.instance, creationTags(n, spec.CreatedAt))
 	if err != nil {
 		return resync.ENI{}, err
 	}

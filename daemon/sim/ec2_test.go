@@ -34,7 +34,7 @@ func quiet(t *testing.T, subnets ...string) *World {
 
 func (w *World) make(t *testing.T, token string, ips, prefixes int) *eni {
 	t.Helper()
-	d, err := w.ec2.createFor(w.nodes[0], procedure.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: ips, Prefixes: prefixes, Token: token, At: w.now()})
+	d, err := w.ec2.createFor(w.nodes[0], procedure.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: ips, Prefixes: prefixes, Token: token, CreatedAt: w.now()})
 	if err != nil {
 		t.Fatal(err)
 	}

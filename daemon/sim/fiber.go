@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"runtime"
@@ -122,7 +123,27 @@ func (w *World) sleep(d time.Duration) {
 	w.await(func(done func()) { w.after(d, done) })
 }
 
-// scope is what a context is in the shell: it ends, and with it the waits in it.
+// within is the context of a task: the scope that it waits in, and whether a pod may wait
+// for it. It has no deadline and holds nothing; what waits in it asks the world.
+type within struct {
+	*scope
+	urgent bool
+}
+
+func scopeOf(ctx context.Context) *scope { return ctx.(within).scope }
+
+func (s *scope) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (s *scope) Done() <-chan struct{}       { return nil }
+func (s *scope) Value(any) any               { return nil }
+
+func (s *scope) Err() error {
+	if s.over {
+		return errEnded
+	}
+	return nil
+}
+
+// scope ends, and with it the waits in it.
 type scope struct {
 	over    bool
 	waiting []*wait

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -17,9 +18,9 @@ const (
 )
 
 // local carries out a call to the node itself, which takes a moment.
-func local[T any](c *calls, what string, effect func() T) (out T, err error) {
+func local[T any](ctx context.Context, c *calls, what string, effect func() T) (out T, err error) {
 	w := c.p.node.w
-	finished := w.awaitIn(c.s, func(done func()) {
+	finished := w.awaitIn(scopeOf(ctx), func(done func()) {
 		w.after(w.dice.faults.span(50*time.Microsecond, 2*time.Millisecond), func() {
 			if w.strike(w.Scenario.HostFaults, FaultKernel) {
 				err = errKernel
@@ -37,11 +38,11 @@ func local[T any](c *calls, what string, effect func() T) (out T, err error) {
 	return out, err
 }
 
-func (c *calls) Interfaces() ([]resync.Interface, error) {
+func (c *calls) Interfaces(ctx context.Context) ([]resync.Interface, error) {
 	w := c.p.node.w
 	var out []resync.Interface
 	var err error
-	finished := w.awaitIn(c.s, func(done func()) {
+	finished := w.awaitIn(scopeOf(ctx), func(done func()) {
 		w.after(w.dice.faults.span(time.Millisecond, 30*time.Millisecond), func() {
 			if w.strike(w.Scenario.HostFaults, FaultMetadata) {
 				err = errMetadata
@@ -60,20 +61,22 @@ func (c *calls) Interfaces() ([]resync.Interface, error) {
 // linkPoll is how often the model looks whether a link has appeared.
 const linkPoll = 50 * time.Millisecond
 
-func (c *calls) SetUpENI(e ipam.ENI) error { return c.setUp(e, linkWaitLimit) }
+func (c *calls) SetUpENI(ctx context.Context, e ipam.ENI) error {
+	return c.setUp(ctx, e, linkWaitLimit)
+}
 
-func (c *calls) setUp(e ipam.ENI, limit time.Duration) error {
+func (c *calls) setUp(ctx context.Context, e ipam.ENI, limit time.Duration) error {
 	k := &c.p.node.kernel
 	end := c.p.node.w.clock + limit
 	for !k.plugged[e.ID] {
 		if c.p.node.w.clock >= end {
 			return errLinkMissing
 		}
-		if err := c.Sleep(linkPoll); err != nil {
+		if err := c.Sleep(ctx, linkPoll); err != nil {
 			return err
 		}
 	}
-	_, err := local(c, "set up "+string(e.ID), func() none {
+	_, err := local(ctx, c, "set up "+string(e.ID), func() none {
 		k.tables[e.PrimaryIP] = e.RouteTable
 		return none{}
 	})
@@ -83,24 +86,24 @@ func (c *calls) setUp(e ipam.ENI, limit time.Duration) error {
 	return nil
 }
 
-func (c *calls) TearDownENI(primary netip.Addr) error {
-	_, err := local(c, "tear down an ENI", func() none {
+func (c *calls) TeardownENI(ctx context.Context, primary netip.Addr) error {
+	_, err := local(ctx, c, "tear down an ENI", func() none {
 		delete(c.p.node.kernel.tables, primary)
 		return none{}
 	})
 	return err
 }
 
-func (c *calls) PodRoutes() ([]resync.PodRoute, error) {
-	return local(c, "list pod routes", c.p.node.kernel.podRoutes)
+func (c *calls) PodRoutes(ctx context.Context) ([]resync.PodRoute, error) {
+	return local(ctx, c, "list pod routes", c.p.node.kernel.podRoutes)
 }
 
-func (c *calls) PodLinks() ([]string, error) {
-	return local(c, "list links", c.p.node.kernel.linkNames)
+func (c *calls) PodLinks(ctx context.Context) ([]string, error) {
+	return local(ctx, c, "list links", c.p.node.kernel.linkNames)
 }
 
-func (c *calls) DropPod(a netip.Addr) error {
-	_, err := local(c, "drop rules", func() none {
+func (c *calls) DropPod(ctx context.Context, a netip.Addr) error {
+	_, err := local(ctx, c, "drop rules", func() none {
 		c.p.node.kernel.drop(c.p.node, a)
 		return none{}
 	})
@@ -116,8 +119,8 @@ func (k *kernel) drop(n *node, a netip.Addr) {
 }
 
 // rehome leads the traffic of a pod into a table.
-func (c *calls) rehome(a netip.Addr, table int) error {
-	_, err := local(c, "rehome a pod", func() none {
+func (c *calls) rehome(ctx context.Context, a netip.Addr, table int) error {
+	_, err := local(ctx, c, "rehome a pod", func() none {
 		if r := c.p.node.kernel.routes[a]; r != nil {
 			r.toRule, r.table = true, table
 		}

@@ -60,7 +60,7 @@ func (o *original) freeDevice() (int, error) {
 }
 
 func (o *original) create(subnet string, count int) (*eni, error) {
-	spec := procedure.CreateENI{SubnetID: subnet, IPs: count, At: o.n.w.now()}
+	spec := procedure.CreateENI{SubnetID: subnet, IPs: count, CreatedAt: o.n.w.now()}
 	if o.prefixes() {
 		spec.IPs, spec.Prefixes = 0, count
 	}

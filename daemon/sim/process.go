@@ -186,7 +186,7 @@ func (o outside) Begin(t keeper.Task) {
 	p := o.p
 	p.tasks++
 	p.spawn(func() {
-		keeper.Carry(&calls{p: p, s: p.scope, urgent: keeper.Urgent(t)}, t, p.post)
+		keeper.Carry(within{p.scope, keeper.Urgent(t)}, &calls{p}, t, p.post)
 		p.tasks--
 		p.post(keeper.Noted{What: "task ended"}) // a drain may be over now
 	})

@@ -14,6 +14,7 @@ import (
 // AttachENI attaches an ENI to the instance. EC2 finishes the attachment after the
 // answer; the link appears on the node later still.
 func (c *Client) AttachENI(ctx context.Context, id ipam.ENIID, card, device int) (attachmentID string, err error) {
+	defer fail(&err)
 	out, err := call(ctx, c, "AttachNetworkInterface", c.ec2.AttachNetworkInterface, &ec2.AttachNetworkInterfaceInput{
 		NetworkInterfaceId: aws.String(string(id)), InstanceId: aws.String(c.conf.InstanceID),
 		DeviceIndex: aws.Int32(int32(device)), NetworkCardIndex: aws.Int32(int32(card))})
@@ -28,8 +29,9 @@ func (c *Client) AttachENI(ctx context.Context, id ipam.ENIID, card, device int)
 }
 
 // SetDeleteOnTermination makes EC2 delete the ENI together with the instance.
-func (c *Client) SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, attachmentID string) error {
-	_, err := call(ctx, c, "ModifyNetworkInterfaceAttribute", c.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{
+func (c *Client) SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, attachmentID string) (err error) {
+	defer fail(&err)
+	_, err = call(ctx, c, "ModifyNetworkInterfaceAttribute", c.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{
 		NetworkInterfaceId: aws.String(string(id)),
 		Attachment:         &types.NetworkInterfaceAttachmentChanges{AttachmentId: aws.String(attachmentID), DeleteOnTermination: aws.Bool(true)},
 	})
@@ -41,8 +43,9 @@ func (c *Client) SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, atta
 
 // DetachENI starts to end an attachment; DescribeENIs tells when it has. An
 // attachment that does not exist is an error for which IsNotFound holds.
-func (c *Client) DetachENI(ctx context.Context, attachmentID string) error {
-	_, err := call(ctx, c, "DetachNetworkInterface", c.ec2.DetachNetworkInterface, &ec2.DetachNetworkInterfaceInput{AttachmentId: aws.String(attachmentID)})
+func (c *Client) DetachENI(ctx context.Context, attachmentID string) (err error) {
+	defer fail(&err)
+	_, err = call(ctx, c, "DetachNetworkInterface", c.ec2.DetachNetworkInterface, &ec2.DetachNetworkInterfaceInput{AttachmentId: aws.String(attachmentID)})
 	if err != nil {
 		return fmt.Errorf("detach ENI attachment %s: %w", attachmentID, err)
 	}

@@ -11,28 +11,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
 )
 
-// CreateENI says what to create: an ENI with IPs secondary addresses or Prefixes
-// /28s, one kind of them, or with an IPv6 address. EC2 does not make one with a /80 and
-// an address, which it needs for itself: the /80 is assigned later.
-type CreateENI struct {
-	SubnetID       string
-	SecurityGroups []string // empty: the VPC's default group
-	IPs            int
-	Prefixes       int
-	IPv6           bool
-	ConnTrack      ConnTrack // normally the primary ENI's
-	Token          string    // client token: EC2 answers its repetition with the same ENI; "": the SDK makes one per call
-	CreatedAt      time.Time // for the tag: a repetition under a token must say the same; zero: now
-}
+// CreateENI says what to create. EC2 does not make an ENI with a /80 and an address, which it
+// needs for itself: the /80 is assigned later.
+type CreateENI = procedure.CreateENI
 
 // CreateENI creates a tagged ENI. The answer lists all its addresses, so nobody needs
 // to wait for the metadata service.
 //
 // An error after EC2 created the ENI (an answer that makes no sense) leaves it to the
 // sweep of unattached ENIs: its tags say whose it is.
-func (c *Client) CreateENI(ctx context.Context, s CreateENI) (ENI, error) {
+func (c *Client) CreateENI(ctx context.Context, s CreateENI) (_ ENI, err error) {
+	defer fail(&err)
 	if c.cidrsOfSubnet(s.SubnetID).ipv6Only() {
 		return ENI{}, fmt.Errorf("create ENI in %s: %w", s.SubnetID, &IPv6OnlyError{SubnetID: s.SubnetID})
 	}
@@ -103,8 +95,9 @@ func (c *Client) created(s CreateENI, in *types.NetworkInterface) (ENI, error) {
 }
 
 // DeleteENI deletes an ENI that is not attached. One that does not exist is success.
-func (c *Client) DeleteENI(ctx context.Context, id ipam.ENIID) error {
-	_, err := call(ctx, c, "DeleteNetworkInterface", c.ec2.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: aws.String(string(id))})
+func (c *Client) DeleteENI(ctx context.Context, id ipam.ENIID) (err error) {
+	defer fail(&err)
+	_, err = call(ctx, c, "DeleteNetworkInterface", c.ec2.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: aws.String(string(id))})
 	if err != nil && !IsNotFound(err) {
 		return fmt.Errorf("delete ENI %s: %w", id, err)
 	}
@@ -113,7 +106,8 @@ func (c *Client) DeleteENI(ctx context.Context, id ipam.ENIID) error {
 }
 
 // AssignIPs adds n secondary addresses to an ENI and returns them.
-func (c *Client) AssignIPs(ctx context.Context, id ipam.ENIID, n int) ([]netip.Addr, error) {
+func (c *Client) AssignIPs(ctx context.Context, id ipam.ENIID, n int) (_ []netip.Addr, err error) {
+	defer fail(&err)
 	out, err := c.assign(ctx, id, &ec2.AssignPrivateIpAddressesInput{SecondaryPrivateIpAddressCount: aws.Int32(int32(n))})
 	if err != nil {
 		return nil, fmt.Errorf("assign %d addresses to ENI %s: %w", n, id, err)
@@ -130,7 +124,8 @@ func (c *Client) AssignIPs(ctx context.Context, id ipam.ENIID, n int) ([]netip.A
 }
 
 // AssignPrefixes adds n /28 prefixes to an ENI and returns them.
-func (c *Client) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]netip.Prefix, error) {
+func (c *Client) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) (_ []netip.Prefix, err error) {
+	defer fail(&err)
 	out, err := c.assign(ctx, id, &ec2.AssignPrivateIpAddressesInput{Ipv4PrefixCount: aws.Int32(int32(n))})
 	if err != nil {
 		return nil, fmt.Errorf("assign %d prefixes to ENI %s: %w", n, id, err)
@@ -147,7 +142,8 @@ func (c *Client) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]ne
 }
 
 // AssignIPv6Prefix adds a /80 prefix to an ENI and returns it.
-func (c *Client) AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (netip.Prefix, error) {
+func (c *Client) AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (_ netip.Prefix, err error) {
+	defer fail(&err)
 	out, err := call(ctx, c, "AssignIpv6Addresses", c.ec2.AssignIpv6Addresses, &ec2.AssignIpv6AddressesInput{
 		NetworkInterfaceId: aws.String(string(id)), Ipv6PrefixCount: aws.Int32(1),
 	})

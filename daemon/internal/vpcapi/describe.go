@@ -27,7 +27,8 @@ const (
 // whatever the state of their attachment. The answer is ordered by id.
 //
 // It asks by filter, not by id: one stale id would fail a call by id as a whole.
-func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]ENI, error) {
+func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) (_ []ENI, err error) {
+	defer fail(&err)
 	if len(ids) == 0 {
 		all, err := c.describeENIs(ctx, filter("attachment.instance-id", c.conf.InstanceID))
 		if err != nil {
@@ -55,7 +56,8 @@ func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]ENI, err
 // DescribeOrphans describes ENIs that a daemon on this instance made and that are
 // attached nowhere: it died between two calls. ENIs marked no_manage, and those whose
 // description another program wrote, are left out.
-func (c *Client) DescribeOrphans(ctx context.Context) ([]ENI, error) {
+func (c *Client) DescribeOrphans(ctx context.Context) (_ []ENI, err error) {
+	defer fail(&err)
 	found, err := c.describeENIs(ctx, filter("tag:"+TagInstanceID, c.conf.InstanceID), filter("status", "available"))
 	if err != nil {
 		return nil, err
@@ -68,7 +70,8 @@ func (c *Client) DescribeOrphans(ctx context.Context) ([]ENI, error) {
 // DescribeLeaked describes ENIs of the VPC that CNI daemons on any node made and that
 // are attached nowhere; of the cluster's only, where its name is known. Which of them
 // are leaked is the caller's to decide.
-func (c *Client) DescribeLeaked(ctx context.Context) ([]ENI, error) {
+func (c *Client) DescribeLeaked(ctx context.Context) (_ []ENI, err error) {
+	defer fail(&err)
 	filters := []types.Filter{filter("tag-key", TagInstanceID), filter("status", "available"), filter("vpc-id", c.conf.VPCID)}
 	if c.conf.ClusterName != "" {
 		filters = append(filters, filter("tag:"+TagClusterName, c.conf.ClusterName))
@@ -119,7 +122,8 @@ func pages(next func() (*string, error)) error {
 // DescribeInstanceType asks EC2 for the network limits of a type that the built-in
 // table does not know. MaxENIs is the default network card's; whether the type can
 // have a trunk EC2 does not say.
-func (c *Client) DescribeInstanceType(ctx context.Context, name string) (limits.Instance, error) {
+func (c *Client) DescribeInstanceType(ctx context.Context, name string) (_ limits.Instance, err error) {
+	defer fail(&err)
 	out, err := call(ctx, c, "DescribeInstanceTypes", c.ec2.DescribeInstanceTypes, &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(name)}})
 	if err != nil {
 		return limits.Instance{}, fmt.Errorf("describe instance type %s: %w", name, err)

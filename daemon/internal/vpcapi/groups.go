@@ -27,12 +27,13 @@ func sortedGroups(groups []string) []string {
 
 // SetSecurityGroups replaces the security groups of an ENI. Whether they are others
 // than it has, see SameGroups, is the caller's to know.
-func (c *Client) SetSecurityGroups(ctx context.Context, id ipam.ENIID, groups []string) error {
+func (c *Client) SetSecurityGroups(ctx context.Context, id ipam.ENIID, groups []string) (err error) {
+	defer fail(&err)
 	groups = sortedGroups(groups)
 	if err := checkGroups(groups); err != nil {
 		return fmt.Errorf("set security groups of ENI %s: %w", id, err)
 	}
-	_, err := call(ctx, c, "ModifyNetworkInterfaceAttribute", c.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{
+	_, err = call(ctx, c, "ModifyNetworkInterfaceAttribute", c.ec2.ModifyNetworkInterfaceAttribute, &ec2.ModifyNetworkInterfaceAttributeInput{
 		NetworkInterfaceId: aws.String(string(id)), Groups: groups,
 	})
 	if err != nil {

@@ -42,10 +42,11 @@ func (e *IPv6OnlyError) Error() string {
 // DescribeSubnets lists the subnets of the node's VPC in its availability zone, by id.
 // Addresses in later answers of the client are checked against them. IPv6-only subnets
 // are left out: no ENI of a node can be made there, see IPv6OnlyError.
-func (c *Client) DescribeSubnets(ctx context.Context) ([]Subnet, error) {
+func (c *Client) DescribeSubnets(ctx context.Context) (_ []Subnet, err error) {
+	defer fail(&err)
 	var out []Subnet
 	in := &ec2.DescribeSubnetsInput{Filters: []types.Filter{filter("vpc-id", c.conf.VPCID), filter("availability-zone", c.conf.AZ)}, MaxResults: aws.Int32(pageSize)}
-	err := pages(func() (*string, error) {
+	err = pages(func() (*string, error) {
 		page, err := call(ctx, c, "DescribeSubnets", c.ec2.DescribeSubnets, in)
 		if err != nil {
 			return nil, err

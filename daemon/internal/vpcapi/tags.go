@@ -85,7 +85,8 @@ func parseTags(in []types.Tag) (map[string]string, error) {
 
 // TagENI writes the tags of a managed ENI that it has not or has otherwise. Without
 // any there is no call.
-func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]string) error {
+func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]string) (err error) {
+	defer fail(&err)
 	missing := c.wantedTags()
 	maps.DeleteFunc(missing, func(k, v string) bool {
 		is, there := have[k]
@@ -94,7 +95,7 @@ func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]stri
 	if len(missing) == 0 {
 		return nil
 	}
-	_, err := call(ctx, c, "CreateTags", c.ec2.CreateTags, &ec2.CreateTagsInput{Resources: []string{string(id)}, Tags: sdkTags(missing)})
+	_, err = call(ctx, c, "CreateTags", c.ec2.CreateTags, &ec2.CreateTagsInput{Resources: []string{string(id)}, Tags: sdkTags(missing)})
 	if err != nil {
 		return fmt.Errorf("tag ENI %s: %w", id, err)
 	}
@@ -102,8 +103,9 @@ func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]stri
 }
 
 // TagCreated writes the birthday of an ENI that has none, or a senseless one.
-func (c *Client) TagCreated(ctx context.Context, id ipam.ENIID, at time.Time) error {
-	_, err := call(ctx, c, "CreateTags", c.ec2.CreateTags, &ec2.CreateTagsInput{
+func (c *Client) TagCreated(ctx context.Context, id ipam.ENIID, at time.Time) (err error) {
+	defer fail(&err)
+	_, err = call(ctx, c, "CreateTags", c.ec2.CreateTags, &ec2.CreateTagsInput{
 		Resources: []string{string(id)}, Tags: sdkTags(map[string]string{TagCreatedAt: at.UTC().Format(time.RFC3339)}),
 	})
 	if err != nil {

@@ -10,13 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/procedure"
 )
 
 // Unassign gives addresses (/32, /128) and prefixes (/28, /80) back to EC2: one call
 // for prefixes and one for addresses of each family, so two for IPv4. A call that
-// fails does not keep the other from being made; PartlyUnassigned then says which
+// fails does not keep the other from being made; [procedure.PartlyUnassigned] then says which
 // CIDRs are gone.
-func (c *Client) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
+func (c *Client) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) (err error) {
+	defer fail(&err)
 	var prefixes, addrs, ipv6 []netip.Prefix
 	for _, p := range cidrs {
 		switch {
@@ -46,21 +48,12 @@ func (c *Client) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Pref
 	if len(errs) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("unassign %d CIDRs from ENI %s: %w", len(cidrs)-len(gone), id, errors.Join(errs...))
+	err = fmt.Errorf("unassign %d CIDRs from ENI %s: %w", len(cidrs)-len(gone), id, errors.Join(errs...))
 	if len(gone) == 0 {
 		return err
 	}
-	return &PartlyUnassigned{Gone: gone, Err: err}
+	return &procedure.PartlyUnassigned{Gone: gone, Err: err}
 }
-
-// PartlyUnassigned says that one of Unassign's calls worked and another did not.
-type PartlyUnassigned struct {
-	Gone []netip.Prefix // no longer the ENI's
-	Err  error
-}
-
-func (e *PartlyUnassigned) Error() string { return e.Err.Error() }
-func (e *PartlyUnassigned) Unwrap() error { return e.Err }
 
 func (c *Client) unassignPrefixes(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
 	return c.unassignIPv4(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: aws.String(string(id)), Ipv4Prefixes: prefixTexts(cidrs)})
