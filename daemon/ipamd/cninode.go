@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
@@ -34,10 +33,10 @@ func (a *kubernetes) cniNodeChanged(ctx context.Context, n cluster.CNINode, ther
 
 // trunkAsking is what is known of asking for the trunk.
 type trunkAsking struct {
-	failures backoff.Clock
+	failures keeper.Clock
 	// distance is between two writes: whoever takes the features away again is not
 	// fought at full speed.
-	distance backoff.Clock
+	distance keeper.Clock
 	writes   int // since the features were last left alone
 	wrote    time.Time
 
@@ -73,7 +72,7 @@ func (a *kubernetes) awaitFeatures(ctx context.Context, t *trunkAsking, wait tim
 	select {
 	case <-features:
 	case <-a.appeared:
-		t.failures = backoff.Clock{}
+		t.failures = keeper.Clock{}
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -102,7 +101,7 @@ func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time)
 		}
 		return t.failures.Until.Sub(now)
 	}
-	t.failures, t.failing = backoff.Clock{}, false
+	t.failures, t.failing = keeper.Clock{}, false
 	if !t.asked {
 		t.asked = true
 		a.log.Info("trunk ENI requested in the CNINode", slog.Int(logline.KeyCount, len(want)))
@@ -124,7 +123,7 @@ func (a *kubernetes) wantFeatures(ctx context.Context, t *trunkAsking, now time.
 	switch _, lacks := cluster.AddFeature(n.Features, want...); {
 	case !lacks:
 		if now.Sub(t.wrote) >= trunkAskEvery {
-			t.writes, t.distance = 0, backoff.Clock{}
+			t.writes, t.distance = 0, keeper.Clock{}
 		}
 		return nil
 	case t.distance.Running(now):

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/logging"
@@ -159,7 +158,7 @@ func TestAwaitFeatures(t *testing.T) {
 				if took := time.Since(began); took != row.want {
 					t.Errorf("waited %v, want %v", took, row.want)
 				}
-				if row.appeared && asked.failures != (backoff.Clock{}) {
+				if row.appeared && asked.failures != (keeper.Clock{}) {
 					t.Error("the back-off goes on")
 				}
 			})

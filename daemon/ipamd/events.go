@@ -16,7 +16,6 @@ import (
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/notice"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -141,13 +140,13 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 	case keeper.BackoffEnded:
 		return report{journal: backoffEntry(introspect.EventBackoffEnded, e.Backoff, at)}
 	case keeper.SubnetShort:
-		return subnetShort(e.Subnet, e.ENI, procedure.CauseOf(e.Err), e.Err.Error(), errAttr(e.Err))
+		return subnetShort(e.Subnet, e.ENI, keeper.CauseOf(e.Err), e.Err.Error(), errAttr(e.Err))
 	case keeper.SubnetFull:
 		return subnetShort(e.Subnet, "", cause.SubnetExhausted, e.Detail, slog.String(logline.KeyDetail, e.Detail))
 	case keeper.SubnetsListed:
 		return report{journal: introspect.Event{Kind: introspect.EventSubnetsRead}}
 	case keeper.SubnetsFailed:
-		out := failureOf(introspect.EventSubnetsFailed, "DescribeSubnets", procedure.CauseOf(e.Err), e.Err)
+		out := failureOf(introspect.EventSubnetsFailed, "DescribeSubnets", keeper.CauseOf(e.Err), e.Err)
 		out.log = warnLine("subnets not described", causeAttr(out.err.code), errAttr(e.Err))
 		out.notice = notice.SubnetExclusionUnknown(thisNode, "of the node's availability zone", e.Err.Error())
 		return out
@@ -198,14 +197,14 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 			journal: introspect.Event{Kind: introspect.EventReconciled}, pool: poolChanged,
 		}
 	case keeper.ReconcileFailed:
-		out := failureOf(introspect.EventReconcileFailed, string(introspect.EventReconcileFailed), procedure.CauseOf(e.Err), e.Err)
+		out := failureOf(introspect.EventReconcileFailed, string(introspect.EventReconcileFailed), keeper.CauseOf(e.Err), e.Err)
 		out.log = warnLine("pool not compared with what is attached", causeAttr(out.err.code), errAttr(e.Err))
 		out.count = func(r *recorder) { r.metrics.InternalError(metrics.FnReconcileGetENIs) }
 		return out
 	case keeper.LeaksFound:
 		return report{log: infoLine(fmt.Sprintf(textLeaked, e.ENIs), slog.Int(logline.KeyCount, e.ENIs))}
 	case keeper.SweepFailed:
-		out := failureOf(introspect.EventSweepFailed, string(introspect.EventSweepFailed), procedure.CauseOf(e.Err), e.Err)
+		out := failureOf(introspect.EventSweepFailed, string(introspect.EventSweepFailed), keeper.CauseOf(e.Err), e.Err)
 		out.log = warnLine("leaked ENIs not removed", causeAttr(out.err.code), errAttr(e.Err))
 		return out
 
@@ -232,7 +231,7 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 			journal: introspect.Event{Kind: introspect.EventGroupsWritten},
 		}
 	case keeper.GroupsFailed:
-		out := failureOf(introspect.EventGroupsFailed, "security groups", procedure.CauseOf(e.Err), e.Err)
+		out := failureOf(introspect.EventGroupsFailed, "security groups", keeper.CauseOf(e.Err), e.Err)
 		out.log = warnLine("security groups of an ENI not written, will be retried", eniAttr(e.ENI), causeAttr(out.err.code), errAttr(e.Err))
 		out.journal = onENI(out.journal, e.ENI, 0, 0)
 		return out
@@ -374,10 +373,10 @@ func actionStarted(op keeper.Operation) report {
 }
 
 func actionFailed(e keeper.ActionFailed) report {
-	kind, code := e.Pending.Kind, procedure.CauseOf(e.Err)
+	kind, code := e.Pending.Kind, keeper.CauseOf(e.Err)
 	text := "pool action failed"
 	switch {
-	case errors.Is(e.Err, procedure.ErrCreate):
+	case errors.Is(e.Err, keeper.ErrCreate):
 		text = fmt.Sprintf(textCreateFailed, e.Err, e.Subnet)
 	case kind == warmpool.PendingAssign:
 		text = fmt.Sprintf(textAllocateFailed, e.Pending.ENI, e.Err)
@@ -390,7 +389,7 @@ func actionFailed(e keeper.ActionFailed) report {
 			for _, fn := range errorNames(kind, code) {
 				r.metrics.InternalError(fn)
 			}
-			if kind == warmpool.PendingDetach && errors.Is(e.Err, procedure.ErrFindAttachment) {
+			if kind == warmpool.PendingDetach && errors.Is(e.Err, keeper.ErrFindAttachment) {
 				r.metrics.AWSUtilsError(metrics.FnGetENIAttachmentID, vpcapi.Code(e.Err))
 			}
 			r.actionEnded(e.ID, e.Waited, e.Err)
@@ -469,7 +468,7 @@ func difference(kind introspect.EventKind, n resync.Note) report {
 }
 
 // notes are what tasks report that is more than a log line of ours.
-var notes = map[procedure.Note]struct {
+var notes = map[keeper.Note]struct {
 	line           string // upstream's, of the ENI and the error
 	util, internal string // upstream's names in the metrics of what EC2, or the node, did not do
 	journal        introspect.EventKind
@@ -478,10 +477,10 @@ var notes = map[procedure.Note]struct {
 	keeper.FailedAttachKept:     {line: textDeleteFailed, util: metrics.FnAllocENIDelete},
 	keeper.FailedAttachAttached: {line: textDetachFailed, util: metrics.FnENICleanup},
 	keeper.DetachedKept:         {line: textDeleteFailed, util: metrics.FnFreeENIDelete},
-	procedure.LeakKept:          {line: textDeleteFailed, util: metrics.FnCleanUpLeakedENIsDel},
-	procedure.LeakDeleted:       {journal: introspect.EventLeakDeleted},
-	procedure.RulesKept:         {internal: metrics.FnFreeENIDeleteRules},
-	procedure.NotSetUp:          {internal: metrics.FnENIReconcileAdd},
+	keeper.LeakKept:             {line: textDeleteFailed, util: metrics.FnCleanUpLeakedENIsDel},
+	keeper.LeakDeleted:          {journal: introspect.EventLeakDeleted},
+	keeper.RulesKept:            {internal: metrics.FnFreeENIDeleteRules},
+	keeper.NotSetUp:             {internal: metrics.FnENIReconcileAdd},
 }
 
 func noted(e keeper.Noted) report {

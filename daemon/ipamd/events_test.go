@@ -20,7 +20,6 @@ import (
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 	"cnictl/testenv/golden"
@@ -137,7 +136,7 @@ func recordedEvents() []recordedEvent {
 	single, prefix := []netip.Prefix{netip.MustParsePrefix("10.0.0.12/32")}, []netip.Prefix{netip.MustParsePrefix("10.0.0.16/28")}
 	six := []netip.Prefix{netip.MustParsePrefix("fd00::/80")}
 	fail := func(code cause.Code) error {
-		return &procedure.Failure{Cause: code, Err: errors.New("api error UnauthorizedOperation: no")}
+		return &keeper.Failure{Cause: code, Err: errors.New("api error UnauthorizedOperation: no")}
 	}
 	refused, unknown := fail(cause.EC2Unauthorized), errors.New("no such ENI")
 	const took = 250 * time.Millisecond
@@ -162,7 +161,7 @@ func recordedEvents() []recordedEvent {
 	assign, release := op(2, warmpool.PendingAssign, warmpool.WarmIP), op(3, warmpool.PendingRelease, warmpool.WarmIP)
 	assign.Pending.Prefixes = 2
 	release.CIDRs, release.Subnet = single, ""
-	late := failed(warmpool.PendingAttach, &procedure.Failure{Cause: cause.ENILinkMissing, Err: errors.New("link missing")})
+	late := failed(warmpool.PendingAttach, &keeper.Failure{Cause: cause.ENILinkMissing, Err: errors.New("link missing")})
 	late.Pending.ENI, late.Waited = "", 100*time.Millisecond
 	note := func(kind resync.NoteKind, text string) resync.Note {
 		return resync.Note{Kind: kind, ENI: "eni-1", Count: 1, Text: text}
@@ -172,7 +171,7 @@ func recordedEvents() []recordedEvent {
 	book := func(ev ipam.Event, byReconcile bool) keeper.Event {
 		return keeper.BookRefused{Event: ev, ByReconcile: byReconcile, Err: unknown}
 	}
-	warned := func(what procedure.Note) keeper.Event { return keeper.Noted{What: what, ENI: "eni-1", Err: refused} }
+	warned := func(what keeper.Note) keeper.Event { return keeper.Noted{What: what, ENI: "eni-1", Err: refused} }
 	backoff := func(scope, id string, left time.Duration, code cause.Code) keeper.Backoff {
 		return keeper.Backoff{Scope: scope, ID: id, Until: time.Date(2026, 11, 21, 2, 59, 48, 0, time.UTC).Add(left), Cause: code}
 	}
@@ -190,11 +189,11 @@ func recordedEvents() []recordedEvent {
 		{"pool missed", keeper.PoolMissed{Pod: pod}},
 		{"attach started", keeper.ActionStarted{Operation: attach}}, {"attach done", keeper.ActionDone{Operation: attach, Took: took, Waited: 100 * time.Millisecond}},
 		{"attach late", late},
-		{"attach refused", failed(warmpool.PendingAttach, fmt.Errorf("%w in subnet-1: %w", procedure.ErrCreate, refused))},
+		{"attach refused", failed(warmpool.PendingAttach, fmt.Errorf("%w in subnet-1: %w", keeper.ErrCreate, refused))},
 		{"attach limit", failed(warmpool.PendingAttach, fail(cause.ENIAttachLimit))}, {"attach not set up", failed(warmpool.PendingAttach, fail(cause.Internal))},
 		{"assign started", keeper.ActionStarted{Operation: assign}}, {"assign failed", failed(warmpool.PendingAssign, fail(cause.SubnetFragmented))},
 		{"release started", keeper.ActionStarted{Operation: release}}, {"release failed", failed(warmpool.PendingRelease, fail(cause.EC2Error))},
-		{"detach failed", failed(warmpool.PendingDetach, fmt.Errorf("%w of ENI eni-1: %w", procedure.ErrFindAttachment, fail(cause.EC2Error)))},
+		{"detach failed", failed(warmpool.PendingDetach, fmt.Errorf("%w of ENI eni-1: %w", keeper.ErrFindAttachment, fail(cause.EC2Error)))},
 		{"ENI attached", keeper.ENIAttached{ENI: eni, CIDRs: single}},
 		{"ENI detached", keeper.ENIDetached{ID: "eni-1", Card: 1, Device: 2}},
 		{"ENI unmanaged", keeper.ENIUnmanaged{Other: resync.Other{ID: "eni-1", Card: 1, Device: 2, Why: resync.NotManaged}}},
@@ -222,7 +221,7 @@ func recordedEvents() []recordedEvent {
 		{"reconcile failed", keeper.ReconcileFailed{Err: refused}},
 		{"missed DEL", keeper.MissedDEL{Assignment: ended}},
 		{"leaks found", keeper.LeaksFound{ENIs: 3}},
-		{"leak deleted", keeper.Noted{What: procedure.LeakDeleted, ENI: "eni-1"}},
+		{"leak deleted", keeper.Noted{What: keeper.LeakDeleted, ENI: "eni-1"}},
 		{"sweep failed", keeper.SweepFailed{Err: refused}},
 		{"checkpoint failed", keeper.CheckpointFailed{Err: errors.New("no space left")}},
 		{"checkpoint written", keeper.CheckpointRecovered{}},
@@ -234,8 +233,8 @@ func recordedEvents() []recordedEvent {
 		{"book, other", book(ipam.QuarantineENI{}, true)},
 		{"book, hold", book(ipam.HoldCIDRs{}, false)},
 		{"warned, failed attach kept", warned(keeper.FailedAttachKept)}, {"warned, failed attach not detached", warned(keeper.FailedAttachAttached)},
-		{"warned, detached kept", warned(keeper.DetachedKept)}, {"warned, leak kept", warned(procedure.LeakKept)},
-		{"warned, rules kept", warned(procedure.RulesKept)}, {"warned, not set up", warned(procedure.NotSetUp)}, {"warned, deletion refused", warned(procedure.DeleteRefused)},
+		{"warned, detached kept", warned(keeper.DetachedKept)}, {"warned, leak kept", warned(keeper.LeakKept)},
+		{"warned, rules kept", warned(keeper.RulesKept)}, {"warned, not set up", warned(keeper.NotSetUp)}, {"warned, deletion refused", warned(keeper.DeleteRefused)},
 		{"warned, other", warned("ENI not tagged")},
 		{"freed", keeper.Noted{What: keeper.ENIFreed, ENI: "eni-1"}}, {"told", keeper.Noted{What: "ENI looked at", ENI: "eni-1"}},
 		{"terminating", keeper.Terminating{}},

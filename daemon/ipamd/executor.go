@@ -21,7 +21,6 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -31,7 +30,7 @@ const linkWaitLimit = 2 * time.Minute
 // executor carries out the keeper's tasks beside it, each in a goroutine of its own.
 type executor struct {
 	spawn func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
-	ec2   procedure.EC2
+	ec2   keeper.EC2
 	host  hostCalls
 	log   *slog.Logger
 	post  func(keeper.Message)
@@ -59,7 +58,7 @@ func (x *executor) begin(t keeper.Task) {
 
 // calls is EC2, the node and time as tasks see them.
 type calls struct {
-	procedure.EC2
+	keeper.EC2
 	hostCalls
 	post func(keeper.Message)
 }
@@ -93,7 +92,7 @@ func (c *calls) Lasting(ctx context.Context, limit time.Duration) (context.Conte
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-func (c *calls) Note(what procedure.Note, about ipam.ENIID, err error) {
+func (c *calls) Note(what keeper.Note, about ipam.ENIID, err error) {
 	c.post(keeper.Noted{What: what, ENI: about, Err: err})
 }
 
@@ -119,9 +118,9 @@ func (h hostCalls) setUp(ctx context.Context, eni ipam.ENI, wait time.Duration) 
 	case err == nil:
 		return nil
 	case errors.As(err, &missing):
-		return &procedure.Failure{Cause: cause.ENILinkMissing, Err: err}
+		return &keeper.Failure{Cause: cause.ENILinkMissing, Err: err}
 	}
-	return &procedure.Failure{Cause: cause.Internal, Err: err}
+	return &keeper.Failure{Cause: cause.Internal, Err: err}
 }
 
 func eniInput(eni ipam.ENI, ipv6 bool, mtu int) rules.ENIInput {

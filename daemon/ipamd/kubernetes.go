@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/kube"
@@ -212,7 +211,7 @@ const eniConfigFirst, eniConfigMost = 2 * time.Second, time.Minute
 
 // eniConfigReading is what is known of reading the ENIConfig.
 type eniConfigReading struct {
-	clock backoff.Clock
+	clock keeper.Clock
 	name  *string // that was read last
 	good  string  // that could be used last
 }
@@ -269,7 +268,7 @@ func (a *kubernetes) readENIConfig(ctx context.Context, r *eniConfigReading, now
 	if err != nil {
 		return r.again(now)
 	}
-	r.clock, r.good = backoff.Clock{}, name
+	r.clock, r.good = keeper.Clock{}, name
 	if blind {
 		return eniConfigMost
 	}

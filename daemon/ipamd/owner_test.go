@@ -20,7 +20,6 @@ import (
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 	"cnictl/testenv/leftover"
@@ -196,7 +195,7 @@ func TestRecorder_CountsActions(t *testing.T) {
 	if n := series("awscni_ipamd_action_inprogress", "increaseDatastorePool"); n != 1 {
 		t.Errorf("%v actions in progress, want 1", n)
 	}
-	r.record(time.Now(), keeper.ActionFailed{Operation: op, Err: &procedure.Failure{Cause: cause.EC2Error, Err: errors.New("as the test asked")}})
+	r.record(time.Now(), keeper.ActionFailed{Operation: op, Err: &keeper.Failure{Cause: cause.EC2Error, Err: errors.New("as the test asked")}})
 	if n := series("awscni_ipamd_action_inprogress", "increaseDatastorePool"); n != 0 {
 		t.Errorf("%v actions in progress after it, want 0", n)
 	}

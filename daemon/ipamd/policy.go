@@ -13,7 +13,6 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/logline"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/internal/policyagent"
 	"cnictl/daemon/ipam"
@@ -62,7 +61,7 @@ type policies struct {
 	most    int                // of live, before the ended are looked for
 	waiting []*deletion        // the oldest first
 	telling *deletion          // nil: no call is under way
-	clock   backoff.Clock      // of an agent that is away
+	clock   keeper.Clock       // of an agent that is away
 	closed  bool               // nobody tells the agent of what waits
 }
 
@@ -228,7 +227,7 @@ func (p *policies) count() { p.metrics.DeletionsWaiting(len(p.waiting)) }
 // answers notes that the agent is there.
 func (p *policies) answers() {
 	p.mu.Lock()
-	p.clock = backoff.Clock{}
+	p.clock = keeper.Clock{}
 	p.mu.Unlock()
 	p.stir()
 }
@@ -363,7 +362,7 @@ func (p *policies) ended(d *deletion, err error) {
 	p.telling = nil
 	close(d.ended)
 	if !policyagent.Unreachable(err) {
-		p.clock = backoff.Clock{}
+		p.clock = keeper.Clock{}
 		return
 	}
 	now := p.owner.now()

@@ -10,17 +10,17 @@ import (
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 )
 
 // metadataOnly stands for EC2 in IMDS-only mode: the instance metadata have the last word,
 // though they know neither tags nor types.
 type metadataOnly struct {
-	procedure.EC2 // none: in this mode nothing asks EC2 for a change
-	metadata      *imds.Client
-	instance      string
-	primary       ipam.ENIID
+	keeper.EC2 // none: in this mode nothing asks EC2 for a change
+	metadata   *imds.Client
+	instance   string
+	primary    ipam.ENIID
 }
 
 // DescribeENIs describes ENIs by id, or without ids all that are attached.
@@ -44,7 +44,7 @@ func (m metadataOnly) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]res
 }
 
 func unread(err error) error {
-	return &procedure.Failure{Cause: cause.EC2Error, Unanswered: true, Err: err}
+	return &keeper.Failure{Cause: cause.EC2Error, Unanswered: true, Err: err}
 }
 
 // DescribeSubnets lists none.

@@ -19,7 +19,6 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -74,7 +73,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	// EC2 calls; a new node is spared the question.
 	restart := files.exists()
 	sweep := restart && node.provisioning && !d.Config.LeakSweepOff
-	var calls procedure.EC2 = metadataOnly{metadata: metadata, instance: f.identity.InstanceID, primary: f.identity.PrimaryENI}
+	var calls keeper.EC2 = metadataOnly{metadata: metadata, instance: f.identity.InstanceID, primary: f.identity.PrimaryENI}
 	if ec2 != nil {
 		calls = ec2
 	}
@@ -241,14 +240,14 @@ type firstView struct {
 
 // look reads EC2 and the kernel side by side: none of these needs another's answer.
 // Orphans are looked for here, before this process creates an ENI of its own.
-func look(ctx context.Context, ec2 procedure.EC2, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
+func look(ctx context.Context, ec2 keeper.EC2, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
 	var out firstView
 	group, ctx := errgroup.WithContext(ctx)
 	if sweep {
 		group.Go(func() error {
 			orphans, err := ec2.DescribeOrphans(ctx)
 			if err != nil {
-				log.Warn("did not look for ENIs of an earlier daemon", slog.String(logline.KeyCause, string(procedure.CauseOf(err))), slog.Any(logline.KeyError, err))
+				log.Warn("did not look for ENIs of an earlier daemon", slog.String(logline.KeyCause, string(keeper.CauseOf(err))), slog.Any(logline.KeyError, err))
 			}
 			out.orphans = orphans
 			return nil
@@ -265,7 +264,7 @@ func look(ctx context.Context, ec2 procedure.EC2, host *hostnet.Host, sweep bool
 		subnets, err := ec2.DescribeSubnets(ctx)
 		if err != nil {
 			// Growth can do without: the node's own subnet is known.
-			log.Warn("subnets not described at start", slog.String(logline.KeyCause, string(procedure.CauseOf(err))), slog.Any(logline.KeyError, err))
+			log.Warn("subnets not described at start", slog.String(logline.KeyCause, string(keeper.CauseOf(err))), slog.Any(logline.KeyError, err))
 			return nil
 		}
 		out.subnets = subnets

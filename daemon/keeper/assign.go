@@ -9,7 +9,6 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -33,7 +32,7 @@ func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reas
 // AssignDone reports addresses or prefixes that EC2 added to an ENI.
 type AssignDone struct {
 	ID     OpID
-	Result procedure.AssignResult
+	Result AssignResult
 }
 
 func (m AssignDone) handle(k *Keeper, now time.Time) {
@@ -57,8 +56,8 @@ func (m AssignDone) handle(k *Keeper, now time.Time) {
 		k.gave(op, now)
 		k.gaveFewer(op, r.CIDRs)
 	default:
-		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, procedure.CauseOf(r.Err))
-		if procedure.IsFragmented(r.Err) || procedure.IsSubnetExhausted(r.Err) {
+		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, CauseOf(r.Err))
+		if IsFragmented(r.Err) || IsSubnetExhausted(r.Err) {
 			k.subnetShort(op, r.Err, now)
 		}
 		k.noteVanished(op, r.Err, now)
@@ -129,7 +128,7 @@ func (k *Keeper) removeCIDRs(eni ipam.ENIID, cidrs []netip.Prefix, now time.Time
 // noteVanished stops giving addresses of an ENI that EC2 does not know any more:
 // somebody deleted it. The next look at EC2 puts it away.
 func (k *Keeper) noteVanished(op *Operation, err error, now time.Time) {
-	if !procedure.IsNotFound(err) {
+	if !IsNotFound(err) {
 		return
 	}
 	k.record(now, ENIVanished{ENI: op.Pending.ENI, Err: err})

@@ -7,7 +7,6 @@ import (
 
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -26,7 +25,7 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 		taken += a.IPs + 16*a.Prefixes
 	}
 	k.subnets.take(subnet, taken)
-	k.out.Begin(AttachTask{ID: op.ID, Urgent: urgent(a.Reason), KeepENI: k.bugs.LeakFailedAttach, Plan: procedure.AttachPlan{
+	k.out.Begin(AttachTask{ID: op.ID, Urgent: urgent(a.Reason), KeepENI: k.bugs.LeakFailedAttach, Plan: AttachPlan{
 		Card: a.Card, Device: a.Device, SubnetID: subnet, Subnet: k.subnetCIDR(subnet),
 		IPs: a.IPs, Prefixes: a.Prefixes, IPv6: k.settings.IPv6, Groups: k.groupsOfNew(), ConnTrack: k.tracking,
 		Token: k.settings.TokenPrefix + "-" + strconv.FormatUint(uint64(op.ID), 10),
@@ -75,7 +74,7 @@ func (m AttachAccepted) handle(k *Keeper, now time.Time) {
 // there is none.
 type AttachDone struct {
 	ID     OpID
-	Result procedure.AttachResult
+	Result AttachResult
 }
 
 func (m AttachDone) handle(k *Keeper, now time.Time) {
@@ -103,20 +102,20 @@ func (m AttachDone) handle(k *Keeper, now time.Time) {
 
 // growthFailed turns the failure of an attach into the clock that fits it.
 func (k *Keeper) growthFailed(op *Operation, err error, now time.Time) {
-	if procedure.IsSubnetExhausted(err) || procedure.IsFragmented(err) {
+	if IsSubnetExhausted(err) || IsFragmented(err) {
 		k.subnetShort(op, err, now)
 		return
 	}
-	k.hold("attach", "", &k.backoff.attach, op, now, procedure.CauseOf(err))
+	k.hold("attach", "", &k.backoff.attach, op, now, CauseOf(err))
 }
 
 // subnetShort sets the clock of a subnet that had no addresses, or no /28s, to give.
 func (k *Keeper) subnetShort(op *Operation, err error, now time.Time) {
 	clocks, scope := k.backoff.subnet, "subnet"
-	if procedure.IsFragmented(err) && op.Pending.Prefixes > 0 {
+	if IsFragmented(err) && op.Pending.Prefixes > 0 {
 		clocks, scope = k.backoff.subnetPrefixes, "subnet-prefix"
 	}
-	k.hold(scope, op.Subnet, of(clocks, op.Subnet), op, now, procedure.CauseOf(err))
+	k.hold(scope, op.Subnet, of(clocks, op.Subnet), op, now, CauseOf(err))
 	// Others may have become usable: their tags and counts are read again.
 	k.subnets.expire()
 	k.refreshSubnets()

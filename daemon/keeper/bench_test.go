@@ -9,7 +9,6 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -219,5 +218,5 @@ func recorded[E Event](b *bench) (n int) {
 }
 
 func failed(why cause.Code) error {
-	return &procedure.Failure{Cause: why, Err: errors.New("as the test asked")}
+	return &Failure{Cause: why, Err: errors.New("as the test asked")}
 }

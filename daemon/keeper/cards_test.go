@@ -15,7 +15,6 @@ import (
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -623,7 +622,7 @@ func (n *node) endUnlinked() {
 	n.pass(resync.LinkDelay)
 	for range 2 {
 		n.begun = nil
-		n.tell(Looked{procedure.View{Links: []string{"lo"}}})
+		n.tell(Looked{View{Links: []string{"lo"}}})
 		n.pass(resync.EndedGap)
 	}
 	for _, t := range n.begun {

@@ -8,7 +8,6 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -151,8 +150,8 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	b := newBench(t)
 	b.give(5)
 	b.Step(b.clock)
-	gone := &procedure.Failure{NotFound: true, Err: errors.New("not found")}
-	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{Err: gone}})
+	gone := &Failure{NotFound: true, Err: errors.New("not found")}
+	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{Err: gone}})
 	r := b.add("a", 0)
 	b.tell(r.Add)
 	if r.got(t).Success {
@@ -162,9 +161,9 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	for end := b.clock.Add(5 * time.Minute); b.clock.Before(end); b.pass(time.Second) {
 		for id, op := range b.ops { // whatever else the pool tried fails
 			if op.Pending.ENI == "" {
-				b.tell(AttachDone{ID: id, Result: procedure.AttachResult{Err: failed("ec2-error")}})
+				b.tell(AttachDone{ID: id, Result: AttachResult{Err: failed("ec2-error")}})
 			} else {
-				b.tell(AssignDone{ID: id, Result: procedure.AssignResult{Err: failed("ec2-error")}})
+				b.tell(AssignDone{ID: id, Result: AssignResult{Err: failed("ec2-error")}})
 			}
 		}
 		if b.recon.looking {
@@ -194,7 +193,7 @@ func TestReconcile_MovedENI(t *testing.T) {
 		AttachmentID: "eni-attach-2", AttachmentStatus: resync.AttachmentAttached, PrimaryIP: primary})
 	b.recon.needEC2, b.recon.askedEC2 = true, time.Time{}
 	b.look()
-	b.tell(Looked{procedure.View{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}}})
+	b.tell(Looked{View{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}}})
 	task, ok := last[AdoptTask](b)
 	if !ok || len(task.Before) != 1 || task.Attached.ENI.Device != 2 || count[TearDownTask](b) != 0 {
 		t.Errorf("adopts %+v (%v), %d tear-downs of its own", task, ok, count[TearDownTask](b))
@@ -238,7 +237,7 @@ func TestSubnets_CountsFollow(t *testing.T) {
 	}
 	before := free()
 	task, _ := last[ReleaseTask](b)
-	b.tell(ReleaseDone{task.ID, procedure.ReleaseResult{Gone: task.CIDRs}})
+	b.tell(ReleaseDone{task.ID, ReleaseResult{Gone: task.CIDRs}})
 	if got, want := free(), before+len(task.CIDRs); got != want {
 		t.Errorf("%d free after the release, want %d", got, want)
 	}
@@ -319,7 +318,7 @@ func TestFail_SlotOfAnENIOnItsWay(t *testing.T) {
 	r := b.add("b", 10*time.Second)
 	b.tell(r.Add)
 	eni := ipam.ENI{ID: "eni-stuck", Device: 1, SubnetID: testSubnet}
-	b.tell(AttachDone{ID: b.only().ID, Result: procedure.AttachResult{ENI: eni, Attached: true, Err: failed("eni-link-missing")}})
+	b.tell(AttachDone{ID: b.only().ID, Result: AttachResult{ENI: eni, Attached: true, Err: failed("eni-link-missing")}})
 	b.pass(10 * time.Second)
 	if got := r.got(t); got.Cause != "eni-link-missing" || !got.Transient {
 		t.Errorf("%+v", got)

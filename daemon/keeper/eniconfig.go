@@ -3,7 +3,6 @@ package keeper
 import (
 	"time"
 
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
 )
 
@@ -58,7 +57,7 @@ func (k *Keeper) useENIConfig(config cluster.ENIConfig, now time.Time) {
 	k.settings.Subnets.CustomSubnet = config.Subnet
 	if !sameENIConfig(c.last, config) {
 		// What failed before may be mended by it: a group that did not exist, a full subnet.
-		k.backoff.attach = backoff.Clock{}
+		k.backoff.attach = Clock{}
 		k.subnets.expire()
 	}
 	c.last = config

@@ -6,7 +6,6 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -253,7 +252,7 @@ type (
 // passed on, an event.
 type Noted struct {
 	happened
-	What procedure.Note
+	What Note
 	ENI  ipam.ENIID
 	Err  error
 }

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -23,7 +21,7 @@ type securityGroups struct {
 	shown   map[ipam.ENIID][]string // as EC2 last described them
 	written map[ipam.ENIID]written
 	writing bool
-	failed  backoff.Clock
+	failed  Clock
 }
 
 // written is what an ENI was given last. A description that was begun before that, or a
@@ -44,7 +42,7 @@ func (m GroupsRead) handle(k *Keeper, now time.Time) {
 		return
 	}
 	k.groups = m.Groups
-	k.sg.failed = backoff.Clock{}
+	k.sg.failed = Clock{}
 	k.record(now, GroupsChanged{Groups: len(m.Groups)})
 }
 
@@ -84,18 +82,18 @@ type GroupsTask struct {
 	Groups []string
 }
 
-func (t GroupsTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+func (t GroupsTask) carry(ctx context.Context, c Calls, post func(Message)) {
 	done := GroupsDone{Groups: t.Groups}
 	for _, id := range t.ENIs {
 		switch err := c.SetSecurityGroups(ctx, id, t.Groups); {
 		case err == nil:
 			done.ENIs = append(done.ENIs, id)
-		case procedure.IsNotFound(err):
+		case IsNotFound(err):
 			done.Gone = append(done.Gone, id)
 		case done.Err == nil:
 			done.Failed, done.Err = id, err
 		}
-		if procedure.IsThrottled(done.Err) || procedure.CauseOf(done.Err) == cause.EC2Unauthorized {
+		if IsThrottled(done.Err) || CauseOf(done.Err) == cause.EC2Unauthorized {
 			break // so would be the rest
 		}
 	}
@@ -130,7 +128,7 @@ func (m GroupsDone) handle(k *Keeper, now time.Time) {
 		s.failed.Succeed(now)
 		return
 	}
-	s.failed.Fail(now, now, procedure.CauseOf(m.Err), backoff.ThrottleFirst, groupsMost, k.chance)
+	s.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, groupsMost, k.chance)
 	k.record(now, GroupsFailed{ENI: m.Failed, Err: m.Err})
 }
 

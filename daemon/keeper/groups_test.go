@@ -8,7 +8,6 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -17,7 +16,7 @@ func (b *bench) shownGroups(second ...string) {
 	b.t.Helper()
 	for range 100 {
 		b.look()
-		v := procedure.View{AskedMetadata: true, AskedEC2: b.recon.withEC2, Links: []string{"lo"}}
+		v := View{AskedMetadata: true, AskedEC2: b.recon.withEC2, Links: []string{"lo"}}
 		v.Interfaces, v.ENIs = attachedView(nil)
 		address := netip.MustParseAddr("10.0.0.9")
 		v.Interfaces = append(v.Interfaces, resync.Interface{

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"time"
 
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
@@ -62,7 +61,7 @@ type Options struct {
 	SecurityGroups []string         // of new ENIs
 	ConnTrack      resync.ConnTrack // of new ENIs
 	Outside        Outside
-	Chance         backoff.Chance
+	Chance         Chance
 	Now            time.Time // the start
 	Bugs           Bugs      // of tests; none in a release
 }
@@ -70,7 +69,7 @@ type Options struct {
 // Keeper owns the state of one node.
 type Keeper struct {
 	out      Outside
-	chance   backoff.Chance
+	chance   Chance
 	settings Settings
 	policy   warmpool.Policy
 	limits   warmpool.Limits

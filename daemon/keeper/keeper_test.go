@@ -12,8 +12,6 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/cniwire"
-	"cnictl/daemon/backoff"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -149,7 +147,7 @@ func TestKeeper_FirstComeFirstServed(t *testing.T) {
 			fill = op
 		}
 	}
-	b.tell(AssignDone{ID: fill.ID, Result: procedure.AssignResult{CIDRs: secondary(1)}})
+	b.tell(AssignDone{ID: fill.ID, Result: AssignResult{CIDRs: secondary(1)}})
 	b.write(nil)
 	if r := adds[1].got(t); !r.Success {
 		t.Errorf("b: %+v", r)
@@ -194,9 +192,9 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 			for len(b.ops) > 0 {
 				for _, op := range b.ops {
 					if op.Pending.ENI != "" {
-						b.Handle(b.clock, AssignDone{ID: op.ID, Result: procedure.AssignResult{Err: failed(cause.EC2Unauthorized)}})
+						b.Handle(b.clock, AssignDone{ID: op.ID, Result: AssignResult{Err: failed(cause.EC2Unauthorized)}})
 					} else {
-						b.Handle(b.clock, AttachDone{ID: op.ID, Result: procedure.AttachResult{Err: failed(cause.EC2Unauthorized)}})
+						b.Handle(b.clock, AttachDone{ID: op.ID, Result: AttachResult{Err: failed(cause.EC2Unauthorized)}})
 					}
 				}
 				b.Step(b.clock)
@@ -250,7 +248,7 @@ func TestKeeper_SubnetThatWasFull(t *testing.T) {
 	if reads < 5 || reads > 12 {
 		t.Errorf("asked %d times in ten minutes whether the subnet is still full, want a back-off up to 2 min", reads)
 	}
-	for range backoff.ExhaustedMost / time.Second {
+	for range ExhaustedMost / time.Second {
 		b.pass(time.Second)
 	}
 	if !b.subnets.refreshing {
@@ -270,7 +268,7 @@ func TestKeeper_FullENI(t *testing.T) {
 	b := newBench(t)
 	b.Step(b.clock)
 	op := b.only()
-	b.tell(AssignDone{ID: op.ID, Result: procedure.AssignResult{CIDRs: secondary(4), All: true, Full: true}})
+	b.tell(AssignDone{ID: op.ID, Result: AssignResult{CIDRs: secondary(4), All: true, Full: true}})
 	for _, again := range b.ops {
 		if again.Pending.ENI == op.Pending.ENI {
 			t.Fatalf("asked again at once: %+v", again)
@@ -287,7 +285,7 @@ func TestKeeper_VanishedENI(t *testing.T) {
 	b := newBench(t)
 	b.give(5)
 	b.Step(b.clock)
-	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{Err: &procedure.Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}}})
+	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{Err: &Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}}})
 	r := b.add("a", 0)
 	b.tell(r.Add)
 	if reply := r.got(t); reply.Success {
@@ -302,14 +300,14 @@ func TestKeeper_FragmentedSubnetRecovers(t *testing.T) {
 	b := newBench(t)
 	b.policy.PrefixDelegation, b.policy.WarmPrefix = true, 1
 	b.Step(b.clock)
-	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{Err: failed(cause.SubnetFragmented)}})
+	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{Err: failed(cause.SubnetFragmented)}})
 	if b.backoff.subnetPrefixes[testSubnet].Until.IsZero() {
 		t.Fatal("no back-off of the subnet")
 	}
 	b.describe(1000)
-	b.pass(backoff.ExhaustedFirst)
-	b.tell(AssignDone{ID: b.only().ID, Result: procedure.AssignResult{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}}})
-	if c := b.backoff.subnetPrefixes[testSubnet]; *c != (backoff.Clock{}) {
+	b.pass(ExhaustedFirst)
+	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}}})
+	if c := b.backoff.subnetPrefixes[testSubnet]; *c != (Clock{}) {
 		t.Errorf("clock after a success: %+v", c)
 	}
 }

@@ -11,10 +11,8 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/checkpoint"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -161,7 +159,7 @@ func TestGroups_LateDescription(t *testing.T) {
 
 // groupsCalls answers SetSecurityGroups and nothing else.
 type groupsCalls struct {
-	procedure.Calls
+	Calls
 	err   map[ipam.ENIID]error
 	asked []ipam.ENIID
 }
@@ -175,7 +173,7 @@ func (c *groupsCalls) SetSecurityGroups(_ context.Context, id ipam.ENIID, _ []st
 func TestGroupsTask(t *testing.T) {
 	t.Parallel()
 	all := []ipam.ENIID{"eni-1", "eni-2", "eni-3"}
-	gone := &procedure.Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}
+	gone := &Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}
 	for _, row := range []struct {
 		name              string
 		err               error // of eni-2
@@ -229,7 +227,7 @@ func TestReady_Table(t *testing.T) {
 				b.tell(b.add(fmt.Sprint("p", i), 0).Add)
 			}
 			b.ops = map[OpID]*Operation{}
-			b.backoff.attach.Fail(b.clock, b.clock, cause.EC2Throttled, backoff.ThrottleFirst, backoff.ThrottleMost, middle)
+			b.backoff.attach.Fail(b.clock, b.clock, cause.EC2Throttled, ThrottleFirst, ThrottleMost, middle)
 		}, false},
 		{"its only ENI is gone", func(b *bench) { b.give(1); b.apply(b.clock, ipam.QuarantineENI{ID: "eni-primary"}) }, false},
 		{"its only ENI is gone, and no other may come", func(b *bench) { full(b); b.apply(b.clock, ipam.QuarantineENI{ID: "eni-primary"}) }, false},
@@ -370,7 +368,7 @@ func TestIPv6_Pool(t *testing.T) {
 	if !ok || !task.IPv6 || task.Prefixes != 1 || !task.Urgent || len(b.ops) != 1 {
 		t.Fatalf("%+v, %d operations", task, len(b.ops))
 	}
-	b.tell(AssignDone{ID: task.ID, Result: procedure.AssignResult{CIDRs: []netip.Prefix{block}}})
+	b.tell(AssignDone{ID: task.ID, Result: AssignResult{CIDRs: []netip.Prefix{block}}})
 	b.write(nil)
 	r := first.got(t)
 	if !r.Success || r.Allocations[0].IPv6 == "" || r.Allocations[0].IPv4 != "" || !block.Contains(netip.MustParseAddr(r.Allocations[0].IPv6)) ||

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/warmpool"
 )
 
@@ -243,7 +242,7 @@ func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 		return op
 	}
 	if grows {
-		k.growth = growthError{at: now, kind: op.Pending.Kind, code: procedure.CauseOf(err), text: bounded(err.Error())}
+		k.growth = growthError{at: now, kind: op.Pending.Kind, code: CauseOf(err), text: bounded(err.Error())}
 	}
 	k.record(now, ActionFailed{Operation: *op, Took: took, Waited: waited, Err: err})
 	return op

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/netnames"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -32,7 +30,7 @@ const (
 
 // reconciler is what the Keeper remembers between two looks around.
 type reconciler struct {
-	chance backoff.Chance
+	chance Chance
 
 	nextLook time.Time // the periodic one
 	soon     time.Time // the first that is asked for before it; zero: none is
@@ -59,7 +57,7 @@ type reconciler struct {
 	nextSweep time.Time // zero: one is under way, or none is wanted
 }
 
-func newReconciler(now time.Time, chance backoff.Chance, sweep bool) reconciler {
+func newReconciler(now time.Time, chance Chance, sweep bool) reconciler {
 	r := reconciler{
 		chance: chance, nextLook: now.Add(firstLook), lastEC2: now, askedEC2: now,
 		adopting: make(map[ipam.ENIID]Slot), moved: make(map[netip.Prefix]ipam.ENIID), dropping: make(map[ipam.Sandbox]bool), told: make(map[resync.Note]bool),
@@ -234,7 +232,7 @@ func (k *Keeper) busy() resync.Busy {
 }
 
 // Looked reports what the outside shows.
-type Looked struct{ View procedure.View }
+type Looked struct{ View View }
 
 func (m Looked) handle(k *Keeper, now time.Time) {
 	v, r := m.View, &k.recon
@@ -270,7 +268,7 @@ func known[T any](all []T, asked bool, err error) resync.Knowledge {
 }
 
 // reconcile brings the book to what the outside shows.
-func (k *Keeper) reconcile(v procedure.View, now time.Time) {
+func (k *Keeper) reconcile(v View, now time.Time) {
 	r := &k.recon
 	in := resync.ReconcileInput{
 		Now: now, Book: k.book.Snapshot(),
@@ -468,7 +466,7 @@ func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
 }
 
 // findEnded looks for allocations whose pod is gone though no DEL came.
-func (k *Keeper) findEnded(v procedure.View, now time.Time) {
+func (k *Keeper) findEnded(v View, now time.Time) {
 	r := &k.recon
 	if v.KernelErr != nil || k.bugs.KeepMissedDELs {
 		return
@@ -516,7 +514,7 @@ func (m Dropped) handle(k *Keeper, now time.Time) {
 }
 
 // Swept reports the end of a sweep for leaked ENIs.
-type Swept struct{ Result procedure.SweepResult }
+type Swept struct{ Result SweepResult }
 
 func (m Swept) handle(k *Keeper, now time.Time) {
 	r := &k.recon

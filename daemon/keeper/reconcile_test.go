@@ -8,7 +8,6 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -35,7 +34,7 @@ func (b *bench) seen(addresses []netip.Prefix, links []string, routes ...resync.
 	if !ok || !b.recon.looking {
 		b.t.Fatal("nobody looks")
 	}
-	v := procedure.View{AskedMetadata: task.Metadata, AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
+	v := View{AskedMetadata: task.Metadata, AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
 	v.Interfaces, v.ENIs = attachedView(addresses)
 	if !task.EC2 {
 		v.ENIs = nil
@@ -213,7 +212,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	for range 20 {
 		b.look()
 		task, _ := last[LookTask](b)
-		b.tell(Looked{procedure.View{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken}})
+		b.tell(Looked{View{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken}})
 	}
 	if after := b.book.Snapshot(); len(after.ENIs) != len(before.ENIs) || len(after.ENIs[0].CIDRs) != 9 || !b.holds(a.sandbox(0)) {
 		t.Errorf("book changed: %+v", after)
@@ -239,7 +238,7 @@ func TestReconcile_FoundENI(t *testing.T) {
 	for count[AdoptTask](b) == 0 {
 		b.look()
 		task, _ := last[LookTask](b)
-		v := procedure.View{AskedMetadata: true, Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
+		v := View{AskedMetadata: true, Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
 		if task.EC2 {
 			v.ENIs = e
 		}
@@ -303,7 +302,7 @@ func TestSweep(t *testing.T) {
 	if count[SweepTask](b) != 1 {
 		t.Fatal("two sweeps at once")
 	}
-	b.tell(Swept{procedure.SweepResult{Err: failed("ec2-throttled")}})
+	b.tell(Swept{SweepResult{Err: failed("ec2-throttled")}})
 	ended := b.clock
 	for count[SweepTask](b) == 1 {
 		b.pass(time.Second)
@@ -330,7 +329,7 @@ func TestReleaseDone_PartlyGone(t *testing.T) {
 	if len(task.CIDRs) < 2 {
 		t.Fatalf("gives back %v", task.CIDRs)
 	}
-	b.tell(ReleaseDone{task.ID, procedure.ReleaseResult{Gone: task.CIDRs[:1], Err: failed("ec2-error")}})
+	b.tell(ReleaseDone{task.ID, ReleaseResult{Gone: task.CIDRs[:1], Err: failed("ec2-error")}})
 	e, _ := b.eni("eni-primary")
 	for _, c := range e.CIDRs {
 		if c.Prefix == task.CIDRs[0] {

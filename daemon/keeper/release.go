@@ -6,7 +6,6 @@ import (
 
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/warmpool"
 )
 
@@ -27,7 +26,7 @@ func (k *Keeper) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.
 // ReleaseDone reports CIDRs that EC2 took back.
 type ReleaseDone struct {
 	ID     OpID
-	Result procedure.ReleaseResult
+	Result ReleaseResult
 }
 
 func (m ReleaseDone) handle(k *Keeper, now time.Time) {
@@ -37,7 +36,7 @@ func (m ReleaseDone) handle(k *Keeper, now time.Time) {
 	if r.Err == nil {
 		k.free("release", "", &k.backoff.release, op, now)
 	} else {
-		k.hold("release", "", &k.backoff.release, op, now, procedure.CauseOf(r.Err))
+		k.hold("release", "", &k.backoff.release, op, now, CauseOf(r.Err))
 	}
 	gone, kept := both(op.CIDRs, r.Gone), without(op.CIDRs, r.Gone)
 	if len(gone) > 0 {
@@ -79,7 +78,7 @@ type DetachDone struct {
 func (m DetachDone) handle(k *Keeper, now time.Time) {
 	op := k.finish(m.ID, now, m.Err)
 	if m.Err != nil {
-		k.hold("release", "", &k.backoff.release, op, now, procedure.CauseOf(m.Err))
+		k.hold("release", "", &k.backoff.release, op, now, CauseOf(m.Err))
 		k.apply(now, ipam.UnholdENI{ID: op.Pending.ENI})
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -91,9 +90,6 @@ func Classify(in ClassifyInput) (Classified, error) {
 	}
 	return out, nil
 }
-
-// attachmentDetaching is EC2's state of an attachment that is ending.
-const attachmentDetaching = "detaching"
 
 func attachedOf(e resync.ENI, in ClassifyInput, primary bool) resync.Attached {
 	var subnet resync.Subnet
@@ -241,8 +237,8 @@ type EndingTask struct {
 	Keep bool // somebody else puts it away: pods have its addresses, or EC2 is not to be changed
 }
 
-func (t EndingTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
-	if err := procedure.AwaitDetached(ctx, c, t.ENI); err != nil {
+func (t EndingTask) carry(ctx context.Context, c Calls, post func(Message)) {
+	if err := awaitDetached(ctx, c, t.ENI); err != nil {
 		c.Note("ENI that was being detached is not gone", t.ENI.ID, err)
 		return // its slot stays taken
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
@@ -72,7 +71,7 @@ func (k *Keeper) Waiting() int { return len(k.waiting) }
 
 func (k *Keeper) backoffs(now time.Time) []Backoff {
 	var out []Backoff
-	add := func(scope, id string, c backoff.Clock) {
+	add := func(scope, id string, c Clock) {
 		if c.Running(now) {
 			out = append(out, Backoff{scope, id, c.Until, c.Cause})
 		}

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/backoff"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -18,9 +16,9 @@ type subnetCache struct {
 	asked      time.Time // when it was last read though nobody wanted it
 	expired    bool      // known to be out of date
 	refreshing bool
-	failed     backoff.Clock // of reading the list
-	few        int           // less than that is too little for anything
-	low        backoff.Clock // while no usable subnet has addresses: when to look again
+	failed     Clock // of reading the list
+	few        int   // less than that is too little for anything
+	low        Clock // while no usable subnet has addresses: when to look again
 }
 
 // subnetEvery is how often the list is read though nobody wants an ENI: people look at
@@ -53,11 +51,11 @@ func (c *subnetCache) known() bool { return !c.read.IsZero() }
 
 func (c *subnetCache) expire() { c.expired = true }
 
-func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now time.Time, chance backoff.Chance) {
+func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now time.Time, chance Chance) {
 	c.all, c.read, c.expired = subnets, now, false
 	candidates := p.Candidates(c.all)
 	if len(candidates) == 0 || candidates[0].AvailableIPs < c.few {
-		c.low.Fail(now, now, cause.SubnetExhausted, backoff.ExhaustedFirst, backoff.ExhaustedMost, chance)
+		c.low.Fail(now, now, cause.SubnetExhausted, ExhaustedFirst, ExhaustedMost, chance)
 		return
 	}
 	c.low.Succeed(now)
@@ -188,7 +186,7 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	if m.Err != nil {
 		// Fail open: the list as last known, or the node's own subnet, serves on
 		// (upstream stops here; spec/ipamd.md §13.1 row 13).
-		k.subnets.failed.Fail(now, now, procedure.CauseOf(m.Err), backoff.ThrottleFirst, backoff.ExhaustedMost, k.chance)
+		k.subnets.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, ExhaustedMost, k.chance)
 		k.record(now, SubnetsFailed{Err: m.Err})
 		return
 	}

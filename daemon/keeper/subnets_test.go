@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/procedure"
 )
 
 // TestSubnets_NotListed: without the permission to describe subnets the node grows in its
@@ -32,7 +31,7 @@ func TestSubnets_NotListed(t *testing.T) {
 	if fill == nil {
 		t.Fatal("nothing is asked for")
 	}
-	b.tell(AssignDone{ID: fill.ID, Result: procedure.AssignResult{CIDRs: secondary(1)}})
+	b.tell(AssignDone{ID: fill.ID, Result: AssignResult{CIDRs: secondary(1)}})
 	b.write(nil)
 	if r := a.got(t); !r.Success {
 		t.Errorf("ADD: %+v", r)

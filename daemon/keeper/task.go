@@ -5,14 +5,13 @@ import (
 	"net/netip"
 
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
 // Task is something to be done outside, beside the Keeper. The set is closed.
 type Task interface {
-	carry(ctx context.Context, c procedure.Calls, post func(Message))
+	carry(ctx context.Context, c Calls, post func(Message))
 }
 
 // Urgent reports that pods wait for a task: its calls go before others.
@@ -49,18 +48,18 @@ func urgent(why warmpool.Reason) bool {
 
 // Carry carries out a task and posts what came of it. It blocks for as long as the
 // calls do.
-func Carry(ctx context.Context, c procedure.Calls, t Task, post func(Message)) { t.carry(ctx, c, post) }
+func Carry(ctx context.Context, c Calls, t Task, post func(Message)) { t.carry(ctx, c, post) }
 
 // AttachTask makes an ENI.
 type AttachTask struct {
 	ID      OpID
 	Urgent  bool // pods wait for it
-	Plan    procedure.AttachPlan
+	Plan    AttachPlan
 	KeepENI bool // a deliberate leak, see Bugs
 }
 
-func (t AttachTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
-	res := procedure.Attach(ctx, c, t.Plan,
+func (t AttachTask) carry(ctx context.Context, c Calls, post func(Message)) {
+	res := attachENI(ctx, c, t.Plan,
 		func(id ipam.ENIID) { post(ENICreated{t.ID, id}) },
 		func(id ipam.ENIID) { post(AttachAccepted{t.ID, id}) })
 	post(AttachDone{t.ID, res})
@@ -70,7 +69,7 @@ func (t AttachTask) carry(ctx context.Context, c procedure.Calls, post func(Mess
 	// The failure is known by now and the pool looks elsewhere: what was made is put
 	// away, however long that takes.
 	if res.Attached {
-		if err := procedure.Detach(ctx, c, res.ENI, nil, res.Attachment); err != nil {
+		if err := detachENI(ctx, c, res.ENI, nil, res.Attachment); err != nil {
 			c.Note(FailedAttachAttached, res.ENI.ID, err)
 			AdoptTask{
 				Attached: resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}, Ours: true, EndWithInstance: true,
@@ -82,7 +81,7 @@ func (t AttachTask) carry(ctx context.Context, c procedure.Calls, post func(Mess
 	if t.KeepENI {
 		return
 	}
-	if err := procedure.Delete(ctx, c, res.ENI.ID); err != nil {
+	if err := deleteENI(ctx, c, res.ENI.ID); err != nil {
 		c.Note(FailedAttachKept, res.ENI.ID, err)
 	}
 }
@@ -95,7 +94,7 @@ type AdoptTask struct {
 	EndWithInstance bool       // it is not marked yet to end with the instance
 }
 
-func (t AdoptTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+func (t AdoptTask) carry(ctx context.Context, c Calls, post func(Message)) {
 	TearDownTask{t.Before}.carry(ctx, c, post)
 	id := t.Attached.ENI.ID
 	var adopted, ended bool
@@ -104,9 +103,9 @@ func (t AdoptTask) carry(ctx context.Context, c procedure.Calls, post func(Messa
 			if !t.EndWithInstance {
 				return nil
 			}
-			return procedure.EndWithInstance(ctx, c, id, t.Attached.AttachmentID)
+			return endWithInstance(ctx, c, id, t.Attached.AttachmentID)
 		},
-		func() error { adopted, ended = procedure.Adopt(ctx, c, t.Attached.ENI); return nil },
+		func() error { adopted, ended = adoptENI(ctx, c, t.Attached.ENI); return nil },
 	)
 	if err != nil {
 		c.Note("ENI may outlive its instance", id, err)
@@ -131,8 +130,8 @@ type AssignTask struct {
 	Urgent        bool // pods wait for it
 }
 
-func (t AssignTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
-	post(AssignDone{t.ID, procedure.Assign(ctx, c, t.ENI, t.IPs, t.Prefixes, t.IPv6)})
+func (t AssignTask) carry(ctx context.Context, c Calls, post func(Message)) {
+	post(AssignDone{t.ID, assignAddresses(ctx, c, t.ENI, t.IPs, t.Prefixes, t.IPv6)})
 }
 
 // ReleaseTask gives CIDRs back.
@@ -142,8 +141,8 @@ type ReleaseTask struct {
 	CIDRs []netip.Prefix
 }
 
-func (t ReleaseTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
-	post(ReleaseDone{t.ID, procedure.Release(ctx, c, t.ENI, t.CIDRs)})
+func (t ReleaseTask) carry(ctx context.Context, c Calls, post func(Message)) {
+	post(ReleaseDone{t.ID, releaseCIDRs(ctx, c, t.ENI, t.CIDRs)})
 }
 
 // DetachTask takes an ENI off the instance and deletes it.
@@ -155,8 +154,8 @@ type DetachTask struct {
 	KeepENI    bool // a deliberate leak, see Bugs
 }
 
-func (t DetachTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
-	err := procedure.Detach(ctx, c, t.ENI, t.CIDRs, t.Attachment)
+func (t DetachTask) carry(ctx context.Context, c Calls, post func(Message)) {
+	err := detachENI(ctx, c, t.ENI, t.CIDRs, t.Attachment)
 	post(DetachDone{t.ID, err})
 	if err == nil && !t.KeepENI {
 		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(ctx, c, post)
@@ -166,9 +165,9 @@ func (t DetachTask) carry(ctx context.Context, c procedure.Calls, post func(Mess
 // DeleteTask deletes ENIs of this node as soon as they are attached nowhere.
 type DeleteTask struct{ ENIs []ipam.ENIID }
 
-func (t DeleteTask) carry(ctx context.Context, c procedure.Calls, _ func(Message)) {
+func (t DeleteTask) carry(ctx context.Context, c Calls, _ func(Message)) {
 	for _, id := range t.ENIs {
-		if err := procedure.Delete(ctx, c, id); err != nil {
+		if err := deleteENI(ctx, c, id); err != nil {
 			c.Note(DetachedKept, id, err)
 			continue
 		}
@@ -178,17 +177,17 @@ func (t DeleteTask) carry(ctx context.Context, c procedure.Calls, _ func(Message
 
 // Notes of tasks.
 const (
-	ENIFreed         procedure.Note = "ENI freed" // deleted
-	DetachedKept     procedure.Note = "ENI detached but not deleted"
-	FailedAttachKept procedure.Note = "ENI of a failed attach not deleted"
+	ENIFreed         Note = "ENI freed" // deleted
+	DetachedKept     Note = "ENI detached but not deleted"
+	FailedAttachKept Note = "ENI of a failed attach not deleted"
 	// FailedAttachAttached: its cleanup failed, the ENI is kept.
-	FailedAttachAttached procedure.Note = "ENI of a failed attach not detached, it is set up after all"
+	FailedAttachAttached Note = "ENI of a failed attach not detached, it is set up after all"
 )
 
 // SubnetsTask reads the subnets.
 type SubnetsTask struct{}
 
-func (SubnetsTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
+func (SubnetsTask) carry(ctx context.Context, c Calls, post func(Message)) {
 	subnets, err := c.DescribeSubnets(ctx)
 	post(SubnetsRead{subnets, err})
 }
@@ -199,24 +198,24 @@ type LookTask struct {
 	EC2      bool
 }
 
-func (t LookTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
-	post(Looked{procedure.Look(ctx, c, t.Metadata, t.EC2)})
+func (t LookTask) carry(ctx context.Context, c Calls, post func(Message)) {
+	post(Looked{observe(ctx, c, t.Metadata, t.EC2)})
 }
 
 // DropTask removes the rules of pods that are gone.
 type DropTask struct{ Gone []ipam.Assignment }
 
-func (t DropTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
-	post(Dropped{t.Gone, procedure.Drop(ctx, c, t.Gone)})
+func (t DropTask) carry(ctx context.Context, c Calls, post func(Message)) {
+	post(Dropped{t.Gone, dropPods(ctx, c, t.Gone)})
 }
 
 // TearDownTask removes the rules of ENIs that are gone.
 type TearDownTask struct{ ENIs []ipam.ENI }
 
-func (t TearDownTask) carry(ctx context.Context, c procedure.Calls, _ func(Message)) {
+func (t TearDownTask) carry(ctx context.Context, c Calls, _ func(Message)) {
 	for _, e := range t.ENIs {
 		if err := c.TeardownENI(ctx, e.PrimaryIP); err != nil {
-			c.Note(procedure.RulesKept, e.ID, err)
+			c.Note(RulesKept, e.ID, err)
 		}
 	}
 }
@@ -224,13 +223,13 @@ func (t TearDownTask) carry(ctx context.Context, c procedure.Calls, _ func(Messa
 // SweepTask looks for leaked ENIs.
 type SweepTask struct{ In resync.LeakInput }
 
-func (t SweepTask) carry(ctx context.Context, c procedure.Calls, post func(Message)) {
-	post(Swept{procedure.Sweep(ctx, c, t.In)})
+func (t SweepTask) carry(ctx context.Context, c Calls, post func(Message)) {
+	post(Swept{sweepLeaked(ctx, c, t.In)})
 }
 
 // TagTask writes the tags that ENIs lack and lets them end with their instance.
 type TagTask struct{ ENIs []resync.ENI }
 
-func (t TagTask) carry(ctx context.Context, c procedure.Calls, _ func(Message)) {
-	procedure.Tag(ctx, c, t.ENIs)
+func (t TagTask) carry(ctx context.Context, c Calls, _ func(Message)) {
+	tagENIs(ctx, c, t.ENIs)
 }

@@ -11,16 +11,15 @@ import (
 	"cnictl/daemon/budget"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
 // calls is EC2, the node and time as one task of a daemon sees them: the model's
-// procedure.Calls. Both means that a task may be several fibers, so the one that calls
+// keeper.Calls. Both means that a task may be several fibers, so the one that calls
 // is the one that runs.
 type calls struct{ p *process }
 
-var _ procedure.Calls = &calls{}
+var _ keeper.Calls = &calls{}
 
 // ask makes one call to EC2 by way of the daemon's client.
 func ask[T any](ctx context.Context, c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
@@ -125,7 +124,7 @@ func errText(err error) string {
 // none is the answer of calls that only say whether they worked.
 type none struct{}
 
-func (c *calls) CreateENI(ctx context.Context, s procedure.CreateENI) (resync.ENI, error) {
+func (c *calls) CreateENI(ctx context.Context, s keeper.CreateENI) (resync.ENI, error) {
 	return ask(ctx, c, createAction, true, func() (resync.ENI, error) { return c.ec2().createFor(c.p.node, s) })
 }
 
@@ -156,7 +155,7 @@ func (c *calls) DetachENI(ctx context.Context, attachment string) error {
 
 func (c *calls) DeleteENI(ctx context.Context, id ipam.ENIID) error {
 	_, err := ask(ctx, c, deleteAction, true, func() (none, error) { return none{}, c.ec2().deleteFor(c.p.node, id) })
-	if procedure.IsNotFound(err) {
+	if keeper.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -178,7 +177,7 @@ func (c *calls) AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]net
 // AssignIPv6Prefix fails: the worlds are IPv4.
 func (c *calls) AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (netip.Prefix, error) {
 	return ask(ctx, c, "AssignIpv6Addresses", true, func() (netip.Prefix, error) {
-		return netip.Prefix{}, &procedure.Failure{Cause: cause.EC2Error, Err: fmt.Errorf("the subnet of %s has no IPv6 block", id)}
+		return netip.Prefix{}, &keeper.Failure{Cause: cause.EC2Error, Err: fmt.Errorf("the subnet of %s has no IPv6 block", id)}
 	})
 }
 
@@ -214,7 +213,7 @@ func (c *calls) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefi
 		return failed
 	}
 	c.p.node.w.fault(FaultPartial)
-	return &procedure.PartlyUnassigned{Gone: gone, Err: failed}
+	return &keeper.PartlyUnassigned{Gone: gone, Err: failed}
 }
 
 func (c *calls) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]resync.ENI, error) {
@@ -324,7 +323,7 @@ func (c *calls) Lasting(ctx context.Context, limit time.Duration) (context.Conte
 	return within{lasting, ctx.(within).urgent}, lasting.cancel
 }
 
-func (c *calls) Note(what procedure.Note, about ipam.ENIID, err error) {
+func (c *calls) Note(what keeper.Note, about ipam.ENIID, err error) {
 	c.p.node.w.tell("%s: notes: %s %s: %v", c.p.node.name, what, about, err)
 	c.p.post(keeper.Noted{What: what, ENI: about, Err: err})
 }

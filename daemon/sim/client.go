@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"cnictl/daemon/budget"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 )
 
 // ClientSpec is how the EC2 client of a daemon repeats and paces requests.
@@ -56,7 +56,7 @@ func (c *client) do(w *World, action string, want budget.Want, sleep func(time.D
 		err := request()
 		c.heard(begun, w.now(), action, err)
 		switch {
-		case !procedure.IsThrottled(err):
+		case !keeper.IsThrottled(err):
 			c.succeeded(attempt)
 			return err
 		case attempt >= c.attempts || c.quota < sdkRetryCost:
@@ -102,12 +102,12 @@ func (c *client) admit(w *World, action string, want budget.Want, sleep func(tim
 
 // heard tells the budget what EC2 said.
 func (c *client) heard(begun, now time.Time, action string, err error) {
-	if c.told != nil && procedure.IsThrottled(err) {
+	if c.told != nil && keeper.IsThrottled(err) {
 		c.told()
 	}
 	switch {
 	case c.budget == nil:
-	case procedure.IsThrottled(err):
+	case keeper.IsThrottled(err):
 		c.budget.Throttled(begun, now, action)
 	default:
 		c.budget.Succeeded(begun, now, action)

@@ -10,7 +10,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 )
 
@@ -341,7 +341,7 @@ func creationTags(n *node, at time.Time) map[string]string {
 }
 
 // createFor is CreateNetworkInterface of a node's daemon.
-func (e *ec2) createFor(n *node, spec procedure.CreateENI) (resync.ENI, error) {
+func (e *ec2) createFor(n *node, spec keeper.CreateENI) (resync.ENI, error) {
 	if id, again := e.tokens[spec.Token]; again && spec.Token != "" {
 		if x, there := e.enis[id]; there {
 			e.made = x

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 	"cnictl/testenv/fakeaws"
@@ -34,7 +34,7 @@ func quiet(t *testing.T, subnets ...string) *World {
 
 func (w *World) make(t *testing.T, token string, ips, prefixes int) *eni {
 	t.Helper()
-	d, err := w.ec2.createFor(w.nodes[0], procedure.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: ips, Prefixes: prefixes, Token: token, CreatedAt: w.now()})
+	d, err := w.ec2.createFor(w.nodes[0], keeper.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: ips, Prefixes: prefixes, Token: token, CreatedAt: w.now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,10 +138,10 @@ func TestEC2_ClientTokens(t *testing.T) {
 	if y := w.make(t, "b", 0, 1); y == x || len(y.Prefixes) != 1 {
 		t.Errorf("another token made %+v", y.ENI)
 	}
-	if _, err := w.ec2.createFor(w.nodes[0], procedure.CreateENI{SubnetID: w.ec2.subnets[0].id, Prefixes: 2, Token: "c"}); !procedure.IsFragmented(err) {
+	if _, err := w.ec2.createFor(w.nodes[0], keeper.CreateENI{SubnetID: w.ec2.subnets[0].id, Prefixes: 2, Token: "c"}); !keeper.IsFragmented(err) {
 		t.Errorf("two /28s of a subnet with one: %v", err)
 	}
-	if _, err := w.ec2.createFor(w.nodes[0], procedure.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: 60, Token: "d"}); !procedure.IsSubnetExhausted(err) {
+	if _, err := w.ec2.createFor(w.nodes[0], keeper.CreateENI{SubnetID: w.ec2.subnets[0].id, IPs: 60, Token: "d"}); !keeper.IsSubnetExhausted(err) {
 		t.Errorf("60 addresses of a /26: %v", err)
 	}
 }
@@ -168,7 +168,7 @@ func TestEC2_LifeOfAnENI(t *testing.T) {
 	if x.AttachmentStatus != resync.AttachmentAttached || !n.kernel.plugged[x.ID] || len(n.metadata.list()) != 2 {
 		t.Errorf("10 s after the attach: %+v, link %v, metadata %v", x.ENI, n.kernel.plugged[x.ID], n.metadata.list())
 	}
-	if _, err := e.assignFor(n, x.ID, 4, 0); !procedure.IsAddressLimit(err) {
+	if _, err := e.assignFor(n, x.ID, 4, 0); !keeper.IsAddressLimit(err) {
 		t.Errorf("seven addresses of six: %v", err)
 	}
 	cidrs, err := e.assignFor(n, x.ID, 1, 0)
@@ -181,14 +181,14 @@ func TestEC2_LifeOfAnENI(t *testing.T) {
 	if err := e.detachFor(n, attachment); err != nil {
 		t.Error(err)
 	}
-	if err := e.detachFor(n, attachment); err == nil || procedure.IsNotFound(err) {
+	if err := e.detachFor(n, attachment); err == nil || keeper.IsNotFound(err) {
 		t.Errorf("detached twice: %v", err)
 	}
 	w.runUntil(w.clock + 30*time.Second)
 	if x.Status != resync.StatusAvailable || n.kernel.plugged[x.ID] || len(n.metadata.list()) != 1 {
 		t.Errorf("30 s after the detach: %+v, link %v, metadata %v", x.ENI, n.kernel.plugged[x.ID], n.metadata.list())
 	}
-	if err := e.detachFor(n, attachment); !procedure.IsNotFound(err) {
+	if err := e.detachFor(n, attachment); !keeper.IsNotFound(err) {
 		t.Errorf("an attachment that has ended: %v", err)
 	}
 	if err := e.deleteFor(n, x.ID); err != nil || e.subnets[0].free != free {
@@ -240,7 +240,7 @@ func TestAnswerOf(t *testing.T) {
 			done++
 			return 7, nil
 		})
-		if done != row.done || (err == nil) != row.works || procedure.IsUnanswered(err) != row.unanswered || procedure.IsThrottled(err) != row.throttled {
+		if done != row.done || (err == nil) != row.works || keeper.IsUnanswered(err) != row.unanswered || keeper.IsThrottled(err) != row.throttled {
 			t.Errorf("%q: done %d times, %v", row.fault, done, err)
 		}
 		if row.works != (got == 7) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 )
 
@@ -81,7 +81,7 @@ func (c *calls) setUp(ctx context.Context, e ipam.ENI, limit time.Duration) erro
 		return none{}
 	})
 	if err != nil {
-		return &procedure.Failure{Err: err}
+		return &keeper.Failure{Err: err}
 	}
 	return nil
 }

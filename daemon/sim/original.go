@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 )
 
 // original is the daemon of amazon-vpc-cni-k8s v1.23.1 as spec/ipamd.md describes its
@@ -218,5 +218,5 @@ func (o *original) find(id ipam.ENIID) *held {
 
 // insufficient are the codes that start the clock of 120 s (§4.4).
 func insufficient(err error) bool {
-	return procedure.IsSubnetExhausted(err) || procedure.IsFragmented(err)
+	return keeper.IsSubnetExhausted(err) || keeper.IsFragmented(err)
 }

@@ -7,7 +7,7 @@ import (
 
 	"cnictl/daemon/budget"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 )
 
@@ -60,7 +60,7 @@ func (o *original) freeDevice() (int, error) {
 }
 
 func (o *original) create(subnet string, count int) (*eni, error) {
-	spec := procedure.CreateENI{SubnetID: subnet, IPs: count, CreatedAt: o.n.w.now()}
+	spec := keeper.CreateENI{SubnetID: subnet, IPs: count, CreatedAt: o.n.w.now()}
 	if o.prefixes() {
 		spec.IPs, spec.Prefixes = 0, count
 	}
@@ -92,7 +92,7 @@ func (o *original) assignCIDRs(h *held, count int) ([]netip.Prefix, error) {
 func (o *original) remove(x *eni) error {
 	return o.retry(originalTries, simpleBackoff{deleteFirst, originalMost, originalJitter}, func() error {
 		err := o.change(deleteAction, func() error { return o.n.w.ec2.deleteFor(o.n, x.ID) })
-		if procedure.IsNotFound(err) {
+		if keeper.IsNotFound(err) {
 			return nil
 		}
 		return err

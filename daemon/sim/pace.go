@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 )
 
 // Pace is how long everything outside takes in a world in which nothing goes wrong by
@@ -42,7 +42,7 @@ func (w *World) answerAfter(action string, f fate, err error) time.Duration {
 	switch {
 	case p == nil:
 		return f.answer
-	case procedure.IsThrottled(err):
+	case keeper.IsThrottled(err):
 		return p.Others
 	default:
 		return p.of(action)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/procedure"
 )
 
 // process is one run of the daemon: what the shell around a keeper is.
@@ -204,7 +203,7 @@ func (o outside) Record(_ time.Time, e keeper.Event) {
 	case keeper.Quarantined:
 		w.stats.Quarantines++
 	case keeper.Noted:
-		if e.What == procedure.LeakDeleted {
+		if e.What == keeper.LeakDeleted {
 			w.stats.Leaks++
 		}
 		return // told where it came about

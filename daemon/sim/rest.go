@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"cnictl/daemon/api/checkpoint"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -20,7 +20,7 @@ const (
 	patience = 15 * time.Minute
 	// noticing is how long EC2 may have addresses before a daemon that was refused asks
 	// again.
-	noticing = backoff.ExhaustedMost + time.Minute
+	noticing = keeper.ExhaustedMost + time.Minute
 	// stillness is the last part of the rest: nothing may be changed in it any more.
 	stillness = 20 * time.Minute
 )

@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 )
 
 // CreateENI says what to create. EC2 does not make an ENI with a /80 and an address, which it
 // needs for itself: the /80 is assigned later.
-type CreateENI = procedure.CreateENI
+type CreateENI = keeper.CreateENI
 
 // CreateENI creates a tagged ENI. The answer lists all its addresses, so nobody needs
 // to wait for the metadata service.

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 	"cnictl/daemon/scrub"
 )
 
@@ -217,16 +217,16 @@ func Cause(err error) cause.Code {
 }
 
 // fail puts a failed call into the words of procedures. It is what every call of
-// [procedure.EC2] ends with.
+// [keeper.EC2] ends with.
 func fail(err *error) {
 	if *err != nil {
-		*err = &procedure.Failure{
+		*err = &keeper.Failure{
 			Cause: Cause(*err), NotFound: IsNotFound(*err), AddressLimit: IsAddressLimit(*err), Unanswered: IsUnanswered(*err), Err: Brief(*err),
 		}
 	}
 }
 
-var _ procedure.EC2 = &Client{}
+var _ keeper.EC2 = &Client{}
 
 // maxMessage bounds what EC2 says about an error, in bytes: it goes into logs, events and
 // answers. The longest real ones carry an encoded authorization message.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 )
 
 // actions are the calls that change something or describe a part, each with an answer
@@ -50,7 +50,7 @@ var actions = []struct {
 	{"UnassignPrivateIpAddresses", `<return>true</return>`, func(ctx context.Context, t *testing.T, c *Client) error {
 		cidrs := []netip.Prefix{netip.MustParsePrefix("10.0.0.9/32"), netip.MustParsePrefix("10.0.0.32/28"), netip.MustParsePrefix("2001:db8::1/128")}
 		err := c.Unassign(ctx, "eni-0a", cidrs)
-		var partly *procedure.PartlyUnassigned
+		var partly *keeper.PartlyUnassigned
 		if errors.As(err, &partly) && (len(partly.Gone) == 0 || len(partly.Gone) == len(cidrs)) {
 			t.Errorf("partly: %v", partly.Gone)
 		}

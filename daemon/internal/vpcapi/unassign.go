@@ -10,12 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 )
 
 // Unassign gives addresses (/32, /128) and prefixes (/28, /80) back to EC2: one call
 // for prefixes and one for addresses of each family, so two for IPv4. A call that
-// fails does not keep the other from being made; [procedure.PartlyUnassigned] then says which
+// fails does not keep the other from being made; [keeper.PartlyUnassigned] then says which
 // CIDRs are gone.
 func (c *Client) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) (err error) {
 	defer fail(&err)
@@ -52,7 +52,7 @@ func (c *Client) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Pref
 	if len(gone) == 0 {
 		return err
 	}
-	return &procedure.PartlyUnassigned{Gone: gone, Err: err}
+	return &keeper.PartlyUnassigned{Gone: gone, Err: err}
 }
 
 func (c *Client) unassignPrefixes(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {

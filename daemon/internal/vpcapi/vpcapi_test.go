@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/budget"
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
+	"cnictl/daemon/keeper"
 	"cnictl/testenv/fakeaws"
 )
 
@@ -419,7 +419,7 @@ func TestUnassign_Partly(t *testing.T) {
 	e := n.create(vpcapi.CreateENI{Prefixes: 1})
 	foreign := netip.MustParsePrefix("10.0.0.200/32")
 	err := n.Unassign(t.Context(), e.ID, []netip.Prefix{foreign, e.Prefixes[0]})
-	var partly *procedure.PartlyUnassigned
+	var partly *keeper.PartlyUnassigned
 	if !errors.As(err, &partly) || !slices.Equal(partly.Gone, e.Prefixes) || vpcapi.Code(err) != "InvalidParameterValue" {
 		t.Errorf("%v, want the prefix gone and the address refused", err)
 	}

@@ -1,4 +1,4 @@
-package procedure
+package keeper
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 )
@@ -59,8 +58,8 @@ type Host interface {
 	DropPod(context.Context, netip.Addr) error
 }
 
-// Clock is how procedures wait and what they leave to others.
-type Clock interface {
+// Runtime is how procedures wait and what they leave to others.
+type Runtime interface {
 	Now() time.Time
 	// Sleep waits. It fails when the procedure should come to its end.
 	Sleep(context.Context, time.Duration) error
@@ -83,7 +82,7 @@ type Note string
 type Calls interface {
 	EC2
 	Host
-	Clock
+	Runtime
 }
 
 // CreateENI says what to create: IPs secondary addresses or Prefixes /28s, one kind
@@ -122,7 +121,7 @@ func (p *PartlyUnassigned) Error() string { return p.Err.Error() }
 func (p *PartlyUnassigned) Unwrap() error { return p.Err }
 
 // pause waits one step of a back-off.
-func pause(ctx context.Context, c Calls, clock *backoff.Clock, first, most time.Duration) error {
+func pause(ctx context.Context, c Calls, clock *Clock, first, most time.Duration) error {
 	now := c.Now()
 	clock.Fail(now, now, cause.EC2Throttled, first, most, c.Chance)
 	return c.Sleep(ctx, clock.Until.Sub(now))

@@ -1,4 +1,4 @@
-package procedure
+package keeper
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/netnames"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 )
@@ -47,12 +46,12 @@ type AttachResult struct {
 	Err        error
 }
 
-// Attach creates an ENI with its addresses, attaches it, makes it die with its
+// attachENI creates an ENI with its addresses, attaches it, makes it die with its
 // instance and puts its routes into the kernel. attached is called when EC2 has taken
 // the attachment, created when the ENI is there. A failure is reported as soon as it is
-// one; an ENI that was made is then the caller's to [Detach], if it is Attached, and to
-// [Delete].
-func Attach(ctx context.Context, c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachResult {
+// one; an ENI that was made is then the caller's to [detachENI], if it is Attached, and to
+// [deleteENI].
+func attachENI(ctx context.Context, c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachResult {
 	made, err := createFewer(ctx, c, p)
 	if err != nil {
 		return AttachResult{Err: fmt.Errorf("%w in %s: %w", ErrCreate, p.SubnetID, err)}
@@ -62,27 +61,27 @@ func Attach(ctx context.Context, c Calls, p AttachPlan, created, attached func(i
 		ID: made.ID, MAC: made.MAC, Card: p.Card, Device: p.Device, SubnetID: p.SubnetID, Subnet: p.Subnet,
 		PrimaryIP: made.PrimaryOf(p.IPv6), RouteTable: netnames.RouteTable(p.Card, p.Device),
 	}}
-	if res.Attachment, err = attach(ctx, c, made.ID, p.Card, p.Device); err != nil {
+	if res.Attachment, err = attachCreated(ctx, c, made.ID, p.Card, p.Device); err != nil {
 		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", made.ID, p.Device, err)
 		return res
 	}
 	attached(made.ID)
 	res.Attached = true
-	res.Err = settle(ctx, c, res.ENI, res.Attachment)
+	res.Err = settleENI(ctx, c, res.ENI, res.Attachment)
 	return res
 }
 
 // createFewer creates the ENI with as many of its addresses as the subnet has: like
-// Assign it asks for half as many each time, down to one.
+// assignAddresses it asks for half as many each time, down to one.
 func createFewer(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error) {
-	made, err := create(ctx, c, p)
+	made, err := createENI(ctx, c, p)
 	token := p.Token
 	for p.IPs+p.Prefixes > 1 && isShort(err) {
 		p.IPs, p.Prefixes = p.IPs/2, p.Prefixes/2
 		p.Token = fmt.Sprintf("%s-%d", token, p.IPs+p.Prefixes) // another request
 		var less resync.ENI
 		lessErr := unthrottled(ctx, c, func() (err error) {
-			less, err = create(ctx, c, p)
+			less, err = createENI(ctx, c, p)
 			return err
 		})
 		if IsThrottled(lessErr) {
@@ -93,35 +92,35 @@ func createFewer(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error)
 	return made, err
 }
 
-// create creates the ENI. An answer that was lost is requested again under the same
+// createENI creates the ENI. An answer that was lost is requested again under the same
 // token, or the ENI that EC2 may have made would be nobody's.
-func create(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error) {
+func createENI(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error) {
 	spec := CreateENI{
 		SubnetID: p.SubnetID, SecurityGroups: p.Groups, IPs: p.IPs, Prefixes: p.Prefixes, ConnTrack: p.ConnTrack, Token: p.Token, CreatedAt: c.Now(),
 	}
 	if p.IPv6 {
 		spec.Prefixes, spec.IPv6 = 0, true
 	}
-	var clock backoff.Clock
+	var clock Clock
 	for try := 1; ; try++ {
 		eni, err := c.CreateENI(ctx, spec)
 		if err == nil || !IsUnanswered(err) || try == createTries {
 			return eni, err
 		}
-		if pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
 			return eni, err
 		}
 	}
 }
 
-// attach starts the attachment. Throttling keeps the ENI and tries again: starting
+// attachCreated starts the attachment. Throttling keeps the ENI and tries again: starting
 // over would cost three more mutating calls. After any other error EC2 is asked whether
 // the ENI is attached: the answer may have been lost, and so may that of a request which
 // the client repeated on its own and EC2 then refused. After an earlier try, which may have
 // taken effect, a list that lacks the attachment may be older.
-func attach(ctx context.Context, c Calls, id ipam.ENIID, card, device int) (string, error) {
+func attachCreated(ctx context.Context, c Calls, id ipam.ENIID, card, device int) (string, error) {
 	limit, believe := c.Now().Add(AttachRetryLimit), c.Now().Add(listRest)
-	var clock backoff.Clock
+	var clock Clock
 	for try := 1; ; try++ {
 		attachment, err := c.AttachENI(ctx, id, card, device)
 		switch {
@@ -138,30 +137,30 @@ func attach(ctx context.Context, c Calls, id ipam.ENIID, card, device int) (stri
 				return "", err
 			}
 		}
-		if !c.Now().Before(limit) || pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if !c.Now().Before(limit) || pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
 			return "", err
 		}
 	}
 }
 
-// settle makes an attached ENI die with its instance and puts its routes into the
+// settleENI makes an attached ENI die with its instance and puts its routes into the
 // kernel, side by side. An ENI enters the pool only after both.
-func settle(ctx context.Context, c Calls, eni ipam.ENI, attachment string) error {
+func settleENI(ctx context.Context, c Calls, eni ipam.ENI, attachment string) error {
 	return c.Both(
-		func() error { return EndWithInstance(ctx, c, eni.ID, attachment) },
-		func() error { return setUp(ctx, c, eni) },
+		func() error { return endWithInstance(ctx, c, eni.ID, attachment) },
+		func() error { return setUpENI(ctx, c, eni) },
 	)
 }
 
-// EndWithInstance makes an attached ENI die with its instance.
-func EndWithInstance(ctx context.Context, c Calls, id ipam.ENIID, attachment string) error {
+// endWithInstance makes an attached ENI die with its instance.
+func endWithInstance(ctx context.Context, c Calls, id ipam.ENIID, attachment string) error {
 	if err := persist(ctx, c, func() error { return c.SetDeleteOnTermination(ctx, id, attachment) }); err != nil {
 		return fmt.Errorf("%w of ENI %s: %w", ErrDeleteOnTermination, id, err)
 	}
 	return nil
 }
 
-func setUp(ctx context.Context, c Calls, eni ipam.ENI) error {
+func setUpENI(ctx context.Context, c Calls, eni ipam.ENI) error {
 	if err := c.SetUpENI(ctx, eni); err != nil {
 		return fmt.Errorf("set up ENI %s: %w", eni.ID, hostFailure(err))
 	}
@@ -171,13 +170,13 @@ func setUp(ctx context.Context, c Calls, eni ipam.ENI) error {
 // persist repeats a call that may be repeated while it is throttled or not answered.
 func persist(ctx context.Context, c Calls, call func() error) error {
 	limit := c.Now().Add(AttachRetryLimit)
-	var clock backoff.Clock
+	var clock Clock
 	for {
 		err := call()
 		if err == nil || (!IsThrottled(err) && !IsUnanswered(err)) || !c.Now().Before(limit) {
 			return err
 		}
-		if pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
 			return err
 		}
 	}
@@ -186,14 +185,14 @@ func persist(ctx context.Context, c Calls, call func() error) error {
 // NotSetUp is what Adopt tells of each try that failed.
 const NotSetUp Note = "ENI not set up, will be tried again"
 
-// Adopt sets up an attached ENI that could not be set up before, until it is done or
+// adoptENI sets up an attached ENI that could not be set up before, until it is done or
 // the ENI is gone. It is false when the procedure had to end first.
-func Adopt(ctx context.Context, c Calls, eni ipam.ENI) (adopted, ended bool) {
-	var clock backoff.Clock
+func adoptENI(ctx context.Context, c Calls, eni ipam.ENI) (adopted, ended bool) {
+	var clock Clock
 	var believe time.Time
 	missed := false
 	for {
-		err := setUp(ctx, c, eni)
+		err := setUpENI(ctx, c, eni)
 		if err == nil {
 			return true, true
 		}
@@ -209,7 +208,7 @@ func Adopt(ctx context.Context, c Calls, eni ipam.ENI) (adopted, ended bool) {
 			missed = false
 		}
 		c.Note(NotSetUp, eni.ID, err)
-		if pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
 			return false, false
 		}
 	}

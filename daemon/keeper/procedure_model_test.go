@@ -1,4 +1,4 @@
-package procedure_test
+package keeper
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
@@ -35,7 +34,7 @@ type model struct {
 	older   []resync.ENI // what the next list shows, older than it should
 	most    int          // more secondary IPs the subnet does not have; 0: it has enough
 	asked   []int        // the secondary IPs of each request
-	told    []procedure.Note
+	told    []Note
 }
 
 type change struct {
@@ -51,16 +50,12 @@ func newModel(t *testing.T) *model {
 	}
 }
 
-func failure(why cause.Code) error {
-	return &procedure.Failure{Cause: why, Err: errors.New(string(why))}
-}
-
 func unanswered() error {
-	return &procedure.Failure{Cause: cause.EC2Error, Unanswered: true, Err: errors.New("no answer")}
+	return &Failure{Cause: cause.EC2Error, Unanswered: true, Err: errors.New("no answer")}
 }
 
 func notFound() error {
-	return &procedure.Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("not found")}
+	return &Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("not found")}
 }
 
 // call notes a call and says whether it works.
@@ -92,12 +87,12 @@ func (m *model) count(name string) (n int) {
 func (m *model) ask(ips int) error {
 	m.asked = append(m.asked, ips)
 	if m.most > 0 && ips > m.most {
-		return failure(cause.SubnetExhausted)
+		return failed(cause.SubnetExhausted)
 	}
 	return nil
 }
 
-func (m *model) CreateENI(_ context.Context, s procedure.CreateENI) (out resync.ENI, err error) {
+func (m *model) CreateENI(_ context.Context, s CreateENI) (out resync.ENI, err error) {
 	err = m.call("create", func() error {
 		if err := m.ask(s.IPs); err != nil {
 			return err
@@ -154,7 +149,7 @@ func (m *model) DetachENI(_ context.Context, attachment string) error {
 func (m *model) DeleteENI(_ context.Context, id ipam.ENIID) error {
 	return m.call("delete", func() error {
 		if e := m.enis[id]; e != nil && e.Status != resync.StatusAvailable {
-			return failure(cause.EC2Error)
+			return failed(cause.EC2Error)
 		}
 		delete(m.enis, id)
 		return nil
@@ -181,15 +176,15 @@ func (m *model) AssignIPs(_ context.Context, id ipam.ENIID, n int) (out []netip.
 func (m *model) AssignIPv6Prefix(_ context.Context, id ipam.ENIID) (out netip.Prefix, err error) {
 	err = m.call("assign", func() error {
 		e := m.enis[id]
-		out = block(len(e.IPv6Prefixes))
+		out = ipv6Block(len(e.IPv6Prefixes))
 		e.IPv6Prefixes = append(e.IPv6Prefixes, out)
 		return nil
 	})
 	return out, err
 }
 
-// block is the nth /80 that an ENI gets.
-func block(n int) netip.Prefix {
+// ipv6Block is the nth /80 that an ENI gets.
+func ipv6Block(n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 9: byte(n + 1)}), 80)
 }
 
@@ -310,9 +305,9 @@ func (m *model) Lasting(ctx context.Context, _ time.Duration) (context.Context, 
 	return ctx, func() {}
 }
 
-func (m *model) Note(what procedure.Note, _ ipam.ENIID, err error) {
+func (m *model) Note(what Note, _ ipam.ENIID, err error) {
 	if err != nil {
-		what += procedure.Note(": " + err.Error())
+		what += Note(": " + err.Error())
 	}
 	m.told = append(m.told, what)
 }

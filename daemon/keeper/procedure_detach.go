@@ -1,4 +1,4 @@
-package procedure
+package keeper
 
 import (
 	"context"
@@ -8,15 +8,14 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 )
 
-// Detach takes an ENI off the instance and returns when its slot is free, unless the
+// detachENI takes an ENI off the instance and returns when its slot is free, unless the
 // kernel still routes an address of its CIDRs to a pod. The ENI is then the caller's to
-// [Delete].
-func Detach(ctx context.Context, c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) error {
+// [deleteENI].
+func detachENI(ctx context.Context, c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) error {
 	if err := unrouted(ctx, c, cidrs); err != nil {
 		return fmt.Errorf("detach ENI %s: %w", eni.ID, err)
 	}
@@ -47,7 +46,7 @@ func Detach(ctx context.Context, c Calls, eni ipam.ENI, cidrs []netip.Prefix, at
 			return err
 		}
 	}
-	tearDown(ctx, c, eni)
+	tearDownENI(ctx, c, eni)
 	return nil
 }
 
@@ -64,22 +63,22 @@ func detachOther(ctx context.Context, c Calls, id ipam.ENIID, said string) error
 	return nil
 }
 
-// AwaitDetached waits for the end of an attachment that is being ended already. It
+// awaitDetached waits for the end of an attachment that is being ended already. It
 // fails only when the procedure has to end first.
-func AwaitDetached(ctx context.Context, c Calls, eni ipam.ENI) error {
+func awaitDetached(ctx context.Context, c Calls, eni ipam.ENI) error {
 	if err := untilDetached(ctx, c, eni.ID, true, nil); err != nil {
 		return err
 	}
-	tearDown(ctx, c, eni)
+	tearDownENI(ctx, c, eni)
 	return nil
 }
 
 // RulesKept is what Detach tells of rules that it could not remove.
 const RulesKept Note = "rules of a detached ENI not removed"
 
-// tearDown removes the rules of an ENI that is gone; a leftover rule is repaired by the
+// tearDownENI removes the rules of an ENI that is gone; a leftover rule is repaired by the
 // next start.
-func tearDown(ctx context.Context, c Calls, eni ipam.ENI) {
+func tearDownENI(ctx context.Context, c Calls, eni ipam.ENI) {
 	if err := c.TeardownENI(ctx, eni.PrimaryIP); err != nil {
 		c.Note(RulesKept, eni.ID, err)
 	}
@@ -93,7 +92,7 @@ const attachmentDetaching = "detaching"
 // it failed and EC2 shows that it has not been taken. Before EC2's lists have shown the
 // ENI attached (its attach failed a moment ago), one that does not may be older.
 func untilDetached(ctx context.Context, c Calls, id ipam.ENIID, shown bool, failed error) error {
-	var clock backoff.Clock
+	var clock Clock
 	believe := c.Now().Add(listRest)
 	for {
 		found, err := c.DescribeENIs(ctx, []ipam.ENIID{id})
@@ -109,20 +108,20 @@ func untilDetached(ctx context.Context, c Calls, id ipam.ENIID, shown bool, fail
 		default:
 			shown = true
 		}
-		if err := pause(ctx, c, &clock, detachPollFirst, backoff.ThrottleMost); err != nil {
+		if err := pause(ctx, c, &clock, detachPollFirst, ThrottleMost); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrDetach, id, err)
 		}
 	}
 }
 
-// Delete deletes an ENI as soon as it is attached nowhere. It goes on when the
+// deleteENI deletes an ENI as soon as it is attached nowhere. It goes on when the
 // procedure should have ended, as far as the process's grace goes: a forgotten ENI
 // would leak.
-func Delete(ctx context.Context, c Calls, id ipam.ENIID) error {
+func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 	lasting, done := c.Lasting(ctx, DeleteRetryLimit)
 	defer done()
 	limit := c.Now().Add(DeleteRetryLimit)
-	var clock backoff.Clock
+	var clock Clock
 	told := false
 	for {
 		err := deleteAvailable(lasting, c, id)
@@ -138,7 +137,7 @@ func Delete(ctx context.Context, c Calls, id ipam.ENIID) error {
 				c.Note(DeleteRefused, id, err)
 			}
 		}
-		if !c.Now().Before(limit) || pause(ctx, c, &clock, first, backoff.ThrottleMost) != nil {
+		if !c.Now().Before(limit) || pause(ctx, c, &clock, first, ThrottleMost) != nil {
 			return fmt.Errorf("delete ENI %s: %w", id, err)
 		}
 	}

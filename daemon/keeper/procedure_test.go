@@ -1,4 +1,4 @@
-package procedure_test
+package keeper
 
 import (
 	"errors"
@@ -10,21 +10,20 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 	"cnictl/daemon/resync"
 )
 
-var plan = procedure.AttachPlan{Device: 1, SubnetID: "subnet-1", IPs: 3, Token: "node-1"}
+var plan = AttachPlan{Device: 1, SubnetID: "subnet-1", IPs: 3, Token: "node-1"}
 
-func attach(m *model) procedure.AttachResult {
-	return procedure.Attach(m.t.Context(), m, plan,
+func attachPlanned(m *model) AttachResult {
+	return attachENI(m.t.Context(), m, plan,
 		func(ipam.ENIID) { m.calls = append(m.calls, "(created)") }, func(ipam.ENIID) { m.calls = append(m.calls, "(attached)") })
 }
 
 func TestAttach(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
-	res := attach(m)
+	res := attachPlanned(m)
 	if res.Err != nil || len(res.CIDRs) != 3 || res.ENI.ID != "eni-1" || res.Attachment != "eni-attach-eni-1" {
 		t.Errorf("%+v", res)
 	}
@@ -49,31 +48,31 @@ func TestAttach_WhatGoesWrong(t *testing.T) {
 		cause  cause.Code
 	}{
 		{name: "create fails", before: func(m *model) {
-			m.fail["create"] = []error{failure(cause.SubnetExhausted), failure(cause.SubnetExhausted)}
+			m.fail["create"] = []error{failed(cause.SubnetExhausted), failed(cause.SubnetExhausted)}
 		}, cause: cause.SubnetExhausted},
-		{name: "the subnet has less", before: func(m *model) { m.fail["create"] = []error{failure(cause.SubnetFragmented)} }, works: true, enis: 1},
+		{name: "the subnet has less", before: func(m *model) { m.fail["create"] = []error{failed(cause.SubnetFragmented)} }, works: true, enis: 1},
 		{name: "create without effect or answer", before: func(m *model) { m.fail["create"] = []error{unanswered()} }, works: true, enis: 1},
 		{name: "create with effect, without answer", before: func(m *model) { m.fail["create"], m.lost["create"] = []error{unanswered(), unanswered()}, true }, works: true, enis: 1},
 		{name: "attach throttled", before: func(m *model) {
-			m.fail["attach"] = []error{failure(cause.EC2Throttled), failure(cause.EC2Throttled), failure(cause.EC2Throttled)}
+			m.fail["attach"] = []error{failed(cause.EC2Throttled), failed(cause.EC2Throttled), failed(cause.EC2Throttled)}
 		}, works: true, enis: 1},
 		{name: "attach without effect or answer", before: func(m *model) { m.fail["attach"] = []error{unanswered()} }, works: true, enis: 1},
 		{name: "attach with effect, without answer", before: func(m *model) { m.fail["attach"], m.lost["attach"] = []error{unanswered()}, true }, works: true, enis: 1},
 		{name: "attach with effect, the client's repetition refused", before: func(m *model) {
-			m.fail["attach"], m.lost["attach"] = []error{failure(cause.EC2Error)}, true
+			m.fail["attach"], m.lost["attach"] = []error{failed(cause.EC2Error)}, true
 		}, works: true, enis: 1},
-		{name: "attach refused", before: func(m *model) { m.fail["attach"] = []error{failure(cause.ENIAttachLimit)} }, enis: 1, cause: cause.ENIAttachLimit},
+		{name: "attach refused", before: func(m *model) { m.fail["attach"] = []error{failed(cause.ENIAttachLimit)} }, enis: 1, cause: cause.ENIAttachLimit},
 		{name: "modify not answered", before: func(m *model) { m.fail["modify"] = []error{unanswered()} }, works: true, enis: 1},
-		{name: "modify refused", before: func(m *model) { m.fail["modify"] = []error{failure(cause.EC2Unauthorized)} }, kept: true, enis: 1, cause: cause.EC2Unauthorized},
-		{name: "no link", before: func(m *model) { m.setUp = failure(cause.ENILinkMissing) }, kept: true, enis: 1, cause: cause.ENILinkMissing},
+		{name: "modify refused", before: func(m *model) { m.fail["modify"] = []error{failed(cause.EC2Unauthorized)} }, kept: true, enis: 1, cause: cause.EC2Unauthorized},
+		{name: "no link", before: func(m *model) { m.setUp = failed(cause.ENILinkMissing) }, kept: true, enis: 1, cause: cause.ENILinkMissing},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := newModel(t)
 			row.before(m)
-			res := attach(m)
-			if (res.Err == nil) != row.works || res.Attached != (row.works || row.kept) || len(m.enis) != row.enis || procedure.CauseOf(res.Err) != row.cause {
-				t.Errorf("%+v\nENIs %v, want %d; cause %q", res, m.enis, row.enis, procedure.CauseOf(res.Err))
+			res := attachPlanned(m)
+			if (res.Err == nil) != row.works || res.Attached != (row.works || row.kept) || len(m.enis) != row.enis || CauseOf(res.Err) != row.cause {
+				t.Errorf("%+v\nENIs %v, want %d; cause %q", res, m.enis, row.enis, CauseOf(res.Err))
 			}
 			if (res.ENI.ID != "") != (row.enis > 0) {
 				t.Errorf("result names %q, there are %d ENIs", res.ENI.ID, len(m.enis))
@@ -94,20 +93,20 @@ func TestAttach_GivesUp(t *testing.T) {
 			m.end = m.now.Add(end)
 		}
 		for range 1000 {
-			m.fail["attach"] = append(m.fail["attach"], failure(cause.EC2Throttled))
+			m.fail["attach"] = append(m.fail["attach"], failed(cause.EC2Throttled))
 		}
 		begin := m.now
-		if res := attach(m); !procedure.IsThrottled(res.Err) {
+		if res := attachPlanned(m); !IsThrottled(res.Err) {
 			t.Errorf("%+v", res)
 		}
-		if took := m.now.Sub(begin); took > procedure.AttachRetryLimit+time.Minute {
+		if took := m.now.Sub(begin); took > AttachRetryLimit+time.Minute {
 			t.Errorf("took %v", took)
 		}
 	}
 }
 
 func attached(m *model) ipam.ENI {
-	res := attach(m)
+	res := attachPlanned(m)
 	m.calls = nil
 	return res.ENI
 }
@@ -123,17 +122,17 @@ func TestAssign(t *testing.T) {
 	}{
 		{name: "works", cidrs: 2, works: true},
 		{name: "full", before: func(m *model) {
-			m.fail["assign"] = []error{&procedure.Failure{AddressLimit: true, Err: errors.New("limit")}}
+			m.fail["assign"] = []error{&Failure{AddressLimit: true, Err: errors.New("limit")}}
 		}, cidrs: 3, all: true, full: true, works: true},
 		{name: "with effect, without answer", before: func(m *model) { m.fail["assign"], m.lost["assign"] = []error{unanswered()}, true }, cidrs: 5, all: true},
 		{name: "nobody answers", before: func(m *model) {
 			m.fail["assign"], m.fail["describe"] = []error{unanswered()}, []error{unanswered()}
 		}},
-		{name: "the subnet has less", before: func(m *model) { m.fail["assign"] = []error{failure(cause.SubnetFragmented)} }, cidrs: 1, works: true},
+		{name: "the subnet has less", before: func(m *model) { m.fail["assign"] = []error{failed(cause.SubnetFragmented)} }, cidrs: 1, works: true},
 		{name: "the subnet has nothing", before: func(m *model) {
-			m.fail["assign"] = []error{failure(cause.SubnetExhausted), failure(cause.SubnetExhausted)}
+			m.fail["assign"] = []error{failed(cause.SubnetExhausted), failed(cause.SubnetExhausted)}
 		}},
-		{name: "refused", before: func(m *model) { m.fail["assign"] = []error{failure(cause.EC2Unauthorized)} }},
+		{name: "refused", before: func(m *model) { m.fail["assign"] = []error{failed(cause.EC2Unauthorized)} }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +141,7 @@ func TestAssign(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			res := procedure.Assign(t.Context(), m, eni.ID, 2, 0, false)
+			res := assignAddresses(t.Context(), m, eni.ID, 2, 0, false)
 			if len(res.CIDRs) != row.cidrs || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
 				t.Errorf("%+v", res)
 			}
@@ -154,7 +153,7 @@ func TestAssign(t *testing.T) {
 // addresses is asked for half as many each time, also while EC2 throttles.
 func TestFewer(t *testing.T) {
 	t.Parallel()
-	throttled := failure(cause.EC2Throttled)
+	throttled := failed(cause.EC2Throttled)
 	for _, row := range []struct {
 		name       string
 		want, most int
@@ -166,20 +165,20 @@ func TestFewer(t *testing.T) {
 		{name: "half", want: 9, most: 4, asked: []int{9, 4}, got: 4},
 		{name: "some", want: 29, most: 6, asked: []int{29, 14, 7, 3}, got: 3},
 		{name: "one", want: 9, most: 1, asked: []int{9, 4, 2, 1}, got: 1},
-		{name: "none", want: 9, most: -1, fail: slices.Repeat([]error{failure(cause.SubnetExhausted)}, 4)},
+		{name: "none", want: 9, most: -1, fail: slices.Repeat([]error{failed(cause.SubnetExhausted)}, 4)},
 		{name: "throttled for a while", want: 9, most: 2, fail: []error{nil, throttled, throttled, nil, throttled}, asked: []int{9, 4, 2}, got: 2},
 		{name: "throttled without end", want: 9, most: 2, fail: append([]error{nil}, slices.Repeat([]error{throttled}, 1000)...), asked: []int{9}},
 	} {
 		for way, run := range map[string]func(m *model) (int, error){
 			"assign": func(m *model) (int, error) {
 				m.enis["eni-1"] = &resync.ENI{ID: "eni-1"}
-				res := procedure.Assign(t.Context(), m, "eni-1", row.want, 0, false)
+				res := assignAddresses(t.Context(), m, "eni-1", row.want, 0, false)
 				return len(res.CIDRs), res.Err
 			},
 			"create": func(m *model) (int, error) {
 				p := plan
 				p.IPs = row.want
-				res := procedure.Attach(t.Context(), m, p, func(ipam.ENIID) {}, func(ipam.ENIID) {})
+				res := attachENI(t.Context(), m, p, func(ipam.ENIID) {}, func(ipam.ENIID) {})
 				return len(res.CIDRs), res.Err
 			},
 		} {
@@ -191,7 +190,7 @@ func TestFewer(t *testing.T) {
 				if got != row.got || !slices.Equal(m.asked, row.asked) || (err == nil) != (row.got > 0) {
 					t.Errorf("got %d, asked %v: %v; want %d, %v", got, m.asked, err, row.got, row.asked)
 				}
-				if err != nil && !procedure.IsSubnetExhausted(err) {
+				if err != nil && !IsSubnetExhausted(err) {
 					t.Errorf("%v: want the subnet's answer", err)
 				}
 			})
@@ -214,18 +213,18 @@ func TestRelease(t *testing.T) {
 			m.routes = []resync.PodRoute{{Address: two[1].Addr(), HostLink: "eni123"}}
 		}},
 		{name: "kernel unknown", before: func(m *model) { m.fail["routes"] = []error{errors.New("netlink")} }},
-		{name: "refused", before: func(m *model) { m.fail["unassign"] = []error{failure(cause.EC2Throttled)} }, asked: 1},
+		{name: "refused", before: func(m *model) { m.fail["unassign"] = []error{failed(cause.EC2Throttled)} }, asked: 1},
 		{name: "without effect or answer", before: func(m *model) { m.fail["unassign"] = []error{unanswered()} }, asked: 1},
 		{name: "with effect, without answer", before: func(m *model) { m.fail["unassign"], m.lost["unassign"] = []error{unanswered()}, true }, gone: 2, asked: 1},
 		{name: "with effect, the client's repetition refused", before: func(m *model) {
-			m.fail["unassign"], m.lost["unassign"] = []error{failure(cause.EC2Error)}, true
+			m.fail["unassign"], m.lost["unassign"] = []error{failed(cause.EC2Error)}, true
 		}, gone: 2, asked: 1},
 		{name: "with effect, and EC2 silent for a while", before: func(m *model) {
 			m.fail["unassign"], m.lost["unassign"] = []error{unanswered()}, true
 			m.fail["describe"] = []error{unanswered(), unanswered(), unanswered()}
 		}, gone: 2, asked: 1},
 		{name: "partly", before: func(m *model) {
-			m.fail["unassign"] = []error{&procedure.PartlyUnassigned{Gone: two[:1], Err: failure(cause.EC2Error)}}
+			m.fail["unassign"] = []error{&PartlyUnassigned{Gone: two[:1], Err: failed(cause.EC2Error)}}
 		}, gone: 1, asked: 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -235,7 +234,7 @@ func TestRelease(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			res := procedure.Release(t.Context(), m, eni.ID, two)
+			res := releaseCIDRs(t.Context(), m, eni.ID, two)
 			if len(res.Gone) != row.gone || (res.Err == nil) != row.works || m.count("unassign") != row.asked {
 				t.Errorf("%+v after %v", res, m.calls)
 			}
@@ -254,14 +253,14 @@ func TestDetach(t *testing.T) {
 	}{
 		{name: "at once", works: true},
 		{name: "slowly", works: true, settles: 10 * time.Minute},
-		{name: "refused", before: func(m *model) { m.fail["detach"] = []error{failure(cause.EC2Unauthorized)} }},
+		{name: "refused", before: func(m *model) { m.fail["detach"] = []error{failed(cause.EC2Unauthorized)} }},
 		{name: "a pod lives there", before: func(m *model) {
 			m.routes = []resync.PodRoute{{Address: netip.MustParseAddr("10.0.1.1"), HostLink: "eni123"}}
 		}},
 		{name: "kernel unknown", before: func(m *model) { m.fail["routes"] = []error{errors.New("netlink")} }},
 		{name: "with effect, without answer", before: func(m *model) { m.fail["detach"], m.lost["detach"] = []error{unanswered()}, true }, works: true},
 		{name: "with effect, the client's repetition refused", before: func(m *model) {
-			m.fail["detach"], m.lost["detach"] = []error{failure(cause.EC2Error)}, true
+			m.fail["detach"], m.lost["detach"] = []error{failed(cause.EC2Error)}, true
 		}, works: true},
 		{name: "without effect or answer", before: func(m *model) { m.fail["detach"] = []error{unanswered()} }},
 		{name: "another attachment than was said", before: func(m *model) { m.enis["eni-1"].AttachmentID = "eni-attach-other" }, works: true},
@@ -279,7 +278,7 @@ func TestDetach(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			err := procedure.Detach(t.Context(), m, eni, []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32")}, "eni-attach-eni-1")
+			err := detachENI(t.Context(), m, eni, []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32")}, "eni-attach-eni-1")
 			if (err == nil) != row.works {
 				t.Errorf("error %v", err)
 			}
@@ -298,9 +297,9 @@ func TestDetach(t *testing.T) {
 func TestAttach_ListOlderThanTheFirstTry(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
-	m.fail["attach"], m.lost["attach"] = []error{failure(cause.EC2Throttled), failure(cause.EC2Error), failure(cause.EC2Error)}, true
+	m.fail["attach"], m.lost["attach"] = []error{failed(cause.EC2Throttled), failed(cause.EC2Error), failed(cause.EC2Error)}, true
 	m.older = []resync.ENI{{ID: "eni-1", Status: resync.StatusAvailable}}
-	if res := attach(m); res.Err != nil || !res.Attached {
+	if res := attachPlanned(m); res.Err != nil || !res.Attached {
 		t.Errorf("%+v after %v, want the attachment of the first try", res, m.calls)
 	}
 }
@@ -313,7 +312,7 @@ func TestDetach_ListOlderThanTheAttach(t *testing.T) {
 	eni := attached(m)
 	m.settles = 3 * time.Second
 	m.older = []resync.ENI{{ID: eni.ID, Status: resync.StatusAvailable}}
-	if err := procedure.Detach(t.Context(), m, eni, nil, "eni-attach-eni-1"); err != nil {
+	if err := detachENI(t.Context(), m, eni, nil, "eni-attach-eni-1"); err != nil {
 		t.Fatal(err)
 	}
 	if e := m.enis[eni.ID]; e.Status != resync.StatusAvailable {
@@ -330,12 +329,12 @@ func TestDelete(t *testing.T) {
 	if err := m.DetachENI(t.Context(), "eni-attach-eni-1"); err != nil {
 		t.Fatal(err)
 	}
-	m.fail["describe"] = []error{unanswered(), failure(cause.EC2Throttled)}
-	m.fail["delete"] = []error{failure(cause.EC2Throttled)}
-	if err := procedure.Delete(t.Context(), m, eni.ID); err != nil || len(m.enis) != 0 {
+	m.fail["describe"] = []error{unanswered(), failed(cause.EC2Throttled)}
+	m.fail["delete"] = []error{failed(cause.EC2Throttled)}
+	if err := deleteENI(t.Context(), m, eni.ID); err != nil || len(m.enis) != 0 {
 		t.Errorf("error %v, left %v", err, m.enis)
 	}
-	if err := procedure.Delete(t.Context(), m, eni.ID); err != nil {
+	if err := deleteENI(t.Context(), m, eni.ID); err != nil {
 		t.Errorf("deleting what is gone: %v", err)
 	}
 }
@@ -344,25 +343,25 @@ func TestAdopt(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
 	eni := attached(m)
-	m.fail["set up"] = []error{failure(cause.ENILinkMissing), failure(cause.ENILinkMissing)}
-	if adopted, ended := procedure.Adopt(t.Context(), m, eni); !adopted || !ended {
+	m.fail["set up"] = []error{failed(cause.ENILinkMissing), failed(cause.ENILinkMissing)}
+	if adopted, ended := adoptENI(t.Context(), m, eni); !adopted || !ended {
 		t.Error("not adopted, although its link came")
 	}
-	m.setUp = failure(cause.ENILinkMissing)
+	m.setUp = failed(cause.ENILinkMissing)
 	clear(m.enis)
-	if adopted, ended := procedure.Adopt(t.Context(), m, eni); adopted || !ended {
+	if adopted, ended := adoptENI(t.Context(), m, eni); adopted || !ended {
 		t.Error("an ENI that is gone was not given up")
 	}
 	m.enis[eni.ID] = &resync.ENI{ID: eni.ID, AttachmentID: "eni-attach-1"}
 	m.end = m.now.Add(time.Second)
-	if _, ended := procedure.Adopt(t.Context(), m, eni); ended {
+	if _, ended := adoptENI(t.Context(), m, eni); ended {
 		t.Error("neither set up nor gone, and said to be ended")
 	}
 }
 
-// TestSweep deletes what is leaked, tags what has no birthday, and goes on after a
+// TestSweepLeaked deletes what is leaked, tags what has no birthday, and goes on after a
 // failure.
-func TestSweep(t *testing.T) {
+func TestSweepLeaked(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
 	for id, born := range map[ipam.ENIID]time.Duration{"eni-old": time.Hour, "eni-older": 2 * time.Hour, "eni-young": time.Minute, "eni-unborn": -1} {
@@ -373,18 +372,18 @@ func TestSweep(t *testing.T) {
 		m.enis[id] = e
 	}
 	// A throttled deletion is made again at once, a refused one by the next sweep.
-	m.fail["delete"] = []error{failure(cause.EC2Throttled), failure(cause.EC2Unauthorized)}
-	res := procedure.Sweep(t.Context(), m, resync.LeakInput{})
+	m.fail["delete"] = []error{failed(cause.EC2Throttled), failed(cause.EC2Unauthorized)}
+	res := sweepLeaked(t.Context(), m, resync.LeakInput{})
 	if res.Found != 2 || res.Deleted != 1 || res.Err == nil {
 		t.Errorf("%+v", res)
 	}
 	if _, young := m.enis["eni-young"]; !young || len(m.enis) != 3 || m.enis["eni-unborn"].Tags[resync.TagCreatedAt] == "" {
 		t.Errorf("left: %v", m.enis)
 	}
-	if res := procedure.Sweep(t.Context(), m, resync.LeakInput{}); res.Deleted != 1 || res.Err != nil || len(m.enis) != 2 {
+	if res := sweepLeaked(t.Context(), m, resync.LeakInput{}); res.Deleted != 1 || res.Err != nil || len(m.enis) != 2 {
 		t.Errorf("the second time: %+v, left %v", res, m.enis)
 	}
-	if !slices.Contains(m.told, procedure.LeakDeleted) {
+	if !slices.Contains(m.told, LeakDeleted) {
 		t.Errorf("told: %v", m.told)
 	}
 }
@@ -401,17 +400,17 @@ func TestTag(t *testing.T) {
 		told    int
 	}{
 		{"served", nil, 2, 0, 0},
-		{"throttled", []error{failure(cause.EC2Throttled)}, 3, 2 * time.Minute, 0},
-		{"throttled again", []error{failure(cause.EC2Throttled), failure(cause.EC2Throttled)}, 4, 2*time.Minute + time.Second, 0},
+		{"throttled", []error{failed(cause.EC2Throttled)}, 3, 2 * time.Minute, 0},
+		{"throttled again", []error{failed(cause.EC2Throttled), failed(cause.EC2Throttled)}, 4, 2*time.Minute + time.Second, 0},
 		{"not answered", []error{unanswered()}, 3, time.Second, 0},
-		{"refused", []error{failure(cause.EC2Unauthorized)}, 2, 0, 1},
+		{"refused", []error{failed(cause.EC2Unauthorized)}, 2, 0, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := newModel(t)
 			m.fail["tag"] = row.fail
 			began := m.now
-			procedure.Tag(t.Context(), m, []resync.ENI{{ID: "eni-1"}, {ID: "eni-2"}})
+			tagENIs(t.Context(), m, []resync.ENI{{ID: "eni-1"}, {ID: "eni-2"}})
 			took := m.now.Sub(began)
 			if n := m.count("tag"); n != row.asked || took > row.longest || took < row.longest-time.Second || len(m.told) != row.told {
 				t.Errorf("asked %d times in %v, told %v", n, took, m.told)
@@ -419,8 +418,8 @@ func TestTag(t *testing.T) {
 		})
 	}
 	m := newModel(t)
-	m.fail["tag"], m.end = []error{failure(cause.EC2Throttled)}, m.now.Add(time.Second)
-	procedure.Tag(t.Context(), m, []resync.ENI{{ID: "eni-1"}})
+	m.fail["tag"], m.end = []error{failed(cause.EC2Throttled)}, m.now.Add(time.Second)
+	tagENIs(t.Context(), m, []resync.ENI{{ID: "eni-1"}})
 	if n := m.count("tag"); n != 1 {
 		t.Errorf("asked %d times though the process ends", n)
 	}
@@ -430,11 +429,11 @@ func TestLook(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
 	attached(m)
-	if v := procedure.Look(t.Context(), m, true, false); v.AskedEC2 || m.count("describe") != 0 || v.KernelErr != nil {
+	if v := observe(t.Context(), m, true, false); v.AskedEC2 || m.count("describe") != 0 || v.KernelErr != nil {
 		t.Errorf("%+v", v)
 	}
 	m.fail["links"] = []error{errors.New("netlink")}
-	if v := procedure.Look(t.Context(), m, true, true); !v.AskedEC2 || len(v.ENIs) != 1 || v.KernelErr == nil {
+	if v := observe(t.Context(), m, true, true); !v.AskedEC2 || len(v.ENIs) != 1 || v.KernelErr == nil {
 		t.Errorf("%+v", v)
 	}
 	if last := m.calls[len(m.calls)-1]; last != "links" {
@@ -447,7 +446,7 @@ func TestDrop(t *testing.T) {
 	m := newModel(t)
 	m.fail["drop"] = []error{errors.New("netlink")}
 	gone := []ipam.Assignment{{Address: netip.MustParseAddr("10.0.1.1")}, {Address: netip.MustParseAddr("10.0.1.2")}}
-	if done := procedure.Drop(t.Context(), m, gone); len(done) != 1 || done[0].Address != gone[1].Address {
+	if done := dropPods(t.Context(), m, gone); len(done) != 1 || done[0].Address != gone[1].Address {
 		t.Errorf("free: %v", done)
 	}
 }

@@ -1,4 +1,4 @@
-package procedure
+package keeper
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/backoff"
 	"cnictl/daemon/ipam"
 )
 
@@ -23,15 +22,15 @@ type AssignResult struct {
 	Err  error
 }
 
-// Assign asks for secondary IPs or prefixes, whichever is not 0. EC2 assigns all or
+// assignAddresses asks for secondary IPs or prefixes, whichever is not 0. EC2 assigns all or
 // nothing, so a subnet that has fewer is asked for half as many, down to one.
-func Assign(ctx context.Context, c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
-	res := assign(ctx, c, eni, ips, prefixes, ipv6)
+func assignAddresses(ctx context.Context, c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
+	res := assignOnce(ctx, c, eni, ips, prefixes, ipv6)
 	for ips+prefixes > 1 && isShort(res.Err) {
 		ips, prefixes = ips/2, prefixes/2
 		var less AssignResult
 		err := unthrottled(ctx, c, func() error {
-			less = assign(ctx, c, eni, ips, prefixes, ipv6)
+			less = assignOnce(ctx, c, eni, ips, prefixes, ipv6)
 			return less.Err
 		})
 		if IsThrottled(err) {
@@ -50,10 +49,10 @@ const fewerRetryLimit = 15 * time.Second
 // unthrottled repeats a call while EC2 throttles it.
 func unthrottled(ctx context.Context, c Calls, call func() error) error {
 	limit := c.Now().Add(fewerRetryLimit)
-	var clock backoff.Clock
+	var clock Clock
 	for {
 		err := call()
-		if !IsThrottled(err) || !c.Now().Before(limit) || pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if !IsThrottled(err) || !c.Now().Before(limit) || pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
 			return err
 		}
 	}
@@ -62,7 +61,7 @@ func unthrottled(ctx context.Context, c Calls, call func() error) error {
 // isShort reports that a subnet has fewer addresses or blocks than were asked for.
 func isShort(err error) bool { return IsFragmented(err) || IsSubnetExhausted(err) }
 
-func assign(ctx context.Context, c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
+func assignOnce(ctx context.Context, c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
 	var res AssignResult
 	switch {
 	case ipv6:
@@ -124,9 +123,9 @@ func unrouted(ctx context.Context, c Calls, cidrs []netip.Prefix) error {
 // errRouted: whatever the book says, a living pod keeps its address.
 var errRouted = errors.New("the kernel routes it to a pod")
 
-// Release returns CIDRs to EC2, unless the kernel still routes one of their addresses
+// releaseCIDRs returns CIDRs to EC2, unless the kernel still routes one of their addresses
 // to a pod.
-func Release(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
+func releaseCIDRs(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
 	if err := unrouted(ctx, c, cidrs); err != nil {
 		return ReleaseResult{Err: fmt.Errorf("release addresses of ENI %s: %w", eni, err)}
 	}
@@ -158,7 +157,7 @@ func goneOf(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) 
 	if c.Sleep(ctx, listRest) != nil {
 		return cidrs // the process ends; the next start asks EC2 anyway
 	}
-	var clock backoff.Clock
+	var clock Clock
 	for {
 		found, err := c.DescribeENIs(ctx, []ipam.ENIID{eni})
 		if err == nil {
@@ -168,7 +167,7 @@ func goneOf(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) 
 			}
 			return slices.DeleteFunc(slices.Clone(cidrs), func(p netip.Prefix) bool { return slices.Contains(have, p) })
 		}
-		if pause(ctx, c, &clock, backoff.ThrottleFirst, backoff.ThrottleMost) != nil {
+		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
 			return cidrs
 		}
 	}

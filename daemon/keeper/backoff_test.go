@@ -1,4 +1,4 @@
-package backoff
+package keeper
 
 import (
 	"testing"

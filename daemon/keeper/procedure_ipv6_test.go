@@ -1,4 +1,4 @@
-package procedure_test
+package keeper
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
-	"cnictl/daemon/procedure"
 )
 
 // TestAttach_IPv6: the ENI comes with an IPv6 address, which is its own, and without the
@@ -26,13 +25,13 @@ func TestAttach_IPv6(t *testing.T) {
 	}{
 		{"works", nil, false, 1, true},
 		{"without answer", []error{unanswered()}, true, 1, true},
-		{"the subnet is full", []error{failure(cause.SubnetExhausted)}, false, 0, false}, // and less than one is none
+		{"the subnet is full", []error{failed(cause.SubnetExhausted)}, false, 0, false}, // and less than one is none
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := newModel(t)
 			m.fail["create"], m.lost["create"] = row.fail, row.lost
-			res := procedure.Attach(t.Context(), m, plan, func(ipam.ENIID) {}, func(ipam.ENIID) {})
+			res := attachENI(t.Context(), m, plan, func(ipam.ENIID) {}, func(ipam.ENIID) {})
 			if (res.Err == nil) != row.works || len(m.enis) != row.enis {
 				t.Fatalf("%+v, %d ENIs", res, len(m.enis))
 			}
@@ -61,12 +60,12 @@ func TestAssign_IPv6(t *testing.T) {
 		all, full bool
 		works     bool
 	}{
-		{name: "works", cidrs: []netip.Prefix{block(0)}, works: true},
-		{name: "with effect, without answer", fail: unanswered(), lost: true, cidrs: []netip.Prefix{block(0)}, all: true},
+		{name: "works", cidrs: []netip.Prefix{ipv6Block(0)}, works: true},
+		{name: "with effect, without answer", fail: unanswered(), lost: true, cidrs: []netip.Prefix{ipv6Block(0)}, all: true},
 		{name: "without effect and answer", fail: unanswered(), all: true},
-		{name: "full", fail: &procedure.Failure{AddressLimit: true, Err: errors.New("limit")}, all: true, full: true, works: true},
-		{name: "no block", fail: failure(cause.SubnetFragmented)},
-		{name: "refused", fail: failure(cause.EC2Unauthorized)},
+		{name: "full", fail: &Failure{AddressLimit: true, Err: errors.New("limit")}, all: true, full: true, works: true},
+		{name: "no block", fail: failed(cause.SubnetFragmented)},
+		{name: "refused", fail: failed(cause.EC2Unauthorized)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +74,7 @@ func TestAssign_IPv6(t *testing.T) {
 			if row.fail != nil {
 				m.fail["assign"], m.lost["assign"] = []error{row.fail}, row.lost
 			}
-			res := procedure.Assign(t.Context(), m, eni.ID, 0, 1, true)
+			res := assignAddresses(t.Context(), m, eni.ID, 0, 1, true)
 			if !slices.Equal(res.CIDRs, row.cidrs) || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
 				t.Errorf("%+v", res)
 			}

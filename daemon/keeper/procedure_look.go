@@ -1,4 +1,4 @@
-package procedure
+package keeper
 
 import (
 	"context"
@@ -24,8 +24,8 @@ type View struct {
 	KernelErr     error
 }
 
-// Look reads the kernel, and the metadata service and EC2 if it is asked to.
-func Look(ctx context.Context, c Calls, metadata, ec2 bool) View {
+// observe reads the kernel, and the metadata service and EC2 if it is asked to.
+func observe(ctx context.Context, c Calls, metadata, ec2 bool) View {
 	v := View{AskedMetadata: metadata, AskedEC2: ec2}
 	if metadata {
 		v.Interfaces, v.InterfacesErr = c.Interfaces(ctx)
@@ -34,11 +34,11 @@ func Look(ctx context.Context, c Calls, metadata, ec2 bool) View {
 		v.ENIs, v.ENIsErr = c.DescribeENIs(ctx, nil)
 	}
 	// The kernel last: a pod that came meanwhile is seen.
-	v.Links, v.Routes, v.KernelErr = kernel(ctx, c)
+	v.Links, v.Routes, v.KernelErr = observeKernel(ctx, c)
 	return v
 }
 
-func kernel(ctx context.Context, c Calls) ([]string, []resync.PodRoute, error) {
+func observeKernel(ctx context.Context, c Calls) ([]string, []resync.PodRoute, error) {
 	routes, err := c.PodRoutes(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list pod routes: %w", hostFailure(err))
@@ -50,9 +50,9 @@ func kernel(ctx context.Context, c Calls) ([]string, []resync.PodRoute, error) {
 	return links, routes, nil
 }
 
-// Drop removes the rules of pods that are gone, and returns those of which nothing is
+// dropPods removes the rules of pods that are gone, and returns those of which nothing is
 // left: only their addresses are free.
-func Drop(ctx context.Context, c Calls, gone []ipam.Assignment) []ipam.Assignment {
+func dropPods(ctx context.Context, c Calls, gone []ipam.Assignment) []ipam.Assignment {
 	var done []ipam.Assignment
 	for _, a := range gone {
 		if err := c.DropPod(ctx, a.Address); err != nil {
@@ -76,8 +76,8 @@ const (
 	LeakKept    Note = "leaked ENI not deleted"
 )
 
-// Sweep looks for leaked ENIs and puts them away (spec/ipamd.md §5.5).
-func Sweep(ctx context.Context, c Calls, in resync.LeakInput) SweepResult {
+// sweepLeaked looks for leaked ENIs and puts them away (spec/ipamd.md §5.5).
+func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) SweepResult {
 	found, err := c.DescribeLeaked(ctx)
 	if err != nil {
 		return SweepResult{Err: fmt.Errorf("describe unattached ENIs: %w", err)}
@@ -104,16 +104,16 @@ func Sweep(ctx context.Context, c Calls, in resync.LeakInput) SweepResult {
 	return res
 }
 
-// Tag writes the tags that ENIs of the daemon lack, and lets those that a daemon made end
+// tagENIs writes the tags that ENIs of the daemon lack, and lets those that a daemon made end
 // with their instance: the one that made them may have died before it could. A failure
 // only warns.
-func Tag(ctx context.Context, c Calls, enis []resync.ENI) {
+func tagENIs(ctx context.Context, c Calls, enis []resync.ENI) {
 	for _, e := range enis {
 		if err := spread(ctx, c, func() error { return c.TagENI(ctx, e.ID, e.Tags) }); err != nil {
 			c.Note("ENI not tagged", e.ID, err)
 		}
 		if e.AttachmentID != "" && !e.DeleteOnTermination && strings.HasPrefix(e.Description, resync.DescriptionPrefix) {
-			if err := EndWithInstance(ctx, c, e.ID, e.AttachmentID); err != nil {
+			if err := endWithInstance(ctx, c, e.ID, e.AttachmentID); err != nil {
 				c.Note("ENI may outlive its instance", e.ID, err)
 			}
 		}
