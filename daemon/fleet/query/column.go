@@ -70,12 +70,15 @@ func Find[T any](columns []Column[T], name string) (Column[T], bool) {
 	return Column[T]{}, false
 }
 
-// synonyms are names that one table has and another has another for.
-var synonyms = map[string]string{"status": "state", "state": "status", "cool": "cooling", "cooling": "cool", "spoiled/28": "spoiled28"}
+// synonyms are other names of columns, with those that a table may have in their place.
+var synonyms = map[string][]string{
+	"status": {"state"}, "state": {"status"}, "cool": {"cooling"}, "cooling": {"cool"}, "spoiled/28": {"spoiled28"},
+	"dev": {"device"}, "used": {"assigned"}, "ip": {"address"}, "since": {"for"}, "age": {"for"}, "block": {"cidr"},
+}
 
-// Meant returns the column that a person means: by its name, else by its header as it
-// stands above the table, upper and lower case alike and with - or nothing for a blank,
-// else by a synonym.
+// Meant returns the column that a name means: the column of that name, else the one with
+// that header, upper and lower case alike and with - or nothing for a blank, else the one
+// that a synonym names.
 func Meant[T any](columns []Column[T], name string) (Column[T], bool) {
 	name = strings.ToLower(name)
 	if c, ok := Find(columns, name); ok {
@@ -87,10 +90,41 @@ func Meant[T any](columns []Column[T], name string) (Column[T], bool) {
 			return c, true
 		}
 	}
-	if other, ok := synonyms[name]; ok {
-		return Find(columns, other)
+	for _, other := range synonyms[name] {
+		if c, ok := Find(columns, other); ok {
+			return c, true
+		}
 	}
 	return Column[T]{}, false
+}
+
+// Shown is how a screen shows a column.
+type Shown struct {
+	Name  string
+	Drop  int
+	Wide  bool
+	Least int // 0: as the column has it
+}
+
+// Arrange puts the columns that a screen shows first, in its order. The others are Named:
+// filters and orders take them, as those of the command do.
+func Arrange[T any](all []Column[T], shown ...Shown) []Column[T] {
+	out := make([]Column[T], 0, len(all))
+	for _, s := range shown {
+		c, ok := Find(all, s.Name)
+		if !ok {
+			continue
+		}
+		c.Drop, c.Wide, c.Named, c.Least = s.Drop, s.Wide, false, max(c.Least, s.Least)
+		out = append(out, c)
+	}
+	for _, c := range all {
+		if _, ok := Find(out, c.Name); !ok {
+			c.Named = true
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // Pick returns the columns that names mean, in that order, and the first name that means

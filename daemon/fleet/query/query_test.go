@@ -121,6 +121,47 @@ func TestFilter_Visible(t *testing.T) {
 	}
 }
 
+// A name is one of a column before it is a synonym of another.
+func TestMeant_Synonyms(t *testing.T) {
+	t.Parallel()
+	named := func(names ...string) (out []Column[row]) {
+		for _, n := range names {
+			out = append(out, Column[row]{Name: n, Header: strings.ToUpper(n)})
+		}
+		return out
+	}
+	for name, x := range map[string]struct {
+		columns []Column[row]
+		want    string
+	}{
+		"dev": {named("device"), "device"}, "used": {named("used", "assigned"), "used"}, "USED": {named("assigned"), "assigned"},
+		"ip": {named("address"), "address"}, "since": {named("for"), "for"}, "age": {named("for"), "for"}, "block": {named("cidr"), "cidr"},
+		"status": {named("state"), "state"}, "state": {named("status"), "status"}, "cool": {named("cooling"), "cooling"}, "for": {named("age"), ""},
+	} {
+		c, ok := Meant(x.columns, name)
+		if c.Name != x.want || ok != (x.want != "") {
+			t.Errorf("%s: %q %v, want %q", name, c.Name, ok, x.want)
+		}
+	}
+}
+
+// What a screen does not show, filters and orders still take.
+func TestArrange(t *testing.T) {
+	t.Parallel()
+	got := Arrange(columns, Shown{Name: "age", Drop: 3, Least: 9}, Shown{Name: "rank", Wide: true})
+	if names := strings.Join(Names(got), " "); names != "age rank node state warm ip%" {
+		t.Error(names)
+	}
+	if c := got[0]; c.Wide || c.Named || c.Drop != 3 || c.Least != 9 {
+		t.Errorf("age: %+v", c)
+	}
+	for i, c := range got[1:] {
+		if c.Wide != (i == 0) || c.Named != (i > 0) {
+			t.Errorf("%s: wide %v, named %v", c.Name, c.Wide, c.Named)
+		}
+	}
+}
+
 func TestParse_Errors(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

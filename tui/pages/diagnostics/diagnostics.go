@@ -45,12 +45,9 @@ func New() *Page {
 }
 
 func options() components.TableOptions[*store.Node] {
-	columns, _ := query.Pick(store.NodeColumns(), "node", "reading", "via", "latency", "daemon", "source")
-	for i := range columns {
-		columns[i].Named, columns[i].Wide = false, false
-		columns[i].Drop = i
-	}
-	columns[0].Drop = 0
+	columns := query.Arrange(store.NodeColumns(),
+		query.Shown{Name: "node"}, query.Shown{Name: "reading", Drop: 1}, query.Shown{Name: "via", Drop: 2},
+		query.Shown{Name: "latency", Drop: 3}, query.Shown{Name: "daemon", Drop: 4}, query.Shown{Name: "source", Drop: 5})
 	columns = append(columns,
 		query.Column[*store.Node]{Name: "sampled", Header: "SAMPLED", Title: "when it last answered", Text: sampled},
 		query.Column[*store.Node]{Name: "error", Header: "ERROR", Title: "why it could not be read", Least: 12, Text: problem, Rank: rank},

@@ -148,23 +148,15 @@ func shown(r eniRow, column string) (string, bool) {
 // columns are those of cnictl enis, and what only the screen shows: the slots and a gauge.
 func columns() []query.Column[eniRow] {
 	all := query.Of(enis.Columns(false), func(r eniRow) introspect.ENIItem { return introspect.ENIItem{NodeENI: r.NodeENI} })
-	out, _ := query.Pick(all, "device", "eni", "cooling", "kind", "card", "subnet", "table")
-	drops := map[string]int{"cooling": 4, "kind": 2, "subnet": 6, "table": 7}
-	for i, c := range out {
-		out[i].Drop = drops[c.Name]
-		switch c.Name {
+	out := query.Arrange(all,
+		query.Shown{Name: "device"}, query.Shown{Name: "eni", Least: 21}, query.Shown{Name: "cooling", Drop: 4}, query.Shown{Name: "kind", Drop: 2},
+		query.Shown{Name: "subnet", Drop: 6, Least: 24}, query.Shown{Name: "table", Drop: 7, Wide: true})
+	for i := range out {
+		switch out[i].Name {
 		case "device":
-			out[i].Number = func(r eniRow) (float64, bool) { return float64(r.Card*1000 + r.Device), true }
-		case "card":
-			out[i].Named = true
-		case "eni":
-			out[i].Least = 21
+			out[i].Rank = func(r eniRow) int { return r.Card*1000 + r.Device }
 		case "kind":
 			out[i].Text = kindOf
-		case "subnet":
-			out[i].Least = 24
-		case "table":
-			out[i].Wide = true
 		}
 	}
 	return slices.Insert(out, 2,

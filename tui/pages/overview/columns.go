@@ -17,31 +17,26 @@ import (
 const trendCells = 10
 
 // shown are the columns of the table, from the one table of columns that the commands
-// use too: how they stand here, and which goes first where room is short. NODE, IP and
-// STATUS stay.
-var shown = []struct {
-	name string
-	drop int
-	wide bool
-}{
-	{"node", 0, false},
-	{"type", 6, false},
-	{"zone", 5, true},
-	{"eni", 3, false},
-	{"ip", 0, false},
-	{"ip%", 4, true},
-	{"warm", 4, false},
-	{"cooling", 8, false},
-	{"trunk", 7, false},
-	{"maxpods", 2, false},
-	{"adds", 9, true},
-	{"ec2", 9, true},
-	{"latency", 9, true},
-	{"via", 9, true},
-	{"version", 9, true},
-	{"age", 9, true},
-	{"trend", 9, false},
-	{"state", 0, false},
+// use too. NODE, IP and STATUS never go.
+var shown = []query.Shown{
+	{Name: "node"},
+	{Name: "type", Drop: 6},
+	{Name: "zone", Drop: 5, Wide: true},
+	{Name: "eni", Drop: 3},
+	{Name: "ip"},
+	{Name: "ip%", Drop: 4, Wide: true},
+	{Name: "warm", Drop: 4},
+	{Name: "cooling", Drop: 8},
+	{Name: "trunk", Drop: 7},
+	{Name: "maxpods", Drop: 2},
+	{Name: "adds", Drop: 9, Wide: true},
+	{Name: "ec2", Drop: 9, Wide: true},
+	{Name: "latency", Drop: 9, Wide: true},
+	{Name: "via", Drop: 9, Wide: true},
+	{Name: "version", Drop: 9, Wide: true},
+	{Name: "age", Drop: 9, Wide: true},
+	{Name: "trend", Drop: 9},
+	{Name: "state", Least: stateLeast},
 }
 
 // stateLeast has room for most reasons why a node cannot be read, and for the trend beside it.
@@ -49,23 +44,10 @@ const stateLeast = 18
 
 // columns are those shown and, for filters and orders, all the others.
 func columns() []query.Column[*store.Node] {
-	all := store.NodeColumns()
-	var out []query.Column[*store.Node]
-	for _, s := range shown {
-		c, ok := query.Find(all, s.name)
-		if !ok {
-			continue
-		}
-		c.Drop, c.Wide, c.Named = s.drop, s.wide, false
+	out := query.Arrange(store.NodeColumns(), shown...)
+	for i, c := range out {
 		if c.Name == "state" {
-			c.Rank, c.Least = rank(c.Rank), stateLeast
-		}
-		out = append(out, c)
-	}
-	for _, c := range all {
-		if _, ok := query.Find(out, c.Name); !ok {
-			c.Named = true
-			out = append(out, c)
+			out[i].Rank = rank(c.Rank)
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package root
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,36 @@ func TestColumns_OfTheScreens(t *testing.T) {
 		}
 		if len(headers) < 4 {
 			t.Errorf("screen %s: columns %q", name, headers)
+		}
+	}
+}
+
+// TestColumns_FiltersOfCommands: what --filter takes in a command, the filter of its screen
+// takes.
+func TestColumns_FiltersOfCommands(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
+	for name, x := range map[string]struct {
+		page    pages.Page
+		command string
+		without []string // what the screen does not read
+	}{
+		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {enis.New(pages.Open{}), "enis", nil},
+		"trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "waiting", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
+	} {
+		stdout, stderr, code := w.runNoun(t, call{args: x.command + " @rich --no-headers --columns"})
+		if code != 0 || strings.Count(stdout, "\n") < 4 {
+			t.Fatalf("%s: exit %d\n%s%s", x.command, code, stdout, stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			column, _, _ := strings.Cut(line, " ")
+			if slices.Contains(x.without, column) {
+				continue
+			}
+			if err := x.page.(pages.Listed).List().SetFilter(column + "=nothing"); err != nil {
+				t.Errorf("screen %s: %v", name, err)
+			}
 		}
 	}
 }
