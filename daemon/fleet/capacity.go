@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"slices"
-	"time"
 
 	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
@@ -103,7 +102,7 @@ func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
 	to := whatif.Settings{
 		Instance: i, WarmENI: max(0, *t.WarmENI), WarmIP: max(0, *t.WarmIP), MinimumIP: max(0, *t.MinimumIP), WarmPrefix: max(0, *t.WarmPrefix),
 		PrefixDelegation: s.Cards[0].Mode == introspect.ModePrefix, Trunk: s.Trunk != nil && s.Trunk.ENIID != "",
-		Cooldown: 30 * time.Second,
+		Cooldown: cooldownOf(n.Summary),
 	}
 	if t.MaxENI != nil {
 		to.MaxENI = max(0, *t.MaxENI)
@@ -113,10 +112,6 @@ func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
 	}
 	if s.CustomNetworking != nil {
 		to.CustomNetworking = *s.CustomNetworking
-	}
-	const longest = 24 * 60 * 60
-	if c := s.CooldownSeconds; c != nil && *c >= 0 && *c <= longest {
-		to.Cooldown = time.Duration(*c * float64(time.Second))
 	}
 	// A node that says that it has more pods than addresses would be simulated for ever.
 	return whatif.Node{Settings: to, Pods: max(0, min(s.Cards[0].Assigned, to.Capacity()))}, ""

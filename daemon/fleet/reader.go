@@ -247,7 +247,7 @@ func (r *Reader) fill(ctx context.Context, q Query, out *introspect.NodeIPAM) er
 			if !q.ENIs {
 				return nil
 			}
-			pool, err := r.enis(ctx, cooldownOf(answer.doc))
+			pool, err := r.enis(ctx, cooldownOf(&answer.doc))
 			if err == nil {
 				out.ENIs = pool.doc.ENIs
 			}
@@ -269,11 +269,7 @@ type pool struct {
 
 // ENIs reads /v1/enis, counted with the cooldown of the summary; nil: of none.
 func (r *Reader) ENIs(ctx context.Context, s *introspect.Summary) ([]introspect.NodeENI, time.Time, error) {
-	cooldown := client.DefaultCooldown
-	if s != nil {
-		cooldown = cooldownOf(*s)
-	}
-	p, err := r.enis(ctx, cooldown)
+	p, err := r.enis(ctx, cooldownOf(s))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -341,12 +337,21 @@ func (r *Reader) fillMetrics(ctx context.Context, out *introspect.NodeIPAM) {
 	out.Source, out.Summary, out.SampledAt = introspect.SourceMetrics, &s, &at
 }
 
-// cooldownOf trusts a node's cooldown only within reason.
-func cooldownOf(s introspect.Summary) time.Duration {
-	if s.CooldownSeconds == nil || *s.CooldownSeconds < 0 || *s.CooldownSeconds > 86400 {
-		return client.DefaultCooldown
+// Cooldown is how long a node keeps addresses from other pods after their last one; false
+// where it does not report that, or not a day at most.
+func Cooldown(s *introspect.Summary) (time.Duration, bool) {
+	if s == nil || s.CooldownSeconds == nil || *s.CooldownSeconds < 0 || *s.CooldownSeconds > 86400 {
+		return 0, false
 	}
-	return time.Duration(*s.CooldownSeconds * float64(time.Second))
+	return time.Duration(*s.CooldownSeconds * float64(time.Second)), true
+}
+
+// cooldownOf is the Cooldown to count addresses by.
+func cooldownOf(s *introspect.Summary) time.Duration {
+	if cooldown, ok := Cooldown(s); ok {
+		return cooldown
+	}
+	return client.DefaultCooldown
 }
 
 // noAnswer is what is said of a node that was too slow.

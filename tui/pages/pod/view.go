@@ -8,6 +8,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
@@ -155,8 +156,11 @@ func stateOf(p place, n *store.Node, now time.Time) string {
 		return "assigned for " + show.Since(a.AssignedAt, now)
 	case introspect.AddressCooling:
 		text := "cooling for " + show.Since(a.UnassignedAt, now)
-		if n != nil && n.Summary != nil && n.Summary.CooldownSeconds != nil && a.UnassignedAt != nil {
-			until := a.UnassignedAt.Add(time.Duration(min(*n.Summary.CooldownSeconds, 1e6) * float64(time.Second)))
+		if n == nil {
+			return text
+		}
+		if cooldown, ok := fleet.Cooldown(n.Summary); ok && a.UnassignedAt != nil {
+			until := a.UnassignedAt.Add(cooldown)
 			text += ", free in " + show.Until(&until, now)
 		}
 		return text
