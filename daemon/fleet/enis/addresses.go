@@ -1,37 +1,36 @@
-package pool
+package enis
 
 import (
 	"fmt"
 	"math/big"
 	"net/netip"
+	"slices"
 	"time"
 
-	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
-// Address is an address with the moment at which its node told of it, by the node's
+// AddressRow is an address with the moment at which its node reported it, by the node's
 // clock.
-type Address struct {
+type AddressRow struct {
 	introspect.AddressItem
 	At *time.Time
 }
 
 // Addresses are those of a node.
-func Addresses(n introspect.NodeIPAM) []Address {
+func Addresses(n introspect.NodeIPAM) []AddressRow {
 	items := introspect.FlattenAddresses(n.Metadata.Name, n.ENIs)
-	rows := make([]Address, len(items))
+	rows := make([]AddressRow, len(items))
 	for i, item := range items {
-		rows[i] = Address{item, n.SampledAt}
+		rows[i] = AddressRow{item, n.SampledAt}
 	}
 	return rows
 }
 
 // AddressItems are the documents of addresses.
-func AddressItems(rows []Address) []introspect.AddressItem {
+func AddressItems(rows []AddressRow) []introspect.AddressItem {
 	items := make([]introspect.AddressItem, len(rows))
 	for i, r := range rows {
 		items[i] = r.AddressItem
@@ -39,59 +38,45 @@ func AddressItems(rows []Address) []introspect.AddressItem {
 	return items
 }
 
-// NewAddressList is the list of addresses of one node, or of several with their names.
-func NewAddressList(several bool) *output.List[Address] {
-	return &output.List[Address]{
-		Columns: addressColumns(several), Free: "pod", Clocks: []string{"for"},
-		Key:  func(a Address) string { return a.Node + "\x00" + a.Address + "\x00" + a.PodNamespace + "/" + a.PodName },
-		Item: func(a Address) any { return a.AddressItem },
-		Class: func(a Address, column string) paint.Class {
-			if column == "state" {
-				return class(a.State)
-			}
-			return paint.Plain
-		},
-	}
-}
-
-func addressColumns(several bool) []query.Column[Address] {
-	columns := []query.Column[Address]{
-		{Name: "address", Header: "ADDRESS", Title: "address, or a prefix for those of its addresses that were never used", Text: func(a Address) string { return a.Address }, Number: addressNumber},
-		{Name: "state", Header: "STATE", Title: "assigned, cooling or free", CSV: []query.Column[Address]{
-			{Header: "STATE", Text: func(a Address) string { return a.State }},
-			{Header: "COUNT", Text: func(a Address) string { return show.Count(max(1, a.Count)) }},
-		}, Text: func(a Address) string {
+// AddressColumns are those of addresses; several: of several nodes, with their names.
+func AddressColumns(several bool) []query.Column[AddressRow] {
+	columns := []query.Column[AddressRow]{
+		{Name: "address", Header: "ADDRESS", Title: "address, or a prefix for those of its addresses that were never used", Text: func(a AddressRow) string { return a.Address }, Number: addressNumber},
+		{Name: "state", Header: "STATE", Title: "assigned, cooling or free", CSV: []query.Column[AddressRow]{
+			{Header: "STATE", Text: func(a AddressRow) string { return show.Safe(a.State) }},
+			{Header: "COUNT", Text: func(a AddressRow) string { return show.Count(max(1, a.Count)) }},
+		}, Text: func(a AddressRow) string {
 			if a.Count > 1 {
-				return fmt.Sprintf("%s × %s", a.State, show.Count(a.Count))
+				return fmt.Sprintf("%s × %s", show.Safe(a.State), show.Count(a.Count))
 			}
-			return a.State
+			return show.Safe(a.State)
 		}},
 		{Name: "for", Header: "FOR", Title: "time in this state", Right: true, Unit: "SECONDS", Text: forText, Number: forSeconds},
-		{Name: "eni", Header: "ENI", Title: "ENI that holds it", Drop: 1, Text: func(a Address) string { return show.Safe(a.ENIID) }},
+		{Name: "eni", Header: "ENI", Title: "ENI that holds it", Drop: 1, Text: func(a AddressRow) string { return show.Safe(a.ENIID) }},
 		{Name: "device", Header: "DEVICE", Title: "device index of the ENI", Right: true, Drop: 2,
-			Text: func(a Address) string { return show.Count(a.Device) }, Number: func(a Address) (float64, bool) { return float64(a.Device), true }},
-		{Name: "pod", Header: "POD", Title: "its pod, NAMESPACE/NAME", Text: func(a Address) string { return show.Safe(podName(a)) }},
-		{Name: "cidr", Header: "CIDR", Title: "secondary IP or prefix it belongs to", Wide: true, Text: func(a Address) string { return a.CIDR.String() }},
+			Text: func(a AddressRow) string { return show.Count(a.Device) }, Number: func(a AddressRow) (float64, bool) { return float64(a.Device), true }},
+		{Name: "pod", Header: "POD", Title: "its pod, NAMESPACE/NAME", Text: func(a AddressRow) string { return show.Safe(podName(a)) }},
+		{Name: "cidr", Header: "CIDR", Title: "secondary IP or prefix it belongs to", Wide: true, Text: func(a AddressRow) string { return a.CIDR.String() }},
 		{Name: "card", Header: "CARD", Title: "network card index", Right: true, Wide: true,
-			Text: func(a Address) string { return show.Count(a.Card) }, Number: func(a Address) (float64, bool) { return float64(a.Card), true }},
+			Text: func(a AddressRow) string { return show.Count(a.Card) }, Number: func(a AddressRow) (float64, bool) { return float64(a.Card), true }},
 		{Name: "table", Header: "TABLE", Title: "route table of its traffic, 254 is main", Right: true, Wide: true,
-			Text: func(a Address) string { return show.Int(a.RouteTable) }, Number: func(a Address) (float64, bool) { return query.Number(a.RouteTable) }},
-		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Wide: true, Text: func(a Address) string { return show.Safe(show.OrUnknown(a.SubnetID)) }},
+			Text: func(a AddressRow) string { return show.Int(a.RouteTable) }, Number: func(a AddressRow) (float64, bool) { return query.Number(a.RouteTable) }},
+		{Name: "subnet", Header: "SUBNET", Title: "subnet of the ENI", Wide: true, Text: func(a AddressRow) string { return show.Safe(show.OrUnknown(a.SubnetID)) }},
 	}
 	if several {
-		columns = append([]query.Column[Address]{{Name: "node", Header: "NODE", Title: "node", Text: func(a Address) string { return show.Safe(a.Node) }}}, columns...)
+		columns = slices.Insert(columns, 0, query.Column[AddressRow]{Name: "node", Header: "NODE", Title: "node", Text: func(a AddressRow) string { return show.Safe(a.Node) }})
 	}
 	return columns
 }
 
-func forText(a Address) string {
+func forText(a AddressRow) string {
 	if a.At == nil {
 		return show.Unknown
 	}
 	return show.Since(a.Since(), *a.At)
 }
 
-func forSeconds(a Address) (float64, bool) {
+func forSeconds(a AddressRow) (float64, bool) {
 	if forText(a) == show.Unknown {
 		return 0, false
 	}
@@ -100,7 +85,7 @@ func forSeconds(a Address) (float64, bool) {
 
 // addressNumber orders addresses; those of IPv6 that differ only beyond what a float
 // holds keep their order.
-func addressNumber(a Address) (float64, bool) {
+func addressNumber(a AddressRow) (float64, bool) {
 	ip := a.CIDR.Addr()
 	if parsed, err := netip.ParseAddr(a.Address); err == nil {
 		ip = parsed
@@ -112,18 +97,8 @@ func addressNumber(a Address) (float64, bool) {
 	return v, true
 }
 
-func class(state string) paint.Class {
-	switch state {
-	case introspect.AddressAssigned:
-		return paint.Assigned
-	case introspect.AddressCooling:
-		return paint.Cooling
-	}
-	return paint.Free
-}
-
 // podName is NAMESPACE/NAME, unknown without a name.
-func podName(a Address) string {
+func podName(a AddressRow) string {
 	if a.PodName == "" {
 		return show.Unknown
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
@@ -43,7 +44,7 @@ func New(o pages.Open) pages.Page {
 	m := &Model{node: o.Node, id: o.ENI, docs: reading.NewDocuments("eni", o.Node, o.ENI)}
 	m.first, _ = netip.ParseAddr(o.IP)
 	m.table = components.NewTable(components.TableOptions[address]{
-		Columns: columns(), ID: func(a address) string { return a.Key },
+		Columns: columns(), ID: func(a address) string { return a.Address },
 		Fault: func(a address) bool { return a.State == introspect.AddressCooling },
 		Role:  role, Sort: sortKeys(), Order: "address", Show: shown,
 		Empty: "No addresses for pods on this ENI.",
@@ -51,69 +52,47 @@ func New(o pages.Open) pages.Page {
 	return m
 }
 
-// address is one address of the ENI, or the free rest of a block too large to list.
+// address is one address of the ENI, or the free rest of a prefix too large to list.
 type address struct {
-	Key   string
-	Addr  netip.Addr
-	Block netip.Prefix
-	State string
-	Pod   introspect.PodRef
-	Since *time.Time // in this state
-	Rest  int        // how many addresses the row stands for beyond one
-	Left  string     // until a cooling one is free
-	Age   string
+	enis.AddressRow
+	Left string // until a cooling one is free
 }
 
-// addresses lists every address of blocks of at most 16, of larger ones those that have
+// rest reports that the row stands for the free addresses of a prefix.
+func (a address) rest() bool {
+	return a.CIDR.Bits() < a.CIDR.Addr().BitLen() && a.Address == a.CIDR.String()
+}
+
+// addresses lists every address of prefixes of at most 16, of larger ones those that have
 // a record and the rest in one row.
 func addresses(e introspect.NodeENI, cooldown time.Duration, now time.Time) []address {
 	var out []address
-	for _, c := range e.CIDRs {
-		known := make(map[netip.Addr]introspect.NodeAddress, len(c.Addresses))
-		for _, a := range c.Addresses {
-			known[a.Address] = a
-		}
-		if c.CIDR.Addr().BitLen()-c.CIDR.Bits() > 4 {
-			for _, a := range c.Addresses {
-				out = append(out, of(a, c.CIDR, cooldown, now))
-			}
-			if rest := c.Total - len(c.Addresses); rest > 0 {
-				out = append(out, address{Key: c.CIDR.String(), Addr: c.CIDR.Addr(), Block: c.CIDR, State: introspect.AddressFree, Rest: rest})
+	recorded := map[string]bool{}
+	for _, item := range introspect.FlattenAddresses("", []introspect.NodeENI{e}) {
+		a := address{AddressRow: enis.AddressRow{AddressItem: item, At: &now}}
+		if a.rest() && a.CIDR.Addr().BitLen()-a.CIDR.Bits() <= 4 {
+			for ip := a.CIDR.Masked().Addr(); a.CIDR.Contains(ip); ip = ip.Next() {
+				if a.Address, a.Count = ip.String(), 1; !recorded[a.Address] {
+					out = append(out, a)
+				}
 			}
 			continue
 		}
-		for a := c.CIDR.Masked().Addr(); c.CIDR.Contains(a); a = a.Next() {
-			record, ok := known[a]
-			if !ok {
-				record = introspect.NodeAddress{Address: a, State: introspect.AddressFree}
-			}
-			out = append(out, of(record, c.CIDR, cooldown, now))
+		recorded[a.Address] = true
+		if a.State == introspect.AddressCooling && a.UnassignedAt != nil && cooldown > 0 {
+			free := a.UnassignedAt.Add(cooldown)
+			a.Left = show.Until(&free, now)
 		}
+		out = append(out, a)
 	}
 	return out
-}
-
-func of(a introspect.NodeAddress, block netip.Prefix, cooldown time.Duration, now time.Time) address {
-	r := address{
-		Key: a.Address.String(), Addr: a.Address, Block: block, State: a.State,
-		Pod: introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}, Since: a.AssignedAt,
-	}
-	if a.State != introspect.AddressAssigned {
-		r.Since = a.UnassignedAt
-	}
-	r.Age = show.Since(r.Since, now)
-	if a.State == introspect.AddressCooling && a.UnassignedAt != nil && cooldown > 0 {
-		free := a.UnassignedAt.Add(cooldown)
-		r.Left = show.Until(&free, now)
-	}
-	return r
 }
 
 // stateText says a state, of a cooling address with the time that is left.
 func stateText(a address) string {
 	switch {
-	case a.Rest > 0:
-		return show.Count(a.Rest) + " free"
+	case a.rest():
+		return show.Count(a.Count) + " free"
 	case a.Left != "":
 		return a.State + " " + a.Left
 	}
@@ -121,49 +100,42 @@ func stateText(a address) string {
 }
 
 func addressText(a address) string {
-	if a.Rest > 0 {
-		return "the rest of " + a.Block.String()
+	if a.rest() {
+		return "the rest of " + a.Address
 	}
-	return a.Addr.String()
+	return a.Address
 }
 
-// columns: what is before now is before: ages stand in the row, made with its clock.
-// shown leaves out the block of an address that is a block of its own: only prefixes are
-// worth a look. Filters go by the block all the same.
+// shown leaves out the CIDR of an address that is one of its own: only prefixes are worth
+// a look. Filters go by the CIDR all the same.
 func shown(a address, column string) (string, bool) {
-	return show.Unknown, column == "cidr" && a.Rest == 0 && a.Block.IsSingleIP()
+	return show.Unknown, column == "cidr" && a.CIDR.IsSingleIP()
 }
 
+// columns are those of cnictl ips; ages count by the clock in the row.
 func columns() []query.Column[address] {
-	return []query.Column[address]{
-		{Name: "address", Header: "ADDRESS", Title: "address", Text: addressText, Number: func(a address) (float64, bool) { return ordinal(a), true }},
-		{Name: "state", Header: "STATE", Title: "assigned, cooling with the time left, free", Text: stateText},
-		{Name: "pod", Header: "POD", Title: "namespace/name of the pod that has it, or had it last", Least: 12, Text: func(a address) string {
-			return show.OrUnknown(names.Pod(a.Pod.Namespace, a.Pod.Name))
-		}},
-		{Name: "for", Header: "FOR", Title: "time in this state", Right: true, Drop: 2, Text: func(a address) string { return show.OrUnknown(a.Age) },
-			Number: func(a address) (float64, bool) {
-				if a.Since == nil {
-					return 0, false
+	all := query.Of(enis.AddressColumns(false), func(a address) enis.AddressRow { return a.AddressRow })
+	out := query.Arrange(all,
+		query.Shown{Name: "address"}, query.Shown{Name: "state"}, query.Shown{Name: "pod", Least: 12},
+		query.Shown{Name: "for", Drop: 2}, query.Shown{Name: "cidr", Drop: 3})
+	for i, c := range out {
+		switch c.Name {
+		case "address":
+			out[i].Text = addressText
+			out[i].Also = func(a address) string { return a.Address }
+			out[i].Number = func(a address) (float64, bool) {
+				n, ok := c.Number(a)
+				if a.rest() {
+					n *= 2 // the rest of a prefix stands at the end
 				}
-				return -float64(a.Since.Unix()), true
-			}},
-		{Name: "cidr", Header: "CIDR", Title: "secondary IP or prefix it belongs to", Drop: 3, Text: func(a address) string { return a.Block.String() },
-			Number: func(a address) (float64, bool) { return ordinal(a), true }},
+				return n, ok
+			}
+		case "state":
+			out[i].Text = stateText
+			out[i].Also = func(a address) string { return a.State }
+		}
 	}
-}
-
-// ordinal orders addresses as numbers, as well as a float can: within an ENI they differ
-// in their last bytes.
-func ordinal(a address) float64 {
-	v := 0.0
-	for _, b := range a.Addr.AsSlice() {
-		v = v*256 + float64(b)
-	}
-	if a.Rest > 0 {
-		v *= 2 // the rest of a block stands at the end
-	}
-	return v
+	return out
 }
 
 func sortKeys() []components.SortKey {
@@ -197,14 +169,6 @@ func find(enis []introspect.NodeENI, id string) *introspect.NodeENI {
 	return nil
 }
 
-// cooldownOf is how long the node lets addresses rest.
-func cooldownOf(s *introspect.Summary) time.Duration {
-	if s == nil || s.CooldownSeconds == nil || *s.CooldownSeconds < 0 || *s.CooldownSeconds > 1e6 {
-		return 0
-	}
-	return time.Duration(*s.CooldownSeconds * float64(time.Second))
-}
-
 // Name is that of the screen.
 func (m *Model) Name() string { return "eni" }
 
@@ -222,24 +186,11 @@ func (m *Model) Row(pages.Context) any {
 	if m.eni == nil {
 		return nil
 	}
-	if a, ok := m.table.Row(); ok && m.frame.Focus == paneAddresses && a.Rest == 0 {
-		return introspect.NodeAddress{Address: a.Addr, State: a.State, PodNamespace: a.Pod.Namespace, PodName: a.Pod.Name, AssignedAt: assigned(a), UnassignedAt: unassigned(a)}
+	if a, ok := m.table.Row(); ok && m.frame.Focus == paneAddresses && !a.rest() {
+		ip, _ := netip.ParseAddr(a.Address) // it was made of one
+		return introspect.NodeAddress{Address: ip, State: a.State, PodNamespace: a.PodNamespace, PodName: a.PodName, AssignedAt: a.AssignedAt, UnassignedAt: a.UnassignedAt}
 	}
 	return *m.eni
-}
-
-func assigned(a address) *time.Time {
-	if a.State == introspect.AddressAssigned {
-		return a.Since
-	}
-	return nil
-}
-
-func unassigned(a address) *time.Time {
-	if a.State != introspect.AddressAssigned {
-		return a.Since
-	}
-	return nil
 }
 
 // List is the table of addresses while it has the focus.

@@ -2,9 +2,11 @@ package eni
 
 import (
 	"net/netip"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
@@ -41,12 +43,11 @@ func (m *Model) refresh(c pages.Context) {
 		m.table.SetRows(nil, c.Clock)
 		return
 	}
-	n := c.View.Node(m.node)
-	if n != nil {
-		m.table.SetRows(addresses(*m.eni, cooldownOf(n.Summary), c.Now), c.Clock)
-	} else {
-		m.table.SetRows(addresses(*m.eni, 0, c.Now), c.Clock)
+	var cooldown time.Duration
+	if n := c.View.Node(m.node); n != nil {
+		cooldown, _ = fleet.Cooldown(n.Summary)
 	}
+	m.table.SetRows(addresses(*m.eni, cooldown, c.Now), c.Clock)
 	m.table.Settle(c.Clock)
 	if m.first.IsValid() && m.find() {
 		m.first = netip.Addr{}
@@ -91,12 +92,12 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 // open goes to the pod of an address, or to the address without one.
 func (m *Model) open() tea.Cmd {
 	a, ok := m.table.Row()
-	if !ok || a.Rest > 0 {
+	if !ok || a.rest() {
 		return nil
 	}
-	o := pages.Open{Screen: "pod", Node: m.node, ENI: m.id, IP: a.Addr.String()}
-	if a.Pod.Name != "" {
-		o.Pod = a.Pod.Namespace + "/" + a.Pod.Name
+	o := pages.Open{Screen: "pod", Node: m.node, ENI: m.id, IP: a.Address}
+	if a.PodName != "" {
+		o.Pod = a.PodNamespace + "/" + a.PodName
 	}
 	return pages.Go(o)
 }

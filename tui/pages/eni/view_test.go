@@ -25,6 +25,21 @@ func TestFrames(t *testing.T) {
 
 func TestBears(t *testing.T) { pagetest.Bears(t, New, "eni") }
 
+// Filters of cnictl ips find the same here, though cells read otherwise.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(open(pagetest.Plain, "eni-0b2c3d4e5f6071829")(), pagetest.Fleet(), 120, 37)
+	list := s.Page.(pages.Listed).List()
+	_, all := list.Found()
+	for filter, every := range map[string]bool{"state=cooling": false, "state=assigned for>1s": false, "eni=eni-0b2c* card=0": true} {
+		err := list.SetFilter(filter)
+		shown, _ := list.Found()
+		if err != nil || shown == 0 || (shown == all) != every {
+			t.Errorf("%s: %d of %d, %v", filter, shown, all, err)
+		}
+	}
+}
+
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 
 func BenchmarkLines(b *testing.B) {

@@ -19,6 +19,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -27,7 +28,7 @@ type Options struct {
 	Names []string // of nodes; none: all
 	IP    netip.Addr
 	Pod   introspect.PodRef
-	List  *output.List[pool.Address]
+	List  *output.List[enis.AddressRow]
 }
 
 // New builds the command; run takes the place of Run in tests of the flags.
@@ -112,10 +113,10 @@ func (o *Options) searches() (string, bool) {
 }
 
 // Rows are the addresses of nodes that are looked for.
-func (o *Options) Rows(nodes []introspect.NodeIPAM) []pool.Address {
-	rows := []pool.Address{}
+func (o *Options) Rows(nodes []introspect.NodeIPAM) []enis.AddressRow {
+	rows := []enis.AddressRow{}
 	for _, n := range nodes {
-		for _, a := range pool.Addresses(n) {
+		for _, a := range enis.Addresses(n) {
 			if o.Pod.Name != "" && (a.PodName != o.Pod.Name || a.PodNamespace != o.Pod.Namespace) {
 				continue
 			}
@@ -136,7 +137,7 @@ func (o *Options) Rows(nodes []introspect.NodeIPAM) []pool.Address {
 
 // recorded drops the never used rest of a prefix where the address has a record of its
 // own.
-func recorded(rows []pool.Address) []pool.Address {
+func recorded(rows []enis.AddressRow) []enis.AddressRow {
 	kept := rows[:0:0]
 	for i, a := range rows {
 		rest := a.AssignedAt == nil && a.UnassignedAt == nil && a.State == introspect.AddressFree
@@ -182,11 +183,11 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return verdict
 }
 
-func (o *Options) print(f *cli.Factory, rows []pool.Address, list introspect.NodeIPAMList) error {
-	return o.List.Print(f, rows, func(rows []pool.Address) any {
+func (o *Options) print(f *cli.Factory, rows []enis.AddressRow, list introspect.NodeIPAMList) error {
+	return o.List.Print(f, rows, func(rows []enis.AddressRow) any {
 		return introspect.AddressList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, SampledAt: &list.SampledAt,
-			Items: pool.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
+			Items: enis.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
 		}
 	})
 }

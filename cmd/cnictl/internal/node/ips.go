@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/enis"
 )
 
 // IPs lists the addresses of a node.
@@ -15,10 +15,10 @@ func IPs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return opts.IPs.Print(f, pool.Addresses(n), func(rows []pool.Address) any {
+	return opts.IPs.Print(f, enis.Addresses(n), func(rows []enis.AddressRow) any {
 		return introspect.AddressList{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
-			Items: pool.AddressItems(rows), Partial: n.Error != nil, Errors: errorsOf(n),
+			Items: enis.AddressItems(rows), Partial: n.Error != nil, Errors: errorsOf(n),
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/enis"
 )
 
 // Options are what a node command was asked for.
@@ -24,7 +25,7 @@ type Options struct {
 	Open access.Opener
 
 	ENIs *output.List[introspect.ENIItem] // enis: rows and columns
-	IPs  *output.List[pool.Address]       // ips: rows and columns
+	IPs  *output.List[enis.AddressRow]    // ips: rows and columns
 
 	Plan introspect.PlanQuery // plan: other targets
 	Path string               // raw: of the introspection server

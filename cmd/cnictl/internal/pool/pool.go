@@ -3,6 +3,7 @@ package pool
 
 import (
 	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/enis"
@@ -16,6 +17,33 @@ func NewENIList(several bool) *output.List[introspect.ENIItem] {
 		Key:  func(e introspect.ENIItem) string { return e.Node + "\x00" + e.ID },
 		Item: func(e introspect.ENIItem) any { return e },
 	}
+}
+
+// NewAddressList is the list of addresses of one node, or of several with their names.
+func NewAddressList(several bool) *output.List[enis.AddressRow] {
+	return &output.List[enis.AddressRow]{
+		Columns: enis.AddressColumns(several), Free: "pod", Clocks: []string{"for"},
+		Key: func(a enis.AddressRow) string {
+			return a.Node + "\x00" + a.Address + "\x00" + a.PodNamespace + "/" + a.PodName
+		},
+		Item: func(a enis.AddressRow) any { return a.AddressItem },
+		Class: func(a enis.AddressRow, column string) paint.Class {
+			if column == "state" {
+				return class(a.State)
+			}
+			return paint.Plain
+		},
+	}
+}
+
+func class(state string) paint.Class {
+	switch state {
+	case introspect.AddressAssigned:
+		return paint.Assigned
+	case introspect.AddressCooling:
+		return paint.Cooling
+	}
+	return paint.Free
 }
 
 // ENITable is the list of ENIs within the page of a node.
