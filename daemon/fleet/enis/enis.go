@@ -1,5 +1,5 @@
-// Package enis lists the ENIs of nodes in rows. Commands and screens share its columns. It
-// is pure.
+// Package enis lists the ENIs of nodes and their addresses in rows. Commands and screens
+// share its columns. It is pure.
 package enis
 
 import (

@@ -57,6 +57,17 @@ func Free(u store.SubnetUse) *int {
 	return &free
 }
 
+// Spoiled is how many /28s single addresses keep from being prefixes. Null where there is
+// no map.
+func Spoiled(u store.SubnetUse) *int {
+	blocks := Blocks(u)
+	if blocks == nil {
+		return nil
+	}
+	spoiled := Count(blocks, store.BlockMixed)
+	return &spoiled
+}
+
 // BlockAt is what is known of the /28 at a place in the range.
 func BlockAt(u store.SubnetUse, i int) (store.Block, bool) {
 	at := PrefixAt(u.Range, i)

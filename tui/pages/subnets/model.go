@@ -4,7 +4,7 @@ package subnets
 
 import (
 	"cmp"
-	"strconv"
+	"slices"
 	"time"
 
 	"cnictl/daemon/fleet/query"
@@ -49,13 +49,7 @@ func New(o pages.Open) pages.Page {
 }
 
 // row is one subnet.
-type row struct {
-	store.SubnetUse
-	Others *int
-	Age    string // of EC2's count
-	Trend  subnets.Trend
-	Left   subnets.Forecast
-}
+type row = subnets.Row
 
 // rowsOf makes the rows of a view.
 func rowsOf(v *store.View, trends subnets.Trends, now time.Time) []*row {
@@ -64,50 +58,29 @@ func rowsOf(v *store.View, trends subnets.Trends, now time.Time) []*row {
 	}
 	out := make([]*row, 0, len(v.Subnets))
 	for _, u := range v.Subnets {
-		t := trends[u.ID]
-		out = append(out, &row{SubnetUse: u, Others: subnets.Others(u), Age: show.Since(u.AsOf, now), Trend: t, Left: t.Project()})
+		out = append(out, subnets.NewRow(u, trends[u.ID], now))
 	}
 	return out
 }
 
-func full(r *row) (float64, bool) { return subnets.FullPercent(r.SubnetUse) }
-
-func percent(r *row) string { return subnets.Percent(r.SubnetUse) }
-
 // words say how the free addresses go on.
-func (r *row) words() string {
+func words(r *row) string {
 	return cmp.Or(r.Trend.Words(), "trend needs more samples (EC2's count is read every 10 minutes)")
 }
 
+// columns are those of cnictl subnets, and what only the screen draws.
 func columns() []query.Column[*row] {
-	count := func(f func(*row) int) func(*row) (float64, bool) {
-		return func(r *row) (float64, bool) { return float64(f(r)), true }
-	}
-	optional := func(f func(*row) *int) func(*row) (float64, bool) {
-		return func(r *row) (float64, bool) {
-			if v := f(r); v != nil {
-				return float64(*v), true
-			}
-			return 0, false
-		}
-	}
-	return []query.Column[*row]{
-		{Name: "subnet", Header: "SUBNET", Title: "id of the subnet", Least: 15, Text: func(r *row) string { return show.Safe(r.ID) }},
-		{Name: "zone", Header: "ZONE", Title: "availability zone of its nodes", Drop: 5, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.Zone)) }},
-		{Name: "cidr", Header: "CIDR", Title: "its IPv4 range", Drop: 4, Text: func(r *row) string { return show.OrUnknown(show.Safe(r.CIDR)) }},
-		{Name: "gauge", Title: "share that is taken: held by nodes, then others", Drop: 3, Text: percent, Number: full},
-		{Name: "full", Header: "FULL", Title: "share that is taken", Right: true, Text: percent, Number: full},
-		{Name: "free", Header: "FREE", Title: "free addresses, by EC2's last count", Right: true, Text: func(r *row) string { return show.Int(r.Available) }, Number: optional(func(r *row) *int { return r.Available })},
-		{Name: "held", Header: "HELD", Title: "addresses that nodes hold, their interfaces' own included", Right: true, Drop: 1, Text: func(r *row) string { return show.Count(r.Held) }, Number: count(func(r *row) int { return r.Held })},
-		{Name: "wasted", Header: "WASTED", Title: "held and used by no pod", Right: true, Drop: 2, Text: func(r *row) string { return show.Count(r.Wasted) }, Number: count(func(r *row) int { return r.Wasted })},
-		{Name: "others", Header: "OTHERS", Title: "used by others: load balancers, databases, nodes that were not read", Right: true, Drop: 6, Text: func(r *row) string { return show.Int(r.Others) }, Number: optional(func(r *row) *int { return r.Others })},
-		{Name: "trend", Header: "TREND", Title: "free addresses since the screen was opened, scaled to the range", Drop: 9, Text: func(r *row) string { return r.words() }, Number: func(r *row) (float64, bool) { return r.Left.PerHour, len(r.Trend) > 1 }},
-		{Name: "left", Header: "LEFT", Title: "until it is empty, at the measured rate", Drop: 7, Text: func(r *row) string { return show.OrUnknown(r.Left.Words()) },
-			Number: func(r *row) (float64, bool) { return r.Left.Left.Seconds(), r.Left.Left > 0 }},
-		{Name: "nodes", Header: "NODES", Title: "nodes that have interfaces there or may make them", Right: true, Drop: 8, Text: func(r *row) string { return strconv.Itoa(r.Nodes) }, Number: count(func(r *row) int { return r.Nodes })},
-		{Name: "enis", Header: "ENIS", Title: "interfaces there", Right: true, Drop: 8, Wide: true, Text: func(r *row) string { return strconv.Itoa(r.ENIs) }, Number: count(func(r *row) int { return r.ENIs })},
-		{Name: "asof", Header: "AS OF", Title: "age of EC2's count", Right: true, Drop: 8, Text: func(r *row) string { return r.Age }},
-	}
+	out := query.Arrange(subnets.Columns(),
+		query.Shown{Name: "subnet", Least: 15}, query.Shown{Name: "zone", Drop: 5}, query.Shown{Name: "cidr", Drop: 4}, query.Shown{Name: "full"},
+		query.Shown{Name: "free"}, query.Shown{Name: "held", Drop: 1}, query.Shown{Name: "wasted", Drop: 2}, query.Shown{Name: "others", Drop: 6},
+		query.Shown{Name: "left", Drop: 7}, query.Shown{Name: "nodes", Drop: 8}, query.Shown{Name: "enis", Drop: 8, Wide: true}, query.Shown{Name: "asof", Drop: 8})
+	const full, left = 3, 8
+	trend := query.Column[*row]{Name: "trend", Header: "TREND", Title: "free addresses since the screen was opened, scaled to the range", Drop: 9, Text: words,
+		Number: func(r *row) (float64, bool) { return r.Forecast.PerHour, len(r.Trend) > 1 }}
+	gauge := out[full]
+	gauge.Name, gauge.Header, gauge.Title, gauge.Right, gauge.Drop = "gauge", "", "share that is taken: held by nodes, then others", false, 3
+	out[left].Right, out[left].Text = false, func(r *row) string { return show.OrUnknown(r.Forecast.Words()) }
+	return slices.Insert(slices.Insert(out, left, trend), full, gauge)
 }
 
 func sortKeys() []components.SortKey {
@@ -124,7 +97,7 @@ func role(r *row, column string) theme.Role {
 			return theme.Bad
 		}
 	case "left":
-		if r.Left.Left > 0 {
+		if r.Forecast.Left > 0 {
 			return theme.Warn
 		}
 		return theme.Faint
@@ -147,8 +120,8 @@ func draw(s components.Style, r *row, column string, width int) string {
 		return components.Blank(width)
 	}
 	others := 0
-	if r.Others != nil {
-		others = *r.Others
+	if n := subnets.Others(r.SubnetUse); n != nil {
+		others = *n
 	}
 	return components.Gauge(s, width, usable,
 		components.Part{Value: float64(r.Held - r.Wasted), Role: theme.BarUsed},

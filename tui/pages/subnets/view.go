@@ -119,7 +119,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 		default:
 			sheet.Add(prose.T(theme.Faint, show.Safe(r.CIDR)+" is not an IPv4 CIDR of a VPC subnet (/16 to /28): no map."))
 		}
-		sheet.Add(prose.T(theme.Text, r.words()))
+		sheet.Add(prose.T(theme.Text, words(r)))
 		return components.Exactly(sheet.Lines(), width, height)
 	}
 	m.foot(sheet, r)
@@ -185,5 +185,5 @@ func (m *Model) foot(sheet *prose.Sheet, r *row) {
 	default:
 		sheet.Add(prose.T(theme.Text, at), prose.T(theme.Faint, "  free, or used by others"))
 	}
-	sheet.Add(prose.T(theme.Faint, "free addresses: "), prose.T(theme.Text, r.words()))
+	sheet.Add(prose.T(theme.Faint, "free addresses: "), prose.T(theme.Text, words(r)))
 }

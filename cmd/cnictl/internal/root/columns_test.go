@@ -134,7 +134,7 @@ func TestColumns_FiltersOfCommands(t *testing.T) {
 		without []string // what the screen does not read
 	}{
 		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {enis.New(pages.Open{}), "enis", nil},
-		"trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "waiting", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
+		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "waiting", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
 	} {
 		stdout, stderr, code := w.runNoun(t, call{args: x.command + " @rich --no-headers --columns"})
 		if code != 0 || strings.Count(stdout, "\n") < 4 {

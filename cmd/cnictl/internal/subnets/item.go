@@ -13,10 +13,10 @@ func Item(u store.SubnetUse, t subnets.Trend) introspect.SubnetItem {
 	out := introspect.SubnetItem{
 		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,
 		Others: subnets.Others(u), FreeBlocks: subnets.Free(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: len(t),
+		SpoiledBlocks: subnets.Spoiled(u),
 	}
 	if usable := subnets.Usable(u.Range); usable > 0 {
-		spoiled := subnets.Count(subnets.Blocks(u), store.BlockMixed)
-		out.Usable, out.SpoiledBlocks = &usable, &spoiled
+		out.Usable = &usable
 	}
 	if len(t) > 1 {
 		f := t.Project()

@@ -42,7 +42,7 @@ func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
 	p.Field("subnet", show.Safe(doc.ID))
 	p.Field("zone", show.OrUnknown(show.Safe(doc.Zone)))
 	p.Field("range", show.OrUnknown(show.Safe(doc.CIDR)))
-	p.Field("free", free(doc, r.now))
+	p.Field("free", free(doc, r.Now))
 	p.Field("held", show.Count(doc.Held)+" by "+show.Plural(doc.Nodes, "node", "nodes")+" with "+show.Plural(doc.ENIs, "interface", "interfaces")+" here; wasted "+show.Count(doc.Wasted))
 	p.Field("others", known(doc.Others))
 	blocks := notKnown
@@ -50,7 +50,7 @@ func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
 		blocks = "at most " + show.Int(doc.FreeBlocks) + " free, " + show.Int(doc.SpoiledBlocks) + " fragmented by single IPs"
 	}
 	p.Field("/28s", blocks)
-	p.Field("forecast", cmp.Or(r.trend.Words(), "measured with --watch, or with --replay of a recording"))
+	p.Field("forecast", cmp.Or(r.Trend.Words(), "measured with --watch, or with --replay of a recording"))
 	if len(doc.Blocks) == 0 {
 		why := "its IPv4 range is unknown: the upstream daemon does not report it"
 		if doc.CIDR != "" {

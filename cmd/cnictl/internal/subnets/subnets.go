@@ -71,7 +71,7 @@ func named(view *store.View, ids []string) (uses []store.SubnetUse) {
 func rowsOf(uses []store.SubnetUse, trends subnets.Trends, now time.Time) []row {
 	out := make([]row, len(uses))
 	for i, u := range uses {
-		out[i] = row{Item(u, trends[u.ID]), u, trends[u.ID], now}
+		out[i] = subnets.NewRow(u, trends[u.ID], now)
 	}
 	return out
 }
@@ -138,7 +138,7 @@ func document(chosen []row, list introspect.NodeIPAMList) introspect.SubnetList 
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	for i, c := range chosen {
-		doc.Items[i] = c.SubnetItem
+		doc.Items[i] = Item(c.SubnetUse, c.Trend)
 	}
 	return doc
 }
@@ -193,7 +193,7 @@ func measure(p *record.Player, trends subnets.Trends, asked, names []string) *st
 // showMap prints the map of one subnet.
 func showMap(f *cli.Factory, r row, list introspect.NodeIPAMList) error {
 	doc := introspect.SubnetMap{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetMap, SubnetItem: r.SubnetItem, Blocks: Blocks(r.use),
+		APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetMap, SubnetItem: Item(r.SubnetUse, r.Trend), Blocks: Blocks(r.SubnetUse),
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	if output.Structured(f) {

@@ -13,17 +13,15 @@ import (
 // durations that they are shown as.
 func TestColumns_Compare(t *testing.T) {
 	t.Parallel()
-	free, hours := 2, 3.0 // of 251: 99.2%
-	full := row{use: store.SubnetUse{Range: netip.MustParsePrefix("10.0.0.0/24")}}
-	full.use.Available = &free
-	left := hours * time.Hour.Seconds()
-	full.LeftSeconds = &left
-	unknown := row{use: store.SubnetUse{Range: netip.MustParsePrefix("10.0.0.0/24")}}
+	free := 2 // of 251: 99.2%
+	full := &Row{SubnetUse: store.SubnetUse{Range: netip.MustParsePrefix("10.0.0.0/24")}, Forecast: Forecast{Left: 3 * time.Hour}}
+	full.Available = &free
+	unknown := &Row{SubnetUse: store.SubnetUse{Range: netip.MustParsePrefix("10.0.0.0/24")}}
 	for text, want := range map[string]bool{
 		"full>95%": true, "full>50": true, "full<5": false, "full>0.95": true, "full=99%": true, "full>=99.3%": false,
 		"left<4h": true, "left<2h": false, "left>2h59m": true,
 	} {
-		f, err := query.Parse(text, query.Options[row]{Columns: columns()})
+		f, err := query.Parse(text, query.Options[*Row]{Columns: Columns()})
 		if err != nil {
 			t.Fatal(err)
 		}
