@@ -167,9 +167,6 @@ func (m *Machine) layImages() error {
 	return writeWhole(filepath.Join(m.image("app"), "10-aws.conflist"), []byte(install.Template), 0o644)
 }
 
-// Conflist is the path of what makes the node Ready, outside of the node.
-func (m *Machine) Conflist() string { return filepath.Join(m.Dir, cniConf, "10-aws.conflist") }
-
 // CNICache is the directory, outside of the node, in which the runtime keeps results of
 // ADD for DEL.
 func (m *Machine) CNICache() string { return filepath.Join(m.upper("/var/lib"), "cni", "results") }

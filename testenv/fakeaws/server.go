@@ -1,7 +1,6 @@
 package fakeaws
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -89,16 +88,6 @@ func (s *Server) listen(addr string, h http.Handler) (url string, err error) {
 func (s *Server) Env() []string {
 	return []string{"AWS_ENDPOINT_URL_EC2=" + s.EC2URL, "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + s.IMDSURL,
 		"AWS_ACCESS_KEY_ID=AKIAFAKEAWSFAKEAWS00", "AWS_SECRET_ACCESS_KEY=fake"}
-}
-
-// Shutdown stops listening and waits for the calls under way.
-func (s *Server) Shutdown(ctx context.Context) error {
-	var errs []error
-	for _, srv := range s.servers {
-		errs = append(errs, srv.Shutdown(ctx))
-	}
-	s.done.Wait()
-	return errors.Join(errs...)
 }
 
 // Close stops both servers at once.

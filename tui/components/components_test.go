@@ -82,9 +82,6 @@ func TestPartsAreExactlyAsLargeAsTheirRoom(t *testing.T) {
 			view.Do([]string{keymap.Up, keymap.PageUp, keymap.First, keymap.Down}[r.IntN(4)])
 		}
 		exactly(t, "log", view.Lines(s, w, h), w, h, s.ASCII)
-		form := Form{Fields: []Field{{Label: anyText(r), Value: anyText(r), Hint: anyText(r)}, {Label: anyText(r), Choice: []string{anyText(r)}, Check: func(string) string { return anyText(r) }}}}
-		form.Do(keymap.Down)
-		exactly(t, "form", form.Lines(s, w, h), w, h, s.ASCII)
 		var panes []Pane
 		for range r.IntN(4) {
 			panes = append(panes, Pane{Title: anyText(r), Note: anyText(r), Focused: r.IntN(2) == 0, Weight: r.IntN(3), Least: r.IntN(5), Lines: func(_ Style, width, height int) []string {

@@ -31,7 +31,6 @@ const (
 	codeGroupMalformed     = "InvalidGroupId.Malformed"
 	codeInvalidParameter   = "InvalidParameter"
 	codeInvalidCombination = "InvalidParameterCombination"
-	codeGroupLimit         = "SecurityGroupsPerInterfaceLimitExceeded"
 	codeUnauthorized       = "UnauthorizedOperation"
 	codeAccessDenied       = "AccessDenied"
 
@@ -115,9 +114,6 @@ func IsNoSecurityGroup(err error) bool {
 	}
 	return says(err, codeInvalidParameter, messageOtherNetwork) || says(err, codeInvalidValue, messageOtherNetwork)
 }
-
-// IsGroupLimit reports that the ENI takes no more security groups.
-func IsGroupLimit(err error) bool { return Code(err) == codeGroupLimit }
 
 // IsOtherZone reports that an ENI cannot be attached because its subnet is in another
 // availability zone than the instance: an ENIConfig names a subnet of another zone.
