@@ -4,7 +4,6 @@ go 1.26
 
 require (
 	cel.dev/cel-go v0.33.2
-	charm.land/bubbles/v2 v2.1.1
 	charm.land/bubbletea/v2 v2.0.9
 	charm.land/lipgloss/v2 v2.0.6
 	github.com/aws/aws-sdk-go-v2 v1.47.7

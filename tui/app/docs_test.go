@@ -144,7 +144,7 @@ func keysTable() string {
 	for _, s := range keymap.Table() {
 		fmt.Fprintf(&out, "| **%s** | | |\n", s.Title)
 		for _, b := range s.Bindings {
-			fmt.Fprintf(&out, "| %s | %s | `%s` |\n", cell(b.Help().Key), b.Help().Desc, b.Action)
+			fmt.Fprintf(&out, "| %s | %s | `%s` |\n", cell(b.Shown), b.Help, b.Action)
 		}
 	}
 	out.WriteString("\nKeys of one screen:\n\n| screen | key | does | word for settings |\n|---|---|---|---|\n")
@@ -154,7 +154,7 @@ func keysTable() string {
 			title = s.title
 		}
 		for _, b := range p.Bindings {
-			fmt.Fprintf(&out, "| %s | %s | %s | `%s.%s` |\n", title, cell(b.Help().Key), b.Help().Desc, p.Page, b.Action)
+			fmt.Fprintf(&out, "| %s | %s | %s | `%s.%s` |\n", title, cell(b.Shown), b.Help, p.Page, b.Action)
 		}
 	}
 	return out.String()

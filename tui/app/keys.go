@@ -111,7 +111,7 @@ func (m *Model) ownKeys() []keymap.Binding { return m.keys.Page(m.page().Name())
 func (m *Model) nth(key string) tea.Cmd {
 	b, _ := m.keys.Binding(keymap.Screen1)
 	d := digits()
-	if i := slices.Index(b.Keys(), key); i >= 0 && i < len(d) {
+	if i := slices.Index(b.Keys, key); i >= 0 && i < len(d) {
 		return m.jump(d[i].name)
 	}
 	return m.say(theme.Faint, "no screen "+key+": there are 1 to "+strconv.Itoa(len(d)))

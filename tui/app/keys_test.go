@@ -35,14 +35,14 @@ func TestKeysOfEveryScreen(t *testing.T) {
 		text := strings.Join(help.New(keys, p, digitTitles()).Lines(c), "\n")
 		for _, section := range keys.Sections {
 			for _, b := range section.Bindings {
-				if b.Action != keymap.Screen1 && !strings.Contains(text, b.Help().Desc) {
-					t.Errorf("%s: the help at 80 columns lacks %q", s.name, b.Help().Desc)
+				if b.Action != keymap.Screen1 && !strings.Contains(text, b.Help) {
+					t.Errorf("%s: the help at 80 columns lacks %q", s.name, b.Help)
 				}
 			}
 		}
 		for _, b := range p.Keys() {
-			if !strings.Contains(text, b.Help().Key+" ") {
-				t.Errorf("%s: the help lacks the key %s", s.name, b.Help().Key)
+			if !strings.Contains(text, b.Shown+" ") {
+				t.Errorf("%s: the help lacks the key %s", s.name, b.Shown)
 			}
 		}
 	}

@@ -164,7 +164,7 @@ func everyKey() []string {
 	add := func(bindings []keymap.Binding) {
 		for _, b := range bindings {
 			if b.Action != keymap.Quit && b.Action != keymap.Back && b.Action != keymap.Suspend {
-				keys = append(keys, b.Keys()...)
+				keys = append(keys, b.Keys...)
 			}
 		}
 	}

@@ -523,7 +523,7 @@ func (m *Model) hints(s components.Style) string {
 		hint(m.key1(keymap.NextPane), "next pane")
 	}
 	for _, b := range own {
-		hint(b.Help().Key, b.Help().Desc)
+		hint(b.Shown, b.Help)
 	}
 	if m.list() != nil {
 		hint(m.keys.First(keymap.In), "open")

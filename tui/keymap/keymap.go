@@ -7,34 +7,33 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"charm.land/bubbles/v2/key"
 )
 
-// Binding is a key with what it does. Action is a stable word that settings rebind by.
+// Binding is an action with its keys.
 type Binding struct {
-	Action string
-	key.Binding
+	Action string   // a stable word that settings rebind by
+	Shown  string   // the keys as help shows them
+	Help   string   // what they do
+	Keys   []string // as their messages print: "ctrl+f", "space", "G"
 }
 
-// Of makes a binding: keys as their messages print ("ctrl+f", "space", "G").
+// Of makes a binding.
 func Of(action, shown, help string, keys ...string) Binding {
-	return Binding{action, key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, help))}
+	return Binding{action, shown, help, keys}
 }
 
 // rebind gives a binding other keys. Help writes them as the settings do, short.
 func (b *Binding) rebind(keys []string) {
-	b.SetKeys(keys...)
 	shown := make([]string, len(keys))
 	for i, k := range keys {
 		shown[i] = written(k)
 	}
-	b.SetHelp(strings.Join(shown, " "), b.Help().Desc)
+	b.Keys, b.Shown = keys, strings.Join(shown, " ")
 }
 
 // leave gives up the keys that something else has taken.
 func (b *Binding) leave(taken func(string) bool) {
-	if left := slices.DeleteFunc(slices.Clone(b.Keys()), taken); len(left) < len(b.Keys()) {
+	if left := slices.DeleteFunc(slices.Clone(b.Keys), taken); len(left) < len(b.Keys) {
 		b.rebind(left)
 	}
 }

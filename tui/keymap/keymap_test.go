@@ -22,10 +22,10 @@ func TestEveryKeyHasOneAction(t *testing.T) {
 				t.Errorf("%s is there twice", b.Action)
 			}
 			actions[b.Action] = true
-			if b.Help().Key == "" || b.Help().Desc == "" || len(b.Keys()) == 0 {
+			if b.Shown == "" || b.Help == "" || len(b.Keys) == 0 {
 				t.Errorf("%s has no help or no key", b.Action)
 			}
-			for _, k := range b.Keys() {
+			for _, k := range b.Keys {
 				if got := m.Action(k, nil); got != b.Action {
 					t.Errorf("%q is %s, not %s", k, got, b.Action)
 				}
@@ -157,13 +157,13 @@ func TestTablesAreGood(t *testing.T) {
 	}
 	for _, s := range all {
 		for _, b := range s.Bindings {
-			for _, k := range b.Keys() {
+			for _, k := range b.Keys {
 				if err := checkKey(k); err != nil {
 					t.Errorf("%s %s: %v", s.Title, b.Action, err)
 				}
 			}
-			if b.Help().Key == "" || b.Help().Desc == "" || len(b.Help().Desc) > 26 {
-				t.Errorf("%s %s: help is %q %q", s.Title, b.Action, b.Help().Key, b.Help().Desc)
+			if b.Shown == "" || b.Help == "" || len(b.Help) > 26 {
+				t.Errorf("%s %s: help is %q %q", s.Title, b.Action, b.Shown, b.Help)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func New(own map[string][]string) (Map, error) {
 	if err := m.rebind(own); err != nil {
 		return Map{}, err
 	}
-	if b, _ := m.Binding(Quit); len(b.Keys()) == 0 {
+	if b, _ := m.Binding(Quit); len(b.Keys) == 0 {
 		return Map{}, errors.New("keys: quit needs a key")
 	}
 	return m, m.rebindPages(own)
@@ -80,7 +80,7 @@ func (m *Map) rebind(own map[string][]string) error {
 				continue
 			}
 			b.leave(func(k string) bool { _, taken := m.actions[k]; return taken })
-			for _, k := range b.Keys() {
+			for _, k := range b.Keys {
 				m.actions[k] = b.Action
 			}
 		}
@@ -135,7 +135,7 @@ func (m Map) Action(key string, page []Binding) string {
 		return action
 	}
 	for _, b := range page {
-		if slices.Contains(b.Keys(), key) {
+		if slices.Contains(b.Keys, key) {
 			return b.Action
 		}
 	}
@@ -173,7 +173,7 @@ func (m Map) Binding(action string) (Binding, bool) {
 // Shown is how help writes an action's keys.
 func (m Map) Shown(action string) string {
 	b, _ := m.Binding(action)
-	return b.Help().Key
+	return b.Shown
 }
 
 // First is an action's first key, as help writes it; "" = it has none.
@@ -188,7 +188,7 @@ func (m Map) Conflicts(page []Binding) []string {
 	var out []string
 	seen := map[string]string{}
 	for _, b := range page {
-		for _, k := range b.Keys() {
+		for _, k := range b.Keys {
 			if other, ok := seen[k]; ok {
 				out = append(out, fmt.Sprintf("%q is both %s and %s", k, other, b.Action))
 			}

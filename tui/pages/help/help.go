@@ -142,9 +142,8 @@ func (p *Page) keys(s components.Style, width int) []string {
 	for _, section := range p.sections {
 		cells = append(cells, func(l *components.Line, room int) { l.Add(theme.Title, s.Clip(section.Title, room-1)) })
 		for _, b := range section.Bindings {
-			h := b.Help()
 			cells = append(cells, func(l *components.Line, room int) {
-				l.Add(theme.Key, s.Fit(key(s, h.Key), keyWidth, false)).Gap(1).Add(theme.Text, s.Clip(h.Desc, room-keyWidth-2))
+				l.Add(theme.Key, s.Fit(key(s, b.Shown), keyWidth, false)).Gap(1).Add(theme.Text, s.Clip(b.Help, room-keyWidth-2))
 			})
 		}
 	}

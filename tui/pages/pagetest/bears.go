@@ -61,10 +61,10 @@ func Keys(t *testing.T, p pages.Page) {
 	}
 	seen := map[string]bool{}
 	for _, b := range p.Keys() {
-		if b.Help().Desc == "" || b.Help().Key == "" || len(b.Help().Desc) > 26 {
-			t.Errorf("%s: help is %q %q", b.Action, b.Help().Key, b.Help().Desc)
+		if b.Help == "" || b.Shown == "" || len(b.Help) > 26 {
+			t.Errorf("%s: help is %q %q", b.Action, b.Shown, b.Help)
 		}
-		for _, k := range b.Keys() {
+		for _, k := range b.Keys {
 			if seen[k] {
 				t.Errorf("key %q is bound twice", k)
 			}
