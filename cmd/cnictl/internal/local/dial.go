@@ -19,10 +19,7 @@ import (
 const dialTimeout = 3 * time.Second
 
 // newDial builds local dial: the other end of a way through exec.
-func newDial(f *cli.Factory, run func(ctx context.Context, f *cli.Factory, address string) error) *cobra.Command {
-	if run == nil {
-		run = Dial
-	}
+func newDial(f *cli.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "dial [ADDRESS]",
 		Short: "Connect standard input and output to the daemon's socket",
@@ -36,7 +33,7 @@ aws-node container when port-forward cannot be used, as for a Unix socket.`,
 			if len(args) > 0 {
 				address = args[0]
 			}
-			return run(cmd.Context(), f, address)
+			return Dial(cmd.Context(), f, address)
 		},
 	}
 }

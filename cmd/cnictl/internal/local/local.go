@@ -29,13 +29,25 @@ more, warm targets, max-pods and subnets.`
 INTROSPECTION_BIND_ADDRESS (unix:/path or host:port), as for the daemon, else
 ` + DefaultSocket + ` if it exists, else 127.0.0.1:61679.
 No cluster and no credentials are needed, and nothing is changed.`,
-		Example: "  {{.Command}} local\n  {{.Command}} local plan --warm-ip-target 5\n  {{.Command}} local get /v1/enis",
+		Example: "  {{.Command}} local\n  {{.Command}} local plan --warm-ip-target 5\n  {{.Command}} local raw --path /v1/enis",
 		Args:    cli.SubcommandArgs,
 		RunE:    st.RunE,
 	}
 	cmd.Flags().AddFlagSet(st.Flags())
 	cmd.AddCommand(st)
 	cmd.AddCommand(node.LocalVerbs(f, runs)...)
-	cmd.AddCommand(newGet(f, nil), newDial(f, nil), doctor.NewLocal(f))
+	cmd.AddCommand(oldGet(f), newDial(f), doctor.NewLocal(f))
 	return cmd
+}
+
+// oldGet is the former spelling of raw --path.
+func oldGet(f *cli.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:    "get PATH",
+		Hidden: true,
+		Args:   cli.Args(1, 1, "PATH"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return node.Raw(cmd.Context(), f, &node.Options{Open: access.LocalFleet, Path: args[0]})
+		},
+	}
 }
