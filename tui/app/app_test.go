@@ -11,10 +11,10 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/exp/golden"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
 
@@ -52,7 +52,7 @@ func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *ben
 		connect: func(name string) tea.Cmd {
 			return func() tea.Msg { return connected{name, o.Connect(t.Context(), name)} }
 		},
-		tell:  func(what func(source.Source)) { what(o.Source) },
+		tell:  func(what func(watch.Source)) { what(o.Source) },
 		after: func(time.Duration, tea.Msg) tea.Cmd { return nil },
 	})
 	b.send(tea.ColorProfileMsg{Profile: colorprofile.ANSI})

@@ -8,9 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 // busy is a source that holds its lock: it answers nothing that it is told or asked
@@ -30,10 +30,10 @@ func (s *busy) note(what string) {
 	s.told = append(s.told, what)
 }
 
-func (s *busy) Focus(f source.Focus) { s.note("focus " + f.Open) }
-func (s *busy) Refresh()             { s.note("refresh") }
+func (s *busy) Focus(f watch.Focus) { s.note("focus " + f.Open) }
+func (s *busy) Refresh()            { s.note("refresh") }
 
-func (s *busy) Pace(p source.Pace) {
+func (s *busy) Pace(p watch.Pace) {
 	if p.Paused {
 		s.note("pause")
 	} else {
@@ -41,7 +41,7 @@ func (s *busy) Pace(p source.Pace) {
 	}
 }
 
-func (s *busy) Stats() source.Stats { <-s.free; return s.Fleet.Stats() }
+func (s *busy) Stats() watch.Stats { <-s.free; return s.Fleet.Stats() }
 
 // While the source is busy keys are carried out and pictures drawn; it hears of them, in
 // their order, once it has time.
@@ -67,7 +67,7 @@ func TestKeysDoNotWaitForTheSource(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() { told.run(ctx, src) })
 	last := make(chan struct{})
-	told.tell(func(source.Source) { close(last) })
+	told.tell(func(watch.Source) { close(last) })
 	close(src.free)
 	<-last
 	cancel()

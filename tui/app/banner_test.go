@@ -10,15 +10,15 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
 
 // outage is what a source tells while the API server is unreachable.
-func outage(b *bench) source.Stats {
-	return source.Stats{
+func outage(b *bench) watch.Stats {
+	return watch.Stats{
 		Interval: 10 * time.Second, Problem: "API server 10.0.0.1:443 unreachable: connection refused",
 		ProblemAt: b.clock.Add(-130 * time.Second), RetryAt: b.clock.Add(8 * time.Second),
 	}
@@ -58,7 +58,7 @@ func TestOutage_GreysValues(t *testing.T) {
 					t.Errorf("a row without its age at %v: %q", size, l)
 				}
 			}
-			fleet.SetStats(source.Stats{Interval: 10 * time.Second})
+			fleet.SetStats(watch.Stats{Interval: 10 * time.Second})
 			b.change()
 			if text := b.View().Content; strings.Contains(text, "unreachable for") {
 				t.Errorf("screen %s at %v: the outage is over, and is not", screen, size)
@@ -82,7 +82,7 @@ func TestOutage_Reasons(t *testing.T) {
 	b.press("enter")
 	b.sees(t, "Its addresses: not available: API server unreachable")
 	q := b.reads[0]
-	b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: source.Detail{Errors: map[source.Want]introspect.NodeError{
+	b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: watch.Detail{Errors: map[watch.Want]introspect.NodeError{
 		q.Want: {Reason: introspect.ReasonTransport, Message: stats.Problem},
 	}}})
 	b.sees(t, "Its addresses: not available: API server unreachable")
@@ -114,7 +114,7 @@ func TestBanner_WatchFails(t *testing.T) {
 	fleet := sourcetest.New(50, 5)
 	b := newBench(t, fleet, nil)
 	b.resize(120, 40)
-	fleet.SetStats(source.Stats{Interval: 10 * time.Second, Problem: "cannot watch nodes: forbidden", ProblemAt: b.clock.Add(-90 * time.Second)})
+	fleet.SetStats(watch.Stats{Interval: 10 * time.Second, Problem: "cannot watch nodes: forbidden", ProblemAt: b.clock.Add(-90 * time.Second)})
 	b.change()
 	b.sees(t, " ! cannot watch nodes: forbidden (for 90s)")
 	b.lacks(t, "last seen", " old ")

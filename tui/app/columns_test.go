@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 // At every width a table keeps the columns that its rows mean nothing without, and room

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 func TestContexts(t *testing.T) {

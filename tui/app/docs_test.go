@@ -19,7 +19,7 @@ import (
 	"cnictl/testenv/tour"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
 

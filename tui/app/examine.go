@@ -8,9 +8,14 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/doctor/evidence"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 )
+
+// Examine has the doctor examine the named nodes, or without names those of the scope, and
+// returns its report. It reports progress from any goroutine: what is being read, and how
+// many of total are done; total is 0 until it is known.
+type Examine func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (introspect.DoctorReport, error)
 
 // examination is the one that the doctor does now.
 type examination struct {
@@ -21,7 +26,7 @@ type examination struct {
 
 // examiner has the doctor examine beside the screens. An examination that was given up ends
 // before the next begins.
-func examiner(ctx context.Context, examine source.Examine) func(pages.Examine) (tea.Cmd, context.CancelFunc) {
+func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd, context.CancelFunc) {
 	turn := make(chan struct{}, 1)
 	return func(e pages.Examine) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/pages"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 // found is a report with one finding.

@@ -8,11 +8,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/diagnostics"
 	"cnictl/tui/pages/help"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -222,7 +222,7 @@ func (m *Model) nextTheme() tea.Cmd {
 
 func (m *Model) pause() tea.Cmd {
 	m.paused = !m.paused
-	m.src.Pace(source.Pace{Paused: m.paused})
+	m.src.Pace(watch.Pace{Paused: m.paused})
 	if _, ok := m.recording(); ok && m.paused {
 		return m.say(theme.Info, "recording paused")
 	}
@@ -246,7 +246,7 @@ func (m *Model) pace(step int) tea.Cmd {
 	}
 	at = min(max(at+step, 0), len(intervals)-1)
 	m.interval = intervals[at]
-	m.src.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
+	m.src.Pace(watch.Pace{Interval: m.interval, Paused: m.paused})
 	return m.say(theme.Info, "every "+short(m.interval))
 }
 

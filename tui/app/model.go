@@ -8,10 +8,10 @@ import (
 
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -24,7 +24,7 @@ type effects struct {
 	connect func(context string) tea.Cmd
 	memory  func() tea.Cmd
 	examine func(pages.Examine) (tea.Cmd, context.CancelFunc)
-	tell    func(func(source.Source))                  // the source something, in order and without waiting
+	tell    func(func(watch.Source))                   // the source something, in order and without waiting
 	after   func(d time.Duration, msg tea.Msg) tea.Cmd // the message, once the time has passed
 }
 
@@ -55,7 +55,7 @@ type Model struct {
 
 	view    *store.View
 	src     *aside
-	focus   source.Focus
+	focus   watch.Focus
 	focused bool // a focus was told
 
 	away, paused, faults, wide, mouse bool
@@ -99,7 +99,7 @@ type (
 	// Changed carries a new view of the fleet.
 	changed struct {
 		view  *store.View
-		stats source.Stats
+		stats watch.Stats
 	}
 	second   struct{ chain int }
 	fade     struct{}
@@ -118,7 +118,7 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 		mouse: o.Mouse,
 		wide:  kept.Wide,
 		view:  o.Source.View(),
-		src:   &aside{o.Source, o.Source.Stats(), func(what func(source.Source)) { fx.tell(what) }},
+		src:   &aside{o.Source, o.Source.Stats(), func(what func(watch.Source)) { fx.tell(what) }},
 	}
 	if m.view == nil {
 		m.view = &store.View{}

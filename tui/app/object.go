@@ -8,10 +8,10 @@ import (
 
 	"cnictl/daemon/api/introspect/document"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -72,11 +72,11 @@ func (p *objectPage) fill() {
 	p.view.Do(keymap.First)
 }
 
-func (*objectPage) Name() string                     { return "object" }
-func (p *objectPage) Title() string                  { return p.name }
-func (*objectPage) Busy() bool                       { return false }
-func (*objectPage) Focus(pages.Context) source.Focus { return source.Focus{} }
-func (p *objectPage) Row(pages.Context) any          { return p.value }
+func (*objectPage) Name() string                    { return "object" }
+func (p *objectPage) Title() string                 { return p.name }
+func (*objectPage) Busy() bool                      { return false }
+func (*objectPage) Focus(pages.Context) watch.Focus { return watch.Focus{} }
+func (p *objectPage) Row(pages.Context) any         { return p.value }
 
 func (*objectPage) Keys() []keymap.Binding { return keymap.Page("object") }
 

@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 )
 
 // Connect prepares the screens of another context, which are shown once [Run] has returned
@@ -15,7 +15,7 @@ type Connect func(ctx context.Context, name string) error
 
 // Options of [Run]. Source, In, Out and Now are required.
 type Options struct {
-	Source    source.Source
+	Source    watch.Source
 	Screen    pages.Open          // the first one; zero: the overview
 	Theme     string              // of theme.Names; "" = as last time, else auto
 	Keys      map[string][]string // action → keys, in place of the table's
@@ -26,7 +26,7 @@ type Options struct {
 	Contexts  []string            // of the kubeconfig, for :ctx; nil: the nodes do not come from one
 	Context   string              // of them the one shown
 	Connect   Connect             // to another of them; nil as Contexts
-	Examine   source.Examine      // the doctor; nil: there is none
+	Examine   Examine             // the doctor; nil: there is none
 	Interval  time.Duration       // between two samples of what is shown; 0: the source's
 
 	ASCII bool // even if the locale is UTF-8

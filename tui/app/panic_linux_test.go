@@ -13,10 +13,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/testenv/terminal"
 	"cnictl/tui/app"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 var locale = []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
@@ -43,7 +43,7 @@ func (b *breaking) Title() string { b.breakIn("Title"); return b.Fleet.Title() }
 func (b *breaking) Now() time.Time { b.breakIn("Now"); return b.Fleet.Now() }
 
 // Detail is asked for by a command, beside the program's loop.
-func (b *breaking) Detail(ctx context.Context, node string, want source.Want, q source.Query) source.Detail {
+func (b *breaking) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	b.breakIn("Detail")
 	return b.Fleet.Detail(ctx, node, want, q)
 }

@@ -14,10 +14,10 @@ import (
 
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/help"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -41,7 +41,7 @@ type plain struct {
 func runPlain(ctx context.Context, o Options, env environ, keys keymap.Map) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	fx := effectsOf(ctx, o, &keeper{path: o.State}, func(what func(source.Source)) { what(o.Source) })
+	fx := effectsOf(ctx, o, &keeper{path: o.State}, func(what func(watch.Source)) { what(o.Source) })
 	fx.after = func(time.Duration, tea.Msg) tea.Cmd { return nil } // nothing has to vanish
 	p := newPlain(o, env, keys, fx)
 	lines := make(chan string)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 func TestPlainPrintsScreens(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/palette"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -237,6 +237,6 @@ func (m *Model) intervalTo(text string) tea.Cmd {
 		return m.say(theme.Bad, "the interval must be "+short(intervals[0])+" or more, such as 10s")
 	}
 	m.interval = min(d, time.Hour)
-	m.src.Pace(source.Pace{Interval: m.interval, Paused: m.paused})
+	m.src.Pace(watch.Pace{Interval: m.interval, Paused: m.paused})
 	return m.say(theme.Info, "every "+short(m.interval))
 }

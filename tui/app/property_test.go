@@ -17,11 +17,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
 
@@ -103,8 +103,8 @@ func spoilt(r *rand.Rand, name string) introspect.NodeIPAM {
 }
 
 // lies are documents in which every string is a hostile one, or absent.
-func lies(r *rand.Rand, node string) source.Detail {
-	var d source.Detail
+func lies(r *rand.Rand, node string) watch.Detail {
+	var d watch.Detail
 	spoil(r, reflect.ValueOf(&d).Elem(), 8)
 	d.Node = node
 	return d

@@ -8,10 +8,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -28,8 +28,8 @@ var speeds = []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 1000}
 // wound tells that the recording stands at a time.
 type wound struct{ at time.Time }
 
-func (m *Model) recording() (source.Recording, bool) {
-	r, ok := m.o.Source.(source.Recording)
+func (m *Model) recording() (watch.Recording, bool) {
+	r, ok := m.o.Source.(watch.Recording)
 	return r, ok
 }
 
@@ -61,7 +61,7 @@ func (m *Model) onTape(action string) tea.Cmd {
 	return m.say(theme.Info, "speed "+m.speed(r))
 }
 
-func (m *Model) wind(r source.Recording, by time.Duration) tea.Cmd {
+func (m *Model) wind(r watch.Recording, by time.Duration) tea.Cmd {
 	from, end := r.Range()
 	at := r.Now()
 	if m.tape.winding {
@@ -81,7 +81,7 @@ func (m *Model) wind(r source.Recording, by time.Duration) tea.Cmd {
 	return m.seek(r)
 }
 
-func (m *Model) seek(r source.Recording) tea.Cmd {
+func (m *Model) seek(r watch.Recording) tea.Cmd {
 	m.tape.winding = true
 	to := m.tape.to
 	return func() tea.Msg {
@@ -100,12 +100,12 @@ func (m *Model) wound(w wound) tea.Cmd {
 	return m.page().Update(m.context(), pages.Changed{})
 }
 
-func (m *Model) speed(r source.Recording) string {
+func (m *Model) speed(r watch.Recording) string {
 	return m.style().Pick("×", "x") + strconv.FormatFloat(r.Rate(), 'g', 4, 64)
 }
 
 // tapeLine tells where the recording stands and how to move in it.
-func (m *Model) tapeLine(s components.Style, r source.Recording) string {
+func (m *Model) tapeLine(s components.Style, r watch.Recording) string {
 	from, end := r.Range()
 	at := r.Now()
 	if m.tape.winding {

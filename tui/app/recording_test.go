@@ -10,10 +10,10 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/exp/golden"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 // recorded is a fleet that can be wound.
@@ -188,9 +188,9 @@ func TestRecording_PausedReads(t *testing.T) {
 	b.press("p")
 	for _, x := range []struct {
 		command string
-		want    source.Want
-	}{{"trunks", source.WantPods}, {"doctor", source.WantFailures}, {"pod shop/waits", source.WantFailures | source.WantPods}} {
-		var read source.Want
+		want    watch.Want
+	}{{"trunks", watch.WantPods}, {"doctor", watch.WantFailures}, {"pod shop/waits", watch.WantFailures | watch.WantPods}} {
+		var read watch.Want
 		b.reads = nil
 		b.press(":")
 		b.typed(x.command)
@@ -201,7 +201,7 @@ func TestRecording_PausedReads(t *testing.T) {
 			read |= q.Want
 			d := fleet.Documents(q.Node, q.Want, q.Query)
 			if d.ClusterPods != nil {
-				d.ClusterPods.Pods = slices.DeleteFunc(d.ClusterPods.Pods, func(p source.Pod) bool { return !q.Query.Find.Matches(p) })
+				d.ClusterPods.Pods = slices.DeleteFunc(d.ClusterPods.Pods, func(p watch.Pod) bool { return !q.Query.Find.Matches(p) })
 			}
 			b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: d})
 		}

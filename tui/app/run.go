@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/diagnostics"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -84,7 +84,7 @@ func isTerminal(v any) bool {
 
 // feed tells the program of changes, the newest view once for all that came while the
 // program was busy. How often there are any is the source's to bound.
-func feed(ctx context.Context, src source.Source, send func(tea.Msg)) {
+func feed(ctx context.Context, src watch.Source, send func(tea.Msg)) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -99,7 +99,7 @@ func feed(ctx context.Context, src source.Source, send func(tea.Msg)) {
 }
 
 // effectsOf are the real ones. The context ends what they wait for.
-func effectsOf(ctx context.Context, o Options, files *keeper, tell func(func(source.Source))) effects {
+func effectsOf(ctx context.Context, o Options, files *keeper, tell func(func(watch.Source))) effects {
 	var saves uint64
 	return effects{
 		read: func(r pages.Read) tea.Cmd {

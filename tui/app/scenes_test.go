@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/exp/golden"
 
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -45,7 +45,7 @@ func (m *Model) podNamed(text string) tea.Cmd {
 	}
 	// Pods without an address are known to Kubernetes alone.
 	m.search = search{m.search.id + 1, namespace, name}
-	ask := pages.Read{ID: searchID + m.search.id, Want: source.WantClusterPods, Query: source.Query{Find: source.PodQuery{Namespace: namespace, Name: name}}}
+	ask := pages.Read{ID: searchID + m.search.id, Want: watch.WantClusterPods, Query: watch.Query{Find: watch.PodQuery{Namespace: namespace, Name: name}}}
 	return tea.Batch(m.say(theme.Info, "looking for "+text), m.fx.read(ask))
 }
 
@@ -78,7 +78,7 @@ func (m *Model) nodeNamed(text string) tea.Cmd {
 const mostFound = 100
 
 // searched goes to the pod that was looked for, or to the list of those it may be.
-func (m *Model) searched(d source.Detail) tea.Cmd {
+func (m *Model) searched(d watch.Detail) tea.Cmd {
 	s := m.search
 	found := map[introspect.PodRef]bool{}
 	for _, p := range m.view.PodsNamed(s.namespace, s.name, mostFound) {

@@ -8,10 +8,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source"
 )
 
 // searching is the app on the fleet of every kind, in namespace shop.
@@ -20,7 +20,7 @@ func searching(t *testing.T) *bench {
 	b := newBench(t, pagetest.Fleet(), func(o *Options) { o.Namespace = "shop" })
 	for _, node := range []string{pagetest.Plain, pagetest.Prefixes} { // the others have not reported their addresses
 		n := b.fleet.View().Node(node).NodeIPAM
-		n.ENIs = b.fleet.Documents(node, source.WantENIs, source.Query{}).ENIs
+		n.ENIs = b.fleet.Documents(node, watch.WantENIs, watch.Query{}).ENIs
 		n.Object.InternalIP = map[string]string{pagetest.Plain: "10.0.3.17"}[node]
 		b.fleet.Put(n)
 	}
@@ -38,7 +38,7 @@ func (b *bench) told(t *testing.T) {
 		for _, q := range reads {
 			d := b.fleet.Documents(q.Node, q.Want, q.Query)
 			if d.ClusterPods != nil {
-				d.ClusterPods.Pods = slices.DeleteFunc(d.ClusterPods.Pods, func(p source.Pod) bool { return !q.Query.Find.Matches(p) })
+				d.ClusterPods.Pods = slices.DeleteFunc(d.ClusterPods.Pods, func(p watch.Pod) bool { return !q.Query.Find.Matches(p) })
 			}
 			b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: d})
 		}
@@ -100,9 +100,9 @@ func TestSearch_WithoutKubernetes(t *testing.T) {
 	t.Parallel()
 	b := searching(t)
 	ask := b.fleet.Documents
-	b.fleet.Documents = func(node string, want source.Want, q source.Query) source.Detail {
-		if want == source.WantClusterPods {
-			return source.Detail{Errors: map[source.Want]introspect.NodeError{want: {Reason: introspect.ReasonForbidden}}}
+	b.fleet.Documents = func(node string, want watch.Want, q watch.Query) watch.Detail {
+		if want == watch.WantClusterPods {
+			return watch.Detail{Errors: map[watch.Want]introspect.NodeError{want: {Reason: introspect.ReasonForbidden}}}
 		}
 		return ask(node, want, q)
 	}

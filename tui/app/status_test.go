@@ -8,7 +8,7 @@ import (
 
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
 

@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -172,7 +172,7 @@ func (m *Model) look() {
 	m.src.Focus(f)
 }
 
-func sameFocus(a, b source.Focus) bool { return reflect.DeepEqual(a, b) }
+func sameFocus(a, b watch.Focus) bool { return reflect.DeepEqual(a, b) }
 
 // paste is text, where text is typed.
 func (m *Model) paste(text string) tea.Cmd {

@@ -9,10 +9,10 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -21,7 +21,7 @@ import (
 type Context struct {
 	Width, Height int // of the page's room
 	View          *store.View
-	Source        source.Source
+	Source        watch.Source
 	Theme         *theme.Theme
 	Now           time.Time // the source's: of what is shown
 	Clock         time.Time // of the person at the terminal: of moves and orders
@@ -57,7 +57,7 @@ type Page interface {
 	// Busy tells that the page takes typed text now: the app's letter keys are text.
 	Busy() bool
 	// Focus says what the page shows, for the sampling.
-	Focus(Context) source.Focus
+	Focus(Context) watch.Focus
 	// Row is the object under the cursor, for copying, exporting and YAML; nil: none.
 	Row(Context) any
 }
@@ -122,15 +122,15 @@ type (
 	Read struct {
 		ID    uint64
 		Node  string
-		Want  source.Want
-		Query source.Query
+		Want  watch.Want
+		Query watch.Query
 	}
 	// Loaded carries documents of a node to the page that asked. ID is the page's own, so
 	// that an answer for a page that is closed goes nowhere.
 	Loaded struct {
 		ID     uint64
-		Want   source.Want
-		Detail source.Detail
+		Want   watch.Want
+		Detail watch.Detail
 	}
 	// Examine asks the app to have the doctor look at nodes, one examination at a time. It is
 	// given up when another is asked for, or when the page leaves the stack. Progress is

@@ -1,7 +1,7 @@
-// Package watch holds the plain types that cross between those who sample a fleet and
-// those who look at it: what is looked at, how often, one node in detail, and how the
-// reading goes. The sampler (daemon/fleet/live), a recording (daemon/fleet/record) and
-// the screens (tui/source) share them, so that none needs to know another.
+// Package watch is what those who sample a fleet and those who look at it share: a Source
+// with its view, what is looked at and how often, one node in detail, and how the reading
+// goes. The sampler (daemon/fleet/live) and a recording (daemon/fleet/record) are such
+// sources; the screens know neither.
 package watch
 
 import (

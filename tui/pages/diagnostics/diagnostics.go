@@ -11,11 +11,11 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -111,7 +111,7 @@ func (*Page) Busy() bool { return false }
 func (p *Page) List() components.List { return p.table }
 
 // Focus implements pages.Page.
-func (*Page) Focus(pages.Context) source.Focus { return source.Focus{} }
+func (*Page) Focus(pages.Context) watch.Focus { return watch.Focus{} }
 
 // Row implements pages.Page.
 func (p *Page) Row(pages.Context) any {

@@ -9,11 +9,11 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/report"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -35,8 +35,8 @@ func (p *findingPage) Title() string { return show.Safe(p.finding.Code) }
 func (*findingPage) Busy() bool { return false }
 
 // Focus implements pages.Page.
-func (p *findingPage) Focus(pages.Context) source.Focus {
-	return source.Focus{Visible: first(p.finding.Nodes)}
+func (p *findingPage) Focus(pages.Context) watch.Focus {
+	return watch.Focus{Visible: first(p.finding.Nodes)}
 }
 
 // Row implements pages.Page.

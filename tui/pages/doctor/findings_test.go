@@ -17,7 +17,7 @@ import (
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 // finding is one of the catalogue's causes as the doctor finds it.

@@ -12,13 +12,13 @@ import (
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -147,8 +147,8 @@ func (m *Model) Title() string { return "Doctor (" + m.scope.title + ")" }
 func (m *Model) Busy() bool { return false }
 
 // Focus samples the nodes that are seen.
-func (m *Model) Focus(pages.Context) source.Focus {
-	f := source.Focus{Open: m.only}
+func (m *Model) Focus(pages.Context) watch.Focus {
+	f := watch.Focus{Open: m.only}
 	if m.onFindings() {
 		if r, ok := m.findings.Row(); ok {
 			f.Visible = first(r.Nodes)

@@ -3,13 +3,13 @@ package doctor
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 )
 
 // Update takes one message.
@@ -51,7 +51,7 @@ func (m *Model) ask(c pages.Context) tea.Cmd {
 	if n == nil || m.onFindings() || reading.Original(n) || n.Summary == nil || reading.Resting(c, m.since) {
 		return nil
 	}
-	return m.docs.Ask(c, source.WantFailures, reading.Pace(c, n), source.Query{})
+	return m.docs.Ask(c, watch.WantFailures, reading.Pace(c, n), watch.Query{})
 }
 
 func (m *Model) refresh(c pages.Context) {
@@ -96,7 +96,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.Refresh:
 		cmd := m.examine(c)
 		if m.docs.Node != "" && !m.onFindings() {
-			cmd = tea.Batch(cmd, m.docs.Ask(c, source.WantFailures, 0, source.Query{}))
+			cmd = tea.Batch(cmd, m.docs.Ask(c, watch.WantFailures, 0, watch.Query{}))
 		}
 		return cmd
 	case keymap.Logs:

@@ -9,12 +9,12 @@ import (
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -84,7 +84,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 		return p, max(found, 1) + 1
 	}
 	return components.Pane{
-		Title: evidenceOf(m.docs.Node), Note: reading.Age(m.docs.Read[source.WantFailures], c.Now, 3*reading.Pace(c, nil)), Weight: 3, Least: 2,
+		Title: evidenceOf(m.docs.Node), Note: reading.Age(m.docs.Read[watch.WantFailures], c.Now, 3*reading.Pace(c, nil)), Weight: 3, Least: 2,
 		Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.evidence(c, sheet)
@@ -242,7 +242,7 @@ func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	sheet.Head("FAILED ADDS", "newest first")
 	f := m.docs.Last.Failures
 	if f == nil {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantFailures, n, "The failures")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantFailures, n, "The failures")))
 		return
 	}
 	const most = 30

@@ -10,13 +10,13 @@ import (
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -179,7 +179,7 @@ func (m *Model) Title() string { return show.Safe(m.id) }
 func (m *Model) Busy() bool { return false }
 
 // Focus samples the ENI's node first.
-func (m *Model) Focus(pages.Context) source.Focus { return source.Focus{Open: m.node} }
+func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.node} }
 
 // Row is the address under the cursor, or the ENI.
 func (m *Model) Row(pages.Context) any {

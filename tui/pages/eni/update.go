@@ -7,11 +7,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 )
 
 // Update takes one message.
@@ -30,7 +30,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	m.refresh(c)
-	return m.docs.Ask(c, source.WantENIs, reading.Pace(c, c.View.Node(m.node)), source.Query{})
+	return m.docs.Ask(c, watch.WantENIs, reading.Pace(c, c.View.Node(m.node)), watch.Query{})
 }
 
 func (m *Model) refresh(c pages.Context) {
@@ -72,7 +72,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.In:
 		return m.open()
 	case keymap.Refresh:
-		return m.docs.Ask(c, source.WantENIs, 0, source.Query{})
+		return m.docs.Ask(c, watch.WantENIs, 0, watch.Query{})
 	case keymap.Logs:
 		return pages.Go(pages.Open{Screen: "logs", Node: m.node, ENI: m.id})
 	case keymap.WhatIf:

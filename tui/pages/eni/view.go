@@ -8,12 +8,12 @@ import (
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/addressmap"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -23,8 +23,8 @@ func (m *Model) Lines(c pages.Context) []string {
 	n := c.View.Node(m.node)
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
-	note := reading.Age(m.docs.Read[source.WantENIs], c.Now, 3*reading.Pace(c, n))
-	if e, failed := m.docs.Error[source.WantENIs]; failed && m.docs.Has(source.WantENIs) {
+	note := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
+	if e, failed := m.docs.Error[watch.WantENIs]; failed && m.docs.Has(watch.WantENIs) {
 		note += " (" + show.Safe(string(e.Reason)) + ")"
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
@@ -47,10 +47,10 @@ func (m *Model) missing(c pages.Context, n *store.Node, width int) []string {
 	switch {
 	case m.id == "":
 		sheet.Add(prose.T(theme.Faint, "No ENI selected: open one from its node."))
-	case m.docs.Has(source.WantENIs):
+	case m.docs.Has(watch.WantENIs):
 		sheet.Add(prose.T(theme.Warn, show.Safe(m.node)+" has no interface "+show.Safe(m.id)+" any more."))
 	default:
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The addresses")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The addresses")))
 	}
 	return sheet.Lines()
 }

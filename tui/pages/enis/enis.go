@@ -8,12 +8,12 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -72,7 +72,7 @@ func (*Page) Busy() bool { return false }
 func (p *Page) List() components.List { return p.rows.Table }
 
 // Focus implements pages.Page. Addresses say how many prefixes an ENI has.
-func (p *Page) Focus(c pages.Context) source.Focus {
+func (p *Page) Focus(c pages.Context) watch.Focus {
 	return p.rows.Focus(c, func(e introspect.ENIItem) string { return e.Node })
 }
 

@@ -7,8 +7,8 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -16,11 +16,11 @@ import (
 // daemon itself remembers.
 type List struct {
 	Items []introspect.Event
-	after source.EventsAfter
+	after watch.EventsAfter
 }
 
 // After is where the next reading goes on.
-func (e *List) After() source.EventsAfter { return e.after }
+func (e *List) After() watch.EventsAfter { return e.after }
 
 // Take appends what was read. An answer from before what is here brings nothing new.
 func (e *List) Take(doc *introspect.NodeEvents) {
@@ -40,7 +40,7 @@ func (e *List) Take(doc *introspect.NodeEvents) {
 	if extra := len(e.Items) - introspect.MaxEvents; extra > 0 {
 		e.Items = append([]introspect.Event(nil), e.Items[extra:]...)
 	}
-	e.after = source.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
+	e.after = watch.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
 }
 
 // Text says a state change in one line, without its time and kind.

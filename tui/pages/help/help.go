@@ -10,10 +10,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -51,7 +51,7 @@ func (*Page) Keys() []keymap.Binding { return nil }
 func (*Page) Busy() bool { return false }
 
 // Focus implements pages.Page.
-func (*Page) Focus(pages.Context) source.Focus { return source.Focus{} }
+func (*Page) Focus(pages.Context) watch.Focus { return watch.Focus{} }
 
 // Row implements pages.Page.
 func (*Page) Row(pages.Context) any { return nil }

@@ -8,8 +8,8 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 )
 
 // What the log and the events of a daemon both tell is one line, whichever of them is
@@ -19,18 +19,18 @@ func TestFold(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 	took := int64(7342)
 	pod := func(name string) *introspect.PodRef { return &introspect.PodRef{Namespace: "shop", Name: name} }
-	logs := source.Detail{Logs: &introspect.NodeLogs{Lines: []string{
+	logs := watch.Detail{Logs: &introspect.NodeLogs{Lines: []string{
 		`{"level":"info","ts":"2026-11-21T14:00:00.100Z","msg":"a pod got an address","namespace":"shop","pod":"cart","ip":"10.0.0.1"}`,
 		`{"level":"info","ts":"2026-11-21T14:00:00.200Z","msg":"address assigned","namespace":"shop","pod":"web","eni_id":"eni-1","ip":"10.0.0.2"}`,
 		`{"level":"info","ts":"2026-11-21T14:00:09.000Z","msg":"pool action done","eni_id":"eni-1"}`,
 	}}}
-	events := source.Detail{Events: &introspect.NodeEvents{Epoch: "e", Next: 4, Items: []introspect.Event{
+	events := watch.Detail{Events: &introspect.NodeEvents{Epoch: "e", Next: 4, Items: []introspect.Event{
 		{Seq: 1, At: at, Kind: introspect.EventAddressAssigned, Pod: pod("cart"), Address: netip.MustParseAddr("10.0.0.1"), ENIID: "eni-9"},
 		{Seq: 2, At: at, Kind: introspect.EventAddressAssigned, Pod: pod("web"), Address: netip.MustParseAddr("10.0.0.2"), ENIID: "eni-1"},
 		{Seq: 3, At: at, Kind: introspect.EventAddressAssigned, Pod: pod("other"), Address: netip.MustParseAddr("10.0.0.3")},
 		{Seq: 4, At: at.Add(9 * time.Second), Kind: introspect.EventActionDone, ENIID: "eni-1", Reason: "warm-ip-target", DurationMS: &took},
 	}}}
-	for name, order := range map[string][]source.Detail{
+	for name, order := range map[string][]watch.Detail{
 		"the log first": {logs, events}, "the events first": {events, logs},
 		"together": {{Logs: logs.Logs, Events: events.Events}},
 	} {

@@ -11,11 +11,11 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/daemonlog"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -121,7 +121,7 @@ func event(node string, e introspect.Event) line {
 }
 
 // kubeEvent makes a line of an event of Kubernetes.
-func kubeEvent(node string, e source.KubeEvent) line {
+func kubeEvent(node string, e watch.KubeEvent) line {
 	l := line{
 		From: fromKubernetes, At: e.At, Node: show.Safe(node), Kind: show.Safe(e.Reason), Known: true, Level: logline.Info,
 		Text: show.Safe(e.Message),

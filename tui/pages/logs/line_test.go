@@ -10,10 +10,10 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source"
 )
 
 func TestParse(t *testing.T) {
@@ -81,7 +81,7 @@ func TestTail_TakesEachLineOnce(t *testing.T) {
 func TestTail_OfTheOriginal(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(New(pages.Open{Node: pagetest.Original}), pagetest.Fleet(), 120, 37)
-	if want := source.WantKubeEvents | source.WantContainerLog; s.Asked[0].Want != want {
+	if want := watch.WantKubeEvents | watch.WantContainerLog; s.Asked[0].Want != want {
 		t.Errorf("asked for %b, want %b", s.Asked[0].Want, want)
 	}
 	m := s.Page.(*Model)
@@ -93,8 +93,8 @@ func TestTail_OfTheOriginal(t *testing.T) {
 		t.Errorf("%d lines after %d readings in 30 s", len(m.all), len(s.Asked))
 	}
 	tail := m.tails[0]
-	again := source.KubeEvent{UID: "3", At: s.Fleet.Now(), Count: 2, Kind: "Pod", Object: "a/b", Type: "Warning", Reason: "Unhealthy"}
-	if got := tail.take(source.Detail{KubeEvents: []source.KubeEvent{again, again}}); len(got) != 1 || got[0].Pod != "a/b" || got[0].Rest != "2 times" || got[0].Level != logline.Warn {
+	again := watch.KubeEvent{UID: "3", At: s.Fleet.Now(), Count: 2, Kind: "Pod", Object: "a/b", Type: "Warning", Reason: "Unhealthy"}
+	if got := tail.take(watch.Detail{KubeEvents: []watch.KubeEvent{again, again}}); len(got) != 1 || got[0].Pod != "a/b" || got[0].Rest != "2 times" || got[0].Level != logline.Warn {
 		t.Errorf("an event that happened again is %+v", got)
 	}
 	if q := tail.query(); !q.KubeEventsSince.Equal(again.At) || q.Container.Since.IsZero() {
@@ -112,7 +112,7 @@ func TestTail_IsBounded(t *testing.T) {
 			at = at.Add(time.Second)
 			doc.Lines = append(doc.Lines, string(logline.End(logline.Append(nil, logline.Info, at, "", "x"))))
 		}
-		d := source.Detail{Logs: doc}
+		d := watch.Detail{Logs: doc}
 		m.take(m.tails[0], d)
 		if len(m.all) > maxLines || len(m.tails[0].log.seen) > introspect.MaxLogLines {
 			t.Fatalf("round %d: %d lines, %d remembered", i, len(m.all), len(m.tails[0].log.seen))
@@ -128,7 +128,7 @@ func TestTail_IsBounded(t *testing.T) {
 func TestShown(t *testing.T) {
 	t.Parallel()
 	m := New(pages.Open{Node: "n"}).(*Model)
-	m.take(m.tails[0], source.Detail{Logs: &introspect.NodeLogs{Lines: []string{
+	m.take(m.tails[0], watch.Detail{Logs: &introspect.NodeLogs{Lines: []string{
 		`{"level":"debug","ts":"2026-11-21T14:00:00.000Z","msg":"plan"}`,
 		`{"level":"info","ts":"2026-11-21T14:00:01.000Z","msg":"Handling http request: GET, from: 127.0.0.1:50958, URI: /v1/enis"}`,
 		"panic: boom",

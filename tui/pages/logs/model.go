@@ -16,10 +16,10 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/source"
 )
 
 // Bounds of the screen.
@@ -112,7 +112,7 @@ func rank(n *store.Node) int {
 }
 
 // take adds what a node has told.
-func (m *Model) take(t *tail, d source.Detail) {
+func (m *Model) take(t *tail, d watch.Detail) {
 	var more []*line
 	for _, l := range t.take(d) {
 		m.seq++
@@ -206,7 +206,7 @@ func (m *Model) Title() string {
 func (m *Model) Busy() bool { return false }
 
 // Focus wants the node that is followed first.
-func (m *Model) Focus(pages.Context) source.Focus { return source.Focus{Open: m.node} }
+func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.node} }
 
 // Row is the line under the cursor.
 func (m *Model) Row(pages.Context) any {

@@ -4,15 +4,15 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 )
 
 // tail is what one node has told: its daemon's log and state changes, what Kubernetes
 // tells of it, and of a daemon that does not serve its log what its container wrote.
 type tail struct {
 	docs      reading.Documents
-	after     source.EventsAfter
+	after     watch.EventsAfter
 	log       mark
 	container mark
 	kube      map[string]time.Time // events that were told, by UID: their last time
@@ -49,7 +49,7 @@ func (m *mark) fresh(at time.Time, text string) bool {
 }
 
 // take gives what a node has told that it had not told before.
-func (t *tail) take(d source.Detail) []line {
+func (t *tail) take(d watch.Detail) []line {
 	out := t.events(d.Events)
 	if d.Logs != nil {
 		last := t.log.since
@@ -103,22 +103,22 @@ func (t *tail) events(doc *introspect.NodeEvents) []line {
 			out = append(out, event(t.docs.Node, item))
 		}
 	}
-	t.after = source.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
+	t.after = watch.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
 	return out
 }
 
 // query asks for what comes after what was read.
-func (t *tail) query() source.Query {
-	q := source.Query{
+func (t *tail) query() watch.Query {
+	q := watch.Query{
 		Events: t.after, KubeEventsSince: t.kubeSince,
 		Logs:      introspect.LogQuery{Lines: firstRead},
-		Container: source.ContainerLogQuery{Lines: firstRead},
+		Container: watch.ContainerLogQuery{Lines: firstRead},
 	}
 	if !t.log.since.IsZero() {
 		q.Logs = introspect.LogQuery{Lines: introspect.MaxLogLines, Since: t.log.since}
 	}
 	if !t.container.since.IsZero() {
-		q.Container = source.ContainerLogQuery{Lines: introspect.MaxLogLines, Since: t.container.since}
+		q.Container = watch.ContainerLogQuery{Lines: introspect.MaxLogLines, Since: t.container.since}
 	}
 	return q
 }
@@ -128,7 +128,7 @@ func (t *tail) why() string {
 	if t.docs.Last.ContainerLog != nil && len(t.docs.Last.ContainerLog.Lines) > 0 {
 		return ""
 	}
-	for _, w := range []source.Want{source.WantLogs, source.WantContainerLog} {
+	for _, w := range []watch.Want{watch.WantLogs, watch.WantContainerLog} {
 		if e, failed := t.docs.Error[w]; failed {
 			return reading.Reason(e)
 		}

@@ -8,10 +8,10 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 )
 
 // Update takes one message.
@@ -74,12 +74,12 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 
 // wanted are the documents that a node may have: the original's daemon tells nothing of
 // what it does, and Kubernetes is asked in its place.
-func wanted(n *store.Node) source.Want {
-	const cluster = source.WantKubeEvents | source.WantContainerLog
+func wanted(n *store.Node) watch.Want {
+	const cluster = watch.WantKubeEvents | watch.WantContainerLog
 	if reading.Original(n) {
 		return cluster
 	}
-	return cluster | source.WantLogs | source.WantEvents
+	return cluster | watch.WantLogs | watch.WantEvents
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {

@@ -5,11 +5,11 @@ import (
 
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -81,14 +81,14 @@ func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 	}
 	for _, t := range m.tails {
 		n := c.View.Node(t.docs.Node)
-		read := t.docs.Has(source.WantLogs) || t.docs.Has(source.WantEvents) || t.docs.Has(source.WantContainerLog) || t.docs.Has(source.WantKubeEvents)
+		read := t.docs.Has(watch.WantLogs) || t.docs.Has(watch.WantEvents) || t.docs.Has(watch.WantContainerLog) || t.docs.Has(watch.WantKubeEvents)
 		switch {
 		case t.silent != "":
 			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Warn, "no log: "+t.silent), prose.T(theme.Faint, emptyOtherwise(read)))
 		case read:
 			sheet.Add(prose.T(theme.Text, show.Safe(t.docs.Node)+" "), prose.T(theme.Faint, "has no log lines, and Kubernetes has no events for it."))
 		default:
-			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &t.docs, source.WantContainerLog, n, "The log")))
+			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &t.docs, watch.WantContainerLog, n, "The log")))
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -131,8 +131,8 @@ func (r *Rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
 
 // Focus wants the addresses of all nodes: first those of the rows in sight, then of some that
 // have not been read.
-func (r *Rows[T]) Focus(c pages.Context, node func(T) string) source.Focus {
-	f := source.Focus{Maps: true}
+func (r *Rows[T]) Focus(c pages.Context, node func(T) string) watch.Focus {
+	f := watch.Focus{Maps: true}
 	seen := map[string]bool{"": true}
 	for _, row := range r.Table.Visible() {
 		if name := node(row); !seen[name] {

@@ -8,12 +8,12 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -98,8 +98,8 @@ func (m *Model) decisions(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	}
 	const most = 12
 	sheet.Head("LAST DECISIONS", "newest first")
-	if !m.docs.Has(source.WantEvents) {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantEvents, n, "The events")))
+	if !m.docs.Has(watch.WantEvents) {
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The events")))
 		return
 	}
 	all := decisionsOf(m.events.Items)

@@ -7,12 +7,12 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/addressmap"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -22,10 +22,10 @@ func (m *Model) enis(c pages.Context, s components.Style, n *store.Node, width, 
 	_, all := m.table.Found()
 	if all == 0 {
 		sheet := prose.NewSheet(s, width)
-		if n != nil && n.Known && m.docs.Has(source.WantENIs) {
+		if n != nil && n.Known && m.docs.Has(watch.WantENIs) {
 			sheet.Add(prose.T(theme.Faint, "No ENIs managed by the daemon on this node."))
 		} else {
-			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The ENIs")))
+			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The ENIs")))
 		}
 		return components.Exactly(sheet.Lines(), width, height), 0
 	}
@@ -79,7 +79,7 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *prose.Sheet, r eni
 	addressmap.Signs(l, s, true)
 	sheet.Drawn(l.String())
 	if !r.Detailed {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "Its addresses")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "Its addresses")))
 		return
 	}
 	var singles []components.Cell

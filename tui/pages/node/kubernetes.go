@@ -7,9 +7,9 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -33,7 +33,7 @@ func (m *Model) kubernetes(sheet *prose.Sheet, n *store.Node) {
 
 // use writes the pods of the node and its CNINode, where they were asked for.
 func (m *Model) use(sheet *prose.Sheet) {
-	e, failed := m.docs.Error[source.WantNodeUse]
+	e, failed := m.docs.Error[watch.WantNodeUse]
 	u := m.docs.Last.Use
 	switch {
 	case u == nil && failed && e.Reason != introspect.ReasonNotServed:
@@ -61,7 +61,7 @@ func (m *Model) use(sheet *prose.Sheet) {
 }
 
 // features are those of a CNINode in words.
-func features(c source.CNINode) string {
+func features(c watch.CNINode) string {
 	var out []string
 	for _, f := range c.Features {
 		text := show.Safe(f.Name)

@@ -10,13 +10,13 @@ import (
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -210,7 +210,7 @@ func (m *Model) Title() string { return show.Safe(m.name) }
 func (m *Model) Busy() bool { return false }
 
 // Focus samples the node first.
-func (m *Model) Focus(pages.Context) source.Focus { return source.Focus{Open: m.name} }
+func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.name} }
 
 // Row is the ENI under the cursor, or the node beside the pool.
 func (m *Model) Row(c pages.Context) any {

@@ -9,10 +9,10 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -54,14 +54,14 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	if n.Source == introspect.SourceV1 {
 		return
 	}
-	age := reading.Age(m.docs.Read[source.WantPlan], c.Now, 3*reading.Pace(c, n))
+	age := reading.Age(m.docs.Read[watch.WantPlan], c.Now, 3*reading.Pace(c, n))
 	sheet.Head("NEXT", age)
 	p := m.docs.Last.Plan
 	if p == nil {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantPlan, n, "The plan")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantPlan, n, "The plan")))
 		return
 	}
-	if e, failed := m.docs.Error[source.WantPlan]; failed {
+	if e, failed := m.docs.Error[watch.WantPlan]; failed {
 		sheet.Add(prose.T(theme.Stale, "Refresh failed: "+reading.Reason(e)))
 	}
 	for _, a := range p.Actions {

@@ -7,11 +7,11 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 )
 
 // Update takes one message.
@@ -38,22 +38,22 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 // ask wants what the screen shows: of a node of the original only what it tells.
 func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	n := c.View.Node(m.name)
-	want := source.WantENIs | source.WantPlan | source.WantEvents
+	want := watch.WantENIs | watch.WantPlan | watch.WantEvents
 	if reading.Original(n) {
-		want = source.WantENIs
+		want = watch.WantENIs
 	}
 	every := reading.Pace(c, n)
 	if now {
 		every = 0
 	}
-	documents := m.docs.Ask(c, want, every, source.Query{Events: m.events.After()})
+	documents := m.docs.Ask(c, want, every, watch.Query{Events: m.events.After()})
 	if !silent(n) {
 		return documents
 	}
 	if !now {
 		every = max(every, usePace)
 	}
-	return tea.Batch(documents, m.docs.Ask(c, source.WantNodeUse, every, source.Query{}))
+	return tea.Batch(documents, m.docs.Ask(c, watch.WantNodeUse, every, watch.Query{}))
 }
 
 // usePace is how often Kubernetes is asked for the use of a node: it lists its pods for it.

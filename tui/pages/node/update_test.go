@@ -3,10 +3,10 @@ package node
 import (
 	"testing"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source"
 )
 
 func TestUpdate_Opens(t *testing.T) {
@@ -32,7 +32,7 @@ func TestUpdate_Opens(t *testing.T) {
 func TestUpdate_Asks(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(open(pagetest.Plain)(), pagetest.Fleet(), 120, 37)
-	if len(s.Asked) != 1 || s.Asked[0].Want != source.WantENIs|source.WantPlan|source.WantEvents {
+	if len(s.Asked) != 1 || s.Asked[0].Want != watch.WantENIs|watch.WantPlan|watch.WantEvents {
 		t.Fatalf("asked %+v", s.Asked)
 	}
 	s.Wait(9)
@@ -76,7 +76,7 @@ func TestUpdate_AsksKubernetes(t *testing.T) {
 
 func uses(s *pagetest.Screen) (n int) {
 	for _, read := range s.Asked {
-		if read.Want&source.WantNodeUse != 0 {
+		if read.Want&watch.WantNodeUse != 0 {
 			n++
 		}
 	}
@@ -86,14 +86,14 @@ func uses(s *pagetest.Screen) (n int) {
 func TestUpdate_TheOriginalIsAskedGently(t *testing.T) {
 	t.Parallel()
 	f := pagetest.Fleet()
-	f.Pace(source.Pace{Interval: 2e9})
+	f.Pace(watch.Pace{Interval: 2e9})
 	s := pagetest.Open(open(pagetest.Original)(), f, 120, 37)
 	s.Wait(30)
 	if len(s.Asked) != 4 {
 		t.Errorf("asked %d times in 30 s", len(s.Asked))
 	}
 	for _, r := range s.Asked {
-		if r.Want != source.WantENIs {
+		if r.Want != watch.WantENIs {
 			t.Errorf("asked the original for %b", r.Want)
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -27,7 +27,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	}
 	m.frame.Need = []int{need}
 	told := 0 // sections that stand beneath the ENIs and need not be in the pool again
-	notes := reading.Age(m.docs.Read[source.WantENIs], c.Now, 3*reading.Pace(c, n))
+	notes := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
 	return m.frame.Draw(s, c.Width, c.Height, header(s, c.Width, c.Height, n, m.name, c.Now), []components.Pane{
 		{Title: "ENIs", Note: notes, Least: 3, Lines: func(s components.Style, w, h int) (lines []string) {
 			lines, told = m.enis(c, s, n, w, h)

@@ -13,12 +13,12 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -126,8 +126,8 @@ func (p *Page) some(screen string) pages.Open {
 }
 
 // Focus implements pages.Page: marked nodes are read as if they were on the screen.
-func (p *Page) Focus(pages.Context) source.Focus {
-	var f source.Focus
+func (p *Page) Focus(pages.Context) watch.Focus {
+	var f watch.Focus
 	for _, n := range p.table.Visible() {
 		f.Visible = append(f.Visible, n.Metadata.Name)
 	}

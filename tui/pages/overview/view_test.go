@@ -7,7 +7,7 @@ import (
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/doctor"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 func open() pages.Page { return New(pages.Open{}) }

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -20,7 +20,7 @@ func Bears(t *testing.T, open func(pages.Open) pages.Page, screen string) {
 			t.Parallel()
 			f := Fleet()
 			o := pages.Open{Screen: screen, Node: name}
-			if d := f.Documents(name, source.WantENIs, source.Query{}); len(d.ENIs) > 0 {
+			if d := f.Documents(name, watch.WantENIs, watch.Query{}); len(d.ENIs) > 0 {
 				o.ENI = d.ENIs[0].ID
 				if c := d.ENIs[0].CIDRs; len(c) > 0 && len(c[0].Addresses) > 0 {
 					a := c[0].Addresses[0]

@@ -6,9 +6,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
 
@@ -89,7 +89,7 @@ func (s *Screen) run(cmd tea.Cmd) {
 	case pages.Read:
 		s.Asked = append(s.Asked, msg)
 		if !s.Deaf {
-			d := source.Detail{Node: msg.Node, At: s.Fleet.Now(), Errors: map[source.Want]introspect.NodeError{msg.Want: {Reason: introspect.ReasonNoEndpoint}}}
+			d := watch.Detail{Node: msg.Node, At: s.Fleet.Now(), Errors: map[watch.Want]introspect.NodeError{msg.Want: {Reason: introspect.ReasonNoEndpoint}}}
 			if s.Fleet.Documents != nil {
 				d = s.Fleet.Documents(msg.Node, msg.Want, msg.Query)
 			}

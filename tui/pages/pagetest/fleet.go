@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/daemon/fleet/watch"
+	"cnictl/tui/sourcetest"
 )
 
 // Fleet is a fleet of the nodes above with ten samples of each.
@@ -22,7 +22,7 @@ func Fleet() *sourcetest.Fleet {
 	for _, n := range w.nodes {
 		f.Put(n)
 	}
-	f.Documents = func(node string, want source.Want, _ source.Query) source.Detail {
+	f.Documents = func(node string, want watch.Want, _ watch.Query) watch.Detail {
 		return answer(w.details, node, want, f.Now())
 	}
 	return f
@@ -45,21 +45,21 @@ func sampled(n introspect.NodeIPAM, i int, now time.Time) introspect.NodeIPAM {
 }
 
 // answer gives the documents that a node has, errors for others.
-func answer(all map[string]source.Detail, node string, want source.Want, now time.Time) source.Detail {
-	d := source.Detail{Node: node, At: now, Errors: map[source.Want]introspect.NodeError{}}
+func answer(all map[string]watch.Detail, node string, want watch.Want, now time.Time) watch.Detail {
+	d := watch.Detail{Node: node, At: now, Errors: map[watch.Want]introspect.NodeError{}}
 	have, ok := all[node]
-	fail := func(w source.Want, reason introspect.Reason, message string) {
+	fail := func(w watch.Want, reason introspect.Reason, message string) {
 		d.Errors[w] = introspect.NodeError{Node: node, Reason: reason, Message: message}
 	}
-	if want == source.WantClusterPods {
+	if want == watch.WantClusterPods {
 		d.ClusterPods = clusterPods(all, now)
 		return d
 	}
-	for w := source.Want(1); w <= want; w <<= 1 {
+	for w := watch.Want(1); w <= want; w <<= 1 {
 		if want&w == 0 {
 			continue
 		}
-		if w == source.WantNodeUse && have.Use != nil {
+		if w == watch.WantNodeUse && have.Use != nil {
 			d.Use = have.Use
 			continue
 		}
@@ -69,23 +69,23 @@ func answer(all map[string]source.Detail, node string, want source.Want, now tim
 		}
 		found := true
 		switch w {
-		case source.WantENIs:
+		case watch.WantENIs:
 			d.ENIs, found = have.ENIs, have.ENIs != nil
-		case source.WantPlan:
+		case watch.WantPlan:
 			d.Plan, found = have.Plan, have.Plan != nil
-		case source.WantEvents:
+		case watch.WantEvents:
 			d.Events, found = have.Events, have.Events != nil
-		case source.WantFailures:
+		case watch.WantFailures:
 			d.Failures, found = have.Failures, have.Failures != nil
-		case source.WantLogs:
+		case watch.WantLogs:
 			d.Logs, found = have.Logs, have.Logs != nil
-		case source.WantPod:
+		case watch.WantPod:
 			d.Pod, found = have.Pod, have.Pod != nil
-		case source.WantPods:
+		case watch.WantPods:
 			d.Pods = have.Pods
-		case source.WantKubeEvents:
+		case watch.WantKubeEvents:
 			d.KubeEvents = have.KubeEvents
-		case source.WantContainerLog:
+		case watch.WantContainerLog:
 			if d.Logs == nil { // it is read in the place of the daemon's own
 				d.ContainerLog, found = have.ContainerLog, have.ContainerLog != nil
 			}
@@ -98,8 +98,8 @@ func answer(all map[string]source.Detail, node string, want source.Want, now tim
 }
 
 // clusterPods are the pods of all nodes but the hostile one, and one that no node has.
-func clusterPods(all map[string]source.Detail, now time.Time) *source.ClusterPods {
-	out := &source.ClusterPods{At: now, Pods: []source.Pod{
+func clusterPods(all map[string]watch.Detail, now time.Time) *watch.ClusterPods {
+	out := &watch.ClusterPods{At: now, Pods: []watch.Pod{
 		{PodRef: introspect.PodRef{Namespace: "shop", Name: "unbound"}, Phase: "Pending", Reason: "Unschedulable: 0/10 nodes are available: 10 Too many pods"},
 		{PodRef: introspect.PodRef{Namespace: "shop", Name: "waits"}, Node: Plain, Phase: "Pending", Reason: "ContainerCreating"},
 		{PodRef: introspect.PodRef{Namespace: "kube-system", Name: "kube-proxy-7k2p1"}, Node: Plain, Phase: "Running", HostNetwork: true, IPs: []string{"10.0.3.4"}},

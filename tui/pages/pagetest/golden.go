@@ -13,7 +13,7 @@ import (
 	_ "github.com/charmbracelet/x/exp/golden" // defines -update
 
 	"cnictl/tui/pages"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
 

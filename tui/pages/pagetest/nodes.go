@@ -8,8 +8,7 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 // Names of the nodes.
@@ -39,10 +38,10 @@ func at(d time.Duration) *time.Time { return ptr(sourcetest.Start().Add(-d)) }
 // world is what the nodes hold: a summary each and documents.
 type world struct {
 	nodes   []introspect.NodeIPAM
-	details map[string]source.Detail
+	details map[string]watch.Detail
 }
 
-func (w *world) add(n introspect.NodeIPAM, d source.Detail) {
+func (w *world) add(n introspect.NodeIPAM, d watch.Detail) {
 	d.Node = n.Metadata.Name
 	if d.Node == Plain || d.Node == Prefixes { // those that were read with their addresses
 		n.ENIs = d.ENIs
@@ -52,7 +51,7 @@ func (w *world) add(n introspect.NodeIPAM, d source.Detail) {
 }
 
 func makeWorld() *world {
-	w := &world{details: map[string]source.Detail{}}
+	w := &world{details: map[string]watch.Detail{}}
 	w.plain()
 	w.starved()
 	w.prefixes()
@@ -162,7 +161,7 @@ func (w *world) plain() {
 	s.ADDs, s.DELs = &introspect.RequestCounts{Total: 212, Failed: ptr(0)}, &introspect.RequestCounts{Total: 205, Failed: ptr(0)}
 	s.EC2Calls = []introspect.EC2Calls{{Action: "CreateNetworkInterface", Calls: 1, LastAt: at(3 * time.Minute)}, {Action: "AssignPrivateIpAddresses", Calls: 9, Errors: 2, LastAt: at(12 * time.Second)}}
 	enis := counted(s, []introspect.NodeENI{eni("eni-0a1b2c3d4e5f60718", 0, "10.0.3.41", 5, 0, 4), eni("eni-0b2c3d4e5f6071829", 1, "10.0.4.11", 2, 2, 3)}, 9)
-	d := source.Detail{ENIs: enis}
+	d := watch.Detail{ENIs: enis}
 	d.Plan = &introspect.NodePlan{Actions: []introspect.PlannedAction{
 		{Kind: introspect.ActionAssignAddresses, ENIID: "eni-0b2c3d4e5f6071829", Card: ptr(0), Device: ptr(1), Count: 3, Reason: "warm-ip-target", Title: "fewer addresses are free than WARM_IP_TARGET asks for", Text: "assign 3 secondary IPs to eni-0b2c3d4e5f6071829: warm-ip-target"},
 		{Kind: introspect.ActionWait, Reason: "scale-down-spacing", Title: "the pool shrinks at most every 30 seconds", Until: ptr(sourcetest.Start().Add(14 * time.Second)), Text: "wait: scale-down-spacing"},
@@ -186,14 +185,14 @@ func (w *world) plain() {
 		},
 		Differences: []string{`The rule "1536: from 10.0.3.42 lookup 2" is not one of the pod's: it sends its traffic elsewhere.`},
 	}}}
-	d.Pods = []source.Pod{{PodRef: pod, Phase: "Running", IPs: []string{"10.0.3.42"}, StartedAt: at(14 * time.Minute)}}
+	d.Pods = []watch.Pod{{PodRef: pod, Phase: "Running", IPs: []string{"10.0.3.42"}, StartedAt: at(14 * time.Minute)}}
 	d.Logs = &introspect.NodeLogs{Path: "/host/var/log/aws-routed-eni/ipamd.log", Lines: []string{
 		`{"level":"info","ts":"2026-11-21T13:58:11.000Z","caller":"ipamd/loop.go:81","msg":"assigned addresses","eni_id":"eni-0b2c3d4e5f6071829","count":2,"reason":"warm-ip-target"}`,
 		`{"level":"warn","ts":"2026-11-21T14:01:11.000Z","caller":"ipamd/requests.go:91","msg":"ADD failed","cause":"pool-dry","namespace":"shop","pod":"cart-7d9f-1","detail":"no address was free within 10 s"}`,
 		`{"level":"debug","ts":"2026-11-21T14:02:01.500Z","msg":"plan","actions":1}`,
 		`panic: not a line of the logger`,
 	}}
-	d.KubeEvents = []source.KubeEvent{
+	d.KubeEvents = []watch.KubeEvent{
 		{UID: "1", At: *at(70 * time.Second), Count: 4, Type: "Warning", Reason: "FailedCreatePodSandBox", Kind: "Pod", Object: "shop/cart-7d9f-1", Node: Plain, Source: "kubelet",
 			Message: "Failed to create pod sandbox: plugin type=\"aws-cni\" failed (add): add cmd: failed to assign an IP address to container"},
 		{UID: "2", At: *at(3 * time.Minute), Count: 1, Type: "Normal", Reason: "NodeTrunkInitiated", Kind: "Node", Object: Plain, Node: Plain, Source: "vpc-resource-controller", Message: "The node has trunk interface initialized successfully"},
@@ -211,7 +210,7 @@ func (w *world) starved() {
 	s.ADDs = &introspect.RequestCounts{Total: 96, Failed: ptr(3), Causes: map[string]int{"pool-dry": 3}}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "c5.xlarge", MaxPods: 110})
 	enis := counted(s, []introspect.NodeENI{eni("eni-0c3d4e5f607182930", 0, "10.0.9.21", 14, 0, 0)}, 14)
-	d := source.Detail{ENIs: enis, Plan: &introspect.NodePlan{
+	d := watch.Detail{ENIs: enis, Plan: &introspect.NodePlan{
 		Blocked: []introspect.BlockedCard{{Cause: "ec2-throttled", Message: "the last request for an ENI failed: EC2 is throttling requests, next attempt in 7s"}},
 		Unmet:   []introspect.UnmetTarget{{Target: "WARM_IP_TARGET", Wanted: 5, Possible: 0, Reason: "max-pods", Title: "the pool grows no further than kubelet's max-pods"}},
 	}}
@@ -238,9 +237,9 @@ func (w *world) prefixes() {
 	}
 	trunk := introspect.NodeENI{ID: "eni-0e5f60718293a4b5c", Device: 7, Trunk: true, RouteTable: ptr(8), SubnetID: "subnet-0aa11bb22cc33dd44"}
 	enis := counted(s, []introspect.NodeENI{first, trunk}, 29)
-	d := source.Detail{ENIs: enis, Plan: &introspect.NodePlan{}, Events: &introspect.NodeEvents{Epoch: "b"}, Failures: &introspect.NodeFailures{}}
+	d := watch.Detail{ENIs: enis, Plan: &introspect.NodePlan{}, Events: &introspect.NodeEvents{Epoch: "b"}, Failures: &introspect.NodeFailures{}}
 	annotation := `[{"eniId":"eni-0123456789abcdef0","ifAddress":"06:25:70:70:b1:69","privateIp":"10.0.12.199","ipv6Addr":"","vlanId":1,"subnetCidr":"10.0.0.0/19","subnetV6Cidr":"","associationID":"trunk-assoc-0"}]`
-	d.Pods = []source.Pod{
+	d.Pods = []watch.Pod{
 		{PodRef: introspect.PodRef{Namespace: "pay", Name: "ledger-0"}, Phase: "Running", IPs: []string{"10.0.12.199"}, Wants: true, PodENI: annotation, StartedAt: at(time.Hour)},
 		{PodRef: introspect.PodRef{Namespace: "pay", Name: "ledger-1"}, Phase: "Pending", Wants: true, Reason: "FailedCreatePodSandBox", StartedAt: at(90 * time.Second)},
 		{PodRef: introspect.PodRef{Namespace: "pay", Name: "broken"}, Phase: "Pending", Wants: true, PodENI: "{", StartedAt: at(time.Minute)},
@@ -254,7 +253,7 @@ func (w *world) ipv6() {
 	e := introspect.NodeENI{ID: "eni-06666666666666666", Primary: true, RouteTable: ptr(254), SubnetID: "subnet-06666666666666666", CIDRs: []introspect.NodeCIDR{block("2001:db8:7:1::/80", 12)}}
 	s.Subnets = []introspect.Subnet{{ID: "subnet-06666666666666666", CIDR: ""}}
 	enis := counted(s, []introspect.NodeENI{e}, 9)
-	w.add(live(IPv6, "m5.large", s), source.Detail{ENIs: enis, Plan: &introspect.NodePlan{}})
+	w.add(live(IPv6, "m5.large", s), watch.Detail{ENIs: enis, Plan: &introspect.NodePlan{}})
 }
 
 func (w *world) cards() {
@@ -269,7 +268,7 @@ func (w *world) cards() {
 		}
 		enis = append(enis, e)
 	}
-	w.add(live(Cards, "p5.48xlarge", s), source.Detail{ENIs: counted(s, enis, 49), Plan: &introspect.NodePlan{}})
+	w.add(live(Cards, "p5.48xlarge", s), watch.Detail{ENIs: counted(s, enis, 49), Plan: &introspect.NodePlan{}})
 }
 
 // original tells what v1 tells.
@@ -280,8 +279,8 @@ func (w *world) original() {
 	n := live(Original, "m6i.large", s)
 	n.Source = introspect.SourceV1
 	*s = introspect.Summary{Cards: s.Cards, Targets: introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, IPFamily: "ipv4"}
-	d := source.Detail{ENIs: enis}
-	d.KubeEvents = []source.KubeEvent{{UID: "3", At: *at(40 * time.Second), Count: 1, Type: "Warning", Reason: "Unhealthy", Kind: "Pod", Object: "kube-system/aws-node-x7k2p", Node: Original, Message: "Readiness probe failed: timeout: failed to connect service \":50051\" within 5s"}}
+	d := watch.Detail{ENIs: enis}
+	d.KubeEvents = []watch.KubeEvent{{UID: "3", At: *at(40 * time.Second), Count: 1, Type: "Warning", Reason: "Unhealthy", Kind: "Pod", Object: "kube-system/aws-node-x7k2p", Node: Original, Message: "Readiness probe failed: timeout: failed to connect service \":50051\" within 5s"}}
 	d.ContainerLog = &watch.ContainerLog{Namespace: "kube-system", Pod: "aws-node-x7k2p", Container: "aws-node", Lines: []watch.ContainerLine{
 		{At: *at(199 * time.Minute), Text: `{"level":"info","ts":"2026-11-21T10:43:11.104Z","caller":"entrypoint.sh","msg":"Validating env variables ..."}`},
 		{At: *at(198 * time.Minute), Text: `{"level":"info","ts":"2026-11-21T10:44:11.310Z","caller":"aws-k8s-agent/main.go:42","msg":"Starting L-IPAMD ..."}`},
@@ -297,7 +296,7 @@ func (w *world) many() {
 	for i := range 500 {
 		enis = append(enis, eni(fmt.Sprintf("eni-0%016x", i), i, fmt.Sprintf("10.%d.%d.1", 50+i/200, i%200), i%8, i%2, 1))
 	}
-	w.add(live(Many, "x.metal", s), source.Detail{ENIs: counted(s, enis, 9), Plan: &introspect.NodePlan{}})
+	w.add(live(Many, "x.metal", s), watch.Detail{ENIs: counted(s, enis, 9), Plan: &introspect.NodePlan{}})
 }
 
 // rest are nodes that tell nothing.
@@ -305,8 +304,8 @@ func (w *world) rest() {
 	down := live(Down, "m5.large", &introspect.Summary{})
 	down.State, down.Summary, down.SampledAt, down.Source = introspect.StateUnreachable, nil, nil, ""
 	down.Error = &introspect.NodeError{Node: Down, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}
-	w.add(down, source.Detail{Use: &source.NodeUse{Pods: 31, Network: 28, Branch: 2, Waiting: 3, CNINode: &source.CNINode{
-		Name: Down, Features: []source.CNINodeFeature{{Name: "SecurityGroupsForPods", Value: "0"}},
+	w.add(down, watch.Detail{Use: &watch.NodeUse{Pods: 31, Network: 28, Branch: 2, Waiting: 3, CNINode: &watch.CNINode{
+		Name: Down, Features: []watch.CNINodeFeature{{Name: "SecurityGroupsForPods", Value: "0"}},
 	}}})
 	w.nodes = append(w.nodes, introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: Windows}, State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows", InstanceType: "m5.large"}})
 }
@@ -338,7 +337,7 @@ func (w *world) hostile() {
 	s.Version = bad
 	n.Object.Zone = bad
 	pod := introspect.PodRef{Namespace: bad, Name: bad}
-	d := source.Detail{
+	d := watch.Detail{
 		ENIs: enis,
 		Plan: &introspect.NodePlan{
 			Actions: []introspect.PlannedAction{{Text: bad, Title: bad, Reason: bad}},
@@ -346,13 +345,13 @@ func (w *world) hostile() {
 		},
 		Events:   &introspect.NodeEvents{Epoch: bad, Next: 1, Items: []introspect.Event{{Seq: 1, Kind: introspect.EventKind(bad), Pod: &pod, ENIID: bad, Cause: bad, Reason: bad, Message: bad}}},
 		Failures: &introspect.NodeFailures{Items: []introspect.Failure{{Pod: pod, Cause: bad, Detail: bad, Title: bad}}},
-		Pods:     []source.Pod{{PodRef: pod, Phase: bad, Reason: bad, Wants: true, PodENI: bad}, {PodRef: introspect.PodRef{Name: bad}, Wants: true, Phase: bad, Reason: bad}},
+		Pods:     []watch.Pod{{PodRef: pod, Phase: bad, Reason: bad, Wants: true, PodENI: bad}, {PodRef: introspect.PodRef{Name: bad}, Wants: true, Phase: bad, Reason: bad}},
 		Logs:     &introspect.NodeLogs{Path: bad, Lines: []string{bad, `{"level":"info","msg":"\u001b[2J\u202e","pod":"\u0007","eni_id":"\r","` + "\x1b" + `":1}`, `{"level":"warn","msg":"a\u001bb","k\u001b":"v\u202e"}`}},
 	}
 	d.Pod = &introspect.NodePod{Pod: pod, Interfaces: []introspect.PodInterface{{ENIID: bad, HostLink: bad, Problem: bad, Differences: []string{bad}, Observed: &introspect.PodKernel{
 		Link: &introspect.PodLink{Name: bad, Kind: bad, MAC: bad}, Neighbours: []introspect.PodNeighbour{{Link: bad, MAC: bad, State: bad}}, Routes: []introspect.PodRoute{{Link: bad}},
 	}}}}
-	d.KubeEvents = []source.KubeEvent{{UID: bad, Type: bad, Reason: bad, Message: bad, Kind: bad, Object: bad, Node: bad, Source: bad, Namespace: bad, Name: bad}, {UID: "1", Kind: "Pod", Object: bad, Reason: bad, Message: bad}}
+	d.KubeEvents = []watch.KubeEvent{{UID: bad, Type: bad, Reason: bad, Message: bad, Kind: bad, Object: bad, Node: bad, Source: bad, Namespace: bad, Name: bad}, {UID: "1", Kind: "Pod", Object: bad, Reason: bad, Message: bad}}
 	d.ContainerLog = &watch.ContainerLog{Lines: []watch.ContainerLine{{Text: bad}}}
 	w.add(n, d)
 }

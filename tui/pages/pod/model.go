@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/events"
@@ -16,7 +17,6 @@ import (
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 )
 
 // Panes of the screen.
@@ -76,7 +76,7 @@ func places(enis []introspect.NodeENI, ref introspect.PodRef, ip netip.Addr) []p
 }
 
 // kube is the pod as Kubernetes tells of it, nil when it does not.
-func kube(all []source.Pod, ref introspect.PodRef, ip netip.Addr) *source.Pod {
+func kube(all []watch.Pod, ref introspect.PodRef, ip netip.Addr) *watch.Pod {
 	for i, p := range all {
 		switch {
 		case ref.Name != "" && p.PodRef == ref:
@@ -89,7 +89,7 @@ func kube(all []source.Pod, ref introspect.PodRef, ip netip.Addr) *source.Pod {
 }
 
 // listed is the pod that Kubernetes was asked for, nil when it has none.
-func (m *Model) listed() *source.Pod {
+func (m *Model) listed() *watch.Pod {
 	if m.find.Last.ClusterPods == nil {
 		return nil
 	}
@@ -144,11 +144,11 @@ func (m *Model) Title() string {
 func (m *Model) Busy() bool { return false }
 
 // Focus samples the pod's node first. While that is not known the addresses of all are read.
-func (m *Model) Focus(c pages.Context) source.Focus {
+func (m *Model) Focus(c pages.Context) watch.Focus {
 	if m.docs.Node != "" {
-		return source.Focus{Open: m.docs.Node}
+		return watch.Focus{Open: m.docs.Node}
 	}
-	return source.Focus{Maps: true, Visible: c.View.UnreadFirst(many.UnreadAtOnce)}
+	return watch.Focus{Maps: true, Visible: c.View.UnreadFirst(many.UnreadAtOnce)}
 }
 
 // Row is what the daemon told of the pod, or of the address.

@@ -6,11 +6,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 )
 
 // Update takes one message.
@@ -47,14 +47,14 @@ func (m *Model) locate(c pages.Context, every time.Duration) tea.Cmd {
 		m.looked = c.View.Generation
 		m.docs.Node = c.View.Home(m.ref, m.ip)
 	}
-	find := source.PodQuery{Namespace: m.ref.Namespace, Name: m.ref.Name}
+	find := watch.PodQuery{Namespace: m.ref.Namespace, Name: m.ref.Name}
 	if m.ref.Name == "" {
 		find.IP = m.ip
 	}
 	if m.docs.Node != "" || find.Name == "" && !find.IP.IsValid() {
 		return nil
 	}
-	return m.find.Ask(c, source.WantClusterPods, every, source.Query{Find: find})
+	return m.find.Ask(c, watch.WantClusterPods, every, watch.Query{Find: find})
 }
 
 // found takes the node that Kubernetes names.
@@ -84,18 +84,18 @@ func (m *Model) name() {
 func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	locate := m.locate(c, 10*time.Second)
 	n := c.View.Node(m.docs.Node)
-	want := source.WantENIs | source.WantPods | source.WantEvents
+	want := watch.WantENIs | watch.WantPods | watch.WantEvents
 	if m.ref.Name != "" {
-		want |= source.WantPod | source.WantFailures
+		want |= watch.WantPod | watch.WantFailures
 	}
 	if reading.Original(n) {
-		want = source.WantENIs | source.WantPods
+		want = watch.WantENIs | watch.WantPods
 	}
 	every := reading.Pace(c, n)
 	if now {
 		every = 0
 	}
-	return tea.Batch(locate, m.docs.Ask(c, want, every, source.Query{Pod: m.ref, Events: m.events.After()}))
+	return tea.Batch(locate, m.docs.Ask(c, want, every, watch.Query{Pod: m.ref, Events: m.events.After()}))
 }
 
 func (m *Model) do(c pages.Context, action string) tea.Cmd {

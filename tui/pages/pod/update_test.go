@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source"
 )
 
 // A pod or an address that was opened without its node is found on the node that told of
@@ -25,7 +25,7 @@ func TestHome(t *testing.T) {
 		}
 	}
 	s := pagetest.Open(New(pages.Open{Pod: "shop/none"}), pagetest.Fleet(), 120, 37)
-	if s.Wait(5); len(s.Asked) != 1 || s.Asked[0].Want != source.WantClusterPods {
+	if s.Wait(5); len(s.Asked) != 1 || s.Asked[0].Want != watch.WantClusterPods {
 		t.Errorf("of a pod that nobody knows: asked %+v", s.Asked)
 	}
 	if !s.Page.Focus(s.Context()).Maps {
@@ -44,9 +44,9 @@ func TestWhyNone(t *testing.T) {
 	ref := introspect.PodRef{Namespace: "shop", Name: "waits"}
 	f := pagetest.Fleet()
 	ask := f.Documents
-	f.Documents = func(node string, want source.Want, q source.Query) source.Detail {
+	f.Documents = func(node string, want watch.Want, q watch.Query) watch.Detail {
 		d := ask(node, want, q)
-		d.Pods = append(d.Pods, source.Pod{PodRef: ref, Phase: "Pending"})
+		d.Pods = append(d.Pods, watch.Pod{PodRef: ref, Phase: "Pending"})
 		d.Failures = &introspect.NodeFailures{Items: []introspect.Failure{{Pod: ref, Cause: "subnet-exhausted", Detail: "no free addresses"}}}
 		return d
 	}

@@ -13,13 +13,13 @@ import (
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -31,14 +31,14 @@ func (m *Model) Lines(c pages.Context) []string {
 	pod := kube(m.docs.Last.Pods, m.ref, m.ip)
 	fresh := 3 * reading.Pace(c, n)
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width, at, pod)}, []components.Pane{
-		{Title: "Wiring", Note: reading.Age(m.docs.Read[source.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(s components.Style, w, h int) []string {
+		{Title: "Wiring", Note: reading.Age(m.docs.Read[watch.WantENIs], c.Now, fresh), Weight: 3, Least: 4, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.addresses(c, n, sheet, at, pod)
 			m.branch(n, sheet, pod)
 			m.interfaces(c, n, sheet)
 			return m.scroll[paneWiring].Window(sheet, h)
 		}},
-		{Title: "History", Note: reading.Age(m.docs.Read[source.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
+		{Title: "History", Note: reading.Age(m.docs.Read[watch.WantEvents], c.Now, fresh), Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
 			m.timeline(c, n, sheet, at)
 			return m.scroll[paneTimeline].Window(sheet, h)
@@ -46,7 +46,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	})
 }
 
-func (m *Model) header(s components.Style, width int, at []place, pod *source.Pod) string {
+func (m *Model) header(s components.Style, width int, at []place, pod *watch.Pod) string {
 	l := components.NewLine(s, width).Add(theme.Title, m.Title()).Gap(2)
 	if m.docs.Node != "" {
 		l.Add(theme.Faint, "on "+show.Safe(m.docs.Node)).Gap(2)
@@ -68,7 +68,7 @@ func (m *Model) header(s components.Style, width int, at []place, pod *source.Po
 }
 
 // addresses writes where each address came from.
-func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at []place, pod *source.Pod) {
+func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at []place, pod *watch.Pod) {
 	if pod != nil && pod.HostNetwork {
 		sheet.Add(prose.T(theme.Info, "In the host's network: "), prose.T(theme.Text, "it uses the node's address, none from the pool."))
 		return
@@ -79,8 +79,8 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 			m.notFound(c, sheet)
 		case n != nil && n.Object != nil && m.ip.IsValid() && n.Object.InternalIP == m.ip.String():
 			sheet.Add(prose.T(theme.Info, "The node's own address: "), prose.T(theme.Text, "that of the node itself and of its pods in the host's network."))
-		case !m.docs.Has(source.WantENIs):
-			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantENIs, n, "The address")))
+		case !m.docs.Has(watch.WantENIs):
+			sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantENIs, n, "The address")))
 		case m.ref.Name != "":
 			sheet.Add(prose.T(theme.Warn, "No address from the pool for this pod."))
 			if pod != nil && !pod.Wants && len(pod.IPs) == 0 && m.docs.Last.Failures != nil {
@@ -127,13 +127,13 @@ func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 		has += "; the addresses of " + strconv.Itoa(unread) + " of " + show.Plural(nodes, "node", "nodes") + " have not been read yet"
 	}
 	sheet.Add(prose.T(theme.Warn, "Not found. "), prose.T(theme.Text, has+"."))
-	e, failed := m.find.Error[source.WantClusterPods]
+	e, failed := m.find.Error[watch.WantClusterPods]
 	switch {
 	case failed && e.Reason == introspect.ReasonForbidden:
 		sheet.Add(prose.T(theme.Warn, "Kubernetes: missing permission: list pods."))
 	case failed:
 		sheet.Add(prose.T(theme.Faint, "Kubernetes: "+reading.Reason(e)))
-	case m.find.Has(source.WantClusterPods):
+	case m.find.Has(watch.WantClusterPods):
 		sheet.Add(prose.T(theme.Text, none))
 	default:
 		sheet.Add(prose.T(theme.Faint, "Asking Kubernetes ..."))
@@ -182,7 +182,7 @@ func tableText(table *int) string {
 }
 
 // branch writes the branch ENI of a pod that has or wants one.
-func (m *Model) branch(n *store.Node, sheet *prose.Sheet, pod *source.Pod) {
+func (m *Model) branch(n *store.Node, sheet *prose.Sheet, pod *watch.Pod) {
 	if pod == nil || !pod.Wants && pod.PodENI == "" {
 		return
 	}
@@ -225,7 +225,7 @@ func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
 	doc := m.docs.Last.Pod
 	if doc == nil {
 		sheet.Head("IN THE KERNEL", "")
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantPod, n, "What the node's kernel has")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantPod, n, "What the node's kernel has")))
 		return
 	}
 	for i := range doc.Interfaces {
@@ -331,8 +331,8 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 		sheet.Add(prose.T(theme.Faint, "Its node is not known yet."))
 		return
 	}
-	if !m.docs.Has(source.WantEvents) {
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantEvents, n, "The history")))
+	if !m.docs.Has(watch.WantEvents) {
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantEvents, n, "The history")))
 		for _, p := range at {
 			said(sheet, p, c.Now)
 		}

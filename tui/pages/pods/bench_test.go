@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 // crowded is a fleet of 5,000 nodes with 58 pods each, all of whose addresses were read.

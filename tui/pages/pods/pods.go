@@ -11,13 +11,13 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -105,7 +105,7 @@ func (*Page) Busy() bool { return false }
 func (p *Page) List() components.List { return p.rows.Table }
 
 // Focus implements pages.Page.
-func (p *Page) Focus(c pages.Context) source.Focus {
+func (p *Page) Focus(c pages.Context) watch.Focus {
 	return p.rows.Focus(c, func(r *pods.Row) string { return r.Node })
 }
 
@@ -161,7 +161,7 @@ func (p *Page) every() time.Duration {
 
 // ask wants the pods of Kubernetes, and of nodes in sight why pods wait.
 func (p *Page) ask(c pages.Context, every time.Duration) tea.Cmd {
-	cmds := []tea.Cmd{p.kube.Ask(c, source.WantClusterPods, every, source.Query{})}
+	cmds := []tea.Cmd{p.kube.Ask(c, watch.WantClusterPods, every, watch.Query{})}
 	asked := map[string]bool{}
 	for _, r := range p.rows.Table.Visible() {
 		n := c.View.Node(r.Node)
@@ -177,7 +177,7 @@ func (p *Page) ask(c pages.Context, every time.Duration) tea.Cmd {
 			d, p.why[r.Node] = &made, &made
 		}
 		asked[r.Node] = true
-		cmds = append(cmds, d.Ask(c, source.WantFailures|source.WantPlan, min(every, 15*time.Second), source.Query{}))
+		cmds = append(cmds, d.Ask(c, watch.WantFailures|watch.WantPlan, min(every, 15*time.Second), watch.Query{}))
 	}
 	return tea.Batch(cmds...)
 }
@@ -265,7 +265,7 @@ func (p *Page) Lines(c pages.Context) []string {
 
 // notes say what the list lacks.
 func (p *Page) notes() (out []string) {
-	e, failed := p.kube.Error[source.WantClusterPods]
+	e, failed := p.kube.Error[watch.WantClusterPods]
 	k := p.kube.Last.ClusterPods
 	switch {
 	case failed && e.Reason == introspect.ReasonForbidden:

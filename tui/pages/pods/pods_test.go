@@ -5,23 +5,23 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 func open() pages.Page { return New(pages.Open{}) }
 
 // answering is a fleet whose Kubernetes gives an answer to the question for all pods.
-func answering(change func(*source.Detail)) func() *sourcetest.Fleet {
+func answering(change func(*watch.Detail)) func() *sourcetest.Fleet {
 	return func() *sourcetest.Fleet {
 		f := pagetest.Fleet()
 		ask := f.Documents
-		f.Documents = func(node string, want source.Want, q source.Query) source.Detail {
+		f.Documents = func(node string, want watch.Want, q watch.Query) watch.Detail {
 			d := ask(node, want, q)
-			if want == source.WantClusterPods {
+			if want == watch.WantClusterPods {
 				change(&d)
 			}
 			return d
@@ -30,8 +30,8 @@ func answering(change func(*source.Detail)) func() *sourcetest.Fleet {
 	}
 }
 
-func refused(d *source.Detail) {
-	d.ClusterPods, d.Errors = nil, map[source.Want]introspect.NodeError{source.WantClusterPods: {
+func refused(d *watch.Detail) {
+	d.ClusterPods, d.Errors = nil, map[watch.Want]introspect.NodeError{watch.WantClusterPods: {
 		Reason: introspect.ReasonForbidden, Message: `pods is forbidden: User "dev" cannot list resource "pods"`,
 	}}
 }
@@ -76,7 +76,7 @@ func TestOpens(t *testing.T) {
 	}
 	asked := false
 	for _, r := range s.Asked {
-		asked = asked || r.Node == pagetest.Plain && r.Want == source.WantFailures|source.WantPlan
+		asked = asked || r.Node == pagetest.Plain && r.Want == watch.WantFailures|watch.WantPlan
 	}
 	if !asked {
 		t.Errorf("nobody asked why the pod waits: %+v", s.Asked)
@@ -89,7 +89,7 @@ func TestOpens(t *testing.T) {
 // TestManyPods: of more pods than are listed in full the list says what it lacks.
 func TestManyPods(t *testing.T) {
 	t.Parallel()
-	s := pagetest.Open(open(), answering(func(d *source.Detail) { d.ClusterPods.WithoutOnly = true })(), 120, 37)
+	s := pagetest.Open(open(), answering(func(d *watch.Detail) { d.ClusterPods.WithoutOnly = true })(), 120, 37)
 	s.Wait(3)
 	if text := strings.Join(s.Frame(), "\n"); !strings.Contains(text, "with a branch ENI are left out") {
 		t.Error(text)

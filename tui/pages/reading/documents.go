@@ -9,21 +9,21 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 )
 
 // Documents are documents of one node that are read again while they are looked at. What
 // was read stays when a later reading fails: it ages.
 type Documents struct {
 	Node  string
-	Last  source.Detail                        // the newest of each
-	Read  map[source.Want]time.Time            // when each was read
-	Error map[source.Want]introspect.NodeError // why the last reading of each failed
+	Last  watch.Detail                        // the newest of each
+	Read  map[watch.Want]time.Time            // when each was read
+	Error map[watch.Want]introspect.NodeError // why the last reading of each failed
 
 	id     uint64
-	flying source.Want
-	asked  map[source.Want]time.Time
+	flying watch.Want
+	asked  map[watch.Want]time.Time
 }
 
 // OriginalPace is the shortest time between two readings of a node of the original,
@@ -48,17 +48,17 @@ func NewDocuments(screen, node, object string) Documents {
 		_, _ = h.Write([]byte{0})
 	}
 	return Documents{
-		Node: node, id: h.Sum64(), Read: map[source.Want]time.Time{},
-		Error: map[source.Want]introspect.NodeError{}, asked: map[source.Want]time.Time{},
+		Node: node, id: h.Sum64(), Read: map[watch.Want]time.Time{},
+		Error: map[watch.Want]introspect.NodeError{}, asked: map[watch.Want]time.Time{},
 	}
 }
 
 // Ask wants documents, unless they are on their way or were asked for less than every
 // ago. With every 0 they are asked for in any case.
-func (d *Documents) Ask(c pages.Context, want source.Want, every time.Duration, q source.Query) tea.Cmd {
+func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q watch.Query) tea.Cmd {
 	now := c.Clock // of a recording that stands still documents are read all the same
-	var due source.Want
-	for w := source.Want(1); w <= want; w <<= 1 {
+	var due watch.Want
+	for w := watch.Want(1); w <= want; w <<= 1 {
 		if want&w == 0 {
 			continue
 		}
@@ -69,10 +69,10 @@ func (d *Documents) Ask(c pages.Context, want source.Want, every time.Duration, 
 		}
 		due |= w
 	}
-	if due == 0 || d.Node == "" && due != source.WantClusterPods {
+	if due == 0 || d.Node == "" && due != watch.WantClusterPods {
 		return nil
 	}
-	for w := source.Want(1); w <= due; w <<= 1 {
+	for w := watch.Want(1); w <= due; w <<= 1 {
 		if due&w != 0 {
 			d.asked[w] = now
 		}
@@ -88,7 +88,7 @@ func (d *Documents) Take(m pages.Loaded) bool {
 		return false
 	}
 	d.flying &^= m.Want
-	for w := source.Want(1); w <= m.Want; w <<= 1 {
+	for w := watch.Want(1); w <= m.Want; w <<= 1 {
 		if m.Want&w == 0 {
 			continue
 		}
@@ -104,7 +104,7 @@ func (d *Documents) Take(m pages.Loaded) bool {
 }
 
 // failure finds why a document could not be read; one error may stand for several.
-func failure(all map[source.Want]introspect.NodeError, w source.Want) (introspect.NodeError, bool) {
+func failure(all map[watch.Want]introspect.NodeError, w watch.Want) (introspect.NodeError, bool) {
 	if e, ok := all[w]; ok {
 		return e, true
 	}
@@ -116,38 +116,38 @@ func failure(all map[source.Want]introspect.NodeError, w source.Want) (introspec
 	return introspect.NodeError{}, false
 }
 
-func (d *Documents) keep(w source.Want, from source.Detail) {
+func (d *Documents) keep(w watch.Want, from watch.Detail) {
 	d.Last.At = from.At
 	switch w {
-	case source.WantENIs:
+	case watch.WantENIs:
 		d.Last.ENIs = from.ENIs
-	case source.WantPlan:
+	case watch.WantPlan:
 		d.Last.Plan = from.Plan
-	case source.WantEvents:
+	case watch.WantEvents:
 		d.Last.Events = from.Events
-	case source.WantFailures:
+	case watch.WantFailures:
 		d.Last.Failures = from.Failures
-	case source.WantConfig:
+	case watch.WantConfig:
 		d.Last.Config = from.Config
-	case source.WantLogs:
+	case watch.WantLogs:
 		d.Last.Logs = from.Logs
-	case source.WantPod:
+	case watch.WantPod:
 		d.Last.Pod = from.Pod
-	case source.WantPods:
+	case watch.WantPods:
 		d.Last.Pods = from.Pods
-	case source.WantKubeEvents:
+	case watch.WantKubeEvents:
 		d.Last.KubeEvents = from.KubeEvents
-	case source.WantContainerLog:
+	case watch.WantContainerLog:
 		d.Last.ContainerLog = from.ContainerLog
-	case source.WantNodeUse:
+	case watch.WantNodeUse:
 		d.Last.Use = from.Use
-	case source.WantClusterPods:
+	case watch.WantClusterPods:
 		d.Last.ClusterPods = from.ClusterPods
 	}
 }
 
 // Has tells whether a document was ever read.
-func (d *Documents) Has(w source.Want) bool { _, ok := d.Read[w]; return ok }
+func (d *Documents) Has(w watch.Want) bool { _, ok := d.Read[w]; return ok }
 
 // ENIs are the node's as read last. Of the original the samples have them, and it is not
 // asked often: until an answer is here they are the sample's.

@@ -6,13 +6,13 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 )
 
 // Missing says why there is nothing to show of a document, in one sentence. What is
 // missing without an error, or an outage, is on its way.
-func Missing(c pages.Context, d *Documents, w source.Want, n *store.Node, what string) string {
+func Missing(c pages.Context, d *Documents, w watch.Want, n *store.Node, what string) string {
 	if c.Source != nil && c.Source.Stats().Outage() {
 		return what + ": not available: API server unreachable"
 	}
@@ -26,7 +26,7 @@ func Missing(c pages.Context, d *Documents, w source.Want, n *store.Node, what s
 		return what + ": no such node: " + show.Safe(d.Node) + "."
 	case n != nil && n.State == introspect.StateNoDaemon:
 		return what + ": no aws-node pod runs on this node."
-	case n != nil && Original(n) && w&^(source.WantENIs|source.WantPods|source.WantKubeEvents|source.WantContainerLog) != 0:
+	case n != nil && Original(n) && w&^(watch.WantENIs|watch.WantPods|watch.WantKubeEvents|watch.WantContainerLog) != 0:
 		return what + ": not reported by the upstream daemon."
 	}
 	return what + ": reading " + show.Safe(d.Node) + " ..."

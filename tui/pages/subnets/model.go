@@ -11,10 +11,10 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -140,8 +140,8 @@ func (m *Model) Busy() bool { return false }
 
 // Focus wants no node before others, and the addresses of all for the map while one is
 // shown.
-func (m *Model) Focus(pages.Context) source.Focus {
-	return source.Focus{Maps: len(m.board.cells) > 0 && (!m.frame.Zoom || m.frame.Focus == paneMap)}
+func (m *Model) Focus(pages.Context) watch.Focus {
+	return watch.Focus{Maps: len(m.board.cells) > 0 && (!m.frame.Zoom || m.frame.Focus == paneMap)}
 }
 
 // Row is the subnet under the cursor.

@@ -11,13 +11,13 @@ import (
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/trunks"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -167,8 +167,8 @@ func (m *Model) Title() string { return "Trunks" }
 func (m *Model) Busy() bool { return false }
 
 // Focus samples the rows that are seen.
-func (m *Model) Focus(pages.Context) source.Focus {
-	f := source.Focus{}
+func (m *Model) Focus(pages.Context) watch.Focus {
+	f := watch.Focus{}
 	for _, r := range m.table.Visible() {
 		f.Visible = append(f.Visible, r.Node)
 	}

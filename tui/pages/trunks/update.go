@@ -3,12 +3,12 @@ package trunks
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 )
 
 // Update takes one message.
@@ -31,7 +31,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	if reading.Resting(c, m.since) {
 		return cmd
 	}
-	return tea.Batch(cmd, m.docs.Ask(c, source.WantPods, reading.Pace(c, nil), source.Query{}))
+	return tea.Batch(cmd, m.docs.Ask(c, watch.WantPods, reading.Pace(c, nil), watch.Query{}))
 }
 
 func (m *Model) refresh(c pages.Context) {
@@ -63,7 +63,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	case keymap.In:
 		return m.open()
 	case keymap.Refresh:
-		return m.docs.Ask(c, source.WantPods, 0, source.Query{})
+		return m.docs.Ask(c, watch.WantPods, 0, watch.Query{})
 	case keymap.Logs:
 		return pages.Go(pages.Open{Screen: "logs", Node: m.docs.Node})
 	case keymap.WhatIf:

@@ -7,12 +7,12 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/trunks"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -21,7 +21,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
-	note := reading.Age(m.docs.Read[source.WantPods], c.Now, 3*reading.Pace(c, nil))
+	note := reading.Age(m.docs.Read[watch.WantPods], c.Now, 3*reading.Pace(c, nil))
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c.Width)}, []components.Pane{
 		{Title: "Nodes with trunks", Weight: 3, Least: 3, Lines: func(s components.Style, w, h int) []string { return reading.Table(c, s, m.table, w, h) }},
 		{Title: of("Branch ENIs", m.docs.Node), Note: note, Weight: 2, Least: 3, Lines: func(s components.Style, w, h int) []string {
@@ -76,12 +76,12 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	}
 	state(sheet, r)
 	n := c.View.Node(r.Node)
-	if !m.docs.Has(source.WantPods) {
+	if !m.docs.Has(watch.WantPods) {
 		sheet.Head("PODS", "")
-		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, source.WantPods, n, "The pods")))
+		sheet.Add(prose.T(theme.Faint, reading.Missing(c, &m.docs, watch.WantPods, n, "The pods")))
 		return
 	}
-	if e, failed := m.docs.Error[source.WantPods]; failed {
+	if e, failed := m.docs.Error[watch.WantPods]; failed {
 		sheet.Add(prose.T(theme.Stale, "Refresh failed: "+reading.Reason(e)))
 	}
 	with := trunks.WithPods(r.TrunkItem, m.docs.Last.Pods, r.IPv6)

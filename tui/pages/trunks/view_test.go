@@ -5,7 +5,7 @@ import (
 
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
-	"cnictl/tui/source/sourcetest"
+	"cnictl/tui/sourcetest"
 )
 
 func TestFrames(t *testing.T) {

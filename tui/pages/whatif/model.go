@@ -13,12 +13,12 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/panes"
-	"cnictl/tui/source"
 	"cnictl/tui/theme"
 )
 
@@ -119,7 +119,7 @@ func (*Model) Busy() bool { return false }
 func (*Model) Keys() []keymap.Binding { return keymap.Page("whatif") }
 
 // Focus samples the node.
-func (m *Model) Focus(pages.Context) source.Focus { return source.Focus{Open: m.opened.Node} }
+func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.opened.Node} }
 
 // Row is the node, if it is one.
 func (m *Model) Row(c pages.Context) any {

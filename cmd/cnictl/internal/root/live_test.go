@@ -7,8 +7,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/testenv/fleetsim"
-	"cnictl/tui/source"
 )
 
 // TestLive_AsksKubernetes: what the screens are given by a command's own way to a cluster
@@ -21,7 +21,7 @@ func TestLive_AsksKubernetes(t *testing.T) {
 	f := factory(t, &told{}, &told{})
 	ctx, cancel := bounded(t)
 	defer cancel()
-	var live source.Source
+	var live watch.Source
 	ended := make(chan error, 1)
 	cmd := &cobra.Command{Use: "cnictl", RunE: func(*cobra.Command, []string) error {
 		l, err := access.Live(ctx, f, nil)
@@ -40,24 +40,24 @@ func TestLive_AsksKubernetes(t *testing.T) {
 	for !live.Stats().Swept || len(live.View().Nodes) < 3 {
 		<-live.Changed()
 	}
-	use := live.Detail(ctx, off, source.WantNodeUse, source.Query{})
+	use := live.Detail(ctx, off, watch.WantNodeUse, watch.Query{})
 	if use.Use == nil || use.Use.Network == 0 || use.Use.Pods <= use.Use.Network || len(use.Errors) > 0 {
 		t.Errorf("use of a node whose daemon does not answer: %+v, %v", use.Use, use.Errors)
 	}
-	logs := live.Detail(ctx, original, source.WantLogs|source.WantContainerLog, source.Query{})
+	logs := live.Detail(ctx, original, watch.WantLogs|watch.WantContainerLog, watch.Query{})
 	if logs.Logs != nil || logs.ContainerLog == nil || len(logs.ContainerLog.Lines) == 0 || logs.ContainerLog.Container != "aws-node" {
 		t.Errorf("log of upstream: %+v, %+v, %v", logs.Logs, logs.ContainerLog, logs.Errors)
 	}
-	for _, want := range []source.Want{source.WantLogs, source.WantContainerLog} {
-		if e, failed := logs.Errors[want]; failed != (want == source.WantLogs) || failed && e.Reason != introspect.ReasonNoEndpoint {
+	for _, want := range []watch.Want{watch.WantLogs, watch.WantContainerLog} {
+		if e, failed := logs.Errors[want]; failed != (want == watch.WantLogs) || failed && e.Reason != introspect.ReasonNoEndpoint {
 			t.Errorf("%d: %+v", want, e)
 		}
 	}
-	if own := live.Detail(ctx, ours, source.WantLogs|source.WantContainerLog, source.Query{}); own.Logs == nil || own.ContainerLog != nil {
+	if own := live.Detail(ctx, ours, watch.WantLogs|watch.WantContainerLog, watch.Query{}); own.Logs == nil || own.ContainerLog != nil {
 		t.Errorf("log of ours: %+v, %+v, %v", own.Logs, own.ContainerLog, own.Errors)
 	}
-	d := live.Detail(ctx, ours, source.WantKubeEvents, source.Query{})
-	if e, failed := d.Errors[source.WantKubeEvents]; failed || front.listed("events") == 0 {
+	d := live.Detail(ctx, ours, watch.WantKubeEvents, watch.Query{})
+	if e, failed := d.Errors[watch.WantKubeEvents]; failed || front.listed("events") == 0 {
 		t.Errorf("events of Kubernetes: %d lists, %+v", front.listed("events"), e)
 	}
 	cancel()

@@ -13,6 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
 	"cnictl/doctor/evidence"
@@ -20,7 +21,6 @@ import (
 	"cnictl/tui/app"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
-	"cnictl/tui/source"
 )
 
 // Options are what tui was asked for.
@@ -106,7 +106,7 @@ func needsTerminal(f *cli.Factory) error {
 
 // Source is a fleet that runs: the live one, or a recording that plays.
 type Source interface {
-	source.Source
+	watch.Source
 	Run(ctx context.Context) error
 }
 
@@ -166,10 +166,10 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 }
 
 // examine has the doctor look at what a recording has, else at the nodes themselves.
-func examine(f *cli.Factory, src Source) source.Examine {
+func examine(f *cli.Factory, src Source) app.Examine {
 	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (r introspect.DoctorReport, err error) {
 		var ev *evidence.Evidence
-		switch _, recorded := src.(source.Recording); {
+		switch _, recorded := src.(watch.Recording); {
 		case recorded:
 			ev, err = watched.Evidence(ctx, src, scope, nodes, progress)
 		case scope.Pod != "":

@@ -9,16 +9,16 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/store"
-	"cnictl/tui/source"
+	"cnictl/daemon/fleet/watch"
 )
 
 // Start is the time of a fleet before it first moves.
 func Start() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
 
-// Fleet is a source.Source over made-up nodes. It may be used from any goroutine.
+// Fleet is a watch.Source over made-up nodes. It may be used from any goroutine.
 type Fleet struct {
 	Name      string
-	Documents func(node string, want source.Want, q source.Query) source.Detail // nil: errors
+	Documents func(node string, want watch.Want, q watch.Query) watch.Detail // nil: errors
 
 	store *store.Store
 
@@ -26,16 +26,16 @@ type Fleet struct {
 	now    time.Time
 	nodes  []introspect.NodeIPAM
 	seed   uint64
-	stats  source.Stats
-	focus  source.Focus
-	pace   source.Pace
+	stats  watch.Stats
+	focus  watch.Focus
+	pace   watch.Pace
 	called int // Refresh
 }
 
 // New makes a fleet of n nodes with a history of steps samples each.
 func New(n, steps int) *Fleet {
 	f := &Fleet{Name: "prod-eu", store: store.New(), now: Start(), seed: 1}
-	f.stats = source.Stats{Interval: 10 * time.Second, Background: 30 * time.Second, SweepTook: 3200 * time.Millisecond, Tunnels: 16, Samples: 41_200, Failed: 31, LatencyP50: 48 * time.Millisecond, LatencyP99: 212 * time.Millisecond, APIRequests: 2114}
+	f.stats = watch.Stats{Interval: 10 * time.Second, Background: 30 * time.Second, SweepTook: 3200 * time.Millisecond, Tunnels: 16, Samples: 41_200, Failed: 31, LatencyP50: 48 * time.Millisecond, LatencyP99: 212 * time.Millisecond, APIRequests: 2114}
 	begin := f.now
 	f.now = begin.Add(-time.Duration(steps) * 10 * time.Second)
 	for i := range n {
@@ -75,41 +75,41 @@ func (f *Fleet) Wait(d time.Duration) {
 }
 
 // Told is what the screens asked of the source.
-func (f *Fleet) Told() (source.Focus, source.Pace, int) {
+func (f *Fleet) Told() (watch.Focus, watch.Pace, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.focus, f.pace, f.called
 }
 
 // SetStats is what Stats gives.
-func (f *Fleet) SetStats(s source.Stats) {
+func (f *Fleet) SetStats(s watch.Stats) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats = s
 }
 
-// View implements source.Source.
+// View implements watch.Source.
 func (f *Fleet) View() *store.View { return f.store.View() }
 
-// Changed implements source.Source.
+// Changed implements watch.Source.
 func (f *Fleet) Changed() <-chan struct{} { return f.store.Changed() }
 
-// Focus implements source.Source.
-func (f *Fleet) Focus(to source.Focus) {
+// Focus implements watch.Source.
+func (f *Fleet) Focus(to watch.Focus) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.focus = to
 }
 
-// Refresh implements source.Source.
+// Refresh implements watch.Source.
 func (f *Fleet) Refresh() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.called++
 }
 
-// Pace implements source.Source.
-func (f *Fleet) Pace(p source.Pace) {
+// Pace implements watch.Source.
+func (f *Fleet) Pace(p watch.Pace) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p.Interval > 0 {
@@ -118,29 +118,29 @@ func (f *Fleet) Pace(p source.Pace) {
 	f.pace = p
 }
 
-// Detail implements source.Source.
-func (f *Fleet) Detail(_ context.Context, node string, want source.Want, q source.Query) source.Detail {
+// Detail implements watch.Source.
+func (f *Fleet) Detail(_ context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	if f.Documents != nil {
 		return f.Documents(node, want, q)
 	}
-	return source.Detail{Node: node, At: f.Now(), Errors: map[source.Want]introspect.NodeError{
+	return watch.Detail{Node: node, At: f.Now(), Errors: map[watch.Want]introspect.NodeError{
 		want: {Node: node, Reason: introspect.ReasonNoEndpoint, Message: "the node does not know the path"},
 	}}
 }
 
-// Stats implements source.Source.
-func (f *Fleet) Stats() source.Stats {
+// Stats implements watch.Source.
+func (f *Fleet) Stats() watch.Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.stats
 }
 
-// Now implements source.Source.
+// Now implements watch.Source.
 func (f *Fleet) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.now
 }
 
-// Title implements source.Source.
+// Title implements watch.Source.
 func (f *Fleet) Title() string { return f.Name }
