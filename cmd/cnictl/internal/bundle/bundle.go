@@ -38,11 +38,8 @@ type Options struct {
 	maxBytes int64
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "bundle [NODE…]",
@@ -68,7 +65,7 @@ aws-cni-support.sh.`,
 			if opts.maxBytes, err = parseSize(opts.MaxSize); err != nil {
 				return cli.Usage("--max-size=%s: %v", opts.MaxSize, err)
 			}
-			return run(cmd.Context(), f, opts)
+			return Run(cmd.Context(), f, opts)
 		},
 	}
 	fs := cmd.Flags()

@@ -3,8 +3,10 @@ package doctor
 import (
 	"context"
 	"reflect"
+	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/doctor/evidence"
@@ -14,25 +16,18 @@ import (
 // one before. On a terminal the report is drawn in place, elsewhere printed when it changes.
 func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.Context) (*evidence.Evidence, error)) error {
 	screen := output.NewScreen(f)
-	ticks, stop := f.Tick(interval(f))
-	defer stop()
 	var before *evidence.Evidence
 	var last [][]string
-	for {
+	return follow.Every(ctx, f, interval(f), func(ctx context.Context, _ time.Duration) (bool, error) {
 		ev, err := read(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil // the user ended it
+			return false, nil // the user ended it
 		case err != nil && before == nil:
-			return err
+			return false, err
 		case err != nil:
 			f.Warn("the last reading failed: %v", err)
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticks:
-			}
-			continue
+			return false, nil
 		}
 		joined := beside(before, ev)
 		before = ev
@@ -47,16 +42,9 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.
 		default:
 			err = o.print(f, &r)
 		}
-		if err != nil {
-			return err
-		}
 		last = news
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks:
-		}
-	}
+		return false, err
+	}, nil)
 }
 
 // changes is what of a report is news: neither times nor figures.

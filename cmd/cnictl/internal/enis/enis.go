@@ -2,13 +2,11 @@ package enis
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/pool"
@@ -24,31 +22,20 @@ type Options struct {
 	List  *output.List[introspect.ENIItem]
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{List: pool.NewENIList(true)}
-	cmd := &cobra.Command{
+	return opts.List.Command(f, &cobra.Command{
 		Use:   "enis [NODE…]",
 		Short: "List the ENIs of all nodes: card, device, kind, addresses, route table",
 		Long: `List the ENIs of all nodes, or of the nodes given: network card and device index, kind,
 assigned, cooling and free addresses, route table and subnet.`,
 		Example: "  " + f.Name + " enis --filter 'free=0 !trunk'\n  " + f.Name + " enis --sort-by -free,node\n  " +
 			f.Name + " enis --filter subnet=subnet-0123456789abcdef0 -o csv",
-		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: completion.Nodes(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Names = args
-			if err := opts.List.Check(f); err != nil {
-				return err
-			}
-			return run(cmd.Context(), f, opts)
-		},
-	}
-	opts.List.Register(f, cmd, true)
-	return cmd
+	}, func(ctx context.Context, args []string) error {
+		opts.Names = args
+		return Run(ctx, f, opts)
+	})
 }
 
 // Run lists the ENIs once, or until ctx ends.
@@ -61,11 +48,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return items
 	}
 	if opts.List.Watching() {
-		return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, ENIs: true, Order: opts.List.Ordered(), Show: func(now follow.Moment) error {
-			follow.Left(f, now.Gone)
-			opts.List.Forget(slices.Concat(now.Gone, now.Back))
-			return opts.List.Follow(f, rows(now.Fresh))
-		}})
+		return follow.Rows(ctx, f, opts.Names, opts.List, rows)
 	}
 	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {

@@ -29,11 +29,8 @@ type Options struct {
 	list     *output.List[row]
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{list: newList()}
 	cmd := &cobra.Command{
 		Use:   "events [NODE…]",
@@ -54,7 +51,7 @@ Without an API server (--targets), only daemon events are shown.`,
 			if err := opts.list.Check(f); err != nil {
 				return err
 			}
-			return run(cmd.Context(), f, opts)
+			return Run(cmd.Context(), f, opts)
 		},
 	}
 	fs := cmd.Flags()

@@ -24,11 +24,8 @@ const mostText = 1 << 20
 // Options are what explain was asked for.
 type Options struct{ Text string }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(*cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	return &cobra.Command{
 		Use:   "explain [TEXT…]",
@@ -53,7 +50,7 @@ and no API server is contacted.`,
 				}
 				opts.Text = text
 			}
-			return run(f, opts)
+			return Run(f, opts)
 		},
 	}
 }

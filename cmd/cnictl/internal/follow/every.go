@@ -14,15 +14,14 @@ import (
 // each request writes a line to its log.
 const OriginalInterval = schedule.OriginalMin
 
-// every calls show at once and then every interval, until ctx ends (no error: that
-// is how watching ends) or show fails. show returns whether an upstream node
-// was read; such nodes are read less often, which is said once. redraw, where not
-// nil, is called when the terminal changed its size, or the interval did.
-func every(ctx context.Context, f *cli.Factory, show func(_ context.Context, every time.Duration) (original bool, err error), redraw func(every time.Duration) error) error {
+// Every calls show at once and then every interval, until ctx ends (no error: that
+// is how watching ends) or show fails. show returns whether an upstream node was read;
+// such nodes are read less often, and a warning says so once. redraw, if not nil, is
+// called when the terminal changed its size, or the interval did.
+func Every(ctx context.Context, f *cli.Factory, interval time.Duration, show func(_ context.Context, every time.Duration) (original bool, err error), redraw func(every time.Duration) error) error {
 	if f.Recording != nil {
 		return NoChange(f)
 	}
-	interval := f.Globals.Interval
 	ticks, stop := f.Tick(interval)
 	defer func() { stop() }()
 	for {

@@ -30,7 +30,7 @@ func TestEvery_IsGentleWithTheOriginal(t *testing.T) {
 		Globals: cli.Globals{Interval: 5 * time.Second},
 	}
 	shows := 0
-	err := every(ctx, f, func(context.Context, time.Duration) (bool, error) {
+	err := Every(ctx, f, f.Globals.Interval, func(context.Context, time.Duration) (bool, error) {
 		shows++
 		ticks <- time.Time{}
 		if shows == 3 {
@@ -61,7 +61,7 @@ func TestEvery_RedrawsOnResizeAndStopsOnError(t *testing.T) {
 	boom := errors.New("boom")
 	redrawn := 0
 	shows := 0
-	err := every(t.Context(), f, func(context.Context, time.Duration) (bool, error) {
+	err := Every(t.Context(), f, f.Globals.Interval, func(context.Context, time.Duration) (bool, error) {
 		if shows++; shows == 2 {
 			return false, boom
 		}

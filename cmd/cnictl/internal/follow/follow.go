@@ -11,6 +11,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/live"
@@ -83,7 +84,7 @@ func fleetOf(ctx context.Context, f *cli.Factory, o Options) error {
 	}
 	defer nodes.Close()
 	known := store.New()
-	return every(ctx, f, func(ctx context.Context, every time.Duration) (bool, error) {
+	return Every(ctx, f, f.Globals.Interval, func(ctx context.Context, every time.Duration) (bool, error) {
 		list := nodes.Sweep(ctx, fleet.Query{ENIs: o.ENIs})
 		if ctx.Err() != nil {
 			return false, nil // half a sweep would show nodes as lost
@@ -230,7 +231,16 @@ func (n *news) take() (fresh []introspect.NodeIPAM, gone, back []string) {
 	return fresh, gone, back
 }
 
-// Left tells people of nodes that left the cluster, whose rows are not printed any more.
+// Rows prints the rows of the nodes that were read since, until ctx ends.
+func Rows[T any](ctx context.Context, f *cli.Factory, names []string, list *output.List[T], rows func([]introspect.NodeIPAM) []T) error {
+	return Fleet(ctx, f, Options{Names: names, ENIs: true, Order: list.Ordered(), Show: func(now Moment) error {
+		Left(f, now.Gone)
+		list.Forget(slices.Concat(now.Gone, now.Back))
+		return list.Follow(f, rows(now.Fresh))
+	}})
+}
+
+// Left warns of nodes that left the cluster: their rows are not printed any more.
 func Left(f *cli.Factory, nodes []string) {
 	for _, name := range nodes {
 		f.Warn("node %s left the cluster", name)

@@ -46,7 +46,7 @@ func nodesOf(ctx context.Context, f *cli.Factory, names []string, read func(cont
 			return err
 		}
 		defer nodes.Close()
-		return every(ctx, f, func(ctx context.Context, _ time.Duration) (bool, error) { return read(ctx, nodes) }, nil)
+		return Every(ctx, f, f.Globals.Interval, func(ctx context.Context, _ time.Duration) (bool, error) { return read(ctx, nodes) }, nil)
 	}
 	if w, err = w.Narrowed(ctx); err != nil {
 		return err
@@ -64,7 +64,7 @@ func nodesOf(ctx context.Context, f *cli.Factory, names []string, read func(cont
 			return nil
 		}
 		defer m.close()
-		return every(ctx, f, func(ctx context.Context, _ time.Duration) (bool, error) {
+		return Every(ctx, f, f.Globals.Interval, func(ctx context.Context, _ time.Duration) (bool, error) {
 			nodes, err := m.fleet()
 			if err != nil {
 				return false, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,14 +30,11 @@ type Options struct {
 	List  *output.List[enis.AddressRow]
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{List: pool.NewAddressList(true)}
 	var ip, pod string
-	cmd := &cobra.Command{
+	cmd := opts.List.Command(f, &cobra.Command{
 		Use:   "ips [NODE…]",
 		Short: "List the addresses of all nodes, or find the node, ENI and pod of one",
 		Long: `List the addresses of all nodes, or of the nodes given: state (assigned, cooling, free),
@@ -49,23 +45,16 @@ is taken as --ip. Exit code 6 means that no pool has it; 4 means that it
 was not found but some nodes could not be read.`,
 		Example: "  " + f.Name + " ips --ip 10.0.1.7\n  " + f.Name + " ips --pod shop/cart-7d9f-1\n  " +
 			f.Name + " ips --filter 'state=cooling for>20s'",
-		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: completion.Nodes(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Names = args
-			if err := opts.find(ip, pod); err != nil {
-				return err
-			}
-			if err := opts.List.Check(f); err != nil {
-				return err
-			}
-			return run(cmd.Context(), f, opts)
-		},
-	}
+	}, func(ctx context.Context, args []string) error {
+		opts.Names = args
+		if err := opts.find(ip, pod); err != nil {
+			return err
+		}
+		return Run(ctx, f, opts)
+	})
 	cmd.Flags().StringVar(&ip, "ip", "", "find this `ADDRESS`")
 	cmd.Flags().StringVar(&pod, "pod", "", "find the addresses of this pod, `NAMESPACE/NAME`")
 	_ = cmd.RegisterFlagCompletionFunc("pod", completion.Pod(f)) // the flag is there
-	opts.List.Register(f, cmd, true)
 	return cmd
 }
 
@@ -156,11 +145,7 @@ func recorded(rows []enis.AddressRow) []enis.AddressRow {
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	opts.settle(ctx, f)
 	if opts.List.Watching() {
-		return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, ENIs: true, Order: opts.List.Ordered(), Show: func(now follow.Moment) error {
-			follow.Left(f, now.Gone)
-			opts.List.Forget(slices.Concat(now.Gone, now.Back))
-			return opts.List.Follow(f, opts.Rows(now.Fresh))
-		}})
+		return follow.Rows(ctx, f, opts.Names, opts.List, opts.Rows)
 	}
 	nodes, err := access.FleetOf(ctx, f, opts.Names)
 	if err != nil {

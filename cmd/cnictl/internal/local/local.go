@@ -3,8 +3,6 @@
 package local
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/access"
@@ -14,10 +12,9 @@ import (
 	"cnictl/cmd/cnictl/internal/status"
 )
 
-// New builds the command; local alone is local status. The runs take the place of
-// the real ones in tests of the flags.
-func New(f *cli.Factory, statusRun func(context.Context, *cli.Factory, *status.Options) error, runs node.Runs) *cobra.Command {
-	st := status.NewFor(f, access.LocalFleet, statusRun)
+// New builds the command; local alone is local status.
+func New(f *cli.Factory) *cobra.Command {
+	st := status.New(f, access.LocalFleet)
 	st.Short = "Show this node's pool and what is wrong"
 	st.Long = `Show this node's pool and what is wrong: assigned, cooling and free addresses, room for
 more, warm targets, max-pods and subnets.`
@@ -35,7 +32,7 @@ No cluster and no credentials are needed, and nothing is changed.`,
 	}
 	cmd.Flags().AddFlagSet(st.Flags())
 	cmd.AddCommand(st)
-	cmd.AddCommand(node.LocalVerbs(f, runs)...)
+	cmd.AddCommand(node.LocalVerbs(f)...)
 	cmd.AddCommand(oldGet(f), newDial(f), doctor.NewLocal(f))
 	return cmd
 }

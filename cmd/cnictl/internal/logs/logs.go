@@ -37,11 +37,8 @@ type Options struct {
 	AccessLines bool // also the lines of requests for introspection
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "logs [NODE…]",
@@ -68,7 +65,7 @@ or narrow the lines.`,
 			if err := opts.check(); err != nil {
 				return err
 			}
-			return run(cmd.Context(), f, opts)
+			return Run(cmd.Context(), f, opts)
 		},
 	}
 	fs := cmd.Flags()

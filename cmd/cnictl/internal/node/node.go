@@ -36,12 +36,9 @@ type Options struct {
 // Run does the work of one of the commands.
 type Run func(context.Context, *cli.Factory, *Options) error
 
-// Runs are the works by verb; nil members are the real ones.
-type Runs struct{ Show, ENIs, IPs, Pods, Config, Plan, Metrics, Checkpoint, Raw Run }
-
 // New builds cnictl node with its verbs; node NODE alone is node show NODE.
-func New(f *cli.Factory, runs Runs) *cobra.Command {
-	verbs := verbsOf(f, runs)
+func New(f *cli.Factory) *cobra.Command {
+	verbs := verbsOf(f)
 	show := command(f, verbs[0], " NODE")
 	cmd := &cobra.Command{
 		Use:   "node [show|enis|ips|pods|config|plan|metrics|checkpoint|raw] NODE",
@@ -61,9 +58,9 @@ This is read-only; nothing on the node is changed.`,
 }
 
 // LocalVerbs are the same commands for the node they run on.
-func LocalVerbs(f *cli.Factory, runs Runs) []*cobra.Command {
+func LocalVerbs(f *cli.Factory) []*cobra.Command {
 	var cmds []*cobra.Command
-	for _, v := range verbsOf(f, runs) {
+	for _, v := range verbsOf(f) {
 		cmds = append(cmds, command(f, v, ""))
 	}
 	return cmds
@@ -71,20 +68,20 @@ func LocalVerbs(f *cli.Factory, runs Runs) []*cobra.Command {
 
 type verb struct {
 	name, short, long, example string
-	run, real                  Run
+	run                        Run
 	flags                      func(cmd *cobra.Command, local bool) (fill func(*Options) error) // nil: none
 }
 
 // verbsOf lists the verbs; the first is what is meant without one. In examples NODE
 // stands for the node's name.
-func verbsOf(f *cli.Factory, runs Runs) []verb {
+func verbsOf(f *cli.Factory) []verb {
 	return []verb{
 		{name: "show", short: "Show one node in full: limits, pool, back-offs, errors, ENIs", long: `Show one node in full: its instance and daemon, how it was reached, its limits and the
 calculation of max-pods, its pool and targets, back-offs, recent errors, and ENIs.`,
-			example: "{}\n{} -o json", run: runs.Show, real: Show},
+			example: "{}\n{} -o json", run: Show},
 		{name: "enis", short: "List the ENIs: card, device, kind, addresses, route table", long: `List the node's ENIs: network card and device index, kind, assigned, cooling and free
 addresses, route table and subnet.`,
-			example: "{}\n{} -o wide", run: runs.ENIs, real: ENIs,
+			example: "{}\n{} -o wide", run: ENIs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				list := pool.NewENIList(false)
 				list.Register(f, cmd, false)
@@ -92,7 +89,7 @@ addresses, route table and subnet.`,
 			}},
 		{name: "ips", short: "List the addresses: ENI, state, pod, age", long: `List the addresses: ENI, state (assigned, cooling, free), time in that state, and pod.
 Addresses of a prefix that were never used share one line.`,
-			example: "{}\n{} --filter 'state=cooling for>20s'", run: runs.IPs, real: IPs,
+			example: "{}\n{} --filter 'state=cooling for>20s'", run: IPs,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				list := pool.NewAddressList(false)
 				list.Register(f, cmd, false)
@@ -101,32 +98,32 @@ Addresses of a prefix that were never used share one line.`,
 		{name: "pods", short: "List the pods with their addresses, and why some don't have one", long: `List the node's pods from Kubernetes with the addresses that the daemon assigned to them.
 For a pod that should have an address but doesn't, the reason is shown: its last failed ADD,
 what blocks the pool, or its own state. Without an API server only the daemon's view is shown.`,
-			example: "{}\n{} -o wide", run: runs.Pods, real: Pods},
+			example: "{}\n{} -o wide", run: Pods},
 		{name: "config", short: "List the daemon's settings: declared, effective, source, problem", long: `List the daemon's settings: the declared value (aws-node's environment), the effective
 value and where it comes from, whether this daemon uses the setting, and what is wrong with it.
 The upstream daemon does not report its settings, and the command fails with exit code 5.`,
-			example: "{}\n{} -o json", run: runs.Config, real: Config},
+			example: "{}\n{} -o json", run: Config},
 		{name: "plan", short: "Show what the pool will do next, or would do with other targets", long: `Show what ipamd will do next with this node's pool and why, what blocks it, and which
 targets are out of reach. If you give other targets, the plan for them is shown too. Nothing
 is changed: the daemon computes both plans with the code that makes its real ones.
 The upstream daemon does not report a plan, and the command fails with exit code 5.`,
-			example: "{}\n{} --warm-ip-target 5 --minimum-ip-target 10", run: runs.Plan, real: Plan,
+			example: "{}\n{} --warm-ip-target 5 --minimum-ip-target 10", run: Plan,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				query := planFlags(cmd)
 				return func(o *Options) (err error) { o.Plan, err = query(); return err }
 			}},
 		{name: "metrics", short: "List the daemon's metrics", long: `List the daemon's metrics, one row per sample. -o wide adds histogram buckets and the help
-text of each metric. --raw prints the Prometheus text unchanged.`, example: "{}\n{} --raw", run: runs.Metrics, real: Metrics,
+text of each metric. --raw prints the Prometheus text unchanged.`, example: "{}\n{} --raw", run: Metrics,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				raw := cmd.Flags().Bool("raw", false, "print the Prometheus text unchanged")
 				return func(o *Options) error { o.Raw = *raw; return nil }
 			}},
 		{name: "checkpoint", short: "List the allocations that survive a restart of the daemon", long: `List the daemon's current allocations. It writes them to its checkpoint and restores them
 when it restarts.`,
-			example: "{}\n{} -o json", run: runs.Checkpoint, real: Checkpoint, flags: checkpointFlags},
+			example: "{}\n{} -o json", run: Checkpoint, flags: checkpointFlags},
 		{name: "raw", short: "Print the raw response of the introspection server", long: `GET a path of the node's introspection server and print the response unchanged, up to 8 MiB.
 On a terminal, control characters are escaped. docs/introspection.md lists the paths.`,
-			example: "{} --path /v1/enis\n{} --path '/v1/plan?warmIp=5'", run: runs.Raw, real: Raw,
+			example: "{} --path /v1/enis\n{} --path '/v1/plan?warmIp=5'", run: Raw,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				path := cmd.Flags().String("path", "/v1/summary", "`PATH` to read, with its query string")
 				_ = cmd.RegisterFlagCompletionFunc("path", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -155,7 +152,6 @@ func Paths() []string {
 
 // command builds the command of a verb, for a node that is named or for this host.
 func command(f *cli.Factory, v verb, args string) *cobra.Command {
-	run := pick(v.run, v.real)
 	local := args == ""
 	cmd := &cobra.Command{Use: v.name + args, Short: v.short, Long: v.long, Args: cli.Args(1, 1, "NODE"), ValidArgsFunction: completion.Nodes(f)}
 	where := f.Name + " node " + v.name + " ip-10-0-3-17"
@@ -187,16 +183,9 @@ func command(f *cli.Factory, v verb, args string) *cobra.Command {
 				return err
 			}
 		}
-		return run(cmd.Context(), f, opts)
+		return v.run(cmd.Context(), f, opts)
 	}
 	return cmd
-}
-
-func pick(run, real Run) Run {
-	if run != nil {
-		return run
-	}
-	return real
 }
 
 // examples puts a command line in place of each {}.

@@ -7,7 +7,6 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
@@ -22,13 +21,10 @@ type Options struct {
 	List  *output.List[*store.Node]
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{List: List()}
-	cmd := &cobra.Command{
+	return opts.List.Command(f, &cobra.Command{
 		Use:   "nodes [NODE…]",
 		Short: "List nodes: ENIs, addresses, warm targets, max-pods, state",
 		Long: `List nodes: ENIs and the limit for them, addresses assigned, cooling and free, how many the
@@ -45,15 +41,10 @@ is given as well, it must be one of them.`,
   {{.Command}} nodes -w
   # names for a script
   {{.Command}} nodes --filter 'state!=ok' -o name`,
-		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: completion.Nodes(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Names = args
-			return run(cmd.Context(), f, opts)
-		},
-	}
-	opts.List.Register(f, cmd, true)
-	return cmd
+	}, func(ctx context.Context, args []string) error {
+		opts.Names = args
+		return Run(ctx, f, opts)
+	})
 }
 
 // List is the list of nodes: the columns are those of the screens too.
@@ -98,9 +89,6 @@ func class(n *store.Node, column string) paint.Class {
 
 // Run lists the nodes once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := opts.List.Check(f); err != nil {
-		return err
-	}
 	if opts.List.Watching() {
 		return opts.follow(ctx, f)
 	}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,8 +22,8 @@ import (
 // List is what list commands have in common: --filter, --sort-by, --columns, -w and
 // --watch-only, and every output form, over the columns of their rows.
 //
-// A command makes one, calls Register, and in its run Check before anything is read and
-// then Print, or Follow for each reading under --watch.
+// A command makes one and calls Command; its run then calls Print, or Follow for each
+// reading under --watch.
 type List[T any] struct {
 	Columns []query.Column[T]
 	Key     func(T) string                 // what the row is about: the tie of orders, and what --watch follows
@@ -49,6 +50,23 @@ type List[T any] struct {
 	last   map[string]string // rows as printed, by key
 	begun  bool              // a reading was followed
 	widths []int             // of the columns printed so far
+}
+
+// Command completes the head of a command that lists rows of all nodes, or of those named:
+// run gets the arguments once the flags of the list are checked.
+func (l *List[T]) Command(f *cli.Factory, cmd *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
+	cmd.Args = cli.Args(0, -1, "")
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = completion.Nodes(f)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := l.Check(f); err != nil {
+			return err
+		}
+		return run(cmd.Context(), args)
+	}
+	l.Register(f, cmd, true)
+	return cmd
 }
 
 // Register adds the flags to a command; watch adds -w and --watch-only too.

@@ -27,11 +27,8 @@ import (
 // Options are what pod was asked for.
 type Options struct{ Pod introspect.PodRef }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	return &cobra.Command{
 		Use:   "pod [NAMESPACE/]NAME",
@@ -57,7 +54,7 @@ recorded.`,
 			if opts.Pod, err = cli.ParsePod(name); err != nil {
 				return &cli.Error{Code: cli.ExitUsage, What: args[0] + " is not a pod name", Why: err.Error(), Do: f.Name + " pod NAMESPACE/NAME, or -n NAMESPACE NAME"}
 			}
-			return run(cmd.Context(), f, opts)
+			return Run(cmd.Context(), f, opts)
 		},
 	}
 }

@@ -27,11 +27,8 @@ type Options struct {
 	Force    bool          // an existing file is replaced
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "record FILE",
@@ -50,7 +47,7 @@ recording is replaced as soon as the new one has its first sample.`,
 			if opts.Duration < 0 {
 				return cli.Usage("--duration=%s: must not be negative", opts.Duration)
 			}
-			return run(cmd.Context(), f, opts)
+			return Run(cmd.Context(), f, opts)
 		},
 	}
 	cmd.Flags().DurationVar(&opts.Duration, "duration", 0, "how long to record, e.g. 8h; 0: until Ctrl-C")

@@ -40,7 +40,7 @@ func TestRun_AnInterruptEndsItWell(t *testing.T) {
 			LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
 			Tick:        func(time.Duration) (<-chan time.Time, func()) { return ticks, func() {} },
 		}
-		cmd := New(f, nil)
+		cmd := New(f)
 		f.Prepare(cmd)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs([]string{"--targets=n=" + address, file})
@@ -104,7 +104,7 @@ func TestRun_NothingRecorded(t *testing.T) {
 				Now: time.Now, Name: "cnictl", LocalTarget: func(context.Context) (fleet.Target, bool) { return fleet.Target{}, false },
 				Tick: func(time.Duration) (<-chan time.Time, func()) { return nil, func() {} },
 			}
-			cmd := New(f, nil)
+			cmd := New(f)
 			f.Prepare(cmd)
 			cmd.SilenceErrors, cmd.SilenceUsage = true, true
 			// The node takes the question and never answers.

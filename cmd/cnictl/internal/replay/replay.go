@@ -26,11 +26,8 @@ type Options struct {
 	Screens tui.Options
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
@@ -52,7 +49,7 @@ These commands read a recording with --replay FILE:
 				return cli.Usage("--speed=%v: must be greater than 0", opts.Speed)
 			}
 			opts.Print = opts.Print || cmd.Flags().Changed("output") || !f.Streams.Interactive && !opts.Screens.Plain
-			return run(cmd.Context(), f, opts)
+			return Run(cmd.Context(), f, opts)
 		},
 	}
 	fs := cmd.Flags()
@@ -72,7 +69,11 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		if err := access.ReadRecording(f, opts.File); err != nil {
 			return err
 		}
-		return nodes.Run(ctx, f, &nodes.Options{List: nodes.List()})
+		list := nodes.List()
+		if err := list.Check(f); err != nil {
+			return err
+		}
+		return nodes.Run(ctx, f, &nodes.Options{List: list})
 	}
 	if err := tui.Check(f, &opts.Screens); err != nil {
 		return err

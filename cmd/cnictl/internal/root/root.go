@@ -81,10 +81,10 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	_ = cmd.RegisterFlagCompletionFunc("output", output.Complete) // the flag is there
 	cmd.SetUsageFunc(usage(f.Name))
 	cmd.AddCommand(config.New(f))
-	cmd.AddCommand(status.New(f, nil), nodes.New(f, nil), node.New(f, node.Runs{}), local.New(f, nil, node.Runs{}), version.New(f, nil))
-	cmd.AddCommand(enis.New(f, nil), ips.New(f, nil), pod.New(f, nil), logs.New(f, nil), events.New(f, nil), top.New(f, nil))
-	cmd.AddCommand(subnets.New(f, nil), trunks.New(f, nil), doctor.New(f), explain.New(f, nil), bundle.New(f, nil), capacity.New(f))
-	cmd.AddCommand(record.New(f, nil), replay.New(f, nil), tui.New(f, nil), options(f))
+	cmd.AddCommand(status.New(f, nil), nodes.New(f), node.New(f), local.New(f), version.New(f))
+	cmd.AddCommand(enis.New(f), ips.New(f), pod.New(f), logs.New(f), events.New(f), top.New(f))
+	cmd.AddCommand(subnets.New(f), trunks.New(f), doctor.New(f), explain.New(f), bundle.New(f), capacity.New(f))
+	cmd.AddCommand(record.New(f), replay.New(f), tui.New(f), options(f))
 	cmd.AddCommand(topics()...)
 	cmd.InitDefaultHelpCmd()
 	if help, _, err := cmd.Find([]string{"help"}); err == nil {

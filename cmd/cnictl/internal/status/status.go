@@ -22,16 +22,8 @@ type Options struct {
 	Open access.Opener
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	return NewFor(f, nil, run)
-}
-
-// NewFor builds the command for the nodes that open leads to; nil: the usual ones.
-func NewFor(f *cli.Factory, open access.Opener, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command for the nodes that open leads to; nil: the usual ones.
+func New(f *cli.Factory, open access.Opener) *cobra.Command {
 	opts := &Options{Open: open}
 	cmd := &cobra.Command{
 		Use:   "status",
@@ -46,7 +38,7 @@ long it took to read the nodes.`,
   # for a script: how many nodes are live
   {{.Command}} status -o jsonpath={.nodes.live}`,
 		Args: cli.Args(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f, opts) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), f, opts) },
 	}
 	cmd.Flags().BoolVarP(&opts.Watch, "watch", "w", false, "refresh every --interval, redrawing in place")
 	return cmd

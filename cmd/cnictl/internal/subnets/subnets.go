@@ -26,13 +26,10 @@ type Options struct {
 	list *output.List[row]
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{list: newList()}
-	cmd := &cobra.Command{
+	return opts.list.Command(f, &cobra.Command{
 		Use:   "subnets [SUBNET…]",
 		Short: "List the subnets: free, held, wasted addresses, free /28s, time left",
 		Long: `List the subnets that the nodes use: free addresses by EC2's last count, addresses held and
@@ -43,18 +40,11 @@ For one SUBNET a map is shown, with one character per /28. Nodes that could not 
 as others. The time left needs --watch, or --replay of a recording.`,
 		Example: "  " + f.Name + " subnets --sort-by free\n  " + f.Name + " subnets subnet-0123456789abcdef0\n  " +
 			f.Name + " subnets --filter 'free28<10' -o wide\n  " + f.Name + " subnets -w",
-		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Subnets(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.IDs = args
-			if err := opts.list.Check(f); err != nil {
-				return err
-			}
-			return run(cmd.Context(), f, opts)
-		},
-	}
-	opts.list.Register(f, cmd, true)
-	return cmd
+	}, func(ctx context.Context, args []string) error {
+		opts.IDs = args
+		return Run(ctx, f, opts)
+	})
 }
 
 // named are the subnets of a view, those named or all.

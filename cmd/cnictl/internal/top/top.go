@@ -9,7 +9,6 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
@@ -24,13 +23,10 @@ type Options struct {
 	List  *output.List[introspect.RateItem]
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{List: newList()}
-	cmd := &cobra.Command{
+	return opts.List.Command(f, &cobra.Command{
 		Use:   "top [NODE…]",
 		Short: "Show what each node does per minute: ADDs, DELs, failures, EC2 calls",
 		Long: `Show the rates of each node per minute: ADDs, failed ADDs, DELs, EC2 calls and failed EC2
@@ -38,19 +34,11 @@ calls. They are measured over --interval, with --watch and in recordings over up
 OVER shows how long: one event in 10 s is 6 per minute. Nodes with failures come first.
 Upstream's daemon does not report these rates (see node metrics), and a daemon that has just
 restarted has none yet.`,
-		Example:           "  " + f.Name + " top\n  " + f.Name + " top -w --filter 'ec2>0'",
-		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: completion.Nodes(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Names = args
-			if err := opts.List.Check(f); err != nil {
-				return err
-			}
-			return run(cmd.Context(), f, opts)
-		},
-	}
-	opts.List.Register(f, cmd, true)
-	return cmd
+		Example: "  " + f.Name + " top\n  " + f.Name + " top -w --filter 'ec2>0'",
+	}, func(ctx context.Context, args []string) error {
+		opts.Names = args
+		return Run(ctx, f, opts)
+	})
 }
 
 // Run reads twice and prints the rates, or goes on until ctx ends.

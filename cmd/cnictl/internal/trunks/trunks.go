@@ -10,7 +10,6 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
@@ -33,13 +32,10 @@ type Options struct {
 	list  *output.List[row]
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{list: newList()}
-	cmd := &cobra.Command{
+	return opts.list.Command(f, &cobra.Command{
 		Use:   "trunks [NODE…]",
 		Short: "List trunks: branch ENIs in use and cooling, pods waiting for one",
 		Long: `List the nodes with their support for security groups for pods: whether a trunk is attached,
@@ -51,18 +47,10 @@ The controller does not report cooling branch ENIs: COOLING counts those in use 
 to no pod.`,
 		Example: "  " + f.Name + " trunks\n  " + f.Name + " trunks --filter 'state!=attached'\n  " +
 			f.Name + " trunks --sort-by -used -o wide\n  " + f.Name + " trunks ip-10-0-1-17 -o yaml",
-		Args:              cli.Args(0, -1, ""),
-		ValidArgsFunction: completion.Nodes(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Names = args
-			if err := opts.list.Check(f); err != nil {
-				return err
-			}
-			return run(cmd.Context(), f, opts)
-		},
-	}
-	opts.list.Register(f, cmd, true)
-	return cmd
+	}, func(ctx context.Context, args []string) error {
+		opts.Names = args
+		return Run(ctx, f, opts)
+	})
 }
 
 // Run lists the trunks once, or until ctx ends.

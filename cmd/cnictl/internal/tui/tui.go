@@ -29,11 +29,8 @@ type Options struct {
 	ASCII, Plain, Mouse bool
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "tui [SCREEN]",
@@ -53,7 +50,7 @@ With --plain (or ACCESSIBLE=1) the screens are printed as plain text when you as
 			if len(args) > 0 {
 				opts.Screen = args[0]
 			}
-			return run(cmd.Context(), f, opts)
+			return Run(cmd.Context(), f, opts)
 		},
 	}
 	Flags(cmd, opts)

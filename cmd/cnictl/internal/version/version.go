@@ -25,11 +25,8 @@ type Options struct {
 	Client bool // the tool's own version alone
 }
 
-// New builds the command; run takes the place of Run in tests of the flags.
-func New(f *cli.Factory, run func(context.Context, *cli.Factory, *Options) error) *cobra.Command {
-	if run == nil {
-		run = Run
-	}
+// New builds the command.
+func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -39,7 +36,7 @@ each. In a cluster these are the image tags, and no node is contacted; with --ta
 node the daemons are asked.`,
 		Example: "  {{.Command}} version\n  {{.Command}} version --client\n  {{.Command}} version -o json",
 		Args:    cli.Args(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f, opts) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return Run(cmd.Context(), f, opts) },
 	}
 	cmd.Flags().BoolVar(&opts.Client, "client", false, "print only the version of this tool")
 	return cmd
