@@ -153,41 +153,23 @@ func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) 
 		defer d.close()
 	}
 	d.one(want&watch.WantENIs, func() error { return d.enis(ctx) })
-	d.one(want&watch.WantPlan, func() error {
-		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodePlan, error) {
-			doc, _, err := c.Plan(ctx, q.Plan)
-			return doc, err
-		})
-		return set(&d.out.Plan, doc, err)
+	document(ctx, d, want&watch.WantPlan, &d.out.Plan, func(ctx context.Context, c *client.Client) (introspect.NodePlan, error) {
+		doc, _, err := c.Plan(ctx, q.Plan)
+		return doc, err
 	})
-	d.one(want&watch.WantEvents, func() error {
-		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodeEvents, error) {
-			return c.Events(ctx, client.Cursor{Epoch: q.Events.Epoch, Seq: q.Events.Next}, client.EventsOptions{})
-		})
-		return set(&d.out.Events, doc, err)
+	document(ctx, d, want&watch.WantEvents, &d.out.Events, func(ctx context.Context, c *client.Client) (introspect.NodeEvents, error) {
+		return c.Events(ctx, client.Cursor{Epoch: q.Events.Epoch, Seq: q.Events.Next}, client.EventsOptions{})
 	})
-	d.one(want&watch.WantFailures, func() error {
-		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodeFailures, error) {
-			doc, _, err := c.Failures(ctx)
-			return doc, err
-		})
-		return set(&d.out.Failures, doc, err)
+	document(ctx, d, want&watch.WantFailures, &d.out.Failures, func(ctx context.Context, c *client.Client) (introspect.NodeFailures, error) {
+		doc, _, err := c.Failures(ctx)
+		return doc, err
 	})
-	d.one(want&watch.WantConfig, func() error {
-		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodeConfig, error) { return c.Config(ctx) })
-		return set(&d.out.Config, doc, err)
+	document(ctx, d, want&watch.WantConfig, &d.out.Config, func(ctx context.Context, c *client.Client) (introspect.NodeConfig, error) { return c.Config(ctx) })
+	document(ctx, d, want&watch.WantPod, &d.out.Pod, func(ctx context.Context, c *client.Client) (introspect.NodePod, error) {
+		doc, _, err := c.Pod(ctx, q.Pod)
+		return doc, err
 	})
-	d.one(want&watch.WantPod, func() error {
-		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodePod, error) {
-			doc, _, err := c.Pod(ctx, q.Pod)
-			return doc, err
-		})
-		return set(&d.out.Pod, doc, err)
-	})
-	d.one(want&watch.WantLogs, func() error {
-		doc, err := ask(ctx, d, func(ctx context.Context, c *client.Client) (introspect.NodeLogs, error) { return c.Logs(ctx, q.Logs) })
-		return set(&d.out.Logs, doc, err)
-	})
+	document(ctx, d, want&watch.WantLogs, &d.out.Logs, func(ctx context.Context, c *client.Client) (introspect.NodeLogs, error) { return c.Logs(ctx, q.Logs) })
 }
 
 // one reads one document, when it is wanted.
@@ -218,11 +200,15 @@ func (d *detail) one(want watch.Want, read func() error) {
 	}
 }
 
-func set[T any](into **T, doc T, err error) error {
-	if err == nil {
-		*into = &doc
-	}
-	return err
+// document reads one document that only our daemon serves, when it is wanted.
+func document[T any](ctx context.Context, d *detail, want watch.Want, into **T, read func(context.Context, *client.Client) (T, error)) {
+	d.one(want, func() error {
+		doc, err := ask(ctx, d, read)
+		if err == nil {
+			*into = &doc
+		}
+		return err
+	})
 }
 
 // ask asks for a document that only ours serves.

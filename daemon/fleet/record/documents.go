@@ -275,37 +275,20 @@ func (l *library) give(d *watch.Detail, want watch.Want, q watch.Query) (missing
 	l.mu.Lock()
 	has := l.of[d.Node]
 	l.mu.Unlock()
-	if want&watch.WantClusterPods != 0 {
-		d.ClusterPods = l.pods(q.Find)
+	have := watch.Detail{Plan: has.Plan, Failures: has.Failures, Events: has.Events, Logs: has.Logs, KubeEvents: has.KubeEvents, Pods: has.Pods}
+	if q.Plan != (introspect.PlanQuery{}) {
+		have.Plan = nil // that of other targets was not recorded
 	}
-	for ; want != 0; want &= want - 1 {
-		w := want & -want
-		given := false
-		switch w {
-		case watch.WantPlan:
-			if given = has.Plan != nil && q.Plan == (introspect.PlanQuery{}); given {
-				d.Plan = has.Plan
-			}
-		case watch.WantFailures:
-			d.Failures, given = has.Failures, has.Failures != nil
-		case watch.WantEvents:
-			d.Events, given = has.Events, has.Events != nil
-		case watch.WantLogs:
-			d.Logs, given = has.Logs, has.Logs != nil
-		case watch.WantKubeEvents:
-			d.KubeEvents, given = has.KubeEvents, has.KubeEvents != nil
-		case watch.WantPods:
-			d.Pods, given = has.Pods, has.Pods != nil
-		case watch.WantClusterPods:
-			given = d.ClusterPods != nil
-		case watch.WantPod:
-			for i := range has.Wiring {
-				if has.Wiring[i].Pod == q.Pod {
-					d.Pod, given = &has.Wiring[i], true
-				}
-			}
+	for i := range has.Wiring {
+		if has.Wiring[i].Pod == q.Pod {
+			have.Pod = &has.Wiring[i]
 		}
-		if !given {
+	}
+	if want&watch.WantClusterPods != 0 {
+		have.ClusterPods = l.pods(q.Find)
+	}
+	for w := range want.Each() {
+		if d.Take(w, &have); !d.Has(w) {
 			missing |= w
 		}
 	}

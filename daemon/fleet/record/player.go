@@ -323,8 +323,7 @@ func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch
 	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]introspect.NodeError{}}
 	n := p.shown.Node(node)
 	missing := p.told.Load().give(&d, want, q)
-	for ; missing != 0; missing &= missing - 1 {
-		w := missing & -missing // one document after the other
+	for w := range missing.Each() {
 		message := NotIncluded
 		switch {
 		case w == watch.WantContainerLog && d.Logs != nil:

@@ -55,10 +55,7 @@ func answer(all map[string]watch.Detail, node string, want watch.Want, now time.
 		d.ClusterPods = clusterPods(all, now)
 		return d
 	}
-	for w := watch.Want(1); w <= want; w <<= 1 {
-		if want&w == 0 {
-			continue
-		}
+	for w := range want.Each() {
 		if w == watch.WantNodeUse && have.Use != nil {
 			d.Use = have.Use
 			continue
@@ -67,29 +64,11 @@ func answer(all map[string]watch.Detail, node string, want watch.Want, now time.
 			fail(w, introspect.ReasonTimeout, "no answer within 5s")
 			continue
 		}
-		found := true
-		switch w {
-		case watch.WantENIs:
-			d.ENIs, found = have.ENIs, have.ENIs != nil
-		case watch.WantPlan:
-			d.Plan, found = have.Plan, have.Plan != nil
-		case watch.WantEvents:
-			d.Events, found = have.Events, have.Events != nil
-		case watch.WantFailures:
-			d.Failures, found = have.Failures, have.Failures != nil
-		case watch.WantLogs:
-			d.Logs, found = have.Logs, have.Logs != nil
-		case watch.WantPod:
-			d.Pod, found = have.Pod, have.Pod != nil
-		case watch.WantPods:
-			d.Pods = have.Pods
-		case watch.WantKubeEvents:
-			d.KubeEvents = have.KubeEvents
-		case watch.WantContainerLog:
-			if d.Logs == nil { // it is read in the place of the daemon's own
-				d.ContainerLog, found = have.ContainerLog, have.ContainerLog != nil
-			}
+		found := have.Has(w) || w&(watch.WantPods|watch.WantKubeEvents|watch.WantConfig) != 0
+		if w == watch.WantContainerLog && d.Logs != nil {
+			continue // it is read in the place of the daemon's own
 		}
+		d.Take(w, &have)
 		if !found {
 			fail(w, introspect.ReasonNoEndpoint, "the node does not know the path")
 		}

@@ -58,10 +58,7 @@ func NewDocuments(screen, node, object string) Documents {
 func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q watch.Query) tea.Cmd {
 	now := c.Clock // of a recording that stands still documents are read all the same
 	var due watch.Want
-	for w := watch.Want(1); w <= want; w <<= 1 {
-		if want&w == 0 {
-			continue
-		}
+	for w := range want.Each() {
 		at, asked := d.asked[w]
 		waits := d.flying&w != 0 && now.Sub(at) < lost
 		if waits || asked && every > 0 && now.Sub(at) < every && !now.Before(at) {
@@ -72,10 +69,8 @@ func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q
 	if due == 0 || d.Node == "" && due != watch.WantClusterPods {
 		return nil
 	}
-	for w := watch.Want(1); w <= due; w <<= 1 {
-		if due&w != 0 {
-			d.asked[w] = now
-		}
+	for w := range due.Each() {
+		d.asked[w] = now
 	}
 	d.flying |= due
 	ask := pages.Read{ID: d.id, Node: d.Node, Want: due, Query: q}
@@ -88,17 +83,15 @@ func (d *Documents) Take(m pages.Loaded) bool {
 		return false
 	}
 	d.flying &^= m.Want
-	for w := watch.Want(1); w <= m.Want; w <<= 1 {
-		if m.Want&w == 0 {
-			continue
-		}
+	for w := range m.Want.Each() {
 		if e, failed := failure(m.Detail.Errors, w); failed {
 			d.Error[w] = e
 			continue
 		}
 		delete(d.Error, w)
 		d.Read[w] = m.Detail.At
-		d.keep(w, m.Detail)
+		d.Last.At = m.Detail.At
+		d.Last.Take(w, &m.Detail)
 	}
 	return true
 }
@@ -114,36 +107,6 @@ func failure(all map[watch.Want]introspect.NodeError, w watch.Want) (introspect.
 		}
 	}
 	return introspect.NodeError{}, false
-}
-
-func (d *Documents) keep(w watch.Want, from watch.Detail) {
-	d.Last.At = from.At
-	switch w {
-	case watch.WantENIs:
-		d.Last.ENIs = from.ENIs
-	case watch.WantPlan:
-		d.Last.Plan = from.Plan
-	case watch.WantEvents:
-		d.Last.Events = from.Events
-	case watch.WantFailures:
-		d.Last.Failures = from.Failures
-	case watch.WantConfig:
-		d.Last.Config = from.Config
-	case watch.WantLogs:
-		d.Last.Logs = from.Logs
-	case watch.WantPod:
-		d.Last.Pod = from.Pod
-	case watch.WantPods:
-		d.Last.Pods = from.Pods
-	case watch.WantKubeEvents:
-		d.Last.KubeEvents = from.KubeEvents
-	case watch.WantContainerLog:
-		d.Last.ContainerLog = from.ContainerLog
-	case watch.WantNodeUse:
-		d.Last.Use = from.Use
-	case watch.WantClusterPods:
-		d.Last.ClusterPods = from.ClusterPods
-	}
 }
 
 // Has tells whether a document was ever read.
