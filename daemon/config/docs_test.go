@@ -1,14 +1,11 @@
 package config
 
 import (
-	"flag"
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"cnictl/testenv/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite generated documentation")
 
 func TestDocumentation(t *testing.T) {
 	const page = "../../docs/configuration.md"
@@ -20,15 +17,7 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, string(have)); diff != "" {
-		t.Errorf("docs/configuration.md is stale, run make generate (-want +have):\n%s", diff)
-	}
+	golden.File(t, page, []byte(want))
 }
 
 func TestSpliceNeedsMarkers(t *testing.T) {

@@ -3,16 +3,15 @@ package file
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
-)
 
-var update = flag.Bool("update", false, "rewrite the published schema")
+	"cnictl/testenv/golden"
+)
 
 const published = "../../docs/evidence.schema.json"
 
@@ -24,14 +23,7 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(published, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if old, err := os.ReadFile(published); err != nil || !bytes.Equal(old, text) {
-		t.Errorf("%s is stale: go generate ./doctor/file (%v)", published, err)
-	}
+	golden.File(t, published, text)
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package netconf
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"reflect"
@@ -9,12 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"cnictl/testenv/golden"
 )
 
 //go:generate go test -run ^TestSettings_Documentation$ -count=1 . -update
-
-var update = flag.Bool("update", false, "rewrite generated documentation")
 
 // settings are the keys by which a conflist configures aws-cni: what it means when the
 // key is absent, and which variables of the entrypoint it is written from.
@@ -54,15 +51,7 @@ func TestSettings_Documentation(t *testing.T) {
 		t.Fatalf("%s has no markers for the keys of the conflist", page)
 	}
 	want := before + settingsStart + settingsTable() + settingsEnd + after
-	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(want, string(have)); diff != "" {
-		t.Errorf("docs/configuration.md is stale, run make generate (-want +have):\n%s", diff)
-	}
+	golden.File(t, page, []byte(want))
 }
 
 // TestSettings_AreTheKeys: each key of NetConf that a user sets is documented, with

@@ -123,6 +123,8 @@ var placements = []placement{
 	{"plugin/vpc/branch", shell, false}, // tests alone
 	{"plugin/egress", shell, false},
 	{"plugin/portmap", shell, false},
+	{"tui/pages/pagetest", testSupply, true},
+	{"tui/sourcetest", testSupply, true},
 	{"tui/...", shell, true},
 	{"doctor", shell, true},
 
@@ -155,6 +157,7 @@ var exceptions = []exception{
 	{"doctor/collect/node", "daemon/fleet", "a panic over what a node holds is an error of that source, as of a node"},
 	{"daemon/api/checkpoint", "daemon/api/logline", "one way to quote a JSON text"},
 	{"daemon/api/checkpoint", "daemon/api/netnames", "the plugin reads the file without the codec: its version and special names stand once"},
+	{"tui/pages/pagetest", "testenv/golden", "golden files of the screens"},
 	{"testenv/kubeapi", "deploy", "tests grant and define what a cluster is given"},
 	{"testenv/cluster", "deploy", "the nodes of a cluster have the role that they are granted"},
 	{"testenv/node", "deploy", "the daemon of a simulated node has the capabilities that it is granted"},

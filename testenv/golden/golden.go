@@ -1,6 +1,6 @@
-// Package golden compares output with files under testdata, which `go test -update`
-// rewrites. A golden file is reviewed like code: it must not hold clocks, ports,
-// random ids or the order of a map.
+// Package golden compares output with files that `go test -update` rewrites: golden files
+// under testdata, and documentation that is made from the code. A golden file is reviewed
+// like code: it must not hold clocks, ports, random ids or the order of a map.
 package golden
 
 import (
@@ -10,16 +10,24 @@ import (
 	"path/filepath"
 	"testing"
 
+	_ "github.com/charmbracelet/x/exp/golden" // defines -update for all tests: teatest brings it anyway
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files with what the tests got")
+// Update reports whether files are to be rewritten.
+func Update() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // Check compares got with testdata/<test name>/<name> and fails the test with the
 // difference. With -update it writes the file instead.
 func Check(t testing.TB, name string, got []byte) {
 	t.Helper()
-	if err := check(filepath.Join("testdata", filepath.FromSlash(t.Name()), name), got, *update); err != nil {
+	File(t, filepath.Join("testdata", filepath.FromSlash(t.Name()), name), got)
+}
+
+// File is Check for a file of any path.
+func File(t testing.TB, path string, got []byte) {
+	t.Helper()
+	if err := check(path, got, Update()); err != nil {
 		t.Error(err)
 	}
 }

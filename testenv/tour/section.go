@@ -1,10 +1,11 @@
 package tour
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
+
+	"cnictl/testenv/golden"
 )
 
 // Pages are texts for people in which a test rewrites what is between markers:
@@ -35,7 +36,7 @@ func NewPages(t testing.TB, names ...string) *Pages {
 		for name, text := range p.texts {
 			switch {
 			case text == before[name]:
-			case updating():
+			case golden.Update():
 				if err := os.WriteFile(Path(t, name), []byte(text), 0o644); err != nil {
 					t.Error(err)
 				}
@@ -45,12 +46,6 @@ func NewPages(t testing.TB, names ...string) *Pages {
 		}
 	})
 	return p
-}
-
-// updating is -update, whichever package has declared it.
-func updating() bool {
-	f := flag.Lookup("update")
-	return f != nil && f.Value.String() == "true"
 }
 
 // Set puts text between the markers of a name.

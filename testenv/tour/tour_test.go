@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/xml"
-	"flag"
 	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"cnictl/daemon/fleet/store"
+	"cnictl/testenv/golden"
 )
-
-var update = flag.Bool("update", false, "write docs/tour.cnirec anew")
 
 // maxSize keeps the file small enough for the tree.
 const maxSize = 160 << 10
@@ -38,7 +36,7 @@ func TestFile(t *testing.T) {
 	if err := Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
+	if golden.Update() {
 		if err := os.WriteFile(Path(t, File), b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/exp/golden"
 
 	"cnictl/daemon/fleet/watch"
+	"cnictl/testenv/golden"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
@@ -178,7 +178,7 @@ func TestFrames(t *testing.T) {
 				b := newBench(t, fleet, func(o *Options) { o.Theme = look.theme })
 				b.resize(size[0], size[1])
 				b.change()
-				golden.RequireEqual(t, []byte(b.frame(t, look.profile)+"\n"))
+				golden.File(t, "testdata/"+t.Name()+".golden", []byte(b.frame(t, look.profile)+"\n"))
 			})
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/exp/golden"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/testenv/golden"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
@@ -101,7 +101,7 @@ func TestOutage_Frames(t *testing.T) {
 				b.resize(size[0], size[1])
 				fleet.SetStats(outage(b))
 				b.change()
-				golden.RequireEqual(t, []byte(b.frame(t, profile)+"\n"))
+				golden.File(t, "testdata/"+t.Name()+".golden", []byte(b.frame(t, profile)+"\n"))
 			})
 		}
 	}

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/charmbracelet/x/exp/golden"
-
+	"cnictl/testenv/golden"
 	"cnictl/tui/sourcetest"
 )
 
@@ -36,7 +35,7 @@ func TestPlainPrintsScreens(t *testing.T) {
 	if strings.Contains(out.String(), "\x1b") {
 		t.Error("there are escapes in it")
 	}
-	golden.RequireEqual(t, out.Bytes())
+	golden.File(t, "testdata/"+t.Name()+".golden", out.Bytes())
 }
 
 func TestPlainEndsWithItsInput(t *testing.T) {

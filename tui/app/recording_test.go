@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/exp/golden"
 
 	"cnictl/daemon/fleet/watch"
+	"cnictl/testenv/golden"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 	"cnictl/tui/sourcetest"
@@ -161,7 +161,7 @@ func TestRecordingFrames(t *testing.T) {
 				b.recolour()
 				b.resize(size[0], size[1])
 				checkFrame(t, b.Model, "drawn")
-				golden.RequireEqual(t, []byte(b.frame(t, profile)+"\n"))
+				golden.File(t, "testdata/"+t.Name()+".golden", []byte(b.frame(t, profile)+"\n"))
 			})
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/exp/golden"
 
+	"cnictl/testenv/golden"
 	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
@@ -91,7 +91,7 @@ func TestScenes(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				t.Parallel()
 				b := scene.open(t, nil, size[0], size[1])
-				golden.RequireEqual(t, []byte(b.frame(t, colorprofile.ASCII)+"\n"))
+				golden.File(t, "testdata/"+t.Name()+".golden", []byte(b.frame(t, colorprofile.ASCII)+"\n"))
 			})
 		}
 	}
@@ -99,7 +99,7 @@ func TestScenes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := scene.open(t, nil, 120, 40)
-			golden.RequireEqual(t, []byte(b.frame(t, colorprofile.ASCII)+"\n"))
+			golden.File(t, "testdata/"+t.Name()+".golden", []byte(b.frame(t, colorprofile.ASCII)+"\n"))
 		})
 	}
 }
@@ -112,7 +112,7 @@ func TestScenesInColour(t *testing.T) {
 			t.Run(name+"-"+colours, func(t *testing.T) {
 				t.Parallel()
 				b := scenes[name].open(t, func(o *Options) { o.Theme = colours }, 80, 24)
-				golden.RequireEqual(t, []byte(b.frame(t, colorprofile.ANSI)+"\n"))
+				golden.File(t, "testdata/"+t.Name()+".golden", []byte(b.frame(t, colorprofile.ANSI)+"\n"))
 			})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect/document"
+	"cnictl/testenv/golden"
 )
 
 // cliDocuments are the types of cnictl's documents.
@@ -31,15 +32,9 @@ func TestCLISchemas_AreThoseOfTheTypes(t *testing.T) {
 	}
 	for kind, doc := range cliDocuments {
 		got := g.document(kind, reflect.TypeOf(doc))
-		path := filepath.Join("schema", "cli", kind+".json")
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Error(err)
-			}
-			continue
-		}
-		if want, ok := CLISchema(kind); !ok || !bytes.Equal(got, want) {
-			t.Errorf("%s is stale (go test ./daemon/api/introspect -update); wanted\n%s", path, got)
+		golden.File(t, filepath.Join("schema", "cli", kind+".json"), got)
+		if want, ok := CLISchema(kind); !golden.Update() && (!ok || !bytes.Equal(got, want)) {
+			t.Errorf("schema %s is another than its file", kind)
 		}
 	}
 	for _, problem := range g.problems {

@@ -3,7 +3,6 @@ package introspect
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -17,9 +16,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "rewrite schema/*.json from the types")
+	"cnictl/testenv/golden"
+)
 
 // documents are the types that have a schema.
 var documents = map[string]any{
@@ -51,16 +50,9 @@ func TestSchemas_AreThoseOfTheTypes(t *testing.T) {
 	}
 	for kind, doc := range documents {
 		got := g.document(kind, reflect.TypeOf(doc))
-		path := filepath.Join("schema", kind+".json")
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Error(err)
-			}
-			continue
-		}
-		want, ok := Schema(kind)
-		if !ok || !bytes.Equal(got, want) {
-			t.Errorf("%s is stale (go test ./daemon/api/introspect -update); wanted\n%s", path, got)
+		golden.File(t, filepath.Join("schema", kind+".json"), got)
+		if want, ok := Schema(kind); !golden.Update() && (!ok || !bytes.Equal(got, want)) {
+			t.Errorf("schema %s is another than its file", kind)
 		}
 	}
 	for _, problem := range g.problems {

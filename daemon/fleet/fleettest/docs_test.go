@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"os"
 	"regexp"
 	"strings"
@@ -15,9 +14,8 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/testenv/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the examples in docs/introspection.md")
 
 const page = "../../../docs/introspection.md"
 
@@ -37,15 +35,7 @@ func TestDocs_Examples(t *testing.T) {
 	for name, path := range map[string]string{"summary": introspect.PathSummary, "config": introspect.PathConfig} {
 		text = replaceExample(t, text, name, example(t, c, path))
 	}
-	if *update {
-		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if text != string(old) {
-		t.Errorf("%s is stale: go test ./daemon/fleet/fleettest -update", page)
-	}
+	golden.File(t, page, []byte(text))
 }
 
 // TestDocs_Terms: the page explains every term that the daemon may tell, and no other.

@@ -3,15 +3,13 @@ package introspectserver
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"strings"
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/testenv/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the examples in docs/introspection.md")
 
 const page = "../../../docs/introspection.md"
 
@@ -41,15 +39,7 @@ func TestDocs_Examples(t *testing.T) {
 		}
 		text = before + begin + "```json\n" + b.String() + "\n```\n" + end + after
 	}
-	if *update {
-		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if text != string(old) {
-		t.Errorf("%s is stale: go test ./daemon/internal/introspectserver -update", page)
-	}
+	golden.File(t, page, []byte(text))
 }
 
 // TestDocs_Kinds: the page explains every kind of event, with its title.

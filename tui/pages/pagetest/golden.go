@@ -2,23 +2,18 @@ package pagetest
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
-	_ "github.com/charmbracelet/x/exp/golden" // defines -update
 
+	"cnictl/testenv/golden"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
 )
-
-// update is the flag of the tests of tui/app, which use this package too.
-func update() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // Sizes are those of terminals that every screen is looked at in, less the three lines
 // of the app.
@@ -33,22 +28,7 @@ func Golden(t *testing.T, name string, lines []string) {
 		b.WriteByte('\n')
 	}
 	test, _, _ := strings.Cut(t.Name(), "/")
-	path := filepath.Join("testdata", test, name+".golden")
-	if update() {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if got := b.String(); got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, got)
-	}
+	golden.File(t, filepath.Join("testdata", test, name+".golden"), []byte(b.String()))
 }
 
 // Frames holds a page over the fleet of every kind to golden files at every size.
@@ -84,7 +64,7 @@ func Coloured(t *testing.T, name string, open func() pages.Page, act func(*Scree
 	})
 }
 
-func coloured(t *testing.T, golden string, term theme.Terminal, s *Screen, act func(*Screen)) {
+func coloured(t *testing.T, file string, term theme.Terminal, s *Screen, act func(*Screen)) {
 	t.Helper()
 	s.Theme = theme.New(theme.Auto, term)
 	act(s)
@@ -97,5 +77,5 @@ func coloured(t *testing.T, golden string, term theme.Terminal, s *Screen, act f
 	if s.Theme.Name == theme.Mono {
 		t.Error("the theme has no colour")
 	}
-	Golden(t, golden, strings.Split(out.String(), "\n"))
+	Golden(t, file, strings.Split(out.String(), "\n"))
 }
