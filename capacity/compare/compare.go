@@ -75,6 +75,9 @@ func Place(s whatif.Settings, d Demand) Fleet {
 	if d.MemoryMiB > 0 {
 		bound(int64(f.MemoryMiB)/d.MemoryMiB, ByMemory)
 	}
+	if s.Capacity() == 0 {
+		f.Bound = ByAddresses // which is what max-pods follows
+	}
 	if f.PodsPerNode == 0 {
 		f.Why = "no pod fits: " + string(f.Bound)
 		return f

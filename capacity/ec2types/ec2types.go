@@ -47,7 +47,8 @@ func All(ctx context.Context, describe Describe, progress func(read int)) (all [
 }
 
 // Parse reads what EC2 reports of a type. MaxENIs is the default network card's limit, not
-// EC2's MaximumNetworkInterfaces, which is the total of all cards.
+// EC2's MaximumNetworkInterfaces, which is the total of all cards. A hypervisor, vCPUs or memory
+// beyond what we know are unknown, not errors: new types must work.
 func Parse(in *types.InstanceTypeInfo) (limits.Instance, error) {
 	i := limits.Instance{Type: string(in.InstanceType), Hypervisor: string(in.Hypervisor), BareMetal: aws.ToBool(in.BareMetal), IPv6PerENI: -1}
 	if n := in.NetworkInfo; n != nil {
@@ -74,6 +75,7 @@ func Parse(in *types.InstanceTypeInfo) (limits.Instance, error) {
 		i.MemoryMiB = int(aws.ToInt64(in.MemoryInfo.SizeInMiB))
 	}
 	i.Arch = arch(in.ProcessorInfo)
+	i.ForgetOddities()
 	if err := i.Check(); err != nil {
 		return limits.Instance{}, fmt.Errorf("EC2 answer: %w", err)
 	}

@@ -89,14 +89,20 @@ func TestAll_Answers(t *testing.T) {
 	info := func(name string, ipv4 int32, cards ...types.NetworkCardInfo) types.InstanceTypeInfo {
 		return types.InstanceTypeInfo{InstanceType: types.InstanceType(name), NetworkInfo: &types.NetworkInfo{Ipv4AddressesPerInterface: &ipv4, NetworkCards: cards}}
 	}
+	oddInfo := info("z9.odd", 10, card(0, 3)) // of a hypervisor, vCPUs and memory that we do not know
+	oddInfo.Hypervisor, oddInfo.VCpuInfo, oddInfo.MemoryInfo = "photon", &types.VCpuInfo{DefaultVCpus: aws.Int32(1 << 30)}, &types.MemoryInfo{SizeInMiB: aws.Int64(-1)}
 	odd := func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
 		return &ec2.DescribeInstanceTypesOutput{InstanceTypes: []types.InstanceTypeInfo{
 			info("z9.large", 10, card(1, 7), card(0, 8)), {}, {InstanceType: "z9.none"}, info("\x1b[2J", 10, card(0, 3)), info("z9.no-card", 10), info("z9.other-card", 10, card(1, 3)),
 			info("z9.twice", 10, card(0, 3), card(0, 3)), info("z9.many", 10, card(0, 100_000)), info("z9.minus", -1, card(0, 3)), info("z9.zero", 10, card(0, 0)),
+			oddInfo,
 		}}, nil
 	}
 	got, refused, err := ec2types.All(t.Context(), odd, func(int) {})
-	want := []limits.Instance{{Type: "z9.large", MaxENIs: 8, IPv4PerENI: 10, IPv6PerENI: -1, Cards: []limits.Card{{Index: 0, MaxENIs: 8}, {Index: 1, MaxENIs: 7}}}}
+	want := []limits.Instance{
+		{Type: "z9.large", MaxENIs: 8, IPv4PerENI: 10, IPv6PerENI: -1, Cards: []limits.Card{{Index: 0, MaxENIs: 8}, {Index: 1, MaxENIs: 7}}},
+		{Type: "z9.odd", MaxENIs: 3, IPv4PerENI: 10, IPv6PerENI: -1, Cards: []limits.Card{{Index: 0, MaxENIs: 3}}},
+	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" || len(refused) != 9 {
 		t.Errorf("%v, %d refused: %v\n%s", err, len(refused), refused, diff)
 	}

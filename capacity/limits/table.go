@@ -184,6 +184,20 @@ func (i Instance) Check() error {
 	return nil
 }
 
+// ForgetOddities makes those facts unknown that no count of addresses or interfaces depends on
+// and that [Instance.Check] would refuse.
+func (i *Instance) ForgetOddities() {
+	if i.Hypervisor != "nitro" && i.Hypervisor != "xen" {
+		i.Hypervisor = ""
+	}
+	if i.VCPUs < 0 || i.VCPUs > maxVCPUs {
+		i.VCPUs = 0
+	}
+	if i.MemoryMiB < 0 || i.MemoryMiB > maxMemoryMiB {
+		i.MemoryMiB = 0
+	}
+}
+
 // word reports whether s has the letters of a family or a size.
 func word(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""

@@ -28,14 +28,14 @@ func Disagreements(i limits.Instance) (out []string) {
 		say("interfaces: %s %d over all network cards, which would make %d pods; pools and max-pods are those of the default card, which has %d", by, all, Base(all, i.IPv4PerENI), i.MaxENIs)
 	}
 	if i.BareMetal {
-		say("prefix delegation: EC2 reports no hypervisor for bare metal, so max-pods-calculator.sh ignores prefixes (%d); the daemon uses them (%d)", Base(i.MaxENIs, i.IPv4PerENI), i.MaxENIs*(i.IPv4PerENI-1)*prefixSize+2)
+		say("prefix delegation: EC2 reports no hypervisor for bare metal, so max-pods-calculator.sh ignores prefixes (%d); the daemon uses them (%d)", Base(publishedENIs(i), i.IPv4PerENI), i.MaxENIs*(i.IPv4PerENI-1)*prefixSize+2)
 	}
 	if i.TrunkingCompatible == limits.Unknown {
 		say("trunk: the VPC resource controller does not list %s and attaches no trunk; the daemon considers it compatible and reserves a slot while ENABLE_POD_ENI is on", i.Type)
 	} else if i.Type == "i4i.large" {
 		say("trunk: older tables of the VPC resource controller have no trunk for i4i.large, newer ones 9 branch interfaces")
 	}
-	if all := Base(i.MaxENIs, i.IPv4PerENI); i.VCPUs > 0 && all > Cap(i.VCPUs) {
+	if all := Base(publishedENIs(i), i.IPv4PerENI); i.VCPUs > 0 && all > Cap(i.VCPUs) {
 		say("cap: eni-max-pods.txt, nodeadm and Karpenter give %d; max-pods-calculator.sh and managed node groups stop at %d for %d vCPUs, Auto Mode at %d", all, Cap(i.VCPUs), i.VCPUs, KubeletDefault)
 	}
 	return out

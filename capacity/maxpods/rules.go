@@ -52,12 +52,12 @@ func (p Planned) Problems() (warnings []string, err error) {
 	for name, n := range map[string]int{
 		"max-eni": p.MaxENI, "reserved-enis": p.ReservedENIs, "efa-only": p.UnmanagedENIs, "pods-per-core": p.PodsPerCore, "vcpus": p.VCPUs,
 	} {
-		if n < 0 {
-			return nil, fmt.Errorf("%s is %d: want 0 or more", name, n)
+		if n < 0 || n > mostPlanned {
+			return nil, fmt.Errorf("%s is %d: want 0 to %d", name, n, mostPlanned)
 		}
 	}
-	if p.HostPods != nil && *p.HostPods < 0 {
-		return nil, fmt.Errorf("host-pods is %d: want 0 or more", *p.HostPods)
+	if p.HostPods != nil && (*p.HostPods < 0 || *p.HostPods > mostPlanned) {
+		return nil, fmt.Errorf("host-pods is %d: want 0 to %d", *p.HostPods, mostPlanned)
 	}
 	i, known := p.facts()
 	switch {
@@ -74,6 +74,9 @@ func (p Planned) Problems() (warnings []string, err error) {
 	}
 	return warnings, nil
 }
+
+// mostPlanned bounds the numbers of a plan, far above what any instance has.
+const mostPlanned = 1_000_000
 
 // facts are those that [Compute] uses.
 func (p Planned) facts() (limits.Instance, bool) {
@@ -92,13 +95,24 @@ func Rules(p Planned) []Rule {
 		}
 		return out
 	}
-	calculator, most := p.calculator(i)
+	// The script and managed node groups ask EC2. nodeadm and Karpenter follow the published
+	// table, and ask EC2 about types that it lacks.
+	live := i
+	if p.Table.Read(i.Type) {
+		live.PublishedMaxENIs = i.MaxENIs
+	}
+	published := live
+	if built, ok := limits.Lookup(i.Type); ok && built.PublishedMaxENIs > 0 {
+		published = built
+		published.VCPUs = i.VCPUs
+	}
+	calculator, most := p.calculator(live)
 	managed := calculator
 	managed.Name, managed.Why = RuleManaged, "applies unless the group has an AMI of its own; of several types the smallest value counts"
 	if calculator.MaxPods == nil {
 		managed.Why = calculator.Why
 	}
-	out := []Rule{base(i), listed(i), calculator, most, p.nodeadm(i), managed, autoMode(i), p.karpenter(i), p.ours(i)}
+	out := []Rule{base(i), listed(i), calculator, most, p.nodeadm(published), managed, autoMode(i), p.karpenter(published), p.ours(i)}
 	for n := range out {
 		out[n].Source = sources[out[n].Name]
 	}
@@ -180,6 +194,9 @@ func (p Planned) calculator(i limits.Instance) (capped, most Rule) {
 		most.Why = "the script ignores prefix delegation on bare metal, where the daemon does not"
 	case in.PrefixDelegation:
 		most.Why = "the script ignores prefix delegation here"
+	}
+	if all < 0 {
+		most.Why = "no interface is left for pods: the script prints this all the same"
 	}
 	capped = Rule{Name: RuleCalculator, Terms: append([]Term{}, most.Terms...), Why: most.Why}
 	most.gives(all, "interfaces × slots + 2")

@@ -174,8 +174,8 @@ func TestPlanned_Problems(t *testing.T) {
 		"prefixes on bare metal":      {p: Planned{Input: Input{InstanceType: "m5.metal", PrefixDelegation: true}}},
 		"IPv6 on Xen":                 {p: Planned{Input: Input{InstanceType: "m4.large", IPv6: true}}, fails: `m4\.large cannot run IPv6.*EC2 user guide`},
 		"IPv6 with custom networking": {p: Planned{Input: Input{InstanceType: "m5.large", IPv6: true, CustomNetworking: true}}, fails: `custom networking does not work with IPv6.*docs/configuration\.md`},
-		"negative":                    {p: Planned{Input: Input{InstanceType: "m5.large", MaxENI: -1}}, fails: `max-eni is -1: want 0 or more`},
-		"negative pods":               {p: Planned{Input: Input{InstanceType: "m5.large", HostPods: &minus}}, fails: `host-pods is -1: want 0 or more`},
+		"negative":                    {p: Planned{Input: Input{InstanceType: "m5.large", MaxENI: -1}}, fails: `max-eni is -1: want 0 to 1000000`},
+		"negative pods":               {p: Planned{Input: Input{InstanceType: "m5.large", HostPods: &minus}}, fails: `host-pods is -1: want 0 to 1000000`},
 	} {
 		warnings, err := tt.p.Problems()
 		if matched := len(warnings) == 1 && regexp.MustCompile(tt.warning).MatchString(warnings[0]); (tt.warning != "") != matched || tt.warning == "" && len(warnings) > 0 {

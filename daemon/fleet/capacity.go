@@ -58,16 +58,34 @@ func instanceType(n introspect.NodeIPAM) string {
 	return ""
 }
 
+// instanceOf is what a node can have: of a type that the table lacks, what the daemon reports
+// of the default network card. Such types are new, so Nitro.
+func instanceOf(n introspect.NodeIPAM) (limits.Instance, bool) {
+	kind := instanceType(n)
+	if i, ok := limits.Lookup(kind); ok || kind == "" || n.Summary == nil || len(n.Summary.Cards) == 0 {
+		return i, ok
+	}
+	c := n.Summary.Cards[0]
+	if c.ENILimit == nil || c.SlotsPerENI == nil {
+		return limits.Instance{}, false
+	}
+	i := limits.Instance{
+		Type: kind, MaxENIs: *c.ENILimit, IPv4PerENI: *c.SlotsPerENI + 1, IPv6PerENI: -1, Hypervisor: "nitro",
+		Cards: []limits.Card{{Index: 0, MaxENIs: *c.ENILimit}},
+	}
+	return i, i.Check() == nil
+}
+
 // MaxPodsRules are what the published rules give for a node with the settings that it has; none
 // while its pool or its type is not known.
 func MaxPodsRules(n introspect.NodeIPAM) []maxpods.Rule {
 	s := n.Summary
-	i, ok := limits.Lookup(instanceType(n))
+	i, ok := instanceOf(n)
 	if !ok || s == nil || len(s.Cards) == 0 {
 		return nil
 	}
 	p := maxpods.Planned{Input: maxpods.Input{
-		InstanceType: i.Type, PrefixDelegation: s.Cards[0].Mode == introspect.ModePrefix, IPv6: s.IPFamily == "ipv6",
+		InstanceType: i.Type, Instance: &i, PrefixDelegation: s.Cards[0].Mode == introspect.ModePrefix, IPv6: s.IPFamily == "ipv6",
 		CustomNetworking: s.CustomNetworking != nil && *s.CustomNetworking, PodENI: s.Trunk != nil && s.Trunk.Enabled,
 	}}
 	if most := s.Targets.MaxENI; most != nil && *most > 0 {
@@ -88,12 +106,12 @@ func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
 		return node, "it is a node of an IPv6 cluster: its addresses have no limit, and no target counts"
 	}
 	kind := instanceType(n)
-	i, ok := limits.Lookup(kind)
+	i, ok := instanceOf(n)
 	switch {
 	case kind == "":
 		return node, "its instance type is unknown"
 	case !ok:
-		return node, "its instance type " + show.Safe(kind) + " is not in the table"
+		return node, "its instance type " + show.Safe(kind) + " is not in the table, and the node does not report its limits"
 	}
 	t := s.Targets
 	if t.WarmENI == nil || t.WarmIP == nil || t.MinimumIP == nil || t.WarmPrefix == nil {

@@ -68,8 +68,13 @@ func TestWhatIf(t *testing.T) {
 		"more pods than it has room": {change: func(n *introspect.NodeIPAM) { n.Summary.Cards[0].Assigned = 1 << 30 }, pods: 27},
 		"fewer than none":            {change: func(n *introspect.NodeIPAM) { n.Summary.Cards[0].Assigned, n.Summary.Targets.WarmIP = -1, new(-5) }, pods: 0},
 		"no type":                    {change: func(n *introspect.NodeIPAM) { n.Object = nil }, why: "its instance type is unknown"},
-		"a type that is not listed":  {change: func(n *introspect.NodeIPAM) { n.Summary.InstanceType = "x\x1b" }, why: `its instance type x\x1b is not in the table`},
-		"no targets":                 {change: func(n *introspect.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "it does not report its targets, as upstream's daemon does not"},
+		"a type that is not listed":  {change: func(n *introspect.NodeIPAM) { n.Summary.InstanceType = "x\x1b" }, why: `its instance type x\x1b is not in the table, and the node does not report its limits`},
+		"a type newer than the table": {change: func(n *introspect.NodeIPAM) {
+			n.Summary.InstanceType = "z9.large"
+			c := &n.Summary.Cards[0]
+			c.Assigned, c.ENILimit, c.SlotsPerENI = 99, new(2), new(9)
+		}, pods: 18},
+		"no targets": {change: func(n *introspect.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "it does not report its targets, as upstream's daemon does not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -84,9 +84,14 @@ func (r *Reader) client(region string) *ec2.Client {
 	})
 }
 
+// NoCredentials begins the reason where there are no credentials to read with.
+const NoCredentials = "no AWS credentials: "
+
 // ResolveRegion is the one that is read: that of the options, else the given one, else the SDK's
 // default; "" when none is known.
-func (r *Reader) ResolveRegion(given string) string { return cmp.Or(r.opts.Region, given, r.cfg.Region) }
+func (r *Reader) ResolveRegion(given string) string {
+	return cmp.Or(r.opts.Region, given, r.cfg.Region)
+}
 
 // InstanceTypes reads the types that a region offers, as [ec2types.All] does. An error is in
 // the words of a source's missing reason.

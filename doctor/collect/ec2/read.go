@@ -56,7 +56,7 @@ func (r *Reader) noCredentials(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
 	if _, err := r.cfg.Credentials.Retrieve(ctx); err != nil {
-		return "no AWS credentials: " + missing(err)
+		return NoCredentials + missing(err)
 	}
 	return ""
 }

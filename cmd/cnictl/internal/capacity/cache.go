@@ -65,10 +65,16 @@ func readCache(f *cli.Factory) (knownTypes, error) {
 	if file == "" {
 		return knownTypes{}, nil
 	}
-	in, err := os.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(file) // opening a pipe would wait for its writer
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return knownTypes{}, nil
+	case err != nil:
+		return knownTypes{}, err
+	case !info.Mode().IsRegular():
+		return knownTypes{}, fmt.Errorf("%s is not a regular file", file)
 	}
+	in, err := os.Open(file)
 	if err != nil {
 		return knownTypes{}, err
 	}
@@ -91,25 +97,26 @@ func parseCache(text []byte) (knownTypes, error) {
 	}
 	var doc introspect.CapacityRefresh
 	if err := json.Unmarshal(text, &doc); err != nil {
-		return knownTypes{}, err
+		return knownTypes{}, errors.New("not a document of capacity refresh")
 	}
+	read := doc.SampledAt.UTC().Format(time.DateOnly)
 	switch {
 	case doc.Kind != introspect.KindCapacityRefresh || doc.APIVersion != introspect.APIVersion:
 		return knownTypes{}, fmt.Errorf("%.40q %.40q is not a %s %s", doc.APIVersion, doc.Kind, introspect.APIVersion, introspect.KindCapacityRefresh)
 	case len(doc.Items) > maxTypes:
 		return knownTypes{}, fmt.Errorf("%d instance types: want at most %d", len(doc.Items), maxTypes)
-	case doc.SampledAt.Format(time.DateOnly) < limits.Date:
-		return knownTypes{}, fmt.Errorf("read on %s, before the built-in table of %s", doc.SampledAt.Format(time.DateOnly), limits.Date)
+	case read < limits.Date:
+		return knownTypes{}, fmt.Errorf("read on %s, before the built-in table of %s", read, limits.Date)
 	}
-	read := make([]limits.Instance, 0, len(doc.Items))
+	types := make([]limits.Instance, 0, len(doc.Items))
 	for _, item := range doc.Items {
 		i := instanceOf(item)
 		if err := i.Check(); err != nil {
 			return knownTypes{}, err
 		}
-		read = append(read, i)
+		types = append(types, i)
 	}
-	return knownTypes{limits.With(read), doc.SampledAt}, nil
+	return knownTypes{limits.With(types), doc.SampledAt}, nil
 }
 
 // factsOf is the document of a type; instanceOf reads it.

@@ -15,8 +15,8 @@ func compile(text string) (func(defaultENIs, ipsPerENI, maxPods int) (int, error
 		return nil, err
 	}
 	ast, issues := env.Compile(text)
-	if issues.Err() != nil {
-		return nil, issues.Err()
+	for _, issue := range issues.Errors() {
+		return nil, fmt.Errorf("column %d: %s", issue.Location.Column()+1, issue.Message)
 	}
 	program, err := env.Program(ast)
 	if err != nil {

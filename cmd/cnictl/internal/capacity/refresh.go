@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/collect/ec2"
+	"cnictl/doctor/evidence"
 )
 
 type reported = introspect.CapacityFacts
@@ -36,7 +38,7 @@ func refresh(f *cli.Factory) *cobra.Command {
 		Columns: reportedColumns(), Key: func(r reported) string { return r.InstanceType }, Item: func(r reported) any { return r },
 	}}
 	cmd := &cobra.Command{
-		Use:   "refresh --aws",
+		Use:   "refresh",
 		Short: "Read the instance types of a region from EC2, for the other capacity commands",
 		Long: `Read the instance types that a region offers from EC2 (DescribeInstanceTypes, some 15 requests),
 with the AWS credentials of this shell, and show which ones differ from the built-in table or are
@@ -44,7 +46,8 @@ new. They are cached; from then on "capacity type", "compare", "subnet", "whatif
 use them before the built-in table. EC2 does not report trunking and branch interfaces: of new
 types these stay unknown.
 
-The cache is ignored once cnictl comes with a newer table. --reset removes it.`,
+The cache holds one region, the last one that was read, and is ignored once cnictl comes with a
+newer table. --reset removes it.`,
 		Example: "  {{.Command}} capacity refresh --aws --region eu-west-1\n  {{.Command}} capacity refresh --aws -o json\n  {{.Command}} capacity refresh --reset",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,6 +57,10 @@ The cache is ignored once cnictl comes with a newer table. --reset removes it.`,
 			switch {
 			case o.reset && (o.aws || o.region != ""):
 				return cli.Usage("--reset removes the cache and reads nothing: leave out --aws and --region")
+			case f.Globals.Replay != "":
+				return cli.Usage("refresh reads EC2, not a recording: leave out --replay")
+			case o.region != "" && !regionName.MatchString(o.region):
+				return cli.Usage("--region %q is not an AWS region such as eu-west-1", o.region)
 			case o.reset:
 				return removeCache(f)
 			case !o.aws:
@@ -71,6 +78,8 @@ The cache is ignored once cnictl comes with a newer table. --reset removes it.`,
 	return cmd
 }
 
+var regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
 func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	reader, err := ec2.New(ctx, ec2.Options{UserAgent: f.UserAgent()})
 	if err != nil {
@@ -84,21 +93,29 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	if file == "" {
 		return &cli.Error{Code: cli.ExitUsage, What: "no cache directory is known", Do: "set HOME or XDG_CACHE_HOME, or give --cache-dir"}
 	}
+	if f.Streams.ErrTTY {
+		f.Note("reading the instance types of " + region + " from EC2")
+	}
+	ctx, cancel := f.Deadline(ctx)
+	defer cancel()
 	progress := newProgress(ctx, f)
 	read, refused, failed := reader.InstanceTypes(ctx, region, func(n int) {
 		progress.say(func() string { return fmt.Sprintf("read %d instance types", n) })
 	})
 	progress.erase()
+	if failed == nil && len(read) <= len(refused) {
+		failed = fmt.Errorf("EC2 returned %s that can be used, and %d that cannot", show.Plural(len(read), "type", "types"), len(refused))
+	}
 	if failed != nil && len(read) == 0 {
-		return notRead(ctx, region, failed)
+		return notRead(ctx, region, 0, failed)
 	}
 	for n, err := range refused {
 		const most = 10
 		if n == most {
-			f.Warn("%d more types have impossible facts", len(refused)-most)
+			f.Warn("skipped %d more types", len(refused)-most)
 			break
 		}
-		f.Warn("left out: %s", show.Safe(err.Error()))
+		f.Warn("skipped a type: %s", show.Safe(err.Error()))
 	}
 	doc := introspect.CapacityRefresh{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityRefresh, Region: region, Types: len(read), Items: []reported{},
@@ -117,22 +134,26 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	case err != nil:
 		return err
 	case failed != nil:
-		return notRead(ctx, region, fmt.Errorf("%w after %d types; the cache is as before", failed, len(read)))
+		return notRead(ctx, region, len(read), failed)
 	case !output.Structured(f) && f.Globals.Output != output.CSV:
-		f.Note(fmt.Sprintf("%s of %s: %d of them differ from the built-in table; cached in %s", show.Plural(len(read), "type", "types"), region, len(doc.Items), file))
+		f.Note(fmt.Sprintf("Read %s in %s; %d differ from the built-in table. Cached in %s.", show.Plural(len(read), "type", "types"), region, len(doc.Items), file))
 	}
 	return nil
 }
 
-// notRead is the error of a read that failed or was interrupted.
-func notRead(ctx context.Context, region string, why error) error {
-	if ctx.Err() != nil {
-		return &cli.Error{Code: cli.ExitInterrupted, What: "interrupted", Why: why.Error()}
+// notRead is the error of a read that failed, or was interrupted, after so many types.
+func notRead(ctx context.Context, region string, read int, why error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted after %s; the cache is unchanged", show.Plural(read, "type", "types"))}
 	}
-	return &cli.Error{
-		Code: cli.ExitUnreachable, What: "cannot read the instance types of " + show.Safe(region), Why: why.Error(),
-		Do: "check the credentials with aws sts get-caller-identity; they need ec2:DescribeInstanceTypes (deploy/iam/cnictl-doctor.json)",
+	e := &cli.Error{Code: cli.ExitUnreachable, What: "cannot read the instance types of " + show.Safe(region) + "; the cache is unchanged", Why: why.Error(), Do: "check --region, and that EC2's endpoint can be reached"}
+	switch {
+	case why.Error() == evidence.MissingForbidden:
+		e.Do = "allow ec2:DescribeInstanceTypes (deploy/iam/cnictl-doctor.json)"
+	case strings.HasPrefix(e.Why, ec2.NoCredentials):
+		e.Do = "aws sts get-caller-identity"
 	}
+	return e
 }
 
 func writeCache(file string, doc introspect.CapacityRefresh) error {
@@ -152,6 +173,8 @@ func removeCache(f *cli.Factory) error {
 		f.Note("nothing is cached")
 	} else if err != nil {
 		return &cli.Error{Code: cli.ExitFailure, What: "cannot remove the cache", Why: err.Error()}
+	} else {
+		f.Note("removed " + file)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,6 +166,14 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 					}
 					if slices.ContainsFunc(doc.Items, func(x fit) bool { return x.CIDR == s.CIDR.String() && x.ID == id }) {
 						return 0, 0, cli.Usage("%s is given twice", text)
+					}
+					for _, x := range doc.Items {
+						if other, err := netip.ParsePrefix(x.CIDR); err == nil && id == "" && x.ID == "" && other.Overlaps(s.CIDR) {
+							return 0, 0, cli.Usage("%s overlaps %s: two subnets share no addresses", text, x.CIDR)
+						}
+					}
+					if usable := subnets.Usable(s.CIDR); id == "" && used > usable {
+						return 0, 0, cli.Usage("--used is %d: %s has %d usable addresses", used, text, usable)
 					}
 					left := s.Without(used)
 					low, high := left.Fit(node)

@@ -27,6 +27,7 @@ type typeOptions struct {
 	version    string
 	expression string
 	rules      []string
+	managed    map[string]*int // max-pods by the rule of managed node groups, whichever rules are shown
 	all        bool
 	explain    bool
 	list       *output.List[row]
@@ -140,7 +141,7 @@ func parseVersion(text string) (maxpods.Version, error) {
 
 func (o *typeOptions) run(f *cli.Factory, names []string) error {
 	known := tableOf(f)
-	o.plan.Table = known.Table
+	o.plan.Table, o.managed = known.Table, map[string]*int{}
 	if o.all {
 		names = slices.Collect(known.Types())
 	}
@@ -160,8 +161,8 @@ func (o *typeOptions) run(f *cli.Factory, names []string) error {
 	if len(rows) == 1 && f.Globals.Output == "table" && len(o.list.Only) == 0 {
 		return output.PrintLines(f, page(f, rows[0]))
 	}
-	err := o.list.Print(f, rows, func(chosen []row) any { return document(f, chosen) })
-	if g := groupOf(rows); err == nil && g != nil && !o.all && !output.Structured(f) && f.Globals.Output != output.CSV {
+	err := o.list.Print(f, rows, func(chosen []row) any { return o.document(f, chosen) })
+	if g := o.groupOf(rows); err == nil && g != nil && !o.all && !output.Structured(f) && f.Globals.Output != output.CSV {
 		f.Note(fmt.Sprintf("a managed node group of these types applies max-pods %d, set by %s", g.MaxPods, g.InstanceType))
 	}
 	return err
@@ -192,6 +193,9 @@ func (o *typeOptions) typeOf(known knownTypes, name string) (row, error) {
 		r.Explained = append(r.Explained, maxpods.Disagreements(i)...)
 	}
 	for _, rule := range maxpods.Rules(p) {
+		if rule.Name == maxpods.RuleManaged {
+			o.managed[r.InstanceType] = rule.MaxPods
+		}
 		if len(o.rules) > 0 && !slices.Contains(o.rules, rule.Name) {
 			continue
 		}
@@ -218,20 +222,20 @@ func limited(n int) *int {
 	return &n
 }
 
-func document(f *cli.Factory, rows []row) introspect.CapacityTypeList {
+func (o *typeOptions) document(f *cli.Factory, rows []row) introspect.CapacityTypeList {
 	return introspect.CapacityTypeList{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityTypeList, Items: rows, NodeGroup: groupOf(rows),
+		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityTypeList, Items: rows, NodeGroup: o.groupOf(rows),
 		Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
 	}
 }
 
 // groupOf is what a managed node group of several types applies; nil where that is not known.
-func groupOf(rows []row) (out *introspect.NodeGroupType) {
+func (o *typeOptions) groupOf(rows []row) (out *introspect.NodeGroupType) {
 	if len(rows) < 2 {
 		return nil
 	}
 	for _, r := range rows {
-		n := maxPods(r, maxpods.RuleManaged)
+		n := o.managed[r.InstanceType]
 		if n == nil {
 			return nil
 		}
@@ -282,7 +286,7 @@ func page(f *cli.Factory, r row) []string {
 		facts += fmt.Sprintf("  %d MiB", *r.MemoryMiB)
 	}
 	if r.RefreshedAt != nil {
-		facts += "  by EC2, " + show.Age(f.Now().Sub(*r.RefreshedAt)) + " ago"
+		facts += "  from EC2, read " + show.Age(f.Now().Sub(*r.RefreshedAt)) + " ago"
 	}
 	p.Line(p.Opts.Palette.Paint(paint.Head, r.InstanceType) + "  " + facts)
 	p.Lines = append(p.Lines, "")
