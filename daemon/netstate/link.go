@@ -80,6 +80,7 @@ type Address struct {
 	Link   int32
 	Prefix netip.Prefix // address with its mask, not masked off
 	NoDAD  bool         // IPv6: usable at once, no duplicate address detection
+	OnLink bool         // scope link: no source of packets that leave by other links
 	// Broadcast is only written, not listed; zero: none.
 	Broadcast netip.Addr
 	// Expires is only listed: the address has a lifetime, as a DHCP client's has and none

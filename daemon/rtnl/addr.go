@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// AddrAdd adds an address, global scope. EEXIST: it is there.
+// AddrAdd adds an address. EEXIST: it is there.
 func (b *Batch) AddrAdd(a netstate.Address) {
 	b.begin("add address", unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.addr(a)
@@ -25,12 +25,15 @@ func (b *Batch) AddrDel(a netstate.Address) {
 }
 
 func (b *Batch) addr(a netstate.Address) {
-	var flags uint8
+	var flags, scope uint8 = 0, unix.RT_SCOPE_UNIVERSE
 	if a.NoDAD {
 		flags = unix.IFA_F_NODAD
 	}
+	if a.OnLink {
+		scope = unix.RT_SCOPE_LINK
+	}
 	ip := a.Prefix.Addr()
-	b.buf = append(b.buf, Family(ip), uint8(a.Prefix.Bits()), flags, unix.RT_SCOPE_UNIVERSE)
+	b.buf = append(b.buf, Family(ip), uint8(a.Prefix.Bits()), flags, scope)
 	b.buf = appendU32(b.buf, uint32(a.Link))
 	b.attrAddr(unix.IFA_LOCAL, ip)
 	b.attrAddr(unix.IFA_ADDRESS, ip)

@@ -278,7 +278,7 @@ func parseAddress(body []byte) (netstate.Address, error) {
 	if len(body) < unix.SizeofIfAddrmsg {
 		return netstate.Address{}, errShort
 	}
-	a := netstate.Address{Link: int32(native.Uint32(body[4:])), NoDAD: body[2]&unix.IFA_F_NODAD != 0}
+	a := netstate.Address{Link: int32(native.Uint32(body[4:])), NoDAD: body[2]&unix.IFA_F_NODAD != 0, OnLink: body[3] == unix.RT_SCOPE_LINK}
 	local := false // of a point-to-point link IFA_ADDRESS is the peer's
 	err := eachAttr(body[unix.SizeofIfAddrmsg:], func(kind uint16, value []byte) {
 		if kind == unix.IFA_LOCAL || kind == unix.IFA_ADDRESS && !local {

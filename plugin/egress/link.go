@@ -140,11 +140,7 @@ func (l *link) network(p rules.Pod) error {
 func (l *link) outside(p rules.Pod) error {
 	index := p.Pair.Host.Index
 	var b rtnl.Batch
-	if a := address(p.HostAddress, index); p.HostAddress.OnLink {
-		b.AddrAddOnLink(a)
-	} else {
-		b.AddrAdd(a)
-	}
+	b.AddrAdd(address(p.HostAddress, index))
 	if err := l.host.Do(&b); err != nil {
 		return &stepError{"failed to add IP addr " + p.HostAddress.Prefix.String() + " to " + p.Pair.Host.Name, err}
 	}
@@ -260,7 +256,7 @@ func (l *link) inside(p rules.Pod) error {
 }
 
 func address(a rules.Address, link int32) netstate.Address {
-	return netstate.Address{Link: link, Prefix: a.Prefix, NoDAD: a.NoDAD}
+	return netstate.Address{Link: link, Prefix: a.Prefix, NoDAD: a.NoDAD, OnLink: a.OnLink}
 }
 
 func route(r rules.Route, link int32) netstate.Route {

@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-
-	"golang.org/x/sys/unix"
+	"slices"
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/netstate"
@@ -46,33 +45,16 @@ func concernsEgress(n rtnl.FilterNotice) bool {
 // EgressView reads what the node has of pods' egress, in the family of the egress, but
 // for the nat table.
 func (h *Host) EgressView(v6 bool) (out egress.Host, _ error) {
-	err := with(func(c *rtnl.Conn) error {
-		links, err := c.Links()
-		if err != nil {
+	err := with(func(c *rtnl.Conn) (err error) {
+		if out.Links, err = c.Links(); err != nil {
 			return err
 		}
-		addresses, err := c.Addresses(familyBy(v6))
-		if err != nil {
+		out.Links = slices.DeleteFunc(out.Links, func(l netstate.Link) bool { return l.Kind != "veth" })
+		if out.Addresses, err = c.Addresses(familyBy(v6)); err != nil {
 			return err
 		}
-		routes, err := c.Routes(familyBy(v6), netnames.MainTable)
-		if err != nil {
-			return err
-		}
-		for _, l := range links {
-			if l.Kind == "veth" {
-				out.Links = append(out.Links, egress.HostLink{Index: l.Index, Name: l.Name, Up: l.Up(), Carrier: l.Running()})
-			}
-		}
-		for _, a := range addresses {
-			out.Addresses = append(out.Addresses, egress.HostAddress{Link: a.Link, Prefix: a.Prefix})
-		}
-		for _, r := range routes {
-			if r.Dst.IsSingleIP() && !r.Gateway.IsValid() {
-				out.Routes = append(out.Routes, egress.HostRoute{Dst: r.Dst.Addr(), Link: r.Link})
-			}
-		}
-		return nil
+		out.Routes, err = c.Routes(familyBy(v6), netnames.MainTable)
+		return err
 	})
 	if err != nil {
 		return out, fmt.Errorf("read the node's links, addresses and routes of egress: %w", err)
@@ -131,24 +113,11 @@ func (h *Host) RepairEgress(ctx context.Context, v6 bool, saved string, list []e
 	var b rtnl.Batch
 	var rest []egress.Loss
 	for _, l := range list {
-		switch l.Kind {
-		case egress.LostChain:
+		if l.Kind == egress.LostChain {
 			chains = append(chains, l.SNAT)
 			continue
-		case egress.LostLink:
-			b.LinkUp(l.Link.Index)
-		case egress.LostAddress:
-			a := netstate.Address{Link: l.Link.Index, Prefix: l.Address, NoDAD: v6}
-			if v6 {
-				b.AddrAdd(a)
-			} else {
-				b.AddrAddOnLink(a)
-			}
-			b.Tolerate(unix.EEXIST)
-		default:
-			b.RouteAdd(egressRoute(l))
-			b.Tolerate(unix.EEXIST) // a new owner's
 		}
+		b.Change(l.Change)
 		rest = append(rest, l)
 	}
 	var errs []error
@@ -156,7 +125,7 @@ func (h *Host) RepairEgress(ctx context.Context, v6 bool, saved string, list []e
 		errs = append(errs, fmt.Errorf("bring back links, addresses and routes of pods' egress: %w", err))
 	}
 	for i, l := range rest {
-		if e := b.Errno(i); e == 0 || e == unix.EEXIST {
+		if b.Took(i) {
 			done = append(done, l)
 		}
 	}
@@ -178,12 +147,10 @@ func (h *Host) TakeBackEgress(ctx context.Context, v6 bool, list []egress.Loss) 
 	var chains []string
 	var b rtnl.Batch
 	for _, l := range list {
-		switch l.Kind {
-		case egress.LostChain:
+		if l.Kind == egress.LostChain {
 			chains = append(chains, l.SNAT.Chain)
-		case egress.LostRoute:
-			b.RouteDel(egressRoute(l))
-			b.Tolerate(unix.ESRCH)
+		} else if undo, ok := l.Change.Undo(); ok {
+			b.Change(undo)
 		}
 	}
 	err := with(func(c *rtnl.Conn) error { return c.Do(&b) })
@@ -195,8 +162,4 @@ func (h *Host) TakeBackEgress(ctx context.Context, v6 bool, list []egress.Loss) 
 		return errors.Join(err, saveErr)
 	}
 	return errors.Join(err, h.restoreEgress(ctx, v6, egress.Remove(saved, chains...)))
-}
-
-func egressRoute(l egress.Loss) netstate.Route {
-	return netstate.Direct(netstate.Only(l.Tenant.Address), l.Link.Index, netnames.MainTable)
 }

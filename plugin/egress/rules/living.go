@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // Tenant is a sandbox that holds an egress address: a lease of host-local.
@@ -77,46 +80,18 @@ func RepairAll(saved string, list []SNAT) string {
 	return transaction(lines...)
 }
 
-// HostLink is a link of the host.
-type HostLink struct {
-	Index   int32
-	Name    string
-	Up      bool
-	Carrier bool // the other end is there and up
-}
-
-// HostAddress is an address on a link.
-type HostAddress struct {
-	Link   int32
-	Prefix netip.Prefix
-}
-
-// HostRoute is a route of the main table without a gateway.
-type HostRoute struct {
-	Dst  netip.Addr
-	Link int32
-}
-
-// Host is what the host has in the family of the egress.
+// Host is what the host has in the family of the egress: veths, addresses, and routes of
+// the main table.
 type Host struct {
-	Links     []HostLink
-	Addresses []HostAddress
-	Routes    []HostRoute
-	Table     *Table // nil: not read
+	netstate.State
+	Table *Table // nil: not read
 }
 
-func (h Host) link(index int32) (HostLink, bool) {
-	i := slices.IndexFunc(h.Links, func(l HostLink) bool { return l.Index == index })
+func (h *Host) route(to netip.Addr) (netstate.Route, bool) {
+	dst := netstate.Only(to)
+	i := slices.IndexFunc(h.Routes, func(r netstate.Route) bool { return r.Dst == dst && !r.Gateway.IsValid() })
 	if i < 0 {
-		return HostLink{}, false
-	}
-	return h.Links[i], true
-}
-
-func (h Host) route(to netip.Addr) (HostRoute, bool) {
-	i := slices.IndexFunc(h.Routes, func(r HostRoute) bool { return r.Dst == to })
-	if i < 0 {
-		return HostRoute{}, false
+		return netstate.Route{}, false
 	}
 	return h.Routes[i], true
 }
@@ -129,25 +104,19 @@ const (
 	LostChain   = "chain" // or the jump to it
 )
 
-// Loss is something of a living pod that is gone, and what it was.
+// Loss is something of a living pod that is gone, and what brings it back.
 type Loss struct {
-	Tenant  Tenant
-	Kind    string
-	Link    HostLink
-	Address netip.Prefix // of LostAddress
-	SNAT    SNAT         // of LostChain
+	Tenant Tenant
+	Kind   string
+	Change netstate.Change // of all but LostChain
+	SNAT   SNAT            // of LostChain
 }
 
 func (l Loss) String() string {
-	switch l.Kind {
-	case LostLink:
-		return "egress link " + l.Link.Name + " was down"
-	case LostAddress:
-		return "address " + l.Address.String() + " of egress link " + l.Link.Name + " was missing"
-	case LostRoute:
-		return "route to egress address " + l.Tenant.Address.String() + " was missing"
+	if l.Kind == LostChain {
+		return "egress chain " + l.SNAT.Chain + ", or the jump to it, was missing"
 	}
-	return "egress chain " + l.SNAT.Chain + ", or the jump to it, was missing"
+	return l.Change.String() + ", of egress address " + l.Tenant.Address.String()
 }
 
 const (
@@ -169,8 +138,8 @@ type Living struct {
 
 type seen struct {
 	first   time.Time            // the lease
-	link    HostLink             // zero: not seen yet
-	address netip.Prefix         // of the link
+	link    netstate.Link        // zero: not seen yet
+	address netstate.Address     // of the link
 	snat    SNAT                 // zero: not seen yet
 	missing map[string]time.Time // kinds, since when
 	made    time.Time            // something was made for it last
@@ -212,7 +181,7 @@ func (l *Living) Look(now time.Time, network string, tenants []Tenant, h Host) (
 			continue
 		}
 		if !p.made.IsZero() {
-			ended = append(ended, Loss{Tenant: t, Kind: LostRoute, Link: p.link})
+			ended = append(ended, p.lostRoute(t))
 			if p.snat.Chain != "" {
 				ended = append(ended, Loss{Tenant: t, Kind: LostChain, SNAT: p.snat})
 			}
@@ -225,13 +194,13 @@ func (l *Living) Look(now time.Time, network string, tenants []Tenant, h Host) (
 // learn takes over what is there.
 func (p *seen) learn(network string, t Tenant, h Host) {
 	if r, ok := h.route(t.Address); ok {
-		if link, ok := h.link(r.Link); ok && link.Up && link.Carrier && link != p.link {
-			p.link, p.address = link, netip.Prefix{}
+		if link, ok := h.Link(r.Link); ok && link.Up() && link.Running() && !p.same(link) {
+			p.link, p.address = link, netstate.Address{}
 		}
 	}
 	for _, a := range h.Addresses {
-		if p.link.Index != 0 && a.Link == p.link.Index && !p.address.IsValid() && a.Prefix.Addr().IsLinkLocalUnicast() {
-			p.address = a.Prefix
+		if p.link.Index != 0 && a.Link == p.link.Index && !p.address.Prefix.IsValid() && a.Prefix.Addr().IsLinkLocalUnicast() {
+			p.address = a
 		}
 	}
 	if h.Table != nil {
@@ -244,24 +213,34 @@ func (p *seen) learn(network string, t Tenant, h Host) {
 // losses are what the pod had and lacks. Without its link nothing of it is of use: the
 // pod is gone, or its sandbox.
 func (p *seen) losses(t Tenant, h Host) (out []Loss) {
-	link, ok := h.link(p.link.Index)
-	if p.link.Index == 0 || !ok || link.Name != p.link.Name || link.Up && !link.Carrier {
+	link, ok := h.Link(p.link.Index)
+	if p.link.Index == 0 || !ok || !p.same(link) || link.Up() && !link.Running() {
 		return nil
 	}
-	if !link.Up { // first: the kernel takes addresses and routes along
-		out = append(out, Loss{Tenant: t, Kind: LostLink, Link: p.link})
+	if !link.Up() { // first: the kernel takes addresses and routes along
+		out = append(out, Loss{Tenant: t, Kind: LostLink, Change: netstate.Change{Do: netstate.SetUp, Link: link}})
 	}
-	if p.address.IsValid() && !slices.Contains(h.Addresses, HostAddress{link.Index, p.address}) {
-		out = append(out, Loss{Tenant: t, Kind: LostAddress, Link: p.link, Address: p.address})
+	there := func(a netstate.Address) bool { return a.Link == link.Index && a.Prefix == p.address.Prefix }
+	if p.address.Prefix.IsValid() && !slices.ContainsFunc(h.Addresses, there) {
+		out = append(out, Loss{Tenant: t, Kind: LostAddress, Change: netstate.Change{Do: netstate.AddAddress, Link: link, Address: p.address}})
 	}
 	if _, ok := h.route(t.Address); !ok {
-		out = append(out, Loss{Tenant: t, Kind: LostRoute, Link: p.link})
+		out = append(out, p.lostRoute(t))
 	}
 	_, pending := p.missing[LostChain]
 	if p.snat.Chain != "" && (h.Table == nil && pending || h.Table != nil && !h.Table.Has(p.snat)) {
-		out = append(out, Loss{Tenant: t, Kind: LostChain, Link: p.link, SNAT: p.snat})
+		out = append(out, Loss{Tenant: t, Kind: LostChain, SNAT: p.snat})
 	}
 	return out
+}
+
+// same reports whether a link is the pod's.
+func (p *seen) same(l netstate.Link) bool { return l.Index == p.link.Index && l.Name == p.link.Name }
+
+// lostRoute does not replace a route: it would be a new owner's.
+func (p *seen) lostRoute(t Tenant) Loss {
+	to := netstate.Direct(netstate.Only(t.Address), p.link.Index, netnames.MainTable)
+	return Loss{Tenant: t, Kind: LostRoute, Change: netstate.Change{Do: netstate.AddRoute, Link: p.link, Route: to}}
 }
 
 // settled splits losses into those that have lasted, and those of which that must show.

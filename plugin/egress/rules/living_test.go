@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/egress/rules"
 )
 
@@ -34,9 +36,9 @@ func (l *living) add(t *testing.T, n int) {
 	t.Helper()
 	x, index := tenant(n), int32(100+n)
 	l.tenants = append(l.tenants, x)
-	l.host.Links = append(l.host.Links, rules.HostLink{Index: index, Name: fmt.Sprint("veth", n), Up: true, Carrier: true})
-	l.host.Addresses = append(l.host.Addresses, rules.HostAddress{Link: index, Prefix: gateway})
-	l.host.Routes = append(l.host.Routes, rules.HostRoute{Dst: x.Address, Link: index})
+	l.host.Links = append(l.host.Links, netstate.Link{Index: index, Name: fmt.Sprint("veth", n), Flags: netstate.Up | netstate.Running})
+	l.host.Addresses = append(l.host.Addresses, netstate.Address{Link: index, Prefix: gateway, OnLink: true})
+	l.host.Routes = append(l.host.Routes, netstate.Direct(netstate.Only(x.Address), index, netnames.MainTable))
 	s, err := rules.Wanted(rules.DefaultNetwork, x.ContainerID, x.Address, netip.MustParseAddr("10.0.0.10"), rules.RandomFully)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +50,7 @@ func (l *living) add(t *testing.T, n int) {
 }
 
 func (l *living) dropRoute(n int) {
-	l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r rules.HostRoute) bool { return r.Dst == tenant(n).Address })
+	l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r netstate.Route) bool { return r.Dst.Addr() == tenant(n).Address })
 }
 
 func (l *living) dropLease(n int) {
@@ -56,9 +58,9 @@ func (l *living) dropLease(n int) {
 }
 
 func (l *living) dropLink(n int) {
-	l.host.Links = slices.DeleteFunc(l.host.Links, func(x rules.HostLink) bool { return x.Index == int32(100+n) })
-	l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r rules.HostRoute) bool { return r.Link == int32(100+n) })
-	l.host.Addresses = slices.DeleteFunc(l.host.Addresses, func(a rules.HostAddress) bool { return a.Link == int32(100+n) })
+	l.host.Links = slices.DeleteFunc(l.host.Links, func(x netstate.Link) bool { return x.Index == int32(100+n) })
+	l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r netstate.Route) bool { return r.Link == int32(100+n) })
+	l.host.Addresses = slices.DeleteFunc(l.host.Addresses, func(a netstate.Address) bool { return a.Link == int32(100+n) })
 }
 
 // look looks once, at the table too.
@@ -80,12 +82,14 @@ func (l *living) repair(list []rules.Loss) {
 		case rules.LostChain:
 			l.chains[x.Tenant] = x.SNAT
 		case rules.LostRoute:
-			l.host.Routes = append(l.host.Routes, rules.HostRoute{Dst: x.Tenant.Address, Link: x.Link.Index})
+			l.host.Routes = append(l.host.Routes, x.Change.Route)
 		case rules.LostAddress:
-			l.host.Addresses = append(l.host.Addresses, rules.HostAddress{Link: x.Link.Index, Prefix: x.Address})
+			l.host.Addresses = append(l.host.Addresses, x.Change.Address)
 		case rules.LostLink:
 			for i := range l.host.Links {
-				l.host.Links[i].Up = l.host.Links[i].Up || l.host.Links[i].Index == x.Link.Index
+				if l.host.Links[i].Index == x.Change.Link.Index {
+					l.host.Links[i].Flags |= netstate.Up
+				}
 			}
 		}
 		l.known.Made(l.now, x.Tenant)
@@ -118,9 +122,9 @@ func TestLiving(t *testing.T) {
 		{"all chains", func(l *living) { clear(l.chains) }, []string{"chain of sandbox-0", "chain of sandbox-1"}},
 		{"route", func(l *living) { l.dropRoute(1) }, []string{"route of sandbox-1"}},
 		{"address", func(l *living) { l.host.Addresses = l.host.Addresses[1:] }, []string{"address of sandbox-0"}},
-		{"link is down", func(l *living) { l.host.Links[0].Up = false; l.dropRoute(0) }, []string{"link of sandbox-0", "route of sandbox-0"}},
+		{"link is down", func(l *living) { l.host.Links[0].Flags = netstate.Running; l.dropRoute(0) }, []string{"link of sandbox-0", "route of sandbox-0"}},
 		{"a sandbox whose link is gone", func(l *living) { l.dropLink(0); delete(l.chains, tenant(0)) }, nil},
-		{"a sandbox whose other end is gone", func(l *living) { l.host.Links[0].Carrier = false; delete(l.chains, tenant(0)) }, nil},
+		{"a sandbox whose other end is gone", func(l *living) { l.host.Links[0].Flags = netstate.Up; delete(l.chains, tenant(0)) }, nil},
 		{"another link of that index", func(l *living) { l.host.Links[0].Name = "vethelse"; l.dropRoute(0) }, nil},
 		{"a pod that ended", func(l *living) { l.dropLease(0); l.dropRoute(0); delete(l.chains, tenant(0)) }, nil},
 		{"a new node address", func(l *living) {
@@ -209,7 +213,7 @@ func (l *living) takeBack(list []rules.Loss) {
 		case rules.LostChain:
 			delete(l.chains, x.Tenant)
 		case rules.LostRoute:
-			l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r rules.HostRoute) bool { return r.Dst == x.Tenant.Address && r.Link == x.Link.Index })
+			l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r netstate.Route) bool { return r == x.Change.Route })
 		}
 	}
 }
