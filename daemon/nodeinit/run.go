@@ -70,7 +70,7 @@ func (d Deps) run(ctx context.Context, log *slog.Logger) error {
 		if err := s.write(d.ProcSys); err != nil {
 			return err
 		}
-		log.Info(fmt.Sprintf(textUpdated, s.Path(), s.Value)) //nolint:sloglint // upstream's line
+		log.Info(fmt.Sprintf(textUpdated, s.Path, s.Value)) //nolint:sloglint // upstream's line
 	}
 	return nil
 }

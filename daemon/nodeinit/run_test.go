@@ -73,7 +73,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	for _, s := range settings {
-		path := filepath.Join(root, s.Path())
+		path := filepath.Join(root, s.Path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -6,14 +6,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"cnictl/daemon/config"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 )
 
 // setting is a kernel setting of a node.
 type setting struct {
-	rules.Sysctl
+	netstate.Sysctl
 	optional bool   // kernels without it are left alone
 	failure  string // what it belongs to, as the log says it
 }
@@ -25,30 +28,23 @@ func wanted(c config.Config, link string) []setting {
 	if c.EarlyDemuxOff {
 		demux = "0"
 	}
-	out := []setting{
-		// Replies to pods of other ENIs enter by the primary one: the strict check would
-		// drop them.
-		{rules.Sysctl{Key: []string{"net", "ipv4", "conf", link, "rp_filter"}, Value: "2"}, false, textSystem},
-		// With it a kubelet's probe of a pod with security groups is answered to the wrong
-		// link (strict mode), so users may switch it off. Some kernels do not have it.
-		{rules.Sysctl{Key: []string{"net", "ipv4", "tcp_early_demux"}, Value: demux}, true, textSystem},
+	var out []setting
+	for _, s := range rules.Sysctls(c.IPv6, c.V6Egress, link) {
+		failure := textSystem
+		if strings.HasPrefix(s.Path, "net/ipv6/") {
+			failure = textIPv6
+		}
+		out = append(out, setting{s, false, failure})
 	}
-	if c.IPv6 {
-		out = append(out, setting{rules.Sysctl{Key: []string{"net", "ipv6", "conf", "all", "disable_ipv6"}, Value: "0"}, false, textIPv6})
-	}
-	if c.IPv6 || c.V6Egress {
-		// A host that forwards takes router advertisements only with 2, and forgets the
-		// default route it has from one when it starts to forward: 2 comes first.
-		out = append(out,
-			setting{rules.Sysctl{Key: []string{"net", "ipv6", "conf", link, "accept_ra"}, Value: "2"}, false, textIPv6},
-			setting{rules.Sysctl{Key: []string{"net", "ipv6", "conf", "all", "forwarding"}, Value: "1"}, false, textIPv6})
-	}
-	return out
+	// With it a kubelet's probe of a pod with security groups is answered to the wrong
+	// link (strict mode), so users may switch it off. Some kernels do not have it.
+	early := setting{netstate.Sysctl{Path: "net/ipv4/tcp_early_demux", Value: demux}, true, textSystem}
+	return slices.Insert(out, 1, early)
 }
 
 // write makes a setting below a directory, /proc/sys.
 func (s setting) write(root string) error {
-	f, err := os.OpenFile(filepath.Join(root, s.Path()), os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join(root, s.Path), os.O_WRONLY, 0)
 	if s.optional && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

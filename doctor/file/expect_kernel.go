@@ -21,7 +21,7 @@ func (p *population) expectKernel(r *evidence.Reading) {
 	r.IPTables = evidence.Read(p.iptables(node))
 	sysctls := map[string]string{}
 	for _, s := range node.Sysctls {
-		sysctls[strings.Join(s.Key, ".")] = s.Value
+		sysctls[s.Name()] = s.Value
 	}
 	sysctls["net.ipv4.ip_forward"] = "1"
 	r.Sysctls = evidence.Read(sysctls)

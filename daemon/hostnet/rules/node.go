@@ -106,7 +106,7 @@ type NodeState struct {
 	Ruleset6 Ruleset   // the same of ip6tables
 	NFT      *NFTTable // nil: the table should not exist
 	IPRules  []netstate.Rule
-	Sysctls  []Sysctl
+	Sysctls  []netstate.Sysctl
 	Link     string // primary ENI
 	MTU      int    // of Link; 0: as it is
 }
@@ -119,7 +119,7 @@ func Node(in NodeInput) NodeState {
 		IPRules:  nodeIPRules(in),
 		Link:     in.PrimaryLink,
 		MTU:      in.MTU,
-		Sysctls:  sysctls(in),
+		Sysctls:  Sysctls(in.IPv6, in.V6Egress, in.PrimaryLink),
 	}
 	if in.Backend == NFTables && !in.ExternalSNAT && !in.IPv6 {
 		s.NFT = wantedNFT(in)
@@ -127,23 +127,23 @@ func Node(in NodeInput) NodeState {
 	return s
 }
 
-// sysctls are the settings that the init container makes and network daemons undo, in
-// the order in which they must be made.
-func sysctls(in NodeInput) []Sysctl {
+// Sysctls are the settings that a node needs whose primary ENI has a link, in the order in
+// which they must be made. The init container makes them, and network daemons undo them.
+func Sysctls(ipv6, egress6 bool, link string) []netstate.Sysctl {
 	// Replies to pods of other ENIs enter by the primary one: the strict check would
 	// drop them.
-	out := []Sysctl{{Key: []string{"net", "ipv4", "conf", in.PrimaryLink, "rp_filter"}, Value: "2"}}
-	if in.IPv6 {
-		out = append(out, Sysctl{Key: []string{"net", "ipv6", "conf", "all", "disable_ipv6"}, Value: "0"})
+	out := []netstate.Sysctl{{Path: "net/ipv4/conf/" + link + "/rp_filter", Value: "2"}}
+	if ipv6 {
+		out = append(out, netstate.Sysctl{Path: netstate.IPv6Setting("all", "disable_ipv6"), Value: "0"})
 	}
-	if !in.IPv6 && !in.V6Egress {
+	if !ipv6 && !egress6 {
 		return out
 	}
 	return append(out,
 		// A host that forwards takes router advertisements only with 2, and forgets the
 		// default route it has from one when it starts to forward: 2 comes first.
-		Sysctl{Key: []string{"net", "ipv6", "conf", in.PrimaryLink, "accept_ra"}, Value: "2"},
-		Sysctl{Key: []string{"net", "ipv6", "conf", "all", "forwarding"}, Value: "1"})
+		netstate.Sysctl{Path: netstate.IPv6Setting(link, "accept_ra"), Value: "2"},
+		netstate.Sysctl{Path: netstate.IPv6Setting("all", "forwarding"), Value: "1"})
 }
 
 // String prints the state as the tools of a node print it, section by section.
@@ -181,14 +181,3 @@ func familyOption(list []netstate.Rule) string {
 	}
 	return ""
 }
-
-// Sysctl is one kernel setting.
-type Sysctl struct {
-	Key   []string // path elements; a link name may hold dots
-	Value string
-}
-
-// Path is the file below /proc/sys.
-func (s Sysctl) Path() string { return strings.Join(s.Key, "/") }
-
-func (s Sysctl) String() string { return strings.Join(s.Key, ".") + " = " + s.Value }

@@ -123,9 +123,9 @@ func (h *Host) lostOfNode(v *View, in rules.NodeInput, readOnly bool) (out []Los
 		out = append(out, Loss{ObjectNodeRule, c.String()})
 	}
 	for _, s := range want.Sysctls {
-		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path()))
-		if value := strings.TrimSpace(string(now)); err == nil && value != s.Value && (readOnly || !h.readOnly.has(s.Path())) {
-			out = append(out, Loss{ObjectSysctl, strings.Join(s.Key, ".") + " was " + value})
+		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path))
+		if value := strings.TrimSpace(string(now)); err == nil && value != s.Value && (readOnly || !h.readOnly.has(s.Path)) {
+			out = append(out, Loss{ObjectSysctl, s.Name() + " was " + value})
 		}
 	}
 	return out
@@ -177,12 +177,12 @@ func (h *Host) setDevice(c *rtnl.Conn, name string, ipv4 bool) {
 			h.opts.Log.Warn("device of a branch ENI may get an address of IPv6", "link", name, "error", err)
 		}
 	}
-	for _, s := range []rules.Sysctl{
-		{Key: []string{"net", "ipv6", "conf", name, "accept_ra"}, Value: "0"},
-		{Key: []string{"net", "ipv6", "conf", name, "accept_redirects"}, Value: "1"},
-		{Key: []string{"net", "ipv6", "conf", name, "forwarding"}, Value: "0"},
+	for _, s := range []netstate.Sysctl{
+		{Path: netstate.IPv6Setting(name, "accept_ra"), Value: "0"},
+		{Path: netstate.IPv6Setting(name, "accept_redirects"), Value: "1"},
+		{Path: netstate.IPv6Setting(name, "forwarding"), Value: "0"},
 	} {
-		path := filepath.Join(h.opts.ProcSys, s.Path())
+		path := filepath.Join(h.opts.ProcSys, s.Path)
 		now, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) || err == nil && strings.TrimSpace(string(now)) == s.Value {
 			continue

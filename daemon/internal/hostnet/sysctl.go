@@ -3,12 +3,10 @@ package hostnet
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
@@ -37,18 +35,18 @@ func (r *readOnly) note(path string, is bool) {
 
 // setSysctls makes what differs. It is a repair of what the init container did: the
 // daemon's container may have /proc/sys read-only, so failing only warns.
-func (h *Host) setSysctls(c *rtnl.Conn, link netstate.Link, want []rules.Sysctl) {
+func (h *Host) setSysctls(c *rtnl.Conn, link netstate.Link, want []netstate.Sysctl) {
 	for _, s := range want {
-		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path()))
+		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path))
 		value := strings.TrimSpace(string(now))
 		if err == nil && value == s.Value {
-			h.readOnly.note(s.Path(), false)
+			h.readOnly.note(s.Path, false)
 			continue
 		}
 		if err == nil {
 			err = h.setSysctl(c, link, s)
 		}
-		h.readOnly.note(s.Path(), err != nil)
+		h.readOnly.note(s.Path, err != nil)
 		if err != nil {
 			h.warnOnce("kernel setting differs and cannot be set", "sysctl", s.String(), "error", err)
 			continue
@@ -59,9 +57,9 @@ func (h *Host) setSysctls(c *rtnl.Conn, link netstate.Link, want []rules.Sysctl)
 
 // setSysctl makes one: rp_filter of the primary ENI's link by rtnetlink where /proc/sys is
 // read-only. The kernel has no such way for the others.
-func (h *Host) setSysctl(c *rtnl.Conn, link netstate.Link, s rules.Sysctl) error {
-	err := os.WriteFile(filepath.Join(h.opts.ProcSys, s.Path()), []byte(s.Value), 0)
-	if err == nil || !slices.Equal(s.Key, []string{"net", "ipv4", "conf", link.Name, "rp_filter"}) {
+func (h *Host) setSysctl(c *rtnl.Conn, link netstate.Link, s netstate.Sysctl) error {
+	err := os.WriteFile(filepath.Join(h.opts.ProcSys, s.Path), []byte(s.Value), 0)
+	if err == nil || s.Path != "net/ipv4/conf/"+link.Name+"/rp_filter" {
 		return err
 	}
 	value, bad := strconv.ParseUint(s.Value, 10, 32)

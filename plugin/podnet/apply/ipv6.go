@@ -38,7 +38,7 @@ func (s *Setup) prepareIPv6() (_ *readiness, err error) {
 	b := s.begin()
 	for i := range s.wanted.Interfaces {
 		f := &s.wanted.Interfaces[i]
-		if err := setSysctls(f.Pair.Host.Name, f.HostSysctls, hostStep); err != nil {
+		if err := setSysctls(f.HostSysctls, hostStep); err != nil {
 			return nil, of(i, err)
 		}
 		host, pod := s.made[i].Host.Index, s.made[i].Pod.Index
@@ -56,7 +56,7 @@ func (s *Setup) prepareIPv6() (_ *readiness, err error) {
 			return failed(StepOpen, err)
 		}
 		for i := range s.wanted.Interfaces {
-			if err := setNamedSysctls(s.wanted.Interfaces[i].PodSysctls, podStep); err != nil {
+			if err := setSysctls(s.wanted.Interfaces[i].PodSysctls, podStep); err != nil {
 				return of(i, err)
 			}
 		}

@@ -353,7 +353,7 @@ func TestSetup_KindsLeaveNothing(t *testing.T) {
 		"accept_dad":     {apply.StepHostAddress, 1, func(f *podrules.Interface) { f.HostSysctls[0].Value = "x" }},
 		"host address":   {apply.StepHostAddress, 1, func(f *podrules.Interface) { f.HostAddress = netip.MustParsePrefix("ff02::1/128") }},
 		"enable IPv6":    {apply.StepEnableIPv6, 0, func(f *podrules.Interface) { f.PodSysctls[0].Value = "x" }},
-		"enable on lo":   {apply.StepEnableIPv6Lo, 1, func(f *podrules.Interface) { f.PodSysctls[2].Key = "." }},
+		"enable on lo":   {apply.StepEnableIPv6Lo, 1, func(f *podrules.Interface) { f.PodSysctls[2].Path = "net/ipv6/conf/lo/." }},
 		"gateway":        {apply.StepGateway, 1, func(f *podrules.Interface) { f.Gateway.Gateway = netip.MustParseAddr("2001:db8:9::1") }},
 		"interface rule": {apply.StepInterfaceRule, 1, func(f *podrules.Interface) { f.Rule.To = ipv4 }},
 		"default":        {apply.StepDefaultRoute, 1, func(f *podrules.Interface) { f.Default.Gateway = netip.MustParseAddr("2001:db8:9::1") }},

@@ -79,7 +79,7 @@ func (s *Setup) renameHost(i int, p rules.Pair) error {
 		return failed(StepCreatePair, err)
 	}
 	s.made[i].Host.Name = p.Host.Name
-	return setPairSysctls(s.made[i])
+	return setPairSysctls(p)
 }
 
 // deleteOld deletes the host link of an older sandbox.

@@ -7,24 +7,39 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/crashpoint"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/podnet/rules"
 )
 
-const ipv6Conf = "/proc/sys/net/ipv6/conf/"
-
 // setPairSysctls sets the sysctls of the host end.
 func setPairSysctls(p rules.Pair) error {
-	err := setSysctls(p.Host.Name, p.Sysctls, hostStep)
+	err := setSysctls(p.Sysctls, hostStep)
 	if err == nil {
 		crashpoint.Here(crashpoint.PluginAfterSysctls)
 	}
 	return err
 }
 
-// setSysctls sets sysctls of a link. /proc/sys/net shows the namespace of the calling
-// thread. A kernel without IPv6 has no such files, and nothing to set.
-func setSysctls(link string, list []rules.Sysctl, step func(rules.Sysctl) Step) error {
-	dir, err := unix.Open(ipv6Conf+link, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// setSysctls sets sysctls; those of one link follow each other. /proc/sys/net shows the
+// namespace of the calling thread. A kernel without IPv6 has no such files, and nothing to
+// set.
+func setSysctls(list []netstate.Sysctl, step func(netstate.Sysctl) Step) error {
+	for len(list) > 0 {
+		dir := strings.TrimSuffix(list[0].Path, list[0].Key())
+		n := 1
+		for n < len(list) && strings.TrimSuffix(list[n].Path, list[n].Key()) == dir {
+			n++
+		}
+		if err := setSysctlsOf(dir, list[:n], step); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+func setSysctlsOf(path string, list []netstate.Sysctl, step func(netstate.Sysctl) Step) error {
+	dir, err := unix.Open("/proc/sys/"+path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -40,18 +55,8 @@ func setSysctls(link string, list []rules.Sysctl, step func(rules.Sysctl) Step) 
 	return nil
 }
 
-// setNamedSysctls sets sysctls that name their links.
-func setNamedSysctls(list []rules.Sysctl, step func(rules.Sysctl) Step) error {
-	for i := range list {
-		if err := setSysctls(list[i].Link, list[i:i+1], step); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func hostStep(s rules.Sysctl) Step {
-	switch s.Key {
+func hostStep(s netstate.Sysctl) Step {
+	switch s.Key() {
 	case "accept_redirects":
 		return StepRedirects
 	case "forwarding":
@@ -62,8 +67,8 @@ func hostStep(s rules.Sysctl) Step {
 	return StepAcceptRA
 }
 
-func vlanStep(s rules.Sysctl) Step {
-	switch s.Key {
+func vlanStep(s netstate.Sysctl) Step {
+	switch s.Key() {
 	case "accept_redirects":
 		return StepVLANRedirects
 	case "forwarding":
@@ -72,19 +77,19 @@ func vlanStep(s rules.Sysctl) Step {
 	return StepVLANAcceptRA
 }
 
-func podStep(s rules.Sysctl) Step {
-	if s.Link == "lo" {
+func podStep(s netstate.Sysctl) Step {
+	if s.Path == netstate.IPv6Setting("lo", s.Key()) {
 		return StepEnableIPv6Lo
 	}
 	return StepEnableIPv6
 }
 
-func setSysctl(dir int, s rules.Sysctl) error {
+func setSysctl(dir int, s netstate.Sysctl) error {
 	mode := unix.O_WRONLY
 	if s.ReadFirst {
 		mode = unix.O_RDWR
 	}
-	fd, err := unix.Openat(dir, s.Key, mode|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(dir, s.Key(), mode|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

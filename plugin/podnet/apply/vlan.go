@@ -50,7 +50,7 @@ func (s *Setup) createVLAN(usable *readiness) error {
 		return failed(StepCreateVLAN, err)
 	}
 	s.vlan = device.Index
-	if err := setSysctls(v.Name, v.Sysctls, vlanStep); err != nil {
+	if err := setSysctls(v.Sysctls, vlanStep); err != nil {
 		return err
 	}
 	b = s.begin()

@@ -26,8 +26,8 @@ type VLAN struct {
 	ID      int
 	Parent  int32 // index of the trunk ENI's link; the MTU is the trunk's
 	MAC     netstate.MAC
-	Sysctls []Sysctl     // set before it comes up
-	Address netip.Prefix // link-local, usable at once; zero for IPv4
+	Sysctls []netstate.Sysctl // set before it comes up
+	Address netip.Prefix      // link-local, usable at once; zero for IPv4
 	Table   int
 	// Stale rules, each deleted until none is left: of pods that had the host link's
 	// name or the VLAN id before.
@@ -51,7 +51,7 @@ func NewBranchPod(pair Pair, address netip.Addr, eni BranchENI) (Pod, error) {
 	device, ipv6 := netnames.VLANDevice(eni.VLAN), address.Is6()
 	v := &VLAN{
 		Name: device, ID: eni.VLAN, Parent: eni.Trunk, MAC: eni.MAC, Table: table,
-		Sysctls: hostSysctls(),
+		Sysctls: hostSysctls(device),
 		Stale: []netstate.Rule{
 			{Priority: netnames.RuleBranch, InLink: pair.Host.Name, IPv6: ipv6},
 			{Priority: netnames.RuleBranch, Table: table, IPv6: ipv6},
@@ -60,7 +60,7 @@ func NewBranchPod(pair Pair, address netip.Addr, eni BranchENI) (Pod, error) {
 		Default: netstate.Default(gateway, 0, table),
 	}
 	if ipv6 {
-		v.Sysctls = append(v.Sysctls, Sysctl{Key: "accept_dad", Value: "0"})
+		v.Sysctls = append(v.Sysctls, netstate.Sysctl{Path: netstate.IPv6Setting(device, "accept_dad"), Value: "0"})
 		v.Address = netip.PrefixFrom(eni.MAC.LinkLocal(), 64)
 	}
 	p := Pod{VLAN: v, Interfaces: make([]Interface, 1)}

@@ -41,8 +41,7 @@ host rule add 1536: from 2001:db8::22 lookup 2
 
 func TestPod_SeveralInterfaces(t *testing.T) {
 	t.Parallel()
-	second := pair().Further(1)
-	second.Host.Name, second.Pod.Name = "eni7cd2485543c", "mNicIf1"
+	second := pairNamed("eni7cd2485543c", "mNicIf1").Further(1)
 	for _, row := range []struct {
 		first, second, scope, inPod string
 	}{

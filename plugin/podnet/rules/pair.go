@@ -14,16 +14,7 @@ import (
 type Pair struct {
 	Host, Pod netstate.End
 	MTU       int
-	Sysctls   []Sysctl // of the host end, set before the pod end comes up
-}
-
-// Sysctl is a wanted kernel setting of a link, below /proc/sys/net/ipv6/conf/<link>.
-type Sysctl struct {
-	Link  string // empty: the one that the list is for
-	Key   string
-	Value string
-	// ReadFirst: only write when it reads otherwise, because the write is dear.
-	ReadFirst bool
+	Sysctls   []netstate.Sysctl // of the host end, set before the pod end comes up
 }
 
 // Indexes of host ends lie far above those that the kernel deals out one by one,
@@ -58,7 +49,7 @@ func NewPair(sandboxID, hostLink, podLink string, mtu int) Pair {
 		},
 		Pod:     netstate.End{Name: podLink, Index: podIndex, MAC: localMAC(spread(seed, 3))},
 		MTU:     mtu,
-		Sysctls: hostSysctls(),
+		Sysctls: hostSysctls(hostLink),
 	}
 }
 
@@ -87,14 +78,14 @@ func localMAC(v uint64) netstate.MAC {
 	return m
 }
 
-// hostSysctls keeps the host from configuring itself by what a pod announces.
+// hostSysctls keep the host from configuring itself by what a pod announces.
 // Writing forwarding restarts the call until the kernel's network lock is free, and
 // it is 0 on nearly every node.
-func hostSysctls() []Sysctl {
-	return []Sysctl{
-		{Key: "accept_ra", Value: "0"},
-		{Key: "accept_redirects", Value: "1"},
-		{Key: "forwarding", Value: "0", ReadFirst: true},
+func hostSysctls(link string) []netstate.Sysctl {
+	return []netstate.Sysctl{
+		{Path: netstate.IPv6Setting(link, "accept_ra"), Value: "0"},
+		{Path: netstate.IPv6Setting(link, "accept_redirects"), Value: "1"},
+		{Path: netstate.IPv6Setting(link, "forwarding"), Value: "0", ReadFirst: true},
 	}
 }
 
@@ -102,6 +93,6 @@ func (p Pair) String() string {
 	var b strings.Builder
 	b.WriteString("host link add " + p.Host.String() + " mtu " + strconv.Itoa(p.MTU) +
 		" txqueuelen 0 up type veth peer name " + p.Pod.String() + "\n")
-	writeSysctls(&b, "host", p.Host.Name, p.Sysctls)
+	writeSysctls(&b, "host", p.Sysctls)
 	return b.String()
 }

@@ -25,8 +25,8 @@ type Interface struct {
 	// What IPv6 needs before the pod end comes up. The address is the pod's alone, so
 	// nobody waits for the detection of duplicates: neither it nor the link-local
 	// address by which the host looks for the pod is tentative.
-	PodSysctls  []Sysctl
-	HostSysctls []Sysctl
+	PodSysctls  []netstate.Sysctl
+	HostSysctls []netstate.Sysctl
 	HostAddress netip.Prefix // link-local, on the host end; zero for IPv4
 
 	// In the pod, in this order: the gateway is reached on the link, what the interface
@@ -92,7 +92,7 @@ func (f *Interface) inside(pair Pair, i int, address netip.Addr) {
 	if address.Is6() {
 		gateway = netnames.GatewayIPv6(i)
 		f.PodSysctls = podSysctls(pair.Pod.Name)
-		f.HostSysctls = []Sysctl{{Key: "accept_dad", Value: "0"}}
+		f.HostSysctls = []netstate.Sysctl{{Path: netstate.IPv6Setting(pair.Host.Name, "accept_dad"), Value: "0"}}
 		f.HostAddress = netip.PrefixFrom(pair.Host.MAC.LinkLocal(), 64)
 	}
 	table := i // the first interface has main
@@ -122,10 +122,10 @@ func (f *Interface) reachedByAddress(table int) {
 // podSysctls lets an IPv6 pod have its address where the node's defaults for new links
 // switch IPv6 off. Switching it on restarts the call until the kernel's network lock is
 // free, and it is on nearly everywhere.
-func podSysctls(link string) []Sysctl {
-	return []Sysctl{
-		{Link: link, Key: "accept_dad", Value: "0"},
-		{Link: link, Key: "disable_ipv6", Value: "0", ReadFirst: true},
-		{Link: "lo", Key: "disable_ipv6", Value: "0", ReadFirst: true},
+func podSysctls(link string) []netstate.Sysctl {
+	return []netstate.Sysctl{
+		{Path: netstate.IPv6Setting(link, "accept_dad"), Value: "0"},
+		{Path: netstate.IPv6Setting(link, "disable_ipv6"), Value: "0", ReadFirst: true},
+		{Path: netstate.IPv6Setting("lo", "disable_ipv6"), Value: "0", ReadFirst: true},
 	}
 }

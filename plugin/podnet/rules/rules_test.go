@@ -21,8 +21,10 @@ func addr(t *testing.T, s string) netip.Addr {
 	return a
 }
 
-func pair() rules.Pair {
-	p := rules.NewPair("abc003", netnames.HostVeth("eni", "default", "web-2", 0), "eth0", 9001)
+func pair() rules.Pair { return pairNamed(netnames.HostVeth("eni", "default", "web-2", 0), "eth0") }
+
+func pairNamed(host, pod string) rules.Pair {
+	p := rules.NewPair("abc003", host, pod, 9001)
 	// Fixed values, so that the pages below read well.
 	p.Host.Index, p.Host.MAC = 1234567, netstate.MAC{0xf2, 6, 0xfa, 0x51, 0x69, 0x43}
 	p.Pod.MAC = netstate.MAC{0x6a, 0x62, 0x76, 0xa9, 0x61, 0xec}

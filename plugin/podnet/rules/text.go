@@ -26,8 +26,8 @@ func (p Pod) String() string {
 
 func (f *Interface) pair(b *strings.Builder) {
 	b.WriteString(f.Pair.String())
-	writeSysctls(b, "host", f.Pair.Host.Name, f.HostSysctls)
-	writeSysctls(b, "pod", f.Pair.Pod.Name, f.PodSysctls)
+	writeSysctls(b, "host", f.HostSysctls)
+	writeSysctls(b, "pod", f.PodSysctls)
 	if f.HostAddress.IsValid() {
 		b.WriteString("host addr add " + f.HostAddress.String() + " dev " + f.Pair.Host.Name + " scope link nodad\n")
 	}
@@ -63,7 +63,7 @@ func (v *VLAN) String() string {
 	b.WriteString("host link del " + v.Name + "\n")
 	b.WriteString("host link add link " + strconv.Itoa(int(v.Parent)) + " name " + v.Name + " address " + v.MAC.String() +
 		" type vlan id " + strconv.Itoa(v.ID) + "\n")
-	writeSysctls(&b, "host", v.Name, v.Sysctls)
+	writeSysctls(&b, "host", v.Sysctls)
 	b.WriteString("host link set " + v.Name + " up\n")
 	if v.Address.IsValid() {
 		b.WriteString("host addr add " + v.Address.String() + " dev " + v.Name + " scope link nodad\n")
@@ -73,14 +73,9 @@ func (v *VLAN) String() string {
 	return b.String()
 }
 
-// writeSysctls prints sysctls, of a link unless they name another.
-func writeSysctls(b *strings.Builder, where, link string, list []Sysctl) {
+func writeSysctls(b *strings.Builder, where string, list []netstate.Sysctl) {
 	for _, s := range list {
-		of := link
-		if s.Link != "" {
-			of = s.Link
-		}
-		b.WriteString(where + " sysctl net.ipv6.conf." + of + "." + s.Key + " = " + s.Value + "\n")
+		b.WriteString(where + " sysctl " + s.String() + "\n")
 	}
 }
 
