@@ -39,3 +39,41 @@ func TestRule_String(t *testing.T) {
 		}
 	}
 }
+
+func TestTargetAndComment(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ rule, target, comment string }{
+		{`-m comment --comment "AWS, SNAT" -j SNAT --to-source 10.0.0.1`, "SNAT", "AWS, SNAT"},
+		{`-m comment --comment "say \"-j X\"" -g CNI`, "CNI", `say "-j X"`},
+		{`-m comment --comment "-j" X`, "", "-j"},
+		{`-m comment --comment "open`, "", "open"},
+		{`-i eth0 -j`, "", ""},
+		{``, "", ""},
+	} {
+		if target, comment := netstate.Target(row.rule), netstate.Comment(row.rule); target != row.target || comment != row.comment {
+			t.Errorf("%s: target %q, comment %q", row.rule, target, comment)
+		}
+	}
+}
+
+func TestRoute_String(t *testing.T) {
+	t.Parallel()
+	gateway, pod := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::7")
+	subnet := netstate.Direct(netip.MustParsePrefix("10.0.0.0/20"), 3, 254)
+	subnet.Source = netip.MustParseAddr("10.0.0.9")
+	for _, row := range []struct {
+		route netstate.Route
+		link  string
+		want  string // as `ip route show table all` prints
+	}{
+		{netstate.Default(gateway, 3, 2), "eth1", "default via 10.0.0.1 dev eth1 table 2"},
+		{netstate.Route{Gateway: gateway}, "", "default via 10.0.0.1"},
+		{netstate.Direct(netstate.Only(gateway), 3, 2), "eth1", "10.0.0.1 dev eth1 table 2 scope link"},
+		{netstate.Direct(netstate.Only(pod), 3, 254), "eni1", "fd00::7 dev eni1"},
+		{subnet, "", "10.0.0.0/20 scope link src 10.0.0.9"},
+	} {
+		if got := row.route.Over(row.link); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}

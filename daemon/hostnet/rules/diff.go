@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // kubeServices is kube-proxy's chain. It must come before our jump: the ranges are
@@ -77,11 +78,11 @@ func ownRule(table, chain, spec string) bool {
 	}
 	switch table + "/" + chain {
 	case "nat/PREROUTING":
-		return slices.Contains([]string{commentOutbound, commentConnmark}, comment(spec))
+		return slices.Contains([]string{commentOutbound, commentConnmark}, netstate.Comment(spec))
 	case "nat/POSTROUTING":
-		return slices.Contains([]string{commentSNATJump, commentSNAT}, comment(spec))
+		return slices.Contains([]string{commentSNATJump, commentSNAT}, netstate.Comment(spec))
 	case "mangle/PREROUTING":
-		return comment(spec) == commentPrimaryENI
+		return netstate.Comment(spec) == commentPrimaryENI
 	case "filter/FORWARD":
 		return isGuard(spec)
 	}
@@ -273,7 +274,7 @@ func ruleName(table, chain, spec string) string {
 	case table == "mangle":
 		return nameSetMark
 	case table == "filter":
-		return comment(spec)
+		return netstate.Comment(spec)
 	case chain == "POSTROUTING":
 		return nameSNATJump
 	case strings.Contains(spec, "-j SNAT"):

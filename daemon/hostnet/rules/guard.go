@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"cnictl/daemon/netstate"
 )
 
 // Guards keep the pods of a node apart where they have addresses of the cluster's other
@@ -54,7 +56,7 @@ func (r Ruleset) LeavingGuard() Ruleset {
 }
 
 func isGuard(spec string) bool {
-	return strings.Contains(spec, textGuard) && slices.Contains([]string{guardIPv4, guardIPv6}, comment(spec))
+	return strings.Contains(spec, textGuard) && slices.Contains([]string{guardIPv4, guardIPv6}, netstate.Comment(spec))
 }
 
 // WantedRuleset6 is what ip6tables should hold: nothing is translated or marked in IPv6.

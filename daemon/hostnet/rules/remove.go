@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/netstate"
 )
 
 // FilterRemoval takes everything of ours out of iptables or ip6tables.
@@ -65,11 +66,5 @@ func isEgressJump(table, chain, spec string) bool {
 	if table != "nat" || chain != "POSTROUTING" || !strings.Contains(spec, "CNI-E") {
 		return false
 	}
-	ts := tokens(spec)
-	for i, t := range ts[:max(0, len(ts)-1)] {
-		if !t.quoted && t.text == "-j" && isEgressChain(table, ts[i+1].text) {
-			return true
-		}
-	}
-	return false
+	return isEgressChain(table, netstate.Target(spec))
 }

@@ -4,72 +4,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"cnictl/daemon/netstate"
 )
-
-// token is one word of a rule.
-type token struct {
-	text   string
-	quoted bool
-}
-
-// tokens splits a rule as iptables-restore does: words, and strings in double
-// quotes with backslash escapes. Unbalanced quotes end with the text.
-func tokens(spec string) []token {
-	var out []token
-	for i := 0; i < len(spec); {
-		switch c := spec[i]; {
-		case c == ' ' || c == '\t':
-			i++
-		case c == '"':
-			var t string
-			t, i = quoted(spec, i+1)
-			out = append(out, token{text: t, quoted: true})
-		default:
-			end := i
-			for end < len(spec) && spec[end] != ' ' && spec[end] != '\t' {
-				end++
-			}
-			out = append(out, token{text: spec[i:end]})
-			i = end
-		}
-	}
-	return out
-}
-
-func quoted(spec string, i int) (text string, next int) {
-	var b strings.Builder
-	for ; i < len(spec) && spec[i] != '"'; i++ {
-		if spec[i] == '\\' && i+1 < len(spec) {
-			i++
-		}
-		b.WriteByte(spec[i])
-	}
-	return b.String(), min(i+1, len(spec))
-}
-
-// comment is the text of a rule's comment match.
-func comment(spec string) string {
-	ts := tokens(spec)
-	for i, t := range ts {
-		if t.text == "--comment" && !t.quoted && i+1 < len(ts) {
-			return ts[i+1].text
-		}
-	}
-	return ""
-}
 
 // jumpsTo reports whether a rule jumps or goes to a chain.
 func jumpsTo(spec, chain string) bool {
-	if !strings.Contains(spec, chain) { // most rules, without splitting them
-		return false
-	}
-	ts := tokens(spec)
-	for i, t := range ts[:max(0, len(ts)-1)] {
-		if !t.quoted && (t.text == "-j" || t.text == "-g") && ts[i+1].text == chain {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(spec, chain) && netstate.Target(spec) == chain // most rules are not split
 }
 
 // canonical brings different spellings of a rule together: releases of iptables
@@ -78,7 +19,7 @@ func jumpsTo(spec, chain string) bool {
 func canonical(spec string) string {
 	var groups []string
 	target := ""
-	ts := tokens(spec)
+	ts := netstate.Words(spec)
 	for i := 0; i < len(ts); {
 		var g group
 		g, i = nextGroup(ts, i)
@@ -103,18 +44,18 @@ type group struct {
 	values []string
 }
 
-func nextGroup(ts []token, i int) (group, int) {
+func nextGroup(ts []netstate.Word, i int) (group, int) {
 	var g group
-	if ts[i].text == "!" && !ts[i].quoted && i+1 < len(ts) {
+	if ts[i].Text == "!" && !ts[i].Quoted && i+1 < len(ts) {
 		g.not = true
 		i++
 	}
-	g.option = ts[i].text
+	g.option = ts[i].Text
 	for i++; i < len(ts); i++ {
-		if !ts[i].quoted && (strings.HasPrefix(ts[i].text, "-") || ts[i].text == "!") {
+		if !ts[i].Quoted && (strings.HasPrefix(ts[i].Text, "-") || ts[i].Text == "!") {
 			break
 		}
-		g.values = append(g.values, ts[i].text)
+		g.values = append(g.values, ts[i].Text)
 	}
 	return g, i
 }

@@ -46,18 +46,14 @@ func (t Table) Translation(network string, x Tenant) (SNAT, bool) {
 	if len(list) == 0 {
 		return SNAT{}, false
 	}
-	words := arguments(list[len(list)-1])
-	to := slices.Index(words, "--to-source")
-	if to < 0 || to+1 >= len(words) {
-		return SNAT{}, false
-	}
-	node, err := netip.ParseAddr(words[to+1])
-	if err != nil {
-		return SNAT{}, false
-	}
+	words := netstate.Words(list[len(list)-1])
+	var node netip.Addr
 	random := RandomNone
-	for _, r := range []Random{RandomHash, RandomFully} {
-		if slices.Contains(words, string(r)) {
+	for i, w := range words {
+		switch r := Random(w.Text); {
+		case w.Text == "--to-source" && i+1 < len(words):
+			node, _ = netip.ParseAddr(words[i+1].Text)
+		case r == RandomHash, r == RandomFully:
 			random = r
 		}
 	}

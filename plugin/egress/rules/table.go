@@ -1,6 +1,10 @@
 package rules
 
-import "strings"
+import (
+	"strings"
+
+	"cnictl/daemon/netstate"
+)
 
 // Table is what iptables-save printed of the nat table.
 type Table struct {
@@ -61,7 +65,7 @@ func (t Table) Missing(s SNAT) (out []string) {
 func (t Table) unlink(target string) (out []string) {
 	for _, chain := range t.order {
 		for _, rule := range t.rules[chain] {
-			if targetOf(rule) == target {
+			if netstate.Target(rule) == target {
 				out = append(out, "-D"+strings.TrimPrefix(rule, "-A"))
 			}
 		}
@@ -92,53 +96,9 @@ func (t Table) Stale(network string, keep func(containerID string) bool) (out []
 
 // owner is the container id in the comment of a rule.
 func owner(rule, network string) (id string, ok bool) {
-	words := arguments(rule)
-	for i := 0; i+1 < len(words); i++ {
-		if words[i] != "--comment" {
-			continue
-		}
-		id, ok = strings.CutPrefix(words[i+1], Comment(network, "")[:len(Comment(network, ""))-1])
-		if ok {
-			return strings.CutSuffix(id, `"`)
-		}
+	id, ok = strings.CutPrefix(netstate.Comment(rule), strings.TrimSuffix(Comment(network, ""), `"`))
+	if !ok {
+		return "", false
 	}
-	return "", false
-}
-
-// targetOf is what a rule jumps or goes to.
-func targetOf(rule string) string {
-	words := arguments(rule)
-	for i := 0; i+1 < len(words); i++ {
-		if words[i] == "-j" || words[i] == "-g" {
-			return words[i+1]
-		}
-	}
-	return ""
-}
-
-// arguments cuts a line into words, resolving the quotes of iptables-save.
-func arguments(line string) (out []string) {
-	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
-		var word strings.Builder
-		quoted := line[0] == '"'
-		i := 0
-		if quoted {
-			i = 1
-		}
-		for ; i < len(line); i++ {
-			c := line[i]
-			if quoted && c == '\\' && i+1 < len(line) {
-				i++
-				word.WriteByte(line[i])
-				continue
-			}
-			if quoted && c == '"' || !quoted && c == ' ' {
-				break
-			}
-			word.WriteByte(c)
-		}
-		out = append(out, word.String())
-		line = line[min(i+1, len(line)):]
-	}
-	return out
+	return strings.CutSuffix(id, `"`)
 }
