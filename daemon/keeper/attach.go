@@ -25,7 +25,7 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 		taken += a.IPs + 16*a.Prefixes
 	}
 	k.subnets.take(subnet, taken)
-	k.out.Begin(AttachTask{ID: op.ID, Urgent: urgent(a.Reason), KeepENI: k.bugs.LeakFailedAttach, Plan: AttachPlan{
+	k.out.Begin(AttachTask{ID: op.ID, Urgent: urgent(a.Reason), Plan: AttachPlan{
 		Card: a.Card, Device: a.Device, SubnetID: subnet, Subnet: k.subnetCIDR(subnet),
 		IPs: a.IPs, Prefixes: a.Prefixes, IPv6: k.settings.IPv6, Groups: k.groupsOfNew(), ConnTrack: k.tracking,
 		Token: k.settings.TokenPrefix + "-" + strconv.FormatUint(uint64(op.ID), 10),

@@ -53,7 +53,7 @@ type Settings struct {
 	TokenPrefix string
 }
 
-// Options make a Keeper. All are required but Bugs.
+// Options make a Keeper. All are required.
 type Options struct {
 	Settings       Settings
 	Limits         warmpool.Limits
@@ -63,7 +63,6 @@ type Options struct {
 	Outside        Outside
 	Chance         Chance
 	Now            time.Time // the start
-	Bugs           Bugs      // of tests; none in a release
 }
 
 // Keeper owns the state of one node.
@@ -76,7 +75,6 @@ type Keeper struct {
 	vpcCIDRs []netip.Prefix
 	groups   []string
 	tracking resync.ConnTrack
-	bugs     Bugs
 
 	book    *ipam.Book
 	ledger  ledger
@@ -129,7 +127,7 @@ type Keeper struct {
 func New(o Options) *Keeper {
 	return &Keeper{
 		out: o.Outside, chance: o.Chance, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
-		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, bugs: o.Bugs, started: o.Now,
+		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, started: o.Now,
 		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(), subnets: subnetCache{few: fewAddresses(o.Settings.IPv6)},
 		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), missed: make(map[podName]missedPod), unsettled: make(map[netip.Addr]bool), leaving: make(map[ipam.Sandbox]netip.Addr),
 		recon: newReconciler(o.Now, o.Chance, o.Settings.SweepLeaks),

@@ -284,9 +284,8 @@ func (k *Keeper) reconcile(v View, now time.Time) {
 	if k.subnets.known() {
 		in.Subnets = k.subnets.all
 	}
-	k.bugs.distort(&in)
 	res := resync.Reconcile(in)
-	for _, ev := range k.bugs.worsen(res.Events) {
+	for _, ev := range res.Events {
 		k.applyFound(now, ev)
 	}
 	k.tellNotes(res, now)
@@ -468,7 +467,7 @@ func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
 // findEnded looks for allocations whose pod is gone though no DEL came.
 func (k *Keeper) findEnded(v View, now time.Time) {
 	r := &k.recon
-	if v.KernelErr != nil || k.bugs.KeepMissedDELs {
+	if v.KernelErr != nil {
 		return
 	}
 	res := resync.Ended(resync.EndedInput{

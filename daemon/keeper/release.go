@@ -11,10 +11,8 @@ import (
 
 func (k *Keeper) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.Reason, now time.Time) {
 	k.lastScaleDown = now
-	if !k.bugs.ReleaseWithoutHold {
-		if _, err := k.try(now, ipam.HoldCIDRs{ID: id, CIDRs: cidrs}); err != nil {
-			return
-		}
+	if _, err := k.try(now, ipam.HoldCIDRs{ID: id, CIDRs: cidrs}); err != nil {
+		return
 	}
 	e, _ := k.eni(id)
 	op := k.start(Operation{
@@ -45,7 +43,7 @@ func (m ReleaseDone) handle(k *Keeper, now time.Time) {
 		k.subnets.give(e.SubnetID, addressesIn(gone))
 		k.removeCIDRs(eni, gone, now)
 	}
-	if len(kept) > 0 && !k.bugs.ReleaseWithoutHold {
+	if len(kept) > 0 {
 		k.apply(now, ipam.UnholdCIDRs{ID: eni, CIDRs: kept})
 	}
 }
@@ -66,7 +64,7 @@ func (k *Keeper) startDetach(a warmpool.DetachENI, now time.Time) {
 	for _, c := range eni.CIDRs {
 		cidrs = append(cidrs, c.Prefix)
 	}
-	k.out.Begin(DetachTask{ID: op.ID, ENI: eni.ENI, CIDRs: cidrs, Attachment: k.attachments[a.ENI], KeepENI: k.bugs.LeakDetached})
+	k.out.Begin(DetachTask{ID: op.ID, ENI: eni.ENI, CIDRs: cidrs, Attachment: k.attachments[a.ENI]})
 }
 
 // DetachDone reports an ENI that is gone from the instance; its deletion goes on.

@@ -136,10 +136,6 @@ func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
 	}
 	k.keep(got)
 	r.fresh = got.fresh
-	if k.bugs.AnswerBeforeDurable {
-		k.answerAssigned(r, got.all, now)
-		return nil
-	}
 	k.answerDurably(now,
 		func(now time.Time) { k.answerAssigned(r, got.all, now) },
 		func(now time.Time, err error) {

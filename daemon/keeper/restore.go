@@ -146,9 +146,6 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 		Entries: s.Entries, Links: s.Links, Routes: s.Routes, Now: now,
 		HashOf: func(ns, name string) string { return netnames.Hash(ns, name, 0) },
 	})
-	if k.bugs.ForgetOnRestart && len(result.Events) > 0 {
-		result.Events = result.Events[1:]
-	}
 	for _, e := range result.Events {
 		if _, err := k.book.Apply(now, e); err != nil {
 			return Restored{}, fmt.Errorf("restore allocation of %s: %w", e.Address, err)

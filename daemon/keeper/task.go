@@ -52,10 +52,9 @@ func Carry(ctx context.Context, c Calls, t Task, post func(Message)) { t.carry(c
 
 // AttachTask makes an ENI.
 type AttachTask struct {
-	ID      OpID
-	Urgent  bool // pods wait for it
-	Plan    AttachPlan
-	KeepENI bool // a deliberate leak, see Bugs
+	ID     OpID
+	Urgent bool // pods wait for it
+	Plan   AttachPlan
 }
 
 func (t AttachTask) carry(ctx context.Context, c Calls, post func(Message)) {
@@ -77,9 +76,6 @@ func (t AttachTask) carry(ctx context.Context, c Calls, post func(Message)) {
 			return
 		}
 		post(Gone{res.ENI})
-	}
-	if t.KeepENI {
-		return
 	}
 	if err := deleteENI(ctx, c, res.ENI.ID); err != nil {
 		c.Note(FailedAttachKept, res.ENI.ID, err)
@@ -151,13 +147,12 @@ type DetachTask struct {
 	ENI        ipam.ENI
 	CIDRs      []netip.Prefix // that it has by the book
 	Attachment string
-	KeepENI    bool // a deliberate leak, see Bugs
 }
 
 func (t DetachTask) carry(ctx context.Context, c Calls, post func(Message)) {
 	err := detachENI(ctx, c, t.ENI, t.CIDRs, t.Attachment)
 	post(DetachDone{t.ID, err})
-	if err == nil && !t.KeepENI {
+	if err == nil {
 		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(ctx, c, post)
 	}
 }

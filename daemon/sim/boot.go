@@ -42,15 +42,16 @@ func (p *process) boot() error {
 	}
 	k := keeper.New(keeper.Options{
 		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.VPC, Outside: outside{p}, Chance: n.chance,
-		Now: n.w.now(), Bugs: n.w.Scenario.Bugs,
+		Now: n.w.now(),
 	})
 	k.SetMaxPods(n.w.now(), n.spec.MaxPods, "table")
 	entries, damaged := n.disk.load()
+	entries, routes := n.w.Scenario.Mistake.forget(entries, v.leading())
 	usable, late := p.setUpAll(ctx, c, class.Managed)
 	start := keeper.Start{
 		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
 		Orphans: v.orphans, Attachments: attachmentsOf(v.attached), Subnets: v.subnets, Interfaces: v.interfaces,
-		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links, Routes: v.leading(),
+		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links, Routes: routes,
 	}
 	restored, err := k.Restore(n.w.now(), start)
 	if err != nil {

@@ -53,6 +53,10 @@ func (p *process) write(i keeper.Image) {
 	p.mayDie(w.Scenario.CrashAtWrite)
 	image := i.Files[0].Data // the nodes use one network card
 	before := bytes.Clone(image)
+	if w.Scenario.Mistake == answerBeforeDurable {
+		image = before
+		p.post(keeper.Committed{Gen: i.Gen})
+	}
 	w.after(took, func() {
 		if p.dead {
 			// A process that died after the rename has written the file.
@@ -73,7 +77,11 @@ func (p *process) write(i keeper.Image) {
 			err = errDisk
 		}
 		w.tell("%s: image %d written, %d bytes, renamed %v: %v", n.name, i.Gen, len(before), renamed, errText(err))
-		w.after(w.dice.faults.span(0, 200*time.Microsecond), func() { p.post(keeper.Committed{Gen: i.Gen, Err: err}) })
+		w.after(w.dice.faults.span(0, 200*time.Microsecond), func() {
+			if w.Scenario.Mistake != answerBeforeDurable {
+				p.post(keeper.Committed{Gen: i.Gen, Err: err})
+			}
+		})
 	})
 }
 

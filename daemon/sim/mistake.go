@@ -1,24 +1,37 @@
 package sim
 
-import "cnictl/daemon/keeper"
+import (
+	"context"
+	"net/netip"
+	"slices"
 
-// Mistake is a deliberate mistake of the daemon, to show that the simulation finds it.
-type Mistake struct {
-	Name string
-	bugs keeper.Bugs
-}
+	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+	"cnictl/daemon/resync"
+)
+
+// Mistake is a deliberate mistake, to show that the simulation finds it: it stands between a
+// keeper and its outside, so that the node does what a daemon with such a bug would do.
+type Mistake string
+
+// The deliberate mistakes.
+const (
+	answerBeforeDurable Mistake = "answer before durable" // a write is reported before it is done
+	forgetOnRestart     Mistake = "forget on restart"     // a start does not see an allocation
+	releaseWithoutHold  Mistake = "release without hold"  // an address goes back to EC2 that pods may still be given
+	leakDetached        Mistake = "leak detached"         // a detached ENI is not deleted
+	keepMissedDELs      Mistake = "keep missed DELs"      // the links of the host are not compared with the book
+	ignoreQuarantine    Mistake = "ignore quarantine"     // an address that the outside does not show is dropped with its pod
+	trustMetadata       Mistake = "trust metadata"        // what the metadata service does not show is taken for gone
+	leakFailedAttach    Mistake = "leak failed attach"    // an ENI whose attach failed is not deleted
+)
 
 // Mistakes lists those that there are.
 func Mistakes() []Mistake {
 	return []Mistake{
-		{"answer before durable", keeper.Bugs{AnswerBeforeDurable: true}},
-		{"forget on restart", keeper.Bugs{ForgetOnRestart: true}},
-		{"release without hold", keeper.Bugs{ReleaseWithoutHold: true}},
-		{"leak detached", keeper.Bugs{LeakDetached: true}},
-		{"keep missed DELs", keeper.Bugs{KeepMissedDELs: true}},
-		{"ignore quarantine", keeper.Bugs{IgnoreQuarantine: true}},
-		{"trust metadata", keeper.Bugs{TrustMetadata: true}},
-		{"leak failed attach", keeper.Bugs{LeakFailedAttach: true}},
+		answerBeforeDurable, forgetOnRestart, releaseWithoutHold, leakDetached, keepMissedDELs, ignoreQuarantine, trustMetadata, leakFailedAttach,
 	}
 }
 
@@ -27,10 +40,96 @@ func Mistakes() []Mistake {
 func (m Mistake) Find(start, seeds uint64) *Failure {
 	for seed := start; seed < start+seeds; seed++ {
 		s := ScenarioOf(seed)
-		s.Bugs = m.bugs
+		s.Mistake = m
 		if f := Play(s, nil).Failure; f != nil {
 			return f
 		}
 	}
 	return nil
+}
+
+// forget takes an allocation out of what a start reads.
+func (m Mistake) forget(entries []checkpoint.Entry, routes []resync.PodRoute) ([]checkpoint.Entry, []resync.PodRoute) {
+	if m != forgetOnRestart || len(entries) == 0 {
+		return entries, routes
+	}
+	return entries[1:], slices.DeleteFunc(routes, func(r resync.PodRoute) bool { return r.Address == entries[0].Address() })
+}
+
+// distort falsifies what a look found.
+func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
+	looked, ok := msg.(keeper.Looked)
+	switch v := &looked.View; {
+	case !ok:
+		return msg
+	case m == keepMissedDELs:
+		v.Links = nil // nothing is concluded from that
+	case m == trustMetadata && v.AskedMetadata && v.InterfacesErr == nil:
+		v.AskedEC2, v.ENIs, v.ENIsErr = true, nil, nil
+		for _, f := range v.Interfaces {
+			e := resync.ENI{
+				ID: f.ENI, MAC: f.MAC, Card: f.Card, Device: f.Device, SubnetID: f.SubnetID, Prefixes: f.Prefixes,
+				AttachmentID: "eni-attach-0", AttachmentStatus: resync.AttachmentAttached, InstanceID: instance,
+			}
+			if len(f.IPv4s) > 0 {
+				e.PrimaryIP, e.SecondaryIPs = f.IPv4s[0], f.IPv4s[1:]
+			}
+			v.ENIs = append(v.ENIs, e)
+		}
+	}
+	return looked
+}
+
+// dropQuarantined makes of a quarantine what upstream does: the pods lose their record.
+func (p *process) dropQuarantined() {
+	for _, e := range p.keeper.ENIs() {
+		for _, c := range e.CIDRs {
+			if !e.Quarantined() && !c.Quarantined() {
+				continue
+			}
+			for _, a := range p.keeper.Assignments() {
+				if c.Prefix.Contains(a.Address) {
+					p.post(&keeper.Del{Reply: func(*cniwire.DelReply) {}, Request: &cniwire.DelRequest{
+						PodName: a.Pod.Name, PodNamespace: a.Pod.Namespace,
+						ContainerID: a.Sandbox.ContainerID, IfName: a.Sandbox.IfName, NetworkName: a.Sandbox.Network,
+					}})
+				}
+			}
+		}
+	}
+}
+
+// mistaken are the calls of a task that are not what the keeper asked for.
+type mistaken struct {
+	*calls
+	task keeper.Task
+}
+
+// DeleteENI leaks what the mistake says.
+func (c *mistaken) DeleteENI(ctx context.Context, id ipam.ENIID) error {
+	switch c.task.(type) {
+	case keeper.DetachTask:
+		if c.p.node.w.Scenario.Mistake == leakDetached {
+			return nil
+		}
+	case keeper.AttachTask:
+		if c.p.node.w.Scenario.Mistake == leakFailedAttach {
+			return nil
+		}
+	}
+	return c.calls.DeleteENI(ctx, id)
+}
+
+// Unassign gives one more address back, which the book does not hold back from pods.
+func (c *mistaken) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
+	if c.p.node.w.Scenario.Mistake == releaseWithoutHold {
+		for _, e := range c.p.keeper.ENIs() {
+			for _, more := range e.CIDRs {
+				if e.ID == id && !more.Held && more.Assigned == 0 && !slices.Contains(cidrs, more.Prefix) {
+					return c.calls.Unassign(ctx, id, append(slices.Clone(cidrs), more.Prefix))
+				}
+			}
+		}
+	}
+	return c.calls.Unassign(ctx, id, cidrs)
 }

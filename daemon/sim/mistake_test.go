@@ -3,8 +3,8 @@ package sim
 import "testing"
 
 // foundBy is where the search for a mistake begins, to save time: make sim begins at 1.
-var foundBy = map[string]uint64{
-	"ignore quarantine": 18, "leak failed attach": 43, "release without hold": 12,
+var foundBy = map[Mistake]uint64{
+	ignoreQuarantine: 18, leakFailedAttach: 123, trustMetadata: 15,
 }
 
 // TestMistakes_AreFound shows what the simulation is worth: it finds each deliberate
@@ -15,9 +15,9 @@ func TestMistakes_AreFound(t *testing.T) {
 		t.Skip("skip: -short")
 	}
 	for _, m := range Mistakes() {
-		t.Run(m.Name, func(t *testing.T) {
+		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
-			f := m.Find(max(1, foundBy[m.Name]), 500)
+			f := m.Find(max(1, foundBy[m]), 500)
 			if f == nil {
 				t.Fatal("not found by 500 seeds")
 			}

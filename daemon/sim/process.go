@@ -185,7 +185,8 @@ func (o outside) Begin(t keeper.Task) {
 	p := o.p
 	p.tasks++
 	p.spawn(func() {
-		keeper.Carry(within{p.scope, keeper.Urgent(t)}, &calls{p}, t, p.post)
+		mistake := p.node.w.Scenario.Mistake
+		keeper.Carry(within{p.scope, keeper.Urgent(t)}, &mistaken{&calls{p}, t}, t, func(m keeper.Message) { p.post(mistake.distort(m, p.node.instance)) })
 		p.tasks--
 		p.post(keeper.Noted{What: "task ended"}) // a drain may be over now
 	})
@@ -202,6 +203,9 @@ func (o outside) Record(_ time.Time, e keeper.Event) {
 		w.stats.MissedDELs++
 	case keeper.Quarantined:
 		w.stats.Quarantines++
+		if w.Scenario.Mistake == ignoreQuarantine {
+			w.after(0, o.p.dropQuarantined)
+		}
 	case keeper.Noted:
 		if e.What == keeper.LeakDeleted {
 			w.stats.Leaks++

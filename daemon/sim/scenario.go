@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cnictl/capacity/limits"
-	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
@@ -16,8 +15,8 @@ type Scenario struct {
 	Seed    uint64
 	Nodes   []NodeSpec
 	Subnets []SubnetSpec
-	Bugs    keeper.Bugs
-	Strict  bool // the whole book is checked after every turn
+	Mistake Mistake // "": none
+	Strict  bool    // the whole book is checked after every turn
 	VPC     []netip.Prefix
 	Pace    *Pace // nil: times are drawn
 	Client  ClientSpec

@@ -9,8 +9,7 @@
 //   - what a binary may link, and how large the plugin may be;
 //   - modules that are not used at all;
 //   - that relative links in the texts for people lead somewhere;
-//   - that no released binary holds a crash point (daemon/api/crashpoint);
-//   - that nothing but tests and the simulation makes the keeper's deliberate mistakes.
+//   - that no released binary holds a crash point (daemon/api/crashpoint).
 //
 // A package that the table does not know fails: it needs a place before it is used.
 // Each rule is tested against a fixture that breaks it.

@@ -21,7 +21,6 @@ var rules = map[string]func(Tree) []Violation{
 	"docs":         checkDocs,
 	"links":        checkLinks,
 	"crash points": checkCrashPoints,
-	"mistakes":     checkMistakes,
 }
 
 func checkLayout(t Tree) []Violation {

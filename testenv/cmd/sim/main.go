@@ -107,7 +107,7 @@ func find(ctx context.Context, o options, out io.Writer) error {
 					missed.Store(true)
 				}
 				mu.Lock()
-				fmt.Fprintf(out, "%-22s %s\n", m.Name, text)
+				fmt.Fprintf(out, "%-22s %s\n", m, text)
 				mu.Unlock()
 			}
 		})
