@@ -88,6 +88,7 @@ var placements = []placement{
 	{"doctor/file", bottom, false}, // YAML
 
 	{"daemon/rtnl", bottom, false},
+	{"daemon/kubeclient", bottom, false},
 	{"daemon/internal/unixsocket", bottom, false},
 	{"daemon/fleet/fleettest", testSupply, false},
 	{"daemon/internal/vpcapi", adapter, false},

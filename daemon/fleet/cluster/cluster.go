@@ -14,6 +14,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/daemon/fleet/watch"
+	"cnictl/daemon/kubeclient"
 )
 
 // Defaults of Config.
@@ -130,9 +131,8 @@ func Daemon(o *introspect.NodeObject) (tunnel.Pod, bool) {
 
 // Pods lists the pods of a node, by namespace and name.
 func (c *Cluster) Pods(ctx context.Context, node string) ([]Pod, error) {
-	q := query{"fieldSelector": "spec.nodeName=" + node}
 	var out []Pod
-	_, err := list(ctx, c.api, KindPods, "", q, func(p podDoc) { out = append(out, p.pod()) })
+	err := list(ctx, c.api, KindPods, "", Selection{Fields: "spec.nodeName=" + node}, func(p podDoc) { out = append(out, p.pod()) })
 	if err != nil {
 		return nil, err
 	}
@@ -153,18 +153,19 @@ func (c *Cluster) allPods(ctx context.Context, find watch.PodQuery, most int) (*
 	add := func(p podDoc) { out.Pods = append(out.Pods, p.pod()) }
 	switch {
 	case find.IP.IsValid():
-		_, err := list(ctx, c.api, KindPods, find.Namespace, query{"fieldSelector": "status.podIP=" + find.IP.String()}, add)
+		err := list(ctx, c.api, KindPods, find.Namespace, Selection{Fields: "status.podIP=" + find.IP.String()}, add)
 		return out, err
 	case find.Name != "":
-		_, err := list(ctx, c.api, KindPods, find.Namespace, query{"fieldSelector": "metadata.name=" + find.Name}, add)
+		err := list(ctx, c.api, KindPods, find.Namespace, Selection{Fields: "metadata.name=" + find.Name}, add)
 		if err != nil || len(out.Pods) > 0 {
 			return out, err
 		}
 	}
-	_, err := listUpTo(ctx, c.api, KindPods, find.Namespace, query{}, most, add)
-	if errors.Is(err, errMany) {
+	err := listUpTo(ctx, c.api, KindPods, find.Namespace, Selection{}, kubeclient.Limits{Objects: most, Within: within}, add)
+	var many *kubeclient.TooManyError
+	if errors.As(err, &many) {
 		out.Pods, out.WithoutOnly = out.Pods[:0], true
-		_, err = list(ctx, c.api, KindPods, find.Namespace, query{"fieldSelector": "status.podIP="}, add)
+		err = list(ctx, c.api, KindPods, find.Namespace, Selection{Fields: "status.podIP="}, add)
 	}
 	out.Pods = slices.DeleteFunc(out.Pods, func(p Pod) bool { return !find.Matches(p) })
 	return out, err
@@ -181,12 +182,12 @@ func (c *Cluster) Pod(ctx context.Context, namespace, name string) (_ Pod, node 
 
 // PodNames lists the pods of a name, of a namespace, or of both; "" = any.
 func (c *Cluster) PodNames(ctx context.Context, namespace, name string) ([]introspect.PodRef, error) {
-	q := query{}
+	var s Selection
 	if name != "" {
-		q["fieldSelector"] = "metadata.name=" + name
+		s.Fields = "metadata.name=" + name
 	}
 	var out []introspect.PodRef
-	_, err := list(ctx, c.api, KindPods, namespace, q, func(p podDoc) {
+	err := list(ctx, c.api, KindPods, namespace, s, func(p podDoc) {
 		out = append(out, introspect.PodRef{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name})
 	})
 	return out, err

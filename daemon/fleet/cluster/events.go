@@ -57,7 +57,7 @@ func (c *Cluster) concerns(e Event, q EventQuery) bool {
 // Events lists the events about the CNI, oldest first.
 func (c *Cluster) Events(ctx context.Context, q EventQuery) ([]Event, error) {
 	var out []Event
-	_, err := list(ctx, c.api, KindEvents, q.Namespace, nil, func(d kubeobject.Event) {
+	err := list(ctx, c.api, KindEvents, q.Namespace, Selection{}, func(d kubeobject.Event) {
 		if e := eventOf(&d); c.concerns(e, q) {
 			out = append(out, e)
 		}
@@ -99,7 +99,7 @@ func (c *Cluster) NodeEvents(ctx context.Context, node string, since time.Time) 
 	wait.Go(func() { pods, errs[len(fields)] = c.Pods(ctx, node) })
 	for i, field := range fields {
 		wait.Go(func() {
-			_, errs[i] = list(ctx, c.api, KindEvents, queries[i].Namespace, query{"fieldSelector": field}, func(d kubeobject.Event) {
+			errs[i] = list(ctx, c.api, KindEvents, queries[i].Namespace, Selection{Fields: field}, func(d kubeobject.Event) {
 				if e := eventOf(&d); c.concerns(e, EventQuery{Since: since}) {
 					found[i] = append(found[i], e)
 				}
@@ -171,8 +171,7 @@ func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event
 		tell(e)
 	}
 	f := &follower[kubeobject.Event]{
-		c: c, kind: KindEvents, namespace: q.Namespace, key: func(d *kubeobject.Event) string { return d.Metadata.UID },
-		trouble: trouble,
+		c: c, kind: KindEvents, namespace: q.Namespace, trouble: trouble,
 		replace: func(all []kubeobject.Event) {
 			events, still := make([]Event, len(all)), make(map[string]bool, len(all))
 			for i := range all {
@@ -186,7 +185,7 @@ func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event
 			}
 		},
 		set:   func(d kubeobject.Event) { once(eventOf(&d)) },
-		unset: func(uid string) { delete(told, uid) },
+		unset: func(d kubeobject.Event) { delete(told, d.Metadata.UID) },
 	}
 	if err := f.run(ctx); err != nil {
 		return err

@@ -6,187 +6,83 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"net/http"
-	"strconv"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/tunnel"
+	"cnictl/daemon/kubeclient"
 )
 
-// listMeta is what is used of a list's metadata.
-type listMeta struct {
-	ResourceVersion    string `json:"resourceVersion"`
-	Continue           string `json:"continue"`
-	RemainingItemCount int    `json:"remainingItemCount"`
+// within bounds a request that is no watch where its caller does not.
+const within = 60 * time.Second
+
+// limits of a list: what a cluster of pods may have.
+var limits = kubeclient.Limits{Objects: 200_000, Within: within}
+
+// Kind is a resource of the API.
+type Kind = kubeclient.Kind
+
+// Selection narrows a list.
+type Selection = kubeclient.Selection
+
+// Kinds that are read here.
+var (
+	KindNodes    = kubeclient.Nodes
+	KindPods     = kubeclient.Pods
+	KindEvents   = Kind{Version: "v1", Plural: "events"}
+	KindCNINodes = kubeclient.CNINodes
+)
+
+// request is what was asked of the API server, for the error of it.
+func request(verb string, k Kind, namespace, name string) tunnel.Request {
+	return tunnel.Request{Verb: verb, Group: k.Group, Resource: k.Plural, Namespace: namespace, Name: name}
 }
 
-// errMany is the error of a list with more objects than are wanted.
-var errMany = errors.New("there are more than requested")
-
-// list reads all objects of a kind, page by page, and hands each on as soon as it is
-// decoded; version is where a watch goes on.
-func list[T any](ctx context.Context, a *api, k Kind, namespace string, q query, each func(T)) (version string, _ error) {
-	return listUpTo(ctx, a, k, namespace, q, math.MaxInt, each)
+// openList asks for a list or a watch.
+func (a *api) openList(ctx context.Context, verb string, r kubeclient.Request, q url.Values) (io.ReadCloser, error) {
+	return a.open(ctx, http.MethodGet, request(verb, r.Kind, r.Namespace, ""), r.Kind.Path(r.Namespace), q, nil)
 }
 
-// listUpTo is list, that gives up with errMany as soon as it is seen that there are more
-// objects than most.
-func listUpTo[T any](ctx context.Context, a *api, k Kind, namespace string, q query, most int, each func(T)) (version string, _ error) {
-	r := k.request("list", namespace, "")
-	ask := query{"limit": strconv.Itoa(pageSize)}
-	maps.Copy(ask, q)
-	count := 0
-	for range maxPages {
-		meta, err := page(ctx, a, r, k.path(namespace), ask, func(item T) error {
-			if count++; count > maxItems {
-				return tooMany(r, maxItems, "of them")
-			}
-			each(item)
-			return nil
-		})
-		if err != nil {
-			return "", err
-		}
-		if count+meta.RemainingItemCount > most {
-			return "", errMany
-		}
-		if meta.Continue == "" {
-			return meta.ResourceVersion, nil
-		}
-		ask["continue"] = meta.Continue
+// list reads all objects of a kind and hands each on as soon as it is decoded.
+func list[T any](ctx context.Context, a *api, k Kind, namespace string, s Selection, each func(T)) error {
+	return listUpTo(ctx, a, k, namespace, s, limits, each)
+}
+
+// listUpTo is list with other limits, and the bare [kubeclient.TooManyError].
+func listUpTo[T any](ctx context.Context, a *api, k Kind, namespace string, s Selection, l kubeclient.Limits, each func(T)) error {
+	r := kubeclient.Request{Kind: k, Namespace: namespace, Selection: s}
+	err := kubeclient.List(ctx, a.openList, r, l, func(item T) error { each(item); return nil })
+	if err == nil {
+		return nil
 	}
-	return "", tooMany(r, maxPages, "pages")
-}
-
-func tooMany(r tunnel.Request, most int, of string) error {
-	return &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("%s %s: there are more than %d %s: choose fewer with --nodes, --selector or --namespace", r.Verb, r.Resource, most, of)}
-}
-
-// page reads one page. The limit is of each: over a slow line all of a large cluster may
-// take longer, and would be restarted forever.
-func page[T any](ctx context.Context, a *api, r tunnel.Request, path string, ask query, each func(T) error) (listMeta, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	body, err := a.open(ctx, http.MethodGet, r, path, ask, nil)
-	if err != nil {
-		return listMeta{}, err
-	}
-	defer body.Close()
-	meta, err := readList(body, each)
-	if err != nil {
-		return listMeta{}, unreadable(ctx, r, err)
-	}
-	return meta, nil
+	return unreadable(ctx, request(kubeclient.VerbList, k, namespace, ""), err)
 }
 
 // unreadable is the error of an answer that cannot be read to its end.
 func unreadable(ctx context.Context, r tunnel.Request, err error) error {
-	var known *Error
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &known) {
+	var (
+		known   *Error
+		syntax  *json.SyntaxError
+		kind    *json.UnmarshalTypeError
+		many    *kubeclient.TooManyError
+		refused *apierrors.StatusError
+	)
+	reason := introspect.ReasonMalformed
+	switch {
+	case errors.As(err, &known):
 		return known
+	case errors.As(err, &refused):
+		return fmt.Errorf("the watch of %s ended: %.200s", r.Resource, refused.Error())
+	case errors.As(err, &many):
+		reason, err = introspect.ReasonTooLarge, fmt.Errorf("%w: choose fewer with --nodes, --selector or --namespace", err)
+	case errors.Is(err, kubeclient.ErrTooLarge):
+		reason = introspect.ReasonTooLarge
+	case !errors.As(err, &syntax) && !errors.As(err, &kind) && !errors.Is(err, kubeclient.ErrFormat):
+		return tunnel.Failed(ctx, err)
 	}
-	if errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, errForm) {
-		return &Error{Reason: introspect.ReasonMalformed, Err: fmt.Errorf("%s %s: the API server's response: %w", r.Verb, r.Resource, err)}
-	}
-	return tunnel.Failed(ctx, err)
-}
-
-var errForm = errors.New("it does not have the API's format")
-
-// budget stops a reader that is asked for more than what is left.
-type budget struct {
-	r    io.Reader
-	left int
-}
-
-func (b *budget) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, &Error{Reason: introspect.ReasonTooLarge, Err: fmt.Errorf("one object in the API server's response is larger than %d MiB", maxObject>>20)}
-	}
-	n, err := b.r.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
-}
-
-// stream decodes a long answer thing by thing, each of bounded size.
-type stream struct {
-	*json.Decoder
-	budget *budget
-}
-
-func newStream(r io.Reader) stream {
-	b := &budget{r: r}
-	return stream{Decoder: json.NewDecoder(b), budget: b}
-}
-
-func (s stream) next(out any) error {
-	s.budget.left = maxObject
-	return s.Decode(out)
-}
-
-func (s stream) token() (json.Token, error) {
-	s.budget.left = maxObject
-	t, err := s.Token()
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
-	return t, err
-}
-
-func (s stream) expect(want json.Delim) error {
-	t, err := s.token()
-	if err == nil && t != want {
-		return fmt.Errorf("%w: %v in place of %v", errForm, t, want)
-	}
-	return err
-}
-
-// readList reads a list and hands on its items one by one.
-func readList[T any](r io.Reader, each func(T) error) (meta listMeta, err error) {
-	s := newStream(r)
-	if err := s.expect('{'); err != nil {
-		return meta, err
-	}
-	for s.More() {
-		key, err := s.token()
-		if err != nil {
-			return meta, err
-		}
-		switch key {
-		case "metadata":
-			err = s.next(&meta)
-		case "items":
-			err = readItems(s, each)
-		default:
-			err = s.next(new(json.RawMessage))
-		}
-		if err != nil {
-			return meta, err
-		}
-	}
-	return meta, s.expect('}')
-}
-
-func readItems[T any](s stream, each func(T) error) error {
-	t, err := s.token()
-	if err != nil || t == nil { // null is an empty list
-		return err
-	}
-	if t != json.Delim('[') {
-		return fmt.Errorf("%w: %v in place of items", errForm, t)
-	}
-	for s.More() {
-		var item T
-		if err := s.next(&item); err != nil {
-			return err
-		}
-		if err := each(item); err != nil {
-			return err
-		}
-	}
-	return s.expect(']')
+	return &Error{Reason: reason, Err: fmt.Errorf("%s %s: %w", r.Verb, r.Resource, err)}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -28,21 +29,21 @@ type LogOptions struct {
 // DaemonLogs reads what a container of a daemon's pod wrote, line by line with times. The
 // caller closes it, and bounds what it reads.
 func (c *Cluster) DaemonLogs(ctx context.Context, pod tunnel.Pod, o LogOptions) (io.ReadCloser, error) {
-	q := query{"container": orElse(o.Container, DefaultContainer), "timestamps": "true"}
+	q := url.Values{"container": {orElse(o.Container, DefaultContainer)}, "timestamps": {"true"}}
 	if o.Follow {
-		q["follow"] = "true"
+		q.Set("follow", "true")
 	}
 	if o.Previous {
-		q["previous"] = "true"
+		q.Set("previous", "true")
 	}
 	if o.Since > 0 {
-		q["sinceSeconds"] = strconv.Itoa(max(int(o.Since.Seconds()), 1))
+		q.Set("sinceSeconds", strconv.Itoa(max(int(o.Since.Seconds()), 1)))
 	}
 	if o.Tail > 0 {
-		q["tailLines"] = strconv.Itoa(o.Tail)
+		q.Set("tailLines", strconv.Itoa(o.Tail))
 	}
 	r := tunnel.Request{Verb: "get", Resource: "pods/log", Namespace: pod.Namespace, Name: pod.Name}
-	return c.api.open(ctx, http.MethodGet, r, KindPods.path(pod.Namespace, pod.Name, "log"), q, nil)
+	return c.api.open(ctx, http.MethodGet, r, KindPods.Path(pod.Namespace, pod.Name, "log"), q, nil)
 }
 
 // maxRead bounds in bytes what is read of a container's log for its newest lines: the API

@@ -20,7 +20,7 @@ func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 	nodes, pods := map[string]*introspect.NodeObject{}, map[string]*daemonPod{}
 	err := both(ctx,
 		func(ctx context.Context) error {
-			_, err := list(ctx, c.api, KindNodes, "", c.nodeQuery(), func(n nodeDoc) {
+			err := list(ctx, c.api, KindNodes, "", c.nodeSelection(), func(n nodeDoc) {
 				if c.wants(n.Metadata.Name) {
 					nodes[n.Metadata.Name] = n.object()
 				}
@@ -28,7 +28,7 @@ func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 			return err
 		},
 		func(ctx context.Context) error {
-			_, err := list(ctx, c.api, KindPods, c.cfg.Namespace, c.podQuery(), func(p podDoc) {
+			err := list(ctx, c.api, KindPods, c.cfg.Namespace, c.daemonSelection(), func(p podDoc) {
 				if d := p.daemon(); d.better(pods[d.node]) {
 					pods[d.node] = &d
 				}
@@ -70,23 +70,20 @@ func (c *Cluster) wants(node string) bool {
 	return c.cfg.Nodes == nil || slices.Contains(c.cfg.Nodes, node)
 }
 
-func (c *Cluster) nodeQuery() query {
-	q := query{}
-	if c.cfg.NodeSelector != "" {
-		q["labelSelector"] = c.cfg.NodeSelector
-	}
+func (c *Cluster) nodeSelection() Selection {
+	s := Selection{Labels: c.cfg.NodeSelector}
 	if len(c.cfg.Nodes) == 1 {
-		q["fieldSelector"] = "metadata.name=" + c.cfg.Nodes[0]
+		s.Fields = "metadata.name=" + c.cfg.Nodes[0]
 	}
-	return q
+	return s
 }
 
-func (c *Cluster) podQuery() query {
-	q := query{"labelSelector": c.cfg.Selector}
+func (c *Cluster) daemonSelection() Selection {
+	s := Selection{Labels: c.cfg.Selector}
 	if len(c.cfg.Nodes) == 1 {
-		q["fieldSelector"] = "spec.nodeName=" + c.cfg.Nodes[0]
+		s.Fields = "spec.nodeName=" + c.cfg.Nodes[0]
 	}
-	return q
+	return s
 }
 
 // target joins a node with its daemon's pod, which may be missing.

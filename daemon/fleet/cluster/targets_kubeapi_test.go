@@ -14,6 +14,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/kubeclient"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -133,7 +134,7 @@ func TestTargets_Ways(t *testing.T) {
 // TestTargets_Pages reads more nodes than a page holds, on few requests.
 func TestTargets_Pages(t *testing.T) {
 	s := kubeapi.Shared(t)
-	const count = pageSize + 3
+	const count = kubeclient.PageSize + 3
 	for i := range count {
 		makeNode(t, s, fmt.Sprintf("%04d", i))
 	}

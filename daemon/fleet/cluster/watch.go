@@ -5,19 +5,9 @@ import (
 	"maps"
 	"reflect"
 	"sync"
-	"time"
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
-)
-
-// Times of a watch.
-const (
-	watchPeriod = 5 * time.Minute // the API server ends a watch after one to two of these
-	watchSlack  = 30 * time.Second
-	firstPause  = 500 * time.Millisecond
-	longPause   = 30 * time.Second
-	giveUpAfter = 3 // refusals in a row, where it worked before: a right is gone
 )
 
 // Watch tells of every target, and of each again when it changes, until ctx ends or the
@@ -28,14 +18,12 @@ const (
 func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error {
 	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*introspect.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
 	nodes := &follower[nodeDoc]{
-		c: c, kind: KindNodes, query: c.nodeQuery(), key: func(n *nodeDoc) string { return n.Metadata.Name },
-		replace: func(all []nodeDoc) { r.replaceNodes(all) },
-		set:     r.setNode, unset: r.unsetNode, trouble: r.troubleOf("nodes"),
+		c: c, kind: KindNodes, selection: c.nodeSelection(),
+		replace: r.replaceNodes, set: r.setNode, unset: r.unsetNode, trouble: r.troubleOf("nodes"),
 	}
 	pods := &follower[podDoc]{
-		c: c, kind: KindPods, namespace: c.cfg.Namespace, query: c.podQuery(), key: func(p *podDoc) string { return p.Metadata.Name },
-		replace: func(all []podDoc) { r.replacePods(all) },
-		set:     r.setPod, unset: r.unsetPod, trouble: r.troubleOf("pods"),
+		c: c, kind: KindPods, namespace: c.cfg.Namespace, selection: c.daemonSelection(),
+		replace: r.replacePods, set: r.setPod, unset: r.unsetPod, trouble: r.troubleOf("pods"),
 	}
 	err := both(ctx, nodes.run, pods.run)
 	if ctx.Err() != nil {
@@ -145,10 +133,10 @@ func (r *roster) setNode(n nodeDoc) {
 	r.change(n.Metadata.Name, n.object(), false)
 }
 
-func (r *roster) unsetNode(name string) {
+func (r *roster) unsetNode(n nodeDoc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.drop(name)
+	r.drop(n.Metadata.Name)
 }
 
 func (r *roster) replacePods(all []podDoc) {
@@ -212,8 +200,8 @@ func (r *roster) setPod(p podDoc) {
 	r.changePod(p.daemon(), false)
 }
 
-func (r *roster) unsetPod(name string) {
+func (r *roster) unsetPod(p podDoc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.dropPod(name)
+	r.dropPod(p.Metadata.Name)
 }

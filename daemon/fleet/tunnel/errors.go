@@ -44,6 +44,9 @@ func (e *Error) NodeReason() introspect.Reason { return e.Reason }
 // APIUnreachable is Unreachable, for those who know the method alone.
 func (e *Error) APIUnreachable() bool { return e.Unreachable }
 
+// Gone reports that the API server has forgotten the version that was asked for.
+func (e *Error) Gone() bool { return e.Code == http.StatusGone }
+
 // Hopeless reports whether waiting mends nothing: somebody has to grant a right or to
 // bring a credential.
 func (e *Error) Hopeless() bool {

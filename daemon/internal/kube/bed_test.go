@@ -110,7 +110,7 @@ func connect(t *testing.T, kubeconfig, node string) *Client {
 		t.Fatal(err)
 	}
 	// A test should not wait for what a fleet needs.
-	c.pauses.first, c.pauses.most = 20*time.Millisecond, 200*time.Millisecond
+	c.pauses.First, c.pauses.Most = 20*time.Millisecond, 200*time.Millisecond
 	return c
 }
 

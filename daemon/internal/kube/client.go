@@ -1,10 +1,8 @@
 package kube
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"time"
@@ -14,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/kubeclient"
 	"cnictl/daemon/notice"
 )
 
@@ -24,17 +22,16 @@ import (
 // (spec/ipamd.md §1.2, §1.4), which has none for the others.
 type limits struct {
 	version, get, write time.Duration
-	list                time.Duration // a whole list
-	open                time.Duration // until a watch is answered
+	list                time.Duration // a page of a list, and until a watch is answered
 }
 
 var defaultLimits = limits{
 	version: 5 * time.Second, get: 3 * time.Second, write: 5 * time.Second,
-	list: 30 * time.Second, open: 30 * time.Second,
+	list: 30 * time.Second,
 }
 
 // ErrNotConfigured means that there is neither a kubeconfig nor a service account.
-var ErrNotConfigured = errors.New("no kubeconfig is set and this is not a pod with a service account")
+var ErrNotConfigured = kubeclient.ErrNotConfigured
 
 // Options configures New.
 type Options struct {
@@ -74,7 +71,7 @@ type Client struct {
 
 // New builds a client; it does not connect.
 func New(opts Options) (*Client, error) {
-	config, err := restConfig(opts)
+	config, err := kubeclient.Config(opts.Kubeconfig, opts.Endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +89,7 @@ func New(opts Options) (*Client, error) {
 	}
 	changed := newChanges()
 	return &Client{
-		rest: api, opts: opts, log: log, limits: defaultLimits, pauses: defaultPauses(rand.N[time.Duration]),
+		rest: api, opts: opts, log: log, limits: defaultLimits, pauses: defaultPauses(),
 		changes: changed, reach: newReach(), events: newOutbox(notice.DefaultPolicy()), instance: reportingController + "-" + host,
 		nodes: newStore[cluster.Node](), pods: newStore[cluster.Pod](),
 		cniNodes: newStore[cniNode](), eniConfigs: newStore[eniConfig](),
@@ -117,33 +114,4 @@ func restClient(config *rest.Config, userAgent string) (*rest.RESTClient, error)
 		return nil, fmt.Errorf("build Kubernetes client: %w", err)
 	}
 	return client, nil
-}
-
-func restConfig(opts Options) (*rest.Config, error) {
-	config, err := baseConfig(opts.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	if opts.Endpoint != "" {
-		config.Host = opts.Endpoint
-	}
-	return config, nil
-}
-
-func baseConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig != "" {
-		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-		if err != nil {
-			return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
-		}
-		return config, nil
-	}
-	config, err := rest.InClusterConfig()
-	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, ErrNotConfigured
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read service account: %w", err)
-	}
-	return config, nil
 }

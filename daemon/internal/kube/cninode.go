@@ -96,7 +96,7 @@ func (c *Client) againstConflicts(ctx context.Context, write func() error) error
 		if !apierrors.IsConflict(err) || attempt == writeAttempts {
 			return err
 		}
-		if !sleep(ctx, pause+c.pauses.chance(pause)) {
+		if !sleep(ctx, pause+c.pauses.Jittered(pause)) {
 			return err
 		}
 		pause *= conflictPauseUp

@@ -3,20 +3,10 @@
 // CNINode, one annotation of pods and events are written. What the objects mean is
 // decided in daemon/cluster.
 //
-// It stands on client-go's REST client alone, which brings credentials, their renewal
-// and TLS. Neither the typed clientset nor a scheme of core/v1 is linked, and
-// client-go's reflector is not used:
-//
-//   - Objects are decoded from the stream one by one into structs of the few fields
-//     that are used. Nothing else is ever held, so neither long lists nor fat objects
-//     cost memory, and every element, frame and answer has a limit.
-//   - The reflector pauses for up to 60 s between attempts and writes to the process's
-//     stderr through klog. Here nothing pauses for longer than 30 s, all pauses end at
-//     once when the API server is back, and problems are logged when they change.
-//
-// What it does the same: it lists at resource version 0 and later at no older version
-// than it saw, both of which the API server answers from its own cache; it watches with
-// bookmarks from the last version seen; it lists again when that version is gone.
+// Lists and watches are daemon/kubeclient's; the rest stands on client-go's REST client.
+// Neither the typed clientset nor a scheme of core/v1 is linked: objects are decoded into
+// structs of the few fields that are used. Nothing pauses for longer than 30 s, all pauses
+// end at once when the API server is back, and problems are logged when they change.
 //
 // Caches are of this node only, by field selectors. Until one is in step, and for a pod
 // that it does not have (pods are often asked for before the watch shows them), a GET

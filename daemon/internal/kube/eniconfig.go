@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/kubeclient"
 )
 
 // ENIConfig returns an ENIConfig: the cached one, else what a GET answers. Of one that
@@ -27,7 +28,7 @@ func (c *Client) ENIConfig(ctx context.Context, name string) (cluster.ENIConfig,
 
 func (c *Client) missedENIConfig(ctx context.Context, name string, current bool) (eniConfig, error) {
 	const advice = "create it, or change the node's ENIConfig label or annotation"
-	if err := checkName(eniConfigs.singular, name); err != nil {
+	if err := kubeclient.CheckName(eniConfigs.singular, name); err != nil {
 		return eniConfig{}, fmt.Errorf("%w: %w; %s", ErrInvalid, err, advice)
 	}
 	if current {

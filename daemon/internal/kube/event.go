@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"cnictl/daemon/kubeclient"
 	"cnictl/daemon/notice"
 )
 
@@ -69,7 +70,7 @@ func (c *Client) emit(ctx context.Context, e notice.Event, at time.Time) error {
 	namespace := cmp.Or(e.About.Namespace, nodeEventNamespace)
 	path, err := events.in(namespace)
 	if err == nil {
-		err = checkName("object", e.About.Name)
+		err = kubeclient.CheckName("object", e.About.Name)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -116,5 +117,5 @@ func (c *Client) eventOf(e notice.Event, namespace string, at time.Time) eventOb
 // is cut so that the whole stays a name, which a part that ends in a sign is not.
 func eventName(about string, at time.Time) string {
 	suffix := "." + strconv.FormatInt(at.UnixNano(), 16)
-	return strings.TrimRight(about[:min(len(about), maxName-len(suffix))], "-.") + suffix
+	return strings.TrimRight(about[:min(len(about), kubeclient.MaxName-len(suffix))], "-.") + suffix
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/kubeclient"
 	"cnictl/daemon/notice"
 	"cnictl/testenv/kubeapi"
 )
@@ -92,7 +93,7 @@ func TestEmit_Longest(t *testing.T) {
 	name := s.Name(t)
 	s.CreateNamespace(t, name)
 	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
-	long := strings.Repeat("a", maxName)
+	long := strings.Repeat("a", kubeclient.MaxName)
 	about := notice.Ref{Kind: "Pod", Namespace: name, Name: long, UID: "u"}
 	e := notice.For(cause.EC2Error, about, strings.Repeat("é", 1000), strings.Repeat("…\x00", 2000))
 	if err := c.Emit(t.Context(), e.Repeated(1<<30)); err != nil {

@@ -93,7 +93,7 @@ func TestFollow_Pages(t *testing.T) {
 		case 3:
 			fmt.Fprint(w, podList("7", "", "c"))
 		default:
-			fmt.Fprint(w, frameText(added, podText("d", "8")))
+			fmt.Fprint(w, frameText("ADDED", podText("d", "8")))
 		}
 	})
 	asked := s.follow(t, c, func() bool { return c.pods.size() == 4 })
@@ -123,9 +123,9 @@ func TestFollow_GoesOn(t *testing.T) {
 		case 0:
 			fmt.Fprint(w, podList("5", "", "a", "b"))
 		case 1:
-			fmt.Fprint(w, frameText(modified, podText("a", "6")), frameText(bookmark, `{"metadata":{"resourceVersion":"9"}}`))
+			fmt.Fprint(w, frameText("MODIFIED", podText("a", "6")), frameText("BOOKMARK", `{"metadata":{"resourceVersion":"9"}}`))
 		case 2:
-			fmt.Fprint(w, frameText(deleted, podText("b", "10")), frameText(failure, expired))
+			fmt.Fprint(w, frameText("DELETED", podText("b", "10")), frameText("ERROR", expired))
 		case 3:
 			fmt.Fprint(w, podList("12", "", "z"))
 		}
@@ -166,9 +166,9 @@ func TestFollow_Nonsense(t *testing.T) {
 		"hangs up":      func(url.Values, http.ResponseWriter) { panic(http.ErrAbortHandler) },
 		"short watches": watches(""),
 		"odd watches":   watches(`{"type":"ADDED","object":7}`),
-		"odd objects":   watches(frameText(added, `{"metadata":[]}`)),
-		"failed watch":  watches(frameText(failure, `7`)),
-		"gone watch":    watches(frameText(failure, expired)),
+		"odd objects":   watches(frameText("ADDED", `{"metadata":[]}`)),
+		"failed watch":  watches(frameText("ERROR", `7`)),
+		"gone watch":    watches(frameText("ERROR", expired)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +177,7 @@ func TestFollow_Nonsense(t *testing.T) {
 			started := time.Now()
 			s.follow(t, c, func() bool { return s.count() > 5 })
 			// Two pauses at least lie between six requests, of which every other may succeed.
-			if took, least := time.Since(started), c.pauses.first/2+c.pauses.first; took < least {
+			if took, least := time.Since(started), c.pauses.First/2+c.pauses.First; took < least {
 				t.Errorf("six requests in %v, want pauses of %v", took, least)
 			}
 			if c.pods.size() != 0 {

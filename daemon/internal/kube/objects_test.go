@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -119,12 +118,24 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestPauses(t *testing.T) {
-	t.Parallel()
-	low, high := defaultPauses(func(time.Duration) time.Duration { return 0 }), defaultPauses(func(n time.Duration) time.Duration { return n - 1 })
-	for failures, want := range map[int]time.Duration{1: low.first, 2: 2 * low.first, 3: 4 * low.first, 6: low.most, 1_000_000: low.most} {
-		if a, b := low.after(failures), high.after(failures); a != want/2 || b != want {
-			t.Errorf("after %d failures: %v to %v, want %v to %v", failures, a, b, want/2, want)
+// FuzzParseObjects: no object makes any of the parsers panic, and what they give is
+// bounded.
+func FuzzParseObjects(f *testing.F) {
+	f.Add([]byte(fmt.Sprintf(nodeJSON, "", "58")))
+	f.Add([]byte(podJSON))
+	f.Add([]byte(`{"metadata":{"name":"a"},"spec":{"subnet":"subnet-01234567","securityGroups":["sg-01234567"]}}`))
+	f.Add([]byte(`{"metadata":{"name":"x","resourceVersion":"3"},"spec":{"features":[{"name":"SecurityGroupsForPods"}]},"status":{"trunkInterface":{"id":"eni-1"}}}`))
+	f.Add([]byte(`{"status":{"capacity":{"pods":"1e999999999","vpc.amazonaws.com/pod-eni":7}}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if n, err := parseNode(raw); err == nil && (n.MaxPods < 0 || n.PodENIs < 0 || n.MaxPods > 1<<31) {
+			t.Errorf("%+v", n)
 		}
-	}
+		if p, err := parsePod(raw); err == nil && (len(p.PodENI) > maxAnnotation || len(p.PodIPs) > maxAnnotation) {
+			t.Errorf("annotations of %d and %d bytes", len(p.PodENI), len(p.PodIPs))
+		}
+		if e, err := parseENIConfig(raw); err == nil && (e.problem == "") == (e.config.Subnet == "") {
+			t.Errorf("%+v", e)
+		}
+		_, _ = parseCNINode(raw)
+	})
 }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/kubeclient"
 	"cnictl/testenv/kubeapi"
 )
 
@@ -73,7 +75,7 @@ func TestOutage(t *testing.T) {
 				// The test does not wait for a hung server as long as a daemon does. Shorter
 				// than this, a server on a busy machine is lost a second time.
 				const short = 2 * time.Second
-				c.limits = limits{version: short, get: short, write: short, list: 5 * short, open: short}
+				c.limits = limits{version: short, get: short, write: short, list: 5 * short}
 			}
 			log := logTo(c)
 			told := run(t, c)
@@ -163,7 +165,7 @@ func TestCut(t *testing.T) {
 	proxy := s.Proxy(t, nil)
 	c := connect(t, proxy.Kubeconfig(t, "aws-node"), name)
 	// Longer than it takes to look whether it is there, so that no two looks are cut.
-	c.pauses.first = 200 * time.Millisecond
+	c.pauses.First = 200 * time.Millisecond
 	log := logTo(c)
 	count := counting(c)
 	told := run(t, c)
@@ -229,12 +231,13 @@ func TestMissingRights(t *testing.T) {
 	count := counting(c)
 	c.opts.Pods = false // its owner does not watch them either
 	told := run(t, c)
-	listing := &follower[cluster.Pod]{
-		c: c, what: pods, selector: "spec.nodeName=" + name, parse: parsePod, store: c.pods, changed: func() {}, log: c.log,
-	}
-	if err := listing.list(t.Context()); err != nil {
+	listing := (&mirror[cluster.Pod]{c: c, what: pods, parse: parsePod, store: c.pods, changed: func() {}, log: c.log}).follower("spec.nodeName=" + name)
+	add, done := listing.Begin()
+	err := kubeclient.List(t.Context(), listing.Open, listing.Request, listing.Limits, func(raw json.RawMessage) error { add(raw); return nil })
+	if err != nil {
 		t.Error(err)
 	}
+	done()
 	expected(t, c, 1)
 	eventually(t, "all were tried a few times", func() bool { return count.gets.Load() > 20 })
 	for _, what := range []string{"nodes", "cninodes", "eniconfigs"} {

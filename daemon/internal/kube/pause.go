@@ -1,12 +1,14 @@
 package kube
 
-import "time"
+import (
+	"time"
 
-// pauses are how long to wait after a failure: doubling, between half and the whole
-// of a step, so that a fleet does not come back at once.
+	"cnictl/daemon/kubeclient"
+)
+
+// pauses are how long to wait before a request is made again.
 type pauses struct {
-	first, most time.Duration
-	chance      func(n time.Duration) time.Duration // in [0, n)
+	kubeclient.Backoff
 
 	// After blind and reread, and up to half of it more, a pod that is waited for is
 	// requested again. Without an open watch, which is blind, nothing else shows a change;
@@ -15,16 +17,9 @@ type pauses struct {
 	blind, reread time.Duration
 }
 
-func defaultPauses(chance func(time.Duration) time.Duration) pauses {
-	return pauses{first: time.Second, most: 30 * time.Second, chance: chance, blind: time.Second, reread: 5 * time.Second}
-}
-
-// after returns the pause after so many failures in a row, counted from 1.
-func (p pauses) after(failures int) time.Duration {
-	step := p.first
-	for i := 1; i < failures && step < p.most; i++ {
-		step *= 2
+func defaultPauses() pauses {
+	return pauses{
+		Backoff: kubeclient.Backoff{First: time.Second, Most: 30 * time.Second},
+		blind:   time.Second, reread: 5 * time.Second,
 	}
-	step = min(step, p.most)
-	return step/2 + p.chance(step/2+1)
 }

@@ -80,7 +80,7 @@ func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cl
 // awaitPod waits until the cached pod is another than it was, which is true, a pause is
 // over or ctx ends. Changes of other pods do not end it.
 func (c *Client) awaitPod(ctx context.Context, key string, was cluster.Pod, next <-chan struct{}, pause time.Duration) bool {
-	timer := time.NewTimer(pause + c.pauses.chance(pause/2))
+	timer := time.NewTimer(pause + c.pauses.Jittered(pause/2))
 	defer timer.Stop()
 	for {
 		select {

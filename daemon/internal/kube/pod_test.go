@@ -83,7 +83,7 @@ func TestWaitPod_WatchTellsNothing(t *testing.T) {
 			}
 		})
 	}
-	if p := defaultPauses(nil); p.blind < time.Second || p.reread < p.blind {
+	if p := defaultPauses(); p.blind < time.Second || p.reread < p.blind {
 		t.Errorf("a pod is asked for again after %v, with a watch %v", p.blind, p.reread)
 	}
 }

@@ -80,7 +80,7 @@ func (c *Client) probe(ctx context.Context) {
 			if before == "" || failures >= lost {
 				c.note("", err)
 			}
-			if !sleep(ctx, c.pauses.after(failures)) {
+			if !sleep(ctx, c.pauses.After(failures)) {
 				return
 			}
 		}
@@ -111,7 +111,7 @@ func (c *Client) note(version string, err error) {
 func (c *Client) awaitSuspicion(ctx context.Context) bool {
 	select {
 	case <-c.reach.suspected:
-		return sleep(ctx, c.pauses.chance(c.pauses.first/2+1))
+		return sleep(ctx, c.pauses.Jittered(c.pauses.First/2+1))
 	case <-ctx.Done():
 		return false
 	}

@@ -11,11 +11,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-// maxObject bounds one object as JSON. etcd stores at most 1.5 MiB of one, mostly in
-// the denser protobuf.
-const maxObject = 4 << 20
+	"cnictl/daemon/kubeclient"
+)
 
 // maxErrorBody bounds the text of an answer that is an error; it may be logged.
 const maxErrorBody = 64 << 10
@@ -40,12 +38,12 @@ func (c *Client) fetch(ctx context.Context, path string, out any) error {
 		return c.failed(err)
 	}
 	defer func() { _ = body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(body, maxObject+1))
+	data, err := io.ReadAll(io.LimitReader(body, kubeclient.MaxObject+1))
 	if err != nil {
 		return c.failed(err)
 	}
-	if len(data) > maxObject {
-		return fmt.Errorf("the answer is larger than %d MiB", maxObject>>20)
+	if len(data) > kubeclient.MaxObject {
+		return fmt.Errorf("the answer is larger than %d MiB", kubeclient.MaxObject>>20)
 	}
 	return json.Unmarshal(data, out)
 }
@@ -108,7 +106,7 @@ func (b boundErrors) RoundTrip(r *http.Request) (*http.Response, error) {
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxErrorBody)
 	case r.Method != http.MethodGet:
-		resp.Body = http.MaxBytesReader(nil, resp.Body, maxObject)
+		resp.Body = http.MaxBytesReader(nil, resp.Body, kubeclient.MaxObject)
 	}
 	return resp, nil
 }

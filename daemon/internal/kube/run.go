@@ -45,12 +45,13 @@ func (c *Client) work() []func(context.Context) {
 	return out
 }
 
-// follow is the goroutine that keeps a store in step.
-func follow[T any](c *Client, what resource, selector string, parse func([]byte) (T, error), into *store[T], kind change) func(context.Context) {
-	f := &follower[T]{
-		c: c, what: what, selector: selector, parse: parse, store: into,
-		log:     c.log.With(slog.String(logline.KeySource, what.plural)),
+// follow is the goroutine that keeps a store in step with what a field selector selects;
+// "" = all.
+func follow[T any](c *Client, what resource, fields string, parse func([]byte) (T, error), into *store[T], kind change) func(context.Context) {
+	m := &mirror[T]{
+		c: c, what: what, parse: parse, store: into,
+		log:     c.log.With(slog.String(logline.KeySource, what.Plural)),
 		changed: func() { c.changes.note(kind) },
 	}
-	return f.run
+	return func(ctx context.Context) { _ = m.follower(fields).Run(ctx) } // it never gives up
 }

@@ -59,7 +59,7 @@ func (c *Client) sendEvents(ctx context.Context) {
 		for sleep(ctx, s.pause()) {
 			w, ok := c.events.take(time.Now())
 			// What a whole fleet meets at once is not told at once.
-			if !ok || !sleep(ctx, c.pauses.chance(2*c.pauses.first)) {
+			if !ok || !sleep(ctx, c.pauses.Jittered(2*c.pauses.First)) {
 				break
 			}
 			s.send(ctx, w)
@@ -72,7 +72,7 @@ func (s *sender) pause() time.Duration {
 	if s.failures == 0 {
 		return 0
 	}
-	return s.c.pauses.after(s.failures)
+	return s.c.pauses.After(s.failures)
 }
 
 // send sends an event. One that the API server does not take for what it is is given up:

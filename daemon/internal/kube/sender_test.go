@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"cnictl/daemon/kubeclient"
 )
 
 // eventServer is an API server that takes events as a test says.
@@ -64,7 +66,7 @@ func (s *eventServer) client(t *testing.T) (*Client, *lines) {
 	t.Helper()
 	server := apiServer(t, s.ServeHTTP)
 	c := connect(t, kubeconfig(t, server, server.URL), "x")
-	c.pauses.first, c.pauses.most = time.Millisecond, 4*time.Millisecond
+	c.pauses.First, c.pauses.Most = time.Millisecond, 4*time.Millisecond
 	log := logTo(c)
 	run(t, c)
 	return c, log
@@ -204,7 +206,7 @@ func TestEmitLater_First(t *testing.T) {
 	first, second := newEvent(aboutPod("p")), newEvent(aboutPod("p"))
 	second.Note = "less is known"
 	// It is chosen by then, and waits for its turn.
-	c.pauses.chance = func(time.Duration) time.Duration {
+	c.pauses.Jitter = func(time.Duration) time.Duration {
 		c.EmitLater(second)
 		return 0
 	}
@@ -241,11 +243,11 @@ func TestEmitLater_Poison(t *testing.T) {
 // TestEventName: whatever the object's name, and wherever it is cut, it is a name.
 func TestEventName(t *testing.T) {
 	t.Parallel()
-	for _, about := range []string{"a", strings.Repeat("a", maxName), strings.Repeat("a.", 126) + "a", strings.Repeat("a-", 126) + "a", "a" + strings.Repeat("-", 251) + "a"} {
+	for _, about := range []string{"a", strings.Repeat("a", kubeclient.MaxName), strings.Repeat("a.", 126) + "a", strings.Repeat("a-", 126) + "a", "a" + strings.Repeat("-", 251) + "a"} {
 		for n := range len(about) - 1 {
 			about := about[:n] + "a"
 			name := eventName(about, time.Unix(0, 1<<60))
-			if err := checkName("event", name); err != nil || strings.Contains(name, "-.") {
+			if err := kubeclient.CheckName("event", name); err != nil || strings.Contains(name, "-.") {
 				t.Errorf("%q: %q: %v", about, name, err)
 			}
 		}

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -151,53 +150,5 @@ func TestWatch_ENIConfig(t *testing.T) {
 	}
 	if !told.has(func(r *record) bool { return r.configs > 0 })() {
 		t.Error("nothing was told about ENIConfigs")
-	}
-}
-
-// TestWatch_VersionGone: the API server has forgotten the version that a watch goes on
-// from; and one that it never had, as after a restore from a backup.
-func TestWatch_VersionGone(t *testing.T) {
-	t.Parallel()
-	s := kubeapi.Shared(t)
-	name := s.Name(t)
-	s.CreateNode(t, name)
-	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"managedBy": "vpc-resource-controller"})
-	for _, tc := range []struct {
-		name, version string
-		listed        bool
-	}{
-		{"forgotten", "1", true},
-		{"of the future, to watch", "9000000000000", true},
-		{"of the future, to list", "9000000000000", false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			c := connect(t, s.Kubeconfig(t, "aws-node"), name)
-			f := follower[cniNode]{
-				c: c, what: cniNodes, selector: "metadata.name=" + name, parse: parseCNINode, store: c.cniNodes,
-				changed: func() {}, log: c.log, version: tc.version, listed: tc.listed,
-			}
-			if tc.name == "of the future, to watch" {
-				// Nothing is shown and nothing fails: what mends it is that an outage, which
-				// comes before every restore, is followed by a list.
-				f.lastGood = f.lastGood.AddDate(2000, 0, 0)
-				f.plan(errors.New("connection refused"))
-				if f.listed {
-					t.Fatal("a long outage is not followed by a list")
-				}
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() { f.run(ctx); close(done) }()
-			eventually(t, "the CNINode is there", func() bool {
-				_, ok, current := c.cniNodes.get(name)
-				return ok && current
-			})
-			cancel()
-			<-done
-			if f.version == tc.version || f.fresh {
-				t.Errorf("version %s, fresh %v", f.version, f.fresh)
-			}
-		})
 	}
 }

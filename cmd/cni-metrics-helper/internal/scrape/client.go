@@ -1,15 +1,13 @@
 package scrape
 
 import (
+	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"cnictl/daemon/kubeclient"
 )
 
 const (
@@ -36,34 +34,28 @@ type Options struct {
 
 // Client reads pods and their metrics.
 type Client struct {
-	http    *http.Client
-	base    *url.URL // of the API server
+	api     *kubeclient.Client
 	timeout time.Duration
 }
 
 // New builds a client; it does not connect.
 func New(opts Options) (*Client, error) {
-	config, err := restConfig(opts.Kubeconfig)
+	config, err := kubeclient.Config(opts.Kubeconfig, opts.Endpoint)
+	if errors.Is(err, kubeclient.ErrNotConfigured) {
+		return nil, errNotConfigured
+	}
 	if err != nil {
 		return nil, err
 	}
-	if opts.Endpoint != "" {
-		config.Host = opts.Endpoint
-	}
 	config.UserAgent = opts.UserAgent
-	secure := config.CAFile != "" || len(config.CAData) > 0 || config.Insecure
-	base, _, err := rest.DefaultServerURL(config.Host, "", schema.GroupVersion{}, secure)
+	api, err := kubeclient.NewClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("read the API server's address %q: %w", config.Host, err)
-	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("build Kubernetes client: %w", err)
+		return nil, err
 	}
 	// A redirect is an answer, not a way to go on: the next request would carry the
 	// token to wherever a node says.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	c := &Client{http: client, base: base, timeout: opts.Timeout}
+	api.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c := &Client{api: api, timeout: opts.Timeout}
 	if c.timeout <= 0 {
 		c.timeout = scrapeTimeout
 	}
@@ -72,20 +64,7 @@ func New(opts Options) (*Client, error) {
 
 var errNotConfigured = errors.New("this is not a pod with a service account: run it as the Deployment does, or set KUBECONFIG")
 
-func restConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig != "" {
-		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-		if err != nil {
-			return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
-		}
-		return config, nil
-	}
-	config, err := rest.InClusterConfig()
-	if errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errNotConfigured
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read service account: %w", err)
-	}
-	return config, nil
+// get asks the API server. The caller closes the body.
+func (c *Client) get(ctx context.Context, accept string, q url.Values, path string) (*http.Response, error) {
+	return c.api.Do(ctx, http.MethodGet, path, q, accept, nil)
 }

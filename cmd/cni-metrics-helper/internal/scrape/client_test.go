@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"cnictl/daemon/kubeclient"
 )
 
 // kubeconfig writes one whose server is to be replaced.
@@ -39,7 +40,7 @@ func start(t *testing.T, h http.HandlerFunc) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.http.CloseIdleConnections)
+	t.Cleanup(c.api.HTTP.CloseIdleConnections)
 	return c
 }
 
@@ -90,7 +91,7 @@ func TestPods_Refuses(t *testing.T) {
 		"something else":   {200, `{"kind":"Status"}`, `the response is a "Status"`},
 		"a path as a name": {200, list("", "../../secrets"), "a pod named"},
 		"always expired":   {410, "", "expired between two pages"},
-		"without end":      {200, `{"kind":"PartialObjectMetadataList","x":"` + strings.Repeat("x", maxPage) + `"}`, "read response"},
+		"without end":      {200, `{"kind":"PartialObjectMetadataList","x":"` + strings.Repeat("x", 2*kubeclient.MaxObject) + `"}`, "read response"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,15 +238,13 @@ func TestNew_Refuses(t *testing.T) {
 // TestNew_Endpoint: CLUSTER_ENDPOINT may be a URL, or a host and port as EKS gives it.
 func TestNew_Endpoint(t *testing.T) {
 	t.Parallel()
-	c := start(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, list("", "a")) })
-	at, err := url.Parse(c.base.String())
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, list("", "a")) }))
+	t.Cleanup(s.Close)
+	bare, err := New(Options{Kubeconfig: kubeconfig(t), Endpoint: s.Listener.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := New(Options{Kubeconfig: kubeconfig(t), Endpoint: at.Host})
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(bare.api.HTTP.CloseIdleConnections)
 	if pods, err := bare.Pods(t.Context()); err != nil || len(pods) != 1 {
 		t.Errorf("%v, %v", pods, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
+	"cnictl/daemon/kubeclient"
 )
 
 // Skip is a pod that was not read.
@@ -60,7 +61,7 @@ func (c *Client) scrapeInTime(ctx context.Context, pod string) (aggregate.Readin
 const textFormat = "text/plain;version=0.0.4"
 
 func (c *Client) scrape(ctx context.Context, pod string) (aggregate.Reading, error) {
-	resp, err := c.get(ctx, textFormat, nil, "api", "v1", "namespaces", namespace, "pods", pod+":"+port, "proxy", "metrics")
+	resp, err := c.get(ctx, textFormat, nil, kubeclient.Pods.Path(namespace, pod+":"+port, "proxy", "metrics"))
 	if err != nil {
 		return aggregate.Reading{}, err
 	}
