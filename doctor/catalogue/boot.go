@@ -75,7 +75,7 @@ var bootCauses = []Entry{
 		Check:      Check{"Look at the load of the node and the probe's timeoutSeconds. If the probe never succeeds, it is boot/socket-skew or a failed start.", "kubectl -n kube-system describe pod POD; kubectl top node NODE"},
 		Fixes: []Fix{
 			{Text: "Give the probes more time, and aws-node more CPU.", Command: `kubectl -n kube-system patch daemonset aws-node -p '{"spec":{"template":{"spec":{"containers":[{"name":"aws-node","livenessProbe":{"timeoutSeconds":30},"readinessProbe":{"timeoutSeconds":30},"resources":{"requests":{"cpu":"100m"}}}]}}}}'`, SideEffect: rolled, Risk: Restart},
-			{Text: "Move what uses up the CPU or the process ids of the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
+			{Text: "Move what uses up the CPU or the process IDs of the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},
 		},
 		Links:    []string{issue + "1425"},
 		Explains: []string{"boot/ipamd-down"},

@@ -64,7 +64,7 @@ var eniCauses = []Entry{
 		Required:   []string{"log.ipamd"},
 		Supporting: []string{"metrics", "k8s.eniconfig", "ec2.subnet", "ec2.sg", "intro.summary", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Probable, Confirmed, None},
-		Check:      Check{"Read the code and the id that it names, and look them up in the ENIConfig and the node's security groups.", "kubectl get eniconfigs.crd.k8s.amazonaws.com -o yaml"},
+		Check:      Check{"Read the code and the ID that it names, and look them up in the ENIConfig and the node's security groups.", "kubectl get eniconfigs.crd.k8s.amazonaws.com -o yaml"},
 		Fixes: []Fix{
 			{Text: "Correct the ENIConfig.", Command: "kubectl edit eniconfigs.crd.k8s.amazonaws.com NAME", SideEffect: "Interfaces created from now on use it; attached ones stay as they are."},
 			{Text: "Without custom networking correct the security groups of the launch template and replace the node.", Command: drain, SideEffect: replaced, Risk: Disruptive},

@@ -139,7 +139,7 @@ var sgpCauses = []Entry{
 	},
 	{
 		Code: "sgp/annotation-malformed", Title: "the pod's branch interface annotation cannot be used", Severity: Error,
-		Shows:      "The annotation vpc.amazonaws.com/pod-eni is not a JSON list, or lacks an address of the cluster's family, a MAC address or a VLAN id. Typical of an IPv6 cluster whose controller is too old or whose subnet assigns no IPv6 addresses.",
+		Shows:      "The annotation vpc.amazonaws.com/pod-eni is not a JSON list, or lacks an address of the cluster's family, a MAC address or a VLAN ID. Typical of an IPv6 cluster whose controller is too old or whose subnet assigns no IPv6 addresses.",
 		Required:   []string{"k8s.pod"},
 		Supporting: []string{"log.ipamd", "ec2.subnet", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},

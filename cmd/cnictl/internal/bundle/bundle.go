@@ -49,8 +49,8 @@ in full where they look faulty. Each is read twice, --interval (15 seconds) apar
 with --once. With --via exec the archive also has the kernel state and the files of nodes
 that run this daemon. On a node without a cluster, the archive has this node.
 
-Credentials, container ids and AWS account ids are always omitted. --anonymize also replaces
-names, addresses and ids, consistently, so that the doctor finds the same causes. The manifest
+Credentials, container IDs and AWS account IDs are always omitted. --anonymize also replaces
+names, addresses and IDs, consistently, so that the doctor finds the same causes. The manifest
 lists what could not be read and why. If the archive would exceed --max-size, the oldest log
 lines are omitted.
 
@@ -70,7 +70,7 @@ aws-cni-support.sh.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&opts.File, "output-file", "f", "", "write the archive to this new `file` (- is standard output); default: cnictl-bundle-CLUSTER-TIME.tar.gz")
-	fs.BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and ids, consistently across the archive")
+	fs.BoolVar(&opts.Anonymize, "anonymize", false, "replace names, addresses and IDs, consistently across the archive")
 	fs.BoolVar(&opts.Once, "once", false, "read once only")
 	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, with the AWS credentials of this shell; only Describe and Get actions are called")
 	fs.StringVar(&opts.MaxSize, "max-size", "20MiB", "maximum `size` of the archive: 500KiB, 20MiB")

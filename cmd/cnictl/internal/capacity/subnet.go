@@ -104,7 +104,7 @@ func intoSubnets(f *cli.Factory) *cobra.Command {
 holds after growing: addresses for pods, spare ones, and a primary address for each interface.
 EC2 reserves five addresses of each subnet.
 
-Give the CIDR blocks of planned subnets, or the ids of the cluster's own (--all: all of them)
+Give the CIDR blocks of planned subnets, or the IDs of the cluster's own (--all: all of them)
 to count the nodes that still fit into what EC2 last reported as free. /28 blocks in which nodes
 hold addresses are known to be fragmented; where other addresses are is unknown.
 
@@ -133,7 +133,7 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 			case all && nodes.CustomNetworking:
 				return cli.Usage("with --custom-networking name the subnets: those of the ENIConfigs, and with --node-subnet the nodes'")
 			case !all && len(args) == 0:
-				return cli.Usage("give a CIDR block such as 10.0.0.0/20, the id of a subnet, or --all for those of the cluster")
+				return cli.Usage("give a CIDR block such as 10.0.0.0/20, the ID of a subnet, or --all for those of the cluster")
 			}
 			h, err := nodes.held(f)
 			if err != nil {
@@ -261,7 +261,7 @@ func fitColumns() []query.Column[fit] {
 		number("per-node", "PER NODE", "addresses that a node holds here", 0, func(r fit) int { return r.PerNode }),
 		span("nodes", "NODES", "nodes that fit, at worst and at best", func(r fit) int { return r.Nodes }, func(r fit) int { return r.NodesAtBest }),
 		span("pods", "PODS", "pods that fit, at worst and at best", func(r fit) int { return r.Pods }, func(r fit) int { return r.PodsAtBest }),
-		query.Words("subnet", "SUBNET", "id of a subnet of the cluster", 0, func(r fit) string { return r.ID }),
+		query.Words("subnet", "SUBNET", "ID of a subnet of the cluster", 0, func(r fit) string { return r.ID }),
 	}
 }
 

@@ -24,8 +24,8 @@ firewall and settings, the host's software, files and resources, and instance me
 
 There are two readings, 15 seconds apart unless --interval is given: what is wrong only for
 a moment is not in both. With --once there is one. Run it as root: other users cannot read
-everything. --save-evidence writes what was read to a file, for doctor --evidence. Sandbox ids
-and credentials are removed; names, addresses and ids of AWS resources are not. A source that
+everything. --save-evidence writes what was read to a file, for doctor --evidence. Sandbox IDs
+and credentials are removed; names, addresses and IDs of AWS resources are not. A source that
 takes longer than 3 seconds, or than --node-timeout, is left out.
 
 Nothing is changed. Instance metadata is read; of EC2 and the API server, only whether they

@@ -145,7 +145,7 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 	}
 	if containers && !r.said {
 		r.said = true
-		r.f.Warn("some nodes do not serve their log; their container's log is shown instead, to which upstream writes little: the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
+		r.f.Warn("some nodes do not serve their log; showing their container's log instead. Upstream writes little to it; the rest is in /var/log/aws-routed-eni/ipamd.log on the node")
 	}
 	sortLines(items)
 	return items, errs, original

@@ -170,7 +170,7 @@ func targetsOf(p introspect.NodePlan) []string {
 func (v *planView) plan(title string, p introspect.NodePlan) {
 	if len(p.Actions) == 0 {
 		v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, title))
-		words := "nothing now: the targets are met, or an EC2 call, a back-off or a cooldown has to end first; node show lists them"
+		words := "nothing now: the targets are met, or an EC2 call, a back-off or a cooldown must end first; node show lists them"
 		if len(p.Blocked)+len(p.Unmet) > 0 {
 			words = "nothing: every action is blocked"
 		}
