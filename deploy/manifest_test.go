@@ -116,7 +116,7 @@ func TestManifest_Environment(t *testing.T) {
 }
 
 // checkValue: what is written is the manifest's value, or else the default for people
-// to see and to change. A value in parentheses is told by the words in them.
+// to see and to change. A value in parentheses is given by the words in them.
 func checkValue(t *testing.T, row config.Row, e corev1.EnvVar) {
 	t.Helper()
 	want := row.Manifest

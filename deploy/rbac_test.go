@@ -78,7 +78,7 @@ func spelt(role *rbacv1.ClusterRole) []string {
 
 // TestRBAC_Unused: what is marked as unused is granted, and docs/security.md has a row
 // with its resource and verb. That it is unused, and nothing else is, the API server's
-// audit log tells (testenv/kubeapi, daemon/internal/kube).
+// audit log shows (testenv/kubeapi, daemon/internal/kube).
 func TestRBAC_Unused(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/security.md")

@@ -42,8 +42,8 @@ func TestAnonymize_Findings(t *testing.T) {
 	}
 }
 
-// told is a situation with names of every kind.
-const told = `schemaVersion: 1
+// situation has names of every kind.
+const situation = `schemaVersion: 1
 at: 2026-11-21T12:00:00Z
 base: healthy
 scope: {pod: orders/checkout-7d4b9c6f5-xk2lp}
@@ -77,7 +77,7 @@ sources:
 func TestAnonymize_Nothing(t *testing.T) {
 	t.Parallel()
 	link := netnames.HostVeth("eni", "orders", "checkout-7d4b9c6f5-xk2lp", 0)
-	ev, err := file.Load([]byte(strings.ReplaceAll(told, "HOSTLINK", link)))
+	ev, err := file.Load([]byte(strings.ReplaceAll(situation, "HOSTLINK", link)))
 	if err != nil {
 		t.Fatal(err)
 	}

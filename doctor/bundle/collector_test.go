@@ -201,7 +201,7 @@ func TestCollected_Empty(t *testing.T) {
 	}
 }
 
-// TestCollected_Folder: people pack the folder that they unpacked, and the name of that tells
+// TestCollected_Folder: people pack the folder that they unpacked, and the name of that shows
 // the time.
 func TestCollected_Folder(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ var (
 
 func iamDenied(c *Case) []candidate {
 	var denied []string
-	telling := c.counted(either(
+	decisive := c.counted(either(
 		c.active(mention{sources: daemonSays, texts: []string{textDenied, "You are not authorized to perform this operation"}, cured: grown}),
 		c.failures(grown, cause.EC2Unauthorized),
 		c.active(mention{sources: []string{"k8s.evt"}, texts: []string{"MissingIAMPermissions"}}),
@@ -45,7 +45,7 @@ func iamDenied(c *Case) []candidate {
 			m.cured = grown // what the pool gets is no longer denied
 		}
 		if f := orElse(c.active(m), c.series("awscni_aws_api_error_count", `api="`+action+`"`, `error="`+textDenied+`"`)); f.State == Yes {
-			denied, telling = append(denied, "ec2:"+action), either(telling, f)
+			denied, decisive = append(denied, "ec2:"+action), either(decisive, f)
 		}
 	}
 	simulated := fact(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
@@ -56,11 +56,11 @@ func iamDenied(c *Case) []candidate {
 		}
 		return "allowed", No
 	})
-	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+quoted(telling))
+	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+quoted(decisive))
 	if slices.Contains(denied, "ec2:DescribeSecurityGroups") && c.Release == (evidence.Version{1, 22, 1}) {
 		summary += ", without which v1.22.1 alone does not start"
 	}
-	return []candidate{{summary: summary, telling: []Fact{telling}, context: []Fact{simulated}}}
+	return []candidate{{summary: summary, decisive: []Fact{decisive}, context: []Fact{simulated}}}
 }
 
 // daemonLogs are the logs of the daemon and of what starts it.
@@ -72,7 +72,7 @@ var answering = slices.Concat(grown, []string{"Serving RPC Handler"})
 // textsIMDS are the words for metadata that do not answer.
 var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS", "failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout", "169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
 
-// imdsAnswers states that a token can be had from the metadata service; where nobody asked,
+// imdsAnswers states that a token can be had from the metadata service; where it was not asked,
 // that the daemon has no trouble with it.
 func (c *Case) imdsAnswers() Fact {
 	f := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token == "ok") })
@@ -89,7 +89,7 @@ func credentialsMissing(c *Case) []candidate {
 	if annotation != "" {
 		summary += fmt.Sprintf(" (the service account names %s)", annotation)
 	}
-	return []candidate{{summary: summary, telling: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
+	return []candidate{{summary: summary, decisive: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
 }
 
 func throttled(c *Case) []candidate {
@@ -107,7 +107,7 @@ func throttled(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("EC2 throttles the daemon's calls while the pool is short: %s; %s", quoted(said), poolText(c.pool())),
-		telling:  []Fact{said},
+		decisive: []Fact{said},
 		required: []Fact{lenient(c.short())},
 	}}
 }
@@ -131,7 +131,7 @@ func ec2Unreachable(c *Case) []candidate {
 	if said.State != Yes && probed.State == Yes {
 		said = probed
 	}
-	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + said.Value, telling: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
+	return []candidate{{summary: "the EC2 endpoint cannot be reached: " + said.Value, decisive: []Fact{said}, required: []Fact{lenient(c.imdsAnswers())}}}
 }
 
 // isEC2 reports whether the target of a probe is the endpoint of EC2 that the daemon uses.
@@ -161,10 +161,10 @@ func imdsUnreachable(c *Case) []candidate {
 	if off.State == Yes {
 		why += ": it is switched off for the instance"
 	}
-	telling := orElse(either(said, adds), moot(both(off, c.unwell())))
-	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, telling.Value), telling: []Fact{telling}, required: []Fact{lenient(orElse(fails, moot(off)))}}}
+	decisive := orElse(either(said, adds), moot(both(off, c.unwell())))
+	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, required: []Fact{lenient(orElse(fails, moot(off)))}}}
 	if _, _, n := c.heard(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, and did not again and again
-		again := candidate{summary: "the metadata service fails now and then, and ADDs with it: " + adds.Value, telling: []Fact{adds}}.as(catalogue.Error)
+		again := candidate{summary: "the metadata service fails now and then, and ADDs with it: " + adds.Value, decisive: []Fact{adds}}.as(catalogue.Error)
 		if grows, _ := c.allowances(); grows.State == Yes { // which is a cause of its own
 			again = again.as(catalogue.Info)
 		}
@@ -179,7 +179,7 @@ func imdsUnreachable(c *Case) []candidate {
 		return nil, Unread
 	})
 	if hops.State == Yes {
-		out = append(out, candidate{summary: "pods cannot reach the metadata service, because the hop limit is 1; aws-node, in the host's network, can", telling: []Fact{hops}}.as(catalogue.Info))
+		out = append(out, candidate{summary: "pods cannot reach the metadata service, because the hop limit is 1; aws-node, in the host's network, can", decisive: []Fact{hops}}.as(catalogue.Info))
 	}
 	return out
 }
@@ -197,7 +197,7 @@ func typeUnknown(c *Case) []candidate {
 	)
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon does not know the limits of %s", or(c.R.InstanceType.Content.InstanceType, "the instance type")),
-		telling:  []Fact{orElse(said, moot(both(unknown, c.unwell())))},
+		decisive: []Fact{orElse(said, moot(both(unknown, c.unwell())))},
 		required: []Fact{lenient(unknown)},
 	}}
 }

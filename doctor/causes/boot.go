@@ -140,17 +140,17 @@ func apiUnreachable(c *Case) []candidate {
 	)
 	waits := candidate{
 		summary:  "the daemon cannot reach the Kubernetes API" + c.proxyText(),
-		telling:  []Fact{c.dies(m)},
+		decisive: []Fact{c.dies(m)},
 		required: []Fact{lenient(mandatory)},
 	}
 	if c.Ours { // it says so once and serves; only pods that need an object of the API wait
 		m.any = true
-		waits.telling = []Fact{c.active(m)}
+		waits.decisive = []Fact{c.active(m)}
 		waits = waits.as(catalogue.Error)
 	}
 	out := []candidate{waits}
 	if without := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Proceeding without API server connectivity"}, cured: []string{logline.TextAPIReached}}); without.State == Yes {
-		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.proxyText(), telling: []Fact{without}}.as(catalogue.Info))
+		out = append(out, candidate{summary: "the daemon serves without the Kubernetes API, with max-pods from its own table" + c.proxyText(), decisive: []Fact{without}}.as(catalogue.Info))
 	}
 	return out
 }
@@ -208,11 +208,11 @@ func rightMissing(c *Case) []candidate {
 		}
 		return "none", No
 	})
-	told := orElse(logged, refused)
+	shown := orElse(logged, refused)
 	if denied.State != No || !c.needsRight("patch pods") { // of which no review asks
-		told = orElse(denied, told)
+		shown = orElse(denied, shown)
 	}
-	return []candidate{{summary: "the service account of aws-node lacks a permission: " + told.Value, telling: []Fact{told}}}
+	return []candidate{{summary: "the service account of aws-node lacks a permission: " + shown.Value, decisive: []Fact{shown}}}
 }
 
 // needsRight reports whether a right of aws-node ("patch pods") is used with the settings.
@@ -265,7 +265,7 @@ func daemonDown(c *Case) []candidate {
 	if k := c.container(containerNode); k != nil {
 		text = fmt.Sprintf("the daemon does not answer; aws-node is %s; its last error: %s", containerText(*k), c.lastError())
 	}
-	return []candidate{{summary: text, telling: []Fact{c.lasting(down), unready}, required: []Fact{lenient(not(c.installFails()))}, context: []Fact{unready}}}
+	return []candidate{{summary: text, decisive: []Fact{c.lasting(down), unready}, required: []Fact{lenient(not(c.installFails()))}, context: []Fact{unready}}}
 }
 
 func probeTimeout(c *Case) []candidate {
@@ -306,7 +306,7 @@ func probeTimeout(c *Case) []candidate {
 	)
 	return []candidate{{
 		summary:  fmt.Sprintf("kubelet kills aws-node because its liveness probe times out: %s restarts in an hour, %s (%s)", or(restarts.Value, "an unknown number of"), busy.Path, or(busy.Value, "unknown")),
-		telling:  []Fact{timeouts},
+		decisive: []Fact{timeouts},
 		required: []Fact{lenient(restarts), lenient(killed), served}, supporting: []Fact{busy},
 	}}
 }
@@ -347,7 +347,7 @@ func socketSkew(c *Case) []candidate {
 	return []candidate{{
 		scope:    introspect.FindingScope{Cluster: true},
 		summary:  "image and manifest of aws-node are from different releases: " + differs.Value,
-		telling:  []Fact{differs},
+		decisive: []Fact{differs},
 		required: []Fact{c.upstream()},
 	}}
 }
@@ -375,7 +375,7 @@ func pluginSkew(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("the installed plugin (%s) and the daemon are from different releases: %s", installed, said.Value),
-		telling:  []Fact{said},
+		decisive: []Fact{said},
 		required: []Fact{lenient(c.serves())},
 	}}
 }
@@ -409,13 +409,13 @@ func checkpointDamaged(c *Case) []candidate {
 		return "whole", No
 	})
 	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: []string{"failed ipam state recovery from backing store", "unexpected checkpointVersion", "Error while reading datastore", "datastore: IP already in data store"}})
-	telling := said
+	decisive := said
 	if said.State == Unread {
-		telling = both(damaged, c.unsettled())
+		decisive = both(damaged, c.unsettled())
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon cannot read %s: %s", or(c.R.Checkpoint.Content.Path, runDirectory+"/ipam.json"), or(damaged.Value, said.Value)),
-		telling:  []Fact{telling},
+		decisive: []Fact{decisive},
 		required: []Fact{c.upstream()}, supporting: []Fact{damaged},
 	}}
 }
@@ -449,16 +449,16 @@ func checkpointUnwritable(c *Case) []candidate {
 		return "all in order", No
 	})
 	return []candidate{{
-		summary: fmt.Sprintf("the daemon cannot write its state file, so every ADD fails: %s", or(full.Value, said.Value)),
-		telling: []Fact{said}, supporting: []Fact{full},
+		summary:  fmt.Sprintf("the daemon cannot write its state file, so every ADD fails: %s", or(full.Value, said.Value)),
+		decisive: []Fact{said}, supporting: []Fact{full},
 	}}
 }
 
 func iptablesFailed(c *Case) []candidate {
 	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: []string{"failed to detect iptables mode", "failed to create iptables", "failed to check existence of", "Another app is currently holding the xtables lock"}})
 	return []candidate{{
-		summary: "the daemon cannot program the host's firewall: " + said.Value + c.modulesText(),
-		telling: []Fact{said}, required: []Fact{lenient(c.unsettled())},
+		summary:  "the daemon cannot program the host's firewall: " + said.Value + c.modulesText(),
+		decisive: []Fact{said}, required: []Fact{lenient(c.unsettled())},
 	}}
 }
 
@@ -493,7 +493,7 @@ func cniConfig(c *Case) []candidate {
 		c.active(mention{sources: []string{"log.plugin", "k8s.evt"}, texts: []string{"add cmd: error loading config from args", "add cmd: failed to load k8s config from arg", "conf.VethPrefix can be at most 4 characters long"}}),
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextNoKey}}),
 	)
-	told := orElse(either(wrong, moot(said)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
+	shown := orElse(either(wrong, moot(said)), c.failures(nil, cause.InvalidConfig, cause.InvalidRequest))
 	uninitialized := fact(c, c.R.Node, "k8s.node", "condition Ready", "the network plugin is ready", func(n evidence.KubeNode) (any, State) {
 		for _, k := range n.Conditions {
 			if k.Status != "True" && matchesAny(k.Message, []string{"cni config uninitialized", "cni plugin not initialized", "NetworkPluginNotReady"}) {
@@ -502,7 +502,7 @@ func cniConfig(c *Case) []candidate {
 		}
 		return "ready", No
 	})
-	return []candidate{{summary: "the CNI configuration cannot be used: " + told.Value, telling: []Fact{told}, context: []Fact{uninitialized}}}
+	return []candidate{{summary: "the CNI configuration cannot be used: " + shown.Value, decisive: []Fact{shown}, context: []Fact{uninitialized}}}
 }
 
 // cniProblem is what keeps the runtime from using aws-cni and its chain; empty: nothing.
@@ -556,8 +556,8 @@ func portConflict(c *Case) []candidate {
 	// A conflict about metrics is logged once.
 	said := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts, any: owner.State == Yes})
 	return []candidate{{
-		summary: "another process has a port of aws-node: " + or(owner.Value, said.Value),
-		telling: []Fact{either(said, both(c.silent(), owner))}, required: []Fact{lenient(owner)},
+		summary:  "another process has a port of aws-node: " + or(owner.Value, said.Value),
+		decisive: []Fact{either(said, both(c.silent(), owner))}, required: []Fact{lenient(owner)},
 	}}
 }
 
@@ -586,7 +586,7 @@ func primaryLinkMissing(c *Case) []candidate {
 		return map[bool]string{true: "there", false: "no link with " + or(mac, "the MAC address of "+id)}[there], stateOf(!there)
 	})
 	return []candidate{{
-		summary: "no link of the node is the primary interface: " + said.Value,
-		telling: []Fact{said}, supporting: []Fact{absent},
+		summary:  "no link of the node is the primary interface: " + said.Value,
+		decisive: []Fact{said}, supporting: []Fact{absent},
 	}}
 }

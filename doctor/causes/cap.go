@@ -33,12 +33,12 @@ func maxPodsTooHigh(c *Case) []candidate {
 	return []candidate{{
 		scope:    scope,
 		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), c.whyFewer()),
-		telling:  []Fact{now, c.starved()},
+		decisive: []Fact{now, c.starved()},
 		required: []Fact{lenient(not(c.growable()))},
 	}, candidate{
-		scope:   scope,
-		summary: fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, c.whyFewer()),
-		telling: []Fact{by},
+		scope:    scope,
+		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address (%s)", most, lasting, c.whyFewer()),
+		decisive: []Fact{by},
 	}.as(catalogue.Warning)}
 }
 
@@ -75,7 +75,7 @@ func growthStopped(c *Case) []candidate {
 	most, _ := c.maxPods()
 	return []candidate{{
 		summary:  fmt.Sprintf("the pool has reached max-pods (%d) and grows no more, but part of it cannot be used: %s", most, poolText(c.pool())),
-		telling:  []Fact{c.growthStopped(), idle},
+		decisive: []Fact{c.growthStopped(), idle},
 		required: []Fact{c.dry(), lenient(c.growable())},
 	}}
 }
@@ -96,7 +96,7 @@ func eniLimit(c *Case) []candidate {
 	})
 	return []candidate{{
 		summary:  fmt.Sprintf("MAX_ENI is %d, the type takes more, and no address is free: %s", c.Settings.MaxENI, poolText(c.pool())),
-		telling:  []Fact{capped},
+		decisive: []Fact{capped},
 		required: []Fact{c.dry(), not(c.growable()), fits},
 	}}
 }

@@ -26,7 +26,7 @@ type Case struct {
 
 	Ours              bool              // the daemon is ours: rules about upstream's releases do not apply
 	Release           evidence.Version  // of upstream's daemon; zero: ours, or unknown
-	oursAt, releaseAt string            // sources that tell so
+	oursAt, releaseAt string            // the sources that show it
 	Agent             *evidence.Version // of the policy agent; nil: unknown, or there is none
 
 	// Settings are those in effect, from the best source that was read.
@@ -106,31 +106,31 @@ func (c *Case) readVersions() {
 	if c.Ours {
 		return
 	}
-	tells := func(source, text string) bool {
+	report := func(source, text string) bool {
 		v, ok := evidence.ParseVersion(text)
 		if ok {
 			c.Release, c.releaseAt = v, source
 		}
 		return ok
 	}
-	if c.R.Metrics.OK() && tells("metrics", label(c.R.Metrics.Content, "awscni_build_info", "version")) {
+	if c.R.Metrics.OK() && report("metrics", label(c.R.Metrics.Content, "awscni_build_info", "version")) {
 		return
 	}
 	for _, b := range c.R.CNI.Content.Bin {
 		if b.Name == "aws-cni" && b.Version != nil {
-			tells("host.cni", *b.Version)
+			report("host.cni", *b.Version)
 		}
 	}
 	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
 		if _, rest, ok := strings.Cut(l.text, logline.TextStarting+" "); ok {
 			text, _, _ := strings.Cut(rest, " ")
-			tells("log.ipamd", text)
+			report("log.ipamd", text)
 			break
 		}
 	}
 	// The DaemonSet's image is what runs, or will once its pods are replaced.
 	if ds := c.R.DaemonSet.Content; ds != nil {
-		tells("k8s.ds", ds.Images[containerNode])
+		report("k8s.ds", ds.Images[containerNode])
 	}
 }
 
@@ -192,7 +192,7 @@ func (c *Case) readSettings() {
 	}
 }
 
-// inEffect are the settings that a daemon tells as it uses them, and where.
+// inEffect are the settings that a daemon reports as in use, and where.
 func (c *Case) inEffect() (settings map[string]string, source string) {
 	settings = map[string]string{}
 	number := func(name string, v *int) {

@@ -44,8 +44,8 @@ func eniConfigMissing(c *Case) []candidate {
 		missing = c.known("k8s.eniconfig", "ENIConfig "+name, "there", map[bool]string{true: "missing", false: "there"}[err != nil], err != nil)
 	}
 	return []candidate{{
-		summary: fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
-		telling: []Fact{missing, c.customNetworking()},
+		summary:  fmt.Sprintf("custom networking is on, and ENIConfig %q, which the node maps to, does not exist", name),
+		decisive: []Fact{missing, c.customNetworking()},
 	}}
 }
 
@@ -64,8 +64,8 @@ func eniConfigInvalid(c *Case) []candidate {
 		}
 	}
 	return []candidate{{
-		summary: fmt.Sprintf("ENIConfig %q cannot be used: %s", e.Name, why),
-		telling: []Fact{found, c.customNetworking()},
+		summary:  fmt.Sprintf("ENIConfig %q cannot be used: %s", e.Name, why),
+		decisive: []Fact{found, c.customNetworking()},
 	}}
 }
 
@@ -129,8 +129,8 @@ func customChanged(c *Case) []candidate {
 		changed = c.unread("k8s.eniconfig", path, expected, or(c.R.ENIConfigs.Missing, c.R.Node.Missing, "the node's ENIConfig is unknown"))
 	}
 	return []candidate{{
-		summary: "custom networking changed under the running node: " + differ,
-		telling: []Fact{c.customNetworking(), changed}, // without it pods are on the primary interface everywhere
+		summary:  "custom networking changed under the running node: " + differ,
+		decisive: []Fact{c.customNetworking(), changed}, // without it pods are on the primary interface everywhere
 	}}
 }
 

@@ -21,8 +21,8 @@ var configRules = []rule{
 func minimumOnly(c *Case) []candidate {
 	alone := c.setting("MINIMUM_IP_TARGET", "not set without WARM_IP_TARGET", func(s config.Config) bool { return s.MinIP > 0 && s.WarmIP == 0 })
 	return []candidate{{
-		summary: fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool stays as it is: %s", c.Settings.MinIP, poolText(c.pool())),
-		telling: []Fact{alone, c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
+		summary:  fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool stays as it is: %s", c.Settings.MinIP, poolText(c.pool())),
+		decisive: []Fact{alone, c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
 		required: []Fact{
 			c.onPool("addresses", "below MINIMUM_IP_TARGET", func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }),
 			lenient(c.growable()), lenient(not(c.growthStopped())), lenient(not(c.ec2Refuses())), c.upstream(),
@@ -69,13 +69,13 @@ func warmWaste(cs []*Case) []candidate {
 			}
 			worst = candidate{
 				scope: introspect.FindingScope{Cluster: true, Subnet: s.ID}, nodes: nodes[s.ID],
-				summary: fmt.Sprintf("%s of the %s usable addresses of %s are held by the %s nodes that could be read and used by no pod, %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
-				telling: []Fact{held, c.known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
+				summary:  fmt.Sprintf("%s of the %s usable addresses of %s are held by the %s nodes that could be read and used by no pod, %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
+				decisive: []Fact{held, c.known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
 			}
 		}
 	}
 	if share < 0 {
-		return []candidate{{telling: []Fact{cs[0].unread("ec2.subnet", "free addresses", "10 % or more", or(cs[0].R.Subnets.Missing, "no subnet is known"))}}}
+		return []candidate{{decisive: []Fact{cs[0].unread("ec2.subnet", "free addresses", "10 % or more", or(cs[0].R.Subnets.Missing, "no subnet is known"))}}}
 	}
 	return []candidate{worst}
 }
@@ -109,12 +109,12 @@ func settingsInvalid(c *Case) []candidate {
 		c.failures(nil, cause.MultiNICDisabled),
 	)
 	candidates := []candidate{
-		{summary: "the daemon does not start with these settings: " + problemText(fatal), telling: []Fact{judged(fatal)}},
-		{summary: "the daemon exits with an error: " + stops.Value, telling: []Fact{stops}, required: []Fact{lenient(c.unwell())}},
-		candidate{summary: "settings are not used as written: " + problemText(ignored), telling: []Fact{judged(ignored)}}.as(catalogue.Warning),
+		{summary: "the daemon does not start with these settings: " + problemText(fatal), decisive: []Fact{judged(fatal)}},
+		{summary: "the daemon exits with an error: " + stops.Value, decisive: []Fact{stops}, required: []Fact{lenient(c.unwell())}},
+		candidate{summary: "settings are not used as written: " + problemText(ignored), decisive: []Fact{judged(ignored)}}.as(catalogue.Warning),
 	}
 	if refuses.State != No {
-		candidates = append(candidates, candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value, telling: []Fact{refuses}}.as(catalogue.Error))
+		candidates = append(candidates, candidate{summary: "pods ask for what the settings do not allow: " + refuses.Value, decisive: []Fact{refuses}}.as(catalogue.Error))
 	}
 	return candidates
 }

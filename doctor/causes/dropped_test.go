@@ -12,7 +12,7 @@ import (
 
 // TestDropped: what was not read rules nothing out. With sources of a situation dropped at
 // random its causes may be found no more, but are then undecided, or not to be checked from
-// here where nobody could read the sources; and whatever is ruled out is so by a fact of a
+// here where the sources could not be read; and whatever is ruled out is so by a fact of a
 // source that was read.
 func TestDropped(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func unfounded(ev *evidence.Evidence) map[string]string {
 			}
 		}
 		for _, cd := range candidates {
-			if !slices.ContainsFunc(slices.Concat(cd.telling, cd.required), func(f Fact) bool { return f.State == No && read(missing, f.Source) }) {
+			if !slices.ContainsFunc(slices.Concat(cd.decisive, cd.required), func(f Fact) bool { return f.State == No && read(missing, f.Source) }) {
 				out[r.code] = cd.summary
 			}
 		}

@@ -25,14 +25,14 @@ func rules() []rule {
 	return slices.Concat(ipRules, capRules, configRules, eniRules, cfgnetRules, awsRules, bootRules, sgpRules, netRules, npRules)
 }
 
-// candidate is what may be a finding. All facts of telling and required must hold.
+// candidate is what may be a finding. All facts of decisive and required must hold.
 type candidate struct {
 	scope   introspect.FindingScope
 	summary string
 
-	telling    []Fact // what tells this cause from others
+	decisive   []Fact // what distinguishes this cause from others
 	required   []Fact // what must hold besides; of those that may be unread see lenient
-	supporting []Fact // what makes it surer
+	supporting []Fact // what raises the confidence
 	context    []Fact // symptom and configuration: enough to suspect the cause
 
 	severity *catalogue.Severity // in place of the catalogue's
@@ -48,7 +48,7 @@ func (cd candidate) as(s catalogue.Severity) candidate {
 // confidence turns the facts of a candidate into how sure it is.
 func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confidence {
 	sure := catalogue.None
-	switch all(slices.Concat(cd.telling, cd.required)...) {
+	switch all(slices.Concat(cd.decisive, cd.required)...) {
 	case No:
 		return sure
 	case Yes:
@@ -68,7 +68,7 @@ func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confiden
 
 // open are the facts that would decide and are unread; none where one rules the cause out.
 func (cd *candidate) open() []Fact {
-	facts := slices.Concat(cd.telling, cd.required)
+	facts := slices.Concat(cd.decisive, cd.required)
 	if all(facts...) == No {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		Check: introspect.CauseCheck{Text: entry.Check.Text, Command: entry.Check.Command}, Fix: []introspect.CauseFix{}, Links: entry.Links,
 		Versions: introspect.FindingVersions{Detected: []string{}, Affected: entry.Upstream},
 	}
-	for _, fact := range slices.Concat(cd.telling, cd.required, cd.supporting, cd.context) {
+	for _, fact := range slices.Concat(cd.decisive, cd.required, cd.supporting, cd.context) {
 		if fact.State == Unread {
 			f.Missing = append(f.Missing, introspect.MissingEvidence{Source: fact.Source, Reason: or(fact.Reason, "unknown"), WouldDecide: fact.Path, Nodes: []string{}})
 			continue

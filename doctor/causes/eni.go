@@ -58,7 +58,7 @@ func leaked(cs []*Case) []candidate {
 		}
 	}
 	if by == nil {
-		return append(staying(cs), candidate{telling: []Fact{cs[0].unread("ec2.eni", path, expected, cs[0].R.Interfaces.Missing)}})
+		return append(staying(cs), candidate{decisive: []Fact{cs[0].unread("ec2.eni", path, expected, cs[0].R.Interfaces.Missing)}})
 	}
 	subnets, number, holds := map[string]int{}, 0, 0
 	again := by.unread("ec2.eni", path+", a minute before", expected, "one reading only")
@@ -92,7 +92,7 @@ func leaked(cs []*Case) []candidate {
 	cd := candidate{
 		scope:    introspect.FindingScope{Cluster: true, Subnet: most},
 		summary:  fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds, or(most, "no subnet"), sweep),
-		telling:  []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
+		decisive: []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
 		required: []Fact{lenient(again)},
 	}
 	switch {
@@ -108,7 +108,7 @@ func leaked(cs []*Case) []candidate {
 func staying(cs []*Case) (notes []candidate) {
 	for _, c := range cs {
 		if kept := c.keepsPrimary(); kept.State == Yes {
-			note := candidate{summary: "the primary interface stays behind, with its addresses, when the instance ends: " + kept.Value, telling: []Fact{kept}, nodes: []string{c.Name}}
+			note := candidate{summary: "the primary interface stays behind, with its addresses, when the instance ends: " + kept.Value, decisive: []Fact{kept}, nodes: []string{c.Name}}
 			notes = append(notes, note.as(catalogue.Info))
 		}
 	}
@@ -162,7 +162,7 @@ func (c *Case) sweepDue(e evidence.Interface) bool {
 func foreignSlots(c *Case) []candidate {
 	taken := func(c *Case) Fact {
 		return c.onInterfaces("interfaces that the daemon does not manage", "none", func() (any, State) {
-			others := c.strangers(0)
+			others := c.unknownENIs(0)
 			return some(kinds(others)), stateOf(len(others) > 0)
 		})
 	}
@@ -174,19 +174,19 @@ func foreignSlots(c *Case) []candidate {
 		}
 		return fmt.Sprintf("%d and %d of others, of %d", p.enis, p.unmanaged, p.maxENI), stateOf(!p.roomForENI)
 	}), refused)
-	telling, who := found, some(kinds(c.strangers(0)))
+	decisive, who := found, some(kinds(c.unknownENIs(0)))
 	if p := c.pool(); found.State == Unread && refused.State == Yes && p != nil && p.sized && p.enis < p.limitENI {
-		telling, who = refused, "EC2 attaches no more than "+fmt.Sprint(p.enis)+" for the daemon"
+		decisive, who = refused, "EC2 attaches no more than "+fmt.Sprint(p.enis)+" for the daemon"
 	}
 	cd := candidate{
 		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", who, poolText(c.pool())),
-		telling:  []Fact{telling},
+		decisive: []Fact{decisive},
 		required: []Fact{c.dry(), lenient(c.short()), full},
 	}
 	if found.State != Yes || c.dry().State != No {
 		return []candidate{cd}
 	}
-	note := candidate{summary: "the instance has interfaces that the daemon does not manage: " + some(kinds(c.strangers(0))), telling: []Fact{found}}
+	note := candidate{summary: "the instance has interfaces that the daemon does not manage: " + some(kinds(c.unknownENIs(0))), decisive: []Fact{found}}
 	return []candidate{cd, note.as(catalogue.Info)}
 }
 
@@ -207,9 +207,9 @@ func (c *Case) onInterfaces(path, expected string, judge func() (any, State)) Fa
 	})
 }
 
-// strangers are the attached interfaces that the daemon does not manage, and would not if it
+// unknownENIs are the attached interfaces that the daemon does not manage, and would not if it
 // could. One without a mark may be its own if it says that it could not set it up.
-func (c *Case) strangers(card int) []other {
+func (c *Case) unknownENIs(card int) []other {
 	failed, _, _ := c.heard(setupErrors)
 	return slices.DeleteFunc(c.foreign(card), func(o other) bool { return o.made || o.kind == kindUnknown && failed.text != "" })
 }
@@ -232,7 +232,7 @@ func regionQuota(c *Case) []candidate {
 	if used.State == Yes {
 		summary += fmt.Sprintf(" (%s)", used.Value)
 	}
-	return []candidate{{summary: summary, telling: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
+	return []candidate{{summary: summary, decisive: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
 }
 
 // rejections are codes with which EC2 refuses the parameters of an interface. The general ones
@@ -244,7 +244,7 @@ var (
 
 func ec2Rejected(c *Case) []candidate {
 	refused := c.counted(c.active(mention{sources: daemonSays, texts: slices.Concat(rejections, generalRejections), except: []string{textNeither}, cured: grown}), rejections)
-	return []candidate{{summary: "EC2 refuses to create an interface: " + quoted(refused), telling: []Fact{refused}}}
+	return []candidate{{summary: "EC2 refuses to create an interface: " + quoted(refused), decisive: []Fact{refused}}}
 }
 
 // setupErrors are the daemon's words for an attached interface that it could not use.
@@ -258,7 +258,7 @@ func joinFailed(c *Case) []candidate {
 		return c.onInterfaces("attached interfaces that the pool lacks", "none", func() (any, State) {
 			ids := c.unjoined()
 			if len(ids) == 0 && c.voice("log.ipamd").missing != "" && slices.ContainsFunc(c.foreign(0), func(o other) bool { return o.kind == kindUnknown }) {
-				return nil, Unread // the log tells whose they are
+				return nil, Unread // the log shows whose they are
 			}
 			return some(ids), stateOf(len(ids) > 0)
 		})
@@ -266,17 +266,17 @@ func joinFailed(c *Case) []candidate {
 	lines := setupErrors
 	lines.any = absent.State == Yes
 	said := either(c.active(lines), c.failures(grown, cause.ENILinkMissing))
-	telling, required := absent, said
+	decisive, required := absent, said
 	if absent.State == Unread {
-		telling, required = said, absent
+		decisive, required = said, absent
 		if last, _, _ := c.heard(setupErrors); said.State == No && last.text != "" {
-			telling = absent // what was said long ago decides nothing
+			decisive = absent // what was said long ago decides nothing
 		}
 	}
 	ids := c.unjoined()
 	return []candidate{{
 		summary:  "an attached interface never joined the pool: " + or(strings.Join(ids, ", "), said.Value),
-		telling:  []Fact{telling},
+		decisive: []Fact{decisive},
 		required: []Fact{lenient(required)},
 		supporting: []Fact{fact(c, c.R.Links, "kern.link", "links of these interfaces", "one each", func(links []evidence.Link) (any, State) {
 			has := slices.ContainsFunc(links, func(l evidence.Link) bool { return slices.Contains(ids, l.ENI) })
@@ -340,7 +340,7 @@ func detachedOutOfBand(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  "an interface in use was detached from the instance, and its pods are cut off: " + whom,
-		telling:  []Fact{removed},
+		decisive: []Fact{removed},
 		required: []Fact{lenient(cut)},
 	}}
 }
@@ -409,21 +409,21 @@ func imdsStale(c *Case) []candidate {
 	if said.State == Yes && c.within(warned) < 90*time.Second {
 		said.State = No // as after any change
 	}
-	telling, summary := either(said, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
+	decisive, summary := either(said, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
 	if c.R.ENIs.OK() && c.R.Interfaces.OK() {
 		pool, ec2 := c.strays()
-		telling = c.unread("ec2.eni", path, expected, "one reading only")
+		decisive = c.unread("ec2.eni", path, expected, "one reading only")
 		if len(pool)+len(ec2) == 0 {
-			telling = c.known("ec2.eni", path, expected, "none", false)
+			decisive = c.known("ec2.eni", path, expected, "none", false)
 		} else if c.Earlier != nil && c.Earlier.R.ENIs.OK() && c.Earlier.R.Interfaces.OK() && c.Now.Sub(c.Earlier.Now) >= 90*time.Second {
 			before, beforeEC2 := c.Earlier.strays()
 			pool = slices.DeleteFunc(pool, func(p netip.Prefix) bool { return !slices.Contains(before, p) })
 			ec2 = slices.DeleteFunc(ec2, func(p netip.Prefix) bool { return !slices.Contains(beforeEC2, p) })
-			telling = c.known("ec2.eni", path, expected, fmt.Sprintf("%d, %d", len(pool), len(ec2)), len(pool)+len(ec2) > 0)
+			decisive = c.known("ec2.eni", path, expected, fmt.Sprintf("%d, %d", len(pool), len(ec2)), len(pool)+len(ec2) > 0)
 		}
 		summary = fmt.Sprintf("for longer than a minute and a half the pool has %d addresses or prefixes that EC2 does not show, and lacks %d that it does: %s", len(pool), len(ec2), some(prefixTexts(slices.Concat(pool, ec2))))
 	}
-	return []candidate{{summary: summary, telling: []Fact{telling}}}
+	return []candidate{{summary: summary, decisive: []Fact{decisive}}}
 }
 
 func prefixTexts(prefixes []netip.Prefix) (out []string) {
@@ -440,7 +440,7 @@ func prefixTexts(prefixes []netip.Prefix) (out []string) {
 func nodeUnschedulable(c *Case) []candidate {
 	return []candidate{c.unlessIdle(candidate{
 		summary: fmt.Sprintf("the node is cordoned, so its pool does not grow: %s", poolText(c.pool())),
-		telling: []Fact{
+		decisive: []Fact{
 			fact(c, c.R.Node, "k8s.node", "taints", "not cordoned", func(n evidence.KubeNode) (any, State) {
 				for _, t := range n.Taints {
 					if t.Key == "node.kubernetes.io/unschedulable" && t.Effect == "NoSchedule" {
@@ -471,7 +471,7 @@ func provisioningOff(c *Case) []candidate {
 		return "none", No
 	})
 	return []candidate{{
-		summary: "the daemon is configured not to call EC2, and pods lack what it would get: " + poolText(c.pool()),
-		telling: []Fact{either(set, metadata), either(c.starved(), both(metadata, branch))},
+		summary:  "the daemon is configured not to call EC2, and pods lack what it would get: " + poolText(c.pool()),
+		decisive: []Fact{either(set, metadata), either(c.starved(), both(metadata, branch))},
 	}}
 }

@@ -81,8 +81,8 @@ var readFixtures = sync.OnceValues(func() ([]fixture, error) {
 	return out, nil
 })
 
-// told are the codes of a report that are above info, or expected and at least probable.
-func told(r introspect.DoctorReport, expect []string) []string {
+// reported are the codes of a report that are above info, or expected and at least probable.
+func reported(r introspect.DoctorReport, expect []string) []string {
 	var codes []string
 	for _, f := range r.Findings {
 		if f.Severity != catalogue.Info.String() || f.Confidence != catalogue.Suspected.String() && slices.Contains(expect, f.Code) {
@@ -117,7 +117,7 @@ func TestFixtures(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			r := Diagnose(f.ev, Options{})
-			if diff := cmp.Diff(f.expect, told(r, f.expect)); diff != "" {
+			if diff := cmp.Diff(f.expect, reported(r, f.expect)); diff != "" {
 				t.Errorf("causes above info (-want +got):\n%s\n%s", diff, printed(r))
 			}
 			if code, near := f.of(); code != "" {

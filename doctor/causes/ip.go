@@ -62,17 +62,17 @@ func subnetExhausted(c *Case) []candidate {
 		pausing = c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	}
 	refused := orElse(either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted), c.active(mention{sources: []string{"k8s.evt"}, texts: codes})), pausing)
-	telling := counted
+	decisive := counted
 	if counted.State == Unread {
-		telling = refused // EC2's own answer, where its counts are not known
+		decisive = refused // EC2's own answer, where its counts are not known
 		if refused.State == No && (p == nil || c.ec2Fails(textNoBlocks).State == Yes) {
-			telling = counted
+			decisive = counted
 		}
 	}
 	return []candidate{{
 		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
-		telling:  []Fact{telling},
+		decisive: []Fact{decisive},
 		required: []Fact{c.starved(), lenient(c.short()), lenient(c.growable())},
 		context:  []Fact{c.failing(), refused},
 	}}
@@ -97,7 +97,7 @@ func prefixFragmented(c *Case) []candidate {
 	return []candidate{{
 		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
-		telling:  []Fact{refused},
+		decisive: []Fact{refused},
 		required: []Fact{c.prefixMode(), lenient(counted), c.starved(), lenient(not(both(c.failedOnce(), c.recovered())))},
 		supporting: []Fact{fact(c, c.R.Reservations, "ec2.resv", "prefix reservations", "one with room", func(all []evidence.Reservation) (any, State) {
 			return len(all), stateOf(len(all) == 0)
@@ -177,7 +177,7 @@ func allocBackoff(c *Case) []candidate {
 	cd := candidate{
 		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("the daemon pauses after a shortage that is over: %s; %s", freeAddresses(subnets), poolText(c.pool())),
-		telling:  []Fact{either(pausing, held), c.recovered()},
+		decisive: []Fact{either(pausing, held), c.recovered()},
 		required: []Fact{once, c.short()},
 	}
 	if c.dry().State == No { // the pause keeps no pod waiting
@@ -207,7 +207,7 @@ func warmPoolLag(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("pods came faster than addresses, which are there now: %s", poolText(c.pool())),
-		telling:  []Fact{dry, grew, failed},
+		decisive: []Fact{dry, grew, failed},
 		required: []Fact{not(c.dry()), lenient(not(c.stuck(attachTime)))},
 		supporting: []Fact{c.setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
 			return s.WarmIP > 0 && s.WarmIP <= 2 || s.WarmIP == 0 && s.WarmENI == 0
@@ -223,7 +223,7 @@ func cooldownSaturated(c *Case) []candidate {
 	})
 	return []candidate{c.unlessIdle(candidate{
 		summary:  fmt.Sprintf("every free address is cooling down for %s: %s", c.cooldown(), poolText(c.pool())),
-		telling:  []Fact{cooling},
+		decisive: []Fact{cooling},
 		required: []Fact{c.dry(), either(not(c.short()), most, c.failures(grown, cause.AddressesCooling))},
 	})}
 }
@@ -248,7 +248,7 @@ func leakedAllocations(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:    fmt.Sprintf("no address is free, and pods that are gone hold some: %s", some(pods)),
-		telling:    []Fact{found},
+		decisive:   []Fact{found},
 		required:   []Fact{c.dry()},
 		supporting: []Fact{read("k8s.pod", c.R.Pods.Missing), read("kern.link", c.R.Links.Missing)},
 	}}
@@ -274,7 +274,7 @@ func (c *Case) hasVeth(pod evidence.Pod) bool {
 	return slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || l.Name == name })
 }
 
-// lost is a pod that runs with an address that the daemon has given to nobody.
+// lost is a pod that runs with an address that the daemon has assigned to no pod.
 type lost struct {
 	name    string // of the pod, or what is known of it
 	address netip.Addr
@@ -340,7 +340,7 @@ func liveAllocationDropped(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:    fmt.Sprintf("running pods are missing from the daemon's records: %s", some(lostNames(pods))),
-		telling:    []Fact{c.lasting(missing)},
+		decisive:   []Fact{c.lasting(missing)},
 		required:   []Fact{lenient(wired), c.upstream()},
 		supporting: []Fact{c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"presuming stale/dead"}, any: true})},
 	}}
@@ -372,14 +372,14 @@ func modeMixed(c *Case) []candidate {
 	if p != nil {
 		summary = fmt.Sprintf("the interfaces hold %d %s: %s", p.otherMode, what, summary)
 	}
-	return []candidate{{summary: summary, telling: []Fact{other}, required: []Fact{either(c.dry(), blocked)}}}
+	return []candidate{{summary: summary, decisive: []Fact{other}, required: []Fact{either(c.dry(), blocked)}}}
 }
 
 func pdUnsupportedType(c *Case) []candidate {
 	t := c.R.InstanceType.Content
 	cd := candidate{
 		summary: fmt.Sprintf("ENABLE_PREFIX_DELEGATION is true, but %s is neither Nitro nor bare metal: single addresses are used", t.InstanceType),
-		telling: []Fact{
+		decisive: []Fact{
 			c.setting("ENABLE_PREFIX_DELEGATION", "false", func(s config.Config) bool { return s.PrefixDelegation }),
 			fact(c, c.R.InstanceType, "ec2.type", "hypervisor", "nitro", func(t evidence.InstanceType) (any, State) {
 				if !t.Known {
@@ -397,10 +397,10 @@ func pdUnsupportedType(c *Case) []candidate {
 }
 
 func subnetExcluded(c *Case) []candidate {
-	telling := c.onSubnets("at least one", func(subnets []evidence.Subnet) State { return stateOf(len(subnets) == 0) })
-	telling.Path = "subnets that may be used"
-	if telling.State == Unread {
-		telling = either(
+	decisive := c.onSubnets("at least one", func(subnets []evidence.Subnet) State { return stateOf(len(subnets) == 0) })
+	decisive.Path = "subnets that may be used"
+	if decisive.State == Unread {
+		decisive = either(
 			c.active(mention{sources: daemonSays, texts: []string{"no valid subnets available for ENI creation", "primary subnet is tagged with kubernetes.io/role/cni=0"}, cured: grown}),
 			c.failures(grown, cause.NoUsableSubnet),
 		)
@@ -409,7 +409,7 @@ func subnetExcluded(c *Case) []candidate {
 	return []candidate{{
 		scope:    introspect.FindingScope{Subnet: node},
 		summary:  fmt.Sprintf("no subnet of the zone may be used for pods: %s is excluded by its tags, and no other is tagged %s", or(node, "the node's"), resync.TagSubnetRole),
-		telling:  []Fact{telling},
+		decisive: []Fact{decisive},
 		required: []Fact{c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "true", func(s config.Config) bool { return !s.CustomNetworking })},
 	}}
 }
@@ -431,7 +431,7 @@ func discoveryUnused(c *Case) []candidate {
 	return []candidate{{
 		scope:   introspect.FindingScope{Subnet: tagged.ID},
 		summary: fmt.Sprintf("%s, tagged for pods, is never used, while %s: %s", tagged.ID, freeAddresses([]evidence.Subnet{own}), why.Value),
-		telling: []Fact{
+		decisive: []Fact{
 			fact(c, c.R.Subnets, "ec2.subnet", "tagged subnets of the zone with free addresses", "in use", func([]evidence.Subnet) (any, State) {
 				return or(tagged.ID, "none"), stateOf(tagged.ID != "")
 			}),
@@ -474,7 +474,7 @@ func (c *Case) whyUnused(node string) Fact {
 func v6PrefixMissing(c *Case) []candidate {
 	cd := candidate{
 		summary: "the primary interface has no IPv6 prefix, so that no pod of the node can start",
-		telling: []Fact{
+		decisive: []Fact{
 			c.setting("ENABLE_IPv6", "false", func(s config.Config) bool { return s.IPv6 }), // an IPv4 node never has one
 			fact(c, c.R.ENIs, "intro.enis", "prefixes of the primary interface", "at least 1", func(enis []evidence.ENI) (any, State) {
 				for _, e := range enis {

@@ -47,8 +47,8 @@ func TestMutations(t *testing.T) {
 		for _, r := range runs[p.code] {
 			for _, cd := range r.candidates {
 				before := cd.confidence(r.ceiling)
-				cd.telling, cd.required = slices.Clone(cd.telling), slices.Clone(cd.required)
-				list := cd.telling
+				cd.decisive, cd.required = slices.Clone(cd.decisive), slices.Clone(cd.required)
+				list := cd.decisive
 				if p.list == "required" {
 					list = cd.required
 				}
@@ -67,7 +67,7 @@ func TestMutations(t *testing.T) {
 		most := map[string]int{}
 		for _, r := range runs[code] {
 			for _, cd := range r.candidates {
-				most["telling"], most["required"] = max(most["telling"], len(cd.telling)), max(most["required"], len(cd.required))
+				most["decisive"], most["required"] = max(most["decisive"], len(cd.decisive)), max(most["required"], len(cd.required))
 			}
 		}
 		for list, n := range most {

@@ -41,8 +41,8 @@ func setupFailed(c *Case) []candidate {
 		},
 		except: []string{"network policy"},
 	})
-	told := orElse(said, moot(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
-	return []candidate{{summary: "the network of pods cannot be set up: " + told.Value, telling: []Fact{told}}}
+	shown := orElse(said, moot(c.series("awscni_del_ip_req_count", `reason="SetupNSFailed"`)))
+	return []candidate{{summary: "the network of pods cannot be set up: " + shown.Value, decisive: []Fact{shown}}}
 }
 
 func vethMACChanged(c *Case) []candidate {
@@ -77,9 +77,9 @@ func vethMACChanged(c *Case) []candidate {
 		return p.LinkPolicy, stateOf(p.LinkPolicy == "persistent")
 	})
 	old := c.before(evidence.Version{1, 20, 1})
-	telling := macs
+	decisive := macs
 	if macs.State == Unread {
-		telling = both(old, policy)
+		decisive = both(old, policy)
 	}
 	text := "systemd sets the MAC addresses of new veths (MACAddressPolicy=persistent), which this release does not expect"
 	if len(pods) > 0 {
@@ -88,7 +88,7 @@ func vethMACChanged(c *Case) []candidate {
 	systemd := fact(c, c.R.Node, "k8s.node", "osImage", "one whose systemd leaves veths alone", func(n evidence.KubeNode) (any, State) {
 		return n.OSImage, stateOf(matchesAny(strings.ToLower(n.OSImage), []string{"ubuntu…22.", "ubuntu…24.", "flatcar"}))
 	})
-	return []candidate{{summary: text, telling: []Fact{telling}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd}}}
+	return []candidate{{summary: text, decisive: []Fact{decisive}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd}}}
 }
 
 // manager states that another network manager works on the interfaces.
@@ -133,9 +133,9 @@ func rulesFlushed(c *Case) []candidate {
 		})
 	}
 	lacks := c.lasting(lacking)
-	cd := candidate{summary: "running pods have lost their network: " + lacks.Value, telling: []Fact{lacks}, required: []Fact{lenient(c.manager())}}
+	cd := candidate{summary: "running pods have lost their network: " + lacks.Value, decisive: []Fact{lacks}, required: []Fact{lenient(c.manager())}}
 	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
-		cd = candidate{summary: "another program removes what pods need, and the daemon restores it: " + again.Value, telling: []Fact{again}}
+		cd = candidate{summary: "another program removes what pods need, and the daemon restores it: " + again.Value, decisive: []Fact{again}}
 		cd = cd.as(catalogue.Warning)
 	}
 	return []candidate{cd}
@@ -184,7 +184,7 @@ func staleRules(c *Case) []candidate {
 			return some(wrong), stateOf(len(wrong) > 0)
 		})
 	})
-	return []candidate{{summary: "rules of earlier pods capture traffic: " + wrong.Value, telling: []Fact{wrong}}}
+	return []candidate{{summary: "rules of earlier pods capture traffic: " + wrong.Value, decisive: []Fact{wrong}}}
 }
 
 // duplicates are the addresses that two running pods have, by what Kubernetes or the kernel
@@ -248,7 +248,7 @@ func duplicateIP(cs []*Case) []candidate {
 	if !read {
 		shared = cs[0].unread("k8s.pod", path, expected, cs[0].R.Pods.Missing)
 	}
-	return []candidate{{summary: "pods share an address: " + some(found), telling: []Fact{shared}, nodes: nodes}}
+	return []candidate{{summary: "pods share an address: " + some(found), decisive: []Fact{shared}, nodes: nodes}}
 }
 
 func backendMismatch(c *Case) []candidate {
@@ -274,10 +274,10 @@ func backendMismatch(c *Case) []candidate {
 		}
 		return p.Mode, stateOf(p.Mode == "nftables")
 	}))
-	told := either(split, native)
+	shown := either(split, native)
 	return []candidate{{
-		summary: "the CNI and kube-proxy use different back ends of the firewall: " + told.Value,
-		telling: []Fact{told}, context: []Fact{native},
+		summary:  "the CNI and kube-proxy use different back ends of the firewall: " + shown.Value,
+		decisive: []Fact{shown}, context: []Fact{native},
 	}}
 }
 
@@ -302,7 +302,7 @@ func noSNAT(c *Case) []candidate {
 		})
 	})
 	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
-	out := []candidate{{summary: "traffic of pods leaves the VPC untranslated: " + wrong.Value, telling: []Fact{wrong, inside}, required: []Fact{lenient(c.serves())}}}
+	out := []candidate{{summary: "traffic of pods leaves the VPC untranslated: " + wrong.Value, decisive: []Fact{wrong, inside}, required: []Fact{lenient(c.serves())}}}
 
 	if c.Settings.ExternalSNAT {
 		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
@@ -316,14 +316,14 @@ func noSNAT(c *Case) []candidate {
 			return "no internet gateway", No
 		})
 		out = append(out, candidate{
-			summary: "pods reach the internet gateway with their own address, which it does not translate: " + public.Value,
-			telling: []Fact{public, not(inside)},
+			summary:  "pods reach the internet gateway with their own address, which it does not translate: " + public.Value,
+			decisive: []Fact{public, not(inside)},
 		})
 	}
 	if unknown := c.lasting((*Case).unlisted); unknown.State == Yes && c.Earlier != nil && c.Now.Sub(c.Earlier.Now) > ruleRefresh {
 		out = append(out, candidate{
-			summary: "traffic of pods to a range of the VPC is translated as if it left it: no rule spares " + unknown.Value,
-			telling: []Fact{unknown, inside}, required: []Fact{lenient(c.serves())},
+			summary:  "traffic of pods to a range of the VPC is translated as if it left it: no rule spares " + unknown.Value,
+			decisive: []Fact{unknown, inside}, required: []Fact{lenient(c.serves())},
 		})
 	}
 	for _, p := range c.R.Probes.Content {
@@ -331,7 +331,7 @@ func noSNAT(c *Case) []candidate {
 		within := slices.IndexFunc(c.Settings.ExcludeSNATCIDRs, func(r netip.Prefix) bool { return r.Contains(host) })
 		if p.From != "host" && p.Result != "ok" && within >= 0 {
 			excluded := c.known("probe", p.Target, "ok", fmt.Sprintf("%s from %s, and %s is excluded from SNAT", p.Result, p.From, c.Settings.ExcludeSNATCIDRs[within]), true)
-			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value, telling: []Fact{excluded, inside}})
+			out = append(out, candidate{summary: "the target is excluded from SNAT, and nothing routes back to pods: " + excluded.Value, decisive: []Fact{excluded, inside}})
 			break
 		}
 	}
@@ -390,7 +390,7 @@ func forwardDrop(c *Case) []candidate {
 		}
 		return *k.ForwardAccepts, stateOf(!*k.ForwardAccepts)
 	})
-	return []candidate{{summary: "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts that of pods", telling: []Fact{drops, accepts}}}
+	return []candidate{{summary: "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts that of pods", decisive: []Fact{drops, accepts}}}
 }
 
 func replyPath(c *Case) []candidate {
@@ -406,11 +406,11 @@ func replyPath(c *Case) []candidate {
 		return n, stateOf(n > 0)
 	})
 	const name, expected = "AWS_VPC_CNI_NODE_PORT_SUPPORT", "true, if node ports are used"
-	told := c.lasting((*Case).replyFault)
+	shown := c.lasting((*Case).replyFault)
 	on := c.setting(name, expected, func(s config.Config) bool { return s.NodePortSupport && !s.IPv6 })
 	out := []candidate{{
-		summary: fmt.Sprintf("replies of pods on secondary interfaces leave through the wrong interface: %s is %s", told.Path, told.Value),
-		telling: []Fact{told, on}, required: []Fact{secondary},
+		summary:  fmt.Sprintf("replies of pods on secondary interfaces leave through the wrong interface: %s is %s", shown.Path, shown.Value),
+		decisive: []Fact{shown, on}, required: []Fact{secondary},
 	}}
 	for _, p := range c.R.Probes.Content {
 		at := strings.LastIndexByte(p.Target, ':')
@@ -419,8 +419,8 @@ func replyPath(c *Case) []candidate {
 		}
 		fails := c.known("probe", p.Target, "ok", p.Result, true)
 		out = append(out, candidate{
-			summary: "node port " + p.Target + " does not answer, and " + name + " is false",
-			telling: []Fact{fails, c.setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })}, required: []Fact{secondary},
+			summary:  "node port " + p.Target + " does not answer, and " + name + " is false",
+			decisive: []Fact{fails, c.setting(name, expected, func(s config.Config) bool { return !s.NodePortSupport })}, required: []Fact{secondary},
 		})
 		break
 	}
@@ -500,7 +500,7 @@ func mtuMismatch(c *Case) []candidate {
 		}
 		return some(pods), state
 	})
-	out := []candidate{{summary: "large packets of pods are lost, because the MTU of their link is larger than the interface's: " + larger.Value, telling: []Fact{larger}}}
+	out := []candidate{{summary: "large packets of pods are lost, because the MTU of their link is larger than the interface's: " + larger.Value, decisive: []Fact{larger}}}
 	if lost, sized := c.largeLost(); lost.State == Yes {
 		path := fact(c, c.R.RouteTables, "ec2.rtb", "routes of the pods' subnets", "none to a VPN or transit gateway", func(all []evidence.RouteTable) (any, State) {
 			for _, t := range all {
@@ -514,8 +514,8 @@ func mtuMismatch(c *Case) []candidate {
 		})
 		path.lenient = sized
 		out = append(out, candidate{
-			summary: fmt.Sprintf("pods send packets of up to %d bytes, of which the path loses the large ones: %s", c.podMTU(), lost.Value),
-			telling: []Fact{lost}, required: []Fact{path, lenient(c.known("kern.link", "MTU of pods", "1500 or less", c.podMTU(), c.podMTU() > 1500))},
+			summary:  fmt.Sprintf("pods send packets of up to %d bytes, of which the path loses the large ones: %s", c.podMTU(), lost.Value),
+			decisive: []Fact{lost}, required: []Fact{path, lenient(c.known("kern.link", "MTU of pods", "1500 or less", c.podMTU(), c.podMTU() > 1500))},
 		})
 	}
 	return out
@@ -559,8 +559,8 @@ func (c *Case) podMTU() (most int) {
 func allowanceExceeded(c *Case) []candidate {
 	grows, counted := c.allowances()
 	return []candidate{{
-		summary: "the instance drops packets beyond its network allowance: " + grows.Value,
-		telling: []Fact{grows}, context: []Fact{counted},
+		summary:  "the instance drops packets beyond its network allowance: " + grows.Value,
+		decisive: []Fact{grows}, context: []Fact{counted},
 	}}
 }
 

@@ -46,8 +46,8 @@ func agentUnreachable(c *Case) []candidate {
 	})
 	why := orElse(either(absent, down), socket)
 	return []candidate{{
-		summary: fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, said.Value)),
-		telling: []Fact{said}, required: []Fact{set, why},
+		summary:  fmt.Sprintf("pods cannot start because the network policy agent does not answer: %s: %s", why.Path, or(why.Value, said.Value)),
+		decisive: []Fact{said}, required: []Fact{set, why},
 	}}
 }
 
@@ -71,7 +71,7 @@ func agentSkew(c *Case) []candidate {
 	case c.R.DaemonSet.OK() && c.Agent == nil:
 		skew = c.known("k8s.ds", path, expected, "there is no agent", false)
 	}
-	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, telling: []Fact{skew}}}
+	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, decisive: []Fact{skew}}}
 }
 
 func attachFailed(c *Case) []candidate {
@@ -101,7 +101,7 @@ func attachFailed(c *Case) []candidate {
 	case crds.State == Yes:
 		text += "; " + crds.Value
 	}
-	return []candidate{{summary: text, telling: []Fact{said}, supporting: []Fact{why}}}
+	return []candidate{{summary: text, decisive: []Fact{said}, supporting: []Fact{why}}}
 }
 
 func strictDefaultDeny(c *Case) []candidate {
@@ -125,7 +125,7 @@ func strictDefaultDeny(c *Case) []candidate {
 	})
 	strict := c.setting("NETWORK_POLICY_ENFORCING_MODE", "standard", func(s config.Config) bool { return s.NetworkPolicyMode == "strict" })
 	return []candidate{{
-		summary: "in strict mode all traffic of pods without a policy is dropped: " + without.Value,
-		telling: []Fact{strict, without},
+		summary:  "in strict mode all traffic of pods without a policy is dropped: " + without.Value,
+		decisive: []Fact{strict, without},
 	}}
 }

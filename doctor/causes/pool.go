@@ -159,7 +159,7 @@ func (c *Case) size(p *pool) {
 	if p.maxENI = p.limitENI; c.Settings.MaxENI > 0 {
 		p.maxENI = min(p.maxENI, c.Settings.MaxENI)
 	}
-	p.unmanaged = len(c.strangers(p.card))
+	p.unmanaged = len(c.unknownENIs(p.card))
 	if c.Settings.PodENI && p.card == 0 && p.trunks == 0 && (t.Trunk == nil || *t.Trunk) {
 		p.reserve = 1
 	}
@@ -263,7 +263,7 @@ func (c *Case) growable() Fact {
 }
 
 // unlessIdle makes a finding about an empty pool one worth knowing where no pod asks for an
-// address: a node that is full harms nobody until then.
+// address: a full node does no harm until then.
 func (c *Case) unlessIdle(cd candidate) candidate {
 	if c.failing().State != Yes && (c.Earlier == nil || c.Earlier.failing().State != Yes) {
 		return cd.as(catalogue.Info)

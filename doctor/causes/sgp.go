@@ -156,11 +156,11 @@ func instanceUnsupported(cs []*Case) []candidate {
 		}
 		return fmt.Sprintf("%s may run on %s only", names(pods), strings.Join(slices.Sorted(maps.Keys(types)), ", ")), stateOf(len(pods) > 0)
 	})
-	told := w.active(mention{sources: []string{"k8s.evt"}, texts: []string{"is not supported for trunk interface"}, any: true})
+	shown := w.active(mention{sources: []string{"k8s.evt"}, texts: []string{"is not supported for trunk interface"}, any: true})
 	return []candidate{{
-		scope:   introspect.FindingScope{Cluster: true},
-		summary: "no node can give pods a branch interface: " + none.Value,
-		telling: []Fact{none}, required: []Fact{w.podENI()}, supporting: []Fact{told},
+		scope:    introspect.FindingScope{Cluster: true},
+		summary:  "no node can give pods a branch interface: " + none.Value,
+		decisive: []Fact{none}, required: []Fact{w.podENI()}, supporting: []Fact{shown},
 	}}
 }
 
@@ -222,7 +222,7 @@ func noTrunkSlot(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  "no interface slot is left for the trunk: " + full.Value,
-		telling:  []Fact{full, c.podENI()},
+		decisive: []Fact{full, c.podENI()},
 		required: []Fact{c.trunkCapable(), c.untrunked()}, supporting: []Fact{either(said, c.failures(nil, cause.TrunkMissing), not(c.feature()))},
 	}}
 }
@@ -233,10 +233,10 @@ func trunkCreateFailed(c *Case) []candidate {
 		cured: []string{"NodeTrunkInitiated"}, since: c.Now.Add(-time.Hour), any: true,
 	})
 	missed := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkMissing))
-	telling := event
+	decisive := event
 	seen := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly }) // else no trunk ever is
 	if left := both(missed, c.trunkCapable(), not(c.slotless()), seen); event.State != Yes && left.State == Yes {
-		telling = left // nothing else explains it
+		decisive = left // nothing else explains it
 	}
 	offers := c.lasting(func(c *Case) Fact {
 		return fact(c, c.R.Node, "k8s.node", "capacity "+limitPodENI, "more than 0", func(n evidence.KubeNode) (any, State) {
@@ -247,8 +247,8 @@ func trunkCreateFailed(c *Case) []candidate {
 		})
 	})
 	return []candidate{{
-		summary: "the resource controller has not attached a trunk: " + telling.Value,
-		telling: []Fact{telling}, required: []Fact{lenient(c.feature()), offers},
+		summary:  "the resource controller has not attached a trunk: " + decisive.Value,
+		decisive: []Fact{decisive}, required: []Fact{lenient(c.feature()), offers},
 	}}
 }
 
@@ -269,9 +269,9 @@ func trunkLinkMissing(c *Case) []candidate {
 		return either(link, imds)
 	})
 	return []candidate{{
-		scope:   introspect.FindingScope{ENI: trunk},
-		summary: fmt.Sprintf("trunk %s is attached, and not on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
-		telling: []Fact{said}, required: []Fact{attached, lenient(seen)},
+		scope:    introspect.FindingScope{ENI: trunk},
+		summary:  fmt.Sprintf("trunk %s is attached, and not on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
+		decisive: []Fact{said}, required: []Fact{attached, lenient(seen)},
 	}}
 }
 
@@ -297,8 +297,8 @@ func annotationPending(c *Case) []candidate {
 		return names(pods), stateOf(len(pods) > 0)
 	})
 	return []candidate{{
-		summary: "kubelet is faster than the resource controller, which has not announced a branch interface yet: " + young.Value,
-		telling: []Fact{said}, required: []Fact{young},
+		summary:  "kubelet is faster than the resource controller, which has not announced a branch interface yet: " + young.Value,
+		decisive: []Fact{said}, required: []Fact{young},
 	}}
 }
 
@@ -321,7 +321,7 @@ func (c *Case) refusals(match func(e evidence.KubeEvent) bool) map[evidence.Pod]
 // controller.
 func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEvent) bool) candidate {
 	events := c.refusals(match)
-	told := fact(c, c.R.Events, "k8s.evt", path, "none", func([]evidence.KubeEvent) (any, State) {
+	shown := fact(c, c.R.Events, "k8s.evt", path, "none", func([]evidence.KubeEvent) (any, State) {
 		for _, pod := range slices.Sorted(maps.Keys(events)) {
 			return fmt.Sprintf("%s: %s", pod, clip(events[pod].Message)), Yes
 		}
@@ -331,7 +331,7 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 		pods := slices.DeleteFunc(c.unannounced(), func(p *evidence.KubePod) bool { return len(events) > 0 && !has(events, p.Pod) })
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	return candidate{summary: summary + told.Value, telling: []Fact{told}, required: []Fact{lenient(waits)}}
+	return candidate{summary: summary + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}
 }
 
 // textEntryExists is the controller's error for an interface that it made before and could
@@ -368,14 +368,14 @@ func annotationMalformed(c *Case) []candidate {
 		}
 		return "none is unusable", No
 	})
-	told := orElse(found, orElse(
+	shown := orElse(found, orElse(
 		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Failed to unmarshal PodENIData JSON:", "Failed to parse pod-ENI annotation:", "Failed to parse V4 subnet CIDR:", "Failed to parse V6 subnet CIDR:"}}),
 		c.failures(nil, cause.BranchInvalid)))
 	waits := fact(c, c.R.Pods, "k8s.pod", "pods that wait for a branch interface", "none", func([]evidence.KubePod) (any, State) {
 		pods := slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return !asksFirst(p) || p.Phase != "Pending" })
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	return []candidate{{summary: "the announcement of a branch interface cannot be used: " + told.Value, telling: []Fact{told}, required: []Fact{lenient(waits)}}}
+	return []candidate{{summary: "the announcement of a branch interface cannot be used: " + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}}
 }
 
 // textInsufficient is the scheduler's word for nodes that have no branch interface to give.
@@ -444,9 +444,9 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 		said = w.unread("k8s.evt", said.Path, said.Expected, w.R.Events.Missing)
 	}
 	return candidate{
-		scope:   introspect.FindingScope{Cluster: true},
-		summary: fmt.Sprintf("all branch interfaces are in use (%s): %s wait", full.Value, said.Value),
-		telling: []Fact{full}, required: []Fact{said},
+		scope:    introspect.FindingScope{Cluster: true},
+		summary:  fmt.Sprintf("all branch interfaces are in use (%s): %s wait", full.Value, said.Value),
+		decisive: []Fact{full}, required: []Fact{said},
 	}
 }
 
@@ -466,7 +466,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 		limit = c.R.InstanceType.Content.BranchENIs
 	}
 	if !c.R.Events.OK() && len(c.unannounced()) > 0 {
-		return candidate{telling: []Fact{c.unread("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", c.R.Events.Missing)}}, true
+		return candidate{decisive: []Fact{c.unread("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", c.R.Events.Missing)}}, true
 	}
 	if len(waiting) == 0 || limit == nil {
 		return candidate{}, false
@@ -491,10 +491,10 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	}
 	repeats := c.known("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", fmt.Sprintf("%d times for %s, and nothing after it", asked[waiting[0].Pod].Count, waiting[0].Pod), true)
 	return candidate{
-		scope:   introspect.FindingScope{Node: c.Name},
-		nodes:   []string{c.Name},
-		summary: fmt.Sprintf("pods wait for a branch interface of ended pods to cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
-		telling: []Fact{repeats}, required: []Fact{lenient(taken)},
+		scope:    introspect.FindingScope{Node: c.Name},
+		nodes:    []string{c.Name},
+		summary:  fmt.Sprintf("pods wait for a branch interface of ended pods to cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
+		decisive: []Fact{repeats}, required: []Fact{lenient(taken)},
 	}, true
 }
 
@@ -563,7 +563,7 @@ func featureOff(cs []*Case) []candidate {
 	if len(off) > 0 {
 		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
 	}
-	return []candidate{{scope: introspect.FindingScope{Cluster: true}, summary: text + left.Value, telling: []Fact{left}}}
+	return []candidate{{scope: introspect.FindingScope{Cluster: true}, summary: text + left.Value, decisive: []Fact{left}}}
 }
 
 func limitNotFirst(c *Case) []candidate {
@@ -573,16 +573,16 @@ func limitNotFirst(c *Case) []candidate {
 		})
 		return names(pods), stateOf(len(pods) > 0)
 	})
-	return []candidate{{summary: "pods have the node's security groups, because the limit is not on their first container: " + later.Value, telling: []Fact{later}}}
+	return []candidate{{summary: "pods have the node's security groups, because the limit is not on their first container: " + later.Value, decisive: []Fact{later}}}
 }
 
 func podLookupFailed(c *Case) []candidate {
 	m := mention{sources: []string{"log.ipamd", "intro.failures"}, texts: []string{"Send AddNetworkReply: Failed to get pod", string(cause.PodUnknown)}, except: []string{"not found"}, cured: written}
 	said := c.active(m)
-	out := []candidate{{summary: "the daemon cannot read the pod of an ADD: " + said.Value, telling: []Fact{said}}}
+	out := []candidate{{summary: "the daemon cannot read the pod of an ADD: " + said.Value, decisive: []Fact{said}}}
 	m.texts, m.except = []string{m.texts[0] + "…not found", m.texts[1] + "…not found"}, nil
 	if gone := c.active(m); gone.State == Yes && said.State != Yes {
-		out = append(out, candidate{summary: "ADDs came for pods that are gone: " + gone.Value, telling: []Fact{gone}}.as(catalogue.Info))
+		out = append(out, candidate{summary: "ADDs came for pods that are gone: " + gone.Value, decisive: []Fact{gone}}.as(catalogue.Info))
 	}
 	return out
 }
@@ -615,9 +615,9 @@ func groupRules(c *Case) []candidate {
 		return p.Mode, stateOf(p.Mode == "ipvs")
 	})
 	return []candidate{
-		{summary: "security groups keep pods from DNS: " + closed.Value, telling: []Fact{closed}, required: []Fact{lenient(asked)}},
-		{summary: "kubelet's probes of branch pods are lost, because early demultiplexing is on: " + unhealthy.Value, telling: []Fact{demux, unhealthy}, required: []Fact{strict}},
-		{summary: "kube-proxy in ipvs mode does not work with branch pods in strict mode: " + names(pods), telling: []Fact{ipvs}, required: []Fact{strict}},
+		{summary: "security groups keep pods from DNS: " + closed.Value, decisive: []Fact{closed}, required: []Fact{lenient(asked)}},
+		{summary: "kubelet's probes of branch pods are lost, because early demultiplexing is on: " + unhealthy.Value, decisive: []Fact{demux, unhealthy}, required: []Fact{strict}},
+		{summary: "kube-proxy in ipvs mode does not work with branch pods in strict mode: " + names(pods), decisive: []Fact{ipvs}, required: []Fact{strict}},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// supplyCodes are told apart by what the subnet has left, which logs do not say.
+// supplyCodes are distinguished by what the subnet has left, which logs do not say.
 var supplyCodes = []string{"ip/subnet-exhausted", "ip/prefix-fragmented", "ip/alloc-backoff"}
 
 // TestUnion: what the log of another situation says beside one hides none of its causes, and
@@ -31,7 +31,7 @@ func TestUnion(t *testing.T) {
 					continue
 				}
 				short := slices.ContainsFunc(b.expect, func(code string) bool { return slices.Contains(supplyCodes, code) })
-				got := told(Diagnose(joined(a.ev, b.ev), Options{}), slices.Concat(a.expect, b.expect))
+				got := reported(Diagnose(joined(a.ev, b.ev), Options{}), slices.Concat(a.expect, b.expect))
 				for _, code := range got {
 					if !slices.Contains(a.expect, code) && !slices.Contains(b.expect, code) && !(short && slices.Contains(supplyCodes, code)) {
 						t.Errorf("with the logs of %s: %s, which neither shows", b.name, code)

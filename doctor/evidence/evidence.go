@@ -83,7 +83,7 @@ const (
 	notAsked = "not asked: "
 )
 
-// Untried reports whether a source is missing because nobody wanted it read, it cannot be read
+// Untried reports whether a source is missing because reading it was not requested, it cannot be read
 // from here, or it does not exist: nothing failed.
 func Untried(missing string) bool {
 	return missing == MissingMode || missing == MissingNotAsked || missing == MissingAbsent || strings.HasPrefix(missing, notAsked)

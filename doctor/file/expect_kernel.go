@@ -12,7 +12,7 @@ import (
 )
 
 // expectKernel is what the daemon and the plugin make of the world, by the same functions
-// that tell them.
+// that show them.
 func (p *population) expectKernel(r *evidence.Reading) {
 	node := p.nodeState()
 	r.Links = evidence.Read(p.links())

@@ -157,7 +157,7 @@ func (p *population) inPrefix(a netip.Addr) bool {
 }
 
 // assign hands out addresses: to the pods that the file names, to those that are gone, to
-// invented ones, then to nobody for those that cool.
+// invented ones, then to no pod for those that cool.
 func (p *population) assign() error {
 	free := map[string][]netip.Addr{}
 	for i := range p.ENIs {

@@ -200,11 +200,11 @@ func Packages(list, services string, networkd map[string]string) evidence.Packag
 	}
 	conf := ReadNetworkd(networkd)
 	out.LinkPolicy = conf.LinkPolicy
-	told := slices.ContainsFunc(slices.Collect(maps.Keys(networkd)), func(file string) bool { return strings.Contains(file, "networkd.conf") })
+	set := slices.ContainsFunc(slices.Collect(maps.Keys(networkd)), func(file string) bool { return strings.Contains(file, "networkd.conf") })
 	switch stopped := services != "" && out.Units["systemd-networkd.service"] != "active"; {
 	case stopped:
 		out.ForeignRules, out.ForeignRoutes = new(false), new(false)
-	case told:
+	case set:
 		out.ForeignRules, out.ForeignRoutes = &conf.ForeignRules, &conf.ForeignRoutes
 	}
 	return out

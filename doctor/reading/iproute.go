@@ -11,7 +11,7 @@ import (
 )
 
 // Rules reads what ip rule prints of one family. Rules with a condition that evidence has no
-// member for are left out: they are nobody's of the CNI, and would look as if they applied to
+// member for are left out: none belongs to the CNI, and they would look as if they applied to
 // all packets.
 func Rules(printed string, family int) []evidence.Rule {
 	out := []evidence.Rule{}
@@ -151,7 +151,7 @@ func hop(r *evidence.Route, words []string) bool {
 	return true
 }
 
-// Links reads what ifconfig prints, and with it ip addr. It does not tell what kind a link is:
+// Links reads what ifconfig prints, and with it ip addr. It does not show what kind a link is:
 // the name does.
 func Links(printed string) []evidence.Link {
 	out := []evidence.Link{}

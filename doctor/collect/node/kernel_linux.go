@@ -51,7 +51,7 @@ func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 var families = map[int]uint8{4: unix.AF_INET, 6: unix.AF_INET6}
 
 // listRules leaves out those with a condition that evidence has no member for: they are
-// nobody's of the CNI, and would look as if they applied to all packets.
+// none of the CNI's, and would look as if they applied to all packets.
 func listRules(conn *rtnl.Conn) ([]evidence.Rule, error) {
 	out := []evidence.Rule{}
 	for _, family := range []int{4, 6} {
