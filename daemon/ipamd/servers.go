@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/logging"
@@ -37,7 +38,7 @@ func (d *daemon) grpcSocket() string {
 	if d.deps.GRPCSocket != "" {
 		return d.deps.GRPCSocket
 	}
-	return rpcserver.DefaultGRPCSocket
+	return cniwire.GRPCSocket
 }
 
 // servers lists what listens. The RPC server is fatal when it cannot; the others

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/config"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/logging"
-	"cnictl/daemon/internal/rpcserver"
 	"cnictl/plugin/install"
 )
 
@@ -117,7 +117,7 @@ func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog)
 	go func() { // ends with ctx at the latest, as the other
 		ctx, cancel := context.WithTimeout(ctx, l.Config.StartLimit)
 		defer cancel()
-		serving <- awaitServing(ctx, rpcserver.DefaultGRPCSocket, func(err error) { latest(answers, err) })
+		serving <- awaitServing(ctx, cniwire.GRPCSocket, func(err error) { latest(answers, err) })
 	}()
 	look, tell := time.NewTicker(lookEvery), time.NewTicker(tellEvery)
 	defer look.Stop()

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/netnames"
 	"cnictl/plugin/podnet/apply"
 )
@@ -47,14 +48,11 @@ const (
 	textIIFRules = "unable to setup IIF based container routes and rules: "
 )
 
-// legacySocket is the daemon's socket in upstream's messages, which tools match
-// on; the plugin itself speaks to cniwire.Socket, in the same directory.
-const legacySocket = "/var/run/aws-node/ipamd.sock"
-
-// dialText is how upstream reports a daemon that does not answer its socket.
+// dialText is how upstream reports a daemon that does not answer its socket: the one that
+// tools match on, although the plugin itself speaks to cniwire.Socket.
 func dialText(errno unix.Errno) string {
 	return `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix ` +
-		legacySocket + `: connect: ` + errno.Error() + `"`
+		cniwire.GRPCSocket + `: connect: ` + errno.Error() + `"`
 }
 
 // rpcText is how upstream reports any other failure of a call.

@@ -93,6 +93,6 @@ func callDetails(socket string, err error) string {
 	case errors.Is(err, cniwire.ErrMalformed), errors.Is(err, cniwire.ErrFrameTooLarge):
 		what = "what answers on " + socket + " speaks another protocol: aws-cni and the aws-node image should be of one version"
 	}
-	return what + " (upstream's socket is " + legacySocket + "); look at the aws-node pod of this node: " +
+	return what + " (upstream's socket is " + cniwire.GRPCSocket + "); look at the aws-node pod of this node: " +
 		"kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"
 }

@@ -12,9 +12,6 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// DefaultPolicySocket is where the network policy agent listens.
-const DefaultPolicySocket = "/var/run/aws-node/npa.sock"
-
 // Upstream's daemon, which a node may have while it is being updated, has no lean
 // socket and speaks gRPC alone; and it leaves the call of the policy agent to the plugin.
 // A program of its own makes these calls: linking grpc would slow down every other run.

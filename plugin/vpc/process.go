@@ -27,7 +27,7 @@ type Process struct {
 	Records    string // directory of our own; empty means DefaultRecords
 
 	LegacySocket string // of upstream's daemon; empty means its own
-	PolicySocket string // of the policy agent; empty means DefaultPolicySocket
+	PolicySocket string // of the policy agent; empty means cniwire.PolicySocket
 }
 
 // Run does the command in CNI_COMMAND and returns the exit code of the process. After
@@ -39,7 +39,7 @@ func (p *Process) Run() int {
 		missing string
 	}{
 		{&p.Socket, cniwire.Socket}, {&p.Checkpoint, DefaultCheckpoint}, {&p.Records, DefaultRecords},
-		{&p.LegacySocket, legacySocket}, {&p.PolicySocket, DefaultPolicySocket},
+		{&p.LegacySocket, cniwire.GRPCSocket}, {&p.PolicySocket, cniwire.PolicySocket},
 	} {
 		if *path.set == "" {
 			*path.set = path.missing

@@ -6,8 +6,12 @@ import (
 	"io"
 )
 
-// Socket is where the daemon listens for the plugin.
-const Socket = "/var/run/aws-node/cni.sock"
+// Sockets of a node.
+const (
+	Socket       = "/var/run/aws-node/cni.sock"   // the daemon's, for the plugin
+	GRPCSocket   = "/var/run/aws-node/ipamd.sock" // the daemon's and upstream's, for gRPC
+	PolicySocket = "/var/run/aws-node/npa.sock"   // the network policy agent's, since its v1.2.6
+)
 
 // MaxFrame bounds one request or reply without its length prefix, in bytes. The
 // largest honest message (a reply with every CIDR of a VPC) is below 4 KiB.

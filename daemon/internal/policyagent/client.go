@@ -19,10 +19,8 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cnirpc"
+	"cnictl/daemon/api/cniwire"
 )
-
-// DefaultSocket is where the agent listens since its v1.2.6.
-const DefaultSocket = "/var/run/aws-node/npa.sock"
 
 const (
 	dialLimit = 2 * time.Second // upstream's
@@ -46,7 +44,7 @@ type Client struct {
 // New returns a client of the agent behind a socket, "" for the default one. It connects
 // with the first call.
 func New(socket string) (*Client, error) {
-	c := &Client{socket: cmp.Or(socket, DefaultSocket)}
+	c := &Client{socket: cmp.Or(socket, cniwire.PolicySocket)}
 	var err error
 	c.conn, err = grpc.NewClient("passthrough:///policy-agent",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),

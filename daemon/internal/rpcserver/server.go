@@ -14,9 +14,6 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// DefaultGRPCSocket is where upstream's plugin and the policy agent call.
-const DefaultGRPCSocket = "/var/run/aws-node/ipamd.sock"
-
 const (
 	modeDir        = 0o755
 	modeGRPCSocket = 0o660
@@ -46,7 +43,7 @@ type PolicyConfig struct {
 
 // Options configures a Server.
 type Options struct {
-	GRPCSocket string // default DefaultGRPCSocket
+	GRPCSocket string // default cniwire.GRPCSocket
 	LeanSocket string // default cniwire.Socket
 	Backend    Backend
 	Log        *slog.Logger
@@ -78,7 +75,7 @@ type Server struct{ opts Options }
 
 // New returns a server that listens nowhere yet.
 func New(opts Options) *Server {
-	opts.GRPCSocket = cmp.Or(opts.GRPCSocket, DefaultGRPCSocket)
+	opts.GRPCSocket = cmp.Or(opts.GRPCSocket, cniwire.GRPCSocket)
 	opts.LeanSocket = cmp.Or(opts.LeanSocket, cniwire.Socket)
 	opts.MaxRequests = cmp.Or(opts.MaxRequests, 1024)
 	opts.RequestTimeout = cmp.Or(opts.RequestTimeout, 5*time.Second)
