@@ -94,10 +94,11 @@ func (l *launcher) render(ctx context.Context) ([]byte, error) {
 	if err := findNode(ctx, &s, l.Config.IPv6, l.metadata, func(text string) { l.log.Warn(text) }); err != nil { //nolint:sloglint // upstream's line
 		return nil, err
 	}
-	s.OmitEgress = !s.Egress.Enabled && !l.Config.ConflistEgress && !reserved(l.HostRun, s.Egress.DataDir)
 	template, err := os.ReadFile(filepath.Join(l.Dir, conflistName))
 	if err != nil {
 		return nil, fmt.Errorf("read the template: %w", err)
 	}
+	// Who mounts a template of their own has listed egress-cni on purpose.
+	s.OmitEgress = string(template) == install.Template && !s.Egress.Enabled && !l.Config.ConflistEgress && !reserved(l.HostRun, s.Egress.DataDir)
 	return install.Conflist(string(template), s)
 }

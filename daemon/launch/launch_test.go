@@ -237,20 +237,24 @@ func TestReserved(t *testing.T) {
 // TestRender_Egress: where egress-cni is in the conflist though no pod needs it.
 func TestRender_Egress(t *testing.T) {
 	t.Parallel()
-	dir, hostRun := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, conflistName), []byte(install.Template), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	hostRun := t.TempDir()
+	users := strings.Replace(install.Template, `"snat": true`, `"snat": false`, 1)
 	for name, row := range map[string]struct {
-		env  map[string]string
-		want []string
+		template string
+		env      map[string]string
+		want     []string
 	}{
-		"off":       {nil, []string{"aws-cni", "portmap"}},
-		"off, kept": {map[string]string{"CNI_CONFLIST_KEEP_EGRESS": "true"}, []string{"aws-cni", "egress-cni false", "portmap"}},
-		"on":        {map[string]string{"ENABLE_V6_EGRESS": "true"}, []string{"aws-cni", "egress-cni true", "portmap"}},
+		"off":                  {install.Template, nil, []string{"aws-cni", "portmap"}},
+		"off, kept":            {install.Template, map[string]string{"CNI_CONFLIST_KEEP_EGRESS": "true"}, []string{"aws-cni", "egress-cni false", "portmap"}},
+		"off, user's template": {users, nil, []string{"aws-cni", "egress-cni false", "portmap"}},
+		"on":                   {install.Template, map[string]string{"ENABLE_V6_EGRESS": "true"}, []string{"aws-cni", "egress-cni true", "portmap"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, conflistName), []byte(row.template), 0o644); err != nil {
+				t.Fatal(err)
+			}
 			c, problems := load(row.env)
 			l := &launcher{
 				Deps: Deps{Config: c, Dir: dir, HostRun: hostRun}, log: slog.New(slog.DiscardHandler),
