@@ -76,7 +76,7 @@ func partner(all []*line, at int) *line {
 
 // take adds what an event tells beside the line of the log.
 func (l *line) take(e *line) {
-	l.Kind, l.Level, l.Known = e.Kind, max(l.Level, e.Level), true
+	l.Kind, l.Level, l.Known, l.item = e.Kind, max(l.Level, e.Level), true, e.item
 	if l.Pod == "" {
 		l.Pod, l.ref = e.Pod, e.ref
 	}
@@ -89,7 +89,7 @@ func (l *line) take(e *line) {
 	told := strings.Join([]string{l.Text, l.Pod, l.ENI, l.IP, l.Rest}, " ")
 	var more []string
 	for _, piece := range e.pieces {
-		if !strings.Contains(told, strings.Trim(piece, "()")) {
+		if !strings.Contains(told, piece) {
 			more = append(more, piece)
 		}
 	}

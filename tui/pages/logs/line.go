@@ -10,11 +10,11 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/daemonlog"
+	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
-	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/theme"
 )
@@ -46,8 +46,9 @@ type line struct {
 	seq    uint64 // order of arrival
 	access bool   // it records a request for introspection
 
-	title  string   // of an event's kind
-	pieces []string // of an event: what it tells, one thing each
+	item   introspect.EventItem // of an event, as cnictl events has it
+	title  string               // of an event's kind
+	pieces []string             // of an event: what it tells, one thing each
 	ref    introspect.PodRef
 	eni    string // as the node wrote it
 }
@@ -102,12 +103,15 @@ func quoted(s string) string {
 }
 
 // event makes a line of a state change.
-func event(node string, e introspect.Event) line {
-	l := line{From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID, Text: events.Text(e), title: e.Kind.Title(), pieces: events.Pieces(e)}
-	switch events.Role(e.Kind) {
-	case theme.Bad:
+func event(node, epoch string, e introspect.Event) line {
+	l := line{
+		From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID,
+		Text: events.Line(e), title: e.Kind.Title(), pieces: events.Pieces(e), item: events.OfDaemon(node, epoch, e, e.At).EventItem,
+	}
+	switch events.Severity(e.Kind) {
+	case introspect.SeverityError:
 		l.Level = logline.Error
-	case theme.Warn:
+	case introspect.SeverityWarning:
 		l.Level = logline.Warn
 	}
 	if e.Pod != nil {
@@ -124,9 +128,9 @@ func event(node string, e introspect.Event) line {
 func kubeEvent(node string, e watch.KubeEvent) line {
 	l := line{
 		From: fromKubernetes, At: e.At, Node: show.Safe(node), Kind: show.Safe(e.Reason), Known: true, Level: logline.Info,
-		Text: show.Safe(e.Message),
+		Text: show.Safe(e.Message), item: events.OfKubernetes(e, e.At).EventItem,
 	}
-	if e.Type == "Warning" {
+	if l.item.Warning {
 		l.Level = logline.Warn
 	}
 	if e.Kind == "Pod" {

@@ -1,23 +1,27 @@
 package logs
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"cnictl/daemon/api/logline"
+	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/keymap"
 )
 
-// columns are what a filter can ask of a line.
-func columns() []query.Column[*line] {
-	return []query.Column[*line]{
+// columns are those of lines, and for filters those that cnictl events has beside them.
+func (m *Model) newColumns() []query.Column[*line] {
+	own := []query.Column[*line]{
 		{Name: "time", Header: "TIME", Title: "when", Text: func(l *line) string { return l.At.UTC().Format(time.RFC3339) },
 			Number: func(l *line) (float64, bool) { return float64(l.At.Unix()), !l.At.IsZero() }},
 		{Name: "level", Header: "LEVEL", Title: "debug, info, warn, error, fatal", Text: func(l *line) string { return levelText(*l) }},
 		{Name: "node", Header: "NODE", Title: "whose line it is", Text: func(l *line) string { return l.Node }},
-		{Name: "from", Header: "FROM", Title: "log, event (of the daemon), kubernetes (an event of the cluster), container (what the daemon's container wrote)", Text: func(l *line) string { return string(l.From) }},
+		{Name: "from", Header: "FROM", Title: "log, event (of the daemon), kubernetes (an event of the cluster), container (what the daemon's container wrote)", Text: func(l *line) string { return string(l.From) },
+			Also: func(l *line) string { return l.item.From }},
 		{Name: "kind", Header: "KIND", Title: "kind of event; - for other lines", Text: func(l *line) string { return show.OrUnknown(l.Kind) }},
 		{Name: "pod", Header: "POD", Title: "namespace/name", Text: func(l *line) string { return show.OrUnknown(l.Pod) }},
 		{Name: "eni", Header: "ENI", Title: "network interface", Text: func(l *line) string { return show.OrUnknown(l.ENI) }},
@@ -27,8 +31,23 @@ func columns() []query.Column[*line] {
 				return l.Text
 			}
 			return l.Text + " " + l.Rest
-		}},
+		}, Also: func(l *line) string { return l.item.Message }},
 	}
+	of := func(l *line) events.Row {
+		r := events.Row{EventItem: l.item, Now: m.now}
+		if r.What == "" { // a line of a log
+			r.At, r.Node, r.Count, r.Warning = l.At, l.Node, 1, l.Level >= logline.Warn
+		}
+		return r
+	}
+	out := slices.Clone(own)
+	for _, c := range query.Of(events.Columns(), of) {
+		if _, ok := query.Meant(own, c.Name); !ok {
+			c.Named = true
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // list is the log as the app works a list: filter line, export, next match. Lines stand
@@ -80,12 +99,13 @@ func (l list) Next(step int, _ time.Time) bool {
 }
 
 func (l list) Cells() (header []string, rows [][]string) {
-	for _, c := range l.m.columns {
+	columns := slices.DeleteFunc(slices.Clone(l.m.columns), func(c query.Column[*line]) bool { return c.Named })
+	for _, c := range columns {
 		header = append(header, c.Header)
 	}
 	for _, x := range l.m.shown() {
-		cells := make([]string, len(l.m.columns))
-		for i, c := range l.m.columns {
+		cells := make([]string, len(columns))
+		for i, c := range columns {
 			cells[i] = c.Text(x)
 		}
 		rows = append(rows, cells)

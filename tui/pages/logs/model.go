@@ -60,7 +60,8 @@ type Model struct {
 // New opens the screen, for one node or for some, of one pod, interface or address or of
 // all.
 func New(o pages.Open) pages.Page {
-	m := &Model{node: o.Node, pod: o.Pod, eni: o.ENI, ip: o.IP, columns: columns(), level: logline.Info}
+	m := &Model{node: o.Node, pod: o.Pod, eni: o.ENI, ip: o.IP, level: logline.Info}
+	m.columns = m.newColumns()
 	if o.Node != "" {
 		m.follow([]string{o.Node})
 	}

@@ -100,7 +100,7 @@ func (t *tail) events(doc *introspect.NodeEvents) []line {
 	same := doc.Epoch == t.after.Epoch
 	for _, item := range doc.Items {
 		if !same || item.Seq > t.after.Next || item.Kind == introspect.EventGap {
-			out = append(out, event(t.docs.Node, item))
+			out = append(out, event(t.docs.Node, doc.Epoch, item))
 		}
 	}
 	t.after = watch.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}

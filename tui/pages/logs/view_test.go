@@ -30,3 +30,18 @@ func BenchmarkLines(b *testing.B) {
 		s.Frame()
 	}
 }
+
+// Filters of cnictl events find the same here.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Open(New(pages.Open{Node: pagetest.Plain}), pagetest.Fleet(), 120, 37)
+	s.Wait(3)
+	list := s.Page.(pages.Listed).List()
+	_, all := list.Found()
+	for _, filter := range []string{"from=daemon", "from=kubernetes type=warning", "what=action-done object=eni-*", "component=ipamd", `message="eni-* warm-ip-target in 640 ms"`, "times>=1 ago>1s what!=-"} {
+		err := list.SetFilter(filter)
+		if shown, _ := list.Found(); err != nil || shown == 0 || shown >= all {
+			t.Errorf("%s: %d of %d, %v", filter, shown, all, err)
+		}
+	}
+}

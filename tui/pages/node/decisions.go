@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
 )
@@ -52,11 +52,21 @@ func decisionsOf(all []introspect.Event) []decision {
 			out[i].End, out[i].Role = ended(e)
 			continue
 		}
-		if events.Decision(e.Kind) {
-			out = append(out, decision{At: e.At, Kind: show.Safe(string(e.Kind)), Text: events.Text(e), Role: events.Role(e.Kind)})
+		if ofPool(e.Kind) {
+			out = append(out, decision{At: e.At, Kind: show.Safe(string(e.Kind)), Text: events.Line(e), Role: reading.EventRole(e.Kind)})
 		}
 	}
 	return out
+}
+
+// ofPool reports whether a change is of the pool itself: not the addresses that pods take
+// and give back.
+func ofPool(k introspect.EventKind) bool {
+	switch k {
+	case introspect.EventAddressAssigned, introspect.EventAddressReleased, introspect.EventSubnetsRead, introspect.EventPodsExpected, introspect.EventMissedDEL:
+		return false
+	}
+	return true
 }
 
 // action says what an action does, on which ENI and why.

@@ -14,7 +14,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/panes"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
@@ -30,7 +29,7 @@ const (
 type Model struct {
 	name   string
 	docs   reading.Documents
-	events events.List
+	events reading.Events
 	table  *components.Table[eniRow]
 	scroll prose.Scroll
 	frame  panes.Frame

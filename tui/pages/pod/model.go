@@ -12,7 +12,6 @@ import (
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/many"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/panes"
@@ -32,7 +31,7 @@ type Model struct {
 	docs   reading.Documents
 	find   reading.Documents // of Kubernetes, while the node is not known
 	looked uint64            // generation of the view that was looked through for it
-	events events.List
+	events reading.Events
 	frame  panes.Frame
 	scroll [2]prose.Scroll
 }

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/enis"
+	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -17,7 +18,6 @@ import (
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
 	"cnictl/tui/pages"
-	"cnictl/tui/pages/events"
 	"cnictl/tui/pages/names"
 	"cnictl/tui/pages/reading"
 	"cnictl/tui/theme"
@@ -347,7 +347,7 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 		sheet.Blank()
 	}
 	for _, e := range changes {
-		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(events.Role(e.Kind), show.Safe(string(e.Kind))), prose.T(theme.Faint, "  "+events.Text(e)))
+		sheet.Row(components.Clock(e.At, c.Now), 9, prose.T(reading.EventRole(e.Kind), show.Safe(string(e.Kind))), prose.T(theme.Faint, "  "+events.Line(e)))
 	}
 	if len(changes)+len(failures) == 0 {
 		sheet.Add(prose.T(theme.Faint, "Not in the daemon's history, which holds the last "+strconv.Itoa(introspect.MaxEvents)+" changes of the node."))

@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 )
@@ -158,13 +159,13 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 		if r.opts.Since > 0 {
 			q.Since = now.Add(-r.opts.Since)
 		}
-		events, err := r.kube.Events(ctx, q)
+		listed, err := r.kube.Events(ctx, q)
 		if err != nil {
 			return nil, nil, access.ClusterError(r.f, "list events", err)
 		}
-		for _, e := range events {
+		for _, e := range listed {
 			if r.of.wants(e.Node) {
-				rows = append(rows, ofKubernetes(e, now))
+				rows = append(rows, events.OfKubernetes(e, now))
 			}
 		}
 	}
@@ -196,14 +197,14 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 				errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			}
 			for _, e := range docs[i].Items {
-				rows = append(rows, ofDaemon(name, docs[i].Epoch, e, now))
+				rows = append(rows, events.OfDaemon(name, docs[i].Epoch, e, now))
 			}
 		}
 	}
 	rows = slices.DeleteFunc(rows, func(e row) bool {
 		return r.opts.Warnings && !e.Warning || r.opts.Since > 0 && e.At.Before(now.Add(-r.opts.Since))
 	})
-	merge(rows)
+	events.Merge(rows)
 	return rows, errs, nil
 }
 
@@ -218,11 +219,11 @@ func (r *reader) recorded(ctx context.Context) (rows []row, errs []introspect.No
 		}
 		if d.Events != nil {
 			for _, e := range d.Events.Items {
-				rows = append(rows, ofDaemon(name, d.Events.Epoch, e, now))
+				rows = append(rows, events.OfDaemon(name, d.Events.Epoch, e, now))
 			}
 		}
 		for _, e := range d.KubeEvents {
-			rows = append(rows, ofKubernetes(e, now))
+			rows = append(rows, events.OfKubernetes(e, now))
 		}
 	}
 	return rows, errs

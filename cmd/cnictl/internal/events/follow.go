@@ -12,6 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/events"
 )
 
 // follow prints events as they come, until ctx ends: Kubernetes' are watched, the daemons'
@@ -66,7 +67,7 @@ func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *clus
 		q.Since = now.Add(-opts.Since)
 	}
 	err := c.WatchEvents(ctx, q, func(e cluster.Event) {
-		if row := ofKubernetes(e, f.Now()); row.Warning || !opts.Warnings {
+		if row := events.OfKubernetes(e, f.Now()); row.Warning || !opts.Warnings {
 			come.add(row)
 		}
 	}, func(trouble error) {
@@ -158,7 +159,7 @@ func (e *feed) print(ctx context.Context, f *cli.Factory, opts *Options) error {
 		case <-pause.C:
 		}
 		rows := e.take()
-		merge(rows)
+		events.Merge(rows)
 		if err := opts.list.Follow(f, rows); err != nil {
 			return err
 		}

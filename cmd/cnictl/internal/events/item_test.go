@@ -1,12 +1,16 @@
 package events
 
-import "testing"
+import (
+	"testing"
+
+	"cnictl/daemon/fleet/events"
+)
 
 // TestOfOne: the name of the only node, the same in each row, is the first column to go.
 func TestOfOne(t *testing.T) {
 	t.Parallel()
 	drops := func(one bool) (node, others int) {
-		all := columns()
+		all := events.Columns()
 		if one {
 			ofOne(all)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
@@ -159,11 +160,11 @@ func timeline(in Evidence) []introspect.TimelineItem {
 		if e.Pod == nil || *e.Pod != in.Pod {
 			continue
 		}
-		warning := e.Kind == introspect.EventADDFailed || e.Kind == introspect.EventDELFailed || e.Kind == introspect.EventPoolMissed || e.Kind == introspect.EventQuarantined
+		warning := events.Warning(e.Kind) && e.Kind != introspect.EventMissedDEL // a report has never called that one a warning
 		if e.Kind == introspect.EventADDFailed {
 			failed[e.At.Truncate(time.Second)] = true
 		}
-		items = append(items, introspect.TimelineItem{At: e.At, From: introspect.FromDaemon, What: string(e.Kind), Message: EventText(e), Count: 1, Warning: warning})
+		items = append(items, introspect.TimelineItem{At: e.At, From: introspect.FromDaemon, What: string(e.Kind), Message: events.Text(e), Count: 1, Warning: warning})
 	}
 	for _, f := range in.Failures {
 		// The events tell the same, as long as they go back.
@@ -180,32 +181,6 @@ func timeline(in Evidence) []introspect.TimelineItem {
 	}
 	slices.SortStableFunc(items, func(a, b introspect.TimelineItem) int { return a.At.Compare(b.At) })
 	return items
-}
-
-// EventText is an event of a daemon in a sentence.
-func EventText(e introspect.Event) string {
-	parts := []string{}
-	if e.Address.IsValid() {
-		parts = append(parts, e.Address.String())
-	}
-	for _, part := range []string{e.ENIID, e.SubnetID, e.Cause, e.Reason, e.Message} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	if len(e.CIDRs) > 0 {
-		parts = append(parts, show.Plural(len(e.CIDRs), "CIDR", "CIDRs"))
-	}
-	if e.DurationMS != nil {
-		parts = append(parts, fmt.Sprintf("in %d ms", *e.DurationMS))
-	}
-	if e.Missed != nil {
-		parts = append(parts, fmt.Sprintf("%d missing", *e.Missed))
-	}
-	if len(parts) == 0 {
-		return e.Kind.Title()
-	}
-	return strings.Join(parts, " ")
 }
 
 func validText(a netip.Addr) string {

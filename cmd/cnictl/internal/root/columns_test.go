@@ -14,6 +14,7 @@ import (
 	"cnictl/tui/pages/doctor"
 	"cnictl/tui/pages/eni"
 	"cnictl/tui/pages/enis"
+	"cnictl/tui/pages/logs"
 	"cnictl/tui/pages/node"
 	"cnictl/tui/pages/overview"
 	"cnictl/tui/pages/pods"
@@ -135,6 +136,7 @@ func TestColumns_FiltersOfCommands(t *testing.T) {
 	}{
 		"overview": {overview.New(pages.Open{}), "nodes", nil}, "enis": {enis.New(pages.Open{}), "enis", nil},
 		"subnets": {subnets.New(pages.Open{}), "subnets", nil}, "trunks": {trunks.New(pages.Open{}), "trunks", []string{"cooling", "waiting", "pods"}}, "node": {node.New(pages.Open{}), "node enis rich", nil},
+		"eni": {eni.New(pages.Open{}), "node ips rich", nil}, "logs": {logs.New(pages.Open{}), "events", nil},
 	} {
 		stdout, stderr, code := w.runNoun(t, call{args: x.command + " @rich --no-headers --columns"})
 		if code != 0 || strings.Count(stdout, "\n") < 4 {

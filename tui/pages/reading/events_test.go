@@ -1,4 +1,4 @@
-package events
+package reading
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-func TestList(t *testing.T) {
+func TestEvents(t *testing.T) {
 	t.Parallel()
 	doc := func(epoch string, from, to uint64) *introspect.NodeEvents {
 		d := &introspect.NodeEvents{Epoch: epoch, Next: to}
@@ -15,14 +15,14 @@ func TestList(t *testing.T) {
 		}
 		return d
 	}
-	var e List
+	var e Events
 	e.Take(doc("a", 1, 5))
 	e.Take(doc("a", 3, 7))
 	e.Take(doc("a", 1, 2)) // late
 	if len(e.Items) != 7 || e.After().Next != 7 {
 		t.Errorf("%d items, next %d", len(e.Items), e.After().Next)
 	}
-	e.Take(doc("b", 1, 2)) // the daemon has started anew
+	e.Take(doc("b", 1, 2)) // the daemon has restarted
 	if len(e.Items) != 9 || e.After().Epoch != "b" {
 		t.Errorf("%d items, %+v", len(e.Items), e.After())
 	}

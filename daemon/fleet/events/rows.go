@@ -1,0 +1,77 @@
+package events
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/query"
+	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/watch"
+)
+
+// Row is an event with what tells it from others, and the clock for its age.
+type Row struct {
+	introspect.EventItem
+	Key string
+	Now time.Time
+}
+
+// OfDaemon is the row of an event of a node's daemon.
+func OfDaemon(node string, epoch string, e introspect.Event, now time.Time) Row {
+	item := introspect.EventItem{
+		At: e.At, From: introspect.FromDaemon, Node: node, What: string(e.Kind), Object: object(node, e), Message: Text(e), Cause: e.Cause,
+		Count: 1, Warning: Warning(e.Kind), Component: "ipamd",
+	}
+	return Row{item, node + "\x00" + epoch + "\x00" + strconv.FormatUint(e.Seq, 10), now}
+}
+
+// object is what an event of a daemon is about.
+func object(node string, e introspect.Event) string {
+	if e.Pod != nil {
+		return e.Pod.Namespace + "/" + e.Pod.Name
+	}
+	return cmp.Or(e.ENIID, e.SubnetID, node)
+}
+
+// OfKubernetes is the row of an event of the API server.
+func OfKubernetes(e watch.KubeEvent, now time.Time) Row {
+	item := introspect.EventItem{
+		At: e.At, From: introspect.FromKubernetes, Node: e.Node, What: e.Reason, Object: e.Object, Message: e.Message,
+		Count: max(1, e.Count), Warning: e.Type == "Warning", Component: e.Source,
+	}
+	return Row{item, "kubernetes\x00" + cmp.Or(e.UID, e.Namespace+"/"+e.Name), now}
+}
+
+// Columns are those of events, behind cnictl events and the filters of the log screen.
+func Columns() []query.Column[Row] {
+	wide := func(c query.Column[Row]) query.Column[Row] { c.Wide = true; return c }
+	return []query.Column[Row]{
+		{Name: "ago", Header: "AGO", Title: "time since it last happened", Right: true, Unit: "SECONDS",
+			Text:   func(r Row) string { return show.Since(&r.At, r.Now) },
+			Number: func(r Row) (float64, bool) { return r.Now.Sub(r.At).Seconds(), true }},
+		query.Words("type", "TYPE", "normal or warning", 2, func(r Row) string {
+			if r.Warning {
+				return "warning"
+			}
+			return "normal"
+		}),
+		query.Words("from", "FROM", "daemon or kubernetes", 3, func(r Row) string { return r.From }),
+		query.Words("node", "NODE", "node", 0, func(r Row) string { return r.Node }),
+		query.Words("what", "WHAT", "kind of event", 0, func(r Row) string { return r.What }),
+		query.Words("object", "OBJECT", "object it is about", 0, func(r Row) string { return r.Object }),
+		{Name: "times", Header: "TIMES", Title: "how many times it happened", Right: true, Wide: true,
+			Text: func(r Row) string { return strconv.Itoa(r.Count) }, Number: func(r Row) (float64, bool) { return float64(r.Count), true }},
+		wide(query.Words("cause", "CAUSE", "cause code of a failure", 0, func(r Row) string { return r.Cause })),
+		wide(query.Words("component", "BY", "component that reported it", 0, func(r Row) string { return r.Component })),
+		wide(query.Words("at", "AT", "when it last happened", 0, func(r Row) string { return r.At.UTC().Format(time.RFC3339) })),
+		query.Words("message", "MESSAGE", "text of the event", 0, func(r Row) string { return r.Message }),
+	}
+}
+
+// Merge puts rows into the order of their times.
+func Merge(rows []Row) {
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
+}

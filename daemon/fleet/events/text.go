@@ -1,0 +1,106 @@
+// Package events says what an event of a daemon means, in words and by its weight, and
+// lists events of daemons and of Kubernetes in rows. Commands and screens share it. It is
+// pure.
+package events
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/show"
+)
+
+// Severity is error for what failed, warning for what else is wrong; "" for the rest.
+func Severity(k introspect.EventKind) introspect.Severity {
+	switch k {
+	case introspect.EventADDFailed, introspect.EventDELFailed, introspect.EventActionFailed, introspect.EventReconcileFailed,
+		introspect.EventSubnetsFailed, introspect.EventSweepFailed, introspect.EventCheckpointFailed, introspect.EventENIConfigFailed, introspect.EventGroupsFailed:
+		return introspect.SeverityError
+	case introspect.EventPoolMissed, introspect.EventENIVanished, introspect.EventBackoffStarted, introspect.EventSubnetShort,
+		introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventTrunkLost, introspect.EventTrunkGivenUp, introspect.EventGap:
+		return introspect.SeverityWarning
+	}
+	return ""
+}
+
+// Warning reports that something went wrong.
+func Warning(k introspect.EventKind) bool { return Severity(k) != "" }
+
+// Text is an event in a sentence, as documents have it: without its pod, which they name
+// beside it.
+func Text(e introspect.Event) string {
+	e.Pod = nil
+	parts := parts(e)
+	if n := len(e.CIDRs); n > 0 {
+		parts = append(parts, show.Plural(n, "CIDR", "CIDRs"))
+	}
+	return sentence(e, append(parts, outcome(e)...))
+}
+
+// Pieces is what an event says, one thing each, with its pod and its CIDRs and nothing
+// twice. They are made safe.
+func Pieces(e introspect.Event) []string {
+	if e.Reason != "" && strings.Contains(e.Message, e.Reason) {
+		e.Reason = ""
+	}
+	if e.ENIID != "" {
+		e.SubnetID = "" // that of the ENI
+		if strings.Contains(e.Message, e.ENIID) {
+			e.ENIID = ""
+		}
+	}
+	pieces := parts(e)
+	const few = 3
+	for _, c := range e.CIDRs[:min(len(e.CIDRs), few)] {
+		pieces = append(pieces, c.String())
+	}
+	if more := len(e.CIDRs) - few; more > 0 {
+		pieces = append(pieces, "and "+strconv.Itoa(more)+" more")
+	}
+	pieces = append(pieces, outcome(e)...)
+	for i := range pieces {
+		pieces[i] = show.Safe(pieces[i])
+	}
+	return pieces
+}
+
+// Line is Pieces in one line.
+func Line(e introspect.Event) string { return sentence(e, Pieces(e)) }
+
+// parts is what an event is about and says.
+func parts(e introspect.Event) []string {
+	var all []string
+	if e.Pod != nil && e.Pod.Name != "" {
+		all = append(all, strings.TrimPrefix(e.Pod.Namespace+"/"+e.Pod.Name, "/"))
+	}
+	if e.Address.IsValid() {
+		all = append(all, e.Address.String())
+	}
+	for _, part := range []string{e.ENIID, e.SubnetID, e.Cause, e.Reason, e.Message} {
+		if part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// outcome is how long an event took, and what is missing of it.
+func outcome(e introspect.Event) []string {
+	var all []string
+	if e.DurationMS != nil {
+		all = append(all, fmt.Sprintf("in %d ms", *e.DurationMS))
+	}
+	if e.Missed != nil {
+		all = append(all, fmt.Sprintf("%d missing", *e.Missed))
+	}
+	return all
+}
+
+func sentence(e introspect.Event, parts []string) string {
+	if len(parts) == 0 {
+		return e.Kind.Title()
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,50 @@
+package reading
+
+import (
+	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/events"
+	"cnictl/tui/source"
+	"cnictl/tui/theme"
+)
+
+// Events is the newest state changes of a daemon, oldest first, at most so many as the
+// daemon itself remembers.
+type Events struct {
+	Items []introspect.Event
+	after source.EventsAfter
+}
+
+// After is where the next reading goes on.
+func (e *Events) After() source.EventsAfter { return e.after }
+
+// Take appends what was read. An answer from before what is here brings nothing new.
+func (e *Events) Take(doc *introspect.NodeEvents) {
+	if doc == nil {
+		return
+	}
+	same := doc.Epoch == e.after.Epoch
+	if same && doc.Next < e.after.Next {
+		return
+	}
+	for _, item := range doc.Items {
+		if same && item.Seq <= e.after.Next && item.Kind != introspect.EventGap {
+			continue
+		}
+		e.Items = append(e.Items, item)
+	}
+	if extra := len(e.Items) - introspect.MaxEvents; extra > 0 {
+		e.Items = append([]introspect.Event(nil), e.Items[extra:]...)
+	}
+	e.after = source.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
+}
+
+// EventRole is how a state change is shown.
+func EventRole(k introspect.EventKind) theme.Role {
+	switch events.Severity(k) {
+	case introspect.SeverityError:
+		return theme.Bad
+	case introspect.SeverityWarning:
+		return theme.Warn
+	}
+	return theme.Text
+}
