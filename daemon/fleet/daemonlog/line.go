@@ -47,6 +47,37 @@ type Line struct {
 // Member is a member of a line.
 type Member struct{ Key, Value string }
 
+// IsPod and IsNamespace report a member that names a pod: ours, or an argument of CNI.
+func (m Member) IsPod() bool { return m.Key == logline.KeyPod || m.Key == "K8S_POD_NAME" }
+func (m Member) IsNamespace() bool {
+	return m.Key == logline.KeyNamespace || m.Key == "K8S_POD_NAMESPACE"
+}
+
+// Subject is what a line is about; "" where it does not name one.
+type Subject struct{ Namespace, Pod, ENI, IP string }
+
+// Subject takes what the line is about from its members, and returns the others.
+func (l Line) Subject() (s Subject, rest []Member) {
+	for _, m := range l.Members {
+		switch {
+		case m.IsPod():
+			s.Pod = m.Value
+		case m.IsNamespace():
+			s.Namespace = m.Value
+		case m.Key == logline.KeyIP:
+			s.IP = m.Value
+		case m.Key == logline.KeyENI:
+			s.ENI = m.Value
+		default:
+			rest = append(rest, m)
+		}
+	}
+	if namespace, name, ok := strings.Cut(s.Pod, "/"); ok {
+		s.Namespace, s.Pod = namespace, name
+	}
+	return s, rest
+}
+
 // Access reports whether the line tells only that the daemon's introspection was asked: a
 // poll writes one each time, upstream's daemon at info, ours at debug.
 func (l Line) Access() bool { return strings.HasPrefix(l.Message, logline.TextAccess) }

@@ -71,23 +71,13 @@ func parse(node, text string, before time.Time) line {
 	if read.Known && (l.Known && !read.Told || read.Told && read.Message == "") {
 		l.Text = "(no message)"
 	}
-	var rest []string
-	for _, m := range read.Members[:min(len(read.Members), maxMembers)] {
-		switch m.Key {
-		case logline.KeyENI:
-			l.ENI, l.eni = show.Safe(m.Value), m.Value
-		case logline.KeyIP:
-			l.IP = show.Safe(m.Value)
-		case logline.KeyPod:
-			l.ref.Name = m.Value
-		case logline.KeyNamespace:
-			l.ref.Namespace = m.Value
-		default:
-			rest = append(rest, show.Safe(m.Key)+"="+quoted(m.Value))
-		}
-	}
-	if strings.Contains(l.ref.Name, "/") && l.ref.Namespace == "" {
-		l.ref = names.SplitPod(l.ref.Name)
+	read.Members = read.Members[:min(len(read.Members), maxMembers)]
+	about, others := read.Subject()
+	l.ENI, l.eni, l.IP = show.Safe(about.ENI), about.ENI, show.Safe(about.IP)
+	l.ref = introspect.PodRef{Namespace: about.Namespace, Name: about.Pod}
+	rest := make([]string, len(others))
+	for i, m := range others {
+		rest[i] = show.Safe(m.Key) + "=" + quoted(m.Value)
 	}
 	l.Pod = names.Pod(l.ref.Namespace, l.ref.Name)
 	l.Rest = show.Safe(strings.Join(rest, " "))

@@ -16,12 +16,15 @@ var levels = daemonlog.Levels()
 // parseLine reads a line of a log, with what it has beside its message behind that.
 func parseLine(node, line string) introspect.LogItem {
 	read := daemonlog.Parse(line)
-	item := introspect.LogItem{Node: node, Line: line, Level: read.Level, Message: read.Message}
+	about, _ := read.Subject()
+	item := introspect.LogItem{
+		Node: node, Line: line, Level: read.Level, Message: read.Message,
+		Namespace: about.Namespace, Pod: about.Pod, ENIID: about.ENI, IP: about.IP,
+	}
 	if !read.At.IsZero() {
 		at := read.At.UTC()
 		item.At = &at
 	}
-	about(&item, read.Members)
 	if read.Told {
 		var b strings.Builder
 		b.WriteString(read.Message)
@@ -31,25 +34,6 @@ func parseLine(node, line string) introspect.LogItem {
 		item.Message = b.String()
 	}
 	return item
-}
-
-// about takes from the members of a line what it is about.
-func about(item *introspect.LogItem, members []daemonlog.Member) {
-	for _, m := range members {
-		switch {
-		case slices.Contains(podMembers, m.Key):
-			item.Pod = m.Value
-		case slices.Contains(namespaceMembers, m.Key):
-			item.Namespace = m.Value
-		case m.Key == logline.KeyIP:
-			item.IP = m.Value
-		case m.Key == logline.KeyENI:
-			item.ENIID = m.Value
-		}
-	}
-	if namespace, name, ok := strings.Cut(item.Pod, "/"); ok {
-		item.Namespace, item.Pod = namespace, name
-	}
 }
 
 // filter chooses lines.

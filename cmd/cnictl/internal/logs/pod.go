@@ -2,9 +2,9 @@ package logs
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
-	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/daemonlog"
 )
 
@@ -20,12 +20,6 @@ func podFilterOf(text string) podFilter {
 	return podFilter{namespace, name}
 }
 
-// Members by which lines name a pod: ours, and those of the arguments of CNI.
-var (
-	podMembers       = []string{logline.KeyPod, "K8S_POD_NAME"}
-	namespaceMembers = []string{logline.KeyNamespace, "K8S_POD_NAMESPACE"}
-)
-
 // namespaceArgument is how upstream writes the namespace into its messages: as an
 // argument of CNI, or as the request prints it.
 var namespaceArgument = regexp.MustCompile(`K8S_POD_NAMESPACE[:=]\\?"?([a-z0-9-]+)`)
@@ -37,8 +31,8 @@ func (p podFilter) accepts(line string) bool {
 		return p.name == ""
 	}
 	read := daemonlog.Parse(line)
-	if pod, ok := member(read, podMembers); ok {
-		namespace, named := member(read, namespaceMembers)
+	if pod, ok := member(read, daemonlog.Member.IsPod); ok {
+		namespace, named := member(read, daemonlog.Member.IsNamespace)
 		if before, after, both := strings.Cut(pod, "/"); both {
 			namespace, pod, named = before, after, true
 		}
@@ -56,13 +50,9 @@ func (p podFilter) accepts(line string) bool {
 	return false
 }
 
-func member(line daemonlog.Line, names []string) (string, bool) {
-	for _, m := range line.Members {
-		for _, name := range names {
-			if m.Key == name {
-				return m.Value, true
-			}
-		}
+func member(line daemonlog.Line, is func(daemonlog.Member) bool) (string, bool) {
+	if i := slices.IndexFunc(line.Members, is); i >= 0 {
+		return line.Members[i].Value, true
 	}
 	return "", false
 }
