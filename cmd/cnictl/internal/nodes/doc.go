@@ -1,3 +1,2 @@
-// Package nodes is cnictl nodes: a row per node. RowOf, which says a node in cells,
-// serves the status screen too.
+// Package nodes is cnictl nodes: a row per node.
 package nodes

@@ -60,14 +60,14 @@ func List() *output.List[*store.Node] {
 			value, ok := n.Object.Labels[key]
 			return value, ok
 		},
-		Class:  class,
+		Class:  Class,
 		Free:   "state",
 		Clocks: []string{"up", "age", "latency", "trend", "adds", "dels", "ec2"},
 	}
 }
 
-// class colours what a cell means.
-func class(n *store.Node, column string) paint.Class {
+// Class colours what a cell means.
+func Class(n *store.Node, column string) paint.Class {
 	switch column {
 	case "maxpods":
 		if n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Verdict == introspect.MaxPodsOver {
@@ -79,7 +79,7 @@ func class(n *store.Node, column string) paint.Class {
 			return paint.Dim
 		case !n.Known, n.Severity == introspect.SeverityError:
 			return paint.Bad
-		case n.Severity == introspect.SeverityWarning:
+		case n.Severity == introspect.SeverityWarning, !n.Well():
 			return paint.Warn
 		}
 		return paint.OK

@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 )
 
 // Bounds of the bars, in cells.
@@ -81,23 +82,56 @@ func (fr Frame) command(command string) string {
 // moreRoom is what stands before a command line on its line.
 const moreRoom = 12
 
+// cells are the columns of cnictl nodes that the page has beside the bar.
+var cells = func() map[string]func(*store.Node) string {
+	out := map[string]func(*store.Node) string{}
+	for _, c := range store.NodeColumns() {
+		out[c.Name] = c.Text
+	}
+	return out
+}()
+
 func (fr Frame) nodeTable(items []introspect.NodeIPAM, short map[string]string, bar int) table.Table {
 	t := table.Table{Columns: []table.Column{
 		{Name: "NODE"}, {Name: "TYPE", Drop: 3}, {Name: "ENI", Right: true, Drop: 2}, {Name: "POOL"},
 		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "TARGETS", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true, Min: 15},
 	}}
-	for _, n := range items {
-		r := nodes.RowOf(n)
-		drawn := "?"
-		if n.Summary != nil {
-			drawn = gauge.Bar(gauge.Pool{Assigned: r.Assigned, Cooling: r.Cooling, Free: r.Free, Limit: r.Limit}, bar, fr.signs(), fr.Palette)
+	for _, item := range items {
+		n := store.NewNode(item)
+		cell := func(column string) table.Cell {
+			return table.Cell{Text: cells[column](n), Class: nodes.Class(n, column)}
+		}
+		drawn, used := store.Unread, cell("assigned")
+		if n.Known {
+			most := usable(n)
+			pool := gauge.Pool{Assigned: n.Assigned, Free: n.Free, Limit: most}
+			if n.Cooling != nil {
+				pool.Cooling = *n.Cooling
+			}
+			drawn = gauge.Bar(pool, bar, fr.signs(), fr.Palette)
+			if n.Limit != nil && used.Text != show.Unknown {
+				used.Text += "/" + show.Count(most)
+			}
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: nameIn(short, n.Metadata.Name)}, {Text: r.Type}, {Text: r.ENIs}, {Text: drawn, Raw: true},
-			{Text: r.Used}, {Text: r.FreeText}, {Text: r.Warm}, {Text: r.MaxPods, Class: r.MaxPodsClass}, {Text: r.Status, Class: r.Class},
+			{Text: nameIn(short, n.Metadata.Name)}, cell("type"), cell("eni"), {Text: drawn, Raw: true},
+			used, cell("free"), cell("targets"), cell("maxpods"), cell("state"),
 		})
 	}
 	return t
+}
+
+// usable is how many addresses pods can have at most, as far as that is known.
+func usable(n *store.Node) (most int) {
+	if n.Limit == nil {
+		return 0
+	}
+	for _, c := range n.Summary.Cards {
+		if of, _ := fleet.Capacity(n.NodeIPAM, c); of != nil {
+			most += *of
+		}
+	}
+	return most
 }
 
 // causes shows what is wrong by cause, the worst first: how many nodes report it, some of
