@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"cnictl/daemon/fleet/causes"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
+	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -104,30 +106,20 @@ func causeColumns() []query.Column[*group] {
 	}
 }
 
+// nodeColumns are those of cnictl nodes, and what is wrong with the node.
 func nodeColumns() []query.Column[*affected] {
-	return []query.Column[*affected]{
-		{Name: "node", Header: "NODE", Title: "name of the node", Least: 16, Text: func(a *affected) string { return show.Safe(a.Name) }},
-		{Name: "severity", Header: "SEVERITY", Title: "how bad it is there", Drop: 3, Text: func(a *affected) string { return string(a.Severity) },
+	out := query.Arrange(query.Of(store.NodeColumns(), func(a *affected) *store.Node { return a.Node }),
+		query.Shown{Name: "node", Least: 16}, query.Shown{Name: "type", Drop: 4, Wide: true}, query.Shown{Name: "zone", Drop: 5, Wide: true})
+	return slices.Insert(out, 1,
+		query.Column[*affected]{Name: "severity", Header: "SEVERITY", Title: "how bad it is there", Drop: 3, Text: func(a *affected) string { return string(a.Severity) },
 			Number: func(a *affected) (float64, bool) { return float64(fleet.Rank(a.Severity)), true }},
-		{Name: "what", Header: "WHAT", Title: "what the node says", Least: 12, Drop: 1, Text: func(a *affected) string {
+		query.Column[*affected]{Name: "what", Header: "WHAT", Title: "what the node says", Least: 12, Drop: 1, Text: func(a *affected) string {
 			if len(a.Problems) > 0 {
 				return show.Safe(a.Problems[0].Message)
 			}
 			return show.Plural(a.Times, "failed ADD", "failed ADDs") + " since the daemon started"
 		}},
-		{Name: "type", Header: "TYPE", Title: "instance type", Drop: 4, Wide: true, Text: func(a *affected) string {
-			if a.Node.Summary == nil {
-				return show.Unknown
-			}
-			return show.OrUnknown(show.Safe(a.Node.Summary.InstanceType))
-		}},
-		{Name: "zone", Header: "ZONE", Title: "availability zone", Drop: 5, Wide: true, Text: func(a *affected) string {
-			if a.Node.Object == nil {
-				return show.Unknown
-			}
-			return show.OrUnknown(show.Safe(a.Node.Object.Zone))
-		}},
-	}
+	)
 }
 
 func count(n int) string {

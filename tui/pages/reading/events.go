@@ -3,7 +3,7 @@ package reading
 import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/events"
-	"cnictl/tui/source"
+	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/theme"
 )
 
@@ -11,11 +11,11 @@ import (
 // daemon itself remembers.
 type Events struct {
 	Items []introspect.Event
-	after source.EventsAfter
+	after watch.EventsAfter
 }
 
 // After is where the next reading goes on.
-func (e *Events) After() source.EventsAfter { return e.after }
+func (e *Events) After() watch.EventsAfter { return e.after }
 
 // Take appends what was read. An answer from before what is here brings nothing new.
 func (e *Events) Take(doc *introspect.NodeEvents) {
@@ -35,7 +35,7 @@ func (e *Events) Take(doc *introspect.NodeEvents) {
 	if extra := len(e.Items) - introspect.MaxEvents; extra > 0 {
 		e.Items = append([]introspect.Event(nil), e.Items[extra:]...)
 	}
-	e.after = source.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
+	e.after = watch.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
 }
 
 // EventRole is how a state change is shown.
