@@ -141,6 +141,16 @@ func Pick[T any](columns []Column[T], names ...string) (picked []Column[T], unkn
 	return picked, ""
 }
 
+// Usual are the columns shown where none are named; wide: with those that are Wide.
+func Usual[T any](columns []Column[T], wide bool) (usual []Column[T]) {
+	for _, c := range columns {
+		if !c.Named && (wide || !c.Wide) {
+			usual = append(usual, c)
+		}
+	}
+	return usual
+}
+
 // Names lists the columns by name.
 func Names[T any](columns []Column[T]) []string {
 	names := make([]string, len(columns))

@@ -130,43 +130,32 @@ func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (
 }
 
 func podTable(rows []*pods.Row, wide bool) table.Table {
-	t := table.Table{}
-	var columns []query.Column[*pods.Row]
-	for _, c := range pods.Columns(false) {
-		if c.Wide && !wide {
-			continue
-		}
-		columns = append(columns, c)
-		of := table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Unit: c.Unit}
+	columns := query.Usual(pods.Columns(false), wide)
+	t := output.TableOf(columns, rows, podClass, "pod")
+	for i, c := range columns {
 		switch c.Name {
-		case "pod":
-			of.Free, of.Min, of.Ends = true, 20, true
 		case "why":
-			of.Free, of.Min, of.Empty = true, 16, true
-		}
-		t.Columns = append(t.Columns, of)
-	}
-	for _, r := range rows {
-		row := make([]table.Cell, len(columns))
-		for i, c := range columns {
-			row[i].Text = c.Text(r)
-			switch c.Name {
-			case "state", "why":
-				row[i].Class = podClass(r.State)
-			case "for":
-				row[i].Class = paint.Dim
+			t.Columns[i].Free, t.Columns[i].Empty = true, true
+		case "for":
+			t.Columns[i].Unit = c.Unit
+			for j, r := range rows {
 				if n, ok := c.Number(r); ok {
-					row[i].Plain = strconv.Itoa(int(n))
+					t.Rows[j][i].Plain = strconv.Itoa(int(n))
 				}
 			}
 		}
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func podClass(state string) paint.Class {
-	switch state {
+func podClass(r *pods.Row, column string) paint.Class {
+	switch {
+	case column == "for":
+		return paint.Dim
+	case column != "state" && column != "why":
+		return paint.Plain
+	}
+	switch r.State {
 	case introspect.PodHasAddress:
 		return paint.Assigned
 	case introspect.PodWaiting:

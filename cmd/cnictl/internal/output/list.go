@@ -186,12 +186,7 @@ func (l *List[T]) pickNamed(f *cli.Factory, names []string) error {
 		l.picked = picked
 		return nil
 	}
-	all := Wide(f) || f.Globals.Output == CSV
-	for _, c := range l.Columns {
-		if !c.Named && (all || !c.Wide) {
-			l.picked = append(l.picked, c)
-		}
-	}
+	l.picked = query.Usual(l.Columns, Wide(f) || f.Globals.Output == CSV)
 	return nil
 }
 
@@ -266,17 +261,21 @@ func (l *List[T]) options(f *cli.Factory) table.Options {
 	return opts
 }
 
-func (l *List[T]) table(rows []T) table.Table {
+func (l *List[T]) table(rows []T) table.Table { return TableOf(l.picked, rows, l.Class, l.Free) }
+
+// TableOf lays rows out in columns. free is the column that is cut where a terminal is too
+// narrow; class colours cells, nil: none.
+func TableOf[T any](columns []query.Column[T], rows []T, class func(row T, column string) paint.Class, free string) table.Table {
 	t := table.Table{}
-	for _, c := range l.picked {
-		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == l.Free, Min: c.Least, Cut: cutOf(c.Name), Ends: c.Name == "pod"})
+	for _, c := range columns {
+		t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == free, Min: c.Least, Cut: cutOf(c.Name), Ends: c.Name == "pod"})
 	}
 	for _, r := range rows {
-		cells := make([]table.Cell, len(l.picked))
-		for i, c := range l.picked {
+		cells := make([]table.Cell, len(columns))
+		for i, c := range columns {
 			cells[i].Text = c.Text(r)
-			if l.Class != nil {
-				cells[i].Class = l.Class(r, c.Name)
+			if class != nil {
+				cells[i].Class = class(r, c.Name)
 			}
 		}
 		t.Rows = append(t.Rows, cells)

@@ -48,20 +48,5 @@ func class(state string) paint.Class {
 
 // ENITable is the list of ENIs within the page of a node.
 func ENITable(held []introspect.NodeENI, wide bool) table.Table {
-	t := table.Table{}
-	var columns []query.Column[introspect.ENIItem]
-	for _, c := range enis.Columns(false) {
-		if wide || !c.Wide {
-			columns = append(columns, c)
-			t.Columns = append(t.Columns, table.Column{Name: c.Header, Right: c.Right, Drop: c.Drop, Free: c.Name == "subnet"})
-		}
-	}
-	for _, e := range held {
-		row := make([]table.Cell, len(columns))
-		for i, c := range columns {
-			row[i].Text = c.Text(introspect.ENIItem{NodeENI: e})
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
+	return output.TableOf(query.Usual(enis.Columns(false), wide), enis.Items("", held), nil, "subnet")
 }
