@@ -10,7 +10,6 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/watch"
-	"cnictl/testenv/golden"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
 	"cnictl/tui/theme"
@@ -90,7 +89,7 @@ func TestOutage_Reasons(t *testing.T) {
 
 func TestOutage_Frames(t *testing.T) {
 	t.Parallel()
-	for _, size := range [][2]int{{80, 24}, {120, 40}} {
+	for _, size := range sizes {
 		for name, profile := range map[string]colorprofile.Profile{"plain": colorprofile.NoTTY, "dark": colorprofile.ANSI} {
 			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], name), func(t *testing.T) {
 				t.Parallel()
@@ -101,7 +100,7 @@ func TestOutage_Frames(t *testing.T) {
 				b.resize(size[0], size[1])
 				fleet.SetStats(outage(b))
 				b.change()
-				golden.File(t, "testdata/"+t.Name()+".golden", []byte(b.frame(t, profile)+"\n"))
+				picture(t, b, size, profile)
 			})
 		}
 	}
