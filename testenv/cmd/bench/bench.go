@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 
-	"golang.org/x/sys/unix"
+	"cnictl/testenv/cmd/internal/frame"
 )
 
 var allPhases = []string{"start", "sequential", "ten", "thirty", "crowd"}
@@ -29,7 +28,7 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
 	r := &session{options: o, lab: l, report: report{w}}
-	fmt.Fprintf(w, "%d CPUs, Linux %s, %s\n", runtime.NumCPU(), release(), runtime.Version())
+	fmt.Fprintln(w, frame.Machine())
 	for i, phase := range []func(context.Context) error{r.start, r.sequential, r.ten, r.thirty, r.crowd} {
 		if len(o.phases) > 0 && !slices.Contains(o.phases, allPhases[i]) {
 			continue
@@ -119,12 +118,4 @@ func (r *session) crowd(ctx context.Context) error {
 	r.keep(few)
 	r.keep(full)
 	return nil
-}
-
-func release() string {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return "?"
-	}
-	return unix.ByteSliceToString(u.Release[:])
 }

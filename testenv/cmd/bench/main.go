@@ -9,18 +9,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 
 	"cnictl/testenv"
+	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/node"
 )
 
@@ -58,71 +54,40 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", policyAgent())
 		os.Exit(1)
 	}
-	os.Exit(run(os.Args[1:]))
+	os.Exit(program.Main())
 }
 
-func run(args []string) int {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Print(usage)
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "bench: %v\n\n%s", err, usage)
-		return 2
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+var program = frame.Program[options]{Name: "bench", Usage: usage, Parse: parse, Do: func(ctx context.Context, o options, out, _ io.Writer) error {
 	if !testenv.Inside() {
 		if err := findReference(o.bin); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			return 1
+			return err
 		}
 	}
-	if err := testenv.Enter(); err != nil {
-		fmt.Fprintf(os.Stderr, "bench: the kernel does not allow the namespaces it needs (run as root): %v\n", err)
-		return 1
+	if err := frame.Enter(); err != nil {
+		return err
 	}
-	if err := bench(ctx, o, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		return 1
-	}
-	return 0
-}
+	return bench(ctx, o, out)
+}}
 
 func parse(args []string) (options, error) {
 	var o options
-	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // run prints what is wrong
+	var fs flag.FlagSet
 	fs.IntVar(&o.rounds, "rounds", 200, "")
 	fs.BoolVar(&o.quick, "quick", false, "")
 	fs.StringVar(&o.bin, "bin", "", "")
 	phases := fs.String("phases", "", "")
-	if err := fs.Parse(args); err != nil {
+	if err := frame.Parse(&fs, args); err != nil {
 		return o, err
-	}
-	if fs.NArg() > 0 {
-		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
 	}
 	if o.rounds < 1 {
 		return o, fmt.Errorf("--rounds %d: must be at least 1", o.rounds)
 	}
-	if *phases != "" {
-		o.phases = strings.Split(*phases, ",")
+	var err error
+	if o.phases, err = frame.Phases(*phases, allPhases...); err != nil {
+		return o, err
 	}
-	for _, p := range o.phases {
-		if !slices.Contains(allPhases, p) {
-			return o, fmt.Errorf("--phases: %q is not one of %s", p, strings.Join(allPhases, ", "))
-		}
-	}
-	if o.bin == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return o, err
-		}
-		o.bin = filepath.Dir(self)
-	}
-	return o, nil
+	o.bin, err = frame.Bin(o.bin)
+	return o, err
 }
 
 // referenceDir holds the reference plugins below the directory of binaries.

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"cnictl/testenv/cmd/internal/figure"
+	"cnictl/testenv/cmd/internal/frame"
 )
 
 // baseline is what an earlier run measured: a file in the repository to compare with.
@@ -53,7 +54,7 @@ func (b baseline) of(name string) figure.Number {
 }
 
 func (t *table) baseline(machine string) baseline {
-	b := baseline{Machine: machine, Load: loadavg(), Median: map[string]float64{}}
+	b := baseline{Machine: machine, Load: frame.Load(), Median: map[string]float64{}}
 	for _, r := range t.rows {
 		if m := r.median(); m.Known {
 			b.Median[r.name] = m.Value

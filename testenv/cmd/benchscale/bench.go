@@ -1,20 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/node"
 )
 
@@ -68,8 +64,8 @@ func bench(ctx context.Context, o options, out, progress io.Writer) (err error) 
 	if s.api, err = startAPI(ctx, s.dir); err != nil {
 		return err
 	}
-	machine := fmt.Sprintf("%d CPUs, Linux %s, %s", runtime.NumCPU(), release(), runtime.Version())
-	fmt.Fprintf(out, "%s, load before %s\n", machine, loadavg())
+	machine := frame.Machine()
+	fmt.Fprintf(out, "%s, load before %s\n", machine, frame.Load())
 	for _, p := range phases {
 		if len(o.phases) > 0 && !slices.Contains(o.phases, p.name) {
 			continue
@@ -80,7 +76,7 @@ func bench(ctx context.Context, o options, out, progress io.Writer) (err error) 
 		}
 	}
 	s.table.print(out, before)
-	fmt.Fprintf(out, "\n%.0f s, load after %s\n", time.Since(s.begin).Seconds(), loadavg())
+	fmt.Fprintf(out, "\n%.0f s, load after %s\n", time.Since(s.begin).Seconds(), frame.Load())
 	if o.write {
 		if err := s.table.baseline(machine).write(o.baseline); err != nil {
 			return err
@@ -155,22 +151,4 @@ func (s *session) lasting(d time.Duration) time.Duration {
 		return max(d/10, time.Second)
 	}
 	return d
-}
-
-func release() string {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return "?"
-	}
-	release, _, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), "-") // what follows is a distribution's
-	return release
-}
-
-// loadavg is how busy the machine is: what else ran beside the bench counts.
-func loadavg() string {
-	b, err := os.ReadFile("/proc/loadavg")
-	if f := bytes.Fields(b); err == nil && len(f) >= 3 {
-		return string(bytes.Join(f[:3], []byte(" ")))
-	}
-	return "?"
 }

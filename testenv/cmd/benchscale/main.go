@@ -18,13 +18,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 
-	"cnictl/testenv"
+	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/node"
 )
 
@@ -56,39 +51,22 @@ type options struct {
 
 func main() {
 	node.MaybeAgent()
-	os.Exit(run(os.Args[1:]))
+	os.Exit(program.Main())
 }
 
-func run(args []string) int {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Print(usage)
-		return 0
+var program = frame.Program[options]{Name: "benchscale", Usage: usage, Parse: parse, Do: func(ctx context.Context, o options, out, progress io.Writer) error {
+	if err := frame.Enter(); err != nil {
+		return err
 	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "benchscale: %v\n\n%s", err, usage)
-		return 2
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	if err := testenv.Enter(); err != nil {
-		fmt.Fprintf(os.Stderr, "benchscale: the kernel does not allow the namespaces it needs (run as root): %v\n", err)
-		return 1
-	}
-	if err := bench(ctx, o, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "benchscale:", err)
-		return 1
-	}
-	return 0
-}
+	return bench(ctx, o, out, progress)
+}}
 
 // mostRuns bounds the time that a run of the bench takes.
 const mostRuns = 20
 
 func parse(args []string) (options, error) {
 	var o options
-	fs := flag.NewFlagSet("benchscale", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // run prints what is wrong
+	var fs flag.FlagSet
 	fs.IntVar(&o.runs, "runs", 3, "")
 	fs.BoolVar(&o.quick, "quick", false, "")
 	fs.BoolVar(&o.calls, "calls", false, "")
@@ -97,11 +75,8 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.baseline, "baseline", "", "")
 	fs.StringVar(&o.bin, "bin", "", "")
 	list := fs.String("phases", "", "")
-	if err := fs.Parse(args); err != nil {
+	if err := frame.Parse(&fs, args); err != nil {
 		return o, err
-	}
-	if fs.NArg() > 0 {
-		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
 	}
 	if o.runs < 1 || o.runs > mostRuns {
 		return o, fmt.Errorf("--runs %d: must be 1 to %d", o.runs, mostRuns)
@@ -109,23 +84,17 @@ func parse(args []string) (options, error) {
 	if o.write && o.baseline == "" {
 		return o, errors.New("--write needs --baseline FILE")
 	}
-	if *list != "" {
-		o.phases = strings.Split(*list, ",")
+	var known []string
+	for _, p := range phases {
+		known = append(known, p.name)
 	}
-	for _, p := range o.phases {
-		if !slices.ContainsFunc(phases, func(known phase) bool { return known.name == p }) {
-			return o, fmt.Errorf("--phases: unknown phase %q", p)
-		}
+	var err error
+	if o.phases, err = frame.Phases(*list, known...); err != nil {
+		return o, err
 	}
 	if o.quick {
 		o.runs = 1
 	}
-	if o.bin == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return o, err
-		}
-		o.bin = filepath.Dir(self)
-	}
-	return o, nil
+	o.bin, err = frame.Bin(o.bin)
+	return o, err
 }

@@ -7,10 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
+
+	"cnictl/testenv/cmd/internal/frame"
 )
 
 var allPhases = []string{"start", "first", "sweep", "screen", "rest", "view", "soak", "doctor", "archive", "doctor-soak"}
@@ -45,7 +45,7 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &session{options: o, dir: dir}
 	s.progress = w
-	s.say("%d CPUs, %s, load %s; %s", runtime.NumCPU(), runtime.Version(), load(), o.conditions())
+	s.say("%s, load %s; %s", frame.Machine(), frame.Load(), o.conditions())
 	size := o.sizes[len(o.sizes)-1]
 	for _, n := range o.sizes {
 		if !s.has("first") && (n != size || !s.has("sweep", "screen")) {
@@ -69,7 +69,7 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 	}
 	s.tell()
 	s.print(w)
-	fmt.Fprintf(w, "\nload at the end %s\n", load())
+	fmt.Fprintf(w, "\nload at the end %s\n", frame.Load())
 	return s.failed()
 }
 
@@ -126,15 +126,4 @@ func env(kubeconfig, home string) []string {
 		"PATH=/usr/bin:/bin", "HOME=" + home, "TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8",
 		"KUBECONFIG=" + kubeconfig,
 	}
-}
-
-// load is how busy the machine is: the mean number of programs that wanted to run in the
-// last minute.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	one, _, _ := strings.Cut(string(text), " ")
-	return one
 }

@@ -6,17 +6,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
+
+	"cnictl/testenv/cmd/internal/frame"
 )
 
 const usage = `benchtui measures cnictl and its screens before a simulated fleet.
@@ -54,46 +51,25 @@ type options struct {
 	source string
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { os.Exit(program.Main()) }
 
-func run(ctx context.Context, args []string, out, errOut io.Writer) int {
-	o, err := parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(out, usage)
-		return 0
-	case err != nil:
-		fmt.Fprintf(errOut, "benchtui: %v\n\n%s", err, usage)
-		return 2
-	}
-	if err := bench(ctx, o, out); err != nil {
-		fmt.Fprintln(errOut, "benchtui:", err)
-		return 1
-	}
-	return 0
-}
+var program = frame.Program[options]{Name: "benchtui", Usage: usage, Parse: parse, Do: func(ctx context.Context, o options, out, _ io.Writer) error {
+	return bench(ctx, o, out)
+}}
 
 // longest leaves a fleet time to end on its own.
 const longest = fleetLimit / 2
 
 func parse(args []string) (options, error) {
 	o := options{sizes: []int{1000, 5000}, keys: 2000, rest: 20 * time.Second, runs: 20, rounds: "200x", lasts: 10 * time.Minute}
-	fs := flag.NewFlagSet("benchtui", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // run prints what is wrong
+	var fs flag.FlagSet
 	quick := fs.Bool("quick", false, "")
 	phases := fs.String("phases", "", "")
 	lasts := fs.Duration("for", 0, "")
 	fs.StringVar(&o.bin, "bin", "", "")
 	fs.StringVar(&o.source, "source", ".", "")
-	if err := fs.Parse(args); err != nil {
+	if err := frame.Parse(&fs, args); err != nil {
 		return o, err
-	}
-	if fs.NArg() > 0 {
-		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
 	}
 	if *quick {
 		o.sizes, o.keys, o.rest, o.runs, o.rounds = []int{1000}, 200, 2*time.Second, 5, "5x"
@@ -105,20 +81,12 @@ func parse(args []string) (options, error) {
 	case *lasts > 0:
 		o.lasts = *lasts
 	}
-	if *phases != "" {
-		o.phases = strings.Split(*phases, ",")
+	var err error
+	if o.phases, err = frame.Phases(*phases, allPhases...); err != nil {
+		return o, err
 	}
-	for _, p := range o.phases {
-		if !slices.Contains(allPhases, p) {
-			return o, fmt.Errorf("--phases: %q is not one of %s", p, strings.Join(allPhases, ", "))
-		}
-	}
-	if o.bin == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return o, err
-		}
-		o.bin = filepath.Dir(self)
+	if o.bin, err = frame.Bin(o.bin); err != nil {
+		return o, err
 	}
 	for _, name := range []string{"cnictl", "fleetsim"} {
 		if _, err := os.Stat(filepath.Join(o.bin, name)); err != nil {

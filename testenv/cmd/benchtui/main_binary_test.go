@@ -27,7 +27,7 @@ func TestQuick(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	var out, errOut bytes.Buffer
-	if code := run(ctx, []string{"--quick", "--bin", built(t), "--source", filepath.Join("..", "..", "..")}, &out, &errOut); code != 0 {
+	if code := program.Run(ctx, []string{"--quick", "--bin", built(t), "--source", filepath.Join("..", "..", "..")}, &out, &errOut); code != 0 {
 		t.Fatalf("exit %d: %s", code, &errOut)
 	}
 	t.Logf("%s", &out)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 
 	"cnictl/testenv/cluster"
+	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/node"
 )
 
@@ -101,19 +101,15 @@ const maxNodes = 20
 
 func parse(args []string) (options, error) {
 	o := options{env: settings{}}
-	fs := flag.NewFlagSet("cluster", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // main prints what is wrong
+	var fs flag.FlagSet
 	fs.IntVar(&o.nodes, "nodes", 3, "")
 	fs.StringVar(&o.instance, "type", "", "")
 	fs.StringVar(&o.proxy, "proxy", "", "")
 	fs.Var(o.env, "env", "")
 	fs.StringVar(&o.dir, "dir", "", "")
 	fs.StringVar(&o.bin, "bin", "", "")
-	if err := fs.Parse(args); err != nil {
+	if err := frame.Parse(&fs, args); err != nil {
 		return o, err
-	}
-	if fs.NArg() > 0 {
-		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
 	}
 	if o.nodes < 1 || o.nodes > maxNodes {
 		return o, fmt.Errorf("--nodes %d: from 1 to %d", o.nodes, maxNodes)
@@ -125,14 +121,10 @@ func parse(args []string) (options, error) {
 		}
 		o.dir = filepath.Join(cache, "cnictl", "cluster")
 	}
-	if o.bin == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return o, fmt.Errorf("find own path: %w", err)
-		}
-		o.bin = filepath.Dir(self)
-	}
 	var err error
+	if o.bin, err = frame.Bin(o.bin); err != nil {
+		return o, err
+	}
 	o.dir, err = filepath.Abs(o.dir)
 	return o, err
 }

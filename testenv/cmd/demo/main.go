@@ -13,7 +13,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -23,6 +22,7 @@ import (
 	"k8s.io/klog/v2" //nolint:depguard // the libraries log through it, and nothing of ours does
 
 	"cnictl/testenv"
+	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/fleetsim"
 	"cnictl/testenv/node"
 )
@@ -96,27 +96,20 @@ func run(args []string) int {
 
 func parse(args []string) (options, error) {
 	var o options
-	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // main prints what is wrong
+	var fs flag.FlagSet
 	fs.BoolVar(&o.once, "once", false, "")
 	fs.IntVar(&o.fleet, "fleet", 0, "")
 	fs.StringVar(&o.bin, "bin", "", "")
 	fs.BoolVar(&o.keep, "keep", false, "")
-	if err := fs.Parse(args); err != nil {
+	if err := frame.Parse(&fs, args); err != nil {
 		return o, err
-	}
-	if fs.NArg() > 0 {
-		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
 	}
 	if o.fleet < 0 || o.fleet > fleetsim.MaxNodes || (o.fleet > 0 && o.once) {
 		return o, fmt.Errorf("--fleet %d: want 1 to %d nodes, without --once", o.fleet, fleetsim.MaxNodes)
 	}
-	if o.bin == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return o, fmt.Errorf("find own path: %w", err)
-		}
-		o.bin = filepath.Dir(self)
+	var err error
+	if o.bin, err = frame.Bin(o.bin); err != nil {
+		return o, err
 	}
 	needed := []string{node.DaemonBinary, node.PluginBinary, cnictlBinary}
 	if o.fleet > 0 {

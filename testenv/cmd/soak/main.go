@@ -12,12 +12,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
 	"time"
 
-	"cnictl/testenv"
+	"cnictl/testenv/cmd/internal/frame"
 	"cnictl/testenv/node"
 )
 
@@ -53,33 +50,17 @@ type options struct {
 
 func main() {
 	node.MaybeAgent()
-	os.Exit(start(os.Args[1:]))
+	os.Exit(program.Main())
 }
 
-func start(args []string) int {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Print(usage)
-		return 0
+var program = frame.Program[options]{Name: "soak", Usage: usage, Parse: parse, Do: func(ctx context.Context, o options, out, _ io.Writer) error {
+	if err := frame.Enter(); err != nil {
+		return err
 	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "soak: %v\n\n%s", err, usage)
-		return 2
-	}
-	if err := testenv.Enter(); err != nil {
-		fmt.Fprintln(os.Stderr, "soak: the kernel does not allow the namespaces it needs:", err)
-		return 1
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, o.within, fmt.Errorf("it took longer than %s", o.within))
 	defer cancel()
-	if err := run(ctx, o, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		return 1
-	}
-	return 0
-}
+	return run(ctx, o, out)
+}}
 
 // quickly is what --quick divides the pods by.
 const quickly = 10
@@ -87,8 +68,7 @@ const quickly = 10
 func parse(args []string) (options, error) {
 	var o options
 	var quick bool
-	fs := flag.NewFlagSet("soak", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // main prints what is wrong
+	var fs flag.FlagSet
 	fs.IntVar(&o.sandboxes, "cri", 2000, "")
 	fs.IntVar(&o.kubelet, "kubelet", 300, "")
 	fs.IntVar(&o.parallel, "parallel", 30, "")
@@ -98,12 +78,10 @@ func parse(args []string) (options, error) {
 	fs.DurationVar(&o.within, "within", 30*time.Minute, "")
 	fs.StringVar(&o.bin, "bin", "", "")
 	fs.BoolVar(&o.keep, "keep", false, "")
-	if err := fs.Parse(args); err != nil {
+	if err := frame.Parse(&fs, args); err != nil {
 		return o, err
 	}
 	switch {
-	case fs.NArg() > 0:
-		return o, fmt.Errorf("unknown argument %q", fs.Arg(0))
 	case o.sandboxes < 0 || o.kubelet < 0 || o.sandboxes+o.kubelet == 0:
 		return o, errors.New("--cri and --kubelet: no pods")
 	case o.parallel < 1 || o.parallel > maxParallel:
@@ -114,14 +92,9 @@ func parse(args []string) (options, error) {
 	if quick {
 		o.sandboxes, o.kubelet, o.killEvery = (o.sandboxes+quickly-1)/quickly, (o.kubelet+quickly-1)/quickly, 5*time.Second
 	}
-	if o.bin == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return o, fmt.Errorf("find own path: %w", err)
-		}
-		o.bin = filepath.Dir(self)
-	}
-	return o, nil
+	var err error
+	o.bin, err = frame.Bin(o.bin)
+	return o, err
 }
 
 // maxParallel leaves room below the pods that kubelet takes on any large type.

@@ -1,0 +1,121 @@
+// Package frame is what the programs of testenv have in common: help, flags, signals, the
+// exit status, and what is said of the machine that they run on.
+package frame
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"cnictl/testenv"
+)
+
+// Program is a program with options of one type.
+type Program[O any] struct {
+	Name, Usage string
+	Parse       func(args []string) (O, error) // by [Parse]
+	Do          func(ctx context.Context, o O, out, progress io.Writer) error
+}
+
+// Main runs the program until it ends or gets a signal, and returns its exit status.
+func (p Program[O]) Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	return p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// Run returns 0 after success or help, 2 for wrong arguments, 1 for any other error.
+func (p Program[O]) Run(ctx context.Context, args []string, out, errOut io.Writer) int {
+	o, err := p.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, p.Usage)
+		return 0
+	case err != nil:
+		fmt.Fprintf(errOut, "%s: %v\n\n%s", p.Name, err, p.Usage)
+		return 2
+	}
+	if err := p.Do(ctx, o, out, errOut); err != nil {
+		fmt.Fprintf(errOut, "%s: %v\n", p.Name, err)
+		return 1
+	}
+	return 0
+}
+
+// Parse reads args, which are flags only. [Program.Run] prints what is wrong.
+func Parse(fs *flag.FlagSet, args []string) error {
+	fs.SetOutput(io.Discard)
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q", fs.Arg(0))
+	}
+	return nil
+}
+
+// Phases reads the value of --phases: some of those known, "" for none.
+func Phases(list string, known ...string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	phases := strings.Split(list, ",")
+	for _, p := range phases {
+		if !slices.Contains(known, p) {
+			return nil, fmt.Errorf("--phases: %q is not one of %s", p, strings.Join(known, ", "))
+		}
+	}
+	return phases, nil
+}
+
+// Bin is the directory of the programs under test: the value of --bin, else that of this
+// program.
+func Bin(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find own path: %w", err)
+	}
+	return filepath.Dir(self), nil
+}
+
+// Enter gives the program the namespaces that simulated nodes need.
+func Enter() error {
+	if err := testenv.Enter(); err != nil {
+		return fmt.Errorf("the kernel does not allow the namespaces it needs (run as root): %w", err)
+	}
+	return nil
+}
+
+// Machine describes the machine and the toolchain.
+func Machine() string {
+	release := "?"
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		release, _, _ = strings.Cut(unix.ByteSliceToString(u.Release[:]), "-") // what follows is a distribution's
+	}
+	return fmt.Sprintf("%d CPUs, Linux %s, %s", runtime.NumCPU(), release, runtime.Version())
+}
+
+// Load is how busy the machine is: what else ran beside the program counts.
+func Load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if f := bytes.Fields(b); err == nil && len(f) >= 3 {
+		return string(bytes.Join(f[:3], []byte(" ")))
+	}
+	return "?"
+}
