@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used, 0 when the system does not tell.
+// processorTime is what this process has used, 0 when the system does not report it.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -52,7 +52,7 @@ const (
 	eventGap      = 500 * time.Millisecond // between two requests, of a node that answers at once
 )
 
-// followEvents has a node read whenever it tells of something.
+// followEvents has a node read whenever it reports an event.
 func (l *Live) followEvents(ctx context.Context, m *member) {
 	l.countFollower(1)
 	defer l.countFollower(-1)

@@ -19,7 +19,7 @@ type Options struct {
 	Roster Roster
 	Now    func() time.Time
 	// Store takes what is learned; nil: View stays empty and Changed never fires, for those
-	// to whom Sampled and Removed tell enough.
+	// for which Sampled and Removed are enough.
 	Store *store.Store
 
 	Title       string        // of the fleet, for people
@@ -36,14 +36,14 @@ type Options struct {
 	Kubernetes
 	// Sampled gets each row after the store, from one goroutine at a time, and must neither
 	// wait nor call this Live: a node before its first sample (api-only without an error), each sample, and
-	// what Kubernetes reports. Removed reports that a node went. nil: nobody wants them.
+	// what Kubernetes reports. Removed reports that a node went. nil: they are not wanted.
 	Sampled func(introspect.NodeIPAM)
 	Removed func(name string)
 	// CPU is the processor time that this process has used, by which the sampling is
 	// held to its share; nil: the system's word.
 	CPU func() time.Duration
 
-	unstored bool // Store is one that nobody puts into
+	unstored bool // Store is not filled
 }
 
 // Kubernetes is what is asked of Kubernetes beside the list of nodes. nil: it is not
@@ -58,7 +58,7 @@ type Kubernetes struct {
 	Events func(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error)
 	// ContainerLog reads what a daemon's container wrote.
 	ContainerLog func(ctx context.Context, daemon introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error)
-	// Use tells what Kubernetes knows of the use of a node.
+	// Use returns what Kubernetes knows of the use of a node.
 	Use func(ctx context.Context, node string) (watch.NodeUse, error)
 	// Answers asks the API server for next to nothing: nil when it answers, whatever it says.
 	Answers func(ctx context.Context) error
@@ -257,7 +257,7 @@ func (l *Live) guarded(running *sync.WaitGroup, f func()) {
 	})
 }
 
-// learn notes what a reading tells the plan and the figures; false: it is of no use.
+// learn notes a reading for the plan and the figures; false: it is of no use.
 func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, answered bool, took time.Duration, stops uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -49,7 +49,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return 0
 }
 
-// meter tells what one sample costs this process.
+// meter measures what one sample costs this process.
 type meter struct {
 	at      time.Time
 	cpu     time.Duration

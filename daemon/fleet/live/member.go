@@ -31,13 +31,13 @@ type member struct {
 
 	mu     sync.Mutex             // guards all below, and the order in which its rows are put; taken with Live.mu held or without
 	gone   bool                   // it left, or another took its place: nothing is put any more
-	object *introspect.NodeObject // what Kubernetes told last
+	object *introspect.NodeObject // what Kubernetes reported last
 	known  bool                   // it answered at some time; until then:
 	state  introspect.State       // of the row that was put last
 	why    *introspect.NodeError
 }
 
-// learn keeps what a sample tells of the node.
+// learn keeps what a sample has of the node.
 func (m *member) learn(out introspect.NodeIPAM, open bool, now time.Time) {
 	if out.Summary == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/fleet"
 )
 
-// Roster tells which nodes there are: a cluster, or a list that was given.
+// Roster reports which nodes there are: a cluster, or a list that was given.
 type Roster interface {
 	// Watch tells of every target, and of each again when it changes, until ctx ends
 	// or the list cannot be had any more. While it tries again on its own it tells why, and
@@ -121,7 +121,7 @@ func (l *Live) join(t fleet.Target) {
 	l.put(m, row)
 }
 
-// news is a node of which Kubernetes tells something new: why it could not be read holds
+// news is a node of which Kubernetes reports something new: why it could not be read holds
 // until it is read again.
 func (m *member) news(t fleet.Target) introspect.NodeIPAM {
 	row := fleet.Unread(t)

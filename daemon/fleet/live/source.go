@@ -54,7 +54,7 @@ func (l *Live) Pace(p watch.Pace) {
 	l.poke()
 }
 
-// Stats tells how the reading goes.
+// Stats returns how the reading goes.
 func (l *Live) Stats() watch.Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -48,7 +48,7 @@ const (
 	field
 )
 
-// Empty tells a filter that accepts every row.
+// Empty reports whether the filter accepts every row.
 func (f *Filter[T]) Empty() bool { return f == nil || len(f.terms) == 0 }
 
 // Match reports whether every term accepts a row.

@@ -131,7 +131,7 @@ func order(a, b bool) int {
 	return -1
 }
 
-// Before tells that a row stands before another, by the keys and then by the tie.
+// Before reports whether a row sorts before another, by the keys and then by the tie.
 func (o Order[T]) Before(a, b T, tie func(T) string) bool {
 	for i := range o.keys {
 		k := &o.keys[i]

@@ -76,7 +76,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// refused tells characters that no cell holds.
+// refused reports characters that no cell holds.
 func refused(text string, i int, r rune) (bool, string) {
 	if r == utf8.RuneError {
 		if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
@@ -255,7 +255,7 @@ func (p *parser[T]) pattern(t *term[T]) error {
 	return nil
 }
 
-// notOfLabels tells what Kubernetes lets into no name of a label.
+// notOfLabels reports characters that Kubernetes allows in no label name.
 func notOfLabels(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./", r)
 }

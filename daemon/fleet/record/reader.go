@@ -119,7 +119,7 @@ func timeOf(line []byte) (time.Time, error) {
 	return e.At, err
 }
 
-// head is the part of a line that tells what it is.
+// head is the part of a line that says what it is.
 func head(line []byte) []byte { return line[:min(len(line), 64)] }
 
 func isKey(line []byte) bool { return bytes.Contains(head(line), []byte(`,"key":`)) }

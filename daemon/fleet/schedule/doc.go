@@ -1,7 +1,7 @@
 // Package schedule plans which node of a fleet is read next. It is pure: time is an
-// argument, and what was read is told to it.
+// argument, and what was read is reported to it.
 //
-// What is looked at comes first, then the others, and nobody is starved by those before
+// What is looked at comes first, then the others, and none is starved by those before
 // him: every second pick of what is looked at, and every one of the others, is of the
 // node that is due longest, and after a few of the former one of the others has its turn.
 //

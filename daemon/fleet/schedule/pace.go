@@ -9,7 +9,7 @@ const step = 5 * time.Second
 // once: at the default, from five seconds to the ten that a row may have.
 const firstLookFactor = 2
 
-// Cost tells the processor time that one reading takes, as measured lately.
+// Cost returns the processor time that one reading takes, as measured lately.
 func (p *Plan) Cost(one time.Duration) { p.cost = smooth(p.cost, max(one, 0)) }
 
 // Interval is the time between two readings of a row on the screen.
@@ -19,7 +19,7 @@ func (p *Plan) Interval() time.Duration {
 
 func (p *Plan) interval() time.Duration { return max(p.cfg.Interval, MinVisible) }
 
-// Background is the time between two readings of what nobody looks at.
+// Background is the time between two readings of what is not on the screen.
 func (p *Plan) Background() time.Duration {
 	n := time.Duration(len(p.nodes))
 	return widen(p.background(), max(n*p.took/time.Duration(p.steadySlots()), n*p.steadyGap()))

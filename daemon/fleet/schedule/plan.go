@@ -17,7 +17,7 @@ const (
 	OriginalMin = 10 * time.Second
 	BrokenAfter = 3 // failures in a row
 	BrokenEvery = time.Minute
-	AwayFactor  = 6 // longer are all intervals while nobody looks
+	AwayFactor  = 6 // longer are all intervals while the screen is not looked at
 
 	MaxKept  = 16  // tunnels kept open
 	MaxShare = 0.3 // of one processor for reading
@@ -90,7 +90,7 @@ func (p *Plan) Put(name string) {
 	p.place(n)
 }
 
-// Remove takes a node out. What is still read of it may be told to Done, which ignores it.
+// Remove takes a node out. What is still read of it may be reported to Done, which ignores it.
 func (p *Plan) Remove(name string) {
 	n := p.nodes[name]
 	if n == nil {
@@ -113,7 +113,7 @@ func (p *Plan) Remove(name string) {
 // Len counts the nodes.
 func (p *Plan) Len() int { return len(p.nodes) }
 
-// InFlight counts the readings that were begun and not told to Done.
+// InFlight counts the readings that were begun and not reported to Done.
 func (p *Plan) InFlight() int { return p.inFlight }
 
 // Focus says what is looked at. It returns the nodes whose tunnels are to be closed.
@@ -299,7 +299,7 @@ func (p *Plan) first(t tier, original bool) (*node, time.Time) {
 	return q[0], q[0].last.Add(p.every(t, original))
 }
 
-// dueOther is the node that is due longest of those that nobody looks at.
+// dueOther is the node that is due longest of those not on the screen.
 func (p *Plan) dueOther(now time.Time) *node {
 	if now.Before(p.paced) || !p.room() {
 		return nil
@@ -332,7 +332,7 @@ func (p *Plan) steadySlots() int {
 
 func (p *Plan) roomForAiling() bool { return p.ailing < max(1, p.slots()/2) }
 
-// Wake tells when Next may have a node, unless something is told before; ok is false
+// Wake returns when Next may have a node, unless something is reported before; ok is false
 // when only that can change it.
 func (p *Plan) Wake(now time.Time) (at time.Time, ok bool) {
 	if p.inFlight >= p.cfg.Workers {
@@ -376,7 +376,7 @@ func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []str
 		return false, nil
 	}
 	switch {
-	case !r.OK: // it may have waited for a deadline, which tells nothing of the others
+	case !r.OK: // it may have waited for a deadline, which says nothing about the others
 	case n.tier.focused():
 		p.tookTop = smooth(p.tookTop, r.Took)
 	default:

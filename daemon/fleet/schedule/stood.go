@@ -2,18 +2,18 @@ package schedule
 
 import "time"
 
-// Beat is how often a Stood is to be told the time while something is read.
+// Beat is how often a Stood must be given the time while something is read.
 const Beat = time.Second
 
 // stoodAfter is how late a beat may be on a machine that is merely busy.
 const stoodAfter = 5 * Beat
 
 // Stood notices that the process, or the machine, stood still: it was suspended, the
-// laptop slept. What was under way has then missed its deadline, which tells nothing of
+// laptop slept. What was under way has then missed its deadline, which says nothing about
 // who was asked.
 type Stood struct{ last time.Time }
 
-// At is told the time, every [Beat] at the latest. It returns how long nothing ran, 0:
+// At takes the time, every [Beat] at the latest. It returns how long nothing ran, 0:
 // nothing of the kind.
 func (s *Stood) At(now time.Time) time.Duration {
 	last := s.last
@@ -27,5 +27,5 @@ func (s *Stood) At(now time.Time) time.Duration {
 	return late
 }
 
-// Rest notes that nothing is read: the next time may be told as late as anybody likes.
+// Rest notes that nothing is read: the next time may be given at any later time.
 func (s *Stood) Rest() { s.last = time.Time{} }

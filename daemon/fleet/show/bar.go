@@ -7,7 +7,7 @@ import (
 )
 
 // Sign is what stands for one state of an address, in bars, charts, strips and their
-// legends alike: a shape of its own in either alphabet, so that colour need not tell.
+// legends alike: a shape of its own in either alphabet, so that colour is not needed.
 type Sign struct{ Glyph, ASCII string }
 
 // Pick is the sign in the alphabet there is.

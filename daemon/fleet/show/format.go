@@ -92,5 +92,5 @@ func Until(at *time.Time, now time.Time) string {
 	return Age(at.Sub(now))
 }
 
-// absurd tells a distance no node has seen: a time that is missing is year 1.
+// absurd reports a distance no node has seen: a time that is missing is year 1.
 func absurd(d time.Duration) bool { return d.Abs() > 100*365*24*time.Hour }

@@ -20,7 +20,7 @@ func Domain(names iter.Seq[string]) string {
 	return domain
 }
 
-// isAddress tells an IP address, with or without port, from a name.
+// isAddress distinguishes an IP address, with or without port, from a name.
 func isAddress(name string) bool {
 	if _, err := netip.ParseAddrPort(name); err == nil {
 		return true

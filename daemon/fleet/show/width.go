@@ -16,7 +16,7 @@ func Width(s string) int {
 	return ansi.StringWidth(alone(s))
 }
 
-// isASCII tells a text of printable ASCII alone: a byte is a cell.
+// isASCII reports whether a text is printable ASCII alone: a byte is a cell.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i]-' ' > '~'-' ' {
@@ -39,7 +39,7 @@ func alone(s string) string {
 }
 
 // ClipMiddle cuts a text to a width by leaving its middle out, so that those that differ
-// at their ends alone, like the names of the pods of a deployment, are still told apart.
+// at their ends alone, like the names of the pods of a deployment, can still be distinguished.
 func ClipMiddle(s string, width int) string {
 	const tail = 6 // -xxxxx, which is a pod's own
 	if Width(s) <= width || width < 2*tail || !isASCII(s) {

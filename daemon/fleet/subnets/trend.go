@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Reading is what EC2 told of a subnet's free addresses at one time.
+// Reading is EC2's count of a subnet's free addresses at one time.
 type Reading struct {
 	At   time.Time
 	Free int
@@ -141,7 +141,7 @@ func (t Trend) Words() string {
 // soon is how near an end is that even a rate of few readings warns of.
 const soon = 24 * time.Hour
 
-// atRate is how long so many addresses last; 0: forever, or longer than can be told.
+// atRate is how long so many addresses last; 0: forever, or longer than can be forecast.
 func (f Forecast) atRate(free int) time.Duration {
 	hours := float64(free) / -f.PerHour
 	if f.PerHour >= 0 || hours > longestLeft.Hours() {

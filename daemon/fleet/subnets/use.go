@@ -70,7 +70,7 @@ func Short(u store.SubnetUse) bool {
 	return ok && NearlyFull(full) || u.Available != nil && *u.Available == 0
 }
 
-// NearlyFull tells a share that leaves no more than a twentieth. The edge belongs to it:
+// NearlyFull reports a share that leaves no more than a twentieth. The edge belongs to it:
 // whatever reads 95% or more is marked.
 func NearlyFull(share float64) bool { return share >= nearlyFull }
 

@@ -74,8 +74,8 @@ func Left(t introspect.TrunkItem) *int {
 	return &left
 }
 
-// WithPods adds what the pods of the node tell. The controller deletes branch ENIs some
-// time after their pods, and tells nobody: those in use that no pod shows are cooling, or
+// WithPods adds what the pods of the node show. The controller deletes branch ENIs some
+// time after their pods, and does not report it: those in use that no pod shows are cooling, or
 // the annotation of their pods is on its way.
 func WithPods(t introspect.TrunkItem, pods []watch.Pod, ipv6 bool) introspect.TrunkItem {
 	waiting, with := Split(pods)

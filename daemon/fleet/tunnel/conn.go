@@ -23,7 +23,7 @@ type conn struct {
 	fault, data uint32 // numbers of the streams
 
 	// What is below is guarded by the mux's mu.
-	in         bytes.Buffer // what nobody has read yet
+	in         bytes.Buffer // not read yet
 	complaint  []byte
 	faultEnded bool
 	dataEnded  bool
@@ -91,7 +91,7 @@ func (c *conn) stopWaiting() {
 	}
 }
 
-// verdict tells why there is no more to come, io.EOF being that it is the end; nil: there
+// verdict returns why there is no more to come, io.EOF being that it is the end; nil: there
 // may be more. A complaint says more than that the connection is gone.
 func (c *conn) verdict() error {
 	both := c.faultEnded && c.dataEnded
@@ -145,7 +145,7 @@ func (c *conn) Close() error {
 		m.Close()
 	case !gone:
 		// What resets a stream waits for the connection; who closes it need not.
-		go func() { _ = m.reset(cancelled, c.fault, c.data) }() // nobody hears it when that is gone
+		go func() { _ = m.reset(cancelled, c.fault, c.data) }() // without effect when that is gone
 	}
 	return nil
 }

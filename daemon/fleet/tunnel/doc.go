@@ -22,7 +22,7 @@
 //   - The upgrade to SPDY is net/http's, because client-go's leaves a connection behind
 //     with each refusal and does not stop waiting for an answer.
 //   - A session holds spdystream directly, because apimachinery's form of it bounds neither
-//     what headers unpack to nor what a peer sends that nobody reads.
+//     what headers unpack to nor what a peer sends before it is read.
 //
 // A tunnel in a WebSocket costs its client some 30 KiB and a goroutine, one without about a
 // MiB and a dozen (BenchmarkTunnel).

@@ -140,7 +140,7 @@ func (e endless) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// explainExec tells why a program ended, of what client-go says and the program wrote
+// explainExec returns why a program ended, from what client-go says and the program wrote
 // beside; nil when nothing went wrong.
 func explainExec(err error, stderr string) error {
 	if err == nil {

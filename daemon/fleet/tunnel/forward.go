@@ -68,7 +68,7 @@ func (s *session) connect(to addr, port string, number uint64, alone bool) (net.
 func (f forward) reset() {
 	for _, st := range []httpstream.Stream{f.data, f.fault} {
 		if st != nil {
-			_ = st.Reset() // nobody hears it when the connection is gone
+			_ = st.Reset() // without effect when the connection is gone
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (f forward) carry(p *pipe) {
 	p.finish(f.verdict(said, in, out))
 }
 
-// verdict waits for the end, and tells why it came; nil is that there was no more. The two
+// verdict waits for the end, and returns why it came; nil is that there was no more. The two
 // streams may end in any order.
 func (f forward) verdict(said <-chan string, in, out <-chan struct{}) error {
 	var text string

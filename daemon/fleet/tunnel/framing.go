@@ -9,7 +9,7 @@ import (
 )
 
 // What a forwarded port takes of SPDY/3.1, as the peers of Kubernetes speak it: no flow
-// control, and headers of replies that nobody reads.
+// control, and headers of replies that are not needed.
 
 // Types of control frames.
 const (

@@ -110,7 +110,7 @@ func (m *mux) setWriting(of *conn, on bool) {
 	}
 }
 
-// refuse tells why nothing can be written.
+// refuse returns why nothing can be written.
 func (m *mux) refuse(of *conn) error {
 	switch {
 	case of != nil && of.closed:

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxUnread bounds what the peer sent and nobody has read. A frame has up to 16 MiB,
+	// maxUnread bounds what the peer sent and was not read yet. A frame has up to 16 MiB,
 	// those of Kubernetes' peers have 32 KiB.
 	maxUnread = 32 << 20
 	// maxControl bounds a control frame, and a header in it after it is unpacked.

@@ -68,7 +68,7 @@ func (s *Shared) add(t *Tunnel) {
 	s.users[t]++
 }
 
-// leave closes a tunnel that nobody uses any more.
+// leave closes a tunnel without users.
 func (s *Shared) leave(t *Tunnel) {
 	s.mu.Lock()
 	s.users[t]--

@@ -26,7 +26,7 @@ import (
 )
 
 // handshakeLimit bounds each of connecting, TLS and the answer to an upgrade, also where
-// nobody waits for them any more.
+// no one waits for them any more.
 const handshakeLimit = 5 * time.Second
 
 // maxRefusal bounds what is read of an answer that is no upgrade.
@@ -80,7 +80,7 @@ func newFront(cfg *rest.Config) (*front, error) {
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{},
 		TLSHandshakeTimeout: handshakeLimit, MaxResponseHeaderBytes: 64 << 10,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 2 << 10,
-		// Connections stay after a refusal, or a dial that nobody waited for in the end.
+		// Connections stay after a refusal, or a dial that was abandoned.
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: 2 * handshakeLimit,
 	}
 	trip, err := transport.HTTPWrappersForConfig(options, pool)
@@ -155,7 +155,7 @@ func shake(ctx context.Context, req *http.Request, by http.RoundTripper) (*http.
 	if err != nil {
 		var no *httpstream.UpgradeFailureError
 		if !errors.As(err, &no) {
-			used.close() // an answer that came too late leaves its connection to nobody
+			used.close() // an answer that came too late leaves its connection without a user
 		}
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (f *front) webSocket(ctx context.Context, u *url.URL) (*mux, error) {
 	return newMux(w), nil
 }
 
-// spdy makes a session without a WebSocket, and tells the protocol within that the API
+// spdy makes a session without a WebSocket, and returns the protocol within that the API
 // server chose. net/http makes the upgrade: client-go's transport for it does not end with
 // its context while it waits for the answer, reads one without a limit, and leaves the
 // connection of a refusal open.
