@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// random is a small seeded generator (splitmix64), as in daemon/sim: a seed gives the same
+// random is a small seeded generator (splitmix64), as in testenv/sim: a seed gives the same
 // run with every release of Go.
 type random struct{ state uint64 }
 

@@ -5,7 +5,7 @@
 // [Keeper.Handle] takes one thing that happened, [Keeper.Step] draws the consequences:
 // who is answered, what is written, what the pool does next. Effects go to the
 // [Outside], which never calls back: the daemon carries them out with goroutines, EC2,
-// the kernel and a file, daemon/sim with a model of all of them on virtual time. A
+// the kernel and a file, testenv/sim with a model of all of them on virtual time. A
 // Keeper is not for concurrent use, and reads no clock.
 //
 // A [Task] is carried out beside the Keeper by procedures (procedure_*.go): straight code over

@@ -22,6 +22,7 @@ var (
 	collector  = floor{"2 adapter", 42, false} // reads through other adapters
 	shell      = floor{"3 shell", 50, false}
 	binary     = floor{"4 binary", 60, false}
+	simulation = floor{"test support", 69, true} // on virtual time
 	testSupply = floor{"test support", 70, false}
 )
 
@@ -62,7 +63,6 @@ var placements = []placement{
 	{"daemon/scrub", pureAt(1), false},
 	{"daemon/fleet/daemonlog", pureAt(1), false},
 	{"daemon/keeper", pureAt(2), false},
-	{"daemon/sim", pureAt(3), false},
 	{"daemon/hostnet/rules", pureAt(5), false},
 	{"plugin/podnet/rules", pureAt(6), false},
 	{"plugin/egress/rules", pureAt(6), false},
@@ -143,6 +143,7 @@ var placements = []placement{
 	// Generators run at development time; nothing imports them.
 	{"capacity/limits/internal/gen", binary, false},
 
+	{"testenv/sim", simulation, false},
 	{"testenv/...", testSupply, true},
 	{"deploy/...", testSupply, true},
 }

@@ -86,7 +86,7 @@ func TestCodes_AreProduced(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
 	// The simulation, the fleet view and the doctor read what others gave.
-	readers := []string{"daemon/sim", "daemon/fleet", "doctor", "testenv", "daemon/api/cause"}
+	readers := []string{"daemon/fleet", "doctor", "testenv", "daemon/api/cause"}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"cnictl/daemon/sim"
+	"cnictl/testenv/sim"
 )
 
 // mostNodes is how many nodes the fleet's subnets have addresses for: 196,596, of which a

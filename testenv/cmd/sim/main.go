@@ -1,4 +1,4 @@
-// Sim runs seeds of the simulation (daemon/sim), one per CPU at a time, and stops at the
+// Sim runs seeds of the simulation (testenv/sim), one per CPU at a time, and stops at the
 // first failure.
 //
 //	sim -seeds 2000 -start 1   run seeds 1 to 2000
@@ -25,7 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cnictl/daemon/sim"
+	"cnictl/testenv/sim"
 )
 
 func main() {
