@@ -43,7 +43,6 @@ type placement struct {
 // placements is the table of style: floors from the bottom up. The first match wins.
 var placements = []placement{
 	{"daemon/ipam", leaf, false},
-	{"daemon/journal", leaf, false},
 	{"daemon/api/cause", leaf, false},
 	{"daemon/api/netnames", leaf, false},
 	{"daemon/api/checkpoint", leaf, false},

@@ -9,7 +9,6 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/journal"
 )
 
 // Bounds of one event and one failure, so that a full answer stays below 1 MiB.
@@ -24,7 +23,7 @@ type Feed struct {
 	epoch string
 
 	mu     sync.Mutex // guards ring and change
-	ring   *journal.Ring[introspect.Event]
+	ring   *ring[introspect.Event]
 	change chan struct{} // closed at the next Append; nil while nobody waits
 }
 
@@ -33,7 +32,7 @@ type Feed struct {
 func NewFeed(started time.Time) *Feed {
 	return &Feed{
 		epoch: strconv.FormatInt(started.UnixNano(), 36),
-		ring:  journal.New[introspect.Event](introspect.MaxEvents),
+		ring:  newRing[introspect.Event](introspect.MaxEvents),
 	}
 }
 
@@ -114,12 +113,12 @@ func gapEvent(reason string, upTo, missed uint64, then []introspect.Event, now t
 // goroutines.
 type FailureLog struct {
 	mu   sync.Mutex // guards ring
-	ring *journal.Ring[introspect.Failure]
+	ring *ring[introspect.Failure]
 }
 
 // NewFailureLog makes an empty one.
 func NewFailureLog() *FailureLog {
-	return &FailureLog{ring: journal.New[introspect.Failure](introspect.MaxFailures)}
+	return &FailureLog{ring: newRing[introspect.Failure](introspect.MaxFailures)}
 }
 
 // Append adds a failed ADD. The title is that of the cause; the detail is cut to what

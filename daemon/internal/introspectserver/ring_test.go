@@ -1,4 +1,4 @@
-package journal
+package introspectserver
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func TestRing_Since(t *testing.T) {
 		{7, 9, 1, "[] 10 0"},
 		{7, ^uint64(0), 1, "[] 0 0"},
 	} {
-		r := New[uint64](3)
+		r := newRing[uint64](3)
 		for i := range row.appended {
 			if n := r.Append(i + 1); n != i+1 {
 				t.Fatalf("item %d got number %d", i+1, n)
@@ -48,7 +48,7 @@ type reader struct {
 	got   []uint64 // numbers; 0 stands for a missed one
 }
 
-func (c *reader) read(t *testing.T, r *Ring[uint64], limit int) {
+func (c *reader) read(t *testing.T, r *ring[uint64], limit int) {
 	items, first, missed := r.Since(c.after, limit)
 	c.got = append(c.got, make([]uint64, missed)...)
 	c.after += missed
@@ -67,7 +67,7 @@ func TestRing_NothingLostNothingDoubled(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		r := New[uint64](1 + rnd.IntN(12))
+		r := newRing[uint64](1 + rnd.IntN(12))
 		readers := make([]reader, 1+rnd.IntN(6))
 		happened := uint64(0)
 		for range 400 {
@@ -97,14 +97,14 @@ func TestRing_NothingLostNothingDoubled(t *testing.T) {
 }
 
 func TestRing_AppendDoesNotAllocate(t *testing.T) {
-	r := New[[4]string](500)
+	r := newRing[[4]string](500)
 	if n := testing.AllocsPerRun(2000, func() { r.Append([4]string{"x"}) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkRing_Append(b *testing.B) {
-	r := New[[16]string](500)
+	r := newRing[[16]string](500)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Append([16]string{"x"})
@@ -112,7 +112,7 @@ func BenchmarkRing_Append(b *testing.B) {
 }
 
 func BenchmarkRing_Since(b *testing.B) {
-	r := New[[16]string](500)
+	r := newRing[[16]string](500)
 	for range 700 {
 		r.Append([16]string{"x"})
 	}
