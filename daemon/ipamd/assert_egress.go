@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/install"
 	"cnictl/daemon/internal/hostnet"
 	egress "cnictl/plugin/egress/rules"
-	"cnictl/plugin/install"
 )
 
 // egressSpacing is the least time between two looks at pods' egress: below the time that

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/config"
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 )
 
 // settings of the conflist that follow from the environment alone.

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 )
 
 // installPlugins copies the plugins to the node, and what they start.

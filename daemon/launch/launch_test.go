@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/config"
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 )
 
 func load(env map[string]string) (config.Config, []config.Problem) {

@@ -12,9 +12,9 @@ import (
 
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/config"
+	"cnictl/daemon/install"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/logging"
-	"cnictl/plugin/install"
 )
 
 // Deps is what the process gives to Run. Empty paths mean those of the image and of the

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"cnictl/daemon/config"
+	"cnictl/daemon/install"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
 	"cnictl/daemon/internal/logging"
-	"cnictl/plugin/install"
 )
 
 // Deps is what the process gives to Run. Empty paths mean those of the image.

@@ -6,7 +6,7 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates iptables nftables \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-COPY LICENSE plugin/install/10-aws.conflist dist/eni-max-pods.txt ./
+COPY LICENSE daemon/install/10-aws.conflist dist/eni-max-pods.txt ./
 COPY --chmod=0755 bin/aws-cni bin/aws-cni-grpc bin/aws-k8s-agent bin/aws-vpc-cni bin/egress-cni bin/grpc-health-probe ./
 COPY --chmod=0755 bin/cnictl /usr/bin/cnictl
 ENTRYPOINT ["/app/aws-vpc-cni"]

@@ -1,6 +1,6 @@
 // Package netconf holds the configuration that the aws-cni plugin reads on stdin
 // and the conflist it comes from: one set of types, read by plugin/vpc and rendered
-// by plugin/install, so that neither can know a key the other does not.
+// by daemon/install, so that neither can know a key the other does not.
 //
 // It also reads the other documents that a run is given or finds: the previous result,
 // GC's list of attachments, the daemon's checkpoint.

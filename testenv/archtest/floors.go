@@ -103,7 +103,7 @@ var placements = []placement{
 	{"daemon/internal/policyagent", adapter, false},
 	{"daemon/fleet/...", adapter, true},
 	{"daemon/api/introspect/client", adapter, false},
-	{"plugin/install", adapter, false},
+	{"daemon/install", adapter, false},
 	{"plugin/podnet/apply", adapter, false},
 	{"plugin/rpcclient", adapter, false},
 	{"plugin/skel", adapter, false},

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 	"cnictl/plugin/portmap"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cniwire"
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 	"cnictl/plugin/portmap"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/netns"

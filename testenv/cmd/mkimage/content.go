@@ -9,7 +9,7 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 	"cnictl/plugin/portmap"
 )
 

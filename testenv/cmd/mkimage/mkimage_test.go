@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"cnictl/daemon/install"
 	"cnictl/deploy"
-	"cnictl/plugin/install"
 )
 
 // place makes directories as the build does, with small files.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 )
 
 func write(t *testing.T, path, text string, mode fs.FileMode) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	"github.com/google/go-cmp/cmp"
 
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 	"cnictl/plugin/netconf"
 	"cnictl/testenv/golden"
 )

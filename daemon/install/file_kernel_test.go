@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"cnictl/plugin/install"
+	"cnictl/daemon/install"
 	"cnictl/testenv"
 )
 
