@@ -8,14 +8,12 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/imds"
-	"cnictl/daemon/internal/vpcapi"
-	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 )
 
 // restore fills the keeper's book and brings the kernel's pod rules into line with it.
-func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoints, class keeper.Classified, interfaces []imds.Interface) error {
+func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoints, found resync.ReconcileResult, interfaces []imds.Interface) error {
 	read, err := files.load()
 	if err != nil {
 		return err
@@ -26,13 +24,12 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 		s.log.Error("checkpoint not usable, allocations are rebuilt from the kernel",
 			slog.String(logline.KeyPath, p.keptAside), slog.Any(logline.KeyError, p.err))
 	}
-	s.findTables(ctx, class.Managed)
-	usable, late := s.exec.setUpAll(ctx, class.Managed)
+	s.findTables(ctx, found.SetUp)
+	usable, late := s.exec.setUpAll(ctx, found.SetUp)
 	restored, err := k.Restore(now, keeper.Start{
-		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
-		Orphans: s.view.orphans, Attachments: attachments(s.view.attached), Subnets: s.view.subnets,
+		Attached: s.view.attached, Found: found, Usable: usable, Late: late, Orphans: s.view.orphans, Subnets: s.view.subnets,
 		Entries: read.entries, Damaged: len(read.problems) > 0, Restart: s.restart,
-		Interfaces: interfaces, EFAOnlyCards: class.EFAOnlyCards, Links: linkNames(s.view.links), Routes: podRoutes(s.view.routes),
+		Interfaces: interfaces, Links: linkNames(s.view.links), Routes: podRoutes(s.view.routes),
 	})
 	if err != nil {
 		return err
@@ -107,12 +104,4 @@ func (s *starter) dropENIRules(ctx context.Context, interfaces []imds.Interface)
 	for _, a := range gone {
 		s.log.Info("rule of a missing ENI removed", slog.String(logline.KeyIP, a.String()))
 	}
-}
-
-func attachments(enis []vpcapi.ENI) map[ipam.ENIID]string {
-	out := make(map[ipam.ENIID]string, len(enis))
-	for _, e := range enis {
-		out[e.ID] = e.AttachmentID
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -126,22 +127,22 @@ type starter struct {
 // keeper makes the state machine and fills it.
 func (s *starter) keeper(ctx context.Context, files *checkpoints, f facts, out keeper.Outside) (*keeper.Keeper, error) {
 	settings := s.node.keeperSettings()
-	class, err := keeper.Classify(keeper.ClassifyInput{
-		Now: s.now(), Settings: settings, ENIs: s.view.attached, Interfaces: f.interfaces, Subnets: s.view.subnets,
-	})
-	if err != nil {
-		return nil, fmt.Errorf(textNoENIs+": %w", err)
-	}
-	for _, i := range class.Unlisted {
-		s.log.Warn("ENI is in instance metadata but EC2 does not list it as attached", slog.String(logline.KeyENI, string(i.ENI)), slog.Int(logline.KeyDevice, i.Device))
-	}
 	k := keeper.New(keeper.Options{
 		Settings: settings, Limits: s.node.limits, VPCCIDRs: f.vpcCIDRs, SecurityGroups: s.node.securityGroups,
 		ConnTrack: primaryTracking(s.view.attached, settings.PrimaryENI), Outside: out, Chance: chance, Now: s.now(),
 	})
+	found, err := k.Found(s.now(), s.view.attached, f.interfaces, s.view.subnets)
+	if err != nil {
+		return nil, fmt.Errorf(textNoENIs+": %w", err)
+	}
+	for _, o := range found.Others {
+		if !slices.ContainsFunc(s.view.attached, func(e resync.ENI) bool { return e.ID == o.ID }) {
+			s.log.Warn("ENI is in instance metadata but EC2 does not list it as attached", slog.String(logline.KeyENI, string(o.ID)), slog.Int(logline.KeyDevice, o.Device))
+		}
+	}
 	pods, source := offlineMaxPods(s.node.identity.InstanceType)
 	k.SetMaxPods(s.now(), pods, source)
-	return k, s.restore(ctx, k, files, class, f.interfaces)
+	return k, s.restore(ctx, k, files, found, f.interfaces)
 }
 
 // primaryTracking is what somebody set for the primary ENI: new ENIs get the same.

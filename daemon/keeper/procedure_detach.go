@@ -26,7 +26,7 @@ func detachENI(ctx context.Context, c Calls, eni ipam.ENI, cidrs []netip.Prefix,
 		case err != nil:
 			return fmt.Errorf("%w of ENI %s: %w", ErrFindAttachment, eni.ID, err)
 		case len(found) == 1:
-			attachment, ending = found[0].AttachmentID, found[0].AttachmentStatus == attachmentDetaching
+			attachment, ending = found[0].AttachmentID, found[0].AttachmentStatus == resync.AttachmentDetaching
 		}
 	}
 	if attachment != "" {
@@ -83,9 +83,6 @@ func tearDownENI(ctx context.Context, c Calls, eni ipam.ENI) {
 		c.Note(RulesKept, eni.ID, err)
 	}
 }
-
-// attachmentDetaching is EC2's state of an attachment that is ending.
-const attachmentDetaching = "detaching"
 
 // untilDetached waits until EC2 shows the ENI attached nowhere. The detach cannot be
 // taken back, so nothing but the end of the procedure ends the wait, unless asking for

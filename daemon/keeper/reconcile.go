@@ -267,15 +267,19 @@ func known[T any](all []T, asked bool, err error) resync.Knowledge {
 	return resync.Known
 }
 
+func (k *Keeper) reconcilePolicy() resync.ReconcilePolicy {
+	return resync.ReconcilePolicy{
+		InstanceID: k.settings.InstanceID, PrimaryENI: k.settings.PrimaryENI, ManageUntagged: k.settings.ManageUntagged,
+		MultiNIC: k.settings.MultiNIC, IPv6: k.settings.IPv6, Subnets: k.settings.Subnets, EC2Every: ec2Every, OrphanAge: k.orphanAge(),
+	}
+}
+
 // reconcile brings the book to what the outside shows.
 func (k *Keeper) reconcile(v View, now time.Time) {
 	r := &k.recon
 	in := resync.ReconcileInput{
 		Now: now, Book: k.book.Snapshot(),
-		Policy: resync.ReconcilePolicy{
-			InstanceID: k.settings.InstanceID, PrimaryENI: k.settings.PrimaryENI, ManageUntagged: k.settings.ManageUntagged,
-			MultiNIC: k.settings.MultiNIC, IPv6: k.settings.IPv6, Subnets: k.settings.Subnets, EC2Every: ec2Every, OrphanAge: k.orphanAge(),
-		},
+		Policy:   k.reconcilePolicy(),
 		EC2:      resync.EC2View{State: known(v.ENIs, v.AskedEC2, v.ENIsErr), At: r.begun, ENIs: v.ENIs},
 		Metadata: resync.MetadataView{State: known(v.Interfaces, v.AskedMetadata, v.InterfacesErr), At: r.begun, Interfaces: v.Interfaces},
 		Kernel:   resync.KernelView{State: known(v.Routes, true, v.KernelErr), Routes: v.Routes},

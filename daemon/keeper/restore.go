@@ -13,30 +13,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Classified is what is attached, by what the daemon has to do with it.
-type Classified struct {
-	Managed []resync.Attached // for the book, once their routes stand
-	Others  []resync.Other    // somebody else's, or not to be used
-	Ending  []resync.Attached // the daemon's own that are on their way out
-	Tag     []resync.ENI      // whose tags are the daemon's to write
-	// Unlisted are ENIs that only the metadata service shows: EC2 has let them go or
-	// does not show them yet, so their device index is not to be used.
-	Unlisted []resync.Interface
-	// EFAOnlyCards are network cards that can serve no pods.
-	EFAOnlyCards []int
-}
-
 // Slot is a place for an ENI.
 type Slot struct{ Card, Device int }
-
-// ClassifyInput is the first picture of what is attached.
-type ClassifyInput struct {
-	Now        time.Time
-	Settings   Settings
-	ENIs       []resync.ENI // as EC2 lists them for the instance
-	Interfaces []resync.Interface
-	Subnets    []resync.Subnet
-}
 
 // PrimaryMissingError says that EC2 does not list the instance's primary ENI.
 type PrimaryMissingError struct {
@@ -49,81 +27,34 @@ func (e *PrimaryMissingError) Error() string {
 	return fmt.Sprintf("EC2 lists %d attached to %s, but not the primary one, %s", e.Listed, e.Instance, e.Primary)
 }
 
-// Classify splits what is attached into ENIs for the book and slots that others use.
-func Classify(in ClassifyInput) (Classified, error) {
-	s := in.Settings
-	owner := func(e *resync.ENI) resync.Ownership {
-		return resync.Owner(resync.OwnershipInput{
-			Primary: e.ID == s.PrimaryENI, Card: e.Card, Type: resync.InterfaceType(e.InterfaceType), Tags: e.Tags,
-			InstanceID: s.InstanceID, ManageUntagged: s.ManageUntagged, MultiNIC: s.MultiNIC,
-		})
-	}
-	out := Classified{EFAOnlyCards: resync.EFAOnlyCards(in.ENIs, owner)}
-	for _, e := range in.ENIs {
-		primary := e.ID == s.PrimaryENI
-		switch owner(&e) {
-		case resync.Unmanaged:
-			out.Others = append(out.Others, resync.Other{ID: e.ID, Card: e.Card, Device: e.Device, Why: resync.NotManaged})
-			continue
-		case resync.Ignored:
-			continue
-		}
-		a := attachedOf(e, in, primary)
-		if e.AttachmentStatus == attachmentDetaching && !primary {
-			out.Ending = append(out.Ending, a)
-			continue
-		}
-		out.Managed = append(out.Managed, a)
-		if s.Provisioning && !e.Trunk() {
-			out.Tag = append(out.Tag, e)
-		}
-	}
-	for _, f := range in.Interfaces {
-		if slices.ContainsFunc(in.ENIs, func(e resync.ENI) bool { return e.ID == f.ENI }) {
-			continue
-		}
-		if f.ENI == s.PrimaryENI {
-			return out, &PrimaryMissingError{s.InstanceID, f.ENI, len(in.ENIs)}
-		}
-		out.Unlisted = append(out.Unlisted, f)
-		out.Others = append(out.Others, resync.Other{ID: f.ENI, Card: f.Card, Device: f.Device, Why: "EC2 does not list it as attached"})
-	}
-	return out, nil
-}
-
-func attachedOf(e resync.ENI, in ClassifyInput, primary bool) resync.Attached {
-	var subnet resync.Subnet
-	if i := slices.IndexFunc(in.Subnets, func(s resync.Subnet) bool { return s.ID == e.SubnetID }); i >= 0 {
-		subnet = in.Subnets[i]
-	}
-	var shown resync.Interface
-	if i := slices.IndexFunc(in.Interfaces, func(f resync.Interface) bool { return f.ENI == e.ID }); i >= 0 {
-		shown = in.Interfaces[i]
-	}
-	return resync.AttachedOf(resync.AttachedInput{
-		ENI: e, Subnet: subnet, Shown: shown, Primary: primary, IPv6: in.Settings.IPv6, Now: in.Now,
-		Excluded: in.Settings.Subnets.Excludes(primary, resync.Subnet{ID: subnet.ID, Tags: subnet.Tags}),
+// Found judges what is attached when the daemon starts: a start is the reconcile of an empty
+// book. The routes of its SetUp are to stand before [Keeper.Restore].
+func (k *Keeper) Found(now time.Time, enis []resync.ENI, interfaces []resync.Interface, subnets []resync.Subnet) (resync.ReconcileResult, error) {
+	res := resync.Reconcile(resync.ReconcileInput{
+		Now: now, Book: k.book.Snapshot(), Policy: k.reconcilePolicy(), Subnets: subnets,
+		EC2:      resync.EC2View{State: resync.Known, At: now, ENIs: enis},
+		Metadata: resync.MetadataView{State: resync.Known, At: now, Interfaces: interfaces},
 	})
+	if !res.Settled {
+		return res, &PrimaryMissingError{k.settings.InstanceID, k.settings.PrimaryENI, len(enis)}
+	}
+	return res, nil
 }
 
 // Start is everything that is known when the daemon begins.
 type Start struct {
-	Usable      []resync.Attached // managed ENIs whose routes stand
-	Late        []resync.Attached // managed ENIs whose routes could not be made yet
-	Others      []resync.Other
-	Ending      []resync.Attached
-	Orphans     []resync.ENI // made by an earlier daemon on this node and attached nowhere
-	Tag         []resync.ENI
-	Attachments map[ipam.ENIID]string
-	Subnets     []resync.Subnet // nil: not known
-	Interfaces  []resync.Interface
-	// EFAOnlyCards are network cards that can serve no pods.
-	EFAOnlyCards []int
-	Entries      []checkpoint.Entry // of all files
-	Damaged      bool               // the file could not be read whole
-	Restart      bool               // a daemon ran here before: EC2's lists may still show what it gave back
-	Links        []string
-	Routes       []resync.PodRoute
+	Attached   []resync.ENI // to the instance, as EC2 lists them
+	Found      resync.ReconcileResult
+	Usable     []resync.Attached // of Found.SetUp, those whose routes stand
+	Late       []resync.Attached // … and those whose routes could not be made yet
+	Orphans    []resync.ENI      // made by an earlier daemon on this node and attached nowhere
+	Subnets    []resync.Subnet   // nil: not known
+	Interfaces []resync.Interface
+	Entries    []checkpoint.Entry // of all files
+	Damaged    bool               // the file could not be read whole
+	Restart    bool               // a daemon ran here before: EC2's lists may still show what it gave back
+	Links      []string
+	Routes     []resync.PodRoute
 }
 
 // Restored says what a start made of it.
@@ -158,11 +89,11 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	if len(s.Subnets) > 0 {
 		k.subnets.fill(s.Subnets, k.settings.Subnets, now, k.chance)
 	}
-	for id, attachment := range s.Attachments {
-		k.attachments[id] = attachment
+	for _, e := range s.Attached {
+		k.attachments[e.ID] = e.AttachmentID
 	}
-	k.setOthers(s.Others, now)
-	k.recon.efaOnly = s.EFAOnlyCards
+	k.setOthers(s.Found.Others, now)
+	k.recon.efaOnly = s.Found.EFAOnlyCards
 	if s.Restart {
 		k.doubt(s, now)
 		// The first look asks EC2 again.
@@ -201,7 +132,7 @@ func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 	for _, a := range s.Late {
 		k.adopt(a, nil)
 	}
-	for _, a := range s.Ending {
+	for _, a := range s.Found.Ending {
 		k.recon.adopting[a.ENI.ID] = Slot{a.ENI.Card, a.ENI.Device}
 		k.out.Begin(EndingTask{ENI: a.ENI, Keep: !k.settings.Provisioning || k.podsIn(a.CIDRs)})
 	}
@@ -213,8 +144,10 @@ func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 		k.record(now, LeaksFound{ENIs: len(orphans)})
 		k.out.Begin(DeleteTask{orphans})
 	}
-	if len(s.Tag) > 0 {
-		k.out.Begin(TagTask{s.Tag})
+	if ours := slices.DeleteFunc(slices.Clone(s.Attached), func(e resync.ENI) bool {
+		return e.Trunk() || !slices.ContainsFunc(s.Found.SetUp, func(a resync.Attached) bool { return a.ENI.ID == e.ID })
+	}); k.settings.Provisioning && len(ours) > 0 {
+		k.out.Begin(TagTask{ours})
 	}
 }
 

@@ -36,7 +36,7 @@ func (r *reconciler) compareENI(e *ipam.ENIState) {
 	case d == nil:
 		r.vanished(e, "EC2 does not list it as attached")
 		return
-	case d.AttachmentStatus == "detaching" && !e.Primary:
+	case d.AttachmentStatus == AttachmentDetaching && !e.Primary:
 		r.vanished(e, "EC2 is detaching it")
 		return
 	case r.owner(d) != Managed:
@@ -301,7 +301,9 @@ func (r *reconciler) sortOthers() {
 		switch {
 		case owner == Unmanaged:
 			r.other(d.ID, d.Card, d.Device, NotManaged)
-		case d.AttachmentStatus == "attaching" || d.AttachmentStatus == "detaching":
+		case r.start && d.AttachmentStatus == AttachmentDetaching && d.ID != r.in.Policy.PrimaryENI:
+			r.out.Ending = append(r.out.Ending, r.entry(d))
+		case !r.start && (d.AttachmentStatus == "attaching" || d.AttachmentStatus == AttachmentDetaching):
 			r.other(d.ID, d.Card, d.Device, d.AttachmentStatus+", and not by this process")
 		default:
 			r.out.SetUp = append(r.out.SetUp, r.attached(d))
@@ -328,16 +330,22 @@ func (r *reconciler) other(id ipam.ENIID, card, device int, why string) {
 	r.out.Others = append(r.out.Others, Other{ID: id, Card: card, Device: device, Why: why})
 }
 
-// attached is the entry of an ENI for the book.
-func (r *reconciler) attached(d *ENI) Attached {
+// entry is what the book would have of an ENI.
+func (r *reconciler) entry(d *ENI) Attached {
 	in := AttachedInput{ENI: *d, Primary: d.ID == r.in.Policy.PrimaryENI, IPv6: r.in.Policy.IPv6, Now: r.in.Now}
 	if i := slices.IndexFunc(r.in.Subnets, func(s Subnet) bool { return s.ID == d.SubnetID }); i >= 0 {
-		in.Subnet, in.Excluded = r.in.Subnets[i], r.in.Policy.Subnets.Excludes(in.Primary, r.in.Subnets[i])
+		in.Subnet = r.in.Subnets[i]
 	}
+	in.Excluded = r.in.Policy.Subnets.Excludes(in.Primary, in.Subnet)
 	if f := r.shown[d.ID]; f != nil {
 		in.Shown = *f
 	}
-	a := AttachedOf(in)
+	return AttachedOf(in)
+}
+
+// attached is entry with the CIDRs that the book can take.
+func (r *reconciler) attached(d *ENI) Attached {
+	a := r.entry(d)
 	a.CIDRs = a.CIDRs[:0]
 	r.view = r.usable(r.view, d)
 	for _, p := range r.view {

@@ -42,8 +42,9 @@ type ConnTrack struct {
 
 // States of an ENI that decide about it.
 const (
-	StatusAvailable    = "available" // attached nowhere
-	AttachmentAttached = "attached"
+	StatusAvailable     = "available" // attached nowhere
+	AttachmentAttached  = "attached"
+	AttachmentDetaching = "detaching"
 )
 
 // Attached reports whether the ENI occupies a slot of an instance, attaching and detaching

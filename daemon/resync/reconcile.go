@@ -23,8 +23,11 @@ import (
 //
 // An ENI that is not managed any more (its tags changed) is quarantined while pods are
 // on it and then leaves the book without a call.
+//
+// An empty book is a start: what is being attached or detached then is an earlier
+// process's of the same node.
 func Reconcile(in ReconcileInput) ReconcileResult {
-	r := reconciler{in: &in}
+	r := reconciler{in: &in, start: len(in.Book.ENIs) == 0}
 	r.prepare()
 	if r.settled() {
 		r.compareWithEC2()
@@ -40,8 +43,9 @@ func Reconcile(in ReconcileInput) ReconcileResult {
 // reconciler collects what follows. Additions may need what removals make free, so
 // they come last.
 type reconciler struct {
-	in  *ReconcileInput
-	out ReconcileResult
+	in    *ReconcileInput
+	out   ReconcileResult
+	start bool // the book is empty
 
 	removals, flags, additions []ipam.Event
 

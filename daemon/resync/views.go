@@ -125,6 +125,7 @@ type ReconcileResult struct {
 
 	Settled bool       // EC2's view was known and made sense
 	SetUp   []Attached // managed and attached, not in the book: for AttachENI once their routes stand
+	Ending  []Attached // at a start: managed ENIs that an earlier process was detaching
 	Gone    []ipam.ENI // removed from the book because EC2 shows them no more: their rules go
 	Others  []Other    // ordered by card, device, id; ENIs to set up are not among them
 	// EFAOnlyCards are network cards beyond the first on which an efa-only ENI is and

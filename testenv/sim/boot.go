@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"cnictl/daemon/api/checkpoint"
-	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 )
@@ -34,23 +33,20 @@ func (p *process) boot() error {
 	}
 	n := p.node
 	settings := n.settings()
-	class, err := keeper.Classify(keeper.ClassifyInput{
-		Now: n.w.now(), Settings: settings, ENIs: v.attached, Interfaces: v.interfaces, Subnets: v.subnets,
-	})
-	if err != nil {
-		return err
-	}
 	k := keeper.New(keeper.Options{
 		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.VPC, Outside: outside{p}, Chance: n.chance,
 		Now: n.w.now(),
 	})
+	found, err := k.Found(n.w.now(), v.attached, v.interfaces, v.subnets)
+	if err != nil {
+		return err
+	}
 	k.SetMaxPods(n.w.now(), n.spec.MaxPods, "table")
 	entries, damaged := n.disk.load()
 	entries, routes := n.w.Scenario.Mistake.forget(entries, v.leading())
-	usable, late := p.setUpAll(ctx, c, class.Managed)
+	usable, late := p.setUpAll(ctx, c, found.SetUp)
 	start := keeper.Start{
-		Usable: usable, Late: late, Others: class.Others, Ending: class.Ending, Tag: class.Tag,
-		Orphans: v.orphans, Attachments: attachmentsOf(v.attached), Subnets: v.subnets, Interfaces: v.interfaces,
+		Attached: v.attached, Found: found, Usable: usable, Late: late, Orphans: v.orphans, Subnets: v.subnets, Interfaces: v.interfaces,
 		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links, Routes: routes,
 	}
 	restored, err := k.Restore(n.w.now(), start)
@@ -194,12 +190,4 @@ func (p *process) dropENIRules(ctx context.Context, c *calls, v firstView) {
 	if err != nil {
 		p.node.w.tell("%s: rules of missing ENIs not removed: %v", p.node.name, err)
 	}
-}
-
-func attachmentsOf(enis []resync.ENI) map[ipam.ENIID]string {
-	out := make(map[ipam.ENIID]string, len(enis))
-	for _, e := range enis {
-		out[e.ID] = e.AttachmentID
-	}
-	return out
 }
