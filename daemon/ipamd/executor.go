@@ -3,17 +3,14 @@ package ipamd
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"net/netip"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/api/logline"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/internal/hostnet"
 	"cnictl/daemon/internal/imds"
@@ -32,7 +29,6 @@ type executor struct {
 	spawn func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
 	ec2   keeper.EC2
 	host  hostCalls
-	log   *slog.Logger
 	post  func(keeper.Message)
 	// podsWait reports that ADDs wait for the pool; any goroutine may ask.
 	podsWait func() bool
@@ -52,9 +48,11 @@ func (x *executor) begin(t keeper.Task) {
 		case keeper.Grows(t):
 			ctx = vpcapi.UrgentWhile(ctx, x.podsWait)
 		}
-		keeper.Carry(ctx, &calls{EC2: x.ec2, hostCalls: x.host, post: x.post}, t, x.post)
+		keeper.Carry(ctx, x.calls(), t, x.post)
 	})
 }
+
+func (x *executor) calls() *calls { return &calls{x.ec2, x.host, x.post} }
 
 // calls is EC2, the node and time as tasks see them.
 type calls struct {
@@ -152,65 +150,3 @@ func (h hostCalls) PodLinks(ctx context.Context) ([]string, error) {
 }
 
 func linkNames(links map[string]int) []string { return slices.Sorted(maps.Keys(links)) }
-
-// startLinkWait bounds the wait for links of ENIs that were attached before the
-// daemon started: they are there unless the attach is seconds old.
-const startLinkWait = time.Second
-
-// setUpAll puts the routes of every secondary ENI into the kernel. An ENI whose
-// routes cannot be made comes late: it stays out of the pool until they are
-// (spec/ipamd.md §13.1 row 13), and serving does not wait for it.
-func (x *executor) setUpAll(ctx context.Context, managed []resync.Attached) (usable, late []resync.Attached) {
-	failed := make([]error, len(managed))
-	var group errgroup.Group
-	for i, m := range managed {
-		if m.ENI.Primary {
-			continue
-		}
-		group.Go(func() error {
-			failed[i] = x.host.setUp(ctx, m.ENI, startLinkWait)
-			return nil
-		})
-	}
-	_ = group.Wait() // its functions return nil
-	for i, m := range managed {
-		if failed[i] != nil {
-			x.log.Warn("ENI not set up at start, will be retried", slog.String(logline.KeyENI, string(m.ENI.ID)), slog.Any(logline.KeyError, failed[i]))
-			late = append(late, m)
-			continue
-		}
-		usable = append(usable, m)
-	}
-	return usable, late
-}
-
-// rehome leads the traffic of living pods into the table of their ENI where a rule is
-// missing or another table was meant.
-func (x *executor) rehome(ctx context.Context, assignments []ipam.Assignment, routes []hostnet.PodRoute) {
-	seen := make(map[netip.Addr]hostnet.PodRoute, len(routes))
-	for _, r := range routes {
-		seen[r.Address] = r
-	}
-	for _, a := range assignments {
-		r, routed := seen[a.Address]
-		if !routed || a.ENI == "" || (r.ToRule && r.Table == a.RouteTable) {
-			continue
-		}
-		if err := x.host.RehomePod(ctx, a.Address, a.RouteTable); err != nil {
-			x.log.Warn("rules of a running pod not restored", slog.String(logline.KeyIP, a.Address.String()), slog.Any(logline.KeyError, err))
-			continue
-		}
-		x.log.Warn("rules of a running pod restored", slog.String(logline.KeyIP, a.Address.String()), slog.Int(logline.KeyRouteTable, a.RouteTable))
-	}
-}
-
-// drop removes the rules of addresses and says why.
-func (x *executor) drop(ctx context.Context, addrs []netip.Addr, why string) {
-	for _, a := range addrs {
-		if err := x.host.DropPod(ctx, a); err != nil {
-			x.log.Warn("leftover rules not removed", slog.String(logline.KeyReason, why), slog.String(logline.KeyIP, a.String()), slog.Any(logline.KeyError, err))
-			continue
-		}
-		x.log.Info("leftover rules removed", slog.String(logline.KeyReason, why), slog.String(logline.KeyIP, a.String()))
-	}
-}

@@ -2,51 +2,52 @@ package ipamd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
-	"net/netip"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/imds"
+	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 )
 
 // restore fills the keeper's book and brings the kernel's pod rules into line with it.
-func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoints, found resync.ReconcileResult, interfaces []imds.Interface) error {
+func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoints, interfaces []imds.Interface) error {
 	read, err := files.load()
 	if err != nil {
 		return err
 	}
-	now := s.now()
 	for _, p := range read.problems {
-		s.recorder.history.note(now, "checkpoint", cause.CheckpointUnwritable, p.err.Error())
+		s.recorder.history.note(s.now(), "checkpoint", cause.CheckpointUnwritable, p.err.Error())
 		s.log.Error("checkpoint not usable, allocations are rebuilt from the kernel",
 			slog.String(logline.KeyPath, p.keptAside), slog.Any(logline.KeyError, p.err))
 	}
-	s.findTables(ctx, found.SetUp)
-	usable, late := s.exec.setUpAll(ctx, found.SetUp)
-	restored, err := k.Restore(now, keeper.Start{
-		Attached: s.view.attached, Found: found, Usable: usable, Late: late, Orphans: s.view.orphans, Subnets: s.view.subnets,
-		Entries: read.entries, Damaged: len(read.problems) > 0, Restart: s.restart,
-		Interfaces: interfaces, Links: linkNames(s.view.links), Routes: podRoutes(s.view.routes),
-	})
-	if err != nil {
+	pods := make([]keeper.PodRules, len(s.view.routes))
+	for i, r := range s.view.routes {
+		pods[i] = keeper.PodRules{PodRoute: resync.PodRoute{Address: r.Address, HostLink: r.HostLink}, ToRule: r.ToRule, Table: r.Table}
+	}
+	restored, err := keeper.Begin(ctx, &startCalls{s.exec.calls(), s.log}, k, keeper.Start{
+		Attached: s.view.attached, Orphans: s.view.orphans, Subnets: s.view.subnets, Interfaces: interfaces,
+		Entries: read.entries, Damaged: len(read.problems) > 0, Restart: s.restart, Links: linkNames(s.view.links),
+	}, pods)
+	var missing *keeper.PrimaryMissingError
+	switch {
+	case errors.As(err, &missing):
+		return fmt.Errorf(textNoENIs+": %w", err)
+	case err != nil:
 		return err
 	}
-	var stale []netip.Addr
 	for _, e := range restored.Stale {
 		//nolint:sloglint // upstream's line, which people search for
 		s.log.Warn(textStale+e.ContainerID+")", slog.String(logline.KeyIP, e.Address().String()),
 			slog.String(logline.KeyPod, e.PodName), slog.String(logline.KeyNamespace, e.PodNamespace))
-		if !k.Holds(e.Address()) {
-			stale = append(stale, e.Address())
-		}
 	}
-	s.exec.drop(ctx, stale, "a stale allocation")
-	s.exec.rehome(ctx, k.Assignments(), s.view.routes)
-	s.exec.drop(ctx, s.leftover(k), "an ADD that was killed halfway")
-	s.dropENIRules(ctx, interfaces)
 	for _, a := range restored.Unplaced {
 		s.log.Warn("allocation kept aside: its address is on no known ENI; nothing is released meanwhile",
 			slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyPod, a.Pod.Name))
@@ -56,52 +57,60 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 	return nil
 }
 
-// findTables gives ENIs of further network cards the route tables that the kernel has for
-// them: pods of an earlier daemon are routed by these.
-func (s *starter) findTables(ctx context.Context, managed []resync.Attached) {
-	for i := range managed {
-		e := &managed[i].ENI
-		if e.Card == 0 || e.Card >= len(s.node.limits.ENIsByCard) {
-			continue
-		}
-		table, err := s.exec.host.TableFor(ctx, e.Card, e.Device, e.PrimaryIP, s.node.limits.ENIsByCard[e.Card])
-		if err != nil {
-			s.log.Warn("route table of an ENI not looked for", slog.String(logline.KeyENI, string(e.ID)), slog.Any(logline.KeyError, err))
-			continue
-		}
-		e.RouteTable = table
-	}
+// startCalls are the calls of a start, which logs as it goes.
+type startCalls struct {
+	*calls
+	log *slog.Logger
 }
 
-// leftover lists addresses that have rules and no pod: they would misroute the next
-// pod that gets the address.
-func (s *starter) leftover(k *keeper.Keeper) []netip.Addr {
-	var out []netip.Addr
-	for _, r := range s.view.routes {
-		if r.HostLink == "" && !k.Holds(r.Address) {
-			out = append(out, r.Address)
-		}
+// startLinkWait bounds the wait for links of ENIs that were attached before the
+// daemon started: they are there unless the attach is seconds old.
+const startLinkWait = time.Second
+
+// SetUpFound sets all up side by side.
+func (c *startCalls) SetUpFound(ctx context.Context, enis []ipam.ENI) []error {
+	failed := make([]error, len(enis))
+	var group errgroup.Group
+	for i, e := range enis {
+		group.Go(func() error {
+			failed[i] = c.setUp(ctx, e, startLinkWait)
+			return nil
+		})
 	}
-	return out
+	_ = group.Wait() // its functions return nil
+	return failed
 }
 
-// dropENIRules removes the rules of ENIs that a daemon before this one detached:
-// neither EC2 nor the metadata shows them.
-func (s *starter) dropENIRules(ctx context.Context, interfaces []imds.Interface) {
-	var primaries []netip.Addr
-	for _, e := range s.view.attached {
-		primaries = append(primaries, e.PrimaryIP)
-		primaries = append(primaries, e.IPv6s...)
-	}
-	for _, f := range interfaces {
-		primaries = append(primaries, f.IPv4s[:min(1, len(f.IPv4s))]...)
-		primaries = append(primaries, f.IPv6s...)
-	}
-	gone, err := s.exec.host.DropENIRules(ctx, primaries)
-	if err != nil {
-		s.log.Warn("rules of missing ENIs not removed", slog.Any(logline.KeyError, err))
-	}
-	for _, a := range gone {
-		s.log.Info("rule of a missing ENI removed", slog.String(logline.KeyIP, a.String()))
+// Report logs a step.
+func (c *startCalls) Report(s keeper.StartStep) {
+	eni, ip, why := slog.String(logline.KeyENI, string(s.ENI)), slog.String(logline.KeyIP, s.Address.String()), slog.Any(logline.KeyError, s.Err)
+	switch s.Kind {
+	case keeper.Unlisted:
+		c.log.Warn("ENI is in instance metadata but EC2 does not list it as attached", eni, slog.Int(logline.KeyDevice, s.Device))
+	case keeper.TableRead:
+		c.log.Warn("route table of an ENI not looked for", eni, why)
+	case keeper.SetUpLate:
+		c.log.Warn("ENI not set up at start, will be retried", eni, why)
+	case keeper.StaleDropped, keeper.HalfDropped:
+		reason := slog.String(logline.KeyReason, map[keeper.StartKind]string{
+			keeper.StaleDropped: "a stale allocation", keeper.HalfDropped: "an ADD that was killed halfway",
+		}[s.Kind])
+		if s.Err != nil {
+			c.log.Warn("leftover rules not removed", reason, ip, why)
+			return
+		}
+		c.log.Info("leftover rules removed", reason, ip)
+	case keeper.PodRehomed:
+		if s.Err != nil {
+			c.log.Warn("rules of a running pod not restored", ip, why)
+			return
+		}
+		c.log.Warn("rules of a running pod restored", ip, slog.Int(logline.KeyRouteTable, s.Table))
+	case keeper.ENIRuleDropped:
+		if s.Err != nil {
+			c.log.Warn("rules of missing ENIs not removed", why)
+			return
+		}
+		c.log.Info("rule of a missing ENI removed", ip)
 	}
 }

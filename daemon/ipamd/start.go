@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -87,7 +86,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 		log: log, now: time.Now, node: *node, view: view, restart: restart,
 		recorder: newRecorder(ctx, log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
 		exec: &executor{
-			spawn: ops.spawn, ec2: calls, host: hostCalls{f.host, metadata, d.Config.ENIMTU, d.Config.IPv6}, log: log, metrics: met,
+			spawn: ops.spawn, ec2: calls, host: hostCalls{f.host, metadata, d.Config.ENIMTU, d.Config.IPv6}, metrics: met,
 		},
 	}
 	s.recorder.started(d.Started, d.Version)
@@ -131,18 +130,9 @@ func (s *starter) keeper(ctx context.Context, files *checkpoints, f facts, out k
 		Settings: settings, Limits: s.node.limits, VPCCIDRs: f.vpcCIDRs, SecurityGroups: s.node.securityGroups,
 		ConnTrack: primaryTracking(s.view.attached, settings.PrimaryENI), Outside: out, Chance: chance, Now: s.now(),
 	})
-	found, err := k.Found(s.now(), s.view.attached, f.interfaces, s.view.subnets)
-	if err != nil {
-		return nil, fmt.Errorf(textNoENIs+": %w", err)
-	}
-	for _, o := range found.Others {
-		if !slices.ContainsFunc(s.view.attached, func(e resync.ENI) bool { return e.ID == o.ID }) {
-			s.log.Warn("ENI is in instance metadata but EC2 does not list it as attached", slog.String(logline.KeyENI, string(o.ID)), slog.Int(logline.KeyDevice, o.Device))
-		}
-	}
 	pods, source := offlineMaxPods(s.node.identity.InstanceType)
 	k.SetMaxPods(s.now(), pods, source)
-	return k, s.restore(ctx, k, files, found, f.interfaces)
+	return k, s.restore(ctx, k, files, f.interfaces)
 }
 
 // primaryTracking is what somebody set for the primary ENI: new ENIs get the same.

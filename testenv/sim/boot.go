@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"cnictl/daemon/api/checkpoint"
+	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
 )
@@ -21,7 +22,7 @@ type firstView struct {
 	orphans    []resync.ENI
 	subnets    []resync.Subnet
 	links      []string
-	routes     map[netip.Addr]podRoute
+	pods       []keeper.PodRules
 }
 
 // boot learns what the node is, fills a keeper and serves.
@@ -37,25 +38,18 @@ func (p *process) boot() error {
 		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.VPC, Outside: outside{p}, Chance: n.chance,
 		Now: n.w.now(),
 	})
-	found, err := k.Found(n.w.now(), v.attached, v.interfaces, v.subnets)
-	if err != nil {
-		return err
-	}
 	k.SetMaxPods(n.w.now(), n.spec.MaxPods, "table")
 	entries, damaged := n.disk.load()
-	entries, routes := n.w.Scenario.Mistake.forget(entries, v.leading())
-	usable, late := p.setUpAll(ctx, c, found.SetUp)
-	start := keeper.Start{
-		Attached: v.attached, Found: found, Usable: usable, Late: late, Orphans: v.orphans, Subnets: v.subnets, Interfaces: v.interfaces,
-		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links, Routes: routes,
-	}
-	restored, err := k.Restore(n.w.now(), start)
+	entries, pods := n.w.Scenario.Mistake.forget(entries, v.pods)
+	restored, err := keeper.Begin(ctx, c, k, keeper.Start{
+		Attached: v.attached, Orphans: v.orphans, Subnets: v.subnets, Interfaces: v.interfaces,
+		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links,
+	}, pods)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	n.w.tell("%s: restored %d allocations, %d recovered, %d stale, %d unplaced", n.name,
 		restored.Allocations, restored.Recovered, len(restored.Stale), len(restored.Unplaced))
-	p.clean(ctx, c, k, restored, v)
 	p.keeper, p.serving = k, true
 	n.w.tell("%s: daemon serves", n.name)
 	n.serves()
@@ -84,7 +78,7 @@ func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err err
 			if v.links, err = c.PodLinks(ctx); err != nil {
 				return err
 			}
-			v.routes, err = local(ctx, c, "list pod routes", p.node.kernel.copyRoutes)
+			v.pods, err = local(ctx, c, "list pod routes", p.node.kernel.podRules)
 			return err
 		},
 	)
@@ -94,30 +88,12 @@ func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err err
 	return v, err
 }
 
-func (k *kernel) copyRoutes() map[netip.Addr]podRoute {
-	out := make(map[netip.Addr]podRoute, len(k.routes))
-	for a, r := range k.routes {
-		out[a] = *r
-	}
-	return out
-}
-
-func (v firstView) addresses() []netip.Addr {
-	out := make([]netip.Addr, 0, len(v.routes))
-	for a := range v.routes {
-		out = append(out, a)
-	}
-	slices.SortFunc(out, netip.Addr.Compare)
-	return out
-}
-
-// leading lists the routes that lead to a link.
-func (v firstView) leading() []resync.PodRoute {
-	var out []resync.PodRoute
-	for _, a := range v.addresses() {
-		if link := v.routes[a].link; link != "" {
-			out = append(out, resync.PodRoute{Address: a, HostLink: link})
-		}
+// podRules lists routes and rules in order of address.
+func (k *kernel) podRules() []keeper.PodRules {
+	out := make([]keeper.PodRules, 0, len(k.routes))
+	for _, a := range slices.SortedFunc(maps.Keys(k.routes), netip.Addr.Compare) {
+		r := k.routes[a]
+		out = append(out, keeper.PodRules{PodRoute: resync.PodRoute{Address: a, HostLink: r.link}, ToRule: r.toRule, Table: r.table})
 	}
 	return out
 }
@@ -134,60 +110,30 @@ func (d *disk) load() (entries []checkpoint.Entry, damaged bool) {
 	return entries, false
 }
 
-// setUpAll puts the routes of all ENIs into the kernel; those that fail come late.
-func (p *process) setUpAll(ctx context.Context, c *calls, managed []resync.Attached) (usable, late []resync.Attached) {
-	for _, m := range managed {
-		if !m.ENI.Primary && c.setUp(ctx, m.ENI, startLinkLimit) != nil {
-			late = append(late, m)
-			continue
-		}
-		usable = append(usable, m)
+// SetUpFound sets ENIs up one after another.
+func (c *calls) SetUpFound(ctx context.Context, enis []ipam.ENI) (failed []error) {
+	for _, e := range enis {
+		failed = append(failed, c.setUp(ctx, e, startLinkLimit))
 	}
-	return usable, late
+	return failed
 }
 
-// clean brings the kernel's rules into line with the book.
-func (p *process) clean(ctx context.Context, c *calls, k *keeper.Keeper, restored keeper.Restored, v firstView) {
-	drop := func(a netip.Addr) {
-		if err := c.DropPod(ctx, a); err != nil {
-			p.node.w.tell("%s: rules of %v not removed: %v", p.node.name, a, err)
-		}
-	}
-	for _, e := range restored.Stale {
-		if !k.Holds(e.Address()) {
-			drop(e.Address())
-		}
-	}
-	for _, a := range k.Assignments() {
-		r, routed := v.routes[a.Address]
-		if routed && a.ENI != "" && (!r.toRule || r.table != a.RouteTable) {
-			if err := c.rehome(ctx, a.Address, a.RouteTable); err != nil {
-				p.node.w.tell("%s: rules of %v not mended: %v", p.node.name, a.Address, err)
-			}
-		}
-	}
-	for _, a := range v.addresses() {
-		if v.routes[a].link == "" && !k.Holds(a) {
-			drop(a)
-		}
-	}
-	p.dropENIRules(ctx, c, v)
+// TableFor is asked for ENIs of further network cards, which no node here has.
+func (c *calls) TableFor(context.Context, int, int, netip.Addr, int) (int, error) {
+	return 0, errKernel
 }
 
-// dropENIRules removes the rules of ENIs that neither EC2 nor the metadata shows.
-func (p *process) dropENIRules(ctx context.Context, c *calls, v firstView) {
-	known := map[netip.Addr]bool{}
-	for _, e := range v.attached {
-		known[e.PrimaryIP] = true
-	}
-	for _, f := range v.interfaces {
-		known[f.IPv4s[0]] = true
-	}
-	_, err := local(ctx, c, "drop rules of ENIs", func() none {
-		maps.DeleteFunc(p.node.kernel.tables, func(a netip.Addr, _ int) bool { return !known[a] })
-		return none{}
+// DropENIRules removes the rules of ENIs that neither EC2 nor the metadata shows.
+func (c *calls) DropENIRules(ctx context.Context, attached []netip.Addr) ([]netip.Addr, error) {
+	return local(ctx, c, "drop rules of ENIs", func() []netip.Addr {
+		maps.DeleteFunc(c.p.node.kernel.tables, func(a netip.Addr, _ int) bool { return !slices.Contains(attached, a) })
+		return nil
 	})
-	if err != nil {
-		p.node.w.tell("%s: rules of missing ENIs not removed: %v", p.node.name, err)
+}
+
+// Report tells what a start could not do.
+func (c *calls) Report(s keeper.StartStep) {
+	if s.Err != nil {
+		c.p.node.w.tell("%s: start: %+v", c.p.node.name, s)
 	}
 }

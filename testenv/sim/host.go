@@ -118,8 +118,8 @@ func (k *kernel) drop(n *node, a netip.Addr) {
 	k.disconnect(a)
 }
 
-// rehome leads the traffic of a pod into a table.
-func (c *calls) rehome(ctx context.Context, a netip.Addr, table int) error {
+// RehomePod leads the traffic of a pod into a table.
+func (c *calls) RehomePod(ctx context.Context, a netip.Addr, table int) error {
 	_, err := local(ctx, c, "rehome a pod", func() none {
 		if r := c.p.node.kernel.routes[a]; r != nil {
 			r.toRule, r.table = true, table

@@ -49,11 +49,11 @@ func (m Mistake) Find(start, seeds uint64) *Failure {
 }
 
 // forget takes an allocation out of what a start reads.
-func (m Mistake) forget(entries []checkpoint.Entry, routes []resync.PodRoute) ([]checkpoint.Entry, []resync.PodRoute) {
+func (m Mistake) forget(entries []checkpoint.Entry, pods []keeper.PodRules) ([]checkpoint.Entry, []keeper.PodRules) {
 	if m != forgetOnRestart || len(entries) == 0 {
-		return entries, routes
+		return entries, pods
 	}
-	return entries[1:], slices.DeleteFunc(routes, func(r resync.PodRoute) bool { return r.Address == entries[0].Address() })
+	return entries[1:], slices.DeleteFunc(pods, func(r keeper.PodRules) bool { return r.Address == entries[0].Address() })
 }
 
 // distort falsifies what a look found.
