@@ -1,8 +1,13 @@
 package egress
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 
+	"github.com/containernetworking/cni/pkg/types"
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cause"
@@ -11,18 +16,18 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// add is the ADD command. Where egress is off it only hands the result on.
+// add is the ADD command.
 func (c *command) add() *skel.Error {
+	if !c.conf.On() {
+		return c.passOn()
+	}
 	prev, failure := c.prevResult()
 	if failure != nil {
 		return failure
 	}
-	mtu, err := c.conf.LinkMTU()
-	if err != nil {
-		return &skel.Error{Code: skel.CodeInternal, Msg: textParse + err.Error(), Cause: cause.InvalidConfig, Details: skel.SettingDetails(err)}
-	}
-	if !c.conf.On() {
-		return c.print(skel.PrintResult(prev, c.Version))
+	mtu, failure := c.mtu()
+	if failure != nil {
+		return failure
 	}
 	c.logRequest()
 	if failure := c.OwnNetns(); failure != nil {
@@ -32,11 +37,11 @@ func (c *command) add() *skel.Error {
 	if failure != nil {
 		return failure
 	}
-	n, err := c.p.openNAT(nodeIP.Is6())
+	n, err := c.openNAT(nodeIP.Is6())
 	if err != nil {
 		return internal(cause.PodNetworkSetup, err.Error())
 	}
-	l, err := c.p.openLink(c.Netns, nodeIP.Is6())
+	l, err := openLink(c.Netns, nodeIP.Is6())
 	if err != nil {
 		return c.netnsFailed(err)
 	}
@@ -45,14 +50,7 @@ func (c *command) add() *skel.Error {
 	s.random = rules.ParseRandom(c.conf.RandomizeSNAT, true) // a restore with -w knows it too, both being of 1.6.2
 	failure = s.do(mtu)
 	if failure == nil {
-		host, pod := l.pair.Host, l.pair.Pod
-		result, err := withInterfaces(prev, c.Version, netconf.ResultInterface{Name: host.Name, MAC: host.MAC.String()},
-			netconf.ResultInterface{Name: pod.Name, MAC: pod.MAC.String(), Sandbox: c.Netns})
-		if err != nil {
-			failure = internal(cause.InvalidRequest, err.Error())
-		} else {
-			failure = c.print(result)
-		}
+		failure = c.print(withInterfaces(prev, l.pair, c.Netns))
 	}
 	if failure != nil {
 		s.undo()
@@ -70,23 +68,93 @@ func (c *command) netnsFailed(err error) *skel.Error {
 	return internal(why, err.Error())
 }
 
-func (c *command) print(result []byte) *skel.Error {
+// print prints a result in the version of the configuration.
+func (c *command) print(r *types100.Result) *skel.Error {
+	inVersion, err := r.GetAsVersion(c.Version)
+	if err != nil {
+		return internal(cause.InvalidRequest, err.Error())
+	}
+	text, err := json.MarshalIndent(inVersion, "", "    ")
+	if err != nil {
+		return internal(cause.InvalidRequest, err.Error())
+	}
+	return c.write(text)
+}
+
+func (c *command) write(result []byte) *skel.Error {
 	if _, err := c.p.Stdout.Write(result); err != nil {
 		return &skel.Error{Code: skel.CodeIO, Msg: "write result: " + err.Error(), Cause: cause.Internal}
 	}
 	return nil
 }
 
-// prevResult is the result of the plugins before.
-func (c *command) prevResult() (*netconf.Result, *skel.Error) {
-	if len(c.conf.RawPrevResult) == 0 || string(c.conf.RawPrevResult) == "null" {
-		return nil, internal(cause.InvalidRequest, textChained)
+// passOn is an ADD where egress is off: the result of the plugins before goes on. It does
+// without encoding/json, whose first use costs a run of such a plugin a tenth.
+func (c *command) passOn() *skel.Error {
+	if failure := c.chained(); failure != nil {
+		return failure
 	}
 	prev, err := netconf.ParseResult(c.conf.RawPrevResult, c.Version)
 	if err != nil {
-		return nil, internal(cause.InvalidRequest, textPrevResult+err.Error())
+		return internal(cause.InvalidRequest, textPrevResult+err.Error())
+	}
+	if _, failure := c.mtu(); failure != nil {
+		return failure
+	}
+	return c.write(skel.PrintResult(prev, c.Version))
+}
+
+func (c *command) mtu() (int, *skel.Error) {
+	mtu, err := c.conf.LinkMTU()
+	if err != nil {
+		return 0, &skel.Error{Code: skel.CodeInternal, Msg: textParse + err.Error(), Cause: cause.InvalidConfig, Details: skel.SettingDetails(err)}
+	}
+	return mtu, nil
+}
+
+// chained fails where no plugin ran before.
+func (c *command) chained() *skel.Error {
+	if len(c.conf.RawPrevResult) == 0 || string(c.conf.RawPrevResult) == "null" {
+		return internal(cause.InvalidRequest, textChained)
+	}
+	return nil
+}
+
+// prevResult is the result of the plugins before.
+func (c *command) prevResult() (*types100.Result, *skel.Error) {
+	if failure := c.chained(); failure != nil {
+		return nil, failure
+	}
+	prev, err := readResult(c.conf.RawPrevResult, c.Version)
+	if err != nil {
+		return nil, internal(cause.InvalidRequest, err.Error())
 	}
 	return prev, nil
+}
+
+// readResult reads a previous result as the library does, which does not refuse nulls
+// where they crash it later.
+func readResult(raw []byte, confVersion string) (*types100.Result, error) {
+	if _, err := netconf.ParseResult(raw, confVersion); err != nil {
+		return nil, errors.New(textPrevResult + err.Error())
+	}
+	conf := types.PluginConf{CNIVersion: confVersion}
+	if err := json.Unmarshal(raw, &conf.RawPrevResult); err != nil {
+		return nil, errors.New(textPrevResult + err.Error())
+	}
+	if err := version.ParsePrevResult(&conf); err != nil {
+		return nil, err
+	}
+	return types100.NewResultFromResult(conf.PrevResult)
+}
+
+// withInterfaces is a result with the pair behind its own interfaces.
+func withInterfaces(r *types100.Result, pair rules.Pair, netns string) *types100.Result {
+	out := *r
+	out.Interfaces = append(slices.Clone(r.Interfaces),
+		&types100.Interface{Name: pair.Host.Name, Mac: pair.Host.MAC.String()},
+		&types100.Interface{Name: pair.Pod.Name, Mac: pair.Pod.MAC.String(), Sandbox: netns})
+	return &out
 }
 
 // setup is an ADD under way: what of it there is to take back.
@@ -103,17 +171,17 @@ type setup struct {
 
 // do makes lease, link and rules. The programs work while the kernel is at the links.
 func (s *setup) do(mtu int) *skel.Error {
-	d, err := s.delegate("ADD")
+	wait, err := s.startLease()
 	if err != nil {
 		return ipamError(err)
 	}
 	s.leased = true
 	pairErr := s.link.createPair(mtu)
-	out, err := d.wait()
+	result, err := wait()
 	if err != nil {
 		return ipamError(err)
 	}
-	lease, failure := s.readLease(out)
+	lease, failure := leaseOf(result)
 	if failure != nil {
 		return failure
 	}
@@ -165,7 +233,7 @@ func (s *setup) undo() {
 	if !s.leased || errs[0] != nil {
 		return
 	}
-	if _, err := s.run("DEL"); err != nil {
+	if err := s.run("DEL"); err != nil {
 		s.log.Warn("Lease of a failed ADD is not released: " + err.Error())
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"net/netip"
 	"strings"
 
+	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/rtnl"
 	"cnictl/plugin/egress/rules"
-	"cnictl/plugin/netconf"
 	"cnictl/plugin/skel"
 )
 
@@ -34,7 +34,7 @@ func (c *command) check() *skel.Error {
 	if pod == "" {
 		return nil
 	}
-	if _, err := c.run("CHECK"); err != nil {
+	if err := c.run("CHECK"); err != nil {
 		return ipamError(err)
 	}
 	leases, err := c.leases(c.own)
@@ -62,7 +62,7 @@ func (c *command) differs(missing []string) *skel.Error {
 }
 
 // ourLinks are the names in a result: the pod's end, and the host's end before it.
-func ourLinks(r *netconf.Result, v6 bool) (host, pod string) {
+func ourLinks(r *types100.Result, v6 bool) (host, pod string) {
 	name := rules.PodLink4
 	if v6 {
 		name = rules.PodLink6
@@ -81,7 +81,7 @@ func (c *command) missing(podIP, nodeIP netip.Addr, hostLink, podLink string) (o
 		return nil, err
 	}
 	defer unix.Close(ns)
-	n, err := c.p.openNAT(nodeIP.Is6())
+	n, err := c.openNAT(nodeIP.Is6())
 	if err != nil {
 		return nil, err
 	}

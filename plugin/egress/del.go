@@ -71,7 +71,7 @@ func (c *command) release(leases []lease) *skel.Error {
 			return teardownFailed(err)
 		}
 	}
-	if _, err := c.run("DEL"); err != nil {
+	if err := c.run("DEL"); err != nil {
 		return ipamError(err)
 	}
 	return nil
@@ -84,7 +84,7 @@ func (c *command) likelySNAT(l lease) (rules.SNAT, error) {
 }
 
 func (c *command) removeChain(v6 bool, quick string) error {
-	n, err := c.p.openNAT(v6)
+	n, err := c.openNAT(v6)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,27 @@
 package egress
 
 import (
+	"encoding/json"
+
+	"cnictl/plugin/egress/rules"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/skel"
 )
 
-// Results are what ADD prints: off, and on with two interfaces.
-func Results(prevResult []byte, version string, more ...netconf.ResultInterface) (off, on []byte, err error) {
+// Results are what ADD prints: off, and on.
+func Results(prevResult []byte, version string, pair rules.Pair, netns string) (off, on []byte, err error) {
 	prev, err := netconf.ParseResult(prevResult, version)
 	if err != nil {
 		return nil, nil, err
 	}
-	on, err = withInterfaces(prev, version, more...)
+	now, err := readResult(prevResult, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := withInterfaces(now, pair, netns).GetAsVersion(version)
+	if err != nil {
+		return nil, nil, err
+	}
+	on, err = json.MarshalIndent(r, "", "    ")
 	return skel.PrintResult(prev, version), on, err
 }

@@ -48,7 +48,7 @@ func (c *command) gc() *skel.Error {
 		note(c.collectChains(v6, func(id string) bool { return containers[id] }))
 	}
 	if c.conf.On() {
-		if _, err := c.run("GC"); err != nil {
+		if err := c.run("GC"); err != nil {
 			note(errors.New(textIPAM + err.Error()))
 		}
 	}
@@ -76,14 +76,14 @@ func (c *command) collect(l lease, chainInUse bool) error {
 	if ifName == "" {
 		ifName = "eth0" // host-local wants one, and finds these leases by the container alone
 	}
-	if _, err := d.run("DEL", "CNI_CONTAINERID="+l.containerID, "CNI_IFNAME="+ifName, "CNI_NETNS="); err != nil {
+	if err := d.run("DEL", "CNI_CONTAINERID="+l.containerID, "CNI_IFNAME="+ifName, "CNI_NETNS="); err != nil {
 		return errors.New(textIPAM + err.Error())
 	}
 	return nil
 }
 
 func (c *command) collectChains(v6 bool, keep func(containerID string) bool) error {
-	n, err := c.p.openNAT(v6)
+	n, err := c.openNAT(v6)
 	if errors.Is(err, errNoIPTables) {
 		return nil
 	}

@@ -1,126 +1,108 @@
 package egress
 
 import (
-	"errors"
-	"path"
+	"context"
+	"net"
+	"net/netip"
+	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
-	"time"
+
+	"github.com/containernetworking/cni/pkg/invoke"
+	"github.com/containernetworking/cni/pkg/types"
+	types100 "github.com/containernetworking/cni/pkg/types/100"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/plugin/egress/rules"
-	"cnictl/plugin/netconf"
 	"cnictl/plugin/skel"
 )
 
 // ipamPlugin manages the addresses of the range.
 const ipamPlugin = "host-local"
 
-// delegation is a run of host-local with our own standard input, as the CNI library
-// delegates.
+// delegation is a run of host-local with our own standard input. invoke's own Args take
+// the variables of the process; ours may name another sandbox.
 type delegation struct {
-	c     *command
-	child *child
+	program string
+	stdin   []byte
+	env     []string // of two variables with one name the last counts
+	exec    invoke.Exec
 }
 
-// delegate starts host-local. A binary that is being replaced is tried again.
-func (c *command) delegate(verb string, changes ...string) (*delegation, error) {
-	program, err := findPlugin(ipamPlugin, strings.Split(c.Path, ":"))
+func (d *delegation) AsEnv() []string { return d.env }
+
+func (c *command) delegation(verb string, changes ...string) (*delegation, error) {
+	program, err := invoke.FindInPath(ipamPlugin, filepath.SplitList(c.Path))
 	if err != nil {
 		return nil, err
 	}
-	env := with(c.p.Environ(), append(changes, "CNI_COMMAND="+verb)...)
-	for try := 0; ; try++ {
-		child, err := c.p.start(program, nil, env, c.Stdin)
-		if errors.Is(err, syscall.ETXTBSY) && try < busyTries {
-			<-time.After(busyPause)
-			continue
-		}
-		if err != nil {
-			return nil, errors.New("netplugin failed with no error message: " + err.Error())
-		}
-		return &delegation{c, child}, nil
-	}
+	return &delegation{
+		program: program, stdin: c.Stdin, env: append(append(c.p.Environ(), changes...), "CNI_COMMAND="+verb),
+		exec: &invoke.DefaultExec{RawExec: &invoke.RawExec{Stderr: c.p.Stderr}},
+	}, nil
 }
 
-const (
-	busyTries = 50
-	busyPause = 100 * time.Millisecond
-)
-
-// wait is host-local's output, or its error in the words of the CNI library.
-func (d *delegation) wait() ([]byte, error) {
-	out, stderr, err := d.child.wait()
-	var failed *exitError
-	switch {
-	case err == nil:
-		_, _ = d.c.p.Stderr.Write(stderr)
-		return out, nil
-	case !errors.As(err, &failed):
-		return nil, err
-	case len(failed.stdout) == 0 && len(failed.stderr) == 0:
-		return nil, errors.New("netplugin failed with no error message: " + failed.how)
-	case len(failed.stdout) == 0:
-		return nil, errors.New("netplugin failed: " + strconv.Quote(string(failed.stderr)))
-	}
-	msg, details, err := netconf.ParseCNIError(failed.stdout)
-	switch {
-	case err != nil:
-		return nil, errors.New("netplugin failed but error parsing its diagnostic message " + strconv.Quote(string(failed.stdout)) + ": " + err.Error())
-	case details != "":
-		msg += "; " + details
-	}
-	return nil, errors.New(msg)
-}
-
-// run is delegate and wait.
-func (c *command) run(verb string, changes ...string) ([]byte, error) {
-	d, err := c.delegate(verb, changes...)
+// startLease has host-local assign an address. wait returns it.
+func (c *command) startLease() (wait func() (types.Result, error), _ error) {
+	d, err := c.delegation("ADD")
 	if err != nil {
 		return nil, err
 	}
-	return d.wait()
+	type ended struct {
+		result types.Result
+		err    error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(c.ctx, childDeadline)
+		defer cancel()
+		r, err := invoke.ExecPluginWithResult(ctx, d.program, d.stdin, d, d.exec)
+		done <- ended{r, err}
+	}()
+	return func() (types.Result, error) {
+		e := <-done
+		return e.result, e.err
+	}, nil
 }
 
-// findPlugin looks for a plugin as the CNI library does.
-func findPlugin(name string, dirs []string) (string, error) {
-	if len(dirs) == 1 && dirs[0] == "" {
-		return "", errors.New("no paths provided")
+// run has host-local do another verb.
+func (c *command) run(verb string, changes ...string) error {
+	d, err := c.delegation(verb, changes...)
+	if err != nil {
+		return err
 	}
-	for _, dir := range dirs {
-		if file := path.Join(dir, name); regular(file, false) {
-			return file, nil
-		}
-	}
-	return "", errors.New("failed to find plugin " + strconv.Quote(name) + " in path [" + strings.Join(dirs, " ") + "]")
+	ctx, cancel := context.WithTimeout(c.ctx, childDeadline)
+	defer cancel()
+	return invoke.ExecPluginWithoutResult(ctx, d.program, d.stdin, d, d.exec)
 }
 
-// readLease takes the one address out of host-local's result.
-func (c *command) readLease(out []byte) (rules.Lease, *skel.Error) {
-	r, err := netconf.ParseResult(out, c.Version)
+// leaseOf takes the one address out of host-local's result.
+func leaseOf(r types.Result) (rules.Lease, *skel.Error) {
+	now, err := types100.NewResultFromResult(r)
 	if err != nil {
 		return rules.Lease{}, ipamError(err)
 	}
-	ips, routes := r.IPs, r.Routes
-	for _, old := range []*netconf.ResultOldIP{r.IP4, r.IP6} {
-		if old != nil {
-			ips = append(ips, netconf.ResultIP{Address: old.IP, Gateway: old.Gateway})
-			routes = append(routes, old.Routes...)
-		}
-	}
-	switch len(ips) {
+	switch len(now.IPs) {
 	case 0:
 		return rules.Lease{}, internal(cause.PodNetworkSetup, textZeroIPs)
 	case 1:
 	default:
-		return rules.Lease{}, internal(cause.PodNetworkSetup, textManyIPs+strconv.Itoa(len(ips))+textManyIPsEnd)
+		return rules.Lease{}, internal(cause.PodNetworkSetup, textManyIPs+strconv.Itoa(len(now.IPs))+textManyIPsEnd)
 	}
-	lease := rules.Lease{Address: ips[0].Address, Gateway: ips[0].Gateway}
-	for _, route := range routes {
-		lease.Routes = append(lease.Routes, rules.Route{Dst: route.Dst.Masked(), Gateway: route.GW})
+	lease := rules.Lease{Address: prefixOf(now.IPs[0].Address), Gateway: addressOf(now.IPs[0].Gateway)}
+	for _, route := range now.Routes {
+		lease.Routes = append(lease.Routes, rules.Route{Dst: prefixOf(route.Dst).Masked(), Gateway: addressOf(route.GW)})
 	}
 	return lease, nil
+}
+
+func addressOf(ip net.IP) netip.Addr {
+	a, _ := netip.AddrFromSlice(ip) // invalid: none
+	return a.Unmap()
+}
+
+func prefixOf(n net.IPNet) netip.Prefix {
+	bits, _ := n.Mask.Size()
+	return netip.PrefixFrom(addressOf(n.IP), bits)
 }
 
 func ipamError(err error) *skel.Error {

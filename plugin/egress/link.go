@@ -1,10 +1,11 @@
 package egress
 
 import (
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/netip"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,7 +19,6 @@ import (
 
 // link is the making of the veth pair and of what is on it.
 type link struct {
-	p    *Process
 	ns   int // the pod's namespace, held open
 	v6   bool
 	host *rtnl.Conn
@@ -32,17 +32,17 @@ type link struct {
 func openNetns(path string) (int, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, &fileError{"failed to open netns " + strconv.Quote(path), err}
+		return -1, fmt.Errorf("failed to open netns %q: %w", path, err)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(fd, &fs); err != nil || fs.Type != unix.NSFS_MAGIC && fs.Type != unix.PROC_SUPER_MAGIC {
 		_ = unix.Close(fd)
-		return -1, &fileError{"failed to open netns " + strconv.Quote(path), errors.New("not a network namespace")}
+		return -1, fmt.Errorf("failed to open netns %q: not a network namespace", path)
 	}
 	return fd, nil
 }
 
-func (p *Process) openLink(netns string, v6 bool) (*link, error) {
+func openLink(netns string, v6 bool) (*link, error) {
 	ns, err := openNetns(netns)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (p *Process) openLink(netns string, v6 bool) (*link, error) {
 		_ = unix.Close(ns)
 		return nil, err
 	}
-	return &link{p: p, ns: ns, v6: v6, host: host}, nil
+	return &link{ns: ns, v6: v6, host: host}, nil
 }
 
 // close closes the sockets; what was made stays.
@@ -73,9 +73,7 @@ func (l *link) createPair(mtu int) error {
 	var last error
 	for range pairTries {
 		var random [20]byte
-		if err := l.p.Random(random[:]); err != nil {
-			return err
-		}
+		_, _ = rand.Read(random[:]) // it never fails
 		l.pair = rules.NewPair(l.v6, random, mtu)
 		b.Reset()
 		b.Veth(end(l.pair.Host), end(l.pair.Pod), mtu, l.ns)
@@ -142,7 +140,7 @@ func (l *link) outside(p rules.Pod) error {
 	var b rtnl.Batch
 	b.AddrAdd(address(p.HostAddress, index))
 	if err := l.host.Do(&b); err != nil {
-		return &stepError{"failed to add IP addr " + p.HostAddress.Prefix.String() + " to " + p.Pair.Host.Name, err}
+		return wrapStep("failed to add IP addr "+p.HostAddress.Prefix.String()+" to "+p.Pair.Host.Name, err)
 	}
 	return l.addHostRoute(route(p.HostRoute, index))
 }
@@ -295,7 +293,7 @@ func setSysctls(list []rules.Sysctl) error {
 			_ = unix.Close(fd)
 		}
 		if err != nil {
-			return &stepError{"failed to set " + s.String(), err}
+			return wrapStep("failed to set "+s.String(), err)
 		}
 	}
 	return nil
@@ -315,18 +313,10 @@ func setSysctl(fd int, value string) error {
 	}
 }
 
-// stepError is what was being done, and why it failed.
-type stepError struct {
-	what string
-	err  error
-}
-
-func (e *stepError) Error() string { return e.what + ": " + e.err.Error() }
-func (e *stepError) Unwrap() error { return e.err }
-
+// wrapStep says what was being done.
 func wrapStep(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &stepError{what, err}
+	return fmt.Errorf("%s: %w", what, err)
 }

@@ -1,16 +1,26 @@
 package egress
 
 import (
+	"bytes"
+	"context"
 	"errors"
-	"path"
+	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"cnictl/plugin/egress/rules"
 )
 
+// childDeadline bounds a program that we run: iptables waits for its lock, host-local
+// for its directory.
+const childDeadline = time.Minute
+
 // nat is the nat table of one family.
 type nat struct {
-	p             *Process
+	ctx           context.Context // of the one command that the process does
+	env           []string
 	save, restore string // programs
 }
 
@@ -25,14 +35,14 @@ func (e *noProgramError) Error() string {
 func (e *noProgramError) Is(target error) bool { return target == errNoIPTables }
 
 // openNAT looks the programs up. Those of the host are used, and so its back end.
-func (p *Process) openNAT(v6 bool) (*nat, error) {
+func (c *command) openNAT(v6 bool) (*nat, error) {
 	name := "iptables"
 	if v6 {
 		name = "ip6tables"
 	}
-	n := &nat{p: p}
+	n := &nat{ctx: c.ctx, env: c.p.Environ()}
 	for program, into := range map[string]*string{name + "-save": &n.save, name + "-restore": &n.restore} {
-		if *into = p.lookPath(program); *into == "" {
+		if *into = c.p.lookPath(program); *into == "" {
 			return nil, &noProgramError{program}
 		}
 	}
@@ -41,18 +51,61 @@ func (p *Process) openNAT(v6 bool) (*nat, error) {
 
 // lookPath also finds programs where the runtime's PATH has no system directories.
 func (p *Process) lookPath(name string) string {
-	dirs := strings.Split(p.Getenv("PATH"), ":")
+	dirs := filepath.SplitList(p.Getenv("PATH"))
 	for _, dir := range append(dirs, "/usr/sbin", "/sbin", "/usr/local/sbin") {
-		if file := path.Join(dir, name); path.IsAbs(file) && regular(file, true) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			return file
 		}
 	}
 	return ""
 }
 
+// child is a program that runs.
+type child struct {
+	cmd            *exec.Cmd
+	ctx            context.Context // of this program
+	cancel         context.CancelFunc
+	stdout, stderr bytes.Buffer
+}
+
+// start starts a program, on a thread in the host's network namespace as all of the
+// process are but those that enter a pod's.
+func (n *nat) start(stdin, program string, args ...string) (*child, error) {
+	c := &child{}
+	c.ctx, c.cancel = context.WithTimeout(n.ctx, childDeadline)
+	c.cmd = exec.CommandContext(c.ctx, program, args...)
+	c.cmd.Env, c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = n.env, strings.NewReader(stdin), &c.stdout, &c.stderr
+	c.cmd.WaitDelay = time.Second // what the program started may keep its output open
+	if err := c.cmd.Start(); err != nil {
+		c.cancel()
+		return nil, err
+	}
+	return c, nil
+}
+
+// wait waits for the program's end and returns what it printed.
+func (c *child) wait() (string, error) {
+	defer c.cancel()
+	err := c.cmd.Wait()
+	if err == nil {
+		return c.stdout.String(), nil
+	}
+	how := err.Error()
+	if c.ctx.Err() != nil {
+		how = "did not end within " + childDeadline.String()
+	}
+	if text := strings.TrimSpace(c.stderr.String()); text != "" {
+		how += ": " + text
+	}
+	return "", fmt.Errorf("%s: %s", c.cmd.Path, how)
+}
+
 // begin starts a transaction. It waits for the lock that others may hold.
 func (n *nat) begin(text string) (*child, error) {
-	return n.p.start(n.restore, []string{"--noflush", "-w"}, n.p.Environ(), []byte(text))
+	return n.start(text, n.restore, "--noflush", "-w")
 }
 
 func (n *nat) do(text string) error {
@@ -61,18 +114,17 @@ func (n *nat) do(text string) error {
 	}
 	c, err := n.begin(text)
 	if err == nil {
-		_, _, err = c.wait()
+		_, err = c.wait()
 	}
 	return err
 }
 
 func (n *nat) saved() (string, error) {
-	c, err := n.p.start(n.save, []string{"-t", "nat"}, n.p.Environ(), nil)
+	c, err := n.start("", n.save, "-t", "nat")
 	if err != nil {
 		return "", err
 	}
-	out, _, err := c.wait()
-	return string(out), err
+	return c.wait()
 }
 
 // natTries bounds how often the table is read and changed while others change it too.
@@ -95,7 +147,7 @@ func (n *nat) change(transaction func(saved string) string) (err error) {
 // finishAdd waits for the transaction that adds s. When it was refused, part of it is
 // there already, or others were in the way.
 func (n *nat) finishAdd(c *child, s rules.SNAT) error {
-	if _, _, err := c.wait(); err == nil {
+	if _, err := c.wait(); err == nil {
 		return nil
 	}
 	return n.change(s.Repair)

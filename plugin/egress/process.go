@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"io"
 	"net/netip"
 	"time"
@@ -19,17 +20,16 @@ type Process struct {
 	Stdout  io.Writer
 	Stderr  io.Writer
 	Now     func() time.Time
-	Random  func([]byte) error // fills with random bytes
-	Version string             // of this binary; empty in a source build
+	Version string // of this binary; empty in a source build
 }
 
 // Run does the command in CNI_COMMAND and returns the exit code of the process.
-func (p *Process) Run() int {
+func (p *Process) Run(ctx context.Context) int {
 	var conf netconf.EgressConf
 	var confErr error
 	with := func(run func(*command) *skel.Error) func(*skel.Request) *skel.Error {
 		return func(r *skel.Request) *skel.Error {
-			c := &command{p: p, Request: r, conf: conf}
+			c := &command{ctx: ctx, p: p, Request: r, conf: conf}
 			c.log = pluginlog.New(conf.PluginLogFile, conf.PluginLogLevel, p.Now, p.Stderr)
 			defer c.log.Flush()
 			failure := c.settings(confErr)
@@ -58,7 +58,8 @@ func (p *Process) Run() int {
 
 // command is one run of a verb other than VERSION, with its input.
 type command struct {
-	p *Process
+	ctx context.Context // of the one command that the process does
+	p   *Process
 	*skel.Request
 	conf netconf.EgressConf
 	log  *pluginlog.Log

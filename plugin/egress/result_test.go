@@ -12,13 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/plugin/egress"
-	"cnictl/plugin/netconf"
+	"cnictl/plugin/egress/rules"
 	"cnictl/testenv/golden"
 )
 
 var versions = []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}
 
-var ours = []netconf.ResultInterface{{Name: "veth0a1b2c3d", MAC: "0a:00:00:00:00:01"}, {Name: "v4if0", MAC: "0a:00:00:00:00:02", Sandbox: "/run/netns/a"}}
+var pair = rules.Pair{
+	Host: rules.End{Name: "veth0a1b2c3d", MAC: rules.MAC{0x0a, 0, 0, 0, 0, 1}},
+	Pod:  rules.End{Name: "v4if0", MAC: rules.MAC{0x0a, 0, 0, 0, 0, 2}},
+}
 
 // library prints with the CNI library, as a plugin built on it does: the result goes
 // through its reader, and with interfaces added through the newest form.
@@ -37,9 +40,8 @@ func library(prevResult []byte, confVersion string) (off, on string, err error) 
 	if err != nil {
 		return "", "", err
 	}
-	for _, i := range ours {
-		now.Interfaces = append(now.Interfaces, &types100.Interface{Name: i.Name, Mac: i.MAC, Sandbox: i.Sandbox})
-	}
+	now.Interfaces = append(now.Interfaces,
+		&types100.Interface{Name: "veth0a1b2c3d", Mac: "0a:00:00:00:00:01"}, &types100.Interface{Name: "v4if0", Mac: "0a:00:00:00:00:02", Sandbox: "/run/netns/a"})
 	on, err = printed(now, confVersion)
 	return off, on, err
 }
@@ -74,7 +76,7 @@ func TestResult(t *testing.T) {
 				in = `{"cniVersion":"VERSION","ip4":{"ip":"10.0.0.5/32"}}`
 			}
 			in = strings.ReplaceAll(in, "VERSION", v)
-			off, on, err := egress.Results([]byte(in), v, ours...)
+			off, on, err := egress.Results([]byte(in), v, pair, "/run/netns/a")
 			wantOff, wantOn, wantErr := library([]byte(in), v)
 			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 				t.Errorf("%s %s: %v, library %v", v, name, err, wantErr)
@@ -106,7 +108,7 @@ func FuzzPrevResult(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, index int) {
 		v := versions[uint(index)%uint(len(versions))]
 		wantOff, wantOn, wantErr := safely(in, v)
-		off, on, err := egress.Results(in, v, ours...)
+		off, on, err := egress.Results(in, v, pair, "/run/netns/a")
 		if wantErr != nil || !json.Valid(in) || ambiguous(in) {
 			return
 		}

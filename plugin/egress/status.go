@@ -21,10 +21,10 @@ func (c *command) status() *skel.Error {
 	if _, err := c.conf.LinkMTU(); err != nil {
 		return bad(cause.InvalidConfig, textParse+err.Error(), skel.SettingDetails(err))
 	}
-	if _, err := c.p.openNAT(nodeIP.Is6()); err != nil {
+	if _, err := c.openNAT(nodeIP.Is6()); err != nil {
 		return bad(cause.PodNetworkSetup, err.Error(), "")
 	}
-	if _, err := c.run("STATUS"); err != nil {
+	if err := c.run("STATUS"); err != nil {
 		failure := ipamError(err)
 		return bad(failure.Cause, failure.Msg, failure.Details)
 	}

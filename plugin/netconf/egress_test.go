@@ -87,20 +87,3 @@ func FuzzParseEgress(f *testing.F) {
 		}
 	})
 }
-
-func TestParseCNIError(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string][2]string{
-		`{"code":999,"msg":"m","details":"d"}`: {"m", "d"}, `{"Msg":"m","cniVersion":"1.0.0"}`: {"m", ""}, `{}`: {}, `null`: {},
-	} {
-		msg, details, err := ParseCNIError([]byte(text))
-		if err != nil || msg != want[0] || details != want[1] {
-			t.Errorf("%s: %q %q %v", text, msg, details, err)
-		}
-	}
-	for _, text := range []string{``, `x`, `[]`, `{"msg":5}`} {
-		if msg, _, err := ParseCNIError([]byte(text)); err == nil {
-			t.Errorf("%s: %q", text, msg)
-		}
-	}
-}

@@ -351,22 +351,3 @@ func (d *wholeDecoder) addrInto(into *netip.Addr, what string) {
 	}
 	*into = a.Unmap()
 }
-
-// ParseCNIError reads the error that a plugin prints.
-func ParseCNIError(text []byte) (msg, details string, _ error) {
-	if err := checkSyntax(text); err != nil {
-		return "", "", err
-	}
-	d := strictDecoder{cursor: cursor{in: text}}
-	if d.want("object", "error") {
-		d.object(func(key string) {
-			switch i := keyIndex(key, []string{"msg", "details"}); {
-			case i >= 0 && d.want("string", key):
-				*[...]*string{&msg, &details}[i] = d.text()
-			case i < 0:
-				d.raw()
-			}
-		})
-	}
-	return msg, details, d.err
-}

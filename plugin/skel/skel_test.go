@@ -2,6 +2,7 @@ package skel_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	library "github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
 
 	"cnictl/daemon/api/cause"
@@ -66,11 +68,11 @@ func TestRun_AsTheLibrary(t *testing.T) {
 				var out, errOut bytes.Buffer
 				exit := skel.Run(&skel.Process{Getenv: os.Getenv, Stdin: strings.NewReader(conf), Stdout: &out, Stderr: &errOut}, fine("x"))
 				if exit != 0 {
-					msg, _, err := netconf.ParseCNIError(out.Bytes())
-					if err != nil {
+					var printed types.Error
+					if err := json.Unmarshal(out.Bytes(), &printed); err != nil {
 						t.Fatal(err)
 					}
-					got = msg
+					got = printed.Msg
 					code = codeOf(out.String())
 				}
 				if prefix, prose, ok := strings.Cut(wantText, "json: "); ok && strings.HasPrefix(got, prefix) {

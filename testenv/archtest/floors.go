@@ -205,9 +205,9 @@ type budget struct {
 }
 
 var budgets = []budget{
-	{"cmd/aws-cni", slices.Concat(oncePerPod, []string{"os", "fmt"}), 19 << 17, "it starts once or twice per pod"},    // 2.375 MiB; it has 2.26
-	{"cmd/egress-cni", slices.Concat(oncePerPod, []string{"os", "fmt"}), 10 << 18, "it starts once or twice per pod"}, // 2.5 MiB; it has 2.04
-	{"cmd/portmap", slices.Concat(oncePerPod, []string{"os", "fmt"}), 8 << 18, "it starts once or twice per pod"},     // 2 MiB
+	{"cmd/aws-cni", slices.Concat(oncePerPod, []string{"os", "fmt"}), 19 << 17, "it starts once or twice per pod"}, // 2.375 MiB; it has 2.26
+	{"cmd/egress-cni", oncePerPod, 13 << 18, "it starts once or twice per pod where it is in the conflist"},        // 3.25 MiB; it has 3.04
+	{"cmd/portmap", slices.Concat(oncePerPod, []string{"os", "fmt"}), 8 << 18, "it starts once or twice per pod"},  // 2 MiB
 	{"cmd/grpc-health-probe", []string{"github.com/aws", "k8s.io", "sigs.k8s.io", "github.com/prometheus", "github.com/vishvananda"}, 0, "kubelet runs it every few seconds"},
 	{"cmd/aws-vpc-cni", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the entrypoint needs the metadata client only"},
 	{"cmd/aws-vpc-cni-init", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the init container needs the metadata client only"},

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"crypto/sha512"
+	"encoding/hex"
 	"errors"
 	"net/netip"
 	"strconv"
@@ -29,8 +31,8 @@ func Chain(v6 bool, network, containerID string) string {
 	if v6 {
 		prefix = ChainPrefix6
 	}
-	sum := sha512Sum([]byte(network + containerID))
-	return (prefix + hexText(sum[:]))[:chainLength]
+	sum := sha512.Sum512([]byte(network + containerID))
+	return (prefix + hex.EncodeToString(sum[:]))[:chainLength]
 }
 
 // Comment is on each of a sandbox's rules.
@@ -110,14 +112,4 @@ func quoteArg(s string) string {
 // String is the chain and its rules as iptables-save prints them.
 func (s SNAT) String() string {
 	return ":" + s.Chain + " - [0:0]\n" + s.Jump() + "\n" + strings.Join(s.Rules(), "\n") + "\n"
-}
-
-// hexText is encoding/hex's, which links fmt.
-func hexText(b []byte) string {
-	const digits = "0123456789abcdef"
-	out := make([]byte, 0, 2*len(b))
-	for _, v := range b {
-		out = append(out, digits[v>>4], digits[v&15])
-	}
-	return string(out)
 }

@@ -1,22 +1,9 @@
 package rules
 
 import (
-	"crypto/sha512"
 	"strings"
 	"testing"
 )
-
-// FuzzChain: the digits are those of the library's SHA-512.
-func FuzzChain(f *testing.F) {
-	for _, n := range []int{0, 1, 111, 112, 113, 119, 120, 127, 128, 129, 239, 240, 241, 256} {
-		f.Add([]byte(strings.Repeat("x", n)))
-	}
-	f.Fuzz(func(t *testing.T, message []byte) {
-		if got, want := sha512Sum(message), sha512.Sum512(message); got != want {
-			t.Errorf("%x: %x, want %x", message, got, want)
-		}
-	})
-}
 
 // FuzzTable: whatever iptables-save prints, what Remove and Repair give leaves the table
 // without, or with exactly, what is wanted: the transactions are applied to a table here.

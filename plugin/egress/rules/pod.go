@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"encoding/hex"
 	"errors"
 	"net/netip"
 	"strconv"
@@ -20,7 +21,7 @@ const HostLinkPrefix = "veth"
 type MAC [6]byte
 
 func (m MAC) String() string {
-	s := hexText(m[:])
+	s := hex.EncodeToString(m[:])
 	return s[0:2] + ":" + s[2:4] + ":" + s[4:6] + ":" + s[6:8] + ":" + s[8:10] + ":" + s[10:12]
 }
 
@@ -65,7 +66,7 @@ func NewPair(v6 bool, random [20]byte, mtu int) Pair {
 		name = PodLink6
 	}
 	return Pair{
-		Host: End{HostLinkPrefix + hexText(random[0:4]), firstHostIndex + number(4)%hostIndexes, mac(7)},
+		Host: End{HostLinkPrefix + hex.EncodeToString(random[0:4]), firstHostIndex + number(4)%hostIndexes, mac(7)},
 		Pod:  End{name, firstPodIndex + number(13)%podIndexes, mac(14)}, // bytes 13 to 15, of which the MAC has two too
 		MTU:  mtu,
 	}
