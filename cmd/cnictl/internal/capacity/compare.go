@@ -62,9 +62,6 @@ type comes first; without prices, the one that holds the fewest addresses.`,
 			"  {{.Command}} capacity compare 'm5.*' --pods 2000 --prefix-delegation --price prices.csv --region eu-west-1",
 		ValidArgsFunction: completeTypes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.list.Check(f); err != nil {
-				return err
-			}
 			return o.run(cmd.Context(), f, args)
 		},
 	}

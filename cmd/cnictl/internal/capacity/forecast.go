@@ -39,9 +39,6 @@ into account how steadily the free addresses decline and, from three days of rec
 their daily cycle. It does not know your plans.`,
 		Example: "  {{.Command}} record week.cnirec\n  {{.Command}} capacity forecast week.cnirec\n  {{.Command}} capacity forecast monday.cnirec tuesday.cnirec --filter 'chance>50' -o json",
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if err := list.Check(f); err != nil {
-				return err
-			}
 			return runForecast(cmd.Context(), f, list, files)
 		},
 	}

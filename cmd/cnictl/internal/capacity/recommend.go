@@ -59,9 +59,6 @@ the same targets. Ctrl-C shows the best found so far.`,
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := list.Check(f); err != nil {
-				return err
-			}
 			if !slices.Contains(goals, goal) {
 				return cli.Usage("--goal is %q: want %s", show.Safe(goal), strings.Join(goals, ", "))
 			}

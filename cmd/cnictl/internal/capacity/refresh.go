@@ -51,9 +51,6 @@ newer table. --reset removes it.`,
 		Example: "  {{.Command}} capacity refresh --aws --region eu-west-1\n  {{.Command}} capacity refresh --aws -o json\n  {{.Command}} capacity refresh --reset",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.list.Check(f); err != nil {
-				return err
-			}
 			switch {
 			case o.reset && (o.aws || o.region != ""):
 				return cli.Usage("--reset removes the cache and reads nothing: leave out --aws and --region")

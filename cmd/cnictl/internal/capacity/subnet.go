@@ -121,12 +121,7 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 			"  {{.Command}} capacity subnet --all --type m5.large --pods 20",
 		ValidArgsFunction: completion.Subnets(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			here := cluster{all: all}
-			here.named = slices.ContainsFunc(slices.Concat(args, primary), isID)
-			list.Columns[len(list.Columns)-1].Wide = !here.named && !all
-			if err := list.Check(f); err != nil {
-				return err
-			}
+			here := cluster{all: all, named: slices.ContainsFunc(slices.Concat(args, primary), isID)}
 			switch {
 			case all && len(args) > 0:
 				return cli.Usage("--all cannot be used with named subnets")
@@ -222,6 +217,9 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 	fs.BoolVar(&all, "all", false, "all IPv4 subnets of the cluster, as its nodes report them")
 	fs.IntVar(&used, "used", 0, "`N` addresses of each subnet that others use: load balancers, databases, endpoints")
 	fs.StringSliceVar(&primary, "node-subnet", nil, "with --custom-networking: `CIDR`s of the nodes' own subnets")
+	list.Fit = func(args []string) {
+		list.Columns[len(list.Columns)-1].Wide = !all && !slices.ContainsFunc(slices.Concat(args, primary), isID)
+	}
 	list.Register(f, cmd, false)
 	return cmd
 }

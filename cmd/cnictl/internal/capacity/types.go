@@ -53,9 +53,6 @@ node group with several types applies the smallest value to all of its nodes.`,
 			"  {{.Command}} capacity type m5.large --max-pods-expression '(default_enis - 1) * (ips_per_eni - 1) + 2'",
 		ValidArgsFunction: completeTypes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.list.Check(f); err != nil {
-				return err
-			}
 			if err := o.check(cmd, args); err != nil {
 				return err
 			}

@@ -165,9 +165,6 @@ daemon would behave differently is listed, with the reason.`,
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := list.Check(f); err != nil {
-				return err
-			}
 			m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, whatif.Original.Name: whatif.Original}[model]
 			if !ok {
 				return cli.Usage("--model is %q: want %s or %s", show.Safe(model), whatif.Ours.Name, whatif.Original.Name)

@@ -43,9 +43,6 @@ Credentials are never printed and never read from the file.`,
 		Example: "  {{.Command}} config view\n  {{.Command}} config view --filter 'source!=default'\n  CNICTL_INTERVAL=10s {{.Command}} config view -o json",
 		Args:    cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := list.Check(f); err != nil {
-				return err
-			}
 			return list.Print(f, settings(f, cmd.InheritedFlags()), func(items []introspect.Setting) any {
 				return introspect.Settings{
 					APIVersion: introspect.APIVersion, Kind: introspect.KindSettings, File: f.ConfigFile(), Items: items,

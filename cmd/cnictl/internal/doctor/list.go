@@ -31,9 +31,6 @@ groups or patterns in which * matches any text.`,
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: complete,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := list.Check(f); err != nil {
-				return err
-			}
 			rows, err := matching(f, args)
 			if err != nil {
 				return err

@@ -9,7 +9,6 @@ import (
 
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/cmd/cnictl/internal/completion"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
@@ -33,33 +32,24 @@ type Options struct {
 // New builds the command.
 func New(f *cli.Factory) *cobra.Command {
 	opts := &Options{list: newList()}
-	cmd := &cobra.Command{
+	cmd := opts.list.Command(f, &cobra.Command{
 		Use:   "events [NODE…]",
 		Short: "List events about pod addresses: from Kubernetes, and from the daemons",
 		Long: `List events about pod addresses, oldest first: Kubernetes events (failed sandboxes,
 aws-node, trunks) and, with --daemon, the last 500 pool changes that each daemon remembers.
 Without an API server (--targets), only daemon events are shown.`,
 		Example: "  " + f.Name + " events --warnings\n  " + f.Name + " events ip-10-0-3-17 --daemon -w\n  " + f.Name + " events --daemon --filter 'what=add-failed'",
-		Args:    cli.Args(0, -1, ""), ValidArgsFunction: completion.Nodes(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Names = args
-			if opts.Since < 0 {
-				return cli.Usage("--since=%s: must not be negative", opts.Since)
-			}
-			if len(args) == 1 {
-				ofOne(opts.list.Columns)
-			}
-			if err := opts.list.Check(f); err != nil {
-				return err
-			}
-			return Run(cmd.Context(), f, opts)
-		},
-	}
+	}, func(ctx context.Context, args []string) error {
+		opts.Names = args
+		if opts.Since < 0 {
+			return cli.Usage("--since=%s: must not be negative", opts.Since)
+		}
+		return Run(ctx, f, opts)
+	})
 	fs := cmd.Flags()
 	fs.BoolVar(&opts.Daemon, "daemon", false, "include the daemons' own events")
 	fs.BoolVar(&opts.Warnings, "warnings", false, "show only warnings")
 	fs.DurationVar(&opts.Since, "since", 0, "show only events newer than this, e.g. 10m")
-	opts.list.Register(f, cmd, true)
 	return cmd
 }
 

@@ -10,8 +10,14 @@ import (
 type row = events.Row
 
 func newList() *output.List[row] {
+	all := events.Columns()
 	return &output.List[row]{
-		Columns: events.Columns(), Free: "message", Clocks: []string{"ago"},
+		Columns: all, Free: "message", Clocks: []string{"ago"},
+		Fit: func(args []string) {
+			if len(args) == 1 {
+				ofOne(all)
+			}
+		},
 		Key:  func(r row) string { return r.Key },
 		Item: func(r row) any { return r.EventItem },
 		Class: func(r row, column string) paint.Class {

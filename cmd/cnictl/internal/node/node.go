@@ -85,7 +85,7 @@ addresses, route table and subnet.`,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				list := pool.NewENIList(false)
 				list.Register(f, cmd, false)
-				return func(o *Options) error { o.ENIs = list; return list.Check(f) }
+				return func(o *Options) error { o.ENIs = list; return nil }
 			}},
 		{name: "ips", short: "List the addresses: ENI, state, pod, age", long: `List the addresses: ENI, state (assigned, cooling, free), time in that state, and pod.
 Addresses of a prefix that were never used share one line.`,
@@ -93,7 +93,7 @@ Addresses of a prefix that were never used share one line.`,
 			flags: func(cmd *cobra.Command, _ bool) func(*Options) error {
 				list := pool.NewAddressList(false)
 				list.Register(f, cmd, false)
-				return func(o *Options) error { o.IPs = list; return list.Check(f) }
+				return func(o *Options) error { o.IPs = list; return nil }
 			}},
 		{name: "pods", short: "List the pods with their addresses, and why some don't have one", long: `List the node's pods from Kubernetes with the addresses that the daemon assigned to them.
 For a pod that should have an address but doesn't, the reason is shown: its last failed ADD,

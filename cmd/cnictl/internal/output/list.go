@@ -22,18 +22,20 @@ import (
 // List is what list commands have in common: --filter, --sort-by, --columns, -w and
 // --watch-only, and every output form, over the columns of their rows.
 //
-// A command makes one and calls Command; its run then calls Print, or Follow for each
-// reading under --watch.
+// A command makes one and calls Command, or Register if it takes other arguments than
+// nodes. When it runs, the flags are checked; it calls Print, or Follow for each reading
+// under --watch.
 type List[T any] struct {
 	Columns []query.Column[T]
 	Key     func(T) string                 // what the row is about: the tie of orders, and what --watch follows
 	Item    func(T) any                    // the document of one row
 	Label   func(T, string) (string, bool) // of label: terms of filters; nil: rows have none
 	Class   func(row T, column string) paint.Class
-	Free    string   // the column that is cut where a terminal is too narrow
-	Clocks  []string // columns that change without anything having happened: no reason for --watch to print
-	Order   string   // without --sort-by; "" = as the rows come
-	Whole   bool     // Follow is given all rows there are; else all of each node that has one among them
+	Free    string              // the column that is cut where a terminal is too narrow
+	Clocks  []string            // columns that change without anything having happened: no reason for --watch to print
+	Order   string              // without --sort-by; "" = as the rows come
+	Whole   bool                // Follow is given all rows there are; else all of each node that has one among them
+	Fit     func(args []string) // fits Columns to the arguments, before the flags are checked; nil: as they are
 
 	Filter    string
 	SortBy    string
@@ -53,23 +55,19 @@ type List[T any] struct {
 }
 
 // Command completes the head of a command that lists rows of all nodes, or of those named:
-// run gets the arguments once the flags of the list are checked.
+// run gets the arguments.
 func (l *List[T]) Command(f *cli.Factory, cmd *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd.Args = cli.Args(0, -1, "")
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = completion.Nodes(f)
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := l.Check(f); err != nil {
-			return err
-		}
-		return run(cmd.Context(), args)
-	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args) }
 	l.Register(f, cmd, true)
 	return cmd
 }
 
-// Register adds the flags to a command; watch adds -w and --watch-only too.
+// Register adds the flags to a command, and their check before it runs; watch adds -w and
+// --watch-only too.
 func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
 	fs := cmd.Flags()
 	fs.StringVar(&l.Filter, "filter", "", "show only rows that `match`: word, !word, re:…, column=value, column>n, label:key=value (see help filter)")
@@ -91,6 +89,12 @@ func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
 	}
 	_ = cmd.RegisterFlagCompletionFunc("filter", completion.Filter(f, query.Names(l.Columns)))
 	cmd.SetFlagErrorFunc(l.flagError(f))
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if l.Fit != nil {
+			l.Fit(args)
+		}
+		return l.Check(f)
+	}
 	l.cmd = cmd
 }
 
