@@ -58,6 +58,13 @@ func instanceType(n introspect.NodeIPAM) string {
 	return ""
 }
 
+// Limits that a node reports are used up to these, several times those of the largest type: a
+// simulation takes time for each address, and nodes may report anything.
+const (
+	mostReportedENIs  = 64
+	mostReportedSlots = 128 // of an interface
+)
+
 // instanceOf is what a node can have: of a type that the table lacks, what the daemon reports
 // of the default network card. Such types are new, so Nitro.
 func instanceOf(n introspect.NodeIPAM) (limits.Instance, bool) {
@@ -66,7 +73,7 @@ func instanceOf(n introspect.NodeIPAM) (limits.Instance, bool) {
 		return i, ok
 	}
 	c := n.Summary.Cards[0]
-	if c.ENILimit == nil || c.SlotsPerENI == nil {
+	if c.ENILimit == nil || c.SlotsPerENI == nil || *c.ENILimit > mostReportedENIs || *c.SlotsPerENI > mostReportedSlots {
 		return limits.Instance{}, false
 	}
 	i := limits.Instance{

@@ -74,6 +74,13 @@ func TestWhatIf(t *testing.T) {
 			c := &n.Summary.Cards[0]
 			c.Assigned, c.ENILimit, c.SlotsPerENI = 99, new(2), new(9)
 		}, pods: 18},
+		"limits that nothing has": {
+			change: func(n *introspect.NodeIPAM) {
+				n.Summary.InstanceType = "z9.large"
+				n.Summary.Cards[0].ENILimit, n.Summary.Cards[0].SlotsPerENI = new(1000), new(1000)
+			},
+			why: "its instance type z9.large is not in the table, and the node does not report its limits",
+		},
 		"no targets": {change: func(n *introspect.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "it does not report its targets, as upstream's daemon does not"},
 	} {
 		t.Run(name, func(t *testing.T) {

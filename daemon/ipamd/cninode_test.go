@@ -113,8 +113,7 @@ func TestAskForTrunk_Fails(t *testing.T) {
 		}
 		now = now.Add(wait)
 	}
-	counted := recorded{t: t, met: api.owner.metrics}
-	if n := counted.value("awscni_pod_eni_error_count", metrics.FnTryEnableSecurityGroups); n != 5 {
+	if n := valueOf(t, api.owner.metrics, "awscni_pod_eni_error_count", metrics.FnTryEnableSecurityGroups); n != 5 {
 		t.Errorf("%v failures counted", n)
 	}
 	if n := strings.Count(log.String(), "trunk ENI not requested"); n != 1 {

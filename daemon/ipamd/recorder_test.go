@@ -17,7 +17,6 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/cniwire"
 	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/internal/introspectserver"
 	"cnictl/daemon/internal/logging"
 	"cnictl/daemon/internal/metrics"
 	"cnictl/daemon/keeper"
@@ -79,26 +78,12 @@ func TestEventKinds_AreProduced(t *testing.T) {
 	}
 }
 
-// recorded is a recorder with its log.
-type recorded struct {
-	*recorder
-	t   *testing.T
-	log strings.Builder
-	met *metrics.Metrics
-}
-
-func newRecorded(t *testing.T, level slog.Level, policy warmpool.Policy) *recorded {
-	r := &recorded{t: t, met: metrics.New(metrics.Options{})}
-	r.recorder = newRecorder(t.Context(), slog.New(logging.NewHandler(&r.log, level)), r.met, introspectserver.NewFeed(time.Now()), policy)
-	return r
-}
-
-// value is that of one series, by the value of its only label.
-func (r *recorded) value(family, label string) (value float64) {
-	r.t.Helper()
-	families, err := r.met.Gatherer().Gather()
+// valueOf is that of one series, by the value of its only label; of all series without one.
+func valueOf(t *testing.T, met *metrics.Metrics, family, label string) (value float64) {
+	t.Helper()
+	families, err := met.Gatherer().Gather()
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -201,13 +186,12 @@ func TestRecorder_CountsAgree(t *testing.T) {
 		close(stop)
 		<-o.ended
 
-		r := &recorded{t: t, met: l.metrics}
 		s := v.Summary
 		for name, counts := range map[string][3]float64{
-			"ADDs":        {float64(s.ADDs.Total), r.value("awscni_add_ip_req_count", ""), float64(adds)},
-			"DELs":        {float64(s.DELs.Total), r.value("awscni_del_ip_req_count", ""), float64(dels)},
-			"failed ADDs": {float64(*s.ADDs.Failed), r.value("awscni_failed_add_count", ""), 3},
-			"given back":  {float64(s.ADDs.Causes[string(cause.PodNetworkSetup)]), r.value("awscni_failed_add_count", string(cause.PodNetworkSetup)), 1},
+			"ADDs":        {float64(s.ADDs.Total), valueOf(t, l.metrics, "awscni_add_ip_req_count", ""), float64(adds)},
+			"DELs":        {float64(s.DELs.Total), valueOf(t, l.metrics, "awscni_del_ip_req_count", ""), float64(dels)},
+			"failed ADDs": {float64(*s.ADDs.Failed), valueOf(t, l.metrics, "awscni_failed_add_count", ""), 3},
+			"given back":  {float64(s.ADDs.Causes[string(cause.PodNetworkSetup)]), valueOf(t, l.metrics, "awscni_failed_add_count", string(cause.PodNetworkSetup)), 1},
 		} {
 			if counts[0] != counts[2] || counts[1] != counts[2] {
 				t.Errorf("%s: summary %v, metric %v, made %v", name, counts[0], counts[1], counts[2])

@@ -38,16 +38,17 @@ func TestDocs_Examples(t *testing.T) {
 	golden.File(t, page, []byte(text))
 }
 
-// TestDocs_Terms: the page explains every term that the daemon may tell, and no other.
+// TestDocs_Terms: docs/capacity.md explains every term of max-pods, and no other.
 func TestDocs_Terms(t *testing.T) {
 	t.Parallel()
+	const page = "../../../docs/capacity.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rows, _ := strings.Cut(string(text), "\n| term | value |\n|---|---|\n")
+	_, rows, _ := strings.Cut(string(text), "\n| term | |\n|---|---|\n")
 	rows, _, _ = strings.Cut(rows, "\n\n")
-	explained, told := map[string]bool{}, map[string]bool{}
+	explained, terms := map[string]bool{}, map[string]bool{}
 	for row := range strings.Lines(rows) {
 		names, _, _ := strings.Cut(strings.TrimPrefix(row, "|"), "|")
 		for name := range strings.SplitSeq(names, ",") {
@@ -57,11 +58,11 @@ func TestDocs_Terms(t *testing.T) {
 	number := regexp.MustCompile(`^card \d+$`)
 	for _, in := range MaxPodsInputs() {
 		for _, term := range maxpods.Compute(in).Terms() {
-			told[number.ReplaceAllString(term.Name, "card N")] = true
+			terms[number.ReplaceAllString(term.Name, "card N")] = true
 		}
 	}
-	if diff := cmp.Diff(told, explained); diff != "" {
-		t.Errorf("terms in %s (-told +explained):\n%s", page, diff)
+	if diff := cmp.Diff(terms, explained); diff != "" {
+		t.Errorf("terms in %s (-used +explained):\n%s", page, diff)
 	}
 }
 
