@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -106,7 +107,13 @@ func (n *Node) primaryENI() (fakeaws.ENI, error) {
 	return fakeaws.ENI{}, fmt.Errorf("instance %s has no primary ENI", n.InstanceID)
 }
 
+// coverHostDirectories puts the node's own directories over those that the machine has. The
+// log directory is made if it is missing, because the doctor reads it there; an empty one is all
+// that a node leaves.
 func (n *Node) coverHostDirectories() error {
+	if err := os.MkdirAll(hostLogs, 0o755); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
 	for own, places := range n.opts.paths().covered() {
 		for _, place := range places {
 			err := n.agent.Bind(own, place)

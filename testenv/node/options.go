@@ -85,11 +85,14 @@ func (o Options) paths() paths {
 
 func (p paths) all() []string { return []string{p.CNIBin, p.CNIConf, p.Logs} }
 
+// hostLogs is where a host has the logs of the CNI.
+const hostLogs = "/var/log/aws-routed-eni"
+
 // covered maps a node's directories to where a host has them.
 func (p paths) covered() map[string][]string {
 	return map[string][]string{
 		p.CNIBin:  {"/opt/cni/bin", "/host/opt/cni/bin"},
 		p.CNIConf: {"/etc/cni/net.d", "/host/etc/cni/net.d"},
-		p.Logs:    {"/var/log/aws-routed-eni", "/host/var/log/aws-routed-eni"},
+		p.Logs:    {hostLogs, "/host/var/log/aws-routed-eni"},
 	}
 }

@@ -401,7 +401,7 @@ func TestVerbs_TellWhatIsWrong(t *testing.T) {
 	if err := n.NS.Do(func() error { return netlink.RuleDel(rule) }); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("check cmd: the pod's network is not as ADD left it: host rule pref 512 to %s lookup main is missing", p.IP)
+	want := fmt.Sprintf("check cmd: the pod's network is not as ADD left it: host rule 512: from all to %s lookup main is missing", p.IP)
 	if code, msg := code(r.CheckNetworkList(ctx, list, rt)); code != types.ErrInternal || msg != want {
 		t.Errorf("CHECK without rule: %d %s", code, msg)
 	}
