@@ -2,10 +2,12 @@ package egress
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
@@ -37,8 +39,26 @@ func (c *command) delegation(verb string, changes ...string) (*delegation, error
 	}
 	return &delegation{
 		program: program, stdin: c.Stdin, env: append(append(c.p.Environ(), changes...), "CNI_COMMAND="+verb),
-		exec: &invoke.DefaultExec{RawExec: &invoke.RawExec{Stderr: c.p.Stderr}},
+		exec: patient{&invoke.DefaultExec{RawExec: &invoke.RawExec{Stderr: c.p.Stderr}}},
 	}, nil
+}
+
+// patient runs a program again that is being written. [invoke.RawExec] means to, but starts
+// the same exec.Cmd, which os/exec refuses.
+type patient struct{ invoke.Exec }
+
+const (
+	busyTries      = 5 // RawExec waits a second before each
+	alreadyStarted = "exec: already started"
+)
+
+func (p patient) ExecPlugin(ctx context.Context, program string, stdin []byte, env []string) (out []byte, err error) {
+	for range busyTries {
+		if out, err = p.Exec.ExecPlugin(ctx, program, stdin, env); err == nil || !strings.Contains(err.Error(), alreadyStarted) {
+			return out, err
+		}
+	}
+	return nil, fmt.Errorf("%s is being written, for %d s: %w", program, busyTries, err)
 }
 
 // startLease has host-local assign an address. wait returns it.

@@ -2,7 +2,7 @@
 // argument, and what was read is reported to it.
 //
 // What is looked at comes first, then the others, and none is starved by those before
-// him: every second pick of what is looked at, and every one of the others, is of the
+// it: every second pick of what is looked at, and every one of the others, is of the
 // node that is due longest, and after a few of the former one of the others has its turn.
 //
 // An upstream node is never read more often than every [OriginalMin], whoever

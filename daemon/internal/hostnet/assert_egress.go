@@ -149,8 +149,8 @@ func (h *Host) TakeBackEgress(ctx context.Context, v6 bool, list []egress.Loss) 
 	for _, l := range list {
 		if l.Kind == egress.LostChain {
 			chains = append(chains, l.SNAT.Chain)
-		} else if undo, ok := l.Change.Undo(); ok {
-			b.Change(undo)
+		} else if undo, ok := l.Change.Undo(); ok && l.Kind == egress.LostRoute {
+			b.Change(undo) // the addresses of a veth go with it
 		}
 	}
 	err := with(func(c *rtnl.Conn) error { return c.Do(&b) })

@@ -102,7 +102,7 @@ func layerOf(rel string, testFiles []string) string {
 	if slices.ContainsFunc(testFiles, func(f string) bool { return gate(f) == "cluster" }) {
 		return "cluster"
 	}
-	for _, dir := range []string{"testenv/node", "testenv/script", "testenv/cmd"} {
+	for _, dir := range []string{"testenv/node", "testenv/cmd"} {
 		if rel == dir || strings.HasPrefix(rel, dir+"/") {
 			return "binary"
 		}

@@ -43,8 +43,8 @@ func refresh(f *cli.Factory) *cobra.Command {
 		Long: `Read the instance types that a region offers from EC2 (DescribeInstanceTypes, some 15 requests),
 with the AWS credentials of this shell, and show which ones differ from the built-in table or are
 new. They are cached; from then on "capacity type", "compare", "subnet", "whatif" and "recommend"
-use them before the built-in table. EC2 does not report trunking and branch interfaces: of new
-types these stay unknown.
+use them instead of the built-in figures. EC2 does not report trunking and branch interfaces: for
+new types these stay unknown.
 
 The cache holds one region, the last one that was read, and is ignored once cnictl comes with a
 newer table. --reset removes it.`,
@@ -133,7 +133,7 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	case failed != nil:
 		return notRead(ctx, region, len(read), failed)
 	case !output.Structured(f) && f.Globals.Output != output.CSV:
-		f.Note(fmt.Sprintf("Read %s in %s; %d differ from the built-in table. Cached in %s.", show.Plural(len(read), "type", "types"), region, len(doc.Items), file))
+		f.Note(fmt.Sprintf("Read %s in %s; %d new or different from the built-in table. Cached in %s.", show.Plural(len(read), "type", "types"), region, len(doc.Items), file))
 	}
 	return nil
 }

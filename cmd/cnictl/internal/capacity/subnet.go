@@ -164,7 +164,7 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 					}
 					for _, x := range doc.Items {
 						if other, err := netip.ParsePrefix(x.CIDR); err == nil && id == "" && x.ID == "" && other.Overlaps(s.CIDR) {
-							return 0, 0, cli.Usage("%s overlaps %s: two subnets share no addresses", text, x.CIDR)
+							return 0, 0, cli.Usage("%s overlaps %s: subnets of a VPC cannot overlap", text, x.CIDR)
 						}
 					}
 					if usable := subnets.Usable(s.CIDR); id == "" && used > usable {
