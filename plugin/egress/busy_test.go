@@ -50,7 +50,8 @@ func TestPatient(t *testing.T) {
 	}
 	run := &closing{Exec: &invoke.DefaultExec{RawExec: &invoke.RawExec{}}, written: f}
 	out, err := patient{run}.ExecPlugin(t.Context(), program, nil, nil)
-	if err != nil || string(out) != "\n" || run.tries != 2 {
+	// A child of another test may hold the file for a moment longer.
+	if err != nil || string(out) != "\n" || run.tries < 2 {
 		t.Errorf("%q, %v after %d tries", out, err, run.tries)
 	}
 }
