@@ -106,7 +106,7 @@ func (h hostCalls) SetUpENI(ctx context.Context, eni ipam.ENI) error {
 	return h.setUp(ctx, eni, linkWaitLimit)
 }
 
-// setUp tells a link that does not appear from every other failure of this host.
+// setUp distinguishes a link that does not appear from every other failure of this host.
 func (h hostCalls) setUp(ctx context.Context, eni ipam.ENI, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

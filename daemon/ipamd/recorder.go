@@ -39,7 +39,7 @@ func newRecorder(ctx context.Context, log *slog.Logger, met *metrics.Metrics, fe
 	}
 }
 
-// started records the first event of a run: whoever follows the events sees by it where
+// started records the first event of a run: readers of the events see by it where
 // a new daemon began.
 func (r *recorder) started(at time.Time, version string) {
 	r.feed.Append(introspect.Event{At: at.UTC(), Kind: introspect.EventStarted, Message: version})

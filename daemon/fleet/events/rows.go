@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Row is an event with what tells it from others, and the clock for its age.
+// Row is an event with what distinguishes it from others, and the clock for its age.
 type Row struct {
 	introspect.EventItem
 	Key string

@@ -185,7 +185,7 @@ func DiffENI(now netstate.State, link netstate.Link, in ENIInput, want ENIState)
 }
 
 // diffAddresses leaves the wanted address alone on the link, besides link-local ones; it
-// comes last. Where none is wanted the addresses are somebody else's.
+// comes last. If none is wanted, the addresses belong to another program.
 func diffAddresses(now netstate.State, link netstate.Link, want ENIState) (out []netstate.Change) {
 	if !want.Address.IsValid() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// When tells the time of a problem: how long ago, since, or still. It is empty when
+// When is the time of a problem: how long ago, since, or still. It is empty when
 // it is not known.
 func When(p introspect.Problem, now time.Time) string {
 	before, age, after := "", show.Unknown, ""
