@@ -7,12 +7,13 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/capacity/whatif"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
 // MaxPods is kubelet's setting as the daemon reports it, else as Kubernetes does; null: not
 // known.
-func MaxPods(n introspect.NodeIPAM) *int {
+func MaxPods(n document.NodeIPAM) *int {
 	if n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Value != nil {
 		return n.Summary.MaxPods.Value
 	}
@@ -25,7 +26,7 @@ func MaxPods(n introspect.NodeIPAM) *int {
 // Capacity is how many addresses of a card pods can have at most: those that it can hold, or
 // max-pods where that is lower, which byMaxPods says; null: not known. Where the card already
 // holds far more than max-pods, it is what the card can hold.
-func Capacity(n introspect.NodeIPAM, c introspect.CardSummary) (most *int, byMaxPods bool) {
+func Capacity(n document.NodeIPAM, c introspect.CardSummary) (most *int, byMaxPods bool) {
 	const prefix = 16 // the last one may exceed what pods can use
 	pods := MaxPods(n)
 	if c.AddressLimit == nil || pods == nil || *pods <= 0 || *pods >= *c.AddressLimit || c.Total >= *pods+prefix || c.Card != 0 {
@@ -36,7 +37,7 @@ func Capacity(n introspect.NodeIPAM, c introspect.CardSummary) (most *int, byMax
 
 // room is how many addresses a card could get beyond those it holds, as far as pods can use
 // them; null: not known.
-func room(n introspect.NodeIPAM, c introspect.CardSummary) *int {
+func room(n document.NodeIPAM, c introspect.CardSummary) *int {
 	if c.AddressLimit == nil {
 		return nil
 	}
@@ -48,7 +49,7 @@ func room(n introspect.NodeIPAM, c introspect.CardSummary) *int {
 }
 
 // instanceType is what a node is, "" while that is not known.
-func instanceType(n introspect.NodeIPAM) string {
+func instanceType(n document.NodeIPAM) string {
 	switch {
 	case n.Summary != nil && n.Summary.InstanceType != "":
 		return n.Summary.InstanceType
@@ -67,7 +68,7 @@ const (
 
 // instanceOf is what a node can have: of a type that the table lacks, what the daemon reports
 // of the default network card. Such types are new, so Nitro.
-func instanceOf(n introspect.NodeIPAM) (limits.Instance, bool) {
+func instanceOf(n document.NodeIPAM) (limits.Instance, bool) {
 	kind := instanceType(n)
 	if i, ok := limits.Lookup(kind); ok || kind == "" || n.Summary == nil || len(n.Summary.Cards) == 0 {
 		return i, ok
@@ -85,7 +86,7 @@ func instanceOf(n introspect.NodeIPAM) (limits.Instance, bool) {
 
 // MaxPodsRules are what the published rules give for a node with the settings that it has; none
 // while its pool or its type is not known.
-func MaxPodsRules(n introspect.NodeIPAM) []maxpods.Rule {
+func MaxPodsRules(n document.NodeIPAM) []maxpods.Rule {
 	s := n.Summary
 	i, ok := instanceOf(n)
 	if !ok || s == nil || len(s.Cards) == 0 {
@@ -102,7 +103,7 @@ func MaxPodsRules(n introspect.NodeIPAM) []maxpods.Rule {
 }
 
 // WhatIf is a node as it is, to simulate; why says what of it is not known.
-func WhatIf(n introspect.NodeIPAM) (node whatif.Node, why string) {
+func WhatIf(n document.NodeIPAM) (node whatif.Node, why string) {
 	s := n.Summary
 	switch {
 	case s == nil && n.Error != nil:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 func TestCapacity(t *testing.T) {
@@ -26,7 +27,7 @@ func TestCapacity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			card := introspect.CardSummary{Card: tt.card, Total: tt.held, AddressLimit: tt.limit}
-			n := introspect.NodeIPAM{Object: &introspect.NodeObject{MaxPods: tt.pods}, Summary: &introspect.Summary{Cards: []introspect.CardSummary{card}}}
+			n := document.NodeIPAM{Object: &document.NodeObject{MaxPods: tt.pods}, Summary: &introspect.Summary{Cards: []introspect.CardSummary{card}}}
 			if got, by := Capacity(n, card); !same(got, tt.want) || by != tt.byMaxPods {
 				t.Errorf("capacity %v %v, want %v %v", text(got), by, text(tt.want), tt.byMaxPods)
 			}
@@ -48,9 +49,9 @@ func text(n *int) any {
 
 func TestWhatIf(t *testing.T) {
 	t.Parallel()
-	node := func(change func(*introspect.NodeIPAM)) introspect.NodeIPAM {
-		n := introspect.NodeIPAM{
-			Object: &introspect.NodeObject{InstanceType: "m5.large", MaxPods: new(29)},
+	node := func(change func(*document.NodeIPAM)) document.NodeIPAM {
+		n := document.NodeIPAM{
+			Object: &document.NodeObject{InstanceType: "m5.large", MaxPods: new(29)},
 			Summary: &introspect.Summary{
 				Cards:   []introspect.CardSummary{{Assigned: 7, Mode: introspect.ModeSecondaryIP}},
 				Targets: introspect.Targets{WarmENI: new(1), WarmIP: new(0), MinimumIP: new(0), WarmPrefix: new(0)},
@@ -60,28 +61,28 @@ func TestWhatIf(t *testing.T) {
 		return n
 	}
 	for name, tt := range map[string]struct {
-		change func(*introspect.NodeIPAM)
+		change func(*document.NodeIPAM)
 		why    string
 		pods   int
 	}{
-		"as Kubernetes describes it": {change: func(*introspect.NodeIPAM) {}, pods: 7},
-		"more pods than it has room": {change: func(n *introspect.NodeIPAM) { n.Summary.Cards[0].Assigned = 1 << 30 }, pods: 27},
-		"fewer than none":            {change: func(n *introspect.NodeIPAM) { n.Summary.Cards[0].Assigned, n.Summary.Targets.WarmIP = -1, new(-5) }, pods: 0},
-		"no type":                    {change: func(n *introspect.NodeIPAM) { n.Object = nil }, why: "its instance type is unknown"},
-		"a type that is not listed":  {change: func(n *introspect.NodeIPAM) { n.Summary.InstanceType = "x\x1b" }, why: `its instance type x\x1b is not in the table, and the node does not report its limits`},
-		"a type newer than the table": {change: func(n *introspect.NodeIPAM) {
+		"as Kubernetes describes it": {change: func(*document.NodeIPAM) {}, pods: 7},
+		"more pods than it has room": {change: func(n *document.NodeIPAM) { n.Summary.Cards[0].Assigned = 1 << 30 }, pods: 27},
+		"fewer than none":            {change: func(n *document.NodeIPAM) { n.Summary.Cards[0].Assigned, n.Summary.Targets.WarmIP = -1, new(-5) }, pods: 0},
+		"no type":                    {change: func(n *document.NodeIPAM) { n.Object = nil }, why: "its instance type is unknown"},
+		"a type that is not listed":  {change: func(n *document.NodeIPAM) { n.Summary.InstanceType = "x\x1b" }, why: `its instance type x\x1b is not in the table, and the node does not report its limits`},
+		"a type newer than the table": {change: func(n *document.NodeIPAM) {
 			n.Summary.InstanceType = "z9.large"
 			c := &n.Summary.Cards[0]
 			c.Assigned, c.ENILimit, c.SlotsPerENI = 99, new(2), new(9)
 		}, pods: 18},
 		"limits that nothing has": {
-			change: func(n *introspect.NodeIPAM) {
+			change: func(n *document.NodeIPAM) {
 				n.Summary.InstanceType = "z9.large"
 				n.Summary.Cards[0].ENILimit, n.Summary.Cards[0].SlotsPerENI = new(1000), new(1000)
 			},
 			why: "its instance type z9.large is not in the table, and the node does not report its limits",
 		},
-		"no targets": {change: func(n *introspect.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "it does not report its targets, as upstream's daemon does not"},
+		"no targets": {change: func(n *document.NodeIPAM) { n.Summary.Targets.MinimumIP = nil }, why: "it does not report its targets, as upstream's daemon does not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,13 +6,14 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // complete adds to a summary that was made of upstream's documents, or of metrics,
 // what the Node object and the published limits of its instance type tell. What the
 // daemon told stays as it is. MAX_ENI, which upstream does not tell, is taken for not
 // set.
-func complete(s *introspect.Summary, enis []introspect.NodeENI, o *introspect.NodeObject) {
+func complete(s *introspect.Summary, enis []introspect.NodeENI, o *document.NodeObject) {
 	if o == nil {
 		return
 	}
@@ -57,7 +58,7 @@ func setIfNull(into **int, v int) {
 	}
 }
 
-func completeTrunk(t *introspect.Trunk, i limits.Instance, o *introspect.NodeObject) {
+func completeTrunk(t *introspect.Trunk, i limits.Instance, o *document.NodeObject) {
 	if t.Supported == nil && i.TrunkingCompatible != limits.Unknown {
 		supported := i.TrunkingCompatible == limits.Yes
 		t.Supported = &supported
@@ -74,7 +75,7 @@ func completeTrunk(t *introspect.Trunk, i limits.Instance, o *introspect.NodeObj
 // judgeMaxPods computes what the addresses allow, where the settings that it hangs on
 // were told: the mode by what the pool holds, custom networking. A pool in change from one
 // mode to the other has no figure that would hold.
-func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Instance, o *introspect.NodeObject) {
+func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Instance, o *document.NodeObject) {
 	card := slices.IndexFunc(s.Cards, func(c introspect.CardSummary) bool { return c.Card == i.DefaultCard })
 	if s.CustomNetworking == nil || card < 0 || s.Cards[card].Mode == introspect.ModeMixed {
 		return

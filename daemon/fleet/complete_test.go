@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 func ref[T any](v T) *T { return &v }
@@ -23,20 +24,20 @@ func TestComplete(t *testing.T) {
 		name    string
 		summary introspect.Summary
 		enis    []introspect.NodeENI
-		object  introspect.NodeObject
+		object  document.NodeObject
 		eni     int
 		slots   int
 		limit   int // -1: not known
 		verdict string
 		serves  int // -1: not known
 	}{
-		{"secondary addresses", card0(introspect.ModeSecondaryIP), nil, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 27, introspect.MaxPodsOK, 29},
-		{"more pods than addresses", card0(introspect.ModeSecondaryIP), nil, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(110)}, 3, 9, 27, introspect.MaxPodsOver, 29},
-		{"prefixes", card0(introspect.ModePrefix), nil, introspect.NodeObject{InstanceType: "c5.2xlarge", MaxPods: ref(58)}, 4, 14, 896, introspect.MaxPodsUnder, 898},
-		{"the trunk has a slot", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true}, {Trunk: true}}, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29), BranchENIs: ref(9)}, 3, 9, 18, introspect.MaxPodsOK, 29},
-		{"the primary is excluded", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true, Excluded: true}}, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 18, introspect.MaxPodsOver, 20},
-		{"in change between the modes", card0(introspect.ModeMixed), nil, introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, -1, "", -1},
-		{"of several cards the default one counts", card0(introspect.ModeSecondaryIP), nil, introspect.NodeObject{InstanceType: "p5.48xlarge", MaxPods: ref(100)}, 2, 49, 98, introspect.MaxPodsOK, 100},
+		{"secondary addresses", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 27, introspect.MaxPodsOK, 29},
+		{"more pods than addresses", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(110)}, 3, 9, 27, introspect.MaxPodsOver, 29},
+		{"prefixes", card0(introspect.ModePrefix), nil, document.NodeObject{InstanceType: "c5.2xlarge", MaxPods: ref(58)}, 4, 14, 896, introspect.MaxPodsUnder, 898},
+		{"the trunk has a slot", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true}, {Trunk: true}}, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29), BranchENIs: ref(9)}, 3, 9, 18, introspect.MaxPodsOK, 29},
+		{"the primary is excluded", card0(introspect.ModeSecondaryIP), []introspect.NodeENI{{Primary: true, Excluded: true}}, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, 18, introspect.MaxPodsOver, 20},
+		{"in change between the modes", card0(introspect.ModeMixed), nil, document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}, 3, 9, -1, "", -1},
+		{"of several cards the default one counts", card0(introspect.ModeSecondaryIP), nil, document.NodeObject{InstanceType: "p5.48xlarge", MaxPods: ref(100)}, 2, 49, 98, introspect.MaxPodsOK, 100},
 	} {
 		s, o := x.summary, x.object
 		o.InstanceID = "i-1"
@@ -66,7 +67,7 @@ func orMinus(n *int) int {
 // not known, nothing is said of what hangs on them.
 func TestComplete_Settings(t *testing.T) {
 	t.Parallel()
-	o := &introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}
+	o := &document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)}
 	s := card0(introspect.ModeSecondaryIP)
 	s.CustomNetworking = ref(true)
 	complete(&s, nil, o)
@@ -94,12 +95,12 @@ func TestComplete_KeepsWhatWasTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	complete(&s, nil, &introspect.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)})
+	complete(&s, nil, &document.NodeObject{InstanceType: "m5.large", MaxPods: ref(29)})
 	if c := s.Cards[0]; *c.ENILimit != 2 || *c.AddressLimit != 18 || *c.SlotsPerENI != 9 || *s.MaxPods.Value != 20 || s.InstanceType != "m5.large" {
 		t.Errorf("%+v %+v", c, s.MaxPods)
 	}
 	s = card0(introspect.ModeSecondaryIP)
-	complete(&s, nil, &introspect.NodeObject{InstanceType: "x99.huge", MaxPods: ref(29)})
+	complete(&s, nil, &document.NodeObject{InstanceType: "x99.huge", MaxPods: ref(29)})
 	if c := s.Cards[0]; c.ENILimit != nil || c.AddressLimit != nil || *s.MaxPods.Value != 29 || s.InstanceType != "x99.huge" {
 		t.Errorf("%+v %+v", c, s.MaxPods)
 	}
@@ -110,7 +111,7 @@ func TestComplete_KeepsWhatWasTold(t *testing.T) {
 	}
 	s = card0(introspect.ModeSecondaryIP)
 	s.Trunk = &introspect.Trunk{Enabled: true, ENIID: "eni-1"}
-	complete(&s, nil, &introspect.NodeObject{InstanceType: "m5.large"})
+	complete(&s, nil, &document.NodeObject{InstanceType: "m5.large"})
 	if tr := s.Trunk; tr.Supported == nil || !*tr.Supported || *tr.BranchLimit != 9 || tr.BranchUsed != nil {
 		t.Errorf("%+v", tr)
 	}

@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 )
 
@@ -34,14 +35,14 @@ func dialError(err error) func(context.Context) (net.Conn, error) {
 // Kubernetes tells.
 func TestSweep_DegradesInOrder(t *testing.T) {
 	t.Parallel()
-	object := &introspect.NodeObject{Zone: "eu-1a", OS: "linux"}
-	fargate := &introspect.NodeObject{OS: "linux", Labels: map[string]string{"eks.amazonaws.com/compute-type": "fargate"}}
+	object := &document.NodeObject{Zone: "eu-1a", OS: "linux"}
+	fargate := &document.NodeObject{OS: "linux", Labels: map[string]string{"eks.amazonaws.com/compute-type": "fargate"}}
 	metrics := func(context.Context) ([]byte, error) {
 		return []byte("awscni_total_ip_addresses 9\nawscni_assigned_ip_addresses 4\n"), nil
 	}
 	noMetrics := func(context.Context) ([]byte, error) { return nil, errors.New("no") }
-	absent := func(reason introspect.Reason) *introspect.NodeError {
-		return &introspect.NodeError{Reason: reason, Message: "why"}
+	absent := func(reason introspect.Reason) *document.NodeError {
+		return &document.NodeError{Reason: reason, Message: "why"}
 	}
 	ours := fleettest.ServePipe(t, writes(`{"kind":"NodeSummary"}`))
 	original := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
@@ -54,27 +55,27 @@ func TestSweep_DegradesInOrder(t *testing.T) {
 	})
 	rows := []struct {
 		target fleet.Target
-		state  introspect.State
+		state  document.State
 		source string
 		via    string
 		reason introspect.Reason
 		failed bool
 		word   string
 	}{
-		{fleet.Target{Name: "ours", Dial: ours.Dial, Via: introspect.ViaPortForward, Metrics: metrics}, introspect.StateLive, introspect.SourceSummary, introspect.ViaPortForward, "", false, "ok"},
-		{fleet.Target{Name: "original", Dial: original.Dial, Metrics: metrics}, introspect.StateLive, introspect.SourceV1, introspect.ViaDirect, "", false, "ok"},
-		{fleet.Target{Name: "off", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object}, introspect.StateMetricsOnly, introspect.SourceMetrics, introspect.ViaProxy, introspect.ReasonOff, true, "metrics-only: introspection-off"},
-		{fleet.Target{Name: "forbidden, but metrics", Dial: dialError(refusal{introspect.ReasonForbidden}), Metrics: metrics}, introspect.StateMetricsOnly, introspect.SourceMetrics, introspect.ViaProxy, introspect.ReasonForbidden, true, "metrics-only: forbidden"},
-		{fleet.Target{Name: "off, no metrics", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: noMetrics, Object: object}, introspect.StateAPIOnly, "", "", introspect.ReasonOff, true, "api-only: introspection-off"},
-		{fleet.Target{Name: "off, no object", Dial: dialError(refusal{introspect.ReasonOff})}, introspect.StateUnreachable, "", "", introspect.ReasonOff, true, "unreachable: introspection-off"},
-		{fleet.Target{Name: "forbidden", Dial: dialError(refusal{introspect.ReasonForbidden}), Object: object}, introspect.StateForbidden, "", "", introspect.ReasonForbidden, true, "forbidden"},
-		{fleet.Target{Name: "credential", Dial: dialError(refusal{introspect.ReasonCredential}), Object: object}, introspect.StateUnreachable, "", "", introspect.ReasonCredential, true, "unreachable: credential"},
-		{fleet.Target{Name: "lost", Dial: dialError(errors.New("reset")), Object: object}, introspect.StateUnreachable, "", "", introspect.ReasonTransport, true, "unreachable: transport"},
-		{fleet.Target{Name: "pending", Absent: absent(introspect.ReasonPodNotRunning), State: introspect.StateAPIOnly, Object: object}, introspect.StateAPIOnly, "", "", introspect.ReasonPodNotRunning, true, "api-only: pod-not-running"},
-		{fleet.Target{Name: "absent", Absent: absent(introspect.ReasonNoPod)}, introspect.StateUnreachable, "", "", introspect.ReasonNoPod, true, "unreachable: no-pod"},
-		{fleet.Target{Name: "no daemon on linux", Absent: absent(introspect.ReasonNoPod), State: introspect.StateNoDaemon, Object: object}, introspect.StateNoDaemon, "", "", introspect.ReasonNoPod, true, "no daemon: no-pod"},
-		{fleet.Target{Name: "windows", Absent: absent(introspect.ReasonNoPod), State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows"}}, introspect.StateNoDaemon, "", "", introspect.ReasonNoPod, false, "no daemon needed"},
-		{fleet.Target{Name: "fargate", Absent: absent(introspect.ReasonNoPod), State: introspect.StateNoDaemon, Object: fargate}, introspect.StateNoDaemon, "", "", introspect.ReasonNoPod, false, "no daemon needed"},
+		{fleet.Target{Name: "ours", Dial: ours.Dial, Via: document.ViaPortForward, Metrics: metrics}, document.StateLive, document.SourceSummary, document.ViaPortForward, "", false, "ok"},
+		{fleet.Target{Name: "original", Dial: original.Dial, Metrics: metrics}, document.StateLive, document.SourceV1, document.ViaDirect, "", false, "ok"},
+		{fleet.Target{Name: "off", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object}, document.StateMetricsOnly, document.SourceMetrics, document.ViaProxy, introspect.ReasonOff, true, "metrics-only: introspection-off"},
+		{fleet.Target{Name: "forbidden, but metrics", Dial: dialError(refusal{introspect.ReasonForbidden}), Metrics: metrics}, document.StateMetricsOnly, document.SourceMetrics, document.ViaProxy, introspect.ReasonForbidden, true, "metrics-only: forbidden"},
+		{fleet.Target{Name: "off, no metrics", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: noMetrics, Object: object}, document.StateAPIOnly, "", "", introspect.ReasonOff, true, "api-only: introspection-off"},
+		{fleet.Target{Name: "off, no object", Dial: dialError(refusal{introspect.ReasonOff})}, document.StateUnreachable, "", "", introspect.ReasonOff, true, "unreachable: introspection-off"},
+		{fleet.Target{Name: "forbidden", Dial: dialError(refusal{introspect.ReasonForbidden}), Object: object}, document.StateForbidden, "", "", introspect.ReasonForbidden, true, "forbidden"},
+		{fleet.Target{Name: "credential", Dial: dialError(refusal{introspect.ReasonCredential}), Object: object}, document.StateUnreachable, "", "", introspect.ReasonCredential, true, "unreachable: credential"},
+		{fleet.Target{Name: "lost", Dial: dialError(errors.New("reset")), Object: object}, document.StateUnreachable, "", "", introspect.ReasonTransport, true, "unreachable: transport"},
+		{fleet.Target{Name: "pending", Absent: absent(introspect.ReasonPodNotRunning), State: document.StateAPIOnly, Object: object}, document.StateAPIOnly, "", "", introspect.ReasonPodNotRunning, true, "api-only: pod-not-running"},
+		{fleet.Target{Name: "absent", Absent: absent(introspect.ReasonNoPod)}, document.StateUnreachable, "", "", introspect.ReasonNoPod, true, "unreachable: no-pod"},
+		{fleet.Target{Name: "no daemon on linux", Absent: absent(introspect.ReasonNoPod), State: document.StateNoDaemon, Object: object}, document.StateNoDaemon, "", "", introspect.ReasonNoPod, true, "no daemon: no-pod"},
+		{fleet.Target{Name: "windows", Absent: absent(introspect.ReasonNoPod), State: document.StateNoDaemon, Object: &document.NodeObject{OS: "windows"}}, document.StateNoDaemon, "", "", introspect.ReasonNoPod, false, "no daemon needed"},
+		{fleet.Target{Name: "fargate", Absent: absent(introspect.ReasonNoPod), State: document.StateNoDaemon, Object: fargate}, document.StateNoDaemon, "", "", introspect.ReasonNoPod, false, "no daemon needed"},
 	}
 	var targets []fleet.Target
 	for _, r := range rows {
@@ -103,7 +104,7 @@ func TestSweep_DegradesInOrder(t *testing.T) {
 		t.Errorf("progress %+v, %d errors, want %+v", last, len(list.Errors), want)
 	}
 	status := fleet.StatusOf(list)
-	counts := introspect.NodeCounts{Total: 14, Live: 2, Unreachable: 4, Forbidden: 1, MetricsOnly: 2, APIOnly: 2, NoDaemon: 3}
+	counts := document.NodeCounts{Total: 14, Live: 2, Unreachable: 4, Forbidden: 1, MetricsOnly: 2, APIOnly: 2, NoDaemon: 3}
 	if diff := cmp.Diff(counts, status.Nodes); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
@@ -117,7 +118,7 @@ func TestSweep_DegradesInOrder(t *testing.T) {
 
 func TestAsk_AnAbsentNode(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, fleet.Options{Targets: []fleet.Target{{Name: "n", Absent: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "why"}}}})
+	f := newFleet(t, fleet.Options{Targets: []fleet.Target{{Name: "n", Absent: &document.NodeError{Reason: introspect.ReasonNoPod, Message: "why"}}}})
 	errs := f.Ask(t.Context(), nil, func(context.Context, int, fleet.Target, *client.Client) error { t.Error("asked"); return nil })
 	if _, ok, err := f.Config(t.Context(), "n"); !ok || client.ReasonOf(err) != introspect.ReasonNoPod || client.ReasonOf(errs[0]) != introspect.ReasonNoPod {
 		t.Errorf("%v, %v", err, errs)
@@ -138,7 +139,7 @@ func TestSweep_PartialWhenItsTimeIsOver(t *testing.T) {
 		})
 		var targets []fleet.Target
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			targets = append(targets, fleet.Target{Name: name, Dial: slow.Dial, Object: &introspect.NodeObject{}})
+			targets = append(targets, fleet.Target{Name: name, Dial: slow.Dial, Object: &document.NodeObject{}})
 		}
 		targets[4].Object = nil
 		f, err := fleet.New(fleet.Options{Targets: targets, Concurrency: 1, Now: time.Now})
@@ -148,12 +149,12 @@ func TestSweep_PartialWhenItsTimeIsOver(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
 		defer cancel()
 		list := f.Sweep(ctx, fleet.Query{})
-		var got []introspect.State
+		var got []document.State
 		for _, n := range list.Items {
 			got = append(got, n.State)
 		}
-		live, unread := introspect.StateLive, introspect.StateAPIOnly
-		if diff := cmp.Diff([]introspect.State{live, live, introspect.StateUnreachable, unread, introspect.StateUnreachable}, got); diff != "" {
+		live, unread := document.StateLive, document.StateAPIOnly
+		if diff := cmp.Diff([]document.State{live, live, document.StateUnreachable, unread, document.StateUnreachable}, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		if e := list.Items[3].Error; !list.Partial || len(list.Errors) != 3 || e.Reason != introspect.ReasonTimeout || e.Message != "not read: timed out before its turn" {
@@ -295,7 +296,7 @@ func TestRead_TracesTheNodeAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if n := r.Read(t.Context(), fleet.Query{}); n.State != introspect.StateLive || traced.Load() {
+	if n := r.Read(t.Context(), fleet.Query{}); n.State != document.StateLive || traced.Load() {
 		t.Errorf("%s, the dial is traced: %t", n.State, traced.Load())
 	}
 }
@@ -357,13 +358,13 @@ func TestRead_CompletesTheOriginal(t *testing.T) {
 		}
 	})
 	pods := 29
-	object := &introspect.NodeObject{InstanceType: "m5.large", InstanceID: "i-1", MaxPods: &pods}
+	object := &document.NodeObject{InstanceType: "m5.large", InstanceID: "i-1", MaxPods: &pods}
 	metrics := func(context.Context) ([]byte, error) {
 		return []byte("awscni_total_ip_addresses 9\nawscni_assigned_ip_addresses 4\n"), nil
 	}
 	for source, target := range map[string]fleet.Target{
-		introspect.SourceV1:      {Name: "n", Dial: node.Dial, Object: object},
-		introspect.SourceMetrics: {Name: "n", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object},
+		document.SourceV1:      {Name: "n", Dial: node.Dial, Object: object},
+		document.SourceMetrics: {Name: "n", Dial: dialError(refusal{introspect.ReasonOff}), Metrics: metrics, Object: object},
 	} {
 		r, err := fleet.NewReader(target, fleet.ReaderOptions{Now: time.Now})
 		if err != nil {
@@ -371,7 +372,7 @@ func TestRead_CompletesTheOriginal(t *testing.T) {
 		}
 		n := r.Read(t.Context(), fleet.Query{})
 		r.Close()
-		if s := n.Summary; n.Source != source || s.InstanceType != "m5.large" || *s.Cards[0].ENILimit != 3 || *s.MaxPods.Value != 29 || (s.MaxPods.Verdict == introspect.MaxPodsOK) != (source == introspect.SourceV1) {
+		if s := n.Summary; n.Source != source || s.InstanceType != "m5.large" || *s.Cards[0].ENILimit != 3 || *s.MaxPods.Value != 29 || (s.MaxPods.Verdict == introspect.MaxPodsOK) != (source == document.SourceV1) {
 			t.Errorf("%s: %s, %+v", source, n.Source, s)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet/document"
 )
 
 // Defaults and bounds of Options.
@@ -86,8 +87,8 @@ type Query struct {
 
 // Sweep reads every node once. When ctx ends, the nodes not read yet are in the
 // list as cancelled or timed out.
-func (f *Fleet) Sweep(ctx context.Context, q Query) introspect.NodeIPAMList {
-	items := make([]introspect.NodeIPAM, len(f.nodes))
+func (f *Fleet) Sweep(ctx context.Context, q Query) document.NodeIPAMList {
+	items := make([]document.NodeIPAM, len(f.nodes))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	var mu sync.Mutex // guards progress
@@ -120,13 +121,13 @@ func (f *Fleet) Sweep(ctx context.Context, q Query) introspect.NodeIPAMList {
 }
 
 // Node reads one node by name; ok is false when no target has it.
-func (f *Fleet) Node(ctx context.Context, name string, q Query) (_ introspect.NodeIPAM, ok bool) {
+func (f *Fleet) Node(ctx context.Context, name string, q Query) (_ document.NodeIPAM, ok bool) {
 	for _, n := range f.nodes {
 		if n.target.Name == name {
 			return f.read(ctx, n, q), true
 		}
 	}
-	return introspect.NodeIPAM{}, false
+	return document.NodeIPAM{}, false
 }
 
 // Config reads the settings of one node by name; ok is false when no target has it.
@@ -143,7 +144,7 @@ func (f *Fleet) Config(ctx context.Context, name string) (_ introspect.NodeConfi
 }
 
 // read reads a node, or says that there was no time left to.
-func (f *Fleet) read(ctx context.Context, n *Reader, q Query) introspect.NodeIPAM {
+func (f *Fleet) read(ctx context.Context, n *Reader, q Query) document.NodeIPAM {
 	if ctx.Err() == nil || n.client == nil {
 		out := n.Read(ctx, q)
 		if n.target.Dial != nil {
@@ -152,19 +153,19 @@ func (f *Fleet) read(ctx context.Context, n *Reader, q Query) introspect.NodeIPA
 		return out
 	}
 	out := Unread(n.target)
-	out.Error = &introspect.NodeError{Reason: introspect.ReasonCancelled, Message: "not read: cancelled"}
+	out.Error = &document.NodeError{Reason: introspect.ReasonCancelled, Message: "not read: cancelled"}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		out.Error = &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "not read: timed out before its turn"}
+		out.Error = &document.NodeError{Reason: introspect.ReasonTimeout, Message: "not read: timed out before its turn"}
 	}
 	if out.Object == nil {
-		out.State = introspect.StateUnreachable
+		out.State = document.StateUnreachable
 	}
 	return out
 }
 
 // Failed reports that a node could not be read, or not wholly. One that runs no daemon and
 // need not has not failed.
-func Failed(n introspect.NodeIPAM) bool { return n.Error != nil && !Excused(n) }
+func Failed(n document.NodeIPAM) bool { return n.Error != nil && !Excused(n) }
 
 // computeType is the label by which EKS names nodes that it runs in another way; the
 // DaemonSet of aws-node keeps off these.
@@ -172,9 +173,9 @@ const computeType = "eks.amazonaws.com/compute-type"
 
 // Excused reports that a node runs no daemon and need not: on Windows, Fargate, EKS Auto
 // Mode and on hybrid nodes.
-func Excused(n introspect.NodeIPAM) bool {
+func Excused(n document.NodeIPAM) bool {
 	switch {
-	case n.State != introspect.StateNoDaemon:
+	case n.State != document.StateNoDaemon:
 		return false
 	case n.Object == nil || n.Error == nil:
 		return n.Error == nil
@@ -189,10 +190,10 @@ func Excused(n introspect.NodeIPAM) bool {
 }
 
 // ListOf gathers the results with the errors of those that failed.
-func ListOf(items []introspect.NodeIPAM, at time.Time) introspect.NodeIPAMList {
-	list := introspect.NodeIPAMList{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindNodeList,
-		Items: items, Errors: []introspect.NodeError{}, SampledAt: at.UTC(),
+func ListOf(items []document.NodeIPAM, at time.Time) document.NodeIPAMList {
+	list := document.NodeIPAMList{
+		APIVersion: introspect.APIVersion, Kind: document.KindNodeList,
+		Items: items, Errors: []document.NodeError{}, SampledAt: at.UTC(),
 	}
 	for _, n := range items {
 		if Failed(n) {

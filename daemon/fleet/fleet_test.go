@@ -14,6 +14,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 )
 
@@ -47,7 +48,7 @@ func TestSweep_EveryKindOfNode(t *testing.T) {
 	}
 	type row struct {
 		name   string
-		state  introspect.State
+		state  document.State
 		source string
 		reason introspect.Reason
 		enis   int
@@ -61,10 +62,10 @@ func TestSweep_EveryKindOfNode(t *testing.T) {
 		got = append(got, r)
 	}
 	want := []row{
-		{"ours", introspect.StateLive, introspect.SourceSummary, "", 2},
-		{"original", introspect.StateLive, introspect.SourceV1, "", 2},
-		{"gone", introspect.StateUnreachable, "", introspect.ReasonNoSocket, 0},
-		{"liar", introspect.StateUnreachable, "", introspect.ReasonMalformed, 0},
+		{"ours", document.StateLive, document.SourceSummary, "", 2},
+		{"original", document.StateLive, document.SourceV1, "", 2},
+		{"gone", document.StateUnreachable, "", introspect.ReasonNoSocket, 0},
+		{"liar", document.StateUnreachable, "", introspect.ReasonMalformed, 0},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(row{})); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
@@ -110,7 +111,7 @@ func TestSweep_AsksTheOriginalForItsSummaryOnce(t *testing.T) {
 	f := newFleet(t, fleet.Options{Targets: []fleet.Target{{Name: "n", Address: fleettest.ServeHandler(t, t.TempDir(), "m", h)}}})
 	for range 3 {
 		list := f.Sweep(t.Context(), fleet.Query{})
-		if n := list.Items[0]; n.State != introspect.StateLive || n.Error != nil {
+		if n := list.Items[0]; n.State != document.StateLive || n.Error != nil {
 			t.Errorf("node %+v", n)
 		}
 	}
@@ -132,7 +133,7 @@ func TestSweep_NodeTimeoutAndCancel(t *testing.T) {
 		if took := time.Since(start); took != 200*time.Millisecond {
 			t.Errorf("it took %s", took)
 		}
-		if e := list.Items[0].Error; e == nil || e.Reason != introspect.ReasonTimeout || list.Items[1].State != introspect.StateLive {
+		if e := list.Items[0].Error; e == nil || e.Reason != introspect.ReasonTimeout || list.Items[1].State != document.StateLive {
 			t.Errorf("items %+v", list.Items)
 		}
 		gone, cancel := context.WithCancel(t.Context())
@@ -160,7 +161,7 @@ func TestSweep_RetriesALostConnectionOnce(t *testing.T) {
 		_, _ = w.Write([]byte(`{"kind":"NodeSummary"}`))
 	}
 	f := newFleet(t, fleet.Options{Targets: []fleet.Target{{Name: "n", Address: fleettest.ServeHandler(t, t.TempDir(), "n", drop)}}})
-	if n := f.Sweep(t.Context(), fleet.Query{}).Items[0]; n.State != introspect.StateLive || requests.Load() != 2 {
+	if n := f.Sweep(t.Context(), fleet.Query{}).Items[0]; n.State != document.StateLive || requests.Load() != 2 {
 		t.Errorf("state %s after %d requests: %+v", n.State, requests.Load(), n.Error)
 	}
 }

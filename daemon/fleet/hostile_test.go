@@ -13,6 +13,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 )
 
@@ -125,10 +126,10 @@ func TestSweep_HostileNodes(t *testing.T) {
 			case n.Metadata.Name != targets[i].Name:
 				t.Errorf("row %d is %s, want %s", i, n.Metadata.Name, targets[i].Name)
 			case n.Metadata.Name == "good":
-				if n.State != introspect.StateLive || n.Error != nil {
+				if n.State != document.StateLive || n.Error != nil {
 					t.Errorf("good: %s %+v", n.State, n.Error)
 				}
-			case n.Error == nil || n.Error.Reason != want || n.Summary != nil || n.State != introspect.StateUnreachable || len(n.Error.Message) > 300:
+			case n.Error == nil || n.Error.Reason != want || n.Summary != nil || n.State != document.StateUnreachable || len(n.Error.Message) > 300:
 				t.Errorf("%s: %s %+v, want %s", n.Metadata.Name, n.State, n.Error, want)
 			}
 		}
@@ -154,7 +155,7 @@ func TestSweep_HostileENIs(t *testing.T) {
 				})
 				f := newFleet(t, fleet.Options{Targets: []fleet.Target{{Name: "n", Dial: node.Dial}}})
 				n := f.Sweep(t.Context(), fleet.Query{ENIs: true}).Items[0]
-				if n.State != introspect.StateLive || n.Summary == nil || n.ENIs != nil || n.Error == nil || fleet.Word(n) != fleet.CodePartlyReadable {
+				if n.State != document.StateLive || n.Summary == nil || n.ENIs != nil || n.Error == nil || fleet.Word(n) != fleet.CodePartlyReadable {
 					t.Errorf("%s %+v", n.State, n.Error)
 				}
 			})

@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // Codes of problems that are no cause code and no reason.
@@ -38,7 +39,7 @@ const (
 )
 
 // Problems lists what is wrong with a node, worst first.
-func Problems(n introspect.NodeIPAM) []introspect.Problem {
+func Problems(n document.NodeIPAM) []document.Problem {
 	ps := problems{node: n.Metadata.Name}
 	ps.reading(n)
 	if n.Summary == nil {
@@ -52,7 +53,7 @@ func Problems(n introspect.NodeIPAM) []introspect.Problem {
 	ps.clocks(*n.Summary, now)
 	ps.errors(*n.Summary, now)
 	ps.settings(*n.Summary)
-	slices.SortStableFunc(ps.list, func(a, b introspect.Problem) int {
+	slices.SortStableFunc(ps.list, func(a, b document.Problem) int {
 		return cmp.Or(Rank(a.Severity)-Rank(b.Severity), ByCause(a.Code, b.Code))
 	})
 	return ps.list
@@ -74,40 +75,40 @@ func waits(s introspect.Summary) bool { return s.WaitingADDs != nil && *s.Waitin
 
 type problems struct {
 	node string
-	list []introspect.Problem
+	list []document.Problem
 }
 
 // add appends a problem and returns it for its times.
-func (ps *problems) add(severity introspect.Severity, code, format string, args ...any) *introspect.Problem {
-	ps.list = append(ps.list, introspect.Problem{Node: ps.node, Severity: severity, Code: code, Message: fmt.Sprintf(format, args...)})
+func (ps *problems) add(severity document.Severity, code, format string, args ...any) *document.Problem {
+	ps.list = append(ps.list, document.Problem{Node: ps.node, Severity: severity, Code: code, Message: fmt.Sprintf(format, args...)})
 	return &ps.list[len(ps.list)-1]
 }
 
 // reading tells what was in the way of reading the node.
-func (ps *problems) reading(n introspect.NodeIPAM) {
+func (ps *problems) reading(n document.NodeIPAM) {
 	code, message := string(n.State), ""
 	if n.Error != nil {
 		code, message = string(n.Error.Reason), ": "+n.Error.Message
 	}
 	switch {
 	case Excused(n):
-		ps.add(introspect.SeverityInfo, CodeNoDaemon, WordNoDaemon)
-	case n.State == introspect.StateStale:
-		ps.add(introspect.SeverityError, code, "stale%s", message)
-	case n.State == introspect.StateMetricsOnly:
-		ps.add(introspect.SeverityWarning, CodeMetricsOnly, "only its metrics could be read%s", message)
+		ps.add(document.SeverityInfo, CodeNoDaemon, WordNoDaemon)
+	case n.State == document.StateStale:
+		ps.add(document.SeverityError, code, "stale%s", message)
+	case n.State == document.StateMetricsOnly:
+		ps.add(document.SeverityWarning, CodeMetricsOnly, "only its metrics could be read%s", message)
 	case n.Summary != nil && n.Error != nil:
-		ps.add(introspect.SeverityWarning, CodePartlyReadable, "partly read%s", message)
-	case n.Summary != nil, n.Error == nil && n.State == introspect.StateAPIOnly:
+		ps.add(document.SeverityWarning, CodePartlyReadable, "partly read%s", message)
+	case n.Summary != nil, n.Error == nil && n.State == document.StateAPIOnly:
 		// All was read, or nothing was asked yet.
 	default:
-		ps.add(introspect.SeverityError, code, "%s%s", ReadingWord(n.State), message)
+		ps.add(document.SeverityError, code, "%s%s", ReadingWord(n.State), message)
 	}
 }
 
 func (ps *problems) pool(s introspect.Summary) {
 	if waits(s) {
-		ps.add(introspect.SeverityError, string(cause.PoolDry), "%s for an address", plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
+		ps.add(document.SeverityError, string(cause.PoolDry), "%s for an address", plural(*s.WaitingADDs, "ADD waits", "ADDs wait")).Since = s.WaitingSince
 	}
 	for _, c := range s.Cards {
 		if c.Free > 0 || c.Total == 0 {
@@ -116,15 +117,15 @@ func (ps *problems) pool(s introspect.Summary) {
 		full := c.AddressLimit != nil && c.Total >= *c.AddressLimit
 		switch {
 		case full && c.Cooling != nil && *c.Cooling > 0:
-			ps.add(introspect.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, limit reached%s", *c.Cooling, onCard(s, c))
+			ps.add(document.SeverityWarning, string(cause.AddressesCooling), "no free address, %d cooling, limit reached%s", *c.Cooling, onCard(s, c))
 		case full:
-			ps.add(introspect.SeverityWarning, string(cause.PoolFull), "all %d addresses in use, the node's limit%s", c.Total, onCard(s, c))
+			ps.add(document.SeverityWarning, string(cause.PoolFull), "all %d addresses in use, the node's limit%s", c.Total, onCard(s, c))
 		default:
-			ps.add(introspect.SeverityWarning, CodeNoFreeAddress, "none of %d addresses free%s", c.Total, onCard(s, c))
+			ps.add(document.SeverityWarning, CodeNoFreeAddress, "none of %d addresses free%s", c.Total, onCard(s, c))
 		}
 	}
 	if s.Unplaced != nil && *s.Unplaced > 0 {
-		ps.add(introspect.SeverityWarning, CodeUnplaced, "%s on no known ENI", plural(*s.Unplaced, "pod address is", "pod addresses are"))
+		ps.add(document.SeverityWarning, CodeUnplaced, "%s on no known ENI", plural(*s.Unplaced, "pod address is", "pod addresses are"))
 	}
 }
 
@@ -145,17 +146,17 @@ func (ps *problems) clocks(s introspect.Summary, now time.Time) {
 		if b.ID != "" {
 			what += " " + b.ID
 		}
-		severity := introspect.SeverityWarning
+		severity := document.SeverityWarning
 		if waits(s) && b.Scope != "release" {
-			severity = introspect.SeverityError
+			severity = document.SeverityError
 		}
 		ps.add(severity, b.Cause, "back-off on %s%s", what, titled(b.Cause)).Until = &b.Until
 	}
 	if s.Terminating != nil && *s.Terminating {
-		ps.add(introspect.SeverityInfo, CodeTerminating, "the daemon is draining")
+		ps.add(document.SeverityInfo, CodeTerminating, "the daemon is draining")
 	}
 	if s.Cordoned != nil && *s.Cordoned {
-		ps.add(introspect.SeverityInfo, CodeCordoned, "cordoned")
+		ps.add(document.SeverityInfo, CodeCordoned, "cordoned")
 	}
 }
 
@@ -168,9 +169,9 @@ func titled(code string) string {
 
 func (ps *problems) errors(s introspect.Summary, now time.Time) {
 	for _, e := range s.LastErrors {
-		severity := introspect.SeverityWarning
+		severity := document.SeverityWarning
 		if isOver(e, s, now) {
-			severity = introspect.SeverityInfo
+			severity = document.SeverityInfo
 		}
 		times := ""
 		if e.Count > 1 {
@@ -204,16 +205,16 @@ func (ps *problems) settings(s introspect.Summary) {
 	if m := s.MaxPods; m != nil && m.Value != nil && m.TotalCapacity != nil {
 		switch m.Verdict {
 		case introspect.MaxPodsOver:
-			ps.add(introspect.SeverityWarning, CodeMaxPodsOver, "max-pods is %d, but there are addresses for %d pods only", *m.Value, *m.TotalCapacity)
+			ps.add(document.SeverityWarning, CodeMaxPodsOver, "max-pods is %d, but there are addresses for %d pods only", *m.Value, *m.TotalCapacity)
 		case introspect.MaxPodsUnder:
-			ps.add(introspect.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
+			ps.add(document.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
 		}
 		if m.AtRisk > 0 && m.Verdict != introspect.MaxPodsOver { // which says more
-			ps.add(introspect.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value, plural(m.AtRisk, "pod without one", "pods without one"))
+			ps.add(document.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value, plural(m.AtRisk, "pod without one", "pods without one"))
 		}
 	}
 	if s.ConfigProblems != nil && *s.ConfigProblems > 0 {
-		ps.add(introspect.SeverityWarning, CodeConfig, "%s: see node config", plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
+		ps.add(document.SeverityWarning, CodeConfig, "%s: see node config", plural(*s.ConfigProblems, "setting has a problem", "settings have problems"))
 	}
 }
 
@@ -243,7 +244,7 @@ func ReasonText(r introspect.Reason) string {
 
 // Word is the node's state in one or two words, for the STATUS column: the worst
 // problem that is not mere news, else ok.
-func Word(n introspect.NodeIPAM) string { return WordOf(n, Problems(n)) }
+func Word(n document.NodeIPAM) string { return WordOf(n, Problems(n)) }
 
 // Codes of nodes of which nothing is wrong, and of those that were not asked yet.
 const (
@@ -253,19 +254,19 @@ const (
 
 // StatusCode is the node's state in one word for programs: how it could be read where it
 // could not, else the code of the worst problem that is not mere news, else ok.
-func StatusCode(n introspect.NodeIPAM, problems []introspect.Problem) string {
+func StatusCode(n document.NodeIPAM, problems []document.Problem) string {
 	switch {
 	case Excused(n):
 		return CodeNoDaemon
 	case n.Summary == nil && len(problems) == 0:
 		return CodeUnread
-	case n.Summary == nil, n.State == introspect.StateStale, n.State == introspect.StateMetricsOnly:
+	case n.Summary == nil, n.State == document.StateStale, n.State == document.StateMetricsOnly:
 		return string(n.State)
 	case waits(*n.Summary):
 		return string(cause.PoolDry)
 	}
 	for _, p := range problems {
-		if p.Severity != introspect.SeverityInfo || p.Code == CodeCordoned || p.Code == CodeTerminating {
+		if p.Severity != document.SeverityInfo || p.Code == CodeCordoned || p.Code == CodeTerminating {
 			return p.Code
 		}
 	}
@@ -273,21 +274,21 @@ func StatusCode(n introspect.NodeIPAM, problems []introspect.Problem) string {
 }
 
 // ReadingWord is how far a node could be read, for people.
-func ReadingWord(s introspect.State) string {
-	if s == introspect.StateNoDaemon {
+func ReadingWord(s document.State) string {
+	if s == document.StateNoDaemon {
 		return "no daemon"
 	}
 	return string(s)
 }
 
 // WordOf is Word where the problems are known.
-func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
+func WordOf(n document.NodeIPAM, problems []document.Problem) string {
 	switch {
 	case Excused(n):
 		return WordNoDaemon
-	case n.State == introspect.StateStale && n.Error != nil:
+	case n.State == document.StateStale && n.Error != nil:
 		return "stale: " + string(n.Error.Reason)
-	case n.State == introspect.StateMetricsOnly && n.Error != nil:
+	case n.State == document.StateMetricsOnly && n.Error != nil:
 		return CodeMetricsOnly + ": " + string(n.Error.Reason)
 	case n.Summary == nil && len(problems) == 0:
 		return WordUnread
@@ -300,7 +301,7 @@ func WordOf(n introspect.NodeIPAM, problems []introspect.Problem) string {
 			return ReadingWord(n.State) + ": " + string(n.Error.Reason)
 		case n.Summary == nil:
 			return ReadingWord(n.State)
-		case p.Severity == introspect.SeverityInfo && p.Code != CodeCordoned && p.Code != CodeTerminating:
+		case p.Severity == document.SeverityInfo && p.Code != CodeCordoned && p.Code != CodeTerminating:
 			continue
 		default:
 			return p.Code

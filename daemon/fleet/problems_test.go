@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -18,53 +19,53 @@ func TestProblems(t *testing.T) {
 		return []introspect.CardSummary{{Total: total, Assigned: assigned, Cooling: &cooling, Free: free, AddressLimit: &limit}}
 	}
 	tests := map[string]struct {
-		node introspect.NodeIPAM
+		node document.NodeIPAM
 		word string
 		want []string // severity code message
 	}{
-		"nothing": {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27)}}, "ok", nil},
+		"nothing": {document.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27)}}, "ok", nil},
 		"unreachable": {
-			introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: introspect.ReasonRefused, Message: "connection refused"}},
+			document.NodeIPAM{State: document.StateUnreachable, Error: &document.NodeError{Reason: introspect.ReasonRefused, Message: "connection refused"}},
 			"unreachable: refused", []string{"error refused unreachable: connection refused"},
 		},
-		"not asked yet": {introspect.NodeIPAM{State: introspect.StateAPIOnly}, "not read yet", nil},
+		"not asked yet": {document.NodeIPAM{State: document.StateAPIOnly}, "not read yet", nil},
 		"stale, and full when it was read": {
-			introspect.NodeIPAM{State: introspect.StateStale, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer"}, Summary: &introspect.Summary{Cards: card(27, 27, 0, 0, 27)}},
+			document.NodeIPAM{State: document.StateStale, Error: &document.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer"}, Summary: &introspect.Summary{Cards: card(27, 27, 0, 0, 27)}},
 			"stale: timeout", []string{"error timeout stale: no answer", "warning pool-full all 27 addresses in use, the node's limit"},
 		},
 		"metrics only": {
-			introspect.NodeIPAM{State: introspect.StateMetricsOnly, Error: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"}, Summary: &introspect.Summary{Cards: card(9, 3, 0, 6, 27)}},
+			document.NodeIPAM{State: document.StateMetricsOnly, Error: &document.NodeError{Reason: introspect.ReasonOff, Message: "off"}, Summary: &introspect.Summary{Cards: card(9, 3, 0, 6, 27)}},
 			"metrics-only: introspection-off", []string{"warning metrics-only only its metrics could be read: off"},
 		},
 		"on Windows": {
-			introspect.NodeIPAM{State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows"}, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},
+			document.NodeIPAM{State: document.StateNoDaemon, Object: &document.NodeObject{OS: "windows"}, Error: &document.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},
 			"no daemon needed", []string{"info no-daemon no daemon needed"},
 		},
 		"its pod is missing": {
-			introspect.NodeIPAM{State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "linux"}, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},
+			document.NodeIPAM{State: document.StateNoDaemon, Object: &document.NodeObject{OS: "linux"}, Error: &document.NodeError{Reason: introspect.ReasonNoPod, Message: "no pod"}},
 			"no daemon: no-pod", []string{"error no-pod no daemon: no pod"},
 		},
 		"enis not read": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{}, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}},
+			document.NodeIPAM{Summary: &introspect.Summary{}, Error: &document.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}},
 			"partly-read", []string{"warning partly-read partly read: no complete answer in time"},
 		},
-		"an empty pool is starting, not dry": {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(0, 0, 0, 0, 27)}}, "ok", nil},
-		"last free address":                  {introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 26, 0, 1, 27)}}, "ok", nil},
+		"an empty pool is starting, not dry": {document.NodeIPAM{Summary: &introspect.Summary{Cards: card(0, 0, 0, 0, 27)}}, "ok", nil},
+		"last free address":                  {document.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 26, 0, 1, 27)}}, "ok", nil},
 		"none free, room to grow": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27)}}, "no-free-address", []string{"warning no-free-address none of 9 addresses free"},
+			document.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27)}}, "no-free-address", []string{"warning no-free-address none of 9 addresses free"},
 		},
 		"full": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 27, 0, 0, 27)}}, "pool-full", []string{"warning pool-full all 27 addresses in use, the node's limit"},
+			document.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 27, 0, 0, 27)}}, "pool-full", []string{"warning pool-full all 27 addresses in use, the node's limit"},
 		},
 		"full and cooling": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 24, 3, 0, 27)}}, "addresses-cooling", []string{"warning addresses-cooling no free address, 3 cooling, limit reached"},
+			document.NodeIPAM{Summary: &introspect.Summary{Cards: card(27, 24, 3, 0, 27)}}, "addresses-cooling", []string{"warning addresses-cooling no free address, 3 cooling, limit reached"},
 		},
 		"waiting outranks full": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27), WaitingADDs: ptr(1)}}, "1 waiting",
+			document.NodeIPAM{Summary: &introspect.Summary{Cards: card(9, 9, 0, 0, 27), WaitingADDs: ptr(1)}}, "1 waiting",
 			[]string{"error pool-dry 1 ADD waits for an address", "warning no-free-address none of 9 addresses free"},
 		},
 		"a back-off that ADDs wait for comes before them": {
-			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: ptr(2), Backoffs: []introspect.Backoff{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{WaitingADDs: ptr(2), Backoffs: []introspect.Backoff{
 				{Scope: "release", Until: now.Add(1), Cause: "ec2-throttled"}, {Scope: "subnet", ID: "subnet-1", Until: now.Add(1), Cause: "subnet-exhausted"},
 			}}}, "2 waiting", []string{
 				"error subnet-exhausted back-off on subnet subnet-1: the subnet has no free addresses", "error pool-dry 2 ADDs wait for an address",
@@ -72,44 +73,44 @@ func TestProblems(t *testing.T) {
 			},
 		},
 		"a clock that ran out is no problem": {
-			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Backoffs: []introspect.Backoff{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Backoffs: []introspect.Backoff{
 				{Scope: "attach", Until: now, Cause: "ec2-throttled"}, {Scope: "subnet", ID: "subnet-1", Until: now.Add(1), Cause: "subnet-exhausted"},
 			}}}, "subnet-exhausted", []string{"warning subnet-exhausted back-off on subnet subnet-1: the subnet has no free addresses"},
 		},
 		"old errors are history": {
-			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{LastErrors: []introspect.LastError{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{LastErrors: []introspect.LastError{
 				{At: now.Add(-freshError), Operation: "ADD", Cause: "pool-dry", Message: "dry", Count: 2}, {At: now.Add(-freshError - 1), Operation: "ADD", Cause: "internal", Message: "old", Count: 1},
 			}}}, "pool-dry", []string{"warning pool-dry ADD: dry (2 times)", "info internal ADD: old"},
 		},
 		"a lack of addresses ends with the first free one": {
-			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(27, 20, 6, 1, 27), WaitingADDs: ptr(0), LastErrors: []introspect.LastError{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(27, 20, 6, 1, 27), WaitingADDs: ptr(0), LastErrors: []introspect.LastError{
 				{At: now, Operation: "ADD", Cause: "addresses-cooling", Message: "a", Count: 1}, {At: now, Operation: "ADD", Cause: "pool-full", Message: "b", Count: 1}, {At: now, Operation: "ADD", Cause: "pool-dry", Message: "c", Count: 1},
 			}}}, "ok", []string{"info addresses-cooling ADD: a", "info pool-full ADD: b", "info pool-dry ADD: c"},
 		},
 		"a free address does not end other trouble": {
-			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(27, 20, 6, 1, 27), LastErrors: []introspect.LastError{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(27, 20, 6, 1, 27), LastErrors: []introspect.LastError{
 				{At: now.Add(time.Second), Operation: "ADD", Cause: "internal", Message: "a", Count: 1},
 			}}}, "internal", []string{"warning internal ADD: a"},
 		},
 		"errors before ADDs that wait": {
-			introspect.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27), WaitingADDs: ptr(1), LastErrors: []introspect.LastError{
+			document.NodeIPAM{SampledAt: &now, Summary: &introspect.Summary{Cards: card(9, 3, 1, 5, 27), WaitingADDs: ptr(1), LastErrors: []introspect.LastError{
 				{At: now.Add(-freshWhileWaiting), Operation: "ADD", Cause: "pool-dry", Message: "a", Count: 1}, {At: now.Add(-freshWhileWaiting - 1), Operation: "ADD", Cause: "pool-dry", Message: "b", Count: 1},
 			}}}, "1 waiting", []string{"error pool-dry 1 ADD waits for an address", "warning pool-dry ADD: a", "info pool-dry ADD: b"},
 		},
 		"max-pods over": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(110), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOver}}},
+			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(110), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOver}}},
 			"max-pods-over", []string{"warning max-pods-over max-pods is 110, but there are addresses for 29 pods only"},
 		},
 		"max-pods under is news, not a state": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(17), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsUnder}}},
+			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(17), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsUnder}}},
 			"ok", []string{"info max-pods-under max-pods 17 leaves 12 of 29 possible pods unused"},
 		},
 		"max-pods at risk stands beside the verdict, and is news": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(29), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOK, AtRisk: 9}}},
+			document.NodeIPAM{Summary: &introspect.Summary{MaxPods: &introspect.MaxPods{Value: ptr(29), TotalCapacity: ptr(29), Verdict: introspect.MaxPodsOK, AtRisk: 9}}},
 			"ok", []string{"info max-pods-at-risk max-pods 29 counts branch ENIs: 9 pods without one may get no address"},
 		},
 		"settings, unplaced, cordoned": {
-			introspect.NodeIPAM{Summary: &introspect.Summary{ConfigProblems: ptr(2), Unplaced: ptr(1), Cordoned: ptr(true), Terminating: ptr(false)}}, "unplaced-assignment",
+			document.NodeIPAM{Summary: &introspect.Summary{ConfigProblems: ptr(2), Unplaced: ptr(1), Cordoned: ptr(true), Terminating: ptr(false)}}, "unplaced-assignment",
 			[]string{"warning unplaced-assignment 1 pod address is on no known ENI", "warning config 2 settings have problems: see node config", "info cordoned cordoned"},
 		},
 	}
@@ -132,38 +133,38 @@ func TestProblems(t *testing.T) {
 
 func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 	t.Parallel()
-	known := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{
+	known := document.NodeIPAM{State: document.StateLive, Summary: &introspect.Summary{
 		Cards: []introspect.CardSummary{{ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: 7, Cooling: ptr(2), Free: 9}},
 		ADDs:  &introspect.RequestCounts{Total: 5, Failed: ptr(1)}, DELs: &introspect.RequestCounts{}, WaitingADDs: ptr(0), EC2Calls: []introspect.EC2Calls{{Calls: 4, Errors: 2}, {Calls: 1}},
 	}}
-	original := introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: ptr(1), Cooling: ptr(0), Total: 9, Free: 9}}}}
-	gone := introspect.NodeIPAM{State: introspect.StateUnreachable, Error: &introspect.NodeError{}}
-	one := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{known}})
+	original := document.NodeIPAM{State: document.StateLive, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: ptr(1), Cooling: ptr(0), Total: 9, Free: 9}}}}
+	gone := document.NodeIPAM{State: document.StateUnreachable, Error: &document.NodeError{}}
+	one := StatusOf(document.NodeIPAMList{Items: []document.NodeIPAM{known}})
 	if *one.Addresses.Limit != 27 || *one.ENIs.Limit != 3 || *one.Activity.EC2Calls != 5 || *one.Activity.EC2Errors != 2 || *one.Activity.FailedADDs != 1 {
 		t.Errorf("one node: %+v", one)
 	}
-	all := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{known, original, gone}})
-	want := introspect.Addresses{Total: ptr(27), Assigned: ptr(7), Cooling: ptr(2), Free: ptr(18)}
+	all := StatusOf(document.NodeIPAMList{Items: []document.NodeIPAM{known, original, gone}})
+	want := document.Addresses{Total: ptr(27), Assigned: ptr(7), Cooling: ptr(2), Free: ptr(18)}
 	if diff := cmp.Diff(want, all.Addresses); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
-	if all.Nodes != (introspect.NodeCounts{Total: 3, Live: 2, Unreachable: 1}) || all.ENIs.Limit != nil || *all.Activity.ADDs != 5 {
+	if all.Nodes != (document.NodeCounts{Total: 3, Live: 2, Unreachable: 1}) || all.ENIs.Limit != nil || *all.Activity.ADDs != 5 {
 		t.Errorf("status %+v", all)
 	}
-	fargate := introspect.NodeIPAM{State: introspect.StateNoDaemon}
+	fargate := document.NodeIPAM{State: document.StateNoDaemon}
 	for name, tt := range map[string]struct {
-		items   []introspect.NodeIPAM
+		items   []document.NodeIPAM
 		partial bool
 		nodes   int
 	}{
-		"all tell": {[]introspect.NodeIPAM{known, known, fargate}, false, 2}, "upstream tells none": {[]introspect.NodeIPAM{known, original}, true, 1},
-		"one was not read": {[]introspect.NodeIPAM{known, gone}, true, 1}, "none": {nil, false, 0},
+		"all tell": {[]document.NodeIPAM{known, known, fargate}, false, 2}, "upstream tells none": {[]document.NodeIPAM{known, original}, true, 1},
+		"one was not read": {[]document.NodeIPAM{known, gone}, true, 1}, "none": {nil, false, 0},
 	} {
-		if a := StatusOf(introspect.NodeIPAMList{Items: tt.items}).Activity; a.Partial != tt.partial || a.Nodes != tt.nodes {
+		if a := StatusOf(document.NodeIPAMList{Items: tt.items}).Activity; a.Partial != tt.partial || a.Nodes != tt.nodes {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	if none := StatusOf(introspect.NodeIPAMList{Items: []introspect.NodeIPAM{original}}); none.Activity.ADDs != nil || none.Activity.WaitingADDs != nil {
+	if none := StatusOf(document.NodeIPAMList{Items: []document.NodeIPAM{original}}); none.Activity.ADDs != nil || none.Activity.WaitingADDs != nil {
 		t.Errorf("nobody counts: %+v", none.Activity)
 	}
 }
@@ -183,17 +184,17 @@ func TestMergeSubnets_FreshestWins(t *testing.T) {
 func TestStatusCode(t *testing.T) {
 	t.Parallel()
 	waiting := 3
-	refused := &introspect.NodeError{Reason: introspect.ReasonRefused, Message: "connection refused"}
-	for want, n := range map[string]introspect.NodeIPAM{
-		CodeOK:         {State: introspect.StateLive, Summary: &introspect.Summary{}},
-		"pool-dry":     {State: introspect.StateLive, Summary: &introspect.Summary{WaitingADDs: &waiting}},
-		CodeCordoned:   {State: introspect.StateLive, Summary: &introspect.Summary{Cordoned: new(true)}},
-		"unreachable":  {State: introspect.StateUnreachable, Error: refused},
-		"stale":        {State: introspect.StateStale, Summary: &introspect.Summary{WaitingADDs: &waiting}, Error: refused},
-		"metrics-only": {State: introspect.StateMetricsOnly, Summary: &introspect.Summary{}, Error: refused},
-		"partly-read":  {State: introspect.StateLive, Summary: &introspect.Summary{}, Error: refused},
-		CodeUnread:     {State: introspect.StateAPIOnly},
-		CodeNoDaemon:   {State: introspect.StateNoDaemon},
+	refused := &document.NodeError{Reason: introspect.ReasonRefused, Message: "connection refused"}
+	for want, n := range map[string]document.NodeIPAM{
+		CodeOK:         {State: document.StateLive, Summary: &introspect.Summary{}},
+		"pool-dry":     {State: document.StateLive, Summary: &introspect.Summary{WaitingADDs: &waiting}},
+		CodeCordoned:   {State: document.StateLive, Summary: &introspect.Summary{Cordoned: new(true)}},
+		"unreachable":  {State: document.StateUnreachable, Error: refused},
+		"stale":        {State: document.StateStale, Summary: &introspect.Summary{WaitingADDs: &waiting}, Error: refused},
+		"metrics-only": {State: document.StateMetricsOnly, Summary: &introspect.Summary{}, Error: refused},
+		"partly-read":  {State: document.StateLive, Summary: &introspect.Summary{}, Error: refused},
+		CodeUnread:     {State: document.StateAPIOnly},
+		CodeNoDaemon:   {State: document.StateNoDaemon},
 	} {
 		if got := StatusCode(n, Problems(n)); got != want {
 			t.Errorf("%+v: %q, want %q", n, got, want)

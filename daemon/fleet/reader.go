@@ -12,6 +12,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet/document"
 )
 
 // RequestTimeout bounds one answer, counted from the connection;
@@ -115,8 +116,8 @@ func (r *Reader) absence() error {
 // upstream's documents, where neither can be had its metrics. What Kubernetes tells
 // stands beside that, and completes what is no summary of ours. An answer on which this
 // program fails is an error of the node.
-func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
-	out, err := Caught(func() (introspect.NodeIPAM, error) { return r.read(ctx, q), nil })
+func (r *Reader) Read(ctx context.Context, q Query) document.NodeIPAM {
+	out, err := Caught(func() (document.NodeIPAM, error) { return r.read(ctx, q), nil })
 	if err != nil {
 		return Broken(r.target, err)
 	}
@@ -124,19 +125,19 @@ func (r *Reader) Read(ctx context.Context, q Query) introspect.NodeIPAM {
 }
 
 // Broken is a node of which an error is all that is known again.
-func Broken(t Target, err error) introspect.NodeIPAM {
+func Broken(t Target, err error) document.NodeIPAM {
 	out := Unread(t)
-	out.State, out.Error = introspect.StateUnreachable, ErrorOf(err)
+	out.State, out.Error = document.StateUnreachable, ErrorOf(err)
 	return out
 }
 
-func (r *Reader) read(ctx context.Context, q Query) introspect.NodeIPAM {
+func (r *Reader) read(ctx context.Context, q Query) document.NodeIPAM {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.NodeTimeout)
 	defer cancel()
 	out := Unread(r.target)
 	if r.client == nil {
 		if r.target.Sample != nil && q.ENIs && out.ENIs == nil && out.Error == nil {
-			out.Error = &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "the recording does not include its addresses at that time"}
+			out.Error = &document.NodeError{Reason: introspect.ReasonNotServed, Message: "the recording does not include its addresses at that time"}
 		}
 		return out
 	}
@@ -162,16 +163,16 @@ func (r *Reader) read(ctx context.Context, q Query) introspect.NodeIPAM {
 }
 
 // Unread is a node as it is known before anything was asked of it.
-func Unread(t Target) introspect.NodeIPAM {
+func Unread(t Target) document.NodeIPAM {
 	if t.Sample != nil {
 		return *t.Sample
 	}
-	out := introspect.NodeIPAM{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindNode,
-		Metadata: introspect.ObjectMeta{Name: t.Name}, State: introspect.StateAPIOnly, Object: t.Object,
+	out := document.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: document.KindNode,
+		Metadata: document.ObjectMeta{Name: t.Name}, State: document.StateAPIOnly, Object: t.Object,
 	}
 	if a := t.Absent; a != nil {
-		out.State = introspect.StateUnreachable
+		out.State = document.StateUnreachable
 		if t.State != "" {
 			out.State = t.State
 		}
@@ -184,56 +185,56 @@ func Unread(t Target) introspect.NodeIPAM {
 
 func (r *Reader) via(source string) string {
 	switch {
-	case source == introspect.SourceMetrics:
-		return introspect.ViaProxy
+	case source == document.SourceMetrics:
+		return document.ViaProxy
 	case r.target.Via != "":
 		return r.target.Via
 	}
-	return introspect.ViaDirect
+	return document.ViaDirect
 }
 
-func stateOf(n introspect.NodeIPAM) introspect.State {
+func stateOf(n document.NodeIPAM) document.State {
 	switch {
-	case n.Source == introspect.SourceMetrics:
-		return introspect.StateMetricsOnly
+	case n.Source == document.SourceMetrics:
+		return document.StateMetricsOnly
 	case n.Summary != nil:
-		return introspect.StateLive
+		return document.StateLive
 	case n.Error == nil:
-		return introspect.StateAPIOnly
+		return document.StateAPIOnly
 	}
 	switch n.Error.Reason {
 	case introspect.ReasonForbidden:
-		return introspect.StateForbidden
+		return document.StateForbidden
 	case introspect.ReasonOff, introspect.ReasonNoPod, introspect.ReasonPodNotRunning, introspect.ReasonCancelled:
 		// There is nothing to ask, or it was not asked to the end: the object is what
 		// is known, where it is.
 		if n.Object != nil {
-			return introspect.StateAPIOnly
+			return document.StateAPIOnly
 		}
 	}
-	return introspect.StateUnreachable
+	return document.StateUnreachable
 }
 
 // ErrorOf tells of a node's error by its reason.
-func ErrorOf(err error) *introspect.NodeError {
+func ErrorOf(err error) *document.NodeError {
 	var e *client.Error
 	if errors.As(err, &e) {
-		return &introspect.NodeError{Reason: e.Reason, Message: e.Err.Error()}
+		return &document.NodeError{Reason: e.Reason, Message: e.Err.Error()}
 	}
 	var other interface{ NodeReason() introspect.Reason }
 	switch {
 	case errors.As(err, &other):
-		return &introspect.NodeError{Reason: other.NodeReason(), Message: err.Error()}
+		return &document.NodeError{Reason: other.NodeReason(), Message: err.Error()}
 	case errors.Is(err, context.Canceled):
-		return &introspect.NodeError{Reason: introspect.ReasonCancelled, Message: "cancelled"}
+		return &document.NodeError{Reason: introspect.ReasonCancelled, Message: "cancelled"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: noAnswer}
+		return &document.NodeError{Reason: introspect.ReasonTimeout, Message: noAnswer}
 	}
-	return &introspect.NodeError{Reason: introspect.ReasonTransport, Message: err.Error()}
+	return &document.NodeError{Reason: introspect.ReasonTransport, Message: err.Error()}
 }
 
 // fill reads the documents. An error after the summary leaves the summary in place.
-func (r *Reader) fill(ctx context.Context, q Query, out *introspect.NodeIPAM) error {
+func (r *Reader) fill(ctx context.Context, q Query, out *document.NodeIPAM) error {
 	if !r.original.Load() {
 		answer, err := Ask(ctx, r, func(ctx context.Context, c *client.Client) (summary, error) {
 			s, at, err := c.Summary(ctx)
@@ -243,7 +244,7 @@ func (r *Reader) fill(ctx context.Context, q Query, out *introspect.NodeIPAM) er
 			if err != nil {
 				return err
 			}
-			out.Source, out.Summary, out.SampledAt = introspect.SourceSummary, &answer.doc, &answer.at
+			out.Source, out.Summary, out.SampledAt = document.SourceSummary, &answer.doc, &answer.at
 			if !q.ENIs {
 				return nil
 			}
@@ -288,7 +289,7 @@ func (r *Reader) enis(ctx context.Context, cooldown time.Duration) (pool, error)
 
 // fillV1 makes a summary of what upstream tells. Its settings are asked for
 // too, once; a node that has none of them is shown without.
-func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) error {
+func (r *Reader) fillV1(ctx context.Context, q Query, out *document.NodeIPAM) error {
 	p, err := r.enis(ctx, client.DefaultCooldown)
 	if err != nil {
 		return err
@@ -306,7 +307,7 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) 
 	if envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint {
 		r.original.Store(true)
 	}
-	out.Source, out.Summary, out.SampledAt = introspect.SourceV1, &s, &p.at
+	out.Source, out.Summary, out.SampledAt = document.SourceV1, &s, &p.at
 	if q.ENIs {
 		out.ENIs = p.doc.ENIs
 	}
@@ -318,7 +319,7 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *introspect.NodeIPAM) 
 
 // fillMetrics makes a summary of the node's metrics. The error that led here stays: it
 // is why there is no more than that.
-func (r *Reader) fillMetrics(ctx context.Context, out *introspect.NodeIPAM) {
+func (r *Reader) fillMetrics(ctx context.Context, out *document.NodeIPAM) {
 	if out.Error.Reason == introspect.ReasonTimeout {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lateMetrics)
@@ -334,7 +335,7 @@ func (r *Reader) fillMetrics(ctx context.Context, out *introspect.NodeIPAM) {
 	}
 	complete(&s, nil, r.target.Object)
 	at := r.opts.Now().UTC()
-	out.Source, out.Summary, out.SampledAt = introspect.SourceMetrics, &s, &at
+	out.Source, out.Summary, out.SampledAt = document.SourceMetrics, &s, &at
 }
 
 // Cooldown is how long a node keeps addresses from other pods after their last one; false

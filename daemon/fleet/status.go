@@ -5,14 +5,15 @@ import (
 	"slices"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 )
 
 // StatusOf sums a sweep up, but for how full subnets are, the causes and the sweep itself.
-func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
-	s := introspect.FleetStatus{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindFleet,
-		Subnets: []introspect.SubnetFill{}, Problems: []introspect.Problem{},
+func StatusOf(list document.NodeIPAMList) document.FleetStatus {
+	s := document.FleetStatus{
+		APIVersion: introspect.APIVersion, Kind: document.KindFleet,
+		Subnets: []document.SubnetFill{}, Problems: []document.Problem{},
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	s.Nodes.Total = len(list.Items)
@@ -23,7 +24,7 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 		count(&s.Nodes, n.State)
 		s.Problems = append(s.Problems, Problems(n)...)
 		if n.Summary == nil {
-			s.Activity.Partial = s.Activity.Partial || n.State != introspect.StateNoDaemon
+			s.Activity.Partial = s.Activity.Partial || n.State != document.StateNoDaemon
 			silent = silent || !Excused(n)
 			continue
 		}
@@ -50,35 +51,35 @@ func StatusOf(list introspect.NodeIPAMList) introspect.FleetStatus {
 	}
 	slices.SortFunc(subnets, func(a, b introspect.Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	for _, subnet := range subnets {
-		s.Subnets = append(s.Subnets, introspect.SubnetFill{Subnet: subnet})
+		s.Subnets = append(s.Subnets, document.SubnetFill{Subnet: subnet})
 	}
-	slices.SortStableFunc(s.Problems, func(a, b introspect.Problem) int {
+	slices.SortStableFunc(s.Problems, func(a, b document.Problem) int {
 		return cmp.Or(cmp.Compare(Rank(a.Severity), Rank(b.Severity)), query.Natural(a.Node, b.Node))
 	})
 	return s
 }
 
 // none is the pool of a fleet in which no node has one.
-func none(s *introspect.FleetStatus) {
+func none(s *document.FleetStatus) {
 	a := &s.Addresses
 	for _, into := range []**int{&a.Total, &a.Assigned, &a.Cooling, &a.Free, &s.ENIs.Attached} {
 		*into = new(0)
 	}
 }
 
-func count(c *introspect.NodeCounts, s introspect.State) {
+func count(c *document.NodeCounts, s document.State) {
 	switch s {
-	case introspect.StateLive:
+	case document.StateLive:
 		c.Live++
-	case introspect.StateForbidden:
+	case document.StateForbidden:
 		c.Forbidden++
-	case introspect.StateStale:
+	case document.StateStale:
 		c.Stale++
-	case introspect.StateMetricsOnly:
+	case document.StateMetricsOnly:
 		c.MetricsOnly++
-	case introspect.StateAPIOnly:
+	case document.StateAPIOnly:
 		c.APIOnly++
-	case introspect.StateNoDaemon:
+	case document.StateNoDaemon:
 		c.NoDaemon++
 	default:
 		c.Unreachable++
@@ -106,7 +107,7 @@ func (s sum) value() *int {
 	return &s.n
 }
 
-func addActivity(a *introspect.Activity, s introspect.Summary) {
+func addActivity(a *document.Activity, s introspect.Summary) {
 	if s.WaitingADDs != nil || s.ADDs != nil || s.DELs != nil || s.EC2Calls != nil {
 		a.Nodes++
 	}
@@ -159,11 +160,11 @@ func mergeSubnets(have, more []introspect.Subnet) []introspect.Subnet {
 }
 
 // Rank orders severities, the worst first.
-func Rank(s introspect.Severity) int {
+func Rank(s document.Severity) int {
 	switch s {
-	case introspect.SeverityError:
+	case document.SeverityError:
 		return 0
-	case introspect.SeverityWarning:
+	case document.SeverityWarning:
 		return 1
 	}
 	return 2

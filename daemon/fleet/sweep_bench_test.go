@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/testenv/fleetsim"
 )
 
@@ -19,7 +19,7 @@ func simulated(sim *fleetsim.Sim, latency time.Duration) []fleet.Target {
 	var targets []fleet.Target
 	for _, n := range sim.Nodes() {
 		targets = append(targets, fleet.Target{
-			Name: n.Name, Via: introspect.ViaPortForward, Key: n.Name,
+			Name: n.Name, Via: document.ViaPortForward, Key: n.Name,
 			Dial: func(ctx context.Context) (net.Conn, error) {
 				select {
 				case <-ctx.Done():

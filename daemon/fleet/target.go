@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet/document"
 )
 
 // Target is a node and the way to it.
@@ -30,16 +30,16 @@ type Target struct {
 	// introspection cannot be read; nil: there is no way to them.
 	Metrics func(ctx context.Context) ([]byte, error)
 
-	Object *introspect.NodeObject // what Kubernetes tells of it; nil: it was not asked
+	Object *document.NodeObject // what Kubernetes tells of it; nil: it was not asked
 
 	// Sample is what a recording has of it, which is all that can be read; nil: it is no
 	// recording.
-	Sample *introspect.NodeIPAM
+	Sample *document.NodeIPAM
 
 	// Absent is why there is no use in asking it; State then says which kind of
 	// absence that is, unreachable when it is "".
-	Absent *introspect.NodeError
-	State  introspect.State
+	Absent *document.NodeError
+	State  document.State
 }
 
 // maxName is the longest name of a Kubernetes node (RFC 1123).

@@ -14,6 +14,7 @@ import (
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -345,7 +346,7 @@ func socketSkew(c *Case) []candidate {
 		return text + ", probes and mounts fit", No
 	})
 	return []candidate{{
-		scope:    introspect.FindingScope{Cluster: true},
+		scope:    document.FindingScope{Cluster: true},
 		summary:  "image and manifest of aws-node are from different releases: " + differs.Value,
 		decisive: []Fact{differs},
 		required: []Fact{c.upstream()},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 )
 
@@ -29,7 +29,7 @@ func maxPodsTooHigh(c *Case) []candidate {
 	}
 	now, n := above(0, c.overcommit)
 	by, lasting := above(2, c.misfit) // 1 and 2 are the two host pods that the common formula adds
-	scope := introspect.FindingScope{Node: c.Name}
+	scope := document.FindingScope{Node: c.Name}
 	return []candidate{{
 		scope:    scope,
 		summary:  fmt.Sprintf("max-pods is %d, %d more than the node can ever address, and none is free: %s (%s)", most, n, poolText(c.pool()), c.whyFewer()),

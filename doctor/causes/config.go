@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -68,7 +68,7 @@ func warmWaste(cs []*Case) []candidate {
 				held = c.unread("intro.enis", held.Path, held.Expected, "no node that could be read is in it")
 			}
 			worst = candidate{
-				scope: introspect.FindingScope{Cluster: true, Subnet: s.ID}, nodes: nodes[s.ID],
+				scope: document.FindingScope{Cluster: true, Subnet: s.ID}, nodes: nodes[s.ID],
 				summary:  fmt.Sprintf("%s of the %s usable addresses of %s are held by the %s nodes that could be read and used by no pod, %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
 				decisive: []Fact{held, c.known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -27,7 +28,7 @@ func rules() []rule {
 
 // candidate is what may be a finding. All facts of decisive and required must hold.
 type candidate struct {
-	scope   introspect.FindingScope
+	scope   document.FindingScope
 	summary string
 
 	decisive   []Fact // what distinguishes this cause from others
@@ -82,14 +83,14 @@ type Options struct {
 
 // found is a finding before it is put into words.
 type found struct {
-	introspect.Finding
+	document.Finding
 	entry      *catalogue.Entry
 	severity   catalogue.Severity
 	confidence catalogue.Confidence
 }
 
 // Diagnose finds which causes the evidence shows.
-func Diagnose(ev *evidence.Evidence, o Options) introspect.DoctorReport {
+func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 	d := diagnosis{mode: string(ev.Mode), wants: o.Wants, ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}}
 	var cs []*Case
 	for i := range ev.Nodes {
@@ -188,25 +189,25 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 	if sure == catalogue.Suspected {
 		f.severity = catalogue.Info // nothing shows that it does harm
 	}
-	f.Finding = introspect.Finding{
+	f.Finding = document.Finding{
 		Code: entry.Code, Title: entry.Title, Confidence: sure.String(), Scope: cd.scope, Nodes: cd.nodes, Summary: cd.summary,
-		Evidence: []introspect.FindingEvidence{}, Missing: []introspect.MissingEvidence{}, Explains: []string{}, Causes: []string{},
-		Check: introspect.CauseCheck{Text: entry.Check.Text, Command: entry.Check.Command}, Fix: []introspect.CauseFix{}, Links: entry.Links,
-		Versions: introspect.FindingVersions{Detected: []string{}, Affected: entry.Upstream},
+		Evidence: []document.FindingEvidence{}, Missing: []document.MissingEvidence{}, Explains: []string{}, Causes: []string{},
+		Check: document.CauseCheck{Text: entry.Check.Text, Command: entry.Check.Command}, Fix: []document.CauseFix{}, Links: entry.Links,
+		Versions: document.FindingVersions{Detected: []string{}, Affected: entry.Upstream},
 	}
 	for _, fact := range slices.Concat(cd.decisive, cd.required, cd.supporting, cd.context) {
 		if fact.State == Unread {
-			f.Missing = append(f.Missing, introspect.MissingEvidence{Source: fact.Source, Reason: or(fact.Reason, "unknown"), WouldDecide: fact.Path, Nodes: []string{}})
+			f.Missing = append(f.Missing, document.MissingEvidence{Source: fact.Source, Reason: or(fact.Reason, "unknown"), WouldDecide: fact.Path, Nodes: []string{}})
 			continue
 		}
-		e := introspect.FindingEvidence{Source: fact.Source, ObservedAt: fact.At, Path: fact.Path, Value: fact.Value, Expected: fact.Expected, Holds: fact.State == Yes}
+		e := document.FindingEvidence{Source: fact.Source, ObservedAt: fact.At, Path: fact.Path, Value: fact.Value, Expected: fact.Expected, Holds: fact.State == Yes}
 		if !slices.Contains(f.Evidence, e) {
 			f.Evidence = append(f.Evidence, e)
 		}
 	}
 	if sure > catalogue.Suspected { // until then the next check is the advice
 		for _, x := range entry.Fixes {
-			f.Fix = append(f.Fix, introspect.CauseFix{Text: x.Text, Command: x.Command, SideEffects: x.SideEffect, Risk: x.Risk.String()})
+			f.Fix = append(f.Fix, document.CauseFix{Text: x.Text, Command: x.Command, SideEffects: x.SideEffect, Risk: x.Risk.String()})
 		}
 	}
 	if c != nil {
@@ -268,11 +269,11 @@ func consequences(code string) map[string]bool {
 	return out
 }
 
-func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorReport {
-	r := introspect.DoctorReport{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindDoctorReport, SchemaVersion: introspect.DoctorSchemaVersion,
+func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorReport {
+	r := document.DoctorReport{
+		APIVersion: introspect.APIVersion, Kind: document.KindDoctorReport, SchemaVersion: document.DoctorSchemaVersion,
 		SampledAt: ev.At, Mode: d.mode, Nodes: len(ev.Nodes), Findings: group(d.findings), Explained: group(d.explained),
-		NotChecked: notChecked(cs), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []introspect.ReportedText{}, Errors: []introspect.NodeError{},
+		NotChecked: notChecked(cs), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
 	}
 	for _, c := range cs {
 		if c.Now.After(r.SampledAt) {
@@ -298,7 +299,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorR
 	r.NotCheckable = append(r.NotCheckable, slices.Sorted(maps.Keys(d.skipped))...)
 	r.RuledOut = append(r.RuledOut, slices.Sorted(maps.Keys(d.ruledOut))...)
 	for _, text := range ev.Report {
-		said := introspect.ReportedText{Text: text, Causes: []string{}}
+		said := document.ReportedText{Text: text, Causes: []string{}}
 		for _, candidate := range catalogue.Explain(text) {
 			if candidate.Entry != nil {
 				said.Causes = append(said.Causes, candidate.Entry.Code)
@@ -314,7 +315,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) introspect.DoctorR
 
 // group joins findings of the same cause on several nodes, and orders what is left: the worst
 // first, then the surest.
-func group(all []found) []introspect.Finding {
+func group(all []found) []document.Finding {
 	slices.SortStableFunc(all, worse) // the worst of a cause speaks for it
 	var out []found
 	at := map[string]int{}
@@ -330,7 +331,7 @@ func group(all []found) []introspect.Finding {
 		into.Explains, into.Causes = union(into.Explains, f.Explains), union(into.Causes, f.Causes)
 		into.Versions.Detected = union(into.Versions.Detected, f.Versions.Detected)
 	}
-	findings := []introspect.Finding{}
+	findings := []document.Finding{}
 	for _, f := range out {
 		f.Severity = f.severity.String()
 		if len(f.Nodes) > 1 {
@@ -361,18 +362,18 @@ func worse(a, b found) int {
 }
 
 // notChecked are the sources that could not be read, by source and reason.
-func notChecked(cs []*Case) []introspect.MissingEvidence {
-	by := map[[2]string]*introspect.MissingEvidence{}
+func notChecked(cs []*Case) []document.MissingEvidence {
+	by := map[[2]string]*document.MissingEvidence{}
 	for _, c := range cs {
 		for id, reason := range c.R.Missing() {
 			key := [2]string{id, reason}
 			if by[key] == nil {
-				by[key] = &introspect.MissingEvidence{Source: id, Reason: reason, Nodes: []string{}}
+				by[key] = &document.MissingEvidence{Source: id, Reason: reason, Nodes: []string{}}
 			}
 			by[key].Nodes = append(by[key].Nodes, c.Name)
 		}
 	}
-	out := []introspect.MissingEvidence{}
+	out := []document.MissingEvidence{}
 	for _, key := range slices.SortedFunc(maps.Keys(by), func(a, b [2]string) int {
 		return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
 	}) {
@@ -382,7 +383,7 @@ func notChecked(cs []*Case) []introspect.MissingEvidence {
 }
 
 // Verdict is the result in one line.
-func Verdict(r *introspect.DoctorReport) string {
+func Verdict(r *document.DoctorReport) string {
 	nodes := count(r.Nodes, "node")
 	harmful := 0
 	for _, f := range r.Findings {

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
 	"cnictl/doctor/catalogue"
@@ -90,7 +91,7 @@ func leaked(cs []*Case) []candidate {
 		sweep = "the hourly sweep is off (DISABLE_LEAKED_ENI_CLEANUP)"
 	}
 	cd := candidate{
-		scope:    introspect.FindingScope{Cluster: true, Subnet: most},
+		scope:    document.FindingScope{Cluster: true, Subnet: most},
 		summary:  fmt.Sprintf("interfaces that belong to no instance: %d, which hold %d addresses, most of them of %s; %s", number, holds, or(most, "no subnet"), sweep),
 		decisive: []Fact{by.known("ec2.eni", path, expected, len(found), len(found) > 0)},
 		required: []Fact{lenient(again)},

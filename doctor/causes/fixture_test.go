@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
@@ -82,7 +82,7 @@ var readFixtures = sync.OnceValues(func() ([]fixture, error) {
 })
 
 // reported are the codes of a report that are above info, or expected and at least probable.
-func reported(r introspect.DoctorReport, expect []string) []string {
+func reported(r document.DoctorReport, expect []string) []string {
 	var codes []string
 	for _, f := range r.Findings {
 		if f.Severity != catalogue.Info.String() || f.Confidence != catalogue.Suspected.String() && slices.Contains(expect, f.Code) {
@@ -93,9 +93,9 @@ func reported(r introspect.DoctorReport, expect []string) []string {
 	return codes
 }
 
-func printed(r introspect.DoctorReport) string {
+func printed(r document.DoctorReport) string {
 	var b strings.Builder
-	for _, list := range [][]introspect.Finding{r.Findings, r.Explained} {
+	for _, list := range [][]document.Finding{r.Findings, r.Explained} {
 		for _, f := range list {
 			fmt.Fprintf(&b, "%s %s %s by %v: %s\n", f.Code, f.Severity, f.Confidence, f.Causes, f.Summary)
 			for _, e := range f.Evidence {
@@ -182,7 +182,7 @@ func TestHealthy_Missing(t *testing.T) {
 	}
 }
 
-func healthy(t *testing.T, mode, world, sources string) introspect.DoctorReport {
+func healthy(t *testing.T, mode, world, sources string) document.DoctorReport {
 	t.Helper()
 	ev, err := file.Load([]byte("schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: " + mode + "\nworld: " + world + "\nsources: " + sources + "\n"))
 	if err != nil {

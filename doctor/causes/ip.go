@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/resync"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
@@ -70,7 +71,7 @@ func subnetExhausted(c *Case) []candidate {
 		}
 	}
 	return []candidate{{
-		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
+		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("no address can be assigned: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{decisive},
 		required: []Fact{c.starved(), lenient(c.short()), lenient(c.growable())},
@@ -95,7 +96,7 @@ func prefixFragmented(c *Case) []candidate {
 		refused = either(refused, c.ec2Fails(textNeither))
 	}
 	return []candidate{{
-		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
+		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("EC2 finds no aligned /28: %s; %s", poolText(p), freeAddresses(subnets)),
 		decisive: []Fact{refused},
 		required: []Fact{c.prefixMode(), lenient(counted), c.starved(), lenient(not(both(c.failedOnce(), c.recovered())))},
@@ -175,7 +176,7 @@ func allocBackoff(c *Case) []candidate {
 		once = held // our daemon names its pauses
 	}
 	cd := candidate{
-		scope:    introspect.FindingScope{Subnet: subnetIDs(subnets)},
+		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
 		summary:  fmt.Sprintf("the daemon pauses after a shortage that is over: %s; %s", freeAddresses(subnets), poolText(c.pool())),
 		decisive: []Fact{either(pausing, held), c.recovered()},
 		required: []Fact{once, c.short()},
@@ -407,7 +408,7 @@ func subnetExcluded(c *Case) []candidate {
 	}
 	node := c.subnetOfNode()
 	return []candidate{{
-		scope:    introspect.FindingScope{Subnet: node},
+		scope:    document.FindingScope{Subnet: node},
 		summary:  fmt.Sprintf("no subnet of the zone may be used for pods: %s is excluded by its tags, and no other is tagged %s", or(node, "the node's"), resync.TagSubnetRole),
 		decisive: []Fact{decisive},
 		required: []Fact{c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "true", func(s config.Config) bool { return !s.CustomNetworking })},
@@ -429,7 +430,7 @@ func discoveryUnused(c *Case) []candidate {
 	}
 	why := c.whyUnused(node)
 	return []candidate{{
-		scope:   introspect.FindingScope{Subnet: tagged.ID},
+		scope:   document.FindingScope{Subnet: tagged.ID},
 		summary: fmt.Sprintf("%s, tagged for pods, is never used, while %s: %s", tagged.ID, freeAddresses([]evidence.Subnet{own}), why.Value),
 		decisive: []Fact{
 			fact(c, c.R.Subnets, "ec2.subnet", "tagged subnets of the zone with free addresses", "in use", func([]evidence.Subnet) (any, State) {

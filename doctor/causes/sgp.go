@@ -10,10 +10,10 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/cluster"
 	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 )
@@ -158,7 +158,7 @@ func instanceUnsupported(cs []*Case) []candidate {
 	})
 	shown := w.active(mention{sources: []string{"k8s.evt"}, texts: []string{"is not supported for trunk interface"}, any: true})
 	return []candidate{{
-		scope:    introspect.FindingScope{Cluster: true},
+		scope:    document.FindingScope{Cluster: true},
 		summary:  "no node can give pods a branch interface: " + none.Value,
 		decisive: []Fact{none}, required: []Fact{w.podENI()}, supporting: []Fact{shown},
 	}}
@@ -269,7 +269,7 @@ func trunkLinkMissing(c *Case) []candidate {
 		return either(link, imds)
 	})
 	return []candidate{{
-		scope:    introspect.FindingScope{ENI: trunk},
+		scope:    document.FindingScope{ENI: trunk},
 		summary:  fmt.Sprintf("trunk %s is attached, and not on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
 		decisive: []Fact{said}, required: []Fact{attached, lenient(seen)},
 	}}
@@ -444,7 +444,7 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 		said = w.unread("k8s.evt", said.Path, said.Expected, w.R.Events.Missing)
 	}
 	return candidate{
-		scope:    introspect.FindingScope{Cluster: true},
+		scope:    document.FindingScope{Cluster: true},
 		summary:  fmt.Sprintf("all branch interfaces are in use (%s): %s wait", full.Value, said.Value),
 		decisive: []Fact{full}, required: []Fact{said},
 	}
@@ -491,7 +491,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	}
 	repeats := c.known("k8s.evt", "SecurityGroupRequested", "once, then ResourceAllocated", fmt.Sprintf("%d times for %s, and nothing after it", asked[waiting[0].Pod].Count, waiting[0].Pod), true)
 	return candidate{
-		scope:    introspect.FindingScope{Node: c.Name},
+		scope:    document.FindingScope{Node: c.Name},
 		nodes:    []string{c.Name},
 		summary:  fmt.Sprintf("pods wait for a branch interface of ended pods to cool down: %s; %s", names(waiting), or(taken.Value, "all may be in use")),
 		decisive: []Fact{repeats}, required: []Fact{lenient(taken)},
@@ -563,7 +563,7 @@ func featureOff(cs []*Case) []candidate {
 	if len(off) > 0 {
 		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
 	}
-	return []candidate{{scope: introspect.FindingScope{Cluster: true}, summary: text + left.Value, decisive: []Fact{left}}}
+	return []candidate{{scope: document.FindingScope{Cluster: true}, summary: text + left.Value, decisive: []Fact{left}}}
 }
 
 func limitNotFirst(c *Case) []candidate {

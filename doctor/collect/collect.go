@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
 )
@@ -77,8 +77,8 @@ type collection struct {
 	at      time.Time // of the first reading
 	later   time.Time // of the second
 	objects *objects
-	list    []introspect.NodeIPAM // as swept
-	aws     *evidence.Reading     // its EC2 sources
+	list    []document.NodeIPAM // as swept
+	aws     *evidence.Reading   // its EC2 sources
 	limits  map[string]evidence.InstanceType
 	nodes   []evidence.Node // in the order of the targets
 	deep    []fleet.Target  // read in full
@@ -196,7 +196,7 @@ func (c *collection) sweep(ctx context.Context) error {
 // assemble makes the first reading of each node from what the sweep and Kubernetes show.
 func (c *collection) assemble() {
 	var targets []fleet.Target
-	var list []introspect.NodeIPAM
+	var list []document.NodeIPAM
 	for i, n := range c.list {
 		if c.Named || !fleet.Excused(n) {
 			targets, list = append(targets, c.Targets[i]), append(list, n)

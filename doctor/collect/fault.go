@@ -6,6 +6,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
 )
 
@@ -26,14 +27,14 @@ var settled = []string{fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.Code
 // faultOf judges a node by the sweep and by its objects in Kubernetes: problems of its pool,
 // failures that its daemon reports, pods that wait for their network, a daemon that is not
 // ready or was restarted, and warnings about the CNI.
-func faultOf(n introspect.NodeIPAM, r *evidence.Reading) fault {
+func faultOf(n document.NodeIPAM, r *evidence.Reading) fault {
 	worst := sound
 	for _, p := range fleet.Problems(n) {
 		switch {
 		case slices.Contains(settled, p.Code):
-		case p.Severity == introspect.SeverityError:
+		case p.Severity == document.SeverityError:
 			worst = faulty
-		case p.Severity == introspect.SeverityWarning:
+		case p.Severity == document.SeverityWarning:
 			worst = max(worst, suspect)
 		}
 	}

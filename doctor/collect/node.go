@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/file"
@@ -23,13 +24,13 @@ import (
 )
 
 // swept puts what the sweep read of a node. Its other documents were not asked for.
-func swept(r *evidence.Reading, n introspect.NodeIPAM) {
+func swept(r *evidence.Reading, n document.NodeIPAM) {
 	answers := map[string]reading.Answer{}
 	for _, path := range introspect.DocumentPaths {
 		switch {
 		case n.Error != nil && n.ENIs == nil:
 			answers[path] = reading.Answer{Missing: missing(&client.Error{Reason: n.Error.Reason, Err: errors.New(n.Error.Message)})}
-		case n.Source == introspect.SourceV1 && !upstreamHas(path):
+		case n.Source == document.SourceV1 && !upstreamHas(path):
 			answers[path] = reading.Answer{Missing: evidence.MissingAbsent}
 		}
 	}
@@ -38,7 +39,7 @@ func swept(r *evidence.Reading, n introspect.NodeIPAM) {
 	if n.ENIs != nil {
 		r.ENIs = evidence.Read(reading.Datastore(n.ENIs))
 	}
-	if n.Source == introspect.SourceSummary {
+	if n.Source == document.SourceSummary {
 		r.Summary = evidence.Read(*n.Summary)
 	}
 	switch {

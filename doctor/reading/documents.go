@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/api/promtext"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
 )
 
@@ -28,7 +29,7 @@ type Answer struct {
 }
 
 // Missing is why a source of a node could not be read, in the standard words where one fits.
-func Missing(e *introspect.NodeError) string {
+func Missing(e *document.NodeError) string {
 	switch e.Reason {
 	case introspect.ReasonForbidden:
 		return evidence.MissingForbidden

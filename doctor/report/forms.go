@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
 )
 
 // Markdown is a report for an issue or a chat.
-func Markdown(r *introspect.DoctorReport) []byte {
+func Markdown(r *document.DoctorReport) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", text(r.Verdict))
 	if len(r.Findings) > 0 {
@@ -105,13 +105,13 @@ type junitMessage struct {
 
 // JUnit is a test for each cause: failed by a finding at or above the threshold, skipped
 // where it could not be decided.
-func JUnit(r *introspect.DoctorReport, threshold catalogue.Severity) ([]byte, error) {
+func JUnit(r *document.DoctorReport, threshold catalogue.Severity) ([]byte, error) {
 	var out junitSuites
 	for _, g := range catalogue.Groups() {
 		suite := junitSuite{Name: "cnictl doctor: " + g.Title}
 		for _, entry := range g.Entries {
 			c := junitCase{Class: "cnictl.doctor." + g.Name, Name: entry.Code + ": " + entry.Title}
-			if at := slices.IndexFunc(r.Findings, func(f introspect.Finding) bool { return f.Code == entry.Code }); at >= 0 {
+			if at := slices.IndexFunc(r.Findings, func(f document.Finding) bool { return f.Code == entry.Code }); at >= 0 {
 				f := &r.Findings[at]
 				words := fmt.Sprintf("%s (%s): %s", Where(f), f.Confidence, f.Summary)
 				if s, _ := Severity(f.Severity); s >= threshold {
@@ -123,7 +123,7 @@ func JUnit(r *introspect.DoctorReport, threshold catalogue.Severity) ([]byte, er
 			} else if slices.Contains(r.Undecided, entry.Code) {
 				c.Skipped = &junitMessage{Message: "not enough evidence"}
 				suite.Skipped++
-			} else if !slices.Contains(r.RuledOut, entry.Code) && !slices.ContainsFunc(r.Explained, func(f introspect.Finding) bool { return f.Code == entry.Code }) {
+			} else if !slices.Contains(r.RuledOut, entry.Code) && !slices.ContainsFunc(r.Explained, func(f document.Finding) bool { return f.Code == entry.Code }) {
 				continue // this mode cannot see it, or it was not asked for
 			}
 			suite.Cases = append(suite.Cases, c)
@@ -144,7 +144,7 @@ func JUnit(r *introspect.DoctorReport, threshold catalogue.Severity) ([]byte, er
 type object = map[string]any
 
 // SARIF is a log of SARIF 2.1.0.
-func SARIF(r *introspect.DoctorReport, version string) ([]byte, error) {
+func SARIF(r *document.DoctorReport, version string) ([]byte, error) {
 	rules, results := []object{}, []object{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -177,7 +177,7 @@ func SARIF(r *introspect.DoctorReport, version string) ([]byte, error) {
 }
 
 // rule is the cause of a finding, with what to do about it.
-func rule(f *introspect.Finding) object {
+func rule(f *document.Finding) object {
 	plain, marked := "Check: "+f.Check.Text, "Check: "+text(f.Check.Text)
 	command := func(command string) {
 		if command != "" {
@@ -203,7 +203,7 @@ func rule(f *introspect.Finding) object {
 }
 
 // fixText is what a fix does, with its risk.
-func fixText(fix introspect.CauseFix) string {
+func fixText(fix document.CauseFix) string {
 	return strings.TrimSpace(fmt.Sprintf("%s Risk: %s. %s", fix.Text, fix.Risk, fix.SideEffects))
 }
 
@@ -213,7 +213,7 @@ func shell(command string) string {
 }
 
 // places are what a finding is about: kind and name.
-func places(f *introspect.Finding) (out [][2]string) {
+func places(f *document.Finding) (out [][2]string) {
 	for _, node := range f.Nodes {
 		out = append(out, [2]string{"node", node})
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 )
 
@@ -36,7 +36,7 @@ const (
 )
 
 // ResultOf compares the findings with a threshold. It does not depend on the output form.
-func ResultOf(r *introspect.DoctorReport, threshold catalogue.Severity) Result {
+func ResultOf(r *document.DoctorReport, threshold catalogue.Severity) Result {
 	harmful := false
 	for _, f := range r.Findings {
 		s, _ := Severity(f.Severity)
@@ -55,8 +55,8 @@ func ResultOf(r *introspect.DoctorReport, threshold catalogue.Severity) Result {
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
 
 // FillIn puts the names of each finding into its commands, in place of the words in capitals.
-func FillIn(r *introspect.DoctorReport) {
-	for _, list := range [][]introspect.Finding{r.Findings, r.Explained} {
+func FillIn(r *document.DoctorReport) {
+	for _, list := range [][]document.Finding{r.Findings, r.Explained} {
 		for i := range list {
 			f := &list[i]
 			f.Fix = slices.Clone(f.Fix)
@@ -70,7 +70,7 @@ func FillIn(r *introspect.DoctorReport) {
 
 var placeholder = regexp.MustCompile(`\b[A-Z][A-Z_]*\b`)
 
-func filled(command string, scope introspect.FindingScope) string {
+func filled(command string, scope document.FindingScope) string {
 	namespace, pod, _ := strings.Cut(scope.Pod, "/")
 	names := map[string]string{"NODE": scope.Node, "SUBNET": scope.Subnet, "ENI": scope.ENI, "NAMESPACE": namespace, "POD": pod}
 	return placeholder.ReplaceAllStringFunc(command, func(word string) string {
@@ -82,7 +82,7 @@ func filled(command string, scope introspect.FindingScope) string {
 }
 
 // Where says in a few words what a finding is about.
-func Where(f *introspect.Finding) string {
+func Where(f *document.Finding) string {
 	var parts []string
 	add := func(kind, name string) {
 		if name != "" {

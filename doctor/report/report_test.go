@@ -9,27 +9,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/report"
 )
 
-func of(severities ...string) *introspect.DoctorReport {
-	r := &introspect.DoctorReport{}
+func of(severities ...string) *document.DoctorReport {
+	r := &document.DoctorReport{}
 	for _, s := range severities {
-		r.Findings = append(r.Findings, introspect.Finding{Code: "ip/subnet-exhausted", Severity: s})
+		r.Findings = append(r.Findings, document.Finding{Code: "ip/subnet-exhausted", Severity: s})
 	}
 	return r
 }
 
 func TestResultOf(t *testing.T) {
 	t.Parallel()
-	undecided := func(r *introspect.DoctorReport) *introspect.DoctorReport {
+	undecided := func(r *document.DoctorReport) *document.DoctorReport {
 		r.Undecided = []string{"ip/subnet-exhausted"}
 		return r
 	}
 	tests := map[string]struct {
-		r         *introspect.DoctorReport
+		r         *document.DoctorReport
 		threshold catalogue.Severity
 		want      report.Result
 	}{
@@ -56,14 +56,14 @@ func TestFillIn(t *testing.T) {
 	t.Parallel()
 	const command = "kubectl drain NODE; describe -n NAMESPACE POD; aws SUBNET NEW_SUBNET; env NODES=1"
 	for _, test := range []struct {
-		scope introspect.FindingScope
+		scope document.FindingScope
 		want  string
 	}{
-		{introspect.FindingScope{Node: "ip-10-0-3-17.ec2.internal", Pod: "shop/cart-1", Subnet: "subnet-a"}, "kubectl drain ip-10-0-3-17.ec2.internal; describe -n shop cart-1; aws subnet-a NEW_SUBNET; env NODES=1"},
-		{introspect.FindingScope{}, command},
-		{introspect.FindingScope{Node: "x; rm -rf /", Pod: "$(reboot)/a b", Subnet: "--all"}, command},
+		{document.FindingScope{Node: "ip-10-0-3-17.ec2.internal", Pod: "shop/cart-1", Subnet: "subnet-a"}, "kubectl drain ip-10-0-3-17.ec2.internal; describe -n shop cart-1; aws subnet-a NEW_SUBNET; env NODES=1"},
+		{document.FindingScope{}, command},
+		{document.FindingScope{Node: "x; rm -rf /", Pod: "$(reboot)/a b", Subnet: "--all"}, command},
 	} {
-		r := &introspect.DoctorReport{Findings: []introspect.Finding{{Scope: test.scope, Fix: []introspect.CauseFix{{Command: command}}}}}
+		r := &document.DoctorReport{Findings: []document.Finding{{Scope: test.scope, Fix: []document.CauseFix{{Command: command}}}}}
 		report.FillIn(r)
 		if diff := cmp.Diff(test.want, r.Findings[0].Fix[0].Command); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.scope, diff)
@@ -74,8 +74,8 @@ func TestFillIn(t *testing.T) {
 func TestSuppress(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
-	finding := func() introspect.Finding {
-		return introspect.Finding{Code: "ip/subnet-exhausted", Severity: "critical", Nodes: []string{"node-1", "node-2"}, Scope: introspect.FindingScope{Subnet: "subnet-a"}}
+	finding := func() document.Finding {
+		return document.Finding{Code: "ip/subnet-exhausted", Severity: "critical", Nodes: []string{"node-1", "node-2"}, Scope: document.FindingScope{Subnet: "subnet-a"}}
 	}
 	for text, want := range map[string][]string{
 		"ip/*=subnet-a":                                   nil,
@@ -91,7 +91,7 @@ func TestSuppress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &introspect.DoctorReport{Findings: []introspect.Finding{finding()}}
+		r := &document.DoctorReport{Findings: []document.Finding{finding()}}
 		idle := report.Suppress(r, []report.Suppression{s}, now)
 		var left []string
 		if len(r.Findings) > 0 {
@@ -112,9 +112,9 @@ func TestSuppress(t *testing.T) {
 func TestForms_Hostile(t *testing.T) {
 	t.Parallel()
 	const evil = "</failure><script>|`$(x)`\n| a | b |\x1b[2J\x00 ]]>"
-	r := &introspect.DoctorReport{Verdict: evil, Findings: []introspect.Finding{{
+	r := &document.DoctorReport{Verdict: evil, Findings: []document.Finding{{
 		Code: "ip/subnet-exhausted", Title: "t", Severity: "critical", Summary: evil, Nodes: []string{evil},
-		Evidence: []introspect.FindingEvidence{{Source: "log.ipamd", Path: evil, Value: evil}},
+		Evidence: []document.FindingEvidence{{Source: "log.ipamd", Path: evil, Value: evil}},
 	}}}
 	for _, line := range strings.Split(string(report.Markdown(r)), "\n") {
 		if strings.Contains(line, "<script>") || strings.HasPrefix(line, "| a |") || strings.Contains(line, "\x1b") {
@@ -134,10 +134,10 @@ func TestForms_Hostile(t *testing.T) {
 // TestUnreads: what could not be read is grouped by the reason and the nodes, in words.
 func TestUnreads(t *testing.T) {
 	t.Parallel()
-	missing := func(source, reason string, nodes ...string) introspect.MissingEvidence {
-		return introspect.MissingEvidence{Source: source, Reason: reason, Nodes: nodes}
+	missing := func(source, reason string, nodes ...string) document.MissingEvidence {
+		return document.MissingEvidence{Source: source, Reason: reason, Nodes: nodes}
 	}
-	r := &introspect.DoctorReport{NotChecked: []introspect.MissingEvidence{
+	r := &document.DoctorReport{NotChecked: []document.MissingEvidence{
 		missing("intro.enis", "refused", "a"), missing("intro.env", "refused", "a"), missing("intro.plan", "refused", "a"), missing("intro.pod", "refused", "a"),
 		missing("metrics", "refused", "a"), missing("k8s.wh", "forbidden", "a", "b"), missing("k8s.kp", "forbidden", "a", "b"), missing("k8s.wh", "forbidden", "a", "b"),
 		missing("odd.one", "refused", "b"), missing("log.np", "absent", "a"), missing("ec2.eni", "mode", "a"), missing("probe", "not-asked", "a"),
@@ -167,7 +167,7 @@ func TestBrief(t *testing.T) {
 		"no address is free: 9 of 9 assigned":          "no address is free: 9 of 9 assigned",
 		"pods cannot start: something else " + message: "pods cannot start: something else " + message,
 	} {
-		f := &introspect.Finding{Title: "the title", Summary: summary, Evidence: []introspect.FindingEvidence{{Value: message, Holds: true}, {Value: "9 of 9 assigned", Holds: true}}}
+		f := &document.Finding{Title: "the title", Summary: summary, Evidence: []document.FindingEvidence{{Value: message, Holds: true}, {Value: "9 of 9 assigned", Holds: true}}}
 		if got := report.Brief(f); got != want {
 			t.Errorf("%q: got %q, want %q", summary, got, want)
 		}
@@ -178,7 +178,7 @@ func TestBrief(t *testing.T) {
 func TestSARIF(t *testing.T) {
 	t.Parallel()
 	r := of("critical", "warning")
-	r.Findings[0].Fix = []introspect.CauseFix{{Text: "Restart it.", Command: "kubectl delete pod x", Risk: "restart", SideEffects: "Pods wait."}}
+	r.Findings[0].Fix = []document.CauseFix{{Text: "Restart it.", Command: "kubectl delete pod x", Risk: "restart", SideEffects: "Pods wait."}}
 	b, err := report.SARIF(r, "v1")
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
@@ -51,7 +51,7 @@ func (s Suppression) Expired(now time.Time) bool { return !s.Until.IsZero() && !
 
 // Suppress takes accepted findings out of a report. A finding on several nodes loses those
 // that are accepted. It returns the suppressions without effect: expired, or of no finding.
-func Suppress(r *introspect.DoctorReport, all []Suppression, now time.Time) (idle []Suppression) {
+func Suppress(r *document.DoctorReport, all []Suppression, now time.Time) (idle []Suppression) {
 	used := make([]bool, len(all))
 	accepted := func(code, name string) (yes bool) {
 		for i, s := range all {
@@ -61,7 +61,7 @@ func Suppress(r *introspect.DoctorReport, all []Suppression, now time.Time) (idl
 		}
 		return yes
 	}
-	wholly := func(f introspect.Finding) (yes bool) {
+	wholly := func(f document.Finding) (yes bool) {
 		for _, name := range []string{f.Scope.Pod, f.Scope.ENI, f.Scope.Subnet} {
 			yes = accepted(f.Code, name) || yes
 		}
@@ -76,7 +76,7 @@ func Suppress(r *introspect.DoctorReport, all []Suppression, now time.Time) (idl
 		}
 		return yes || len(f.Nodes) > 0 && left == 0
 	}
-	r.Findings = slices.DeleteFunc(r.Findings, func(f introspect.Finding) bool {
+	r.Findings = slices.DeleteFunc(r.Findings, func(f document.Finding) bool {
 		if wholly(f) {
 			r.Suppressed = append(r.Suppressed, f.Code)
 			return true

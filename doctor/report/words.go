@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
 )
 
@@ -37,7 +37,7 @@ type Unread struct {
 
 // Unreads groups what could not be read. It omits what does not exist, and what cannot be read
 // from here or was not requested.
-func Unreads(r *introspect.DoctorReport) []Unread {
+func Unreads(r *document.DoctorReport) []Unread {
 	var out []Unread
 	for _, m := range r.NotChecked {
 		if evidence.Untried(m.Reason) {
@@ -88,7 +88,7 @@ func (u Unread) What() string {
 }
 
 // Line is a piece of evidence on one line, without its source.
-func Line(e introspect.FindingEvidence) string {
+func Line(e document.FindingEvidence) string {
 	if strings.HasPrefix(e.Path, `"`) && e.Value != "not logged" {
 		return e.Value // the message that has the text of the path
 	}
@@ -100,7 +100,7 @@ const long = 40
 
 // Brief is the summary of a finding without long values that its evidence repeats. It is empty
 // if that leaves the title alone.
-func Brief(f *introspect.Finding) string {
+func Brief(f *document.Finding) string {
 	text := f.Summary
 	for _, e := range f.Evidence {
 		if e.Holds && len(e.Value) >= long {

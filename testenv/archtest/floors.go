@@ -75,15 +75,16 @@ var placements = []placement{
 
 	{"daemon/api/cnirpc", contract, false},
 	{"daemon/api/introspect", contract, false},
-	{"daemon/api/introspect/document", contract, false},
 	{"daemon/config", contract, false},
 	{"plugin/netconf", contract, false},
 
+	// What cnictl prints has parts of what daemons answer.
+	{"daemon/fleet/document", deduction(0), false},
 	// Evidence holds documents of the daemon, so the doctor's pure packages stand above
 	// the contracts.
-	{"doctor/evidence", deduction(0), false},
-	{"doctor/reading", deduction(1), false},
-	{"doctor/causes", deduction(2), false},
+	{"doctor/evidence", deduction(1), false},
+	{"doctor/reading", deduction(2), false},
+	{"doctor/causes", deduction(3), false},
 	{"doctor/file", bottom, false}, // YAML
 
 	{"daemon/rtnl", bottom, false},

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/deploy"
 	"cnictl/testenv"
 	"cnictl/testenv/cluster"
@@ -106,7 +106,7 @@ func (l *lab) examine(m *cluster.Machine) {
 	o := l.operator(user, "CNICTL_NODES="+m.Name, "CNICTL_DAEMONSET_SELECTOR=k8s-app=aws-node")
 	examined := func(code int, kernel map[string]string) error {
 		e := o.run("doctor", m.Name, "--via", "exec", "--once", "-o", "json")
-		var r introspect.DoctorReport
+		var r document.DoctorReport
 		if err := json.Unmarshal([]byte(e.out), &r); err != nil {
 			return fmt.Errorf("exit %d: %w: %s", e.code, err, e.said)
 		}

@@ -23,6 +23,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	fleetcluster "cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/deploy"
 	"cnictl/testenv/cluster"
@@ -152,14 +153,14 @@ func (l *lab) threeNodes() (names []string) {
 }
 
 // sweep reads all nodes once.
-func (l *lab) sweep(c *fleetcluster.Cluster, timeout time.Duration) map[string]introspect.NodeIPAM {
+func (l *lab) sweep(c *fleetcluster.Cluster, timeout time.Duration) map[string]document.NodeIPAM {
 	l.Helper()
 	targets, err := c.Targets(l.context())
 	l.check(err)
 	f, err := fleet.New(fleet.Options{Targets: targets, NodeTimeout: timeout, UserAgent: "test", Now: time.Now})
 	l.check(err)
 	defer f.Close()
-	out := map[string]introspect.NodeIPAM{}
+	out := map[string]document.NodeIPAM{}
 	for _, n := range f.Sweep(l.context(), fleet.Query{ENIs: true}).Items {
 		out[n.Metadata.Name] = n
 	}
@@ -178,7 +179,7 @@ func TestCnictl_Sweep(t *testing.T) {
 			t.Fatalf("%d nodes", len(nodes))
 		}
 		for name, n := range nodes {
-			if n.State != introspect.StateLive || n.Summary == nil || n.Source != introspect.SourceSummary || len(n.ENIs) == 0 || n.Via != introspect.ViaPortForward {
+			if n.State != document.StateLive || n.Summary == nil || n.Source != document.SourceSummary || len(n.ENIs) == 0 || n.Via != document.ViaPortForward {
 				t.Errorf("by %q: %s is %s via %q: %+v", protocol, name, n.State, n.Via, n.Error)
 			}
 		}
@@ -216,7 +217,7 @@ func TestCnictl_DaemonDown(t *testing.T) {
 	for _, protocol := range []string{tunnel.ProtocolWebSocket, tunnel.ProtocolSPDY} {
 		for name, n := range l.sweep(l.reader(protocol, l.threeNodes()...), within) {
 			switch {
-			case name != down.Name && n.State != introspect.StateLive:
+			case name != down.Name && n.State != document.StateLive:
 				t.Errorf("by %s: %s is %s: %+v", protocol, name, n.State, n.Error)
 			case name == down.Name && (n.Error == nil || n.Error.Reason != introspect.ReasonRefused):
 				t.Errorf("by %s: the node without a daemon is %s: %+v", protocol, n.State, n.Error)
@@ -257,7 +258,7 @@ func TestCnictl_KubeletSilent(t *testing.T) {
 	}
 	resume()
 	n := l.sweep(l.reader("", m.Name), within)[m.Name]
-	if n.State != introspect.StateLive {
+	if n.State != document.StateLive {
 		t.Errorf("afterwards: %s: %+v", n.State, n.Error)
 	}
 	l.check(m.Stop(l.context(), "kubelet", syscall.SIGKILL))

@@ -9,6 +9,7 @@ import (
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // Nodes of the story that pages name.
@@ -119,31 +120,31 @@ func (m machine) pool(step int) counts {
 }
 
 // sample is a machine as it was read at a step.
-func (m machine) sample(step int) introspect.NodeIPAM {
+func (m machine) sample(step int) document.NodeIPAM {
 	now := End().Add(-Every * time.Duration(Steps-step))
 	begun := End().Add(-time.Duration(26+7*m.i) * time.Hour)
 	z := zones[m.zone]
-	n := introspect.NodeIPAM{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: m.name},
-		State: introspect.StateLive, Source: introspect.SourceSummary, Via: introspect.ViaPortForward,
+	n := document.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: m.name},
+		State: document.StateLive, Source: document.SourceSummary, Via: document.ViaPortForward,
 		SampledAt: &now, LatencySeconds: ptr(float64(38+7*(m.i%9)) / 1000),
-		Object: &introspect.NodeObject{
+		Object: &document.NodeObject{
 			Zone: z.name, InstanceType: m.shape.name, InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), OS: "linux", Architecture: "amd64",
 			InternalIP: m.address().String(), CreatedAt: &begun, Ready: ptr(true), MaxPods: ptr(m.shape.pods),
-			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", (m.i+3)*7919), UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.i), Phase: "Running", Ready: true, StartedAt: &begun, Image: "example.com/aws-node:v1.0.0"},
+			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", (m.i+3)*7919), UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.i), Phase: "Running", Ready: true, StartedAt: &begun, Image: "example.com/aws-node:v1.0.0"},
 		},
 	}
 	n.Summary = m.summary(step, now, begun)
 	switch {
 	case m.name == Original:
-		n.Source, n.ENIs = introspect.SourceV1, m.enis(step, now)
+		n.Source, n.ENIs = document.SourceV1, m.enis(step, now)
 		n.Object.Daemon.Image = "example.com/amazon-k8s-cni:v1.19.2"
 		s := n.Summary
 		card := introspect.CardSummary{ENIs: s.Cards[0].ENIs, Total: s.Cards[0].Total, Assigned: s.Cards[0].Assigned, Cooling: s.Cards[0].Cooling, Free: s.Cards[0].Free, Prefixes: ptr(0), FreePrefixes: ptr(0), Mode: introspect.ModeSecondaryIP}
 		n.Summary = &introspect.Summary{APIVersion: s.APIVersion, Kind: s.Kind, IPFamily: "ipv4", Targets: s.Targets, Cards: []introspect.CardSummary{card}}
 	case m.name == Dead && step > Steps-12:
-		n.State, n.Source, n.Summary, n.SampledAt, n.LatencySeconds = introspect.StateUnreachable, "", nil, nil, nil
-		n.Error = &introspect.NodeError{Node: m.name, Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
+		n.State, n.Source, n.Summary, n.SampledAt, n.LatencySeconds = document.StateUnreachable, "", nil, nil, nil
+		n.Error = &document.NodeError{Node: m.name, Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
 	case step >= opened:
 		n.ENIs = m.enis(step, now)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
@@ -81,7 +82,7 @@ func TestOutage_Reasons(t *testing.T) {
 	b.press("enter")
 	b.sees(t, "Its addresses: not available: API server unreachable")
 	q := b.reads[0]
-	b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: watch.Detail{Errors: map[watch.Want]introspect.NodeError{
+	b.send(pages.Loaded{ID: q.ID, Want: q.Want, Detail: watch.Detail{Errors: map[watch.Want]document.NodeError{
 		q.Want: {Reason: introspect.ReasonTransport, Message: stats.Problem},
 	}}})
 	b.sees(t, "Its addresses: not available: API server unreachable")

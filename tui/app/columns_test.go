@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/components"
 	"cnictl/tui/sourcetest"
@@ -33,7 +33,7 @@ func TestTablesFit(t *testing.T) {
 			x := newBench(t, fleet, func(o *Options) {
 				if o.Screen.Screen = screen; screen == findings {
 					o.Screen.Screen = "doctor"
-					o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (introspect.DoctorReport, error) {
+					o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (document.DoctorReport, error) {
 						return found(), nil
 					}
 				}

@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
@@ -31,10 +31,10 @@ func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	tape := tour.Open(t)
 	b := newBench(t, sourcetest.New(0, 0), func(o *Options) {
 		o.Source, o.Theme = tape, theme.Mono
-		o.Examine = func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(int, int, string)) (introspect.DoctorReport, error) {
+		o.Examine = func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(int, int, string)) (document.DoctorReport, error) {
 			ev, err := watched.Evidence(ctx, tape, scope, nodes, progress)
 			if err != nil {
-				return introspect.DoctorReport{}, err
+				return document.DoctorReport{}, err
 			}
 			r := causes.Diagnose(ev, causes.Options{})
 			report.FillIn(&r)

@@ -6,8 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/pages"
 )
@@ -15,7 +15,7 @@ import (
 // Examine has the doctor examine the named nodes, or without names those of the scope, and
 // returns its report. It reports progress from any goroutine: what is being read, and how
 // many of total are done; total is 0 until it is known.
-type Examine func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (introspect.DoctorReport, error)
+type Examine func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (document.DoctorReport, error)
 
 // examination is the one that the doctor does now.
 type examination struct {
@@ -41,7 +41,7 @@ func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd
 				return out
 			}
 			// A report that came all the same was cut short.
-			if out.Report, out.Err = fleet.Caught(func() (introspect.DoctorReport, error) {
+			if out.Report, out.Err = fleet.Caught(func() (document.DoctorReport, error) {
 				return examine(ctx, e.Scope, e.Nodes, e.Progress)
 			}); out.Err == nil {
 				out.Err = ctx.Err()

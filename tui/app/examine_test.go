@@ -10,30 +10,30 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
 )
 
 // found is a report with one finding.
-func found() introspect.DoctorReport {
-	return introspect.DoctorReport{
-		Kind: introspect.KindDoctorReport, Verdict: "1 cause found on 20 nodes", SampledAt: sourcetest.Start(), Nodes: 20,
-		Findings: []introspect.Finding{{
+func found() document.DoctorReport {
+	return document.DoctorReport{
+		Kind: document.KindDoctorReport, Verdict: "1 cause found on 20 nodes", SampledAt: sourcetest.Start(), Nodes: 20,
+		Findings: []document.Finding{{
 			Code: "ip/subnet-exhausted", Title: "the subnet has no free addresses", Severity: "critical", Confidence: "confirmed", Nodes: []string{sourcetest.Name(3)},
-			Scope: introspect.FindingScope{Node: sourcetest.Name(3)}, Summary: "42 of 42 assigned",
-			Fix: []introspect.CauseFix{{Text: "Add a subnet.", Command: "aws ec2 create-tags --resources NEW_SUBNET --tags Key=kubernetes.io/role/cni,Value=1", Risk: "none"}},
+			Scope: document.FindingScope{Node: sourcetest.Name(3)}, Summary: "42 of 42 assigned",
+			Fix: []document.CauseFix{{Text: "Add a subnet.", Command: "aws ec2 create-tags --resources NEW_SUBNET --tags Key=kubernetes.io/role/cni,Value=1", Risk: "none"}},
 		}},
 		RuledOut: []string{}, Undecided: []string{},
 	}
 }
 
 // doctored is the app with a doctor whose examinations are run by the test.
-func doctored(t *testing.T, examine func(ctx context.Context, nodes []string) (introspect.DoctorReport, error)) *bench {
+func doctored(t *testing.T, examine func(ctx context.Context, nodes []string) (document.DoctorReport, error)) *bench {
 	t.Helper()
 	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
-		o.Examine = func(ctx context.Context, _ evidence.Scope, nodes []string, progress func(done, total int, what string)) (introspect.DoctorReport, error) {
+		o.Examine = func(ctx context.Context, _ evidence.Scope, nodes []string, progress func(done, total int, what string)) (document.DoctorReport, error) {
 			progress(1, 2, "nodes")
 			return examine(ctx, nodes)
 		}
@@ -49,7 +49,7 @@ func doctored(t *testing.T, examine func(ctx context.Context, nodes []string) (i
 func TestExamine(t *testing.T) {
 	t.Parallel()
 	times := 0
-	b := doctored(t, func(context.Context, []string) (introspect.DoctorReport, error) { times++; return found(), nil })
+	b := doctored(t, func(context.Context, []string) (document.DoctorReport, error) { times++; return found(), nil })
 	b.press("4")
 	b.sees(t, "1 cause found on 20 nodes", "ip/subnet-exhausted", "Reported by the daemons")
 	b.press("r")
@@ -89,12 +89,12 @@ func TestExamine(t *testing.T) {
 // TestExamine_Fails: an error is shown, and so is a failure of this program itself.
 func TestExamine_Fails(t *testing.T) {
 	t.Parallel()
-	b := doctored(t, func(context.Context, []string) (introspect.DoctorReport, error) {
-		return introspect.DoctorReport{}, errors.New("list nodes: \x1b[31mforbidden")
+	b := doctored(t, func(context.Context, []string) (document.DoctorReport, error) {
+		return document.DoctorReport{}, errors.New("list nodes: \x1b[31mforbidden")
 	})
 	b.press("4")
 	b.sees(t, `Not examined: list nodes: \x1b[31mforbidden`)
-	b = doctored(t, func(context.Context, []string) (introspect.DoctorReport, error) { panic("boom") })
+	b = doctored(t, func(context.Context, []string) (document.DoctorReport, error) { panic("boom") })
 	b.press("4")
 	b.sees(t, "Not examined: cnictl crashed on a node's data: boom")
 }
@@ -105,12 +105,12 @@ func TestExamine_GivenUp(t *testing.T) {
 	t.Parallel()
 	var running, most atomic.Int32
 	ended := make(chan error)
-	b := doctored(t, func(ctx context.Context, nodes []string) (introspect.DoctorReport, error) {
+	b := doctored(t, func(ctx context.Context, nodes []string) (document.DoctorReport, error) {
 		most.Store(max(most.Load(), running.Add(1)))
 		defer running.Add(-1)
 		if nodes == nil {
 			<-ctx.Done()
-			return introspect.DoctorReport{}, ctx.Err()
+			return document.DoctorReport{}, ctx.Err()
 		}
 		return found(), nil
 	})
@@ -170,7 +170,7 @@ func TestExamine_Plain(t *testing.T) {
 	var out strings.Builder
 	b := newBench(t, sourcetest.New(20, 3), func(o *Options) {
 		o.Out = &out
-		o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (introspect.DoctorReport, error) {
+		o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (document.DoctorReport, error) {
 			return found(), nil
 		}
 	})

@@ -12,7 +12,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect/document"
+	"cnictl/daemon/fleet/document"
 	"cnictl/tui/components"
 	"cnictl/tui/pages"
 	"cnictl/tui/theme"

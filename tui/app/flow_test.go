@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 	"cnictl/tui/sourcetest"
@@ -459,7 +460,7 @@ func TestRowsWhileDataComes(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 20)
 	b.fleet.Remove(sourcetest.Name(0))
-	b.fleet.Put(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "new"}, State: introspect.StateAPIOnly})
+	b.fleet.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "new"}, State: document.StateAPIOnly})
 	b.change()
 	if shown, all := b.list().Found(); shown != 20 || all != 20 {
 		t.Errorf("%d of %d", shown, all)

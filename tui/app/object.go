@@ -6,7 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"sigs.k8s.io/yaml"
 
-	"cnictl/daemon/api/introspect/document"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/components"

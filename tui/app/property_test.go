@@ -16,7 +16,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/keymap"
@@ -92,12 +92,12 @@ func spoil(r *rand.Rand, v reflect.Value, depth int) {
 }
 
 // spoilt is a node in which every string is a hostile one.
-func spoilt(r *rand.Rand, name string) introspect.NodeIPAM {
-	var n introspect.NodeIPAM
+func spoilt(r *rand.Rand, name string) document.NodeIPAM {
+	var n document.NodeIPAM
 	spoil(r, reflect.ValueOf(&n).Elem(), 6)
 	n.Metadata.Name = name + n.Metadata.Name
 	if r.IntN(3) == 0 {
-		n.State = introspect.StateLive
+		n.State = document.StateLive
 	}
 	return n
 }
@@ -202,7 +202,7 @@ func TestFramesHoldAtAnySizeAndData(t *testing.T) {
 			b := newBench(t, fleet, func(o *Options) {
 				o.ASCII = seed%3 == 1
 				o.Theme = theme.Names()[r.IntN(len(theme.Names()))]
-				o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (report introspect.DoctorReport, _ error) {
+				o.Examine = func(context.Context, evidence.Scope, []string, func(int, int, string)) (report document.DoctorReport, _ error) {
 					spoil(r, reflect.ValueOf(&report).Elem(), 6)
 					return report, nil
 				}

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/names"
@@ -102,7 +103,7 @@ func TestSearch_WithoutKubernetes(t *testing.T) {
 	ask := b.fleet.Documents
 	b.fleet.Documents = func(node string, want watch.Want, q watch.Query) watch.Detail {
 		if want == watch.WantClusterPods {
-			return watch.Detail{Errors: map[watch.Want]introspect.NodeError{want: {Reason: introspect.ReasonForbidden}}}
+			return watch.Detail{Errors: map[watch.Want]document.NodeError{want: {Reason: introspect.ReasonForbidden}}}
 		}
 		return ask(node, want, q)
 	}

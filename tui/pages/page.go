@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
@@ -146,7 +146,7 @@ type (
 	Examined struct {
 		To     Page
 		ID     uint64
-		Report introspect.DoctorReport
+		Report document.DoctorReport
 		Err    error
 	}
 	// Above shows a page above this one. It has no place in the history.

@@ -6,6 +6,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // shape is an instance type as far as screens care.
@@ -43,21 +44,21 @@ func Name(i int) string {
 }
 
 // node is a node of the kind that its number makes it.
-func node(i int) introspect.NodeIPAM {
+func node(i int) document.NodeIPAM {
 	s := shapes[i%len(shapes)]
 	begun := Start().Add(-time.Duration(37*(i+1)) * time.Minute)
 	zone := i % len(zones)
 	subnet := subnets[zone]
 	subnet.Available, subnet.AsOf = ptr(free[zone]), ptr(Start().Add(-time.Minute))
-	n := introspect.NodeIPAM{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindNode,
-		Metadata: introspect.ObjectMeta{Name: Name(i)},
-		State:    introspect.StateLive, Source: introspect.SourceSummary, Via: introspect.ViaPortForward,
-		Object: &introspect.NodeObject{
+	n := document.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: document.KindNode,
+		Metadata: document.ObjectMeta{Name: Name(i)},
+		State:    document.StateLive, Source: document.SourceSummary, Via: document.ViaPortForward,
+		Object: &document.NodeObject{
 			Zone: zones[zone], InstanceType: s.name, InstanceID: fmt.Sprintf("i-%017x", 0x1000+i), OS: "linux", Architecture: "amd64",
 			InternalIP: fmt.Sprintf("10.0.%d.%d", i/200%32, 4+i%200), CreatedAt: ptr(begun), Ready: ptr(true), MaxPods: ptr(s.pods),
 			Labels: map[string]string{"team": []string{"shop", "data", "infra"}[i%3]},
-			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", i*7919%0xfffff), UID: fmt.Sprintf("uid-%d", i), Phase: "Running", Ready: true, StartedAt: ptr(begun)},
+			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", i*7919%0xfffff), UID: fmt.Sprintf("uid-%d", i), Phase: "Running", Ready: true, StartedAt: ptr(begun)},
 		},
 	}
 	sum := &introspect.Summary{
@@ -83,7 +84,7 @@ func node(i int) introspect.NodeIPAM {
 }
 
 // move gives a node the counts of its step and tells how it is sampled.
-func move(n *introspect.NodeIPAM, i int, step uint64, now time.Time) introspect.NodeIPAM {
+func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.NodeIPAM {
 	s := shapes[i%len(shapes)]
 	limit := s.enis * s.slots
 	wave := int((uint64(i)*2654435761 + step*uint64(1+i%4)) % 17)
@@ -121,17 +122,17 @@ func move(n *introspect.NodeIPAM, i int, step uint64, now time.Time) introspect.
 	switch {
 	case i%83 == 41: // it answered once
 		if step > 2 {
-			out.State, out.Summary, out.SampledAt, out.LatencySeconds = introspect.StateUnreachable, nil, nil, nil
-			out.Error = &introspect.NodeError{Node: out.Metadata.Name, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}
+			out.State, out.Summary, out.SampledAt, out.LatencySeconds = document.StateUnreachable, nil, nil, nil
+			out.Error = &document.NodeError{Node: out.Metadata.Name, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}
 		}
 	case i%149 == 77:
-		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = introspect.StateAPIOnly, nil, nil, nil, "", ""
+		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = document.StateAPIOnly, nil, nil, nil, "", ""
 	case i%211 == 50:
-		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = introspect.StateForbidden, nil, nil, nil, "", ""
-		out.Error = &introspect.NodeError{Node: out.Metadata.Name, Reason: introspect.ReasonForbidden, Message: "pods/portforward in kube-system is not allowed"}
+		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = document.StateForbidden, nil, nil, nil, "", ""
+		out.Error = &document.NodeError{Node: out.Metadata.Name, Reason: introspect.ReasonForbidden, Message: "pods/portforward in kube-system is not allowed"}
 	case i%61 == 30:
-		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = introspect.StateNoDaemon, nil, nil, nil, "", ""
-		out.Object = &introspect.NodeObject{OS: "windows", InstanceType: s.name, Labels: map[string]string{"kubernetes.io/os": "windows"}}
+		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = document.StateNoDaemon, nil, nil, nil, "", ""
+		out.Object = &document.NodeObject{OS: "windows", InstanceType: s.name, Labels: map[string]string{"kubernetes.io/os": "windows"}}
 	}
 	return out
 }

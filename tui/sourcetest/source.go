@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
@@ -24,7 +25,7 @@ type Fleet struct {
 
 	mu     sync.Mutex // guards what follows
 	now    time.Time
-	nodes  []introspect.NodeIPAM
+	nodes  []document.NodeIPAM
 	seed   uint64
 	stats  watch.Stats
 	focus  watch.Focus
@@ -62,7 +63,7 @@ func (f *Fleet) Step(n int) {
 }
 
 // Put takes a sample of the test's own.
-func (f *Fleet) Put(n introspect.NodeIPAM) { f.store.PutAt(n, f.Now()) }
+func (f *Fleet) Put(n document.NodeIPAM) { f.store.PutAt(n, f.Now()) }
 
 // Remove forgets a node.
 func (f *Fleet) Remove(name string) { f.store.Remove(name) }
@@ -123,7 +124,7 @@ func (f *Fleet) Detail(_ context.Context, node string, want watch.Want, q watch.
 	if f.Documents != nil {
 		return f.Documents(node, want, q)
 	}
-	return watch.Detail{Node: node, At: f.Now(), Errors: map[watch.Want]introspect.NodeError{
+	return watch.Detail{Node: node, At: f.Now(), Errors: map[watch.Want]document.NodeError{
 		want: {Node: node, Reason: introspect.ReasonNoEndpoint, Message: "the node does not know the path"},
 	}}
 }

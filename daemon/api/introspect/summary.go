@@ -13,21 +13,15 @@ const APIVersion = "cnictl/v1alpha1"
 
 // Kinds of documents of ours.
 const (
-	KindSummary     = "NodeSummary"
-	KindConfig      = "NodeConfig"
-	KindPlan        = "NodePlan"
-	KindFailures    = "NodeFailures"
-	KindEvents      = "NodeEvents"
-	KindPod         = "NodePod"
-	KindLogs        = "NodeLogs"
-	KindSchemas     = "SchemaList"
-	KindFault       = "Fault"
-	KindNode        = "NodeIPAM"
-	KindNodeList    = "NodeIPAMList"
-	KindENIList     = "ENIList"
-	KindAddressList = "AddressList"
-	KindFleet       = "FleetStatus"
-	KindVersion     = "Version"
+	KindSummary  = "NodeSummary"
+	KindConfig   = "NodeConfig"
+	KindPlan     = "NodePlan"
+	KindFailures = "NodeFailures"
+	KindEvents   = "NodeEvents"
+	KindPod      = "NodePod"
+	KindLogs     = "NodeLogs"
+	KindSchemas  = "SchemaList"
+	KindFault    = "Fault"
 )
 
 // Summary answers /v1/summary: one node's pool in 1 to 2 KB. It carries no clock

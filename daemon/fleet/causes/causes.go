@@ -5,19 +5,19 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // Report is what one node says.
 type Report struct {
 	Name       string
-	Problems   []introspect.Problem
+	Problems   []document.Problem
 	FailedADDs map[string]int // by cause code, since the daemon started
 }
 
 // ReportOf is the report of a node with its problems.
-func ReportOf(n introspect.NodeIPAM, problems []introspect.Problem) Report {
+func ReportOf(n document.NodeIPAM, problems []document.Problem) Report {
 	r := Report{Name: n.Metadata.Name, Problems: problems}
 	if n.Summary != nil && n.Summary.ADDs != nil {
 		r.FailedADDs = n.Summary.ADDs.Causes
@@ -28,18 +28,18 @@ func ReportOf(n introspect.NodeIPAM, problems []introspect.Problem) Report {
 // Group is one cause with the nodes that report it, which are of type N.
 type Group[N any] struct {
 	Code     string
-	Severity introspect.Severity // the worst that a node gives it
-	Nodes    []*Affected[N]      // in the order of the nodes
-	Times    int                 // occurrences that are counted
+	Severity document.Severity // the worst that a node gives it
+	Nodes    []*Affected[N]    // in the order of the nodes
+	Times    int               // occurrences that are counted
 }
 
 // Affected is one node with what it says of a cause.
 type Affected[N any] struct {
 	Name     string
 	Node     N
-	Severity introspect.Severity
-	Problems []introspect.Problem // of the cause; none when only counted
-	Times    int                  // failed ADDs with the cause since the daemon started
+	Severity document.Severity
+	Problems []document.Problem // of the cause; none when only counted
+	Times    int                // failed ADDs with the cause since the daemon started
 }
 
 // Groups sorts what nodes report by cause: the worst first, of these causes before what
@@ -56,12 +56,12 @@ func Groups[N any](nodes []N, report func(N) Report) []*Group[N] {
 		at := func(code string) *Affected[N] {
 			e := by[code]
 			if e == nil {
-				e = &entry{&Group[N]{Code: code, Severity: introspect.SeverityInfo}, -1}
+				e = &entry{&Group[N]{Code: code, Severity: document.SeverityInfo}, -1}
 				by[code], out = e, append(out, e.group)
 			}
 			if e.last != i {
 				e.last = i
-				e.group.Nodes = append(e.group.Nodes, &Affected[N]{Name: r.Name, Node: n, Severity: introspect.SeverityInfo})
+				e.group.Nodes = append(e.group.Nodes, &Affected[N]{Name: r.Name, Node: n, Severity: document.SeverityInfo})
 			}
 			return e.group.Nodes[len(e.group.Nodes)-1]
 		}
@@ -87,7 +87,7 @@ func Groups[N any](nodes []N, report func(N) Report) []*Group[N] {
 	return out
 }
 
-func worse(a, b introspect.Severity) introspect.Severity {
+func worse(a, b document.Severity) document.Severity {
 	if fleet.Rank(a) < fleet.Rank(b) {
 		return a
 	}
@@ -95,11 +95,11 @@ func worse(a, b introspect.Severity) introspect.Severity {
 }
 
 // Counts are the groups of a sweep as documents have them; never null.
-func Counts(items []introspect.NodeIPAM) []introspect.CauseCount {
-	groups := Groups(items, func(n introspect.NodeIPAM) Report { return ReportOf(n, fleet.Problems(n)) })
-	out := make([]introspect.CauseCount, len(groups))
+func Counts(items []document.NodeIPAM) []document.CauseCount {
+	groups := Groups(items, func(n document.NodeIPAM) Report { return ReportOf(n, fleet.Problems(n)) })
+	out := make([]document.CauseCount, len(groups))
 	for i, g := range groups {
-		out[i] = introspect.CauseCount{Severity: g.Severity, Code: g.Code, Title: Title(g.Code), Nodes: len(g.Nodes)}
+		out[i] = document.CauseCount{Severity: g.Severity, Code: g.Code, Title: Title(g.Code), Nodes: len(g.Nodes)}
 		if g.Times > 0 {
 			out[i].FailedADDs = &g.Times
 		}

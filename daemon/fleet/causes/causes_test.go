@@ -8,17 +8,18 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 func ptr[T any](v T) *T { return &v }
 
-func node(name string, s *introspect.Summary) introspect.NodeIPAM {
-	return introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateLive, Summary: s}
+func node(name string, s *introspect.Summary) document.NodeIPAM {
+	return document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateLive, Summary: s}
 }
 
-func down(name string) introspect.NodeIPAM {
+func down(name string) document.NodeIPAM {
 	n := node(name, nil)
-	n.State, n.Error = introspect.StateUnreachable, &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
+	n.State, n.Error = document.StateUnreachable, &document.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
 	return n
 }
 
@@ -31,32 +32,32 @@ func TestCounts(t *testing.T) {
 	waiting := failures(map[string]int{"pool-dry": 3, "ec2-throttled": 0})
 	waiting.WaitingADDs = ptr(2)
 	for name, tt := range map[string]struct {
-		nodes []introspect.NodeIPAM
-		want  []introspect.CauseCount
+		nodes []document.NodeIPAM
+		want  []document.CauseCount
 	}{
-		"none":         {nil, []introspect.CauseCount{}},
-		"nothing said": {[]introspect.NodeIPAM{node("a", &introspect.Summary{})}, []introspect.CauseCount{}},
+		"none":         {nil, []document.CauseCount{}},
+		"nothing said": {[]document.NodeIPAM{node("a", &introspect.Summary{})}, []document.CauseCount{}},
 		"counted and told of together": {
-			[]introspect.NodeIPAM{node("a", waiting), node("b", failures(map[string]int{"pool-dry": 4}))},
-			[]introspect.CauseCount{{Severity: introspect.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: ptr(7)}},
+			[]document.NodeIPAM{node("a", waiting), node("b", failures(map[string]int{"pool-dry": 4}))},
+			[]document.CauseCount{{Severity: document.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: ptr(7)}},
 		},
 		"causes before what follows from them": {
-			[]introspect.NodeIPAM{node("a", &introspect.Summary{WaitingADDs: ptr(1)}), node("b", &introspect.Summary{WaitingADDs: ptr(1)}), down("c")},
-			[]introspect.CauseCount{
-				{Severity: introspect.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
-				{Severity: introspect.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2},
+			[]document.NodeIPAM{node("a", &introspect.Summary{WaitingADDs: ptr(1)}), node("b", &introspect.Summary{WaitingADDs: ptr(1)}), down("c")},
+			[]document.CauseCount{
+				{Severity: document.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
+				{Severity: document.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2},
 			},
 		},
 		"worst first, then of most nodes, then by code": {
-			[]introspect.NodeIPAM{
+			[]document.NodeIPAM{
 				node("a", failures(map[string]int{"ec2-throttled": 9, "internal": 1, "subnet-exhausted": 1})),
 				node("b", failures(map[string]int{"subnet-exhausted": 1})), down("c"),
 			},
-			[]introspect.CauseCount{
-				{Severity: introspect.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
-				{Severity: introspect.SeverityInfo, Code: "subnet-exhausted", Title: cause.Code("subnet-exhausted").Title(), Nodes: 2, FailedADDs: ptr(2)},
-				{Severity: introspect.SeverityInfo, Code: "ec2-throttled", Title: cause.Code("ec2-throttled").Title(), Nodes: 1, FailedADDs: ptr(9)},
-				{Severity: introspect.SeverityInfo, Code: "internal", Title: cause.Code("internal").Title(), Nodes: 1, FailedADDs: ptr(1)},
+			[]document.CauseCount{
+				{Severity: document.SeverityError, Code: "timeout", Title: "the node gave no complete answer in time", Nodes: 1},
+				{Severity: document.SeverityInfo, Code: "subnet-exhausted", Title: cause.Code("subnet-exhausted").Title(), Nodes: 2, FailedADDs: ptr(2)},
+				{Severity: document.SeverityInfo, Code: "ec2-throttled", Title: cause.Code("ec2-throttled").Title(), Nodes: 1, FailedADDs: ptr(9)},
+				{Severity: document.SeverityInfo, Code: "internal", Title: cause.Code("internal").Title(), Nodes: 1, FailedADDs: ptr(1)},
 			},
 		},
 	} {
@@ -72,23 +73,23 @@ func TestCounts(t *testing.T) {
 // TestGroups_Nodes: a node stands once in a cause, with all that it says of it.
 func TestGroups_Nodes(t *testing.T) {
 	t.Parallel()
-	problem := func(s introspect.Severity, message string) introspect.Problem {
-		return introspect.Problem{Severity: s, Code: "pool-dry", Message: message}
+	problem := func(s document.Severity, message string) document.Problem {
+		return document.Problem{Severity: s, Code: "pool-dry", Message: message}
 	}
 	reports := []Report{
-		{Name: "a", Problems: []introspect.Problem{problem(introspect.SeverityInfo, "1"), problem(introspect.SeverityWarning, "2")}, FailedADDs: map[string]int{"pool-dry": 5}},
+		{Name: "a", Problems: []document.Problem{problem(document.SeverityInfo, "1"), problem(document.SeverityWarning, "2")}, FailedADDs: map[string]int{"pool-dry": 5}},
 		{Name: "b"},
-		{Name: "c", Problems: []introspect.Problem{problem(introspect.SeverityInfo, "3")}},
+		{Name: "c", Problems: []document.Problem{problem(document.SeverityInfo, "3")}},
 	}
 	groups := Groups(reports, func(r Report) Report { return r })
-	if len(groups) != 1 || len(groups[0].Nodes) != 2 || groups[0].Times != 5 || groups[0].Severity != introspect.SeverityWarning {
+	if len(groups) != 1 || len(groups[0].Nodes) != 2 || groups[0].Times != 5 || groups[0].Severity != document.SeverityWarning {
 		t.Fatalf("%+v", groups)
 	}
 	a, c := groups[0].Nodes[0], groups[0].Nodes[1]
-	if a.Name != "a" || len(a.Problems) != 2 || a.Times != 5 || a.Severity != introspect.SeverityWarning {
+	if a.Name != "a" || len(a.Problems) != 2 || a.Times != 5 || a.Severity != document.SeverityWarning {
 		t.Errorf("%+v", a)
 	}
-	if c.Name != "c" || c.Node.Name != "c" || len(c.Problems) != 1 || c.Times != 0 || c.Severity != introspect.SeverityInfo {
+	if c.Name != "c" || c.Node.Name != "c" || len(c.Problems) != 1 || c.Times != 0 || c.Severity != document.SeverityInfo {
 		t.Errorf("%+v", c)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -34,7 +35,7 @@ func Title(code string) string {
 	case fleet.CodePartlyReadable:
 		return "part of the node's data could not be read"
 	}
-	if introspect.State(code) == introspect.StateNoDaemon {
+	if document.State(code) == document.StateNoDaemon {
 		return "the node needs no aws-node pod (Fargate, Windows)"
 	}
 	switch introspect.Reason(code) {

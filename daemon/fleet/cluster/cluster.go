@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/daemon/kubeclient"
@@ -69,7 +70,7 @@ func Connect(cfg Config) (*Cluster, error) {
 	}
 	cfg.Namespace, cfg.Selector = orElse(cfg.Namespace, DefaultNamespace), orElse(cfg.Selector, DefaultSelector)
 	cfg.Via = orElse(cfg.Via, ViaAuto)
-	ways := []string{ViaAuto, introspect.ViaPortForward, introspect.ViaExec, introspect.ViaProxy}
+	ways := []string{ViaAuto, document.ViaPortForward, document.ViaExec, document.ViaProxy}
 	if !slices.Contains(ways, cfg.Via) {
 		return nil, fmt.Errorf("connect to cluster: no method %q to reach a node: %s", cfg.Via, strings.Join(ways, ", "))
 	}
@@ -122,7 +123,7 @@ func (c *Cluster) Answers(ctx context.Context) error {
 func (c *Cluster) Tunnels() *tunnel.Dialer { return c.tunnels }
 
 // Daemon is where a target's daemon runs, of its Object.
-func Daemon(o *introspect.NodeObject) (tunnel.Pod, bool) {
+func Daemon(o *document.NodeObject) (tunnel.Pod, bool) {
 	if o == nil || o.Daemon == nil {
 		return tunnel.Pod{}, false
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/kubeobject"
+	"cnictl/daemon/fleet/document"
 )
 
 // FuzzObjects: whatever an object of a list is, a target can be made of it, and an event has
@@ -17,7 +17,7 @@ func FuzzObjects(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"uid":"e"},"lastTimestamp":"2026-01-01T00:00:00+01:00"}`))
 	c := &Cluster{cfg: Config{Namespace: DefaultNamespace, Selector: DefaultSelector, Via: ViaAuto}}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		node := &introspect.NodeObject{}
+		node := &document.NodeObject{}
 		var n nodeDoc
 		if json.Unmarshal(text, &n) == nil {
 			node = n.object()

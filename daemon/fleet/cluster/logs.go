@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/tunnel"
 	"cnictl/daemon/fleet/watch"
 )
@@ -51,7 +52,7 @@ func (c *Cluster) DaemonLogs(ctx context.Context, pod tunnel.Pod, o LogOptions) 
 const maxRead = 4 << 20
 
 // ContainerLog reads the newest lines that the daemon's container wrote.
-func (c *Cluster) ContainerLog(ctx context.Context, daemon introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error) {
+func (c *Cluster) ContainerLog(ctx context.Context, daemon document.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	out := watch.ContainerLog{Namespace: daemon.Namespace, Pod: daemon.Name, Container: DefaultContainer}

@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/kubeobject"
+	"cnictl/daemon/fleet/document"
 )
 
 // nodeDoc is what is decoded of a Node.
@@ -33,8 +33,8 @@ const (
 )
 
 // object is what a row shows of a Node.
-func (n *nodeDoc) object() *introspect.NodeObject {
-	o := &introspect.NodeObject{
+func (n *nodeDoc) object() *document.NodeObject {
+	o := &document.NodeObject{
 		Zone: kubeobject.Zone(n.Metadata.Labels), InstanceType: kubeobject.InstanceType(n.Metadata.Labels),
 		InstanceID: kubeobject.InstanceID(n.Spec.ProviderID),
 		OS:         orElse(n.Status.NodeInfo.OperatingSystem, n.Metadata.Labels["kubernetes.io/os"]), Architecture: n.Status.NodeInfo.Architecture,

@@ -6,6 +6,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/kubeobject"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/tunnel"
 )
 
@@ -68,7 +69,7 @@ func (p *podDoc) trouble() string {
 
 // daemonPod is what is kept of an aws-node pod.
 type daemonPod struct {
-	introspect.DaemonPod
+	document.DaemonPod
 	node     string
 	created  time.Time
 	leaving  bool   // it is being deleted
@@ -84,7 +85,7 @@ type settings struct {
 
 func (p *podDoc) daemon() daemonPod {
 	d := daemonPod{
-		DaemonPod: introspect.DaemonPod{
+		DaemonPod: document.DaemonPod{
 			Namespace: p.Metadata.Namespace, Name: p.Metadata.Name, UID: p.Metadata.UID,
 			Phase: p.Status.Phase, StartedAt: p.Status.StartTime,
 		},

@@ -11,13 +11,14 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	fleetquery "cnictl/daemon/fleet/query"
 )
 
 // Targets lists the nodes and the daemon's pods once. The nodes are in the order of their
 // names.
 func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
-	nodes, pods := map[string]*introspect.NodeObject{}, map[string]*daemonPod{}
+	nodes, pods := map[string]*document.NodeObject{}, map[string]*daemonPod{}
 	err := both(ctx,
 		func(ctx context.Context) error {
 			err := list(ctx, c.api, KindNodes, "", c.nodeSelection(), func(n nodeDoc) {
@@ -87,10 +88,10 @@ func (c *Cluster) daemonSelection() Selection {
 }
 
 // target joins a node with its daemon's pod, which may be missing.
-func (c *Cluster) target(name string, node *introspect.NodeObject, pod *daemonPod) fleet.Target {
+func (c *Cluster) target(name string, node *document.NodeObject, pod *daemonPod) fleet.Target {
 	t := fleet.Target{Name: name, Address: name, Object: node}
 	if pod == nil {
-		t.State, t.Absent = introspect.StateNoDaemon, absent(introspect.ReasonNoPod, whyNoPod(node, c.cfg))
+		t.State, t.Absent = document.StateNoDaemon, absent(introspect.ReasonNoPod, whyNoPod(node, c.cfg))
 		return t
 	}
 	with := *node // the one given may be shared with an earlier target
@@ -104,11 +105,11 @@ func (c *Cluster) target(name string, node *introspect.NodeObject, pod *daemonPo
 	return t
 }
 
-func absent(reason introspect.Reason, message string) *introspect.NodeError {
-	return &introspect.NodeError{Reason: reason, Message: message}
+func absent(reason introspect.Reason, message string) *document.NodeError {
+	return &document.NodeError{Reason: reason, Message: message}
 }
 
-func whyNoPod(node *introspect.NodeObject, cfg Config) string {
+func whyNoPod(node *document.NodeObject, cfg Config) string {
 	switch {
 	case node.Labels[computeTypeLabel] == computeFargate:
 		return "Fargate nodes do not run aws-node"
@@ -132,15 +133,15 @@ func (c *Cluster) lead(t *fleet.Target, pod *daemonPod) {
 	t.Via = c.cfg.Via
 	port, unix, known := pod.settings.listens()
 	if t.Via == ViaAuto {
-		if t.Via = introspect.ViaPortForward; unix {
-			t.Via = introspect.ViaExec
+		if t.Via = document.ViaPortForward; unix {
+			t.Via = document.ViaExec
 		}
 	}
 	t.Metrics = func(ctx context.Context) ([]byte, error) { return metrics(ctx, share.Dial) }
 	switch {
 	case pod.settings.off:
 		t.Dial = c.never("DISABLE_INTROSPECTION is true on aws-node's pod " + pod.Name)
-	case t.Via == introspect.ViaExec:
+	case t.Via == document.ViaExec:
 		t.Dial = func(ctx context.Context) (net.Conn, error) {
 			return c.tunnels.Exec(ctx, where, DefaultContainer, dialProgram(pod.settings.bind))
 		}
@@ -148,7 +149,7 @@ func (c *Cluster) lead(t *fleet.Target, pod *daemonPod) {
 		t.Dial = c.never("INTROSPECTION_BIND_ADDRESS is a Unix socket on aws-node's pod " + pod.Name + ": --via exec, or cnictl local on the node")
 	case !known:
 		t.Dial = c.never(fmt.Sprintf("INTROSPECTION_BIND_ADDRESS is %.40q on aws-node's pod %s", pod.settings.bind, pod.Name))
-	case t.Via == introspect.ViaProxy:
+	case t.Via == document.ViaProxy:
 		t.Dial = func(ctx context.Context) (net.Conn, error) { return c.tunnels.Proxy(ctx, where, port) }
 		t.Metrics = func(ctx context.Context) ([]byte, error) {
 			return metrics(ctx, func(ctx context.Context, port uint16) (net.Conn, error) { return c.tunnels.Proxy(ctx, where, port) })

@@ -14,6 +14,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/kubeclient"
 	"cnictl/testenv/kubeapi"
 )
@@ -45,19 +46,19 @@ func TestTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := map[string]struct {
-		state  introspect.State
+		state  document.State
 		reason introspect.Reason
 		why    string
 		via    string
 	}{
-		runs.Name:    {via: introspect.ViaPortForward},
-		fargate.Name: {introspect.StateNoDaemon, introspect.ReasonNoPod, "Fargate", ""},
-		windows.Name: {introspect.StateNoDaemon, introspect.ReasonNoPod, "Windows", ""},
-		bare.Name:    {introspect.StateNoDaemon, introspect.ReasonNoPod, "no pod k8s-app=" + s.Name(t) + " of namespace kube-system", ""},
+		runs.Name:    {via: document.ViaPortForward},
+		fargate.Name: {document.StateNoDaemon, introspect.ReasonNoPod, "Fargate", ""},
+		windows.Name: {document.StateNoDaemon, introspect.ReasonNoPod, "Windows", ""},
+		bare.Name:    {document.StateNoDaemon, introspect.ReasonNoPod, "no pod k8s-app=" + s.Name(t) + " of namespace kube-system", ""},
 		crashes.Name: {"", introspect.ReasonPodNotRunning, "CrashLoopBackOff", ""},
 		pending.Name: {"", introspect.ReasonPodNotRunning, "Pending", ""},
-		off.Name:     {via: introspect.ViaPortForward},
-		socket.Name:  {via: introspect.ViaExec},
+		off.Name:     {via: document.ViaPortForward},
+		socket.Name:  {via: document.ViaExec},
 	}
 	if len(targets) != len(rows) {
 		t.Errorf("%d targets, want %d", len(targets), len(rows))
@@ -111,12 +112,12 @@ func TestTargets_Ways(t *testing.T) {
 	makeDaemon(t, s, other.Name, func(p *corev1.Pod) {
 		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "INTROSPECTION_BIND_ADDRESS", Value: "unix:/x"}}
 	})
-	for _, via := range []string{introspect.ViaPortForward, introspect.ViaExec, introspect.ViaProxy} {
+	for _, via := range []string{document.ViaPortForward, document.ViaExec, document.ViaProxy} {
 		targets, err := connect(t, s, s.Admin(), func(c *Config) { c.Via = via }).Targets(bounded(t))
 		if err != nil || len(targets) != 2 || targets[0].Via != via || targets[1].Via != via {
 			t.Fatalf("via %s: %+v, %v", via, targets, err)
 		}
-		if _, err := targets[1].Dial(bounded(t)); via != introspect.ViaExec && reasonOf(err) != introspect.ReasonOff {
+		if _, err := targets[1].Dial(bounded(t)); via != document.ViaExec && reasonOf(err) != introspect.ReasonOff {
 			t.Errorf("a unix socket via %s: %v", via, err)
 		}
 	}
@@ -179,7 +180,7 @@ func TestWatch(t *testing.T) {
 	second := makeNode(t, s, "second")
 	f.await(t, "a new node without a daemon", func(m map[string]fleet.Target) bool {
 		g, ok := m[second.Name]
-		return ok && g.State == introspect.StateNoDaemon
+		return ok && g.State == document.StateNoDaemon
 	})
 	late := makeDaemon(t, s, second.Name)
 	f.await(t, "its daemon", func(m map[string]fleet.Target) bool { return m[second.Name].Dial != nil })
@@ -191,7 +192,7 @@ func TestWatch(t *testing.T) {
 	patchNode(t, s, first.Name, `{"spec":{"unschedulable":true}}`)
 	f.await(t, "a cordon", func(m map[string]fleet.Target) bool { return m[first.Name].Object.Unschedulable })
 	s.DeletePod(t, DefaultNamespace, pod.Name)
-	f.await(t, "no daemon", func(m map[string]fleet.Target) bool { return m[first.Name].State == introspect.StateNoDaemon })
+	f.await(t, "no daemon", func(m map[string]fleet.Target) bool { return m[first.Name].State == document.StateNoDaemon })
 	if err := s.Objects().Resource(nodesResource).Delete(t.Context(), first.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"sync"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // Watch tells of every target, and of each again when it changes, until ctx ends or the
@@ -16,7 +16,7 @@ import (
 // nil. Calls are made by one goroutine at a time, those of put when both nodes and pods are
 // known.
 func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error {
-	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*introspect.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
+	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*document.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
 	nodes := &follower[nodeDoc]{
 		c: c, kind: KindNodes, selection: c.nodeSelection(),
 		replace: r.replaceNodes, set: r.setNode, unset: r.unsetNode, trouble: r.troubleOf("nodes"),
@@ -41,7 +41,7 @@ type roster struct {
 
 	mu                  sync.Mutex       // guards all below, and the calls of put, remove and trouble
 	troubles            map[string]error // by kind, of those that are not followed now
-	nodes               map[string]*introspect.NodeObject
+	nodes               map[string]*document.NodeObject
 	pods                map[string]*daemonPod            // by name
 	on                  map[string]map[string]*daemonPod // by node and name
 	haveNodes, havePods bool
@@ -110,7 +110,7 @@ func (r *roster) replaceNodes(all []nodeDoc) {
 }
 
 // change takes in a node; quiet: everything is told afterwards.
-func (r *roster) change(name string, o *introspect.NodeObject, quiet bool) {
+func (r *roster) change(name string, o *document.NodeObject, quiet bool) {
 	if !r.c.wants(name) || reflect.DeepEqual(r.nodes[name], o) {
 		return // most updates are heartbeats
 	}

@@ -17,6 +17,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 )
 
@@ -190,7 +191,7 @@ func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 	has := map[string]bool{}
 	r := &roster{
 		c: c, put: func(t fleet.Target) { has[t.Name] = t.Dial != nil }, remove: func(string) {},
-		nodes: map[string]*introspect.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{},
+		nodes: map[string]*document.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{},
 	}
 	var a, b nodeDoc
 	a.Metadata.Name, b.Metadata.Name = "a", "b"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
@@ -15,13 +15,13 @@ import (
 // AddressRow is an address with the moment at which its node reported it, by the node's
 // clock.
 type AddressRow struct {
-	introspect.AddressItem
+	document.AddressItem
 	At *time.Time
 }
 
 // Addresses are those of a node.
-func Addresses(n introspect.NodeIPAM) []AddressRow {
-	items := introspect.FlattenAddresses(n.Metadata.Name, n.ENIs)
+func Addresses(n document.NodeIPAM) []AddressRow {
+	items := document.FlattenAddresses(n.Metadata.Name, n.ENIs)
 	rows := make([]AddressRow, len(items))
 	for i, item := range items {
 		rows[i] = AddressRow{item, n.SampledAt}
@@ -30,8 +30,8 @@ func Addresses(n introspect.NodeIPAM) []AddressRow {
 }
 
 // AddressItems are the documents of addresses.
-func AddressItems(rows []AddressRow) []introspect.AddressItem {
-	items := make([]introspect.AddressItem, len(rows))
+func AddressItems(rows []AddressRow) []document.AddressItem {
+	items := make([]document.AddressItem, len(rows))
 	for i, r := range rows {
 		items[i] = r.AddressItem
 	}

@@ -7,23 +7,24 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
-type item = introspect.ENIItem
+type item = document.ENIItem
 
 // Items are the ENIs of a node with its name.
-func Items(node string, enis []introspect.NodeENI) []introspect.ENIItem {
-	items := make([]introspect.ENIItem, len(enis))
+func Items(node string, enis []introspect.NodeENI) []document.ENIItem {
+	items := make([]document.ENIItem, len(enis))
 	for i, e := range enis {
-		items[i] = introspect.ENIItem{Node: node, NodeENI: e}
+		items[i] = document.ENIItem{Node: node, NodeENI: e}
 	}
 	return items
 }
 
 // Columns are those of ENIs; several: of several nodes, with their names.
-func Columns(several bool) []query.Column[introspect.ENIItem] {
+func Columns(several bool) []query.Column[document.ENIItem] {
 	number := func(name, header, title string, of func(item) int) query.Column[item] {
 		return query.Column[item]{
 			Name: name, Header: header, Title: title, Right: true,

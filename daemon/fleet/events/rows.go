@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
@@ -14,15 +15,15 @@ import (
 
 // Row is an event with what distinguishes it from others, and the clock for its age.
 type Row struct {
-	introspect.EventItem
+	document.EventItem
 	Key string
 	Now time.Time
 }
 
 // OfDaemon is the row of an event of a node's daemon.
 func OfDaemon(node string, epoch string, e introspect.Event, now time.Time) Row {
-	item := introspect.EventItem{
-		At: e.At, From: introspect.FromDaemon, Node: node, What: string(e.Kind), Object: object(node, e), Message: Text(e), Cause: e.Cause,
+	item := document.EventItem{
+		At: e.At, From: document.FromDaemon, Node: node, What: string(e.Kind), Object: object(node, e), Message: Text(e), Cause: e.Cause,
 		Count: 1, Warning: Warning(e.Kind), Component: "ipamd",
 	}
 	return Row{item, node + "\x00" + epoch + "\x00" + strconv.FormatUint(e.Seq, 10), now}
@@ -38,8 +39,8 @@ func object(node string, e introspect.Event) string {
 
 // OfKubernetes is the row of an event of the API server.
 func OfKubernetes(e watch.KubeEvent, now time.Time) Row {
-	item := introspect.EventItem{
-		At: e.At, From: introspect.FromKubernetes, Node: e.Node, What: e.Reason, Object: e.Object, Message: e.Message,
+	item := document.EventItem{
+		At: e.At, From: document.FromKubernetes, Node: e.Node, What: e.Reason, Object: e.Object, Message: e.Message,
 		Count: max(1, e.Count), Warning: e.Type == "Warning", Component: e.Source,
 	}
 	return Row{item, "kubernetes\x00" + cmp.Or(e.UID, e.Namespace+"/"+e.Name), now}

@@ -9,18 +9,19 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
 // Severity is error for what failed, warning for what else is wrong; "" for the rest.
-func Severity(k introspect.EventKind) introspect.Severity {
+func Severity(k introspect.EventKind) document.Severity {
 	switch k {
 	case introspect.EventADDFailed, introspect.EventDELFailed, introspect.EventActionFailed, introspect.EventReconcileFailed,
 		introspect.EventSubnetsFailed, introspect.EventSweepFailed, introspect.EventCheckpointFailed, introspect.EventENIConfigFailed, introspect.EventGroupsFailed:
-		return introspect.SeverityError
+		return document.SeverityError
 	case introspect.EventPoolMissed, introspect.EventENIVanished, introspect.EventBackoffStarted, introspect.EventSubnetShort,
 		introspect.EventQuarantined, introspect.EventMissedDEL, introspect.EventTrunkLost, introspect.EventTrunkGivenUp, introspect.EventGap:
-		return introspect.SeverityWarning
+		return document.SeverityWarning
 	}
 	return ""
 }

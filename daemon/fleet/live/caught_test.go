@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -42,7 +43,7 @@ func TestPanic_IsAnErrorOfItsNode(t *testing.T) {
 				if n == nil || n.Error == nil || n.Error.Reason != introspect.ReasonMalformed || !strings.Contains(n.Error.Message, "index out of range") || !strings.Contains(n.Error.Message, "bug in cnictl") {
 					t.Fatalf("%+v", n)
 				}
-				if s := b.Stats(); v.Node("well").State != introspect.StateLive || s.Failed < 2 || s.InFlight != 0 {
+				if s := b.Stats(); v.Node("well").State != document.StateLive || s.Failed < 2 || s.InFlight != 0 {
 					t.Errorf("%s, %+v", v.Node("well").State, s)
 				}
 			})

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/watch"
 )
@@ -18,7 +19,7 @@ import (
 // Upstream is asked for no more than it serves, and not more often than a sample
 // may be taken of it: its addresses are then those that it told last.
 func (l *Live) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
-	d := &detail{l: l, out: watch.Detail{Node: node, Errors: map[watch.Want]introspect.NodeError{}}}
+	d := &detail{l: l, out: watch.Detail{Node: node, Errors: map[watch.Want]document.NodeError{}}}
 	l.mu.Lock()
 	if d.m = l.members[node]; d.m != nil {
 		d.source, d.summary, d.object = d.m.source, d.m.summary, d.m.target.Object
@@ -38,15 +39,15 @@ type detail struct {
 	l       *Live
 	m       *member
 	source  string
-	object  *introspect.NodeObject
+	object  *document.NodeObject
 	summary *introspect.Summary
-	lost    *introspect.NodeError // the node cannot be reached: there is no use in asking on
+	lost    *document.NodeError // the node cannot be reached: there is no use in asking on
 
 	mu  sync.Mutex // guards out.Errors while the node and Kubernetes are asked side by side
 	out watch.Detail
 }
 
-func (d *detail) fail(want watch.Want, e introspect.NodeError) {
+func (d *detail) fail(want watch.Want, e document.NodeError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.out.Errors[want] = e
@@ -81,7 +82,7 @@ func askKubernetes[T any](d *detail, want watch.Want, asked bool, into *T, ask f
 	case want == 0:
 		return
 	case !asked:
-		d.fail(want, introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "there is no API server to ask"})
+		d.fail(want, document.NodeError{Reason: introspect.ReasonNotServed, Message: "there is no API server to ask"})
 		return
 	}
 	got, err := fleet.Caught(ask)
@@ -146,30 +147,30 @@ func (d *detail) containerLog(ctx context.Context, want watch.Want, q watch.Quer
 func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) {
 	switch {
 	case d.m == nil:
-		d.lost = &introspect.NodeError{Reason: introspect.ReasonNotFound, Message: "there is no such node"}
+		d.lost = &document.NodeError{Reason: introspect.ReasonNotFound, Message: "there is no such node"}
 	case d.m.reader == nil:
-		d.lost = &introspect.NodeError{Reason: introspect.ReasonUnresolved, Message: "its address is invalid"}
+		d.lost = &document.NodeError{Reason: introspect.ReasonUnresolved, Message: "its address is invalid"}
 	default:
 		defer d.close()
 	}
 	d.one(want&watch.WantENIs, func() error { return d.enis(ctx) })
-	document(ctx, d, want&watch.WantPlan, &d.out.Plan, func(ctx context.Context, c *client.Client) (introspect.NodePlan, error) {
+	readInto(ctx, d, want&watch.WantPlan, &d.out.Plan, func(ctx context.Context, c *client.Client) (introspect.NodePlan, error) {
 		doc, _, err := c.Plan(ctx, q.Plan)
 		return doc, err
 	})
-	document(ctx, d, want&watch.WantEvents, &d.out.Events, func(ctx context.Context, c *client.Client) (introspect.NodeEvents, error) {
+	readInto(ctx, d, want&watch.WantEvents, &d.out.Events, func(ctx context.Context, c *client.Client) (introspect.NodeEvents, error) {
 		return c.Events(ctx, client.Cursor{Epoch: q.Events.Epoch, Seq: q.Events.Next}, client.EventsOptions{})
 	})
-	document(ctx, d, want&watch.WantFailures, &d.out.Failures, func(ctx context.Context, c *client.Client) (introspect.NodeFailures, error) {
+	readInto(ctx, d, want&watch.WantFailures, &d.out.Failures, func(ctx context.Context, c *client.Client) (introspect.NodeFailures, error) {
 		doc, _, err := c.Failures(ctx)
 		return doc, err
 	})
-	document(ctx, d, want&watch.WantConfig, &d.out.Config, func(ctx context.Context, c *client.Client) (introspect.NodeConfig, error) { return c.Config(ctx) })
-	document(ctx, d, want&watch.WantPod, &d.out.Pod, func(ctx context.Context, c *client.Client) (introspect.NodePod, error) {
+	readInto(ctx, d, want&watch.WantConfig, &d.out.Config, func(ctx context.Context, c *client.Client) (introspect.NodeConfig, error) { return c.Config(ctx) })
+	readInto(ctx, d, want&watch.WantPod, &d.out.Pod, func(ctx context.Context, c *client.Client) (introspect.NodePod, error) {
 		doc, _, err := c.Pod(ctx, q.Pod)
 		return doc, err
 	})
-	document(ctx, d, want&watch.WantLogs, &d.out.Logs, func(ctx context.Context, c *client.Client) (introspect.NodeLogs, error) { return c.Logs(ctx, q.Logs) })
+	readInto(ctx, d, want&watch.WantLogs, &d.out.Logs, func(ctx context.Context, c *client.Client) (introspect.NodeLogs, error) { return c.Logs(ctx, q.Logs) })
 }
 
 // one reads one document, when it is wanted.
@@ -200,8 +201,8 @@ func (d *detail) one(want watch.Want, read func() error) {
 	}
 }
 
-// document reads one document that only our daemon serves, when it is wanted.
-func document[T any](ctx context.Context, d *detail, want watch.Want, into **T, read func(context.Context, *client.Client) (T, error)) {
+// readInto reads one document that only our daemon serves, when it is wanted.
+func readInto[T any](ctx context.Context, d *detail, want watch.Want, into **T, read func(context.Context, *client.Client) (T, error)) {
 	d.one(want, func() error {
 		doc, err := ask(ctx, d, read)
 		if err == nil {
@@ -213,7 +214,7 @@ func document[T any](ctx context.Context, d *detail, want watch.Want, into **T, 
 
 // ask asks for a document that only ours serves.
 func ask[T any](ctx context.Context, d *detail, read func(context.Context, *client.Client) (T, error)) (T, error) {
-	if d.source == introspect.SourceV1 {
+	if d.source == document.SourceV1 {
 		var none T
 		return none, &client.Error{Address: d.out.Node, Reason: introspect.ReasonNoEndpoint, Err: introspect.ErrCommands}
 	}
@@ -230,7 +231,7 @@ func (l *Live) nodeTimeout() time.Duration {
 }
 
 func (d *detail) enis(ctx context.Context) error {
-	if d.source == introspect.SourceV1 {
+	if d.source == document.SourceV1 {
 		if done, err := d.keptENIs(); done {
 			return err
 		}
@@ -242,7 +243,7 @@ func (d *detail) enis(ctx context.Context) error {
 		return err
 	}
 	d.out.ENIs = enis
-	if d.source == introspect.SourceV1 {
+	if d.source == document.SourceV1 {
 		d.l.mu.Lock()
 		d.m.enis, d.m.enisAt = enis, d.l.opts.Now()
 		d.l.mu.Unlock()

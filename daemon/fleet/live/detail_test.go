@@ -13,6 +13,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/watch"
@@ -82,7 +83,7 @@ func TestDetail_OneDeadlineForANodeThatHangs(t *testing.T) {
 		b := run(t, live.Options{Kubernetes: live.Kubernetes{Pods: func(context.Context, string) ([]watch.Pod, error) { return nil, errors.New("pods: 500") }}})
 		slow := fleettest.ServePipe(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		b.roster.put(fleet.Target{Name: "n", Address: "n:1", Dial: slow.Dial}, fleet.Target{Name: "bad", Address: "no address"},
-			fleet.Target{Name: "off", Absent: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"}})
+			fleet.Target{Name: "off", Absent: &document.NodeError{Reason: introspect.ReasonOff, Message: "off"}})
 		start := time.Now()
 		d := b.Detail(t.Context(), "n", watch.WantENIs|watch.WantPlan|watch.WantLogs|watch.WantPods, watch.Query{})
 		expect(t, "hangs", d, map[watch.Want]introspect.Reason{
@@ -164,12 +165,12 @@ func TestDetail_AStrangerIsNotAskedForEverything(t *testing.T) {
 // TestDetail_ContainerLog: it is read in place of a log that the daemon does not give.
 func TestDetail_ContainerLog(t *testing.T) {
 	t.Parallel()
-	daemon := &introspect.NodeObject{Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: "aws-node-x"}}
+	daemon := &document.NodeObject{Daemon: &document.DaemonPod{Namespace: "kube-system", Name: "aws-node-x"}}
 	for name, row := range map[string]struct {
 		want   watch.Want
 		status int    // of the daemon to /v1/logs; 0: it answers
 		code   string // of its fault
-		object *introspect.NodeObject
+		object *document.NodeObject
 		err    error // of Kubernetes
 		asked  int
 		reason introspect.Reason // of the container's log; "": none
@@ -188,7 +189,7 @@ func TestDetail_ContainerLog(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
 				b := run(t, live.Options{Kubernetes: live.Kubernetes{
-					ContainerLog: func(_ context.Context, d introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error) {
+					ContainerLog: func(_ context.Context, d document.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error) {
 						asked++
 						return watch.ContainerLog{Pod: d.Name, Lines: make([]watch.ContainerLine, q.Lines)}, row.err
 					},
@@ -233,7 +234,7 @@ func TestDetail_NodeUse(t *testing.T) {
 			}
 			return watch.NodeUse{Pods: 7}, nil
 		}}})
-		b.roster.put(fleet.Target{Name: "off", Absent: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"}})
+		b.roster.put(fleet.Target{Name: "off", Absent: &document.NodeError{Reason: introspect.ReasonOff, Message: "off"}})
 		if d := b.Detail(t.Context(), "off", watch.WantNodeUse, watch.Query{}); d.Use == nil || d.Use.Pods != 7 || len(d.Errors) != 0 {
 			t.Errorf("%+v", d)
 		}

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // follower is the one request for events that waits at the open node, so that what
@@ -24,7 +25,7 @@ func (l *Live) follow(ctx context.Context, running *sync.WaitGroup, f *follower)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.members[l.focus.Open]
-	if m != nil && (l.focus.Away || l.paused || m.noEvents || m.source != introspect.SourceSummary || m.reader.Client() == nil) {
+	if m != nil && (l.focus.Away || l.paused || m.noEvents || m.source != document.SourceSummary || m.reader.Client() == nil) {
 		m = nil
 	}
 	if m == f.member {

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -37,7 +37,7 @@ type Options struct {
 	// Sampled gets each row after the store, from one goroutine at a time, and must neither
 	// wait nor call this Live: a node before its first sample (api-only without an error), each sample, and
 	// what Kubernetes reports. Removed reports that a node went. nil: they are not wanted.
-	Sampled func(introspect.NodeIPAM)
+	Sampled func(document.NodeIPAM)
 	Removed func(name string)
 	// CPU is the processor time that this process has used, by which the sampling is
 	// held to its share; nil: the system's word.
@@ -57,7 +57,7 @@ type Kubernetes struct {
 	// watch.MaxKubeEvents at most.
 	Events func(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error)
 	// ContainerLog reads what a daemon's container wrote.
-	ContainerLog func(ctx context.Context, daemon introspect.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error)
+	ContainerLog func(ctx context.Context, daemon document.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error)
 	// Use returns what Kubernetes knows of the use of a node.
 	Use func(ctx context.Context, node string) (watch.NodeUse, error)
 	// Answers asks the API server for next to nothing: nil when it answers, whatever it says.
@@ -211,7 +211,7 @@ const (
 // wantsENIs: the open node tells its addresses with each sample, upstream cannot
 // but do so, and of others they are asked for now and then where there are maps.
 func (l *Live) wantsENIs(m *member, now time.Time) bool {
-	if l.opts.ENIs || m.target.Name == l.focus.Open || m.source == introspect.SourceV1 {
+	if l.opts.ENIs || m.target.Name == l.focus.Open || m.source == document.SourceV1 {
 		m.enisAsked = now
 		return true
 	}
@@ -239,7 +239,7 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 }
 
 // hand puts a sample. One of which no row can be made is an error of its node.
-func (l *Live) hand(m *member, out introspect.NodeIPAM) {
+func (l *Live) hand(m *member, out document.NodeIPAM) {
 	_, err := fleet.Caught(func() (struct{}, error) { l.put(m, out); return struct{}{}, nil })
 	if err != nil {
 		l.put(m, fleet.Broken(m.target, err))
@@ -258,7 +258,7 @@ func (l *Live) guarded(running *sync.WaitGroup, f func()) {
 }
 
 // learn notes a reading for the plan and the figures; false: it is of no use.
-func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, answered bool, took time.Duration, stops uint64) bool {
+func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, answered bool, took time.Duration, stops uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.opts.Now()
@@ -285,7 +285,7 @@ func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, an
 		l.answers()
 	}
 	keep, drop := l.plan.Done(m.target.Name, now, schedule.Result{
-		OK: out.Summary != nil, Original: out.Source == introspect.SourceV1, Took: took,
+		OK: out.Summary != nil, Original: out.Source == document.SourceV1, Took: took,
 	})
 	if !keep {
 		m.reader.Close()
@@ -304,7 +304,7 @@ func (l *Live) learn(ctx context.Context, m *member, out introspect.NodeIPAM, an
 
 // put hands on what is known of a node, unless it is gone. The store makes a row of it,
 // which takes longer than all that l.mu guards: that is not held for it.
-func (l *Live) put(m *member, out introspect.NodeIPAM) {
+func (l *Live) put(m *member, out document.NodeIPAM) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.gone {

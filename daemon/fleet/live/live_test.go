@@ -16,6 +16,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/store"
@@ -122,7 +123,7 @@ func (n *node) times(path string) []time.Duration {
 }
 
 func (n *node) target() fleet.Target {
-	return fleet.Target{Name: n.name, Address: n.name + ":1", Dial: n.Dial, Via: introspect.ViaPortForward, Key: n.name + "-uid"}
+	return fleet.Target{Name: n.name, Address: n.name + ":1", Dial: n.Dial, Via: document.ViaPortForward, Key: n.name + "-uid"}
 }
 
 // roster is one that the test changes.
@@ -244,7 +245,7 @@ func TestLive_PacesWhatIsLookedAt(t *testing.T) {
 				t.Errorf("%s of the open node read %d times, want 25", path, got)
 			}
 		}
-		if v := b.View(); v.Totals.Live != 4 || v.Node("rest").Via != introspect.ViaPortForward {
+		if v := b.View(); v.Totals.Live != 4 || v.Node("rest").Via != document.ViaPortForward {
 			t.Errorf("totals %+v", v.Totals)
 		}
 		s := b.Stats()
@@ -265,27 +266,27 @@ func TestLive_RowsBeforeAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, live.Options{})
 		hangs := func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
-		object := &introspect.NodeObject{Zone: "eu-1a"}
-		windows := &introspect.NodeObject{OS: "windows"}
-		absent := &introspect.NodeError{Reason: introspect.ReasonNoPod, Message: "no aws-node pod"}
+		object := &document.NodeObject{Zone: "eu-1a"}
+		windows := &document.NodeObject{OS: "windows"}
+		absent := &document.NodeError{Reason: introspect.ReasonNoPod, Message: "no aws-node pod"}
 		b.roster.put(
 			fleet.Target{Name: "hangs", Address: "x:1", Dial: hangs, Object: object},
-			fleet.Target{Name: "win", Absent: absent, State: introspect.StateNoDaemon, Object: windows},
+			fleet.Target{Name: "win", Absent: absent, State: document.StateNoDaemon, Object: windows},
 			fleet.Target{Name: "wrong", Address: "no address"},
 		)
 		v := b.View()
-		if n := v.Node("hangs"); n == nil || n.State != introspect.StateAPIOnly || n.Object.Zone != "eu-1a" || n.Error != nil {
+		if n := v.Node("hangs"); n == nil || n.State != document.StateAPIOnly || n.Object.Zone != "eu-1a" || n.Error != nil {
 			t.Fatalf("hangs %+v", n)
 		}
-		if n := v.Node("win"); n.State != introspect.StateNoDaemon || n.Word != fleet.WordNoDaemon {
+		if n := v.Node("win"); n.State != document.StateNoDaemon || n.Word != fleet.WordNoDaemon {
 			t.Errorf("win %s %q", n.State, n.Word)
 		}
-		if n := v.Node("wrong"); n.State != introspect.StateUnreachable || n.Error == nil {
+		if n := v.Node("wrong"); n.State != document.StateUnreachable || n.Error == nil {
 			t.Errorf("wrong %+v", n)
 		}
 		elapse(4 * time.Second)
 		n := b.View().Node("hangs")
-		if n.State != introspect.StateUnreachable || n.Error == nil || n.Error.Reason != introspect.ReasonTimeout || n.Object == nil {
+		if n.State != document.StateUnreachable || n.Error == nil || n.Error.Reason != introspect.ReasonTimeout || n.Object == nil {
 			t.Errorf("after the time to dial: %s %+v", n.State, n.Error)
 		}
 	})
@@ -306,13 +307,13 @@ func TestLive_Breaker(t *testing.T) {
 		if want := []float64{0, 2.5, 12.5, 22.5, 82.5}; !slices.Equal(got, want) {
 			t.Errorf("read at %v, want %v", got, want)
 		}
-		if row := b.View().Node("n"); row.State != introspect.StateStale || row.Free != 9 {
+		if row := b.View().Node("n"); row.State != document.StateStale || row.Free != 9 {
 			t.Errorf("%s, %d free", row.State, row.Free)
 		}
 		n.set(func(n *node) { n.broken = false })
 		b.Refresh()
 		elapse(10 * time.Second)
-		if row := b.View().Node("n"); row.State != introspect.StateLive {
+		if row := b.View().Node("n"); row.State != document.StateLive {
 			t.Errorf("after a refresh %s", row.State)
 		}
 		if got := len(n.times(introspect.PathSummary)); got < 8 {
@@ -410,13 +411,13 @@ func TestLive_RosterChanges(t *testing.T) {
 		n.original = true
 		target := n.target()
 		b.roster.put(target)
-		if b.View().Node("n").Source != introspect.SourceV1 {
+		if b.View().Node("n").Source != document.SourceV1 {
 			t.Fatalf("%+v", b.View().Node("n"))
 		}
 		// News of the object: shown at once, nothing is asked.
-		target.Object = &introspect.NodeObject{Zone: "eu-1b"}
+		target.Object = &document.NodeObject{Zone: "eu-1b"}
 		b.roster.put(target)
-		if row := b.View().Node("n"); row.Object == nil || row.Object.Zone != "eu-1b" || row.State != introspect.StateLive {
+		if row := b.View().Node("n"); row.Object == nil || row.Object.Zone != "eu-1b" || row.State != document.StateLive {
 			t.Errorf("news: %s %+v", row.State, row.Object)
 		}
 		if got := len(n.times(introspect.PathENIs)); got != 1 {
@@ -426,14 +427,14 @@ func TestLive_RosterChanges(t *testing.T) {
 		n.set(func(n *node) { n.original = false })
 		target.Key = "another"
 		b.roster.put(target)
-		if row := b.View().Node("n"); row.Source != introspect.SourceSummary {
+		if row := b.View().Node("n"); row.Source != document.SourceSummary {
 			t.Errorf("another pod: %s %s %+v", row.State, row.Source, row.Error)
 		}
 		// Its pod goes, and the node.
-		b.roster.put(fleet.Target{Name: "n", Absent: &introspect.NodeError{Reason: introspect.ReasonPodNotRunning, Message: "Pending"}, State: introspect.StateAPIOnly})
+		b.roster.put(fleet.Target{Name: "n", Absent: &document.NodeError{Reason: introspect.ReasonPodNotRunning, Message: "Pending"}, State: document.StateAPIOnly})
 		asked := len(n.times(introspect.PathSummary))
 		elapse(time.Hour)
-		if row := b.View().Node("n"); row.State != introspect.StateStale || len(n.times(introspect.PathSummary)) != asked || n.Open() != 0 {
+		if row := b.View().Node("n"); row.State != document.StateStale || len(n.times(introspect.PathSummary)) != asked || n.Open() != 0 {
 			t.Errorf("without a pod: %s, asked %d times more", row.State, len(n.times(introspect.PathSummary))-asked)
 		}
 		b.roster.remove("n")
@@ -577,10 +578,10 @@ func TestLive_NewsOfAFailingNode(t *testing.T) {
 		target := n.target()
 		b.roster.put(target)
 		before := b.View().Node("n")
-		if before.State != introspect.StateUnreachable || before.Error == nil {
+		if before.State != document.StateUnreachable || before.Error == nil {
 			t.Fatalf("%s %+v", before.State, before.Error)
 		}
-		target.Object = &introspect.NodeObject{Zone: "eu-1b"}
+		target.Object = &document.NodeObject{Zone: "eu-1b"}
 		b.roster.put(target)
 		if row := b.View().Node("n"); row.Object == nil || row.State != before.State || row.Error == nil || row.Word != before.Word {
 			t.Errorf("%s %q %+v", row.State, row.Word, row.Error)
@@ -650,8 +651,8 @@ func TestLive_IsHeldToItsShareOfTheProcessor(t *testing.T) {
 		count := func() int { mu.Lock(); defer mu.Unlock(); return samples }
 		b := run(t, live.Options{
 			Background: time.Second, Interval: 2 * time.Second,
-			Sampled: func(n introspect.NodeIPAM) {
-				if n.State != introspect.StateAPIOnly { // it was read
+			Sampled: func(n document.NodeIPAM) {
+				if n.State != document.StateAPIOnly { // it was read
 					mu.Lock()
 					samples++
 					mu.Unlock()
@@ -720,7 +721,7 @@ func TestLive_WithoutAStore(t *testing.T) {
 		rows := newRoster()
 		l, err := live.New(live.Options{
 			Roster: rows, Now: time.Now, CPU: func() time.Duration { return 0 }, Interval: 20 * time.Second, Background: 20 * time.Second,
-			Sampled: func(n introspect.NodeIPAM) {
+			Sampled: func(n document.NodeIPAM) {
 				zone := ""
 				if n.Object != nil {
 					zone = n.Object.Zone
@@ -739,7 +740,7 @@ func TestLive_WithoutAStore(t *testing.T) {
 		target := n.target()
 		rows.put(target)
 		elapse(time.Second)
-		target.Object = &introspect.NodeObject{Zone: "eu-1b"}
+		target.Object = &document.NodeObject{Zone: "eu-1b"}
 		rows.put(target)
 		elapse(20 * time.Second)
 		rows.remove("n")
@@ -763,10 +764,10 @@ func TestLive_StoodStill(t *testing.T) {
 	for name, row := range map[string]struct {
 		stood           time.Duration
 		failed, dropped uint64
-		state           introspect.State // soon after
+		state           document.State // soon after
 	}{
-		"suspended": {time.Minute, 0, 1, introspect.StateLive},
-		"it ran on": {0, 1, 0, introspect.StateUnreachable},
+		"suspended": {time.Minute, 0, 1, document.StateLive},
+		"it ran on": {0, 1, 0, document.StateUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

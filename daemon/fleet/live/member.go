@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // member is one node and what was learned of it. Live.mu guards all but the reader,
@@ -29,21 +30,21 @@ type member struct {
 	enis   []introspect.NodeENI
 	enisAt time.Time
 
-	mu     sync.Mutex             // guards all below, and the order in which its rows are put; taken with Live.mu held or without
-	gone   bool                   // it left, or another took its place: nothing is put any more
-	object *introspect.NodeObject // what Kubernetes reported last
-	known  bool                   // it answered at some time; until then:
-	state  introspect.State       // of the row that was put last
-	why    *introspect.NodeError
+	mu     sync.Mutex           // guards all below, and the order in which its rows are put; taken with Live.mu held or without
+	gone   bool                 // it left, or another took its place: nothing is put any more
+	object *document.NodeObject // what Kubernetes reported last
+	known  bool                 // it answered at some time; until then:
+	state  document.State       // of the row that was put last
+	why    *document.NodeError
 }
 
 // learn keeps what a sample has of the node.
-func (m *member) learn(out introspect.NodeIPAM, open bool, now time.Time) {
+func (m *member) learn(out document.NodeIPAM, open bool, now time.Time) {
 	if out.Summary == nil {
 		return
 	}
 	m.source, m.summary = out.Source, out.Summary
-	if m.enis = nil; open && out.Source == introspect.SourceV1 && out.ENIs != nil {
+	if m.enis = nil; open && out.Source == document.SourceV1 && out.ENIs != nil {
 		m.enis, m.enisAt = out.ENIs, now
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // outage is a time in which the API server cannot be connected to or does not answer. That
@@ -73,7 +74,7 @@ func (o *outage) until(now time.Time, wait time.Duration, inFlight int) time.Dur
 
 // answered reports whether the API server answered while a node was read, which one that is
 // silent does not say.
-func (l *Live) answered(ctx context.Context, m *member, out introspect.NodeIPAM) bool {
+func (l *Live) answered(ctx context.Context, m *member, out document.NodeIPAM) bool {
 	if apiAnswered(out) {
 		return true
 	}
@@ -89,7 +90,7 @@ func (l *Live) answered(ctx context.Context, m *member, out introspect.NodeIPAM)
 
 // apiAnswered reports that a sample, or the reason why there is none, came through the API
 // server. A node that is silent may be so because the API server is.
-func apiAnswered(out introspect.NodeIPAM) bool {
+func apiAnswered(out document.NodeIPAM) bool {
 	if out.Error == nil {
 		return out.Summary != nil
 	}

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/tunnel"
@@ -46,7 +46,7 @@ func TestLive_APIServerUnreachable(t *testing.T) {
 		elapse(30 * time.Second)
 		live := func() (n int) {
 			for _, x := range b.View().Nodes {
-				if x.State == introspect.StateLive && x.Error == nil {
+				if x.State == document.StateLive && x.Error == nil {
 					n++
 				}
 			}
@@ -124,7 +124,7 @@ func TestLive_APIServerHangs(t *testing.T) {
 		b.roster.put(append(targets, dead)...)
 		live := func() (n int) {
 			for _, x := range b.View().Nodes {
-				if x.State == introspect.StateLive && x.Error == nil {
+				if x.State == document.StateLive && x.Error == nil {
 					n++
 				}
 			}
@@ -132,7 +132,7 @@ func TestLive_APIServerHangs(t *testing.T) {
 		}
 		failed := func() bool {
 			n := b.View().Nodes[slices.IndexFunc(b.View().Nodes, func(n *store.Node) bool { return n.Metadata.Name == "dead" })]
-			return n.State == introspect.StateUnreachable
+			return n.State == document.StateUnreachable
 		}
 		elapse(32 * time.Second)
 		if s := b.Stats(); live() != nodes || !failed() || s.Outage() || s.Problem != "" {

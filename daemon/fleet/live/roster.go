@@ -9,6 +9,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // Roster reports which nodes there are: a cluster, or a list that was given.
@@ -111,7 +112,7 @@ func (l *Live) join(t fleet.Target) {
 	reader, err := fleet.NewReader(m.noting(t), fleet.ReaderOptions{NodeTimeout: l.opts.NodeTimeout, UserAgent: l.opts.UserAgent, Now: l.opts.Now})
 	switch {
 	case err != nil:
-		row.State, row.Error = introspect.StateUnreachable, &introspect.NodeError{Reason: introspect.ReasonUnresolved, Message: err.Error()}
+		row.State, row.Error = document.StateUnreachable, &document.NodeError{Reason: introspect.ReasonUnresolved, Message: err.Error()}
 	case t.Absent == nil:
 		l.plan.Put(t.Name)
 		fallthrough
@@ -123,7 +124,7 @@ func (l *Live) join(t fleet.Target) {
 
 // news is a node of which Kubernetes reports something new: why it could not be read holds
 // until it is read again.
-func (m *member) news(t fleet.Target) introspect.NodeIPAM {
+func (m *member) news(t fleet.Target) document.NodeIPAM {
 	row := fleet.Unread(t)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/store"
@@ -22,7 +23,7 @@ func simulated(sim *fleetsim.Sim) []fleet.Target {
 	var targets []fleet.Target
 	for _, n := range sim.Nodes() {
 		targets = append(targets, fleet.Target{
-			Name: n.Name, Address: n.Name, Via: introspect.ViaPortForward, Key: n.Name, Object: &introspect.NodeObject{OS: "linux"},
+			Name: n.Name, Address: n.Name, Via: document.ViaPortForward, Key: n.Name, Object: &document.NodeObject{OS: "linux"},
 			Dial: func(ctx context.Context) (net.Conn, error) {
 				return sim.DialNode(ctx, n.Name, fleetsim.IntrospectionPort)
 			},
@@ -98,7 +99,7 @@ func TestLive_SimulatedFleet(t *testing.T) {
 	l.Focus(watch.Focus{Open: names[20], Visible: names[:30]})
 	is := func(n *store.Node, why []introspect.Reason) bool {
 		if why == nil {
-			return n.State == introspect.StateLive && n.Known
+			return n.State == document.StateLive && n.Known
 		}
 		return n.Error != nil && slices.Contains(why, n.Error.Reason) && !n.Known
 	}

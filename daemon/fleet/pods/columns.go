@@ -4,15 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
 // byUrgency are the states of a pod's address, those first that a person has to look at.
 var byUrgency = []string{
-	introspect.PodWaiting, introspect.PodUnknown, introspect.PodLeftOver, introspect.PodHasAddress,
-	introspect.PodBranch, introspect.PodHostNetwork, introspect.PodEnded,
+	document.PodWaiting, document.PodUnknown, document.PodLeftOver, document.PodHasAddress,
+	document.PodBranch, document.PodHostNetwork, document.PodEnded,
 }
 
 // Columns are those of the pods of a node; several: of several nodes, with their names and
@@ -56,9 +56,9 @@ func Kind(r *Row) string {
 		return "secondary"
 	case r.CIDR.IsValid():
 		return "prefix"
-	case r.State == introspect.PodBranch:
+	case r.State == document.PodBranch:
 		return "branch"
-	case r.State == introspect.PodHostNetwork:
+	case r.State == document.PodHostNetwork:
 		return "host"
 	}
 	return show.Unknown
@@ -67,7 +67,7 @@ func Kind(r *Row) string {
 // Fault tells a row that a person has to look at.
 func Fault(r *Row) bool {
 	switch r.State {
-	case introspect.PodWaiting, introspect.PodUnknown, introspect.PodLeftOver:
+	case document.PodWaiting, document.PodUnknown, document.PodLeftOver:
 		return true
 	}
 	return strings.HasPrefix(r.Reason, "Kubernetes reports")

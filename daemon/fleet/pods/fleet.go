@@ -5,6 +5,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
@@ -37,7 +38,7 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 		}
 	}
 	differ = map[string]time.Time{}
-	var held []introspect.AddressItem // of one node after the other
+	var held []document.AddressItem // of one node after the other
 	for _, n := range f.View.Nodes {
 		in := f.sides(n, of[n.Metadata.Name], differ)
 		held = n.Pods(held[:0])
@@ -49,12 +50,12 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 		each(rows)
 	}
 	for _, p := range of[""] {
-		r := &Row{ID: name(p.PodRef), full: name(p.PodRef), At: f.Now, NodePodItem: introspect.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: introspect.PodWaiting, Reason: "not scheduled to a node yet"}}
+		r := &Row{ID: name(p.PodRef), full: name(p.PodRef), At: f.Now, NodePodItem: document.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, State: document.PodWaiting, Reason: "not scheduled to a node yet"}}
 		if p.Reason != "" {
 			r.Reason += ": " + p.Reason
 		}
 		if p.Phase == "Succeeded" || p.Phase == "Failed" {
-			r.State, r.Reason = introspect.PodEnded, ""
+			r.State, r.Reason = document.PodEnded, ""
 		}
 		each([]*Row{r})
 	}
@@ -112,7 +113,7 @@ func blocked(n *store.Node) []introspect.BlockedCard {
 		}
 	}
 	for _, p := range n.Problems {
-		if p.Severity != introspect.SeverityInfo {
+		if p.Severity != document.SeverityInfo {
 			return []introspect.BlockedCard{{Cause: p.Code, Message: p.Message}}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -27,8 +28,8 @@ func put(s *store.Store, name string, when time.Time, pods map[string]string) {
 			{Address: a, State: introspect.AddressAssigned, PodNamespace: "shop", PodName: pod, AssignedAt: &t0},
 		}})
 	}
-	s.PutAt(introspect.NodeIPAM{
-		Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: &when,
+	s.PutAt(document.NodeIPAM{
+		Metadata: document.ObjectMeta{Name: name}, State: document.StateLive, Source: document.SourceSummary, SampledAt: &when,
 		Summary: &introspect.Summary{
 			Cards:    []introspect.CardSummary{{Total: len(pods), Assigned: len(pods)}},
 			Backoffs: []introspect.Backoff{{Scope: "subnet", ID: "subnet-1", Cause: "subnet-exhausted", Until: when.Add(time.Minute)}},
@@ -56,8 +57,8 @@ func TestFleet(t *testing.T) {
 	s := store.New()
 	put(s, "a", t0, map[string]string{"10.0.0.1": "has"})
 	put(s, "b", t0, map[string]string{"10.0.0.2": "full"})
-	s.PutAt(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "c"}, State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout}}, t0)
-	s.PutAt(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "d"}, State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows"}}, t0)
+	s.PutAt(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "c"}, State: document.StateUnreachable, Error: &document.NodeError{Reason: introspect.ReasonTimeout}}, t0)
+	s.PutAt(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "d"}, State: document.StateNoDaemon, Object: &document.NodeObject{OS: "windows"}}, t0)
 	pod := func(node, name, ip string) watch.Pod {
 		p := watch.Pod{PodRef: ref(name), Node: node, Phase: "Pending"}
 		if ip != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
 )
@@ -17,7 +18,7 @@ import (
 type Sides struct {
 	Pods     []watch.Pod // of Kubernetes
 	Listed   bool        // Kubernetes was asked, and answered
-	Held     []introspect.AddressItem
+	Held     []document.AddressItem
 	Asked    bool   // the daemon reported its addresses
 	Silent   string // why it did not; "" = it could not be read
 	Failures []introspect.Failure
@@ -30,7 +31,7 @@ type Sides struct {
 
 // Row is one address of a pod, or a pod without one.
 type Row struct {
-	introspect.NodePodItem
+	document.NodePodItem
 	ID   string       // NAMESPACE/NAME, with the address where another row has that name
 	full string       // NAMESPACE/NAME
 	Node string       // "" = it is not bound to one
@@ -41,10 +42,10 @@ type Row struct {
 // Join puts the two sides together, by namespace and name, and by address where the daemon
 // names no pods, as those before v1.10 don't: which pods have an address, which have none and why, which addresses are held for pods that are gone.
 func Join(in Sides) []*Row {
-	listed := map[introspect.PodRef]*[]*introspect.AddressItem{} // pods of Kubernetes, with what is held for them
-	having := map[string]introspect.PodRef{}                     // by address
+	listed := map[introspect.PodRef]*[]*document.AddressItem{} // pods of Kubernetes, with what is held for them
+	having := map[string]introspect.PodRef{}                   // by address
 	for _, p := range in.Pods {
-		listed[p.PodRef] = new([]*introspect.AddressItem)
+		listed[p.PodRef] = new([]*document.AddressItem)
 		for _, address := range FromPool(p) {
 			having[address] = p.PodRef
 		}
@@ -63,7 +64,7 @@ func Join(in Sides) []*Row {
 		default:
 			r := rowOf(ref, a)
 			if in.Listed && ref.Name != "" && in.settled(ref, r.Address) {
-				r.State, r.Reason = introspect.PodLeftOver, "Kubernetes has no such pod on the node: its DEL is missing or still to come"
+				r.State, r.Reason = document.PodLeftOver, "Kubernetes has no such pod on the node: its DEL is missing or still to come"
 			}
 			rows = append(rows, r)
 		}
@@ -77,7 +78,7 @@ func Join(in Sides) []*Row {
 	for i, r := range rows {
 		r.full = name(r.PodRef)
 		r.ID = r.full
-		if r.Name == "" || r.State == introspect.PodLeftOver || i > 0 && rows[i-1].PodRef == r.PodRef {
+		if r.Name == "" || r.State == document.PodLeftOver || i > 0 && rows[i-1].PodRef == r.PodRef {
 			r.ID = strings.TrimSpace(r.ID + " " + r.Address)
 		}
 	}
@@ -93,8 +94,8 @@ func name(pod introspect.PodRef) string {
 }
 
 // Items are the documents of rows.
-func Items(rows []*Row) []introspect.NodePodItem {
-	items := make([]introspect.NodePodItem, len(rows))
+func Items(rows []*Row) []document.NodePodItem {
+	items := make([]document.NodePodItem, len(rows))
 	for i, r := range rows {
 		items[i] = r.NodePodItem
 	}
@@ -105,10 +106,10 @@ func (in Sides) settled(pod introspect.PodRef, address string) bool {
 	return in.Settled == nil || in.Settled(pod, address)
 }
 
-func rowOf(ref introspect.PodRef, a *introspect.AddressItem) *Row {
+func rowOf(ref introspect.PodRef, a *document.AddressItem) *Row {
 	device := a.Device // a row keeps no list of addresses
-	return &Row{CIDR: a.CIDR, NodePodItem: introspect.NodePodItem{
-		PodRef: ref, State: introspect.PodHasAddress, Address: a.Address,
+	return &Row{CIDR: a.CIDR, NodePodItem: document.NodePodItem{
+		PodRef: ref, State: document.PodHasAddress, Address: a.Address,
 		ENIID: a.ENIID, Device: &device, SubnetID: a.SubnetID, Since: a.AssignedAt,
 	}}
 }
@@ -123,7 +124,7 @@ func FromPool(p watch.Pod) []string {
 
 // joined says a pod of Kubernetes with what the daemon holds for it: a row for each
 // address.
-func joined(in Sides, p watch.Pod, held []*introspect.AddressItem) []*Row {
+func joined(in Sides, p watch.Pod, held []*document.AddressItem) []*Row {
 	if len(held) > 0 {
 		var rows []*Row
 		for _, a := range held {
@@ -136,9 +137,9 @@ func joined(in Sides, p watch.Pod, held []*introspect.AddressItem) []*Row {
 		}
 		return rows
 	}
-	r := &Row{NodePodItem: introspect.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, Address: strings.Join(p.IPs, ","), Since: p.StartedAt}}
+	r := &Row{NodePodItem: document.NodePodItem{PodRef: p.PodRef, Phase: p.Phase, Address: strings.Join(p.IPs, ","), Since: p.StartedAt}}
 	r.State, r.Reason = stateWithout(in, p)
-	if r.State == introspect.PodWaiting || r.State == introspect.PodEnded {
+	if r.State == document.PodWaiting || r.State == document.PodEnded {
 		r.Address = ""
 	}
 	return []*Row{r}
@@ -149,24 +150,24 @@ func stateWithout(in Sides, p watch.Pod) (state, reason string) {
 	silent := cmp.Or(in.Silent, "the daemon could not be read")
 	switch {
 	case p.HostNetwork:
-		return introspect.PodHostNetwork, ""
+		return document.PodHostNetwork, ""
 	case p.Phase == "Succeeded" || p.Phase == "Failed":
-		return introspect.PodEnded, ""
+		return document.PodEnded, ""
 	case p.PodENI != "":
-		return introspect.PodBranch, ""
+		return document.PodBranch, ""
 	case p.Wants:
-		return introspect.PodWaiting, "it needs a branch ENI, and the VPC resource controller has not annotated it yet"
+		return document.PodWaiting, "it needs a branch ENI, and the VPC resource controller has not annotated it yet"
 	case !in.Asked:
 		if len(p.IPs) > 0 {
-			return introspect.PodHasAddress, silent
+			return document.PodHasAddress, silent
 		}
-		return introspect.PodWaiting, cmp.Or(p.Reason, silent)
+		return document.PodWaiting, cmp.Or(p.Reason, silent)
 	case len(p.IPs) > 0 && !in.settled(p.PodRef, p.IPs[0]):
-		return introspect.PodHasAddress, ""
+		return document.PodHasAddress, ""
 	case len(p.IPs) > 0:
-		return introspect.PodUnknown, "the daemon holds no address for it"
+		return document.PodUnknown, "the daemon holds no address for it"
 	}
-	return introspect.PodWaiting, WhyNone(in.Failures, in.Blocked, p)
+	return document.PodWaiting, WhyNone(in.Failures, in.Blocked, p)
 }
 
 // WhyNone says why a pod that should have an address has none: its last failed ADD, what

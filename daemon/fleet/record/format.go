@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/scrub"
 )
 
@@ -31,12 +31,12 @@ type Header struct {
 
 // entry is one line after the header. One of its members beside the time is there.
 type entry struct {
-	At   time.Time            `json:"at"`
-	Key  *keyframe            `json:"key,omitempty"`  // all nodes follow; what was before is forgotten
-	Put  *introspect.NodeIPAM `json:"put,omitempty"`  // a sample; its object is null when it is that of the sample before
-	Same *same                `json:"same,omitempty"` // a sample like the one before
-	Gone string               `json:"gone,omitempty"` // a node that is no more
-	Doc  *documents           `json:"doc,omitempty"`  // what a node was asked for beside its sample; older readers skip it
+	At   time.Time          `json:"at"`
+	Key  *keyframe          `json:"key,omitempty"`  // all nodes follow; what was before is forgotten
+	Put  *document.NodeIPAM `json:"put,omitempty"`  // a sample; its object is null when it is that of the sample before
+	Same *same              `json:"same,omitempty"` // a sample like the one before
+	Gone string             `json:"gone,omitempty"` // a node that is no more
+	Doc  *documents         `json:"doc,omitempty"`  // what a node was asked for beside its sample; older readers skip it
 }
 
 type keyframe struct {
@@ -63,7 +63,7 @@ const (
 var labelDomains = []string{"kubernetes.io", "k8s.io", "k8s.aws", "amazonaws.com", "eksctl.io", "karpenter.sh"}
 
 // shareable is a sample without what is not for others.
-func shareable(n introspect.NodeIPAM) introspect.NodeIPAM {
+func shareable(n document.NodeIPAM) document.NodeIPAM {
 	if n.Error != nil {
 		e := *n.Error
 		e.Message = scrub.Line(e.Message)

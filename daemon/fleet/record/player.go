@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
@@ -39,26 +40,26 @@ type Player struct {
 	interrupted atomic.Bool   // the file ends in the middle, or has something unreadable
 	told        atomic.Pointer[library]
 
-	work     sync.Mutex                     // guards what follows, while the file is read
-	store    *store.Store                   // what is played into: shown, while seeking another
-	library  *library                       // likewise: told
-	reader   *reader                        // of what comes next
-	next     *entry                         // read and not yet due
-	nextSize int                            // bytes of its line
-	last     map[string]introspect.NodeIPAM // the sample of each node, whole
-	sizes    map[string]int                 // bytes of the line of each
-	size     int                            // of all
-	played   time.Time                      // of the newest entry applied
-	repeat   int                            // entries of a key frame still to come that tell nothing new
-	broken   string                         // why it cannot go on
-	each     func(Sample)                   // takes the samples in place of the store, unless nil
+	work     sync.Mutex                   // guards what follows, while the file is read
+	store    *store.Store                 // what is played into: shown, while seeking another
+	library  *library                     // likewise: told
+	reader   *reader                      // of what comes next
+	next     *entry                       // read and not yet due
+	nextSize int                          // bytes of its line
+	last     map[string]document.NodeIPAM // the sample of each node, whole
+	sizes    map[string]int               // bytes of the line of each
+	size     int                          // of all
+	played   time.Time                    // of the newest entry applied
+	repeat   int                          // entries of a key frame still to come that tell nothing new
+	broken   string                       // why it cannot go on
+	each     func(Sample)                 // takes the samples in place of the store, unless nil
 }
 
 // Sample is one of a node. Node is nil when the node is gone.
 type Sample struct {
 	At   time.Time // never before that of the sample before
 	Name string
-	Node *introspect.NodeIPAM
+	Node *document.NodeIPAM
 }
 
 // Open reads a recording and stands at its beginning, playing.
@@ -171,7 +172,7 @@ func (p *Player) Samples(each func(Sample) bool) {
 
 // begin stands at a frame with nothing applied.
 func (p *Player) begin(f frame) {
-	p.last, p.sizes, p.size = map[string]introspect.NodeIPAM{}, map[string]int{}, 0
+	p.last, p.sizes, p.size = map[string]document.NodeIPAM{}, map[string]int{}, 0
 	p.next, p.played, p.broken = nil, time.Time{}, ""
 	p.repeat = 0
 	p.count.Store(0)
@@ -250,7 +251,7 @@ func (p *Player) entry(e entry) {
 	}
 }
 
-func (p *Player) put(n introspect.NodeIPAM, at time.Time, size int) {
+func (p *Player) put(n document.NodeIPAM, at time.Time, size int) {
 	name := n.Metadata.Name
 	before, known := p.last[name]
 	more := size - p.sizes[name]
@@ -320,7 +321,7 @@ func (p *Player) Stats() watch.Stats {
 // Detail gives what the recording has of a node. Events, log lines and Kubernetes events are all
 // those up to now: the query does not narrow them.
 func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
-	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]introspect.NodeError{}}
+	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]document.NodeError{}}
 	n := p.shown.Node(node)
 	missing := p.told.Load().give(&d, want, q)
 	for w := range missing.Each() {
@@ -335,7 +336,7 @@ func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch
 		case n == nil:
 			message = "the recording has no such node at this time"
 		}
-		d.Errors[w] = introspect.NodeError{Node: node, Reason: introspect.ReasonNotServed, Message: message}
+		d.Errors[w] = document.NodeError{Node: node, Reason: introspect.ReasonNotServed, Message: message}
 	}
 	return d
 }
@@ -345,7 +346,7 @@ const NotIncluded = "not included in this recording"
 
 // Info tells of the recording what its document does; the name of the file is the
 // caller's.
-func (p *Player) Info() introspect.Recording {
+func (p *Player) Info() document.Recording {
 	r := recording(p.index.from, p.index.to, len(p.index.nodes), p.index.samples, p.Interrupted())
 	r.Title = p.index.header.Title
 	return r

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
@@ -37,17 +38,17 @@ var start = time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
 func ptr[T any](v T) *T { return &v }
 
 // sample is a node with a number of pods at a time.
-func sample(name string, assigned int, at time.Time) introspect.NodeIPAM {
-	return introspect.NodeIPAM{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: name},
-		State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: &at, LatencySeconds: ptr(0.1), Via: introspect.ViaPortForward,
+func sample(name string, assigned int, at time.Time) document.NodeIPAM {
+	return document.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name},
+		State: document.StateLive, Source: document.SourceSummary, SampledAt: &at, LatencySeconds: ptr(0.1), Via: document.ViaPortForward,
 		Summary: &introspect.Summary{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Node: name, InstanceType: "m5.large", StartedAt: ptr(start.Add(-time.Hour)),
 			Cards: []introspect.CardSummary{{Mode: introspect.ModeSecondaryIP, ENIs: ptr(2), ENILimit: ptr(3), AddressLimit: ptr(27), Total: 18, Assigned: assigned, Free: 18 - assigned}},
 			ADDs:  &introspect.RequestCounts{Total: assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Failed: ptr(0)},
 			LastErrors: []introspect.LastError{{Operation: "AssignPrivateIpAddresses", Message: "session_token=hunter2 was refused"}},
 		},
-		Object: &introspect.NodeObject{Zone: "eu-1a", InstanceID: "i-1", Labels: map[string]string{
+		Object: &document.NodeObject{Zone: "eu-1a", InstanceID: "i-1", Labels: map[string]string{
 			"topology.kubernetes.io/zone": "eu-1a", "node.kubernetes.io/instance-type": "m5.large", "eks.amazonaws.com/nodegroup": "blue",
 			"team": "secret", "example.com/token": "secret", "notkubernetes.io/x": "secret",
 		}},
@@ -63,7 +64,7 @@ func TestWriter_NothingSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := sample("n", 1, start)
-	n.Error = &introspect.NodeError{Reason: introspect.ReasonTransport, Message: "https://me:hunter2@api: refused"}
+	n.Error = &document.NodeError{Reason: introspect.ReasonTransport, Message: "https://me:hunter2@api: refused"}
 	if err := errors.Join(w.WriteSample(n, start), w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +113,8 @@ func tape(t testing.TB) []byte {
 		}
 		failing := sample("failing", 7, at)
 		if i >= 110 {
-			failing.Summary, failing.SampledAt, failing.LatencySeconds, failing.Source, failing.State = nil, nil, nil, "", introspect.StateUnreachable
-			failing.Error = &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer, token=" + "AKIAIOSFODNN7EXAMPLE"}
+			failing.Summary, failing.SampledAt, failing.LatencySeconds, failing.Source, failing.State = nil, nil, nil, "", document.StateUnreachable
+			failing.Error = &document.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer, token=" + "AKIAIOSFODNN7EXAMPLE"}
 		}
 		check(w.WriteSample(failing, at))
 		check(w.Flush())
@@ -281,7 +282,7 @@ func TestWriter_View(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := store.New()
-	write := func(at time.Time, samples ...introspect.NodeIPAM) {
+	write := func(at time.Time, samples ...document.NodeIPAM) {
 		t.Helper()
 		for _, n := range samples {
 			s.PutAt(n, at)

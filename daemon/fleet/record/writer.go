@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 )
 
@@ -46,7 +47,7 @@ type Writer struct {
 
 // written is a sample as it was last written.
 type written struct {
-	sample introspect.NodeIPAM
+	sample document.NodeIPAM
 	body   uint64 // of the sample but for its times and its object
 	object uint64
 }
@@ -65,7 +66,7 @@ func NewWriter(out io.Writer, header Header) (*Writer, error) {
 
 // WriteSample adds a sample that was taken, or failed, at a time. It is in the file for
 // sure after Flush.
-func (w *Writer) WriteSample(n introspect.NodeIPAM, at time.Time) error {
+func (w *Writer) WriteSample(n document.NodeIPAM, at time.Time) error {
 	if !w.key.IsZero() && (at.Sub(w.key).Abs() >= KeyInterval || w.since >= max(keyEntries, 10*len(w.last))) {
 		if err := w.keyFrame(at); err != nil {
 			return err
@@ -129,7 +130,7 @@ func (w *Writer) WriteView(v *store.View, at time.Time) error {
 }
 
 // write adds a sample, or that it is like the one before.
-func (w *Writer) write(n introspect.NodeIPAM, at time.Time) error {
+func (w *Writer) write(n document.NodeIPAM, at time.Time) error {
 	body, object := n, n.Object
 	body.SampledAt, body.LatencySeconds, body.Object = nil, nil, nil
 	bodySum, err := w.sum(body)
@@ -217,13 +218,13 @@ func (w *Writer) Flush() error {
 
 // Info tells of the recording so far what its document does; the name of the file and
 // the title are the caller's.
-func (w *Writer) Info() introspect.Recording {
+func (w *Writer) Info() document.Recording {
 	return recording(w.from, w.to, len(w.nodes), w.count, false)
 }
 
-func recording(from, to time.Time, nodes, samples int, interrupted bool) introspect.Recording {
-	r := introspect.Recording{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindRecording,
+func recording(from, to time.Time, nodes, samples int, interrupted bool) document.Recording {
+	r := document.Recording{
+		APIVersion: introspect.APIVersion, Kind: document.KindRecording,
 		Nodes: nodes, Samples: samples, Interrupted: interrupted,
 	}
 	if samples > 0 {

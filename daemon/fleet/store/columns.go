@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
@@ -22,7 +23,7 @@ type column = query.Column[*Node]
 var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "node", Header: "NODE", Title: "name of the node", Least: 12}, func(n *Node) string { return show.Safe(n.Metadata.Name) }},
 	{column{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3}, TypeText},
-	{column{Name: "zone", Header: "ZONE", Title: "availability zone", Named: true, Drop: 10}, object(func(o *introspect.NodeObject) string { return o.Zone })},
+	{column{Name: "zone", Header: "ZONE", Title: "availability zone", Named: true, Drop: 10}, object(func(o *document.NodeObject) string { return o.Zone })},
 	{column{Name: "eni", Header: "ENI", Title: "ENIs attached, of the maximum", Right: true, CSV: []column{plain("ENI", func(n *Node) *int { return n.ENIs }), plain("ENI LIMIT", func(n *Node) *int { return n.ENILimit })}, Number: maybe(func(n *Node) *int { return n.ENIs })}, known(enisText)},
 	{column{Name: "ip", Header: "IP", Title: "addresses assigned to pods, of those held", Named: true, CSV: []column{plain("IP ASSIGNED", pooledInt(func(n *Node) int { return n.Assigned })), plain("IP HELD", pooledInt(func(n *Node) int { return n.Held }))}, Right: true, Number: count(func(n *Node) int { return n.Assigned })}, ofPool(func(n *Node) string {
 		return show.Count(n.Assigned) + "/" + show.Count(n.Held)
@@ -53,7 +54,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "ec2", Header: "EC2/MIN", Title: "EC2 calls per minute", Named: true, Right: true, Number: rate(func(r *Rates) *float64 { return r.EC2 })}, rateText(func(r *Rates) *float64 { return r.EC2 })},
 	{column{Name: "latency", Header: "LATENCY", Title: "of the last answer", Named: true, Right: true, Unit: "SECONDS", Number: latency}, latencyText},
 	{column{Name: "reading", Header: "READING", Title: "whether the node could be read: live, stale, unreachable, …", Named: true}, func(n *Node) string { return show.OrUnknown(show.Safe(string(n.State))) }},
-	{column{Name: "daemon", Header: "DAEMON", Title: "the aws-node pod", Named: true}, object(func(o *introspect.NodeObject) string {
+	{column{Name: "daemon", Header: "DAEMON", Title: "the aws-node pod", Named: true}, object(func(o *document.NodeObject) string {
 		if o.Daemon == nil {
 			return ""
 		}
@@ -118,7 +119,7 @@ func known(text func(*Node) string) func(*Node) string {
 // asked or has nothing to tell.
 func unread(n *Node) string {
 	switch n.State {
-	case introspect.StateAPIOnly, introspect.StateNoDaemon:
+	case document.StateAPIOnly, document.StateNoDaemon:
 		if n.Error == nil || fleet.Excused(n.NodeIPAM) {
 			return show.Unknown
 		}
@@ -141,13 +142,13 @@ func of(value func(*Node) string) func(*Node) string {
 
 // owner is the other word for a source.
 func owner(n *Node) string {
-	if n.Known && n.Source == introspect.SourceV1 {
+	if n.Known && n.Source == document.SourceV1 {
 		return "upstream"
 	}
 	return ""
 }
 
-func object(value func(*introspect.NodeObject) string) func(*Node) string {
+func object(value func(*document.NodeObject) string) func(*Node) string {
 	return func(n *Node) string {
 		if n.Object == nil {
 			return show.Unknown
@@ -509,7 +510,7 @@ func subnetsText(n *Node) string {
 // rank orders states worst first: by severity, nodes with nothing wrong last.
 func rank(n *Node) int {
 	if len(n.Problems) == 0 {
-		return fleet.Rank(introspect.SeverityInfo) + 1
+		return fleet.Rank(document.SeverityInfo) + 1
 	}
 	return fleet.Rank(n.Severity)
 }

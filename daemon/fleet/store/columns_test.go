@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 )
 
@@ -27,7 +28,7 @@ func TestNodeColumns(t *testing.T) {
 	s := New()
 	full := sample("full", t0, 20, 3, 4)
 	full.LatencySeconds = ptr(0.1234)
-	full.Object = &introspect.NodeObject{Zone: "eu-1a", CreatedAt: ptr(t0.Add(-50 * time.Hour)), Daemon: &introspect.DaemonPod{Name: "aws-node-x"}}
+	full.Object = &document.NodeObject{Zone: "eu-1a", CreatedAt: ptr(t0.Add(-50 * time.Hour)), Daemon: &document.DaemonPod{Name: "aws-node-x"}}
 	full.Summary.Trunk = &introspect.Trunk{Enabled: true, ENIID: "eni-t", BranchUsed: ptr(3), BranchLimit: ptr(54)}
 	full.Summary.Targets = introspect.Targets{WarmIP: ptr(5), MinimumIP: ptr(10)}
 	full.Summary.Subnets = []introspect.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
@@ -36,11 +37,11 @@ func TestNodeColumns(t *testing.T) {
 	full.Summary.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), BranchUsed: ptr(0), BranchLimit: ptr(54)}
 	s.Put(full)
 	s.Put(failed("failed", introspect.ReasonTimeout))
-	s.Put(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "asked"}, State: introspect.StateAPIOnly, Object: &introspect.NodeObject{InstanceType: "c5.large", InstanceID: "i-9", MaxPods: ptr(29)}})
-	bare := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "bare"}, State: introspect.StateLive, Source: introspect.SourceV1, SampledAt: &t0, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: ptr(0), Assigned: 2}}}}
+	s.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "asked"}, State: document.StateAPIOnly, Object: &document.NodeObject{InstanceType: "c5.large", InstanceID: "i-9", MaxPods: ptr(29)}})
+	bare := document.NodeIPAM{Metadata: document.ObjectMeta{Name: "bare"}, State: document.StateLive, Source: document.SourceV1, SampledAt: &t0, Summary: &introspect.Summary{Cards: []introspect.CardSummary{{ENIs: ptr(0), Assigned: 2}}}}
 	s.Put(bare)
 	metrics := sample("metrics", t0, 20, 0, 7)
-	metrics.State, metrics.Source = introspect.StateMetricsOnly, introspect.SourceMetrics
+	metrics.State, metrics.Source = document.StateMetricsOnly, document.SourceMetrics
 	metrics.Summary.Cards[0].Cooling, metrics.Summary.Cards[0].ENIs = nil, nil
 	s.Put(metrics)
 	for node, cells := range map[string]string{
@@ -74,7 +75,7 @@ func TestNodeColumns(t *testing.T) {
 func TestNodeColumns_Originals(t *testing.T) {
 	t.Parallel()
 	ours, original, ill := sample("ours", t0, 5, 0, 5), sample("original", t0, 5, 0, 5), sample("ill", t0, 27, 0, 0)
-	original.Source, ill.Source = introspect.SourceV1, introspect.SourceV1
+	original.Source, ill.Source = document.SourceV1, document.SourceV1
 	ill.Summary.WaitingADDs = ptr(1)
 	all := []*Node{NewNode(ours), NewNode(original), NewNode(ill), NewNode(failed("failed", introspect.ReasonTimeout))}
 	for text, want := range map[string]string{
@@ -142,7 +143,7 @@ func TestNodeColumns_Safe(t *testing.T) {
 				spoil(v.Index(i))
 			}
 		case reflect.String:
-			if r.IntN(3) > 0 && v.Type() != reflect.TypeFor[introspect.State]() {
+			if r.IntN(3) > 0 && v.Type() != reflect.TypeFor[document.State]() {
 				v.SetString(evil[r.IntN(len(evil))])
 			}
 		default:

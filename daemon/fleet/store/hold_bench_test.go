@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // BenchmarkHold tells for how long a Put and a View wait at most and in the middle while
@@ -19,7 +19,7 @@ func BenchmarkHold(b *testing.B) {
 	for i := range nodes {
 		s.PutAt(addressed(i, t0), t0)
 	}
-	samples := make([]introspect.NodeIPAM, puts)
+	samples := make([]document.NodeIPAM, puts)
 	for i := range samples {
 		samples[i] = addressed(i*3%nodes, after(i))
 	}

@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // wire is a sample as it is read from a node: no string of it is shared with another's.
-func wire(tb testing.TB, n introspect.NodeIPAM) introspect.NodeIPAM {
+func wire(tb testing.TB, n document.NodeIPAM) document.NodeIPAM {
 	tb.Helper()
 	text, err := json.Marshal(n)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var out introspect.NodeIPAM
+	var out document.NodeIPAM
 	if err := json.Unmarshal(text, &out); err != nil {
 		tb.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func wire(tb testing.TB, n introspect.NodeIPAM) introspect.NodeIPAM {
 }
 
 // addressed is a node of which every address is known: three ENIs, twenty pods.
-func addressed(i int, at time.Time) introspect.NodeIPAM {
+func addressed(i int, at time.Time) document.NodeIPAM {
 	n := big(i, at)
 	for e := range 3 {
 		eni := introspect.NodeENI{ID: n.Summary.ENIs[e].ID, SubnetID: n.Summary.ENIs[e].SubnetID, Device: e, Total: 9, Assigned: 7, Free: 2}
@@ -53,7 +54,7 @@ func heap() uint64 {
 }
 
 // held is how many bytes a node takes of a store in which each has a full history.
-func held(tb testing.TB, nodes int, make func(int, time.Time) introspect.NodeIPAM) (bytes int, s *Store) {
+func held(tb testing.TB, nodes int, make func(int, time.Time) document.NodeIPAM) (bytes int, s *Store) {
 	tb.Helper()
 	before := heap()
 	s = New()
@@ -75,7 +76,7 @@ func held(tb testing.TB, nodes int, make func(int, time.Time) introspect.NodeIPA
 
 // BenchmarkMemory tells how much a node takes.
 func BenchmarkMemory(b *testing.B) {
-	for name, make := range map[string]func(int, time.Time) introspect.NodeIPAM{"summary": big, "addresses": addressed} {
+	for name, make := range map[string]func(int, time.Time) document.NodeIPAM{"summary": big, "addresses": addressed} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				bytes, s := held(b, 1000, make)

@@ -3,12 +3,12 @@ package store
 import (
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // Node is what is known of one node. It never changes.
 type Node struct {
-	introspect.NodeIPAM
+	document.NodeIPAM
 
 	// Sums over the cards; they mean something while Known. Null: not told of every card.
 	Known    bool // Summary is there
@@ -21,10 +21,10 @@ type Node struct {
 	ENILimit *int
 	Prefixes *int
 
-	Word     string               // the state in a word or two, as STATUS shows it
-	Code     string               // the state in one word for programs
-	Severity introspect.Severity  // of the worst problem; "" without any
-	Problems []introspect.Problem // worst first
+	Word     string             // the state in a word or two, as STATUS shows it
+	Code     string             // the state in one word for programs
+	Severity document.Severity  // of the worst problem; "" without any
+	Problems []document.Problem // worst first
 
 	Rates   *Rates // null with the first sample
 	History History

@@ -1,8 +1,8 @@
 package store
 
 import (
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // WordOverWarm is the word for a node that is well but for holding far more free
@@ -19,5 +19,5 @@ func (n *Node) OverWarm() bool {
 
 // wasteful reports that nothing else is to be said of a node than that it is OverWarm.
 func (n *Node) wasteful() bool {
-	return n.State == introspect.StateLive && n.Word == fleet.CodeOK && n.OverWarm()
+	return n.State == document.StateLive && n.Word == fleet.CodeOK && n.OverWarm()
 }

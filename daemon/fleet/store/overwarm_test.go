@@ -5,6 +5,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 )
 
@@ -14,7 +15,7 @@ func TestOverWarm(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		used, free int
-		change     func(*introspect.NodeIPAM)
+		change     func(*document.NodeIPAM)
 		want       string
 	}{
 		{used: 8, free: 90, want: WordOverWarm},
@@ -22,10 +23,10 @@ func TestOverWarm(t *testing.T) {
 		{used: 45, free: 90, want: fleet.CodeOK},
 		{used: 0, free: 30, want: fleet.CodeOK},
 		{used: 0, free: 31, want: WordOverWarm},
-		{used: 0, free: 31, want: WordOverWarm, change: func(n *introspect.NodeIPAM) { n.Source = introspect.SourceV1 }},
-		{used: 0, free: 31, want: "2 waiting", change: func(n *introspect.NodeIPAM) { n.Summary.WaitingADDs = ptr(2) }},
-		{used: 0, free: 31, want: "cordoned", change: func(n *introspect.NodeIPAM) { n.Summary.Cordoned = ptr(true) }},
-		{used: 0, free: 1 << 20, want: fleet.CodeOK, change: func(n *introspect.NodeIPAM) { n.Summary.IPFamily = "ipv6" }},
+		{used: 0, free: 31, want: WordOverWarm, change: func(n *document.NodeIPAM) { n.Source = document.SourceV1 }},
+		{used: 0, free: 31, want: "2 waiting", change: func(n *document.NodeIPAM) { n.Summary.WaitingADDs = ptr(2) }},
+		{used: 0, free: 31, want: "cordoned", change: func(n *document.NodeIPAM) { n.Summary.Cordoned = ptr(true) }},
+		{used: 0, free: 1 << 20, want: fleet.CodeOK, change: func(n *document.NodeIPAM) { n.Summary.IPFamily = "ipv6" }},
 	} {
 		sample := sample("a", t0, x.used, 0, x.free)
 		if x.change != nil {

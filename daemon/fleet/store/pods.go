@@ -9,6 +9,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // addresses are what a node holds, as of the last reading of its addresses, in as little
@@ -118,7 +119,7 @@ func (a addresses) pod(h address) (ref introspect.PodRef) {
 func (n *Node) AddressesAt() time.Time { return n.addresses.at }
 
 // Pods appends the addresses that pods had when the node's addresses were last read.
-func (n *Node) Pods(out []introspect.AddressItem) []introspect.AddressItem {
+func (n *Node) Pods(out []document.AddressItem) []document.AddressItem {
 	for _, h := range n.addresses.all {
 		if h.state == stateAssigned {
 			out = append(out, n.item(h))
@@ -128,9 +129,9 @@ func (n *Node) Pods(out []introspect.AddressItem) []introspect.AddressItem {
 }
 
 // item is an address as lists have it.
-func (n *Node) item(h address) introspect.AddressItem {
+func (n *Node) item(h address) document.AddressItem {
 	pod := n.addresses.pod(h)
-	out := introspect.AddressItem{
+	out := document.AddressItem{
 		Node: n.Metadata.Name, Address: h.ip().String(), Count: 1, CIDR: h.cidr(),
 		State: introspect.AddressFree, PodNamespace: pod.Namespace, PodName: pod.Name,
 	}
@@ -191,7 +192,7 @@ func (a addresses) cidrs(eni int) []introspect.NodeCIDR {
 type Holder struct {
 	Node *Node
 	Own  bool // it is the node's own; else:
-	Item introspect.AddressItem
+	Item document.AddressItem
 }
 
 // Holder finds an address: of a pod, of a node, or held for pods. What was held when the

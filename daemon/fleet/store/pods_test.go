@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 func TestView_Home(t *testing.T) {
@@ -52,7 +53,7 @@ func TestHome_GonePods(t *testing.T) {
 	t.Parallel()
 	enis := addressed(1, t0).ENIs
 	enis[0].CIDRs[0].Addresses[0].State = introspect.AddressCooling
-	v := &View{Nodes: []*Node{{NodeIPAM: introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "a"}}, addresses: addressesOf(enis, t0)}}}
+	v := &View{Nodes: []*Node{{NodeIPAM: document.NodeIPAM{Metadata: document.ObjectMeta{Name: "a"}}, addresses: addressesOf(enis, t0)}}}
 	gone := enis[0].CIDRs[0].Addresses[0]
 	if v.Home(introspect.PodRef{Namespace: gone.PodNamespace, Name: gone.PodName}, netip.Addr{}) != "" {
 		t.Error("a pod that is gone is still at home")
@@ -65,7 +66,7 @@ func TestHome_GonePods(t *testing.T) {
 // TestStore_KeepENIs: our daemons' addresses go once they are counted, upstream's stay.
 func TestStore_KeepENIs(t *testing.T) {
 	t.Parallel()
-	of := func(source string) introspect.NodeIPAM {
+	of := func(source string) document.NodeIPAM {
 		n := addressed(1, t0)
 		n.Source = source
 		return n
@@ -74,7 +75,7 @@ func TestStore_KeepENIs(t *testing.T) {
 		store  *Store
 		source string
 		want   bool
-	}{{New(), introspect.SourceSummary, false}, {New(), introspect.SourceV1, true}, {New().KeepENIs(), introspect.SourceSummary, true}} {
+	}{{New(), document.SourceSummary, false}, {New(), document.SourceV1, true}, {New().KeepENIs(), document.SourceSummary, true}} {
 		x.store.Put(of(x.source))
 		v := x.store.View()
 		if got := v.Nodes[0].NodeIPAM.ENIs != nil; got != x.want {
@@ -117,7 +118,7 @@ func TestView_Holder(t *testing.T) {
 	s.PutAt(b, t0)
 	s.PutAt(big(2, t0), t0)
 	windows := big(3, t0)
-	windows.State, windows.Summary, windows.Object = introspect.StateNoDaemon, nil, &introspect.NodeObject{OS: "windows"}
+	windows.State, windows.Summary, windows.Object = document.StateNoDaemon, nil, &document.NodeObject{OS: "windows"}
 	s.PutAt(windows, t0)
 	if v := s.View(); v.Unread() != 1 || !slices.Equal(v.UnreadFirst(9), []string{big(2, t0).Metadata.Name}) || v.UnreadFirst(0) != nil {
 		t.Errorf("%d unread: %q", v.Unread(), v.UnreadFirst(9))

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // Counts of counters, in the order in which they are kept.
@@ -25,7 +25,7 @@ type counters struct {
 }
 
 // countersOf reads them; nil where the daemon tells none, or the sample has no time.
-func countersOf(n introspect.NodeIPAM) *counters {
+func countersOf(n document.NodeIPAM) *counters {
 	s := n.Summary
 	if s == nil || n.SampledAt == nil || s.StartedAt == nil || s.ADDs == nil && s.DELs == nil && s.EC2Calls == nil {
 		return nil

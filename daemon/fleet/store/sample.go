@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
 // NewNode says of one sample what a Node says: for those who read nodes once.
-func NewNode(n introspect.NodeIPAM) *Node {
+func NewNode(n document.NodeIPAM) *Node {
 	at := time.Time{}
 	if n.SampledAt != nil {
 		at = *n.SampledAt
@@ -21,12 +21,12 @@ func NewNode(n introspect.NodeIPAM) *Node {
 
 // next makes a node of a sample that was taken, or failed, at a time, and of what was
 // known before.
-func next(before *Node, n introspect.NodeIPAM, at time.Time) *Node {
+func next(before *Node, n document.NodeIPAM, at time.Time) *Node {
 	if before != nil && other(before.Object, n.Object) {
 		before = nil
 	}
 	// A stale sample with a summary is of a recording: it repeats what was known.
-	out, answered := &Node{NodeIPAM: n}, n.Summary != nil && n.State != introspect.StateStale
+	out, answered := &Node{NodeIPAM: n}, n.Summary != nil && n.State != document.StateStale
 	if before != nil {
 		out.carry(before, at)
 	}
@@ -45,7 +45,7 @@ func next(before *Node, n introspect.NodeIPAM, at time.Time) *Node {
 }
 
 // other reports that a name stands for another machine than before.
-func other(before, now *introspect.NodeObject) bool {
+func other(before, now *document.NodeObject) bool {
 	return before != nil && now != nil && before.InstanceID != "" && now.InstanceID != "" && before.InstanceID != now.InstanceID
 }
 
@@ -54,19 +54,19 @@ func (n *Node) carry(before *Node, at time.Time) {
 	if n.Object == nil {
 		n.Object = before.Object
 	}
-	if n.Summary != nil || before.Summary == nil || n.State == introspect.StateNoDaemon {
+	if n.Summary != nil || before.Summary == nil || n.State == document.StateNoDaemon {
 		return
 	}
 	n.Summary, n.NodeIPAM.ENIs, n.Source, n.SampledAt = before.Summary, before.NodeIPAM.ENIs, before.Source, before.SampledAt
 	if n.Via == "" {
 		n.Via = before.Via
 	}
-	if n.State == introspect.StateAPIOnly && n.Error == nil {
+	if n.State == document.StateAPIOnly && n.Error == nil {
 		// Not a failure: Kubernetes told something new of the node.
 		n.State, n.Error, n.LatencySeconds = before.State, before.Error, before.LatencySeconds
 		return
 	}
-	n.State = introspect.StateStale
+	n.State = document.StateStale
 }
 
 // sum adds the cards up.
@@ -100,7 +100,7 @@ func (n *Node) Well() bool {
 // Status is the word as people read it: upstream tells less, so its ok says whose it
 // is. Filters and documents have the Code.
 func (n *Node) Status() string {
-	if n.Error != nil && n.State != introspect.StateLive {
+	if n.Error != nil && n.State != document.StateLive {
 		if word, found := strings.CutSuffix(n.Word, ": "+string(n.Error.Reason)); found {
 			return word + ": " + fleet.ReasonText(n.Error.Reason)
 		}
@@ -110,7 +110,7 @@ func (n *Node) Status() string {
 
 // status is Status with the code of why the node could not be read, as CSV has it.
 func (n *Node) status() string {
-	if n.Word == fleet.CodeOK && n.Source == introspect.SourceV1 {
+	if n.Word == fleet.CodeOK && n.Source == document.SourceV1 {
 		return fleet.CodeOK + " (upstream)"
 	}
 	return n.Word
@@ -126,15 +126,15 @@ func (n *Node) Label(name string) (string, bool) {
 }
 
 // Document is the node as cnictl prints it.
-func (n *Node) Document() introspect.NodeDocument {
-	return introspect.NodeDocument{NodeIPAM: n.NodeIPAM, Status: n.Code, Problems: append([]introspect.Problem{}, n.Problems...)}
+func (n *Node) Document() document.NodeDocument {
+	return document.NodeDocument{NodeIPAM: n.NodeIPAM, Status: n.Code, Problems: append([]document.Problem{}, n.Problems...)}
 }
 
 // judge says how the node is.
 func (n *Node) judge(at time.Time) {
 	n.Problems = fleet.Problems(n.NodeIPAM)
 	n.Word, n.Code = fleet.WordOf(n.NodeIPAM, n.Problems), fleet.StatusCode(n.NodeIPAM, n.Problems)
-	if n.State == introspect.StateStale && n.SampledAt != nil && at.After(*n.SampledAt) {
+	if n.State == document.StateStale && n.SampledAt != nil && at.After(*n.SampledAt) {
 		n.Word = "stale " + show.Since(n.SampledAt, at) + strings.TrimPrefix(n.Word, "stale")
 	}
 	if n.wasteful() {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 )
 
@@ -49,10 +49,10 @@ func (s *Store) Changed() <-chan struct{} { return s.changed }
 
 // Put takes a sample. One that failed has no time of its own: it counts as taken with
 // the newest one of all; see PutAt.
-func (s *Store) Put(n introspect.NodeIPAM) { s.PutAt(n, time.Time{}) }
+func (s *Store) Put(n document.NodeIPAM) { s.PutAt(n, time.Time{}) }
 
 // PutAt takes a sample that was taken, or failed, at a time by the caller's clock.
-func (s *Store) PutAt(n introspect.NodeIPAM, at time.Time) {
+func (s *Store) PutAt(n document.NodeIPAM, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -68,7 +68,7 @@ func (s *Store) PutAt(n introspect.NodeIPAM, at time.Time) {
 		before = s.nodes[i]
 	}
 	now := next(before, n, at)
-	if !s.keepENIs && now.Source != introspect.SourceV1 {
+	if !s.keepENIs && now.Source != document.SourceV1 {
 		now.NodeIPAM.ENIs = nil
 	}
 	if found {

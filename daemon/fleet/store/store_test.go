@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 )
 
@@ -27,10 +28,10 @@ func ptr[T any](v T) *T { return &v }
 func after(seconds int) time.Time { return t0.Add(time.Duration(seconds) * time.Second) }
 
 // sample is a live node with counts.
-func sample(name string, at time.Time, assigned, cooling, free int) introspect.NodeIPAM {
-	return introspect.NodeIPAM{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: name},
-		State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: &at, Via: introspect.ViaPortForward,
+func sample(name string, at time.Time, assigned, cooling, free int) document.NodeIPAM {
+	return document.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name},
+		State: document.StateLive, Source: document.SourceSummary, SampledAt: &at, Via: document.ViaPortForward,
 		Summary: &introspect.Summary{
 			APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, InstanceType: "m5.large", InstanceID: "i-" + name, StartedAt: ptr(t0.Add(-time.Hour)),
 			Cards: []introspect.CardSummary{{
@@ -43,10 +44,10 @@ func sample(name string, at time.Time, assigned, cooling, free int) introspect.N
 	}
 }
 
-func failed(name string, reason introspect.Reason) introspect.NodeIPAM {
-	return introspect.NodeIPAM{
-		Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateUnreachable,
-		Error: &introspect.NodeError{Reason: reason, Message: "no answer in 5s"},
+func failed(name string, reason introspect.Reason) document.NodeIPAM {
+	return document.NodeIPAM{
+		Metadata: document.ObjectMeta{Name: name}, State: document.StateUnreachable,
+		Error: &document.NodeError{Reason: reason, Message: "no answer in 5s"},
 	}
 }
 
@@ -56,7 +57,7 @@ func TestStore_Stale(t *testing.T) {
 	s.PutAt(sample("a", t0, 5, 1, 12), t0)
 	s.PutAt(failed("a", introspect.ReasonTimeout), after(120))
 	n := s.View().Node("a")
-	if n.State != introspect.StateStale || !n.Known || n.Assigned != 5 || n.Held != 18 || n.Word != "stale 2m: timeout" || n.Severity != introspect.SeverityError || !n.SampledAt.Equal(t0) || n.Rates != nil {
+	if n.State != document.StateStale || !n.Known || n.Assigned != 5 || n.Held != 18 || n.Word != "stale 2m: timeout" || n.Severity != document.SeverityError || !n.SampledAt.Equal(t0) || n.Rates != nil {
 		t.Errorf("%s %q %+v", n.State, n.Word, n)
 	}
 	if len(n.History) != 2 || !n.History[1].Gap() || n.History[0].Assigned != 5 {
@@ -69,13 +70,13 @@ func TestStore_Stale(t *testing.T) {
 	// It answers again: another point at once, and the same daemon's rates.
 	s.PutAt(sample("a", after(123), 6, 0, 12), after(123))
 	n = s.View().Node("a")
-	if n.State != introspect.StateLive || n.Error != nil || n.Word != "ok" || len(n.History) != 3 || n.Rates == nil || n.Rates.Over != 123*time.Second {
+	if n.State != document.StateLive || n.Error != nil || n.Word != "ok" || len(n.History) != 3 || n.Rates == nil || n.Rates.Over != 123*time.Second {
 		t.Errorf("%+v", n)
 	}
 	// One that never answered has nothing to show.
 	s.PutAt(failed("b", introspect.ReasonRefused), after(124))
 	v := s.View()
-	if b := v.Node("b"); b.Known || b.State != introspect.StateUnreachable || b.Severity != introspect.SeverityError || len(b.History) != 0 {
+	if b := v.Node("b"); b.Known || b.State != document.StateUnreachable || b.Severity != document.SeverityError || len(b.History) != 0 {
 		t.Errorf("%+v", b)
 	}
 	if v.Totals.Down != 1 || v.Totals.Complete || v.Totals.Held != 18 {
@@ -86,10 +87,10 @@ func TestStore_Stale(t *testing.T) {
 func TestStore_ObjectAlone(t *testing.T) {
 	t.Parallel()
 	s := New()
-	object := func(instance string, maxPods int) introspect.NodeIPAM {
-		return introspect.NodeIPAM{
-			Metadata: introspect.ObjectMeta{Name: "a"}, State: introspect.StateAPIOnly,
-			Object: &introspect.NodeObject{InstanceID: instance, InstanceType: "m5.large", MaxPods: &maxPods},
+	object := func(instance string, maxPods int) document.NodeIPAM {
+		return document.NodeIPAM{
+			Metadata: document.ObjectMeta{Name: "a"}, State: document.StateAPIOnly,
+			Object: &document.NodeObject{InstanceID: instance, InstanceType: "m5.large", MaxPods: &maxPods},
 		}
 	}
 	s.PutAt(object("i-1", 29), t0)
@@ -97,22 +98,22 @@ func TestStore_ObjectAlone(t *testing.T) {
 		t.Errorf("%+v", v.Totals)
 	}
 	s.PutAt(sample("a", after(1), 5, 0, 13), after(1))
-	if n := s.View().Node("a"); n.Object == nil || n.State != introspect.StateLive {
+	if n := s.View().Node("a"); n.Object == nil || n.State != document.StateLive {
 		t.Errorf("%+v", n)
 	}
 	// Kubernetes tells something new: what the node told stays, and is no new point.
 	s.PutAt(object("i-1", 30), after(60))
-	if n := s.View().Node("a"); n.State != introspect.StateLive || n.Assigned != 5 || *n.Object.MaxPods != 30 || len(n.History) != 1 {
+	if n := s.View().Node("a"); n.State != document.StateLive || n.Assigned != 5 || *n.Object.MaxPods != 30 || len(n.History) != 1 {
 		t.Errorf("%+v", n)
 	}
 	// Another machine of the same name: nothing of the old one stays.
 	s.PutAt(object("i-2", 30), after(70))
-	if n := s.View().Node("a"); n.State != introspect.StateAPIOnly || n.Known || len(n.History) != 0 {
+	if n := s.View().Node("a"); n.State != document.StateAPIOnly || n.Known || len(n.History) != 0 {
 		t.Errorf("%+v", n)
 	}
 	// A node whose daemon is taken away knows nothing any more.
 	s.PutAt(sample("a", after(80), 5, 0, 13), after(80))
-	s.PutAt(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "a"}, State: introspect.StateNoDaemon}, after(90))
+	s.PutAt(document.NodeIPAM{Metadata: document.ObjectMeta{Name: "a"}, State: document.StateNoDaemon}, after(90))
 	if v := s.View(); v.Nodes[0].Known || v.Totals.NoDaemon != 1 || v.Totals.Held != 0 || !v.Totals.Complete {
 		t.Errorf("%+v", v.Totals)
 	}
@@ -270,7 +271,7 @@ func TestStore_Subnets(t *testing.T) {
 		for _, e := range enis {
 			n.Summary.ENIs = append(n.Summary.ENIs, introspect.ENISummary{ID: e.ID, Total: e.Total, Free: e.Free})
 		}
-		n.Object = &introspect.NodeObject{Zone: "eu-1a", InternalIP: "10.0.0.200"}
+		n.Object = &document.NodeObject{Zone: "eu-1a", InternalIP: "10.0.0.200"}
 		s.Put(n)
 	}
 	cidr := func(c string, total, assigned int) introspect.NodeCIDR {
@@ -364,19 +365,19 @@ func TestStore_Views(t *testing.T) {
 }
 
 // random gives a node anything that it may have.
-func random(r *rand.Rand, name string, at time.Time) introspect.NodeIPAM {
+func random(r *rand.Rand, name string, at time.Time) document.NodeIPAM {
 	switch r.IntN(8) {
 	case 0:
 		return failed(name, introspect.ReasonTimeout)
 	case 1:
-		n := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateNoDaemon}
+		n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateNoDaemon}
 		if r.IntN(2) == 0 {
-			n.Error = &introspect.NodeError{Reason: introspect.ReasonNoPod}
-			n.Object = &introspect.NodeObject{OS: []string{"linux", "windows"}[r.IntN(2)]}
+			n.Error = &document.NodeError{Reason: introspect.ReasonNoPod}
+			n.Object = &document.NodeObject{OS: []string{"linux", "windows"}[r.IntN(2)]}
 		}
 		return n
 	case 2:
-		return introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateAPIOnly, Object: &introspect.NodeObject{MaxPods: ptr(r.IntN(100)), InternalIP: "10.0.0.9"}}
+		return document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateAPIOnly, Object: &document.NodeObject{MaxPods: ptr(r.IntN(100)), InternalIP: "10.0.0.9"}}
 	}
 	n := sample(name, at, r.IntN(10), r.IntN(3), r.IntN(5))
 	sum := n.Summary
@@ -488,7 +489,7 @@ func fill(s *Store, nodes int, at time.Time) {
 	}
 }
 
-func big(i int, at time.Time) introspect.NodeIPAM {
+func big(i int, at time.Time) document.NodeIPAM {
 	n := sample(fmt.Sprintf("ip-10-%d-%d-%d.eu-central-1.compute.internal", i/65536, i/256%256, i%256), at, 20+at.Second()%3, 2, 5)
 	sum := n.Summary
 	sum.Version = "v1.0.0"
@@ -498,7 +499,7 @@ func big(i int, at time.Time) introspect.NodeIPAM {
 		sum.Subnets = append(sum.Subnets, introspect.Subnet{ID: fmt.Sprintf("subnet-0123456789abcdef%d", j), CIDR: fmt.Sprintf("10.%d.0.0/16", j), Available: ptr(4000 - i%100), AsOf: ptr(at.Add(-time.Duration(i%60) * time.Second))})
 		sum.EC2Calls = append(sum.EC2Calls, introspect.EC2Calls{Action: []string{"CreateNetworkInterface", "DescribeSubnets", "AssignPrivateIpAddresses"}[j], Calls: 5, LastAt: ptr(at)})
 	}
-	n.Object = &introspect.NodeObject{Zone: "eu-central-1a", InstanceType: "m5.large", InstanceID: "i-0123456789", OS: "linux", Architecture: "amd64", InternalIP: "10.0.0.9", CreatedAt: ptr(t0), MaxPods: ptr(29), Labels: map[string]string{"team": "a", "zone": "b"}}
+	n.Object = &document.NodeObject{Zone: "eu-central-1a", InstanceType: "m5.large", InstanceID: "i-0123456789", OS: "linux", Architecture: "amd64", InternalIP: "10.0.0.9", CreatedAt: ptr(t0), MaxPods: ptr(29), Labels: map[string]string{"team": "a", "zone": "b"}}
 	return n
 }
 

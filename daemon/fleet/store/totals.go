@@ -1,8 +1,8 @@
 package store
 
 import (
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // sums are the totals with what is needed to take a node off again.
@@ -24,11 +24,11 @@ func (s *sums) add(n *Node, sign int) {
 		s.missing += sign
 	}
 	switch n.Severity {
-	case introspect.SeverityError:
+	case document.SeverityError:
 		s.Errors += sign
-	case introspect.SeverityWarning:
+	case document.SeverityWarning:
 		s.Warnings += sign
-	case introspect.SeverityInfo:
+	case document.SeverityInfo:
 	}
 	if fleet.Excused(n.NodeIPAM) {
 		return
@@ -70,22 +70,22 @@ func accumulate(sum, unknown *int, v *int, sign int) {
 // group is the count of nodes that a node is of.
 func (s *sums) group(n *Node) *int {
 	switch n.State {
-	case introspect.StateLive:
+	case document.StateLive:
 		if n.Error == nil {
 			return &s.Live
 		}
 		return &s.Partial
-	case introspect.StateStale, introspect.StateMetricsOnly:
+	case document.StateStale, document.StateMetricsOnly:
 		return &s.Partial
-	case introspect.StateAPIOnly:
+	case document.StateAPIOnly:
 		if n.Error == nil {
 			return &s.Unasked
 		}
-	case introspect.StateNoDaemon:
+	case document.StateNoDaemon:
 		if fleet.Excused(n.NodeIPAM) {
 			return &s.NoDaemon
 		}
-	case introspect.StateUnreachable, introspect.StateForbidden:
+	case document.StateUnreachable, document.StateForbidden:
 	}
 	return &s.Down
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -17,7 +17,7 @@ func TestTypeText(t *testing.T) {
 	if got := TypeText(NewNode(n)); show.Width(got) != longestType || !strings.HasPrefix(got, `m5.large\x1b`) {
 		t.Errorf("%q", got)
 	}
-	n.Object = &introspect.NodeObject{InstanceType: "m5.xlarge"}
+	n.Object = &document.NodeObject{InstanceType: "m5.xlarge"}
 	if got := TypeText(NewNode(n)); got != "m5.xlarge" {
 		t.Errorf("%q", got)
 	}
@@ -33,7 +33,7 @@ func TestCapacity(t *testing.T) {
 		{nil, ptr(29), nil},
 	} {
 		n := &Node{Limit: row.limit}
-		n.Object = &introspect.NodeObject{MaxPods: row.pods}
+		n.Object = &document.NodeObject{MaxPods: row.pods}
 		if got := n.Capacity(); show.Int(got) != show.Int(row.want) {
 			t.Errorf("limit %s, max-pods %s: %s", show.Int(row.limit), show.Int(row.pods), show.Int(got))
 		}

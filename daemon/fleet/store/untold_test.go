@@ -15,6 +15,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
@@ -24,7 +25,7 @@ import (
 // told is a node of one source that tells of no zero but at the paths given, so that any
 // other zero is one that it did not tell.
 type told struct {
-	node  introspect.NodeIPAM
+	node  document.NodeIPAM
 	zeros *regexp.Regexp // paths of the document, and names of columns
 }
 
@@ -62,9 +63,9 @@ func metricsOnly(t *testing.T) []told {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, told{introspect.NodeIPAM{
-			Metadata: introspect.ObjectMeta{Name: fmt.Sprint("metrics-", i)}, State: introspect.StateMetricsOnly, Source: introspect.SourceMetrics,
-			SampledAt: &started, Summary: &s, Error: &introspect.NodeError{Reason: introspect.ReasonOff, Message: "off"},
+		out = append(out, told{document.NodeIPAM{
+			Metadata: document.ObjectMeta{Name: fmt.Sprint("metrics-", i)}, State: document.StateMetricsOnly, Source: document.SourceMetrics,
+			SampledAt: &started, Summary: &s, Error: &document.NodeError{Reason: introspect.ReasonOff, Message: "off"},
 		}, always})
 	}
 	return out
@@ -102,7 +103,7 @@ func originals(t *testing.T) []told {
 		}
 		n := f.Sweep(t.Context(), fleet.Query{ENIs: true}).Items[0]
 		f.Close()
-		if n.Source != introspect.SourceV1 {
+		if n.Source != document.SourceV1 {
 			t.Fatalf("%s: %+v", file, n.Error)
 		}
 		n.LatencySeconds = nil
@@ -136,8 +137,8 @@ func summaries(t *testing.T) []told {
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		out = append(out, told{introspect.NodeIPAM{
-			Metadata: introspect.ObjectMeta{Name: fmt.Sprint("summary-", i)}, State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: &started, Summary: &s,
+		out = append(out, told{document.NodeIPAM{
+			Metadata: document.ObjectMeta{Name: fmt.Sprint("summary-", i)}, State: document.StateLive, Source: document.SourceSummary, SampledAt: &started, Summary: &s,
 		}, always})
 	}
 	return out
@@ -145,14 +146,14 @@ func summaries(t *testing.T) []told {
 
 // silent are nodes of which Kubernetes alone tells, or nobody.
 func silent() []told {
-	object := &introspect.NodeObject{InstanceType: "m5.large"}
+	object := &document.NodeObject{InstanceType: "m5.large"}
 	var out []told
-	for _, n := range []introspect.NodeIPAM{
-		{State: introspect.StateAPIOnly, Object: object},
-		{State: introspect.StateAPIOnly, Object: object, Error: &introspect.NodeError{Reason: introspect.ReasonOff}},
-		{State: introspect.StateNoDaemon, Object: object, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod}},
-		{State: introspect.StateForbidden, Object: object, Error: &introspect.NodeError{Reason: introspect.ReasonForbidden}},
-		{State: introspect.StateUnreachable, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout}},
+	for _, n := range []document.NodeIPAM{
+		{State: document.StateAPIOnly, Object: object},
+		{State: document.StateAPIOnly, Object: object, Error: &document.NodeError{Reason: introspect.ReasonOff}},
+		{State: document.StateNoDaemon, Object: object, Error: &document.NodeError{Reason: introspect.ReasonNoPod}},
+		{State: document.StateForbidden, Object: object, Error: &document.NodeError{Reason: introspect.ReasonForbidden}},
+		{State: document.StateUnreachable, Error: &document.NodeError{Reason: introspect.ReasonTimeout}},
 	} {
 		n.Metadata.Name = "silent " + string(n.State)
 		out = append(out, told{n, always})
@@ -222,7 +223,7 @@ func TestUntoldIsNoZero(t *testing.T) {
 		if strings.HasPrefix(name, "v1") {
 			continue
 		}
-		status := fleet.StatusOf(fleet.ListOf([]introspect.NodeIPAM{x.node}, started))
+		status := fleet.StatusOf(fleet.ListOf([]document.NodeIPAM{x.node}, started))
 		for _, path := range append(zerosOf(t, status.Addresses), append(zerosOf(t, status.ENIs), zerosOf(t, status.Activity)...)...) {
 			if path != ".nodes" { // how many tell of what goes on
 				t.Errorf("%s: the sums have a zero at %s", name, path)
@@ -237,7 +238,7 @@ func TestUntoldIsOrderedLast(t *testing.T) {
 	rows := []*store.Node{}
 	for _, cooling := range []*int{nil, new(3), new(0), nil, new(7)} {
 		s := &introspect.Summary{Cards: []introspect.CardSummary{{Total: 9, Assigned: 1, Free: 1, Cooling: cooling, ENIs: cooling}}}
-		rows = append(rows, store.NewNode(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: fmt.Sprint("n", len(rows))}, State: introspect.StateLive, Source: introspect.SourceMetrics, Summary: s}))
+		rows = append(rows, store.NewNode(document.NodeIPAM{Metadata: document.ObjectMeta{Name: fmt.Sprint("n", len(rows))}, State: document.StateLive, Source: document.SourceMetrics, Summary: s}))
 	}
 	for order, want := range map[string]string{"cooling": "0 3 7 - -", "-cooling": "7 3 0 - -", "eni": "0 3 7 - -", "-eni": "7 3 0 - -"} {
 		sorted := slices.Clone(rows)
@@ -259,8 +260,8 @@ func TestUntoldIsOrderedLast(t *testing.T) {
 // TestTotals_OfPartsThatAreNotTold: they are lower bounds, and nothing when nobody tells.
 func TestTotals_OfPartsThatAreNotTold(t *testing.T) {
 	t.Parallel()
-	node := func(name string, cooling *int) introspect.NodeIPAM {
-		return introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateLive, Summary: &introspect.Summary{
+	node := func(name string, cooling *int) document.NodeIPAM {
+		return document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateLive, Summary: &introspect.Summary{
 			Cards: []introspect.CardSummary{{Total: 9, Assigned: 1, Free: 1, Cooling: cooling, ENIs: cooling}}}}
 	}
 	s := store.New()

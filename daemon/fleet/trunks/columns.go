@@ -3,12 +3,12 @@ package trunks
 import (
 	"strings"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
-type row = introspect.TrunkItem
+type row = document.TrunkItem
 
 // Columns are those of nodes with branch ENIs, behind cnictl trunks and the screen.
 func Columns() []query.Column[row] {
@@ -37,9 +37,9 @@ func state(r row) string { return r.State }
 // State is a state of a trunk for people; documents and filters have the other.
 func State(state string) string {
 	switch state {
-	case introspect.TrunkAwaited:
+	case document.TrunkAwaited:
 		return "pending"
-	case introspect.TrunkUntold:
+	case document.TrunkUntold:
 		return "not reported"
 	}
 	return show.Safe(state)

@@ -8,14 +8,15 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
 
 // Node is how a node stands with branch ENIs; false: it has nothing to do with them.
-func Node(n *store.Node) (introspect.TrunkItem, bool) {
+func Node(n *store.Node) (document.TrunkItem, bool) {
 	var t *introspect.Trunk
-	out := introspect.TrunkItem{Node: n.Metadata.Name, Pods: []introspect.BranchPod{}}
+	out := document.TrunkItem{Node: n.Metadata.Name, Pods: []document.BranchPod{}}
 	if n.Summary != nil {
 		t, out.InstanceType = n.Summary.Trunk, n.Summary.InstanceType
 	}
@@ -27,7 +28,7 @@ func Node(n *store.Node) (introspect.TrunkItem, bool) {
 	case t == nil && !advertised, t != nil && !t.Enabled && t.ENIID == "" && !advertised:
 		return out, false
 	case t == nil:
-		out.State, out.BranchLimit = introspect.TrunkUntold, out.Advertised
+		out.State, out.BranchLimit = document.TrunkUntold, out.Advertised
 		return out, true
 	}
 	out.ENIID, out.BranchUsed, out.BranchLimit = t.ENIID, t.BranchUsed, t.BranchLimit
@@ -41,18 +42,18 @@ func Node(n *store.Node) (introspect.TrunkItem, bool) {
 func stateOf(t *introspect.Trunk) string {
 	switch {
 	case t.ENIID != "" && t.Enabled:
-		return introspect.TrunkAttached
+		return document.TrunkAttached
 	case !t.Enabled:
-		return introspect.TrunkOff
+		return document.TrunkOff
 	case t.Supported != nil && !*t.Supported:
-		return introspect.TrunkUnsupported
+		return document.TrunkUnsupported
 	}
-	return introspect.TrunkAwaited
+	return document.TrunkAwaited
 }
 
 // Share is how much of the branch ENIs that a node can have is in use; false when it is not
 // known.
-func Share(t introspect.TrunkItem) (float64, bool) {
+func Share(t document.TrunkItem) (float64, bool) {
 	if t.BranchUsed == nil || t.BranchLimit == nil || *t.BranchLimit <= 0 {
 		return 0, false
 	}
@@ -60,13 +61,13 @@ func Share(t introspect.TrunkItem) (float64, bool) {
 }
 
 // Percent is Share in percent, as filters and orders take it.
-func Percent(t introspect.TrunkItem) (float64, bool) {
+func Percent(t document.TrunkItem) (float64, bool) {
 	share, ok := Share(t)
 	return 100 * share, ok
 }
 
 // Left is how many branch ENIs can still be made; null when it is not known.
-func Left(t introspect.TrunkItem) *int {
+func Left(t document.TrunkItem) *int {
 	if t.BranchUsed == nil || t.BranchLimit == nil {
 		return nil
 	}
@@ -77,9 +78,9 @@ func Left(t introspect.TrunkItem) *int {
 // WithPods adds what the pods of the node show. The controller deletes branch ENIs some
 // time after their pods, and does not report it: those in use that no pod shows are cooling, or
 // the annotation of their pods is on its way.
-func WithPods(t introspect.TrunkItem, pods []watch.Pod, ipv6 bool) introspect.TrunkItem {
+func WithPods(t document.TrunkItem, pods []watch.Pod, ipv6 bool) document.TrunkItem {
 	waiting, with := Split(pods)
-	t.Pods = make([]introspect.BranchPod, 0, len(waiting)+len(with))
+	t.Pods = make([]document.BranchPod, 0, len(waiting)+len(with))
 	for _, p := range waiting {
 		t.Pods = append(t.Pods, Waiting(p))
 	}
@@ -109,13 +110,13 @@ func Split(all []watch.Pod) (waiting, with []watch.Pod) {
 }
 
 // Waiting is a pod that has no branch ENI yet.
-func Waiting(p watch.Pod) introspect.BranchPod {
-	return introspect.BranchPod{PodRef: p.PodRef, Waiting: true, Phase: p.Phase, Reason: p.Reason, Since: p.StartedAt}
+func Waiting(p watch.Pod) document.BranchPod {
+	return document.BranchPod{PodRef: p.PodRef, Waiting: true, Phase: p.Phase, Reason: p.Reason, Since: p.StartedAt}
 }
 
 // branch is a pod with its branch ENI, as its annotation has it.
-func branch(p watch.Pod, ipv6 bool) introspect.BranchPod {
-	out := introspect.BranchPod{PodRef: p.PodRef, Phase: p.Phase, Reason: p.Reason, Since: p.StartedAt}
+func branch(p watch.Pod, ipv6 bool) document.BranchPod {
+	out := document.BranchPod{PodRef: p.PodRef, Phase: p.Phase, Reason: p.Reason, Since: p.StartedAt}
 	b, err := cluster.ParseBranch(p.PodENI, ipv6)
 	if err != nil {
 		out.Reason = err.Error()

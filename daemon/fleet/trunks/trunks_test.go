@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
@@ -19,13 +20,13 @@ func TestNode_State(t *testing.T) {
 	}{
 		"nothing":         {nil, nil, ""},
 		"off, none":       {&introspect.Trunk{}, ptr(0), ""},
-		"capacity alone":  {nil, ptr(54), introspect.TrunkUntold},
-		"off, capacity":   {&introspect.Trunk{}, ptr(54), introspect.TrunkOff},
-		"attached":        {&introspect.Trunk{Enabled: true, ENIID: "eni-1"}, nil, introspect.TrunkAttached},
-		"awaited":         {&introspect.Trunk{Enabled: true, Supported: ptr(true)}, nil, introspect.TrunkAwaited},
-		"without support": {&introspect.Trunk{Enabled: true, Supported: ptr(false)}, nil, introspect.TrunkUnsupported},
+		"capacity alone":  {nil, ptr(54), document.TrunkUntold},
+		"off, capacity":   {&introspect.Trunk{}, ptr(54), document.TrunkOff},
+		"attached":        {&introspect.Trunk{Enabled: true, ENIID: "eni-1"}, nil, document.TrunkAttached},
+		"awaited":         {&introspect.Trunk{Enabled: true, Supported: ptr(true)}, nil, document.TrunkAwaited},
+		"without support": {&introspect.Trunk{Enabled: true, Supported: ptr(false)}, nil, document.TrunkUnsupported},
 	} {
-		n := introspect.NodeIPAM{Summary: &introspect.Summary{Trunk: x.trunk}, Object: &introspect.NodeObject{BranchENIs: x.advertised}}
+		n := document.NodeIPAM{Summary: &introspect.Summary{Trunk: x.trunk}, Object: &document.NodeObject{BranchENIs: x.advertised}}
 		got, ok := Node(&store.Node{NodeIPAM: n})
 		if got.State != x.want || ok != (x.want != "") {
 			t.Errorf("%s: %q %v, want %q", name, got.State, ok, x.want)
@@ -35,7 +36,7 @@ func TestNode_State(t *testing.T) {
 
 func TestWithPods(t *testing.T) {
 	t.Parallel()
-	got := WithPods(introspect.TrunkItem{BranchUsed: ptr(3)}, []watch.Pod{
+	got := WithPods(document.TrunkItem{BranchUsed: ptr(3)}, []watch.Pod{
 		{Wants: true, Phase: "Pending"}, {Wants: true, Phase: "Succeeded"}, {Phase: "Running"}, {Wants: true, PodENI: "no JSON"},
 	}, false)
 	if *got.Waiting != 1 || *got.Cooling != 2 || len(got.Pods) != 2 || !got.Pods[0].Waiting || got.Pods[1].Reason == "" {
@@ -57,7 +58,7 @@ func TestShare_Left(t *testing.T) {
 		"not told":    {nil, ptr(54), -1, -1},
 		"no limit":    {ptr(3), nil, -1, -1},
 	} {
-		item := introspect.TrunkItem{BranchUsed: x.used, BranchLimit: x.limit}
+		item := document.TrunkItem{BranchUsed: x.used, BranchLimit: x.limit}
 		if share, ok := Share(item); ok != (x.share >= 0) || ok && share != x.share {
 			t.Errorf("%s: share %v %v, want %v", name, share, ok, x.share)
 		}

@@ -10,7 +10,7 @@ import (
 // documents are the members of Detail, by the Want that asks for each. To add a document,
 // add a Want, a member of Detail and a line here; live then reads it, and record keeps it if
 // recordings are to have it.
-var documents = map[Want]document{
+var documents = map[Want]accessor{
 	WantENIs:         member(func(d *Detail) *[]introspect.NodeENI { return &d.ENIs }),
 	WantPlan:         member(func(d *Detail) **introspect.NodePlan { return &d.Plan }),
 	WantEvents:       member(func(d *Detail) **introspect.NodeEvents { return &d.Events }),
@@ -25,13 +25,14 @@ var documents = map[Want]document{
 	WantClusterPods:  member(func(d *Detail) **ClusterPods { return &d.ClusterPods }),
 }
 
-type document struct {
+// accessor reads and copies one member of Detail.
+type accessor struct {
 	has  func(*Detail) bool
 	copy func(into, from *Detail)
 }
 
-func member[T any](at func(*Detail) *T) document {
-	return document{
+func member[T any](at func(*Detail) *T) accessor {
+	return accessor{
 		has:  func(d *Detail) bool { return !reflect.ValueOf(at(d)).Elem().IsNil() },
 		copy: func(into, from *Detail) { *at(into) = *at(from) },
 	}

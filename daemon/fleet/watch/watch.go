@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // Focus is what is on the screen.
@@ -99,7 +100,7 @@ type Detail struct {
 	Logs     *introspect.NodeLogs
 	Pod      *introspect.NodePod
 	Pods     []Pod
-	Errors   map[Want]introspect.NodeError
+	Errors   map[Want]document.NodeError
 
 	KubeEvents   []KubeEvent // oldest first
 	ContainerLog *ContainerLog
@@ -130,14 +131,14 @@ type NodeUse struct {
 
 	// CNINode: null: the node has none, or it may not be read; CNINodeError then says why.
 	CNINode      *CNINode
-	CNINodeError *introspect.NodeError
+	CNINodeError *document.NodeError
 }
 
 // CNINode is a node's.
-type CNINode = introspect.NodeCNINode
+type CNINode = document.NodeCNINode
 
 // CNINodeFeature is a feature of a CNINode.
-type CNINodeFeature = introspect.CNINodeFeature
+type CNINodeFeature = document.CNINodeFeature
 
 // Bounds of what Kubernetes is asked for by a Detail. The newest are kept.
 const (

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
@@ -18,13 +19,13 @@ func sampled(n *store.Node, now time.Time) *evidence.Reading {
 	aws := evidence.Unread(now, evidence.MissingNotAsked)
 	r.Interfaces, r.Subnets, r.Reservations, r.Instances = aws.Interfaces, aws.Subnets, aws.Reservations, aws.Instances
 	r.Quota, r.Groups, r.RouteTables, r.IAM = aws.Quota, aws.Groups, aws.RouteTables, aws.IAM
-	if lacking(r, evidence.MissingNotAsked); n.State != introspect.StateLive {
+	if lacking(r, evidence.MissingNotAsked); n.State != document.StateLive {
 		lacking(r, reason(n.Error))
 	} else {
-		if n.Source == introspect.SourceV1 {
+		if n.Source == document.SourceV1 {
 			ours(r, evidence.MissingAbsent)
 		}
-		if n.Source == introspect.SourceSummary && n.Summary != nil {
+		if n.Source == document.SourceSummary && n.Summary != nil {
 			r.Summary = evidence.Read(*n.Summary)
 		}
 		if n.NodeIPAM.ENIs != nil {
@@ -59,7 +60,7 @@ func ours(r *evidence.Reading, missing string) {
 	r.Summary.Missing, r.Config.Missing, r.Plan.Missing, r.Failures.Missing, r.Journal.Missing, r.PodViews.Missing = missing, missing, missing, missing, missing, missing
 }
 
-func object(name string, o *introspect.NodeObject) evidence.KubeNode {
+func object(name string, o *document.NodeObject) evidence.KubeNode {
 	n := evidence.KubeNode{
 		Name: name, InstanceType: o.InstanceType, Zone: o.Zone, Instance: o.InstanceID, Labels: o.Labels,
 		Capacity:   evidence.NodeResources{Pods: o.MaxPods, PodENI: o.BranchENIs},
@@ -76,7 +77,7 @@ func object(name string, o *introspect.NodeObject) evidence.KubeNode {
 
 // daemonPods are that of the node, or that it has none. Of one that is not ready it is not
 // known which container it is.
-func daemonPods(node string, p *introspect.DaemonPod) evidence.Source[[]evidence.DaemonPod] {
+func daemonPods(node string, p *document.DaemonPod) evidence.Source[[]evidence.DaemonPod] {
 	switch {
 	case p == nil:
 		return evidence.Read([]evidence.DaemonPod{})
@@ -102,11 +103,11 @@ func documents(r *evidence.Reading, n *store.Node, d watch.Detail) {
 		}
 		return evidence.MissingNotAsked
 	}
-	document(&r.Plan, d.Plan)
-	document(&r.Journal, d.Events)
-	document(&r.Failures, d.Failures)
-	document(&r.Config, d.Config)
-	if d.ENIs != nil && n.State == introspect.StateLive {
+	take(&r.Plan, d.Plan)
+	take(&r.Journal, d.Events)
+	take(&r.Failures, d.Failures)
+	take(&r.Config, d.Config)
+	if d.ENIs != nil && n.State == document.StateLive {
 		r.ENIs = evidence.Read(reading.Datastore(d.ENIs))
 	}
 	if d.Pod != nil {
@@ -131,8 +132,8 @@ func documents(r *evidence.Reading, n *store.Node, d watch.Detail) {
 	}
 }
 
-// document takes one that was read; of others it stays as the sample left it.
-func document[T any](into *evidence.Source[T], doc *T) {
+// take keeps a document that was read; of others it stays as the sample left it.
+func take[T any](into *evidence.Source[T], doc *T) {
 	if doc != nil {
 		*into = evidence.Read(*doc)
 	}
@@ -183,7 +184,7 @@ func events(all []watch.KubeEvent, pods []watch.Pod) []evidence.KubeEvent {
 }
 
 // reason is why something could not be read.
-func reason(e *introspect.NodeError) string {
+func reason(e *document.NodeError) string {
 	if e == nil || e.Reason == introspect.ReasonNotServed { // by a recording
 		return evidence.MissingNotAsked
 	}

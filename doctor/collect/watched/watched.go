@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/evidence"
@@ -50,7 +50,7 @@ func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []str
 	var deep []int
 	for i, n := range nodes {
 		ev.Nodes = append(ev.Nodes, evidence.Node{Name: n.Metadata.Name, First: sampled(n, now)})
-		if names != nil || n.Severity == introspect.SeverityError || n.Severity == introspect.SeverityWarning {
+		if names != nil || n.Severity == document.SeverityError || n.Severity == document.SeverityWarning {
 			deep = append(deep, i)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes"
@@ -55,7 +56,7 @@ func TestEvidence_Recording(t *testing.T) {
 		t.Errorf("asked %v, progress %v", src.asked, steps)
 	}
 	r := causes.Diagnose(ev, causes.Options{})
-	at := slices.IndexFunc(r.Findings, func(f introspect.Finding) bool { return f.Code == "ip/subnet-exhausted" })
+	at := slices.IndexFunc(r.Findings, func(f document.Finding) bool { return f.Code == "ip/subnet-exhausted" })
 	if at < 0 {
 		t.Fatalf("found %+v", r.Findings)
 	}
@@ -64,7 +65,7 @@ func TestEvidence_Recording(t *testing.T) {
 	}
 	well := func(name string) bool {
 		n := src.View().Node(name)
-		return n.State == introspect.StateLive && len(n.Problems) == 0
+		return n.State == document.StateLive && len(n.Problems) == 0
 	}
 	for _, f := range r.Findings {
 		if f.Severity != "info" && slices.ContainsFunc(f.Nodes, well) {
@@ -124,9 +125,9 @@ func TestEvidence_Named(t *testing.T) {
 // TestEvidence_Stale: what was read of a node that does not answer any more is no evidence.
 func TestEvidence_Stale(t *testing.T) {
 	t.Parallel()
-	n := &store.Node{NodeIPAM: introspect.NodeIPAM{
-		State: introspect.StateStale, Source: introspect.SourceSummary, Summary: &introspect.Summary{}, ENIs: []introspect.NodeENI{{ID: "eni-1"}},
-		Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer within 5s"},
+	n := &store.Node{NodeIPAM: document.NodeIPAM{
+		State: document.StateStale, Source: document.SourceSummary, Summary: &introspect.Summary{}, ENIs: []introspect.NodeENI{{ID: "eni-1"}},
+		Error: &document.NodeError{Reason: introspect.ReasonTimeout, Message: "no answer within 5s"},
 	}}
 	r := sampled(n, tour.End())
 	if r.Summary.Missing != evidence.MissingTimeout || r.ENIs.Missing != evidence.MissingTimeout {

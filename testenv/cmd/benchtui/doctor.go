@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/testenv/cmd/internal/figure"
 )
 
@@ -36,7 +36,7 @@ var planted = []struct {
 }{{"--full-subnet", "2%", "ip/subnet-exhausted", 20}, {"--throttled", "1.2%", "aws/throttled", 12}, {"--unauthorized", "0.8%", "aws/iam", 8}}
 
 // doctor runs cnictl doctor and reads its report.
-func (s *session) doctor(ctx context.Context, kubeconfig string, args ...string) (r introspect.DoctorReport, stderr []byte, wall, cpu time.Duration, err error) {
+func (s *session) doctor(ctx context.Context, kubeconfig string, args ...string) (r document.DoctorReport, stderr []byte, wall, cpu time.Duration, err error) {
 	cmd, out, stderr, wall, err := s.cnictl(ctx, env(kubeconfig, s.dir), append([]string{"doctor", "-o", "json", "--exit-zero"}, args...)...)
 	if err != nil {
 		return r, nil, 0, 0, err
@@ -48,10 +48,10 @@ func (s *session) doctor(ctx context.Context, kubeconfig string, args ...string)
 }
 
 // nodesByCode counts the nodes of each finding above info.
-func nodesByCode(r introspect.DoctorReport) map[string]int {
+func nodesByCode(r document.DoctorReport) map[string]int {
 	found := map[string]map[string]bool{}
 	for _, f := range slices.Concat(r.Findings, r.Explained) {
-		if f.Severity == string(introspect.SeverityInfo) {
+		if f.Severity == string(document.SeverityInfo) {
 			continue
 		}
 		if found[f.Code] == nil {
@@ -133,7 +133,7 @@ func (s *session) sound(ctx context.Context) (err error) {
 		}
 		walls = append(walls, wall)
 		for _, found := range r.Findings {
-			if found.Severity != string(introspect.SeverityInfo) {
+			if found.Severity != string(document.SeverityInfo) {
 				findings++
 				s.say("run %d: %s on %v: %s: %+v", len(walls), found.Code, found.Nodes, found.Summary, found.Evidence)
 			}

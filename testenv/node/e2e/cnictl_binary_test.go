@@ -17,6 +17,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/document"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 )
@@ -101,7 +102,7 @@ func (c cnictl) run(into any, command ...string) error {
 // settled waits until no EC2 operation is in flight and none is wanted. The server
 // may be about to listen: it starts beside the sockets that tell that the daemon
 // serves.
-func (c cnictl) settled() (shown introspect.NodeIPAM) {
+func (c cnictl) settled() (shown document.NodeIPAM) {
 	c.t.Helper()
 	quiet := 0
 	var err error
@@ -111,7 +112,7 @@ func (c cnictl) settled() (shown introspect.NodeIPAM) {
 		}
 	})
 	c.until("a quiet pool", func() bool {
-		shown = introspect.NodeIPAM{}
+		shown = document.NodeIPAM{}
 		if err = c.run(&shown, "node", "show", "worker"); err != nil || len(shown.Summary.Operations) > 0 || *shown.Summary.WaitingADDs > 0 {
 			quiet = 0
 			return false
@@ -128,12 +129,12 @@ func (c cnictl) enis() []introspect.NodeENI {
 		Kind  string
 		Node  string
 		Items []introspect.NodeENI
-		Error *introspect.NodeError
+		Error *document.NodeError
 	}
 	if err := c.run(&list, "node", "enis", "worker"); err != nil {
 		c.t.Fatal(err)
 	}
-	if list.Kind != introspect.KindENIList || list.Node != "worker" || list.Error != nil {
+	if list.Kind != document.KindENIList || list.Node != "worker" || list.Error != nil {
 		c.t.Fatalf("node enis: %s of %s, error %v", list.Kind, list.Node, list.Error)
 	}
 	return list.Items

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
 	"cnictl/testenv/node/agent"
@@ -116,7 +117,7 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 			t.Errorf("%s: not in the table\n%s", name, table)
 		}
 	}
-	var summary introspect.NodeIPAM
+	var summary document.NodeIPAM
 	if err := c.run(&summary, "node", "show", "worker"); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/node"
@@ -329,7 +330,7 @@ func (x *patient) shows(code string) {
 // expect looks for a cause in a report, see shows.
 func expect(t *testing.T, report []byte, code string) {
 	t.Helper()
-	var r introspect.DoctorReport
+	var r document.DoctorReport
 	if err := json.Unmarshal(report, &r); err != nil {
 		t.Fatalf("%v\n%s", err, report)
 	}

@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/tui/components"
 	"cnictl/tui/components/prose"
@@ -22,7 +22,7 @@ type examination struct {
 	id      uint64 // of the one asked for last
 	running bool
 	step    *atomic.Pointer[step] // of the one that runs
-	report  *introspect.DoctorReport
+	report  *document.DoctorReport
 	err     error     // why the last one gave no report
 	ended   time.Time // by the clock
 }

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/report"
@@ -19,7 +19,7 @@ import (
 
 // findingPage shows one finding: evidence, fixes with their side effects, links.
 type findingPage struct {
-	finding *introspect.Finding
+	finding *document.Finding
 	where   string
 	command int // of commands, the one that is copied
 	scroll  prose.Scroll
@@ -92,7 +92,7 @@ func (p *findingPage) Lines(c pages.Context) []string {
 }
 
 // commands are those of a finding, in the order in which they are written.
-func commands(f *introspect.Finding) []string {
+func commands(f *document.Finding) []string {
 	var out []string
 	add := func(command string) {
 		if command != "" {
@@ -112,7 +112,7 @@ const mostNodes = 8
 func first(nodes []string) []string { return nodes[:min(len(nodes), 50)] }
 
 // write writes a finding; the command that would be copied has a sign, with -1 none.
-func write(sheet *prose.Sheet, f *introspect.Finding, where string, now time.Time, chosen int) {
+func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time, chosen int) {
 	sheet.Add(prose.T(severityRole(f.Severity), show.Safe(f.Severity)+": "), prose.T(theme.Title, show.Safe(f.Title)))
 	sheet.Field("cause", prose.T(theme.Text, show.Safe(f.Code)), prose.T(theme.Faint, "  "+show.Safe(f.Confidence)))
 	sheet.Field("where", prose.T(theme.Text, where))
@@ -172,7 +172,7 @@ func write(sheet *prose.Sheet, f *introspect.Finding, where string, now time.Tim
 }
 
 // proof writes the evidence, what speaks against the finding last, and what could not be read.
-func proof(sheet *prose.Sheet, f *introspect.Finding, now time.Time) {
+func proof(sheet *prose.Sheet, f *document.Finding, now time.Time) {
 	if len(f.Evidence) > 0 {
 		sheet.Head("EVIDENCE", "")
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
@@ -16,18 +16,18 @@ import (
 
 // row is a finding in the list: a root cause, or below it what follows from it.
 type row struct {
-	*introspect.Finding
+	*document.Finding
 	follows bool
 	place   int // in the list
 }
 
 // rowsOf puts each consequence below the first cause that explains it.
-func rowsOf(r *introspect.DoctorReport) []*row {
+func rowsOf(r *document.DoctorReport) []*row {
 	if r == nil {
 		return nil
 	}
 	var out []*row
-	add := func(f *introspect.Finding, follows bool) { out = append(out, &row{f, follows, len(out)}) }
+	add := func(f *document.Finding, follows bool) { out = append(out, &row{f, follows, len(out)}) }
 	placed := make([]bool, len(r.Explained))
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -88,7 +88,7 @@ func (m *Model) findingColumns() []query.Column[*row] {
 }
 
 // where is what a finding is about, with the short name of its node.
-func (m *Model) where(f *introspect.Finding) string {
+func (m *Model) where(f *document.Finding) string {
 	short := *f
 	if short.Scope.Node != "" {
 		short.Scope.Node = m.names.Short(f.Scope.Node)
@@ -132,7 +132,7 @@ func (m *Model) findingLines(s components.Style, width, height int) []string {
 }
 
 // restOf says what a report has besides findings.
-func restOf(r *introspect.DoctorReport) []string {
+func restOf(r *document.DoctorReport) []string {
 	var out []string
 	line := show.Plural(len(r.RuledOut), "cause", "causes") + " ruled out"
 	if n := len(r.Undecided); n > 0 {

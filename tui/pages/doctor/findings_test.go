@@ -11,7 +11,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
 	"cnictl/tui/keymap"
@@ -21,51 +21,51 @@ import (
 )
 
 // finding is one of the catalogue's causes as the doctor finds it.
-func finding(t testing.TB, code, confidence, node string) introspect.Finding {
+func finding(t testing.TB, code, confidence, node string) document.Finding {
 	t.Helper()
 	e, ok := catalogue.Lookup(code)
 	if !ok {
 		t.Fatal(code)
 	}
-	f := introspect.Finding{
+	f := document.Finding{
 		Code: code, Title: e.Title, Severity: e.Severity.String(), Confidence: confidence, Nodes: []string{node}, Links: e.Links,
-		Scope: introspect.FindingScope{Node: node}, Check: introspect.CauseCheck(e.Check), Summary: "42 of 42 addresses are assigned",
-		Evidence: []introspect.FindingEvidence{
+		Scope: document.FindingScope{Node: node}, Check: document.CauseCheck(e.Check), Summary: "42 of 42 addresses are assigned",
+		Evidence: []document.FindingEvidence{
 			{Source: "intro.enis", ObservedAt: sourcetest.Start().Add(-12 * time.Second), Path: "assignable addresses", Value: "0", Expected: "at least 1", Holds: true},
 			{Source: "k8s.node", ObservedAt: sourcetest.Start(), Path: "Ready", Value: "True", Expected: "True"},
 		},
-		Missing:  []introspect.MissingEvidence{{Source: "ec2.subnet", Reason: evidence.MissingForbidden, WouldDecide: "available addresses"}},
-		Versions: introspect.FindingVersions{Detected: []string{"v1.0.0 (cnictl)"}},
+		Missing:  []document.MissingEvidence{{Source: "ec2.subnet", Reason: evidence.MissingForbidden, WouldDecide: "available addresses"}},
+		Versions: document.FindingVersions{Detected: []string{"v1.0.0 (cnictl)"}},
 	}
 	for _, fix := range e.Fixes {
-		f.Fix = append(f.Fix, introspect.CauseFix{Text: fix.Text, Command: fix.Command, SideEffects: fix.SideEffect, Risk: fix.Risk.String()})
+		f.Fix = append(f.Fix, document.CauseFix{Text: fix.Text, Command: fix.Command, SideEffects: fix.SideEffect, Risk: fix.Risk.String()})
 	}
 	return f
 }
 
 // reported is a report with every kind of finding.
-func reported(t testing.TB) introspect.DoctorReport {
+func reported(t testing.TB) document.DoctorReport {
 	t.Helper()
 	root, follows, lone := finding(t, "ip/subnet-exhausted", "confirmed", pagetest.Starved), finding(t, "ip/alloc-backoff", "probable", pagetest.Starved), finding(t, "eni/leaked", "suspected", "")
 	root.Scope.Subnet = "subnet-0aa11bb22cc33dd44"
 	root.Explains, follows.Causes = []string{follows.Code}, []string{root.Code}
-	lone.Scope, lone.Nodes, lone.Fix = introspect.FindingScope{Cluster: true}, []string{}, nil
+	lone.Scope, lone.Nodes, lone.Fix = document.FindingScope{Cluster: true}, []string{}, nil
 	hostile := finding(t, "boot/ipamd-down", "confirmed", pagetest.Hostile)
 	hostile.Summary, hostile.Evidence[0].Value = pagetest.Hostile, strings.Repeat(pagetest.Hostile, 20)
-	return introspect.DoctorReport{
-		Kind: introspect.KindDoctorReport, SampledAt: sourcetest.Start().Add(-3 * time.Second), Mode: "laptop", Nodes: 10, Verdict: "3 causes found on 10 nodes",
-		Findings: []introspect.Finding{root, hostile, lone}, Explained: []introspect.Finding{follows},
+	return document.DoctorReport{
+		Kind: document.KindDoctorReport, SampledAt: sourcetest.Start().Add(-3 * time.Second), Mode: "laptop", Nodes: 10, Verdict: "3 causes found on 10 nodes",
+		Findings: []document.Finding{root, hostile, lone}, Explained: []document.Finding{follows},
 		Undecided: []string{"boot/apiserver", "boot/backing-store"}, RuledOut: []string{"ip/prefix-fragmented"},
-		NotChecked: []introspect.MissingEvidence{{Source: "ec2.eni", Reason: evidence.MissingNotAsked}, {Source: "kern.rule", Reason: evidence.MissingMode}, {Source: "k8s.ds", Reason: pagetest.Hostile}},
+		NotChecked: []document.MissingEvidence{{Source: "ec2.eni", Reason: evidence.MissingNotAsked}, {Source: "kern.rule", Reason: evidence.MissingMode}, {Source: "k8s.ds", Reason: pagetest.Hostile}},
 	}
 }
 
-func gives(r introspect.DoctorReport, err error) func(pages.Examine) (introspect.DoctorReport, error) {
-	return func(pages.Examine) (introspect.DoctorReport, error) { return r, err }
+func gives(r document.DoctorReport, err error) func(pages.Examine) (document.DoctorReport, error) {
+	return func(pages.Examine) (document.DoctorReport, error) { return r, err }
 }
 
 // examined opens a page where there is a doctor.
-func examined(o pages.Open, doctor func(pages.Examine) (introspect.DoctorReport, error)) *pagetest.Screen {
+func examined(o pages.Open, doctor func(pages.Examine) (document.DoctorReport, error)) *pagetest.Screen {
 	s := pagetest.Open(New(o), pagetest.Fleet(), 120, 37)
 	s.Doctor = doctor
 	s.Page = New(o)
@@ -84,17 +84,17 @@ func TestFindings_Frames(t *testing.T) {
 	pagetest.Frames(t, "reported", open, func(s *pagetest.Screen) { found(s); s.Do(keymap.NextPane); s.Wait(2) })
 	pagetest.Frames(t, "finding", open, func(s *pagetest.Screen) { found(s); s.Do(keymap.In); s.Page = s.Above })
 	pagetest.Frames(t, "clean", open, func(s *pagetest.Screen) {
-		s.Doctor = gives(introspect.DoctorReport{Verdict: "no known cause on 10 nodes", SampledAt: sourcetest.Start(), RuledOut: []string{"a", "b"}}, nil)
+		s.Doctor = gives(document.DoctorReport{Verdict: "no known cause on 10 nodes", SampledAt: sourcetest.Start(), RuledOut: []string{"a", "b"}}, nil)
 		s.Page = open()
 		s.Wait(1)
 	})
 	pagetest.Frames(t, "failed", open, func(s *pagetest.Screen) {
-		s.Doctor = gives(introspect.DoctorReport{}, errors.New("list nodes: "+pagetest.Hostile))
+		s.Doctor = gives(document.DoctorReport{}, errors.New("list nodes: "+pagetest.Hostile))
 		s.Page = open()
 		s.Wait(1)
 	})
 	pagetest.Frames(t, "examining", open, func(s *pagetest.Screen) {
-		s.Doctor, s.Deaf, s.Page = gives(introspect.DoctorReport{}, nil), true, open()
+		s.Doctor, s.Deaf, s.Page = gives(document.DoctorReport{}, nil), true, open()
 		s.Wait(1)
 		s.Examined[0].Progress(3, 10, "nodes in full")
 	})
@@ -124,14 +124,14 @@ func (a *always) Lines(c pages.Context) []string {
 	return a.Model.Lines(c)
 }
 
-func TestFinding_Keys(t *testing.T) { pagetest.Keys(t, &findingPage{finding: &introspect.Finding{}}) }
+func TestFinding_Keys(t *testing.T) { pagetest.Keys(t, &findingPage{finding: &document.Finding{}}) }
 
 // TestRows: consequences stand below their cause, whatever the order of the report.
 func TestRows(t *testing.T) {
 	t.Parallel()
-	r := introspect.DoctorReport{
-		Findings: []introspect.Finding{{Code: "a"}, {Code: "b"}},
-		Explained: []introspect.Finding{
+	r := document.DoctorReport{
+		Findings: []document.Finding{{Code: "a"}, {Code: "b"}},
+		Explained: []document.Finding{
 			{Code: "of-b", Causes: []string{"b"}}, {Code: "of-both", Causes: []string{"a", "b"}}, {Code: "of-none", Causes: []string{"c"}},
 		},
 	}
@@ -157,7 +157,7 @@ func TestExamine_Scope(t *testing.T) {
 		{pages.Open{Node: pagetest.Starved, Pod: "shop/cart"}, evidence.Scope{Pod: "shop/cart"}, []string{pagetest.Starved}},
 		{pages.Open{Nodes: pagetest.Down + "," + pagetest.Plain}, evidence.Scope{Cluster: true}, []string{pagetest.Plain, pagetest.Down}},
 	} {
-		s := examined(tt.open, gives(introspect.DoctorReport{}, nil))
+		s := examined(tt.open, gives(document.DoctorReport{}, nil))
 		if len(s.Examined) != 1 {
 			t.Fatalf("%+v: asked %d times", tt.open, len(s.Examined))
 		}
@@ -168,7 +168,7 @@ func TestExamine_Scope(t *testing.T) {
 			t.Errorf("%+v: asked about %+v, %q", tt.open, got.Scope, got.Nodes)
 		}
 	}
-	if s := examined(pages.Open{Node: pagetest.Absent}, gives(introspect.DoctorReport{}, nil)); len(s.Examined) != 0 {
+	if s := examined(pages.Open{Node: pagetest.Absent}, gives(document.DoctorReport{}, nil)); len(s.Examined) != 0 {
 		t.Error("a node that is not there means all")
 	}
 }
@@ -193,7 +193,7 @@ func TestExamine_Again(t *testing.T) {
 	s.Do(keymap.Refresh, keymap.Refresh)
 	asked(3)
 	m := s.Page.(*Model)
-	s.Send(pages.Examined{To: m, ID: s.Examined[1].ID, Report: introspect.DoctorReport{Verdict: "stale"}})
+	s.Send(pages.Examined{To: m, ID: s.Examined[1].ID, Report: document.DoctorReport{Verdict: "stale"}})
 	if !m.exam.running || m.exam.report.Verdict == "stale" {
 		t.Error("an answer to another question was taken")
 	}
@@ -220,7 +220,7 @@ func TestExamine_Recorded(t *testing.T) {
 	t.Parallel()
 	m, view := New(pages.Open{}).(*Model), pagetest.Fleet().View()
 	c := pages.Context{View: view, Now: sourcetest.Start(), Clock: sourcetest.Start(), Recorded: true, Examines: true}
-	m.exam = examination{report: &introspect.DoctorReport{SampledAt: c.Now}, ended: c.Clock}
+	m.exam = examination{report: &document.DoctorReport{SampledAt: c.Now}, ended: c.Clock}
 	for _, tt := range []struct {
 		now, clock time.Duration
 		want       bool
@@ -267,15 +267,15 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	s := examined(pages.Open{}, gives(reported(t), nil))
 	m := s.Page.(*Model)
-	if f, ok := m.Row(s.Context()).(*introspect.Finding); !ok || f.Code != "ip/subnet-exhausted" {
+	if f, ok := m.Row(s.Context()).(*document.Finding); !ok || f.Code != "ip/subnet-exhausted" {
 		t.Errorf("%+v", m.Row(s.Context()))
 	}
-	if r, ok := m.Document().(*introspect.DoctorReport); !ok || len(r.Findings) != 3 {
+	if r, ok := m.Document().(*document.DoctorReport); !ok || len(r.Findings) != 3 {
 		t.Errorf("%+v", m.Document())
 	}
 	s.Frame()
 	s.Do(keymap.NextPane)
-	if _, ok := m.Row(s.Context()).([]introspect.Problem); !ok || m.Document() != nil {
+	if _, ok := m.Row(s.Context()).([]document.Problem); !ok || m.Document() != nil {
 		t.Errorf("%+v", m.Row(s.Context()))
 	}
 }

@@ -3,8 +3,8 @@ package doctor
 import (
 	"testing"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/document"
 	"cnictl/tui/pages"
 	"cnictl/tui/pages/pagetest"
 )
@@ -14,7 +14,7 @@ func TestGroups(t *testing.T) {
 	groups := groupsOf(pagetest.Fleet().View(), everywhere.in)
 	last := -1
 	for _, g := range groups {
-		r := map[introspect.Severity]int{introspect.SeverityError: 0, introspect.SeverityWarning: 1, introspect.SeverityInfo: 2}[g.Severity]
+		r := map[document.Severity]int{document.SeverityError: 0, document.SeverityWarning: 1, document.SeverityInfo: 2}[g.Severity]
 		if r < last {
 			t.Errorf("%s (%s) stands after what is less bad", g.Code, g.Severity)
 		}
@@ -22,7 +22,7 @@ func TestGroups(t *testing.T) {
 		if len(g.Nodes) == 0 || causes.Title(g.Code) == "" {
 			t.Errorf("%s: %d nodes, %q", g.Code, len(g.Nodes), causes.Title(g.Code))
 		}
-		if g.Code == "pool-dry" && (g.Times != 3 || g.Severity != introspect.SeverityError || g.Nodes[0].Name != pagetest.Starved) {
+		if g.Code == "pool-dry" && (g.Times != 3 || g.Severity != document.SeverityError || g.Nodes[0].Name != pagetest.Starved) {
 			t.Errorf("%+v", g)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -61,7 +61,7 @@ func New(o pages.Open) pages.Page {
 	m.findings = m.findingTable()
 	m.causes = components.NewTable(components.TableOptions[*group]{
 		Columns: causeColumns(), ID: func(g *group) string { return g.Code },
-		Fault: func(g *group) bool { return g.Severity != introspect.SeverityInfo },
+		Fault: func(g *group) bool { return g.Severity != document.SeverityInfo },
 		Role:  func(g *group, column string) theme.Role { return roleOf(g.Severity, column) },
 		Sort: []components.SortKey{
 			{Key: "s", Column: "severity", Title: "severity"}, {Key: "n", Column: "cause", Title: "name"}, {Key: "c", Column: "nodes", Title: "nodes"}, {Key: "i", Column: "times", Title: "times"},
@@ -71,7 +71,7 @@ func New(o pages.Open) pages.Page {
 	m.nodes = components.NewTable(components.TableOptions[*affected]{
 		Show:    func(a *affected, column string) (string, bool) { return m.names.Cell(a.Name, column) },
 		Columns: nodeColumns(), ID: func(a *affected) string { return a.Name },
-		Fault: func(a *affected) bool { return a.Severity != introspect.SeverityInfo },
+		Fault: func(a *affected) bool { return a.Severity != document.SeverityInfo },
 		Role:  func(a *affected, column string) theme.Role { return roleOf(a.Severity, column) },
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "name"}, {Key: "s", Column: "severity", Title: "severity"}, {Key: "t", Column: "type", Title: "type"}, {Key: "z", Column: "zone", Title: "zone"},
@@ -81,7 +81,7 @@ func New(o pages.Open) pages.Page {
 	return m
 }
 
-func roleOf(s introspect.Severity, column string) theme.Role {
+func roleOf(s document.Severity, column string) theme.Role {
 	switch column {
 	case "severity", "cause":
 		return reading.SeverityRole(s)
@@ -170,7 +170,7 @@ func (m *Model) Row(pages.Context) any {
 		if !ok {
 			return nil
 		}
-		all := []introspect.Problem{}
+		all := []document.Problem{}
 		for _, a := range g.Nodes {
 			all = append(all, a.Problems...)
 		}

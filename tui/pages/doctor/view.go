@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -136,9 +136,9 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 func (m *Model) count() (errors, warnings int) {
 	for _, g := range m.causes.Rows() {
 		switch g.Severity {
-		case introspect.SeverityError:
+		case document.SeverityError:
 			errors++
-		case introspect.SeverityWarning:
+		case document.SeverityWarning:
 			warnings++
 		}
 	}
@@ -161,25 +161,25 @@ func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 	}
 	word, role := reading.StateOf(a.Node, c.Now)
 	sheet.Field("state", prose.T(role, word))
-	if a.Node.Error != nil && a.Node.State == introspect.StateLive { // else the state says it
+	if a.Node.Error != nil && a.Node.State == document.StateLive { // else the state says it
 		sheet.Field("reading", prose.T(theme.Bad, reading.Reason(*a.Node.Error)))
 	}
 	clocks(sheet, a.Node, m.code, c.Now)
 	m.failures(c, sheet, a.Node)
 }
 
-func sign(s introspect.Severity) string {
+func sign(s document.Severity) string {
 	switch s {
-	case introspect.SeverityError:
+	case document.SeverityError:
 		return "!"
-	case introspect.SeverityWarning:
+	case document.SeverityWarning:
 		return "W"
 	}
 	return "i"
 }
 
 // when says the time of a problem.
-func when(p introspect.Problem, now time.Time) string {
+func when(p document.Problem, now time.Time) string {
 	switch {
 	case p.At != nil:
 		return "  " + show.Since(p.At, now) + " ago"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
@@ -68,7 +69,7 @@ func (a address) rest() bool {
 func addresses(e introspect.NodeENI, cooldown time.Duration, now time.Time) []address {
 	var out []address
 	recorded := map[string]bool{}
-	for _, item := range introspect.FlattenAddresses("", []introspect.NodeENI{e}) {
+	for _, item := range document.FlattenAddresses("", []introspect.NodeENI{e}) {
 		a := address{AddressRow: enis.AddressRow{AddressItem: item, At: &now}}
 		if a.rest() && a.CIDR.Addr().BitLen()-a.CIDR.Bits() <= 4 {
 			for ip := a.CIDR.Masked().Addr(); a.CIDR.Contains(ip); ip = ip.Next() {

@@ -4,8 +4,8 @@ package enis
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
@@ -19,7 +19,7 @@ import (
 
 // Page is the screen.
 type Page struct {
-	rows  *many.Rows[introspect.ENIItem]
+	rows  *many.Rows[document.ENIItem]
 	names names.Nodes
 	sums  sums
 }
@@ -29,10 +29,10 @@ type sums struct{ enis, unread, nodes int }
 // New makes the page.
 func New(o pages.Open) *Page {
 	p := &Page{}
-	p.rows = many.New(p, components.TableOptions[introspect.ENIItem]{
-		Columns: enis.Columns(true), ID: func(e introspect.ENIItem) string { return e.ID }, Role: role,
-		Fault: func(e introspect.ENIItem) bool { return e.Excluded || e.Total > 0 && e.Free == 0 },
-		Show:  func(e introspect.ENIItem, column string) (string, bool) { return p.names.Cell(e.Node, column) },
+	p.rows = many.New(p, components.TableOptions[document.ENIItem]{
+		Columns: enis.Columns(true), ID: func(e document.ENIItem) string { return e.ID }, Role: role,
+		Fault: func(e document.ENIItem) bool { return e.Excluded || e.Total > 0 && e.Free == 0 },
+		Show:  func(e document.ENIItem, column string) (string, bool) { return p.names.Cell(e.Node, column) },
 		Order: "node,card,device",
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "node"}, {Key: "e", Column: "eni", Title: "ENI"}, {Key: "k", Column: "kind", Title: "kind"},
@@ -44,7 +44,7 @@ func New(o pages.Open) *Page {
 	return p
 }
 
-func role(e introspect.ENIItem, column string) theme.Role {
+func role(e document.ENIItem, column string) theme.Role {
 	switch {
 	case column == "free" && e.Total > 0 && e.Free == 0:
 		return theme.Warn
@@ -73,7 +73,7 @@ func (p *Page) List() components.List { return p.rows.Table }
 
 // Focus implements pages.Page. Addresses say how many prefixes an ENI has.
 func (p *Page) Focus(c pages.Context) watch.Focus {
-	return p.rows.Focus(c, func(e introspect.ENIItem) string { return e.Node })
+	return p.rows.Focus(c, func(e document.ENIItem) string { return e.Node })
 }
 
 // Row implements pages.Page.
@@ -108,7 +108,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 // Gather implements pages.Gatherer.
 func (p *Page) Gather(c pages.Context) tea.Cmd {
 	v := c.View
-	return p.rows.Gather(c, many.Stamp{View: v.Generation}, func(pick *components.Picker[introspect.ENIItem]) any {
+	return p.rows.Gather(c, many.Stamp{View: v.Generation}, func(pick *components.Picker[document.ENIItem]) any {
 		s := sums{nodes: len(v.Nodes)}
 		for _, n := range v.Nodes {
 			of := n.Interfaces()

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/daemonlog"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
@@ -46,9 +47,9 @@ type line struct {
 	seq    uint64 // order of arrival
 	access bool   // it records a request for introspection
 
-	item   introspect.EventItem // of an event, as cnictl events has it
-	title  string               // of an event's kind
-	pieces []string             // of an event: what it tells, one thing each
+	item   document.EventItem // of an event, as cnictl events has it
+	title  string             // of an event's kind
+	pieces []string           // of an event: what it tells, one thing each
 	ref    introspect.PodRef
 	eni    string // as the node wrote it
 }
@@ -99,9 +100,9 @@ func event(node, epoch string, e introspect.Event) line {
 		Text: events.Line(e), title: e.Kind.Title(), pieces: events.Pieces(e), item: events.OfDaemon(node, epoch, e, e.At).EventItem,
 	}
 	switch events.Severity(e.Kind) {
-	case introspect.SeverityError:
+	case document.SeverityError:
 		l.Level = logline.Error
-	case introspect.SeverityWarning:
+	case document.SeverityWarning:
 		l.Level = logline.Warn
 	}
 	if e.Pod != nil {

@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -94,7 +95,7 @@ func choose(v *store.View) (names []string, also int) {
 	}
 	var can []*store.Node
 	for _, n := range v.Nodes {
-		if n.State != introspect.StateNoDaemon {
+		if n.State != document.StateNoDaemon {
 			can = append(can, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -103,7 +104,7 @@ func ended(e introspect.Event) (string, theme.Role) {
 
 // decisions writes the last changes of the pool, newest first.
 func (m *Model) decisions(c pages.Context, sheet *prose.Sheet, n *store.Node) {
-	if n.Source == introspect.SourceV1 {
+	if n.Source == document.SourceV1 {
 		return
 	}
 	const most = 12

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
@@ -146,7 +147,7 @@ func shown(r eniRow, column string) (string, bool) {
 
 // columns are those of cnictl enis, and what only the screen shows: the slots and a gauge.
 func columns() []query.Column[eniRow] {
-	all := query.Of(enis.Columns(false), func(r eniRow) introspect.ENIItem { return introspect.ENIItem{NodeENI: r.NodeENI} })
+	all := query.Of(enis.Columns(false), func(r eniRow) document.ENIItem { return document.ENIItem{NodeENI: r.NodeENI} })
 	out := query.Arrange(all,
 		query.Shown{Name: "device"}, query.Shown{Name: "eni", Least: 21}, query.Shown{Name: "cooling", Drop: 4}, query.Shown{Name: "kind", Drop: 2},
 		query.Shown{Name: "subnet", Drop: 6, Least: 24}, query.Shown{Name: "table", Drop: 7, Wide: true})

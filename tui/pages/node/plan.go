@@ -7,6 +7,7 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -51,7 +52,7 @@ func between(word, have string) string {
 
 // plan writes what the daemon will do next.
 func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
-	if n.Source == introspect.SourceV1 {
+	if n.Source == document.SourceV1 {
 		return
 	}
 	age := reading.Age(m.docs.Read[watch.WantPlan], c.Now, 3*reading.Pace(c, n))

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/components"
@@ -27,7 +27,7 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 		m.kubernetes(sheet, n)
 		return
 	}
-	if n.State != introspect.StateLive {
+	if n.State != document.StateLive {
 		word, _ := reading.StateOf(n, c.Now)
 		sheet.Add(prose.T(theme.Stale, "Last known values: "+word))
 	}
@@ -54,7 +54,7 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 	if small {
 		chart(c.Style(), sheet, n, c.Now, 24)
 	}
-	if n.Source == introspect.SourceV1 {
+	if n.Source == document.SourceV1 {
 		sheet.Head("NOT REPORTED", "")
 		sheet.Add(prose.T(theme.Faint, "The upstream daemon reports ENIs, addresses and two warm targets only: no plan, back-offs, decisions, EC2 calls, errors or branch ENIs."))
 	}
@@ -121,12 +121,12 @@ func freeRole(p pool) theme.Role {
 
 func problems(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	for _, p := range n.Problems {
-		if p.Severity == introspect.SeverityInfo {
+		if p.Severity == document.SeverityInfo {
 			continue
 		}
 		role := reading.SeverityRole(p.Severity)
 		sign := "W"
-		if p.Severity == introspect.SeverityError {
+		if p.Severity == document.SeverityError {
 			sign = "!"
 		}
 		sheet.Item(prose.T(role, sign), prose.T(role, show.Safe(p.Code)), prose.T(theme.Text, " "+show.Safe(p.Message)))

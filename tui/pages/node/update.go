@@ -5,7 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
@@ -61,7 +61,7 @@ const usePace = 10 * time.Second
 
 // silent tells that a node's daemon was asked, or is not there, and nothing is known by it.
 func silent(n *store.Node) bool {
-	return n != nil && n.Summary == nil && (n.Error != nil || n.State == introspect.StateNoDaemon)
+	return n != nil && n.Summary == nil && (n.Error != nil || n.State == document.StateNoDaemon)
 }
 
 func (m *Model) refresh(c pages.Context) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -76,7 +77,7 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 		summary = &introspect.Summary{}
 	}
 	if object == nil {
-		object = &introspect.NodeObject{}
+		object = &document.NodeObject{}
 	}
 	say(l, show.Safe(first(summary.InstanceType, object.InstanceType)))
 	say(l, show.Safe(object.Zone))
@@ -86,7 +87,7 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 		l.Add(theme.Warn, "cordoned").Gap(2)
 	}
 	switch {
-	case n.Source == introspect.SourceV1:
+	case n.Source == document.SourceV1:
 		what := "upstream daemon, or an older one"
 		if version := show.Safe(n.DaemonVersion()); version != "" {
 			what = "daemon " + version

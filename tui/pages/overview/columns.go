@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -108,19 +108,19 @@ func rank(worst func(*store.Node) int) func(*store.Node) int {
 // unread tells a node of which nothing worse is known than that not all of it was read: it
 // may be as well as the others, and is asked again.
 func unread(n *store.Node) bool {
-	return n.Severity == introspect.SeverityWarning && !slices.ContainsFunc(n.Problems, func(p introspect.Problem) bool {
-		return p.Severity == introspect.SeverityWarning && p.Code != fleet.CodeMetricsOnly && p.Code != fleet.CodePartlyReadable
+	return n.Severity == document.SeverityWarning && !slices.ContainsFunc(n.Problems, func(p document.Problem) bool {
+		return p.Severity == document.SeverityWarning && p.Code != fleet.CodeMetricsOnly && p.Code != fleet.CodePartlyReadable
 	})
 }
 
 // idle tells a node that runs no daemon and need not: Fargate, Windows.
 func idle(n *store.Node) bool {
-	return n.State == introspect.StateNoDaemon && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning
+	return n.State == document.StateNoDaemon && n.Severity != document.SeverityError && n.Severity != document.SeverityWarning
 }
 
 // ok tells a node that answers and is well.
 func ok(n *store.Node) bool {
-	return n.State == introspect.StateLive && n.Severity != introspect.SeverityError && n.Severity != introspect.SeverityWarning && n.Well()
+	return n.State == document.StateLive && n.Severity != document.SeverityError && n.Severity != document.SeverityWarning && n.Well()
 }
 
 // late is when a row is older than it should be: its age is said then.
@@ -135,7 +135,7 @@ func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, boo
 // state is a node's in few words: of one that could not be read the reason's word, the
 // sentence stands on the node's own screen.
 func state(n *store.Node, now time.Time) (string, bool) {
-	if n.State == introspect.StateStale && n.Error != nil && n.SampledAt != nil {
+	if n.State == document.StateStale && n.Error != nil && n.SampledAt != nil {
 		return show.Safe("stale " + show.Since(n.SampledAt, now) + ": " + fleet.ReasonText(n.Error.Reason)), true
 	}
 	if n.Summary != nil || n.Error == nil || n.Error.Reason == "" || idle(n) {

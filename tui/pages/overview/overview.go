@@ -9,7 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
@@ -188,7 +188,7 @@ func (p *Page) nothing(c pages.Context) *prose.Sheet {
 func (p *Page) short(n *store.Node, column string) (string, bool) {
 	if column == "state" {
 		text, ok := state(n, p.now)
-		if age, old := late(n, p.now, p.every); old && n.State == introspect.StateLive {
+		if age, old := late(n, p.now, p.every); old && n.State == document.StateLive {
 			if !ok {
 				text = show.Safe(n.Status())
 			}
@@ -223,7 +223,7 @@ func sentence(n *store.Node) string {
 
 // fault tells the nodes that a person has to look at.
 func fault(n *store.Node) bool {
-	return n.Severity == introspect.SeverityError || n.Severity == introspect.SeverityWarning
+	return n.Severity == document.SeverityError || n.Severity == document.SeverityWarning
 }
 
 // role is the colour of a cell.
@@ -239,14 +239,14 @@ func role(n *store.Node, column string) theme.Role {
 			return theme.Good
 		}
 		switch n.Severity {
-		case introspect.SeverityError:
+		case document.SeverityError:
 			return theme.Bad
-		case introspect.SeverityWarning:
+		case document.SeverityWarning:
 			return theme.Warn
-		case introspect.SeverityInfo:
+		case document.SeverityInfo:
 			return theme.Info
 		}
-		if n.State == introspect.StateLive {
+		if n.State == document.StateLive {
 			return theme.Good
 		}
 		return theme.Faint
@@ -271,8 +271,8 @@ func role(n *store.Node, column string) theme.Role {
 // whole dims the rows whose figures are not of now. Their state says why.
 func whole(n *store.Node) (theme.Role, bool) {
 	switch n.State {
-	case introspect.StateStale, introspect.StateNoDaemon, introspect.StateAPIOnly:
-		return theme.Stale, n.Severity != introspect.SeverityError
+	case document.StateStale, document.StateNoDaemon, document.StateAPIOnly:
+		return theme.Stale, n.Severity != document.SeverityError
 	}
 	return theme.Text, false
 }

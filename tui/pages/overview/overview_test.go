@@ -7,21 +7,22 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
 )
 
-func of(name string, state introspect.State, severity introspect.Severity, word string, reason introspect.Reason) *store.Node {
+func of(name string, state document.State, severity document.Severity, word string, reason introspect.Reason) *store.Node {
 	n := &store.Node{Word: word, Severity: severity}
 	n.Metadata.Name, n.State = name, state
-	if state == introspect.StateLive {
+	if state == document.StateLive {
 		n.Summary, n.Known = &introspect.Summary{}, true
 	}
 	if reason != "" {
-		n.Error = &introspect.NodeError{Reason: reason, Message: "a long sentence that says why in full"}
+		n.Error = &document.NodeError{Reason: reason, Message: "a long sentence that says why in full"}
 	}
 	if severity != "" {
-		n.Problems = []introspect.Problem{{Severity: severity, Code: "x"}}
+		n.Problems = []document.Problem{{Severity: severity, Code: "x"}}
 	}
 	return n
 }
@@ -31,18 +32,18 @@ func TestOrderOfStates(t *testing.T) {
 	t.Parallel()
 	want := []string{"down", "ill as well", "warns", "half read", "cordoned", "well", "hinted", "windows"}
 	nodes := []*store.Node{
-		of("windows", introspect.StateNoDaemon, introspect.SeverityInfo, "no daemon", introspect.ReasonNoPod),
-		of("well", introspect.StateLive, "", "ok", ""),
-		of("cordoned", introspect.StateLive, introspect.SeverityInfo, "cordoned", ""),
-		of("hinted", introspect.StateLive, introspect.SeverityInfo, "ok", ""),
-		of("warns", introspect.StateLive, introspect.SeverityWarning, "no-free-address", ""),
-		of("down", introspect.StateUnreachable, introspect.SeverityError, "unreachable: a long sentence", introspect.ReasonTimeout),
+		of("windows", document.StateNoDaemon, document.SeverityInfo, "no daemon", introspect.ReasonNoPod),
+		of("well", document.StateLive, "", "ok", ""),
+		of("cordoned", document.StateLive, document.SeverityInfo, "cordoned", ""),
+		of("hinted", document.StateLive, document.SeverityInfo, "ok", ""),
+		of("warns", document.StateLive, document.SeverityWarning, "no-free-address", ""),
+		of("down", document.StateUnreachable, document.SeverityError, "unreachable: a long sentence", introspect.ReasonTimeout),
 	}
 	// What could not be read of a node weighs less than what is wrong with it.
-	unread := introspect.Problem{Severity: introspect.SeverityWarning, Code: fleet.CodeMetricsOnly}
-	half := of("half read", introspect.StateMetricsOnly, introspect.SeverityWarning, "metrics-only", introspect.ReasonTimeout)
-	half.Problems = []introspect.Problem{unread, {Severity: introspect.SeverityInfo, Code: "x"}}
-	ill := of("ill as well", introspect.StateMetricsOnly, introspect.SeverityWarning, "metrics-only", introspect.ReasonTimeout)
+	unread := document.Problem{Severity: document.SeverityWarning, Code: fleet.CodeMetricsOnly}
+	half := of("half read", document.StateMetricsOnly, document.SeverityWarning, "metrics-only", introspect.ReasonTimeout)
+	half.Problems = []document.Problem{unread, {Severity: document.SeverityInfo, Code: "x"}}
+	ill := of("ill as well", document.StateMetricsOnly, document.SeverityWarning, "metrics-only", introspect.ReasonTimeout)
 	ill.Problems = append(ill.Problems, unread)
 	nodes = append([]*store.Node{half, ill}, nodes...)
 	order, err := query.ParseOrder("state", columns())
@@ -62,9 +63,9 @@ func TestOrderOfStates(t *testing.T) {
 func TestStateInFewWords(t *testing.T) {
 	t.Parallel()
 	for want, n := range map[string]*store.Node{
-		"unreachable: timeout": of("a", introspect.StateUnreachable, introspect.SeverityError, "unreachable: a long sentence", introspect.ReasonTimeout),
-		"forbidden":            of("a", introspect.StateForbidden, introspect.SeverityError, "forbidden: a long sentence", introspect.ReasonForbidden),
-		"":                     of("a", introspect.StateLive, "", "ok", ""), // as it stands
+		"unreachable: timeout": of("a", document.StateUnreachable, document.SeverityError, "unreachable: a long sentence", introspect.ReasonTimeout),
+		"forbidden":            of("a", document.StateForbidden, document.SeverityError, "forbidden: a long sentence", introspect.ReasonForbidden),
+		"":                     of("a", document.StateLive, "", "ok", ""), // as it stands
 	} {
 		if got, ok := state(n, time.Time{}); got != want || ok != (want != "") {
 			t.Errorf("%s is shown as %q, %v; want %q", n.Word, got, ok, want)
@@ -75,7 +76,7 @@ func TestStateInFewWords(t *testing.T) {
 func TestLate(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
-	n := of("a", introspect.StateLive, "", "ok", "")
+	n := of("a", document.StateLive, "", "ok", "")
 	for age, want := range map[time.Duration]bool{19 * time.Second: false, 20 * time.Second: false, 21 * time.Second: true} {
 		at := now.Add(-age)
 		n.SampledAt = &at
@@ -83,7 +84,7 @@ func TestLate(t *testing.T) {
 			t.Errorf("%v old with a sample every 10 s: %v %v", age, got, late)
 		}
 	}
-	if _, late := late(of("b", introspect.StateAPIOnly, "", "", ""), now, time.Second); late {
+	if _, late := late(of("b", document.StateAPIOnly, "", "", ""), now, time.Second); late {
 		t.Error("what was never read is no old reading")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
@@ -23,7 +24,7 @@ type Screen struct {
 	Opened        []pages.Open // what it asked the app to open
 	Asked         []pages.Read
 	Deaf          bool // answers do not come
-	Doctor        func(pages.Examine) (introspect.DoctorReport, error)
+	Doctor        func(pages.Examine) (document.DoctorReport, error)
 	Examined      []pages.Examine // what it asked the doctor
 	Above         pages.Page      // what it put above itself
 }
@@ -89,7 +90,7 @@ func (s *Screen) run(cmd tea.Cmd) {
 	case pages.Read:
 		s.Asked = append(s.Asked, msg)
 		if !s.Deaf {
-			d := watch.Detail{Node: msg.Node, At: s.Fleet.Now(), Errors: map[watch.Want]introspect.NodeError{msg.Want: {Reason: introspect.ReasonNoEndpoint}}}
+			d := watch.Detail{Node: msg.Node, At: s.Fleet.Now(), Errors: map[watch.Want]document.NodeError{msg.Want: {Reason: introspect.ReasonNoEndpoint}}}
 			if s.Fleet.Documents != nil {
 				d = s.Fleet.Documents(msg.Node, msg.Want, msg.Query)
 			}

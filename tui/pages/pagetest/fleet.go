@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/sourcetest"
 )
@@ -29,7 +30,7 @@ func Fleet() *sourcetest.Fleet {
 }
 
 // sampled is a node as it was some samples ago.
-func sampled(n introspect.NodeIPAM, i int, now time.Time) introspect.NodeIPAM {
+func sampled(n document.NodeIPAM, i int, now time.Time) document.NodeIPAM {
 	if n.Summary == nil {
 		return n
 	}
@@ -46,10 +47,10 @@ func sampled(n introspect.NodeIPAM, i int, now time.Time) introspect.NodeIPAM {
 
 // answer gives the documents that a node has, errors for others.
 func answer(all map[string]watch.Detail, node string, want watch.Want, now time.Time) watch.Detail {
-	d := watch.Detail{Node: node, At: now, Errors: map[watch.Want]introspect.NodeError{}}
+	d := watch.Detail{Node: node, At: now, Errors: map[watch.Want]document.NodeError{}}
 	have, ok := all[node]
 	fail := func(w watch.Want, reason introspect.Reason, message string) {
-		d.Errors[w] = introspect.NodeError{Node: node, Reason: reason, Message: message}
+		d.Errors[w] = document.NodeError{Node: node, Reason: reason, Message: message}
 	}
 	if want == watch.WantClusterPods {
 		d.ClusterPods = clusterPods(all, now)
@@ -100,39 +101,39 @@ func Nobody() *sourcetest.Fleet { return sourcetest.New(0, 0) }
 // Emptied is a fleet whose last node has left.
 func Emptied() *sourcetest.Fleet {
 	f := sourcetest.New(0, 0)
-	f.Put(introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: Plain}})
+	f.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: Plain}})
 	f.Remove(Plain)
 	return f
 }
 
 // Unread is a fleet of which only Kubernetes has told.
 func Unread() *sourcetest.Fleet {
-	return fleetOf(func(n *introspect.NodeIPAM) { n.State = introspect.StateAPIOnly })
+	return fleetOf(func(n *document.NodeIPAM) { n.State = document.StateAPIOnly })
 }
 
 // Lost is a fleet of which no daemon can be read.
 func Lost() *sourcetest.Fleet {
-	return fleetOf(func(n *introspect.NodeIPAM) {
-		n.State = introspect.StateForbidden
-		n.Error = &introspect.NodeError{Node: n.Metadata.Name, Reason: introspect.ReasonForbidden, Message: `pods "aws-node-x7k2p" is forbidden: User "dev" cannot create resource "pods/portforward"`}
+	return fleetOf(func(n *document.NodeIPAM) {
+		n.State = document.StateForbidden
+		n.Error = &document.NodeError{Node: n.Metadata.Name, Reason: introspect.ReasonForbidden, Message: `pods "aws-node-x7k2p" is forbidden: User "dev" cannot create resource "pods/portforward"`}
 	})
 }
 
 // Bare is a fleet that is well, without a subnet, a trunk or a problem to tell of.
 func Bare() *sourcetest.Fleet {
-	return fleetOf(func(n *introspect.NodeIPAM) {
-		n.State, n.Source = introspect.StateLive, introspect.SourceSummary
+	return fleetOf(func(n *document.NodeIPAM) {
+		n.State, n.Source = document.StateLive, document.SourceSummary
 		n.SampledAt, n.Summary = at(0), &introspect.Summary{Cards: []introspect.CardSummary{{Total: 9, Assigned: 2, Free: 7, ENIs: ptr(0), Cooling: ptr(0), Prefixes: ptr(0), FreePrefixes: ptr(0)}}}
 	})
 }
 
 // fleetOf has three nodes that are alike.
-func fleetOf(so func(*introspect.NodeIPAM)) *sourcetest.Fleet {
+func fleetOf(so func(*document.NodeIPAM)) *sourcetest.Fleet {
 	f := sourcetest.New(0, 0)
 	for _, name := range []string{"ip-10-0-1-1", "ip-10-0-1-2", "ip-10-0-1-3"} {
-		n := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, Object: &introspect.NodeObject{
+		n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, Object: &document.NodeObject{
 			Zone: "eu-west-1a", InstanceType: "m5.large", OS: "linux", Ready: ptr(true), MaxPods: ptr(29),
-			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: "aws-node-" + name[len(name)-1:], Phase: "Running", Ready: true},
+			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: "aws-node-" + name[len(name)-1:], Phase: "Running", Ready: true},
 		}}
 		so(&n)
 		f.Put(n)

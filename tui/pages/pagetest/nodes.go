@@ -7,6 +7,7 @@ import (
 
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/sourcetest"
 )
@@ -37,11 +38,11 @@ func at(d time.Duration) *time.Time { return ptr(sourcetest.Start().Add(-d)) }
 
 // world is what the nodes hold: a summary each and documents.
 type world struct {
-	nodes   []introspect.NodeIPAM
+	nodes   []document.NodeIPAM
 	details map[string]watch.Detail
 }
 
-func (w *world) add(n introspect.NodeIPAM, d watch.Detail) {
+func (w *world) add(n document.NodeIPAM, d watch.Detail) {
 	d.Node = n.Metadata.Name
 	if d.Node == Plain || d.Node == Prefixes { // those that were read with their addresses
 		n.ENIs = d.ENIs
@@ -65,7 +66,7 @@ func makeWorld() *world {
 }
 
 // live is a node that answered two seconds ago.
-func live(name, kind string, s *introspect.Summary) introspect.NodeIPAM {
+func live(name, kind string, s *introspect.Summary) document.NodeIPAM {
 	s.APIVersion, s.Kind, s.Version, s.Node, s.InstanceType, s.InstanceID = introspect.APIVersion, introspect.KindSummary, "v1.0.0", name, kind, "i-0123456789abcdef0"
 	s.StartedAt = at(200 * time.Minute)
 	if s.IPFamily == "" {
@@ -78,12 +79,12 @@ func live(name, kind string, s *introspect.Summary) introspect.NodeIPAM {
 	if s.Subnets == nil {
 		s.Subnets = []introspect.Subnet{{ID: "subnet-0aa11bb22cc33dd44", CIDR: "10.0.0.0/19", Available: ptr(1801), AsOf: at(12 * time.Second)}, {ID: "subnet-0fedcba9876543210", CIDR: "10.0.32.0/24", Available: ptr(9), AsOf: at(45 * time.Second)}}
 	}
-	return introspect.NodeIPAM{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: name},
-		State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: at(2 * time.Second), LatencySeconds: ptr(0.148), Via: introspect.ViaPortForward, Summary: s,
-		Object: &introspect.NodeObject{
+	return document.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name},
+		State: document.StateLive, Source: document.SourceSummary, SampledAt: at(2 * time.Second), LatencySeconds: ptr(0.148), Via: document.ViaPortForward, Summary: s,
+		Object: &document.NodeObject{
 			Zone: "eu-west-1a", InstanceType: kind, InstanceID: "i-0123456789abcdef0", OS: "linux", Ready: ptr(true), MaxPods: ptr(29), CreatedAt: at(30 * time.Hour),
-			Daemon: &introspect.DaemonPod{Namespace: "kube-system", Name: "aws-node-x7k2p", Phase: "Running", Ready: true, Restarts: 1},
+			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: "aws-node-x7k2p", Phase: "Running", Ready: true, Restarts: 1},
 		},
 	}
 }
@@ -277,7 +278,7 @@ func (w *world) original() {
 	enis := counted(s, []introspect.NodeENI{eni("eni-0f60718293a4b5c6d", 0, "10.0.2.70", 6, 1, 2)}, 9)
 	s.Cards[0].SlotsPerENI, s.Cards[0].OtherENIs, s.ENIs = nil, nil, nil
 	n := live(Original, "m6i.large", s)
-	n.Source = introspect.SourceV1
+	n.Source = document.SourceV1
 	*s = introspect.Summary{Cards: s.Cards, Targets: introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, IPFamily: "ipv4"}
 	d := watch.Detail{ENIs: enis}
 	d.KubeEvents = []watch.KubeEvent{{UID: "3", At: *at(40 * time.Second), Count: 1, Type: "Warning", Reason: "Unhealthy", Kind: "Pod", Object: "kube-system/aws-node-x7k2p", Node: Original, Message: "Readiness probe failed: timeout: failed to connect service \":50051\" within 5s"}}
@@ -302,12 +303,12 @@ func (w *world) many() {
 // rest are nodes that tell nothing.
 func (w *world) rest() {
 	down := live(Down, "m5.large", &introspect.Summary{})
-	down.State, down.Summary, down.SampledAt, down.Source = introspect.StateUnreachable, nil, nil, ""
-	down.Error = &introspect.NodeError{Node: Down, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}
+	down.State, down.Summary, down.SampledAt, down.Source = document.StateUnreachable, nil, nil, ""
+	down.Error = &document.NodeError{Node: Down, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}
 	w.add(down, watch.Detail{Use: &watch.NodeUse{Pods: 31, Network: 28, Branch: 2, Waiting: 3, CNINode: &watch.CNINode{
 		Name: Down, Features: []watch.CNINodeFeature{{Name: "SecurityGroupsForPods", Value: "0"}},
 	}}})
-	w.nodes = append(w.nodes, introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: Windows}, State: introspect.StateNoDaemon, Object: &introspect.NodeObject{OS: "windows", InstanceType: "m5.large"}})
+	w.nodes = append(w.nodes, document.NodeIPAM{Metadata: document.ObjectMeta{Name: Windows}, State: document.StateNoDaemon, Object: &document.NodeObject{OS: "windows", InstanceType: "m5.large"}})
 }
 
 // hostile puts what a terminal obeys into every string.

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
@@ -73,17 +74,17 @@ func role(r *pods.Row, column string) theme.Role {
 	switch {
 	case column == "state" || column == "why":
 		switch r.State {
-		case introspect.PodWaiting:
+		case document.PodWaiting:
 			return theme.Bad
-		case introspect.PodUnknown, introspect.PodLeftOver:
+		case document.PodUnknown, document.PodLeftOver:
 			return theme.Warn
-		case introspect.PodHasAddress, introspect.PodBranch:
+		case document.PodHasAddress, document.PodBranch:
 			if column == "state" {
 				return theme.Good
 			}
 		}
 		return theme.Faint
-	case r.State == introspect.PodEnded, column == "eni", column == "kind":
+	case r.State == document.PodEnded, column == "eni", column == "kind":
 		return theme.Faint
 	}
 	return theme.Text
@@ -165,7 +166,7 @@ func (p *Page) ask(c pages.Context, every time.Duration) tea.Cmd {
 	asked := map[string]bool{}
 	for _, r := range p.rows.Table.Visible() {
 		n := c.View.Node(r.Node)
-		if r.State != introspect.PodWaiting || n == nil || reading.Original(n) || n.State != introspect.StateLive || asked[r.Node] {
+		if r.State != document.PodWaiting || n == nil || reading.Original(n) || n.State != document.StateLive || asked[r.Node] {
 			continue
 		}
 		d := p.why[r.Node]
@@ -207,7 +208,7 @@ func (p *Page) Gather(c pages.Context) tea.Cmd {
 			pick.Add(rows...)
 			s.pods += len(rows)
 			for _, r := range rows {
-				if r.State == introspect.PodWaiting {
+				if r.State == document.PodWaiting {
 					s.without++
 				}
 			}

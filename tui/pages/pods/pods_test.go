@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/keymap"
 	"cnictl/tui/pages"
@@ -31,7 +32,7 @@ func answering(change func(*watch.Detail)) func() *sourcetest.Fleet {
 }
 
 func refused(d *watch.Detail) {
-	d.ClusterPods, d.Errors = nil, map[watch.Want]introspect.NodeError{watch.WantClusterPods: {
+	d.ClusterPods, d.Errors = nil, map[watch.Want]document.NodeError{watch.WantClusterPods: {
 		Reason: introspect.ReasonForbidden, Message: `pods is forbidden: User "dev" cannot list resource "pods"`,
 	}}
 }

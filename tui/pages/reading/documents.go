@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/schedule"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -17,9 +18,9 @@ import (
 // was read stays when a later reading fails: it ages.
 type Documents struct {
 	Node  string
-	Last  watch.Detail                        // the newest of each
-	Read  map[watch.Want]time.Time            // when each was read
-	Error map[watch.Want]introspect.NodeError // why the last reading of each failed
+	Last  watch.Detail                      // the newest of each
+	Read  map[watch.Want]time.Time          // when each was read
+	Error map[watch.Want]document.NodeError // why the last reading of each failed
 
 	id     uint64
 	flying watch.Want
@@ -49,7 +50,7 @@ func NewDocuments(screen, node, object string) Documents {
 	}
 	return Documents{
 		Node: node, id: h.Sum64(), Read: map[watch.Want]time.Time{},
-		Error: map[watch.Want]introspect.NodeError{}, asked: map[watch.Want]time.Time{},
+		Error: map[watch.Want]document.NodeError{}, asked: map[watch.Want]time.Time{},
 	}
 }
 
@@ -97,7 +98,7 @@ func (d *Documents) Take(m pages.Loaded) bool {
 }
 
 // failure finds why a document could not be read; one error may stand for several.
-func failure(all map[watch.Want]introspect.NodeError, w watch.Want) (introspect.NodeError, bool) {
+func failure(all map[watch.Want]document.NodeError, w watch.Want) (document.NodeError, bool) {
 	if e, ok := all[w]; ok {
 		return e, true
 	}
@@ -106,7 +107,7 @@ func failure(all map[watch.Want]introspect.NodeError, w watch.Want) (introspect.
 			return e, true
 		}
 	}
-	return introspect.NodeError{}, false
+	return document.NodeError{}, false
 }
 
 // Has tells whether a document was ever read.
@@ -125,7 +126,7 @@ func (d *Documents) ENIs(v *store.View) []introspect.NodeENI {
 }
 
 // Original tells whether a node runs the original's daemon, or one that tells no more.
-func Original(n *store.Node) bool { return n != nil && n.Source == introspect.SourceV1 }
+func Original(n *store.Node) bool { return n != nil && n.Source == document.SourceV1 }
 
 // Pace is how often a node is to be asked for documents that are looked at.
 func Pace(c pages.Context, n *store.Node) time.Duration {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/pages"
 	"cnictl/tui/sourcetest"
@@ -32,7 +33,7 @@ func TestDocuments(t *testing.T) {
 	if d.Ask(c, ask.Want, time.Second, watch.Query{}) == nil {
 		t.Fatal("nothing is due after two seconds")
 	}
-	d.Take(pages.Loaded{ID: ask.ID, Want: ask.Want, Detail: watch.Detail{At: c.Clock, Errors: map[watch.Want]introspect.NodeError{ask.Want: {Reason: introspect.ReasonTimeout}}}})
+	d.Take(pages.Loaded{ID: ask.ID, Want: ask.Want, Detail: watch.Detail{At: c.Clock, Errors: map[watch.Want]document.NodeError{ask.Want: {Reason: introspect.ReasonTimeout}}}})
 	if len(d.Last.ENIs) != 1 || d.Error[watch.WantPlan].Reason != introspect.ReasonTimeout || !d.Read[watch.WantENIs].Equal(now) {
 		t.Errorf("%+v", d)
 	}

@@ -2,6 +2,7 @@ package reading
 
 import (
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/tui/theme"
@@ -41,9 +42,9 @@ func (e *Events) Take(doc *introspect.NodeEvents) {
 // EventRole is how a state change is shown.
 func EventRole(k introspect.EventKind) theme.Role {
 	switch events.Severity(k) {
-	case introspect.SeverityError:
+	case document.SeverityError:
 		return theme.Bad
-	case introspect.SeverityWarning:
+	case document.SeverityWarning:
 		return theme.Warn
 	}
 	return theme.Text

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -24,7 +25,7 @@ func Missing(c pages.Context, d *Documents, w watch.Want, n *store.Node, what st
 		return what + ": no node selected."
 	case n == nil && c.View != nil && c.View.Generation > 0:
 		return what + ": no such node: " + show.Safe(d.Node) + "."
-	case n != nil && n.State == introspect.StateNoDaemon:
+	case n != nil && n.State == document.StateNoDaemon:
 		return what + ": no aws-node pod runs on this node."
 	case n != nil && Original(n) && w&^(watch.WantENIs|watch.WantPods|watch.WantKubeEvents|watch.WantContainerLog) != 0:
 		return what + ": not reported by the upstream daemon."
@@ -50,7 +51,7 @@ func Unread(v *store.View) string {
 }
 
 // Reason says why something could not be read.
-func Reason(e introspect.NodeError) string {
+func Reason(e document.NodeError) string {
 	switch e.Reason {
 	case introspect.ReasonNoEndpoint:
 		return "not reported by this daemon (" + string(e.Reason) + ")."

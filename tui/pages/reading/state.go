@@ -3,7 +3,7 @@ package reading
 import (
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/tui/theme"
@@ -14,7 +14,7 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	switch {
 	case n == nil:
 		return "no such node", theme.Stale
-	case n.State == introspect.StateLive:
+	case n.State == document.StateLive:
 		return show.Safe(n.Status()), SeverityRole(n.Severity)
 	}
 	words := string(n.State)
@@ -28,13 +28,13 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 }
 
 // SeverityRole is how a severity is shown; its word stands beside it.
-func SeverityRole(s introspect.Severity) theme.Role {
+func SeverityRole(s document.Severity) theme.Role {
 	switch s {
-	case introspect.SeverityError:
+	case document.SeverityError:
 		return theme.Bad
-	case introspect.SeverityWarning:
+	case document.SeverityWarning:
 		return theme.Warn
-	case introspect.SeverityInfo:
+	case document.SeverityInfo:
 		return theme.Info
 	}
 	return theme.Good

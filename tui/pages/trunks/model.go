@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -46,7 +46,7 @@ func New(o pages.Open) pages.Page {
 	m.table = components.NewTable(components.TableOptions[*row]{
 		Show:    func(r *row, column string) (string, bool) { return m.names.Cell(r.Node, column) },
 		Columns: columns(), ID: func(r *row) string { return r.Node },
-		Fault: func(r *row) bool { return r.State != introspect.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
+		Fault: func(r *row) bool { return r.State != document.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
 		Draw: draw, Drawn: map[string]int{"gauge": 12},
 		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // as long as EC2 makes them
 		Empty:  "No nodes with a trunk or ENABLE_POD_ENI.",
@@ -56,7 +56,7 @@ func New(o pages.Open) pages.Page {
 
 // row is one node.
 type row struct {
-	introspect.TrunkItem
+	document.TrunkItem
 	Stale bool
 	IPv6  bool // its pods have IPv6 addresses
 }
@@ -69,7 +69,7 @@ func rowsOf(v *store.View) []*row {
 	var out []*row
 	for _, n := range v.Nodes {
 		if t, ok := trunks.Node(n); ok {
-			out = append(out, &row{t, n.State != introspect.StateLive, n.Summary != nil && n.Summary.IPFamily == "ipv6"})
+			out = append(out, &row{t, n.State != document.StateLive, n.Summary != nil && n.Summary.IPFamily == "ipv6"})
 		}
 	}
 	return out
@@ -92,13 +92,13 @@ func sumOf(rows []*row) sums {
 	var s sums
 	for _, r := range rows {
 		switch r.State {
-		case introspect.TrunkAttached:
+		case document.TrunkAttached:
 			s.Attached++
-		case introspect.TrunkAwaited:
+		case document.TrunkAwaited:
 			s.Awaited++
-		case introspect.TrunkUnsupported:
+		case document.TrunkUnsupported:
 			s.Unsupported++
-		case introspect.TrunkUntold:
+		case document.TrunkUntold:
 			s.Untold++
 		}
 		if r.BranchUsed == nil {
@@ -117,7 +117,7 @@ func sumOf(rows []*row) sums {
 }
 
 func columns() []query.Column[*row] {
-	all := query.Of(trunks.Columns(), func(r *row) introspect.TrunkItem { return r.TrunkItem })
+	all := query.Of(trunks.Columns(), func(r *row) document.TrunkItem { return r.TrunkItem })
 	out, _ := query.Pick(all, "node", "type", "zone", "state", "used", "left", "trunk", "advertised")
 	out[0].Least = 16
 	gauge := query.Column[*row]{Name: "gauge", Title: "share of the branch ENIs in use", Drop: 4, Text: func(r *row) string { return show.Int(r.BranchUsed) }, Number: percent}
@@ -137,7 +137,7 @@ func role(r *row, column string) theme.Role {
 	}
 	v, known := share(r)
 	switch {
-	case column == "state" && r.State == introspect.TrunkAttached:
+	case column == "state" && r.State == document.TrunkAttached:
 		return theme.Good
 	case column == "state":
 		return theme.Warn

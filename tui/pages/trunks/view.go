@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"cnictl/capacity/limits"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/trunks"
 	"cnictl/daemon/fleet/watch"
@@ -120,7 +120,7 @@ func cooling(sheet *prose.Sheet, n *int) {
 	}
 }
 
-func since(p introspect.BranchPod, c pages.Context) string {
+func since(p document.BranchPod, c pages.Context) string {
 	if p.Since == nil {
 		return ""
 	}
@@ -131,15 +131,15 @@ func since(p introspect.BranchPod, c pages.Context) string {
 func state(sheet *prose.Sheet, r *row) {
 	text := ""
 	switch r.State {
-	case introspect.TrunkAttached:
+	case document.TrunkAttached:
 		sheet.Field("trunk", prose.T(theme.Text, show.Safe(r.ENIID)))
-	case introspect.TrunkAwaited:
+	case document.TrunkAwaited:
 		text = "ENABLE_POD_ENI is on; the VPC resource controller has not attached a trunk yet. It cannot if all ENI slots are taken: replace the node."
-	case introspect.TrunkUnsupported:
+	case document.TrunkUnsupported:
 		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " does not support trunks: pods that need a branch ENI are not scheduled here."
-	case introspect.TrunkOff:
+	case document.TrunkOff:
 		text = "The node has a trunk or branch capacity, but ENABLE_POD_ENI is off."
-	case introspect.TrunkUntold:
+	case document.TrunkUntold:
 		text = "The Node object has capacity of vpc.amazonaws.com/pod-eni; the daemon does not report a trunk."
 	}
 	if text != "" {

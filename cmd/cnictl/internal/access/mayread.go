@@ -10,6 +10,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 )
 
 // startWithin bounds the questions before a screen opens: longer than a login program
@@ -59,7 +60,7 @@ func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.R
 	if len(missing) > 0 {
 		return "find the daemons on", missing
 	}
-	ways := map[string]string{introspect.ViaPortForward: "portforward", introspect.ViaExec: "exec", introspect.ViaProxy: "proxy"}
+	ways := map[string]string{document.ViaPortForward: "portforward", document.ViaExec: "exec", document.ViaProxy: "proxy"}
 	if sub, ok := ways[via]; ok {
 		return "read", denied(func(r cluster.Rule) bool { return r.Subresource == sub && !(sub == "portforward" && r.Optional) })
 	}

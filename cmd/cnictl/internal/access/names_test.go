@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 func targetsOf(names ...string) []fleet.Target {
@@ -21,9 +21,9 @@ func targetsOf(names ...string) []fleet.Target {
 func TestMeant(t *testing.T) {
 	t.Parallel()
 	known := targetsOf("ip-10-0-3-1.eu", "ip-10-0-3-17.eu", "ip-10-0-3-17.us", "a", "a.b", "db-1", "node/odd")
-	known[1].Object = &introspect.NodeObject{InstanceID: "i-0123456789abcdef0", InternalIP: "10.0.3.17"}
-	known[3].Object = &introspect.NodeObject{InternalIP: "fd00::17"}
-	known[4].Object = &introspect.NodeObject{} // Kubernetes tells neither
+	known[1].Object = &document.NodeObject{InstanceID: "i-0123456789abcdef0", InternalIP: "10.0.3.17"}
+	known[3].Object = &document.NodeObject{InternalIP: "fd00::17"}
+	known[4].Object = &document.NodeObject{} // Kubernetes tells neither
 	for name, want := range map[string]string{
 		"ip-10-0-3-1":         "ip-10-0-3-1.eu", // not the beginning of others
 		"ip-10-0-3-17":        "ip-10-0-3-17.eu ip-10-0-3-17.us",

@@ -11,6 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/record"
 )
@@ -112,8 +113,8 @@ func recorded(f *cli.Factory, asked, scope []string) (Way, error) {
 	for _, n := range p.View().Nodes {
 		sample := n.NodeIPAM
 		targets = append(targets, fleet.Target{
-			Name: n.Metadata.Name, Object: n.Object, Via: introspect.ViaRecord, Sample: &sample,
-			Absent: &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: record.NotIncluded},
+			Name: n.Metadata.Name, Object: n.Object, Via: document.ViaRecord, Sample: &sample,
+			Absent: &document.NodeError{Reason: introspect.ReasonNotServed, Message: record.NotIncluded},
 		})
 	}
 	if len(targets) == 0 {

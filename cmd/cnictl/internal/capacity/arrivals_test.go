@@ -10,6 +10,7 @@ import (
 
 	"cnictl/capacity/whatif"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
 )
 
@@ -47,21 +48,21 @@ func TestReadArrivals(t *testing.T) {
 func TestTally(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)
-	node := func(created time.Duration, pods, adds int) *introspect.NodeIPAM {
+	node := func(created time.Duration, pods, adds int) *document.NodeIPAM {
 		at := from.Add(created)
-		return &introspect.NodeIPAM{
-			Object:  &introspect.NodeObject{CreatedAt: &at},
+		return &document.NodeIPAM{
+			Object:  &document.NodeObject{CreatedAt: &at},
 			Summary: &introspect.Summary{Cards: []introspect.CardSummary{{Assigned: pods}}, ADDs: &introspect.RequestCounts{Total: adds, Failed: new(0)}},
 		}
 	}
 	samples := []struct {
 		after time.Duration
 		name  string
-		node  *introspect.NodeIPAM
+		node  *document.NodeIPAM
 	}{
 		{0, "a", node(-time.Hour, 2, 2)},
 		{9 * time.Second, "late", node(-time.Hour, 5, 5)}, // it was there before: the first round takes a while
-		{10 * time.Second, "a", &introspect.NodeIPAM{Error: &introspect.NodeError{}}},
+		{10 * time.Second, "a", &document.NodeIPAM{Error: &document.NodeError{}}},
 		{20 * time.Second, "a", node(-time.Hour, 3, 3)},
 		{30 * time.Second, "new", node(15*time.Second, 1, 1)},
 		{40 * time.Second, "late", nil},

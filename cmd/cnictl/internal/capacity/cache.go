@@ -14,6 +14,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -95,14 +96,14 @@ func parseCache(text []byte) (knownTypes, error) {
 	if len(text) > maxCache {
 		return knownTypes{}, fmt.Errorf("larger than %d MiB", maxCache>>20)
 	}
-	var doc introspect.CapacityRefresh
+	var doc document.CapacityRefresh
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return knownTypes{}, errors.New("not a document of capacity refresh")
 	}
 	read := doc.SampledAt.UTC().Format(time.DateOnly)
 	switch {
-	case doc.Kind != introspect.KindCapacityRefresh || doc.APIVersion != introspect.APIVersion:
-		return knownTypes{}, fmt.Errorf("%.40q %.40q is not a %s %s", doc.APIVersion, doc.Kind, introspect.APIVersion, introspect.KindCapacityRefresh)
+	case doc.Kind != document.KindCapacityRefresh || doc.APIVersion != introspect.APIVersion:
+		return knownTypes{}, fmt.Errorf("%.40q %.40q is not a %s %s", doc.APIVersion, doc.Kind, introspect.APIVersion, document.KindCapacityRefresh)
 	case len(doc.Items) > maxTypes:
 		return knownTypes{}, fmt.Errorf("%d instance types: want at most %d", len(doc.Items), maxTypes)
 	case read < limits.Date:
@@ -120,31 +121,31 @@ func parseCache(text []byte) (knownTypes, error) {
 }
 
 // factsOf is the document of a type; instanceOf reads it.
-func factsOf(i limits.Instance) introspect.CapacityFacts {
+func factsOf(i limits.Instance) document.CapacityFacts {
 	built, known := limits.Lookup(i.Type)
-	out := introspect.CapacityFacts{
-		InstanceType: i.Type, New: !known, ENIs: i.MaxENIs, NetworkCards: []introspect.CapacityCard{}, DefaultNetworkCard: i.DefaultCard,
+	out := document.CapacityFacts{
+		InstanceType: i.Type, New: !known, ENIs: i.MaxENIs, NetworkCards: []document.CapacityCard{}, DefaultNetworkCard: i.DefaultCard,
 		IPv4PerENI: i.IPv4PerENI, Hypervisor: i.Hypervisor, BareMetal: i.BareMetal, VCPUs: known0(i.VCPUs), MemoryMiB: known0(i.MemoryMiB), Arch: i.Arch,
-		Changes: []introspect.CapacityChange{},
+		Changes: []document.CapacityChange{},
 	}
 	if i.IPv6PerENI >= 0 {
 		out.IPv6PerENI = &i.IPv6PerENI
 	}
 	for _, c := range i.Cards {
-		out.NetworkCards = append(out.NetworkCards, introspect.CapacityCard{Index: c.Index, ENIs: c.MaxENIs})
+		out.NetworkCards = append(out.NetworkCards, document.CapacityCard{Index: c.Index, ENIs: c.MaxENIs})
 	}
 	if !known {
 		return out
 	}
 	for n, was := range built.Facts() {
 		if is := i.Facts()[n]; is != was {
-			out.Changes = append(out.Changes, introspect.CapacityChange{Name: is.Name, From: was.Value, To: is.Value})
+			out.Changes = append(out.Changes, document.CapacityChange{Name: is.Name, From: was.Value, To: is.Value})
 		}
 	}
 	return out
 }
 
-func instanceOf(item introspect.CapacityFacts) limits.Instance {
+func instanceOf(item document.CapacityFacts) limits.Instance {
 	i := limits.Instance{
 		Type: item.InstanceType, MaxENIs: item.ENIs, IPv4PerENI: item.IPv4PerENI, IPv6PerENI: -1, Hypervisor: item.Hypervisor,
 		BareMetal: item.BareMetal, DefaultCard: item.DefaultNetworkCard, Arch: item.Arch,

@@ -9,12 +9,13 @@ import (
 
 	"cnictl/capacity/limits"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // cacheOf is the cache of some types.
 func cacheOf(t testing.TB, read ...limits.Instance) []byte {
 	t.Helper()
-	doc := introspect.CapacityRefresh{APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityRefresh, SampledAt: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)}
+	doc := document.CapacityRefresh{APIVersion: introspect.APIVersion, Kind: document.KindCapacityRefresh, SampledAt: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)}
 	for _, i := range read {
 		doc.Items = append(doc.Items, factsOf(i))
 	}

@@ -19,12 +19,13 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
 // placement is what the pods take on nodes of one type.
-type placement = introspect.CapacityFleet
+type placement = document.CapacityFleet
 
 // mostPods bounds --pods: ten times the pods of the largest clusters that Kubernetes supports.
 const mostPods = 1_500_000
@@ -113,9 +114,9 @@ func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []str
 	slices.SortStableFunc(rows, cheapest)
 	partial := len(rows) < len(types)
 	err = o.list.Print(f, rows, func(chosen []placement) any {
-		return introspect.CapacityComparison{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityComparison, Pods: demand.Pods, Items: chosen,
-			Partial: partial, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+		return document.CapacityComparison{
+			APIVersion: introspect.APIVersion, Kind: document.KindCapacityComparison, Pods: demand.Pods, Items: chosen,
+			Partial: partial, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 		}
 	})
 	if err == nil && partial {

@@ -15,6 +15,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
@@ -22,7 +23,7 @@ import (
 	"cnictl/daemon/fleet/subnets"
 )
 
-type foreseen = introspect.CapacityForecast
+type foreseen = document.CapacityForecast
 
 func forecast(f *cli.Factory) *cobra.Command {
 	list := &output.List[foreseen]{Columns: forecastColumns(), Key: func(r foreseen) string { return r.ID }, Item: func(r foreseen) any { return r }}
@@ -87,9 +88,9 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 		return tooShort(f, len(items), time.Duration(longest*float64(time.Second)))
 	}
 	err := list.Print(f, items, func(chosen []foreseen) any {
-		return introspect.CapacityForecastList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityForecastList, Items: chosen,
-			Partial: partial, Errors: []introspect.NodeError{}, SampledAt: known.last.UTC(),
+		return document.CapacityForecastList{
+			APIVersion: introspect.APIVersion, Kind: document.KindCapacityForecastList, Items: chosen,
+			Partial: partial, Errors: []document.NodeError{}, SampledAt: known.last.UTC(),
 		}
 	})
 	if partial {

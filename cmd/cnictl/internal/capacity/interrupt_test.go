@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // interrupted is a context that ends once it has been asked about it so many times.
@@ -52,20 +52,20 @@ func TestInterrupted(t *testing.T) {
 		return stdout.String(), err
 	}
 
-	var compared introspect.CapacityComparison
+	var compared document.CapacityComparison
 	out, err := run(comparison, 3, "m5.* --pods 500")
 	if e := json.Unmarshal([]byte(out), &compared); e != nil || len(compared.Items) != 3 || !compared.Partial || err.Error() != "interrupted: 3 of 9 types are compared" {
 		t.Errorf("compare: %v, %v\n%s", e, err, out)
 	}
 
-	var predicted introspect.CapacityWhatIfList
+	var predicted document.CapacityWhatIfList
 	out, _ = run(whatIf, 3, "--type m5.large --pods 20 --count 5 --warm-ip-target 2 --rate 20")
 	if err := json.Unmarshal([]byte(out), &predicted); err != nil || len(predicted.Items) != 1 || !predicted.Partial || predicted.Items[0].Held.Avg < 100 ||
 		predicted.Seconds <= 0 || predicted.Seconds >= 24*3600 {
 		t.Errorf("whatif: %v\n%s", err, out)
 	}
 
-	var best introspect.CapacityRecommendation
+	var best document.CapacityRecommendation
 	out, err = run(recommend, 40, "--type m5.large --pods 20 --count 2 --for 1h")
 	if e := json.Unmarshal([]byte(out), &best); e != nil || len(best.Items) == 0 || best.Chosen == nil || !best.Partial || best.Tried == 0 || best.Tried >= best.Candidates {
 		t.Errorf("recommend: %v\n%s", e, out)
@@ -74,7 +74,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	// Today's settings are simulated first: there is nothing to choose from yet.
-	best = introspect.CapacityRecommendation{}
+	best = document.CapacityRecommendation{}
 	out, _ = run(recommend, 2, "--type m5.large --pods 20 --count 5 --rate 50")
 	if err := json.Unmarshal([]byte(out), &best); err != nil || len(best.Items) > 0 || best.Chosen != nil || !best.Partial || best.Tried != 0 || best.Today.Held < 100 {
 		t.Errorf("recommend: %v\n%s", err, out)

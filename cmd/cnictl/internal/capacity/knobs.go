@@ -8,7 +8,7 @@ import (
 	"cnictl/capacity/limits"
 	"cnictl/capacity/whatif"
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
@@ -38,10 +38,10 @@ func assign(f *cli.Factory, flag string, words []string, s *whatif.Settings) err
 }
 
 // changed are the settings that differ, as the environment has them.
-func changed(from, to whatif.Settings) []introspect.CapacitySetting {
-	out := []introspect.CapacitySetting{}
+func changed(from, to whatif.Settings) []document.CapacitySetting {
+	out := []document.CapacitySetting{}
 	for _, s := range whatif.Changed(from, to) {
-		out = append(out, introspect.CapacitySetting(s))
+		out = append(out, document.CapacitySetting(s))
 	}
 	return out
 }

@@ -21,6 +21,7 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
@@ -34,7 +35,7 @@ const (
 
 var goals = []string{goalAddresses, goalCalls, goalBurst}
 
-type point = introspect.CapacityPoint
+type point = document.CapacityPoint
 
 func recommend(f *cli.Factory) *cobra.Command {
 	var p planned
@@ -173,11 +174,11 @@ func try(s *whatif.Search, line *progress) error {
 }
 
 // search finds the trade-off and chooses by the goal.
-func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whatif.Load, goal string) (introspect.CapacityRecommendation, error) {
+func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whatif.Load, goal string) (document.CapacityRecommendation, error) {
 	first := nodes[0].Settings
-	doc := introspect.CapacityRecommendation{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityRecommendation, Goal: goal, Nodes: len(nodes), Seconds: load.For.Seconds(),
-		Items: []point{}, Groups: []introspect.CapacityGroup{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+	doc := document.CapacityRecommendation{
+		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRecommendation, Goal: goal, Nodes: len(nodes), Seconds: load.For.Seconds(),
+		Items: []point{}, Groups: []document.CapacityGroup{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 	}
 	if slices.ContainsFunc(nodes, func(n whatif.Node) bool { return len(changed(targets(first), targets(n.Settings))) > 0 }) {
 		f.Warn("the nodes have different targets today: settings are compared with those of the first")
@@ -242,7 +243,7 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 }
 
 // unmet is the answer where no settings meet the goal.
-func unmet(doc introspect.CapacityRecommendation) error {
+func unmet(doc document.CapacityRecommendation) error {
 	e := &cli.Error{Code: cli.ExitFindings, What: "no targets within the bounds meet the goal", Do: "try a longer burst, a type with more addresses per interface, or --prefix-delegation"}
 	if c := doc.Closest; c != nil {
 		e.Why = fmt.Sprintf("with the best, %s, %s still", settingsText(*c), show.Plural(c.Failed, "ADD fails", "ADDs fail"))
@@ -257,7 +258,7 @@ func unmet(doc introspect.CapacityRecommendation) error {
 // grouping says of which group each node is: those of one type and mode.
 type grouping struct {
 	of   []int
-	each []introspect.CapacityGroup
+	each []document.CapacityGroup
 }
 
 func grouped(nodes []whatif.Node) (g grouping) {
@@ -266,10 +267,10 @@ func grouped(nodes []whatif.Node) (g grouping) {
 		if s.PrefixDelegation && s.Instance.PrefixDelegation() {
 			mode = introspect.ModePrefix
 		}
-		i := slices.IndexFunc(g.each, func(x introspect.CapacityGroup) bool { return x.InstanceType == s.Instance.Type && x.Mode == mode })
+		i := slices.IndexFunc(g.each, func(x document.CapacityGroup) bool { return x.InstanceType == s.Instance.Type && x.Mode == mode })
 		if i < 0 {
 			i = len(g.each)
-			g.each = append(g.each, introspect.CapacityGroup{InstanceType: s.Instance.Type, Mode: mode})
+			g.each = append(g.each, document.CapacityGroup{InstanceType: s.Instance.Type, Mode: mode})
 		}
 		g.each[i].Nodes++
 		g.of = append(g.of, i)
@@ -278,13 +279,13 @@ func grouped(nodes []whatif.Node) (g grouping) {
 }
 
 // outcomes are the groups with what they come to.
-func (g grouping) outcomes(nodes []whatif.Node, load whatif.Load, today *whatif.Run, chosen whatif.Settings, line *progress) ([]introspect.CapacityGroup, error) {
+func (g grouping) outcomes(nodes []whatif.Node, load whatif.Load, today *whatif.Run, chosen whatif.Settings, line *progress) ([]document.CapacityGroup, error) {
 	first := nodes[0].Settings
 	r := whatif.NewRun(whatif.With(nodes, chosen), load, whatif.Ours)
 	r.Group(g.of)
 	for n := 1; r.Next(); n++ {
 		if n%1024 == 0 && !line.at("node groups", r) {
-			return []introspect.CapacityGroup{}, nil
+			return []document.CapacityGroup{}, nil
 		}
 	}
 	was, is := today.Groups(), r.Groups()
@@ -356,7 +357,7 @@ func pointColumns() []query.Column[point] {
 }
 
 // recommendation is the page above the table: the curve, the chosen point, and the patch.
-func recommendation(f *cli.Factory, doc introspect.CapacityRecommendation) []string {
+func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
 	head := func(text string) {
 		p.Lines = append(p.Lines, p.Opts.Palette.Paint(paint.Head, text))
@@ -409,7 +410,7 @@ func adds(p point) string {
 }
 
 // chosenWhy explains the choice.
-func chosenWhy(doc introspect.CapacityRecommendation) string {
+func chosenWhy(doc document.CapacityRecommendation) string {
 	if doc.Partial {
 		return "The best of those tried for this goal."
 	}
@@ -428,7 +429,7 @@ func chosenWhy(doc introspect.CapacityRecommendation) string {
 const curveWidth, curveHeight = 60, 12
 
 // curve draws addresses held against requests: the trade-off, the chosen point and today's.
-func curve(p *output.Page, doc introspect.CapacityRecommendation) {
+func curve(p *output.Page, doc document.CapacityRecommendation) {
 	least, most := doc.Today, doc.Today
 	for _, x := range doc.Items {
 		most.Held, most.PerHour = max(most.Held, x.Held), max(most.PerHour, x.PerHour)

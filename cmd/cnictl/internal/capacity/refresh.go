@@ -18,13 +18,14 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/collect/ec2"
 	"cnictl/doctor/evidence"
 )
 
-type reported = introspect.CapacityFacts
+type reported = document.CapacityFacts
 
 // refreshOptions are what capacity refresh was asked for.
 type refreshOptions struct {
@@ -114,9 +115,9 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 		}
 		f.Warn("skipped a type: %s", show.Safe(err.Error()))
 	}
-	doc := introspect.CapacityRefresh{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityRefresh, Region: region, Types: len(read), Items: []reported{},
-		Partial: failed != nil, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+	doc := document.CapacityRefresh{
+		APIVersion: introspect.APIVersion, Kind: document.KindCapacityRefresh, Region: region, Types: len(read), Items: []reported{},
+		Partial: failed != nil, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 	}
 	for _, i := range limits.Changed(read) {
 		doc.Items = append(doc.Items, factsOf(i))
@@ -153,7 +154,7 @@ func notRead(ctx context.Context, region string, read int, why error) error {
 	return e
 }
 
-func writeCache(file string, doc introspect.CapacityRefresh) error {
+func writeCache(file string, doc document.CapacityRefresh) error {
 	text, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return err

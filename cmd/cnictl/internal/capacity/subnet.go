@@ -20,6 +20,7 @@ import (
 	listed "cnictl/cmd/cnictl/internal/subnets"
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
@@ -87,7 +88,7 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 	return h, nil
 }
 
-type fit = introspect.CapacitySubnet
+type fit = document.CapacitySubnet
 
 func intoSubnets(f *cli.Factory) *cobra.Command {
 	var nodes nodeSettings
@@ -144,9 +145,9 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 			if h.Addresses != h.Slots {
 				node = subnet.Node{Interfaces: h.ENIs, Prefixes: h.Slots}
 			}
-			doc := introspect.CapacitySubnetList{
-				APIVersion: introspect.APIVersion, Kind: introspect.KindCapacitySubnetList, Items: []fit{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
-				Node: introspect.CapacityNode{
+			doc := document.CapacitySubnetList{
+				APIVersion: introspect.APIVersion, Kind: document.KindCapacitySubnetList, Items: []fit{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
+				Node: document.CapacityNode{
 					InstanceType: nodes.instance, Pods: h.Pods, ENIs: h.ENIs, Addresses: h.Addresses, Prefixes: node.Prefixes, Wasted: h.Wasted(), SubnetAddresses: h.SubnetAddresses(),
 				},
 			}
@@ -186,10 +187,10 @@ arrive one at a time; after pods leave, a node may hold more for some time.`,
 				}
 				args = append(args, here.ids()...)
 			}
-			worst, best, err := place(args, introspect.RolePods, node, h.Pods)
+			worst, best, err := place(args, document.RolePods, node, h.Pods)
 			if err == nil && nodes.CustomNetworking {
 				var w, b int
-				w, b, err = place(primary, introspect.RoleNodes, subnet.Node{Interfaces: 1}, 0)
+				w, b, err = place(primary, document.RoleNodes, subnet.Node{Interfaces: 1}, 0)
 				worst, best = min(worst, w), min(best, b)
 			}
 			if err != nil {
@@ -267,7 +268,7 @@ func fitColumns() []query.Column[fit] {
 type cluster struct {
 	all, named  bool
 	view        *store.View
-	list        introspect.NodeIPAMList
+	list        document.NodeIPAMList
 	interrupted bool
 }
 

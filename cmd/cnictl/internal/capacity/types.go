@@ -14,11 +14,12 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
-type row = introspect.CapacityType
+type row = document.CapacityType
 
 // typeOptions are what capacity type was asked for.
 type typeOptions struct {
@@ -181,7 +182,7 @@ func (o *typeOptions) typeOf(known knownTypes, name string) (row, error) {
 	all := maxpods.Compute(p.Input)
 	r := row{
 		InstanceType: i.Type, ENIs: i.MaxENIs, IPv4PerENI: i.IPv4PerENI, VCPUs: known0(i.VCPUs), MemoryMiB: known0(i.MemoryMiB),
-		IPCapacity: limited(all.IPCapacity), Total: limited(all.TotalCapacity), Rules: []introspect.CapacityRule{}, Warnings: append([]string{}, warnings...), Explained: []string{},
+		IPCapacity: limited(all.IPCapacity), Total: limited(all.TotalCapacity), Rules: []document.CapacityRule{}, Warnings: append([]string{}, warnings...), Explained: []string{},
 	}
 	if known.Read(i.Type) {
 		r.RefreshedAt = &known.at
@@ -196,7 +197,7 @@ func (o *typeOptions) typeOf(known knownTypes, name string) (row, error) {
 		if len(o.rules) > 0 && !slices.Contains(o.rules, rule.Name) {
 			continue
 		}
-		out := introspect.CapacityRule{Name: rule.Name, MaxPods: rule.MaxPods, Terms: []introspect.MaxPodsTerm{}, Source: rule.Source, Why: rule.Why}
+		out := document.CapacityRule{Name: rule.Name, MaxPods: rule.MaxPods, Terms: []introspect.MaxPodsTerm{}, Source: rule.Source, Why: rule.Why}
 		for _, t := range rule.Terms {
 			out.Terms = append(out.Terms, introspect.MaxPodsTerm{Name: t.Name, Value: t.Value})
 		}
@@ -219,15 +220,15 @@ func limited(n int) *int {
 	return &n
 }
 
-func (o *typeOptions) document(f *cli.Factory, rows []row) introspect.CapacityTypeList {
-	return introspect.CapacityTypeList{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityTypeList, Items: rows, NodeGroup: o.groupOf(rows),
-		Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+func (o *typeOptions) document(f *cli.Factory, rows []row) document.CapacityTypeList {
+	return document.CapacityTypeList{
+		APIVersion: introspect.APIVersion, Kind: document.KindCapacityTypeList, Items: rows, NodeGroup: o.groupOf(rows),
+		Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 	}
 }
 
 // groupOf is what a managed node group of several types applies; nil where that is not known.
-func (o *typeOptions) groupOf(rows []row) (out *introspect.NodeGroupType) {
+func (o *typeOptions) groupOf(rows []row) (out *document.NodeGroupType) {
 	if len(rows) < 2 {
 		return nil
 	}
@@ -237,7 +238,7 @@ func (o *typeOptions) groupOf(rows []row) (out *introspect.NodeGroupType) {
 			return nil
 		}
 		if out == nil || *n < out.MaxPods {
-			out = &introspect.NodeGroupType{MaxPods: *n, InstanceType: r.InstanceType}
+			out = &document.NodeGroupType{MaxPods: *n, InstanceType: r.InstanceType}
 		}
 	}
 	return out

@@ -17,11 +17,12 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
 
-type prediction = introspect.CapacityWhatIf
+type prediction = document.CapacityWhatIf
 
 // planned are the nodes to simulate, today and with changed settings.
 type planned struct {
@@ -61,7 +62,7 @@ func (p *planned) change(f *cli.Factory, s whatif.Settings) (whatif.Settings, er
 }
 
 // nodes are the nodes today, with their names. errs are those that could not be simulated.
-func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []introspect.NodeError, err error) {
+func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []document.NodeError, err error) {
 	if p.instance == "" {
 		if len(names) == 0 && !p.all {
 			return nil, nil, nil, cli.Usage("give NODEs, --all for all of them, or --type and --pods of planned nodes")
@@ -105,7 +106,7 @@ func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (ou
 }
 
 // live reads the nodes that are there.
-func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []introspect.NodeError, err error) {
+func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []document.NodeError, err error) {
 	nodes, err := access.FleetOf(ctx, f, names)
 	if err != nil {
 		return nil, nil, nil, err
@@ -117,12 +118,12 @@ func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out
 	}
 	for _, n := range list.Items {
 		name := n.Metadata.Name
-		if n.State == introspect.StateNoDaemon {
+		if n.State == document.StateNoDaemon {
 			continue
 		}
 		node, why := fleet.WhatIf(n)
 		if why != "" {
-			errs = append(errs, introspect.NodeError{Node: name, Reason: introspect.ReasonNotServed, Message: why})
+			errs = append(errs, document.NodeError{Node: name, Reason: introspect.ReasonNotServed, Message: why})
 			continue
 		}
 		out, called = append(out, node), append(called, name)
@@ -182,9 +183,9 @@ daemon would behave differently is listed, with the reason.`,
 			if err != nil {
 				return err
 			}
-			doc := introspect.CapacityWhatIfList{
-				APIVersion: introspect.APIVersion, Kind: introspect.KindCapacityWhatIfList, Model: m.Name, Nodes: len(nodes), Items: []prediction{},
-				Errors: append([]introspect.NodeError{}, errs...), Partial: len(errs) > 0, SampledAt: f.Now().UTC(), Seconds: load.For.Seconds(),
+			doc := document.CapacityWhatIfList{
+				APIVersion: introspect.APIVersion, Kind: document.KindCapacityWhatIfList, Model: m.Name, Nodes: len(nodes), Items: []prediction{},
+				Errors: append([]document.NodeError{}, errs...), Partial: len(errs) > 0, SampledAt: f.Now().UTC(), Seconds: load.For.Seconds(),
 			}
 			for _, n := range nodes {
 				doc.Pods += n.Pods
@@ -274,8 +275,8 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 		return prediction{}, 0, err
 	}
 	out := prediction{
-		Held: introspect.CapacitySpread(r.Held), Wasted: introspect.CapacitySpread(r.Wasted),
-		Calls: introspect.CapacityCalls{
+		Held: document.CapacitySpread(r.Held), Wasted: document.CapacitySpread(r.Wasted),
+		Calls: document.CapacityCalls{
 			PerHour: r.PerHour(r.Calls.Requests()), Attaches: r.PerHour(r.Calls.NewENIs), Assigns: r.PerHour(r.Calls.Assigns),
 			Releases: r.PerHour(r.Calls.Releases), Detaches: r.PerHour(r.Calls.Detaches), Refused: r.PerHour(r.Calls.Refused),
 		},
@@ -288,15 +289,15 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 	if err != nil || ctx.Err() != nil {
 		return out, r.For, err
 	}
-	o := introspect.CapacityOutcome{Held: theirs.Held.Avg, Wasted: theirs.Wasted.Avg, PerHour: theirs.PerHour(theirs.Calls.Requests()), Failed: theirs.Failed, Waiting: theirs.Waiting}
-	if (o != introspect.CapacityOutcome{Held: out.Held.Avg, Wasted: out.Wasted.Avg, PerHour: out.Calls.PerHour, Failed: out.Failed, Waiting: out.Waiting}) {
+	o := document.CapacityOutcome{Held: theirs.Held.Avg, Wasted: theirs.Wasted.Avg, PerHour: theirs.PerHour(theirs.Calls.Requests()), Failed: theirs.Failed, Waiting: theirs.Waiting}
+	if (o != document.CapacityOutcome{Held: out.Held.Avg, Wasted: out.Wasted.Avg, PerHour: out.Calls.PerHour, Failed: out.Failed, Waiting: out.Waiting}) {
 		out.Original, out.Different = &o, whatif.Differences(nodes[0].Settings)
 	}
 	return out, r.For, nil
 }
 
 // explain says below the table what changed, and where upstream differs.
-func explain(f *cli.Factory, doc introspect.CapacityWhatIfList) {
+func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"), time.Duration(doc.Seconds*float64(time.Second))))
 	for _, r := range doc.Items {
 		var parts []string

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/tui/theme"
 )
 
@@ -51,7 +51,7 @@ const (
 
 // ViaWays are the values of --via.
 func ViaWays() []string {
-	return []string{ViaAuto, introspect.ViaPortForward, introspect.ViaExec, introspect.ViaProxy, ViaLocal}
+	return []string{ViaAuto, document.ViaPortForward, document.ViaExec, document.ViaProxy, ViaLocal}
 }
 
 // MinInterval is the shortest --interval: k9s's floor too.

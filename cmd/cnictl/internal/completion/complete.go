@@ -11,6 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/kubeconfig"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 const noFiles = cobra.ShellCompDirectiveNoFileComp
@@ -239,7 +240,7 @@ func Remember(f *cli.Factory, n Names) {
 
 // Seen are the names that a reading of nodes told: subnets, and where it told of ENIs
 // these and the pods.
-func Seen(list introspect.NodeIPAMList) Names {
+func Seen(list document.NodeIPAMList) Names {
 	var seen Names
 	for _, n := range list.Items {
 		if n.Summary != nil {
@@ -252,7 +253,7 @@ func Seen(list introspect.NodeIPAMList) Names {
 			if e.SubnetID != "" {
 				seen.Subnets = append(seen.Subnets, e.SubnetID)
 			}
-			for _, a := range introspect.FlattenAddresses("", []introspect.NodeENI{e}) {
+			for _, a := range document.FlattenAddresses("", []introspect.NodeENI{e}) {
 				if a.State == introspect.AddressAssigned && a.PodName != "" {
 					seen.Pods = append(seen.Pods, a.PodNamespace+"/"+a.PodName)
 				}

@@ -12,6 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
@@ -31,8 +32,8 @@ daemon see ` + f.Name + ` node config.`,
 }
 
 func view(f *cli.Factory) *cobra.Command {
-	list := &output.List[introspect.Setting]{
-		Columns: columns(), Key: func(s introspect.Setting) string { return s.Name }, Item: func(s introspect.Setting) any { return s }, Free: "value",
+	list := &output.List[document.Setting]{
+		Columns: columns(), Key: func(s document.Setting) string { return s.Name }, Item: func(s document.Setting) any { return s }, Free: "value",
 	}
 	cmd := &cobra.Command{
 		Use:   "view",
@@ -43,10 +44,10 @@ Credentials are never printed and never read from the file.`,
 		Example: "  {{.Command}} config view\n  {{.Command}} config view --filter 'source!=default'\n  CNICTL_INTERVAL=10s {{.Command}} config view -o json",
 		Args:    cli.Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return list.Print(f, settings(f, cmd.InheritedFlags()), func(items []introspect.Setting) any {
-				return introspect.Settings{
-					APIVersion: introspect.APIVersion, Kind: introspect.KindSettings, File: f.ConfigFile(), Items: items,
-					Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+			return list.Print(f, settings(f, cmd.InheritedFlags()), func(items []document.Setting) any {
+				return document.Settings{
+					APIVersion: introspect.APIVersion, Kind: document.KindSettings, File: f.ConfigFile(), Items: items,
+					Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 				}
 			})
 		},
@@ -55,24 +56,24 @@ Credentials are never printed and never read from the file.`,
 	return cmd
 }
 
-func columns() []query.Column[introspect.Setting] {
-	text := func(name, title string, wide bool, of func(introspect.Setting) string) query.Column[introspect.Setting] {
-		return query.Column[introspect.Setting]{Name: name, Header: strings.ToUpper(name), Title: title, Wide: wide, Text: of}
+func columns() []query.Column[document.Setting] {
+	text := func(name, title string, wide bool, of func(document.Setting) string) query.Column[document.Setting] {
+		return query.Column[document.Setting]{Name: name, Header: strings.ToUpper(name), Title: title, Wide: wide, Text: of}
 	}
-	return []query.Column[introspect.Setting]{
-		text("name", "name of the flag", false, func(s introspect.Setting) string { return s.Name }),
-		text("value", "effective value", false, func(s introspect.Setting) string { return show.OrUnknown(show.Safe(s.Value)) }),
-		text("source", "flag, environment, file or default", false, func(s introspect.Setting) string { return s.Source }),
-		text("environment", "environment variable that sets it", true, func(s introspect.Setting) string { return s.Environment }),
-		text("default", "default value", true, func(s introspect.Setting) string { return show.OrUnknown(s.Default) }),
+	return []query.Column[document.Setting]{
+		text("name", "name of the flag", false, func(s document.Setting) string { return s.Name }),
+		text("value", "effective value", false, func(s document.Setting) string { return show.OrUnknown(show.Safe(s.Value)) }),
+		text("source", "flag, environment, file or default", false, func(s document.Setting) string { return s.Source }),
+		text("environment", "environment variable that sets it", true, func(s document.Setting) string { return s.Environment }),
+		text("default", "default value", true, func(s document.Setting) string { return show.OrUnknown(s.Default) }),
 	}
 }
 
 // settings are the global flags and the keys of the screens.
-func settings(f *cli.Factory, flags *pflag.FlagSet) []introspect.Setting {
-	items := []introspect.Setting{}
+func settings(f *cli.Factory, flags *pflag.FlagSet) []document.Setting {
+	items := []document.Setting{}
 	flags.VisitAll(func(flag *pflag.Flag) {
-		s := introspect.Setting{
+		s := document.Setting{
 			Name: flag.Name, Value: valueOf(flag.Value), Source: f.SourceOf(flag.Name), Environment: cli.EnvName(flag.Name), Default: valueText(flag.DefValue),
 		}
 		if cli.Secret(flag.Name) && s.Value != "" {
@@ -81,9 +82,9 @@ func settings(f *cli.Factory, flags *pflag.FlagSet) []introspect.Setting {
 		items = append(items, s)
 	})
 	for action, keys := range f.Keys() {
-		items = append(items, introspect.Setting{Name: "keys." + action, Value: strings.Join(keys, " "), Source: cli.FromFile})
+		items = append(items, document.Setting{Name: "keys." + action, Value: strings.Join(keys, " "), Source: cli.FromFile})
 	}
-	slices.SortFunc(items, func(a, b introspect.Setting) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(items, func(a, b document.Setting) int { return strings.Compare(a.Name, b.Name) })
 	return items
 }
 

@@ -1,27 +1,27 @@
 package doctor
 
 import (
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 )
 
-// document is an entry for programs.
-func document(e *catalogue.Entry) introspect.Cause {
-	doc := introspect.Cause{
+// causeOf is an entry for programs.
+func causeOf(e *catalogue.Entry) document.Cause {
+	doc := document.Cause{
 		Code: e.Code, Title: e.Title, Severity: e.Severity.String(), Shows: e.Shows,
 		Required: list0(e.Required), Supporting: list0(e.Supporting),
-		Confidence: introspect.CauseConfidence{
+		Confidence: document.CauseConfidence{
 			Node: e.Ceiling.Node.String(), Laptop: e.Ceiling.Laptop.String(), Bundle: e.Ceiling.Bundle.String(), Cluster: e.Ceiling.Cluster.String(),
 		},
-		Check: introspect.CauseCheck(e.Check), Fixes: []introspect.CauseFix{}, Links: list0(e.Links), Upstream: e.Upstream, Ours: e.Ours,
+		Check: document.CauseCheck(e.Check), Fixes: []document.CauseFix{}, Links: list0(e.Links), Upstream: e.Upstream, Ours: e.Ours,
 		Explains: list0(e.Explains), ExplainedBy: list0(e.ExplainedBy()), Always: e.Always,
-		Signatures: []introspect.CauseSignature{}, DaemonCodes: list0(daemonCodes(e)),
+		Signatures: []document.CauseSignature{}, DaemonCodes: list0(daemonCodes(e)),
 	}
 	for _, fix := range e.Fixes {
-		doc.Fixes = append(doc.Fixes, introspect.CauseFix{Text: fix.Text, Command: fix.Command, SideEffects: fix.SideEffect, Risk: fix.Risk.String()})
+		doc.Fixes = append(doc.Fixes, document.CauseFix{Text: fix.Text, Command: fix.Command, SideEffects: fix.SideEffect, Risk: fix.Risk.String()})
 	}
 	for _, s := range e.Signatures {
-		doc.Signatures = append(doc.Signatures, introspect.CauseSignature{Text: s.Text, Sources: s.Where, Note: s.Note})
+		doc.Signatures = append(doc.Signatures, document.CauseSignature{Text: s.Text, Sources: s.Where, Note: s.Note})
 	}
 	return doc
 }

@@ -10,6 +10,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/catalogue"
 )
 
@@ -32,7 +33,7 @@ with the side effects of each fix. In commands, replace words in CAPITALS.`,
 				return notFound(f, "there is no cause "+args[0], code)
 			}
 			if output.Structured(f) {
-				doc := introspect.CauseDocument{APIVersion: introspect.APIVersion, Kind: introspect.KindCause, Cause: document(e)}
+				doc := document.CauseDocument{APIVersion: introspect.APIVersion, Kind: document.KindCause, Cause: causeOf(e)}
 				return output.PrintDocument(f, doc, false)
 			}
 			return output.PrintLines(f, page(f, e))

@@ -11,6 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/catalogue"
 )
@@ -20,7 +21,7 @@ type row = *catalogue.Entry
 func list(f *cli.Factory) *cobra.Command {
 	list := &output.List[row]{
 		Columns: columns(), Class: class, Free: "title",
-		Key: func(e row) string { return e.Code }, Item: func(e row) any { return document(e) },
+		Key: func(e row) string { return e.Code }, Item: func(e row) any { return causeOf(e) },
 	}
 	cmd := &cobra.Command{
 		Use:   "list [CODE|GROUP|GLOB…]",
@@ -36,12 +37,12 @@ groups or patterns in which * matches any text.`,
 				return err
 			}
 			return list.Print(f, rows, func(chosen []row) any {
-				doc := introspect.CauseList{
-					APIVersion: introspect.APIVersion, Kind: introspect.KindCauseList,
-					Items: []introspect.Cause{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+				doc := document.CauseList{
+					APIVersion: introspect.APIVersion, Kind: document.KindCauseList,
+					Items: []document.Cause{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 				}
 				for _, e := range chosen {
-					doc.Items = append(doc.Items, document(e))
+					doc.Items = append(doc.Items, causeOf(e))
 				}
 				return doc
 			})

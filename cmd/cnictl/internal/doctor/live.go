@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/bundle"
@@ -104,7 +105,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	}
 	o := collect.Options{
 		Cluster: w.Cluster, Targets: targets, Named: len(n.Names) > 0 || len(f.Globals.Nodes) > 0, Pod: n.Pod, Once: n.Once, Interval: interval(f),
-		Exec: f.Globals.Via == introspect.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
+		Exec: f.Globals.Via == document.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
 		Progress: progress,
 	}
 	aws := func() uint64 { return 0 }

@@ -8,7 +8,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/report"
@@ -22,7 +22,7 @@ const (
 
 // reportPage is a report for people: what is wrong and why, what follows from it, what was
 // ruled out, and what could not be checked.
-func reportPage(f *cli.Factory, r *introspect.DoctorReport) []string {
+func reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
 	color := p.Opts.Palette
 	class := paint.OK
@@ -85,7 +85,7 @@ func causesOf(n int) string {
 }
 
 // unread adds the sources that could not be read, by the reason.
-func unread(p *output.Page, f *cli.Factory, r *introspect.DoctorReport) {
+func unread(p *output.Page, f *cli.Factory, r *document.DoctorReport) {
 	label := "unread"
 	for _, u := range report.Unreads(r) {
 		what := u.What()
@@ -101,7 +101,7 @@ func unread(p *output.Page, f *cli.Factory, r *introspect.DoctorReport) {
 }
 
 // finding adds one finding.
-func finding(p *output.Page, f *cli.Factory, x *introspect.Finding, now time.Time) {
+func finding(p *output.Page, f *cli.Factory, x *document.Finding, now time.Time) {
 	color := p.Opts.Palette
 	s, _ := report.Severity(x.Severity)
 	p.Lines = append(p.Lines, "")
@@ -147,7 +147,7 @@ func finding(p *output.Page, f *cli.Factory, x *introspect.Finding, now time.Tim
 }
 
 // planPage is what to do, finding by finding.
-func planPage(f *cli.Factory, r *introspect.DoctorReport) []string {
+func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
 	color := p.Opts.Palette
 	p.Line(r.Verdict)
@@ -172,7 +172,7 @@ func planPage(f *cli.Factory, r *introspect.DoctorReport) []string {
 }
 
 // step adds one fix, with what it does besides.
-func step(p *output.Page, f *cli.Factory, label string, fix introspect.CauseFix) {
+func step(p *output.Page, f *cli.Factory, label string, fix document.CauseFix) {
 	p.Field(label, fix.Text)
 	Command(p, f, show.Safe(fix.Command))
 	if fix.SideEffects != "" || fix.Risk != "none" {
@@ -188,7 +188,7 @@ func field(p *output.Page, label, text string) {
 }
 
 // where is what a finding is about, with the names of its nodes.
-func where(x *introspect.Finding) string {
+func where(x *document.Finding) string {
 	text := report.Where(x)
 	if len(x.Nodes) > 1 {
 		text += ": " + names(x.Nodes)

@@ -13,7 +13,7 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/causes"
@@ -166,13 +166,13 @@ func reason(err error) string {
 
 // save writes the evidence to a file of its own, or with - to standard output. Of nodes that are
 // too many for a file it leaves out those on which nothing was found.
-func save(f *cli.Factory, name string, ev *evidence.Evidence, r *introspect.DoctorReport) error {
+func save(f *cli.Factory, name string, ev *evidence.Evidence, r *document.DoctorReport) error {
 	data, err := file.Save(ev)
 	if errors.Is(err, file.ErrTooLarge) {
 		some := *ev
 		some.Nodes = slices.Clone(ev.Nodes)
 		some.Nodes = slices.DeleteFunc(some.Nodes, func(n evidence.Node) bool {
-			return !slices.ContainsFunc(slices.Concat(r.Findings, r.Explained), func(found introspect.Finding) bool { return slices.Contains(found.Nodes, n.Name) })
+			return !slices.ContainsFunc(slices.Concat(r.Findings, r.Explained), func(found document.Finding) bool { return slices.Contains(found.Nodes, n.Name) })
 		})
 		if len(some.Nodes) > 0 {
 			f.Warn("the evidence of %d nodes is too large for a file: %s has the %d nodes with findings", len(ev.Nodes), name, len(some.Nodes))
@@ -220,7 +220,7 @@ func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 }
 
 // page is the report for people, or what to do.
-func (o *Options) page(f *cli.Factory, r *introspect.DoctorReport) []string {
+func (o *Options) page(f *cli.Factory, r *document.DoctorReport) []string {
 	if o.Fix {
 		return planPage(f, r)
 	}
@@ -228,7 +228,7 @@ func (o *Options) page(f *cli.Factory, r *introspect.DoctorReport) []string {
 }
 
 // diagnose examines the evidence for what is wanted.
-func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) introspect.DoctorReport {
+func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) document.DoctorReport {
 	r := causes.Diagnose(ev, causes.Options{Wants: o.wants})
 	idle := report.Suppress(&r, o.suppressed, f.Now())
 	if o.warned {
@@ -246,7 +246,7 @@ func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) introspect.Doc
 	return r
 }
 
-func (o *Options) print(f *cli.Factory, r *introspect.DoctorReport) error {
+func (o *Options) print(f *cli.Factory, r *document.DoctorReport) error {
 	var b []byte
 	var err error
 	switch f.Globals.Output {

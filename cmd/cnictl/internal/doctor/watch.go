@@ -8,7 +8,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/doctor/evidence"
 )
 
@@ -48,7 +48,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.
 }
 
 // changes is what of a report is news: neither times nor figures.
-func changes(r *introspect.DoctorReport) (out [][]string) {
+func changes(r *document.DoctorReport) (out [][]string) {
 	for _, f := range r.Findings {
 		out = append(out, append([]string{f.Code, f.Severity, f.Confidence}, f.Nodes...))
 	}

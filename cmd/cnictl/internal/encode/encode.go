@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"cnictl/daemon/api/introspect/document"
+	"cnictl/daemon/fleet/document"
 )
 
 // JSON is an indented document with a final newline.

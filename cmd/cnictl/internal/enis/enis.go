@@ -13,13 +13,14 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	enirows "cnictl/daemon/fleet/enis"
 )
 
 // Options are what enis was asked for.
 type Options struct {
 	Names []string // of nodes; none: all
-	List  *output.List[introspect.ENIItem]
+	List  *output.List[document.ENIItem]
 }
 
 // New builds the command.
@@ -40,8 +41,8 @@ assigned, cooling and free addresses, route table and subnet.`,
 
 // Run lists the ENIs once, or until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	rows := func(nodes []introspect.NodeIPAM) []introspect.ENIItem {
-		items := []introspect.ENIItem{}
+	rows := func(nodes []document.NodeIPAM) []document.ENIItem {
+		items := []document.ENIItem{}
 		for _, n := range nodes {
 			items = append(items, enirows.Items(n.Metadata.Name, n.ENIs)...)
 		}
@@ -56,9 +57,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	}
 	defer nodes.Close()
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{ENIs: true})
-	err = opts.List.Print(f, rows(list.Items), func(items []introspect.ENIItem) any {
-		return introspect.ENIList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindENIList, SampledAt: &list.SampledAt,
+	err = opts.List.Print(f, rows(list.Items), func(items []document.ENIItem) any {
+		return document.ENIList{
+			APIVersion: introspect.APIVersion, Kind: document.KindENIList, SampledAt: &list.SampledAt,
 			Items: items, Partial: list.Partial, Errors: list.Errors,
 		}
 	})

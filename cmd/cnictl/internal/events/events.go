@@ -15,6 +15,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
@@ -87,12 +88,12 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		f.Note(opts.none(r, len(errs)))
 	}
 	err = opts.list.Print(f, rows, func(rows []row) any {
-		items := make([]introspect.EventItem, len(rows))
+		items := make([]document.EventItem, len(rows))
 		for i, row := range rows {
 			items[i] = row.EventItem
 		}
-		return introspect.EventList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindEventList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
+		return document.EventList{
+			APIVersion: introspect.APIVersion, Kind: document.KindEventList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
 		}
 	})
 	switch {
@@ -141,8 +142,8 @@ func newReader(f *cli.Factory, opts *Options, kube *cluster.Cluster) *reader {
 
 // read reads the events, oldest first. Kubernetes that cannot be read is an error; nodes
 // that cannot be read are listed.
-func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error) {
-	rows, errs := []row{}, []introspect.NodeError{}
+func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) {
+	rows, errs := []row{}, []document.NodeError{}
 	now := r.f.Now()
 	if r.kube != nil {
 		q := cluster.EventQuery{}
@@ -199,7 +200,7 @@ func (r *reader) read(ctx context.Context) ([]row, []introspect.NodeError, error
 }
 
 // recorded are the events of a recording, both the daemons' and Kubernetes'.
-func (r *reader) recorded(ctx context.Context) (rows []row, errs []introspect.NodeError) {
+func (r *reader) recorded(ctx context.Context) (rows []row, errs []document.NodeError) {
 	now := r.f.Now()
 	for _, name := range r.names {
 		d := r.f.Recording.Detail(ctx, name, watch.WantEvents|watch.WantKubeEvents, watch.Query{})

@@ -14,6 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/doctor/catalogue"
 )
@@ -80,7 +81,7 @@ func Run(f *cli.Factory, opts *Options) error {
 	}
 	found := catalogue.Explain(opts.Text)
 	if output.Structured(f) {
-		if err := output.PrintDocument(f, document(f, found), false); err != nil {
+		if err := output.PrintDocument(f, candidatesOf(f, found), false); err != nil {
 			return err
 		}
 	} else if len(found) > 0 {
@@ -148,15 +149,15 @@ func matched(c catalogue.Candidate, several bool) string {
 	return text
 }
 
-func document(f *cli.Factory, found []catalogue.Candidate) introspect.CandidateList {
-	doc := introspect.CandidateList{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindCandidateList,
-		Items: []introspect.Candidate{}, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+func candidatesOf(f *cli.Factory, found []catalogue.Candidate) document.CandidateList {
+	doc := document.CandidateList{
+		APIVersion: introspect.APIVersion, Kind: document.KindCandidateList,
+		Items: []document.Candidate{}, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 	}
 	for _, c := range found {
-		item := introspect.Candidate{
-			Causes: []string{}, How: c.How, Line: c.Line, Check: introspect.CauseCheck(c.Check()),
-			Signature: introspect.CauseSignature{Text: c.Signature.Text, Sources: append([]string{}, c.Signature.Where...), Note: c.Signature.Note},
+		item := document.Candidate{
+			Causes: []string{}, How: c.How, Line: c.Line, Check: document.CauseCheck(c.Check()),
+			Signature: document.CauseSignature{Text: c.Signature.Text, Sources: append([]string{}, c.Signature.Where...), Note: c.Signature.Note},
 		}
 		if e := c.Entry; e != nil {
 			item.Code, item.Title, item.Severity, item.Meaning = e.Code, e.Title, e.Severity.String(), e.Shows

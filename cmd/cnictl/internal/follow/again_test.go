@@ -4,15 +4,15 @@ import (
 	"slices"
 	"testing"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // TestNews_ANodeThatCameBack: it did not leave, and is not the one that it was.
 func TestNews_ANodeThatCameBack(t *testing.T) {
 	t.Parallel()
 	var n news
-	sample := func(name string) introspect.NodeIPAM {
-		return introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}}
+	sample := func(name string) document.NodeIPAM {
+		return document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}}
 	}
 	n.sampled(sample("a"))
 	n.sampled(sample("b"))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/schedule"
 )
 
@@ -67,6 +67,6 @@ func await(ctx context.Context, f *cli.Factory, ticks <-chan time.Time, every ti
 }
 
 // HasOriginal reports whether an upstream node was read.
-func HasOriginal(list introspect.NodeIPAMList) bool {
-	return slices.ContainsFunc(list.Items, func(n introspect.NodeIPAM) bool { return n.Source == introspect.SourceV1 })
+func HasOriginal(list document.NodeIPAMList) bool {
+	return slices.ContainsFunc(list.Items, func(n document.NodeIPAM) bool { return n.Source == document.SourceV1 })
 }

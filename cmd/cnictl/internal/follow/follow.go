@@ -12,8 +12,8 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/store"
@@ -40,16 +40,16 @@ type Options struct {
 // Moment is what is known at one time.
 type Moment struct {
 	View  *store.View
-	Fresh []introspect.NodeIPAM // read since the time before, by name
-	Gone  []string              // nodes that left the cluster since
-	Back  []string              // nodes that left since and are there again
-	Every time.Duration         // between two readings
+	Fresh []document.NodeIPAM // read since the time before, by name
+	Gone  []string            // nodes that left the cluster since
+	Back  []string            // nodes that left since and are there again
+	Every time.Duration       // between two readings
 	Now   time.Time
 }
 
 // List are all nodes as one reading of them.
-func (w Moment) List() introspect.NodeIPAMList {
-	items := make([]introspect.NodeIPAM, len(w.View.Nodes))
+func (w Moment) List() document.NodeIPAMList {
+	items := make([]document.NodeIPAM, len(w.View.Nodes))
 	for i, n := range w.View.Nodes {
 		items[i] = n.NodeIPAM
 	}
@@ -176,24 +176,24 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 // allRead reports whether every node of a view was asked, and answered or failed: the last may
 // still be asked when none is left to ask.
 func allRead(v *store.View) bool {
-	return !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.State == introspect.StateAPIOnly && n.Error == nil })
+	return !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.State == document.StateAPIOnly && n.Error == nil })
 }
 
-func isOriginal(n *store.Node) bool { return n.Source == introspect.SourceV1 }
+func isOriginal(n *store.Node) bool { return n.Source == document.SourceV1 }
 
 // news are the samples that were not shown yet, the newest of each node.
 type news struct {
 	mu   sync.Mutex // guards all below
-	read map[string]introspect.NodeIPAM
+	read map[string]document.NodeIPAM
 	gone map[string]bool
 	back map[string]bool // gone, and read since
 }
 
-func (n *news) sampled(sample introspect.NodeIPAM) {
+func (n *news) sampled(sample document.NodeIPAM) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.read == nil {
-		n.read, n.gone, n.back = map[string]introspect.NodeIPAM{}, map[string]bool{}, map[string]bool{}
+		n.read, n.gone, n.back = map[string]document.NodeIPAM{}, map[string]bool{}, map[string]bool{}
 	}
 	n.read[sample.Metadata.Name] = sample
 	if name := sample.Metadata.Name; n.gone[name] {
@@ -220,11 +220,11 @@ func (n *news) any() bool {
 }
 
 // take empties the news.
-func (n *news) take() (fresh []introspect.NodeIPAM, gone, back []string) {
+func (n *news) take() (fresh []document.NodeIPAM, gone, back []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	fresh, gone, back = slices.Collect(maps.Values(n.read)), slices.Sorted(maps.Keys(n.gone)), slices.Sorted(maps.Keys(n.back))
-	slices.SortFunc(fresh, func(a, b introspect.NodeIPAM) int { return query.Natural(a.Metadata.Name, b.Metadata.Name) })
+	slices.SortFunc(fresh, func(a, b document.NodeIPAM) int { return query.Natural(a.Metadata.Name, b.Metadata.Name) })
 	clear(n.read)
 	clear(n.gone)
 	clear(n.back)
@@ -232,7 +232,7 @@ func (n *news) take() (fresh []introspect.NodeIPAM, gone, back []string) {
 }
 
 // Rows prints the rows of the nodes that were read since, until ctx ends.
-func Rows[T any](ctx context.Context, f *cli.Factory, names []string, list *output.List[T], rows func([]introspect.NodeIPAM) []T) error {
+func Rows[T any](ctx context.Context, f *cli.Factory, names []string, list *output.List[T], rows func([]document.NodeIPAM) []T) error {
 	return Fleet(ctx, f, Options{Names: names, ENIs: true, Order: list.Ordered(), Show: func(now Moment) error {
 		Left(f, now.Gone)
 		list.Forget(slices.Concat(now.Gone, now.Back))

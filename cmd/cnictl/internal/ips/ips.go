@@ -18,6 +18,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/show"
 )
@@ -102,7 +103,7 @@ func (o *Options) searches() (string, bool) {
 }
 
 // Rows are the addresses of nodes that are looked for.
-func (o *Options) Rows(nodes []introspect.NodeIPAM) []enis.AddressRow {
+func (o *Options) Rows(nodes []document.NodeIPAM) []enis.AddressRow {
 	rows := []enis.AddressRow{}
 	for _, n := range nodes {
 		for _, a := range enis.Addresses(n) {
@@ -168,25 +169,25 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return verdict
 }
 
-func (o *Options) print(f *cli.Factory, rows []enis.AddressRow, list introspect.NodeIPAMList) error {
+func (o *Options) print(f *cli.Factory, rows []enis.AddressRow, list document.NodeIPAMList) error {
 	return o.List.Print(f, rows, func(rows []enis.AddressRow) any {
-		return introspect.AddressList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, SampledAt: &list.SampledAt,
+		return document.AddressList{
+			APIVersion: introspect.APIVersion, Kind: document.KindAddressList, SampledAt: &list.SampledAt,
 			Items: enis.AddressItems(rows), Partial: list.Partial, Errors: list.Errors,
 		}
 	})
 }
 
 // notFound is the end where no node that told its addresses has what is looked for.
-func (o *Options) notFound(f *cli.Factory, what string, list introspect.NodeIPAMList) error {
-	var silent []introspect.NodeError // they may have it
+func (o *Options) notFound(f *cli.Factory, what string, list document.NodeIPAMList) error {
+	var silent []document.NodeError // they may have it
 	asked := 0
 	for _, n := range list.Items {
-		if fleet.Failed(n) || n.State != introspect.StateNoDaemon {
+		if fleet.Failed(n) || n.State != document.StateNoDaemon {
 			asked++
 		}
 		if fleet.Failed(n) && n.ENIs == nil {
-			silent = append(silent, introspect.NodeError{Node: n.Metadata.Name, Reason: n.Error.Reason, Message: n.Error.Message})
+			silent = append(silent, document.NodeError{Node: n.Metadata.Name, Reason: n.Error.Reason, Message: n.Error.Message})
 		}
 	}
 	if len(silent) == 0 || f.Globals.AllowPartial && len(silent) < asked {

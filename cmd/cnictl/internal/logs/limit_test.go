@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 func TestShare(t *testing.T) {
@@ -31,7 +31,7 @@ func TestNewest_SaysOnceWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
 	r := reader{f: &cli.Factory{Streams: &cli.Streams{Err: &said}}, opts: &Options{Limit: 2}, names: []string{"a", "b"}}
-	all := []introspect.LogItem{{Line: "1"}, {Line: "2"}, {Line: "3"}}
+	all := []document.LogItem{{Line: "1"}, {Line: "2"}, {Line: "3"}}
 	if got := r.newest(all[:2]); len(got) != 2 || said.Len() > 0 {
 		t.Errorf("%v, %q", got, said.String())
 	}

@@ -5,19 +5,19 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/fleet/daemonlog"
+	"cnictl/daemon/fleet/document"
 )
 
 // levels in their order.
 var levels = daemonlog.Levels()
 
 // parseLine reads a line of a log, with what it has beside its message behind that.
-func parseLine(node, line string) introspect.LogItem {
+func parseLine(node, line string) document.LogItem {
 	read := daemonlog.Parse(line)
 	about, _ := read.Subject()
-	item := introspect.LogItem{
+	item := document.LogItem{
 		Node: node, Line: line, Level: read.Level, Message: read.Message,
 		Namespace: about.Namespace, Pod: about.Pod, ENIID: about.ENI, IP: about.IP,
 	}
@@ -44,7 +44,7 @@ type filter struct {
 	access bool      // lines of requests for introspection too
 }
 
-func (w filter) accepts(i introspect.LogItem) bool {
+func (w filter) accepts(i document.LogItem) bool {
 	if w.level != "" && daemonlog.Severity(i.Level) < daemonlog.Severity(w.level) {
 		return false
 	}
@@ -61,9 +61,9 @@ func (w filter) accepts(i introspect.LogItem) bool {
 
 // since drops the lines of one node that are older than a time, with those that belong to
 // them: they stand behind and have no time.
-func since(items []introspect.LogItem, oldest time.Time) []introspect.LogItem {
+func since(items []document.LogItem, oldest time.Time) []document.LogItem {
 	old := false
-	return slices.DeleteFunc(items, func(i introspect.LogItem) bool {
+	return slices.DeleteFunc(items, func(i document.LogItem) bool {
 		if i.At != nil {
 			old = i.At.Before(oldest)
 		}
@@ -73,7 +73,7 @@ func since(items []introspect.LogItem, oldest time.Time) []introspect.LogItem {
 
 // sortLines puts lines of several nodes into the order of their times. A line without a
 // time stays behind the one before it.
-func sortLines(items []introspect.LogItem) {
+func sortLines(items []document.LogItem) {
 	at := map[string]time.Time{} // by node: of the line before
 	times := make([]time.Time, len(items))
 	for i, item := range items {
@@ -87,7 +87,7 @@ func sortLines(items []introspect.LogItem) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return times[a].Compare(times[b]) })
-	sorted := make([]introspect.LogItem, len(items))
+	sorted := make([]document.LogItem, len(items))
 	for i, from := range order {
 		sorted[i] = items[from]
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 func TestParseLine(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 14, 1, 11, 0, time.UTC)
-	for line, want := range map[string]introspect.LogItem{
+	for line, want := range map[string]document.LogItem{
 		`{"level":"warn","ts":"2026-11-21T14:01:11.000Z","caller":"a.go:1","msg":"ADD failed","n":3,"who":"a b","deep":{"x":[1]},"none":null}`: {At: &at, Level: "warn", Message: `ADD failed n=3 who=a b deep={"x":[1]} none=null`},
 		`{"level":"panic","msg":"m"}`:   {Level: "fatal", Message: "m"},
 		`{"level":"loud","msg":"m"}`:    {Level: "info", Message: "m"},
@@ -99,7 +99,7 @@ func TestPodFilter(t *testing.T) {
 // of which nothing is known stay.
 func TestSince(t *testing.T) {
 	t.Parallel()
-	var items []introspect.LogItem
+	var items []document.LogItem
 	for _, l := range []string{"begins without a time", line("2026-11-03T14:00:00Z", "old"), "of the old", line("2026-11-21T14:00:00Z", "new"), "of the new"} {
 		items = append(items, parseLine("n", l))
 	}
@@ -117,9 +117,9 @@ func TestClock(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC)
 	r := &reader{f: &cli.Factory{Now: func() time.Time { return now }}}
-	today := []introspect.LogItem{parseLine("n", line("2026-11-21T00:00:01Z", "m")), {}}
+	today := []document.LogItem{parseLine("n", line("2026-11-21T00:00:01Z", "m")), {}}
 	for i, step := range []struct {
-		items []introspect.LogItem
+		items []document.LogItem
 		want  string
 	}{
 		{today, clockOfDay},
@@ -137,7 +137,7 @@ func line(at, msg string) string { return `{"level":"info","ts":"` + at + `","ms
 // TestSortLines: lines without a time stay behind the one before them.
 func TestSortLines(t *testing.T) {
 	t.Parallel()
-	var items []introspect.LogItem
+	var items []document.LogItem
 	for _, l := range []struct{ node, line string }{
 		{"a", line("2026-11-21T14:00:03Z", "3")}, {"a", "after 3"}, {"a", line("2026-11-21T14:00:05Z", "5")},
 		{"b", line("2026-11-21T14:00:01Z", "1")}, {"b", line("2026-11-21T14:00:04Z", "4")},

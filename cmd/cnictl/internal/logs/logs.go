@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -166,8 +167,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	items, errs, _ := r.read(deadline)
 	items = r.newest(items)
 	if output.Structured(f) {
-		err = output.PrintDocument(f, introspect.LogList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindLogList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
+		err = output.PrintDocument(f, document.LogList{
+			APIVersion: introspect.APIVersion, Kind: document.KindLogList, Items: items, Partial: len(errs) > 0, Errors: errs, SampledAt: f.Now().UTC(),
 		}, false)
 	} else {
 		if len(items) == 0 && len(errs) < len(r.names) && ctx.Err() == nil {
@@ -206,7 +207,7 @@ func (o *Options) none(nodes int) string {
 }
 
 // print writes lines: time, node, level, message.
-func (r *reader) print(items []introspect.LogItem) error {
+func (r *reader) print(items []document.LogItem) error {
 	if output.Structured(r.f) {
 		for _, i := range items {
 			if err := output.PrintDocument(r.f, i, true); err != nil {
@@ -243,11 +244,11 @@ const (
 
 // clock is the form of times: with the date from the first line on that is of another day
 // than the one on which printing began.
-func (r *reader) clock(items []introspect.LogItem) string {
+func (r *reader) clock(items []document.LogItem) string {
 	if r.day == "" {
 		r.day = r.f.Now().UTC().Format(time.DateOnly)
 	}
-	r.dated = r.dated || slices.ContainsFunc(items, func(i introspect.LogItem) bool {
+	r.dated = r.dated || slices.ContainsFunc(items, func(i document.LogItem) bool {
 		return i.At != nil && i.At.Format(time.DateOnly) != r.day
 	})
 	if r.dated {

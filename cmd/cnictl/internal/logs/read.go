@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 )
@@ -80,7 +81,7 @@ func (r *reader) among(nodes *fleet.Fleet) {
 }
 
 // newest keeps the newest --limit lines, and says when lines are left out.
-func (r *reader) newest(items []introspect.LogItem) []introspect.LogItem {
+func (r *reader) newest(items []document.LogItem) []document.LogItem {
 	over := len(items) - r.opts.Limit
 	if (over > 0 || r.cut) && !r.told {
 		r.told = true
@@ -99,7 +100,7 @@ type answer struct {
 
 // read reads the lines that are new, oldest first; original reports that an upstream node is
 // among those read.
-func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []introspect.NodeError, original bool) {
+func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []document.NodeError, original bool) {
 	answers := make([]answer, len(r.names))
 	queries := make([]introspect.LogQuery, len(r.names))
 	for i, name := range r.names {
@@ -118,7 +119,7 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 		})
 	}
 	erase()
-	items, errs = []introspect.LogItem{}, []introspect.NodeError{}
+	items, errs = []document.LogItem{}, []document.NodeError{}
 	accepts := r.opts.filter().accepts
 	containers := false
 	for i, name := range r.names {
@@ -129,7 +130,7 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 			continue
 		}
 		containers, r.cut = containers || a.container, r.cut || a.cut
-		var of []introspect.LogItem
+		var of []document.LogItem
 		_, again := r.last[name]
 		for _, line := range r.fresh(name, a.lines) {
 			of = append(of, parseLine(name, line))
@@ -137,7 +138,7 @@ func (r *reader) read(ctx context.Context) (items []introspect.LogItem, errs []i
 		if r.opts.Since > 0 { // not each node, nor each API server, looks at it
 			of = since(of, r.f.Now().Add(-r.opts.Since))
 		}
-		of = slices.DeleteFunc(of, func(item introspect.LogItem) bool { return !accepts(item) })
+		of = slices.DeleteFunc(of, func(item document.LogItem) bool { return !accepts(item) })
 		if !again {
 			of = of[max(0, len(of)-r.opts.Tail):]
 		}

@@ -20,6 +20,7 @@ import (
 	"cnictl/daemon/api/checkpoint"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -32,7 +33,7 @@ const maxCheckpoint = 64 << 20
 // Checkpoint lists the allocations that a node's daemon holds, which are those that it
 // writes to its checkpoint, or with a file those that are in it.
 func Checkpoint(ctx context.Context, f *cli.Factory, opts *Options) error {
-	var doc introspect.NodeCheckpoint
+	var doc document.NodeCheckpoint
 	var err error
 	if opts.File != "" {
 		doc, err = checkpointOfFile(opts.File)
@@ -57,12 +58,12 @@ func Checkpoint(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return err
 }
 
-func checkpointOfDaemon(ctx context.Context, f *cli.Factory, opts *Options) (introspect.NodeCheckpoint, error) {
+func checkpointOfDaemon(ctx context.Context, f *cli.Factory, opts *Options) (document.NodeCheckpoint, error) {
 	n, err := read(ctx, f, opts, fleet.Query{ENIs: true})
 	if err != nil {
-		return introspect.NodeCheckpoint{}, err
+		return document.NodeCheckpoint{}, err
 	}
-	doc := newCheckpoint(n.Metadata.Name, introspect.CheckpointDaemon)
+	doc := newCheckpoint(n.Metadata.Name, document.CheckpointDaemon)
 	doc.Partial, doc.Errors = n.Error != nil, errorsOf(n)
 	if n.SampledAt != nil {
 		doc.SampledAt = *n.SampledAt
@@ -71,7 +72,7 @@ func checkpointOfDaemon(ctx context.Context, f *cli.Factory, opts *Options) (int
 		for _, c := range e.CIDRs {
 			for _, a := range c.Addresses {
 				if a.State == introspect.AddressAssigned {
-					doc.Items = append(doc.Items, introspect.CheckpointItem{
+					doc.Items = append(doc.Items, document.CheckpointItem{
 						Address: a.Address, PodNamespace: a.PodNamespace, PodName: a.PodName, AllocatedAt: a.AssignedAt,
 					})
 				}
@@ -82,23 +83,23 @@ func checkpointOfDaemon(ctx context.Context, f *cli.Factory, opts *Options) (int
 	return doc, nil
 }
 
-func newCheckpoint(node, source string) introspect.NodeCheckpoint {
-	return introspect.NodeCheckpoint{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindCheckpoint, Node: node, Source: source, Items: []introspect.CheckpointItem{}, Errors: []introspect.NodeError{},
+func newCheckpoint(node, source string) document.NodeCheckpoint {
+	return document.NodeCheckpoint{
+		APIVersion: introspect.APIVersion, Kind: document.KindCheckpoint, Node: node, Source: source, Items: []document.CheckpointItem{}, Errors: []document.NodeError{},
 	}
 }
 
 // checkpointOfFile reads a checkpoint. Of a damaged one it gives what can be had, and
 // the damage.
-func checkpointOfFile(path string) (introspect.NodeCheckpoint, error) {
+func checkpointOfFile(path string) (document.NodeCheckpoint, error) {
 	data, err := readBounded(path)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: "permission denied: only root can read it", Do: "sudo cnictl local checkpoint --file " + path}
+		return document.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: "permission denied: only root can read it", Do: "sudo cnictl local checkpoint --file " + path}
 	case errors.Is(err, fs.ErrNotExist):
-		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitNotFound, What: path + " does not exist", Why: "no daemon has written a checkpoint there"}
+		return document.NodeCheckpoint{}, &cli.Error{Code: cli.ExitNotFound, What: path + " does not exist", Why: "no daemon has written a checkpoint there"}
 	case err != nil:
-		return introspect.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: err.Error()}
+		return document.NodeCheckpoint{}, &cli.Error{Code: cli.ExitUnreachable, What: path + " could not be read", Why: err.Error()}
 	}
 	return decodeCheckpoint(path, data), nil
 }
@@ -126,7 +127,7 @@ func readBounded(path string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func decodeCheckpoint(path string, data []byte) introspect.NodeCheckpoint {
+func decodeCheckpoint(path string, data []byte) document.NodeCheckpoint {
 	doc := newCheckpoint("", path)
 	entries, err := checkpoint.Decode(data)
 	if err != nil {
@@ -134,7 +135,7 @@ func decodeCheckpoint(path string, data []byte) introspect.NodeCheckpoint {
 		doc.Problem = fmt.Sprintf("%v; %d allocations were readable", err, len(entries))
 	}
 	for _, e := range entries {
-		item := introspect.CheckpointItem{
+		item := document.CheckpointItem{
 			Address: e.Address(), PodNamespace: e.PodNamespace, PodName: e.PodName, IfName: e.IfName, Network: e.NetworkName, Interfaces: e.Interfaces,
 		}
 		if e.IPv4.IsValid() {
@@ -150,13 +151,13 @@ func decodeCheckpoint(path string, data []byte) introspect.NodeCheckpoint {
 	return doc
 }
 
-func sortCheckpoint(items []introspect.CheckpointItem) {
-	slices.SortStableFunc(items, func(a, b introspect.CheckpointItem) int {
+func sortCheckpoint(items []document.CheckpointItem) {
+	slices.SortStableFunc(items, func(a, b document.CheckpointItem) int {
 		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.PodNamespace, b.PodNamespace), cmp.Compare(a.PodName, b.PodName))
 	})
 }
 
-func checkpointTable(doc introspect.NodeCheckpoint, wide bool) table.Table {
+func checkpointTable(doc document.NodeCheckpoint, wide bool) table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "ADDRESS"}, {Name: "FOR", Unit: "SECONDS", Right: true}, {Name: "POD", Free: true}}}
 	if wide {
 		t.Columns = append(t.Columns, table.Column{Name: "IFNAME"}, table.Column{Name: "NETWORK"}, table.Column{Name: "INTERFACES", Right: true})

@@ -9,6 +9,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -26,8 +27,8 @@ func Config(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	if output.Structured(f) {
-		return output.PrintDocument(f, introspect.NodeSettingList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindNodeSettingList, Node: name, SampledAt: f.Now().UTC(), Items: doc.Items, Errors: []introspect.NodeError{},
+		return output.PrintDocument(f, document.NodeSettingList{
+			APIVersion: introspect.APIVersion, Kind: document.KindNodeSettingList, Node: name, SampledAt: f.Now().UTC(), Items: doc.Items, Errors: []document.NodeError{},
 		}, false)
 	}
 	return output.PrintTable(f, configTable(doc.Items))

@@ -7,6 +7,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 )
 
@@ -16,29 +17,29 @@ func ENIs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	return opts.ENIs.Print(f, enis.Items(n.Metadata.Name, n.ENIs), func(items []introspect.ENIItem) any {
-		return introspect.ENIList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindENIList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
+	return opts.ENIs.Print(f, enis.Items(n.Metadata.Name, n.ENIs), func(items []document.ENIItem) any {
+		return document.ENIList{
+			APIVersion: introspect.APIVersion, Kind: document.KindENIList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
 			Items: items, Partial: n.Error != nil, Errors: errorsOf(n),
 		}
 	})
 }
 
 // errorsOf is what could not be read of a node, for the list of a document.
-func errorsOf(n introspect.NodeIPAM) []introspect.NodeError {
+func errorsOf(n document.NodeIPAM) []document.NodeError {
 	if n.Error == nil {
-		return []introspect.NodeError{}
+		return []document.NodeError{}
 	}
 	e := *n.Error
 	e.Node = n.Metadata.Name
-	return []introspect.NodeError{e}
+	return []document.NodeError{e}
 }
 
 // read opens the way to the nodes and reads the one.
-func read(ctx context.Context, f *cli.Factory, opts *Options, q fleet.Query) (introspect.NodeIPAM, error) {
+func read(ctx context.Context, f *cli.Factory, opts *Options, q fleet.Query) (document.NodeIPAM, error) {
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {
-		return introspect.NodeIPAM{}, err
+		return document.NodeIPAM{}, err
 	}
 	defer nodes.Close()
 	ctx, cancel := f.Deadline(ctx)

@@ -6,6 +6,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 )
 
@@ -16,8 +17,8 @@ func IPs(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	return opts.IPs.Print(f, enis.Addresses(n), func(rows []enis.AddressRow) any {
-		return introspect.AddressList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindAddressList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
+		return document.AddressList{
+			APIVersion: introspect.APIVersion, Kind: document.KindAddressList, Node: n.Metadata.Name, SampledAt: n.SampledAt,
 			Items: enis.AddressItems(rows), Partial: n.Error != nil, Errors: errorsOf(n),
 		}
 	})

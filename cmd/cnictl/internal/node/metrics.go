@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -43,7 +44,7 @@ func Metrics(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return &cli.Error{Code: cli.ExitUnreachable, What: "the metrics of node " + name + " could not be parsed", Why: err.Error(), Do: f.Name + " node metrics " + name + " --raw"}
 	}
-	doc := introspect.NodeMetrics{APIVersion: introspect.APIVersion, Kind: introspect.KindMetrics, Node: name, SampledAt: f.Now().UTC(), Items: items, Errors: []introspect.NodeError{}}
+	doc := document.NodeMetrics{APIVersion: introspect.APIVersion, Kind: document.KindMetrics, Node: name, SampledAt: f.Now().UTC(), Items: items, Errors: []document.NodeError{}}
 	if output.Structured(f) {
 		return output.PrintDocument(f, doc, false)
 	}
@@ -79,7 +80,7 @@ func metricsText(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name s
 }
 
 // metricsTable shows a sample a row. What a histogram counts in buckets is for wide.
-func metricsTable(items []introspect.Metric, wide bool) table.Table {
+func metricsTable(items []document.Metric, wide bool) table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "METRIC"}, {Name: "LABELS", Free: true}, {Name: "VALUE", Right: true}, {Name: "TYPE", Drop: 1}}}
 	if wide {
 		t.Columns = append(t.Columns, table.Column{Name: "HELP", Free: true})

@@ -16,6 +16,7 @@ import (
 	"cnictl/cmd/cnictl/internal/pool"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 )
 
@@ -24,8 +25,8 @@ type Options struct {
 	Name string // "" = the only node there is
 	Open access.Opener
 
-	ENIs *output.List[introspect.ENIItem] // enis: rows and columns
-	IPs  *output.List[enis.AddressRow]    // ips: rows and columns
+	ENIs *output.List[document.ENIItem] // enis: rows and columns
+	IPs  *output.List[enis.AddressRow]  // ips: rows and columns
 
 	Plan introspect.PlanQuery // plan: other targets
 	Path string               // raw: of the introspection server

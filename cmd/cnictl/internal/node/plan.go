@@ -17,6 +17,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
 )
@@ -60,7 +61,7 @@ func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV); err != nil {
 		return err
 	}
-	doc := introspect.PlanComparison{APIVersion: introspect.APIVersion, Kind: introspect.KindPlanComparison, Errors: []introspect.NodeError{}}
+	doc := document.PlanComparison{APIVersion: introspect.APIVersion, Kind: document.KindPlanComparison, Errors: []document.NodeError{}}
 	var err error
 	if f.Recording != nil {
 		err = recordedPlan(ctx, f, opts, &doc)
@@ -78,7 +79,7 @@ func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 // askPlan reads the plans from the node.
-func askPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *introspect.PlanComparison) (err error) {
+func askPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *document.PlanComparison) (err error) {
 	doc.Node, err = ask(ctx, f, opts, "its plan", func(ctx context.Context, c *client.Client) error {
 		current, at, err := c.Plan(ctx, introspect.PlanQuery{})
 		if err != nil || opts.Plan == (introspect.PlanQuery{}) {
@@ -93,7 +94,7 @@ func askPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *introspect
 }
 
 // recordedPlan takes the plan of a recording.
-func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *introspect.PlanComparison) error {
+func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *document.PlanComparison) error {
 	if opts.Plan != (introspect.PlanQuery{}) {
 		return &cli.Error{Code: cli.ExitUsage, What: "a recording cannot be planned with other targets", Why: "only a running daemon can compute such a plan", Do: "omit the target flags"}
 	}
@@ -113,7 +114,7 @@ func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *intro
 
 // planView says plans in lines.
 type planView struct {
-	doc introspect.PlanComparison
+	doc document.PlanComparison
 	now time.Time // the node's clock
 	output.Page
 }

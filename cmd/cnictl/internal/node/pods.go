@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
@@ -43,8 +44,8 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 }
 
 // podsOf reads the two sides of a node's pods and joins them.
-func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc introspect.NodePodList, rows []*pods.Row, _ error) {
-	doc = introspect.NodePodList{APIVersion: introspect.APIVersion, Kind: introspect.KindPodList, Errors: []introspect.NodeError{}}
+func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.NodePodList, rows []*pods.Row, _ error) {
+	doc = document.NodePodList{APIVersion: introspect.APIVersion, Kind: document.KindPodList, Errors: []document.NodeError{}}
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {
 		return doc, nil, err
@@ -63,10 +64,10 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc introspect.
 	case n.Error != nil && n.Error.Reason == introspect.ReasonCancelled:
 		return doc, nil, cli.Exit(cli.ExitInterrupted)
 	case n.ENIs != nil:
-		in.Held, in.Asked = introspect.FlattenAddresses(doc.Node, n.ENIs), true
+		in.Held, in.Asked = document.FlattenAddresses(doc.Node, n.ENIs), true
 	}
 	if n.Error != nil {
-		doc.Errors = append(doc.Errors, introspect.NodeError{Node: doc.Node, Reason: n.Error.Reason, Message: n.Error.Message})
+		doc.Errors = append(doc.Errors, document.NodeError{Node: doc.Node, Reason: n.Error.Reason, Message: n.Error.Message})
 	}
 	if f.Recording != nil {
 		recordedPods(ctx, f, doc.Node, &in)
@@ -74,7 +75,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc introspect.
 		in.Failures, in.Blocked = whyNone(ctx, nodes, doc.Node, in.Asked)
 	}
 	if err := list(ctx, f, doc.Node, &in); err != nil {
-		doc.Errors = append(doc.Errors, introspect.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
+		doc.Errors = append(doc.Errors, document.NodeError{Node: "kubernetes", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
 	if !in.Asked && !in.Listed {
 		return doc, nil, sweep.NodeFailed(f, n)
@@ -156,11 +157,11 @@ func podClass(r *pods.Row, column string) paint.Class {
 		return paint.Plain
 	}
 	switch r.State {
-	case introspect.PodHasAddress:
+	case document.PodHasAddress:
 		return paint.Assigned
-	case introspect.PodWaiting:
+	case document.PodWaiting:
 		return paint.Bad
-	case introspect.PodUnknown, introspect.PodLeftOver:
+	case document.PodUnknown, document.PodLeftOver:
 		return paint.Warn
 	}
 	return paint.Dim

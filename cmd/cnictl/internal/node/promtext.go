@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/promtext"
+	"cnictl/daemon/fleet/document"
 )
 
 // Bounds of a page of metrics: far above what a daemon serves.
@@ -17,12 +17,12 @@ const (
 )
 
 // parseMetrics reads every sample, with the type and help of its family.
-func parseMetrics(text []byte) ([]introspect.Metric, error) {
+func parseMetrics(text []byte) ([]document.Metric, error) {
 	if len(text) > maxMetricsBytes {
 		return nil, fmt.Errorf("more than %d bytes", maxMetricsBytes)
 	}
 	families := promtext.Families(text)
-	metrics := []introspect.Metric{}
+	metrics := []document.Metric{}
 	for s, err := range promtext.Samples(text, nil) {
 		if err != nil {
 			return nil, err
@@ -30,7 +30,7 @@ func parseMetrics(text []byte) ([]introspect.Metric, error) {
 		if len(metrics) == maxMetrics {
 			return nil, fmt.Errorf("more than %d samples", maxMetrics)
 		}
-		m := introspect.Metric{Name: s.Name, Labels: s.Labels, Type: "untyped"}
+		m := document.Metric{Name: s.Name, Labels: s.Labels, Type: "untyped"}
 		for _, suffix := range []string{"", "_bucket", "_sum", "_count"} {
 			base, ok := strings.CutSuffix(m.Name, suffix)
 			if f, known := families[base]; ok && known {

@@ -19,6 +19,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 )
@@ -45,7 +46,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // view says a node in lines.
 type view struct {
-	n     introspect.NodeIPAM
+	n     document.NodeIPAM
 	s     introspect.Summary
 	now   time.Time // the node's clock
 	signs gauge.Signs
@@ -78,7 +79,7 @@ func join(parts ...string) string {
 func (v *view) identity() {
 	p := v.Opts.Palette
 	safe := show.Safe
-	var told introspect.NodeObject // by Kubernetes
+	var told document.NodeObject // by Kubernetes
 	if v.n.Object != nil {
 		told = *v.n.Object
 	}
@@ -87,7 +88,7 @@ func (v *view) identity() {
 		safe(cmp.Or(v.s.InstanceType, told.InstanceType)), safe(cmp.Or(v.s.InstanceID, told.InstanceID)), safe(told.Zone),
 	))
 	daemon := safe(show.OrUnknown(v.n.DaemonVersion()))
-	if v.n.Source == introspect.SourceV1 {
+	if v.n.Source == document.SourceV1 {
 		daemon = join(safe(v.n.DaemonVersion()), "upstream or an older version; - means not reported")
 	} else if v.s.StartedAt != nil {
 		daemon += ", up " + show.Since(v.s.StartedAt, v.now)
@@ -238,7 +239,7 @@ func (v *view) problems() table.Table {
 	t := table.Table{Columns: []table.Column{{}, {}, {Right: true}, {Free: true}}}
 	for _, p := range fleet.Problems(v.n) {
 		c := paint.Warn
-		if p.Severity == introspect.SeverityError {
+		if p.Severity == document.SeverityError {
 			c = paint.Bad
 		}
 		t.Rows = append(t.Rows, []table.Cell{{Text: string(p.Severity), Class: c}, {Text: p.Code, Class: paint.Dim}, {Text: show.OrUnknown(nodes.When(p, v.now))}, {Text: p.Message}})

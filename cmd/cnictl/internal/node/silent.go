@@ -11,8 +11,8 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
@@ -20,7 +20,7 @@ import (
 
 // showSilent shows what Kubernetes knows of a node whose daemon told nothing, and returns
 // the error that says why.
-func showSilent(ctx context.Context, f *cli.Factory, n introspect.NodeIPAM, why error) error {
+func showSilent(ctx context.Context, f *cli.Factory, n document.NodeIPAM, why error) error {
 	var e *cli.Error
 	if n.Summary != nil || n.Object == nil || !errors.As(why, &e) || e.Code != cli.ExitUnreachable {
 		return why
@@ -43,11 +43,11 @@ func showSilent(ctx context.Context, f *cli.Factory, n introspect.NodeIPAM, why 
 }
 
 // useOf says what is known of the use of a node: nothing with an error.
-func useOf(u watch.NodeUse, err error) *introspect.NodeUse {
+func useOf(u watch.NodeUse, err error) *document.NodeUse {
 	if err != nil {
-		return &introspect.NodeUse{Reason: fleet.ErrorOf(err).Message}
+		return &document.NodeUse{Reason: fleet.ErrorOf(err).Message}
 	}
-	out := &introspect.NodeUse{Pods: &u.Pods, PodENIRequests: &u.Branch, Waiting: &u.Waiting, CNINode: u.CNINode}
+	out := &document.NodeUse{Pods: &u.Pods, PodENIRequests: &u.Branch, Waiting: &u.Waiting, CNINode: u.CNINode}
 	if u.CNINodeError != nil {
 		out.Reason = u.CNINodeError.Message
 	}
@@ -55,7 +55,7 @@ func useOf(u watch.NodeUse, err error) *introspect.NodeUse {
 }
 
 // silentLines say a node by what Kubernetes tells of it, with its use.
-func silentLines(n introspect.NodeIPAM, p output.Page) []string {
+func silentLines(n document.NodeIPAM, p output.Page) []string {
 	o, u := *n.Object, *n.Use
 	p.Lines = append(p.Lines, join(
 		p.Opts.Palette.Paint(paint.Head, "NODE "+show.Safe(n.Metadata.Name)), show.Safe(o.InstanceType), show.Safe(o.InstanceID), show.Safe(o.Zone),
@@ -79,7 +79,7 @@ func silentLines(n introspect.NodeIPAM, p output.Page) []string {
 	return p.Lines
 }
 
-func cniNode(u introspect.NodeUse) string {
+func cniNode(u document.NodeUse) string {
 	switch {
 	case u.CNINode == nil && u.Reason != "":
 		return show.Unknown

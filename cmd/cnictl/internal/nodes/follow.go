@@ -6,6 +6,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 )
 
@@ -14,7 +15,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Order: opts.List.Ordered(), Show: func(now follow.Moment) error {
 		var told []*store.Node
 		for _, n := range now.View.Nodes {
-			if n.State != introspect.StateAPIOnly || n.Error != nil { // it was asked
+			if n.State != document.StateAPIOnly || n.Error != nil { // it was asked
 				told = append(told, n)
 			}
 		}
@@ -27,9 +28,9 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 }
 
 // gone is the last word of a node.
-func gone(name string) introspect.NodeIPAM {
-	return introspect.NodeIPAM{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindNode, Metadata: introspect.ObjectMeta{Name: name}, State: introspect.StateUnreachable,
-		Error: &introspect.NodeError{Node: name, Reason: introspect.ReasonNotFound, Message: "the node left the cluster"},
+func gone(name string) document.NodeIPAM {
+	return document.NodeIPAM{
+		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name}, State: document.StateUnreachable,
+		Error: &document.NodeError{Node: name, Reason: introspect.ReasonNotFound, Message: "the node left the cluster"},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 )
 
@@ -75,11 +76,11 @@ func Class(n *store.Node, column string) paint.Class {
 		}
 	case "state":
 		switch {
-		case !n.Known && n.State == introspect.StateNoDaemon:
+		case !n.Known && n.State == document.StateNoDaemon:
 			return paint.Dim
-		case !n.Known, n.Severity == introspect.SeverityError:
+		case !n.Known, n.Severity == document.SeverityError:
 			return paint.Bad
-		case n.Severity == introspect.SeverityWarning, !n.Well():
+		case n.Severity == document.SeverityWarning, !n.Well():
 			return paint.Warn
 		}
 		return paint.OK
@@ -99,8 +100,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	defer nodes.Close()
 	list, interrupted := sweep.All(ctx, f, nodes, fleet.Query{})
 	err = opts.List.Print(f, rows(list), func(chosen []*store.Node) any {
-		doc := introspect.NodeDocumentList{
-			APIVersion: list.APIVersion, Kind: list.Kind, Items: make([]introspect.NodeDocument, len(chosen)),
+		doc := document.NodeDocumentList{
+			APIVersion: list.APIVersion, Kind: list.Kind, Items: make([]document.NodeDocument, len(chosen)),
 			Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 		}
 		for i, n := range chosen {
@@ -114,7 +115,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Verdict(f, list, interrupted)
 }
 
-func rows(list introspect.NodeIPAMList) []*store.Node {
+func rows(list document.NodeIPAMList) []*store.Node {
 	out := make([]*store.Node, len(list.Items))
 	for i, n := range list.Items {
 		out[i] = store.NewNode(n)

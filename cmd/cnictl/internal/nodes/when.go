@@ -3,13 +3,13 @@ package nodes
 import (
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
 // When is the time of a problem: how long ago, since, or still. It is empty when
 // it is not known.
-func When(p introspect.Problem, now time.Time) string {
+func When(p document.Problem, now time.Time) string {
 	before, age, after := "", show.Unknown, ""
 	switch {
 	case p.At != nil:

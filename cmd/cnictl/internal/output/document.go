@@ -13,8 +13,8 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/encode"
-	"cnictl/daemon/api/introspect"
-	"cnictl/daemon/api/introspect/document"
+
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -170,7 +170,7 @@ func itemsOf(object *unstructured.Unstructured) []map[string]any {
 }
 
 // podKinds are of documents about a pod: -o name names the pod.
-var podKinds = []string{introspect.KindPodReport, strings.TrimSuffix(introspect.KindPodList, "List")}
+var podKinds = []string{document.KindPodReport, strings.TrimSuffix(document.KindPodList, "List")}
 
 // podName is the name of the pod that an item is about, NAMESPACE/NAME; "" when it does
 // not tell.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"net/netip"
 
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/cluster"
+	"cnictl/daemon/fleet/document"
 )
 
 // maxAnnotation bounds what is read of vpc.amazonaws.com/pod-eni.
@@ -15,7 +15,7 @@ const maxAnnotation = 64 << 10
 // parseBranch reads the annotation that the VPC resource controller writes, as far as it
 // can be read; problem says what is wrong with it for the daemon, which looks closer.
 // ParseBranch of the daemon is the judge: a pod is wired by element 0 alone.
-func parseBranch(annotation string) (b *introspect.BranchInterface, problem string) {
+func parseBranch(annotation string) (b *document.BranchInterface, problem string) {
 	if annotation == "" {
 		return nil, ""
 	}
@@ -42,7 +42,7 @@ func parseBranch(annotation string) (b *introspect.BranchInterface, problem stri
 		return nil, problem
 	}
 	e := elements[0]
-	b = &introspect.BranchInterface{ENIID: e.ENI, VLAN: e.VLAN, MAC: e.MAC, Association: e.Association}
+	b = &document.BranchInterface{ENIID: e.ENI, VLAN: e.VLAN, MAC: e.MAC, Association: e.Association}
 	// What is no address stays unknown; problem says so where it matters.
 	b.IPv4, _ = netip.ParseAddr(e.IPv4)
 	b.IPv6, _ = netip.ParseAddr(e.IPv6)

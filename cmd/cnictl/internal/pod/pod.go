@@ -19,6 +19,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/watch"
@@ -143,7 +144,7 @@ func (in *Evidence) kubernetes(ctx context.Context, kube *cluster.Cluster) error
 	in.Kube, in.Node = &p, on
 	events, err := kube.Events(ctx, cluster.EventQuery{Namespace: in.Pod.Namespace})
 	if err != nil {
-		in.Errors = append(in.Errors, introspect.NodeError{Node: "events", Reason: introspect.ReasonTransport, Message: err.Error()})
+		in.Errors = append(in.Errors, document.NodeError{Node: "events", Reason: introspect.ReasonTransport, Message: err.Error()})
 	}
 	for _, e := range events {
 		if e.Kind == "Pod" && e.Object == in.Pod.Namespace+"/"+in.Pod.Name {
@@ -202,7 +203,7 @@ func (in *Evidence) search(ctx context.Context, f *cli.Factory, nodes *fleet.Fle
 }
 
 // podsOf are the pods that have addresses.
-func podsOf(items []introspect.NodeIPAM) (pods []introspect.PodRef) {
+func podsOf(items []document.NodeIPAM) (pods []introspect.PodRef) {
 	for _, n := range items {
 		for _, e := range n.ENIs {
 			for _, c := range e.CIDRs {
@@ -294,9 +295,9 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 	})
 	switch {
 	case len(errs) == 0:
-		in.Errors = append(in.Errors, introspect.NodeError{Node: in.Node, Reason: introspect.ReasonNoPod, Message: "its node is not among the nodes that are read"})
+		in.Errors = append(in.Errors, document.NodeError{Node: in.Node, Reason: introspect.ReasonNoPod, Message: "its node is not among the nodes that are read"})
 	case errs[0] != nil:
-		e := introspect.NodeError{Node: in.Node, Reason: client.ReasonOf(errs[0]), Message: errs[0].Error()}
+		e := document.NodeError{Node: in.Node, Reason: client.ReasonOf(errs[0]), Message: errs[0].Error()}
 		var failed *client.Error
 		if errors.As(errs[0], &failed) {
 			e.Message = failed.Err.Error()

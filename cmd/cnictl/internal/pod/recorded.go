@@ -9,6 +9,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/watch"
@@ -51,7 +52,7 @@ func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fl
 const recordedWants = watch.WantPod | watch.WantPods | watch.WantFailures | watch.WantPlan | watch.WantEvents | watch.WantKubeEvents
 
 // on takes the evidence of a node, when the pod is or failed to be on it.
-func (in *Evidence) on(n introspect.NodeIPAM, d watch.Detail) bool {
+func (in *Evidence) on(n document.NodeIPAM, d watch.Detail) bool {
 	var kube *watch.Pod
 	for i := range d.Pods {
 		if d.Pods[i].PodRef == in.Pod {

@@ -8,6 +8,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 )
 
@@ -17,13 +18,13 @@ func TestRecorded(t *testing.T) {
 	t.Parallel()
 	ref := introspect.PodRef{Namespace: "shop", Name: "cart-1"}
 	node := func(name string, pod *introspect.PodRef) fleet.Target {
-		n := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: name}, Summary: &introspect.Summary{}}
+		n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, Summary: &introspect.Summary{}}
 		if pod != nil {
 			n.ENIs = []introspect.NodeENI{{ID: "eni-1", CIDRs: []introspect.NodeCIDR{{Addresses: []introspect.NodeAddress{
 				{State: introspect.AddressAssigned, PodNamespace: pod.Namespace, PodName: pod.Name},
 			}}}}}
 		}
-		return fleet.Target{Name: name, Via: introspect.ViaRecord, Sample: &n, Absent: &introspect.NodeError{Reason: introspect.ReasonNotServed, Message: "nobody to ask"}}
+		return fleet.Target{Name: name, Via: document.ViaRecord, Sample: &n, Absent: &document.NodeError{Reason: introspect.ReasonNotServed, Message: "nobody to ask"}}
 	}
 	f := &cli.Factory{Name: "cnictl", Now: fleettest.Now}
 	for name, row := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/events"
 	"cnictl/daemon/fleet/pods"
 	"cnictl/daemon/fleet/show"
@@ -31,25 +32,25 @@ type Evidence struct {
 	Daemon     []introspect.Event       // of the node
 	Waiting    *int
 	TrunkENI   string
-	Errors     []introspect.NodeError
+	Errors     []document.NodeError
 	At         time.Time
 }
 
 // Report makes of evidence what there is to say.
-func Report(in Evidence) introspect.PodReport {
-	r := introspect.PodReport{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindPodReport, Pod: in.Pod, Node: in.Node,
+func Report(in Evidence) document.PodReport {
+	r := document.PodReport{
+		APIVersion: introspect.APIVersion, Kind: document.KindPodReport, Pod: in.Pod, Node: in.Node,
 		Blocked: in.Blocked, Waiting: in.Waiting, Errors: in.Errors, Partial: len(in.Errors) > 0, SampledAt: in.At,
 		Timeline: timeline(in),
 	}
 	if r.Errors == nil {
-		r.Errors = []introspect.NodeError{}
+		r.Errors = []document.NodeError{}
 	}
 	if in.Interfaces != nil {
-		r.Interfaces = []introspect.ReportedIface{}
+		r.Interfaces = []document.ReportedIface{}
 	}
 	for _, i := range in.Interfaces {
-		r.Interfaces = append(r.Interfaces, introspect.ReportedIface{PodInterface: i, CIDR: cidrOf(in.ENIs, i)})
+		r.Interfaces = append(r.Interfaces, document.ReportedIface{PodInterface: i, CIDR: cidrOf(in.ENIs, i)})
 	}
 	if in.Failures != nil {
 		r.Failures = []introspect.Failure{}
@@ -60,7 +61,7 @@ func Report(in Evidence) introspect.PodReport {
 		}
 	}
 	if p := in.Kube; p != nil {
-		r.Kubernetes = &introspect.KubernetesPod{
+		r.Kubernetes = &document.KubernetesPod{
 			Phase: p.Phase, IPs: p.IPs, HostNetwork: p.HostNetwork, WantsBranch: p.Wants, Reason: p.Reason, StartedAt: p.StartedAt, PodENIText: p.PodENI,
 		}
 		r.Branch, r.Kubernetes.BranchReason = parseBranch(p.PodENI)
@@ -84,35 +85,35 @@ func cidrOf(enis []introspect.NodeENI, i introspect.PodInterface) (cidr netip.Pr
 }
 
 // verdict says how the pod stands, in a word and in a sentence.
-func verdict(in Evidence, r introspect.PodReport) (state, sentence string) {
+func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	p := in.Kube
 	switch {
 	case len(r.Interfaces) > 0:
-		return introspect.PodHasAddress, assigned(in, r)
+		return document.PodHasAddress, assigned(in, r)
 	case p == nil && len(r.Failures) > 0:
-		return introspect.PodWaiting, "it has no address: " + r.Failures[0].Cause + ": " + cmp.Or(r.Failures[0].Detail, r.Failures[0].Title)
+		return document.PodWaiting, "it has no address: " + r.Failures[0].Cause + ": " + cmp.Or(r.Failures[0].Detail, r.Failures[0].Title)
 	case p == nil && in.Asked:
-		return introspect.PodUnknown, "the daemon of " + in.Node + " holds no address for it"
+		return document.PodUnknown, "the daemon of " + in.Node + " holds no address for it"
 	case p == nil:
-		return introspect.PodUnknown, "no information about it"
+		return document.PodUnknown, "no information about it"
 	case p.HostNetwork:
-		return introspect.PodHostNetwork, "it uses the address of its node, " + strings.Join(p.IPs, ", ") + ": the CNI is not involved"
+		return document.PodHostNetwork, "it uses the address of its node, " + strings.Join(p.IPs, ", ") + ": the CNI is not involved"
 	case p.Phase == "Succeeded" || p.Phase == "Failed":
-		return introspect.PodEnded, "it has finished (" + p.Phase + "), and its address is back in the pool"
+		return document.PodEnded, "it has finished (" + p.Phase + "), and its address is back in the pool"
 	case in.Node == "":
-		return introspect.PodWaiting, "it has no address: it is not bound to a node yet" + because(p.Reason)
+		return document.PodWaiting, "it has no address: it is not bound to a node yet" + because(p.Reason)
 	case r.Branch != nil && r.Kubernetes.BranchReason == "":
-		return introspect.PodBranch, fmt.Sprintf("%s is the address of its branch ENI %s, VLAN %d on the trunk of %s", cmp.Or(validText(r.Branch.IPv4), validText(r.Branch.IPv6)), r.Branch.ENIID, r.Branch.VLAN, in.Node)
+		return document.PodBranch, fmt.Sprintf("%s is the address of its branch ENI %s, VLAN %d on the trunk of %s", cmp.Or(validText(r.Branch.IPv4), validText(r.Branch.IPv6)), r.Branch.ENIID, r.Branch.VLAN, in.Node)
 	case p.PodENI != "":
-		return introspect.PodWaiting, "its annotation vpc.amazonaws.com/pod-eni is invalid: " + r.Kubernetes.BranchReason
+		return document.PodWaiting, "its annotation vpc.amazonaws.com/pod-eni is invalid: " + r.Kubernetes.BranchReason
 	case p.Wants:
-		return introspect.PodWaiting, "it has no address: it needs a branch ENI, and the VPC resource controller has not annotated it yet" + because(p.Reason)
+		return document.PodWaiting, "it has no address: it needs a branch ENI, and the VPC resource controller has not annotated it yet" + because(p.Reason)
 	case !in.Asked && len(p.IPs) > 0:
-		return introspect.PodHasAddress, strings.Join(p.IPs, ", ") + " according to Kubernetes; its ENI is unknown because the daemon could not be read"
+		return document.PodHasAddress, strings.Join(p.IPs, ", ") + " according to Kubernetes; its ENI is unknown because the daemon could not be read"
 	case len(p.IPs) > 0:
-		return introspect.PodUnknown, "Kubernetes reports " + strings.Join(p.IPs, ", ") + ", but the daemon holds no address for it"
+		return document.PodUnknown, "Kubernetes reports " + strings.Join(p.IPs, ", ") + ", but the daemon holds no address for it"
 	}
-	return introspect.PodWaiting, "it has no address: " + pods.WhyNone(in.Failures, in.Blocked, *p)
+	return document.PodWaiting, "it has no address: " + pods.WhyNone(in.Failures, in.Blocked, *p)
 }
 
 func because(reason string) string {
@@ -123,7 +124,7 @@ func because(reason string) string {
 }
 
 // assigned says where addresses are of.
-func assigned(in Evidence, r introspect.PodReport) string {
+func assigned(in Evidence, r document.PodReport) string {
 	var parts []string
 	differences := 0
 	for _, i := range r.Interfaces {
@@ -153,8 +154,8 @@ func assigned(in Evidence, r introspect.PodReport) string {
 }
 
 // timeline merges what the daemon and Kubernetes tell of the pod, oldest first.
-func timeline(in Evidence) []introspect.TimelineItem {
-	items := []introspect.TimelineItem{}
+func timeline(in Evidence) []document.TimelineItem {
+	items := []document.TimelineItem{}
 	failed := map[time.Time]bool{}
 	for _, e := range in.Daemon {
 		if e.Pod == nil || *e.Pod != in.Pod {
@@ -164,22 +165,22 @@ func timeline(in Evidence) []introspect.TimelineItem {
 		if e.Kind == introspect.EventADDFailed {
 			failed[e.At.Truncate(time.Second)] = true
 		}
-		items = append(items, introspect.TimelineItem{At: e.At, From: introspect.FromDaemon, What: string(e.Kind), Message: events.Text(e), Count: 1, Warning: warning})
+		items = append(items, document.TimelineItem{At: e.At, From: document.FromDaemon, What: string(e.Kind), Message: events.Text(e), Count: 1, Warning: warning})
 	}
 	for _, f := range in.Failures {
 		// The events tell the same, as long as they go back.
 		if f.Pod == in.Pod && !failed[f.At.Truncate(time.Second)] {
-			items = append(items, introspect.TimelineItem{
-				At: f.At, From: introspect.FromDaemon, What: string(introspect.EventADDFailed), Message: f.Cause + ": " + cmp.Or(f.Detail, f.Title), Count: 1, Warning: true,
+			items = append(items, document.TimelineItem{
+				At: f.At, From: document.FromDaemon, What: string(introspect.EventADDFailed), Message: f.Cause + ": " + cmp.Or(f.Detail, f.Title), Count: 1, Warning: true,
 			})
 		}
 	}
 	for _, e := range in.Events {
-		items = append(items, introspect.TimelineItem{
-			At: e.At, From: introspect.FromKubernetes, What: e.Reason, Message: e.Message, Count: max(1, e.Count), Warning: e.Type == "Warning",
+		items = append(items, document.TimelineItem{
+			At: e.At, From: document.FromKubernetes, What: e.Reason, Message: e.Message, Count: max(1, e.Count), Warning: e.Type == "Warning",
 		})
 	}
-	slices.SortStableFunc(items, func(a, b introspect.TimelineItem) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(items, func(a, b document.TimelineItem) int { return a.At.Compare(b.At) })
 	return items
 }
 

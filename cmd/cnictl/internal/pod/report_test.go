@@ -8,6 +8,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 )
 
@@ -23,19 +24,19 @@ func TestVerdict(t *testing.T) {
 		state    string
 		sentence string
 	}{
-		"assigned":       {Evidence{Node: "n", Asked: true, Interfaces: has}, introspect.PodHasAddress, "10.0.0.1 of eni-1, on n; the kernel's state is not as expected: 2 differences"},
-		"nothing known":  {Evidence{}, introspect.PodUnknown, "no information about it"},
-		"failed alone":   {Evidence{Node: "n", Asked: true, Failures: []introspect.Failure{{Pod: ref, Cause: "pool-dry", Title: "no free address"}}}, introspect.PodWaiting, "it has no address: pool-dry: no free address"},
-		"host network":   {Evidence{Node: "n", Kube: &watch.Pod{HostNetwork: true, IPs: []string{"10.0.0.250"}}}, introspect.PodHostNetwork, "address of its node, 10.0.0.250"},
-		"ended":          {Evidence{Node: "n", Kube: &watch.Pod{Phase: "Succeeded"}}, introspect.PodEnded, "finished (Succeeded)"},
-		"not bound":      {Evidence{Kube: &watch.Pod{Phase: "Pending", Reason: "Unschedulable: 0/3 nodes"}}, introspect.PodWaiting, "not bound to a node yet: Unschedulable"},
-		"branch":         {Evidence{Node: "n", Kube: &watch.Pod{PodENI: annotation}}, introspect.PodBranch, "192.168.53.199 is the address of its branch ENI eni-0123456789abcdef0, VLAN 1 on the trunk of n"},
-		"bad annotation": {Evidence{Node: "n", Kube: &watch.Pod{PodENI: strings.Replace(annotation, `"vlanId":1`, `"vlanId":0`, 1)}}, introspect.PodWaiting, "is invalid: vlanId is 0"},
-		"asks":           {Evidence{Node: "n", Kube: &watch.Pod{Wants: true}}, introspect.PodWaiting, "has not annotated it yet"},
-		"not read":       {Evidence{Node: "n", Kube: &watch.Pod{IPs: []string{"10.0.0.1"}}}, introspect.PodHasAddress, "the daemon could not be read"},
-		"foreign":        {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{IPs: []string{"10.0.0.1"}}}, introspect.PodUnknown, "holds no address for it"},
-		"blocked":        {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{Phase: "Pending"}, Blocked: []introspect.BlockedCard{{Cause: "subnet-exhausted", Message: "none free"}}}, introspect.PodWaiting, "it has no address: subnet-exhausted: none free"},
-		"no ADD":         {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{Phase: "Pending"}}, introspect.PodWaiting, "no ADD received for it yet"},
+		"assigned":       {Evidence{Node: "n", Asked: true, Interfaces: has}, document.PodHasAddress, "10.0.0.1 of eni-1, on n; the kernel's state is not as expected: 2 differences"},
+		"nothing known":  {Evidence{}, document.PodUnknown, "no information about it"},
+		"failed alone":   {Evidence{Node: "n", Asked: true, Failures: []introspect.Failure{{Pod: ref, Cause: "pool-dry", Title: "no free address"}}}, document.PodWaiting, "it has no address: pool-dry: no free address"},
+		"host network":   {Evidence{Node: "n", Kube: &watch.Pod{HostNetwork: true, IPs: []string{"10.0.0.250"}}}, document.PodHostNetwork, "address of its node, 10.0.0.250"},
+		"ended":          {Evidence{Node: "n", Kube: &watch.Pod{Phase: "Succeeded"}}, document.PodEnded, "finished (Succeeded)"},
+		"not bound":      {Evidence{Kube: &watch.Pod{Phase: "Pending", Reason: "Unschedulable: 0/3 nodes"}}, document.PodWaiting, "not bound to a node yet: Unschedulable"},
+		"branch":         {Evidence{Node: "n", Kube: &watch.Pod{PodENI: annotation}}, document.PodBranch, "192.168.53.199 is the address of its branch ENI eni-0123456789abcdef0, VLAN 1 on the trunk of n"},
+		"bad annotation": {Evidence{Node: "n", Kube: &watch.Pod{PodENI: strings.Replace(annotation, `"vlanId":1`, `"vlanId":0`, 1)}}, document.PodWaiting, "is invalid: vlanId is 0"},
+		"asks":           {Evidence{Node: "n", Kube: &watch.Pod{Wants: true}}, document.PodWaiting, "has not annotated it yet"},
+		"not read":       {Evidence{Node: "n", Kube: &watch.Pod{IPs: []string{"10.0.0.1"}}}, document.PodHasAddress, "the daemon could not be read"},
+		"foreign":        {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{IPs: []string{"10.0.0.1"}}}, document.PodUnknown, "holds no address for it"},
+		"blocked":        {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{Phase: "Pending"}, Blocked: []introspect.BlockedCard{{Cause: "subnet-exhausted", Message: "none free"}}}, document.PodWaiting, "it has no address: subnet-exhausted: none free"},
+		"no ADD":         {Evidence{Node: "n", Asked: true, Kube: &watch.Pod{Phase: "Pending"}}, document.PodWaiting, "no ADD received for it yet"},
 	} {
 		tt.in.Pod, tt.in.At = ref, now
 		if tt.in.Kube != nil {

@@ -10,17 +10,18 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
 // lines says a report.
-func lines(f *cli.Factory, r introspect.PodReport) []string {
+func lines(f *cli.Factory, r document.PodReport) []string {
 	v := view{r: r, Page: output.Page{Opts: output.TableOptions(f)}}
 	return v.lines()
 }
 
 type view struct {
-	r introspect.PodReport
+	r document.PodReport
 	output.Page
 }
 
@@ -55,11 +56,11 @@ func (v *view) lines() []string {
 
 func stateClass(state string) paint.Class {
 	switch state {
-	case introspect.PodHasAddress, introspect.PodBranch:
+	case document.PodHasAddress, document.PodBranch:
 		return paint.OK
-	case introspect.PodWaiting:
+	case document.PodWaiting:
 		return paint.Bad
-	case introspect.PodUnknown:
+	case document.PodUnknown:
 		return paint.Warn
 	}
 	return paint.Dim
@@ -106,7 +107,7 @@ func (v *view) addresses() table.Table {
 }
 
 // wiring says what the kernel has for an address, and what it should not or lacks.
-func (v *view) wiring(i introspect.ReportedIface) {
+func (v *view) wiring(i document.ReportedIface) {
 	k := i.Observed
 	if k == nil && i.Problem == "" {
 		return
@@ -188,7 +189,7 @@ func routeText(r introspect.PodRoute) string {
 
 func (v *view) blocked() table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "CARD", Right: true}, {Name: "CAUSE"}, {Name: "MESSAGE", Free: true, Min: 20}}}
-	if v.r.State != introspect.PodWaiting && v.r.State != introspect.PodUnknown {
+	if v.r.State != document.PodWaiting && v.r.State != document.PodUnknown {
 		return t
 	}
 	for _, b := range v.r.Blocked {

@@ -6,16 +6,17 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/enis"
 	"cnictl/daemon/fleet/query"
 )
 
 // NewENIList is the list of ENIs of one node, or of several with their names.
-func NewENIList(several bool) *output.List[introspect.ENIItem] {
-	return &output.List[introspect.ENIItem]{
+func NewENIList(several bool) *output.List[document.ENIItem] {
+	return &output.List[document.ENIItem]{
 		Columns: enis.Columns(several), Free: "subnet",
-		Key:  func(e introspect.ENIItem) string { return e.Node + "\x00" + e.ID },
-		Item: func(e introspect.ENIItem) any { return e },
+		Key:  func(e document.ENIItem) string { return e.Node + "\x00" + e.ID },
+		Item: func(e document.ENIItem) any { return e },
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/watch"
 )
@@ -99,7 +100,7 @@ func (r *rounds) read(ctx context.Context, n *store.Node, now time.Time) {
 	at := r.after[name]
 	r.mu.Unlock()
 	want := watch.WantPods | watch.WantKubeEvents
-	if n.Source != introspect.SourceV1 {
+	if n.Source != document.SourceV1 {
 		want |= watch.WantPlan | watch.WantFailures | watch.WantEvents | watch.WantLogs
 	}
 	d := r.fleet.Detail(ctx, name, want, watch.Query{
@@ -132,7 +133,7 @@ func (r *rounds) wiring(ctx context.Context, n *store.Node, wired map[introspect
 			for _, a := range c.Addresses {
 				ref := introspect.PodRef{Namespace: a.PodNamespace, Name: a.PodName}
 				switch {
-				case a.State != introspect.AddressAssigned || ref.Name == "" || n.Source == introspect.SourceV1:
+				case a.State != introspect.AddressAssigned || ref.Name == "" || n.Source == document.SourceV1:
 				case wired[ref]:
 					now[ref] = true
 				case fresh < wiredPods && ctx.Err() == nil:

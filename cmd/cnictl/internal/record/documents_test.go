@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
 )
@@ -28,7 +29,7 @@ func TestRounds(t *testing.T) {
 	}
 	pod := func(i int) introspect.PodRef { return introspect.PodRef{Namespace: "shop", Name: fmt.Sprint("p", i)} }
 	for i := range documentsNodes + 10 {
-		n := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: fmt.Sprintf("n%02d", i)}, State: introspect.StateLive, Source: introspect.SourceSummary, SampledAt: &at, Summary: &introspect.Summary{}}
+		n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: fmt.Sprintf("n%02d", i)}, State: document.StateLive, Source: document.SourceSummary, SampledAt: &at, Summary: &introspect.Summary{}}
 		waiting := 3
 		if i == documentsNodes+9 {
 			n.Summary.WaitingADDs = &waiting

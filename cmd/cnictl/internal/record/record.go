@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/access"
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/output"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/live"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
@@ -92,7 +92,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return output.PrintLines(f, []string{fmt.Sprintf("%s: %s of %s over %s", show.Safe(opts.File), show.Plural(info.Samples, "sample", "samples"), show.Plural(info.Nodes, "node", "nodes"), over(info))})
 }
 
-func over(info introspect.Recording) string {
+func over(info document.Recording) string {
 	if info.From == nil || info.To == nil {
 		return "0s"
 	}
@@ -167,7 +167,7 @@ const (
 	meterEveryLog = time.Minute
 )
 
-func (m *meter) show(info introspect.Recording, s watch.Stats) {
+func (m *meter) show(info document.Recording, s watch.Stats) {
 	now, every := m.f.Now(), meterEveryLog
 	if m.f.Streams.ErrTTY {
 		every = meterEvery

@@ -13,7 +13,7 @@ import (
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/tui"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -122,7 +122,7 @@ func info(f *cli.Factory, opts *Options) error {
 	return output.PrintLines(f, lines)
 }
 
-func lasting(doc introspect.Recording) string {
+func lasting(doc document.Recording) string {
 	if doc.From == nil || doc.To == nil {
 		return ""
 	}

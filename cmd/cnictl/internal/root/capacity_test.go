@@ -12,6 +12,7 @@ import (
 
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/record"
 )
@@ -41,7 +42,7 @@ func writeDays(out io.Writer, from time.Time, hours int) error {
 		at := from.Add(time.Duration(h) * time.Hour)
 		since := int(at.Sub(fleettest.Now().Add(-7 * 24 * time.Hour)).Hours())
 		busy := (since%24 - 12) * (since%24 - 12) / 2 // fewest at noon
-		n := introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: "ip-10-0-1-17"}, SampledAt: &at, Summary: &introspect.Summary{Subnets: []introspect.Subnet{
+		n := document.NodeIPAM{Metadata: document.ObjectMeta{Name: "ip-10-0-1-17"}, SampledAt: &at, Summary: &introspect.Summary{Subnets: []introspect.Subnet{
 			{ID: "subnet-drains", CIDR: "10.0.0.0/22", Available: new(900 - 4*since + busy + since*37%53), AsOf: &at},
 			{ID: "subnet-steady", CIDR: "10.0.4.0/22", Available: new(500 + since%7), AsOf: &at},
 			{ID: "subnet-full", CIDR: "10.0.8.0/24", Available: new(0), AsOf: &at},
@@ -66,7 +67,7 @@ func TestCapacityType_All(t *testing.T) {
 		},
 	} {
 		stdout, stderr, code := world{}.run(t, call{args: "capacity type --all -o json " + args})
-		var doc introspect.CapacityTypeList
+		var doc document.CapacityTypeList
 		if err := json.Unmarshal([]byte(stdout), &doc); code != 0 || err != nil || len(doc.Items) < 1442 {
 			t.Fatalf("%s: exit %d, %v, %d types\n%s", args, code, err, len(doc.Items), stderr)
 		}

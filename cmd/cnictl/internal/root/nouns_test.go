@@ -18,6 +18,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/watch"
@@ -111,7 +112,7 @@ func tape(t *testing.T, dir string, targets map[string]string) string {
 			summary.ADDs = &adds
 			n.Summary = &summary
 			if step == 2 && n.Metadata.Name == "starved" {
-				n.State, n.Summary, n.ENIs, n.Error = introspect.StateUnreachable, nil, nil, &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
+				n.State, n.Summary, n.ENIs, n.Error = document.StateUnreachable, nil, nil, &document.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}
 			}
 			if err := w.WriteSample(n, at); err != nil {
 				t.Fatal(err)

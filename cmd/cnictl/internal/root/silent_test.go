@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cnictl/cmd/cnictl/internal/root"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/testenv/fleetsim"
 )
 
@@ -35,8 +35,8 @@ func TestSilent(t *testing.T) {
 		t.Errorf("exit %d, %d lists of pods, %s", code, lists, errOut)
 	}
 	out, _, code, _ = run("node", "show", silent, "-o", "json")
-	var n introspect.NodeIPAM
-	if err := json.Unmarshal([]byte(out), &n); err != nil || code != 5 || n.State != introspect.StateUnreachable || n.Use == nil {
+	var n document.NodeIPAM
+	if err := json.Unmarshal([]byte(out), &n); err != nil || code != 5 || n.State != document.StateUnreachable || n.Use == nil {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
 	}
 	if u := n.Use; u.Pods == nil || *u.Pods == 0 || u.PodENIRequests == nil || u.Waiting == nil || u.Reason != "" {
@@ -61,7 +61,7 @@ func TestSilent_NotKnown(t *testing.T) {
 	defer cancel()
 	out, errOut := &told{}, &told{}
 	code := root.Main(ctx, factory(t, out, errOut), []string{"node", "show", silent, "-o", "json", "--kubeconfig=" + front.kubeconfig})
-	var n introspect.NodeIPAM
+	var n document.NodeIPAM
 	if err := json.Unmarshal([]byte(out.String()), &n); err != nil || code != 5 || n.Use == nil {
 		t.Fatalf("exit %d, %v: %s", code, err, errOut)
 	}

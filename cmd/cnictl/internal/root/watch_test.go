@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"cnictl/cmd/cnictl/internal/cli"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/fleettest"
 )
 
@@ -107,7 +107,7 @@ func TestWatch_NodesPrintsRowsThatChanged(t *testing.T) {
 func TestWatch_JSONIsAStreamOfLines(t *testing.T) {
 	t.Parallel()
 	var m moving
-	for args, kind := range map[string]string{"status -w -o json": introspect.KindFleet, "nodes -w -o json": introspect.KindNode} {
+	for args, kind := range map[string]string{"status -w -o json": document.KindFleet, "nodes -w -o json": document.KindNode} {
 		out, _, code := watching(t, args, true, m.serve(t), 2, func(int) {})
 		for line := range strings.Lines(out) {
 			var doc struct{ Kind string }
@@ -133,7 +133,7 @@ func TestInterrupt_OneShotPrintsWhatItHas(t *testing.T) {
 	if code := Main(ctx, f, []string{"nodes", "-o", "json", "--targets=n=" + m.serve(t)}); code != cli.ExitInterrupted {
 		t.Errorf("exit %d", code)
 	}
-	var list introspect.NodeIPAMList
+	var list document.NodeIPAMList
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil || !list.Partial || len(list.Items) != 1 {
 		t.Errorf("%v: %s", err, out.String())
 	}

@@ -11,9 +11,9 @@ import (
 	"cnictl/cmd/cnictl/internal/nodes"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 )
@@ -30,7 +30,7 @@ func (fr Frame) tableOptions() table.Options {
 }
 
 // nodes draws the table of nodes, the bars as wide as the rest allows.
-func (fr Frame) nodes(items []introspect.NodeIPAM, short map[string]string, rows int) []string {
+func (fr Frame) nodes(items []document.NodeIPAM, short map[string]string, rows int) []string {
 	shown := items[:shownOf(len(items), rows)]
 	bar := barWithoutTerminal
 	if fr.Width > 0 {
@@ -91,7 +91,7 @@ var cells = func() map[string]func(*store.Node) string {
 	return out
 }()
 
-func (fr Frame) nodeTable(items []introspect.NodeIPAM, short map[string]string, bar int) table.Table {
+func (fr Frame) nodeTable(items []document.NodeIPAM, short map[string]string, bar int) table.Table {
 	t := table.Table{Columns: []table.Column{
 		{Name: "NODE"}, {Name: "TYPE", Drop: 3}, {Name: "ENI", Right: true, Drop: 2}, {Name: "POOL"},
 		{Name: "USED", Right: true}, {Name: "FREE", Right: true}, {Name: "TARGETS", Drop: 4}, {Name: "MAXPODS", Drop: 1}, {Name: "STATUS", Free: true, Min: 15},
@@ -181,7 +181,7 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 
 // unreadable is one line about the nodes that could not be read: how many, why, and the
 // command that lists them. The rarest reasons give way to the command.
-func (fr Frame) unreadable(reasons []introspect.ReasonCount) string {
+func (fr Frame) unreadable(reasons []document.ReasonCount) string {
 	unread := 0
 	var texts []string
 	for _, r := range reasons {
@@ -220,7 +220,7 @@ func (fr Frame) unreadable(reasons []introspect.ReasonCount) string {
 }
 
 // problems lists every problem, the worst first.
-func (fr Frame) problems(all []introspect.Problem, short map[string]string, clock func(string) time.Time) []string {
+func (fr Frame) problems(all []document.Problem, short map[string]string, clock func(string) time.Time) []string {
 	// What can be long comes last, so that it pushes nothing aside.
 	t := table.Table{Columns: []table.Column{{}, {}, {Drop: 1}, {Free: true, Min: 50}}}
 	for _, q := range all {
@@ -235,7 +235,7 @@ func (fr Frame) problems(all []introspect.Problem, short map[string]string, cloc
 }
 
 // message is a problem and when it happened, by the node's clock.
-func message(q introspect.Problem, now time.Time) string {
+func message(q document.Problem, now time.Time) string {
 	parts := []string{q.Message}
 	if when := nodes.When(q, now); when != "" {
 		parts = append(parts, when)
@@ -244,11 +244,11 @@ func message(q introspect.Problem, now time.Time) string {
 }
 
 // mark is the sign of a severity.
-func mark(s introspect.Severity) (string, paint.Class) {
+func mark(s document.Severity) (string, paint.Class) {
 	switch s {
-	case introspect.SeverityError:
+	case document.SeverityError:
 		return "!", paint.Bad
-	case introspect.SeverityWarning:
+	case document.SeverityWarning:
 		return "W", paint.Warn
 	}
 	return "i", paint.Dim

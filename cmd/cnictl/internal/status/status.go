@@ -11,8 +11,8 @@ import (
 	"cnictl/cmd/cnictl/internal/follow"
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/sweep"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // Options are what status was asked for.
@@ -92,8 +92,8 @@ func frame(f *cli.Factory) Frame {
 func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
 	inPlace := f.Streams.OutTTY && !output.Structured(f)
 	screen := output.NewScreen(f)
-	var list introspect.NodeIPAMList
-	var s introspect.FleetStatus
+	var list document.NodeIPAMList
+	var s document.FleetStatus
 	draw := func(every time.Duration) error {
 		fr := frame(f)
 		fr.Every = every

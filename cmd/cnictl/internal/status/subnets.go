@@ -13,6 +13,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -21,40 +22,40 @@ const codeSubnetShort = "subnet-short"
 
 // subnetProblems are the problems of subnets; they name the subnet where those of nodes name
 // the node. Without free addresses a subnet is an error while ADDs wait for it.
-func subnetProblems(all []introspect.SubnetFill, waited bool) []introspect.Problem {
-	var out []introspect.Problem
-	exhausted := introspect.SeverityWarning
+func subnetProblems(all []document.SubnetFill, waited bool) []document.Problem {
+	var out []document.Problem
+	exhausted := document.SeverityWarning
 	if waited {
-		exhausted = introspect.SeverityError
+		exhausted = document.SeverityError
 	}
 	for _, s := range all {
 		switch {
 		case !s.Short:
 		case s.Available != nil && *s.Available <= 0:
-			out = append(out, introspect.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted), Message: "the subnet has no free addresses"})
+			out = append(out, document.Problem{Node: s.ID, Severity: exhausted, Code: string(cause.SubnetExhausted), Message: "the subnet has no free addresses"})
 		default:
-			out = append(out, introspect.Problem{Node: s.ID, Severity: introspect.SeverityWarning, Code: codeSubnetShort, Message: percent(s) + " of the subnet in use, " + show.Int(s.Available) + " addresses free"})
+			out = append(out, document.Problem{Node: s.ID, Severity: document.SeverityWarning, Code: codeSubnetShort, Message: percent(s) + " of the subnet in use, " + show.Int(s.Available) + " addresses free"})
 		}
 	}
 	return out
 }
 
 // withSubnets are all problems, the worst first.
-func withSubnets(s introspect.FleetStatus) []introspect.Problem {
+func withSubnets(s document.FleetStatus) []document.Problem {
 	all := append(subnetProblems(s.Subnets, slices.ContainsFunc(s.Problems, waited)), s.Problems...)
-	slices.SortStableFunc(all, func(a, b introspect.Problem) int {
+	slices.SortStableFunc(all, func(a, b document.Problem) int {
 		return cmp.Or(cmp.Compare(fleet.Rank(a.Severity), fleet.Rank(b.Severity)), fleet.ByCause(a.Code, b.Code))
 	})
 	return all
 }
 
 // waited reports whether ADDs of a node wait for a subnet.
-func waited(p introspect.Problem) bool {
-	return p.Code == string(cause.SubnetExhausted) && p.Severity == introspect.SeverityError
+func waited(p document.Problem) bool {
+	return p.Code == string(cause.SubnetExhausted) && p.Severity == document.SeverityError
 }
 
 // percent is cut, not rounded: what is not quite full never says 100%.
-func percent(s introspect.SubnetFill) string {
+func percent(s document.SubnetFill) string {
 	if s.Percent == nil {
 		return show.Unknown
 	}
@@ -71,9 +72,9 @@ func subnetTitle(code string) string {
 
 // subnets shows where new addresses come from, the fullest first; clock is that of the node
 // that reported a subnet.
-func (fr Frame) subnets(all []introspect.SubnetFill, clock func(introspect.Subnet) time.Time, rows int) []string {
+func (fr Frame) subnets(all []document.SubnetFill, clock func(introspect.Subnet) time.Time, rows int) []string {
 	shown := slices.Clone(all)
-	slices.SortStableFunc(shown, func(a, b introspect.SubnetFill) int { return cmp.Compare(taken(b), taken(a)) })
+	slices.SortStableFunc(shown, func(a, b document.SubnetFill) int { return cmp.Compare(taken(b), taken(a)) })
 	shown = shown[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
 		{Name: "SUBNET"}, {Name: "CIDR", Drop: 2}, {Name: "USED"}, {Name: "FULL"}, {Name: "AVAILABLE", Right: true}, {Name: "AS OF", Right: true, Drop: 1},
@@ -106,7 +107,7 @@ func (fr Frame) subnets(all []introspect.SubnetFill, clock func(introspect.Subne
 }
 
 // taken orders subnets: those without a free address first, those that are not known last.
-func taken(s introspect.SubnetFill) float64 {
+func taken(s document.SubnetFill) float64 {
 	switch {
 	case s.Percent != nil:
 		return *s.Percent

@@ -10,12 +10,13 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
 )
 
 // Of sums a sweep up that took so many seconds; nil: that is not known.
-func Of(list introspect.NodeIPAMList, seconds *float64) introspect.FleetStatus {
+func Of(list document.NodeIPAMList, seconds *float64) document.FleetStatus {
 	s := fleet.StatusOf(list)
 	for i := range s.Subnets {
 		fill(&s.Subnets[i])
@@ -26,7 +27,7 @@ func Of(list introspect.NodeIPAMList, seconds *float64) introspect.FleetStatus {
 }
 
 // fill tells how full a subnet is, as cnictl subnets does.
-func fill(s *introspect.SubnetFill) {
+func fill(s *document.SubnetFill) {
 	u := store.SubnetUse{Subnet: s.Subnet}
 	if r, err := netip.ParsePrefix(s.CIDR); err == nil {
 		u.Range = r.Masked()
@@ -41,8 +42,8 @@ func fill(s *introspect.SubnetFill) {
 }
 
 // sweepOf tells how the reading of the nodes went.
-func sweepOf(items []introspect.NodeIPAM, seconds *float64) introspect.SweepStats {
-	s := introspect.SweepStats{Nodes: len(items), FailedBy: []introspect.ReasonCount{}, Seconds: seconds}
+func sweepOf(items []document.NodeIPAM, seconds *float64) document.SweepStats {
+	s := document.SweepStats{Nodes: len(items), FailedBy: []document.ReasonCount{}, Seconds: seconds}
 	by := map[introspect.Reason]int{}
 	var latencies []float64
 	for _, n := range items {
@@ -58,9 +59,9 @@ func sweepOf(items []introspect.NodeIPAM, seconds *float64) introspect.SweepStat
 		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
-		s.FailedBy = append(s.FailedBy, introspect.ReasonCount{Reason: reason, Nodes: by[reason]})
+		s.FailedBy = append(s.FailedBy, document.ReasonCount{Reason: reason, Nodes: by[reason]})
 	}
-	slices.SortStableFunc(s.FailedBy, func(a, b introspect.ReasonCount) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	slices.SortStableFunc(s.FailedBy, func(a, b document.ReasonCount) int { return cmp.Compare(b.Nodes, a.Nodes) })
 	slices.Sort(latencies)
 	s.LatencyP50Seconds, s.LatencyP99Seconds = quantile(latencies, 0.50), quantile(latencies, 0.99)
 	return s

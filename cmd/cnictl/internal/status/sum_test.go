@@ -6,35 +6,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 func TestSweepOf(t *testing.T) {
 	t.Parallel()
-	read := func(latency float64) introspect.NodeIPAM {
-		return introspect.NodeIPAM{State: introspect.StateLive, Summary: &introspect.Summary{}, LatencySeconds: &latency}
+	read := func(latency float64) document.NodeIPAM {
+		return document.NodeIPAM{State: document.StateLive, Summary: &introspect.Summary{}, LatencySeconds: &latency}
 	}
-	failed := func(state introspect.State, r introspect.Reason) introspect.NodeIPAM {
-		return introspect.NodeIPAM{State: state, Error: &introspect.NodeError{Reason: r}}
+	failed := func(state document.State, r introspect.Reason) document.NodeIPAM {
+		return document.NodeIPAM{State: state, Error: &document.NodeError{Reason: r}}
 	}
-	var hundred []introspect.NodeIPAM
+	var hundred []document.NodeIPAM
 	for i := range 100 {
 		hundred = append(hundred, read(float64(100-i)/100))
 	}
 	for name, tt := range map[string]struct {
-		items []introspect.NodeIPAM
-		want  introspect.SweepStats
+		items []document.NodeIPAM
+		want  document.SweepStats
 	}{
-		"none":    {nil, introspect.SweepStats{FailedBy: []introspect.ReasonCount{}}},
-		"one":     {[]introspect.NodeIPAM{read(0.2)}, introspect.SweepStats{Nodes: 1, Read: 1, FailedBy: []introspect.ReasonCount{}, LatencyP50Seconds: ptr(0.2), LatencyP99Seconds: ptr(0.2)}},
-		"hundred": {hundred, introspect.SweepStats{Nodes: 100, Read: 100, FailedBy: []introspect.ReasonCount{}, LatencyP50Seconds: ptr(0.5), LatencyP99Seconds: ptr(0.99)}},
+		"none":    {nil, document.SweepStats{FailedBy: []document.ReasonCount{}}},
+		"one":     {[]document.NodeIPAM{read(0.2)}, document.SweepStats{Nodes: 1, Read: 1, FailedBy: []document.ReasonCount{}, LatencyP50Seconds: ptr(0.2), LatencyP99Seconds: ptr(0.2)}},
+		"hundred": {hundred, document.SweepStats{Nodes: 100, Read: 100, FailedBy: []document.ReasonCount{}, LatencyP50Seconds: ptr(0.5), LatencyP99Seconds: ptr(0.99)}},
 		"failed": {
-			[]introspect.NodeIPAM{
-				failed(introspect.StateUnreachable, introspect.ReasonTimeout), failed(introspect.StateUnreachable, introspect.ReasonNotJSON),
-				failed(introspect.StateForbidden, introspect.ReasonForbidden), failed(introspect.StateUnreachable, introspect.ReasonTimeout),
-				{State: introspect.StateNoDaemon, Error: &introspect.NodeError{Reason: introspect.ReasonNoPod}, Object: &introspect.NodeObject{OS: "windows"}},
-				{State: introspect.StateAPIOnly},
+			[]document.NodeIPAM{
+				failed(document.StateUnreachable, introspect.ReasonTimeout), failed(document.StateUnreachable, introspect.ReasonNotJSON),
+				failed(document.StateForbidden, introspect.ReasonForbidden), failed(document.StateUnreachable, introspect.ReasonTimeout),
+				{State: document.StateNoDaemon, Error: &document.NodeError{Reason: introspect.ReasonNoPod}, Object: &document.NodeObject{OS: "windows"}},
+				{State: document.StateAPIOnly},
 			},
-			introspect.SweepStats{Nodes: 6, Failed: 4, FailedBy: []introspect.ReasonCount{
+			document.SweepStats{Nodes: 6, Failed: 4, FailedBy: []document.ReasonCount{
 				{Reason: introspect.ReasonTimeout, Nodes: 2}, {Reason: introspect.ReasonForbidden, Nodes: 1}, {Reason: introspect.ReasonNotJSON, Nodes: 1},
 			}},
 		},

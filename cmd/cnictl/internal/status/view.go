@@ -12,6 +12,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/causes"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
@@ -47,7 +48,7 @@ func (fr Frame) more() string {
 // View draws the page, a string per line: at most Height−1 lines, none wider than Width.
 // It is for triage: the totals, what is wrong by cause, the nodes that could not be read in
 // one line, the subnets, the fullest first, and the nodes, the worst first.
-func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []string {
+func View(list document.NodeIPAMList, s document.FleetStatus, fr Frame) []string {
 	shown, unread := fr.readable(list.Items)
 	nodes := sorted(shown)
 	short := shortNames(list.Items)
@@ -90,10 +91,10 @@ func View(list introspect.NodeIPAMList, s introspect.FleetStatus, fr Frame) []st
 
 // readable are the nodes that have something to show, and how many others there are by
 // reason, the most frequent first. -o wide shows the others too.
-func (fr Frame) readable(items []introspect.NodeIPAM) (shown []introspect.NodeIPAM, unread []introspect.ReasonCount) {
-	var failed []introspect.NodeIPAM
+func (fr Frame) readable(items []document.NodeIPAM) (shown []document.NodeIPAM, unread []document.ReasonCount) {
+	var failed []document.NodeIPAM
 	for _, n := range items {
-		lost := fleet.Failed(n) && n.State != introspect.StateLive
+		lost := fleet.Failed(n) && n.State != document.StateLive
 		if lost {
 			failed = append(failed, n)
 		}
@@ -108,8 +109,8 @@ func (fr Frame) readable(items []introspect.NodeIPAM) (shown []introspect.NodeIP
 type place struct {
 	subnet   bool // else a node
 	name     string
-	problems []introspect.Problem
-	node     introspect.NodeIPAM
+	problems []document.Problem
+	node     document.NodeIPAM
 }
 
 type (
@@ -119,13 +120,13 @@ type (
 
 // findings are the causes of what is wrong with nodes and subnets, the worst first. What
 // kept nodes from being read is not among them: that has a line of its own.
-func findings(nodes []introspect.NodeIPAM, subnets []introspect.SubnetFill) []*finding {
+func findings(nodes []document.NodeIPAM, subnets []document.SubnetFill) []*finding {
 	var places []place
 	exhausted := false
 	for _, n := range nodes {
 		p := place{name: n.Metadata.Name, node: n, problems: fleet.Problems(n)}
-		if fleet.Excused(n) || fleet.Failed(n) && n.State != introspect.StateLive {
-			p.problems = slices.DeleteFunc(p.problems, func(q introspect.Problem) bool {
+		if fleet.Excused(n) || fleet.Failed(n) && n.State != document.StateLive {
+			p.problems = slices.DeleteFunc(p.problems, func(q document.Problem) bool {
 				return n.Error != nil && q.Code == string(n.Error.Reason) || q.Code == fleet.CodeNoDaemon || q.Code == fleet.CodeMetricsOnly
 			})
 		}
@@ -134,7 +135,7 @@ func findings(nodes []introspect.NodeIPAM, subnets []introspect.SubnetFill) []*f
 	}
 	var first []place
 	for _, p := range subnetProblems(subnets, exhausted) {
-		first = append(first, place{subnet: true, name: p.Node, problems: []introspect.Problem{p}})
+		first = append(first, place{subnet: true, name: p.Node, problems: []document.Problem{p}})
 	}
 	places = append(first, places...)
 	return causes.Groups(places, func(p place) causes.Report {
@@ -174,9 +175,9 @@ func plain(line string) string {
 }
 
 // sorted puts the worst nodes first, then by name.
-func sorted(items []introspect.NodeIPAM) []introspect.NodeIPAM {
+func sorted(items []document.NodeIPAM) []document.NodeIPAM {
 	type ranked struct {
-		node introspect.NodeIPAM
+		node document.NodeIPAM
 		rank int
 	}
 	all := make([]ranked, len(items))
@@ -186,7 +187,7 @@ func sorted(items []introspect.NodeIPAM) []introspect.NodeIPAM {
 	slices.SortStableFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.rank, b.rank), query.Natural(a.node.Metadata.Name, b.node.Metadata.Name))
 	})
-	out := make([]introspect.NodeIPAM, len(all))
+	out := make([]document.NodeIPAM, len(all))
 	for i, r := range all {
 		out[i] = r.node
 	}
@@ -194,17 +195,17 @@ func sorted(items []introspect.NodeIPAM) []introspect.NodeIPAM {
 }
 
 // rankOf is the severity of a node's worst problem; mere news does not move it.
-func rankOf(n introspect.NodeIPAM) int {
+func rankOf(n document.NodeIPAM) int {
 	ps := fleet.Problems(n)
 	if len(ps) == 0 {
-		return fleet.Rank(introspect.SeverityInfo)
+		return fleet.Rank(document.SeverityInfo)
 	}
 	return fleet.Rank(ps[0].Severity)
 }
 
 // shortNames leaves the domain out of the names where all have the same; null where they
 // have not. A target without a name is called by its address, which has no domain.
-func shortNames(items []introspect.NodeIPAM) map[string]string {
+func shortNames(items []document.NodeIPAM) map[string]string {
 	domain := show.Domain(func(yield func(string) bool) {
 		for _, n := range items {
 			if !yield(n.Metadata.Name) {
@@ -232,7 +233,7 @@ func nameIn(short map[string]string, name string) string {
 
 // clocks are the nodes' own, by name: ages are told by them, so that a laptop's
 // clock does not change them.
-func clocks(list introspect.NodeIPAMList) func(node string) time.Time {
+func clocks(list document.NodeIPAMList) func(node string) time.Time {
 	at := make(map[string]time.Time, len(list.Items))
 	for _, n := range list.Items {
 		if n.SampledAt != nil {
@@ -248,7 +249,7 @@ func clocks(list introspect.NodeIPAMList) func(node string) time.Time {
 }
 
 // subnetClocks are the clocks of the nodes whose news of a subnet is shown.
-func subnetClocks(list introspect.NodeIPAMList) func(introspect.Subnet) time.Time {
+func subnetClocks(list document.NodeIPAMList) func(introspect.Subnet) time.Time {
 	type news struct {
 		id   string
 		asOf time.Time
@@ -275,7 +276,7 @@ func subnetClocks(list introspect.NodeIPAMList) func(introspect.Subnet) time.Tim
 }
 
 // head is the first block: nodes by state, the pool of all, what goes on.
-func (fr Frame) head(s introspect.FleetStatus) []string {
+func (fr Frame) head(s document.FleetStatus) []string {
 	p := fr.Palette
 	left := fr.counts(s.Nodes) + "  " + fr.enis(s)
 	right := s.SampledAt.UTC().Format("15:04:05") + " UTC"
@@ -306,7 +307,7 @@ func (fr Frame) head(s introspect.FleetStatus) []string {
 // barFrom is the height from which a screen has a line for the bar of all nodes.
 const barFrom = 20
 
-func (fr Frame) enis(s introspect.FleetStatus) string {
+func (fr Frame) enis(s document.FleetStatus) string {
 	out := "ENIs " + fr.atLeast(s, s.ENIs.Attached)
 	if s.ENIs.Limit != nil {
 		out += "/" + show.Count(*s.ENIs.Limit)
@@ -315,7 +316,7 @@ func (fr Frame) enis(s introspect.FleetStatus) string {
 }
 
 // atLeast prints a sum that may lack nodes.
-func (fr Frame) atLeast(s introspect.FleetStatus, sum *int) string {
+func (fr Frame) atLeast(s document.FleetStatus, sum *int) string {
 	if sum == nil {
 		return show.Unknown
 	}
@@ -323,7 +324,7 @@ func (fr Frame) atLeast(s introspect.FleetStatus, sum *int) string {
 }
 
 // least marks sums that lack nodes: they are lower bounds.
-func (fr Frame) least(s introspect.FleetStatus) string {
+func (fr Frame) least(s document.FleetStatus) string {
 	switch {
 	case s.Nodes.Live == s.Nodes.Total:
 		return ""
@@ -333,7 +334,7 @@ func (fr Frame) least(s introspect.FleetStatus) string {
 	return "≥ "
 }
 
-func (fr Frame) counts(n introspect.NodeCounts) string {
+func (fr Frame) counts(n document.NodeCounts) string {
 	p := fr.Palette
 	parts := []string{p.Paint(paint.Head, fmt.Sprintf("NODES %d", n.Total)), p.Paint(paint.OK, fmt.Sprintf("%d live", n.Live))}
 	if n.Live == 0 {
@@ -359,7 +360,7 @@ func (fr Frame) counts(n introspect.NodeCounts) string {
 }
 
 // totals are the sums; with nodes missing they are lower bounds and say so.
-func (fr Frame) totals(s introspect.FleetStatus) []string {
+func (fr Frame) totals(s document.FleetStatus) []string {
 	p, signs := fr.Palette, fr.signs()
 	a := s.Addresses
 	legend := strings.Join([]string{
@@ -436,7 +437,7 @@ func (fr Frame) activity(name string, n, failed, waiting *int) []string {
 }
 
 // sweep tells how the reading of the nodes went.
-func (fr Frame) sweep(s introspect.SweepStats) string {
+func (fr Frame) sweep(s document.SweepStats) string {
 	parts := []string{fmt.Sprintf("%d of %d nodes read", s.Read, s.Nodes)}
 	if s.Failed > 0 {
 		var reasons []string

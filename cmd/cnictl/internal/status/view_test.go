@@ -10,20 +10,21 @@ import (
 
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 func ptr[T any](v T) *T { return &v }
 
 // randomList makes a sweep of n nodes of every sort.
-func randomList(r *rand.Rand, n int) introspect.NodeIPAMList {
+func randomList(r *rand.Rand, n int) document.NodeIPAMList {
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
-	list := introspect.NodeIPAMList{SampledAt: now}
+	list := document.NodeIPAMList{SampledAt: now}
 	names := []string{"ip-10-0-3-17.eu-west-1.compute.internal", "n", "東京都の節点", "evil\x1b[2J\u202e", strings.Repeat("long-", 50)}
 	for i := range n {
-		node := introspect.NodeIPAM{State: introspect.StateLive, SampledAt: &now, Source: introspect.SourceSummary}
+		node := document.NodeIPAM{State: document.StateLive, SampledAt: &now, Source: document.SourceSummary}
 		node.Metadata.Name = fmt.Sprintf("%s-%d", names[r.IntN(len(names))], i)
 		if r.IntN(5) == 0 {
-			node.State, node.Error = introspect.StateUnreachable, &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time\x1b[31m"}
+			node.State, node.Error = document.StateUnreachable, &document.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time\x1b[31m"}
 			list.Items = append(list.Items, node)
 			continue
 		}
@@ -103,9 +104,9 @@ func TestShare(t *testing.T) {
 
 func TestShortNames(t *testing.T) {
 	t.Parallel()
-	items := func(names ...string) (out []introspect.NodeIPAM) {
+	items := func(names ...string) (out []document.NodeIPAM) {
 		for _, n := range names {
-			out = append(out, introspect.NodeIPAM{Metadata: introspect.ObjectMeta{Name: n}})
+			out = append(out, document.NodeIPAM{Metadata: document.ObjectMeta{Name: n}})
 		}
 		return out
 	}
@@ -125,8 +126,8 @@ func TestShortNames(t *testing.T) {
 func TestView_ShortSubnet(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
-	list := introspect.NodeIPAMList{SampledAt: now, Items: []introspect.NodeIPAM{{
-		State: introspect.StateLive, SampledAt: &now,
+	list := document.NodeIPAMList{SampledAt: now, Items: []document.NodeIPAM{{
+		State: document.StateLive, SampledAt: &now,
 		Summary: &introspect.Summary{Cordoned: ptr(true), Subnets: []introspect.Subnet{
 			{ID: "subnet-a", CIDR: "10.0.0.0/24", Available: ptr(200), AsOf: &now},
 			{ID: "subnet-b", CIDR: "10.0.1.0/24", Available: ptr(5), AsOf: &now},
@@ -169,15 +170,15 @@ func TestView_ShortSubnet(t *testing.T) {
 func TestView_Unreadable(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
-	list := introspect.NodeIPAMList{SampledAt: now, Items: []introspect.NodeIPAM{
-		{Metadata: introspect.ObjectMeta{Name: "live"}, State: introspect.StateLive, SampledAt: &now, Summary: &introspect.Summary{}},
-		{Metadata: introspect.ObjectMeta{Name: "old"}, State: introspect.StateStale, SampledAt: &now, Summary: &introspect.Summary{}, Error: &introspect.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}},
+	list := document.NodeIPAMList{SampledAt: now, Items: []document.NodeIPAM{
+		{Metadata: document.ObjectMeta{Name: "live"}, State: document.StateLive, SampledAt: &now, Summary: &introspect.Summary{}},
+		{Metadata: document.ObjectMeta{Name: "old"}, State: document.StateStale, SampledAt: &now, Summary: &introspect.Summary{}, Error: &document.NodeError{Reason: introspect.ReasonTimeout, Message: "no complete answer in time"}},
 	}}
 	for i, reason := range []introspect.Reason{introspect.ReasonRefused, introspect.ReasonTimeout, introspect.ReasonNoPod, introspect.ReasonNotHTTP} {
 		for range 40 - i {
-			list.Items = append(list.Items, introspect.NodeIPAM{
-				Metadata: introspect.ObjectMeta{Name: fmt.Sprintf("lost-%d", len(list.Items))}, State: introspect.StateUnreachable,
-				Error: &introspect.NodeError{Reason: reason, Message: "dial tcp 10.0.0.1:61679: connect: connection refused"},
+			list.Items = append(list.Items, document.NodeIPAM{
+				Metadata: document.ObjectMeta{Name: fmt.Sprintf("lost-%d", len(list.Items))}, State: document.StateUnreachable,
+				Error: &document.NodeError{Reason: reason, Message: "dial tcp 10.0.0.1:61679: connect: connection refused"},
 			})
 		}
 	}
@@ -205,7 +206,7 @@ func TestView_Unreadable(t *testing.T) {
 // TestHead_Day: what was recorded says of which day it is, in full where there is room.
 func TestHead_Day(t *testing.T) {
 	t.Parallel()
-	list := introspect.NodeIPAMList{SampledAt: time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)}
+	list := document.NodeIPAMList{SampledAt: time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)}
 	for width, want := range map[int]string{0: " 2026-11-21 14:02:11 UTC", 80: " 2026-11-21 14:02:11 UTC", 42: " 11-21 14:02"} {
 		if line := View(list, Of(list, nil), Frame{Width: width, Dated: true})[0]; !strings.HasSuffix(line, want) {
 			t.Errorf("%d columns: %q", width, line)
@@ -225,7 +226,7 @@ func TestHead_Every(t *testing.T) {
 		"UTC  every 10s":               {Every: 10 * time.Second, Original: 10 * time.Second},
 		"UTC  every 30s":               {Every: 30 * time.Second, Original: 10 * time.Second},
 	} {
-		if line := View(introspect.NodeIPAMList{}, Of(introspect.NodeIPAMList{}, nil), fr)[0]; !strings.HasSuffix(line, want) {
+		if line := View(document.NodeIPAMList{}, Of(document.NodeIPAMList{}, nil), fr)[0]; !strings.HasSuffix(line, want) {
 			t.Errorf("%q, want %q", line, want)
 		}
 	}
@@ -237,8 +238,8 @@ func TestView_SubnetAgesByTheNodesClock(t *testing.T) {
 	t.Parallel()
 	laptop := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	node := laptop.Add(-time.Hour)
-	list := introspect.NodeIPAMList{SampledAt: laptop, Items: []introspect.NodeIPAM{{
-		State: introspect.StateLive, SampledAt: &node,
+	list := document.NodeIPAMList{SampledAt: laptop, Items: []document.NodeIPAM{{
+		State: document.StateLive, SampledAt: &node,
 		Summary: &introspect.Summary{Subnets: []introspect.Subnet{
 			{ID: "subnet-a", Available: ptr(9), AsOf: ptr(node.Add(-7 * time.Second))},
 			{ID: "subnet-b", Available: ptr(9), AsOf: ptr(node.Add(-7 * time.Minute))},
@@ -263,13 +264,13 @@ func BenchmarkView500Nodes(b *testing.B) {
 // TestCounts_AddUp: every node is in one of the counts of the first line.
 func TestCounts_AddUp(t *testing.T) {
 	t.Parallel()
-	var list introspect.NodeIPAMList
-	for i, state := range []introspect.State{
-		introspect.StateLive, introspect.StateUnreachable, introspect.StateForbidden, introspect.StateStale,
-		introspect.StateMetricsOnly, introspect.StateNoDaemon, introspect.StateAPIOnly,
+	var list document.NodeIPAMList
+	for i, state := range []document.State{
+		document.StateLive, document.StateUnreachable, document.StateForbidden, document.StateStale,
+		document.StateMetricsOnly, document.StateNoDaemon, document.StateAPIOnly,
 	} {
 		for range i + 1 {
-			list.Items = append(list.Items, introspect.NodeIPAM{State: state})
+			list.Items = append(list.Items, document.NodeIPAM{State: state})
 		}
 	}
 	const want = "NODES 28  1 live  2 unreachable  3 forbidden  4 stale  5 metrics only  6 no daemon  7 not read"

@@ -3,14 +3,14 @@ package subnets
 import (
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
 )
 
 // Item says a subnet as documents do, with what was measured of it.
-func Item(u store.SubnetUse, t subnets.Trend) introspect.SubnetItem {
-	out := introspect.SubnetItem{
+func Item(u store.SubnetUse, t subnets.Trend) document.SubnetItem {
+	out := document.SubnetItem{
 		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,
 		Others: subnets.Others(u), FreeBlocks: subnets.Free(u), Nodes: u.Nodes, ENIs: u.ENIs, Readings: len(t),
 		SpoiledBlocks: subnets.Spoiled(u),
@@ -35,15 +35,15 @@ func seconds(d time.Duration) *float64 {
 
 // uses are the words of documents for what a /28 is used for.
 var uses = map[store.BlockUse]string{
-	0: introspect.BlockUnknown, store.BlockPrefix: introspect.BlockPrefix, store.BlockMixed: introspect.BlockSpoiled,
-	store.BlockPrimary: introspect.BlockPrimary, subnets.Reserved: introspect.BlockReserved,
+	0: document.BlockUnknown, store.BlockPrefix: document.BlockPrefix, store.BlockMixed: document.BlockSpoiled,
+	store.BlockPrimary: document.BlockPrimary, subnets.Reserved: document.BlockReserved,
 }
 
 // Blocks are the /28s of a subnet by address; none where its range is not one of a VPC.
-func Blocks(u store.SubnetUse) []introspect.SubnetBlock {
-	out := []introspect.SubnetBlock{}
+func Blocks(u store.SubnetUse) []document.SubnetBlock {
+	out := []document.SubnetBlock{}
 	for i, use := range subnets.Blocks(u) {
-		b := introspect.SubnetBlock{Prefix: subnets.PrefixAt(u.Range, i), Use: uses[use]}
+		b := document.SubnetBlock{Prefix: subnets.PrefixAt(u.Range, i), Use: uses[use]}
 		if known, ok := subnets.BlockAt(u, i); ok {
 			b.Held, b.Used, b.Node = known.Held, known.Used, known.Node
 		}

@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
 	"cnictl/cmd/cnictl/internal/table"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
@@ -22,11 +22,11 @@ type sign struct {
 }
 
 var signs = []sign{
-	{introspect.BlockUnknown, "-", "unknown: free, or in use by others", paint.Dim},
-	{introspect.BlockPrefix, "P", "a prefix of a node", paint.Assigned},
-	{introspect.BlockSpoiled, "x", "fragmented by single IPs of nodes: cannot become a prefix", paint.Warn},
-	{introspect.BlockPrimary, "o", "a node's own address", paint.Plain},
-	{introspect.BlockReserved, "R", "has addresses that AWS reserves", paint.Dim},
+	{document.BlockUnknown, "-", "unknown: free, or in use by others", paint.Dim},
+	{document.BlockPrefix, "P", "a prefix of a node", paint.Assigned},
+	{document.BlockSpoiled, "x", "fragmented by single IPs of nodes: cannot become a prefix", paint.Warn},
+	{document.BlockPrimary, "o", "a node's own address", paint.Plain},
+	{document.BlockReserved, "R", "has addresses that AWS reserves", paint.Dim},
 }
 
 // Blocks in a row of the map: 1,024 addresses, or as many as a narrow terminal has room for.
@@ -37,7 +37,7 @@ const (
 )
 
 // mapLines shows one subnet: its numbers, the map with a legend.
-func mapLines(f *cli.Factory, doc introspect.SubnetMap, r row) []string {
+func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
 	p.Field("subnet", show.Safe(doc.ID))
 	p.Field("zone", show.OrUnknown(show.Safe(doc.Zone)))
@@ -76,7 +76,7 @@ func known(n *int) string {
 }
 
 // free says how many addresses are free, of how many and since when, as far as each is known.
-func free(doc introspect.SubnetMap, now time.Time) string {
+func free(doc document.SubnetMap, now time.Time) string {
 	if doc.Available == nil {
 		return notKnown + ": no daemon that answered reports EC2's count (upstream does not)"
 	}
@@ -91,7 +91,7 @@ func free(doc introspect.SubnetMap, now time.Time) string {
 }
 
 // grid draws the blocks in rows that begin with their first address.
-func grid(blocks []introspect.SubnetBlock, opts table.Options) []string {
+func grid(blocks []document.SubnetBlock, opts table.Options) []string {
 	const label = len("255.255.255.255") + 2
 	perRow := mapMost
 	for opts.Width > 0 && perRow > mapLeast && label+perRow+perRow/mapGroup > opts.Width {
@@ -123,7 +123,7 @@ func signOf(use string) sign {
 }
 
 // legend says what the signs mean and how many there are of each.
-func legend(blocks []introspect.SubnetBlock, palette paint.Palette) []string {
+func legend(blocks []document.SubnetBlock, palette paint.Palette) []string {
 	counts := map[string]int{}
 	for _, b := range blocks {
 		counts[b.Use]++
@@ -138,7 +138,7 @@ func legend(blocks []introspect.SubnetBlock, palette paint.Palette) []string {
 }
 
 // blockTable lists the /28s for -o csv.
-func blockTable(blocks []introspect.SubnetBlock) table.Table {
+func blockTable(blocks []document.SubnetBlock) table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "PREFIX"}, {Name: "USE"}, {Name: "HELD", Right: true}, {Name: "USED", Right: true}, {Name: "NODE"}}}
 	for _, b := range blocks {
 		t.Rows = append(t.Rows, table.Cells(b.Prefix.String(), b.Use, strconv.Itoa(b.Held), strconv.Itoa(b.Used), show.OrUnknown(b.Node)))

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 )
 
 // TestFree: a sentence about what is not known has no hole where the number would be.
@@ -12,13 +12,13 @@ func TestFree(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
 	available, usable, told := 12, 251, now.Add(-90*time.Second)
-	for want, item := range map[string]introspect.SubnetItem{
+	for want, item := range map[string]document.SubnetItem{
 		"12 of 251, by EC2's count 90s ago": {Available: &available, Usable: &usable, AsOf: &told},
 		"12 of 251":                         {Available: &available, Usable: &usable},
 		"12":                                {Available: &available},
 		"unknown: no daemon that answered reports EC2's count (upstream does not)": {Usable: &usable},
 	} {
-		if got := free(introspect.SubnetMap{SubnetItem: item}, now); got != want {
+		if got := free(document.SubnetMap{SubnetItem: item}, now); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestFree(t *testing.T) {
 // TestSigns: what is not known does not look like what is free, and no sign is there twice.
 func TestSigns(t *testing.T) {
 	t.Parallel()
-	if s := signOf(introspect.BlockUnknown); s.letter != "-" {
+	if s := signOf(document.BlockUnknown); s.letter != "-" {
 		t.Errorf("%+v", s)
 	}
 	seen := map[string]bool{}

@@ -15,6 +15,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/subnets"
@@ -87,7 +88,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if len(opts.IDs) == 1 {
 		err = showMap(f, rows[0], list)
 	} else {
-		err = opts.list.Print(f, rows, func(chosen []row) any { return document(chosen, list) })
+		err = opts.list.Print(f, rows, func(chosen []row) any { return listOf(chosen, list) })
 	}
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 
 // Read reads the nodes, or the recording, and what they measured of their subnets. interrupted
 // reports that the user gave up.
-func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *store.View, list introspect.NodeIPAMList, interrupted bool, err error) {
+func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *store.View, list document.NodeIPAMList, interrupted bool, err error) {
 	nodes, err := access.Fleet(ctx, f)
 	if err != nil {
 		return nil, list, false, err
@@ -113,7 +114,7 @@ func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *sto
 }
 
 // viewOf is what one reading of all nodes tells.
-func viewOf(list introspect.NodeIPAMList) *store.View {
+func viewOf(list document.NodeIPAMList) *store.View {
 	s := store.New()
 	for _, n := range list.Items {
 		s.PutAt(n, list.SampledAt)
@@ -121,10 +122,10 @@ func viewOf(list introspect.NodeIPAMList) *store.View {
 	return s.View()
 }
 
-// document is the list of the chosen rows.
-func document(chosen []row, list introspect.NodeIPAMList) introspect.SubnetList {
-	doc := introspect.SubnetList{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetList, Items: make([]introspect.SubnetItem, len(chosen)),
+// listOf is the document of the chosen rows.
+func listOf(chosen []row, list document.NodeIPAMList) document.SubnetList {
+	doc := document.SubnetList{
+		APIVersion: introspect.APIVersion, Kind: document.KindSubnetList, Items: make([]document.SubnetItem, len(chosen)),
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	for i, c := range chosen {
@@ -134,7 +135,7 @@ func document(chosen []row, list introspect.NodeIPAMList) introspect.SubnetList 
 }
 
 // found refuses subnets that no node told of.
-func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list introspect.NodeIPAMList) error {
+func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list document.NodeIPAMList) error {
 	for _, id := range o.IDs {
 		if slices.ContainsFunc(uses, func(u store.SubnetUse) bool { return u.ID == id }) {
 			continue
@@ -143,7 +144,7 @@ func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list introspect.
 		if list.Partial {
 			e.Code, e.Why = cli.ExitPartial, "no node that could be read reports it; some nodes could not be read"
 		}
-		if len(list.Errors) > 0 && !slices.ContainsFunc(list.Items, func(n introspect.NodeIPAM) bool { return n.Summary != nil }) {
+		if len(list.Errors) > 0 && !slices.ContainsFunc(list.Items, func(n document.NodeIPAM) bool { return n.Summary != nil }) {
 			e.Code, e.Why = cli.ExitUnreachable, "none of the nodes could be read"
 		}
 		return e
@@ -181,9 +182,9 @@ func measure(p *record.Player, trends subnets.Trends, asked, names []string) *st
 }
 
 // showMap prints the map of one subnet.
-func showMap(f *cli.Factory, r row, list introspect.NodeIPAMList) error {
-	doc := introspect.SubnetMap{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindSubnetMap, SubnetItem: Item(r.SubnetUse, r.Trend), Blocks: Blocks(r.SubnetUse),
+func showMap(f *cli.Factory, r row, list document.NodeIPAMList) error {
+	doc := document.SubnetMap{
+		APIVersion: introspect.APIVersion, Kind: document.KindSubnetMap, SubnetItem: Item(r.SubnetUse, r.Trend), Blocks: Blocks(r.SubnetUse),
 		Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 	}
 	if output.Structured(f) {

@@ -7,11 +7,12 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
 // Failed names what could not be read, with the reasons.
-func Failed(errs []introspect.NodeError) string {
+func Failed(errs []document.NodeError) string {
 	var parts []string
 	for _, e := range errs {
 		parts = append(parts, show.Safe(e.Node)+": "+show.Safe(e.Message))
@@ -20,8 +21,8 @@ func Failed(errs []introspect.NodeError) string {
 }
 
 // ErrorOf says an error of a node as documents do.
-func ErrorOf(name string, err error) introspect.NodeError {
-	out := introspect.NodeError{Node: name, Reason: introspect.ReasonTransport, Message: err.Error()}
+func ErrorOf(name string, err error) document.NodeError {
+	out := document.NodeError{Node: name, Reason: introspect.ReasonTransport, Message: err.Error()}
 	var of *client.Error
 	if errors.As(err, &of) {
 		out.Reason, out.Message = of.Reason, of.Err.Error()
@@ -31,7 +32,7 @@ func ErrorOf(name string, err error) introspect.NodeError {
 
 // Interrupted is the end of a command that the user gave up while it read documents of
 // nodes.
-func Interrupted(errs []introspect.NodeError, nodes int) error {
+func Interrupted(errs []document.NodeError, nodes int) error {
 	unread := 0
 	for _, e := range errs {
 		if e.Reason == introspect.ReasonCancelled {
@@ -42,8 +43,8 @@ func Interrupted(errs []introspect.NodeError, nodes int) error {
 }
 
 // Partly is the end of a command that read documents of nodes and could not read some.
-func Partly(f *cli.Factory, errs []introspect.NodeError, nodes int) error {
-	var failed []introspect.NodeError
+func Partly(f *cli.Factory, errs []document.NodeError, nodes int) error {
+	var failed []document.NodeError
 	for _, e := range errs {
 		if e.Reason == introspect.ReasonCancelled {
 			return Interrupted(errs, nodes)

@@ -9,10 +9,11 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/introspect/client"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // NodeFailed is the error of a node that could not be read.
-func NodeFailed(f *cli.Factory, n introspect.NodeIPAM) *cli.Error {
+func NodeFailed(f *cli.Factory, n document.NodeIPAM) *cli.Error {
 	e := &cli.Error{Code: cli.ExitUnreachable, What: "node " + n.Metadata.Name + " could not be read"}
 	if n.Error != nil {
 		e.Why, e.Do = n.Error.Message, hint(f, n)
@@ -22,7 +23,7 @@ func NodeFailed(f *cli.Factory, n introspect.NodeIPAM) *cli.Error {
 
 // hint is what helps to read a node. One that Kubernetes told of is behind the API server,
 // where other things help than on a host.
-func hint(f *cli.Factory, n introspect.NodeIPAM) string {
+func hint(f *cli.Factory, n document.NodeIPAM) string {
 	if n.Object == nil {
 		return client.Hint(n.Error.Reason)
 	}
@@ -41,7 +42,7 @@ func hint(f *cli.Factory, n introspect.NodeIPAM) string {
 // One reads one node by name; with name "" the only one there is. A node that
 // could not be read at all is an error; of one that was read in part the rest is
 // missing, with a warning.
-func One(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name string, q fleet.Query) (introspect.NodeIPAM, error) {
+func One(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name string, q fleet.Query) (document.NodeIPAM, error) {
 	if name == "" {
 		name = nodes.Names()[0]
 	}

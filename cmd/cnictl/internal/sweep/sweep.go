@@ -5,13 +5,13 @@ import (
 
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/completion"
-	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 )
 
 // All reads all nodes with progress on standard error, and reports whether the user
 // gave up meanwhile.
-func All(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, q fleet.Query) (introspect.NodeIPAMList, bool) {
+func All(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, q fleet.Query) (document.NodeIPAMList, bool) {
 	deadline, cancel := f.DeadlineFor(ctx, len(nodes.Names()))
 	defer cancel()
 	p := progress{f: f, start: f.Now()}

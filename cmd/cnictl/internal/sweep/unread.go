@@ -11,6 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/record"
 	"cnictl/daemon/fleet/show"
 )
@@ -20,14 +21,14 @@ const mostNamed = 2
 
 // Unread tells how many nodes could not be read for which reason, the most frequent first,
 // names some of each, and says what lists all of them. One node alone has its message.
-func Unread(f *cli.Factory, errs []introspect.NodeError) string {
+func Unread(f *cli.Factory, errs []document.NodeError) string {
 	var text string
 	if len(errs) == 1 {
 		text = show.Safe(errs[0].Node) + ": " + show.Safe(errs[0].Message)
 	} else {
 		text = strings.Join(byReason(errs, f.Recording != nil), ", ")
 	}
-	if slices.ContainsFunc(errs, func(e introspect.NodeError) bool { return !slices.Contains(answered, e.Reason) }) {
+	if slices.ContainsFunc(errs, func(e document.NodeError) bool { return !slices.Contains(answered, e.Reason) }) {
 		text += " (list them: " + f.Name + " nodes --filter 'reading!=live'" + f.SameNodes() + ")"
 	}
 	return text
@@ -35,7 +36,7 @@ func Unread(f *cli.Factory, errs []introspect.NodeError) string {
 
 // byReason counts the nodes of each reason: "timeout 6 (a, b, 4 more)". Names lack the domain
 // that all have.
-func byReason(errs []introspect.NodeError, recorded bool) []string {
+func byReason(errs []document.NodeError, recorded bool) []string {
 	domain := show.Domain(func(yield func(string) bool) {
 		for _, e := range errs {
 			if !yield(e.Node) {

@@ -6,27 +6,28 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 )
 
 // Verdict is the end of a command that read nodes: the exit code of a sweep, with a
 // warning where nodes are missing. Nodes that run no daemon, and need none, do not count.
 // ended reports that the user gave up.
-func Verdict(f *cli.Factory, list introspect.NodeIPAMList, ended bool) error {
-	var failed, unread []introspect.NodeIPAM
-	var errs []introspect.NodeError // but of those that warnMetricsOnly tells of
+func Verdict(f *cli.Factory, list document.NodeIPAMList, ended bool) error {
+	var failed, unread []document.NodeIPAM
+	var errs []document.NodeError // but of those that warnMetricsOnly tells of
 	asked, cancelled := 0, 0
 	for _, n := range list.Items {
 		if n.Error != nil && n.Error.Reason == introspect.ReasonCancelled {
 			cancelled++
 		}
-		if fleet.Failed(n) || n.State != introspect.StateNoDaemon {
+		if fleet.Failed(n) || n.State != document.StateNoDaemon {
 			asked++
 		}
 		if fleet.Failed(n) {
 			failed = append(failed, n)
-			if n.State != introspect.StateMetricsOnly {
-				errs = append(errs, introspect.NodeError{Node: n.Metadata.Name, Reason: n.Error.Reason, Message: n.Error.Message})
+			if n.State != document.StateMetricsOnly {
+				errs = append(errs, document.NodeError{Node: n.Metadata.Name, Reason: n.Error.Reason, Message: n.Error.Message})
 			}
 			if n.Summary == nil {
 				unread = append(unread, n)
@@ -60,11 +61,11 @@ func Verdict(f *cli.Factory, list introspect.NodeIPAMList, ended bool) error {
 
 // warnMetricsOnly says why no more than metrics was read of nodes, and what helps: of
 // nodes that were not read at all the row says it, these have other things to say in theirs.
-func warnMetricsOnly(f *cli.Factory, failed []introspect.NodeIPAM) {
+func warnMetricsOnly(f *cli.Factory, failed []document.NodeIPAM) {
 	var names []string
-	var why *introspect.NodeError
+	var why *document.NodeError
 	for _, n := range failed {
-		if n.State != introspect.StateMetricsOnly || n.Error == nil {
+		if n.State != document.StateMetricsOnly || n.Error == nil {
 			continue
 		}
 		if names = append(names, n.Metadata.Name); why == nil {

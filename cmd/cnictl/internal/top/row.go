@@ -5,15 +5,15 @@ import (
 
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 )
 
 // item says what a node does per minute.
-func item(n *store.Node) introspect.RateItem {
-	out := introspect.RateItem{Node: n.Metadata.Name, State: n.State, Status: n.Code, StatusText: n.Status()}
+func item(n *store.Node) document.RateItem {
+	out := document.RateItem{Node: n.Metadata.Name, State: n.State, Status: n.Code, StatusText: n.Status()}
 	if r := n.Rates; r != nil {
 		seconds := r.Over.Seconds()
 		out.OverSeconds = &seconds
@@ -34,12 +34,12 @@ func item(n *store.Node) introspect.RateItem {
 }
 
 // newList orders by what goes wrong, then by what goes on.
-func newList() *output.List[introspect.RateItem] {
-	return &output.List[introspect.RateItem]{
+func newList() *output.List[document.RateItem] {
+	return &output.List[document.RateItem]{
 		Columns: columns(), Free: "state", Clocks: []string{"over"}, Order: "-failed,-ec2errors,-adds,-ec2,node",
-		Key:  func(r introspect.RateItem) string { return r.Node },
-		Item: func(r introspect.RateItem) any { return r },
-		Class: func(r introspect.RateItem, column string) paint.Class {
+		Key:  func(r document.RateItem) string { return r.Node },
+		Item: func(r document.RateItem) any { return r },
+		Class: func(r document.RateItem, column string) paint.Class {
 			bad := func(v *float64) bool { return v != nil && *v > 0 }
 			switch {
 			case column == "failed" && bad(r.FailedPerMinute), column == "ec2errors" && bad(r.EC2ErrorsPerMinute):
@@ -52,8 +52,8 @@ func newList() *output.List[introspect.RateItem] {
 	}
 }
 
-func columns() []query.Column[introspect.RateItem] {
-	type item = introspect.RateItem
+func columns() []query.Column[document.RateItem] {
+	type item = document.RateItem
 	rate := func(name, header, title string, drop int, of func(item) *float64) query.Column[item] {
 		return query.Column[item]{
 			Name: name, Header: header, Title: title, Right: true, Drop: drop,
@@ -93,14 +93,14 @@ func columns() []query.Column[introspect.RateItem] {
 	}
 }
 
-func over(r introspect.RateItem) (float64, bool) {
+func over(r document.RateItem) (float64, bool) {
 	if r.OverSeconds == nil {
 		return 0, false
 	}
 	return *r.OverSeconds, true
 }
 
-func overText(r introspect.RateItem) string {
+func overText(r document.RateItem) string {
 	if r.OverSeconds == nil {
 		return show.Unknown
 	}

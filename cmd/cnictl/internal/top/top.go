@@ -14,13 +14,14 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/store"
 )
 
 // Options are what top was asked for.
 type Options struct {
 	Names []string // of nodes; none: all
-	List  *output.List[introspect.RateItem]
+	List  *output.List[document.RateItem]
 }
 
 // New builds the command.
@@ -62,9 +63,9 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		s.put(list)
 	}
 	interrupted = interrupted || ctx.Err() != nil
-	err = opts.List.Print(f, s.rows(), func(items []introspect.RateItem) any {
-		return introspect.RateList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindRateList, Items: items, Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
+	err = opts.List.Print(f, s.rows(), func(items []document.RateItem) any {
+		return document.RateList{
+			APIVersion: introspect.APIVersion, Kind: document.KindRateList, Items: items, Partial: list.Partial, Errors: list.Errors, SampledAt: list.SampledAt,
 		}
 	})
 	if err != nil {
@@ -78,7 +79,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	first := true
 	screen := output.NewScreen(f)
 	inPlace := f.Streams.OutTTY && !output.Structured(f)
-	var rows []introspect.RateItem
+	var rows []document.RateItem
 	return follow.Fleet(ctx, f, follow.Options{
 		Names: opts.Names, Whole: true,
 		Show: func(now follow.Moment) error {
@@ -116,16 +117,16 @@ func wait(ctx context.Context, f *cli.Factory) bool {
 // sampler makes rates of readings.
 type sampler struct{ store *store.Store }
 
-func (s *sampler) put(list introspect.NodeIPAMList) {
+func (s *sampler) put(list document.NodeIPAMList) {
 	for _, n := range list.Items {
 		s.store.Put(n)
 	}
 }
 
-func (s *sampler) rows() []introspect.RateItem { return ratesOf(s.store.View()) }
+func (s *sampler) rows() []document.RateItem { return ratesOf(s.store.View()) }
 
-func ratesOf(v *store.View) []introspect.RateItem {
-	items := []introspect.RateItem{}
+func ratesOf(v *store.View) []document.RateItem {
+	items := []document.RateItem{}
 	for _, n := range v.Nodes {
 		items = append(items, item(n))
 	}
@@ -134,10 +135,10 @@ func ratesOf(v *store.View) []introspect.RateItem {
 
 // recorded prints the rates that a recording has at one time for the nodes of these names.
 func recorded(f *cli.Factory, opts *Options, names []string) error {
-	rows := slices.DeleteFunc(ratesOf(f.Recording.View()), func(r introspect.RateItem) bool { return !slices.Contains(names, r.Node) })
-	return opts.List.Print(f, rows, func(items []introspect.RateItem) any {
-		return introspect.RateList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindRateList, Items: items, Errors: []introspect.NodeError{}, SampledAt: f.Now().UTC(),
+	rows := slices.DeleteFunc(ratesOf(f.Recording.View()), func(r document.RateItem) bool { return !slices.Contains(names, r.Node) })
+	return opts.List.Print(f, rows, func(items []document.RateItem) any {
+		return document.RateList{
+			APIVersion: introspect.APIVersion, Kind: document.KindRateList, Items: items, Errors: []document.NodeError{}, SampledAt: f.Now().UTC(),
 		}
 	})
 }

@@ -3,11 +3,11 @@ package trunks
 import (
 	"cnictl/cmd/cnictl/internal/output"
 	"cnictl/cmd/cnictl/internal/paint"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/trunks"
 )
 
-type row = introspect.TrunkItem
+type row = document.TrunkItem
 
 // newList is the list of nodes.
 func newList() *output.List[row] {
@@ -22,7 +22,7 @@ func newList() *output.List[row] {
 func class(r row, column string) paint.Class {
 	taken, known := trunks.Share(r)
 	switch {
-	case column == "state" && r.State == introspect.TrunkAttached:
+	case column == "state" && r.State == document.TrunkAttached:
 		return paint.OK
 	case column == "state", column == "waiting" && r.Waiting != nil && *r.Waiting > 0:
 		return paint.Warn

@@ -3,7 +3,7 @@ package trunks
 import (
 	"testing"
 
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/trunks"
 )
@@ -12,7 +12,7 @@ import (
 func TestColumns_UsedInPercent(t *testing.T) {
 	t.Parallel()
 	used, limit := 45, 54 // 83.3%
-	r := introspect.TrunkItem{BranchUsed: &used, BranchLimit: &limit}
+	r := document.TrunkItem{BranchUsed: &used, BranchLimit: &limit}
 	for text, want := range map[string]bool{"used>80%": true, "used>83": true, "used>84%": false, "used<5": false, "used=45/54": true} {
 		f, err := query.Parse(text, query.Options[row]{Columns: trunks.Columns()})
 		if err != nil || f.Match(r) != want {

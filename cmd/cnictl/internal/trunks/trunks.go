@@ -16,6 +16,7 @@ import (
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
 	"cnictl/daemon/fleet/cluster"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/show"
 	"cnictl/daemon/fleet/store"
 	"cnictl/daemon/fleet/trunks"
@@ -73,8 +74,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		r.pods(ctx, f, kube)
 	}
 	err = opts.list.Print(f, r.items, func(chosen []row) any {
-		return introspect.TrunkList{
-			APIVersion: introspect.APIVersion, Kind: introspect.KindTrunkList, Items: chosen, Unplaced: r.unplaced,
+		return document.TrunkList{
+			APIVersion: introspect.APIVersion, Kind: document.KindTrunkList, Items: chosen, Unplaced: r.unplaced,
 			Partial: list.Partial || len(r.errs) > 0, Errors: append(list.Errors, r.errs...), SampledAt: list.SampledAt,
 		}
 	})
@@ -111,15 +112,15 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 // reading is one look at all nodes and their pods.
 type reading struct {
 	items    []row
-	ipv6     map[string]bool        // nodes whose pods have IPv6 addresses
-	unplaced []introspect.BranchPod // none also when not asked
-	errs     []introspect.NodeError // of pods that could not be read
-	skipped  bool                   // too many nodes
+	ipv6     map[string]bool      // nodes whose pods have IPv6 addresses
+	unplaced []document.BranchPod // none also when not asked
+	errs     []document.NodeError // of pods that could not be read
+	skipped  bool                 // too many nodes
 }
 
 // readingOf takes the nodes that have to do with trunks.
-func readingOf(list introspect.NodeIPAMList) reading {
-	r := reading{items: []row{}, unplaced: []introspect.BranchPod{}, ipv6: map[string]bool{}}
+func readingOf(list document.NodeIPAMList) reading {
+	r := reading{items: []row{}, unplaced: []document.BranchPod{}, ipv6: map[string]bool{}}
 	for _, n := range list.Items {
 		if item, ok := trunks.Node(store.NewNode(n)); ok {
 			r.items = append(r.items, item)

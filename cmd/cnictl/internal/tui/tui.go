@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 	"cnictl/cmd/cnictl/internal/doctor"
 	"cnictl/cmd/cnictl/internal/kubeconfig"
-	"cnictl/daemon/api/introspect"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/watch"
 	"cnictl/doctor/causes"
 	"cnictl/doctor/collect/watched"
@@ -164,7 +164,7 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 
 // examine has the doctor look at what a recording has, else at the nodes themselves.
 func examine(f *cli.Factory, src Source) app.Examine {
-	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (r introspect.DoctorReport, err error) {
+	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (r document.DoctorReport, err error) {
 		var ev *evidence.Evidence
 		switch _, recorded := src.(watch.Recording); {
 		case recorded:

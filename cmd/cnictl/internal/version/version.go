@@ -16,6 +16,7 @@ import (
 	"cnictl/cmd/cnictl/internal/sweep"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet"
+	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/fleet/query"
 	"cnictl/daemon/fleet/show"
 )
@@ -47,10 +48,10 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
 	}
-	doc := introspect.Versions{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindVersion,
+	doc := document.Versions{
+		APIVersion: introspect.APIVersion, Kind: document.KindVersion,
 		Version: f.Version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Errors: []introspect.NodeError{},
+		Errors: []document.NodeError{},
 	}
 	var failed error
 	if !opts.Client && access.HasNodes(ctx, f) {
@@ -63,7 +64,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return failed
 }
 
-func printVersions(f *cli.Factory, doc introspect.Versions) error {
+func printVersions(f *cli.Factory, doc document.Versions) error {
 	if output.Structured(f) {
 		return output.PrintDocument(f, doc, false)
 	}
@@ -83,7 +84,7 @@ func printVersions(f *cli.Factory, doc introspect.Versions) error {
 }
 
 // daemons counts the daemons by version.
-func daemons(ctx context.Context, f *cli.Factory, doc *introspect.Versions) error {
+func daemons(ctx context.Context, f *cli.Factory, doc *document.Versions) error {
 	targets, err := access.ClusterTargets(ctx, f)
 	if err != nil {
 		return lacking(doc, err)
@@ -114,19 +115,19 @@ func daemons(ctx context.Context, f *cli.Factory, doc *introspect.Versions) erro
 }
 
 // lacking says in the document that the daemons could not be asked for.
-func lacking(doc *introspect.Versions, err error) error {
+func lacking(doc *document.Versions, err error) error {
 	why := sweep.ErrorOf("kubernetes", err)
 	doc.Partial, doc.Errors = true, append(doc.Errors, why)
 	return err
 }
 
 // ranked puts the versions of most nodes first.
-func ranked(count map[string]int) []introspect.DaemonVersion {
-	out := make([]introspect.DaemonVersion, 0, len(count))
+func ranked(count map[string]int) []document.DaemonVersion {
+	out := make([]document.DaemonVersion, 0, len(count))
 	for version, nodes := range count {
-		out = append(out, introspect.DaemonVersion{Version: version, Nodes: nodes})
+		out = append(out, document.DaemonVersion{Version: version, Nodes: nodes})
 	}
-	slices.SortFunc(out, func(a, b introspect.DaemonVersion) int {
+	slices.SortFunc(out, func(a, b document.DaemonVersion) int {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), query.Natural(b.Version, a.Version))
 	})
 	return out

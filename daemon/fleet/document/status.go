@@ -1,6 +1,10 @@
-package introspect
+package document
 
-import "time"
+import (
+	"time"
+
+	"cnictl/daemon/api/introspect"
+)
 
 // FleetStatus is what cnictl status shows: the totals of a sweep and what is wrong.
 type FleetStatus struct {
@@ -64,7 +68,7 @@ type Activity struct {
 
 // SubnetFill is a subnet with how full it is.
 type SubnetFill struct {
-	Subnet
+	introspect.Subnet
 	Usable  *int     `json:"usable"`  // addresses that the range gives; null when the range is unknown
 	Percent *float64 `json:"percent"` // of these taken, by whomever; null when unknown
 	Short   bool     `json:"short"`   // no address is free, or 95% are taken; false where that is unknown
@@ -112,6 +116,6 @@ type SweepStats struct {
 
 // ReasonCount counts nodes that could not be read for one reason.
 type ReasonCount struct {
-	Reason Reason `json:"reason" null:"never"` // as in NodeError
-	Nodes  int    `json:"nodes"`               // with it
+	Reason introspect.Reason `json:"reason" null:"never"` // as in NodeError
+	Nodes  int               `json:"nodes"`               // with it
 }

@@ -1,8 +1,10 @@
-package introspect
+package document
 
 import (
 	"net/netip"
 	"time"
+
+	"cnictl/daemon/api/introspect"
 )
 
 // Kinds of documents about what the whole fleet has in its subnets and on its trunks.
@@ -111,7 +113,7 @@ type TrunkItem struct {
 
 // BranchPod is a pod that asks for a branch ENI.
 type BranchPod struct {
-	PodRef
+	introspect.PodRef
 	Waiting bool       `json:"waiting"` // it has none yet
 	Phase   string     `json:"phase"`   // as Kubernetes says
 	Reason  string     `json:"reason"`  // why it does not run, or what is wrong with its annotation

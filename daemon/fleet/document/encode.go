@@ -1,13 +1,3 @@
-// Package document writes the documents of cnictl: what is not known is null, never an
-// empty string or a zero time, and times are in whole seconds. The types of introspect
-// are also what daemons answer, where an empty string means unknown and
-// encoding/json writes it: the two forms differ in nothing else. It is pure.
-//
-// A member says by its tag `null` when it is not as the others are:
-//
-//   - null:"never" of a string: it is always known, and an empty one is a value. So are
-//     strings in lists and in maps, and those that pointers lead to.
-//   - null:"zero" of a number: 0 means unknown.
 package document
 
 import (

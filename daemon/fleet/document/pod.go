@@ -1,29 +1,31 @@
-package introspect
+package document
 
 import (
 	"net/netip"
 	"time"
+
+	"cnictl/daemon/api/introspect"
 )
 
 // PodReport is what cnictl pod shows: where the address of a pod came from, or why it
 // has none.
 type PodReport struct {
-	APIVersion string           `json:"apiVersion" null:"never"` // version of the document
-	Kind       string           `json:"kind" null:"never"`       // PodReport
-	Pod        PodRef           `json:"pod"`                     // the requested pod
-	Node       string           `json:"node"`                    // it is bound to; empty: none, or unknown
-	State      string           `json:"state" null:"never"`      // as in NodePodList
-	Verdict    string           `json:"verdict" null:"never"`    // the whole in one sentence
-	Kubernetes *KubernetesPod   `json:"kubernetes"`              // null: it was not asked, or has no such pod
-	Interfaces []ReportedIface  `json:"interfaces"`              // addresses that the daemon gave; null when unknown
-	Branch     *BranchInterface `json:"branch"`                  // null: it has no branch ENI
-	Failures   []Failure        `json:"failures"`                // failed ADDs of the pod, newest first; null when unknown
-	Blocked    []BlockedCard    `json:"blocked"`                 // why an ADD would get nothing now; null when unknown
-	Waiting    *int             `json:"waiting"`                 // ADDs that wait on the node; null when unknown
-	Timeline   []TimelineItem   `json:"timeline"`                // oldest first
-	Partial    bool             `json:"partial"`                 // something could not be read
-	Errors     []NodeError      `json:"errors"`                  // what could not be read
-	SampledAt  time.Time        `json:"sampledAt"`               // end of the reading
+	APIVersion string                   `json:"apiVersion" null:"never"` // version of the document
+	Kind       string                   `json:"kind" null:"never"`       // PodReport
+	Pod        introspect.PodRef        `json:"pod"`                     // the requested pod
+	Node       string                   `json:"node"`                    // it is bound to; empty: none, or unknown
+	State      string                   `json:"state" null:"never"`      // as in NodePodList
+	Verdict    string                   `json:"verdict" null:"never"`    // the whole in one sentence
+	Kubernetes *KubernetesPod           `json:"kubernetes"`              // null: it was not asked, or has no such pod
+	Interfaces []ReportedIface          `json:"interfaces"`              // addresses that the daemon gave; null when unknown
+	Branch     *BranchInterface         `json:"branch"`                  // null: it has no branch ENI
+	Failures   []introspect.Failure     `json:"failures"`                // failed ADDs of the pod, newest first; null when unknown
+	Blocked    []introspect.BlockedCard `json:"blocked"`                 // why an ADD would get nothing now; null when unknown
+	Waiting    *int                     `json:"waiting"`                 // ADDs that wait on the node; null when unknown
+	Timeline   []TimelineItem           `json:"timeline"`                // oldest first
+	Partial    bool                     `json:"partial"`                 // something could not be read
+	Errors     []NodeError              `json:"errors"`                  // what could not be read
+	SampledAt  time.Time                `json:"sampledAt"`               // end of the reading
 }
 
 // KubernetesPod is a pod in the Kubernetes API.
@@ -40,7 +42,7 @@ type KubernetesPod struct {
 
 // ReportedIface is an address that the daemon gave, with its state of the pool.
 type ReportedIface struct {
-	PodInterface
+	introspect.PodInterface
 	CIDR netip.Prefix `json:"cidr"` // the secondary IP or prefix it belongs to; empty: unknown
 }
 

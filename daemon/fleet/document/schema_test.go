@@ -1,4 +1,4 @@
-package introspect
+package document
 
 import (
 	"bytes"
@@ -7,46 +7,50 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"cnictl/daemon/api/introspect/document"
+	"cnictl/daemon/api/introspect"
 	"cnictl/testenv/golden"
+	"cnictl/testenv/jsonschema"
 )
 
-// cliDocuments are the types of cnictl's documents.
-var cliDocuments = map[string]any{
+// documents are the types of cnictl's documents.
+var documents = map[string]any{
 	KindAddressList: AddressList{}, KindCandidateList: CandidateList{}, KindCause: CauseDocument{}, KindCauseList: CauseList{}, KindDoctorReport: DoctorReport{}, KindENIList: ENIList{}, KindEventList: EventList{}, KindFleet: FleetStatus{}, KindLogList: LogList{},
 	KindCheckpoint: NodeCheckpoint{}, KindNode: NodeDocument{}, KindNodeList: NodeDocumentList{}, KindMetrics: NodeMetrics{}, KindPodList: NodePodList{},
 	KindPlanComparison: PlanComparison{}, KindPodReport: PodReport{}, KindRateList: RateList{}, KindRecording: Recording{},
 	KindNodeSettingList: NodeSettingList{}, KindSettings: Settings{}, KindSubnetList: SubnetList{}, KindSubnetMap: SubnetMap{}, KindTrunkList: TrunkList{}, KindCapacitySubnetList: CapacitySubnetList{}, KindCapacityTypeList: CapacityTypeList{}, KindCapacityWhatIfList: CapacityWhatIfList{}, KindCapacityComparison: CapacityComparison{}, KindCapacityForecastList: CapacityForecastList{}, KindCapacityRecommendation: CapacityRecommendation{}, KindCapacityRefresh: CapacityRefresh{}, KindVersion: Versions{},
 }
 
-func TestCLISchemas_AreThoseOfTheTypes(t *testing.T) {
+func TestSchemas_AreThoseOfTheTypes(t *testing.T) {
 	t.Parallel()
-	g := generator{comments: fieldComments(t), cli: true}
-	if kinds := CLIKinds(); !slices.IsSorted(kinds) || len(kinds) != len(cliDocuments) {
-		t.Errorf("kinds %v", kinds)
+	g := jsonschema.Generator{
+		Comments: jsonschema.FieldComments(t, ".", "../../api/introspect"),
+		Version:  introspect.APIVersion, Form: jsonschema.Printed,
 	}
-	for kind, doc := range cliDocuments {
-		got := g.document(kind, reflect.TypeOf(doc))
-		golden.File(t, filepath.Join("schema", "cli", kind+".json"), got)
-		if want, ok := CLISchema(kind); !golden.Update() && (!ok || !bytes.Equal(got, want)) {
-			t.Errorf("schema %s is another than its file", kind)
-		}
+	for kind, doc := range documents {
+		golden.File(t, schemaFile(kind), g.Document(kind, reflect.TypeOf(doc)))
 	}
-	for _, problem := range g.problems {
+	for _, problem := range g.Problems {
 		t.Error(problem)
 	}
-	if _, ok := CLISchema("../NodePod"); ok {
-		t.Error("a schema that is none")
+	files, err := filepath.Glob("schema/*")
+	if err != nil || len(files) != len(documents) {
+		t.Errorf("%d files for %d documents, %v", len(files), len(documents), err)
 	}
-	files, err := filepath.Glob("schema/cli/*")
-	if err != nil || len(files) != len(cliDocuments) {
-		t.Errorf("%d files for %d documents, %v", len(files), len(cliDocuments), err)
+}
+
+func schemaFile(kind string) string { return filepath.Join("schema", kind+".json") }
+
+func schemaOf(t *testing.T, kind string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(schemaFile(kind))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return raw
 }
 
 // filling says what members of a document are filled with.
@@ -115,7 +119,7 @@ func fillMembers(v reflect.Value, how filling) {
 		known := f.Tag.Get("null") == "never" && f.Type.Kind() != reflect.String
 		switch {
 		case !f.IsExported():
-		case how == unknown && (known || f.Type == reflect.TypeFor[time.Time]() && !nullable[v.Type().Name()+"."+nameOf(f)]):
+		case how == unknown && (known || f.Type == reflect.TypeFor[time.Time]() && !jsonschema.Nullable[v.Type().Name()+"."+nameOf(f)]):
 			fill(v.Field(i), full)
 		default:
 			fill(v.Field(i), how)
@@ -130,40 +134,36 @@ func nameOf(f reflect.StructField) string {
 
 // filled is a document of a kind.
 func filled(kind string, how filling) any {
-	v := reflect.New(reflect.TypeOf(cliDocuments[kind])).Elem()
+	v := reflect.New(reflect.TypeOf(documents[kind])).Elem()
 	fill(v, how)
-	v.FieldByName("APIVersion").SetString(APIVersion)
+	v.FieldByName("APIVersion").SetString(introspect.APIVersion)
 	v.FieldByName("Kind").SetString(kind)
 	return v.Interface()
 }
 
-// TestCLISchemas_FitTheEncoding: what the types are written to, with all that may be null
+// TestSchemas_FitTheEncoding: what the types are written to, with all that may be null
 // there, not there and not known, fits the schemas, and nothing that is not known is an
 // empty text.
-func TestCLISchemas_FitTheEncoding(t *testing.T) {
+func TestSchemas_FitTheEncoding(t *testing.T) {
 	t.Parallel()
-	for kind := range cliDocuments {
+	for kind := range documents {
 		for _, how := range []filling{full, null, unknown} {
-			body, err := document.Marshal(filled(kind, how))
+			body, err := Marshal(filled(kind, how))
 			if err != nil {
 				t.Fatal(err)
 			}
-			raw, ok := CLISchema(kind)
-			if !ok {
-				t.Fatalf("no schema of %s", kind)
-			}
-			for _, problem := range validateAs(t, validator{cli: true}, raw, body) {
+			for _, problem := range jsonschema.Problems(t, schemaOf(t, kind), body, jsonschema.Printed) {
 				t.Errorf("%s, filling %d: %s", kind, how, problem)
 			}
 		}
 	}
 }
 
-// TestCLIDocuments_HaveTheEnvelope: what is made of readings tells when, and what could not
+// TestDocuments_HaveTheEnvelope: what is made of readings tells when, and what could not
 // be read; lists have metadata too, as those of Kubernetes.
-func TestCLIDocuments_HaveTheEnvelope(t *testing.T) {
+func TestDocuments_HaveTheEnvelope(t *testing.T) {
 	t.Parallel()
-	for kind, doc := range cliDocuments {
+	for kind, doc := range documents {
 		members := map[string]bool{}
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(doc)) {
 			members[nameOf(f)] = true
@@ -188,14 +188,14 @@ func TestCLIDocuments_HaveTheEnvelope(t *testing.T) {
 	}
 }
 
-// TestCLIDocuments_AreWrittenAsTheyEncode: where all is known, what is written differs in
+// TestDocuments_AreWrittenAsTheyEncode: where all is known, what is written differs in
 // nothing from what encoding/json makes of the types.
-func TestCLIDocuments_AreWrittenAsTheyEncode(t *testing.T) {
+func TestDocuments_AreWrittenAsTheyEncode(t *testing.T) {
 	t.Parallel()
-	for kind := range cliDocuments {
+	for kind := range documents {
 		for _, how := range []filling{full, null} {
 			doc := filled(kind, how)
-			got, err := document.Marshal(doc)
+			got, err := Marshal(doc)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,9 +207,9 @@ func TestCLIDocuments_AreWrittenAsTheyEncode(t *testing.T) {
 	}
 }
 
-// TestCLISchemas_OfWhatIsPrinted holds what cnictl prints, as its golden files have it,
+// TestSchemas_OfWhatIsPrinted holds what cnictl prints, as its golden files have it,
 // to the schemas.
-func TestCLISchemas_OfWhatIsPrinted(t *testing.T) {
+func TestSchemas_OfWhatIsPrinted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../../cmd/cnictl/internal/*/testdata/*/*/output.txt")
 	if err != nil {
@@ -224,15 +224,14 @@ func TestCLISchemas_OfWhatIsPrinted(t *testing.T) {
 		_, body, _ := strings.Cut(string(content), "--- stdout\n")
 		body, _, _ = strings.Cut(body, "--- stderr\n")
 		var head struct{ APIVersion, Kind string }
-		if json.Unmarshal([]byte(body), &head) != nil || head.APIVersion != APIVersion {
+		if json.Unmarshal([]byte(body), &head) != nil || head.APIVersion != introspect.APIVersion {
 			continue
 		}
-		raw, ok := CLISchema(head.Kind)
-		if !ok {
+		if documents[head.Kind] == nil {
 			continue // a document of the daemon's, as it came
 		}
 		seen++
-		for _, problem := range validateAs(t, validator{cli: true}, raw, []byte(body)) {
+		for _, problem := range jsonschema.Problems(t, schemaOf(t, head.Kind), []byte(body), jsonschema.Printed) {
 			t.Errorf("%s: %s", filepath.Base(filepath.Dir(file)), problem)
 		}
 	}

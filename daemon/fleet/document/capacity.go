@@ -1,6 +1,10 @@
-package introspect
+package document
 
-import "time"
+import (
+	"time"
+
+	"cnictl/daemon/api/introspect"
+)
 
 // Kinds of documents of cnictl capacity.
 const (
@@ -42,11 +46,11 @@ type CapacityType struct {
 
 // CapacityRule is what one rule gives.
 type CapacityRule struct {
-	Name    string        `json:"name" null:"never"`   // such as nodeadm
-	MaxPods *int          `json:"maxPods"`             // null: none, and why says why not
-	Terms   []MaxPodsTerm `json:"terms"`               // in the order of the computation
-	Source  string        `json:"source" null:"never"` // where the rule is published
-	Why     string        `json:"why"`                 // what one should know about the number; may be empty
+	Name    string                   `json:"name" null:"never"`   // such as nodeadm
+	MaxPods *int                     `json:"maxPods"`             // null: none, and why says why not
+	Terms   []introspect.MaxPodsTerm `json:"terms"`               // in the order of the computation
+	Source  string                   `json:"source" null:"never"` // where the rule is published
+	Why     string                   `json:"why"`                 // what one should know about the number; may be empty
 }
 
 // NodeGroupType is what a managed node group of several types applies to all its nodes.

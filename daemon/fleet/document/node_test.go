@@ -1,6 +1,10 @@
-package introspect
+package document
 
-import "testing"
+import (
+	"testing"
+
+	"cnictl/daemon/api/introspect"
+)
 
 func TestDaemonPod_Tag(t *testing.T) {
 	t.Parallel()
@@ -23,9 +27,9 @@ func TestDaemonVersion(t *testing.T) {
 	t.Parallel()
 	object := &NodeObject{Daemon: &DaemonPod{Image: "amazon-k8s-cni:v1.21.1"}}
 	for want, n := range map[string]NodeIPAM{
-		"":        {Summary: &Summary{}, Object: &NodeObject{}},
-		"v1.21.1": {Summary: &Summary{}, Object: object},
-		"v2.0.0":  {Summary: &Summary{Version: "v2.0.0"}, Object: object},
+		"":        {Summary: &introspect.Summary{}, Object: &NodeObject{}},
+		"v1.21.1": {Summary: &introspect.Summary{}, Object: object},
+		"v2.0.0":  {Summary: &introspect.Summary{Version: "v2.0.0"}, Object: object},
 	} {
 		if got := n.DaemonVersion(); got != want {
 			t.Errorf("%q, want %q", got, want)

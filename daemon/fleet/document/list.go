@@ -1,12 +1,20 @@
-package introspect
+package document
 
 import (
 	"net/netip"
 	"time"
+
+	"cnictl/daemon/api/introspect"
 )
 
 // Kinds of documents that cnictl builds from nodes and Kubernetes.
 const (
+	KindNode           = "NodeIPAM"
+	KindNodeList       = "NodeIPAMList"
+	KindENIList        = "ENIList"
+	KindAddressList    = "AddressList"
+	KindFleet          = "FleetStatus"
+	KindVersion        = "Version"
 	KindPodList        = "NodePodList"
 	KindPlanComparison = "PlanComparison"
 	KindMetrics        = "NodeMetrics"
@@ -33,7 +41,7 @@ type ENIList struct {
 // ENIItem is an ENI of a node.
 type ENIItem struct {
 	Node string `json:"node" null:"never"` // whose it is
-	NodeENI
+	introspect.NodeENI
 }
 
 // AddressList is what cnictl ips and node ips show.
@@ -69,7 +77,7 @@ type AddressItem struct {
 
 // Since is when the address came into its state.
 func (a AddressItem) Since() *time.Time {
-	if a.State == AddressAssigned {
+	if a.State == introspect.AddressAssigned {
 		return a.AssignedAt
 	}
 	return a.UnassignedAt
@@ -78,7 +86,7 @@ func (a AddressItem) Since() *time.Time {
 // FlattenAddresses lists the addresses of the ENIs of a node, in their order. Of a prefix
 // the addresses that
 // were never used are one item.
-func FlattenAddresses(node string, enis []NodeENI) []AddressItem {
+func FlattenAddresses(node string, enis []introspect.NodeENI) []AddressItem {
 	items := []AddressItem{}
 	for _, e := range enis {
 		for _, c := range e.CIDRs {
@@ -94,7 +102,7 @@ func FlattenAddresses(node string, enis []NodeENI) []AddressItem {
 				items = append(items, one)
 			}
 			if never := c.Total - len(c.Addresses); never > 0 {
-				of.Address, of.State, of.Count = c.CIDR.String(), AddressFree, never
+				of.Address, of.State, of.Count = c.CIDR.String(), introspect.AddressFree, never
 				if !c.IsPrefix() {
 					of.Address = c.CIDR.Addr().String()
 				}

@@ -1,6 +1,10 @@
-package introspect
+package document
 
-import "time"
+import (
+	"time"
+
+	"cnictl/daemon/api/introspect"
+)
 
 // Kinds of documents about settings and versions.
 const (
@@ -31,14 +35,14 @@ type Setting struct {
 
 // NodeSettingList is what cnictl node config shows: a daemon's settings.
 type NodeSettingList struct {
-	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
-	Kind       string      `json:"kind" null:"never"`       // NodeSettingList
-	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
-	Node       string      `json:"node" null:"never"`       // whose daemon
-	SampledAt  time.Time   `json:"sampledAt"`               // when it was asked
-	Items      []ConfigRow `json:"items"`                   // as the daemon has them
-	Partial    bool        `json:"partial"`                 // something could not be read
-	Errors     []NodeError `json:"errors"`                  // what could not be read
+	APIVersion string                 `json:"apiVersion" null:"never"` // version of the document
+	Kind       string                 `json:"kind" null:"never"`       // NodeSettingList
+	Metadata   ListMeta               `json:"metadata"`                // as lists of Kubernetes have
+	Node       string                 `json:"node" null:"never"`       // whose daemon
+	SampledAt  time.Time              `json:"sampledAt"`               // when it was asked
+	Items      []introspect.ConfigRow `json:"items"`                   // as the daemon has them
+	Partial    bool                   `json:"partial"`                 // something could not be read
+	Errors     []NodeError            `json:"errors"`                  // what could not be read
 }
 
 // Versions is what cnictl version shows.

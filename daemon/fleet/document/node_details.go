@@ -1,8 +1,10 @@
-package introspect
+package document
 
 import (
 	"net/netip"
 	"time"
+
+	"cnictl/daemon/api/introspect"
 )
 
 // NodePodList is what cnictl node pods shows: the pods that Kubernetes has on a node
@@ -31,7 +33,7 @@ const (
 
 // NodePodItem is one pod of a node.
 type NodePodItem struct {
-	PodRef
+	introspect.PodRef
 	Phase    string     `json:"phase"`              // in Kubernetes; empty when it was not read
 	State    string     `json:"state" null:"never"` // assigned, branch, host-network, ended, waiting, unknown, leftover
 	Address  string     `json:"address"`            // empty: none
@@ -45,14 +47,14 @@ type NodePodItem struct {
 // PlanComparison is what cnictl node plan shows: what the pool would do next, and what
 // it would do under other targets.
 type PlanComparison struct {
-	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
-	Kind       string      `json:"kind" null:"never"`       // PlanComparison
-	Node       string      `json:"node" null:"never"`       // whose pool it is
-	SampledAt  *time.Time  `json:"sampledAt"`               // by the node's clock
-	Current    NodePlan    `json:"current"`                 // under the node's own targets
-	WhatIf     *NodePlan   `json:"whatIf"`                  // under those given; null: none are
-	Partial    bool        `json:"partial"`                 // something could not be read
-	Errors     []NodeError `json:"errors"`                  // what could not be read
+	APIVersion string               `json:"apiVersion" null:"never"` // version of the document
+	Kind       string               `json:"kind" null:"never"`       // PlanComparison
+	Node       string               `json:"node" null:"never"`       // whose pool it is
+	SampledAt  *time.Time           `json:"sampledAt"`               // by the node's clock
+	Current    introspect.NodePlan  `json:"current"`                 // under the node's own targets
+	WhatIf     *introspect.NodePlan `json:"whatIf"`                  // under those given; null: none are
+	Partial    bool                 `json:"partial"`                 // something could not be read
+	Errors     []NodeError          `json:"errors"`                  // what could not be read
 }
 
 // NodeMetrics is what cnictl node metrics shows.
