@@ -109,7 +109,7 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 		return actionStarted(e.Operation)
 	case keeper.ActionDone:
 		return report{
-			log:     infoLine("pool action done", actionAttr(e.Operation), eniAttr(e.Pending.ENI), slog.Duration(logline.KeyDuration, e.Took)),
+			log:     infoLine("pool action done", actionAttr(e.Operation), eniAttr(e.ENI), slog.Duration(logline.KeyDuration, e.Took)),
 			count:   func(r *recorder) { r.actionEnded(e.ID, e.Waited, nil) },
 			journal: actionEntry(introspect.EventActionDone, e.Operation, e.Took, nil),
 		}
@@ -358,33 +358,33 @@ func actionStarted(op keeper.Operation) report {
 	text := "pool action started"
 	switch op.Reason {
 	case warmpool.WaitingPods, warmpool.WarmENI, warmpool.WarmPrefix, warmpool.PoolEmpty, warmpool.ExpectedPods:
-		text = fmt.Sprintf(textPoolLow, op.Pending.Card)
+		text = fmt.Sprintf(textPoolLow, op.Card)
 	}
 	return report{
-		log: infoLine(text, actionAttr(op), eniAttr(op.Pending.ENI),
-			slog.Int(logline.KeyNetworkCard, op.Pending.Card), slog.Int(logline.KeyDevice, op.Pending.Device),
-			slog.Int(logline.KeyAddresses, op.Pending.IPs), slog.Int(logline.KeyPrefixes, op.Pending.Prefixes), slog.String(logline.KeyReason, string(op.Reason))),
+		log: infoLine(text, actionAttr(op), eniAttr(op.ENI),
+			slog.Int(logline.KeyNetworkCard, op.Card), slog.Int(logline.KeyDevice, op.Device),
+			slog.Int(logline.KeyAddresses, op.IPs), slog.Int(logline.KeyPrefixes, op.Prefixes), slog.String(logline.KeyReason, string(op.Reason))),
 		count: func(r *recorder) {
-			r.metrics.PlanAction(keeper.ActionName(op.Pending.Kind), string(op.Reason))
-			r.running[op.ID] = r.metrics.Action(actionName(op.Pending.Kind))
+			r.metrics.PlanAction(keeper.ActionName(op.Kind), string(op.Reason))
+			r.running[op.ID] = r.metrics.Action(actionName(op.Kind))
 		},
 		journal: actionEntry(introspect.EventActionStarted, op, 0, nil),
 	}
 }
 
 func actionFailed(e keeper.ActionFailed) report {
-	kind, code := e.Pending.Kind, keeper.CauseOf(e.Err)
+	kind, code := e.Kind, keeper.CauseOf(e.Err)
 	text := "pool action failed"
 	switch {
 	case errors.Is(e.Err, keeper.ErrCreate):
-		text = fmt.Sprintf(textCreateFailed, e.Err, e.Subnet)
+		text = fmt.Sprintf(textCreateFailed, e.Err, e.SubnetID)
 	case kind == warmpool.PendingAssign:
-		text = fmt.Sprintf(textAllocateFailed, e.Pending.ENI, e.Err)
+		text = fmt.Sprintf(textAllocateFailed, e.ENI, e.Err)
 	case kind == warmpool.PendingDetach:
-		text = fmt.Sprintf(textDetachFailed, e.Pending.ENI, e.Err)
+		text = fmt.Sprintf(textDetachFailed, e.ENI, e.Err)
 	}
 	out := report{
-		log: warnLine(text, actionAttr(e.Operation), eniAttr(e.Pending.ENI), causeAttr(code), errAttr(e.Err), slog.Duration(logline.KeyDuration, e.Took)),
+		log: warnLine(text, actionAttr(e.Operation), eniAttr(e.ENI), causeAttr(code), errAttr(e.Err), slog.Duration(logline.KeyDuration, e.Took)),
 		count: func(r *recorder) {
 			for _, fn := range errorNames(kind, code) {
 				r.metrics.InternalError(fn)
@@ -533,15 +533,15 @@ func onENI(e introspect.Event, id ipam.ENIID, card, device int) introspect.Event
 }
 
 func actionEntry(kind introspect.EventKind, op keeper.Operation, took time.Duration, err error) introspect.Event {
-	text := keeper.ActionName(op.Pending.Kind)
-	if op.Pending.IPs > 0 {
-		text += fmt.Sprintf(", %d addresses", op.Pending.IPs)
+	text := keeper.ActionName(op.Kind)
+	if op.IPs > 0 {
+		text += fmt.Sprintf(", %d addresses", op.IPs)
 	}
-	if op.Pending.Prefixes > 0 {
-		text += fmt.Sprintf(", %d prefixes", op.Pending.Prefixes)
+	if op.Prefixes > 0 {
+		text += fmt.Sprintf(", %d prefixes", op.Prefixes)
 	}
 	return introspect.Event{
-		Kind: kind, ENIID: string(op.Pending.ENI), Card: &op.Pending.Card, Device: &op.Pending.Device, SubnetID: op.Subnet, CIDRs: op.CIDRs,
+		Kind: kind, ENIID: string(op.ENI), Card: &op.Card, Device: &op.Device, SubnetID: op.SubnetID, CIDRs: op.CIDRs,
 		Reason: string(op.Reason), Message: sentence(text, err), DurationMS: milliseconds(took),
 	}
 }
@@ -585,5 +585,5 @@ func eniAttr(id ipam.ENIID) slog.Attr  { return slog.String(logline.KeyENI, stri
 func causeAttr(c cause.Code) slog.Attr { return slog.String(logline.KeyCause, string(c)) }
 func errAttr(err error) slog.Attr      { return slog.Any(logline.KeyError, err) }
 func actionAttr(op keeper.Operation) slog.Attr {
-	return slog.String(logline.KeyAction, keeper.ActionName(op.Pending.Kind))
+	return slog.String(logline.KeyAction, keeper.ActionName(op.Kind))
 }

@@ -151,18 +151,18 @@ func recordedEvents() []recordedEvent {
 		}
 	}
 	op := func(id keeper.OpID, kind warmpool.PendingKind, why warmpool.Reason) keeper.Operation {
-		return keeper.Operation{ID: id, Pending: warmpool.Pending{Kind: kind, ENI: "eni-1", Card: 1, Device: 2}, Subnet: "subnet-1", Reason: why}
+		return keeper.Operation{ID: id, Pending: warmpool.Pending{Kind: kind, ENI: "eni-1", Card: 1, Device: 2, SubnetID: "subnet-1"}, Reason: why}
 	}
 	failed := func(kind warmpool.PendingKind, err error) keeper.ActionFailed {
 		return keeper.ActionFailed{Operation: op(9, kind, warmpool.WarmENI), Took: took, Err: err}
 	}
 	attach := op(1, warmpool.PendingAttach, warmpool.WaitingPods)
-	attach.Pending.ENI, attach.Pending.IPs = "", 9
+	attach.ENI, attach.IPs = "", 9
 	assign, release := op(2, warmpool.PendingAssign, warmpool.WarmIP), op(3, warmpool.PendingRelease, warmpool.WarmIP)
-	assign.Pending.Prefixes = 2
-	release.CIDRs, release.Subnet = single, ""
+	assign.Prefixes = 2
+	release.CIDRs, release.SubnetID = single, ""
 	late := failed(warmpool.PendingAttach, &keeper.Failure{Cause: cause.ENILinkMissing, Err: errors.New("link missing")})
-	late.Pending.ENI, late.Waited = "", 100*time.Millisecond
+	late.ENI, late.Waited = "", 100*time.Millisecond
 	note := func(kind resync.NoteKind, text string) resync.Note {
 		return resync.Note{Kind: kind, ENI: "eni-1", Count: 1, Text: text}
 	}

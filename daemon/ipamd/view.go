@@ -274,8 +274,8 @@ func operationViews(st keeper.State) []introspect.Operation {
 	for _, op := range st.Operations {
 		started := op.Started.UTC()
 		out = append(out, introspect.Operation{
-			Kind: keeper.ActionName(op.Pending.Kind), ENIID: string(op.Pending.ENI), Card: op.Pending.Card,
-			Addresses: op.Pending.IPs, Prefixes: op.Pending.Prefixes, Reason: string(op.Reason), StartedAt: &started,
+			Kind: keeper.ActionName(op.Kind), ENIID: string(op.ENI), Card: op.Card,
+			Addresses: op.IPs, Prefixes: op.Prefixes, Reason: string(op.Reason), StartedAt: &started,
 		})
 	}
 	return out

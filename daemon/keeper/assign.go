@@ -20,11 +20,11 @@ func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reas
 		return
 	}
 	op := k.start(Operation{
-		Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: id, Card: e.Card, Device: e.Device, IPs: ips, Prefixes: prefixes},
-		Subnet:  e.SubnetID, Reason: why,
+		Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: id, Card: e.Card, Device: e.Device, SubnetID: e.SubnetID, IPs: ips, Prefixes: prefixes},
+		Reason:  why,
 	}, now)
 	if !k.settings.IPv6 {
-		k.subnets.take(op.Subnet, ips+16*prefixes)
+		k.subnets.take(op.SubnetID, ips+16*prefixes)
 	}
 	k.out.Begin(AssignTask{ID: op.ID, ENI: id, IPs: ips, Prefixes: prefixes, IPv6: k.settings.IPv6, Urgent: urgent(why)})
 }
@@ -38,7 +38,7 @@ type AssignDone struct {
 func (m AssignDone) handle(k *Keeper, now time.Time) {
 	r := m.Result
 	op := k.finish(m.ID, now, r.Err)
-	eni := op.Pending.ENI
+	eni := op.ENI
 	switch {
 	case r.All:
 		k.addCIDRs(eni, k.recon.settled(r.CIDRs), now)
@@ -97,12 +97,12 @@ func (k *Keeper) take(a resync.Attached, now time.Time) {
 func (k *Keeper) conclude(given []netip.Prefix, now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
 		op := k.ops[id]
-		if op.Pending.Kind != warmpool.PendingRelease {
+		if op.Kind != warmpool.PendingRelease {
 			continue
 		}
 		if gone := both(op.CIDRs, given); len(gone) > 0 {
 			op.CIDRs = without(op.CIDRs, gone)
-			k.removeCIDRs(op.Pending.ENI, gone, now)
+			k.removeCIDRs(op.ENI, gone, now)
 		}
 	}
 }
@@ -131,8 +131,8 @@ func (k *Keeper) noteVanished(op *Operation, err error, now time.Time) {
 	if !IsNotFound(err) {
 		return
 	}
-	k.record(now, ENIVanished{ENI: op.Pending.ENI, Err: err})
-	k.apply(now, ipam.QuarantineENI{ID: op.Pending.ENI})
+	k.record(now, ENIVanished{ENI: op.ENI, Err: err})
+	k.apply(now, ipam.QuarantineENI{ID: op.ENI})
 	k.recon.needEC2 = true
 	k.recon.lookSoon(now)
 }

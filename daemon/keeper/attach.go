@@ -18,7 +18,7 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 	}
 	op := k.start(Operation{
 		Pending: warmpool.Pending{Kind: warmpool.PendingAttach, Card: a.Card, Device: a.Device, IPs: a.IPs, Prefixes: a.Prefixes, SubnetID: subnet},
-		Subnet:  subnet, Reason: a.Reason,
+		Reason:  a.Reason,
 	}, now)
 	taken := 1
 	if !k.settings.IPv6 {
@@ -112,14 +112,14 @@ func (k *Keeper) growthFailed(op *Operation, err error, now time.Time) {
 // subnetShort sets the clock of a subnet that had no addresses, or no /28s, to give.
 func (k *Keeper) subnetShort(op *Operation, err error, now time.Time) {
 	clocks, scope := k.backoff.subnet, "subnet"
-	if IsFragmented(err) && op.Pending.Prefixes > 0 {
+	if IsFragmented(err) && op.Prefixes > 0 {
 		clocks, scope = k.backoff.subnetPrefixes, "subnet-prefix"
 	}
-	k.hold(scope, op.Subnet, of(clocks, op.Subnet), op, now, CauseOf(err))
+	k.hold(scope, op.SubnetID, of(clocks, op.SubnetID), op, now, CauseOf(err))
 	// Others may have become usable: their tags and counts are read again.
 	k.subnets.expire()
 	k.refreshSubnets()
-	k.record(now, SubnetShort{Subnet: op.Subnet, ENI: op.Pending.ENI, Err: err})
+	k.record(now, SubnetShort{Subnet: op.SubnetID, ENI: op.ENI, Err: err})
 }
 
 // Adopted reports that an ENI that came late is ready for pods.

@@ -101,9 +101,9 @@ func until[K comparable](m map[K]*Clock, key K) time.Time {
 
 // gave notes that EC2 gave addresses of a subnet.
 func (k *Keeper) gave(op *Operation, now time.Time) {
-	k.free("subnet", op.Subnet, k.backoff.subnet[op.Subnet], op, now)
-	if op.Pending.Prefixes > 0 {
-		k.free("subnet-prefix", op.Subnet, k.backoff.subnetPrefixes[op.Subnet], op, now)
+	k.free("subnet", op.SubnetID, k.backoff.subnet[op.SubnetID], op, now)
+	if op.Prefixes > 0 {
+		k.free("subnet-prefix", op.SubnetID, k.backoff.subnetPrefixes[op.SubnetID], op, now)
 	}
 }
 

@@ -160,7 +160,7 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	b.policy.WarmENI = 0
 	for end := b.clock.Add(5 * time.Minute); b.clock.Before(end); b.pass(time.Second) {
 		for id, op := range b.ops { // whatever else the pool tried fails
-			if op.Pending.ENI == "" {
+			if op.ENI == "" {
 				b.tell(AttachDone{ID: id, Result: AttachResult{Err: failed("ec2-error")}})
 			} else {
 				b.tell(AssignDone{ID: id, Result: AssignResult{Err: failed("ec2-error")}})

@@ -37,7 +37,7 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 			})
 			b.startRelease("eni-old", []netip.Prefix{moved}, warmpool.SurplusIPs, b.clock)
 			release := b.lastOp
-			grow := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 2}, Subnet: testSubnet}, b.clock)
+			grow := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 2, SubnetID: testSubnet}}, b.clock)
 			b.Handle(b.clock, row.done(grow.ID))
 			b.Handle(b.clock, ReleaseDone{ID: release, Result: ReleaseResult{Gone: []netip.Prefix{moved}}})
 			found, left := false, 0
@@ -70,7 +70,7 @@ func TestKeeper_GivenBeforeTheDetachIsAnswered(t *testing.T) {
 	})
 	b.startDetach(warmpool.DetachENI{ENI: "eni-old", Reason: warmpool.SurplusENI}, b.clock)
 	detach := b.lastOp
-	grow := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 1}, Subnet: testSubnet}, b.clock)
+	grow := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 1, SubnetID: testSubnet}}, b.clock)
 	b.Handle(b.clock, AssignDone{ID: grow.ID, Result: AssignResult{CIDRs: moved}})
 	if n := b.misplaced()["eni-primary"]; n != 1 {
 		t.Errorf("%d addresses are on the ENI beside those of the book, want 1", n)
@@ -94,7 +94,7 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	pod := b.add("a", 0)
 	b.tell(pod.Add)
 	b.write(nil)
-	if op := b.only(); op.Pending.Kind != warmpool.PendingAttach {
+	if op := b.only(); op.Kind != warmpool.PendingAttach {
 		t.Fatalf("%+v, want an attach", op)
 	}
 	added := ipam.ENI{ID: "eni-new", Device: 1, SubnetID: testSubnet, PrimaryIP: netip.MustParseAddr("10.0.0.6"), RouteTable: 2}
@@ -138,7 +138,7 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 		}
 	}
 	look(nil)
-	if op := b.only(); op.Pending.Kind != warmpool.PendingAssign || op.Pending.ENI != added.ID {
+	if op := b.only(); op.Kind != warmpool.PendingAssign || op.ENI != added.ID {
 		t.Errorf("%+v, want a prefix for %s, which has none", op, added.ID)
 	}
 }
@@ -152,7 +152,7 @@ func TestKeeper_ListOlderThanARelease(t *testing.T) {
 	b.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: all[:2]})
 	b.startRelease("eni-primary", all[:1], warmpool.SurplusIPs, b.clock)
 	b.Handle(b.clock, ReleaseDone{ID: b.lastOp, Result: ReleaseResult{Gone: all[:1]}})
-	op := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 1}, Subnet: testSubnet}, b.clock)
+	op := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 1, SubnetID: testSubnet}}, b.clock)
 	b.Handle(b.clock, AssignDone{ID: op.ID, Result: AssignResult{CIDRs: all, All: true, Err: errors.New("no answer")}})
 	var have []netip.Prefix
 	for _, c := range b.book.Snapshot().ENIs[0].CIDRs {

@@ -143,7 +143,7 @@ func TestKeeper_FirstComeFirstServed(t *testing.T) {
 	}
 	var fill *Operation
 	for _, op := range b.ops {
-		if op.Pending.ENI != "" {
+		if op.ENI != "" {
 			fill = op
 		}
 	}
@@ -191,7 +191,7 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 		{name: "unauthorized", wait: wait, during: func(b *bench) {
 			for len(b.ops) > 0 {
 				for _, op := range b.ops {
-					if op.Pending.ENI != "" {
+					if op.ENI != "" {
 						b.Handle(b.clock, AssignDone{ID: op.ID, Result: AssignResult{Err: failed(cause.EC2Unauthorized)}})
 					} else {
 						b.Handle(b.clock, AttachDone{ID: op.ID, Result: AttachResult{Err: failed(cause.EC2Unauthorized)}})
@@ -270,7 +270,7 @@ func TestKeeper_FullENI(t *testing.T) {
 	op := b.only()
 	b.tell(AssignDone{ID: op.ID, Result: AssignResult{CIDRs: secondary(4), All: true, Full: true}})
 	for _, again := range b.ops {
-		if again.Pending.ENI == op.Pending.ENI {
+		if again.ENI == op.ENI {
 			t.Fatalf("asked again at once: %+v", again)
 		}
 	}

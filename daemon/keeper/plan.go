@@ -17,12 +17,11 @@ type OpID uint64
 
 // Operation is one action of a plan that is being carried out.
 type Operation struct {
-	ID      OpID
-	Pending warmpool.Pending
-	CIDRs   []netip.Prefix // of a release
-	Subnet  string         // of an attach or assign
-	Reason  warmpool.Reason
-	Started time.Time
+	ID               OpID
+	warmpool.Pending                // as the planner counts it
+	CIDRs            []netip.Prefix // of a release
+	Reason           warmpool.Reason
+	Started          time.Time
 
 	Created    ipam.ENIID // made by EC2
 	AwaitsLink ipam.ENIID // attached by EC2, its link has not been set up yet
@@ -54,7 +53,7 @@ const lateAnyway = 5 * time.Minute
 // when EC2 has taken it and the link does not come. Before that it waits for EC2's
 // request limits: another beside it would wait as well, and bring an ENI too many.
 func (op *Operation) late(now time.Time) bool {
-	if op.Pending.Kind == warmpool.PendingAttach {
+	if op.Kind == warmpool.PendingAttach {
 		return !op.Accepted.IsZero() && now.Sub(op.Accepted) >= lateAfter || now.Sub(op.Started) >= lateAnyway
 	}
 	return now.Sub(op.Started) >= lateAfter
@@ -232,17 +231,17 @@ func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 	if !op.Accepted.IsZero() {
 		waited = max(now.Sub(op.Accepted), 1)
 	}
-	grows := op.Pending.Kind == warmpool.PendingAttach || op.Pending.Kind == warmpool.PendingAssign
+	grows := op.Kind == warmpool.PendingAttach || op.Kind == warmpool.PendingAssign
 	if err == nil {
 		// Addresses for an ENI that is there say nothing about why there is no other.
-		if op.Pending.Kind == warmpool.PendingAttach || grows && k.growth.kind == op.Pending.Kind {
+		if op.Kind == warmpool.PendingAttach || grows && k.growth.kind == op.Kind {
 			k.growth = growthError{}
 		}
 		k.record(now, ActionDone{Operation: *op, Took: took, Waited: waited})
 		return op
 	}
 	if grows {
-		k.growth = growthError{at: now, kind: op.Pending.Kind, code: CauseOf(err), text: bounded(err.Error())}
+		k.growth = growthError{at: now, kind: op.Kind, code: CauseOf(err), text: bounded(err.Error())}
 	}
 	k.record(now, ActionFailed{Operation: *op, Took: took, Waited: waited, Err: err})
 	return op

@@ -207,7 +207,7 @@ func (k *Keeper) busyENIs() []ipam.ENIID {
 }
 
 func appendBusy(out []ipam.ENIID, op *Operation) []ipam.ENIID {
-	for _, id := range []ipam.ENIID{op.Pending.ENI, op.Created} {
+	for _, id := range []ipam.ENIID{op.ENI, op.Created} {
 		if id != "" {
 			out = append(out, id)
 		}
@@ -221,8 +221,8 @@ func (k *Keeper) busy() resync.Busy {
 	for _, op := range k.recon.touched {
 		b.ENIs = appendBusy(b.ENIs, op)
 		b.CIDRs = append(b.CIDRs, op.CIDRs...)
-		if op.Pending.ENI == "" {
-			b.Slots = append(b.Slots, resync.Slot{Card: op.Pending.Card, Device: op.Pending.Device})
+		if op.ENI == "" {
+			b.Slots = append(b.Slots, resync.Slot{Card: op.Card, Device: op.Device})
 		}
 	}
 	for id := range k.recon.adopting {

@@ -277,8 +277,8 @@ func TestRestore_LateENI(t *testing.T) {
 	b.apply(b.clock, ipam.Restore{Sandbox: pod, Address: netip.MustParseAddr("10.0.3.1")})
 	r := b.add("a", 0)
 	b.tell(r.Add)
-	if op := b.only(); op.Pending.Device != 2 {
-		t.Errorf("new ENI at device %d, where the late one is at 1", op.Pending.Device)
+	if op := b.only(); op.Device != 2 {
+		t.Errorf("new ENI at device %d, where the late one is at 1", op.Device)
 	}
 	b.tell(Adopted{late})
 	if a, _ := b.book.Lookup(pod); a.ENI != "eni-late" {

@@ -30,7 +30,7 @@ type ReleaseDone struct {
 func (m ReleaseDone) handle(k *Keeper, now time.Time) {
 	r := m.Result
 	op := k.finish(m.ID, now, r.Err)
-	eni := op.Pending.ENI
+	eni := op.ENI
 	if r.Err == nil {
 		k.free("release", "", &k.backoff.release, op, now)
 	} else {
@@ -77,12 +77,12 @@ func (m DetachDone) handle(k *Keeper, now time.Time) {
 	op := k.finish(m.ID, now, m.Err)
 	if m.Err != nil {
 		k.hold("release", "", &k.backoff.release, op, now, CauseOf(m.Err))
-		k.apply(now, ipam.UnholdENI{ID: op.Pending.ENI})
+		k.apply(now, ipam.UnholdENI{ID: op.ENI})
 		return
 	}
 	k.free("release", "", &k.backoff.release, op, now)
-	k.forget(op.Pending.ENI)
-	if e, ok := k.eni(op.Pending.ENI); ok {
+	k.forget(op.ENI)
+	if e, ok := k.eni(op.ENI); ok {
 		var cidrs []netip.Prefix
 		for _, c := range e.CIDRs {
 			cidrs = append(cidrs, c.Prefix)
@@ -90,9 +90,9 @@ func (m DetachDone) handle(k *Keeper, now time.Time) {
 		k.subnets.give(e.SubnetID, 1+addressesIn(cidrs)) // the primary address, too
 	}
 	crashpoint.Here(crashpoint.BeforeBookDetachENI)
-	k.apply(now, ipam.DetachENI{ID: op.Pending.ENI})
+	k.apply(now, ipam.DetachENI{ID: op.ENI})
 	crashpoint.Here(crashpoint.AfterBookDetachENI)
-	k.record(now, ENIDetached{ID: op.Pending.ENI, Card: op.Pending.Card, Device: op.Pending.Device})
+	k.record(now, ENIDetached{ID: op.ENI, Card: op.Card, Device: op.Device})
 }
 
 func (k *Keeper) forget(id ipam.ENIID) {

@@ -161,8 +161,8 @@ func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs, now time.Tim
 // gaveFewer notes that EC2 gave less than an operation asked for, since the subnet has
 // no more.
 func (k *Keeper) gaveFewer(op *Operation, got []netip.Prefix) {
-	if !k.settings.IPv6 && len(got) < op.Pending.IPs+op.Pending.Prefixes {
-		k.subnets.emptied(op.Subnet)
+	if !k.settings.IPv6 && len(got) < op.IPs+op.Prefixes {
+		k.subnets.emptied(op.SubnetID)
 		k.refreshSubnets()
 	}
 }

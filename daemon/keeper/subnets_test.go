@@ -21,10 +21,10 @@ func TestSubnets_NotListed(t *testing.T) {
 	}
 	var fill *Operation
 	for _, op := range b.ops {
-		if op.Subnet != testSubnet {
-			t.Errorf("operation %d is in %q, want the node's own subnet", op.ID, op.Subnet)
+		if op.SubnetID != testSubnet {
+			t.Errorf("operation %d is in %q, want the node's own subnet", op.ID, op.SubnetID)
 		}
-		if op.Pending.ENI != "" {
+		if op.ENI != "" {
 			fill = op
 		}
 	}

@@ -59,7 +59,7 @@ func (k *Keeper) TrunkWanted() (wanted, slot bool) {
 		}
 	}
 	for _, op := range k.ops {
-		if op.Pending.ENI == "" && op.Pending.Card == 0 {
+		if op.ENI == "" && op.Card == 0 {
 			attached++ // an attach
 		}
 	}

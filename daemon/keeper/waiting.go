@@ -76,8 +76,8 @@ func (k *Keeper) outlook(r *Add, now time.Time) outlook {
 	ahead.growing = ahead.growing || k.awaitsENIConfig(now)
 	attaching := false
 	for _, op := range k.ops {
-		attaching = attaching || op.Pending.Kind == warmpool.PendingAttach
-		ahead.growing = ahead.growing || attaching || op.Pending.Kind == warmpool.PendingAssign
+		attaching = attaching || op.Kind == warmpool.PendingAttach
+		ahead.growing = ahead.growing || attaching || op.Kind == warmpool.PendingAssign
 	}
 	ahead.code, ahead.detail, ahead.blocked = k.Blocked(now, r.Request.RequiresMultiNIC)
 	switch {
@@ -245,9 +245,9 @@ func (k *Keeper) slowest(now time.Time) (text string, noLink bool) {
 	if oldest == nil || now.Sub(oldest.Started) < slowAction {
 		return "", false
 	}
-	text = "EC2 has not finished the " + ActionName(oldest.Pending.Kind)
-	if oldest.Pending.ENI != "" {
-		text += " on " + string(oldest.Pending.ENI)
+	text = "EC2 has not finished the " + ActionName(oldest.Kind)
+	if oldest.ENI != "" {
+		text += " on " + string(oldest.ENI)
 	}
 	if oldest.AwaitsLink != "" {
 		text = "the link of " + string(oldest.AwaitsLink) + " has not appeared after its attach"

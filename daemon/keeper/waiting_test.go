@@ -95,8 +95,8 @@ func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {
 	b := newBench(t)
 	b.describe(3)
 	b.Step(b.clock)
-	if op := b.only(); op.Pending.IPs != 3 {
-		t.Fatalf("asks for %d, the subnet has 3", op.Pending.IPs)
+	if op := b.only(); op.IPs != 3 {
+		t.Fatalf("asks for %d, the subnet has 3", op.IPs)
 	}
 	// Others were faster: EC2 gave fewer.
 	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{CIDRs: secondary(1)}})
@@ -114,8 +114,8 @@ func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {
 			b.Step(b.clock)
 		}
 	}
-	if op := b.only(); op.Pending.IPs != 2 {
-		t.Errorf("asks for %d, the subnet has 2", op.Pending.IPs)
+	if op := b.only(); op.IPs != 2 {
+		t.Errorf("asks for %d, the subnet has 2", op.IPs)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
 		t.Errorf("%d pods are seen, want 2", n)
 	}
 	op := b.only()
-	b.tell(AssignDone{ID: op.ID, Result: AssignResult{CIDRs: secondary(op.Pending.IPs)}})
+	b.tell(AssignDone{ID: op.ID, Result: AssignResult{CIDRs: secondary(op.IPs)}})
 	r := b.add("a", 0)
 	b.tell(r.Add)
 	b.write(nil)

@@ -127,7 +127,7 @@ type Pending struct {
 	Device   int
 	IPs      int
 	Prefixes int
-	SubnetID string // of a PendingAttach; "" = not known, it bounds nothing
+	SubnetID string // of a PendingAttach or PendingAssign; "" = not known, it bounds nothing
 	Late     bool   // it takes longer than it should: its slot is taken, its addresses are not counted on
 }
 
