@@ -3,9 +3,8 @@ package ipamd
 import (
 	"context"
 	"errors"
-	"maps"
+	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,24 +17,30 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/resync"
 )
 
 // linkWaitLimit is how long the link of an attached ENI may take to appear.
 const linkWaitLimit = 2 * time.Minute
 
-// executor carries out the keeper's tasks beside it, each in a goroutine of its own.
+// executor carries out the keeper's tasks beside it, each in a goroutine of its own. It is
+// the [keeper.Calls] of them all: EC2, the node and time.
 type executor struct {
+	keeper.EC2
+	*hostnet.Host
+	*imds.Client
+	mtu  int
+	ipv6 bool // of an IPv6 cluster
+
 	spawn func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
-	ec2   keeper.EC2
-	host  hostCalls
 	post  func(keeper.Message)
 	// podsWait reports that ADDs wait for the pool; any goroutine may ask.
 	podsWait func() bool
 	metrics  *metrics.Metrics
+	log      *slog.Logger
 }
 
-func (x *executor) begin(t keeper.Task) {
+// Begin starts a task.
+func (x *executor) Begin(t keeper.Task) {
 	done := func() {}
 	if _, look := t.(keeper.LookTask); look {
 		done = x.metrics.Action(metrics.FnReconcilePool)
@@ -48,22 +53,18 @@ func (x *executor) begin(t keeper.Task) {
 		case keeper.Grows(t):
 			ctx = vpcapi.UrgentWhile(ctx, x.podsWait)
 		}
-		keeper.Carry(ctx, x.calls(), t, x.post)
+		keeper.Carry(ctx, x, t)
 	})
 }
 
-func (x *executor) calls() *calls { return &calls{x.ec2, x.host, x.post} }
+// Post hands the keeper what came of a step.
+func (x *executor) Post(m keeper.Message) { x.post(m) }
 
-// calls is EC2, the node and time as tasks see them.
-type calls struct {
-	keeper.EC2
-	hostCalls
-	post func(keeper.Message)
-}
+// Now is the time.
+func (x *executor) Now() time.Time { return time.Now() }
 
-func (c *calls) Now() time.Time { return time.Now() }
-
-func (c *calls) Sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or ends with the context.
+func (x *executor) Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -74,43 +75,35 @@ func (c *calls) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (c *calls) Chance(n time.Duration) time.Duration { return chance(n) }
+// Chance returns a number in [0, n).
+func (x *executor) Chance(n time.Duration) time.Duration { return chance(n) }
 
 // chance spreads nodes over time. It need not be unpredictable.
 func chance(n time.Duration) time.Duration { return rand.N(n) }
 
-func (c *calls) Both(f, g func() error) error {
+// Both runs two steps side by side.
+func (x *executor) Both(f, g func() error) error {
 	var group errgroup.Group
 	group.Go(f)
 	group.Go(g)
 	return group.Wait()
 }
 
-func (c *calls) Lasting(ctx context.Context, limit time.Duration) (context.Context, func()) {
+// Lasting returns a context that outlives ctx by at most limit.
+func (x *executor) Lasting(ctx context.Context, limit time.Duration) (context.Context, func()) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-func (c *calls) Note(what keeper.Note, about ipam.ENIID, err error) {
-	c.post(keeper.Noted{What: what, ENI: about, Err: err})
-}
-
-// hostCalls is the node as tasks see it: what hostnet and imds do not say in their words.
-type hostCalls struct {
-	*hostnet.Host
-	*imds.Client
-	mtu  int
-	ipv6 bool // of an IPv6 cluster
-}
-
-func (h hostCalls) SetUpENI(ctx context.Context, eni ipam.ENI) error {
-	return h.setUp(ctx, eni, linkWaitLimit)
+// SetUpENI waits for an ENI's link and puts its routes into the kernel.
+func (x *executor) SetUpENI(ctx context.Context, eni ipam.ENI) error {
+	return x.setUp(ctx, eni, linkWaitLimit)
 }
 
 // setUp distinguishes a link that does not appear from every other failure of this host.
-func (h hostCalls) setUp(ctx context.Context, eni ipam.ENI, wait time.Duration) error {
+func (x *executor) setUp(ctx context.Context, eni ipam.ENI, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := h.SetupENI(ctx, eniInput(eni, h.ipv6, h.mtu))
+	err := x.SetupENI(ctx, eniInput(eni, x.ipv6, x.mtu))
 	var missing *hostnet.LinkError
 	switch {
 	case err == nil:
@@ -128,25 +121,20 @@ func eniInput(eni ipam.ENI, ipv6 bool, mtu int) rules.ENIInput {
 	}
 }
 
-func (h hostCalls) PodRoutes(ctx context.Context) ([]resync.PodRoute, error) {
-	routes, err := h.Host.PodRoutes(ctx)
-	return podRoutes(routes), err
-}
+// startLinkWait bounds the wait for links of ENIs that were attached before the
+// daemon started: they are there unless the attach is seconds old.
+const startLinkWait = time.Second
 
-// podRoutes lists the routes that lead to a link: rules alone keep no address.
-func podRoutes(all []hostnet.PodRoute) []resync.PodRoute {
-	var out []resync.PodRoute
-	for _, r := range all {
-		if r.HostLink != "" {
-			out = append(out, resync.PodRoute{Address: r.Address, HostLink: r.HostLink})
-		}
+// SetUpFound sets all up side by side.
+func (x *executor) SetUpFound(ctx context.Context, enis []ipam.ENI) []error {
+	failed := make([]error, len(enis))
+	var group errgroup.Group
+	for i, e := range enis {
+		group.Go(func() error {
+			failed[i] = x.setUp(ctx, e, startLinkWait)
+			return nil
+		})
 	}
-	return out
+	_ = group.Wait() // its functions return nil
+	return failed
 }
-
-func (h hostCalls) PodLinks(ctx context.Context) ([]string, error) {
-	links, err := h.Host.PodLinks(ctx)
-	return linkNames(links), err
-}
-
-func linkNames(links map[string]int) []string { return slices.Sorted(maps.Keys(links)) }

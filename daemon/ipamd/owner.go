@@ -167,12 +167,11 @@ func answered[T any](o *owner, reply <-chan T) (T, bool) {
 
 // outside carries out what the keeper decides.
 type outside struct {
-	executor *executor
+	*executor
 	images   chan keeper.Image // one at a time: writing does not block
 	recorder *recorder
 }
 
-func (x *outside) Begin(t keeper.Task)                 { x.executor.begin(t) }
 func (x *outside) Write(i keeper.Image)                { x.images <- i }
 func (x *outside) Record(at time.Time, e keeper.Event) { x.recorder.record(at, e) }
 

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
-
-	"golang.org/x/sync/errgroup"
+	"maps"
+	"slices"
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/logline"
 	"cnictl/daemon/internal/imds"
-	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
-	"cnictl/daemon/resync"
 )
 
 // restore fills the keeper's book and brings the kernel's pod rules into line with it.
@@ -28,14 +25,10 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 		s.log.Error("checkpoint not usable, allocations are rebuilt from the kernel",
 			slog.String(logline.KeyPath, p.keptAside), slog.Any(logline.KeyError, p.err))
 	}
-	pods := make([]keeper.PodRules, len(s.view.routes))
-	for i, r := range s.view.routes {
-		pods[i] = keeper.PodRules{PodRoute: resync.PodRoute{Address: r.Address, HostLink: r.HostLink}, ToRule: r.ToRule, Table: r.Table}
-	}
-	restored, err := keeper.Begin(ctx, &startCalls{s.exec.calls(), s.log}, k, keeper.Start{
+	restored, err := keeper.Begin(ctx, s.exec, k, keeper.Start{
 		Attached: s.view.attached, Orphans: s.view.orphans, Subnets: s.view.subnets, Interfaces: interfaces,
-		Entries: read.entries, Damaged: len(read.problems) > 0, Restart: s.restart, Links: linkNames(s.view.links),
-	}, pods)
+		Entries: read.entries, Damaged: len(read.problems) > 0, Restart: s.restart, Links: slices.Sorted(maps.Keys(s.view.links)), Routes: s.view.routes,
+	})
 	var missing *keeper.PrimaryMissingError
 	switch {
 	case errors.As(err, &missing):
@@ -57,60 +50,36 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 	return nil
 }
 
-// startCalls are the calls of a start, which logs as it goes.
-type startCalls struct {
-	*calls
-	log *slog.Logger
-}
-
-// startLinkWait bounds the wait for links of ENIs that were attached before the
-// daemon started: they are there unless the attach is seconds old.
-const startLinkWait = time.Second
-
-// SetUpFound sets all up side by side.
-func (c *startCalls) SetUpFound(ctx context.Context, enis []ipam.ENI) []error {
-	failed := make([]error, len(enis))
-	var group errgroup.Group
-	for i, e := range enis {
-		group.Go(func() error {
-			failed[i] = c.setUp(ctx, e, startLinkWait)
-			return nil
-		})
-	}
-	_ = group.Wait() // its functions return nil
-	return failed
-}
-
 // Report logs a step.
-func (c *startCalls) Report(s keeper.StartStep) {
+func (x *executor) Report(s keeper.StartStep) {
 	eni, ip, why := slog.String(logline.KeyENI, string(s.ENI)), slog.String(logline.KeyIP, s.Address.String()), slog.Any(logline.KeyError, s.Err)
 	switch s.Kind {
 	case keeper.Unlisted:
-		c.log.Warn("ENI is in instance metadata but EC2 does not list it as attached", eni, slog.Int(logline.KeyDevice, s.Device))
+		x.log.Warn("ENI is in instance metadata but EC2 does not list it as attached", eni, slog.Int(logline.KeyDevice, s.Device))
 	case keeper.TableRead:
-		c.log.Warn("route table of an ENI not looked for", eni, why)
+		x.log.Warn("route table of an ENI not looked for", eni, why)
 	case keeper.SetUpLate:
-		c.log.Warn("ENI not set up at start, will be retried", eni, why)
+		x.log.Warn("ENI not set up at start, will be retried", eni, why)
 	case keeper.StaleDropped, keeper.HalfDropped:
 		reason := slog.String(logline.KeyReason, map[keeper.StartKind]string{
 			keeper.StaleDropped: "a stale allocation", keeper.HalfDropped: "an ADD that was killed halfway",
 		}[s.Kind])
 		if s.Err != nil {
-			c.log.Warn("leftover rules not removed", reason, ip, why)
+			x.log.Warn("leftover rules not removed", reason, ip, why)
 			return
 		}
-		c.log.Info("leftover rules removed", reason, ip)
+		x.log.Info("leftover rules removed", reason, ip)
 	case keeper.PodRehomed:
 		if s.Err != nil {
-			c.log.Warn("rules of a running pod not restored", ip, why)
+			x.log.Warn("rules of a running pod not restored", ip, why)
 			return
 		}
-		c.log.Warn("rules of a running pod restored", ip, slog.Int(logline.KeyRouteTable, s.Table))
+		x.log.Warn("rules of a running pod restored", ip, slog.Int(logline.KeyRouteTable, s.Table))
 	case keeper.ENIRuleDropped:
 		if s.Err != nil {
-			c.log.Warn("rules of missing ENIs not removed", why)
+			x.log.Warn("rules of missing ENIs not removed", why)
 			return
 		}
-		c.log.Info("rule of a missing ENI removed", ip)
+		x.log.Info("rule of a missing ENI removed", ip)
 	}
 }

@@ -86,7 +86,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 		log: log, now: time.Now, node: *node, view: view, restart: restart,
 		recorder: newRecorder(ctx, log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
 		exec: &executor{
-			spawn: ops.spawn, ec2: calls, host: hostCalls{f.host, metadata, d.Config.ENIMTU, d.Config.IPv6}, metrics: met,
+			EC2: calls, Host: f.host, Client: metadata, mtu: d.Config.ENIMTU, ipv6: d.Config.IPv6, spawn: ops.spawn, metrics: met, log: log,
 		},
 	}
 	s.recorder.started(d.Started, d.Version)
@@ -224,7 +224,7 @@ func vpcCIDRs(ctx context.Context, metadata *imds.Client, mac string, ipv6 bool)
 type firstView struct {
 	attached []vpcapi.ENI
 	subnets  []vpcapi.Subnet
-	routes   []hostnet.PodRoute
+	routes   []resync.PodRoute
 	links    map[string]int
 	orphans  []vpcapi.ENI // made by an earlier daemon and attached nowhere
 }

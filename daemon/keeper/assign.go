@@ -26,41 +26,45 @@ func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reas
 	if !k.settings.IPv6 {
 		k.subnets.take(op.SubnetID, ips+16*prefixes)
 	}
-	k.out.Begin(AssignTask{ID: op.ID, ENI: id, IPs: ips, Prefixes: prefixes, IPv6: k.settings.IPv6, Urgent: urgent(why)})
+	k.out.Begin(*op)
 }
 
 // AssignDone reports addresses or prefixes that EC2 added to an ENI.
 type AssignDone struct {
-	ID     OpID
-	Result AssignResult
+	ID    OpID
+	CIDRs []netip.Prefix
+	// All: CIDRs is everything the ENI holds, read after EC2 said that it is full or
+	// did not say what it gave.
+	All  bool
+	Full bool // EC2 says that the ENI takes no more
+	Err  error
 }
 
 func (m AssignDone) handle(k *Keeper, now time.Time) {
-	r := m.Result
-	op := k.finish(m.ID, now, r.Err)
+	op := k.finish(m.ID, now, m.Err)
 	eni := op.ENI
 	switch {
-	case r.All:
-		k.addCIDRs(eni, k.recon.settled(r.CIDRs), now)
-	case r.Err == nil:
-		k.recon.given(r.CIDRs)
-		k.addCIDRs(eni, r.CIDRs, now)
+	case m.All:
+		k.addCIDRs(eni, k.recon.settled(m.CIDRs), now)
+	case m.Err == nil:
+		k.recon.given(m.CIDRs)
+		k.addCIDRs(eni, m.CIDRs, now)
 	}
 	switch {
-	case r.Full:
+	case m.Full:
 		// Whether or not the book knew all of them, asking again at once is in vain.
 		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, cause.PoolFull)
-	case r.Err == nil:
+	case m.Err == nil:
 		k.free("eni", string(eni), k.backoff.eni[eni], op, now)
 		delete(k.backoff.eni, eni)
 		k.gave(op, now)
-		k.gaveFewer(op, r.CIDRs)
+		k.gaveFewer(op, m.CIDRs)
 	default:
-		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, CauseOf(r.Err))
-		if IsFragmented(r.Err) || IsSubnetExhausted(r.Err) {
-			k.subnetShort(op, r.Err, now)
+		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, CauseOf(m.Err))
+		if IsFragmented(m.Err) || IsSubnetExhausted(m.Err) {
+			k.subnetShort(op, m.Err, now)
 		}
-		k.noteVanished(op, r.Err, now)
+		k.noteVanished(op, m.Err, now)
 	}
 }
 

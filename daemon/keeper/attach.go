@@ -20,16 +20,20 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 		Pending: warmpool.Pending{Kind: warmpool.PendingAttach, Card: a.Card, Device: a.Device, IPs: a.IPs, Prefixes: a.Prefixes, SubnetID: subnet},
 		Reason:  a.Reason,
 	}, now)
+	op.subnet = k.subnetCIDR(subnet)
+	op.create = CreateENI{
+		SubnetID: subnet, SecurityGroups: k.groupsOfNew(), IPs: a.IPs, Prefixes: a.Prefixes, ConnTrack: k.tracking,
+		Token: k.settings.TokenPrefix + "-" + strconv.FormatUint(uint64(op.ID), 10),
+	}
+	if op.ipv6 {
+		op.create.IPv6, op.create.Prefixes = true, 0 // its /80 is assigned later: EC2 does not give both at once
+	}
 	taken := 1
 	if !k.settings.IPv6 {
 		taken += a.IPs + 16*a.Prefixes
 	}
 	k.subnets.take(subnet, taken)
-	k.out.Begin(AttachTask{ID: op.ID, Urgent: urgent(a.Reason), Plan: AttachPlan{
-		Card: a.Card, Device: a.Device, SubnetID: subnet, Subnet: k.subnetCIDR(subnet),
-		IPs: a.IPs, Prefixes: a.Prefixes, IPv6: k.settings.IPv6, Groups: k.groupsOfNew(), ConnTrack: k.tracking,
-		Token: k.settings.TokenPrefix + "-" + strconv.FormatUint(uint64(op.ID), 10),
-	}})
+	k.out.Begin(*op)
 }
 
 // subnetCIDR is the block of a subnet; zero: not known. Where EC2 does not describe
@@ -70,34 +74,37 @@ func (m AttachAccepted) handle(k *Keeper, now time.Time) {
 	}
 }
 
-// AttachDone reports a new ENI that is attached and whose host routes stand, or why
+// AttachDone reports a new ENI that is attached and whose routes are in the kernel, or why
 // there is none.
 type AttachDone struct {
-	ID     OpID
-	Result AttachResult
+	ID         OpID
+	ENI        ipam.ENI // zero ID: none was made
+	Attachment string
+	CIDRs      []netip.Prefix
+	Attached   bool // also when it failed: it occupies its slot until it is gone
+	Err        error
 }
 
 func (m AttachDone) handle(k *Keeper, now time.Time) {
-	r := m.Result
-	op := k.finish(m.ID, now, r.Err)
-	if r.Err != nil {
-		if r.Attached { // on its way out, or in after all
-			k.attachments[r.ENI.ID] = r.Attachment
-			k.recon.adopting[r.ENI.ID] = Slot{r.ENI.Card, r.ENI.Device}
+	op := k.finish(m.ID, now, m.Err)
+	if m.Err != nil {
+		if m.Attached { // on its way out, or in after all
+			k.attachments[m.ENI.ID] = m.Attachment
+			k.recon.adopting[m.ENI.ID] = Slot{m.ENI.Card, m.ENI.Device}
 		}
-		k.growthFailed(op, r.Err, now)
+		k.growthFailed(op, m.Err, now)
 		return
 	}
 	k.free("attach", "", &k.backoff.attach, op, now)
 	k.gave(op, now)
-	k.gaveFewer(op, r.CIDRs)
-	r.ENI.AttachedAt = now
-	k.recon.given(r.CIDRs)
-	k.attachments[r.ENI.ID] = r.Attachment
+	k.gaveFewer(op, m.CIDRs)
+	m.ENI.AttachedAt = now
+	k.recon.given(m.CIDRs)
+	k.attachments[m.ENI.ID] = m.Attachment
 	crashpoint.Here(crashpoint.BeforeBookAttachENI)
-	k.take(resync.Attached{ENI: r.ENI, CIDRs: r.CIDRs}, now)
+	k.take(resync.Attached{ENI: m.ENI, CIDRs: m.CIDRs}, now)
 	crashpoint.Here(crashpoint.AfterBookAttachENI)
-	k.record(now, ENIAttached{ENI: r.ENI, CIDRs: r.CIDRs})
+	k.record(now, ENIAttached{ENI: m.ENI, CIDRs: m.CIDRs})
 }
 
 // growthFailed turns the failure of an attach into the clock that fits it.

@@ -208,6 +208,25 @@ func all[T Task](b *bench) (out []T) {
 	return out
 }
 
+// operations are the begun ones of a kind.
+func operations(b *bench, kind warmpool.PendingKind) (out []Operation) {
+	for _, op := range all[Operation](b) {
+		if op.Kind == kind {
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+// lastOp is the newest operation of a kind.
+func lastOp(b *bench, kind warmpool.PendingKind) (Operation, bool) {
+	begun := operations(b, kind)
+	if len(begun) == 0 {
+		return Operation{}, false
+	}
+	return begun[len(begun)-1], true
+}
+
 func recorded[E Event](b *bench) (n int) {
 	for _, e := range b.events {
 		if _, ok := e.(E); ok {

@@ -52,8 +52,8 @@ type Host interface {
 	// TeardownENI removes the rules of an ENI's primary address.
 	TeardownENI(ctx context.Context, primary netip.Addr) error
 	PodRoutes(context.Context) ([]resync.PodRoute, error)
-	// PodLinks lists the names of the host's links.
-	PodLinks(context.Context) ([]string, error)
+	// PodLinks lists the host's links by name, with their interface indexes.
+	PodLinks(context.Context) (map[string]int, error)
 	// DropPod removes the rules and routes of a pod's address.
 	DropPod(context.Context, netip.Addr) error
 }
@@ -70,13 +70,18 @@ type Runtime interface {
 	// Lasting returns a context that goes on when the procedure should have ended, for at
 	// most that long: what was begun in EC2 is put away.
 	Lasting(ctx context.Context, limit time.Duration) (lasting context.Context, done func())
-	// Note reports something that a procedure did (err is nil) or that went wrong and was
-	// survived.
-	Note(what Note, about ipam.ENIID, err error)
+	// Post hands the Keeper what came of a step. It does not block for long.
+	Post(Message)
 }
 
 // Note is what a procedure reports of its work besides its result, as people read it.
 type Note string
+
+// note reports something that a procedure did (err is nil) or that went wrong and was
+// survived.
+func note(c Calls, what Note, about ipam.ENIID, err error) {
+	c.Post(Noted{What: what, ENI: about, Err: err})
+}
 
 // Calls is everything outside of the process that a procedure uses.
 type Calls interface {

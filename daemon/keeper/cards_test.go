@@ -622,7 +622,7 @@ func (n *node) endUnlinked() {
 	n.pass(resync.LinkDelay)
 	for range 2 {
 		n.begun = nil
-		n.tell(Looked{View{Links: []string{"lo"}}})
+		n.tell(Looked{Links: []string{"lo"}})
 		n.pass(resync.EndedGap)
 	}
 	for _, t := range n.begun {

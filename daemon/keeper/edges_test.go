@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
 // TestCommit_FailureUndoesWhatCameLater: a DEL is being written when an ADD gets the
@@ -151,7 +152,7 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	b.give(5)
 	b.Step(b.clock)
 	gone := &Failure{NotFound: true, Err: errors.New("not found")}
-	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{Err: gone}})
+	b.tell(AssignDone{ID: b.only().ID, Err: gone})
 	r := b.add("a", 0)
 	b.tell(r.Add)
 	if r.got(t).Success {
@@ -161,9 +162,9 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	for end := b.clock.Add(5 * time.Minute); b.clock.Before(end); b.pass(time.Second) {
 		for id, op := range b.ops { // whatever else the pool tried fails
 			if op.ENI == "" {
-				b.tell(AttachDone{ID: id, Result: AttachResult{Err: failed("ec2-error")}})
+				b.tell(AttachDone{ID: id, Err: failed("ec2-error")})
 			} else {
-				b.tell(AssignDone{ID: id, Result: AssignResult{Err: failed("ec2-error")}})
+				b.tell(AssignDone{ID: id, Err: failed("ec2-error")})
 			}
 		}
 		if b.recon.looking {
@@ -193,7 +194,7 @@ func TestReconcile_MovedENI(t *testing.T) {
 		AttachmentID: "eni-attach-2", AttachmentStatus: resync.AttachmentAttached, PrimaryIP: primary})
 	b.recon.needEC2, b.recon.askedEC2 = true, time.Time{}
 	b.look()
-	b.tell(Looked{View{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}}})
+	b.tell(Looked{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}})
 	task, ok := last[AdoptTask](b)
 	if !ok || len(task.Before) != 1 || task.Attached.ENI.Device != 2 || count[TearDownTask](b) != 0 {
 		t.Errorf("adopts %+v (%v), %d tear-downs of its own", task, ok, count[TearDownTask](b))
@@ -211,17 +212,17 @@ func TestLateOperation_IsNotCountedOn(t *testing.T) {
 	b.tell(b.add("a", 0).Add)
 	b.write(nil)
 	b.tell(b.add("b", time.Minute).Add)
-	before := count[AttachTask](b)
+	before := len(operations(b, warmpool.PendingAttach))
 	b.pass(lateAfter)
-	if n := count[AttachTask](b); n != before {
+	if n := len(operations(b, warmpool.PendingAttach)); n != before {
 		t.Errorf("%d attaches beside those that EC2 has not taken, want %d", n, before)
 	}
-	for _, task := range all[AttachTask](b) {
+	for _, task := range operations(b, warmpool.PendingAttach) {
 		b.tell(AttachAccepted{task.ID, "eni-slow"})
 	}
 	b.pass(lateAfter)
-	if count[AttachTask](b) <= before {
-		t.Errorf("%d attaches, want more than %d", count[AttachTask](b), before)
+	if len(operations(b, warmpool.PendingAttach)) <= before {
+		t.Errorf("%d attaches, want more than %d", len(operations(b, warmpool.PendingAttach)), before)
 	}
 }
 
@@ -232,12 +233,12 @@ func TestSubnets_CountsFollow(t *testing.T) {
 	free := func() int { return b.State(b.clock).Subnets[0].AvailableIPs }
 	b.policy.WarmENI, b.policy.WarmIP, b.policy.MinIP = 0, 1, 1
 	b.give(9)
-	for count[ReleaseTask](b) == 0 {
+	for len(operations(b, warmpool.PendingRelease)) == 0 {
 		b.pass(10 * time.Second)
 	}
 	before := free()
-	task, _ := last[ReleaseTask](b)
-	b.tell(ReleaseDone{task.ID, ReleaseResult{Gone: task.CIDRs}})
+	task, _ := lastOp(b, warmpool.PendingRelease)
+	b.tell(ReleaseDone{ID: task.ID, Gone: task.CIDRs})
 	if got, want := free(), before+len(task.CIDRs); got != want {
 		t.Errorf("%d free after the release, want %d", got, want)
 	}
@@ -318,7 +319,7 @@ func TestFail_SlotOfAnENIOnItsWay(t *testing.T) {
 	r := b.add("b", 10*time.Second)
 	b.tell(r.Add)
 	eni := ipam.ENI{ID: "eni-stuck", Device: 1, SubnetID: testSubnet}
-	b.tell(AttachDone{ID: b.only().ID, Result: AttachResult{ENI: eni, Attached: true, Err: failed("eni-link-missing")}})
+	b.tell(AttachDone{ID: b.only().ID, ENI: eni, Attached: true, Err: failed("eni-link-missing")})
 	b.pass(10 * time.Second)
 	if got := r.got(t); got.Cause != "eni-link-missing" || !got.Transient {
 		t.Errorf("%+v", got)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/warmpool"
 )
 
 // TestENIConfig_Awaited: a pod of a daemon that has just started waits for what the API
@@ -44,8 +45,8 @@ func TestENIConfig_Awaited(t *testing.T) {
 		b.list()
 		b.Step(b.clock)
 		r.unanswered(t, "while an ENI is made")
-		if task, ok := last[AttachTask](b); !ok || task.Plan.SubnetID != customSubnet {
-			t.Errorf("%s: then %+v", row.name, task.Plan)
+		if task, ok := lastOp(b, warmpool.PendingAttach); !ok || task.SubnetID != customSubnet {
+			t.Errorf("%s: then %+v", row.name, task.create)
 		}
 	}
 }

@@ -82,7 +82,7 @@ type GroupsTask struct {
 	Groups []string
 }
 
-func (t GroupsTask) carry(ctx context.Context, c Calls, post func(Message)) {
+func (t GroupsTask) carry(ctx context.Context, c Calls) {
 	done := GroupsDone{Groups: t.Groups}
 	for _, id := range t.ENIs {
 		switch err := c.SetSecurityGroups(ctx, id, t.Groups); {
@@ -97,7 +97,7 @@ func (t GroupsTask) carry(ctx context.Context, c Calls, post func(Message)) {
 			break // so would be the rest
 		}
 	}
-	post(done)
+	c.Post(done)
 }
 
 // GroupsDone reports the ENIs whose security groups were replaced.

@@ -16,7 +16,7 @@ func (b *bench) shownGroups(second ...string) {
 	b.t.Helper()
 	for range 100 {
 		b.look()
-		v := View{AskedMetadata: true, AskedEC2: b.recon.withEC2, Links: []string{"lo"}}
+		v := Looked{AskedMetadata: true, AskedEC2: b.recon.withEC2, Links: []string{"lo"}}
 		v.Interfaces, v.ENIs = attachedView(nil)
 		address := netip.MustParseAddr("10.0.0.9")
 		v.Interfaces = append(v.Interfaces, resync.Interface{
@@ -29,12 +29,12 @@ func (b *bench) shownGroups(second ...string) {
 		})
 		v.ENIs[0].SecurityGroups = []string{"sg-of-the-primary-alone"}
 		if v.AskedEC2 {
-			b.tell(Looked{v})
+			b.tell(v)
 			return
 		}
 		v.ENIs = nil
 		b.recon.needEC2 = true
-		b.tell(Looked{v})
+		b.tell(v)
 	}
 	b.t.Fatal("EC2 is never asked")
 }

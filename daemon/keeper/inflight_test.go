@@ -22,10 +22,10 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 		done func(op OpID) Message
 	}{
 		{"by an assign", func(op OpID) Message {
-			return AssignDone{ID: op, Result: AssignResult{CIDRs: []netip.Prefix{moved, other}}}
+			return AssignDone{ID: op, CIDRs: []netip.Prefix{moved, other}}
 		}},
 		{"with a new ENI", func(op OpID) Message {
-			return AttachDone{ID: op, Result: AttachResult{ENI: newENI, CIDRs: []netip.Prefix{moved, other}}}
+			return AttachDone{ID: op, ENI: newENI, CIDRs: []netip.Prefix{moved, other}}
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestKeeper_GivenBeforeTheReleaseIsAnswered(t *testing.T) {
 			release := b.lastOp
 			grow := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 2, SubnetID: testSubnet}}, b.clock)
 			b.Handle(b.clock, row.done(grow.ID))
-			b.Handle(b.clock, ReleaseDone{ID: release, Result: ReleaseResult{Gone: []netip.Prefix{moved}}})
+			b.Handle(b.clock, ReleaseDone{ID: release, Gone: []netip.Prefix{moved}})
 			found, left := false, 0
 			for _, e := range b.book.Snapshot().ENIs {
 				for _, c := range e.CIDRs {
@@ -71,7 +71,7 @@ func TestKeeper_GivenBeforeTheDetachIsAnswered(t *testing.T) {
 	b.startDetach(warmpool.DetachENI{ENI: "eni-old", Reason: warmpool.SurplusENI}, b.clock)
 	detach := b.lastOp
 	grow := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 1, SubnetID: testSubnet}}, b.clock)
-	b.Handle(b.clock, AssignDone{ID: grow.ID, Result: AssignResult{CIDRs: moved}})
+	b.Handle(b.clock, AssignDone{ID: grow.ID, CIDRs: moved})
 	if n := b.misplaced()["eni-primary"]; n != 1 {
 		t.Errorf("%d addresses are on the ENI beside those of the book, want 1", n)
 	}
@@ -98,7 +98,7 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 		t.Fatalf("%+v, want an attach", op)
 	}
 	added := ipam.ENI{ID: "eni-new", Device: 1, SubnetID: testSubnet, PrimaryIP: netip.MustParseAddr("10.0.0.6"), RouteTable: 2}
-	b.tell(AttachDone{ID: b.only().ID, Result: AttachResult{ENI: added, CIDRs: moved}})
+	b.tell(AttachDone{ID: b.only().ID, ENI: added, CIDRs: moved})
 	if len(b.ops) == 0 {
 		t.Error("the new ENI counts as full before EC2 has shown that the prefix left the other")
 	}
@@ -108,7 +108,7 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 			b.look()
 			task, _ := last[LookTask](b)
 			asked = task.EC2
-			v := View{AskedEC2: asked, Links: []string{link("a"), "lo"}, Routes: []resync.PodRoute{{
+			v := Looked{AskedEC2: asked, Links: []string{link("a"), "lo"}, Routes: []resync.PodRoute{{
 				Address: netip.MustParseAddr(pod.got(t).Allocations[0].IPv4), HostLink: link("a"),
 			}}}
 			_, v.ENIs = attachedView(nil)
@@ -117,12 +117,12 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 				AttachmentStatus: resync.AttachmentAttached, PrimaryIP: added.PrimaryIP, Prefixes: prefixes, Tags: map[string]string{resync.TagInstanceID: v.ENIs[0].InstanceID},
 			})
 			b.recon.needEC2 = true
-			b.tell(Looked{v})
+			b.tell(v)
 		}
 	}
 	refuse := func() {
 		if len(b.ops) > 0 {
-			b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{CIDRs: moved, All: true, Full: true}})
+			b.tell(AssignDone{ID: b.only().ID, CIDRs: moved, All: true, Full: true})
 		}
 	}
 	for recorded[Quarantined](b) == 0 {
@@ -151,9 +151,9 @@ func TestKeeper_ListOlderThanARelease(t *testing.T) {
 	all := secondary(3)
 	b.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: all[:2]})
 	b.startRelease("eni-primary", all[:1], warmpool.SurplusIPs, b.clock)
-	b.Handle(b.clock, ReleaseDone{ID: b.lastOp, Result: ReleaseResult{Gone: all[:1]}})
+	b.Handle(b.clock, ReleaseDone{ID: b.lastOp, Gone: all[:1]})
 	op := b.start(Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: "eni-primary", IPs: 1, SubnetID: testSubnet}}, b.clock)
-	b.Handle(b.clock, AssignDone{ID: op.ID, Result: AssignResult{CIDRs: all, All: true, Err: errors.New("no answer")}})
+	b.Handle(b.clock, AssignDone{ID: op.ID, CIDRs: all, All: true, Err: errors.New("no answer")})
 	var have []netip.Prefix
 	for _, c := range b.book.Snapshot().ENIs[0].CIDRs {
 		have = append(have, c.Prefix)

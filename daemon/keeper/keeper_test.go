@@ -147,7 +147,7 @@ func TestKeeper_FirstComeFirstServed(t *testing.T) {
 			fill = op
 		}
 	}
-	b.tell(AssignDone{ID: fill.ID, Result: AssignResult{CIDRs: secondary(1)}})
+	b.tell(AssignDone{ID: fill.ID, CIDRs: secondary(1)})
 	b.write(nil)
 	if r := adds[1].got(t); !r.Success {
 		t.Errorf("b: %+v", r)
@@ -192,9 +192,9 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 			for len(b.ops) > 0 {
 				for _, op := range b.ops {
 					if op.ENI != "" {
-						b.Handle(b.clock, AssignDone{ID: op.ID, Result: AssignResult{Err: failed(cause.EC2Unauthorized)}})
+						b.Handle(b.clock, AssignDone{ID: op.ID, Err: failed(cause.EC2Unauthorized)})
 					} else {
-						b.Handle(b.clock, AttachDone{ID: op.ID, Result: AttachResult{Err: failed(cause.EC2Unauthorized)}})
+						b.Handle(b.clock, AttachDone{ID: op.ID, Err: failed(cause.EC2Unauthorized)})
 					}
 				}
 				b.Step(b.clock)
@@ -268,7 +268,7 @@ func TestKeeper_FullENI(t *testing.T) {
 	b := newBench(t)
 	b.Step(b.clock)
 	op := b.only()
-	b.tell(AssignDone{ID: op.ID, Result: AssignResult{CIDRs: secondary(4), All: true, Full: true}})
+	b.tell(AssignDone{ID: op.ID, CIDRs: secondary(4), All: true, Full: true})
 	for _, again := range b.ops {
 		if again.ENI == op.ENI {
 			t.Fatalf("asked again at once: %+v", again)
@@ -285,7 +285,7 @@ func TestKeeper_VanishedENI(t *testing.T) {
 	b := newBench(t)
 	b.give(5)
 	b.Step(b.clock)
-	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{Err: &Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}}})
+	b.tell(AssignDone{ID: b.only().ID, Err: &Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}})
 	r := b.add("a", 0)
 	b.tell(r.Add)
 	if reply := r.got(t); reply.Success {
@@ -300,13 +300,13 @@ func TestKeeper_FragmentedSubnetRecovers(t *testing.T) {
 	b := newBench(t)
 	b.policy.PrefixDelegation, b.policy.WarmPrefix = true, 1
 	b.Step(b.clock)
-	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{Err: failed(cause.SubnetFragmented)}})
+	b.tell(AssignDone{ID: b.only().ID, Err: failed(cause.SubnetFragmented)})
 	if b.backoff.subnetPrefixes[testSubnet].Until.IsZero() {
 		t.Fatal("no back-off of the subnet")
 	}
 	b.describe(1000)
 	b.pass(ExhaustedFirst)
-	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}}})
+	b.tell(AssignDone{ID: b.only().ID, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}})
 	if c := b.backoff.subnetPrefixes[testSubnet]; *c != (Clock{}) {
 		t.Errorf("clock after a success: %+v", c)
 	}

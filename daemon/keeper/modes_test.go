@@ -94,15 +94,15 @@ func TestENIConfig_Changes(t *testing.T) {
 				if got := r.got(t); got.Cause != string(cause.ENIConfigMissing) || got.Transient {
 					t.Errorf("%+v", got)
 				}
-				if n := count[AttachTask](b); n > 0 {
+				if n := len(operations(b, warmpool.PendingAttach)); n > 0 {
 					t.Errorf("%d ENIs are made without an ENIConfig", n)
 				}
 				return
 			}
 			r.unanswered(t, "a pod for which an ENI is made")
-			task, ok := last[AttachTask](b)
-			if !ok || task.Plan.SubnetID != row.subnet || !slices.Equal(task.Plan.Groups, row.groups) {
-				t.Errorf("new ENI: %+v", task.Plan)
+			task, ok := lastOp(b, warmpool.PendingAttach)
+			if !ok || task.SubnetID != row.subnet || !slices.Equal(task.create.SecurityGroups, row.groups) {
+				t.Errorf("new ENI: %+v", task.create)
 			}
 		})
 	}
@@ -157,12 +157,15 @@ func TestGroups_LateDescription(t *testing.T) {
 	}
 }
 
-// groupsCalls answers SetSecurityGroups and nothing else.
+// groupsCalls answers SetSecurityGroups and takes what comes of the task.
 type groupsCalls struct {
 	Calls
 	err   map[ipam.ENIID]error
 	asked []ipam.ENIID
+	done  GroupsDone
 }
+
+func (c *groupsCalls) Post(m Message) { c.done = m.(GroupsDone) }
 
 func (c *groupsCalls) SetSecurityGroups(_ context.Context, id ipam.ENIID, _ []string) error {
 	c.asked = append(c.asked, id)
@@ -186,8 +189,8 @@ func TestGroupsTask(t *testing.T) {
 		{"not allowed", failed(cause.EC2Unauthorized), all[:2], all[:1], nil},
 	} {
 		c := &groupsCalls{err: map[ipam.ENIID]error{"eni-2": row.err}}
-		var done GroupsDone
-		GroupsTask{all, []string{"sg-1"}}.carry(t.Context(), c, func(m Message) { done = m.(GroupsDone) })
+		GroupsTask{all, []string{"sg-1"}}.carry(t.Context(), c)
+		done := c.done
 		failedThere := row.err != nil && row.gone == nil
 		if !slices.Equal(c.asked, row.asked) || !slices.Equal(done.ENIs, row.done) || !slices.Equal(done.Gone, row.gone) ||
 			(done.Err != nil) != failedThere || (done.Failed == "eni-2") != failedThere {
@@ -269,12 +272,12 @@ func TestExpected(t *testing.T) {
 	}
 	b.policy.WarmENI, b.policy.WarmIP = 0, 2
 	b.Step(b.clock)
-	if n := count[AssignTask](b); n != 0 {
+	if n := len(operations(b, warmpool.PendingAssign)); n != 0 {
 		t.Fatalf("%d requests though the pool is as it should be", n)
 	}
 	b.tell(pods("a", "b", "c", "d"))
-	task, ok := last[AssignTask](b)
-	if !ok || task.IPs < 2 || !task.Urgent || one(b) != 4 {
+	task, ok := lastOp(b, warmpool.PendingAssign)
+	if !ok || task.IPs < 2 || !Urgent(task) || one(b) != 4 {
 		t.Fatalf("for 4 pods, %d expected, 2 free: %+v", one(b), task)
 	}
 	b.tell(b.add("a", 0).Add)
@@ -364,18 +367,18 @@ func TestIPv6_Pool(t *testing.T) {
 	b := ipv6Bench(t)
 	first := b.add("a", time.Minute)
 	b.tell(first.Add)
-	task, ok := last[AssignTask](b)
-	if !ok || !task.IPv6 || task.Prefixes != 1 || !task.Urgent || len(b.ops) != 1 {
+	task, ok := lastOp(b, warmpool.PendingAssign)
+	if !ok || !task.ipv6 || task.Prefixes != 1 || !Urgent(task) || len(b.ops) != 1 {
 		t.Fatalf("%+v, %d operations", task, len(b.ops))
 	}
-	b.tell(AssignDone{ID: task.ID, Result: AssignResult{CIDRs: []netip.Prefix{block}}})
+	b.tell(AssignDone{ID: task.ID, CIDRs: []netip.Prefix{block}})
 	b.write(nil)
 	r := first.got(t)
 	if !r.Success || r.Allocations[0].IPv6 == "" || r.Allocations[0].IPv4 != "" || !block.Contains(netip.MustParseAddr(r.Allocations[0].IPv6)) ||
 		!slices.Equal(r.VPCv6CIDRs, []string{"fd00::/56"}) || len(r.VPCv4CIDRs) > 0 {
 		t.Fatalf("%+v", r)
 	}
-	if len(b.ops) != 0 || count[ReleaseTask](b) != 0 {
+	if len(b.ops) != 0 || len(operations(b, warmpool.PendingRelease)) != 0 {
 		t.Errorf("operations after the /80 is there: %v", b.ops)
 	}
 	if s := b.subnets.all[0]; s.AvailableIPs != 1000 {

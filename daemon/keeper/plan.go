@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -9,13 +10,15 @@ import (
 	"time"
 
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
 // OpID numbers the operations of one run of the daemon.
 type OpID uint64
 
-// Operation is one action of a plan that is being carried out.
+// Operation is one action of a plan that is being carried out. The [Task] that does it is a
+// copy: only the Keeper's own follows the progress.
 type Operation struct {
 	ID               OpID
 	warmpool.Pending                // as the planner counts it
@@ -26,6 +29,29 @@ type Operation struct {
 	Created    ipam.ENIID // made by EC2
 	AwaitsLink ipam.ENIID // attached by EC2, its link has not been set up yet
 	Accepted   time.Time  // since when
+
+	// What only the task needs.
+	ipv6   bool
+	create CreateENI       // of an attach
+	subnet netip.Prefix    // of an attach: the block of its subnet
+	detach resync.Attached // of a detach
+}
+
+func (op Operation) carry(ctx context.Context, c Calls) {
+	switch op.Kind {
+	case warmpool.PendingAttach:
+		carryAttach(ctx, c, op)
+	case warmpool.PendingAssign:
+		c.Post(assignAddresses(ctx, c, op))
+	case warmpool.PendingRelease:
+		c.Post(releaseCIDRs(ctx, c, op))
+	case warmpool.PendingDetach:
+		err := detachENI(ctx, c, op.detach)
+		c.Post(DetachDone{op.ID, err})
+		if err == nil {
+			DeleteTask{[]ipam.ENIID{op.ENI}}.carry(ctx, c)
+		}
+	}
 }
 
 // ActionName names a kind of operation for people and metrics.
@@ -212,9 +238,10 @@ func (k *Keeper) tellPlan(actions []warmpool.Action, now time.Time) {
 	}
 }
 
+// start books an operation. Its task is for the caller to begin.
 func (k *Keeper) start(op Operation, now time.Time) *Operation {
 	k.lastOp++
-	op.ID, op.Started = k.lastOp, now
+	op.ID, op.Started, op.ipv6 = k.lastOp, now, k.settings.IPv6
 	k.ops[op.ID] = &op
 	if k.recon.looking {
 		k.recon.touched = append(k.recon.touched, &op)

@@ -12,25 +12,15 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// AssignResult is what an ENI got.
-type AssignResult struct {
-	CIDRs []netip.Prefix
-	// All: CIDRs is everything the ENI holds, read after EC2 said that it is full or
-	// did not say what it gave.
-	All  bool
-	Full bool // EC2 says that the ENI takes no more
-	Err  error
-}
-
 // assignAddresses asks for secondary IPs or prefixes, whichever is not 0. EC2 assigns all or
 // nothing, so a subnet that has fewer is asked for half as many, down to one.
-func assignAddresses(ctx context.Context, c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
-	res := assignOnce(ctx, c, eni, ips, prefixes, ipv6)
-	for ips+prefixes > 1 && isShort(res.Err) {
-		ips, prefixes = ips/2, prefixes/2
-		var less AssignResult
+func assignAddresses(ctx context.Context, c Calls, op Operation) AssignDone {
+	res := assignOnce(ctx, c, op)
+	for op.IPs+op.Prefixes > 1 && isShort(res.Err) {
+		op.IPs, op.Prefixes = op.IPs/2, op.Prefixes/2
+		var less AssignDone
 		err := unthrottled(ctx, c, func() error {
-			less = assignOnce(ctx, c, eni, ips, prefixes, ipv6)
+			less = assignOnce(ctx, c, op)
 			return less.Err
 		})
 		if IsThrottled(err) {
@@ -61,43 +51,38 @@ func unthrottled(ctx context.Context, c Calls, call func() error) error {
 // isShort reports that a subnet has fewer addresses or blocks than were asked for.
 func isShort(err error) bool { return IsFragmented(err) || IsSubnetExhausted(err) }
 
-func assignOnce(ctx context.Context, c Calls, eni ipam.ENIID, ips, prefixes int, ipv6 bool) AssignResult {
-	var res AssignResult
+func assignOnce(ctx context.Context, c Calls, op Operation) AssignDone {
+	res := AssignDone{ID: op.ID}
 	switch {
-	case ipv6:
+	case op.ipv6:
 		var p netip.Prefix
-		if p, res.Err = c.AssignIPv6Prefix(ctx, eni); res.Err == nil {
+		if p, res.Err = c.AssignIPv6Prefix(ctx, op.ENI); res.Err == nil {
 			res.CIDRs = []netip.Prefix{p}
 		}
-	case ips > 0:
+	case op.IPs > 0:
 		var addrs []netip.Addr
-		addrs, res.Err = c.AssignIPs(ctx, eni, ips)
+		addrs, res.Err = c.AssignIPs(ctx, op.ENI, op.IPs)
 		for _, a := range addrs {
 			res.CIDRs = append(res.CIDRs, netip.PrefixFrom(a, a.BitLen()))
 		}
 	default:
-		res.CIDRs, res.Err = c.AssignPrefixes(ctx, eni, prefixes)
+		res.CIDRs, res.Err = c.AssignPrefixes(ctx, op.ENI, op.Prefixes)
 	}
 	if res.Err == nil {
 		return res
 	}
 	full := IsAddressLimit(res.Err)
 	if full || IsUnanswered(res.Err) {
-		if found, err := c.DescribeENIs(ctx, []ipam.ENIID{eni}); err == nil && len(found) == 1 {
-			res.CIDRs, res.All = found[0].CIDRsOf(ipv6), true
+		if found, err := c.DescribeENIs(ctx, []ipam.ENIID{op.ENI}); err == nil && len(found) == 1 {
+			res.CIDRs, res.All = found[0].CIDRsOf(op.ipv6), true
 			if full {
-				return AssignResult{CIDRs: res.CIDRs, All: true, Full: true}
+				res.Full, res.Err = true, nil
+				return res
 			}
 		}
 	}
-	res.Err = fmt.Errorf("assign %d addresses, %d prefixes to ENI %s: %w", ips, prefixes, eni, res.Err)
+	res.Err = fmt.Errorf("assign %d addresses, %d prefixes to ENI %s: %w", op.IPs, op.Prefixes, op.ENI, res.Err)
 	return res
-}
-
-// ReleaseResult says which CIDRs are EC2's again.
-type ReleaseResult struct {
-	Gone []netip.Prefix
-	Err  error
 }
 
 // unrouted fails when the kernel routes an address of the CIDRs to a pod, or does not
@@ -125,17 +110,17 @@ var errRouted = errors.New("the kernel routes it to a pod")
 
 // releaseCIDRs returns CIDRs to EC2, unless the kernel still routes one of their addresses
 // to a pod.
-func releaseCIDRs(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) ReleaseResult {
-	if err := unrouted(ctx, c, cidrs); err != nil {
-		return ReleaseResult{Err: fmt.Errorf("release addresses of ENI %s: %w", eni, err)}
+func releaseCIDRs(ctx context.Context, c Calls, op Operation) ReleaseDone {
+	if err := unrouted(ctx, c, op.CIDRs); err != nil {
+		return ReleaseDone{ID: op.ID, Err: fmt.Errorf("release addresses of ENI %s: %w", op.ENI, err)}
 	}
-	err := c.Unassign(ctx, eni, cidrs)
+	err := c.Unassign(ctx, op.ENI, op.CIDRs)
 	if err == nil {
-		return ReleaseResult{Gone: cidrs}
+		return ReleaseDone{ID: op.ID, Gone: op.CIDRs}
 	}
 	// Whatever the error says, EC2 may have taken some of them back: the client repeats
 	// a request whose answer was lost, and EC2 refuses to do it twice.
-	gone := goneOf(ctx, c, eni, cidrs)
+	gone := goneOf(ctx, c, op.ENI, op.CIDRs)
 	var partly *PartlyUnassigned
 	if errors.As(err, &partly) {
 		for _, p := range partly.Gone {
@@ -144,7 +129,7 @@ func releaseCIDRs(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Pr
 			}
 		}
 	}
-	return ReleaseResult{Gone: gone, Err: fmt.Errorf("unassign %v of ENI %s: %w", cidrs, eni, err)}
+	return ReleaseDone{ID: op.ID, Gone: gone, Err: fmt.Errorf("unassign %v of ENI %s: %w", op.CIDRs, op.ENI, err)}
 }
 
 // listRest is how long a list of EC2 may go on to show what it did not do: a list that

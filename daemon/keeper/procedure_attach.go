@@ -3,7 +3,6 @@ package keeper
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"cnictl/daemon/api/netnames"
@@ -23,49 +22,25 @@ const (
 	detachPollFirst = 500 * time.Millisecond
 )
 
-// AttachPlan is one ENI to make.
-type AttachPlan struct {
-	Card, Device  int
-	SubnetID      string
-	Subnet        netip.Prefix
-	IPs, Prefixes int
-	// IPv6: Subnet is the subnet's IPv6 block. The ENI comes without its /80, which EC2
-	// does not give together with the address: it is to be assigned.
-	IPv6      bool
-	Groups    []string
-	ConnTrack resync.ConnTrack
-	Token     string
-}
-
-// AttachResult is what became of it.
-type AttachResult struct {
-	ENI        ipam.ENI // zero ID: none was made
-	Attachment string
-	CIDRs      []netip.Prefix
-	Attached   bool // also when it failed: it occupies its slot until it is gone
-	Err        error
-}
-
 // attachENI creates an ENI with its addresses, attaches it, makes it die with its
-// instance and puts its routes into the kernel. attached is called when EC2 has taken
-// the attachment, created when the ENI is there. A failure is reported as soon as it is
-// one; an ENI that was made is then the caller's to [detachENI], if it is Attached, and to
+// instance and puts its routes into the kernel. A failure is reported as soon as it is one; an
+// ENI that was made is then the caller's to [detachENI], if it is Attached, and to
 // [deleteENI].
-func attachENI(ctx context.Context, c Calls, p AttachPlan, created, attached func(ipam.ENIID)) AttachResult {
-	made, err := createFewer(ctx, c, p)
+func attachENI(ctx context.Context, c Calls, op Operation) AttachDone {
+	made, err := createFewer(ctx, c, op.create)
 	if err != nil {
-		return AttachResult{Err: fmt.Errorf("%w in %s: %w", ErrCreate, p.SubnetID, err)}
+		return AttachDone{ID: op.ID, Err: fmt.Errorf("%w in %s: %w", ErrCreate, op.SubnetID, err)}
 	}
-	created(made.ID)
-	res := AttachResult{CIDRs: made.CIDRsOf(p.IPv6), ENI: ipam.ENI{
-		ID: made.ID, MAC: made.MAC, Card: p.Card, Device: p.Device, SubnetID: p.SubnetID, Subnet: p.Subnet,
-		PrimaryIP: made.PrimaryOf(p.IPv6), RouteTable: netnames.RouteTable(p.Card, p.Device),
+	c.Post(ENICreated{op.ID, made.ID})
+	res := AttachDone{ID: op.ID, CIDRs: made.CIDRsOf(op.ipv6), ENI: ipam.ENI{
+		ID: made.ID, MAC: made.MAC, Card: op.Card, Device: op.Device, SubnetID: op.SubnetID, Subnet: op.subnet,
+		PrimaryIP: made.PrimaryOf(op.ipv6), RouteTable: netnames.RouteTable(op.Card, op.Device),
 	}}
-	if res.Attachment, err = attachCreated(ctx, c, made.ID, p.Card, p.Device); err != nil {
-		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", made.ID, p.Device, err)
+	if res.Attachment, err = attachCreated(ctx, c, made.ID, op.Card, op.Device); err != nil {
+		res.Err = fmt.Errorf("attach ENI %s at device %d: %w", made.ID, op.Device, err)
 		return res
 	}
-	attached(made.ID)
+	c.Post(AttachAccepted{op.ID, made.ID})
 	res.Attached = true
 	res.Err = settleENI(ctx, c, res.ENI, res.Attachment)
 	return res
@@ -73,7 +48,7 @@ func attachENI(ctx context.Context, c Calls, p AttachPlan, created, attached fun
 
 // createFewer creates the ENI with as many of its addresses as the subnet has: like
 // assignAddresses it asks for half as many each time, down to one.
-func createFewer(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error) {
+func createFewer(ctx context.Context, c Calls, p CreateENI) (resync.ENI, error) {
 	made, err := createENI(ctx, c, p)
 	token := p.Token
 	for p.IPs+p.Prefixes > 1 && isShort(err) {
@@ -94,13 +69,8 @@ func createFewer(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error)
 
 // createENI creates the ENI. An answer that was lost is requested again under the same
 // token, or the ENI that EC2 may have made would be nobody's.
-func createENI(ctx context.Context, c Calls, p AttachPlan) (resync.ENI, error) {
-	spec := CreateENI{
-		SubnetID: p.SubnetID, SecurityGroups: p.Groups, IPs: p.IPs, Prefixes: p.Prefixes, ConnTrack: p.ConnTrack, Token: p.Token, CreatedAt: c.Now(),
-	}
-	if p.IPv6 {
-		spec.Prefixes, spec.IPv6 = 0, true
-	}
+func createENI(ctx context.Context, c Calls, spec CreateENI) (resync.ENI, error) {
+	spec.CreatedAt = c.Now()
 	var clock Clock
 	for try := 1; ; try++ {
 		eni, err := c.CreateENI(ctx, spec)
@@ -127,7 +97,7 @@ func attachCreated(ctx context.Context, c Calls, id ipam.ENIID, card, device int
 		case err == nil:
 			return attachment, nil
 		case IsThrottled(err):
-			c.Note("attach throttled, ENI kept", id, err)
+			note(c, "attach throttled, ENI kept", id, err)
 		default:
 			found, describeErr := c.DescribeENIs(ctx, []ipam.ENIID{id})
 			if describeErr == nil && len(found) == 1 && found[0].AttachmentID != "" {
@@ -207,7 +177,7 @@ func adoptENI(ctx context.Context, c Calls, eni ipam.ENI) (adopted, ended bool) 
 		} else if describeErr == nil {
 			missed = false
 		}
-		c.Note(NotSetUp, eni.ID, err)
+		note(c, NotSetUp, eni.ID, err)
 		if pause(ctx, c, &clock, ThrottleFirst, ThrottleMost) != nil {
 			return false, false
 		}

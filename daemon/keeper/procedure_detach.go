@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"cnictl/daemon/api/cause"
@@ -15,8 +14,9 @@ import (
 // detachENI takes an ENI off the instance and returns when its slot is free, unless the
 // kernel still routes an address of its CIDRs to a pod. The ENI is then the caller's to
 // [deleteENI].
-func detachENI(ctx context.Context, c Calls, eni ipam.ENI, cidrs []netip.Prefix, attachment string) error {
-	if err := unrouted(ctx, c, cidrs); err != nil {
+func detachENI(ctx context.Context, c Calls, a resync.Attached) error {
+	eni, attachment := a.ENI, a.AttachmentID
+	if err := unrouted(ctx, c, a.CIDRs); err != nil {
 		return fmt.Errorf("detach ENI %s: %w", eni.ID, err)
 	}
 	ending := false
@@ -80,7 +80,7 @@ const RulesKept Note = "rules of a detached ENI not removed"
 // next start.
 func tearDownENI(ctx context.Context, c Calls, eni ipam.ENI) {
 	if err := c.TeardownENI(ctx, eni.PrimaryIP); err != nil {
-		c.Note(RulesKept, eni.ID, err)
+		note(c, RulesKept, eni.ID, err)
 	}
 }
 
@@ -95,7 +95,7 @@ func untilDetached(ctx context.Context, c Calls, id ipam.ENIID, shown bool, fail
 		found, err := c.DescribeENIs(ctx, []ipam.ENIID{id})
 		switch {
 		case err != nil:
-			c.Note("state of a detaching ENI not read", id, err)
+			note(c, "state of a detaching ENI not read", id, err)
 		case len(found) == 0 || !found[0].Attached() || found[0].Status == resync.StatusAvailable:
 			if shown || !c.Now().Before(believe) {
 				return nil
@@ -131,7 +131,7 @@ func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 			first = refusedFirst
 			if !told {
 				told = true
-				c.Note(DeleteRefused, id, err)
+				note(c, DeleteRefused, id, err)
 			}
 		}
 		if !c.Now().Before(limit) || pause(ctx, c, &clock, first, ThrottleMost) != nil {

@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/daemon/ipam"
+	"cnictl/daemon/warmpool"
 )
 
 // TestAttach_IPv6: the ENI comes with an IPv6 address, which is its own, and without the
 // /80 that is assigned later. An answer that was lost makes no second ENI.
 func TestAttach_IPv6(t *testing.T) {
 	t.Parallel()
-	plan := plan
-	plan.IPs, plan.Prefixes, plan.IPv6, plan.Subnet = 0, 1, true, netip.MustParsePrefix("fd00::/64")
+	op := attachOp
+	op.Prefixes, op.ipv6, op.subnet = 1, true, netip.MustParsePrefix("fd00::/64")
+	op.create.IPs, op.create.IPv6 = 0, true
 	for _, row := range []struct {
 		name  string
 		fail  []error
@@ -31,7 +32,7 @@ func TestAttach_IPv6(t *testing.T) {
 			t.Parallel()
 			m := newModel(t)
 			m.fail["create"], m.lost["create"] = row.fail, row.lost
-			res := attachENI(t.Context(), m, plan, func(ipam.ENIID) {}, func(ipam.ENIID) {})
+			res := attachENI(t.Context(), m, op)
 			if (res.Err == nil) != row.works || len(m.enis) != row.enis {
 				t.Fatalf("%+v, %d ENIs", res, len(m.enis))
 			}
@@ -41,7 +42,7 @@ func TestAttach_IPv6(t *testing.T) {
 				}
 				return
 			}
-			if len(res.CIDRs) != 0 || res.ENI.PrimaryIP != netip.MustParseAddr("fd00::5") || res.ENI.Subnet != plan.Subnet {
+			if len(res.CIDRs) != 0 || res.ENI.PrimaryIP != netip.MustParseAddr("fd00::5") || res.ENI.Subnet != op.subnet {
 				t.Errorf("%+v", res)
 			}
 		})
@@ -74,7 +75,7 @@ func TestAssign_IPv6(t *testing.T) {
 			if row.fail != nil {
 				m.fail["assign"], m.lost["assign"] = []error{row.fail}, row.lost
 			}
-			res := assignAddresses(t.Context(), m, eni.ID, 0, 1, true)
+			res := assignAddresses(t.Context(), m, Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: eni.ID, Prefixes: 1}, ipv6: true})
 			if !slices.Equal(res.CIDRs, row.cidrs) || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
 				t.Errorf("%+v", res)
 			}

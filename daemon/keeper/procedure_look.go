@@ -3,6 +3,8 @@ package keeper
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,22 +13,9 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// View is what the outside shows. A part with an error is not known.
-type View struct {
-	AskedMetadata bool
-	Interfaces    []resync.Interface
-	InterfacesErr error
-	AskedEC2      bool
-	ENIs          []resync.ENI // attached to the instance
-	ENIsErr       error
-	Links         []string // of the host
-	Routes        []resync.PodRoute
-	KernelErr     error
-}
-
 // observe reads the kernel, and the metadata service and EC2 if it is asked to.
-func observe(ctx context.Context, c Calls, metadata, ec2 bool) View {
-	v := View{AskedMetadata: metadata, AskedEC2: ec2}
+func observe(ctx context.Context, c Calls, metadata, ec2 bool) Looked {
+	v := Looked{AskedMetadata: metadata, AskedEC2: ec2}
 	if metadata {
 		v.Interfaces, v.InterfacesErr = c.Interfaces(ctx)
 	}
@@ -47,7 +36,17 @@ func observeKernel(ctx context.Context, c Calls) ([]string, []resync.PodRoute, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("list host links: %w", hostFailure(err))
 	}
-	return links, routes, nil
+	return slices.Sorted(maps.Keys(links)), routed(routes), nil
+}
+
+// routed are the addresses with a route: rules alone keep no address. nil: there are none.
+func routed(all []resync.PodRoute) (out []resync.PodRoute) {
+	for _, r := range all {
+		if r.HostLink != "" {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // dropPods removes the rules of pods that are gone, and returns those of which nothing is
@@ -56,18 +55,12 @@ func dropPods(ctx context.Context, c Calls, gone []ipam.Assignment) []ipam.Assig
 	var done []ipam.Assignment
 	for _, a := range gone {
 		if err := c.DropPod(ctx, a.Address); err != nil {
-			c.Note(Note(fmt.Sprintf("rules of an ended pod at %s not removed, will be tried again", a.Address)), a.ENI, err)
+			note(c, Note(fmt.Sprintf("rules of an ended pod at %s not removed, will be tried again", a.Address)), a.ENI, err)
 			continue
 		}
 		done = append(done, a)
 	}
 	return done
-}
-
-// SweepResult counts what a sweep for leaked ENIs did.
-type SweepResult struct {
-	Found, Deleted int
-	Err            error
 }
 
 // What a sweep tells of leaked ENIs.
@@ -77,27 +70,27 @@ const (
 )
 
 // sweepLeaked looks for leaked ENIs and puts them away (spec/ipamd.md §5.5).
-func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) SweepResult {
+func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) Swept {
 	found, err := c.DescribeLeaked(ctx)
 	if err != nil {
-		return SweepResult{Err: fmt.Errorf("describe unattached ENIs: %w", err)}
+		return Swept{Err: fmt.Errorf("describe unattached ENIs: %w", err)}
 	}
 	in.Now = c.Now()
-	var res SweepResult
+	var res Swept
 	for _, v := range resync.Leaked(found, in) {
 		switch v.Action {
 		case resync.LeakTag:
 			if err := persist(ctx, c, func() error { return c.TagCreated(ctx, v.ENI, in.Now) }); err != nil {
-				c.Note("unattached ENI without a birthday not tagged", v.ENI, err)
+				note(c, "unattached ENI without a birthday not tagged", v.ENI, err)
 			}
 		case resync.LeakDelete:
 			res.Found++
 			if err := persist(ctx, c, func() error { return c.DeleteENI(ctx, v.ENI) }); err != nil {
-				c.Note(LeakKept, v.ENI, err)
+				note(c, LeakKept, v.ENI, err)
 				res.Err = &Failure{Cause: cause.EC2Error, Err: fmt.Errorf("delete leaked ENI %s: %w", v.ENI, err)}
 				continue
 			}
-			c.Note(LeakDeleted, v.ENI, nil)
+			note(c, LeakDeleted, v.ENI, nil)
 			res.Deleted++
 		}
 	}
@@ -110,11 +103,11 @@ func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) SweepResult 
 func tagENIs(ctx context.Context, c Calls, enis []resync.ENI) {
 	for _, e := range enis {
 		if err := spread(ctx, c, func() error { return c.TagENI(ctx, e.ID, e.Tags) }); err != nil {
-			c.Note("ENI not tagged", e.ID, err)
+			note(c, "ENI not tagged", e.ID, err)
 		}
 		if e.AttachmentID != "" && !e.DeleteOnTermination && strings.HasPrefix(e.Description, resync.DescriptionPrefix) {
 			if err := endWithInstance(ctx, c, e.ID, e.AttachmentID); err != nil {
-				c.Note("ENI may outlive its instance", e.ID, err)
+				note(c, "ENI may outlive its instance", e.ID, err)
 			}
 		}
 	}

@@ -29,12 +29,12 @@ type model struct {
 	settles time.Duration      // how long an attach or detach takes to show
 	changes map[ipam.ENIID]change
 	routes  []resync.PodRoute
-	links   []string
+	links   map[string]int
 	setUp   error
 	older   []resync.ENI // what the next list shows, older than it should
 	most    int          // more secondary IPs the subnet does not have; 0: it has enough
 	asked   []int        // the secondary IPs of each request
-	told    []Note
+	notes   []Note
 }
 
 type change struct {
@@ -276,7 +276,7 @@ func (m *model) PodRoutes(context.Context) ([]resync.PodRoute, error) {
 	return m.routes, m.call("routes", func() error { return nil })
 }
 
-func (m *model) PodLinks(context.Context) ([]string, error) {
+func (m *model) PodLinks(context.Context) (map[string]int, error) {
 	return m.links, m.call("links", func() error { return nil })
 }
 
@@ -305,9 +305,16 @@ func (m *model) Lasting(ctx context.Context, _ time.Duration) (context.Context, 
 	return ctx, func() {}
 }
 
-func (m *model) Note(what Note, _ ipam.ENIID, err error) {
-	if err != nil {
-		what += Note(": " + err.Error())
+func (m *model) Post(msg Message) {
+	switch msg := msg.(type) {
+	case ENICreated:
+		m.calls = append(m.calls, "(created)")
+	case AttachAccepted:
+		m.calls = append(m.calls, "(attached)")
+	case Noted:
+		if msg.Err != nil {
+			msg.What += Note(": " + msg.Err.Error())
+		}
+		m.notes = append(m.notes, msg.What)
 	}
-	m.told = append(m.told, what)
 }

@@ -48,19 +48,12 @@ const (
 	ENIRuleDropped                      // the rule of an ENI that is gone
 )
 
-// PodRules are the route and the rules that the kernel has for a pod's address.
-type PodRules struct {
-	resync.PodRoute      // HostLink is "" where there is no route
-	ToRule          bool // there is a rule to the address
-	Table           int  // that the pod's traffic is led into
-}
-
-// Begin fills the book of a new Keeper from what a start has read (Found, Usable, Late and
-// Routes of s follow from the rest) and brings the kernel's rules into line with it.
+// Begin fills the book of a new Keeper from what a start has read (Found, Usable and Late of s
+// follow from the rest) and brings the kernel's rules into line with it.
 func Begin(ctx context.Context, c interface {
 	Calls
 	StartHost
-}, k *Keeper, s Start, pods []PodRules) (Restored, error) {
+}, k *Keeper, s Start) (Restored, error) {
 	var err error
 	if s.Found, err = k.Found(c.Now(), s.Attached, s.Interfaces, s.Subnets); err != nil {
 		return Restored{}, err
@@ -72,12 +65,11 @@ func Begin(ctx context.Context, c interface {
 	}
 	k.findTables(ctx, c, s.Found.SetUp)
 	s.Usable, s.Late = setUpFound(ctx, c, s.Found.SetUp)
-	known := make(map[netip.Addr]PodRules, len(pods))
+	pods := s.Routes
+	s.Routes = routed(pods)
+	known := make(map[netip.Addr]resync.PodRoute, len(pods))
 	for _, p := range pods {
 		known[p.Address] = p
-		if p.HostLink != "" { // rules alone keep no address
-			s.Routes = append(s.Routes, p.PodRoute)
-		}
 	}
 	restored, err := k.Restore(c.Now(), s)
 	if err != nil {

@@ -11,13 +11,18 @@ import (
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
-var plan = AttachPlan{Device: 1, SubnetID: "subnet-1", IPs: 3, Token: "node-1"}
+var attachOp = Operation{
+	Pending: warmpool.Pending{Kind: warmpool.PendingAttach, Device: 1, SubnetID: "subnet-1"},
+	create:  CreateENI{SubnetID: "subnet-1", IPs: 3, Token: "node-1"},
+}
 
-func attachPlanned(m *model) AttachResult {
-	return attachENI(m.t.Context(), m, plan,
-		func(ipam.ENIID) { m.calls = append(m.calls, "(created)") }, func(ipam.ENIID) { m.calls = append(m.calls, "(attached)") })
+func attachPlanned(m *model) AttachDone { return attachENI(m.t.Context(), m, attachOp) }
+
+func assignOp(eni ipam.ENIID, ips int) Operation {
+	return Operation{Pending: warmpool.Pending{Kind: warmpool.PendingAssign, ENI: eni, IPs: ips}}
 }
 
 func TestAttach(t *testing.T) {
@@ -141,7 +146,7 @@ func TestAssign(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			res := assignAddresses(t.Context(), m, eni.ID, 2, 0, false)
+			res := assignAddresses(t.Context(), m, assignOp(eni.ID, 2))
 			if len(res.CIDRs) != row.cidrs || res.All != row.all || res.Full != row.full || (res.Err == nil) != row.works {
 				t.Errorf("%+v", res)
 			}
@@ -172,13 +177,13 @@ func TestFewer(t *testing.T) {
 		for way, run := range map[string]func(m *model) (int, error){
 			"assign": func(m *model) (int, error) {
 				m.enis["eni-1"] = &resync.ENI{ID: "eni-1"}
-				res := assignAddresses(t.Context(), m, "eni-1", row.want, 0, false)
+				res := assignAddresses(t.Context(), m, assignOp("eni-1", row.want))
 				return len(res.CIDRs), res.Err
 			},
 			"create": func(m *model) (int, error) {
-				p := plan
-				p.IPs = row.want
-				res := attachENI(t.Context(), m, p, func(ipam.ENIID) {}, func(ipam.ENIID) {})
+				op := attachOp
+				op.create.IPs = row.want
+				res := attachENI(t.Context(), m, op)
 				return len(res.CIDRs), res.Err
 			},
 		} {
@@ -234,7 +239,7 @@ func TestRelease(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			res := releaseCIDRs(t.Context(), m, eni.ID, two)
+			res := releaseCIDRs(t.Context(), m, Operation{Pending: warmpool.Pending{Kind: warmpool.PendingRelease, ENI: eni.ID}, CIDRs: two})
 			if len(res.Gone) != row.gone || (res.Err == nil) != row.works || m.count("unassign") != row.asked {
 				t.Errorf("%+v after %v", res, m.calls)
 			}
@@ -278,7 +283,7 @@ func TestDetach(t *testing.T) {
 			if row.before != nil {
 				row.before(m)
 			}
-			err := detachENI(t.Context(), m, eni, []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32")}, "eni-attach-eni-1")
+			err := detachENI(t.Context(), m, resync.Attached{ENI: eni, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.1.1/32")}, AttachmentID: "eni-attach-eni-1"})
 			if (err == nil) != row.works {
 				t.Errorf("error %v", err)
 			}
@@ -312,7 +317,7 @@ func TestDetach_ListOlderThanTheAttach(t *testing.T) {
 	eni := attached(m)
 	m.settles = 3 * time.Second
 	m.older = []resync.ENI{{ID: eni.ID, Status: resync.StatusAvailable}}
-	if err := detachENI(t.Context(), m, eni, nil, "eni-attach-eni-1"); err != nil {
+	if err := detachENI(t.Context(), m, resync.Attached{ENI: eni, AttachmentID: "eni-attach-eni-1"}); err != nil {
 		t.Fatal(err)
 	}
 	if e := m.enis[eni.ID]; e.Status != resync.StatusAvailable {
@@ -383,8 +388,8 @@ func TestSweepLeaked(t *testing.T) {
 	if res := sweepLeaked(t.Context(), m, resync.LeakInput{}); res.Deleted != 1 || res.Err != nil || len(m.enis) != 2 {
 		t.Errorf("the second time: %+v, left %v", res, m.enis)
 	}
-	if !slices.Contains(m.told, LeakDeleted) {
-		t.Errorf("told: %v", m.told)
+	if !slices.Contains(m.notes, LeakDeleted) {
+		t.Errorf("told: %v", m.notes)
 	}
 }
 
@@ -412,8 +417,8 @@ func TestTag(t *testing.T) {
 			began := m.now
 			tagENIs(t.Context(), m, []resync.ENI{{ID: "eni-1"}, {ID: "eni-2"}})
 			took := m.now.Sub(began)
-			if n := m.count("tag"); n != row.asked || took > row.longest || took < row.longest-time.Second || len(m.told) != row.told {
-				t.Errorf("asked %d times in %v, told %v", n, took, m.told)
+			if n := m.count("tag"); n != row.asked || took > row.longest || took < row.longest-time.Second || len(m.notes) != row.told {
+				t.Errorf("asked %d times in %v, told %v", n, took, m.notes)
 			}
 		})
 	}

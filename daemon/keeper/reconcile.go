@@ -231,11 +231,21 @@ func (k *Keeper) busy() resync.Busy {
 	return b
 }
 
-// Looked reports what the outside shows.
-type Looked struct{ View View }
+// Looked reports what the outside shows. A part with an error is not known.
+type Looked struct {
+	AskedMetadata bool
+	Interfaces    []resync.Interface
+	InterfacesErr error
+	AskedEC2      bool
+	ENIs          []resync.ENI // attached to the instance
+	ENIsErr       error
+	Links         []string // of the host
+	Routes        []resync.PodRoute
+	KernelErr     error
+}
 
-func (m Looked) handle(k *Keeper, now time.Time) {
-	v, r := m.View, &k.recon
+func (v Looked) handle(k *Keeper, now time.Time) {
+	r := &k.recon
 	r.looking = false
 	if v.KernelErr != nil {
 		k.record(now, ReconcileFailed{Err: v.KernelErr})
@@ -275,7 +285,7 @@ func (k *Keeper) reconcilePolicy() resync.ReconcilePolicy {
 }
 
 // reconcile brings the book to what the outside shows.
-func (k *Keeper) reconcile(v View, now time.Time) {
+func (k *Keeper) reconcile(v Looked, now time.Time) {
 	r := &k.recon
 	in := resync.ReconcileInput{
 		Now: now, Book: k.book.Snapshot(),
@@ -469,7 +479,7 @@ func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
 }
 
 // findEnded looks for allocations whose pod is gone though no DEL came.
-func (k *Keeper) findEnded(v View, now time.Time) {
+func (k *Keeper) findEnded(v Looked, now time.Time) {
 	r := &k.recon
 	if v.KernelErr != nil {
 		return
@@ -517,15 +527,18 @@ func (m Dropped) handle(k *Keeper, now time.Time) {
 }
 
 // Swept reports the end of a sweep for leaked ENIs.
-type Swept struct{ Result SweepResult }
+type Swept struct {
+	Found, Deleted int
+	Err            error
+}
 
 func (m Swept) handle(k *Keeper, now time.Time) {
 	r := &k.recon
 	r.nextSweep = resync.NextSweep(now, r.chance(resync.SweepJitter), now)
-	if m.Result.Found > 0 {
-		k.record(now, LeaksFound{ENIs: m.Result.Found})
+	if m.Found > 0 {
+		k.record(now, LeaksFound{ENIs: m.Found})
 	}
-	if m.Result.Err != nil {
-		k.record(now, SweepFailed{Err: m.Result.Err})
+	if m.Err != nil {
+		k.record(now, SweepFailed{Err: m.Err})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
 // attachedView is what the outside shows of the bench's primary ENI.
@@ -34,12 +35,12 @@ func (b *bench) seen(addresses []netip.Prefix, links []string, routes ...resync.
 	if !ok || !b.recon.looking {
 		b.t.Fatal("nobody looks")
 	}
-	v := View{AskedMetadata: task.Metadata, AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
+	v := Looked{AskedMetadata: task.Metadata, AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
 	v.Interfaces, v.ENIs = attachedView(addresses)
 	if !task.EC2 {
 		v.ENIs = nil
 	}
-	b.tell(Looked{v})
+	b.tell(v)
 }
 
 // look passes the time until the next look.
@@ -212,7 +213,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	for range 20 {
 		b.look()
 		task, _ := last[LookTask](b)
-		b.tell(Looked{View{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken}})
+		b.tell(Looked{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken})
 	}
 	if after := b.book.Snapshot(); len(after.ENIs) != len(before.ENIs) || len(after.ENIs[0].CIDRs) != 9 || !b.holds(a.sandbox(0)) {
 		t.Errorf("book changed: %+v", after)
@@ -238,11 +239,11 @@ func TestReconcile_FoundENI(t *testing.T) {
 	for count[AdoptTask](b) == 0 {
 		b.look()
 		task, _ := last[LookTask](b)
-		v := View{AskedMetadata: true, Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
+		v := Looked{AskedMetadata: true, Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
 		if task.EC2 {
 			v.ENIs = e
 		}
-		b.tell(Looked{v})
+		b.tell(v)
 		if b.clock.Sub(b.started) > 5*time.Minute {
 			t.Fatal("not found")
 		}
@@ -302,7 +303,7 @@ func TestSweep(t *testing.T) {
 	if count[SweepTask](b) != 1 {
 		t.Fatal("two sweeps at once")
 	}
-	b.tell(Swept{SweepResult{Err: failed("ec2-throttled")}})
+	b.tell(Swept{Err: failed("ec2-throttled")})
 	ended := b.clock
 	for count[SweepTask](b) == 1 {
 		b.pass(time.Second)
@@ -322,14 +323,14 @@ func TestReleaseDone_PartlyGone(t *testing.T) {
 	b := newBench(t)
 	b.policy.WarmIP, b.policy.MinIP = 1, 0
 	b.give(9)
-	for count[ReleaseTask](b) == 0 {
+	for len(operations(b, warmpool.PendingRelease)) == 0 {
 		b.pass(10 * time.Second)
 	}
-	task, _ := last[ReleaseTask](b)
+	task, _ := lastOp(b, warmpool.PendingRelease)
 	if len(task.CIDRs) < 2 {
 		t.Fatalf("gives back %v", task.CIDRs)
 	}
-	b.tell(ReleaseDone{task.ID, ReleaseResult{Gone: task.CIDRs[:1], Err: failed("ec2-error")}})
+	b.tell(ReleaseDone{ID: task.ID, Gone: task.CIDRs[:1], Err: failed("ec2-error")})
 	e, _ := b.eni("eni-primary")
 	for _, c := range e.CIDRs {
 		if c.Prefix == task.CIDRs[0] {

@@ -6,6 +6,7 @@ import (
 
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/ipam"
+	"cnictl/daemon/resync"
 	"cnictl/daemon/warmpool"
 )
 
@@ -15,28 +16,27 @@ func (k *Keeper) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.
 		return
 	}
 	e, _ := k.eni(id)
-	op := k.start(Operation{
+	k.out.Begin(*k.start(Operation{
 		Pending: warmpool.Pending{Kind: warmpool.PendingRelease, ENI: id, Card: e.Card, Device: e.Device}, CIDRs: cidrs, Reason: why,
-	}, now)
-	k.out.Begin(ReleaseTask{op.ID, id, cidrs})
+	}, now))
 }
 
 // ReleaseDone reports CIDRs that EC2 took back.
 type ReleaseDone struct {
-	ID     OpID
-	Result ReleaseResult
+	ID   OpID
+	Gone []netip.Prefix
+	Err  error
 }
 
 func (m ReleaseDone) handle(k *Keeper, now time.Time) {
-	r := m.Result
-	op := k.finish(m.ID, now, r.Err)
+	op := k.finish(m.ID, now, m.Err)
 	eni := op.ENI
-	if r.Err == nil {
+	if m.Err == nil {
 		k.free("release", "", &k.backoff.release, op, now)
 	} else {
-		k.hold("release", "", &k.backoff.release, op, now, CauseOf(r.Err))
+		k.hold("release", "", &k.backoff.release, op, now, CauseOf(m.Err))
 	}
-	gone, kept := both(op.CIDRs, r.Gone), without(op.CIDRs, r.Gone)
+	gone, kept := both(op.CIDRs, m.Gone), without(op.CIDRs, m.Gone)
 	if len(gone) > 0 {
 		k.recon.givenBack(gone, now)
 		e, _ := k.eni(eni)
@@ -60,11 +60,8 @@ func (k *Keeper) startDetach(a warmpool.DetachENI, now time.Time) {
 	op := k.start(Operation{
 		Pending: warmpool.Pending{Kind: warmpool.PendingDetach, ENI: a.ENI, Card: eni.Card, Device: eni.Device}, Reason: a.Reason,
 	}, now)
-	var cidrs []netip.Prefix
-	for _, c := range eni.CIDRs {
-		cidrs = append(cidrs, c.Prefix)
-	}
-	k.out.Begin(DetachTask{ID: op.ID, ENI: eni.ENI, CIDRs: cidrs, Attachment: k.attachments[a.ENI]})
+	op.detach = resync.Attached{ENI: eni.ENI, CIDRs: prefixesOf(eni), AttachmentID: k.attachments[a.ENI]}
+	k.out.Begin(*op)
 }
 
 // DetachDone reports an ENI that is gone from the instance; its deletion goes on.
@@ -83,16 +80,19 @@ func (m DetachDone) handle(k *Keeper, now time.Time) {
 	k.free("release", "", &k.backoff.release, op, now)
 	k.forget(op.ENI)
 	if e, ok := k.eni(op.ENI); ok {
-		var cidrs []netip.Prefix
-		for _, c := range e.CIDRs {
-			cidrs = append(cidrs, c.Prefix)
-		}
-		k.subnets.give(e.SubnetID, 1+addressesIn(cidrs)) // the primary address, too
+		k.subnets.give(e.SubnetID, 1+addressesIn(prefixesOf(e))) // the primary address, too
 	}
 	crashpoint.Here(crashpoint.BeforeBookDetachENI)
 	k.apply(now, ipam.DetachENI{ID: op.ENI})
 	crashpoint.Here(crashpoint.AfterBookDetachENI)
 	k.record(now, ENIDetached{ID: op.ENI, Card: op.Card, Device: op.Device})
+}
+
+func prefixesOf(e ipam.ENIState) (out []netip.Prefix) {
+	for _, c := range e.CIDRs {
+		out = append(out, c.Prefix)
+	}
+	return out
 }
 
 func (k *Keeper) forget(id ipam.ENIID) {

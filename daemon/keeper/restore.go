@@ -167,14 +167,14 @@ type EndingTask struct {
 	Keep bool // somebody else puts it away: pods have its addresses, or EC2 is not to be changed
 }
 
-func (t EndingTask) carry(ctx context.Context, c Calls, post func(Message)) {
+func (t EndingTask) carry(ctx context.Context, c Calls) {
 	if err := awaitDetached(ctx, c, t.ENI); err != nil {
-		c.Note("ENI that was being detached is not gone", t.ENI.ID, err)
+		note(c, "ENI that was being detached is not gone", t.ENI.ID, err)
 		return // its slot stays taken
 	}
-	post(Gone{t.ENI})
+	c.Post(Gone{t.ENI})
 	if !t.Keep {
-		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(ctx, c, post)
+		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(ctx, c)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/cause"
+	"cnictl/daemon/warmpool"
 )
 
 // TestSubnets_NotListed: without the permission to describe subnets the node grows in its
@@ -31,12 +32,12 @@ func TestSubnets_NotListed(t *testing.T) {
 	if fill == nil {
 		t.Fatal("nothing is asked for")
 	}
-	b.tell(AssignDone{ID: fill.ID, Result: AssignResult{CIDRs: secondary(1)}})
+	b.tell(AssignDone{ID: fill.ID, CIDRs: secondary(1)})
 	b.write(nil)
 	if r := a.got(t); !r.Success {
 		t.Errorf("ADD: %+v", r)
 	}
-	if attach, ok := last[AttachTask](b); !ok || attach.Plan.SubnetID != testSubnet {
+	if attach, ok := lastOp(b, warmpool.PendingAttach); !ok || attach.SubnetID != testSubnet {
 		t.Errorf("attach %+v, want one in the node's own subnet", attach)
 	}
 	tasks := count[SubnetsTask](b)

@@ -2,7 +2,6 @@ package keeper
 
 import (
 	"context"
-	"net/netip"
 
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/resync"
@@ -11,16 +10,14 @@ import (
 
 // Task is something to be done outside, beside the Keeper. The set is closed.
 type Task interface {
-	carry(ctx context.Context, c Calls, post func(Message))
+	carry(ctx context.Context, c Calls)
 }
 
 // Urgent reports that pods wait for a task: its calls go before others.
 func Urgent(t Task) bool {
 	switch t := t.(type) {
-	case AttachTask:
-		return t.Urgent
-	case AssignTask:
-		return t.Urgent
+	case Operation:
+		return Grows(t) && urgent(t.Reason)
 	case AdoptTask, SubnetsTask:
 		return true
 	}
@@ -30,11 +27,8 @@ func Urgent(t Task) bool {
 // Grows reports that a task adds to the pool. Begun for a reserve, it is as urgent as
 // any as soon as a pod waits: what it brings is the next that the pod can get.
 func Grows(t Task) bool {
-	switch t.(type) {
-	case AttachTask, AssignTask:
-		return true
-	}
-	return false
+	op, ok := t.(Operation)
+	return ok && (op.Kind == warmpool.PendingAttach || op.Kind == warmpool.PendingAssign)
 }
 
 // urgent reports that a reason to grow is a pod's and not a warm target's.
@@ -46,39 +40,28 @@ func urgent(why warmpool.Reason) bool {
 	return false
 }
 
-// Carry carries out a task and posts what came of it. It blocks for as long as the
-// calls do.
-func Carry(ctx context.Context, c Calls, t Task, post func(Message)) { t.carry(ctx, c, post) }
+// Carry carries out a task. It blocks for as long as the calls do.
+func Carry(ctx context.Context, c Calls, t Task) { t.carry(ctx, c) }
 
-// AttachTask makes an ENI.
-type AttachTask struct {
-	ID     OpID
-	Urgent bool // pods wait for it
-	Plan   AttachPlan
-}
-
-func (t AttachTask) carry(ctx context.Context, c Calls, post func(Message)) {
-	res := attachENI(ctx, c, t.Plan,
-		func(id ipam.ENIID) { post(ENICreated{t.ID, id}) },
-		func(id ipam.ENIID) { post(AttachAccepted{t.ID, id}) })
-	post(AttachDone{t.ID, res})
+// carryAttach makes an ENI, and puts away what is left of one that failed.
+func carryAttach(ctx context.Context, c Calls, op Operation) {
+	res := attachENI(ctx, c, op)
+	c.Post(res)
 	if res.Err == nil || res.ENI.ID == "" {
 		return
 	}
-	// The failure is known by now and the pool looks elsewhere: what was made is put
-	// away, however long that takes.
+	// The pool has learnt of the failure and looks elsewhere, so this may take its time.
 	if res.Attached {
-		if err := detachENI(ctx, c, res.ENI, nil, res.Attachment); err != nil {
-			c.Note(FailedAttachAttached, res.ENI.ID, err)
-			AdoptTask{
-				Attached: resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}, Ours: true, EndWithInstance: true,
-			}.carry(ctx, c, post)
+		failed := resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}
+		if err := detachENI(ctx, c, resync.Attached{ENI: res.ENI, AttachmentID: res.Attachment}); err != nil {
+			note(c, FailedAttachAttached, res.ENI.ID, err)
+			AdoptTask{Attached: failed, Ours: true, EndWithInstance: true}.carry(ctx, c)
 			return
 		}
-		post(Gone{res.ENI})
+		c.Post(Gone{res.ENI})
 	}
 	if err := deleteENI(ctx, c, res.ENI.ID); err != nil {
-		c.Note(FailedAttachKept, res.ENI.ID, err)
+		note(c, FailedAttachKept, res.ENI.ID, err)
 	}
 }
 
@@ -90,8 +73,8 @@ type AdoptTask struct {
 	EndWithInstance bool       // it is not marked yet to end with the instance
 }
 
-func (t AdoptTask) carry(ctx context.Context, c Calls, post func(Message)) {
-	TearDownTask{t.Before}.carry(ctx, c, post)
+func (t AdoptTask) carry(ctx context.Context, c Calls) {
+	TearDownTask{t.Before}.carry(ctx, c)
 	id := t.Attached.ENI.ID
 	var adopted, ended bool
 	err := c.Both(
@@ -104,69 +87,29 @@ func (t AdoptTask) carry(ctx context.Context, c Calls, post func(Message)) {
 		func() error { adopted, ended = adoptENI(ctx, c, t.Attached.ENI); return nil },
 	)
 	if err != nil {
-		c.Note("ENI may outlive its instance", id, err)
+		note(c, "ENI may outlive its instance", id, err)
 	}
 	switch {
 	case adopted:
-		post(Adopted{t.Attached})
+		c.Post(Adopted{t.Attached})
 	case ended:
-		post(Gone{t.Attached.ENI})
+		c.Post(Gone{t.Attached.ENI})
 		if t.Ours {
-			DeleteTask{[]ipam.ENIID{id}}.carry(ctx, c, post)
+			DeleteTask{[]ipam.ENIID{id}}.carry(ctx, c)
 		}
-	}
-}
-
-// AssignTask asks for addresses or prefixes.
-type AssignTask struct {
-	ID            OpID
-	ENI           ipam.ENIID
-	IPs, Prefixes int
-	IPv6          bool // a /80
-	Urgent        bool // pods wait for it
-}
-
-func (t AssignTask) carry(ctx context.Context, c Calls, post func(Message)) {
-	post(AssignDone{t.ID, assignAddresses(ctx, c, t.ENI, t.IPs, t.Prefixes, t.IPv6)})
-}
-
-// ReleaseTask gives CIDRs back.
-type ReleaseTask struct {
-	ID    OpID
-	ENI   ipam.ENIID
-	CIDRs []netip.Prefix
-}
-
-func (t ReleaseTask) carry(ctx context.Context, c Calls, post func(Message)) {
-	post(ReleaseDone{t.ID, releaseCIDRs(ctx, c, t.ENI, t.CIDRs)})
-}
-
-// DetachTask takes an ENI off the instance and deletes it.
-type DetachTask struct {
-	ID         OpID
-	ENI        ipam.ENI
-	CIDRs      []netip.Prefix // that it has by the book
-	Attachment string
-}
-
-func (t DetachTask) carry(ctx context.Context, c Calls, post func(Message)) {
-	err := detachENI(ctx, c, t.ENI, t.CIDRs, t.Attachment)
-	post(DetachDone{t.ID, err})
-	if err == nil {
-		DeleteTask{[]ipam.ENIID{t.ENI.ID}}.carry(ctx, c, post)
 	}
 }
 
 // DeleteTask deletes ENIs of this node as soon as they are attached nowhere.
 type DeleteTask struct{ ENIs []ipam.ENIID }
 
-func (t DeleteTask) carry(ctx context.Context, c Calls, _ func(Message)) {
+func (t DeleteTask) carry(ctx context.Context, c Calls) {
 	for _, id := range t.ENIs {
 		if err := deleteENI(ctx, c, id); err != nil {
-			c.Note(DetachedKept, id, err)
+			note(c, DetachedKept, id, err)
 			continue
 		}
-		c.Note(ENIFreed, id, nil)
+		note(c, ENIFreed, id, nil)
 	}
 }
 
@@ -182,9 +125,9 @@ const (
 // SubnetsTask reads the subnets.
 type SubnetsTask struct{}
 
-func (SubnetsTask) carry(ctx context.Context, c Calls, post func(Message)) {
+func (SubnetsTask) carry(ctx context.Context, c Calls) {
 	subnets, err := c.DescribeSubnets(ctx)
-	post(SubnetsRead{subnets, err})
+	c.Post(SubnetsRead{subnets, err})
 }
 
 // LookTask reads what the outside shows.
@@ -193,24 +136,24 @@ type LookTask struct {
 	EC2      bool
 }
 
-func (t LookTask) carry(ctx context.Context, c Calls, post func(Message)) {
-	post(Looked{observe(ctx, c, t.Metadata, t.EC2)})
+func (t LookTask) carry(ctx context.Context, c Calls) {
+	c.Post(observe(ctx, c, t.Metadata, t.EC2))
 }
 
 // DropTask removes the rules of pods that are gone.
 type DropTask struct{ Gone []ipam.Assignment }
 
-func (t DropTask) carry(ctx context.Context, c Calls, post func(Message)) {
-	post(Dropped{t.Gone, dropPods(ctx, c, t.Gone)})
+func (t DropTask) carry(ctx context.Context, c Calls) {
+	c.Post(Dropped{t.Gone, dropPods(ctx, c, t.Gone)})
 }
 
 // TearDownTask removes the rules of ENIs that are gone.
 type TearDownTask struct{ ENIs []ipam.ENI }
 
-func (t TearDownTask) carry(ctx context.Context, c Calls, _ func(Message)) {
+func (t TearDownTask) carry(ctx context.Context, c Calls) {
 	for _, e := range t.ENIs {
 		if err := c.TeardownENI(ctx, e.PrimaryIP); err != nil {
-			c.Note(RulesKept, e.ID, err)
+			note(c, RulesKept, e.ID, err)
 		}
 	}
 }
@@ -218,13 +161,13 @@ func (t TearDownTask) carry(ctx context.Context, c Calls, _ func(Message)) {
 // SweepTask looks for leaked ENIs.
 type SweepTask struct{ In resync.LeakInput }
 
-func (t SweepTask) carry(ctx context.Context, c Calls, post func(Message)) {
-	post(Swept{sweepLeaked(ctx, c, t.In)})
+func (t SweepTask) carry(ctx context.Context, c Calls) {
+	c.Post(sweepLeaked(ctx, c, t.In))
 }
 
 // TagTask writes the tags that ENIs lack and lets them end with their instance.
 type TagTask struct{ ENIs []resync.ENI }
 
-func (t TagTask) carry(ctx context.Context, c Calls, _ func(Message)) {
+func (t TagTask) carry(ctx context.Context, c Calls) {
 	tagENIs(ctx, c, t.ENIs)
 }

@@ -107,7 +107,7 @@ func (b *bench) ec2Looks(d time.Duration) (at []time.Duration) {
 		if b.recon.withEC2 {
 			at = append(at, b.clock.Sub(began))
 		}
-		b.Handle(b.clock, Looked{View{Links: []string{"lo"}}})
+		b.Handle(b.clock, Looked{Links: []string{"lo"}})
 	}
 	return at
 }

@@ -27,10 +27,10 @@ func TestKeeper_FailureBeforeTheADD(t *testing.T) {
 			b := newBench(t)
 			b.limits.ENIsByCard = []int{1}
 			b.Step(b.clock)
-			b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{Err: failed(cause.EC2Throttled)}})
+			b.tell(AssignDone{ID: b.only().ID, Err: failed(cause.EC2Throttled)})
 			b.pass(row.between) // another attempt is begun
 			if row.given > 0 {
-				b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{CIDRs: secondary(row.given)}})
+				b.tell(AssignDone{ID: b.only().ID, CIDRs: secondary(row.given)})
 				b.tell(b.add("first", 0).Add)
 				b.write(nil)
 			}
@@ -99,7 +99,7 @@ func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {
 		t.Fatalf("asks for %d, the subnet has 3", op.IPs)
 	}
 	// Others were faster: EC2 gave fewer.
-	b.tell(AssignDone{ID: b.only().ID, Result: AssignResult{CIDRs: secondary(1)}})
+	b.tell(AssignDone{ID: b.only().ID, CIDRs: secondary(1)})
 	if len(b.ops) > 0 || !b.subnets.refreshing {
 		t.Fatalf("%d operations, and the subnet is not read again", len(b.ops))
 	}
@@ -137,7 +137,7 @@ func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
 		t.Errorf("%d pods are seen, want 2", n)
 	}
 	op := b.only()
-	b.tell(AssignDone{ID: op.ID, Result: AssignResult{CIDRs: secondary(op.IPs)}})
+	b.tell(AssignDone{ID: op.ID, CIDRs: secondary(op.IPs)})
 	r := b.add("a", 0)
 	b.tell(r.Add)
 	b.write(nil)

@@ -39,7 +39,7 @@ func TestEnded(t *testing.T) {
 	severalLater := allocation("several", "fff", "10.1.0.17", 2*LinkDelay)
 	severalLater.Sandbox.Interface = 1
 	long := morning.Add(-EndedGap)
-	route := func(a ipam.Assignment, link string) PodRoute { return PodRoute{a.Address, link} }
+	route := func(a ipam.Assignment, link string) PodRoute { return PodRoute{Address: a.Address, HostLink: link} }
 	rows := []struct {
 		name string
 		in   EndedInput

@@ -76,7 +76,7 @@ func listed(enis ...ENI) EC2View { return EC2View{State: Known, At: morning, ENI
 func routed(addrs ...string) KernelView {
 	v := KernelView{State: Known}
 	for _, a := range addrs {
-		v.Routes = append(v.Routes, PodRoute{netip.MustParseAddr(a), "eni" + a})
+		v.Routes = append(v.Routes, PodRoute{Address: netip.MustParseAddr(a), HostLink: "eni" + a})
 	}
 	return v
 }
@@ -266,7 +266,7 @@ func TestReconcile(t *testing.T) {
 			want: ReconcileResult{Settled: true}},
 
 		{name: "a pod without allocation", book: two(), in: ReconcileInput{Kernel: KernelView{State: Known, Routes: []PodRoute{
-			{netip.MustParseAddr("10.0.1.17"), "enia"}, {netip.MustParseAddr("10.0.1.18"), "enia"}, {netip.MustParseAddr("10.0.1.19"), ""}, {netip.MustParseAddr("10.9.9.9"), "enib"}}}},
+			{Address: netip.MustParseAddr("10.0.1.17"), HostLink: "enia"}, {Address: netip.MustParseAddr("10.0.1.18"), HostLink: "enia"}, {Address: netip.MustParseAddr("10.0.1.19"), HostLink: ""}, {Address: netip.MustParseAddr("10.9.9.9"), HostLink: "enib"}}}},
 			want:  ReconcileResult{Events: []ipam.Event{ipam.Restore{Sandbox: Recovered("enia"), Address: netip.MustParseAddr("10.0.1.17"), AssignedAt: morning}}},
 			notes: []NoteKind{PodRecovered}},
 		{name: "a pod at an address that the book gets", book: two(), in: ReconcileInput{EC2: listed(e0, with(e1, func(e *ENI) {

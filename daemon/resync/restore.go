@@ -16,17 +16,19 @@ func Recovered(hostLink string) ipam.Sandbox {
 	return ipam.Sandbox{Network: netnames.RecoveredNetwork, ContainerID: hostLink, IfName: netnames.RecoveredIfName}
 }
 
-// PodRoute is a route to one pod address over one host link, seen in the kernel.
+// PodRoute is what the kernel has for the address of a pod.
 type PodRoute struct {
 	Address  netip.Addr
-	HostLink string
+	HostLink string // "" if only rules are left
+	Table    int    // of the pod's ENI; main if no rule leads elsewhere
+	ToRule   bool   // the rule to the address is there
 }
 
 // RestoreInput is what is known about allocations when the daemon starts.
 type RestoreInput struct {
 	Entries []checkpoint.Entry
 	Links   []string // names of the host's links
-	Routes  []PodRoute
+	Routes  []PodRoute // that lead to a host link
 	// HashOf is the suffix that the host link of a pod's first interface ends with.
 	HashOf func(namespace, name string) string
 	// Now is the time. Entries younger than [LinkDelay] are kept without a link: their

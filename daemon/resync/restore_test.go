@@ -37,7 +37,7 @@ func TestRestore(t *testing.T) {
 	anonymous.PodNamespace, anonymous.PodName = "", ""
 	again := entry("10.0.0.11", "web", "ccc")
 	twice := entry("10.0.0.13", "cart", "aaa")
-	route := func(ip, pod string) PodRoute { return PodRoute{netip.MustParseAddr(ip), link(pod)} }
+	route := func(ip, pod string) PodRoute { return PodRoute{Address: netip.MustParseAddr(ip), HostLink: link(pod)} }
 
 	rows := []struct {
 		name string

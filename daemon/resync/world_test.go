@@ -156,7 +156,7 @@ func (w *world) input() ReconcileInput {
 
 func (w *world) podRoutes() (routes []PodRoute) {
 	for a, link := range w.routes {
-		routes = append(routes, PodRoute{a, link})
+		routes = append(routes, PodRoute{Address: a, HostLink: link})
 	}
 	return routes
 }
@@ -495,7 +495,7 @@ func BenchmarkReconcile(b *testing.B) {
 			a := netip.AddrFrom4([4]byte{10, 2, byte(n), byte(10 + i)})
 			e.SecondaryIPs = append(e.SecondaryIPs, a)
 			if i%3 > 0 {
-				kernel.Routes = append(kernel.Routes, PodRoute{a, "eni" + a.String()})
+				kernel.Routes = append(kernel.Routes, PodRoute{Address: a, HostLink: "eni" + a.String()})
 			}
 		}
 		enis = append(enis, e)

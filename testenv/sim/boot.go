@@ -22,7 +22,7 @@ type firstView struct {
 	orphans    []resync.ENI
 	subnets    []resync.Subnet
 	links      []string
-	pods       []keeper.PodRules
+	routes     []resync.PodRoute
 }
 
 // boot learns what the node is, fills a keeper and serves.
@@ -40,11 +40,11 @@ func (p *process) boot() error {
 	})
 	k.SetMaxPods(n.w.now(), n.spec.MaxPods, "table")
 	entries, damaged := n.disk.load()
-	entries, pods := n.w.Scenario.Mistake.forget(entries, v.pods)
+	entries, routes := n.w.Scenario.Mistake.forget(entries, v.routes)
 	restored, err := keeper.Begin(ctx, c, k, keeper.Start{
 		Attached: v.attached, Orphans: v.orphans, Subnets: v.subnets, Interfaces: v.interfaces,
-		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links,
-	}, pods)
+		Entries: entries, Damaged: damaged, Restart: n.disk.there, Links: v.links, Routes: routes,
+	})
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
@@ -75,10 +75,12 @@ func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err err
 			if v.subnets, subnetsErr = c.DescribeSubnets(ctx); subnetsErr != nil {
 				v.subnets = nil // growth can do without
 			}
-			if v.links, err = c.PodLinks(ctx); err != nil {
+			links, err := c.PodLinks(ctx)
+			if err != nil {
 				return err
 			}
-			v.pods, err = local(ctx, c, "list pod routes", p.node.kernel.podRules)
+			v.links = slices.Sorted(maps.Keys(links))
+			v.routes, err = c.PodRoutes(ctx)
 			return err
 		},
 	)
@@ -86,16 +88,6 @@ func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err err
 		p.node.w.tell("%s: orphans not looked for: %v", p.node.name, orphansErr)
 	}
 	return v, err
-}
-
-// podRules lists routes and rules in order of address.
-func (k *kernel) podRules() []keeper.PodRules {
-	out := make([]keeper.PodRules, 0, len(k.routes))
-	for _, a := range slices.SortedFunc(maps.Keys(k.routes), netip.Addr.Compare) {
-		r := k.routes[a]
-		out = append(out, keeper.PodRules{PodRoute: resync.PodRoute{Address: a, HostLink: r.link}, ToRule: r.toRule, Table: r.table})
-	}
-	return out
 }
 
 // load reads the file as the shell does: what a damaged one still shows is kept.

@@ -323,7 +323,9 @@ func (c *calls) Lasting(ctx context.Context, limit time.Duration) (context.Conte
 	return within{lasting, ctx.(within).urgent}, lasting.cancel
 }
 
-func (c *calls) Note(what keeper.Note, about ipam.ENIID, err error) {
-	c.p.node.w.tell("%s: notes: %s %s: %v", c.p.node.name, what, about, err)
-	c.p.post(keeper.Noted{What: what, ENI: about, Err: err})
+func (c *calls) Post(m keeper.Message) {
+	if n, noted := m.(keeper.Noted); noted {
+		c.p.node.w.tell("%s: notes: %s %s: %v", c.p.node.name, n.What, n.ENI, n.Err)
+	}
+	c.p.post(m)
 }

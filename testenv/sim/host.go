@@ -98,8 +98,8 @@ func (c *calls) PodRoutes(ctx context.Context) ([]resync.PodRoute, error) {
 	return local(ctx, c, "list pod routes", c.p.node.kernel.podRoutes)
 }
 
-func (c *calls) PodLinks(ctx context.Context) ([]string, error) {
-	return local(ctx, c, "list links", c.p.node.kernel.linkNames)
+func (c *calls) PodLinks(ctx context.Context) (map[string]int, error) {
+	return local(ctx, c, "list links", c.p.node.kernel.hostLinks)
 }
 
 func (c *calls) DropPod(ctx context.Context, a netip.Addr) error {

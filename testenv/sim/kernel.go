@@ -66,21 +66,23 @@ func (k *kernel) connect(name string, addr netip.Addr, table int) {
 // disconnect removes route and rules of an address.
 func (k *kernel) disconnect(addr netip.Addr) { delete(k.routes, addr) }
 
-// podRoutes lists the routes that lead to a link.
+// podRoutes lists routes and rules in order of address.
 func (k *kernel) podRoutes() []resync.PodRoute {
-	var out []resync.PodRoute
-	for addr, r := range k.routes {
-		if r.link != "" {
-			out = append(out, resync.PodRoute{Address: addr, HostLink: r.link})
-		}
+	out := make([]resync.PodRoute, 0, len(k.routes))
+	for _, a := range k.addresses() {
+		r := k.routes[a]
+		out = append(out, resync.PodRoute{Address: a, HostLink: r.link, ToRule: r.toRule, Table: r.table})
 	}
-	slices.SortFunc(out, func(a, b resync.PodRoute) int { return a.Address.Compare(b.Address) })
 	return out
 }
 
-// linkNames lists the links of the host.
-func (k *kernel) linkNames() []string {
-	return append(slices.Sorted(maps.Keys(k.links)), "eth0", "lo")
+// hostLinks lists the links of the host by name.
+func (k *kernel) hostLinks() map[string]int {
+	out := map[string]int{"lo": 1, "eth0": 2}
+	for name := range k.links {
+		out[name] = len(out) + 1
+	}
+	return out
 }
 
 // addresses lists those that have a route or rules.

@@ -10,6 +10,7 @@ import (
 	"cnictl/daemon/ipam"
 	"cnictl/daemon/keeper"
 	"cnictl/daemon/resync"
+	"cnictl/daemon/warmpool"
 )
 
 // Mistake is a deliberate mistake, to show that the simulation finds it: it stands between a
@@ -49,17 +50,17 @@ func (m Mistake) Find(start, seeds uint64) *Failure {
 }
 
 // forget takes an allocation out of what a start reads.
-func (m Mistake) forget(entries []checkpoint.Entry, pods []keeper.PodRules) ([]checkpoint.Entry, []keeper.PodRules) {
+func (m Mistake) forget(entries []checkpoint.Entry, pods []resync.PodRoute) ([]checkpoint.Entry, []resync.PodRoute) {
 	if m != forgetOnRestart || len(entries) == 0 {
 		return entries, pods
 	}
-	return entries[1:], slices.DeleteFunc(pods, func(r keeper.PodRules) bool { return r.Address == entries[0].Address() })
+	return entries[1:], slices.DeleteFunc(pods, func(r resync.PodRoute) bool { return r.Address == entries[0].Address() })
 }
 
 // distort falsifies what a look found.
 func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
-	looked, ok := msg.(keeper.Looked)
-	switch v := &looked.View; {
+	v, ok := msg.(keeper.Looked)
+	switch {
 	case !ok:
 		return msg
 	case m == keepMissedDELs:
@@ -77,7 +78,7 @@ func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
 			v.ENIs = append(v.ENIs, e)
 		}
 	}
-	return looked
+	return v
 }
 
 // dropQuarantined makes of a quarantine what upstream does: the pods lose their record.
@@ -107,17 +108,18 @@ type mistaken struct {
 
 // DeleteENI leaks what the mistake says.
 func (c *mistaken) DeleteENI(ctx context.Context, id ipam.ENIID) error {
-	switch c.task.(type) {
-	case keeper.DetachTask:
-		if c.p.node.w.Scenario.Mistake == leakDetached {
-			return nil
-		}
-	case keeper.AttachTask:
-		if c.p.node.w.Scenario.Mistake == leakFailedAttach {
-			return nil
-		}
+	op, _ := c.task.(keeper.Operation)
+	switch mistake := c.p.node.w.Scenario.Mistake; {
+	case mistake == leakDetached && op.ID != 0 && op.Kind == warmpool.PendingDetach,
+		mistake == leakFailedAttach && op.ID != 0 && op.Kind == warmpool.PendingAttach:
+		return nil
 	}
 	return c.calls.DeleteENI(ctx, id)
+}
+
+// Post reports what the mistake makes of it.
+func (c *mistaken) Post(m keeper.Message) {
+	c.calls.Post(c.p.node.w.Scenario.Mistake.distort(m, c.p.node.instance))
 }
 
 // Unassign gives one more address back, which the book does not hold back from pods.

@@ -185,8 +185,7 @@ func (o outside) Begin(t keeper.Task) {
 	p := o.p
 	p.tasks++
 	p.spawn(func() {
-		mistake := p.node.w.Scenario.Mistake
-		keeper.Carry(within{p.scope, keeper.Urgent(t)}, &mistaken{&calls{p}, t}, t, func(m keeper.Message) { p.post(mistake.distort(m, p.node.instance)) })
+		keeper.Carry(within{p.scope, keeper.Urgent(t)}, &mistaken{&calls{p}, t}, t)
 		p.tasks--
 		p.post(keeper.Noted{What: "task ended"}) // a drain may be over now
 	})

@@ -14,20 +14,13 @@ import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/netstate"
+	"cnictl/daemon/resync"
 	"cnictl/daemon/rtnl"
 )
 
-// PodRoute is what the kernel has for the address of a pod.
-type PodRoute struct {
-	Address  netip.Addr
-	HostLink string // "" if only rules are left
-	Table    int    // of the pod's ENI; main if no rule leads elsewhere
-	ToRule   bool   // the rule to the address is there
-}
-
 // PodRoutes lists the addresses of pods by route or rule, in order of address: IPv4 before
 // IPv6. Addresses of living branch pods are not among them: they come from no pool.
-func (h *Host) PodRoutes(_ context.Context) ([]PodRoute, error) {
+func (h *Host) PodRoutes(_ context.Context) ([]resync.PodRoute, error) {
 	found := podRoutes{}
 	err := with(func(c *rtnl.Conn) error {
 		links, err := c.Links()
@@ -45,7 +38,7 @@ func (h *Host) PodRoutes(_ context.Context) ([]PodRoute, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]PodRoute, 0, len(found))
+	out := make([]resync.PodRoute, 0, len(found))
 	for _, a := range slices.SortedFunc(maps.Keys(found), netip.Addr.Compare) {
 		out = append(out, *found[a])
 	}
@@ -53,12 +46,12 @@ func (h *Host) PodRoutes(_ context.Context) ([]PodRoute, error) {
 }
 
 // podRoutes are found addresses of pods.
-type podRoutes map[netip.Addr]*PodRoute
+type podRoutes map[netip.Addr]*resync.PodRoute
 
-func (f podRoutes) of(p netip.Prefix) *PodRoute {
+func (f podRoutes) of(p netip.Prefix) *resync.PodRoute {
 	r := f[p.Addr()]
 	if r == nil {
-		r = &PodRoute{Address: p.Addr(), Table: netnames.MainTable}
+		r = &resync.PodRoute{Address: p.Addr(), Table: netnames.MainTable}
 		f[p.Addr()] = r
 	}
 	return r
@@ -92,7 +85,7 @@ func (f podRoutes) read(c *rtnl.Conn, family uint8, names map[int32]string) erro
 }
 
 func (f podRoutes) leaveOut(tables map[int]bool) {
-	maps.DeleteFunc(f, func(_ netip.Addr, r *PodRoute) bool { return tables[r.Table] })
+	maps.DeleteFunc(f, func(_ netip.Addr, r *resync.PodRoute) bool { return tables[r.Table] })
 }
 
 // branchTables are the route tables of the branch ENIs that have a device.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"cnictl/daemon/resync"
 )
 
 // threePods makes the state of pods as recorded (data of two ENIs), and beside it
@@ -36,7 +38,7 @@ func newPodBed(t *testing.T) *bed {
 	return n
 }
 
-func (n *bed) podRoutesAre(want ...PodRoute) {
+func (n *bed) podRoutesAre(want ...resync.PodRoute) {
 	n.t.Helper()
 	n.do(func() error {
 		got, err := n.host.PodRoutes(n.t.Context())
@@ -47,8 +49,8 @@ func (n *bed) podRoutesAre(want ...PodRoute) {
 	})
 }
 
-func podRoute(addr, link string, table int) PodRoute {
-	return PodRoute{Address: netip.MustParseAddr(addr), HostLink: link, Table: table, ToRule: true}
+func podRoute(addr, link string, table int) resync.PodRoute {
+	return resync.PodRoute{Address: netip.MustParseAddr(addr), HostLink: link, Table: table, ToRule: true}
 }
 
 func TestPodRoutes(t *testing.T) {
@@ -122,7 +124,7 @@ func TestPodRoutes_IPv6(t *testing.T) {
 	t.Parallel()
 	n := newPodBed(t)
 	n.sh(sixPods)
-	four := []PodRoute{
+	four := []resync.PodRoute{
 		podRoute("10.0.0.12", "eni0d7763386da", 254), podRoute("10.0.0.21", "eni0761ccbeace", 2), podRoute("10.0.0.22", "eni9fb0db7f13e", 2), podRoute("10.0.0.40", "", 3),
 	}
 	n.podRoutesAre(append(four,
@@ -146,7 +148,7 @@ func TestPodRoutes_BranchPods(t *testing.T) {
 	t.Parallel()
 	n := newPodBed(t)
 	n.sh("ip rule del priority 1536 from 10.0.0.21; ip rule add priority 1536 from 10.0.0.21 lookup 103; ip link add vlan.eth.3 type veth peer name trunkfar")
-	others := []PodRoute{podRoute("10.0.0.12", "eni0d7763386da", 254), podRoute("10.0.0.22", "eni9fb0db7f13e", 2), podRoute("10.0.0.40", "", 3)}
+	others := []resync.PodRoute{podRoute("10.0.0.12", "eni0d7763386da", 254), podRoute("10.0.0.22", "eni9fb0db7f13e", 2), podRoute("10.0.0.40", "", 3)}
 	n.podRoutesAre(others...)
 	n.sh("ip link add vlan.eth.154 type veth peer name farther") // no branch ENI's: its table would be main
 	n.podRoutesAre(others...)
