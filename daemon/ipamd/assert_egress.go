@@ -14,10 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cnictl/daemon/hostnet/egress"
 	"cnictl/daemon/hostnet/rules"
 	"cnictl/daemon/install"
 	"cnictl/daemon/internal/hostnet"
-	egress "cnictl/plugin/egress/rules"
+	"cnictl/daemon/iptables"
 )
 
 // egressSpacing is the least time between two looks at pods' egress: below the time that
@@ -153,14 +154,13 @@ func (e *egressKeeper) look(ctx context.Context, p *repairs, chains bool) (wait 
 	if err != nil {
 		return 0, err
 	}
-	saved := ""
+	var nat iptables.Table
 	if chains {
 		e.read = p.now
-		if saved, err = e.host.EgressTable(ctx, e.v6); err != nil {
+		if nat, err = e.host.EgressNAT(ctx, e.v6); err != nil {
 			return 0, err
 		}
-		table := egress.Parse(saved)
-		view.Table = &table
+		view.NAT = &nat
 		// Again: a DEL may have ended meanwhile.
 		if tenants, err = e.tenants(); err != nil {
 			return 0, err
@@ -177,11 +177,11 @@ func (e *egressKeeper) look(ctx context.Context, p *repairs, chains bool) (wait 
 	if len(lost) == 0 {
 		return wait, nil
 	}
-	return e.repair(ctx, p, saved, lost, wait)
+	return e.repair(ctx, p, nat, lost, wait)
 }
 
 // repair brings back what is not contested.
-func (e *egressKeeper) repair(ctx context.Context, p *repairs, saved string, lost []egress.Loss, wait time.Duration) (time.Duration, error) {
+func (e *egressKeeper) repair(ctx context.Context, p *repairs, nat iptables.Table, lost []egress.Loss, wait time.Duration) (time.Duration, error) {
 	due := slices.DeleteFunc(lost, func(l egress.Loss) bool {
 		later := e.contests.Wait(p.now, thingOf(l))
 		if later > 0 && (wait == 0 || later < wait) {
@@ -197,7 +197,7 @@ func (e *egressKeeper) repair(ctx context.Context, p *repairs, saved string, los
 	}
 	var done []egress.Loss
 	err := e.rules.apart(func() (err error) {
-		done, err = e.host.RepairEgress(ctx, e.v6, saved, due)
+		done, err = e.host.RepairEgress(ctx, e.v6, nat, due)
 		return err
 	})
 	for _, l := range done {

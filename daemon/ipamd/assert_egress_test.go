@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"cnictl/daemon/hostnet/egress"
 	"cnictl/daemon/internal/hostnet"
-	egress "cnictl/plugin/egress/rules"
 )
 
 func TestEgressKeeper_Tell(t *testing.T) {

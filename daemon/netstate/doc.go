@@ -1,8 +1,7 @@
 // Package netstate is the one model of a node's network: links, addresses, neighbours,
-// routes, policy rules and settings, as the kernel lists them and as they are wanted; and how
-// a rule of iptables splits into words. The builders
-// (daemon/hostnet/rules, plugin/podnet/rules) make such values, daemon/rtnl reads and
-// writes them. [DiffRules] and the Diff functions of the builders give the [Change]s from
+// routes, policy rules and settings, as the kernel lists them and as they are wanted. The
+// builders (daemon/hostnet/rules, daemon/hostnet/egress, plugin/podnet/rules) make such
+// values, daemon/rtnl reads and writes them. [DiffRules] and the Diff functions of the builders give the [Change]s from
 // what is to what is wanted; they are applied, or reported by their String.
 //
 // Two values are the same object in the same state when they are ==. So the builders fill

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 	"cnictl/doctor/evidence"
 )
 
@@ -42,11 +42,11 @@ func IPTables(mode string, s Saves) (evidence.IPTables, error) {
 		order[0], order[1] = order[1], order[0]
 	}
 	for _, b := range order {
-		four, err := rules.ParseSave(b.four)
+		four, err := iptables.ParseSave(b.four)
 		if err != nil {
 			return evidence.IPTables{}, err
 		}
-		six, err := rules.ParseSave(b.six)
+		six, err := iptables.ParseSave(b.six)
 		if err != nil {
 			return evidence.IPTables{}, err
 		}
@@ -70,7 +70,7 @@ func IPTables(mode string, s Saves) (evidence.IPTables, error) {
 }
 
 // backendOf has the chains that are not the kernel's own, and all rules.
-func backendOf(sets ...rules.Ruleset) evidence.Backend {
+func backendOf(sets ...iptables.Ruleset) evidence.Backend {
 	out := evidence.Backend{Chains: []string{}, Rules: []string{}}
 	seen := map[string]bool{}
 	for _, set := range sets {
@@ -90,7 +90,7 @@ func backendOf(sets ...rules.Ruleset) evidence.Backend {
 }
 
 // snatTo is where the SNAT rule of the last of the daemon's chains leads.
-func snatTo(set rules.Ruleset) *netip.Addr {
+func snatTo(set iptables.Ruleset) *netip.Addr {
 	nat, _ := set.Table("nat")
 	var to *netip.Addr
 	last := -1
@@ -113,7 +113,7 @@ func snatTo(set rules.Ruleset) *netip.Addr {
 
 // accepts reports whether a rule of the chain accepts what pods send: it has no condition but
 // a pod's link or an address range.
-func accepts(c rules.Chain) bool {
+func accepts(c iptables.Chain) bool {
 	for _, rule := range c.Rules {
 		words := strings.Fields(withoutComment(rule))
 		ok := len(words) > 1 && words[len(words)-2] == "-j" && words[len(words)-1] == "ACCEPT"

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/plugin/egress/rules"
+	"cnictl/daemon/hostnet/egress"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/skel"
 )
@@ -47,7 +47,7 @@ func (c *command) add() *skel.Error {
 	}
 	defer l.close()
 	s := setup{command: c, nat: n, link: l}
-	s.random = rules.ParseRandom(c.conf.RandomizeSNAT, true) // a restore with -w knows it too, both being of 1.6.2
+	s.random = egress.ParseRandom(c.conf.RandomizeSNAT, true) // a restore with -w knows it too, both being of 1.6.2
 	failure = s.do(mtu)
 	if failure == nil {
 		failure = c.print(withInterfaces(prev, l.pair, c.Netns))
@@ -149,7 +149,7 @@ func readResult(raw []byte, confVersion string) (*types100.Result, error) {
 }
 
 // withInterfaces is a result with the pair behind its own interfaces.
-func withInterfaces(r *types100.Result, pair rules.Pair, netns string) *types100.Result {
+func withInterfaces(r *types100.Result, pair egress.Pair, netns string) *types100.Result {
 	out := *r
 	out.Interfaces = append(slices.Clone(r.Interfaces),
 		&types100.Interface{Name: pair.Host.Name, Mac: pair.Host.MAC.String()},
@@ -162,14 +162,14 @@ type setup struct {
 	*command
 	nat    *nat
 	link   *link
-	random rules.Random
+	random egress.Random
 
 	leased bool // perhaps
-	lease  rules.Lease
-	snat   rules.SNAT // zero: no chain was begun
+	lease  egress.Lease
+	snat   egress.SNAT // zero: no chain was begun
 }
 
-// do makes lease, link and rules. The programs work while the kernel is at the links.
+// do makes lease, link and egress. The programs work while the kernel is at the links.
 func (s *setup) do(mtu int) *skel.Error {
 	wait, err := s.startLease()
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *setup) do(mtu int) *skel.Error {
 	if pairErr != nil {
 		return internal(cause.PodNetworkSetup, textVethPair+pairErr.Error())
 	}
-	pod, err := rules.NewPod(s.link.pair, lease, s.IfName)
+	pod, err := egress.NewPod(s.link.pair, lease, s.IfName)
 	if err != nil {
 		return internal(cause.PodNetworkSetup, err.Error())
 	}
@@ -197,7 +197,7 @@ func (s *setup) do(mtu int) *skel.Error {
 	if failure != nil {
 		return failure
 	}
-	snat, err := rules.Wanted(s.conf.Name, s.ContainerID, lease.Address.Addr(), nodeIP, s.random)
+	snat, err := egress.Wanted(s.conf.Name, s.ContainerID, lease.Address.Addr(), nodeIP, s.random)
 	if err != nil {
 		return internal(cause.InvalidConfig, err.Error())
 	}

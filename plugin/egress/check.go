@@ -10,8 +10,8 @@ import (
 
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/egress"
 	"cnictl/daemon/rtnl"
-	"cnictl/plugin/egress/rules"
 	"cnictl/plugin/skel"
 )
 
@@ -63,9 +63,9 @@ func (c *command) differs(missing []string) *skel.Error {
 
 // ourLinks are the names in a result: the pod's end, and the host's end before it.
 func ourLinks(r *types100.Result, v6 bool) (host, pod string) {
-	name := rules.PodLink4
+	name := egress.PodLink4
 	if v6 {
-		name = rules.PodLink6
+		name = egress.PodLink6
 	}
 	for i, entry := range r.Interfaces {
 		if entry.Name == name && i > 0 {
@@ -85,15 +85,15 @@ func (c *command) missing(podIP, nodeIP netip.Addr, hostLink, podLink string) (o
 	if err != nil {
 		return nil, err
 	}
-	snat, err := rules.Wanted(c.conf.Name, c.ContainerID, podIP, nodeIP, rules.ParseRandom(c.conf.RandomizeSNAT, true))
+	snat, err := egress.Wanted(c.conf.Name, c.ContainerID, podIP, nodeIP, egress.ParseRandom(c.conf.RandomizeSNAT, true))
 	if err != nil {
 		return nil, err
 	}
-	saved, err := n.saved()
+	nat, err := n.table()
 	if err != nil {
 		return nil, err
 	}
-	out = rules.Parse(saved).Missing(snat)
+	out = snat.Missing(nat)
 	host, err := rtnl.Open()
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/plugin/egress/rules"
+	"cnictl/daemon/hostnet/egress"
 	"cnictl/plugin/skel"
 )
 
@@ -79,8 +79,8 @@ func (c *command) release(leases []lease) *skel.Error {
 
 // likelySNAT is what an ADD with this lease made. Only the rules that lead there are
 // deleted by their text, so the node's address does not matter.
-func (c *command) likelySNAT(l lease) (rules.SNAT, error) {
-	return rules.Wanted(c.conf.Name, c.ContainerID, l.address, l.address, rules.RandomNone)
+func (c *command) likelySNAT(l lease) (egress.SNAT, error) {
+	return egress.Wanted(c.conf.Name, c.ContainerID, l.address, l.address, egress.RandomNone)
 }
 
 func (c *command) removeChain(v6 bool, quick string) error {
@@ -88,5 +88,5 @@ func (c *command) removeChain(v6 bool, quick string) error {
 	if err != nil {
 		return err
 	}
-	return n.remove(rules.Chain(v6, c.conf.Name, c.ContainerID), quick)
+	return n.remove(egress.Chain(v6, c.conf.Name, c.ContainerID), quick)
 }

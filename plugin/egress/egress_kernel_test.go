@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
-	"cnictl/plugin/egress/rules"
+	rules "cnictl/daemon/hostnet/egress"
 	"cnictl/testenv/netns"
 )
 
@@ -306,7 +306,7 @@ func TestAdd_OverLeftovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if missing := rules.Parse("*nat\n" + b.saved()).Missing(want); missing != nil {
+		if missing := want.Missing(rules.NAT("*nat\n:POSTROUTING ACCEPT [0:0]\n" + b.saved())); missing != nil {
 			t.Errorf("%v in\n%s", missing, b.saved())
 		}
 	})

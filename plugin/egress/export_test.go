@@ -3,13 +3,13 @@ package egress
 import (
 	"encoding/json"
 
-	"cnictl/plugin/egress/rules"
+	"cnictl/daemon/hostnet/egress"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/skel"
 )
 
 // Results are what ADD prints: off, and on.
-func Results(prevResult []byte, version string, pair rules.Pair, netns string) (off, on []byte, err error) {
+func Results(prevResult []byte, version string, pair egress.Pair, netns string) (off, on []byte, err error) {
 	prev, err := netconf.ParseResult(prevResult, version)
 	if err != nil {
 		return nil, nil, err

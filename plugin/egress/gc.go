@@ -5,7 +5,8 @@ import (
 	"strconv"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/plugin/egress/rules"
+	"cnictl/daemon/hostnet/egress"
+	"cnictl/daemon/iptables"
 	"cnictl/plugin/netconf"
 	"cnictl/plugin/skel"
 )
@@ -90,7 +91,7 @@ func (c *command) collectChains(v6 bool, keep func(containerID string) bool) err
 	if err != nil {
 		return err
 	}
-	return n.change(func(saved string) string {
-		return rules.Remove(saved, rules.Parse(saved).Stale(c.conf.Name, keep)...)
+	return n.change(func(now iptables.Table) string {
+		return egress.Remove(now, egress.Stale(now, c.conf.Name, keep)...)
 	})
 }

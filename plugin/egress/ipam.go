@@ -14,7 +14,8 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 
 	"cnictl/daemon/api/cause"
-	"cnictl/plugin/egress/rules"
+	"cnictl/daemon/hostnet/egress"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/skel"
 )
 
@@ -96,21 +97,21 @@ func (c *command) run(verb string, changes ...string) error {
 }
 
 // leaseOf takes the one address out of host-local's result.
-func leaseOf(r types.Result) (rules.Lease, *skel.Error) {
+func leaseOf(r types.Result) (egress.Lease, *skel.Error) {
 	now, err := types100.NewResultFromResult(r)
 	if err != nil {
-		return rules.Lease{}, ipamError(err)
+		return egress.Lease{}, ipamError(err)
 	}
 	switch len(now.IPs) {
 	case 0:
-		return rules.Lease{}, internal(cause.PodNetworkSetup, textZeroIPs)
+		return egress.Lease{}, internal(cause.PodNetworkSetup, textZeroIPs)
 	case 1:
 	default:
-		return rules.Lease{}, internal(cause.PodNetworkSetup, textManyIPs+strconv.Itoa(len(now.IPs))+textManyIPsEnd)
+		return egress.Lease{}, internal(cause.PodNetworkSetup, textManyIPs+strconv.Itoa(len(now.IPs))+textManyIPsEnd)
 	}
-	lease := rules.Lease{Address: prefixOf(now.IPs[0].Address), Gateway: addressOf(now.IPs[0].Gateway)}
+	lease := egress.Lease{Address: prefixOf(now.IPs[0].Address), Gateway: addressOf(now.IPs[0].Gateway)}
 	for _, route := range now.Routes {
-		lease.Routes = append(lease.Routes, rules.Route{Dst: prefixOf(route.Dst).Masked(), Gateway: addressOf(route.GW)})
+		lease.Routes = append(lease.Routes, netstate.Route{Dst: prefixOf(route.Dst).Masked(), Gateway: addressOf(route.GW)})
 	}
 	return lease, nil
 }

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/egress"
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
-	"cnictl/plugin/egress/rules"
 )
 
 // link is the making of the veth pair and of what is on it.
@@ -23,7 +23,7 @@ type link struct {
 	v6   bool
 	host *rtnl.Conn
 	pod  *rtnl.Conn // nil before the pod's side
-	pair rules.Pair
+	pair egress.Pair
 	made bool
 }
 
@@ -74,9 +74,9 @@ func (l *link) createPair(mtu int) error {
 	for range pairTries {
 		var random [20]byte
 		_, _ = rand.Read(random[:]) // it never fails
-		l.pair = rules.NewPair(l.v6, random, mtu)
+		l.pair = egress.NewPair(l.v6, random, mtu)
 		b.Reset()
-		b.Veth(end(l.pair.Host), end(l.pair.Pod), mtu, l.ns)
+		b.Veth(l.pair.Host, l.pair.Pod, mtu, l.ns)
 		last = l.host.Do(&b)
 		if !errors.Is(last, unix.EEXIST) && !errors.Is(last, unix.EBUSY) {
 			break
@@ -103,10 +103,6 @@ func (l *link) nameTaken() error {
 	return err
 }
 
-func end(e rules.End) netstate.End {
-	return netstate.End{Name: e.Name, Index: e.Index, MAC: netstate.MAC(e.MAC)}
-}
-
 // undo deletes the pair, and with it all that is on it. It waits for a grace period of
 // the kernel.
 func (l *link) undo() error {
@@ -122,7 +118,7 @@ func (l *link) undo() error {
 
 // network makes all that is on the pair: first the host's side, so that the first
 // packet of the pod finds its way.
-func (l *link) network(p rules.Pod) error {
+func (l *link) network(p egress.Pod) error {
 	if err := setSysctls(p.HostSysctls); err != nil {
 		return err
 	}
@@ -135,14 +131,13 @@ func (l *link) network(p rules.Pod) error {
 	return l.inside(p)
 }
 
-func (l *link) outside(p rules.Pod) error {
-	index := p.Pair.Host.Index
+func (l *link) outside(p egress.Pod) error {
 	var b rtnl.Batch
-	b.AddrAdd(address(p.HostAddress, index))
+	b.AddrAdd(p.HostAddress)
 	if err := l.host.Do(&b); err != nil {
 		return wrapStep("failed to add IP addr "+p.HostAddress.Prefix.String()+" to "+p.Pair.Host.Name, err)
 	}
-	return l.addHostRoute(route(p.HostRoute, index))
+	return l.addHostRoute(p.HostRoute)
 }
 
 // Tries of the host's route while a dying pod's is still there (#3702).
@@ -214,7 +209,7 @@ func (l *link) ownerGone(dst netip.Prefix) (bool, error) {
 
 // enter opens the socket in the pod and sets what is to be set there. /proc/sys/net
 // shows the namespace of the thread that looks; this one ends with its goroutine.
-func (l *link) enter(sysctls []rules.Sysctl) error {
+func (l *link) enter(sysctls []netstate.Sysctl) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // for good
@@ -230,39 +225,24 @@ func (l *link) enter(sysctls []rules.Sysctl) error {
 	return wrapStep("failed to enter the pod's network namespace", <-done)
 }
 
-func (l *link) inside(p rules.Pod) error {
-	index := p.Pair.Pod.Index
+func (l *link) inside(p egress.Pod) error {
 	var b rtnl.Batch
-	b.LinkUp(index)
+	b.LinkUp(p.Pair.Pod.Index)
 	for _, a := range p.PodAddresses {
-		b.AddrAdd(address(a, index))
+		b.AddrAdd(a)
 	}
 	if p.KernelRoute.Dst.IsValid() {
-		r := route(p.KernelRoute, index)
-		r.Source = netip.Addr{} // any
-		b.RouteDel(r)
+		b.RouteDel(p.KernelRoute)
 		b.Tolerate(unix.ESRCH)
 	}
 	for _, r := range p.PodRoutes {
 		if l.v6 {
-			b.RouteReplace(route(r, index))
+			b.RouteReplace(r)
 		} else {
-			b.RouteAdd(route(r, index))
+			b.RouteAdd(r)
 		}
 	}
 	return wrapStep("failed to set up "+p.Pair.Pod.Name, l.pod.Do(&b))
-}
-
-func address(a rules.Address, link int32) netstate.Address {
-	return netstate.Address{Link: link, Prefix: a.Prefix, NoDAD: a.NoDAD, OnLink: a.OnLink}
-}
-
-func route(r rules.Route, link int32) netstate.Route {
-	out := netstate.Route{Dst: r.Dst, Gateway: r.Gateway, Source: r.Source, Link: link}
-	if !r.Gateway.IsValid() {
-		out.Scope = netstate.OnLink
-	}
-	return out
 }
 
 // dropHostRoute deletes the route to an address that no other pod can have, because its
@@ -281,11 +261,10 @@ func dropHostRoute(address netip.Addr) error {
 
 // setSysctls writes what reads otherwise: a write may have to wait for the kernel's
 // network lock. A kernel without IPv6 has no such files, and nothing to set.
-func setSysctls(list []rules.Sysctl) error {
+func setSysctls(list []netstate.Sysctl) error {
 	for _, s := range list {
-		file := "/proc/sys/net/" + s.Path
-		fd, err := unix.Open(file, unix.O_RDWR|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.ENOENT) && strings.HasPrefix(s.Path, "ipv6/") {
+		fd, err := unix.Open("/proc/sys/"+s.Path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.ENOENT) && strings.HasPrefix(s.Path, "net/ipv6/") {
 			continue
 		}
 		if err == nil {
@@ -293,7 +272,7 @@ func setSysctls(list []rules.Sysctl) error {
 			_ = unix.Close(fd)
 		}
 		if err != nil {
-			return wrapStep("failed to set "+s.String(), err)
+			return wrapStep("failed to set "+s.Path+" = "+s.Value, err)
 		}
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"cnictl/plugin/egress/rules"
+	"cnictl/daemon/hostnet/egress"
+	"cnictl/daemon/iptables"
 )
 
 // childDeadline bounds a program that we run: iptables waits for its lock, host-local
@@ -119,25 +120,26 @@ func (n *nat) do(text string) error {
 	return err
 }
 
-func (n *nat) saved() (string, error) {
+func (n *nat) table() (iptables.Table, error) {
 	c, err := n.start("", n.save, "-t", "nat")
 	if err != nil {
-		return "", err
+		return iptables.Table{}, err
 	}
-	return c.wait()
+	saved, err := c.wait()
+	return egress.NAT(saved), err
 }
 
 // natTries bounds how often the table is read and changed while others change it too.
 const natTries = 3
 
 // change does what the table, as it is, makes of a wish.
-func (n *nat) change(transaction func(saved string) string) (err error) {
+func (n *nat) change(transaction func(iptables.Table) string) (err error) {
 	for range natTries {
-		var saved string
-		if saved, err = n.saved(); err != nil {
+		var now iptables.Table
+		if now, err = n.table(); err != nil {
 			return err
 		}
-		if err = n.do(transaction(saved)); err == nil {
+		if err = n.do(transaction(now)); err == nil {
 			return nil
 		}
 	}
@@ -146,11 +148,11 @@ func (n *nat) change(transaction func(saved string) string) (err error) {
 
 // finishAdd waits for the transaction that adds s. When it was refused, part of it is
 // there already, or others were in the way.
-func (n *nat) finishAdd(c *child, s rules.SNAT) error {
+func (n *nat) finishAdd(c *child, s egress.SNAT) error {
 	if _, err := c.wait(); err == nil {
 		return nil
 	}
-	return n.change(s.Repair)
+	return n.change(func(now iptables.Table) string { return egress.Repair(now, s) })
 }
 
 // remove deletes a chain and what jumps to it. quick is the transaction that mostly
@@ -159,5 +161,5 @@ func (n *nat) remove(chain, quick string) error {
 	if quick != "" && n.do(quick) == nil {
 		return nil
 	}
-	return n.change(func(saved string) string { return rules.Remove(saved, chain) })
+	return n.change(func(now iptables.Table) string { return egress.Remove(now, chain) })
 }

@@ -11,16 +11,17 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 	"github.com/google/go-cmp/cmp"
 
+	rules "cnictl/daemon/hostnet/egress"
+	"cnictl/daemon/netstate"
 	"cnictl/plugin/egress"
-	"cnictl/plugin/egress/rules"
 	"cnictl/testenv/golden"
 )
 
 var versions = []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}
 
 var pair = rules.Pair{
-	Host: rules.End{Name: "veth0a1b2c3d", MAC: rules.MAC{0x0a, 0, 0, 0, 0, 1}},
-	Pod:  rules.End{Name: "v4if0", MAC: rules.MAC{0x0a, 0, 0, 0, 0, 2}},
+	Host: netstate.End{Name: "veth0a1b2c3d", MAC: netstate.MAC{0x0a, 0, 0, 0, 0, 1}},
+	Pod:  netstate.End{Name: "v4if0", MAC: netstate.MAC{0x0a, 0, 0, 0, 0, 2}},
 }
 
 // library prints with the CNI library, as a plugin built on it does: the result goes

@@ -54,6 +54,7 @@ var placements = []placement{
 	{"capacity/limits", leaf, false},
 
 	{"daemon/netstate", pureAt(0), false},
+	{"daemon/iptables", pureAt(0), false},
 	{"daemon/warmpool", pureAt(0), false},
 	{"daemon/resync", pureAt(1), false},
 	{"daemon/cluster", pureAt(1), false},
@@ -63,8 +64,8 @@ var placements = []placement{
 	{"daemon/fleet/daemonlog", pureAt(1), false},
 	{"daemon/keeper", pureAt(2), false},
 	{"daemon/hostnet/rules", pureAt(5), false},
+	{"daemon/hostnet/egress", pureAt(5), false},
 	{"plugin/podnet/rules", pureAt(6), false},
-	{"plugin/egress/rules", pureAt(6), false},
 	{"doctor/catalogue", pureAt(7), false},
 	{"capacity/ec2types", bottom, false},
 	{"capacity/maxpods", pureAt(11), false},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
 
 // BenchmarkPass is the computing part of a pass on a node where kube-proxy has
@@ -17,7 +18,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 	nat := &k.Tables[1]
 	for i := range 10000 {
-		c := rules.Chain{Name: fmt.Sprintf("KUBE-SVC-%012X", i), Policy: "-"}
+		c := iptables.Chain{Name: fmt.Sprintf("KUBE-SVC-%012X", i), Policy: "-"}
 		for j := range 4 {
 			c.Rules = append(c.Rules, fmt.Sprintf(`-s 10.0.%d.%d/32 -p tcp -m comment --comment "default/service-%d:http" -m tcp -j KUBE-SEP-%d`, i/256, i%256, i, j))
 		}
@@ -27,7 +28,7 @@ func BenchmarkPass(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		current, err := rules.ParseSave(strings.Clone(text))
+		current, err := iptables.ParseSave(strings.Clone(text))
 		if err != nil {
 			b.Fatal(err)
 		}

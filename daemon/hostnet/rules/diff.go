@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
-	"cnictl/daemon/netstate"
+	"cnictl/daemon/iptables"
 )
 
 // kubeServices is kube-proxy's chain. It must come before our jump: the ranges are
@@ -16,7 +16,7 @@ const kubeServices = "KUBE-SERVICES"
 // DiffRuleset is the input for `iptables-restore --noflush` that turns the current
 // rules into the wanted ones; "" if they are there. Chains of ours that differ are
 // replaced, stale ones removed; rules of others stay where they are.
-func DiffRuleset(current, want Ruleset) string {
+func DiffRuleset(current, want iptables.Ruleset) string {
 	var b strings.Builder
 	for _, t := range want.Tables {
 		now, _ := current.Table(t.Name)
@@ -31,7 +31,7 @@ func DiffRuleset(current, want Ruleset) string {
 
 // tableDiff collects the lines for one table, in the order in which they must come.
 type tableDiff struct {
-	now, want Table
+	now, want iptables.Table
 
 	declare []string // ":chain", which also empties it
 	delete  []string // "-D"
@@ -78,11 +78,11 @@ func ownRule(table, chain, spec string) bool {
 	}
 	switch table + "/" + chain {
 	case "nat/PREROUTING":
-		return slices.Contains([]string{commentOutbound, commentConnmark}, netstate.Comment(spec))
+		return slices.Contains([]string{commentOutbound, commentConnmark}, iptables.Comment(spec))
 	case "nat/POSTROUTING":
-		return slices.Contains([]string{commentSNATJump, commentSNAT}, netstate.Comment(spec))
+		return slices.Contains([]string{commentSNATJump, commentSNAT}, iptables.Comment(spec))
 	case "mangle/PREROUTING":
-		return netstate.Comment(spec) == commentPrimaryENI
+		return iptables.Comment(spec) == commentPrimaryENI
 	case "filter/FORWARD":
 		return isGuard(spec)
 	}
@@ -148,7 +148,7 @@ func (d *tableDiff) kernelChains() {
 
 // place keeps the first keep wanted rules where they are, takes everything else of
 // ours out and appends the rest of the wanted rules.
-func (d *tableDiff) place(now, want Chain, keep int) {
+func (d *tableDiff) place(now, want iptables.Chain, keep int) {
 	missing := map[string]bool{}
 	for _, spec := range want.Rules[:keep] {
 		missing[canonical(spec)] = true
@@ -184,7 +184,7 @@ func (d *tableDiff) placing() string {
 func placed(now, want []string) int {
 	at := -1
 	for i, spec := range now {
-		if jumpsTo(spec, kubeServices) {
+		if iptables.JumpsTo(spec, kubeServices) {
 			at = i
 		}
 	}
@@ -228,7 +228,7 @@ func (d *tableDiff) heldByOthers(name string) bool {
 			continue
 		}
 		for _, spec := range c.Rules {
-			if jumpsTo(spec, name) && !d.ownRule(c.Name, spec) {
+			if iptables.JumpsTo(spec, name) && !d.ownRule(c.Name, spec) {
 				return true
 			}
 		}
@@ -274,7 +274,7 @@ func ruleName(table, chain, spec string) string {
 	case table == "mangle":
 		return nameSetMark
 	case table == "filter":
-		return netstate.Comment(spec)
+		return iptables.Comment(spec)
 	case chain == "POSTROUTING":
 		return nameSNATJump
 	case strings.Contains(spec, "-j SNAT"):

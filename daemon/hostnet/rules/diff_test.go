@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
 
 // Each row: the rules of testdata/upgrade/<name>.before.txt, brought to the wanted
@@ -61,7 +62,7 @@ func TestDiffRuleset(t *testing.T) {
 
 // foreignRules are the rules that don't carry a comment of ours and are not in a
 // chain of ours, with their chain, in order.
-func foreignRules(r rules.Ruleset) []string {
+func foreignRules(r iptables.Ruleset) []string {
 	var out []string
 	for _, t := range r.Tables {
 		for _, c := range t.Chains {
@@ -81,7 +82,7 @@ func foreignRules(r rules.Ruleset) []string {
 func TestDiffRuleset_OtherSpellings(t *testing.T) {
 	t.Parallel()
 	// The same rules as other releases of iptables print them, ranges in any order.
-	current, err := rules.ParseSave(`*mangle
+	current, err := iptables.ParseSave(`*mangle
 :PREROUTING ACCEPT [0:0]
 -A PREROUTING -m comment --comment "AWS, primary ENI" -i eth0 -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-mark 0x80/0x80
 -A PREROUTING -m comment --comment "AWS, primary ENI" -i vlan+ -j CONNMARK --restore-mark --mask 0x80
@@ -141,17 +142,17 @@ func randomInput(rng *rand.Rand) rules.NodeInput {
 
 func randomKernel(rng *rand.Rand) *kernel {
 	k := newKernel()
-	k.Tables = append(k.Tables, rules.Table{Name: "filter", Chains: []rules.Chain{{Name: "FORWARD", Policy: "ACCEPT"}}})
+	k.Tables = append(k.Tables, iptables.Table{Name: "filter", Chains: []iptables.Chain{{Name: "FORWARD", Policy: "ACCEPT"}}})
 	foreign := []string{"-j KUBE-SERVICES", `-s 10.9.0.0/16 -m comment --comment "cali:1" -j MARK --set-xmark 0x1000000/0x1000000`, "-j ACCEPT"}
 	nat := &k.Tables[1]
-	nat.Chains = append(nat.Chains, rules.Chain{Name: "KUBE-SERVICES", Policy: "-"})
+	nat.Chains = append(nat.Chains, iptables.Chain{Name: "KUBE-SERVICES", Policy: "-"})
 	for range rng.IntN(3) {
 		for _, t := range rules.Node(randomInput(rng)).Ruleset.Tables {
-			table := &k.Tables[slices.IndexFunc(k.Tables, func(x rules.Table) bool { return x.Name == t.Name })]
+			table := &k.Tables[slices.IndexFunc(k.Tables, func(x iptables.Table) bool { return x.Name == t.Name })]
 			for _, c := range t.Chains {
 				own := find(table, c.Name)
 				if own == nil {
-					table.Chains = append(table.Chains, rules.Chain{Name: c.Name, Policy: "-"})
+					table.Chains = append(table.Chains, iptables.Chain{Name: c.Name, Policy: "-"})
 					own = find(table, c.Name)
 				}
 				own.Rules = append(own.Rules, c.Rules...)
@@ -178,7 +179,7 @@ func randomKernel(rng *rand.Rand) *kernel {
 }
 
 // checkOrder asserts what a packet depends on.
-func checkOrder(t *testing.T, seed uint64, r rules.Ruleset, in rules.NodeInput) {
+func checkOrder(t *testing.T, seed uint64, r iptables.Ruleset, in rules.NodeInput) {
 	t.Helper()
 	nat, _ := r.Table("nat")
 	if in.IPv6 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/netstate"
+	"cnictl/daemon/iptables"
 )
 
 // Guards keep the pods of a node apart where they have addresses of the cluster's other
@@ -29,8 +29,8 @@ func IsEgressAddress(a netip.Addr) bool {
 }
 
 // filterTable holds the guard of a family, or none.
-func filterTable(ipv6, guarded bool) Table {
-	forward := Chain{Name: "FORWARD", Policy: "ACCEPT"}
+func filterTable(ipv6, guarded bool) iptables.Table {
+	forward := iptables.Chain{Name: "FORWARD", Policy: "ACCEPT"}
 	dst, comment, answer := egressIPv4, guardIPv4, "icmp-port-unreachable"
 	if ipv6 {
 		dst, comment, answer = egressIPv6, guardIPv6, "icmp6-port-unreachable"
@@ -38,11 +38,11 @@ func filterTable(ipv6, guarded bool) Table {
 	if guarded {
 		forward.Rules = []string{fmt.Sprintf(`-d %s -m conntrack --ctstate NEW -m comment --comment "%s" -j REJECT --reject-with %s`, dst, comment, answer)}
 	}
-	return Table{Name: "filter", Chains: []Chain{forward}}
+	return iptables.Table{Name: "filter", Chains: []iptables.Chain{forward}}
 }
 
 // Guarded reports whether a guard is there.
-func (r Ruleset) Guarded() bool {
+func Guarded(r iptables.Ruleset) bool {
 	t, _ := r.Table("filter")
 	c, _ := t.Chain("FORWARD")
 	return slices.ContainsFunc(c.Rules, func(spec string) bool { return ownRule("filter", "FORWARD", spec) })
@@ -50,28 +50,33 @@ func (r Ruleset) Guarded() bool {
 
 // LeavingGuard asks for the same but lets a guard that is not wanted stay: pods with
 // such addresses may outlive the setting that gave them.
-func (r Ruleset) LeavingGuard() Ruleset {
-	r.Tables = slices.DeleteFunc(slices.Clone(r.Tables), func(t Table) bool { return t.Name == "filter" && !t.Wants() })
+func LeavingGuard(r iptables.Ruleset) iptables.Ruleset {
+	r.Tables = slices.DeleteFunc(slices.Clone(r.Tables), func(t iptables.Table) bool { return t.Name == "filter" && !TableWants(t) })
 	return r
 }
 
 func isGuard(spec string) bool {
-	return strings.Contains(spec, textGuard) && slices.Contains([]string{guardIPv4, guardIPv6}, netstate.Comment(spec))
+	return strings.Contains(spec, textGuard) && slices.Contains([]string{guardIPv4, guardIPv6}, iptables.Comment(spec))
 }
 
 // WantedRuleset6 is what ip6tables should hold: nothing is translated or marked in IPv6.
-func WantedRuleset6(in NodeInput) Ruleset {
-	return Ruleset{Tables: []Table{filterTable(true, in.V6Egress && !in.IPv6)}}
+func WantedRuleset6(in NodeInput) iptables.Ruleset {
+	return iptables.Ruleset{Tables: []iptables.Table{filterTable(true, in.V6Egress && !in.IPv6)}}
 }
 
 // NoRuleset asks for none of the node's own rules, in either family.
-func NoRuleset() Ruleset {
-	return Ruleset{Tables: []Table{
+func NoRuleset() iptables.Ruleset {
+	return iptables.Ruleset{Tables: []iptables.Table{
 		filterTable(false, false),
-		{Name: "mangle", Chains: []Chain{{Name: "PREROUTING", Policy: "ACCEPT"}}},
-		{Name: "nat", Chains: []Chain{{Name: "PREROUTING", Policy: "ACCEPT"}, {Name: "POSTROUTING", Policy: "ACCEPT"}}},
+		{Name: "mangle", Chains: []iptables.Chain{{Name: "PREROUTING", Policy: "ACCEPT"}}},
+		{Name: "nat", Chains: []iptables.Chain{{Name: "PREROUTING", Policy: "ACCEPT"}, {Name: "POSTROUTING", Policy: "ACCEPT"}}},
 	}}
 }
 
-// Wants reports whether anything is asked to be there.
-func (r Ruleset) Wants() bool { return slices.ContainsFunc(r.Tables, Table.Wants) }
+// Wants reports whether a wanted rule set asks for anything to be there.
+func Wants(r iptables.Ruleset) bool { return slices.ContainsFunc(r.Tables, TableWants) }
+
+// TableWants is Wants for one table.
+func TableWants(t iptables.Table) bool {
+	return slices.ContainsFunc(t.Chains, func(c iptables.Chain) bool { return len(c.Rules) > 0 || ownChain(t.Name, c.Name) })
+}

@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"cnictl/daemon/iptables"
 )
 
 // kubeletChains are made by kubelet in table mangle of the back end that it works with,
@@ -47,8 +49,8 @@ func (t Traces) Add(more Traces) Traces {
 	return t
 }
 
-// Traces finds those of one family.
-func (r Ruleset) Traces() (t Traces) {
+// TracesOf finds those of one family.
+func TracesOf(r iptables.Ruleset) (t Traces) {
 	for _, table := range r.Tables {
 		for _, c := range table.Chains {
 			if table.Name == "mangle" && t.Hint == "" && slices.Contains(kubeletChains, c.Name) {

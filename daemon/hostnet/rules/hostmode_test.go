@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
 
 func TestHostBackend(t *testing.T) {
@@ -43,23 +44,23 @@ func TestTraces(t *testing.T) {
 		"*nat\n:KUBE-KUBELET-CANARY - [0:0]\n-A KUBE-KUBELET-CANARY -j RETURN\nCOMMIT": {Rules: 1},
 		"*mangle\n:KUBE-KUBELET-CANARY - [0:0]\n:KUBE-IPTABLES-HINT - [0:0]\nCOMMIT\n": {Hint: "chain KUBE-KUBELET-CANARY"},
 	} {
-		r, err := rules.ParseSave(text)
+		r, err := iptables.ParseSave(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Traces(); got != want {
+		if got := rules.TracesOf(r); got != want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
 	}
 	in := rules.NodeInput{PrimaryLink: "eth0", PrimaryIP: netip.MustParseAddr("10.0.0.10"), VPCCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, NodePortSupport: true, ConnMark: 0x80, VethPrefix: "eni"}
 	for _, backend := range []rules.Backend{rules.NFTables, rules.IPTables} {
 		in.Backend = backend
-		if got := rules.Node(in).Ruleset.Traces(); got != (rules.Traces{}) {
+		if got := rules.TracesOf(rules.Node(in).Ruleset); got != (rules.Traces{}) {
 			t.Errorf("of our own rules: %+v", got)
 		}
 	}
 	in.V6Egress = true
-	if got := rules.WantedRuleset6(in).Traces(); got != (rules.Traces{}) {
+	if got := rules.TracesOf(rules.WantedRuleset6(in)); got != (rules.Traces{}) {
 		t.Errorf("of our own guard: %+v", got)
 	}
 	sum := rules.Traces{Rules: 1}.Add(rules.Traces{Hint: "a", Rules: 2}).Add(rules.Traces{Hint: "b"})

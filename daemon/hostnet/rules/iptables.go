@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/iptables"
 )
 
 // Comments of our rules. In the kernel's own chains they tell our rules from those
@@ -21,15 +22,15 @@ const (
 )
 
 // wantedRuleset is what iptables should hold, in the form that iptables-save prints.
-func wantedRuleset(in NodeInput) Ruleset {
+func wantedRuleset(in NodeInput) iptables.Ruleset {
 	if in.IPv6 { // nothing of the SNAT and marks of an IPv4 cluster
 		r := NoRuleset()
 		r.Tables[0] = filterTable(false, true)
 		return r
 	}
-	return Ruleset{Tables: []Table{
+	return iptables.Ruleset{Tables: []iptables.Table{
 		filterTable(false, false),
-		{Name: "mangle", Chains: []Chain{{Name: "PREROUTING", Policy: "ACCEPT", Rules: mangleRules(in)}}},
+		{Name: "mangle", Chains: []iptables.Chain{{Name: "PREROUTING", Policy: "ACCEPT", Rules: mangleRules(in)}}},
 		{Name: "nat", Chains: natChains(in)},
 	}}
 }
@@ -55,28 +56,28 @@ func mangleRules(in NodeInput) []string {
 	return out
 }
 
-func natChains(in NodeInput) []Chain {
-	pre := Chain{Name: "PREROUTING", Policy: "ACCEPT"}
-	post := Chain{Name: "POSTROUTING", Policy: "ACCEPT"}
+func natChains(in NodeInput) []iptables.Chain {
+	pre := iptables.Chain{Name: "PREROUTING", Policy: "ACCEPT"}
+	post := iptables.Chain{Name: "POSTROUTING", Policy: "ACCEPT"}
 	// The chain exists, empty, with external SNAT too.
-	snat := Chain{Name: netnames.SNATChain, Policy: "-"}
+	snat := iptables.Chain{Name: netnames.SNATChain, Policy: "-"}
 	if in.ExternalSNAT {
-		return []Chain{pre, post, snat}
+		return []iptables.Chain{pre, post, snat}
 	}
 	post.Rules = []string{fmt.Sprintf(`-m comment --comment "%s" -j %s`, commentSNATJump, netnames.SNATChain)}
 	snat.Rules = snatRules(in)
 	if in.Backend != IPTables {
-		return []Chain{pre, post, snat}
+		return []iptables.Chain{pre, post, snat}
 	}
 	mark := fmt.Sprintf("%#x", in.ConnMark)
 	pre.Rules = []string{
 		fmt.Sprintf(`-i %s+ -m comment --comment "%s" -j %s`, in.VethPrefix, commentOutbound, netnames.ConnmarkChain),
 		fmt.Sprintf(`-m comment --comment "%s" -j CONNMARK --restore-mark --nfmask %s --ctmask %s`, commentConnmark, mark, mark),
 	}
-	connmark := Chain{Name: netnames.ConnmarkChain, Policy: "-", Rules: returns(in.exempt(), commentConnmarkCIDR)}
+	connmark := iptables.Chain{Name: netnames.ConnmarkChain, Policy: "-", Rules: returns(in.exempt(), commentConnmarkCIDR)}
 	connmark.Rules = append(connmark.Rules,
 		fmt.Sprintf(`-m comment --comment "%s" -j CONNMARK --set-xmark %s/%s`, commentConnmark, mark, mark))
-	return []Chain{pre, post, connmark, snat}
+	return []iptables.Chain{pre, post, connmark, snat}
 }
 
 func snatRules(in NodeInput) []string {

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
 
 // kernel is a model of what iptables-restore --noflush does to a rule set.
-type kernel struct{ rules.Ruleset }
+type kernel struct{ iptables.Ruleset }
 
 // newKernel has the tables with the kernel's own chains only.
 func newKernel() *kernel {
@@ -21,9 +21,9 @@ func newKernel() *kernel {
 		{"mangle", []string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}},
 		{"nat", []string{"PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"}},
 	} {
-		table := rules.Table{Name: t.name}
+		table := iptables.Table{Name: t.name}
 		for _, c := range t.chains {
-			table.Chains = append(table.Chains, rules.Chain{Name: c, Policy: "ACCEPT"})
+			table.Chains = append(table.Chains, iptables.Chain{Name: c, Policy: "ACCEPT"})
 		}
 		k.Tables = append(k.Tables, table)
 	}
@@ -32,14 +32,14 @@ func newKernel() *kernel {
 
 // parseKernel reads a rule set that a test wrote down.
 func parseKernel(text string) (*kernel, error) {
-	r, err := rules.ParseSave(text)
+	r, err := iptables.ParseSave(text)
 	return &kernel{r}, err
 }
 
 // restore applies a script; a table that fails stays as it was, as in the kernel.
 func (k *kernel) restore(script string) error {
-	var table *rules.Table
-	var work rules.Table
+	var table *iptables.Table
+	var work iptables.Table
 	for i, line := range strings.Split(script, "\n") {
 		fail := func(why string) error { return fmt.Errorf("line %d %q: %s", i+1, line, why) }
 		switch {
@@ -71,7 +71,7 @@ func (k *kernel) restore(script string) error {
 	return nil
 }
 
-func change(t *rules.Table, line string) (problem string) {
+func change(t *iptables.Table, line string) (problem string) {
 	op, rest, _ := strings.Cut(line, " ")
 	if line[0] == ':' {
 		name, _, _ := strings.Cut(line[1:], " ")
@@ -82,7 +82,7 @@ func change(t *rules.Table, line string) (problem string) {
 			c.Rules = nil
 			return ""
 		}
-		t.Chains = append(t.Chains, rules.Chain{Name: name, Policy: "-"})
+		t.Chains = append(t.Chains, iptables.Chain{Name: name, Policy: "-"})
 		return ""
 	}
 	name, spec, _ := strings.Cut(rest, " ")
@@ -115,14 +115,14 @@ func change(t *rules.Table, line string) (problem string) {
 				}
 			}
 		}
-		t.Chains = slices.DeleteFunc(t.Chains, func(c rules.Chain) bool { return c.Name == name })
+		t.Chains = slices.DeleteFunc(t.Chains, func(c iptables.Chain) bool { return c.Name == name })
 	default:
 		return "unknown command"
 	}
 	return ""
 }
 
-func find(t *rules.Table, name string) *rules.Chain {
+func find(t *iptables.Table, name string) *iptables.Chain {
 	for i := range t.Chains {
 		if t.Chains[i].Name == name {
 			return &t.Chains[i]
@@ -141,7 +141,7 @@ func target(spec string) string {
 	return ""
 }
 
-func cloneTable(t rules.Table) rules.Table {
+func cloneTable(t iptables.Table) iptables.Table {
 	t.Chains = slices.Clone(t.Chains)
 	for i := range t.Chains {
 		t.Chains[i].Rules = slices.Clone(t.Chains[i].Rules)

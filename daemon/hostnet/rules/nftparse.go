@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/iptables"
 )
 
 // ParseNFT finds the table `ip aws-cni` in the output of `nft list table ip aws-cni`
@@ -16,11 +17,11 @@ func ParseNFT(text string) (*NFTTable, error) {
 		n++
 		line = strings.TrimSpace(line)
 		if want := p.line(line); want != "" {
-			return nil, &FormatError{What: "nft list", Line: n, Text: line, Want: want}
+			return nil, &iptables.FormatError{What: "nft list", Line: n, Text: line, Want: want}
 		}
 	}
 	if p.depth > 0 || p.pending != "" {
-		return nil, &FormatError{What: "nft list", Want: "}"}
+		return nil, &iptables.FormatError{What: "nft list", Want: "}"}
 	}
 	return p.table, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/iptables"
 	"cnictl/daemon/netstate"
 )
 
@@ -102,9 +103,9 @@ func ipv4s(lists ...[]netip.Prefix) []netip.Prefix {
 // NodeState is what a node should have in its kernel.
 type NodeState struct {
 	// Ruleset holds chains of ours whole, and of the kernel's chains our rules.
-	Ruleset  Ruleset
-	Ruleset6 Ruleset   // the same of ip6tables
-	NFT      *NFTTable // nil: the table should not exist
+	Ruleset  iptables.Ruleset
+	Ruleset6 iptables.Ruleset // the same of ip6tables
+	NFT      *NFTTable        // nil: the table should not exist
 	IPRules  []netstate.Rule
 	Sysctls  []netstate.Sysctl
 	Link     string // primary ENI
@@ -164,7 +165,7 @@ func (s NodeState) String() string {
 	}
 	b.WriteString("# iptables-save\n")
 	b.WriteString(s.Ruleset.String())
-	if s.Ruleset6.Wants() {
+	if Wants(s.Ruleset6) {
 		b.WriteString("# ip6tables-save\n")
 		b.WriteString(s.Ruleset6.String())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
 
 func prefixes(list ...string) []netip.Prefix {
@@ -124,7 +125,7 @@ func TestNode_SameIPTablesAsRecorded(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"secondary", "two-enis", "prefix"} {
 		text := readFile(t, "recorded/"+name+".iptables-save.txt")
-		recorded, err := rules.ParseSave(text)
+		recorded, err := iptables.ParseSave(text)
 		if err != nil {
 			t.Fatal(err)
 		}

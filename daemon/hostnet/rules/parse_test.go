@@ -1,42 +1,14 @@
 package rules_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
-
-func TestParseSave_Errors(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct{ text, want string }{
-		{"-A X -j Y\n", `parse output of iptables-save: line 1 "-A X -j Y", expected *<table> or a comment`},
-		{"*nat\n:PREROUTING ACCEPT [0:0]\n", "parse output of iptables-save: it ends early, expected COMMIT of table nat"},
-		{"*nat\n-A NOWHERE -j X\nCOMMIT\n", `parse output of iptables-save: line 2 "-A NOWHERE -j X", expected -A and a chain of table nat`},
-		{"*nat\n:X\nCOMMIT\n", `parse output of iptables-save: line 2 ":X", expected :<chain> <policy> [<packets>:<bytes>]`},
-		{"*nat\n*mangle\n", `parse output of iptables-save: line 2 "*mangle", expected COMMIT of table nat`},
-		{"*nat\nCOMMIT\n*nat\nCOMMIT\n", `parse output of iptables-save: line 3 "*nat", expected each table once`},
-		{"*nat\nhello\nCOMMIT\n", `parse output of iptables-save: line 2 "hello", expected -A <chain> <rule>`},
-		{"*\n", `parse output of iptables-save: line 1 "*", expected *<table>`},
-	} {
-		_, err := rules.ParseSave(row.text)
-		var format *rules.FormatError
-		if !errors.As(err, &format) || err.Error() != row.want {
-			t.Errorf("ParseSave(%q) = %v, want %s", row.text, err, row.want)
-		}
-	}
-}
-
-func TestParseSave_ForeignTable(t *testing.T) {
-	t.Parallel()
-	r, err := rules.ParseSave("# Table `nat' is incompatible, use 'nft' tool.\n# Table `x' is fine\n")
-	if err != nil || !cmp.Equal(r.Foreign, []string{"nat"}) {
-		t.Errorf("Foreign = %q, %v", r.Foreign, err)
-	}
-}
 
 func FuzzParseSave(f *testing.F) {
 	f.Add(readFile(f, "recorded/two-enis.iptables-save.txt"))
@@ -45,14 +17,14 @@ func FuzzParseSave(f *testing.F) {
 	f.Add("*nat\n:POSTROUTING ACCEPT [0:0]\n:CNI-E4-82d2b717654a20b90c9ed - [0:0]\n-A POSTROUTING -s 169.254.172.7/32 -j CNI-E4-82d2b717654a20b90c9ed\nCOMMIT\n")
 	f.Add("*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING ! -m comment --comment \"AWS, CONNMARK\nCOMMIT\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := rules.ParseSave(text)
+		r, err := iptables.ParseSave(text)
 		if err != nil {
 			if len(r.Tables) > 0 {
 				t.Error("a result beside an error")
 			}
 			return
 		}
-		again, err := rules.ParseSave(r.String())
+		again, err := iptables.ParseSave(r.String())
 		if err != nil {
 			t.Fatalf("own print does not parse: %v\n%s", err, r)
 		}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/api/netnames"
-	"cnictl/daemon/netstate"
+	"cnictl/daemon/iptables"
 )
 
 // FilterRemoval takes everything of ours out of iptables or ip6tables.
@@ -16,7 +16,7 @@ type FilterRemoval struct {
 
 // RemoveRuleset removes our rules and chains from a rule set, those of the egress
 // plugin's pods among them. Rules of others stay where they are.
-func RemoveRuleset(current Ruleset) FilterRemoval {
+func RemoveRuleset(current iptables.Ruleset) FilterRemoval {
 	var b strings.Builder
 	var out FilterRemoval
 	for _, t := range NoRuleset().Tables {
@@ -66,5 +66,5 @@ func isEgressJump(table, chain, spec string) bool {
 	if table != "nat" || chain != "POSTROUTING" || !strings.Contains(spec, "CNI-E") {
 		return false
 	}
-	return isEgressChain(table, netstate.Target(spec))
+	return isEgressChain(table, iptables.Target(spec))
 }

@@ -5,13 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"cnictl/daemon/netstate"
+	"cnictl/daemon/iptables"
 )
-
-// jumpsTo reports whether a rule jumps or goes to a chain.
-func jumpsTo(spec, chain string) bool {
-	return strings.Contains(spec, chain) && netstate.Target(spec) == chain // most rules are not split
-}
 
 // canonical brings different spellings of a rule together: releases of iptables
 // print options in different orders and under different names. Two rules with the
@@ -19,7 +14,7 @@ func jumpsTo(spec, chain string) bool {
 func canonical(spec string) string {
 	var groups []string
 	target := ""
-	ts := netstate.Words(spec)
+	ts := iptables.Words(spec)
 	for i := 0; i < len(ts); {
 		var g group
 		g, i = nextGroup(ts, i)
@@ -44,7 +39,7 @@ type group struct {
 	values []string
 }
 
-func nextGroup(ts []netstate.Word, i int) (group, int) {
+func nextGroup(ts []iptables.Word, i int) (group, int) {
 	var g group
 	if ts[i].Text == "!" && !ts[i].Quoted && i+1 < len(ts) {
 		g.not = true

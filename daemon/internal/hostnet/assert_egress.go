@@ -9,9 +9,10 @@ import (
 	"slices"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/egress"
+	"cnictl/daemon/iptables"
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
-	egress "cnictl/plugin/egress/rules"
 )
 
 // Objects of pods' egress, beside those of [Loss].
@@ -39,7 +40,7 @@ func concernsEgress(n rtnl.FilterNotice) bool {
 		return false
 	}
 	return len(n.Chain) == 0 || string(n.Chain) == egress.PostRouting ||
-		bytes.HasPrefix(n.Chain, []byte(egress.ChainPrefix4)) || bytes.HasPrefix(n.Chain, []byte(egress.ChainPrefix6))
+		bytes.HasPrefix(n.Chain, []byte(netnames.EgressChainPrefixV4)) || bytes.HasPrefix(n.Chain, []byte(netnames.EgressChainPrefixV6))
 }
 
 // EgressView reads what the node has of pods' egress, in the family of the egress, but
@@ -73,17 +74,18 @@ func (h *Host) egressPrograms(v6 bool) (save, restore string, _ error) {
 	return h.six.programs.save, h.six.programs.restore, nil
 }
 
-// EgressTable is the nat table in the family of the egress, as iptables-save prints it.
-func (h *Host) EgressTable(ctx context.Context, v6 bool) (string, error) {
+// EgressNAT is the nat table in the family of the egress.
+func (h *Host) EgressNAT(ctx context.Context, v6 bool) (iptables.Table, error) {
 	save, _, err := h.egressPrograms(v6)
 	if err != nil {
-		return "", err
+		return iptables.Table{}, err
 	}
 	p, err := h.start(exec.CommandContext(ctx, save, "-t", "nat"), "")
 	if err != nil {
-		return "", err
+		return iptables.Table{}, err
 	}
-	return p.wait()
+	saved, err := p.wait()
+	return egress.NAT(saved), err
 }
 
 // egressWait is how many seconds a repair waits for the lock of iptables.
@@ -103,10 +105,10 @@ func (h *Host) restoreEgress(ctx context.Context, v6 bool, text string) error {
 	}})
 }
 
-// RepairEgress brings back what pods' egress lost, saved being the nat table; it returns
+// RepairEgress brings back what pods' egress lost, nat being the nat table; it returns
 // what it brought back, what somebody else did meanwhile included. Calls queue with
 // those of [Host.SetupNode].
-func (h *Host) RepairEgress(ctx context.Context, v6 bool, saved string, list []egress.Loss) (done []egress.Loss, _ error) {
+func (h *Host) RepairEgress(ctx context.Context, v6 bool, nat iptables.Table, list []egress.Loss) (done []egress.Loss, _ error) {
 	h.node.Lock()
 	defer h.node.Unlock()
 	var chains []egress.SNAT
@@ -129,7 +131,7 @@ func (h *Host) RepairEgress(ctx context.Context, v6 bool, saved string, list []e
 			done = append(done, l)
 		}
 	}
-	if err := h.restoreEgress(ctx, v6, egress.RepairAll(saved, chains)); err != nil {
+	if err := h.restoreEgress(ctx, v6, egress.Repair(nat, chains...)); err != nil {
 		return done, errors.Join(append(errs, err)...)
 	}
 	for _, l := range list {
@@ -157,9 +159,9 @@ func (h *Host) TakeBackEgress(ctx context.Context, v6 bool, list []egress.Loss) 
 	if len(chains) == 0 {
 		return err
 	}
-	saved, saveErr := h.EgressTable(ctx, v6)
+	nat, saveErr := h.EgressNAT(ctx, v6)
 	if saveErr != nil {
 		return errors.Join(err, saveErr)
 	}
-	return errors.Join(err, h.restoreEgress(ctx, v6, egress.Remove(saved, chains...)))
+	return errors.Join(err, h.restoreEgress(ctx, v6, egress.Remove(nat, chains...)))
 }

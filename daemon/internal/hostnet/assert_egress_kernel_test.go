@@ -11,7 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	egress "cnictl/plugin/egress/rules"
+	"cnictl/daemon/hostnet/egress"
+	"cnictl/daemon/iptables"
 )
 
 // egressBed is a node with pods' egress of a family on it.
@@ -46,22 +47,21 @@ func newEgressBed(t *testing.T, n *bed, v6 bool) *egressBed {
 }
 
 // look compares once, and returns what egress.Living says of it.
-func (e *egressBed) look() (saved string, lost, ended []egress.Loss) {
+func (e *egressBed) look() (nat iptables.Table, lost, ended []egress.Loss) {
 	e.t.Helper()
 	e.do(func() error {
 		view, err := e.host.EgressView(e.v6)
 		if err != nil {
 			return err
 		}
-		if saved, err = e.host.EgressTable(e.t.Context(), e.v6); err != nil {
+		if nat, err = e.host.EgressNAT(e.t.Context(), e.v6); err != nil {
 			return err
 		}
-		table := egress.Parse(saved)
-		view.Table = &table
+		view.NAT = &nat
 		lost, ended, _ = e.known.Look(e.now, egress.DefaultNetwork, e.tenants, view)
 		return nil
 	})
-	return saved, lost, ended
+	return nat, lost, ended
 }
 
 // settle looks and brings back until nothing is lost.
@@ -69,12 +69,12 @@ func (e *egressBed) settle() (all []egress.Loss) {
 	e.t.Helper()
 	for range 8 {
 		e.now = e.now.Add(egress.LossSettles)
-		saved, lost, _ := e.look()
+		nat, lost, _ := e.look()
 		if len(lost) == 0 {
 			continue
 		}
 		e.do(func() error {
-			done, err := e.host.RepairEgress(e.t.Context(), e.v6, saved, lost)
+			done, err := e.host.RepairEgress(e.t.Context(), e.v6, nat, lost)
 			if len(done) != len(lost) {
 				e.t.Errorf("did %v of %v", done, lost)
 			}

@@ -88,7 +88,7 @@ func (h *Host) filtersDiffer(read filterRead, sides []sideRead, want rules.NodeS
 	differ = len(list) > 0
 	for _, r := range sides {
 		script, err := r.finish()
-		if err != nil && r.want.Wants() {
+		if err != nil && rules.Wants(r.want) {
 			return differ, fmt.Errorf("%s: %w", textBlockIPv6, err)
 		}
 		differ = differ || err == nil && script != ""

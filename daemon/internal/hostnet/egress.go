@@ -3,20 +3,21 @@ package hostnet
 import (
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 	"cnictl/daemon/rtnl"
 )
 
 // leaveGuard asks for what is wanted but for the removal of a guard that living pods
 // need.
-func leaveGuard(now, want rules.Ruleset, ipv6 bool) (rules.Ruleset, error) {
-	if !now.Guarded() || want.Guarded() {
+func leaveGuard(now, want iptables.Ruleset, ipv6 bool) (iptables.Ruleset, error) {
+	if !rules.Guarded(now) || rules.Guarded(want) {
 		return want, nil
 	}
 	living, err := egressPods(ipv6)
 	if err != nil || !living {
 		return want, err
 	}
-	return want.LeavingGuard(), nil
+	return rules.LeavingGuard(want), nil
 }
 
 // egressPods reports whether pods live on the node that have an address of the cluster's

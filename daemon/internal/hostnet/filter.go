@@ -12,6 +12,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
 
 // ErrConnmark is wrapped by errors of the native table.
@@ -23,7 +24,7 @@ const passes = 3
 
 // filterView is what the two tools say.
 type filterView struct {
-	ruleset    rules.Ruleset
+	ruleset    iptables.Ruleset
 	nft        *rules.NFTTable
 	nftUnknown bool // there is a table that cannot be understood
 }
@@ -60,11 +61,11 @@ func (h *Host) finishFilterRead(r filterRead, want rules.NodeState) (v filterVie
 		return v, fmt.Errorf("%w: %w", ErrConnmark, nftErr)
 	}
 	var err error
-	if v.ruleset, err = rules.ParseSave(saved); err != nil {
+	if v.ruleset, err = iptables.ParseSave(saved); err != nil {
 		return v, fmt.Errorf(textCheckRule+": %w", firstRule(want.Ruleset), err)
 	}
 	for _, t := range want.Ruleset.Tables {
-		if t.Wants() && slices.Contains(v.ruleset.Foreign, t.Name) {
+		if rules.TableWants(t) && slices.Contains(v.ruleset.Foreign, t.Name) {
 			return v, fmt.Errorf("%s: table %s holds rules written by nft, which iptables can neither list nor keep; see: nft list table ip %s",
 				textNoIPTables, t.Name, t.Name)
 		}
@@ -101,8 +102,8 @@ func noSuchTable(err error) bool {
 }
 
 // firstRule names the rule that upstream would have asked for first.
-func firstRule(want rules.Ruleset) string {
-	script := rules.DiffRuleset(rules.Ruleset{}, want)
+func firstRule(want iptables.Ruleset) string {
+	script := rules.DiffRuleset(iptables.Ruleset{}, want)
 	for line := range strings.Count(script, "\n") {
 		if _, rule, ok := rules.Describe(script, line+1); ok {
 			return rule

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 	"cnictl/daemon/rtnl"
 )
 
@@ -157,14 +158,14 @@ func (s *survey) traces(p *process) rules.Traces {
 		return rules.Traces{}
 	}
 	text, err := p.wait()
-	var r rules.Ruleset
+	var r iptables.Ruleset
 	if err == nil {
-		r, err = rules.ParseSave(text)
+		r, err = iptables.ParseSave(text)
 	}
 	if err != nil {
 		s.unread(p.run.Program, err)
 	}
-	return r.Traces()
+	return rules.TracesOf(r)
 }
 
 func (s *survey) unread(program string, err error) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 	"cnictl/daemon/netstate"
 )
 
@@ -94,7 +95,7 @@ func TestSetupNode_SettingsChange(t *testing.T) {
 func (n *bed) same(change ...func(*rules.NodeInput)) {
 	n.t.Helper()
 	want := n.want(change...)
-	got, err := rules.ParseSave(n.saved())
+	got, err := iptables.ParseSave(n.saved())
 	if err != nil {
 		n.t.Fatal(err)
 	}

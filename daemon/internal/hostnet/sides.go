@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
 
 // side is a rule set beside the one that a pass is about: that of ip6tables, or those of
@@ -100,7 +101,7 @@ func (h *Host) findSides() {
 // sideRead is a side being read.
 type sideRead struct {
 	side *side
-	want rules.Ruleset
+	want iptables.Ruleset
 	save *process
 	// leaves: a guard stays while pods need it. The other back end's doesn't: the one in
 	// use has it then.
@@ -108,9 +109,9 @@ type sideRead struct {
 }
 
 // startSides starts to read the sides that may need a change.
-func (h *Host) startSides(ctx context.Context, want6 rules.Ruleset) (list []sideRead, _ error) {
+func (h *Host) startSides(ctx context.Context, want6 iptables.Ruleset) (list []sideRead, _ error) {
 	for s, want := range h.sides(want6) {
-		wanted := want.Wants()
+		wanted := rules.Wants(want)
 		switch {
 		case wanted && !s.programs.there():
 			return list, fmt.Errorf("%s: find %s-save and %s-restore, which ENABLE_V6_EGRESS needs: not in PATH", textBlockIPv6, s.programs.name, s.programs.name)
@@ -133,8 +134,8 @@ func (h *Host) startSides(ctx context.Context, want6 rules.Ruleset) (list []side
 }
 
 // sides goes through the sides with what is wanted there.
-func (h *Host) sides(want6 rules.Ruleset) func(yield func(*side, rules.Ruleset) bool) {
-	return func(yield func(*side, rules.Ruleset) bool) {
+func (h *Host) sides(want6 iptables.Ruleset) func(yield func(*side, iptables.Ruleset) bool) {
+	return func(yield func(*side, iptables.Ruleset) bool) {
 		if !yield(h.six, want6) {
 			return
 		}
@@ -159,7 +160,7 @@ func (r sideRead) finish() (script string, _ error) {
 	if err != nil {
 		return "", err
 	}
-	now, err := rules.ParseSave(text)
+	now, err := iptables.ParseSave(text)
 	if err != nil {
 		return "", err
 	}
@@ -170,12 +171,12 @@ func (r sideRead) finish() (script string, _ error) {
 		}
 	}
 	for _, t := range want.Tables {
-		if t.Wants() && slices.Contains(now.Foreign, t.Name) {
+		if rules.TableWants(t) && slices.Contains(now.Foreign, t.Name) {
 			return "", fmt.Errorf("table %s holds rules written by nft, which %s can neither list nor keep", t.Name, r.side.programs.name)
 		}
 	}
 	script = rules.DiffRuleset(now, want)
-	r.side.clean = script == "" && !want.Wants() && !now.Guarded()
+	r.side.clean = script == "" && !rules.Wants(want) && !rules.Guarded(now)
 	return script, nil
 }
 
@@ -191,7 +192,7 @@ func (h *Host) setSides(ctx context.Context, list []sideRead) error {
 		err := h.setSide(ctx, r)
 		switch {
 		case err == nil:
-		case r.want.Wants():
+		case rules.Wants(r.want):
 			errs = append(errs, fmt.Errorf("%s: %w", textBlockIPv6, err))
 		default:
 			h.warnOnce("rules that an earlier life of the node left cannot be removed", "program", r.side.programs.name, "error", err)
@@ -204,7 +205,7 @@ func (h *Host) setSide(ctx context.Context, r sideRead) error {
 	for pass := 1; ; pass++ {
 		script, err := r.finish()
 		var refused *ProgramError
-		if errors.As(err, &refused) && !r.want.Wants() && r.side.tables == "" {
+		if errors.As(err, &refused) && !rules.Wants(r.want) && r.side.tables == "" {
 			// A kernel without nf_tables has no rules in it either.
 			h.opts.Log.Debug("rule set cannot be listed, taken as empty", "program", r.side.programs.name, "error", err)
 			r.side.clean = true
@@ -214,17 +215,17 @@ func (h *Host) setSide(ctx context.Context, r sideRead) error {
 			return err
 		}
 		wait := []string{"-w"}
-		if !r.want.Wants() {
+		if !rules.Wants(r.want) {
 			wait = append(wait, sideWait)
 		}
 		err = h.run(ctx, transaction{r.side.programs.restore, append([]string{"--noflush"}, wait...), script, func(err error) error {
 			return fmt.Errorf("%s: %w", restoreText(script, err), err)
 		}})
 		if err == nil {
-			r.side.clean = !r.want.Wants()
+			r.side.clean = !rules.Wants(r.want)
 			return nil
 		}
-		if pass == passes || ctx.Err() != nil || !r.want.Wants() {
+		if pass == passes || ctx.Err() != nil || !rules.Wants(r.want) {
 			return errors.Join(err, ctx.Err())
 		}
 		if r.save, err = h.start(exec.CommandContext(ctx, r.side.programs.save), ""); err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 )
 
 func v6Egress(in *rules.NodeInput) { in.V6Egress = true }
@@ -383,7 +384,7 @@ func TestFindSides(t *testing.T) {
 		h := &Host{iptables: row.iptables, opts: Options{Log: slog.New(slog.DiscardHandler)}, backend: row.backend}
 		h.findSides()
 		var got []string
-		for s := range h.sides(rules.Ruleset{}) {
+		for s := range h.sides(iptables.Ruleset{}) {
 			got = append(got, s.programs.name)
 		}
 		if !cmp.Equal(got, row.want) {

@@ -12,6 +12,7 @@ import (
 
 	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
@@ -106,7 +107,7 @@ func (l *Leftovers) readFilter(ctx context.Context, p pair) (rules.FilterRemoval
 	if err != nil {
 		return rules.FilterRemoval{}, err
 	}
-	now, err := rules.ParseSave(text)
+	now, err := iptables.ParseSave(text)
 	if err != nil {
 		return rules.FilterRemoval{}, err
 	}

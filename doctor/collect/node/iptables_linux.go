@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/iptables"
 	"cnictl/doctor/evidence"
 	"cnictl/doctor/reading"
 )
@@ -91,8 +92,8 @@ func (c *collector) legacy(program string) bool {
 func hostMode(s reading.Saves, chains, plain string) string {
 	traces := func(saves ...string) (t rules.Traces) {
 		for _, save := range saves {
-			if set, err := rules.ParseSave(save); err == nil {
-				t = t.Add(set.Traces())
+			if set, err := iptables.ParseSave(save); err == nil {
+				t = t.Add(rules.TracesOf(set))
 			}
 		}
 		return t

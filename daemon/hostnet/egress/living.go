@@ -1,4 +1,4 @@
-package rules
+package egress
 
 import (
 	"net/netip"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/iptables"
 	"cnictl/daemon/netstate"
 )
 
@@ -39,14 +40,14 @@ func isContainerID(id string) bool {
 	return id != ""
 }
 
-// Translation is what a sandbox's chain and jump do, with whatever node address and ports
+// translation is what a sandbox's chain and jump do, with whatever node address and ports
 // they were made; false unless both are whole.
-func (t Table) Translation(network string, x Tenant) (SNAT, bool) {
-	list := t.rules[Chain(x.Address.Is6(), network, x.ContainerID)]
-	if len(list) == 0 {
+func translation(nat iptables.Table, network string, x Tenant) (SNAT, bool) {
+	c, _ := nat.Chain(Chain(x.Address.Is6(), network, x.ContainerID))
+	if len(c.Rules) == 0 {
 		return SNAT{}, false
 	}
-	words := netstate.Words(list[len(list)-1])
+	words := iptables.Words(c.Rules[len(c.Rules)-1])
 	var node netip.Addr
 	random := RandomNone
 	for i, w := range words {
@@ -58,29 +59,14 @@ func (t Table) Translation(network string, x Tenant) (SNAT, bool) {
 		}
 	}
 	s, err := Wanted(network, x.ContainerID, x.Address, node, random)
-	return s, err == nil && t.Has(s)
-}
-
-// RepairAll is one transaction that does what [SNAT.Repair] does for each; empty when all
-// is as wanted.
-func RepairAll(saved string, list []SNAT) string {
-	var lines []string
-	for _, s := range list {
-		if text := s.Repair(saved); text != "" {
-			lines = append(lines, strings.TrimSuffix(strings.TrimPrefix(text, "*nat\n"), "\nCOMMIT\n"))
-		}
-	}
-	if len(lines) == 0 {
-		return ""
-	}
-	return transaction(lines...)
+	return s, err == nil && s.In(nat)
 }
 
 // Host is what the host has in the family of the egress: veths, addresses, and routes of
 // the main table.
 type Host struct {
 	netstate.State
-	Table *Table // nil: not read
+	NAT *iptables.Table // nil: not read
 }
 
 func (h *Host) route(to netip.Addr) (netstate.Route, bool) {
@@ -199,8 +185,8 @@ func (p *seen) learn(network string, t Tenant, h Host) {
 			p.address = a
 		}
 	}
-	if h.Table != nil {
-		if s, ok := h.Table.Translation(network, t); ok {
+	if h.NAT != nil {
+		if s, ok := translation(*h.NAT, network, t); ok {
 			p.snat = s
 		}
 	}
@@ -224,7 +210,7 @@ func (p *seen) losses(t Tenant, h Host) (out []Loss) {
 		out = append(out, p.lostRoute(t))
 	}
 	_, pending := p.missing[LostChain]
-	if p.snat.Chain != "" && (h.Table == nil && pending || h.Table != nil && !h.Table.Has(p.snat)) {
+	if p.snat.Chain != "" && (h.NAT == nil && pending || h.NAT != nil && !p.snat.In(*h.NAT)) {
 		out = append(out, Loss{Tenant: t, Kind: LostChain, SNAT: p.snat})
 	}
 	return out

@@ -1,4 +1,4 @@
-package rules
+package egress
 
 import (
 	"crypto/sha512"
@@ -7,17 +7,15 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/iptables"
+	"cnictl/daemon/netstate"
 )
 
 // DefaultNetwork is the name of the network in the conflist as shipped; it is part of
 // names and comments.
 const DefaultNetwork = "aws-cni"
-
-// Prefixes of the chains: one chain for each pod that has egress.
-const (
-	ChainPrefix4 = "CNI-E4-"
-	ChainPrefix6 = "CNI-E6-"
-)
 
 // chainLength is that of a whole chain name; iptables takes one of 28 characters.
 const chainLength = 28
@@ -25,11 +23,11 @@ const chainLength = 28
 // PostRouting is the chain of the nat table that jumps to ours.
 const PostRouting = "POSTROUTING"
 
-// Chain is the name of a sandbox's chain. v6 is the family of the egress.
+// Chain is the name of a sandbox's chain: each pod that has egress has one. v6 is the family of the egress.
 func Chain(v6 bool, network, containerID string) string {
-	prefix := ChainPrefix4
+	prefix := netnames.EgressChainPrefixV4
 	if v6 {
-		prefix = ChainPrefix6
+		prefix = netnames.EgressChainPrefixV6
 	}
 	sum := sha512.Sum512([]byte(network + containerID))
 	return (prefix + hex.EncodeToString(sum[:]))[:chainLength]
@@ -84,25 +82,28 @@ func Wanted(network, containerID string, podIP, nodeIP netip.Addr, random Random
 	}, nil
 }
 
-// Rules are those of the chain, as iptables-save prints them.
-func (s SNAT) Rules() []string {
+// rules are the chain's, as iptables-save prints it.
+func (s SNAT) rules() iptables.Chain {
 	multicast := "224.0.0.0/4"
 	if s.PodIP.Is6() {
 		multicast = "ff00::/8"
 	}
-	snat := "-A " + s.Chain + s.comment() + " -j SNAT --to-source " + s.NodeIP.String()
+	snat := s.comment() + " -j SNAT --to-source " + s.NodeIP.String()
 	if s.Random != RandomNone {
 		snat += " " + string(s.Random)
 	}
-	return []string{"-A " + s.Chain + " -d " + multicast + s.comment() + " -j ACCEPT", snat}
+	return iptables.Chain{Name: s.Chain, Policy: "-", Rules: []string{"-d " + multicast + " " + s.comment() + " -j ACCEPT", snat}}
 }
+
+// Rules are those of the chain, as iptables-save prints them.
+func (s SNAT) Rules() []string { return s.rules().Lines() }
 
 // Jump is the rule of POSTROUTING.
 func (s SNAT) Jump() string {
-	return "-A " + PostRouting + " -s " + netip.PrefixFrom(s.PodIP, s.PodIP.BitLen()).String() + s.comment() + " -j " + s.Chain
+	return "-A " + PostRouting + " -s " + netstate.Only(s.PodIP).String() + " " + s.comment() + " -j " + s.Chain
 }
 
-func (s SNAT) comment() string { return ` -m comment --comment ` + quoteArg(s.Comment) }
+func (s SNAT) comment() string { return `-m comment --comment ` + quoteArg(s.Comment) }
 
 // quoteArg quotes as iptables-save does.
 func quoteArg(s string) string {

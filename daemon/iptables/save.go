@@ -1,8 +1,7 @@
-package rules
+package iptables
 
 import (
-	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,16 +19,22 @@ type Table struct {
 	Chains []Chain
 }
 
-// Wants reports whether a wanted table asks for anything to be there.
-func (t Table) Wants() bool {
-	return slices.ContainsFunc(t.Chains, func(c Chain) bool { return len(c.Rules) > 0 || ownChain(t.Name, c.Name) })
-}
-
 // Chain is one chain with its rules in order.
 type Chain struct {
 	Name   string
 	Policy string   // "ACCEPT", "DROP"; "-" for chains that are not the kernel's own
 	Rules  []string // what follows "-A <chain> "
+}
+
+// Lines are the rules as iptables-save prints them.
+func (c Chain) Lines() []string {
+	out := make([]string, len(c.Rules))
+	for i, spec := range c.Rules {
+		if out[i] = "-A " + c.Name; spec != "" {
+			out[i] += " " + spec
+		}
+	}
+	return out
 }
 
 // Table finds a table.
@@ -62,12 +67,8 @@ func (r Ruleset) String() string {
 			b.WriteString(":" + c.Name + " " + c.Policy + " [0:0]\n")
 		}
 		for _, c := range t.Chains {
-			for _, spec := range c.Rules {
-				b.WriteString("-A " + c.Name)
-				if spec != "" {
-					b.WriteString(" " + spec)
-				}
-				b.WriteByte('\n')
+			for _, line := range c.Lines() {
+				b.WriteString(line + "\n")
 			}
 		}
 		b.WriteString("COMMIT\n")
@@ -85,12 +86,13 @@ type FormatError struct {
 
 func (e *FormatError) Error() string {
 	if e.Line == 0 {
-		return fmt.Sprintf("parse output of %s: it ends early, expected %s", e.What, e.Want)
+		return "parse output of " + e.What + ": it ends early, expected " + e.Want
 	}
-	return fmt.Sprintf("parse output of %s: line %d %q, expected %s", e.What, e.Line, e.Text, e.Want)
+	return "parse output of " + e.What + ": line " + strconv.Itoa(e.Line) + " " + strconv.Quote(e.Text) + ", expected " + e.Want
 }
 
-// ParseSave reads the output of iptables-save, with or without counters.
+// ParseSave reads the output of iptables-save, with or without counters. It refuses what
+// iptables-save does not print: who changes rules of the node must have read them all.
 func ParseSave(text string) (Ruleset, error) {
 	p := saveParser{byName: map[string]int{}}
 	n := 0
@@ -105,6 +107,19 @@ func ParseSave(text string) (Ruleset, error) {
 		return Ruleset{}, &FormatError{What: "iptables-save", Want: "COMMIT of table " + p.table.Name}
 	}
 	return p.out, nil
+}
+
+// ParseKnown is [ParseSave] that skips the lines that it would refuse: who looks for chains
+// of a known name only must not fail over others.
+func ParseKnown(text string) Ruleset {
+	p := saveParser{byName: map[string]int{}}
+	for line := range strings.Lines(text) {
+		_ = p.line(strings.TrimRight(line, "\r\n"))
+	}
+	if p.table != nil {
+		p.out.Tables = append(p.out.Tables, *p.table)
+	}
+	return p.out
 }
 
 type saveParser struct {

@@ -1,4 +1,4 @@
-package rules_test
+package egress_test
 
 import (
 	"fmt"
@@ -12,21 +12,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cnictl/daemon/api/netnames"
+	"cnictl/daemon/hostnet/egress"
 	"cnictl/daemon/netstate"
-	"cnictl/plugin/egress/rules"
 )
 
 // living is a host with pods' egress in the cluster's IPv6, and what the daemon knows.
 type living struct {
 	now     time.Time
-	tenants []rules.Tenant
-	host    rules.Host
-	chains  map[rules.Tenant]rules.SNAT
-	known   rules.Living
+	tenants []egress.Tenant
+	host    egress.Host
+	chains  map[egress.Tenant]egress.SNAT
+	known   egress.Living
 }
 
-func tenant(n int) rules.Tenant {
-	return rules.Tenant{Address: netip.AddrFrom4([4]byte{169, 254, 172, byte(2 + n)}), ContainerID: fmt.Sprint("sandbox-", n)}
+func tenant(n int) egress.Tenant {
+	return egress.Tenant{Address: netip.AddrFrom4([4]byte{169, 254, 172, byte(2 + n)}), ContainerID: fmt.Sprint("sandbox-", n)}
 }
 
 var gateway = netip.MustParsePrefix("169.254.172.1/32")
@@ -39,12 +39,12 @@ func (l *living) add(t *testing.T, n int) {
 	l.host.Links = append(l.host.Links, netstate.Link{Index: index, Name: fmt.Sprint("veth", n), Flags: netstate.Up | netstate.Running})
 	l.host.Addresses = append(l.host.Addresses, netstate.Address{Link: index, Prefix: gateway, OnLink: true})
 	l.host.Routes = append(l.host.Routes, netstate.Direct(netstate.Only(x.Address), index, netnames.MainTable))
-	s, err := rules.Wanted(rules.DefaultNetwork, x.ContainerID, x.Address, netip.MustParseAddr("10.0.0.10"), rules.RandomFully)
+	s, err := egress.Wanted(egress.DefaultNetwork, x.ContainerID, x.Address, netip.MustParseAddr("10.0.0.10"), egress.RandomFully)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l.chains == nil {
-		l.chains = map[rules.Tenant]rules.SNAT{}
+		l.chains = map[egress.Tenant]egress.SNAT{}
 	}
 	l.chains[x] = s
 }
@@ -54,7 +54,7 @@ func (l *living) dropRoute(n int) {
 }
 
 func (l *living) dropLease(n int) {
-	l.tenants = slices.DeleteFunc(l.tenants, func(x rules.Tenant) bool { return x == tenant(n) })
+	l.tenants = slices.DeleteFunc(l.tenants, func(x egress.Tenant) bool { return x == tenant(n) })
 }
 
 func (l *living) dropLink(n int) {
@@ -64,28 +64,29 @@ func (l *living) dropLink(n int) {
 }
 
 // look looks once, at the table too.
-func (l *living) look() (lost, ended []rules.Loss, again time.Duration) {
-	var text strings.Builder
+func (l *living) look() (lost, ended []egress.Loss, again time.Duration) {
+	var chains, jumps strings.Builder
 	for _, s := range l.chains {
-		text.WriteString(s.String())
+		fmt.Fprintf(&chains, ":%s - [0:0]\n", s.Chain)
+		jumps.WriteString(strings.Join(append(s.Rules(), s.Jump()), "\n") + "\n")
 	}
-	table := rules.Parse(text.String())
+	nat := egress.NAT("*nat\n:POSTROUTING ACCEPT [0:0]\n" + chains.String() + jumps.String() + "COMMIT\n")
 	h := l.host
-	h.Table = &table
-	return l.known.Look(l.now, rules.DefaultNetwork, l.tenants, h)
+	h.NAT = &nat
+	return l.known.Look(l.now, egress.DefaultNetwork, l.tenants, h)
 }
 
 // repair does what was asked for.
-func (l *living) repair(list []rules.Loss) {
+func (l *living) repair(list []egress.Loss) {
 	for _, x := range list {
 		switch x.Kind {
-		case rules.LostChain:
+		case egress.LostChain:
 			l.chains[x.Tenant] = x.SNAT
-		case rules.LostRoute:
+		case egress.LostRoute:
 			l.host.Routes = append(l.host.Routes, x.Change.Route)
-		case rules.LostAddress:
+		case egress.LostAddress:
 			l.host.Addresses = append(l.host.Addresses, x.Change.Address)
-		case rules.LostLink:
+		case egress.LostLink:
 			for i := range l.host.Links {
 				if l.host.Links[i].Index == x.Change.Link.Index {
 					l.host.Links[i].Flags |= netstate.Up
@@ -96,7 +97,7 @@ func (l *living) repair(list []rules.Loss) {
 	}
 }
 
-func kinds(list []rules.Loss) (out []string) {
+func kinds(list []egress.Loss) (out []string) {
 	for _, x := range list {
 		out = append(out, x.Kind+" of "+x.Tenant.ContainerID)
 	}
@@ -141,17 +142,17 @@ func TestLiving(t *testing.T) {
 		}
 		row.take(l)
 		l.now = l.now.Add(time.Second)
-		if lost, _, again := l.look(); len(lost) > 0 || (again == rules.LossSettles) != (row.want != nil) {
+		if lost, _, again := l.look(); len(lost) > 0 || (again == egress.LossSettles) != (row.want != nil) {
 			t.Errorf("%s: at once %v, again %v", row.name, kinds(lost), again)
 		}
-		l.now = l.now.Add(rules.LossSettles)
+		l.now = l.now.Add(egress.LossSettles)
 		lost, ended, _ := l.look()
 		if d := cmp.Diff(row.want, kinds(lost)); d != "" || len(ended) > 0 {
 			t.Errorf("%s (-want +got):\n%s", row.name, d)
 		}
 		for range 3 { // an address or a route follows its link
 			l.repair(lost)
-			l.now = l.now.Add(rules.LossSettles)
+			l.now = l.now.Add(egress.LossSettles)
 			lost, _, _ = l.look()
 		}
 		if len(lost) > 0 {
@@ -169,7 +170,7 @@ func TestLiving_NeverWhole(t *testing.T) {
 	clear(l.chains)
 	looks := 0
 	for again := time.Nanosecond; again != 0 && looks < 100; looks++ {
-		var lost []rules.Loss
+		var lost []egress.Loss
 		l.now = l.now.Add(again)
 		if lost, _, again = l.look(); len(lost) > 0 {
 			t.Fatal(kinds(lost))
@@ -207,12 +208,12 @@ func TestLiving_Del(t *testing.T) {
 	}
 }
 
-func (l *living) takeBack(list []rules.Loss) {
+func (l *living) takeBack(list []egress.Loss) {
 	for _, x := range list {
 		switch x.Kind {
-		case rules.LostChain:
+		case egress.LostChain:
 			delete(l.chains, x.Tenant)
-		case rules.LostRoute:
+		case egress.LostRoute:
 			l.host.Routes = slices.DeleteFunc(l.host.Routes, func(r netstate.Route) bool { return r == x.Change.Route })
 		}
 	}
@@ -222,19 +223,19 @@ func TestParseTenant(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, text string
-		want       rules.Tenant
+		want       egress.Tenant
 	}{
-		{"169.254.172.2", "c1\r\neth0", rules.Tenant{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "c1"}},
-		{"fd00::ac:2", "c1\r\neth0", rules.Tenant{Address: netip.MustParseAddr("fd00::ac:2"), ContainerID: "c1"}},
-		{"169.254.172.2", "of-old_releases.1", rules.Tenant{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "of-old_releases.1"}},
-		{"last_reserved_ip.0", "169.254.172.2", rules.Tenant{}},
-		{"lock", "", rules.Tenant{}},
-		{"169.254.172.2", "", rules.Tenant{}},
-		{"169.254.172.2", "c1\" -j DROP\r\neth0", rules.Tenant{}},
-		{"fe80::1%eth0", "c1", rules.Tenant{}},
+		{"169.254.172.2", "c1\r\neth0", egress.Tenant{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "c1"}},
+		{"fd00::ac:2", "c1\r\neth0", egress.Tenant{Address: netip.MustParseAddr("fd00::ac:2"), ContainerID: "c1"}},
+		{"169.254.172.2", "of-old_releases.1", egress.Tenant{Address: netip.MustParseAddr("169.254.172.2"), ContainerID: "of-old_releases.1"}},
+		{"last_reserved_ip.0", "169.254.172.2", egress.Tenant{}},
+		{"lock", "", egress.Tenant{}},
+		{"169.254.172.2", "", egress.Tenant{}},
+		{"169.254.172.2", "c1\" -j DROP\r\neth0", egress.Tenant{}},
+		{"fe80::1%eth0", "c1", egress.Tenant{}},
 	} {
-		got, ok := rules.ParseTenant(row.name, row.text)
-		if ok != (row.want != rules.Tenant{}) || ok && got != row.want {
+		got, ok := egress.ParseTenant(row.name, row.text)
+		if ok != (row.want != egress.Tenant{}) || ok && got != row.want {
 			t.Errorf("%s %q: %v %t", row.name, row.text, got, ok)
 		}
 	}

@@ -1,4 +1,4 @@
-package netstate
+package iptables
 
 import "strings"
 
@@ -62,4 +62,9 @@ func Comment(rule string) string {
 		}
 	}
 	return ""
+}
+
+// JumpsTo reports whether a rule jumps or goes to a chain.
+func JumpsTo(rule, chain string) bool {
+	return strings.Contains(rule, chain) && Target(rule) == chain // most rules are not split
 }
