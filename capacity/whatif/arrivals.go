@@ -14,7 +14,7 @@ func Arrivals(perMinute float64, life, length time.Duration, seed uint64) []Step
 	if perMinute <= 0 || length <= 0 {
 		return nil
 	}
-	rnd := stream(seed, 3)
+	rnd := Stream(seed, 3)
 	var out []Step
 	for at := time.Duration(0); ; {
 		at += rnd.exponential(time.Duration(float64(time.Minute) / perMinute))

@@ -82,7 +82,7 @@ func (c *Calls) count(op Operation, code cause.Code) {
 type node struct {
 	Pool
 	room     int // pods that kubelet takes
-	rnd      *random
+	rnd      *Random
 	made     int // pods so far
 	enis     int // attached
 	assigned int
@@ -110,7 +110,7 @@ func newNode(s Settings, m Model, net *network, now time.Time, seed uint64) *nod
 			Book: ipam.New(ipam.Options{Cooldown: p.Cooldown}), Plan: m.Plan, Policy: p, Now: now, ENIBackoff: map[ipam.ENIID]time.Time{},
 			Limits: warmpool.Limits{IPv4PerENI: s.Instance.IPv4PerENI, ENIsByCard: []int{s.Instance.MaxENIs}},
 		},
-		room: s.Room(), rnd: stream(seed, 1),
+		room: s.Room(), rnd: Stream(seed, 1),
 	}
 	n.supply = &supply{network: net, trunk: s.Trunk, pool: &n.Pool}
 	n.EC2 = n.supply
@@ -139,7 +139,7 @@ func (n Node) alike() alike {
 // copied is a node just like one that has settled and that no pod has left yet.
 func (n *node) copied(seed uint64) *node {
 	out, supply := *n, *n.supply
-	out.rnd, out.pods, out.ENIBackoff, out.supply = stream(seed, 1), slices.Clone(n.pods), map[ipam.ENIID]time.Time{}, &supply
+	out.rnd, out.pods, out.ENIBackoff, out.supply = Stream(seed, 1), slices.Clone(n.pods), map[ipam.ENIID]time.Time{}, &supply
 	out.Book, out.EC2, supply.pool = ipam.New(ipam.Options{Cooldown: n.Book.Cooldown()}), &supply, &out.Pool
 	for _, e := range n.Book.Snapshot().ENIs {
 		cidrs := make([]netip.Prefix, len(e.CIDRs))
@@ -191,7 +191,7 @@ func (n *node) assign(p pod) bool {
 
 // drop lets a pod go, any one, and returns it.
 func (n *node) drop() pod {
-	i := n.rnd.below(len(n.pods))
+	i := n.rnd.Below(len(n.pods))
 	p := n.pods[i]
 	n.pods = slices.Delete(n.pods, i, i+1)
 	if p.waits {

@@ -10,36 +10,36 @@ import (
 )
 
 // scene is a random load on random nodes, some of them alike.
-func scene(rnd *random) ([]Node, Load) {
+func scene(rnd *Random) ([]Node, Load) {
 	types := []string{"m5.large", "c6g.medium", "t3.small", "m4.large", "m5.xlarge"}
 	var nodes []Node
-	for range 1 + rnd.below(3) {
+	for range 1 + rnd.Below(3) {
 		s := Settings{
-			PrefixDelegation: rnd.below(3) == 0, CustomNetworking: rnd.below(4) == 0, Trunk: rnd.below(4) == 0, MaxENI: rnd.below(4),
-			WarmENI: rnd.below(3), WarmPrefix: rnd.below(3), Cooldown: time.Duration(1+rnd.below(60)) * time.Second,
+			PrefixDelegation: rnd.Below(3) == 0, CustomNetworking: rnd.Below(4) == 0, Trunk: rnd.Below(4) == 0, MaxENI: rnd.Below(4),
+			WarmENI: rnd.Below(3), WarmPrefix: rnd.Below(3), Cooldown: time.Duration(1+rnd.Below(60)) * time.Second,
 		}
-		if rnd.below(2) == 0 {
-			s.WarmIP, s.MinimumIP = rnd.below(8), rnd.below(30)
+		if rnd.Below(2) == 0 {
+			s.WarmIP, s.MinimumIP = rnd.Below(8), rnd.Below(30)
 		}
-		s.Instance, _ = limits.Lookup(types[rnd.below(len(types))])
-		if rnd.below(3) > 0 {
-			s.MaxPods = 4 + rnd.below(40)
+		s.Instance, _ = limits.Lookup(types[rnd.Below(len(types))])
+		if rnd.Below(3) > 0 {
+			s.MaxPods = 4 + rnd.Below(40)
 		}
-		for range 1 + rnd.below(2) {
-			nodes = append(nodes, Node{s, rnd.below(min(20, s.Room()) + 1)})
+		for range 1 + rnd.Below(2) {
+			nodes = append(nodes, Node{s, rnd.Below(min(20, s.Room()) + 1)})
 		}
 	}
-	length := time.Duration(1+rnd.below(120)) * time.Minute
-	load := Load{For: length, Seed: rnd.next(), Free: rnd.below(60) - 20}
-	switch rate := float64(1 + rnd.below(5)); rnd.below(3) {
+	length := time.Duration(1+rnd.Below(120)) * time.Minute
+	load := Load{For: length, Seed: rnd.Next(), Free: rnd.Below(60) - 20}
+	switch rate := float64(1 + rnd.Below(5)); rnd.Below(3) {
 	case 0:
 		load.Steps = Replacements(rate, length, load.Seed)
 	case 1:
-		load.Steps = Arrivals(rate, time.Duration(1+rnd.below(30))*time.Minute, length, load.Seed)
+		load.Steps = Arrivals(rate, time.Duration(1+rnd.Below(30))*time.Minute, length, load.Seed)
 	default:
 		for i := range nodes {
-			load.Steps = append(load.Steps, Burst(i, rnd.below(30), time.Minute)...)
-			load.Steps = append(load.Steps, Step{length / 2, i, -rnd.below(12)})
+			load.Steps = append(load.Steps, Burst(i, rnd.Below(30), time.Minute)...)
+			load.Steps = append(load.Steps, Step{length / 2, i, -rnd.Below(12)})
 		}
 		SortSteps(load.Steps)
 	}
@@ -52,7 +52,7 @@ func scene(rnd *random) ([]Node, Load) {
 func TestRun_Properties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
-		nodes, load := scene(stream(seed, 9))
+		nodes, load := scene(Stream(seed, 9))
 		for _, m := range []Model{Ours, Original} {
 			r := NewRun(nodes, load, m)
 			of := make([]int, len(nodes))
@@ -125,7 +125,7 @@ func TestRun_Properties(t *testing.T) {
 func TestSearch_Properties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
-		nodes, load := scene(stream(seed, 10))
+		nodes, load := scene(Stream(seed, 10))
 		grid := Candidates(nodes, Bounds{WarmIP: 4, MinimumIP: 14, WarmENI: 2, WarmPrefix: 2})
 		failed := 1 << 30
 		if seed%2 == 0 {

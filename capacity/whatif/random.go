@@ -6,18 +6,20 @@ import (
 	"time"
 )
 
-// random is a small seeded generator (splitmix64), as in testenv/sim: a seed gives the same
-// run with every release of Go.
-type random struct{ state uint64 }
+// Random is a small seeded generator (splitmix64), of predictions and of testenv/sim: the
+// standard library's streams are not promised to stay the same, and seeds are kept in tests.
+type Random struct{ state uint64 }
 
-// stream returns a generator for one purpose.
-func stream(seed, purpose uint64) *random {
-	r := &random{state: seed*0x9e3779b97f4a7c15 ^ purpose*0xd1342543de82ef95}
-	r.next()
+// Stream returns a generator for one purpose, so that a new draw of one does not change
+// what the others draw.
+func Stream(seed, purpose uint64) *Random {
+	r := &Random{state: seed*0x9e3779b97f4a7c15 ^ purpose*0xd1342543de82ef95}
+	r.Next()
 	return r
 }
 
-func (r *random) next() uint64 {
+// Next returns 64 random bits.
+func (r *Random) Next() uint64 {
 	r.state += 0x9e3779b97f4a7c15
 	z := r.state
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -25,14 +27,17 @@ func (r *random) next() uint64 {
 	return z ^ z>>31
 }
 
-// below returns a number in [0, n).
-func (r *random) below(n int) int {
-	high, _ := bits.Mul64(r.next(), uint64(n))
+// Below returns a number in [0, n); 0 if n is not positive.
+func (r *Random) Below(n int) int {
+	if n <= 0 {
+		return 0
+	}
+	high, _ := bits.Mul64(r.Next(), uint64(n))
 	return int(high)
 }
 
 // exponential returns a duration of an exponential distribution with that mean.
-func (r *random) exponential(mean time.Duration) time.Duration {
-	u := float64(r.next()>>11+1) / (1 << 53) // (0, 1]
+func (r *Random) exponential(mean time.Duration) time.Duration {
+	u := float64(r.Next()>>11+1) / (1 << 53) // (0, 1]
 	return time.Duration(-math.Log(u) * float64(mean))
 }

@@ -67,7 +67,7 @@ type Run struct {
 	load  Load
 	nodes []*node
 	queue wakeups
-	rnd   *random
+	rnd   *Random
 	next  int // step
 	now   time.Time
 	begun time.Time
@@ -116,7 +116,7 @@ func (r *Run) plan() {
 
 // settled is a run before its planners are asked first.
 func settled(nodes []Node, load Load, m Model) *Run {
-	r := &Run{model: m, load: load, rnd: stream(load.Seed, 2)}
+	r := &Run{model: m, load: load, rnd: Stream(load.Seed, 2)}
 	most := 0
 	for _, n := range nodes {
 		most = max(most, n.Pods)
@@ -311,7 +311,7 @@ func (r *Run) anyPod() int {
 	if sum == 0 {
 		return -1
 	}
-	k := r.rnd.below(sum)
+	k := r.rnd.Below(sum)
 	for i, n := range r.nodes {
 		if k -= len(n.pods); k < 0 {
 			return i

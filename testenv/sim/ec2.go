@@ -60,7 +60,7 @@ func newEC2(w *World) *ec2 {
 		s := newSubnet(fmt.Sprintf("subnet-%017x", i+1), spec.CIDR, spec.Tags)
 		s.az = fmt.Sprintf("sim-1%c", 'a'+spec.AZ)
 		for range spec.Strangers {
-			s.strangers = append(s.strangers, s.takeAddresses(1, w.dice.ec2.below(len(s.taken)))...)
+			s.strangers = append(s.strangers, s.takeAddresses(1, w.dice.ec2.Below(len(s.taken)))...)
 		}
 		e.subnets = append(e.subnets, s)
 	}
@@ -89,7 +89,7 @@ func (e *ec2) place(s *subnet) int {
 	if e.w.Scenario.LowestFirst {
 		return 0
 	}
-	return e.w.dice.ec2.below(len(s.taken))
+	return e.w.dice.ec2.Below(len(s.taken))
 }
 
 // draw takes addresses or prefixes of a subnet.

@@ -89,21 +89,21 @@ func TestEC2_LikeFakeaws(t *testing.T) {
 	d := stream(1, 0)
 	for step := range 300 {
 		var ours, theirs error
-		act := d.below(4)
+		act := d.Below(4)
 		switch {
 		case act == 0 || len(pairs) == 0:
-			n := d.below(12)
+			n := d.Below(12)
 			x, err := w.ec2.create(w.ec2.subnets[0], n, 0, "", nil)
 			e, err2 := other.CreateENI(fakeaws.ENISpec{SubnetID: subnet.ID, IPs: n})
 			if ours, theirs = err, err2; err == nil && err2 == nil {
 				pairs = append(pairs, pair{x, e.ID})
 			}
 		case act == 1:
-			p, n := pairs[d.below(len(pairs))], d.between(1, 8)
+			p, n := pairs[d.Below(len(pairs))], d.between(1, 8)
 			_, ours = w.ec2.assign(p.ours, n, 0)
 			_, theirs = other.Assign(p.theirs, fakeaws.AssignSpec{Count: n})
 		case act == 2:
-			p := pairs[d.below(len(pairs))]
+			p := pairs[d.Below(len(pairs))]
 			e, _ := other.ENI(p.theirs)
 			if len(p.ours.SecondaryIPs) != len(e.SecondaryIPs) {
 				t.Fatalf("step %d: %d addresses, want %d", step, len(p.ours.SecondaryIPs), len(e.SecondaryIPs))
@@ -114,7 +114,7 @@ func TestEC2_LikeFakeaws(t *testing.T) {
 			w.ec2.unassign(p.ours, p.ours.CIDRs()[:1])
 			theirs = other.Unassign(p.theirs, netip.PrefixFrom(e.SecondaryIPs[0], 32))
 		default:
-			i := d.below(len(pairs))
+			i := d.Below(len(pairs))
 			w.ec2.delete(pairs[i].ours)
 			theirs = other.DeleteENI(pairs[i].theirs)
 			pairs = slices.Delete(pairs, i, i+1)

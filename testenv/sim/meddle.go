@@ -17,9 +17,9 @@ func (w *World) meddle() {
 	d := w.dice.crashes
 	w.every(w.Scenario.Meddling, func() {
 		w.stats.Meddled++
-		w.meddleOnce(w.nodes[d.below(len(w.nodes))])
+		w.meddleOnce(w.nodes[d.Below(len(w.nodes))])
 	})
-	w.every(w.Scenario.Crowding, func() { w.crowd(w.ec2.subnets[d.below(len(w.ec2.subnets))]) })
+	w.every(w.Scenario.Crowding, func() { w.crowd(w.ec2.subnets[d.Below(len(w.ec2.subnets))]) })
 	for _, n := range w.nodes {
 		w.every(w.Scenario.Drains, func() {
 			if n.process != nil {
@@ -51,9 +51,9 @@ func (w *World) meddleOnce(n *node) {
 	mine := w.ec2.secondary(n)
 	x := n.primary
 	if len(mine) > 0 {
-		x = mine[d.below(len(mine))]
+		x = mine[d.Below(len(mine))]
 	}
-	switch act := d.below(100); {
+	switch act := d.Below(100); {
 	case act < 15 && x != n.primary && x.AttachmentStatus == resync.AttachmentAttached:
 		w.others("%s: somebody detaches %s", n.name, x.ID)
 		w.cut(x, x.CIDRs())
@@ -85,7 +85,7 @@ func (w *World) meddleOnce(n *node) {
 		x.retagged = true
 		w.ec2.tag(x, map[string]string{resync.TagNoManage: to})
 	case act < 90 && len(w.ec2.subnets) > 1:
-		s := w.ec2.subnets[1+d.below(len(w.ec2.subnets)-1)]
+		s := w.ec2.subnets[1+d.Below(len(w.ec2.subnets)-1)]
 		s.tags = map[string]string{resync.TagSubnetRole: pick(d, "0", "1")}
 		w.retagged = true
 		w.others("somebody sets the role of %s to %v", s.id, s.tags)
@@ -139,7 +139,7 @@ func (w *World) addStranger(n *node) {
 	if w.dice.crashes.chance(0.5) {
 		tags[resync.TagNoManage] = "true"
 	}
-	x, err := w.ec2.create(w.ec2.subnets[0], w.dice.crashes.below(3), 0, "somebody's", tags)
+	x, err := w.ec2.create(w.ec2.subnets[0], w.dice.crashes.Below(3), 0, "somebody's", tags)
 	if err != nil {
 		return
 	}
@@ -173,7 +173,7 @@ func (w *World) crowd(s *subnet) {
 		return
 	}
 	for range d.between(1, max(1, s.free)) {
-		s.strangers = append(s.strangers, s.takeAddresses(1, d.below(len(s.taken)))...)
+		s.strangers = append(s.strangers, s.takeAddresses(1, d.Below(len(s.taken)))...)
 	}
 	w.tell("%s: others have %d addresses, %d are free", s.id, len(s.strangers), s.free)
 }

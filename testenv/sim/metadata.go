@@ -43,7 +43,7 @@ func (m *metadata) list() []resync.Interface {
 		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.ENI, b.ENI))
 	})
 	if len(out) > 0 && m.w.strike(m.w.Scenario.HostFaults, FaultUnread) {
-		f := &out[m.w.dice.faults.below(len(out))]
+		f := &out[m.w.dice.faults.Below(len(out))]
 		if m.w.dice.faults.chance(0.5) {
 			f.IPv4s, f.Unread = f.IPv4s[:1], resync.PartIPv4s
 		} else {

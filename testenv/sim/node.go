@@ -123,7 +123,7 @@ func (n *node) book() []ipam.ENIState {
 
 // chance is a draw for the node's daemon.
 func (n *node) chance(d time.Duration) time.Duration {
-	return time.Duration(n.w.dice.keepers.below(int(d)))
+	return time.Duration(n.w.dice.keepers.Below(int(d)))
 }
 
 // Actions that are counted, or looked at, in their own way.
@@ -163,7 +163,7 @@ func (r *rate) count(action string, mutating bool, err error) {
 // it: those that the kernel does not show.
 func (n *node) loseFile() {
 	if d := n.w.dice.faults; d.chance(0.5) {
-		n.disk.file = n.disk.file[:d.below(len(n.disk.file))]
+		n.disk.file = n.disk.file[:d.Below(len(n.disk.file))]
 	} else {
 		n.disk = disk{}
 	}

@@ -14,7 +14,7 @@ func TestQueue_InOrder(t *testing.T) {
 	var got []int
 	at := make([]time.Duration, 200)
 	for i := range at {
-		at[i] = time.Duration(d.below(20))
+		at[i] = time.Duration(d.Below(20))
 		q.push(at[i], func() { got = append(got, i) })
 	}
 	for len(q.heap) > 0 {
@@ -34,7 +34,7 @@ func TestQueue_InOrder(t *testing.T) {
 func TestRandom_StaysTheSame(t *testing.T) {
 	t.Parallel()
 	d := stream(1, 2)
-	got := []int{d.below(1000), d.below(1000), d.between(5, 9), int(d.span(time.Second, 2*time.Second) / time.Millisecond)}
+	got := []int{d.Below(1000), d.Below(1000), d.between(5, 9), int(d.span(time.Second, 2*time.Second) / time.Millisecond)}
 	if want := []int{506, 727, 7, 1861}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -46,7 +46,7 @@ func TestRandom_StaysTheSame(t *testing.T) {
 			t.Fatalf("between 1 s and 2 s: %v", s)
 		}
 	}
-	if d.below(0) != 0 || d.chance(0) || !d.chance(1) {
+	if d.Below(0) != 0 || d.chance(0) || !d.chance(1) {
 		t.Error("impossible and certain things")
 	}
 }

@@ -135,7 +135,7 @@ func (p *pod) finish() {
 	n.w.tell("%s: %s ends", n.name, s)
 	p.ending = true
 	n.bury(s)
-	part := d.below(100)
+	part := d.Below(100)
 	if n.w.calm {
 		part = 99
 	}

@@ -132,7 +132,7 @@ func nodeOf(d *random) NodeSpec {
 		},
 	}
 	p := &n.Policy
-	switch d.below(5) {
+	switch d.Below(5) {
 	case 0, 1:
 		p.WarmENI = d.between(0, 2)
 	case 2:
@@ -168,7 +168,7 @@ func subnetsOf(d *random, nodes int) []SubnetSpec {
 		}
 		s := SubnetSpec{CIDR: netip.MustParsePrefix(fmt.Sprintf("10.0.%d.0/%d", 16*i, bits))}
 		if d.chance(0.3) {
-			s.Strangers = d.below(1<<(32-bits)) / 2
+			s.Strangers = d.Below(1<<(32-bits)) / 2
 		}
 		if i > 0 {
 			s.Tags = map[string]string{resync.TagSubnetRole: pick(d, "1", "1", "1", "0")}

@@ -28,7 +28,7 @@ func (n *node) stirPods() {
 			wanted++
 		}
 	}
-	switch burst := d.below(100); {
+	switch burst := d.Below(100); {
 	case burst < 2: // a deployment goes
 		for _, p := range slices.Clone(n.pods) {
 			if d.chance(0.7) {
@@ -50,7 +50,7 @@ func (n *node) nameOfNext() string {
 	if len(n.pods) == 0 || !d.chance(0.15) {
 		return ""
 	}
-	name := n.pods[d.below(len(n.pods))].name
+	name := n.pods[d.Below(len(n.pods))].name
 	for _, p := range n.pods {
 		if p.name == name && !p.ending {
 			p.doom()
