@@ -1,7 +1,6 @@
 package keeper
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -99,8 +98,7 @@ func (k *Keeper) take(a resync.Attached, now time.Time) {
 // conclude ends the release of what EC2 has given again: it has taken it back, though its
 // answer to that comes later.
 func (k *Keeper) conclude(given []netip.Prefix, now time.Time) {
-	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
-		op := k.ops[id]
+	for _, op := range k.inFlight() {
 		if op.Kind != warmpool.PendingRelease {
 			continue
 		}

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -116,8 +117,7 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 		}
 	}
 	s.ENIBackoff, s.ENIBackoffCause = k.backoff.enis(now)
-	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
-		op := k.ops[id]
+	for _, op := range k.inFlight() {
 		p := op.Pending
 		p.Late = op.late(now)
 		s.Pending = append(s.Pending, p)
@@ -236,6 +236,14 @@ func (k *Keeper) tellPlan(actions []warmpool.Action, now time.Time) {
 			k.record(now, Planned{Plan: digest})
 		}
 	}
+}
+
+// inFlight are the operations, oldest first.
+func (k *Keeper) inFlight() []*Operation {
+	if len(k.ops) == 0 {
+		return nil // most plans: nothing is allocated
+	}
+	return slices.SortedFunc(maps.Values(k.ops), func(a, b *Operation) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // start books an operation. Its task is for the caller to begin.

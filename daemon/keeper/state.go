@@ -52,8 +52,8 @@ func (k *Keeper) State(now time.Time) State {
 	if len(k.waiting) > 0 {
 		s.WaitingSince = k.waiting[0].Arrived
 	}
-	for _, id := range slices.Sorted(maps.Keys(k.ops)) {
-		s.Operations = append(s.Operations, *k.ops[id])
+	for _, op := range k.inFlight() {
+		s.Operations = append(s.Operations, *op)
 	}
 	if k.subnets.known() {
 		s.Subnets = k.settings.Subnets.Candidates(k.subnets.all)
