@@ -18,19 +18,19 @@ const (
 	Urgent
 )
 
-// Chance returns a number in [0, n); n is positive.
-type Chance func(n time.Duration) time.Duration
+// Jitter returns a number in [0, n); n is positive.
+type Jitter func(n time.Duration) time.Duration
 
 // Budget paces the requests of one process.
 type Budget struct {
 	policy  Policy
-	chance  Chance
+	jitter  Jitter
 	buckets map[string]*bucket // by action; only those that were asked for
 }
 
 // New makes a budget with full buckets.
-func New(p Policy, chance Chance) *Budget {
-	return &Budget{policy: p.withDefaults(), chance: chance, buckets: make(map[string]*bucket)}
+func New(p Policy, jitter Jitter) *Budget {
+	return &Budget{policy: p.withDefaults(), jitter: jitter, buckets: make(map[string]*bucket)}
 }
 
 // Take asks for one request of an action. Zero: it may be made now, and has been
@@ -55,7 +55,7 @@ func (b *Budget) Throttled(started, now time.Time, action string) {
 	// EC2's bucket is empty, so what is saved here is worth nothing. The next request
 	// goes after anything from nothing to twice the time that the rate asks for.
 	const steps = time.Second
-	k.tokens = min(k.tokens, 1-2*b.chance(steps).Seconds())
+	k.tokens = min(k.tokens, 1-2*b.jitter(steps).Seconds())
 }
 
 // Succeeded says that EC2 served a request that began at started, with a result or

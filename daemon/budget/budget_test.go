@@ -17,7 +17,7 @@ const (
 
 var epoch = time.Unix(1_790_000_000, 0)
 
-// never is a chance that hits the lowest number, always one that hits the highest.
+// never is a jitter that hits the lowest number, always one that hits the highest.
 func never(time.Duration) time.Duration    { return 0 }
 func always(n time.Duration) time.Duration { return n - 1 }
 
@@ -281,7 +281,7 @@ func random(seed uint64) (budget.Policy, *rand.Rand) {
 	return budget.Policy{Read: class(), Write: class(), Floor: 0.01 + r.Float64()/4, Shrink: 0.2 + 0.6*r.Float64(), Grow: r.Float64() / 4, Forget: time.Duration(1+r.IntN(60)) * time.Second}, r
 }
 
-func chanceOf(seed uint64) budget.Chance {
+func jitterOf(seed uint64) budget.Jitter {
 	r := rand.New(rand.NewPCG(seed, 2))
 	return func(n time.Duration) time.Duration { return time.Duration(r.Int64N(int64(n))) }
 }
@@ -293,7 +293,7 @@ func TestProperty_NeverMoreThanTheShare(t *testing.T) {
 	for seed := range uint64(300) {
 		p, r := random(seed)
 		granted := map[string][]time.Duration{}
-		run(budget.New(p, chanceOf(seed)), history(r, 200), func(s step, at, wait time.Duration) {
+		run(budget.New(p, jitterOf(seed)), history(r, 200), func(s step, at, wait time.Duration) {
 			if wait == 0 {
 				granted[s.action] = append(granted[s.action], at)
 			}
@@ -314,13 +314,13 @@ func TestProperty_NeverMoreThanTheShare(t *testing.T) {
 	}
 }
 
-// The same history with the same chance gives the same waits.
+// The same history with the same jitter gives the same waits.
 func TestProperty_Deterministic(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
 		p, r := random(seed)
 		steps := history(r, 200)
-		if a, b := run(budget.New(p, chanceOf(seed)), steps, nil), run(budget.New(p, chanceOf(seed)), steps, nil); !slices.Equal(a, b) {
+		if a, b := run(budget.New(p, jitterOf(seed)), steps, nil), run(budget.New(p, jitterOf(seed)), steps, nil); !slices.Equal(a, b) {
 			t.Fatalf("seed %d: %v and %v", seed, a, b)
 		}
 	}
@@ -333,7 +333,7 @@ func TestProperty_WaitIsEnoughAndBounded(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		p, r := random(seed)
-		b := budget.New(p, chanceOf(seed))
+		b := budget.New(p, jitterOf(seed))
 		steps := history(r, 100)
 		run(b, steps, nil)
 		now := epoch
@@ -374,7 +374,7 @@ func TestProperty_Recovers(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
 		p, r := random(seed)
-		b := budget.New(p, chanceOf(seed))
+		b := budget.New(p, jitterOf(seed))
 		steps := history(r, 100)
 		run(b, steps, nil)
 		now := epoch.Add(time.Hour)
@@ -405,7 +405,7 @@ func TestShares_OfManyNodes(t *testing.T) {
 	}
 	fleet := make([]*node, nodes)
 	for i := range fleet {
-		fleet[i] = &node{budget.New(budget.Policy{}, chanceOf(uint64(i))), 0, each}
+		fleet[i] = &node{budget.New(budget.Policy{}, jitterOf(uint64(i))), 0, each}
 	}
 	var at time.Duration
 	tokens, last, refused, served := size, time.Duration(0), 0, 0

@@ -14,9 +14,9 @@
 //
 // Invariants: in any time t an action gets at most Burst + PerSecond·t requests,
 // whatever the answers; a wait that Take returns is enough if nobody else takes, or
-// ends when the last throttle is forgotten; the same calls with the same chance give
+// ends when the last throttle is forgotten; the same calls with the same jitter give
 // the same waits.
 //
-// Everything here is pure: time and chance are arguments, and nothing sleeps. A Budget
+// Everything here is pure: time and jitter are arguments, and nothing sleeps. A Budget
 // is not safe for use by several goroutines at once; its owner locks.
 package budget

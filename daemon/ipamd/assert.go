@@ -114,7 +114,7 @@ func (a *asserter) run(ctx context.Context) {
 		now := time.Now()
 		l, due := a.take(now)
 		if !now.Before(full) {
-			full = now.Add(assertPeriod - assertPeriod/10 + chance(assertPeriod/5))
+			full = now.Add(assertPeriod - assertPeriod/10 + jitter(assertPeriod/5))
 			l.full = true
 		}
 		if !again.IsZero() && !now.Before(again) {

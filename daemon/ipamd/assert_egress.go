@@ -109,7 +109,7 @@ func (e *egressKeeper) run(ctx context.Context) {
 		t := e.take()
 		t.chains = t.chains || !again.IsZero()
 		if !now.Before(full) {
-			full = now.Add(assertPeriod - assertPeriod/10 + chance(assertPeriod/5))
+			full = now.Add(assertPeriod - assertPeriod/10 + jitter(assertPeriod/5))
 			t = egressTold{true, t.chains || e.chainsDue(now)}
 		}
 		if t.any || !again.IsZero() && !now.Before(again) {

@@ -91,7 +91,7 @@ func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time)
 		return trunkAskMost
 	}
 	if err := a.wantFeatures(ctx, t, now, want); err != nil {
-		t.failures.Fail(now, now, "", trunkAskFirst, trunkAskMost, chance)
+		t.failures.Fail(now, now, "", trunkAskFirst, trunkAskMost, jitter)
 		if ctx.Err() == nil {
 			a.owner.metrics.PodENIError(metrics.FnTryEnableSecurityGroups)
 			if !t.failing {
@@ -133,7 +133,7 @@ func (a *kubernetes) wantFeatures(ctx context.Context, t *trunkAsking, now time.
 		return err
 	}
 	t.wrote = now
-	t.distance.Fail(now, now, "", trunkAskFirst, trunkAskEvery, chance)
+	t.distance.Fail(now, now, "", trunkAskFirst, trunkAskEvery, jitter)
 	if t.writes++; t.writes == trunkContested {
 		a.log.Warn("features of the CNINode are removed repeatedly: something else writes its list of features, and pods with security groups wait for the trunk ENI",
 			slog.Int(logline.KeyCount, t.writes))

@@ -42,7 +42,7 @@ type executor struct {
 // Begin starts a task.
 func (x *executor) Begin(t keeper.Task) {
 	done := func() {}
-	if _, look := t.(keeper.LookTask); look {
+	if _, look := t.(keeper.ObserveTask); look {
 		done = x.metrics.Action(metrics.FnReconcilePool)
 	}
 	x.spawn(func(ctx context.Context) {
@@ -75,11 +75,11 @@ func (x *executor) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Chance returns a number in [0, n).
-func (x *executor) Chance(n time.Duration) time.Duration { return chance(n) }
+// Jitter returns a number in [0, n).
+func (x *executor) Jitter(n time.Duration) time.Duration { return jitter(n) }
 
-// chance spreads nodes over time. It need not be unpredictable.
-func chance(n time.Duration) time.Duration { return rand.N(n) }
+// jitter spreads nodes over time. It need not be unpredictable.
+func jitter(n time.Duration) time.Duration { return rand.N(n) }
 
 // Both runs two steps side by side.
 func (x *executor) Both(f, g func() error) error {

@@ -277,7 +277,7 @@ func (a *kubernetes) readENIConfig(ctx context.Context, r *eniConfigReading, now
 
 // again is when to try again what has failed.
 func (r *eniConfigReading) again(now time.Time) time.Duration {
-	r.clock.Fail(now, now, "", eniConfigFirst, eniConfigMost, chance)
+	r.clock.Fail(now, now, "", eniConfigFirst, eniConfigMost, jitter)
 	return r.clock.Until.Sub(now)
 }
 

@@ -62,7 +62,7 @@ func newLonely(t *testing.T, change func(*node)) *lonely {
 	}}
 	l.owner.keeper = keeper.New(keeper.Options{
 		Settings: n.keeperSettings(), Limits: n.limits, Outside: l, Now: time.Now(),
-		Chance: func(d time.Duration) time.Duration { return d / 2 },
+		Jitter: func(d time.Duration) time.Duration { return d / 2 },
 	})
 	primary := ipam.ENI{
 		ID: "eni-primary", Primary: true, SubnetID: subnet, Subnet: netip.MustParsePrefix("10.0.0.0/20"),

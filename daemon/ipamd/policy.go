@@ -366,7 +366,7 @@ func (p *policies) ended(d *deletion, err error) {
 		return
 	}
 	now := p.owner.now()
-	p.clock.Fail(now, now, cause.PolicyAgentUnreachable, deletionFirst, deletionMost, chance)
+	p.clock.Fail(now, now, cause.PolicyAgentUnreachable, deletionFirst, deletionMost, jitter)
 	switch {
 	case p.void(d):
 	case now.Sub(d.since) >= deletionPatience:

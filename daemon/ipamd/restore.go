@@ -69,7 +69,7 @@ func (x *executor) Report(s keeper.StartStep) {
 			return
 		}
 		x.log.Info("leftover rules removed", reason, ip)
-	case keeper.PodRehomed:
+	case keeper.PodTableFixed:
 		if s.Err != nil {
 			x.log.Warn("rules of a running pod not restored", ip, why)
 			return

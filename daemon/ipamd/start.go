@@ -128,7 +128,7 @@ func (s *starter) keeper(ctx context.Context, files *checkpoints, f facts, out k
 	settings := s.node.keeperSettings()
 	k := keeper.New(keeper.Options{
 		Settings: settings, Limits: s.node.limits, VPCCIDRs: f.vpcCIDRs, SecurityGroups: s.node.securityGroups,
-		ConnTrack: primaryTracking(s.view.attached, settings.PrimaryENI), Outside: out, Chance: chance, Now: s.now(),
+		ConnTrack: primaryTracking(s.view.attached, settings.PrimaryENI), Outside: out, Jitter: jitter, Now: s.now(),
 	})
 	pods, source := offlineMaxPods(s.node.identity.InstanceType)
 	k.SetMaxPods(s.now(), pods, source)

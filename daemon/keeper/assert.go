@@ -9,7 +9,7 @@ import (
 // ENIs lists the ENIs of the book; those that are being given back are Held.
 func (k *Keeper) ENIs() []ipam.ENIState { return k.book.Snapshot().ENIs }
 
-// CheckpointGone reports that somebody took checkpoint files away: they are written again.
+// CheckpointGone reports that checkpoint files were removed: they are written again.
 type CheckpointGone struct{}
 
 func (CheckpointGone) handle(k *Keeper, _ time.Time) {

@@ -51,7 +51,7 @@ func (m AssignDone) handle(k *Keeper, now time.Time) {
 	}
 	switch {
 	case m.Full:
-		// Whether or not the book knew all of them, asking again at once is in vain.
+		// Whether or not the book knew all of them, an immediate retry cannot succeed.
 		k.hold("eni", string(eni), of(k.backoff.eni, eni), op, now, cause.PoolFull)
 	case m.Err == nil:
 		k.free("eni", string(eni), k.backoff.eni[eni], op, now)
@@ -127,8 +127,8 @@ func (k *Keeper) removeCIDRs(eni ipam.ENIID, cidrs []netip.Prefix, now time.Time
 	k.record(now, CIDRsRemoved{ENI: eni, CIDRs: cidrs})
 }
 
-// noteVanished stops giving addresses of an ENI that EC2 does not know any more:
-// somebody deleted it. The next look at EC2 puts it away.
+// noteVanished stops using the addresses of an ENI that EC2 no longer knows: it was
+// deleted by something else. The next read of EC2 removes it from the book.
 func (k *Keeper) noteVanished(op *Operation, err error, now time.Time) {
 	if !IsNotFound(err) {
 		return
@@ -136,5 +136,5 @@ func (k *Keeper) noteVanished(op *Operation, err error, now time.Time) {
 	k.record(now, ENIVanished{ENI: op.ENI, Err: err})
 	k.apply(now, ipam.QuarantineENI{ID: op.ENI})
 	k.recon.needEC2 = true
-	k.recon.lookSoon(now)
+	k.recon.observeSoon(now)
 }

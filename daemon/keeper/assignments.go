@@ -98,7 +98,7 @@ func join(all, more []ipam.Assignment) []ipam.Assignment {
 }
 
 // assignOn takes an address of one card. The active kind of CIDR comes first and the
-// other one after it: an address of a former mode that still stands is better than a
+// other one after it: an address of a former mode that still works is better than a
 // failed pod.
 func (k *Keeper) assignOn(r *Add, card, iface int, now time.Time) (ipam.Change, error) {
 	ev := ipam.Assign{Sandbox: r.sandbox(iface), Pod: k.podOf(r), Card: card, Family: k.family(), Kind: k.kind()}
@@ -120,7 +120,7 @@ func (k *Keeper) assignOn(r *Add, card, iface int, now time.Time) (ipam.Change, 
 	return ch, nil
 }
 
-// giveUp takes assignments back of which nobody has heard.
+// giveUp reverts assignments that were never reported.
 func (k *Keeper) giveUp(fresh []ipam.Assignment, now time.Time) {
 	for _, a := range fresh {
 		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})

@@ -8,7 +8,7 @@ import (
 )
 
 // The clocks keep the daemon from asking for something that was just refused. A clock is a
-// value: time and chance are arguments.
+// value: time and jitter are arguments.
 
 // Steps of the clocks. EC2 refills a throttled action at 5 tokens a second per
 // account, so many nodes must spread out over tens of seconds; an exhausted subnet
@@ -18,8 +18,8 @@ const (
 	ExhaustedFirst, ExhaustedMost = 2 * time.Second, 2 * time.Minute
 )
 
-// Chance returns a number in [0, n); n is positive.
-type Chance func(n time.Duration) time.Duration
+// Jitter returns a number in [0, n); n is positive.
+type Jitter func(n time.Duration) time.Duration
 
 // Clock is one exponential back-off with jitter. The zero value does not run.
 type Clock struct {
@@ -32,15 +32,15 @@ type Clock struct {
 
 // Fail sets the clock for an attempt that began at started. Attempts that ran side by
 // side and fail together count as one: only a new attempt doubles the step.
-func (c *Clock) Fail(started, now time.Time, why cause.Code, first, most time.Duration, chance Chance) {
+func (c *Clock) Fail(started, now time.Time, why cause.Code, first, most time.Duration, jitter Jitter) {
 	c.Cause = why
 	if started.Before(c.failed) {
 		return
 	}
 	c.failed = now
 	c.step = min(max(2*c.step, first), most)
-	// Between half the step and the whole: no two nodes in step, never at once.
-	c.Until = now.Add(c.step/2 + chance(c.step/2+1))
+	// Between half the step and all of it, so that nodes drift apart.
+	c.Until = now.Add(c.step/2 + jitter(c.step/2+1))
 }
 
 // Succeed ends the back-off, unless the attempt that succeeded began before the last
@@ -114,7 +114,7 @@ func (k *Keeper) hold(scope, id string, c *Clock, op *Operation, now time.Time, 
 		first, most = ThrottleFirst, ThrottleMost
 	}
 	before := c.Until
-	c.Fail(op.Started, now, why, first, most, k.chance)
+	c.Fail(op.Started, now, why, first, most, k.jitter)
 	if c.Until != before {
 		k.record(now, BackoffStarted{Backoff: Backoff{scope, id, c.Until, c.Cause}})
 	}
@@ -131,16 +131,16 @@ func (k *Keeper) free(scope, id string, c *Clock, op *Operation, now time.Time) 
 	}
 }
 
-// calm is how long after a throttled request the pool does nothing ahead of pods, and how
+// throttleCooldown is how long after a throttled request the pool does nothing ahead of pods, and how
 // far nodes that were throttled together drift apart before they all do so again.
-const calm = 5 * time.Minute
+const throttleCooldown = 5 * time.Minute
 
 // Throttled reports that EC2 refused a request for being one too many of this account,
 // also if a repetition of it was taken.
 type Throttled struct{}
 
 func (Throttled) handle(k *Keeper, now time.Time) {
-	if k.throttledUntil.Sub(now) < calm {
-		k.throttledUntil = now.Add(calm + k.chance(calm))
+	if k.throttledUntil.Sub(now) < throttleCooldown {
+		k.throttledUntil = now.Add(throttleCooldown + k.jitter(throttleCooldown))
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// half is a chance that hits the middle.
+// half is a jitter that hits the middle.
 func half(n time.Duration) time.Duration { return n / 2 }
 
 func TestClock_GrowsJittersAndResets(t *testing.T) {

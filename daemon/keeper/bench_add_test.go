@@ -11,26 +11,26 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// nobody is an outside that does nothing and at once.
-type nobody struct {
+// idle is an outside that does nothing and at once.
+type idle struct {
 	k   *Keeper
 	now time.Time
 	img Image
 }
 
-func (n *nobody) Begin(Task)              {}
-func (n *nobody) Write(i Image)           { n.img = i }
-func (n *nobody) Record(time.Time, Event) {}
+func (n *idle) Begin(Task)              {}
+func (n *idle) Write(i Image)           { n.img = i }
+func (n *idle) Record(time.Time, Event) {}
 
 // BenchmarkAddDel is one ADD and one DEL with the write of each, on a node that has
 // that many pods: a plan, an encoding and a copy of the file each.
 func BenchmarkAddDel(b *testing.B) {
 	for _, pods := range []int{10, 200, 700} {
 		b.Run(fmt.Sprint(pods), func(b *testing.B) {
-			n := &nobody{now: time.Unix(1_790_000_000, 0)}
+			n := &idle{now: time.Unix(1_790_000_000, 0)}
 			n.k = New(Options{
 				Settings: Settings{Policy: warmpool.Policy{WarmENI: 15, MaxPods: 800, ScaleDownInterval: 30 * time.Second, ENIMinAge: time.Minute}, Provisioning: true},
-				Limits:   warmpool.Limits{IPv4PerENI: 50, ENIsByCard: []int{15}}, Outside: n, Chance: middle, Now: n.now,
+				Limits:   warmpool.Limits{IPv4PerENI: 50, ENIsByCard: []int{15}}, Outside: n, Jitter: middle, Now: n.now,
 			})
 			for e := range 15 {
 				var cidrs []netip.Prefix
@@ -54,7 +54,7 @@ func BenchmarkAddDel(b *testing.B) {
 	}
 }
 
-func (n *nobody) settle(b *testing.B, m Message) {
+func (n *idle) settle(b *testing.B, m Message) {
 	n.now = n.now.Add(time.Millisecond)
 	n.k.Handle(n.now, m)
 	n.k.Step(n.now)
@@ -62,7 +62,7 @@ func (n *nobody) settle(b *testing.B, m Message) {
 	n.k.Step(n.now)
 }
 
-func (n *nobody) add(b *testing.B, name string) {
+func (n *idle) add(b *testing.B, name string) {
 	done := false
 	n.settle(b, &Add{
 		Request: &cniwire.AddRequest{PodName: name, PodNamespace: "shop", ContainerID: name, IfName: "eth0", NetworkName: "aws-cni"},
@@ -73,7 +73,7 @@ func (n *nobody) add(b *testing.B, name string) {
 	}
 }
 
-func (n *nobody) del(b *testing.B, name string) {
+func (n *idle) del(b *testing.B, name string) {
 	done := false
 	n.settle(b, &Del{
 		Request: &cniwire.DelRequest{PodName: name, PodNamespace: "shop", ContainerID: name, IfName: "eth0", NetworkName: "aws-cni"},

@@ -30,7 +30,7 @@ func (b *bench) Begin(t Task)                { b.begun = append(b.begun, t) }
 func (b *bench) Write(i Image)               { b.disk = append(b.disk, i) }
 func (b *bench) Record(_ time.Time, e Event) { b.events = append(b.events, e) }
 
-// middle is a chance without surprises.
+// middle is a jitter without surprises.
 func middle(n time.Duration) time.Duration { return n / 2 }
 
 func newBench(t *testing.T) *bench {
@@ -45,7 +45,7 @@ func newBench(t *testing.T) *bench {
 			Subnets: resync.SubnetPolicy{NodeSubnet: testSubnet, Discovery: true}, TokenPrefix: "t",
 		},
 		Limits:  warmpool.Limits{IPv4PerENI: 10, ENIsByCard: []int{3}},
-		Outside: b, Chance: middle, Now: b.clock,
+		Outside: b, Jitter: middle, Now: b.clock,
 	})
 	b.apply(b.clock, ipam.AttachENI{ENI: ipam.ENI{
 		ID: "eni-primary", Primary: true, SubnetID: testSubnet, Subnet: netip.MustParsePrefix("10.0.0.0/20"),
@@ -70,8 +70,8 @@ func (b *bench) describe(free int) {
 	b.Handle(b.clock, SubnetsRead{Subnets: []resync.Subnet{{ID: testSubnet, CIDR: netip.MustParsePrefix("10.0.0.0/20"), AvailableIPs: free}}})
 }
 
-// tell hands over a message and lets the Keeper draw its consequences.
-func (b *bench) tell(m Message) {
+// send hands over a message and lets the Keeper draw its consequences.
+func (b *bench) send(m Message) {
 	b.t.Helper()
 	b.Handle(b.clock, m)
 	b.Step(b.clock)
@@ -170,7 +170,7 @@ func (b *bench) write(err error) Image {
 	img := b.disk[0]
 	b.disk = b.disk[1:]
 	img.Files[0].Data = append([]byte(nil), img.Files[0].Data...)
-	b.tell(Committed{Gen: img.Gen, Err: err})
+	b.send(Committed{Gen: img.Gen, Err: err})
 	return img
 }
 

@@ -35,7 +35,7 @@ func (m PodsBound) handle(k *Keeper, now time.Time) {
 		}
 		bound[name] = pod
 	}
-	// Their status tells of an address seconds after they got it.
+	// Their status shows an address seconds after they got it.
 	for a := range k.book.Assignments() {
 		delete(bound, podName{a.Pod.Namespace, a.Pod.Name})
 	}
@@ -45,14 +45,14 @@ func (m PodsBound) handle(k *Keeper, now time.Time) {
 	k.bound, k.boundKnown = bound, true
 }
 
-// PodsUnseen says that nobody tells any more which pods are bound: what was told last is
-// worth less by the minute. It stays known since when each has not asked, or every blip of
-// the API server would give all of them an address for another while.
+// PodsUnseen says that the API server no longer reports which pods are bound: the last
+// report ages. How long each has not asked is kept, or every blip of the API server would
+// reserve an address for all of them again.
 type PodsUnseen struct{}
 
 func (m PodsUnseen) handle(k *Keeper, _ time.Time) { k.boundKnown = false }
 
-// expected counts the bound pods that do not wait yet, per card; nil: nobody has told.
+// expected counts the bound pods that do not wait yet, per card; nil: not known.
 func (k *Keeper) expected(now time.Time) []int {
 	if !k.boundKnown {
 		return nil

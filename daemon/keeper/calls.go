@@ -63,12 +63,12 @@ type Runtime interface {
 	Now() time.Time
 	// Sleep waits. It fails when the procedure should come to its end.
 	Sleep(context.Context, time.Duration) error
-	// Chance returns a number in [0, n).
-	Chance(n time.Duration) time.Duration
+	// Jitter returns a number in [0, n).
+	Jitter(n time.Duration) time.Duration
 	// Both runs two steps side by side and returns the first error of them.
 	Both(f, g func() error) error
 	// Lasting returns a context that goes on when the procedure should have ended, for at
-	// most that long: what was begun in EC2 is put away.
+	// most that long, to clean up what was begun in EC2.
 	Lasting(ctx context.Context, limit time.Duration) (lasting context.Context, done func())
 	// Post hands the Keeper what came of a step. It does not block for long.
 	Post(Message)
@@ -128,6 +128,6 @@ func (p *PartlyUnassigned) Unwrap() error { return p.Err }
 // pause waits one step of a back-off.
 func pause(ctx context.Context, c Calls, clock *Clock, first, most time.Duration) error {
 	now := c.Now()
-	clock.Fail(now, now, cause.EC2Throttled, first, most, c.Chance)
+	clock.Fail(now, now, cause.EC2Throttled, first, most, c.Jitter)
 	return c.Sleep(ctx, clock.Until.Sub(now))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestCards_OneInTheMiddleServesNone: of three cards the second has no pool. A node
-// without addresses says so, and a DEL that nobody knows is unknown: upstream takes
+// without addresses says so, and a DEL that is not known is unknown: upstream takes
 // the last card for one in the middle and answers both with success.
 func TestCards_OneInTheMiddleServesNone(t *testing.T) {
 	t.Parallel()
@@ -22,20 +22,20 @@ func TestCards_OneInTheMiddleServesNone(t *testing.T) {
 	b.apply(b.clock, ipam.AddCIDRs{ID: "eni-third", CIDRs: secondary(2)[1:]})
 	for _, name := range []string{"first", "second"} {
 		a := b.add(name, 0)
-		b.tell(a.Add)
+		b.send(a.Add)
 		b.write(nil)
 		if r := a.got(t); !r.Success || len(r.Allocations) != 1 {
 			t.Fatalf("%s: %+v", name, r)
 		}
 	}
 	third := b.add("third", 0)
-	b.tell(third.Add)
+	b.send(third.Add)
 	if r := third.got(t); r.Success || len(r.Allocations) != 0 {
 		t.Errorf("ADD on a node without addresses: %+v", r)
 	}
-	stranger := del("stranger")
-	b.tell(stranger.Del)
-	if r := stranger.got(t); r.Success || !r.Unknown {
-		t.Errorf("DEL of a sandbox that nobody knows: %+v", r)
+	unknown := del("unknown")
+	b.send(unknown.Del)
+	if r := unknown.got(t); r.Success || !r.Unknown {
+		t.Errorf("DEL of a sandbox that is not known: %+v", r)
 	}
 }

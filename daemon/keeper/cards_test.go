@@ -52,7 +52,7 @@ func newCards(b *bench, cards int) *Keeper {
 			MultiNIC: true, Provisioning: true, CheckpointPath: "ipam.json", VethPrefix: "eni", InstanceID: "i-0123456789abcdef0",
 			PrimaryENI: "eni-card-0", Subnets: resync.SubnetPolicy{NodeSubnet: testSubnet}, TokenPrefix: "t",
 		},
-		Limits: limits, Outside: b, Chance: middle, Now: b.clock,
+		Limits: limits, Outside: b, Jitter: middle, Now: b.clock,
 	})
 }
 
@@ -89,7 +89,7 @@ func TestMultiNIC_OneOfEachOrNone(t *testing.T) {
 	b.fill(0, 0, 2)
 	b.fill(1, 0, 2)
 	without := b.addAll("without", 0)
-	b.tell(without.Add)
+	b.send(without.Add)
 	if r := without.got(t); r.Success || r.Detail == "" {
 		t.Errorf("%+v", r)
 	}
@@ -98,7 +98,7 @@ func TestMultiNIC_OneOfEachOrNone(t *testing.T) {
 	}
 	b.fill(2, 0, 1)
 	with := b.addAll("with", 0)
-	b.tell(with.Add)
+	b.send(with.Add)
 	img := b.write(nil)
 	r := with.got(t)
 	if !r.Success || len(r.Allocations) != 3 || len(img.Files) != 3 {
@@ -110,7 +110,7 @@ func TestMultiNIC_OneOfEachOrNone(t *testing.T) {
 		}
 	}
 	d := del("with")
-	b.tell(d.Del)
+	b.send(d.Del)
 	b.write(nil)
 	if got := d.got(t); !got.Success || len(got.Allocations) != 3 || got.Allocations[0] != r.Allocations[0] || got.Allocations[2] != r.Allocations[2] {
 		t.Errorf("DEL: %+v", got)
@@ -126,7 +126,7 @@ func TestMultiNIC_SingleOverflows(t *testing.T) {
 	b.fill(1, 0, 1)
 	for i, want := range []string{"10.0.1.1", "10.1.1.1"} {
 		a := b.add(fmt.Sprint("pod-", i), 0)
-		b.tell(a.Add)
+		b.send(a.Add)
 		img := b.write(nil)
 		if r := a.got(t); !r.Success || r.Allocations[0].IPv4 != want || len(img.Files) != 1 || img.Files[0].Card != i {
 			t.Errorf("pod %d: %+v, files %v", i, r, img.Files)
@@ -139,10 +139,10 @@ func TestMultiNIC_OlderIsNotStarved(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 2)
 	old := b.addAll("old", time.Minute)
-	b.tell(old.Add)
+	b.send(old.Add)
 	young := []*asked{b.add("young-0", time.Minute), b.add("young-1", time.Minute), b.add("young-2", time.Minute)}
 	for _, y := range young {
-		b.tell(y.Add)
+		b.send(y.Add)
 	}
 	b.fill(0, 0, 1)
 	b.Step(b.clock)
@@ -151,7 +151,7 @@ func TestMultiNIC_OlderIsNotStarved(t *testing.T) {
 	b.Step(b.clock)
 	b.write(nil)
 	if !young[0].got(t).Success {
-		t.Error("an address that nobody older needs was not given")
+		t.Error("an address that no older ADD needs was not given")
 	}
 	b.fill(1, 0, 1)
 	b.Step(b.clock)
@@ -182,10 +182,10 @@ func TestMultiNIC_DELEndsAWaitingHalf(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := b.addAll("half", time.Minute)
-	b.tell(again.Add)
+	b.send(again.Add)
 	again.unanswered(t, "the ADD")
 	d := del("half")
-	b.tell(d.Del)
+	b.send(d.Del)
 	if r := again.got(t); r.Success {
 		t.Errorf("ADD of a deleted sandbox: %+v", r)
 	}
@@ -214,14 +214,14 @@ func TestMultiNIC_WaitsForTheLastNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := b.addAll("half", time.Minute)
-	b.tell(again.Add)
+	b.send(again.Add)
 	gone := b.Assignments()
 	b.recon.dropping[gone[0].Sandbox] = true
 	b.fill(1, 0, 1)
 	b.fill(0, 1, 1)
 	b.Step(b.clock)
 	again.unanswered(t, "the ADD")
-	b.tell(Dropped{Tried: gone, Done: gone})
+	b.send(Dropped{Tried: gone, Done: gone})
 	b.write(nil)
 	if r := again.got(t); !r.Success || len(r.Allocations) != 2 || r.Allocations[0].IPv4 != "10.0.1.2" {
 		t.Errorf("%+v", r)
@@ -235,14 +235,14 @@ func TestDEL_HalfBeingDropped(t *testing.T) {
 	b.fill(0, 0, 1)
 	b.fill(1, 0, 1)
 	a := b.addAll("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	b.write(nil)
 	second := b.held(a.sandbox(0))[1]
 	b.recon.dropping[second.Sandbox] = true
 	d := del("a")
-	b.tell(d.Del)
+	b.send(d.Del)
 	d.unanswered(t, "the DEL before the drop")
-	b.tell(Dropped{Tried: []ipam.Assignment{second}, Done: []ipam.Assignment{second}})
+	b.send(Dropped{Tried: []ipam.Assignment{second}, Done: []ipam.Assignment{second}})
 	d.unanswered(t, "the DEL before the write")
 	b.write(nil)
 	if r := d.got(t); !r.Success || len(r.Allocations) != 2 || r.Allocations[1].IPv4 != "10.1.1.1" {
@@ -306,10 +306,10 @@ func TestCommit_FilesOfAFailedWrite(t *testing.T) {
 	b := cardsBench(t, 2)
 	b.fill(1, 0, 1)
 	a := b.add("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	b.write(nil)
 	gone := b.Assignments()
-	b.tell(Dropped{Tried: gone, Done: gone}) // nobody waits for the write of that
+	b.send(Dropped{Tried: gone, Done: gone}) // no request waits for that write
 	b.write(errors.New("disk full"))
 	b.pass(commitRetry)
 	img := b.write(nil)
@@ -362,7 +362,7 @@ func (n *node) step() {
 	case k < 13:
 		if p := n.any(); p != nil {
 			p.del = del(p.name)
-			n.tell(p.del.Del)
+			n.send(p.del.Del)
 		}
 	case k < 17:
 		n.commit(n.rand.IntN(4) == 0)
@@ -395,7 +395,7 @@ func (n *node) ask(p *lodger) {
 	}
 	p.add = n.add(p.name, time.Duration(n.rand.IntN(3))*time.Second)
 	p.add.Request.RequiresMultiNIC = p.multi
-	n.tell(p.add.Add)
+	n.send(p.add.Add)
 }
 
 // commit ends a write; a failed one leaves some of its files written.
@@ -413,7 +413,7 @@ func (n *node) commit(fails bool) {
 	for _, f := range img.Files[:done] {
 		n.files[f.Card] = bytes.Clone(f.Data)
 	}
-	n.tell(Committed{Gen: img.Gen, Err: err})
+	n.send(Committed{Gen: img.Gen, Err: err})
 }
 
 // hear takes note of the answers.
@@ -548,7 +548,7 @@ func (n *node) crash() {
 				p.add = n.add(p.name, 0)
 				p.add.Request.RequiresMultiNIC = p.multi
 				p.add.reply = nil
-				n.tell(p.add.Add) // as the runtime's repetition
+				n.send(p.add.Add) // as the runtime's repetition
 			}
 			p.del = nil
 		}
@@ -597,7 +597,7 @@ func (n *node) drain() {
 		for _, name := range slices.Sorted(maps.Keys(n.pods)) {
 			if p := n.pods[name]; p.del == nil {
 				p.del = del(name)
-				n.tell(p.del.Del)
+				n.send(p.del.Del)
 			}
 		}
 		n.hear()
@@ -622,12 +622,12 @@ func (n *node) endUnlinked() {
 	n.pass(resync.LinkDelay)
 	for range 2 {
 		n.begun = nil
-		n.tell(Looked{Links: []string{"lo"}})
+		n.send(Observed{Links: []string{"lo"}})
 		n.pass(resync.EndedGap)
 	}
 	for _, t := range n.begun {
 		if drop, ok := t.(DropTask); ok {
-			n.tell(Dropped{Tried: drop.Gone, Done: drop.Gone})
+			n.send(Dropped{Tried: drop.Gone, Done: drop.Gone})
 		}
 	}
 	for len(n.disk) > 0 {

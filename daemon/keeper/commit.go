@@ -14,7 +14,7 @@ const (
 	// from the first to the most.
 	commitRetry     = time.Second
 	commitRetryMost = 30 * time.Second
-	// commitLimit is how long a write may take before those who wait for it are told
+	// commitLimit is how long a write may take before those who wait for it are answered
 	// that the disk hangs: below the time that a drain leaves.
 	commitLimit = 3 * time.Second
 	// slowCommit is more than a healthy disk takes.
@@ -44,7 +44,7 @@ type answer struct {
 // changed records that the ledger differs from what was last handed to the writer.
 func (k *Keeper) changed() {
 	k.gen++
-	// Somebody waits for the disk: it may have been mended.
+	// A request waits for the disk, which may work again.
 	if soon := k.commitFailedAt.Add(commitRetry); soon.Before(k.commitAfter) {
 		k.commitAfter = soon
 	}
@@ -97,7 +97,7 @@ func (m Committed) handle(k *Keeper, now time.Time) {
 		}
 		return
 	}
-	k.ledger.touch() // nobody knows which of the files were written
+	k.ledger.touch() // any of the files may have been written
 	k.commitPause = min(max(2*k.commitPause, commitRetry), commitRetryMost)
 	k.commitFailedAt, k.commitAfter = now, now.Add(k.commitPause)
 	k.commitFailed(now, m.Err)
@@ -105,7 +105,7 @@ func (m Committed) handle(k *Keeper, now time.Time) {
 	k.undo(k.takeUpTo(k.gen), now, m.Err)
 }
 
-// commitFailed tells a failure, and not its repetitions.
+// commitFailed records a failure, but not its repetitions.
 func (k *Keeper) commitFailed(now time.Time, err error) {
 	if text := err.Error(); k.commitProblem != text {
 		k.commitProblem = text
@@ -125,7 +125,7 @@ func (k *Keeper) stuck(now time.Time) bool {
 	return k.writing && now.Sub(k.wrote) >= commitLimit
 }
 
-// commitFailing reports that waiting for the disk is in vain.
+// commitFailing reports that waiting for the disk cannot succeed.
 func (k *Keeper) commitFailing(now time.Time) bool {
 	return k.stuck(now) || now.Before(k.commitAfter)
 }

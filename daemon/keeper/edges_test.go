@@ -26,12 +26,12 @@ func TestCommit_FailureUndoesWhatCameLater(t *testing.T) {
 	}})
 	b.give(1)
 	a := b.add("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	b.write(nil)
 	d, next := del("a"), b.add("b", 0)
-	b.tell(d.Del)
+	b.send(d.Del)
 	b.clock = b.clock.Add(time.Millisecond)
-	b.tell(next.Add)
+	b.send(next.Add)
 	b.write(errors.New("disk full"))
 	if d.got(t).Success || next.got(t).Success {
 		t.Errorf("DEL %+v, ADD %+v", d.reply, next.reply)
@@ -41,13 +41,13 @@ func TestCommit_FailureUndoesWhatCameLater(t *testing.T) {
 	}
 }
 
-// TestCommit_OutageIsToldOnce: neither events nor attempts come every second.
-func TestCommit_OutageIsToldOnce(t *testing.T) {
+// TestCommit_OutageIsRecordedOnce: neither events nor attempts come every second.
+func TestCommit_OutageIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.give(9)
 	a := b.add("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	writes := 0
 	for end := b.clock.Add(10 * time.Minute); b.clock.Before(end); b.pass(time.Second) {
 		if len(b.disk) > 0 {
@@ -56,13 +56,13 @@ func TestCommit_OutageIsToldOnce(t *testing.T) {
 		}
 	}
 	if n := recorded[CheckpointFailed](b); n != 1 || writes > 30 {
-		t.Errorf("told %d times, tried %d times", n, writes)
+		t.Errorf("recorded %d times, tried %d times", n, writes)
 	}
 	next := b.add("b", 0)
-	b.tell(next.Add) // somebody waits: it is tried at once
+	b.send(next.Add) // an ADD waits: it is tried at once
 	b.write(nil)
 	if !next.got(t).Success || recorded[CheckpointRecovered](b) != 1 {
-		t.Errorf("%+v, mended told %d times", next.reply, recorded[CheckpointRecovered](b))
+		t.Errorf("%+v, recorded %d times", next.reply, recorded[CheckpointRecovered](b))
 	}
 }
 
@@ -84,26 +84,26 @@ func TestDropping_SandboxComesBack(t *testing.T) {
 			b := newBench(t)
 			b.give(9)
 			a := b.add("a", 0)
-			b.tell(a.Add)
+			b.send(a.Add)
 			b.write(nil)
 			for count[DropTask](b) == 0 {
 				b.look()
 				b.seen(secondary(9), nil)
 			}
 			again := b.add("a", 0)
-			b.tell(again.Add)
+			b.send(again.Add)
 			if r := again.got(t); r.Success || !r.Transient {
 				t.Errorf("ADD: %+v", r)
 			}
 			d := del("a")
-			b.tell(d.Del)
+			b.send(d.Del)
 			d.unanswered(t, "the DEL while the file has the address")
 			task, _ := last[DropTask](b)
 			done := task.Gone
 			if !row.removed {
 				done = nil
 			}
-			b.tell(Dropped{Tried: task.Gone, Done: done})
+			b.send(Dropped{Tried: task.Gone, Done: done})
 			d.unanswered(t, "the DEL before the write")
 			b.write(row.disk)
 			if r := d.got(t); r.Success != (row.disk == nil) || r.Unknown || r.Success && r.Allocations[0].IPv4 != a.reply.Allocations[0].IPv4 {
@@ -124,21 +124,21 @@ func TestDEL_RouteThatStays(t *testing.T) {
 	b.limits.IPv4PerENI, b.limits.ENIsByCard = 2, []int{1} // the node is full: nothing grows
 	b.give(1)
 	a := b.add("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	b.write(nil)
 	route := resync.PodRoute{Address: netip.MustParseAddr(a.got(t).Allocations[0].IPv4), HostLink: link("a")}
 	d := del("a")
-	b.tell(d.Del)
+	b.send(d.Del)
 	b.write(nil)
 	for end := b.clock.Add(3 * b.policy.Cooldown); b.clock.Before(end); b.pass(time.Second) {
-		if b.recon.looking {
+		if b.recon.observing {
 			b.seen(secondary(1), []string{link("a")}, route)
 		}
 		if len(b.disk) > 0 {
 			b.write(nil)
 		}
 		next := b.add("b", 0)
-		b.tell(next.Add)
+		b.send(next.Add)
 		if next.reply == nil || next.reply.Success {
 			t.Fatalf("%s was given again %v after the DEL, and is routed to its last pod", route.Address, b.clock.Sub(end.Add(-3*b.policy.Cooldown)))
 		}
@@ -152,9 +152,9 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	b.give(5)
 	b.Step(b.clock)
 	gone := &Failure{NotFound: true, Err: errors.New("not found")}
-	b.tell(AssignDone{ID: b.only().ID, Err: gone})
+	b.send(AssignDone{ID: b.only().ID, Err: gone})
 	r := b.add("a", 0)
-	b.tell(r.Add)
+	b.send(r.Add)
 	if r.got(t).Success {
 		t.Fatal("an address of an ENI that EC2 does not know")
 	}
@@ -162,17 +162,17 @@ func TestNotFound_IsNotForEver(t *testing.T) {
 	for end := b.clock.Add(5 * time.Minute); b.clock.Before(end); b.pass(time.Second) {
 		for id, op := range b.ops { // whatever else the pool tried fails
 			if op.ENI == "" {
-				b.tell(AttachDone{ID: id, Err: failed("ec2-error")})
+				b.send(AttachDone{ID: id, Err: failed("ec2-error")})
 			} else {
-				b.tell(AssignDone{ID: id, Err: failed("ec2-error")})
+				b.send(AssignDone{ID: id, Err: failed("ec2-error")})
 			}
 		}
-		if b.recon.looking {
+		if b.recon.observing {
 			b.seen(secondary(5), nil)
 		}
 	}
 	r = b.add("b", 0)
-	b.tell(r.Add)
+	b.send(r.Add)
 	if len(b.disk) == 0 {
 		t.Error("EC2 shows the ENI, and it is still out of use")
 	}
@@ -194,7 +194,7 @@ func TestReconcile_MovedENI(t *testing.T) {
 		AttachmentID: "eni-attach-2", AttachmentStatus: resync.AttachmentAttached, PrimaryIP: primary})
 	b.recon.needEC2, b.recon.askedEC2 = true, time.Time{}
 	b.look()
-	b.tell(Looked{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}})
+	b.send(Observed{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}})
 	task, ok := last[AdoptTask](b)
 	if !ok || len(task.Before) != 1 || task.Attached.ENI.Device != 2 || count[TearDownTask](b) != 0 {
 		t.Errorf("adopts %+v (%v), %d tear-downs of its own", task, ok, count[TearDownTask](b))
@@ -209,16 +209,16 @@ func TestLateOperation_IsNotCountedOn(t *testing.T) {
 	b := newBench(t)
 	b.limits.IPv4PerENI, b.limits.ENIsByCard, b.policy.WarmENI = 2, []int{8}, 0
 	b.give(1)
-	b.tell(b.add("a", 0).Add)
+	b.send(b.add("a", 0).Add)
 	b.write(nil)
-	b.tell(b.add("b", time.Minute).Add)
+	b.send(b.add("b", time.Minute).Add)
 	before := len(operations(b, warmpool.PendingAttach))
 	b.pass(lateAfter)
 	if n := len(operations(b, warmpool.PendingAttach)); n != before {
 		t.Errorf("%d attaches beside those that EC2 has not taken, want %d", n, before)
 	}
 	for _, task := range operations(b, warmpool.PendingAttach) {
-		b.tell(AttachAccepted{task.ID, "eni-slow"})
+		b.send(AttachAccepted{task.ID, "eni-slow"})
 	}
 	b.pass(lateAfter)
 	if len(operations(b, warmpool.PendingAttach)) <= before {
@@ -226,7 +226,7 @@ func TestLateOperation_IsNotCountedOn(t *testing.T) {
 	}
 }
 
-// TestSubnets_CountsFollow what is taken and given back, and an empty subnet is told.
+// TestSubnets_CountsFollow what is taken and given back, and an empty subnet is recorded.
 func TestSubnets_CountsFollow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -238,13 +238,13 @@ func TestSubnets_CountsFollow(t *testing.T) {
 	}
 	before := free()
 	task, _ := lastOp(b, warmpool.PendingRelease)
-	b.tell(ReleaseDone{ID: task.ID, Gone: task.CIDRs})
+	b.send(ReleaseDone{ID: task.ID, Gone: task.CIDRs})
 	if got, want := free(), before+len(task.CIDRs); got != want {
 		t.Errorf("%d free after the release, want %d", got, want)
 	}
 	b.describe(0)
 	if all := b.State(b.clock).Backoffs; len(all) != 1 || all[0].Scope != "subnet" || all[0].ID != testSubnet || recorded[BackoffStarted](b) != 1 {
-		t.Errorf("clocks %+v, told %d times", all, recorded[BackoffStarted](b))
+		t.Errorf("clocks %+v, recorded %d times", all, recorded[BackoffStarted](b))
 	}
 	b.describe(100)
 	if all := b.State(b.clock).Backoffs; len(all) != 0 || recorded[BackoffEnded](b) != 1 {
@@ -269,13 +269,13 @@ func TestKeeper_ReadsSubnetsThatTheStartDidNot(t *testing.T) {
 		if n := count[SubnetsTask](b); n != want {
 			t.Fatalf("%d reads, want %d", n, want)
 		}
-		b.tell(SubnetsRead{Err: failed(cause.EC2Throttled)})
+		b.send(SubnetsRead{Err: failed(cause.EC2Throttled)})
 		b.pass(subnetEvery)
 	}
 }
 
 // TestRestore_DoubtfulAddresses: EC2 lists an address that the metadata does not show;
-// the daemon before this one may have given it back as it died. It serves nobody until
+// the daemon before this one may have given it back as it died. It serves no pod until
 // EC2 was asked again.
 func TestRestore_DoubtfulAddresses(t *testing.T) {
 	t.Parallel()
@@ -289,9 +289,9 @@ func TestRestore_DoubtfulAddresses(t *testing.T) {
 		}
 		b.limits.ENIsByCard, b.limits.IPv4PerENI = []int{1}, 3
 		one, two := b.add("a", 0), b.add("b", time.Minute)
-		b.tell(one.Add)
+		b.send(one.Add)
 		b.write(nil)
-		b.tell(two.Add)
+		b.send(two.Add)
 		if len(b.disk) == 0 != restart {
 			t.Errorf("restart %v: given before EC2 was asked: %v", restart, len(b.disk) > 0)
 		}
@@ -314,12 +314,12 @@ func TestFail_SlotOfAnENIOnItsWay(t *testing.T) {
 	b := newBench(t)
 	b.limits.IPv4PerENI, b.limits.ENIsByCard = 2, []int{2}
 	b.give(1)
-	b.tell(b.add("a", 0).Add)
+	b.send(b.add("a", 0).Add)
 	b.write(nil)
 	r := b.add("b", 10*time.Second)
-	b.tell(r.Add)
+	b.send(r.Add)
 	eni := ipam.ENI{ID: "eni-stuck", Device: 1, SubnetID: testSubnet}
-	b.tell(AttachDone{ID: b.only().ID, ENI: eni, Attached: true, Err: failed("eni-link-missing")})
+	b.send(AttachDone{ID: b.only().ID, ENI: eni, Attached: true, Err: failed("eni-link-missing")})
 	b.pass(10 * time.Second)
 	if got := r.got(t); got.Cause != "eni-link-missing" || !got.Transient {
 		t.Errorf("%+v", got)

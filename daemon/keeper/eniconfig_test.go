@@ -10,7 +10,7 @@ import (
 )
 
 // TestENIConfig_Awaited: a pod of a daemon that has just started waits for what the API
-// server says, and one that waits in vain may try again. What is certain fails at once.
+// server says, and one that waits may try again. What is certain fails at once.
 func TestENIConfig_Awaited(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -25,10 +25,10 @@ func TestENIConfig_Awaited(t *testing.T) {
 		b := customBench(t)
 		b.settings.NodeWait = time.Second // there is an API server
 		if row.said != nil {
-			b.tell(*row.said)
+			b.send(*row.said)
 		}
 		r := b.add("a", time.Minute)
-		b.tell(r.Add)
+		b.send(r.Add)
 		if !row.waits {
 			if got := r.got(t); got.Cause != string(cause.ENIConfigMissing) || got.Transient {
 				t.Errorf("%s: %+v", row.name, got)
@@ -37,11 +37,11 @@ func TestENIConfig_Awaited(t *testing.T) {
 		}
 		r.unanswered(t, row.name)
 		late := b.add("b", 0)
-		b.tell(late.Add)
+		b.send(late.Add)
 		if got := late.got(t); got.Cause != string(cause.ENIConfigMissing) || !got.Transient {
 			t.Errorf("%s, and no time to wait: %+v", row.name, got)
 		}
-		b.tell(eniConfig(customSubnet))
+		b.send(eniConfig(customSubnet))
 		b.list()
 		b.Step(b.clock)
 		r.unanswered(t, "while an ENI is made")
@@ -57,9 +57,9 @@ func TestENIConfig_NewSubnet(t *testing.T) {
 	t.Parallel()
 	const unlisted = "subnet-0cccccccccccccccc"
 	b := customBench(t)
-	b.tell(eniConfig(unlisted))
+	b.send(eniConfig(unlisted))
 	r := b.add("a", time.Minute)
-	b.tell(r.Add)
+	b.send(r.Add)
 	r.unanswered(t, "while the list is read again")
 	b.list()
 	b.Step(b.clock)

@@ -15,8 +15,8 @@ import (
 // does (spec/ipamd.md §4.9); but an ENI is only written to if EC2 shows others on it, and
 // a write that failed is retried.
 //
-// The primary ENI itself is never written to: its groups are whoever's who runs the node,
-// and the metadata that tell of them may be older than what EC2 shows.
+// The primary ENI itself is never written to: its groups belong to the operator, and
+// the metadata that show them may be older than what EC2 shows.
 type securityGroups struct {
 	shown   map[ipam.ENIID][]string // as EC2 last described them
 	written map[ipam.ENIID]written
@@ -128,7 +128,7 @@ func (m GroupsDone) handle(k *Keeper, now time.Time) {
 		s.failed.Succeed(now)
 		return
 	}
-	s.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, groupsMost, k.chance)
+	s.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, groupsMost, k.jitter)
 	k.record(now, GroupsFailed{ENI: m.Failed, Err: m.Err})
 }
 

@@ -16,7 +16,7 @@ func (b *bench) shownGroups(second ...string) {
 	b.t.Helper()
 	for range 100 {
 		b.look()
-		v := Looked{AskedMetadata: true, AskedEC2: b.recon.withEC2, Links: []string{"lo"}}
+		v := Observed{AskedMetadata: true, AskedEC2: b.recon.withEC2, Links: []string{"lo"}}
 		v.Interfaces, v.ENIs = attachedView(nil)
 		address := netip.MustParseAddr("10.0.0.9")
 		v.Interfaces = append(v.Interfaces, resync.Interface{
@@ -29,12 +29,12 @@ func (b *bench) shownGroups(second ...string) {
 		})
 		v.ENIs[0].SecurityGroups = []string{"sg-of-the-primary-alone"}
 		if v.AskedEC2 {
-			b.tell(v)
+			b.send(v)
 			return
 		}
 		v.ENIs = nil
 		b.recon.needEC2 = true
-		b.tell(v)
+		b.send(v)
 	}
 	b.t.Fatal("EC2 is never asked")
 }
@@ -56,24 +56,24 @@ func withSecond(t *testing.T) *bench {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	b := withSecond(t)
-	b.tell(GroupsRead{[]string{"sg-1", "sg-2"}})
+	b.send(GroupsRead{[]string{"sg-1", "sg-2"}})
 	b.shownGroups("sg-2", "sg-1")
 	if n := count[GroupsTask](b); n != 0 {
 		t.Fatalf("%d writes of what is there already", n)
 	}
-	b.tell(GroupsRead{[]string{"sg-3"}})
+	b.send(GroupsRead{[]string{"sg-3"}})
 	task, ok := last[GroupsTask](b)
 	if !ok || !slices.Equal(task.ENIs, []ipam.ENIID{"eni-second"}) || !slices.Equal(task.Groups, []string{"sg-3"}) {
 		t.Fatalf("after the primary's groups changed: %+v", task)
 	}
-	b.tell(GroupsDone{ENIs: task.ENIs, Groups: task.Groups})
+	b.send(GroupsDone{ENIs: task.ENIs, Groups: task.Groups})
 	b.pass(time.Second)
 	b.shownGroups("sg-1", "sg-2") // EC2's list is older than the write
 	if n := count[GroupsTask](b); n != 1 {
 		t.Errorf("%d writes, want 1", n)
 	}
 	b.pass(2 * groupsRest)
-	b.shownGroups("sg-1") // somebody wrote others by hand
+	b.shownGroups("sg-1") // others were written by hand
 	if n := count[GroupsTask](b); n != 2 {
 		t.Errorf("%d writes after a change by hand, want 2", n)
 	}
@@ -84,12 +84,12 @@ func TestGroups(t *testing.T) {
 func TestGroups_FailedWriteIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := withSecond(t)
-	b.tell(GroupsRead{[]string{"sg-3"}})
+	b.send(GroupsRead{[]string{"sg-3"}})
 	b.shownGroups("sg-1")
 	var pauses []time.Duration
 	for range 4 {
 		failedAt, before := b.clock, count[GroupsTask](b)
-		b.tell(GroupsDone{Groups: []string{"sg-3"}, Failed: "eni-second", Err: failed(cause.EC2Unauthorized)})
+		b.send(GroupsDone{Groups: []string{"sg-3"}, Failed: "eni-second", Err: failed(cause.EC2Unauthorized)})
 		for count[GroupsTask](b) == before {
 			if b.clock.Sub(failedAt) > 2*groupsMost {
 				t.Fatal("not tried again")
@@ -101,7 +101,7 @@ func TestGroups_FailedWriteIsRepeated(t *testing.T) {
 	if !slices.IsSorted(pauses) || pauses[3] < 2*pauses[0] {
 		t.Errorf("pauses %v, which do not grow", pauses)
 	}
-	b.tell(GroupsDone{ENIs: []ipam.ENIID{"eni-second"}, Groups: []string{"sg-3"}})
+	b.send(GroupsDone{ENIs: []ipam.ENIID{"eni-second"}, Groups: []string{"sg-3"}})
 	n := count[GroupsTask](b)
 	b.pass(groupsMost)
 	if count[GroupsTask](b) != n {

@@ -92,13 +92,13 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	moved := []netip.Prefix{netip.MustParsePrefix("10.0.1.0/28")}
 	b.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: moved})
 	pod := b.add("a", 0)
-	b.tell(pod.Add)
+	b.send(pod.Add)
 	b.write(nil)
 	if op := b.only(); op.Kind != warmpool.PendingAttach {
 		t.Fatalf("%+v, want an attach", op)
 	}
 	added := ipam.ENI{ID: "eni-new", Device: 1, SubnetID: testSubnet, PrimaryIP: netip.MustParseAddr("10.0.0.6"), RouteTable: 2}
-	b.tell(AttachDone{ID: b.only().ID, ENI: added, CIDRs: moved})
+	b.send(AttachDone{ID: b.only().ID, ENI: added, CIDRs: moved})
 	if len(b.ops) == 0 {
 		t.Error("the new ENI counts as full before EC2 has shown that the prefix left the other")
 	}
@@ -106,9 +106,9 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 		t.Helper()
 		for asked := false; !asked; {
 			b.look()
-			task, _ := last[LookTask](b)
+			task, _ := last[ObserveTask](b)
 			asked = task.EC2
-			v := Looked{AskedEC2: asked, Links: []string{link("a"), "lo"}, Routes: []resync.PodRoute{{
+			v := Observed{AskedEC2: asked, Links: []string{link("a"), "lo"}, Routes: []resync.PodRoute{{
 				Address: netip.MustParseAddr(pod.got(t).Allocations[0].IPv4), HostLink: link("a"),
 			}}}
 			_, v.ENIs = attachedView(nil)
@@ -117,12 +117,12 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 				AttachmentStatus: resync.AttachmentAttached, PrimaryIP: added.PrimaryIP, Prefixes: prefixes, Tags: map[string]string{resync.TagInstanceID: v.ENIs[0].InstanceID},
 			})
 			b.recon.needEC2 = true
-			b.tell(v)
+			b.send(v)
 		}
 	}
 	refuse := func() {
 		if len(b.ops) > 0 {
-			b.tell(AssignDone{ID: b.only().ID, CIDRs: moved, All: true, Full: true})
+			b.send(AssignDone{ID: b.only().ID, CIDRs: moved, All: true, Full: true})
 		}
 	}
 	for recorded[Quarantined](b) == 0 {

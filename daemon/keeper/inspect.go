@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// AtAddress finds whose an address is.
+// AtAddress returns the assignment of an address.
 func (k *Keeper) AtAddress(a netip.Addr) (ipam.Assignment, bool) { return k.book.AtAddress(a) }
 
 // Check verifies what must hold between two messages: the invariants of the address

@@ -21,7 +21,7 @@ type Outside interface {
 	Begin(Task)
 	// Write starts to write an image; one is under way at a time.
 	Write(Image)
-	// Record takes an event for logs, metrics and whoever watches.
+	// Record takes an event for logs, metrics, the journal and Kubernetes.
 	Record(at time.Time, e Event)
 }
 
@@ -29,7 +29,7 @@ type Outside interface {
 type Settings struct {
 	Policy            warmpool.Policy
 	Provisioning      bool   // EC2 may be asked to change something
-	SweepLeaks        bool   // unattached ENIs of the VPC's CNI daemons are looked for
+	SweepLeaks        bool   // unattached ENIs of the VPC's CNI daemons are deleted
 	CheckpointPath    string // for error texts
 	VethPrefix        string
 	ExternalSNAT      bool
@@ -41,12 +41,12 @@ type Settings struct {
 	ManageUntagged    bool
 	MultiNIC          bool // pods may have an interface per network card
 	IPv6              bool // pods have IPv6 addresses, of /80s, and no others
-	// Trunk: pods may have branch ENIs (ENABLE_POD_ENI), and the instance type can carry
-	// a trunk or nobody knows whether it can.
+	// Trunk: pods may have branch ENIs (ENABLE_POD_ENI), and the instance type supports
+	// trunks or is not known to.
 	Trunk   bool
 	Subnets resync.SubnetPolicy
 	// NodeWait is how long after the start the pool grows for waiting pods only, until
-	// NodeRead has said whether the node is cordoned; 0: nobody will say.
+	// NodeRead has said whether the node is cordoned; 0: no NodeRead will come.
 	NodeWait time.Duration
 	// TokenPrefix starts the client tokens of this run of the daemon; no two runs of
 	// a node have the same.
@@ -61,14 +61,14 @@ type Options struct {
 	SecurityGroups []string         // of new ENIs
 	ConnTrack      resync.ConnTrack // of new ENIs
 	Outside        Outside
-	Chance         Chance
+	Jitter         Jitter
 	Now            time.Time // the start
 }
 
 // Keeper owns the state of one node.
 type Keeper struct {
 	out      Outside
-	chance   Chance
+	jitter   Jitter
 	settings Settings
 	policy   warmpool.Policy
 	limits   warmpool.Limits
@@ -91,10 +91,10 @@ type Keeper struct {
 	commitAfter    time.Time
 	commitPause    time.Duration
 	commitFailedAt time.Time
-	commitProblem  string // as told last; "": the last write worked
+	commitProblem  string // as last recorded; "": the last write worked
 	unanswered     []answer
 	unsettled      map[netip.Addr]bool         // their DEL is not answered yet
-	leaving        map[ipam.Sandbox]netip.Addr // the same by whose they were
+	leaving        map[ipam.Sandbox]netip.Addr // the same by sandbox
 
 	waiting     []*Add // ADDs that found the pool dry, oldest first
 	awaitDrop   []*Del // DELs of sandboxes whose rules are being removed
@@ -105,7 +105,7 @@ type Keeper struct {
 	subnets     subnetCache
 	attachments map[ipam.ENIID]string // attachment ids, where known
 	wakeAt      time.Time             // from the last plan's Wait
-	planned     string                // digest of the last plan, to tell on change
+	planned     string                // digest of the last plan: a change is recorded
 	growth      growthError
 
 	lastScaleDown  time.Time
@@ -126,15 +126,15 @@ type Keeper struct {
 // New makes a Keeper with an empty book; Restore fills it.
 func New(o Options) *Keeper {
 	return &Keeper{
-		out: o.Outside, chance: o.Chance, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
+		out: o.Outside, jitter: o.Jitter, settings: o.Settings, policy: o.Settings.Policy, limits: o.Limits,
 		vpcCIDRs: o.VPCCIDRs, groups: o.SecurityGroups, tracking: o.ConnTrack, started: o.Now,
 		book: ipam.New(ipam.Options{Cooldown: o.Settings.Policy.Cooldown}), ledger: newLedger(), subnets: subnetCache{few: fewAddresses(o.Settings.IPv6)},
 		ops: make(map[OpID]*Operation), encoded: make(map[int][]byte), backoff: newBackoffs(), attachments: make(map[ipam.ENIID]string), missed: make(map[podName]missedPod), unsettled: make(map[netip.Addr]bool), leaving: make(map[ipam.Sandbox]netip.Addr),
-		recon: newReconciler(o.Now, o.Chance, o.Settings.SweepLeaks),
+		recon: newReconciler(o.Now, o.Jitter, o.Settings.SweepLeaks),
 	}
 }
 
-// idleWake bounds how long nothing is looked at when nothing happens: the fallback
+// idleWake bounds the time between two steps when nothing happens: the fallback
 // tick of the pool (spec/ipamd.md §4.1).
 const idleWake = 5 * time.Second
 
@@ -151,7 +151,7 @@ func (k *Keeper) Step(now time.Time) {
 	k.plan(now)
 	k.awaitTrunk(now)
 	k.alignGroups(now)
-	k.lookAround(now)
+	k.startReads(now)
 }
 
 // NextWake says when Step is due although nothing happened. It may have passed.
@@ -181,7 +181,7 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 	if len(k.waiting) > 0 {
 		earlier(k.nextCooled(now))
 		if k.subnets.low.Running(now) {
-			earlier(k.subnets.low.Until) // then a full subnet is worth a look
+			earlier(k.subnets.low.Until) // then a full subnet is read again
 		}
 	}
 	if !k.terminating {
@@ -191,7 +191,7 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 }
 
 // apply puts something that happened into the book. The book refuses only what
-// contradicts it, which is a bug: it is told and the state stays as it was.
+// contradicts it, which is a bug: it is recorded and the state stays as it was.
 func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change {
 	ch, _ := k.try(now, ev)
 	return ch

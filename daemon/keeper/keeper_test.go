@@ -20,8 +20,8 @@ func TestKeeper_AnswersAfterTheWrite(t *testing.T) {
 	b := newBench(t)
 	b.give(9)
 	first, second := b.add("a", 0), b.add("b", 0)
-	b.tell(first.Add)
-	b.tell(second.Add)
+	b.send(first.Add)
+	b.send(second.Add)
 	first.unanswered(t, "ADD before its write")
 	b.write(nil)
 	if r := first.got(t); !r.Success {
@@ -45,9 +45,9 @@ func TestKeeper_RepeatedADDOfARevertedOne(t *testing.T) {
 	b := newBench(t)
 	b.give(9)
 	first, again := b.add("a", 0), b.add("a", 0)
-	b.tell(first.Add)
-	b.tell(b.add("other", 0).Add) // a later generation
-	b.tell(again.Add)
+	b.send(first.Add)
+	b.send(b.add("other", 0).Add) // a later generation
+	b.send(again.Add)
 	b.write(errors.New("disk full"))
 	if r := first.got(t); r.Success || r.Cause != string(cause.CheckpointUnwritable) {
 		t.Errorf("a: %+v", r)
@@ -71,8 +71,8 @@ func TestKeeper_DELOvertakesTheWriteOfItsADD(t *testing.T) {
 			b := newBench(t)
 			b.give(9)
 			a, d := b.add("a", 0), del("a")
-			b.tell(a.Add)
-			b.tell(d.Del)
+			b.send(a.Add)
+			b.send(d.Del)
 			b.write(row.err)
 			if r := a.got(t); r.Success {
 				t.Errorf("ADD of a deleted sandbox: %+v", r)
@@ -96,7 +96,7 @@ func TestKeeper_HangingDisk(t *testing.T) {
 	b := newBench(t)
 	b.give(9)
 	a, d := b.add("a", 0), del("a")
-	b.tell(a.Add)
+	b.send(a.Add)
 	if wake := b.NextWake(b.clock).Sub(b.clock); wake > commitLimit {
 		t.Errorf("sleeps %v while a write is under way, want %v at most", wake, commitLimit)
 	}
@@ -105,11 +105,11 @@ func TestKeeper_HangingDisk(t *testing.T) {
 		t.Errorf("ADD during a hang: %+v", r)
 	}
 	late := b.add("late", 0)
-	b.tell(late.Add)
+	b.send(late.Add)
 	if r := late.got(t); r.Success {
 		t.Errorf("a later ADD: %+v", r)
 	}
-	b.tell(d.Del)
+	b.send(d.Del)
 	if r := d.got(t); !r.Unknown {
 		t.Errorf("DEL of a sandbox whose ADD failed: %+v", r)
 	}
@@ -118,7 +118,7 @@ func TestKeeper_HangingDisk(t *testing.T) {
 		t.Errorf("the file after the hang: %s", img.Files[0].Data)
 	}
 	next := b.add("next", 0)
-	b.tell(next.Add)
+	b.send(next.Add)
 	b.write(nil)
 	if r := next.got(t); !r.Success {
 		t.Errorf("ADD after the hang: %+v", r)
@@ -133,11 +133,11 @@ func TestKeeper_FirstComeFirstServed(t *testing.T) {
 	var adds []*asked
 	for _, name := range []string{"a", "b", "c"} {
 		r := b.add(name, 10*time.Second)
-		b.tell(r.Add)
+		b.send(r.Add)
 		adds = append(adds, r)
 	}
 	d := del("a")
-	b.tell(d.Del)
+	b.send(d.Del)
 	if r := adds[0].got(t); r.Success || !d.got(t).Unknown {
 		t.Errorf("deleted while waiting: %+v", r)
 	}
@@ -147,7 +147,7 @@ func TestKeeper_FirstComeFirstServed(t *testing.T) {
 			fill = op
 		}
 	}
-	b.tell(AssignDone{ID: fill.ID, CIDRs: secondary(1)})
+	b.send(AssignDone{ID: fill.ID, CIDRs: secondary(1)})
 	b.write(nil)
 	if r := adds[1].got(t); !r.Success {
 		t.Errorf("b: %+v", r)
@@ -176,15 +176,15 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 			b.give(9)
 			b.policy.WarmENI = 0
 			for i := range 9 {
-				b.tell(b.add(fmt.Sprint("p", i), 0).Add)
+				b.send(b.add(fmt.Sprint("p", i), 0).Add)
 			}
 		}, wait: wait, cause: cause.NoUsableSubnet},
-		{name: "shutting down", before: func(b *bench) { b.tell(Terminate{}) }, wait: wait, cause: cause.DaemonTerminating},
+		{name: "shutting down", before: func(b *bench) { b.send(Terminate{}) }, wait: wait, cause: cause.DaemonTerminating},
 		{name: "EC2 does not answer", wait: wait, after: wait, cause: cause.PoolDry, says: "EC2 has not finished the assign on eni-primary that began 10s ago"},
-		{name: "link does not appear", before: func(b *bench) { b.limits.IPv4PerENI = 2; b.give(1); b.tell(b.add("p", 0).Add); b.write(nil) }, wait: wait,
+		{name: "link does not appear", before: func(b *bench) { b.limits.IPv4PerENI = 2; b.give(1); b.send(b.add("p", 0).Add); b.write(nil) }, wait: wait,
 			during: func(b *bench) {
 				for _, op := range b.ops {
-					b.tell(AttachAccepted{op.ID, "eni-new"})
+					b.send(AttachAccepted{op.ID, "eni-new"})
 				}
 			},
 			after: wait, cause: cause.ENILinkMissing, says: "the link of eni-new has not appeared"},
@@ -209,7 +209,7 @@ func TestKeeper_ADDThatFindsNothing(t *testing.T) {
 				row.before(b)
 			}
 			r := b.add("new", row.wait)
-			b.tell(r.Add)
+			b.send(r.Add)
 			if row.during != nil {
 				row.during(b)
 			}
@@ -233,10 +233,10 @@ func TestKeeper_SubnetThatWasFull(t *testing.T) {
 	b.describe(0)
 	b.limits.IPv4PerENI = 2
 	b.give(1)
-	b.tell(b.add("a", 0).Add)
+	b.send(b.add("a", 0).Add)
 	b.write(nil)
 	r := b.add("b", time.Hour)
-	b.tell(r.Add)
+	b.send(r.Add)
 	reads := 0
 	for range 10 * time.Minute / time.Second {
 		b.pass(time.Second)
@@ -252,7 +252,7 @@ func TestKeeper_SubnetThatWasFull(t *testing.T) {
 		b.pass(time.Second)
 	}
 	if !b.subnets.refreshing {
-		t.Fatal("nobody asks whether the subnet is still full")
+		t.Fatal("no read of whether the subnet is still full")
 	}
 	b.describe(100)
 	b.Step(b.clock)
@@ -268,7 +268,7 @@ func TestKeeper_FullENI(t *testing.T) {
 	b := newBench(t)
 	b.Step(b.clock)
 	op := b.only()
-	b.tell(AssignDone{ID: op.ID, CIDRs: secondary(4), All: true, Full: true})
+	b.send(AssignDone{ID: op.ID, CIDRs: secondary(4), All: true, Full: true})
 	for _, again := range b.ops {
 		if again.ENI == op.ENI {
 			t.Fatalf("asked again at once: %+v", again)
@@ -285,9 +285,9 @@ func TestKeeper_VanishedENI(t *testing.T) {
 	b := newBench(t)
 	b.give(5)
 	b.Step(b.clock)
-	b.tell(AssignDone{ID: b.only().ID, Err: &Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}})
+	b.send(AssignDone{ID: b.only().ID, Err: &Failure{Cause: cause.EC2Error, NotFound: true, Err: errors.New("gone")}})
 	r := b.add("a", 0)
-	b.tell(r.Add)
+	b.send(r.Add)
 	if reply := r.got(t); reply.Success {
 		t.Errorf("got %v of an ENI that does not exist", reply.Allocations)
 	}
@@ -300,13 +300,13 @@ func TestKeeper_FragmentedSubnetRecovers(t *testing.T) {
 	b := newBench(t)
 	b.policy.PrefixDelegation, b.policy.WarmPrefix = true, 1
 	b.Step(b.clock)
-	b.tell(AssignDone{ID: b.only().ID, Err: failed(cause.SubnetFragmented)})
+	b.send(AssignDone{ID: b.only().ID, Err: failed(cause.SubnetFragmented)})
 	if b.backoff.subnetPrefixes[testSubnet].Until.IsZero() {
 		t.Fatal("no back-off of the subnet")
 	}
 	b.describe(1000)
 	b.pass(ExhaustedFirst)
-	b.tell(AssignDone{ID: b.only().ID, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}})
+	b.send(AssignDone{ID: b.only().ID, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28")}})
 	if c := b.backoff.subnetPrefixes[testSubnet]; *c != (Clock{}) {
 		t.Errorf("clock after a success: %+v", c)
 	}
@@ -319,22 +319,22 @@ func TestKeeper_WaitsForTheNode(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		wait time.Duration
-		tell func(b *bench)
+		send func(b *bench)
 		ops  bool
 	}{
-		{"nobody will say", 0, func(*bench) {}, true},
+		{"no NodeRead will come", 0, func(*bench) {}, true},
 		{"not said yet", 5 * time.Second, func(*bench) {}, false},
-		{"schedulable", 5 * time.Second, func(b *bench) { b.tell(NodeRead{}) }, true},
-		{"cordoned", 5 * time.Second, func(b *bench) { b.tell(NodeRead{Unschedulable: true}) }, false},
+		{"schedulable", 5 * time.Second, func(b *bench) { b.send(NodeRead{}) }, true},
+		{"cordoned", 5 * time.Second, func(b *bench) { b.send(NodeRead{Unschedulable: true}) }, false},
 		{"silent for too long", 5 * time.Second, func(b *bench) { b.pass(b.NextWake(b.clock).Sub(b.clock)); b.pass(5 * time.Second) }, true},
-		{"a pod waits", 5 * time.Second, func(b *bench) { b.tell(b.add("a", time.Minute).Add) }, true},
+		{"a pod waits", 5 * time.Second, func(b *bench) { b.send(b.add("a", time.Minute).Add) }, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			b.settings.NodeWait = row.wait
 			b.Step(b.clock)
-			row.tell(b)
+			row.send(b)
 			if (len(b.ops) > 0) != row.ops {
 				t.Errorf("operations: %d", len(b.ops))
 			}
@@ -350,13 +350,13 @@ func TestKeeper_LateDELOfTheSamePod(t *testing.T) {
 	b := newBench(t)
 	b.give(9)
 	now := b.add("a", 0)
-	b.tell(now.Add)
+	b.send(now.Add)
 	b.write(nil)
 	got := now.got(t)
 	request := *b.add("a", 0).Request
 	request.ContainerID = "older"
 	var reply *cniwire.DelReply
-	b.tell(&Del{
+	b.send(&Del{
 		Request: &cniwire.DelRequest{
 			PodName: request.PodName, PodNamespace: request.PodNamespace, ContainerID: "older", IfName: request.IfName, NetworkName: request.NetworkName,
 		},

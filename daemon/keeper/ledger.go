@@ -65,7 +65,7 @@ func (l *ledger) writeLast(card int) {
 	l.cards = append(slices.Delete(l.cards, at, at+1), card)
 }
 
-// cardOf is the file of an allocation. The file tells the interfaces of a pod apart, so it
+// cardOf is the file of an allocation. The file distinguishes the interfaces of a pod, so it
 // is that of the interface even if the ENI has moved to another card. An allocation whose
 // card is not known stays where it was.
 func (l *ledger) cardOf(a ipam.Assignment) int {

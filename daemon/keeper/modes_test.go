@@ -57,37 +57,37 @@ func TestENIConfig_Changes(t *testing.T) {
 		said   []ENIConfigRead
 		subnet string // of new ENIs; "": none can be made
 		groups []string
-		told   int // of failures
+		notes  int // of failures
 	}{
 		{name: "nothing yet"},
 		{name: "found", said: []ENIConfigRead{eniConfig(customSubnet, "sg-1")}, subnet: customSubnet, groups: []string{"sg-1"}},
 		{name: "without groups", said: []ENIConfigRead{eniConfig(customSubnet)}, subnet: customSubnet, groups: []string{"sg-primary"}},
-		{name: "missing", said: []ENIConfigRead{missing, missing}, told: 1},
-		{name: "the API server was never there", said: []ENIConfigRead{away("timeout"), away("refused from 10.0.0.1:1"), away("refused from 10.0.0.1:2")}, told: 1},
+		{name: "missing", said: []ENIConfigRead{missing, missing}, notes: 1},
+		{name: "the API server was never there", said: []ENIConfigRead{away("timeout"), away("refused from 10.0.0.1:1"), away("refused from 10.0.0.1:2")}, notes: 1},
 		{name: "away since", said: []ENIConfigRead{eniConfig(customSubnet, "sg-1"), away("timeout")}, subnet: customSubnet, groups: []string{"sg-1"}},
-		{name: "deleted since", said: []ENIConfigRead{eniConfig(customSubnet), missing}, told: 1},
-		{name: "back", said: []ENIConfigRead{eniConfig(customSubnet), missing, eniConfig(customSubnet)}, subnet: customSubnet, groups: []string{"sg-primary"}, told: 1},
+		{name: "deleted since", said: []ENIConfigRead{eniConfig(customSubnet), missing}, notes: 1},
+		{name: "back", said: []ENIConfigRead{eniConfig(customSubnet), missing, eniConfig(customSubnet)}, subnet: customSubnet, groups: []string{"sg-primary"}, notes: 1},
 		{name: "changed live", said: []ENIConfigRead{eniConfig(customSubnet, "sg-1"), eniConfig(customSubnet+"b", "sg-2")}, subnet: customSubnet + "b", groups: []string{"sg-2"}},
 		{name: "another is selected", said: []ENIConfigRead{eniConfig(customSubnet), renamed}, subnet: customSubnet + "b", groups: []string{"sg-primary"}},
-		{name: "another is selected and cannot be read", said: []ENIConfigRead{eniConfig(customSubnet), otherAway, otherAway}, told: 1},
+		{name: "another is selected and cannot be read", said: []ENIConfigRead{eniConfig(customSubnet), otherAway, otherAway}, notes: 1},
 		{name: "a subnet of another zone", said: []ENIConfigRead{eniConfig("subnet-0ccccccccccccccccc")}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			b := customBench(t)
-			b.tell(NodeRead{Unschedulable: true}) // so that nothing is made before a pod waits
+			b.send(NodeRead{Unschedulable: true}) // so that nothing is made before a pod waits
 			for _, m := range row.said {
-				b.tell(m)
+				b.send(m)
 			}
 			r := b.add("a", time.Minute)
-			b.tell(r.Add)
+			b.send(r.Add)
 			if b.subnets.refreshing { // an ENIConfig of now is not looked up in a list of before
 				b.list()
 				b.Step(b.clock)
 			}
-			if recorded[ENIConfigFailed](b) != row.told {
-				t.Errorf("told %d failures, want %d", recorded[ENIConfigFailed](b), row.told)
+			if recorded[ENIConfigFailed](b) != row.notes {
+				t.Errorf("recorded %d failures, want %d", recorded[ENIConfigFailed](b), row.notes)
 			}
 			// Pods wait for an ENI, unless none will come.
 			if row.subnet == "" {
@@ -112,16 +112,16 @@ func TestENIConfig_Changes(t *testing.T) {
 func TestENIConfig_Flapping(t *testing.T) {
 	t.Parallel()
 	b := customBench(t)
-	b.tell(eniConfig(customSubnet))
+	b.send(eniConfig(customSubnet))
 	b.backoff.attach.Fail(b.clock, b.clock, cause.EC2Throttled, time.Minute, time.Minute, middle)
 	for range 3 {
-		b.tell(ENIConfigRead{Name: "zone-a", Err: errors.New("missing")})
-		b.tell(eniConfig(customSubnet))
+		b.send(ENIConfigRead{Name: "zone-a", Err: errors.New("missing")})
+		b.send(eniConfig(customSubnet))
 	}
 	if !b.backoff.attach.Running(b.clock) {
 		t.Error("the back-off is over")
 	}
-	b.tell(eniConfig(customSubnet, "sg-2"))
+	b.send(eniConfig(customSubnet, "sg-2"))
 	if b.backoff.attach.Running(b.clock) {
 		t.Error("a new ENIConfig waits for what the old one failed at")
 	}
@@ -144,7 +144,7 @@ func TestGroups_LateDescription(t *testing.T) {
 	old := []resync.ENI{{ID: "eni-2", SecurityGroups: []string{"sg-old"}}}
 	b.sg.see(old, b.clock)
 	b.Step(b.clock)
-	b.tell(GroupsDone{ENIs: []ipam.ENIID{"eni-2"}, Groups: b.Keeper.groups})
+	b.send(GroupsDone{ENIs: []ipam.ENIID{"eni-2"}, Groups: b.Keeper.groups})
 	for _, row := range []struct {
 		after time.Duration
 		tasks int
@@ -206,7 +206,7 @@ func TestReady_Table(t *testing.T) {
 		b.policy.MaxENI = 1
 		b.give(9)
 		for i := range 9 {
-			b.tell(b.add(fmt.Sprint("p", i), 0).Add)
+			b.send(b.add(fmt.Sprint("p", i), 0).Add)
 		}
 	}
 	for _, row := range []struct {
@@ -221,13 +221,13 @@ func TestReady_Table(t *testing.T) {
 			full(b)
 			b.write(nil)
 			for i := range 9 {
-				b.tell(del(fmt.Sprint("p", i)).Del)
+				b.send(del(fmt.Sprint("p", i)).Del)
 			}
 		}, true},
 		{"dry, and EC2 throttles", func(b *bench) {
 			b.give(9)
 			for i := range 9 {
-				b.tell(b.add(fmt.Sprint("p", i), 0).Add)
+				b.send(b.add(fmt.Sprint("p", i), 0).Add)
 			}
 			b.ops = map[OpID]*Operation{}
 			b.backoff.attach.Fail(b.clock, b.clock, cause.EC2Throttled, ThrottleFirst, ThrottleMost, middle)
@@ -241,7 +241,7 @@ func TestReady_Table(t *testing.T) {
 		}, false},
 		{"the ENI is excluded", func(b *bench) { full(b); b.apply(b.clock, ipam.SetExcluded{ID: "eni-primary", Excluded: true}) }, false},
 		{"custom networking, the primary alone", func(b *bench) { full(b); b.policy.CustomNetworking = true }, false},
-		{"shutting down", func(b *bench) { b.give(1); b.tell(Terminate{}) }, false},
+		{"shutting down", func(b *bench) { b.give(1); b.send(Terminate{}) }, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -268,43 +268,43 @@ func TestExpected(t *testing.T) {
 	b := newBench(t)
 	b.give(2)
 	if b.expected(b.clock) != nil {
-		t.Error("what nobody told is known")
+		t.Error("what was not reported is known")
 	}
 	b.policy.WarmENI, b.policy.WarmIP = 0, 2
 	b.Step(b.clock)
 	if n := len(operations(b, warmpool.PendingAssign)); n != 0 {
 		t.Fatalf("%d requests though the pool is as it should be", n)
 	}
-	b.tell(pods("a", "b", "c", "d"))
+	b.send(pods("a", "b", "c", "d"))
 	task, ok := lastOp(b, warmpool.PendingAssign)
 	if !ok || task.IPs < 2 || !Urgent(task) || one(b) != 4 {
 		t.Fatalf("for 4 pods, %d expected, 2 free: %+v", one(b), task)
 	}
-	b.tell(b.add("a", 0).Add)
+	b.send(b.add("a", 0).Add)
 	if one(b) != 3 {
 		t.Errorf("after an ADD: %d", one(b))
 	}
-	b.tell(pods("a", "b", "c", "d")) // its status does not tell of it yet
+	b.send(pods("a", "b", "c", "d")) // its status does not show it yet
 	if one(b) != 3 {
-		t.Errorf("told again of one that has an address: %d", one(b))
+		t.Errorf("expects again one that has an address: %d", one(b))
 	}
-	b.tell(b.add("b", 0).Add)
+	b.send(b.add("b", 0).Add)
 	waits := b.add("c", time.Minute)
-	b.tell(waits.Add)
+	b.send(waits.Add)
 	twice := b.add("c", time.Minute) // of the runtime's next try
 	twice.Request.ContainerID = "c-again"
-	b.tell(twice.Add)
+	b.send(twice.Add)
 	if one(b) != 1 {
 		t.Errorf("with two ADDs of one that wait: %d", one(b))
 	}
-	b.tell(pods())
+	b.send(pods())
 	if one(b) != 0 {
 		t.Errorf("after they went: %d", one(b))
 	}
-	b.tell(pods("stuck"))
+	b.send(pods("stuck"))
 	for range int(boundPatience/time.Second) - 1 {
 		b.pass(time.Second)
-		b.tell(pods("stuck"))
+		b.send(pods("stuck"))
 	}
 	if one(b) != 1 {
 		t.Errorf("before its time: %d", one(b))
@@ -313,18 +313,18 @@ func TestExpected(t *testing.T) {
 	if one(b) != 0 {
 		t.Errorf("of one that does not ask: %d", one(b))
 	}
-	b.tell(pods("stuck", "new"))
+	b.send(pods("stuck", "new"))
 	if one(b) != 1 {
 		t.Errorf("beside one that does not ask: %d", one(b))
 	}
-	b.tell(PodsUnseen{})
+	b.send(PodsUnseen{})
 	if b.expected(b.clock) != nil {
 		t.Error("the API server is away, and its last word is believed")
 	}
 	b.pass(time.Minute)
-	b.tell(pods("stuck", "new"))
+	b.send(pods("stuck", "new"))
 	if one(b) != 1 {
-		t.Errorf("the API server was away, and %d are waited for anew", one(b))
+		t.Errorf("the API server was away, and %d are waited for again", one(b))
 	}
 }
 
@@ -333,7 +333,7 @@ func TestExpected_EveryCard(t *testing.T) {
 	t.Parallel()
 	b := cardsBench(t, 3)
 	b.recon.efaOnly = []int{1}
-	b.tell(PodsBound{Pods: []ipam.Pod{{Namespace: "shop", Name: "all", Interfaces: 2}, {Namespace: "shop", Name: "one"}}})
+	b.send(PodsBound{Pods: []ipam.Pod{{Namespace: "shop", Name: "all", Interfaces: 2}, {Namespace: "shop", Name: "one"}}})
 	if got := b.expected(b.clock); !slices.Equal(got, []int{2, 0, 1}) {
 		t.Errorf("%v", got)
 	}
@@ -350,7 +350,7 @@ func ipv6Bench(t *testing.T) *bench {
 			Subnets: resync.SubnetPolicy{NodeSubnet: testSubnet},
 		},
 		VPCCIDRs: []netip.Prefix{netip.MustParsePrefix("fd00::/56")},
-		Limits:   warmpool.Limits{IPv4PerENI: 10, ENIsByCard: []int{3}}, Outside: b, Chance: middle, Now: b.clock,
+		Limits:   warmpool.Limits{IPv4PerENI: 10, ENIsByCard: []int{3}}, Outside: b, Jitter: middle, Now: b.clock,
 	})
 	b.apply(b.clock, ipam.AttachENI{ENI: ipam.ENI{
 		ID: "eni-primary", Primary: true, SubnetID: testSubnet, Subnet: netip.MustParsePrefix("fd00::/64"), PrimaryIP: netip.MustParseAddr("fd00::4"), RouteTable: 254,
@@ -366,12 +366,12 @@ func TestIPv6_Pool(t *testing.T) {
 	t.Parallel()
 	b := ipv6Bench(t)
 	first := b.add("a", time.Minute)
-	b.tell(first.Add)
+	b.send(first.Add)
 	task, ok := lastOp(b, warmpool.PendingAssign)
 	if !ok || !task.ipv6 || task.Prefixes != 1 || !Urgent(task) || len(b.ops) != 1 {
 		t.Fatalf("%+v, %d operations", task, len(b.ops))
 	}
-	b.tell(AssignDone{ID: task.ID, CIDRs: []netip.Prefix{block}})
+	b.send(AssignDone{ID: task.ID, CIDRs: []netip.Prefix{block}})
 	b.write(nil)
 	r := first.got(t)
 	if !r.Success || r.Allocations[0].IPv6 == "" || r.Allocations[0].IPv4 != "" || !block.Contains(netip.MustParseAddr(r.Allocations[0].IPv6)) ||
@@ -387,7 +387,7 @@ func TestIPv6_Pool(t *testing.T) {
 	var img Image
 	for i := range 100 {
 		a := b.add(fmt.Sprint("more-", i), 0)
-		b.tell(a.Add)
+		b.send(a.Add)
 		img = b.write(nil)
 		if !a.got(t).Success {
 			t.Fatal("a /80 has no address left")
@@ -400,9 +400,9 @@ func TestIPv6_Pool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	anew := ipv6Bench(t)
-	anew.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: []netip.Prefix{block}})
-	if _, err := anew.Restore(b.clock, Start{Entries: entries, Links: []string{"lo"}}); err != nil {
+	again := ipv6Bench(t)
+	again.apply(b.clock, ipam.AddCIDRs{ID: "eni-primary", CIDRs: []netip.Prefix{block}})
+	if _, err := again.Restore(b.clock, Start{Entries: entries, Links: []string{"lo"}}); err != nil {
 		t.Fatal(err)
 	}
 	same := func(x, y ipam.Assignment) bool {
@@ -410,11 +410,11 @@ func TestIPv6_Pool(t *testing.T) {
 		x.AssignedAt = y.AssignedAt // it has another zone
 		return at && x == y
 	}
-	if got, want := anew.Assignments(), b.Assignments(); !slices.EqualFunc(got, want, same) {
+	if got, want := again.Assignments(), b.Assignments(); !slices.EqualFunc(got, want, same) {
 		t.Errorf("a start made %v of %v", got, want)
 	}
 	d := del("a")
-	b.tell(d.Del)
+	b.send(d.Del)
 	b.write(nil)
 	if got := d.got(t); !got.Success || got.Allocations[0].IPv6 != r.Allocations[0].IPv6 {
 		t.Errorf("DEL: %+v", got)
@@ -458,7 +458,7 @@ func TestDetach_GivesBackWhatEC2Counts(t *testing.T) {
 		ID: "eni-2", Device: 1, SubnetID: testSubnet, Subnet: netip.MustParsePrefix("fd00::/64"), PrimaryIP: netip.MustParseAddr("fd00::5"), RouteTable: 2,
 	}})
 	b.startDetach(warmpool.DetachENI{ENI: "eni-2"}, b.clock)
-	b.tell(DetachDone{ID: b.lastOp})
+	b.send(DetachDone{ID: b.lastOp})
 	if got := b.subnets.all[0].AvailableIPs; got != 1001 {
 		t.Errorf("%d addresses are free after an ENI went, want 1001", got)
 	}

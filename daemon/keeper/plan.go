@@ -187,7 +187,7 @@ func (k *Keeper) plan(now time.Time) {
 		k.refreshSubnets() // without a usable subnet no plan asks for the list
 	}
 	actions := warmpool.Plan(k.snapshot(now), k.effective(), now)
-	k.tellPlan(actions, now)
+	k.recordPlan(actions, now)
 	for _, a := range actions {
 		switch a := a.(type) {
 		case warmpool.AttachENI:
@@ -221,8 +221,8 @@ func (k *Keeper) Next(now time.Time) []warmpool.Action {
 	return warmpool.Plan(k.snapshot(now), k.effective(), now)
 }
 
-// tellPlan tells a plan when it differs from the one before.
-func (k *Keeper) tellPlan(actions []warmpool.Action, now time.Time) {
+// recordPlan records a plan that differs from the one before.
+func (k *Keeper) recordPlan(actions []warmpool.Action, now time.Time) {
 	var b strings.Builder
 	for _, a := range actions {
 		if _, wait := a.(warmpool.Wait); wait {
@@ -251,7 +251,7 @@ func (k *Keeper) start(op Operation, now time.Time) *Operation {
 	k.lastOp++
 	op.ID, op.Started, op.ipv6 = k.lastOp, now, k.settings.IPv6
 	k.ops[op.ID] = &op
-	if k.recon.looking {
+	if k.recon.observing {
 		k.recon.touched = append(k.recon.touched, &op)
 	}
 	k.record(now, ActionStarted{Operation: op})

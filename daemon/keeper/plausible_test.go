@@ -26,7 +26,7 @@ func TestAdd_NamesThatNothingCanHave(t *testing.T) {
 			b.give(9)
 			a := b.add("a", 0)
 			set(a.Request, name)
-			b.tell(a.Add)
+			b.send(a.Add)
 			if !plausible {
 				if r := a.got(t); r.Success || r.Cause != string(cause.InvalidRequest) || r.Transient {
 					t.Errorf("%s %.20q: %+v", member, name, r)

@@ -68,7 +68,7 @@ func createFewer(ctx context.Context, c Calls, p CreateENI) (resync.ENI, error) 
 }
 
 // createENI creates the ENI. An answer that was lost is requested again under the same
-// token, or the ENI that EC2 may have made would be nobody's.
+// token, or the ENI that EC2 may have made would leak.
 func createENI(ctx context.Context, c Calls, spec CreateENI) (resync.ENI, error) {
 	spec.CreatedAt = c.Now()
 	var clock Clock
@@ -152,7 +152,7 @@ func persist(ctx context.Context, c Calls, call func() error) error {
 	}
 }
 
-// NotSetUp is what Adopt tells of each try that failed.
+// NotSetUp is the note of each failed try of adoptENI.
 const NotSetUp Note = "ENI not set up, will be tried again"
 
 // adoptENI sets up an attached ENI that could not be set up before, until it is done or

@@ -73,7 +73,7 @@ func awaitDetached(ctx context.Context, c Calls, eni ipam.ENI) error {
 	return nil
 }
 
-// RulesKept is what Detach tells of rules that it could not remove.
+// RulesKept is the note of rules that could not be removed.
 const RulesKept Note = "rules of a detached ENI not removed"
 
 // tearDownENI removes the rules of an ENI that is gone; a leftover rule is repaired by the
@@ -119,18 +119,18 @@ func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 	defer done()
 	limit := c.Now().Add(DeleteRetryLimit)
 	var clock Clock
-	told := false
+	noted := false
 	for {
 		err := deleteAvailable(lasting, c, id)
 		if err == nil {
 			return nil
 		}
-		// Somebody has to act for the next try to succeed, and should not learn of it last.
+		// The role has to change for the next try to succeed, so this is noted at once.
 		first := detachPollFirst
 		if CauseOf(err) == cause.EC2Unauthorized {
 			first = refusedFirst
-			if !told {
-				told = true
+			if !noted {
+				noted = true
 				note(c, DeleteRefused, id, err)
 			}
 		}
@@ -144,7 +144,7 @@ func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 // people are slower than clocks.
 const refusedFirst = 5 * time.Second
 
-// DeleteRefused is what Delete tells of a deletion that the role may not make.
+// DeleteRefused is the note of a deletion that the role may not make.
 const DeleteRefused Note = "ENI not deleted yet, for want of a permission"
 
 var errStillAttached = errors.New("still attached")
@@ -155,8 +155,7 @@ func deleteAvailable(ctx context.Context, c Calls, id ipam.ENIID) error {
 	case err != nil:
 		return err
 	case len(found) == 0:
-		// Gone, or made so shortly ago that the list lacks it: only EC2's answer to the
-		// deletion tells, and for one that is gone it is success.
+		// Gone, or so new that the list lacks it. Deleting one that is gone is success.
 	case found[0].Status != resync.StatusAvailable:
 		return fmt.Errorf("%w (%s)", errStillAttached, found[0].Status)
 	}

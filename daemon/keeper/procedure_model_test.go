@@ -297,7 +297,7 @@ func (m *model) Sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-func (m *model) Chance(n time.Duration) time.Duration { return n / 2 }
+func (m *model) Jitter(n time.Duration) time.Duration { return n / 2 }
 
 func (m *model) Both(f, g func() error) error { return errors.Join(f(), g()) }
 

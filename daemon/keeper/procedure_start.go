@@ -16,8 +16,8 @@ type StartHost interface {
 	SetUpFound(ctx context.Context, enis []ipam.ENI) []error
 	// TableFor is the route table that the kernel has for an ENI.
 	TableFor(ctx context.Context, card, device int, primary netip.Addr, enisPerCard int) (int, error)
-	// RehomePod leads the traffic of a pod into a table.
-	RehomePod(ctx context.Context, address netip.Addr, table int) error
+	// FixPodTable leads the traffic of a pod into a table.
+	FixPodTable(ctx context.Context, address netip.Addr, table int) error
 	// DropENIRules removes the rules of all ENIs but those with these addresses.
 	DropENIRules(ctx context.Context, attached []netip.Addr) ([]netip.Addr, error)
 	// Report takes what a start did, or could not do.
@@ -30,7 +30,7 @@ type StartStep struct {
 	ENI     ipam.ENIID // of Unlisted, TableRead, SetUpLate
 	Device  int        // of Unlisted
 	Address netip.Addr
-	Table   int // of PodRehomed
+	Table   int // of PodTableFixed
 	Err     error
 }
 
@@ -43,7 +43,7 @@ const (
 	TableRead                           // the route table of an ENI on a further network card
 	SetUpLate                           // an ENI is set up while the daemon serves
 	StaleDropped                        // the rules of a stale allocation
-	PodRehomed                          // the rule of a running pod
+	PodTableFixed                       // the rule of a running pod
 	HalfDropped                         // the rules of an ADD that was killed halfway
 	ENIRuleDropped                      // the rule of an ENI that is gone
 )
@@ -86,7 +86,7 @@ func Begin(ctx context.Context, c interface {
 	for _, a := range k.Assignments() {
 		// The traffic of living pods goes into the table of their ENI.
 		if r, there := known[a.Address]; there && a.ENI != "" && (!r.ToRule || r.Table != a.RouteTable) {
-			c.Report(StartStep{Kind: PodRehomed, Address: a.Address, Table: a.RouteTable, Err: c.RehomePod(ctx, a.Address, a.RouteTable)})
+			c.Report(StartStep{Kind: PodTableFixed, Address: a.Address, Table: a.RouteTable, Err: c.FixPodTable(ctx, a.Address, a.RouteTable)})
 		}
 	}
 	for _, p := range pods {

@@ -130,7 +130,7 @@ func TestAssign(t *testing.T) {
 			m.fail["assign"] = []error{&Failure{AddressLimit: true, Err: errors.New("limit")}}
 		}, cidrs: 3, all: true, full: true, works: true},
 		{name: "with effect, without answer", before: func(m *model) { m.fail["assign"], m.lost["assign"] = []error{unanswered()}, true }, cidrs: 5, all: true},
-		{name: "nobody answers", before: func(m *model) {
+		{name: "EC2 does not answer", before: func(m *model) {
 			m.fail["assign"], m.fail["describe"] = []error{unanswered()}, []error{unanswered()}
 		}},
 		{name: "the subnet has less", before: func(m *model) { m.fail["assign"] = []error{failed(cause.SubnetFragmented)} }, cidrs: 1, works: true},
@@ -269,7 +269,7 @@ func TestDetach(t *testing.T) {
 		}, works: true},
 		{name: "without effect or answer", before: func(m *model) { m.fail["detach"] = []error{unanswered()} }},
 		{name: "another attachment than was said", before: func(m *model) { m.enis["eni-1"].AttachmentID = "eni-attach-other" }, works: true},
-		{name: "somebody else was quicker", before: func(m *model) { clear(m.enis) }, works: true},
+		{name: "another was quicker", before: func(m *model) { clear(m.enis) }, works: true},
 		{name: "the process ends", before: func(m *model) { m.end = m.now.Add(time.Second) }, settles: time.Minute},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -389,7 +389,7 @@ func TestSweepLeaked(t *testing.T) {
 		t.Errorf("the second time: %+v, left %v", res, m.enis)
 	}
 	if !slices.Contains(m.notes, LeakDeleted) {
-		t.Errorf("told: %v", m.notes)
+		t.Errorf("notes: %v", m.notes)
 	}
 }
 
@@ -402,7 +402,7 @@ func TestTag(t *testing.T) {
 		fail    []error
 		asked   int // for two ENIs
 		longest time.Duration
-		told    int
+		notes   int
 	}{
 		{"served", nil, 2, 0, 0},
 		{"throttled", []error{failed(cause.EC2Throttled)}, 3, 2 * time.Minute, 0},
@@ -417,8 +417,8 @@ func TestTag(t *testing.T) {
 			began := m.now
 			tagENIs(t.Context(), m, []resync.ENI{{ID: "eni-1"}, {ID: "eni-2"}})
 			took := m.now.Sub(began)
-			if n := m.count("tag"); n != row.asked || took > row.longest || took < row.longest-time.Second || len(m.notes) != row.told {
-				t.Errorf("asked %d times in %v, told %v", n, took, m.notes)
+			if n := m.count("tag"); n != row.asked || took > row.longest || took < row.longest-time.Second || len(m.notes) != row.notes {
+				t.Errorf("asked %d times in %v, recorded %v", n, took, m.notes)
 			}
 		})
 	}

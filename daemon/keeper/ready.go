@@ -10,8 +10,8 @@ import (
 )
 
 // Ready reports whether a pod that came now could have an address: one is free, or the
-// node simply has as many pods as it can have. A pool that is empty, or dry because
-// something stands in its way, is not ready.
+// node has as many pods as it can have. A pool that is empty, or dry because growth is
+// blocked, is not ready.
 func (k *Keeper) Ready(now time.Time) bool {
 	if k.terminating || !slices.ContainsFunc(k.book.Snapshot().ENIs, k.serves) {
 		return false
@@ -26,7 +26,7 @@ func (k *Keeper) Ready(now time.Time) bool {
 	return false
 }
 
-// serves reports whether an ENI has addresses for pods, be they given or not.
+// serves reports whether an ENI has addresses for pods, assigned or free.
 func (k *Keeper) serves(e ipam.ENIState) bool {
 	return !e.Held && !e.Quarantined() && !e.Excluded && !(k.policy.CustomNetworking && e.Primary) &&
 		slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool { return !c.Held && !c.Quarantined() })

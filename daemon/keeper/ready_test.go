@@ -33,7 +33,7 @@ func TestReady(t *testing.T) {
 			b.give(row.addresses)
 			for i := range row.pods {
 				a := b.add(string(rune('a'+i)), 0)
-				b.tell(a.Add)
+				b.send(a.Add)
 				b.write(nil)
 			}
 			b.ops = nil // what was begun for the target is not what is asked for here

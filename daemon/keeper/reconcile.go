@@ -11,37 +11,37 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Times of looking around (spec/ipamd.md §5.1; there only the metadata is read, and
+// Times of reads (spec/ipamd.md §5.1; there only the metadata is read, and
 // nothing for 60 s after a pool action).
 const (
-	lookPeriod = time.Minute
-	// firstLook is soon: what a DEL without a daemon left behind is found early.
-	firstLook = time.Second
-	// linkEndDelay is when to look after a DEL: the runtime removes the network
+	readPeriod = time.Minute
+	// firstRead is early, to find what a DEL without a daemon left behind.
+	firstRead = time.Second
+	// linkEndDelay is when to read the links after a DEL: the runtime removes the network
 	// namespace, and the link with it, a moment later.
 	linkEndDelay = time.Second
-	// ec2Spacing is the least time between two looks at EC2, an asked-for description
-	// of the whole instance each.
+	// ec2Spacing is the minimum time between two requested reads of EC2, each of which
+	// describes all ENIs of the instance.
 	ec2Spacing = 15 * time.Second
-	// ec2Every is how often EC2 is looked at without a suspicion: it alone shows
-	// changed tags. A thousand nodes make one request in two seconds of it.
+	// ec2Every is how often EC2 is read without a reason: only EC2 shows changed tags.
+	// A thousand nodes make one request every two seconds.
 	ec2Every = 30 * time.Minute
 )
 
-// reconciler is what the Keeper remembers between two looks around.
+// reconciler is what the Keeper remembers between two reads.
 type reconciler struct {
-	chance Chance
+	jitter Jitter
 
-	nextLook time.Time // the periodic one
-	soon     time.Time // the first that is asked for before it; zero: none is
-	soonLast time.Time // the last one asked for
-	confirm  time.Time // when what was quarantined last may be certain; zero: nothing was
-	needEC2  bool      // the next look is to ask EC2
-	looking  bool
-	begun    time.Time    // the look under way
-	withEC2  bool         // it asks EC2
-	touched  []*Operation // at work at any time of the look
-	released []resync.Release
+	nextRead  time.Time // the periodic one
+	soon      time.Time // the first one requested before that; zero: none
+	soonLast  time.Time // the last one requested
+	confirm   time.Time // when what was quarantined last may be certain; zero: nothing was
+	needEC2   bool      // the next read asks EC2
+	observing bool
+	begun     time.Time    // the read under way
+	withEC2   bool         // it asks EC2
+	touched   []*Operation // in flight at any time of the read
+	released  []resync.Release
 
 	others   []resync.Other              // attached, not for the book
 	adopting map[ipam.ENIID]Slot         // attached, to be set up or on their way out
@@ -51,36 +51,36 @@ type reconciler struct {
 	lastEC2  time.Time                   // when EC2 last answered
 	askedEC2 time.Time                   // when it was last asked
 	earlyEC2 time.Time                   // from when it may be asked once before its time; zero: not
-	told     map[resync.Note]bool        // states that were told and last
+	lasting  map[resync.Note]bool        // states that last, recorded already
 
 	efaOnly   []int     // network cards that can serve no pods
 	nextSweep time.Time // zero: one is under way, or none is wanted
 }
 
-func newReconciler(now time.Time, chance Chance, sweep bool) reconciler {
+func newReconciler(now time.Time, jitter Jitter, sweep bool) reconciler {
 	r := reconciler{
-		chance: chance, nextLook: now.Add(firstLook), lastEC2: now, askedEC2: now,
-		adopting: make(map[ipam.ENIID]Slot), moved: make(map[netip.Prefix]ipam.ENIID), dropping: make(map[ipam.Sandbox]bool), told: make(map[resync.Note]bool),
+		jitter: jitter, nextRead: now.Add(firstRead), lastEC2: now, askedEC2: now,
+		adopting: make(map[ipam.ENIID]Slot), moved: make(map[netip.Prefix]ipam.ENIID), dropping: make(map[ipam.Sandbox]bool), lasting: make(map[resync.Note]bool),
 	}
 	if sweep {
-		r.nextSweep = resync.NextSweep(now, chance(resync.SweepJitter), time.Time{})
+		r.nextSweep = resync.NextSweep(now, jitter(resync.SweepJitter), time.Time{})
 	}
 	return r
 }
 
-// due is when to look or sweep next; zero: a message will tell.
+// due is when to read or sweep next; zero: a message comes first.
 func (r *reconciler) due() time.Time {
 	next := r.nextSweep
-	for _, t := range []time.Time{r.nextLook, r.soon, r.confirm} {
-		if !r.looking && !t.IsZero() && (next.IsZero() || t.Before(next)) {
+	for _, t := range []time.Time{r.nextRead, r.soon, r.confirm} {
+		if !r.observing && !t.IsZero() && (next.IsZero() || t.Before(next)) {
 			next = t
 		}
 	}
 	return next
 }
 
-// lookSoon asks for a look at a time, or before.
-func (r *reconciler) lookSoon(at time.Time) {
+// observeSoon requests a read at a time, or before.
+func (r *reconciler) observeSoon(at time.Time) {
 	if r.soon.IsZero() || at.Before(r.soon) {
 		r.soon = at
 	}
@@ -89,14 +89,14 @@ func (r *reconciler) lookSoon(at time.Time) {
 	}
 }
 
-// lookBy makes the next periodic look an early one.
-func (r *reconciler) lookBy(at time.Time) {
-	if at.Before(r.nextLook) {
-		r.nextLook = at
+// observeBy brings the next periodic read forward.
+func (r *reconciler) observeBy(at time.Time) {
+	if at.Before(r.nextRead) {
+		r.nextRead = at
 	}
 }
 
-// givenBack remembers what EC2 may go on to show for a while.
+// givenBack remembers what EC2's lists may still show for a while.
 func (r *reconciler) givenBack(cidrs []netip.Prefix, now time.Time) {
 	for _, p := range cidrs {
 		r.released = append(r.released, resync.Release{CIDR: p, At: now})
@@ -142,8 +142,8 @@ func (r *reconciler) slots(cards int) (enis []int, devices [][]int) {
 // fabric adapter without addresses.
 func (r *reconciler) servesNone(card int) bool { return slices.Contains(r.efaOnly, card) }
 
-// lookAround starts what is due: a look at the outside, a sweep for leaked ENIs.
-func (k *Keeper) lookAround(now time.Time) {
+// startReads starts what is due: a read of the outside, a sweep for leaked ENIs.
+func (k *Keeper) startReads(now time.Time) {
 	r := &k.recon
 	if k.terminating {
 		return
@@ -151,9 +151,9 @@ func (k *Keeper) lookAround(now time.Time) {
 	due := func(t time.Time) bool { return !t.IsZero() && !t.After(now) }
 	if due(r.confirm) {
 		r.confirm, r.needEC2 = time.Time{}, true
-		r.lookSoon(later(now, r.askedEC2.Add(ec2Spacing)))
+		r.observeSoon(later(now, r.askedEC2.Add(ec2Spacing)))
 	}
-	if !r.looking && (due(r.nextLook) || due(r.soon)) {
+	if !r.observing && (due(r.nextRead) || due(r.soon)) {
 		k.look(now)
 	}
 	if k.settings.Provisioning && now.Sub(later(k.subnets.read, k.subnets.asked)) >= subnetEvery && !k.subnets.failed.Running(now) {
@@ -170,18 +170,18 @@ func (k *Keeper) lookAround(now time.Time) {
 
 func (k *Keeper) look(now time.Time) {
 	r := &k.recon
-	r.looking, r.begun, r.soon = true, now, time.Time{}
+	r.observing, r.begun, r.soon = true, now, time.Time{}
 	if r.soonLast.After(now) {
-		r.soon = r.soonLast // this look is too early for it
+		r.soon = r.soonLast // this read is too early for it
 	}
-	periodic := !r.nextLook.After(now)
+	periodic := !r.nextRead.After(now)
 	r.withEC2 = r.needEC2 && (now.Sub(r.askedEC2) >= ec2Spacing || !r.earlyEC2.IsZero() && !r.earlyEC2.After(now))
 	if periodic || r.withEC2 {
-		period := lookPeriod
+		period := readPeriod
 		if k.awaitsTrunk(now) {
-			period = trunkLook
+			period = trunkPoll
 		}
-		r.nextLook = now.Add(period - period/10 + r.chance(period/5))
+		r.nextRead = now.Add(period - period/10 + r.jitter(period/5))
 	}
 	r.touched = r.touched[:0]
 	for _, op := range k.ops {
@@ -190,7 +190,7 @@ func (k *Keeper) look(now time.Time) {
 	if r.withEC2 {
 		r.askedEC2, r.needEC2, r.earlyEC2 = now, false, time.Time{}
 	}
-	k.out.Begin(LookTask{Metadata: periodic || r.withEC2, EC2: r.withEC2})
+	k.out.Begin(ObserveTask{Metadata: periodic || r.withEC2, EC2: r.withEC2})
 }
 
 // busyENIs are those that operations are at work on.
@@ -215,7 +215,7 @@ func appendBusy(out []ipam.ENIID, op *Operation) []ipam.ENIID {
 	return out
 }
 
-// busy is what operations were at work on since the look was begun.
+// busy is what operations have worked on since the read began.
 func (k *Keeper) busy() resync.Busy {
 	var b resync.Busy
 	for _, op := range k.recon.touched {
@@ -231,8 +231,8 @@ func (k *Keeper) busy() resync.Busy {
 	return b
 }
 
-// Looked reports what the outside shows. A part with an error is not known.
-type Looked struct {
+// Observed reports what the outside shows. A part with an error is not known.
+type Observed struct {
 	AskedMetadata bool
 	Interfaces    []resync.Interface
 	InterfacesErr error
@@ -244,9 +244,9 @@ type Looked struct {
 	KernelErr     error
 }
 
-func (v Looked) handle(k *Keeper, now time.Time) {
+func (v Observed) handle(k *Keeper, now time.Time) {
 	r := &k.recon
-	r.looking = false
+	r.observing = false
 	if v.KernelErr != nil {
 		k.record(now, ReconcileFailed{Err: v.KernelErr})
 	}
@@ -285,7 +285,7 @@ func (k *Keeper) reconcilePolicy() resync.ReconcilePolicy {
 }
 
 // reconcile brings the book to what the outside shows.
-func (k *Keeper) reconcile(v Looked, now time.Time) {
+func (k *Keeper) reconcile(v Observed, now time.Time) {
 	r := &k.recon
 	in := resync.ReconcileInput{
 		Now: now, Book: k.book.Snapshot(),
@@ -302,12 +302,12 @@ func (k *Keeper) reconcile(v Looked, now time.Time) {
 	for _, ev := range res.Events {
 		k.applyFound(now, ev)
 	}
-	k.tellNotes(res, now)
+	k.recordNotes(res, now)
 	k.waitOutRest(res, now)
 	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(res.Forget, rel.CIDR) })
 	if res.NeedEC2 || v.AskedMetadata && !v.AskedEC2 && len(r.moved) > 0 {
 		r.needEC2 = true
-		r.lookSoon(later(now, r.askedEC2.Add(ec2Spacing)))
+		r.observeSoon(later(now, r.askedEC2.Add(ec2Spacing)))
 	}
 	if !res.Settled {
 		return
@@ -369,7 +369,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// setOthers keeps what is attached and not for the book, and tells what is new of it.
+// setOthers keeps the attached ENIs that are not for the book, and records new ones.
 func (k *Keeper) setOthers(others []resync.Other, now time.Time) {
 	for _, o := range others {
 		if !slices.ContainsFunc(k.recon.others, func(known resync.Other) bool { return known.ID == o.ID && known.Why == o.Why }) {
@@ -446,19 +446,19 @@ func (k *Keeper) waitOutRest(res resync.ReconcileResult, now time.Time) {
 		for _, rel := range k.recon.released {
 			if rel.CIDR == n.CIDR {
 				k.recon.needEC2 = true
-				k.recon.lookSoon(later(rel.At.Add(resync.ReleaseRest+time.Second), k.recon.askedEC2.Add(ec2Spacing)))
+				k.recon.observeSoon(later(rel.At.Add(resync.ReleaseRest+time.Second), k.recon.askedEC2.Add(ec2Spacing)))
 			}
 		}
 	}
 }
 
-// tellNotes tells what a reconcile found; a state that lasts is told once.
-func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
+// recordNotes records what a reconcile found; a state that lasts is recorded once.
+func (k *Keeper) recordNotes(res resync.ReconcileResult, now time.Time) {
 	r := &k.recon
 	still := make(map[resync.Note]bool, len(res.Notes))
 	for _, n := range res.Notes {
 		still[n] = true
-		if n.Kind.Lasting() && r.told[n] {
+		if n.Kind.Lasting() && r.lasting[n] {
 			continue
 		}
 		switch n.Kind {
@@ -472,14 +472,14 @@ func (k *Keeper) tellNotes(res resync.ReconcileResult, now time.Time) {
 			k.record(now, ReconcileNote{Note: n})
 		}
 	}
-	r.told = still
+	r.lasting = still
 	if len(res.Events) > 0 {
 		k.record(now, Reconciled{Changes: len(res.Events)})
 	}
 }
 
-// findEnded looks for allocations whose pod is gone though no DEL came.
-func (k *Keeper) findEnded(v Looked, now time.Time) {
+// findEnded finds allocations whose pod is gone though no DEL came.
+func (k *Keeper) findEnded(v Observed, now time.Time) {
 	r := &k.recon
 	if v.KernelErr != nil {
 		return
@@ -490,7 +490,7 @@ func (k *Keeper) findEnded(v Looked, now time.Time) {
 	})
 	r.absent = res.Absent
 	if !res.Again.IsZero() {
-		r.lookSoon(res.Again)
+		r.observeSoon(res.Again)
 	}
 	gone := slices.DeleteFunc(res.Ended, func(a ipam.Assignment) bool { return r.dropping[a.Sandbox] })
 	if len(gone) == 0 {
@@ -502,8 +502,8 @@ func (k *Keeper) findEnded(v Looked, now time.Time) {
 	k.out.Begin(DropTask{gone})
 }
 
-// Dropped reports ended allocations of whose rules nothing is left: before an address
-// is free, nothing of its last pod may be.
+// Dropped reports ended allocations whose rules are removed: an address is free only when
+// nothing of its last pod is left.
 type Dropped struct{ Tried, Done []ipam.Assignment }
 
 func (m Dropped) handle(k *Keeper, now time.Time) {
@@ -512,7 +512,7 @@ func (m Dropped) handle(k *Keeper, now time.Time) {
 	}
 	for _, a := range m.Done {
 		if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address || !have.AssignedAt.Equal(a.AssignedAt) {
-			continue // its DEL came, or another life of it began
+			continue // its DEL came, or the sandbox has been assigned again
 		}
 		k.apply(now, ipam.Unassign{Sandbox: a.Sandbox})
 		k.ledger.remove(a.Sandbox)
@@ -534,7 +534,7 @@ type Swept struct {
 
 func (m Swept) handle(k *Keeper, now time.Time) {
 	r := &k.recon
-	r.nextSweep = resync.NextSweep(now, r.chance(resync.SweepJitter), now)
+	r.nextSweep = resync.NextSweep(now, r.jitter(resync.SweepJitter), now)
 	if m.Found > 0 {
 		k.record(now, LeaksFound{ENIs: m.Found})
 	}

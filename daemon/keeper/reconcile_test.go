@@ -31,41 +31,41 @@ func attachedView(addresses []netip.Prefix) ([]resync.Interface, []resync.ENI) {
 // the links and the routes.
 func (b *bench) seen(addresses []netip.Prefix, links []string, routes ...resync.PodRoute) {
 	b.t.Helper()
-	task, ok := last[LookTask](b)
-	if !ok || !b.recon.looking {
-		b.t.Fatal("nobody looks")
+	task, ok := last[ObserveTask](b)
+	if !ok || !b.recon.observing {
+		b.t.Fatal("no read was started")
 	}
-	v := Looked{AskedMetadata: task.Metadata, AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
+	v := Observed{AskedMetadata: task.Metadata, AskedEC2: task.EC2, Links: append(links, "lo"), Routes: routes}
 	v.Interfaces, v.ENIs = attachedView(addresses)
 	if !task.EC2 {
 		v.ENIs = nil
 	}
-	b.tell(v)
+	b.send(v)
 }
 
 // look passes the time until the next look.
 func (b *bench) look() {
 	b.t.Helper()
 	for range 100 {
-		if b.recon.looking {
+		if b.recon.observing {
 			return
 		}
 		b.pass(max(b.recon.due().Sub(b.clock), 0))
 	}
-	b.t.Fatal("nobody looks")
+	b.t.Fatal("no read was started")
 }
 
 func link(name string) string { return netnames.HostVeth("eni", "shop", name, 0) }
 
 // TestReconcile_Quarantine: an address that EC2 shows no more keeps its pod, is given
-// to nobody else, and serves again when EC2 shows it again.
+// to no other pod, and serves again when EC2 shows it again.
 func TestReconcile_Quarantine(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.policy.WarmENI = 0 // no operation is at work on the ENI
 	b.give(2)
 	a := b.add("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	b.write(nil)
 	address := netip.MustParseAddr(a.got(t).Allocations[0].IPv4)
 	route := resync.PodRoute{Address: address, HostLink: link("a")}
@@ -109,7 +109,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	b := newBench(t)
 	b.give(9)
 	a := b.add("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	b.write(nil)
 	b.look()
 	b.seen(secondary(9), nil)
@@ -130,7 +130,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 		t.Fatal("the address is free before its rules are gone")
 	}
 	task, _ := last[DropTask](b)
-	b.tell(Dropped{Tried: task.Gone})
+	b.send(Dropped{Tried: task.Gone})
 	if !b.holds(a.sandbox(0)) {
 		t.Fatal("the address is free although its rules could not be removed")
 	}
@@ -139,10 +139,10 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	if count[DropTask](b) != 2 {
 		t.Fatal("not tried again")
 	}
-	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
+	b.send(Dropped{Tried: task.Gone, Done: task.Gone})
 	b.write(nil)
 	if b.holds(a.sandbox(0)) || len(b.ledger.files[0].rows) != 0 || recorded[MissedDEL](b) != 1 {
-		t.Errorf("held %v, in the file %d, told %d times", b.holds(a.sandbox(0)), len(b.ledger.files[0].rows), recorded[MissedDEL](b))
+		t.Errorf("held %v, in the file %d, recorded %d times", b.holds(a.sandbox(0)), len(b.ledger.files[0].rows), recorded[MissedDEL](b))
 	}
 }
 
@@ -152,7 +152,7 @@ func TestReconcile_LivingPodStays(t *testing.T) {
 	b := newBench(t)
 	b.give(9)
 	a := b.add("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	b.write(nil)
 	for range 10 {
 		b.look()
@@ -163,7 +163,7 @@ func TestReconcile_LivingPodStays(t *testing.T) {
 	}
 }
 
-// TestReconcile_RecoveredAllocationOutlivesADEL: nobody knows which sandbox an
+// TestReconcile_RecoveredAllocationOutlivesADEL: it is not known which sandbox an
 // allocation rebuilt from the kernel belongs to. A late DEL of an older sandbox of
 // the same pod must not take the living one's address, and its plugin hears of it, or it
 // would remove the living one's rules.
@@ -176,7 +176,7 @@ func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
 	have, _ := b.book.Lookup(live)
 	b.ledger.put(have)
 	d := del("a")
-	b.tell(d.Del)
+	b.send(d.Del)
 	if r := d.got(t); !r.Unknown || len(r.Allocations) != 1 || r.Allocations[0].IPv4 != "10.0.1.1" {
 		t.Errorf("DEL: %+v", r)
 	}
@@ -193,7 +193,7 @@ func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
 		}
 	}
 	task, _ := last[DropTask](b)
-	b.tell(Dropped{Tried: task.Gone, Done: task.Gone})
+	b.send(Dropped{Tried: task.Gone, Done: task.Gone})
 	b.write(nil)
 	if b.holds(live) || len(b.ledger.files[0].rows) != 0 {
 		t.Error("the allocation outlived its link")
@@ -206,24 +206,24 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	b := newBench(t)
 	b.give(9)
 	a := b.add("a", 0)
-	b.tell(a.Add)
+	b.send(a.Add)
 	b.write(nil)
 	before := b.book.Snapshot()
 	broken := errors.New("broken")
 	for range 20 {
 		b.look()
-		task, _ := last[LookTask](b)
-		b.tell(Looked{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken})
+		task, _ := last[ObserveTask](b)
+		b.send(Observed{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken})
 	}
 	if after := b.book.Snapshot(); len(after.ENIs) != len(before.ENIs) || len(after.ENIs[0].CIDRs) != 9 || !b.holds(a.sandbox(0)) {
 		t.Errorf("book changed: %+v", after)
 	}
 	if recorded[ReconcileFailed](b) == 0 {
-		t.Error("nobody was told")
+		t.Error("not recorded")
 	}
 }
 
-// TestReconcile_FoundENI sets up what somebody attached, holds its slot meanwhile, and
+// TestReconcile_FoundENI sets up an ENI attached by others, holds its slot meanwhile, and
 // then gives its addresses.
 func TestReconcile_FoundENI(t *testing.T) {
 	t.Parallel()
@@ -238,12 +238,12 @@ func TestReconcile_FoundENI(t *testing.T) {
 		SecondaryIPs: []netip.Addr{netip.MustParseAddr("10.0.3.1")}, Tags: map[string]string{resync.TagInstanceID: "i-0123456789abcdef0"}})
 	for count[AdoptTask](b) == 0 {
 		b.look()
-		task, _ := last[LookTask](b)
-		v := Looked{AskedMetadata: true, Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
+		task, _ := last[ObserveTask](b)
+		v := Observed{AskedMetadata: true, Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
 		if task.EC2 {
 			v.ENIs = e
 		}
-		b.tell(v)
+		b.send(v)
 		if b.clock.Sub(b.started) > 5*time.Minute {
 			t.Fatal("not found")
 		}
@@ -252,7 +252,7 @@ func TestReconcile_FoundENI(t *testing.T) {
 		t.Errorf("slots of others: %v %v", enis, devices)
 	}
 	task, _ := last[AdoptTask](b)
-	b.tell(Adopted{task.Attached})
+	b.send(Adopted{task.Attached})
 	if enis, _ := b.recon.slots(1); enis[0] != 0 {
 		t.Errorf("still counted as another's: %v", enis)
 	}
@@ -277,11 +277,11 @@ func TestRestore_LateENI(t *testing.T) {
 	pod := ipam.Sandbox{Network: "aws-cni", ContainerID: "old", IfName: "eth0"}
 	b.apply(b.clock, ipam.Restore{Sandbox: pod, Address: netip.MustParseAddr("10.0.3.1")})
 	r := b.add("a", 0)
-	b.tell(r.Add)
+	b.send(r.Add)
 	if op := b.only(); op.Device != 2 {
 		t.Errorf("new ENI at device %d, where the late one is at 1", op.Device)
 	}
-	b.tell(Adopted{late})
+	b.send(Adopted{late})
 	if a, _ := b.book.Lookup(pod); a.ENI != "eni-late" {
 		t.Errorf("allocation of a pod on it: %+v", a)
 	}
@@ -303,7 +303,7 @@ func TestSweep(t *testing.T) {
 	if count[SweepTask](b) != 1 {
 		t.Fatal("two sweeps at once")
 	}
-	b.tell(Swept{Err: failed("ec2-throttled")})
+	b.send(Swept{Err: failed("ec2-throttled")})
 	ended := b.clock
 	for count[SweepTask](b) == 1 {
 		b.pass(time.Second)
@@ -312,7 +312,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("the next sweep comes %v after the end of the last", again)
 	}
 	if recorded[SweepFailed](b) != 1 {
-		t.Error("nobody was told of the failed sweep")
+		t.Error("not recorded of the failed sweep")
 	}
 }
 
@@ -330,7 +330,7 @@ func TestReleaseDone_PartlyGone(t *testing.T) {
 	if len(task.CIDRs) < 2 {
 		t.Fatalf("gives back %v", task.CIDRs)
 	}
-	b.tell(ReleaseDone{ID: task.ID, Gone: task.CIDRs[:1], Err: failed("ec2-error")})
+	b.send(ReleaseDone{ID: task.ID, Gone: task.CIDRs[:1], Err: failed("ec2-error")})
 	e, _ := b.eni("eni-primary")
 	for _, c := range e.CIDRs {
 		if c.Prefix == task.CIDRs[0] {

@@ -74,9 +74,8 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 // maxName bounds every name and id of a request, in bytes: that of a pod is the longest.
 const maxName = 253
 
-// plausible reports that a request's names can be kept and told: they end up in the
-// checkpoint, in logs and in documents that others read. What has none is refused
-// elsewhere where it is needed.
+// plausible reports that a request's names are valid: they end up in the checkpoint, in
+// logs and in documents that others read. Missing names are refused where they are needed.
 func plausible(r *cniwire.AddRequest) bool {
 	for _, name := range []string{r.PodName, r.PodNamespace, r.PodUID, r.ContainerID, r.IfName, r.NetworkName} {
 		if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
@@ -86,7 +85,7 @@ func plausible(r *cniwire.AddRequest) bool {
 	return true
 }
 
-// missing names what a sandbox key lacks. Ids are not told: they are nobody's business.
+// missing names what a sandbox key lacks.
 func missing(s ipam.Sandbox) (out []string) {
 	if s.Network == "" {
 		out = append(out, "network name")
@@ -129,7 +128,7 @@ func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
 	}
 	crashpoint.Here(crashpoint.AfterBookAssign)
 	if i := slices.IndexFunc(got.all, func(a ipam.Assignment) bool { return a.ENI == "" }); i >= 0 {
-		// Restored, kept, but nobody knows which table its traffic belongs into.
+		// Restored and kept, but the route table for its traffic is not known.
 		k.giveUp(got.fresh, now)
 		k.failAdd(r, now, cause.Internal, "the sandbox's address "+got.all[i].Address.String()+" is on no network interface that EC2 lists for this instance", true)
 		return nil
@@ -202,7 +201,7 @@ func allocation(a ipam.Assignment) cniwire.Allocation {
 	return out
 }
 
-// failAdd answers an ADD with a reason and tells it.
+// failAdd answers an ADD with a reason and records it.
 func (k *Keeper) failAdd(r *Add, now time.Time, code cause.Code, detail string, transient bool) {
 	k.record(now, AddFailed{
 		Pod: r.pod(), PodUID: r.Request.PodUID, Cause: code, Detail: detail, Transient: transient, Took: now.Sub(r.Arrived),
@@ -254,7 +253,7 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 		func(now time.Time) {
 			for _, a := range released {
 				k.settle(a)
-				k.restAgain(a, now.Sub(began), now)
+				k.restartCooldown(a, now.Sub(began), now)
 			}
 			k.expectUnrouted(now)
 			crashpoint.Here(crashpoint.BeforeAnswer)
@@ -347,7 +346,7 @@ func (k *Keeper) unassign(s ipam.Sandbox, now time.Time) (released []ipam.Assign
 	return released, nil
 }
 
-// reassign takes back a DEL that was not answered.
+// reassign reverts a DEL that was not answered.
 func (k *Keeper) reassign(released []ipam.Assignment, now time.Time) {
 	for _, a := range released {
 		k.settle(a)
@@ -359,7 +358,7 @@ func (k *Keeper) reassign(released []ipam.Assignment, now time.Time) {
 	}
 }
 
-// settle ends the wait for the disk of a DEL.
+// settle ends a DEL's wait for the disk.
 func (k *Keeper) settle(a ipam.Assignment) {
 	delete(k.unsettled, a.Address)
 	if k.leaving[a.Sandbox] == a.Address {
@@ -367,9 +366,9 @@ func (k *Keeper) settle(a ipam.Assignment) {
 	}
 }
 
-// restAgain begins the rest of an address again when the disk took long: the plugin
+// restartCooldown restarts the cooldown of an address when the disk took long: the plugin
 // removes the pod's rules only after the answer.
-func (k *Keeper) restAgain(a ipam.Assignment, took time.Duration, now time.Time) {
+func (k *Keeper) restartCooldown(a ipam.Assignment, took time.Duration, now time.Time) {
 	if took < slowCommit || has(k.ledger.home, a.Sandbox) {
 		return
 	}
@@ -377,12 +376,12 @@ func (k *Keeper) restAgain(a ipam.Assignment, took time.Duration, now time.Time)
 	k.apply(now, ipam.Unassign{Sandbox: a.Sandbox})
 }
 
-// expectUnrouted looks at the kernel before the address has cooled: a plugin that died
-// after this answer leaves the pod's route, and nobody else may get the address then.
-// Without a cooldown nothing holds it that long.
+// expectUnrouted reads the kernel before the address has cooled: a plugin that died after
+// this answer leaves the pod's route, and then no other pod may get the address. Without
+// a cooldown nothing holds it that long.
 func (k *Keeper) expectUnrouted(now time.Time) {
 	if k.policy.Cooldown > 0 {
-		k.recon.lookSoon(now.Add(k.orphanAge()))
+		k.recon.observeSoon(now.Add(k.orphanAge()))
 	}
 }
 
@@ -395,17 +394,16 @@ func (k *Keeper) failDel(r *Del, now time.Time, code cause.Code, err error, deta
 	r.Reply(&cniwire.DelReply{Cause: string(code), Detail: detail})
 }
 
-// expectEnd looks at the pod's link again soon if its allocation was rebuilt from the
-// kernel. Nobody knows whose sandbox that is: this DEL may be a late one of an older
-// sandbox of the same pod, so only the end of the link ends the allocation.
+// expectEnd reads the links again soon if the pod's allocation was rebuilt from the
+// kernel. Its sandbox is not known: this DEL may be a late one of an older sandbox of the
+// same pod, so only the end of the link ends the allocation.
 func (k *Keeper) expectEnd(req *cniwire.DelRequest, now time.Time) {
 	if k.holds(resync.Recovered(netnames.HostVeth(k.settings.VethPrefix, req.PodNamespace, req.PodName, 0))) {
-		k.recon.lookSoon(now.Add(linkEndDelay))
+		k.recon.observeSoon(now.Add(linkEndDelay))
 	}
 }
 
-// abandonWaiting ends the wait of an ADD whose sandbox is being deleted: nobody
-// would take the address.
+// abandonWaiting ends the wait of an ADD whose sandbox is being deleted.
 func (k *Keeper) abandonWaiting(s ipam.Sandbox, now time.Time) {
 	k.waiting = slices.DeleteFunc(k.waiting, func(r *Add) bool {
 		if r.sandbox(0) != s {

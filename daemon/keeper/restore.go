@@ -28,7 +28,7 @@ func (e *PrimaryMissingError) Error() string {
 }
 
 // Found judges what is attached when the daemon starts: a start is the reconcile of an empty
-// book. The routes of its SetUp are to stand before [Keeper.Restore].
+// book. The routes of its SetUp must be in the kernel before [Keeper.Restore].
 func (k *Keeper) Found(now time.Time, enis []resync.ENI, interfaces []resync.Interface, subnets []resync.Subnet) (resync.ReconcileResult, error) {
 	res := resync.Reconcile(resync.ReconcileInput{
 		Now: now, Book: k.book.Snapshot(), Policy: k.reconcilePolicy(), Subnets: subnets,
@@ -45,13 +45,13 @@ func (k *Keeper) Found(now time.Time, enis []resync.ENI, interfaces []resync.Int
 type Start struct {
 	Attached   []resync.ENI // to the instance, as EC2 lists them
 	Found      resync.ReconcileResult
-	Usable     []resync.Attached // of Found.SetUp, those whose routes stand
+	Usable     []resync.Attached // of Found.SetUp, those whose routes are in the kernel
 	Late       []resync.Attached // … and those whose routes could not be made yet
 	Orphans    []resync.ENI      // made by an earlier daemon on this node and attached nowhere
 	Subnets    []resync.Subnet   // nil: not known
 	Interfaces []resync.Interface
 	Entries    []checkpoint.Entry // of all files
-	Damaged    bool               // the file could not be read whole
+	Damaged    bool               // not all of the file could be read
 	Restart    bool               // a daemon ran here before: EC2's lists may still show what it gave back
 	Links      []string
 	Routes     []resync.PodRoute
@@ -62,7 +62,7 @@ type Restored struct {
 	Allocations int
 	Recovered   int                // allocations rebuilt from the kernel
 	Stale       []checkpoint.Entry // whose pod is gone: their rules are to be removed
-	Unplaced    []ipam.Assignment  // kept aside: their address is on no known ENI
+	Unplaced    []ipam.Assignment  // kept: their address is on no known ENI
 }
 
 // Restore fills the book of a new Keeper: ENIs from EC2, allocations from the
@@ -87,7 +87,7 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 		k.changed()
 	}
 	if len(s.Subnets) > 0 {
-		k.subnets.fill(s.Subnets, k.settings.Subnets, now, k.chance)
+		k.subnets.fill(s.Subnets, k.settings.Subnets, now, k.jitter)
 	}
 	for _, e := range s.Attached {
 		k.attachments[e.ID] = e.AttachmentID
@@ -96,7 +96,7 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	k.recon.efaOnly = s.Found.EFAOnlyCards
 	if s.Restart {
 		k.doubt(s, now)
-		// The first look asks EC2 again.
+		// The first read asks EC2 again.
 		k.recon.lastEC2, k.recon.askedEC2, k.recon.needEC2 = time.Time{}, time.Time{}, true
 	}
 	k.beginLeftovers(s, now)
@@ -106,8 +106,8 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 }
 
 // doubt keeps free addresses out of use that EC2 lists and the metadata does not. Both
-// lists lag, and the daemon before this one may have given them back as it died; the
-// next look at EC2 puts them into use or away.
+// lists lag, and the daemon before this one may have released them just before it died.
+// The next read of EC2 decides.
 func (k *Keeper) doubt(s Start, now time.Time) {
 	for _, f := range s.Interfaces {
 		e, ok := k.eni(f.ENI)
@@ -164,7 +164,7 @@ func (k *Keeper) adopt(a resync.Attached, before []ipam.ENI) {
 // deletes the ENI.
 type EndingTask struct {
 	ENI  ipam.ENI
-	Keep bool // somebody else puts it away: pods have its addresses, or EC2 is not to be changed
+	Keep bool // do not delete it: pods have its addresses, or the daemon may not change EC2
 }
 
 func (t EndingTask) carry(ctx context.Context, c Calls) {
@@ -206,7 +206,7 @@ func (k *Keeper) addresses() []netip.Addr {
 	return out
 }
 
-// Holds reports whether an address is somebody's.
+// Holds reports whether an address is assigned.
 func (k *Keeper) Holds(a netip.Addr) bool {
 	_, ok := k.book.AtAddress(a)
 	return ok

@@ -29,7 +29,7 @@ type State struct {
 	NodeKnown     bool // the Node object has been read
 	MaxPodsSource string
 	NextReconcile time.Time
-	NextSweep     time.Time // zero: leaks are not looked for
+	NextSweep     time.Time // zero: no sweeps
 }
 
 // Backoff is a clock that runs.
@@ -46,7 +46,7 @@ func (k *Keeper) State(now time.Time) State {
 		Now: now, Book: k.book.Snapshot(), Policy: k.effective(), Limits: k.limits,
 		Waiting: len(k.waiting), Backoffs: k.backoffs(now), SubnetsRead: k.subnets.read,
 		Terminating: k.terminating, Unschedulable: k.unschedulable, NodeKnown: k.nodeKnown, MaxPodsSource: k.maxPodsSource,
-		NextReconcile: k.recon.nextLook, NextSweep: k.recon.nextSweep,
+		NextReconcile: k.recon.nextRead, NextSweep: k.recon.nextSweep,
 	}
 	s.OtherENIs, _ = k.recon.slots(len(k.limits.ENIsByCard))
 	if len(k.waiting) > 0 {
@@ -61,7 +61,7 @@ func (k *Keeper) State(now time.Time) State {
 	return s
 }
 
-// Pool is what the planner sees now, for whoever plans with other targets.
+// Pool is what the planner sees now, for plans with other targets.
 func (k *Keeper) Pool(now time.Time) (warmpool.Snapshot, warmpool.Policy) {
 	return k.snapshot(now), k.effective()
 }

@@ -13,17 +13,17 @@ import (
 type subnetCache struct {
 	all        []resync.Subnet
 	read       time.Time // when EC2 answered last; zero: never
-	asked      time.Time // when it was last read though nobody wanted it
+	asked      time.Time // when it was last read without a plan that needs it
 	expired    bool      // known to be out of date
 	refreshing bool
 	failed     Clock // of reading the list
 	few        int   // less than that is too little for anything
-	low        Clock // while no usable subnet has addresses: when to look again
+	low        Clock // while no usable subnet has addresses: when to read again
 }
 
-// subnetEvery is how often the list is read though nobody wants an ENI: people look at
-// the counts, and its tags exclude ENIs, also where the read at the start failed. A
-// thousand nodes make two requests a second of it.
+// subnetEvery is how often the list is read when no plan needs it: people read the counts,
+// and the tags exclude ENIs, also where the read at the start failed. A thousand nodes make
+// two requests a second.
 const subnetEvery = 10 * time.Minute
 
 // subnetMaxAge is how old the list may be when an ENI is created from it.
@@ -51,11 +51,11 @@ func (c *subnetCache) known() bool { return !c.read.IsZero() }
 
 func (c *subnetCache) expire() { c.expired = true }
 
-func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now time.Time, chance Chance) {
+func (c *subnetCache) fill(subnets []resync.Subnet, p resync.SubnetPolicy, now time.Time, jitter Jitter) {
 	c.all, c.read, c.expired = subnets, now, false
 	candidates := p.Candidates(c.all)
 	if len(candidates) == 0 || candidates[0].AvailableIPs < c.few {
-		c.low.Fail(now, now, cause.SubnetExhausted, ExhaustedFirst, ExhaustedMost, chance)
+		c.low.Fail(now, now, cause.SubnetExhausted, ExhaustedFirst, ExhaustedMost, jitter)
 		return
 	}
 	c.low.Succeed(now)
@@ -186,13 +186,13 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	if m.Err != nil {
 		// Fail open: the list as last known, or the node's own subnet, serves on
 		// (upstream stops here; spec/ipamd.md §13.1 row 13).
-		k.subnets.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, ExhaustedMost, k.chance)
+		k.subnets.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, ExhaustedMost, k.jitter)
 		k.record(now, SubnetsFailed{Err: m.Err})
 		return
 	}
 	k.subnets.failed.Succeed(now)
 	before := k.subnets.low
-	k.subnets.fill(m.Subnets, k.settings.Subnets, now, k.chance)
+	k.subnets.fill(m.Subnets, k.settings.Subnets, now, k.jitter)
 	switch after := k.subnets.low; {
 	case before.Until.IsZero() && !after.Until.IsZero():
 		k.record(now, BackoffStarted{Backoff: Backoff{"subnet", k.subnets.best(k.settings.Subnets), after.Until, after.Cause}})

@@ -15,10 +15,10 @@ func TestSubnets_NotListed(t *testing.T) {
 	b := newBench(t)
 	b.subnets = subnetCache{few: b.subnets.few}
 	a := b.add("a", 10*time.Second)
-	b.tell(a.Add)
-	b.tell(SubnetsRead{Err: failed(cause.EC2Unauthorized)})
+	b.send(a.Add)
+	b.send(SubnetsRead{Err: failed(cause.EC2Unauthorized)})
 	if recorded[SubnetsFailed](b) != 1 {
-		t.Errorf("told %d times, want once", recorded[SubnetsFailed](b))
+		t.Errorf("recorded %d times, want once", recorded[SubnetsFailed](b))
 	}
 	var fill *Operation
 	for _, op := range b.ops {
@@ -32,7 +32,7 @@ func TestSubnets_NotListed(t *testing.T) {
 	if fill == nil {
 		t.Fatal("nothing is asked for")
 	}
-	b.tell(AssignDone{ID: fill.ID, CIDRs: secondary(1)})
+	b.send(AssignDone{ID: fill.ID, CIDRs: secondary(1)})
 	b.write(nil)
 	if r := a.got(t); !r.Success {
 		t.Errorf("ADD: %+v", r)

@@ -6,10 +6,10 @@ import "time"
 // failed before it was answered. It does not cool.
 const ReasonTakenBack = "PodAnnotationFailed"
 
-// TakeBack ends an ADD that got its addresses, and fails all the same before the plugin
-// has heard of them: those that it took are free again at once, since no packet was ever
-// sent from them. What its sandbox had before stays, because that is a pod that lives.
-// Done is called exactly once, when the disk knows, or cannot be told.
+// TakeBack ends an ADD that got its addresses but fails before the plugin is answered:
+// they are free again at once, since no packet was ever sent from them. What the sandbox
+// had before stays: that pod is running. Done is called exactly once, when that is on disk
+// or cannot be written.
 type TakeBack struct {
 	Add  *Add
 	Done func()

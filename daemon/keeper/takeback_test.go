@@ -24,16 +24,16 @@ func TestTakeBack(t *testing.T) {
 			b := newBench(t)
 			b.give(1)
 			r := b.add("a", 0)
-			b.tell(r.Add)
+			b.send(r.Add)
 			b.write(nil)
 			address := r.got(t).Allocations[0].IPv4
 			if row.repeat {
 				r = b.add("a", 0)
-				b.tell(r.Add)
+				b.send(r.Add)
 				r.got(t)
 			}
 			done := 0
-			b.tell(TakeBack{Add: r.Add, Done: func() { done++ }})
+			b.send(TakeBack{Add: r.Add, Done: func() { done++ }})
 			if !row.repeat {
 				if done != 0 {
 					t.Error("done before it is on disk")
@@ -51,13 +51,13 @@ func TestTakeBack(t *testing.T) {
 				t.Errorf("the sandbox holds an address: %v", held)
 			}
 			if n := recorded[AddressReleased](b); n != 1 && !row.repeat || row.repeat && n != 0 {
-				t.Errorf("told %d times that it is free", n)
+				t.Errorf("recorded %d times that it is free", n)
 			}
 			if row.repeat {
 				return
 			}
 			other := b.add("b", 0)
-			b.tell(other.Add)
+			b.send(other.Add)
 			b.write(nil)
 			if got := other.got(t); !got.Success || got.Allocations[0].IPv4 != address {
 				t.Errorf("another pod got %+v, want %s", got, address)
@@ -72,11 +72,11 @@ func TestTakeBack_AtOnce(t *testing.T) {
 	b := newBench(t)
 	b.give(1)
 	r := b.add("a", 0)
-	b.tell(r.Add)
+	b.send(r.Add)
 	b.write(nil)
-	b.tell(TakeBack{Add: r.Add, Done: func() {}})
+	b.send(TakeBack{Add: r.Add, Done: func() {}})
 	other := b.add("b", 0)
-	b.tell(other.Add)
+	b.send(other.Add)
 	b.write(nil)
 	if len(b.disk) > 0 {
 		b.write(nil)
@@ -93,20 +93,20 @@ func TestTakeBack_Ended(t *testing.T) {
 	b := newBench(t)
 	b.give(1)
 	r := b.add("a", 0)
-	b.tell(r.Add)
+	b.send(r.Add)
 	b.write(nil)
 	d := del("a")
-	b.tell(d.Del)
+	b.send(d.Del)
 	b.write(nil)
 	b.pass(time.Minute)
 	other := b.add("b", 0)
-	b.tell(other.Add)
+	b.send(other.Add)
 	b.write(nil)
 	if !other.got(t).Success {
 		t.Fatalf("%+v", other.reply)
 	}
-	b.tell(TakeBack{Add: r.Add, Done: func() {}})
+	b.send(TakeBack{Add: r.Add, Done: func() {}})
 	if !b.holds(other.sandbox(0)) || recorded[AddressReleased](b) != 1 {
-		t.Errorf("another pod's address was taken; told %d times", recorded[AddressReleased](b))
+		t.Errorf("another pod's address was taken; recorded %d times", recorded[AddressReleased](b))
 	}
 }

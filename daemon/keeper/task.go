@@ -43,14 +43,14 @@ func urgent(why warmpool.Reason) bool {
 // Carry carries out a task. It blocks for as long as the calls do.
 func Carry(ctx context.Context, c Calls, t Task) { t.carry(ctx, c) }
 
-// carryAttach makes an ENI, and puts away what is left of one that failed.
+// carryAttach makes an ENI, and cleans up after a failure.
 func carryAttach(ctx context.Context, c Calls, op Operation) {
 	res := attachENI(ctx, c, op)
 	c.Post(res)
 	if res.Err == nil || res.ENI.ID == "" {
 		return
 	}
-	// The pool has learnt of the failure and looks elsewhere, so this may take its time.
+	// The pool knows of the failure and grows elsewhere, so this may take its time.
 	if res.Attached {
 		failed := resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}
 		if err := detachENI(ctx, c, resync.Attached{ENI: res.ENI, AttachmentID: res.Attachment}); err != nil {
@@ -130,13 +130,13 @@ func (SubnetsTask) carry(ctx context.Context, c Calls) {
 	c.Post(SubnetsRead{subnets, err})
 }
 
-// LookTask reads what the outside shows.
-type LookTask struct {
+// ObserveTask reads what the outside shows.
+type ObserveTask struct {
 	Metadata bool
 	EC2      bool
 }
 
-func (t LookTask) carry(ctx context.Context, c Calls) {
+func (t ObserveTask) carry(ctx context.Context, c Calls) {
 	c.Post(observe(ctx, c, t.Metadata, t.EC2))
 }
 
@@ -158,7 +158,7 @@ func (t TearDownTask) carry(ctx context.Context, c Calls) {
 	}
 }
 
-// SweepTask looks for leaked ENIs.
+// SweepTask deletes leaked ENIs.
 type SweepTask struct{ In resync.LeakInput }
 
 func (t SweepTask) carry(ctx context.Context, c Calls) {

@@ -10,9 +10,9 @@ import (
 // Times of waiting for a trunk ENI, which the VPC resource controller attaches after it
 // was asked to. The metadata show it seconds before or after EC2 does.
 const (
-	// trunkLook is how often metadata is read while the trunk is awaited; upstream does so
+	// trunkPoll is how often metadata is read while the trunk is awaited; upstream does so
 	// forever (spec/ipamd.md §5.1).
-	trunkLook = 5 * time.Second
+	trunkPoll = 5 * time.Second
 	// trunkHaste is how long, after a reason to expect it.
 	trunkHaste = 5 * time.Minute
 	// trunkPatience is how long a slot is kept for a trunk that does not come: nodes of
@@ -20,11 +20,11 @@ const (
 	trunkPatience = 15 * time.Minute
 )
 
-// trunkWait is what is known of the node's trunk ENI.
+// trunkWait is the state of the node's trunk ENI.
 type trunkWait struct {
 	eni     ipam.ENIID // "": none is attached
 	hinted  time.Time  // the last reason to expect it
-	shown   bool       // somebody says that it is attached; said again, it is no reason
+	shown   bool       // the controller reported it attached; repetitions do not count
 	givenUp bool
 	refused bool // the controller says that there will be none
 }
@@ -75,9 +75,9 @@ func (k *Keeper) awaitsTrunk(now time.Time) bool {
 }
 
 // TrunkHinted is a reason to expect the trunk: the controller was asked for it
-// (Attached is false), or says that it is there. That is said with every change of the
-// objects that it writes, so only the first time counts, else a trunk that does not show
-// would be looked for in haste forever.
+// (Attached is false), or reports it. It does so with every change of the objects that it
+// writes, so only the first report counts: else the daemon would read at short intervals
+// forever for a trunk that does not show.
 type TrunkHinted struct{ Attached bool }
 
 func (m TrunkHinted) handle(k *Keeper, now time.Time) {
@@ -90,14 +90,14 @@ func (m TrunkHinted) handle(k *Keeper, now time.Time) {
 	}
 	t.hinted, t.shown, t.givenUp, t.refused = now, m.Attached, false, false
 	if m.Attached {
-		k.recon.needEC2, k.recon.earlyEC2 = true, later(now, k.recon.askedEC2.Add(trunkLook))
-		k.recon.lookSoon(k.recon.earlyEC2)
+		k.recon.needEC2, k.recon.earlyEC2 = true, later(now, k.recon.askedEC2.Add(trunkPoll))
+		k.recon.observeSoon(k.recon.earlyEC2)
 	}
-	k.recon.lookBy(now.Add(trunkLook))
+	k.recon.observeBy(now.Add(trunkPoll))
 }
 
-// TrunkRefused is the controller's word that the node can have no trunk, or the end of it:
-// the slot need not be kept.
+// TrunkRefused says that the controller reports that the node can have no trunk, or no
+// longer does: the slot need not be kept.
 type TrunkRefused struct{ Refused bool }
 
 func (m TrunkRefused) handle(k *Keeper, now time.Time) {
@@ -115,7 +115,7 @@ func (m TrunkRefused) handle(k *Keeper, now time.Time) {
 	}
 }
 
-// awaitTrunk keeps what is known of the trunk.
+// awaitTrunk updates the state of the trunk.
 func (k *Keeper) awaitTrunk(now time.Time) {
 	t := &k.trunk
 	if !k.settings.Trunk {

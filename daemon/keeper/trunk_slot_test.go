@@ -74,7 +74,7 @@ func TestTrunk_Slot(t *testing.T) {
 	}
 }
 
-// TestTrunk_FoundAndLost tells each once, and awaits one that was lost.
+// TestTrunk_FoundAndLost records each once, and awaits one that was lost.
 func TestTrunk_FoundAndLost(t *testing.T) {
 	t.Parallel()
 	b := trunkBench(t)
@@ -82,7 +82,7 @@ func TestTrunk_FoundAndLost(t *testing.T) {
 	for round := 1; round <= 2; round++ {
 		b.apply(b.clock, trunkENI(true))
 		b.pass(time.Second)
-		b.tell(TrunkHinted{Attached: true}) // no news
+		b.send(TrunkHinted{Attached: true}) // no news
 		if e, there := b.Trunk(); !there || e.ID != "eni-trunk" || recorded[TrunkFound](b) != round || b.awaitsTrunk(b.clock) {
 			t.Fatalf("round %d: found %d times, awaited %v", round, recorded[TrunkFound](b), b.awaitsTrunk(b.clock))
 		}
@@ -101,13 +101,13 @@ func TestTrunk_FoundAndLost(t *testing.T) {
 // ec2Looks lets time pass and returns when EC2 was asked. It shows nothing.
 func (b *bench) ec2Looks(d time.Duration) (at []time.Duration) {
 	for began := b.clock; b.clock.Sub(began) < d; b.pass(500 * time.Millisecond) {
-		if !b.recon.looking {
+		if !b.recon.observing {
 			continue
 		}
 		if b.recon.withEC2 {
 			at = append(at, b.clock.Sub(began))
 		}
-		b.Handle(b.clock, Looked{Links: []string{"lo"}})
+		b.Handle(b.clock, Observed{Links: []string{"lo"}})
 	}
 	return at
 }
@@ -120,12 +120,12 @@ func TestTrunk_HintAsksEC2(t *testing.T) {
 	if at := b.ec2Looks(time.Second); len(at) != 0 {
 		t.Fatalf("asked at %v without a reason", at)
 	}
-	b.tell(NodeRead{BranchENIs: 9})
-	if at := b.ec2Looks(20 * time.Second); len(at) != 1 || at[0] > trunkLook {
-		t.Errorf("asked at %v, want once within %v", at, trunkLook)
+	b.send(NodeRead{BranchENIs: 9})
+	if at := b.ec2Looks(20 * time.Second); len(at) != 1 || at[0] > trunkPoll {
+		t.Errorf("asked at %v, want once within %v", at, trunkPoll)
 	}
 	for range 20 {
-		b.tell(NodeRead{BranchENIs: 9})
+		b.send(NodeRead{BranchENIs: 9})
 		if at := b.ec2Looks(10 * time.Second); len(at) != 0 {
 			t.Fatalf("asked again at %v", at)
 		}

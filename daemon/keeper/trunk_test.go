@@ -23,10 +23,10 @@ func TestTrunk_HasteEnds(t *testing.T) {
 				return n
 			}
 			b.seen(secondary(2), nil)
-			b.tell(TrunkHinted{Attached: true})
+			b.send(TrunkHinted{Attached: true})
 		}
 	}
-	b.tell(TrunkHinted{})
+	b.send(TrunkHinted{})
 	if n := looks(time.Minute); n < 8 {
 		t.Errorf("%d looks in the first minute, want one every few seconds", n)
 	}
@@ -47,9 +47,9 @@ func TestTrunk_HasteEnds(t *testing.T) {
 	b.seen(secondary(2), nil)
 	b.pass(trunkPatience)
 	if b.reservesTrunkSlot() || recorded[TrunkGivenUp](b) != 1 {
-		t.Errorf("the slot is kept: %v; told %d times that it is not, want once", b.reservesTrunkSlot(), recorded[TrunkGivenUp](b))
+		t.Errorf("the slot is kept: %v; recorded %d times that it is not, want once", b.reservesTrunkSlot(), recorded[TrunkGivenUp](b))
 	}
-	b.tell(TrunkHinted{}) // the controller was asked again
+	b.send(TrunkHinted{}) // the controller was asked again
 	if !b.reservesTrunkSlot() {
 		t.Error("no slot is kept for a trunk that was asked for again")
 	}
@@ -62,18 +62,18 @@ func TestTrunk_Refused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.settings.Trunk = true
-	b.tell(TrunkRefused{Refused: true})
-	b.tell(TrunkRefused{Refused: true})
-	b.tell(TrunkHinted{})
+	b.send(TrunkRefused{Refused: true})
+	b.send(TrunkRefused{Refused: true})
+	b.send(TrunkHinted{})
 	if b.reservesTrunkSlot() || b.awaitsTrunk(b.clock) || recorded[TrunkGivenUp](b) != 1 {
-		t.Errorf("reserved %v, awaited %v, told %d times", b.reservesTrunkSlot(), b.awaitsTrunk(b.clock), recorded[TrunkGivenUp](b))
+		t.Errorf("reserved %v, awaited %v, recorded %d times", b.reservesTrunkSlot(), b.awaitsTrunk(b.clock), recorded[TrunkGivenUp](b))
 	}
-	b.tell(TrunkRefused{})
+	b.send(TrunkRefused{})
 	if !b.reservesTrunkSlot() || !b.awaitsTrunk(b.clock) {
 		t.Error("no slot is kept after the word was taken back")
 	}
-	b.tell(TrunkRefused{Refused: true})
-	b.tell(TrunkHinted{Attached: true})
+	b.send(TrunkRefused{Refused: true})
+	b.send(TrunkHinted{Attached: true})
 	if !b.reservesTrunkSlot() || !b.awaitsTrunk(b.clock) {
 		t.Error("a trunk that is said to be attached is not looked for")
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // TestKeeper_AddressOfAnUnsettledDEL: the disk is slower than the cooldown. Until the DEL
-// is on disk its address is nobody else's, for it may be taken back, and it rests after
+// is on disk its address is no other pod's, for it may be taken back, and it rests after
 // the answer, when the plugin removes the rules of its last pod.
 func TestKeeper_AddressOfAnUnsettledDEL(t *testing.T) {
 	t.Parallel()
@@ -26,15 +26,15 @@ func TestKeeper_AddressOfAnUnsettledDEL(t *testing.T) {
 			b.apply(b.clock, ipam.AttachENI{ENI: primary})
 			b.give(1)
 			first := b.add("first", 0)
-			b.tell(first.Add)
+			b.send(first.Add)
 			b.write(nil)
 			had := first.got(t).Allocations[0].IPv4
 
 			d := del("first")
-			b.tell(d.Del)
+			b.send(d.Del)
 			b.pass(2 * time.Second)
 			early := b.add("early", time.Minute)
-			b.tell(early.Add)
+			b.send(early.Add)
 			early.unanswered(t, "ADD that can only have the address of a DEL under way")
 			b.write(row.err)
 			if row.err != nil {

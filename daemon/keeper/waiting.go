@@ -85,8 +85,8 @@ func (k *Keeper) outlook(r *Add, now time.Time) outlook {
 	case attaching: // late, so that the planner does not count on it
 		ahead.blocked = false
 	case len(k.recon.adopting) > 0:
-		// Not the node's limit is the trouble: an ENI that is neither in nor out has the
-		// slot.
+		// The cause is not the node's limit: an ENI that is being attached or detached has
+		// the slot.
 		ahead.code = cause.ENILinkMissing
 		if k.growth.code != "" {
 			ahead.code = k.growth.code
@@ -115,14 +115,14 @@ func (k *Keeper) Blocked(now time.Time, everyCard bool) (cause.Code, string, boo
 			return c, t, blocked
 		}
 		if i == 0 {
-			code, text = c, t // the first card tells most
+			code, text = c, t // the first card's reason is the best one
 		}
 	}
 	return code, text, !everyCard
 }
 
 // hopeless reports whether the pool can neither grow nor cool down before a
-// deadline: failing at once is then kinder than a wait.
+// deadline: then the ADD fails at once.
 func (l outlook) hopeless(deadline time.Time) bool {
 	if l.growing || (!l.cooled.IsZero() && l.cooled.Before(deadline)) {
 		return false
@@ -130,7 +130,7 @@ func (l outlook) hopeless(deadline time.Time) bool {
 	return l.blocked && !transientCause(l.code)
 }
 
-// transientCause reports whether the same ADD may succeed soon without anybody's help.
+// transientCause reports whether the same ADD may succeed soon without intervention.
 func transientCause(c cause.Code) bool {
 	switch c {
 	case cause.PoolFull, cause.NoUsableSubnet, cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized, cause.BranchInvalid:
@@ -186,8 +186,8 @@ func (k *Keeper) waitingPods() map[podName]bool {
 	return waits
 }
 
-// growthError is the last failed attempt to grow that none has succeeded after: the
-// likely reason why an ADD waits in vain.
+// growthError is the last failed attempt to grow, with no success since: the likely reason
+// why an ADD waits.
 type growthError struct {
 	at   time.Time
 	kind warmpool.PendingKind
@@ -195,12 +195,12 @@ type growthError struct {
 	text string // what EC2 said
 }
 
-// failureHolds is how long before an ADD a failure may lie that is still its reason:
-// the next attempt is under way, or was to be made a moment later.
+// failureHolds is how old a failure may be when an ADD arrives and still be its reason:
+// the next attempt is under way, or about to be.
 const failureHolds = time.Minute
 
-// fail answers a request that goes without, with the best reason known: what stands
-// in the way now, else what failed last, else what is taking so long.
+// fail answers a request that gets no address with the best known reason: what blocks
+// growth now, else what failed last, else what is taking so long.
 func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	code, detail := cause.PoolDry, cause.PoolDry.Title()
 	if last := k.growth; last.at.After(r.Arrived.Add(-failureHolds)) {
@@ -229,8 +229,8 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	k.failAdd(r, now, code, detail, transientCause(code) || code == cause.ENIConfigMissing && k.awaitsENIConfig(now))
 }
 
-// slowAction is how long a pool action may take before it is worth a mention: a
-// normal attach is done in less.
+// slowAction is how long a pool action may take before it is named as the reason: a
+// normal attach takes less.
 const slowAction = 5 * time.Second
 
 // slowest describes the oldest pool action in flight if it is slow, and whether EC2 has

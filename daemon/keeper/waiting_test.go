@@ -9,7 +9,7 @@ import (
 )
 
 // TestKeeper_FailureBeforeTheADD: an ADD that goes without while the next attempt is
-// under way is told why the last one failed, unless one has succeeded since or it is
+// under way learns why the last one failed, unless one has succeeded since or it is
 // long ago.
 func TestKeeper_FailureBeforeTheADD(t *testing.T) {
 	t.Parallel()
@@ -19,7 +19,7 @@ func TestKeeper_FailureBeforeTheADD(t *testing.T) {
 		want    cause.Code
 	}{
 		"a moment ago":          {10 * time.Second, 0, cause.EC2Throttled},
-		"mended since":          {10 * time.Second, 1, cause.PoolDry},
+		"succeeded since":       {10 * time.Second, 1, cause.PoolDry},
 		"longer than it counts": {failureHolds, 0, cause.PoolDry},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -27,15 +27,15 @@ func TestKeeper_FailureBeforeTheADD(t *testing.T) {
 			b := newBench(t)
 			b.limits.ENIsByCard = []int{1}
 			b.Step(b.clock)
-			b.tell(AssignDone{ID: b.only().ID, Err: failed(cause.EC2Throttled)})
+			b.send(AssignDone{ID: b.only().ID, Err: failed(cause.EC2Throttled)})
 			b.pass(row.between) // another attempt is begun
 			if row.given > 0 {
-				b.tell(AssignDone{ID: b.only().ID, CIDRs: secondary(row.given)})
-				b.tell(b.add("first", 0).Add)
+				b.send(AssignDone{ID: b.only().ID, CIDRs: secondary(row.given)})
+				b.send(b.add("first", 0).Add)
 				b.write(nil)
 			}
 			r := b.add("a", time.Second)
-			b.tell(r.Add)
+			b.send(r.Add)
 			r.unanswered(t, "ADD while the pool grows")
 			b.pass(time.Second)
 			if reply := r.got(t); reply.Success || reply.Cause != string(row.want) {
@@ -52,7 +52,7 @@ func TestKeeper_WakesForAFullSubnet(t *testing.T) {
 	b := newBench(t)
 	b.describe(0)
 	r := b.add("a", time.Minute)
-	b.tell(r.Add)
+	b.send(r.Add)
 	r.unanswered(t, "ADD in a full subnet")
 	low := b.subnets.low.Until
 	if wake := b.NextWake(b.clock); wake.After(low) || !low.After(b.clock) {
@@ -74,7 +74,7 @@ func TestKeeper_ReportsAFullSubnet(t *testing.T) {
 	if n := recorded[SubnetFull](b); n != 0 {
 		t.Errorf("%d reports while an address is free", n)
 	}
-	b.tell(b.add("a", 0).Add)
+	b.send(b.add("a", 0).Add)
 	b.write(nil)
 	for want := 1; want <= 2; want++ {
 		b.describe(0)
@@ -99,7 +99,7 @@ func TestKeeper_AsksForWhatTheSubnetHas(t *testing.T) {
 		t.Fatalf("asks for %d, the subnet has 3", op.IPs)
 	}
 	// Others were faster: EC2 gave fewer.
-	b.tell(AssignDone{ID: b.only().ID, CIDRs: secondary(1)})
+	b.send(AssignDone{ID: b.only().ID, CIDRs: secondary(1)})
 	if len(b.ops) > 0 || !b.subnets.refreshing {
 		t.Fatalf("%d operations, and the subnet is not read again", len(b.ops))
 	}
@@ -125,10 +125,10 @@ func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.describe(1000)
-	b.tell(Throttled{})
+	b.send(Throttled{})
 	for _, name := range []string{"a", "b", "a"} {
 		r := b.add(name, 0)
-		b.tell(r.Add)
+		b.send(r.Add)
 		if r.got(t).Success {
 			t.Fatal("an empty pool gave an address")
 		}
@@ -137,9 +137,9 @@ func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
 		t.Errorf("%d pods are seen, want 2", n)
 	}
 	op := b.only()
-	b.tell(AssignDone{ID: op.ID, CIDRs: secondary(op.IPs)})
+	b.send(AssignDone{ID: op.ID, CIDRs: secondary(op.IPs)})
 	r := b.add("a", 0)
-	b.tell(r.Add)
+	b.send(r.Add)
 	b.write(nil)
 	if !r.got(t).Success {
 		t.Errorf("%+v", r.reply)
@@ -147,11 +147,11 @@ func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
 	if n := b.snapshot(b.clock).Waiting[0]; n != 1 {
 		t.Errorf("%d pods are seen after one was served, want 1", n)
 	}
-	b.tell(PodsBound{Pods: []ipam.Pod{{Namespace: "shop", Name: "c"}}})
+	b.send(PodsBound{Pods: []ipam.Pod{{Namespace: "shop", Name: "c"}}})
 	if n := b.snapshot(b.clock).Waiting[0]; n != 0 {
 		t.Errorf("%d pods are seen, and the API server shows neither of them", n)
 	}
-	b.tell(PodsUnseen{})
+	b.send(PodsUnseen{})
 	b.pass(missedHolds)
 	if n := b.snapshot(b.clock).Waiting[0]; n != 0 {
 		t.Errorf("%d pods are seen long after their last ADD", n)
@@ -159,15 +159,15 @@ func TestKeeper_GrowsForADDsThatMayNotWait(t *testing.T) {
 }
 
 // TestKeeper_FailsAsTheCountIsDoubted: an ADD whose time is up at the moment in which the
-// daemon begins to ask a full subnet again is told of the subnet.
+// daemon begins to ask a full subnet again names the subnet.
 func TestKeeper_FailsAsTheCountIsDoubted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.describe(0)
 	low := b.subnets.low.Until.Sub(b.clock)
 	first, second := b.add("as it begins", low), b.add("while it asks", low+time.Millisecond)
-	b.tell(first.Add)
-	b.tell(second.Add)
+	b.send(first.Add)
+	b.send(second.Add)
 	b.pass(low)
 	b.pass(time.Millisecond)
 	for _, r := range []*asked{first, second} {

@@ -35,7 +35,7 @@ func (p *process) boot() error {
 	n := p.node
 	settings := n.settings()
 	k := keeper.New(keeper.Options{
-		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.VPC, Outside: outside{p}, Chance: n.chance,
+		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.VPC, Outside: outside{p}, Jitter: n.chance,
 		Now: n.w.now(),
 	})
 	k.SetMaxPods(n.w.now(), n.spec.MaxPods, "table")

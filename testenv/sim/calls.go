@@ -295,7 +295,7 @@ func (c *calls) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-func (c *calls) Chance(n time.Duration) time.Duration { return c.p.node.chance(n) }
+func (c *calls) Jitter(n time.Duration) time.Duration { return c.p.node.chance(n) }
 
 // Both runs two steps in fibers of their own.
 func (c *calls) Both(f, g func() error) error {

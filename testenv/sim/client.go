@@ -40,7 +40,7 @@ type client struct {
 func (w *World) newClient(s ClientSpec, chance func(time.Duration) time.Duration) *client {
 	c := &client{attempts: max(1, s.Attempts), quota: sdkQuota, chance: chance}
 	if s.Budget != nil {
-		c.budget = budget.New(*s.Budget, budget.Chance(chance))
+		c.budget = budget.New(*s.Budget, budget.Jitter(chance))
 	}
 	return c
 }

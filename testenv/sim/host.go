@@ -118,9 +118,9 @@ func (k *kernel) drop(n *node, a netip.Addr) {
 	k.disconnect(a)
 }
 
-// RehomePod leads the traffic of a pod into a table.
-func (c *calls) RehomePod(ctx context.Context, a netip.Addr, table int) error {
-	_, err := local(ctx, c, "rehome a pod", func() none {
+// FixPodTable leads the traffic of a pod into a table.
+func (c *calls) FixPodTable(ctx context.Context, a netip.Addr, table int) error {
+	_, err := local(ctx, c, "fix the table of a pod", func() none {
 		if r := c.p.node.kernel.routes[a]; r != nil {
 			r.toRule, r.table = true, table
 		}

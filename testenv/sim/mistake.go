@@ -59,7 +59,7 @@ func (m Mistake) forget(entries []checkpoint.Entry, pods []resync.PodRoute) ([]c
 
 // distort falsifies what a look found.
 func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
-	v, ok := msg.(keeper.Looked)
+	v, ok := msg.(keeper.Observed)
 	switch {
 	case !ok:
 		return msg

@@ -119,9 +119,9 @@ func endsWithHash(name string) bool {
 		strings.Trim(name[prefix:], "0123456789abcdef") == ""
 }
 
-// RehomePod makes the policy rules of a living pod those of its ENI's table: missing
+// FixPodTable makes the policy rules of a living pod those of its ENI's table: missing
 // ones are added before wrong ones go.
-func (h *Host) RehomePod(_ context.Context, addr netip.Addr, table int) error {
+func (h *Host) FixPodTable(_ context.Context, addr netip.Addr, table int) error {
 	return h.podRules(addr, rules.PodRules(addr, table), nil)
 }
 

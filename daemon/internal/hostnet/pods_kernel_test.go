@@ -130,9 +130,9 @@ func TestPodRoutes_IPv6(t *testing.T) {
 	n.podRoutesAre(append(four,
 		podRoute("fd00:10::12", "eni0d7763386da", 254), podRoute("fd00:10::21", "eni0761ccbeace", 10101), podRoute("fd00:10::40", "", 3),
 	)...)
-	n.do(func() error { return n.host.RehomePod(t.Context(), netip.MustParseAddr("fd00:10::21"), 254) })
+	n.do(func() error { return n.host.FixPodTable(t.Context(), netip.MustParseAddr("fd00:10::21"), 254) })
 	n.do(func() error { return n.host.DropPod(t.Context(), netip.MustParseAddr("fd00:10::40")) })
-	n.do(func() error { return n.host.RehomePod(t.Context(), netip.MustParseAddr("fd00:10::12"), 3) })
+	n.do(func() error { return n.host.FixPodTable(t.Context(), netip.MustParseAddr("fd00:10::12"), 3) })
 	n.podRoutesAre(append(four,
 		podRoute("fd00:10::12", "eni0d7763386da", 3), podRoute("fd00:10::21", "eni0761ccbeace", 254),
 	)...)
@@ -156,7 +156,7 @@ func TestPodRoutes_BranchPods(t *testing.T) {
 	n.podRoutesAre(others[0], podRoute("10.0.0.21", "eni0761ccbeace", 103), others[1], others[2])
 }
 
-func TestRehomePod(t *testing.T) {
+func TestFixPodTable(t *testing.T) {
 	t.Parallel()
 	n := newPodBed(t)
 	rulesOf := func(addr string) string { return n.sh("ip rule | grep -w " + addr + " || true") }
@@ -171,7 +171,7 @@ func TestRehomePod(t *testing.T) {
 		{2, "512:\tfrom all to 10.0.0.21 lookup main\n1536:\tfrom 10.0.0.21 lookup 2\n"},
 	} {
 		for range 2 {
-			n.do(func() error { return n.host.RehomePod(t.Context(), netip.MustParseAddr("10.0.0.21"), row.table) })
+			n.do(func() error { return n.host.FixPodTable(t.Context(), netip.MustParseAddr("10.0.0.21"), row.table) })
 			if d := cmp.Diff(row.want, rulesOf("10.0.0.21")); d != "" {
 				t.Errorf("table %d (-want +kernel):\n%s", row.table, d)
 			}

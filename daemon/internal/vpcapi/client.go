@@ -34,7 +34,7 @@ type Config struct {
 	AdditionalTags map[string]string // ADDITIONAL_ENI_TAGS; reserved keys are left out, see UserTags
 
 	Budget budget.Policy // of the node's requests; zero: budget.Default
-	Chance budget.Chance // its jitter; nil: random, of all nodes independently
+	Jitter budget.Jitter // its jitter; nil: random, of all nodes independently
 
 	Observe     func(Call)              // may be nil; called after every call, by many goroutines
 	Credentials aws.CredentialsProvider // nil: the SDK's chain (environment, web identity, instance role), at the first call
@@ -98,7 +98,7 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 		return nil, fmt.Errorf("load AWS settings: %w", err)
 	}
 	conf.AdditionalTags = maps.Clone(conf.AdditionalTags)
-	pace := newPacer(conf.Budget, conf.Chance)
+	pace := newPacer(conf.Budget, conf.Jitter)
 	client := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
 		if conf.Endpoint != "" {
 			o.BaseEndpoint = aws.String(conf.Endpoint)

@@ -21,11 +21,11 @@ type pacer struct {
 	budget *budget.Budget // guarded by mu
 }
 
-func newPacer(p budget.Policy, chance budget.Chance) *pacer {
-	if chance == nil {
-		chance = func(n time.Duration) time.Duration { return rand.N(n) }
+func newPacer(p budget.Policy, jitter budget.Jitter) *pacer {
+	if jitter == nil {
+		jitter = func(n time.Duration) time.Duration { return rand.N(n) }
 	}
-	return &pacer{budget: budget.New(p, chance)}
+	return &pacer{budget: budget.New(p, jitter)}
 }
 
 // recheck bounds one sleep: a success elsewhere may have raised the rate meanwhile, or a

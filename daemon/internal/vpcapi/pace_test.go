@@ -251,7 +251,7 @@ func TestPace_HeldBackAfterALostAnswer(t *testing.T) {
 // A node that fills in one go is not held back by its own share.
 func TestPace_DefaultLetsANodeGrow(t *testing.T) {
 	t.Parallel()
-	n := newNode(t, setup{kind: "m5.4xlarge", conf: func(c *vpcapi.Config) { c.Budget, c.Chance = budget.Policy{}, nil }})
+	n := newNode(t, setup{kind: "m5.4xlarge", conf: func(c *vpcapi.Config) { c.Budget, c.Jitter = budget.Policy{}, nil }})
 	var wg sync.WaitGroup
 	for device := 1; device < 8; device++ {
 		wg.Go(func() {

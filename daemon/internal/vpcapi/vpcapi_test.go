@@ -70,7 +70,7 @@ func newNode(t *testing.T, s setup) *node {
 	conf := vpcapi.Config{Region: w.Region(), Endpoint: server.EC2URL, UserAgent: "amazon-vpc-cni-k8s/v0.0.0", InstanceID: i.ID, VPCID: v.ID, AZ: i.AZ, ClusterName: "c1",
 		AdditionalTags: map[string]string{"team": "net", "x.k8s.amazonaws.com/y": "dropped"}, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", ""),
 		// Tests that are about something else do not wait for a node's share.
-		Budget: budget.Policy{Read: quick, Write: quick, Floor: quick.PerSecond}, Chance: func(time.Duration) time.Duration { return 0 },
+		Budget: budget.Policy{Read: quick, Write: quick, Floor: quick.PerSecond}, Jitter: func(time.Duration) time.Duration { return 0 },
 		Observe: func(c vpcapi.Call) {
 			n.mu.Lock()
 			defer n.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 )
 
 // observe reads the kernel, and the metadata service and EC2 if it is asked to.
-func observe(ctx context.Context, c Calls, metadata, ec2 bool) Looked {
-	v := Looked{AskedMetadata: metadata, AskedEC2: ec2}
+func observe(ctx context.Context, c Calls, metadata, ec2 bool) Observed {
+	v := Observed{AskedMetadata: metadata, AskedEC2: ec2}
 	if metadata {
 		v.Interfaces, v.InterfacesErr = c.Interfaces(ctx)
 	}
@@ -49,8 +49,8 @@ func routed(all []resync.PodRoute) (out []resync.PodRoute) {
 	return out
 }
 
-// dropPods removes the rules of pods that are gone, and returns those of which nothing is
-// left: only their addresses are free.
+// dropPods removes the rules of pods that are gone, and returns those whose rules are all
+// removed: only their addresses are free.
 func dropPods(ctx context.Context, c Calls, gone []ipam.Assignment) []ipam.Assignment {
 	var done []ipam.Assignment
 	for _, a := range gone {
@@ -63,13 +63,13 @@ func dropPods(ctx context.Context, c Calls, gone []ipam.Assignment) []ipam.Assig
 	return done
 }
 
-// What a sweep tells of leaked ENIs.
+// Notes of a sweep.
 const (
 	LeakDeleted Note = "leaked ENI deleted"
 	LeakKept    Note = "leaked ENI not deleted"
 )
 
-// sweepLeaked looks for leaked ENIs and puts them away (spec/ipamd.md §5.5).
+// sweepLeaked finds leaked ENIs and deletes them (spec/ipamd.md §5.5).
 func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) Swept {
 	found, err := c.DescribeLeaked(ctx)
 	if err != nil {
@@ -113,17 +113,17 @@ func tagENIs(ctx context.Context, c Calls, enis []resync.ENI) {
 	}
 }
 
-// tagSpread is over how long nodes whose tags were throttled write them: for a thousand
-// nodes it takes EC2 three minutes.
+// tagSpread is the time over which nodes whose tags were throttled spread their retries:
+// EC2 takes three minutes to serve a thousand nodes.
 const tagSpread = 4 * time.Minute
 
-// spread is persist for what all nodes do when they start and nobody waits for: throttled,
-// it is put off to any time within minutes before it is insisted on.
+// spread is persist for what all nodes do when they start and nothing waits for: when
+// throttled, it sleeps a random time of up to tagSpread before it retries.
 func spread(ctx context.Context, c Calls, call func() error) error {
 	err := call()
 	switch {
 	case IsThrottled(err):
-		if c.Sleep(ctx, c.Chance(tagSpread)) != nil {
+		if c.Sleep(ctx, c.Jitter(tagSpread)) != nil {
 			return err
 		}
 	case !IsUnanswered(err):
