@@ -21,7 +21,9 @@ import (
 
 // View asks the owner, which answers between two messages: what it returns is
 // consistent and current.
-func (d *daemon) View() introspectserver.View {
+func (d *daemon) View() introspectserver.View { return d.view(d.picture()) }
+
+func (d *daemon) picture() (keeper.State, history) {
 	type picture struct {
 		state keeper.State
 		past  history
@@ -33,7 +35,7 @@ func (d *daemon) View() introspectserver.View {
 		// The process is ending: nothing is known any more.
 		p.state.Now, p.past = time.Now(), newHistory()
 	}
-	return d.view(p.state, p.past)
+	return p.state, p.past
 }
 
 // pool is what /v1/plan plans from.
@@ -50,7 +52,8 @@ func (d *daemon) pool(context.Context) (introspectserver.Pool, error) {
 
 // poolGauges is what a scrape of the metrics shows of the pool.
 func (d *daemon) poolGauges() metrics.PoolGauges {
-	v := d.View()
+	st, past := d.picture()
+	v := d.view(st, past)
 	g := metrics.FromSnapshot(v.Book, v.Now, v.Cooldown)
 	for _, c := range v.Summary.Cards {
 		usable := max(0, *c.ENILimit-*c.OtherENIs)
@@ -66,6 +69,10 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 	if m := v.Summary.MaxPods; m != nil && m.Value != nil {
 		g.MaxPods = *m.Value
 	}
+	if m := v.Summary.MaxPods; m != nil && m.TotalCapacity != nil && *m.TotalCapacity != introspect.MaxPodsUnlimited {
+		g.PodCapacity = *m.TotalCapacity
+	}
+	g.Reconciled, g.Branches = st.Reconciled, d.branchGauge(v.Summary.Trunk)
 	for _, s := range v.Summary.Subnets {
 		g.Subnets = append(g.Subnets, metrics.SubnetGauge{Subnet: s.ID, Free: *s.Available})
 	}
@@ -75,6 +82,18 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 			target = b.Scope
 		}
 		g.Backoffs = append(g.Backoffs, metrics.BackoffGauge{Target: target, Cause: b.Cause, Left: b.Until.Sub(v.Now)})
+	}
+	return g
+}
+
+// branchGauge is nil on a node that can have no trunk.
+func (d *daemon) branchGauge(t *introspect.Trunk) *metrics.BranchGauge {
+	if !t.Enabled || t.Supported == nil || !*t.Supported {
+		return nil
+	}
+	g := &metrics.BranchGauge{Trunk: t.ENIID != "", Used: -1, Max: *t.BranchLimit}
+	if pods, known := d.asserter.branchesNow(); known {
+		g.Used = len(pods)
 	}
 	return g
 }

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -48,6 +49,7 @@ type reconciler struct {
 	moved    map[netip.Prefix]ipam.ENIID // CIDRs that the book has on another ENI than EC2
 	absent   resync.Absences             // pods without a link
 	dropping map[ipam.Sandbox]bool       // their rules are being removed
+	compared time.Time                   // when metadata or EC2, and the kernel, were last read without an error
 	lastEC2  time.Time                   // when EC2 last answered
 	askedEC2 time.Time                   // when it was last asked
 	earlyEC2 time.Time                   // from when it may be asked once before its time; zero: not
@@ -59,7 +61,7 @@ type reconciler struct {
 
 func newReconciler(now time.Time, jitter Jitter, sweep bool) reconciler {
 	r := reconciler{
-		jitter: jitter, nextRead: now.Add(firstRead), lastEC2: now, askedEC2: now,
+		jitter: jitter, nextRead: now.Add(firstRead), compared: now, lastEC2: now, askedEC2: now,
 		adopting: make(map[ipam.ENIID]Slot), moved: make(map[netip.Prefix]ipam.ENIID), dropping: make(map[ipam.Sandbox]bool), lasting: make(map[resync.Note]bool),
 	}
 	if sweep {
@@ -261,6 +263,9 @@ func (v Observed) handle(k *Keeper, now time.Time) {
 	}
 	if v.InterfacesErr != nil {
 		k.record(now, ReconcileFailed{Err: v.InterfacesErr})
+	}
+	if (v.AskedMetadata || v.AskedEC2) && errors.Join(v.KernelErr, v.ENIsErr, v.InterfacesErr) == nil {
+		r.compared = now
 	}
 	k.reconcile(v, now)
 	k.findEnded(v, now)

@@ -208,7 +208,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	a := b.add("a", 0)
 	b.send(a.Add)
 	b.write(nil)
-	before := b.book.Snapshot()
+	before, compared := b.book.Snapshot(), b.State(b.clock).Reconciled
 	broken := errors.New("broken")
 	for range 20 {
 		b.look()
@@ -220,6 +220,15 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	}
 	if recorded[ReconcileFailed](b) == 0 {
 		t.Error("not recorded")
+	}
+	if got := b.State(b.clock).Reconciled; !got.Equal(compared) {
+		t.Errorf("compared at %v, and before the failures at %v", got, compared)
+	}
+	b.look()
+	f, e := attachedView(secondary(9))
+	b.tell(Looked{View{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}}})
+	if got := b.State(b.clock).Reconciled; !got.Equal(b.clock) {
+		t.Errorf("compared at %v, now %v", got, b.clock)
 	}
 }
 

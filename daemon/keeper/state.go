@@ -28,6 +28,7 @@ type State struct {
 	Unschedulable bool
 	NodeKnown     bool // the Node object has been read
 	MaxPodsSource string
+	Reconciled    time.Time // when the pool was last compared with what is attached
 	NextReconcile time.Time
 	NextSweep     time.Time // zero: no sweeps
 }
@@ -46,7 +47,7 @@ func (k *Keeper) State(now time.Time) State {
 		Now: now, Book: k.book.Snapshot(), Policy: k.effective(), Limits: k.limits,
 		Waiting: len(k.waiting), Backoffs: k.backoffs(now), SubnetsRead: k.subnets.read,
 		Terminating: k.terminating, Unschedulable: k.unschedulable, NodeKnown: k.nodeKnown, MaxPodsSource: k.maxPodsSource,
-		NextReconcile: k.recon.nextRead, NextSweep: k.recon.nextSweep,
+		Reconciled: k.recon.compared, NextReconcile: k.recon.nextRead, NextSweep: k.recon.nextSweep,
 	}
 	s.OtherENIs, _ = k.recon.slots(len(k.limits.ENIsByCard))
 	if len(k.waiting) > 0 {

@@ -246,7 +246,7 @@ func TestDefect_NothingSaid(t *testing.T) {
 		ipam.Restore{Sandbox: box(0), Address: netip.MustParseAddr("10.0.9.9")}, // on no ENI
 		ipam.Assign{Sandbox: box(1), Family: ipam.IPv4}, ipam.Unassign{Sandbox: box(1)},
 	)
-	p.has("awscni_cooling_ip_addresses 1\n", "awscni_quarantined_ip_addresses 1\n", "!awscni_max_pods")
+	p.has("awscni_cooling_ip_addresses 1\n", "awscni_quarantined_ip_addresses 1\n", "!awscni_max_pods", "!awscni_pod_capacity", "!awscni_last_reconcile", "!awscni_trunk", "!awscni_branch")
 	p.m.SetPool(func() PoolGauges {
 		return PoolGauges{
 			MaxPods: 29, Subnets: []SubnetGauge{{"subnet-1", 0}},

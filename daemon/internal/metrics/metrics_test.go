@@ -30,7 +30,8 @@ func exercise(m *Metrics) {
 			ByCIDR:   []CIDRGauge{{"10.0.0.11/32", 1}, {"10.0.0.18/32", 0}},
 			ByENI:    []ENIGauge{{"eni-1", 8}, {"eni-2", 8}},
 			Backoffs: []BackoffGauge{{"attach", string(cause.EC2Throttled), 1500 * time.Millisecond}},
-			MaxPods:  29, Quarantined: 1, Subnets: []SubnetGauge{{"subnet-1", 4000}},
+			MaxPods:  29, PodCapacity: 35, Quarantined: 1, Subnets: []SubnetGauge{{"subnet-1", 4000}},
+			Reconciled: time.Unix(1_787_000_000, 0), Branches: &BranchGauge{Trunk: true, Used: 3, Max: 9},
 		}
 	})
 	m.AddRequest()
@@ -122,6 +123,11 @@ func TestFamilies_AsRecorded(t *testing.T) {
 		{"awscni_cooling_ip_addresses", "GAUGE", "The number of IP addresses that rest after their last pod", ""},
 		{"awscni_quarantined_ip_addresses", "GAUGE", "The number of pods whose address is on no ENI that is known; nothing is released meanwhile", ""},
 		{"awscni_max_pods", "GAUGE", "The number of pods that the node may run", ""},
+		{"awscni_pod_capacity", "GAUGE", "The number of pods that the addresses and branch ENIs of the node can serve, host network included", ""},
+		{"awscni_last_reconcile_timestamp_seconds", "GAUGE", "The Unix time at which the pool was last compared with what is attached", ""},
+		{"awscni_trunk_eni", "GAUGE", "Whether the trunk ENI for security groups for pods is attached", ""},
+		{"awscni_branch_eni", "GAUGE", "The number of branch ENIs in use by pods", ""},
+		{"awscni_branch_eni_max", "GAUGE", "The number of branch ENIs that the instance type can have", ""},
 		{"awscni_subnet_free_ip_addresses", "GAUGE", "The number of free IP addresses that EC2 reported for a subnet", "subnet"},
 		{"awscni_add_ip_wait_seconds", "HISTOGRAM", "The time from an add IP address request to its address", ""},
 		{"awscni_failed_add_count", "COUNTER", "The number of add IP address requests that failed, by cause", "cause"},
@@ -182,6 +188,11 @@ func TestValues(t *testing.T) {
 		`awscni_assigned_ip_addresses 16`,
 		`awscni_cooling_ip_addresses 1`,
 		`awscni_total_ipv4_prefixes 0`,
+		`awscni_pod_capacity 35`,
+		`awscni_last_reconcile_timestamp_seconds 1.787e+09`,
+		`awscni_trunk_eni 1`,
+		`awscni_branch_eni 3`,
+		`awscni_branch_eni_max 9`,
 		`awscni_assigned_ip_per_cidr{cidr="10.0.0.18/32"} 0`,
 		`awscni_assigned_ip_per_eni{eni="eni-2"} 8`,
 		`awscni_ec2_backoff_seconds{cause="ec2-throttled",target="attach"} 1.5`,

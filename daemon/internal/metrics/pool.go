@@ -19,6 +19,10 @@ type PoolGauges struct {
 	IPv4Prefixes int
 	Quarantined  int // allocations whose address is on no known ENI
 	MaxPods      int // of the node; 0: not known, no series
+	PodCapacity  int // pods that the node's addresses serve; 0: not known or no limit, no series
+
+	Reconciled time.Time    // when the pool was last compared with what is attached
+	Branches   *BranchGauge // nil: no security groups for pods, no series
 
 	ByCIDR []CIDRGauge // each CIDR once
 	ByENI  []ENIGauge  // each ENI once
@@ -31,6 +35,13 @@ type PoolGauges struct {
 type SubnetGauge struct {
 	Subnet string // id
 	Free   int    // addresses
+}
+
+// BranchGauge is the trunk of a node whose pods may have security groups.
+type BranchGauge struct {
+	Trunk bool // attached
+	Used  int  // by living pods; -1: not known, no series
+	Max   int  // of the instance type
 }
 
 // CIDRGauge is one secondary IP or prefix.
@@ -81,7 +92,7 @@ func FromSnapshot(s ipam.Snapshot, now time.Time, cooldown time.Duration) PoolGa
 // poolDescs describe the gauges of the pool, whose values exist only while they are
 // collected.
 type poolDescs struct {
-	enis, maxENIs, maxIPs, total, assigned, cooling, prefixes, quarantined, maxPods, byCIDR, byENI, backoff, subnet *prometheus.Desc
+	enis, maxENIs, maxIPs, total, assigned, cooling, prefixes, quarantined, maxPods, podCapacity, reconciled, trunk, branches, maxBranches, byCIDR, byENI, backoff, subnet *prometheus.Desc
 }
 
 func newPoolDescs() poolDescs {
@@ -98,6 +109,11 @@ func newPoolDescs() poolDescs {
 		prefixes:    poolDesc("awscni_total_ipv4_prefixes", "The total number of IPv4 prefixes"),
 		quarantined: poolDesc("awscni_quarantined_ip_addresses", "The number of pods whose address is on no ENI that is known; nothing is released meanwhile"),
 		maxPods:     poolDesc("awscni_max_pods", "The number of pods that the node may run"),
+		podCapacity: poolDesc("awscni_pod_capacity", "The number of pods that the addresses and branch ENIs of the node can serve, host network included"),
+		reconciled:  poolDesc("awscni_last_reconcile_timestamp_seconds", "The Unix time at which the pool was last compared with what is attached"),
+		trunk:       poolDesc("awscni_trunk_eni", "Whether the trunk ENI for security groups for pods is attached"),
+		branches:    poolDesc("awscni_branch_eni", "The number of branch ENIs in use by pods"),
+		maxBranches: poolDesc("awscni_branch_eni_max", "The number of branch ENIs that the instance type can have"),
 		byCIDR:      poolDesc("awscni_assigned_ip_per_cidr", "The total number of IP addresses assigned per cidr", "cidr"),
 		byENI:       poolDesc("awscni_assigned_ip_per_eni", "The number of allocated ips partitioned by eni", "eni"),
 		backoff:     poolDesc("awscni_ec2_backoff_seconds", "The time until EC2 is asked again for something that it refused, by target and cause", "target", "cause"),
@@ -113,7 +129,7 @@ type poolCollector struct {
 
 func (c poolCollector) Describe(ch chan<- *prometheus.Desc) {
 	d := c.poolDescs
-	for _, desc := range []*prometheus.Desc{d.enis, d.maxENIs, d.maxIPs, d.total, d.assigned, d.cooling, d.prefixes, d.quarantined, d.maxPods, d.byCIDR, d.byENI, d.backoff, d.subnet} {
+	for _, desc := range []*prometheus.Desc{d.enis, d.maxENIs, d.maxIPs, d.total, d.assigned, d.cooling, d.prefixes, d.quarantined, d.maxPods, d.podCapacity, d.reconciled, d.trunk, d.branches, d.maxBranches, d.byCIDR, d.byENI, d.backoff, d.subnet} {
 		ch <- desc
 	}
 }
@@ -137,6 +153,23 @@ func (c poolCollector) Collect(ch chan<- prometheus.Metric) {
 	send(d.quarantined, float64(g.Quarantined))
 	if g.MaxPods > 0 {
 		send(d.maxPods, float64(g.MaxPods))
+	}
+	if g.PodCapacity > 0 {
+		send(d.podCapacity, float64(g.PodCapacity))
+	}
+	if !g.Reconciled.IsZero() {
+		send(d.reconciled, float64(g.Reconciled.Unix()))
+	}
+	if b := g.Branches; b != nil {
+		attached := 0.0
+		if b.Trunk {
+			attached = 1
+		}
+		send(d.trunk, attached)
+		send(d.maxBranches, float64(b.Max))
+		if b.Used >= 0 {
+			send(d.branches, float64(b.Used))
+		}
 	}
 	for _, x := range g.ByCIDR {
 		send(d.byCIDR, float64(x.Assigned), x.CIDR)
