@@ -79,6 +79,7 @@ func branchPods(t *testing.T) {
 	if again := m.add(pod); !cmp.Equal(want, again) {
 		t.Errorf("reply to the same once more: %+v", again)
 	}
+	c.recorded(m.Node, "trunk", "one-pod")
 	m.notInThePool(b.IPv4)
 
 	ordinary := m.add(m.bind("ordinary"))

@@ -1,0 +1,84 @@
+package e2e_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"cnictl/testenv/fakeaws"
+	"cnictl/testenv/golden"
+	"cnictl/testenv/node"
+)
+
+// TestRecordedMetrics compares the series of nodes that are well, and of nodes to which EC2
+// gives nothing, with the recordings in testdata/metrics, on which tools/monitoring
+// evaluates every alert and every panel. Run it with -update to record them.
+func TestRecordedMetrics(t *testing.T) {
+	refused := func(code string) []fakeaws.Rule {
+		var rules []fakeaws.Rule
+		for _, action := range []string{"AssignPrivateIpAddresses", "CreateNetworkInterface"} {
+			rules = append(rules, fakeaws.Rule{Action: action, Fault: fakeaws.Fault{Code: code, Message: "no"}})
+		}
+		return rules
+	}
+	for scene, row := range map[string]struct {
+		env   map[string]string
+		fault []fakeaws.Rule
+	}{
+		"secondary":    {},
+		"prefix":       {env: map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}},
+		"subnet-empty": {fault: refused("InsufficientFreeAddressesInSubnet")},
+		"unauthorized": {fault: refused("UnauthorizedOperation")},
+		"throttled":    {fault: refused("RequestLimitExceeded")},
+	} {
+		t.Run(scene, func(t *testing.T) {
+			l := newLab(t, fakeaws.Options{})
+			l.refusing = len(row.fault) > 0
+			env := map[string]string{"CNI_ADD_WAIT": "1s"}
+			maps.Copy(env, row.env)
+			n := l.boot("m5.large", env)
+			l.settled(n)
+			l.recorded(n, scene, "before")
+			if len(row.fault) == 0 {
+				pods := l.mustAdd(n, "web", 3, 1)
+				l.settled(n)
+				l.recorded(n, scene, "three-pods")
+				l.del(n, pods[:1], 1)
+				l.recorded(n, scene, "one-deleted")
+				return
+			}
+			l.breakEC2(row.fault...)
+			if _, failed := add(n, "web", 30, 4); len(failed) == 0 {
+				t.Fatal("EC2 gives nothing, and 30 pods have an address")
+			}
+			l.recorded(n, scene, "fault")
+		})
+	}
+}
+
+// recorded compares the series of a node with those of a recording; -update records it.
+func (l *lab) recorded(n *node.Node, scene, moment string) {
+	l.t.Helper()
+	runtime := regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?(go|process)_.*\n`) // as in the recordings of upstream
+	got := runtime.ReplaceAllString(l.scrape(n), "")
+	path := filepath.Join("testdata", "metrics", scene, moment+".txt")
+	if golden.Update() {
+		golden.File(l.t, path, []byte(got))
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	names := func(text string) []string {
+		return slices.Sorted(maps.Keys(series(planReasons.ReplaceAllString(text, "…"))))
+	}
+	if diff := cmp.Diff(names(string(want)), names(got)); diff != "" {
+		l.t.Errorf("%s: series (-recorded +got):\n%s", path, diff)
+	}
+}
