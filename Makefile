@@ -168,10 +168,12 @@ images: build reference ## build the aws-node images in dist/, without Docker (A
 	@$(BIN)/mkimage -bin $(BIN) -reference $(BIN)/reference -root "$$(tools/images/rootfs.sh)" -o dist $(ARGS)
 
 .PHONY: lint
-lint: $(TOOLBIN)/golangci-lint ## check formatting, vet, staticcheck, house rules, import layers
+lint: $(TOOLBIN)/golangci-lint ## check formatting, vet, staticcheck, house rules, import layers, alerts and dashboard
 	$(TOOLBIN)/golangci-lint run ./...
 	$(GO) -C tools vet ./...
 	$(GO) -C tools test ./...
+	$(GO) -C tools/monitoring vet ./...
+	$(GO) -C tools/monitoring test -count=1 ./... # it reads files of this module, which the test cache does not see
 	$(GO) test -count=1 ./testenv/archtest/...
 
 .PHONY: generate
@@ -184,7 +186,7 @@ KREW := linux_arm64 darwin_amd64 darwin_arm64
 .PHONY: verify
 verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, or cnictl does not build for every krew platform
 	@$(TOOLBIN)/testlayers -lists # first: it takes a second
-	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md | sort | xargs -r sha256sum; }; \
+	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md deploy/monitoring | sort | xargs -r sha256sum; }; \
 	before=$$(generated); $(MAKE) generate; after=$$(generated); \
 	if [ "$$before" != "$$after" ]; then \
 		echo "these generated files were stale (now rewritten, please commit):"; \
@@ -194,6 +196,7 @@ verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test
 	$(GO) -C tools/golangci mod tidy -diff
 	$(GO) -C tools/reference mod tidy -diff
 	$(GO) -C tools/kube mod tidy -diff
+	$(GO) -C tools/monitoring mod tidy -diff
 	$(GO) mod verify
 	@for platform in $(KREW); do echo "build cnictl for $$platform"; \
 		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(GO) build -tags $(TAGS) -ldflags "-s -w" -o .cache/cross/cnictl_$$platform ./cmd/cnictl; done
