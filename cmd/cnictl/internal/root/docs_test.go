@@ -2,6 +2,7 @@ package root
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -114,4 +115,39 @@ func commandTable(root *cobra.Command) string {
 	}
 	list(root)
 	return out.String()
+}
+
+// placeholders are what stands in pages for names of the reader's cluster.
+var placeholders = strings.NewReplacer("NAMESPACE/POD", "blog/front-84b6d7-c5n2r", "NAMESPACE/NAME", "blog/front-84b6d7-c5n2r",
+	"NODE", "ip-10-0-1-17.eu-west-1.compute.internal", "CODE", "ip/subnet-exhausted", "'", "")
+
+// TestDocs_Commands runs every cnictl command that the pages show, on the recording where
+// it reads a cluster.
+func TestDocs_Commands(t *testing.T) {
+	w := newWorld(t)
+	t.Chdir(strings.TrimSuffix(tour.Path(t, tour.File), tour.File))
+	for _, page := range tour.CommandPages {
+		text, err := os.ReadFile(tour.Path(t, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range tour.Commands(string(text)) {
+			args, ok := strings.CutPrefix(command, "cnictl ")
+			if !ok {
+				continue
+			}
+			args = placeholders.Replace(args)
+			switch {
+			case strings.HasPrefix(args, "node config"): // recordings have no settings
+				args = "node config large @large"
+			case strings.Contains(args, "--replay"), strings.HasPrefix(args, "doctor explain"), strings.HasPrefix(args, "capacity type"), strings.HasPrefix(args, "explain"):
+			default:
+				args += " --replay " + tour.File
+			}
+			_, stderr, code := w.runNoun(t, call{args: args, env: size("110")})
+			if !slices.Contains([]int{cli.ExitOK, cli.ExitPartial, cli.ExitFindings}, code) {
+				t.Errorf("%s: %s: exit %d\n%s", page, command, code, stderr)
+			}
+		}
+	}
 }

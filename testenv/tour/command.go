@@ -1,0 +1,40 @@
+package tour
+
+import "strings"
+
+// CommandPages show commands that tests run: those of cnictl on the recording, the others
+// as TestCommands finds them in the sources of a test.
+var CommandPages = []string{"docs/operations.md"}
+
+// programs begin a line that is a command. In a block without any, all lines are output.
+var programs = []string{"cnictl", "kubectl", "helm", "make", "docker", "aws", "sed", "curl", "crane", "ctr", "go", "git", "export"}
+
+// Commands are what is to be typed in the blocks of a page: lines that begin with a
+// program, or with a prompt, without it and without a comment behind them.
+func Commands(page string) (out []string) {
+	inside := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(strings.TrimLeft(line, " "), "```") {
+			inside = !inside
+			continue
+		}
+		line, prompted := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if before, _, found := strings.Cut(line, " #"); found {
+			line = strings.TrimSpace(before)
+		}
+		if inside && (prompted || isCommand(line)) {
+			out = append(out, strings.Split(line, " && ")...)
+		}
+	}
+	return out
+}
+
+func isCommand(line string) bool {
+	first, _, _ := strings.Cut(line, " ")
+	for _, p := range programs {
+		if first == p {
+			return true
+		}
+	}
+	return false
+}
