@@ -167,8 +167,14 @@ reference:
 images: build reference ## build the aws-node images in dist/, without Docker (ARGS="-tag v1")
 	@$(BIN)/mkimage -bin $(BIN) -reference $(BIN)/reference -root "$$(tools/images/rootfs.sh)" -o dist $(ARGS)
 
+# The packages of the charts. Helm wants numbers: VERSION=v1.2.3.
+.PHONY: chart
+chart: $(TOOLBIN)/helm ## package the Helm charts in dist/chart (VERSION=v1.2.3)
+	@$(TOOLBIN)/helm package deploy/chart/* --version $(VERSION:v%=%) --app-version $(VERSION) -d dist/chart
+
 .PHONY: lint
-lint: $(TOOLBIN)/golangci-lint ## check formatting, vet, staticcheck, house rules, import layers, alerts and dashboard
+lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticcheck, house rules, import layers, charts, alerts and dashboard
+	$(TOOLBIN)/helm lint --strict --quiet deploy/chart/*
 	$(TOOLBIN)/golangci-lint run ./...
 	$(GO) -C tools vet ./...
 	$(GO) -C tools test ./...
@@ -194,6 +200,7 @@ verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test
 	$(GO) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/golangci mod tidy -diff
+	$(GO) -C tools/helm mod tidy -diff
 	$(GO) -C tools/reference mod tidy -diff
 	$(GO) -C tools/kube mod tidy -diff
 	$(GO) -C tools/monitoring mod tidy -diff
@@ -213,6 +220,10 @@ $(TOOLBIN)/testlayers: $(TOOLSRC)
 
 $(TOOLBIN)/protogen: $(TOOLSRC)
 	@$(GO) -C tools build -o $(TOOLBIN)/ ./cmd/protogen google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
+
+$(TOOLBIN)/helm: tools/helm/go.mod tools/helm/go.sum
+	@echo "building helm (a minute, once)"
+	@$(GO) -C tools/helm build -ldflags "-s -w" -o $@ helm.sh/helm/v3/cmd/helm
 
 $(TOOLBIN)/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum
 	@echo "building golangci-lint (a minute, once)"

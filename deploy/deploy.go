@@ -14,22 +14,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml iam/*.json aws-node.yaml cni-metrics-helper.yaml uninstall.yaml
+//go:embed chart/aws-vpc-cni/crds/*.yaml crds/*.yaml rbac/*.yaml iam/*.json aws-node.yaml cni-metrics-helper.yaml uninstall.yaml
 var files embed.FS
 
-// CRDs returns the CustomResourceDefinitions, by file name.
+// CRDs returns the CustomResourceDefinitions: those of the chart, then those of crds/.
 func CRDs() ([]*unstructured.Unstructured, error) {
-	entries, err := files.ReadDir("crds")
-	if err != nil {
-		return nil, err
-	}
 	var out []*unstructured.Unstructured
-	for _, e := range entries {
-		objects, err := decode(path.Join("crds", e.Name()))
+	for _, dir := range []string{"chart/aws-vpc-cni/crds", "crds"} {
+		entries, err := files.ReadDir(dir)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, objects...)
+		for _, e := range entries {
+			objects, err := decode(path.Join(dir, e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, objects...)
+		}
 	}
 	return out, nil
 }

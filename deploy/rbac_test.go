@@ -186,8 +186,8 @@ func TestCRDs(t *testing.T) {
 		have = append(have, fmt.Sprintf("%s/%s %s %s %v", spec["group"], version["name"], names["kind"], spec["scope"], names["shortNames"]))
 	}
 	want := []string{
-		"vpcresources.k8s.aws/v1alpha1 CNINode Cluster [cnd]",
 		"crd.k8s.amazonaws.com/v1alpha1 ENIConfig Cluster <nil>",
+		"vpcresources.k8s.aws/v1alpha1 CNINode Cluster [cnd]",
 		"vpcresources.k8s.aws/v1beta1 SecurityGroupPolicy Namespaced [sgp]",
 	}
 	if !slices.Equal(have, want) {

@@ -1,0 +1,122 @@
+{{- /* The name of the objects. */ -}}
+{{- define "fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := .Values.nameOverride | default .Chart.Name -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "account" -}}
+{{- $own := .Values.serviceAccount.name -}}
+{{- if .Values.serviceAccount.create }}{{ $own | default (include "fullname" .) }}{{ else }}{{ $own | default "default" }}{{ end -}}
+{{- end -}}
+
+{{- define "labels" -}}
+app.kubernetes.io/name: {{ include "name" . }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+k8s-app: aws-node
+app.kubernetes.io/version: {{ include "version" . | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "podLabels" -}}
+app.kubernetes.io/name: {{ include "name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+k8s-app: aws-node
+{{- include "strings" .Values.podLabels }}
+{{- end -}}
+
+{{- /* A DaemonSet's selector never changes: other labels need a new DaemonSet. */ -}}
+{{- define "selector" -}}
+{{- if .Values.originalMatchLabels -}}
+k8s-app: aws-node
+{{- else -}}
+app.kubernetes.io/name: {{ include "name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- include "strings" .Values.podLabels }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The lines of a map of strings, each behind a newline. */ -}}
+{{- define "strings" -}}
+{{- range $key, $value := . }}
+{{ $key }}: {{ include "text" $value | quote }}
+{{- end -}}
+{{- end -}}
+
+{{- /* A value as text: files give numbers as floats, which print as 1.048576e+06. */ -}}
+{{- define "text" -}}
+{{- if kindIs "float64" . -}}
+{{- if eq . (floor .) }}{{ int64 . }}{{ else }}{{ . }}{{ end -}}
+{{- else if or (kindIs "map" .) (kindIs "slice" .) -}}
+{{- toJson . -}}
+{{- else -}}
+{{- . -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tag" -}}
+{{- .Values.image.tag | default .Values.global.image.tag | default .Chart.AppVersion -}}
+{{- end -}}
+
+{{- /* The version of the daemon: the tag of its image, wherever it is written. */ -}}
+{{- define "version" -}}
+{{- $written := regexFind ":[^:/@]+(@|$)" (.Values.image.override | default "") | trimAll ":@" -}}
+{{- $written | default (include "tag" .) -}}
+{{- end -}}
+
+{{- /* An image: dict "of" (its block of values) "name" "tag" "account" (when no value names
+one; "" = the public registry) "root". */ -}}
+{{- define "image" -}}
+{{- $all := .root.Values.global.image -}}
+{{- $tag := .of.tag | default .tag -}}
+{{- $account := .of.account | default $all.account | default .account -}}
+{{- if .of.override -}}
+{{- .of.override -}}
+{{- else if .of.overrideRepository -}}
+{{- .of.overrideRepository }}:{{ $tag -}}
+{{- else if $account -}}
+{{- $account }}.dkr.{{ .of.endpoint | default $all.endpoint }}.{{ .of.region | default $all.region }}.{{ .of.domain | default $all.domain }}/{{ .name }}:{{ $tag -}}
+{{- else -}}
+{{- $all.registry }}/{{ .name }}:{{ $tag -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The environment of aws-node. What extraEnv names is there once, as extraEnv says. */ -}}
+{{- define "env" -}}
+{{- $env := merge (dict) .Values.env (dict "VPC_CNI_VERSION" (include "version" .)) -}}
+{{- if not .Values.nodeAgent.enabled }}{{ $env = omit $env "NETWORK_POLICY_ENFORCING_MODE" }}{{ end -}}
+{{- range .Values.extraEnv }}{{ $env = omit $env .name }}{{ end -}}
+{{- range $name, $value := $env }}
+- name: {{ $name }}
+  value: {{ include "text" $value | quote }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+- name: MY_NODE_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: spec.nodeName
+- name: MY_POD_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+{{- end -}}
+
+{{- /* With CNI_READY_WITH_ADDRESSES the probe asks for the service that is up only while a
+pod could get an address. */ -}}
+{{- define "readinessProbe" -}}
+{{- $probe := deepCopy .Values.readinessProbe -}}
+{{- if and (eq (toString .Values.env.CNI_READY_WITH_ADDRESSES) "true") $probe.exec -}}
+{{- $_ := set $probe.exec "command" (append $probe.exec.command "-service=grpc.health.v1.aws-node") -}}
+{{- end -}}
+{{- toYaml (omit $probe "timeoutSeconds") -}}
+{{- end -}}
