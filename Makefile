@@ -183,7 +183,7 @@ lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticc
 	$(GO) test -count=1 ./testenv/archtest/...
 
 .PHONY: generate
-generate: $(TOOLBIN)/protogen ## regenerate *.pb.go, zz_generated tables and generated parts of docs/
+generate: $(TOOLBIN)/protogen $(TOOLBIN)/helm ## regenerate *.pb.go, zz_generated tables, plain manifests and generated parts of docs/
 	@PATH="$(TOOLBIN):$$PATH" $(GO) generate ./...
 
 # The platforms of deploy/krew besides this machine's. Takes seconds warm, a minute cold.
@@ -192,7 +192,7 @@ KREW := linux_arm64 darwin_amd64 darwin_arm64
 .PHONY: verify
 verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, or cnictl does not build for every krew platform
 	@$(TOOLBIN)/testlayers -lists # first: it takes a second
-	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md deploy/monitoring | sort | xargs -r sha256sum; }; \
+	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md deploy | sort | xargs -r sha256sum; }; \
 	before=$$(generated); $(MAKE) generate; after=$$(generated); \
 	if [ "$$before" != "$$after" ]; then \
 		echo "these generated files were stale (now rewritten, please commit):"; \

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -36,10 +38,25 @@ func CRDs() ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// RBAC returns the objects of rbac/NAME.yaml: "aws-node", "aws-node-annotate" (beside
-// aws-node, for ANNOTATE_POD_IP) or "cni-metrics-helper".
+// RBAC returns the roles, their bindings and accounts: those of the manifests "aws-node" and
+// "cni-metrics-helper", or of rbac/NAME.yaml, as "aws-node-annotate" (beside aws-node, for
+// ANNOTATE_POD_IP).
 func RBAC(name string) ([]*unstructured.Unstructured, error) {
-	return decode(path.Join("rbac", name+".yaml"))
+	objects, err := decode(roleFile(name))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() != "ServiceAccount" && o.GroupVersionKind().Group != rbacv1.GroupName
+	}), nil
+}
+
+// roleFile is where a role is written.
+func roleFile(name string) string {
+	if name == "aws-node" || name == "cni-metrics-helper" {
+		return name + ".yaml"
+	}
+	return path.Join("rbac", name+".yaml")
 }
 
 // IAM returns the policy iam/NAME.json as it is written: "aws-node-ipv4",

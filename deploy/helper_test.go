@@ -16,13 +16,7 @@ import (
 func helper(t *testing.T) *appsv1.Deployment {
 	t.Helper()
 	objects, err := deploy.MetricsHelper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(objects) != 1 || objects[0].GetKind() != "Deployment" {
-		t.Fatalf("want one Deployment, have %d objects", len(objects))
-	}
-	return typed[appsv1.Deployment](t, objects[0])
+	return only[appsv1.Deployment](t, "Deployment", objects, err)
 }
 
 // TestHelper: one pod, which its Deployment finds, as upstream's (spec/ipamd.md §8.2).
@@ -76,7 +70,7 @@ func TestHelper_Environment(t *testing.T) {
 	}
 }
 
-// TestHelper_Rights: none on the node, and in the API those of rbac/cni-metrics-helper.yaml.
+// TestHelper_Rights: none on the node, and in the API those of its role.
 func TestHelper_Rights(t *testing.T) {
 	t.Parallel()
 	d := helper(t)

@@ -31,16 +31,28 @@ func typed[T any](t *testing.T, o *unstructured.Unstructured) *T {
 	return out
 }
 
-func podSpec(t *testing.T) corev1.PodSpec {
+// only returns the one object of a kind.
+func only[T any](t *testing.T, kind string, objects []*unstructured.Unstructured, err error) *T {
 	t.Helper()
-	objects, err := deploy.Manifest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(objects) != 1 || objects[0].GetKind() != "DaemonSet" {
-		t.Fatalf("want one DaemonSet, have %d objects", len(objects))
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() != kind })
+	if len(objects) != 1 {
+		t.Fatalf("want one %s, have %d", kind, len(objects))
 	}
-	set := typed[appsv1.DaemonSet](t, objects[0])
+	return typed[T](t, objects[0])
+}
+
+func daemonSet(t *testing.T) *appsv1.DaemonSet {
+	t.Helper()
+	objects, err := deploy.Manifest()
+	return only[appsv1.DaemonSet](t, "DaemonSet", objects, err)
+}
+
+func podSpec(t *testing.T) corev1.PodSpec {
+	t.Helper()
+	set := daemonSet(t)
 	for key, value := range set.Spec.Selector.MatchLabels {
 		if set.Spec.Template.Labels[key] != value {
 			t.Errorf("the pods lack the label %s=%s that selects them", key, value)
@@ -52,11 +64,7 @@ func podSpec(t *testing.T) corev1.PodSpec {
 // TestManifest_Labels: other tooling finds the CNI by these, on the DaemonSet and on its pods.
 func TestManifest_Labels(t *testing.T) {
 	t.Parallel()
-	objects, err := deploy.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := typed[appsv1.DaemonSet](t, objects[0])
+	set := daemonSet(t)
 	for key, want := range map[string]string{"app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": "aws-vpc-cni", "k8s-app": "aws-node"} {
 		if on, pods := set.Labels[key], set.Spec.Template.Labels[key]; on != want || pods != want {
 			t.Errorf("label %s is %q, and %q on pods, want %q", key, on, pods, want)
@@ -72,10 +80,6 @@ func container(t *testing.T, of []corev1.Container, name string) corev1.Containe
 	}
 	return of[i]
 }
-
-// withoutAgent is set in upstream's manifest, where a network policy agent shares
-// the pod. In this one there is none, and with the variable each ADD would fail.
-const withoutAgent = "NETWORK_POLICY_ENFORCING_MODE"
 
 // TestManifest_Environment: the variables of the manifest are those of the table, with
 // the values that the table says the manifest has.
@@ -105,7 +109,7 @@ func TestManifest_Environment(t *testing.T) {
 				t.Errorf("%s: %s is set and read by nothing there", c.container.Name, row.Name)
 			case set:
 				checkValue(t, row, e)
-			case read && row.Manifest != "" && row.Name != withoutAgent:
+			case read && row.Manifest != "":
 				t.Errorf("%s: %s is not set, the table says %q", c.container.Name, row.Name, row.Manifest)
 			}
 		}
@@ -184,7 +188,6 @@ func TestManifest_Mounts(t *testing.T) {
 		"/opt/cni/bin → /host/opt/cni/bin", "/etc/cni/net.d → /host/etc/cni/net.d",
 		"/var/log/aws-routed-eni → /host/var/log/aws-routed-eni",
 		"/var/run/aws-node → /var/run/aws-node", "/run/xtables.lock → /run/xtables.lock",
-		"/run/cni → /host/run/cni, read-only",
 	}
 	var have []string
 	for _, m := range container(t, spec.Containers, "aws-node").VolumeMounts {
@@ -240,7 +243,7 @@ func TestManifest_BothContainers(t *testing.T) {
 	}
 	for _, name := range []string{"ENABLE_IPv6", "ENABLE_V6_EGRESS"} {
 		first, second := value(container(t, spec.InitContainers, "aws-vpc-cni-init"), name), value(container(t, spec.Containers, "aws-node"), name)
-		if first != second || first == "not set" {
+		if first != second {
 			t.Errorf("%s is %s in the init container and %s in the other", name, first, second)
 		}
 	}
@@ -254,19 +257,16 @@ func TestManifest_Grace(t *testing.T) {
 	}
 }
 
-// TestManifest_Probes: those of upstream (spec/ipamd.md §9.7), and the service by
-// which readiness follows CNI_READY_WITH_ADDRESSES. A full node stays alive.
+// TestManifest_Probes: those of upstream (spec/ipamd.md §9.7). A full node stays alive.
 func TestManifest_Probes(t *testing.T) {
 	t.Parallel()
 	c := container(t, podSpec(t).Containers, "aws-node")
-	alive := []string{"/app/grpc-health-probe", "-addr=unix:///var/run/aws-node/ipamd.sock", "-connect-timeout=5s", "-rpc-timeout=5s"}
-	ready := slices.Insert(slices.Clone(alive), 2, "-service=grpc.health.v1.aws-node")
+	command := []string{"/app/grpc-health-probe", "-addr=unix:///var/run/aws-node/ipamd.sock", "-connect-timeout=5s", "-rpc-timeout=5s"}
 	for _, p := range []struct {
-		probe   *corev1.Probe
-		command []string
-		delay   int32
-	}{{c.LivenessProbe, alive, 60}, {c.ReadinessProbe, ready, 1}} {
-		if !slices.Equal(p.probe.Exec.Command, p.command) || p.probe.InitialDelaySeconds != p.delay || p.probe.TimeoutSeconds != 10 || p.probe.PeriodSeconds != 0 {
+		probe *corev1.Probe
+		delay int32
+	}{{c.LivenessProbe, 60}, {c.ReadinessProbe, 1}} {
+		if !slices.Equal(p.probe.Exec.Command, command) || p.probe.InitialDelaySeconds != p.delay || p.probe.TimeoutSeconds != 10 || p.probe.PeriodSeconds != 0 {
 			t.Errorf("probe %+v", p.probe)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Granted lists what rbac/NAME.yaml grants, one line a right, in order: "list pods",
+// Granted lists what the role NAME grants, one line a right, in order: "list pods",
 // "patch cninodes.vpcresources.k8s.aws", "get /apis/networking.k8s.aws".
 func Granted(name string) ([]string, error) {
 	objects, err := RBAC(name)
@@ -24,7 +24,7 @@ func Granted(name string) ([]string, error) {
 		}
 		var role rbacv1.ClusterRole
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
-			return nil, fmt.Errorf("rbac/%s.yaml: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", roleFile(name), err)
 		}
 		for _, rule := range role.Rules {
 			for _, what := range named(rule) {
@@ -60,10 +60,10 @@ func rights(verbs []string, what string) (out []string) {
 // unused is how a role says that upstream grants something which ours has no use for.
 var unused = regexp.MustCompile(`(?m)^ *# unused: ([a-z ]+) (\S+)$`)
 
-// Unused lists what rbac/NAME.yaml grants because upstream does, and what says there
+// Unused lists what the role NAME grants because upstream does, and what says there
 // itself that our programs do not use it.
 func Unused(name string) ([]string, error) {
-	text, err := files.ReadFile("rbac/" + name + ".yaml")
+	text, err := files.ReadFile(roleFile(name))
 	if err != nil {
 		return nil, err
 	}

@@ -65,19 +65,21 @@ func TestUninstall_Containers(t *testing.T) {
 	}
 }
 
-// TestUninstall_Mounts: those of aws-node where there is something to remove, all of them
-// writable.
+// TestUninstall_Mounts: those of aws-node where there is something to remove, and the leases
+// of egress-cni; all of them writable.
 func TestUninstall_Mounts(t *testing.T) {
 	t.Parallel()
 	spec, node := uninstaller(t).Spec.Template.Spec, podSpec(t)
-	isLog := func(name string) bool { return name == "log-dir" }
-	volumes := slices.DeleteFunc(node.Volumes, func(v corev1.Volume) bool { return isLog(v.Name) })
+	mounts := slices.DeleteFunc(container(t, node.Containers, "aws-node").VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "log-dir" })
+	volumes := slices.DeleteFunc(node.Volumes, func(v corev1.Volume) bool {
+		return !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return m.Name == v.Name })
+	})
+	mounts = append(mounts, corev1.VolumeMount{Name: "cni-state-dir", MountPath: "/host/run/cni"})
+	volumes = append(volumes, corev1.Volume{Name: "cni-state-dir", VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: "/run/cni", Type: new(corev1.HostPathDirectoryOrCreate)},
+	}})
 	if !reflect.DeepEqual(spec.Volumes, volumes) {
 		t.Errorf("volumes %+v\nwant %+v", spec.Volumes, volumes)
-	}
-	mounts := slices.DeleteFunc(container(t, node.Containers, "aws-node").VolumeMounts, func(m corev1.VolumeMount) bool { return isLog(m.Name) })
-	for i := range mounts {
-		mounts[i].ReadOnly = false
 	}
 	for _, c := range append(slices.Clone(spec.InitContainers), spec.Containers...) {
 		if !reflect.DeepEqual(c.VolumeMounts, mounts) {

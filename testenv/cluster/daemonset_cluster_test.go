@@ -58,7 +58,10 @@ func daemonSet(l *lab, m *cluster.Machine) *appsv1.DaemonSet {
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "kubeconfig", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: kubeconfig},
 	}})
+	// Without the network policy agent, whose image is AWS's.
+	spec.Containers = slices.DeleteFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == "aws-eks-nodeagent" })
 	c := &spec.Containers[0]
+	c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "NETWORK_POLICY_ENFORCING_MODE" })
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "kubeconfig", MountPath: "/kubeconfig", ReadOnly: true})
 	c.Env = append(c.Env,
 		corev1.EnvVar{Name: "KUBECONFIG", Value: "/kubeconfig"},
