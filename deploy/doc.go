@@ -11,3 +11,4 @@
 package deploy
 
 //go:generate ./manifests.sh
+//go:generate go test -run ^TestChart_Readme$ -count=1 . -update
