@@ -101,7 +101,7 @@ demo: deps build ## run three simulated nodes with real daemons and plugins, ful
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference) $(if $(findstring cluster,$(LAYERS)),kube-cluster images) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2); UPDATE=1 rewrites the list of required tests
+test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster images) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz
@@ -167,14 +167,16 @@ reference:
 images: build reference ## build the aws-node images in dist/, without Docker (ARGS="-tag v1")
 	@$(BIN)/mkimage -bin $(BIN) -reference $(BIN)/reference -root "$$(tools/images/rootfs.sh)" -o dist $(ARGS)
 
+CHARTS    := deploy/chart/aws-vpc-cni deploy/chart/cni-metrics-helper
+
 # The packages of the charts. Helm wants numbers: VERSION=v1.2.3.
 .PHONY: chart
 chart: $(TOOLBIN)/helm ## package the Helm charts in dist/chart (VERSION=v1.2.3)
-	@$(TOOLBIN)/helm package deploy/chart/* --version $(VERSION:v%=%) --app-version $(VERSION) -d dist/chart
+	@$(TOOLBIN)/helm package $(CHARTS) --version $(VERSION:v%=%) --app-version $(VERSION) -d dist/chart
 
 .PHONY: lint
 lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticcheck, house rules, import layers, charts, alerts and dashboard
-	$(TOOLBIN)/helm lint --strict --quiet deploy/chart/*
+	$(TOOLBIN)/helm lint --strict --quiet $(CHARTS)
 	$(TOOLBIN)/golangci-lint run ./...
 	$(GO) -C tools vet ./...
 	$(GO) -C tools test ./...

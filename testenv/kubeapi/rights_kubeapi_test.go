@@ -1,6 +1,7 @@
 package kubeapi_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -219,29 +220,38 @@ func TestCRD_CNINode(t *testing.T) {
 	wantColumns(t, s, cninodes, "Name", "Features")
 }
 
+// TestCRD_ENIConfig: the decisions of upstream's definition (spec/deploy.md §2.5).
 func TestCRD_ENIConfig(t *testing.T) {
 	s := kubeapi.Shared(t)
 	name := s.Name(t)
 	objects := s.Objects().Resource(eniconfigs)
 	for _, tc := range []struct {
-		name string
-		spec map[string]any
-		want string
+		name    string
+		members map[string]any
+		want    string
 	}{
-		{"subnet-alone", map[string]any{"subnet": "subnet-0123456789abcdef0"}, ""},
-		{"groups", map[string]any{"subnet": "subnet-1", "securityGroups": []any{"sg-1"}, "unknown": true}, ""},
-		{"no-subnet", map[string]any{"securityGroups": []any{"sg-1"}}, "spec.subnet: Required value"},
-		{"one-group", map[string]any{"subnet": "subnet-1", "securityGroups": "sg-1"}, "spec.securityGroups"},
+		{"no-spec", map[string]any{}, ""},
+		{"subnet-alone", map[string]any{"spec": map[string]any{"subnet": "subnet-0123456789abcdef0"}}, ""},
+		{"empty-subnet", map[string]any{"spec": map[string]any{"subnet": ""}}, ""},
+		{"unknown", map[string]any{
+			"kept": true, "spec": map[string]any{"subnet": "subnet-1", "securityGroups": []any{"sg-1"}, "pruned": true}, "status": map[string]any{"pruned": true},
+		}, ""},
+		{"no-subnet", map[string]any{"spec": map[string]any{"securityGroups": []any{"sg-1"}}}, "spec.subnet: Required value"},
+		{"one-group", map[string]any{"spec": map[string]any{"subnet": "subnet-1", "securityGroups": "sg-1"}}, "spec.securityGroups"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := object("crd.k8s.amazonaws.com/v1alpha1", "ENIConfig", name+"-"+tc.name, tc.spec)
+			o := object("crd.k8s.amazonaws.com/v1alpha1", "ENIConfig", name+"-"+tc.name, nil)
+			delete(o.Object, "spec")
+			maps.Copy(o.Object, tc.members)
 			made, err := objects.Create(t.Context(), o, metav1.CreateOptions{})
 			check(t, err, tc.want)
-			if err != nil {
+			if err != nil || tc.members["kept"] == nil {
 				return
 			}
-			if _, kept := made.Object["spec"].(map[string]any)["unknown"]; tc.spec["unknown"] != nil && !kept {
-				t.Error("an unknown member of spec was dropped")
+			spec, _ := made.Object["spec"].(map[string]any)
+			status, _ := made.Object["status"].(map[string]any)
+			if made.Object["kept"] == nil || spec["pruned"] != nil || status["pruned"] != nil || spec["subnet"] == nil {
+				t.Errorf("unknown members: %v", made.Object)
 			}
 		})
 	}

@@ -1,0 +1,236 @@
+package chart_test
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aymanbagabas/go-udiff"
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"cnictl/deploy"
+	"cnictl/testenv/golden"
+)
+
+// helmLabels are those of Helm, which plain manifests lack.
+var helmLabels = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
+
+func withoutLabels(all []*unstructured.Unstructured, names ...string) []*unstructured.Unstructured {
+	for _, o := range all {
+		labels := o.GetLabels()
+		for _, name := range names {
+			delete(labels, name)
+		}
+		o.SetLabels(labels)
+	}
+	return all
+}
+
+// masked hides what may differ from upstream's DaemonSet: version, the names of our two
+// images, the order of volumes, and what the main container is denied.
+func masked(all []*unstructured.Unstructured) []map[string]any {
+	var out []map[string]any
+	for _, o := range withoutLabels(all, append(helmLabels, "app.kubernetes.io/version")...) {
+		out = append(out, o.Object)
+		if o.GetKind() != "DaemonSet" {
+			continue
+		}
+		spec := o.Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+		slices.SortFunc(spec["volumes"].([]any), func(a, b any) int {
+			return cmp.Compare(a.(map[string]any)["name"].(string), b.(map[string]any)["name"].(string))
+		})
+		for _, c := range slices.Concat(spec["initContainers"].([]any), spec["containers"].([]any)) {
+			c := c.(map[string]any)
+			if c["name"] != "aws-eks-nodeagent" {
+				name, _, _ := strings.Cut(path.Base(c["image"].(string)), ":")
+				c["image"] = strings.Replace(name, "amazon-k8s-cni", "aws-vpc-cni", 1)
+			}
+			if c["name"] != "aws-node" {
+				continue
+			}
+			security := c["securityContext"].(map[string]any)
+			delete(security, "allowPrivilegeEscalation")
+			delete(security, "readOnlyRootFilesystem")
+			delete(security["capabilities"].(map[string]any), "drop")
+			for _, e := range c["env"].([]any) {
+				if e := e.(map[string]any); e["name"] == "VPC_CNI_VERSION" {
+					e["value"] = "VERSION"
+				}
+			}
+		}
+	}
+	return out
+}
+
+// TestRender_Upstream: in both modes the objects are upstream's, so that changing the image
+// or the chart is the whole migration.
+func TestRender_Upstream(t *testing.T) {
+	t.Parallel()
+	for mode, selector := range map[string]map[string]any{
+		"true":  {"k8s-app": "aws-node"},
+		"false": {"app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": "aws-vpc-cni"},
+	} {
+		want := published(t)
+		if err := unstructured.SetNestedMap(ofKind(want, "DaemonSet").Object, selector, "spec", "selector", "matchLabels"); err != nil {
+			t.Fatal(err)
+		}
+		have := objects(t, mustRender(t, cni, "--set", "originalMatchLabels="+mode))
+		if diff := gocmp.Diff(masked(want), masked(have)); diff != "" {
+			t.Errorf("originalMatchLabels=%s (-upstream +ours):\n%s", mode, diff)
+		}
+	}
+}
+
+// TestRender_Manifests: the plain manifests are the charts without two labels.
+func TestRender_Manifests(t *testing.T) {
+	t.Parallel()
+	for chart, plain := range map[string]func() ([]*unstructured.Unstructured, error){cni: deploy.Manifest, helper: deploy.MetricsHelper} {
+		args := []string{"--include-crds"}
+		if chart == cni {
+			args = append(args, "--set", "originalMatchLabels=true")
+		}
+		want := withoutLabels(objects(t, mustRender(t, chart, args...)), helmLabels...)
+		have, err := plain()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(want, have); diff != "" {
+			t.Errorf("%s (-chart +manifest): make generate\n%s", chart, diff)
+		}
+	}
+}
+
+// TestRender: what values change, as the difference from the default where that is small.
+func TestRender(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, chart string
+		args        []string
+	}{
+		{"original-match-labels", cni, []string{"--set", "originalMatchLabels=true"}},
+		{"no-agent", cni, []string{"--set", "nodeAgent.enabled=false"}},
+		{"ipv6", cni, []string{"--set", "env.ENABLE_IPv6=true,env.ENABLE_IPv4=false,env.ENABLE_PREFIX_DELEGATION=true,init.env.ENABLE_IPv6=true,nodeAgent.enableIpv6=true"}},
+		{"policies", cni, []string{"--set", "enableNetworkPolicy=true"}},
+		{"conflist", cni, []string{"--set", "cniConfig.enabled=true", "--set-string", "cniConfig.fileContents=x"}},
+		{"eniconfigs", cni, []string{"--set", "eniConfig.create=true,eniConfig.subnets.a.id=subnet-1,eniConfig.subnets.b.id=subnet-2,eniConfig.subnets.b.securityGroups={sg-1,sg-2}"}},
+		{"podmonitor", cni, []string{"--set", "podMonitor.create=true"}},
+		{"podmonitor-no-agent", cni, []string{"--set", "podMonitor.create=true,nodeAgent.enabled=false"}},
+		{"image-override", cni, []string{"--set", "image.override=a/b:v1.2.3,init.image.override=a/c@sha256:00,nodeAgent.image.override=a/d"}},
+		{"image-override-repository", cni, []string{"--set", "image.overrideRepository=a/b,init.image.overrideRepository=a/c,nodeAgent.image.overrideRepository=a/d"}},
+		{"image-global", cni, []string{"--set", "global.image.region=eu-west-1,global.image.tag=v3", "--set-string", "global.image.account=111122223333"}},
+		{"image-tag", cni, []string{"--set", "image.tag=v3"}},
+		{"labels", cni, []string{"--set", "podLabels.a=b,podAnnotations.c=d"}},
+		{"labels-original", cni, []string{"--set", "podLabels.a=b,originalMatchLabels=true"}},
+		{"no-service-account", cni, []string{"--set", "serviceAccount.create=false"}},
+		{"names", cni, []string{"--set", "nameOverride=,fullnameOverride="}},
+		{"skip-idle-egress", cni, []string{"--set", "skipIdleEgress=true"}},
+		{"ready-with-addresses", cni, []string{"--set", "env.CNI_READY_WITH_ADDRESSES=true"}},
+		{"annotate", cni, []string{"--set", "env.ANNOTATE_POD_IP=true"}},
+		{"every", cni, []string{"-f", "testdata/every.yaml"}},
+		{"helper", helper, []string{"-f", "testdata/helper.yaml"}},
+		{"helper-image", helper, []string{"--set", "image.override=a/b:c"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			usual, have := mustRender(t, tc.chart), mustRender(t, tc.chart, tc.args...)
+			objects(t, have) // no key twice
+			if tc.name == "every" || tc.name == "helper" {
+				golden.Check(t, "yaml", []byte(have))
+				return
+			}
+			golden.Check(t, "diff", []byte(udiff.Unified("default", tc.name, usual, have)))
+		})
+	}
+}
+
+// TestRender_Lists: what upstream's templates take from a list.
+func TestRender_Lists(t *testing.T) {
+	t.Parallel()
+	const item = "{name: an-item, key: value}"
+	for _, name := range []string{"extraEnv", "imagePullSecrets", "tolerations", "extraVolumes", "extraVolumeMounts", "podMonitor.relabelings"} {
+		parts := strings.Split(name, ".")
+		text := "[" + item + "]"
+		for _, part := range slices.Backward(parts) {
+			text = fmt.Sprintf("{%s: %s}", part, text)
+		}
+		out := mustRender(t, cni, "--set", "podMonitor.create=true", "-f", file(t, text))
+		want := map[string]int{"extraVolumeMounts": 2, "podMonitor.relabelings": 2}[name]
+		if n := strings.Count(out, "name: an-item"); n != max(want, 1) {
+			t.Errorf("%s: the item is rendered %d times", name, n)
+		}
+	}
+}
+
+// TestValues: each input that upstream's chart renders wrongly (spec/deploy.md §0, §1.5), or
+// that no longer has an effect (§1.4), works or is refused with a sentence.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, chart string
+		values      string // of a file
+		args        []string
+		want, never string // in what is rendered
+		refused     string
+	}{
+		{name: "account a number on the command line", chart: cni, args: []string{"--set", "image.account=123456789012"}, refused: `at '/image/account': value must be '12 digits in quotes`},
+		{name: "account a number in a file", chart: cni, values: "image: {account: 123456789012}", refused: `at '/image/account': value must be '12 digits in quotes`},
+		{name: "account of init a number in a file", chart: cni, values: "init: {image: {account: 123456789012}}", refused: `at '/init/image/account': value must be '12 digits in quotes`},
+		{name: "account of the agent a number in a file", chart: cni, values: "nodeAgent: {image: {account: 123456789012}}", refused: `at '/nodeAgent/image/account': value must be '12 digits in quotes`},
+		{name: "account --set-string", chart: cni, args: []string{"--set-string", "image.account=123456789012"}, want: `"123456789012.dkr.ecr.us-west-2.amazonaws.com/aws-vpc-cni:`},
+		{name: "account in quotes", chart: cni, values: `image: {account: "123456789012"}`, want: `"123456789012.dkr.ecr.us-west-2.amazonaws.com/aws-vpc-cni:`},
+		{name: "account a leading zero on the command line", chart: cni, args: []string{"--set", "image.account=012345678901"}, want: `"012345678901.dkr.ecr`},
+		{name: "helper: account a number in a file", chart: helper, values: "image: {account: 877085696533}", refused: `at '/image/account': value must be '12 digits in quotes`},
+		{name: "helper: USE_PROMETHEUS a boolean", chart: helper, args: []string{"--set", "env.USE_PROMETHEUS=true"}, want: "containerPort: 61681"},
+		{name: "helper: podSecurityContext", chart: helper, args: []string{"--set", "podSecurityContext.fsGroup=7"}, want: "securityContext:\n        fsGroup: 7"},
+		{name: "nodeAgent: null", chart: cni, args: []string{"--set", "nodeAgent=null"}, refused: "write nodeAgent.enabled=false, not nodeAgent=null"},
+		{name: "init: null", chart: cni, args: []string{"--set", "init=null"}, refused: "the init container is always there"},
+		{name: "cniConfig for kubectl apply", chart: cni, args: []string{"--set", "cniConfig.enabled=true", "--show-only", "templates/conflist.yaml"}, want: "namespace: kube-system"},
+		{name: "fullnameOverride of the settings with cniConfig", chart: cni, args: []string{"--set", "cniConfig.enabled=true,fullnameOverride=amazon-vpc-cni"}, refused: "with another fullnameOverride"},
+		{name: "fullnameOverride of the settings alone", chart: cni, args: []string{"--set", "fullnameOverride=amazon-vpc-cni"}, want: "kind: DaemonSet\nmetadata:\n  name: amazon-vpc-cni"},
+		{name: "a large number in a file", chart: cni, values: "nodeAgent: {conntrackCacheTableSize: 1048576}\nbranchENICooldown: 2000000\nenv: {AWS_VPC_K8S_CNI_CONNMARK: 16777216}", want: "--conntrack-cache-table-size=1048576", never: "e+0"},
+		{name: "a number beyond what the agent takes", chart: cni, args: []string{"--set", "nodeAgent.conntrackCacheTableSize=2097152"}, refused: "at '/nodeAgent/conntrackCacheTableSize': maximum"},
+		{name: "a port a number", chart: cni, args: []string{"--set", "nodeAgent.metricsBindAddr=8172"}, want: "--metrics-bind-addr=:8172"},
+		{name: "a port with a colon", chart: cni, args: []string{"--set", "nodeAgent.metricsBindAddr=:8172"}, refused: `value must be 'a port, such as "8162"'`},
+		{name: "a name in env and extraEnv", chart: cni, values: "env: {A_NAME: first}\nextraEnv: [{name: A_NAME, value: last}]", want: "- name: A_NAME\n              value: last", never: "first"},
+		{name: "a map in env", chart: cni, values: "env: {A_NAME: {b: c}}", want: `value: "{\"b\":\"c\"}"`},
+		{name: "null removes a variable", chart: cni, args: []string{"--set", "env.WARM_ENI_TARGET=null"}, never: "WARM_ENI_TARGET"},
+		{name: "ANNOTATE_POD_IP the text false", chart: cni, args: []string{"--set-string", "env.ANNOTATE_POD_IP=false"}, want: "verbs: [list, watch, get, patch]"},
+		{name: "ANNOTATE_POD_IP the boolean false", chart: cni, args: []string{"--set", "env.ANNOTATE_POD_IP=false"}, never: "verbs: [list, watch, get, patch]"},
+		{name: "a timeout in a probe", chart: cni, args: []string{"--set", "livenessProbe.timeoutSeconds=1"}, want: "timeoutSeconds: 10", never: "timeoutSeconds: 1\n"},
+		{name: "no probe", chart: cni, args: []string{"--set", "livenessProbe=null"}, refused: "missing property 'livenessProbe'"},
+		{name: "no affinity", chart: cni, args: []string{"--set", "affinity=null"}, never: "affinity:"},
+		{name: "no resources", chart: cni, args: []string{"--set", "resources=null"}, never: "resources:\n            requests"},
+		{name: "eniConfig without subnets", chart: cni, args: []string{"--set", "eniConfig.create=true"}, refused: ".Values.eniConfig.subnets must be specified"},
+		{name: "a misspelt value", chart: cni, args: []string{"--set", "imgae.tag=v1"}, refused: "at '/imgae': value must be 'nothing: this chart has no such value"},
+		{name: "helper: a misspelt value", chart: helper, args: []string{"--set", "priorityClassName=a"}, refused: "at '/priorityClassName': value must be 'nothing"},
+		{name: "crd.create", chart: cni, args: []string{"--set", "crd.create=false"}, refused: "leave it out with --skip-crds"},
+		{name: "cri.hostPath", chart: cni, args: []string{"--set", "cri.hostPath.path=/a"}, refused: "no socket of the container runtime"},
+		{name: "probesEnabled", chart: cni, args: []string{"--set", "probesEnabled=false"}, refused: "the probes are always on"},
+		{name: "a variable that is ignored", chart: cni, args: []string{"--set", "env.AWS_VPC_K8S_CNI_CONFIGURE_RPFILTER=false"}, want: "AWS_VPC_K8S_CNI_CONFIGURE_RPFILTER"},
+		{name: "a boolean in quotes", chart: cni, args: []string{"--set-string", "nodeAgent.enabled=false"}, refused: "at '/nodeAgent/enabled': got string, want boolean"},
+		{name: "a parent chart's condition", chart: cni, args: []string{"--set", "enabled=true,global.other=1"}, want: "kind: DaemonSet"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			args := tc.args
+			if tc.values != "" {
+				args = append(args, "-f", file(t, tc.values))
+			}
+			out, err := render(t, tc.chart, args...)
+			switch {
+			case tc.refused == "" && err != nil:
+				t.Fatal(err)
+			case tc.refused != "" && (err == nil || !strings.Contains(err.Error(), tc.refused)):
+				t.Errorf("%v, want %q", err, tc.refused)
+			case !strings.Contains(out, tc.want):
+				t.Errorf("no %q in\n%s", tc.want, out)
+			case tc.never != "" && strings.Contains(out, tc.never):
+				t.Errorf("%q in\n%s", tc.never, out)
+			}
+		})
+	}
+}
