@@ -20,6 +20,8 @@ export GOFLAGS ?= -trimpath
 TAGS      := grpcnotrace
 GOBUILD   := $(GO) build -tags $(TAGS) -ldflags "$(LDFLAGS)"
 
+# The commands in the images; the others are for tests.
+IMAGED    := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go)))
 MAINS     := $(patsubst %/,./%,$(dir $(wildcard cmd/*/main.go testenv/cmd/*/main.go)))
 
 LAYERS    ?= pure,adapter,binary,cluster,race
@@ -84,7 +86,7 @@ kube-cluster:
 	@GO="$(GO)" tools/kube/build.sh cluster >/dev/null
 
 .PHONY: cluster
-cluster: deps kube-cluster build reference ## start a real Kubernetes cluster on this machine as root, in the background (NODES=3 ARGS="--env WARM_IP_TARGET=4")
+cluster: deps kube-cluster build reference testimages ## start a real Kubernetes cluster on this machine as root, in the background (NODES=3 ARGS="--env WARM_IP_TARGET=4")
 	@$(BIN)/cluster up --nodes $(NODES) $(ARGS)
 
 .PHONY: cluster-down
@@ -93,7 +95,7 @@ cluster-down: ## stop the cluster of make cluster and remove its files
 
 # Takes minutes; make test includes a short one.
 .PHONY: soak
-soak: deps kube-cluster build reference ## run 2,000 pods on a node as root while killing the daemon every 20 s (ARGS=--quick)
+soak: deps kube-cluster build reference testimages ## run 2,000 pods on a node as root while killing the daemon every 20 s (ARGS=--quick)
 	@$(BIN)/soak $(ARGS)
 
 .PHONY: demo
@@ -101,7 +103,7 @@ demo: deps build ## run three simulated nodes with real daemons and plugins, ful
 	@$(BIN)/demo $(ARGS)
 
 .PHONY: test
-test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster images) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2); UPDATE=1 rewrites the list of required tests
+test: $(if $(filter pure,$(LAYERS)),,deps kube vm reference $(TOOLBIN)/helm) $(if $(findstring cluster,$(LAYERS)),kube-cluster) $(if $(or $(findstring binary,$(LAYERS)),$(findstring cluster,$(LAYERS))),images-here) build crash $(TOOLBIN)/testlayers ## run all test layers (LAYERS=…), two at a time (LANES=2); UPDATE=1 rewrites the list of required tests
 	@CNI_TEST_BIN=$(BIN) $(TOOLBIN)/testlayers -layers "$(LAYERS)" -lanes $(LANES) -run "$(RUN)" -count $(COUNT) $(if $(UPDATE),-update)
 
 .PHONY: fuzz
@@ -162,10 +164,44 @@ reference:
 	@$(GO) -C tools/reference build -ldflags "-s -w" -o $(BIN)/reference/ tool
 	@cp -f $(BIN)/reference/portmap $(BIN)/portmap.reference # beside ours, as on a node
 
-# Archives for "docker load" and "ctr images import"; deploy/images has the same for Docker.
+# The architectures of the images. Another than this machine's takes minutes, once.
+ARCH      ?= amd64 arm64
+# URL of the source code, for the images' labels.
+SOURCE    ?=
+REVISION  := $(shell git rev-parse HEAD 2>/dev/null)
+# The time of everything that is released: the commit's.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+STAGE     := .cache/images
+comma     := ,
+space     := $(subst ,, )
+
 .PHONY: images
-images: build reference ## build the aws-node images in dist/, without Docker (ARGS="-tag v1")
-	@$(BIN)/mkimage -bin $(BIN) -reference $(BIN)/reference -root "$$(tools/images/rootfs.sh)" -o dist $(ARGS)
+images: $(TOOLBIN)/mkimage $(addprefix stage-,$(ARCH)) testimages ## build the container images in dist/ as OCI archives (ARCH="amd64 arm64" ARGS="-tag v1" SOURCE=https://…)
+	@{ echo "# Pods per instance type: ENIs * (IPv4 addresses of each - 1) + 2"; \
+		$(BIN)/cnictl capacity type --all -o csv --columns type,eni-max-pods | awk -F, '$$2 ~ /^[0-9]+$$/ {print $$1, $$2}'; } >$(STAGE)/eni-max-pods.txt
+	@$(TOOLBIN)/mkimage -arch $(subst $(space),$(comma),$(strip $(ARCH))) -version "$(VERSION)" -revision "$(REVISION)" -source "$(SOURCE)" -o dist $(ARGS) deploy/images/images.yaml
+
+.PHONY: images-here
+images-here: build reference # those of tests
+	@$(MAKE) images ARCH=$$($(GO) env GOHOSTARCH)
+
+# What deploy/images/images.yaml packs, for one architecture. This machine's programs are
+# those of make build.
+.PHONY: stage-%
+stage-%: build reference
+	@rm -rf $(STAGE)/$* && mkdir -p $(STAGE)/$*/bin $(STAGE)/$*/reference
+	@ln -s "$$(tools/release/rootfs.sh $*)" $(STAGE)/$*/root
+	@if [ $* = "$$($(GO) env GOHOSTARCH)" ]; then \
+		cp -l $(addprefix $(BIN)/,$(notdir $(IMAGED))) $(STAGE)/$*/bin/; cp -l $(BIN)/reference/* $(STAGE)/$*/reference/; \
+	else \
+		echo "building the programs of the images for $*"; \
+		GOARCH=$* $(GOBUILD) -o $(STAGE)/$*/bin/ $(IMAGED); \
+		GOARCH=$* $(GO) -C tools/reference build -ldflags "-s -w" -o $(CURDIR)/$(STAGE)/$*/reference/ tool; \
+	fi
+
+.PHONY: testimages
+testimages: build $(TOOLBIN)/mkimage
+	@$(TOOLBIN)/mkimage -version "$(VERSION)" -tag test -o $(BIN) testenv/cluster/images.yaml
 
 CHARTS    := deploy/chart/aws-vpc-cni deploy/chart/cni-metrics-helper
 
@@ -182,6 +218,8 @@ lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticc
 	$(GO) -C tools test ./...
 	$(GO) -C tools/monitoring vet ./...
 	$(GO) -C tools/monitoring test -count=1 ./... # it reads files of this module, which the test cache does not see
+	$(GO) -C tools/release vet ./...
+	$(GO) -C tools/release test ./...
 	$(GO) test -count=1 ./testenv/archtest/...
 
 .PHONY: generate
@@ -203,6 +241,7 @@ verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/golangci mod tidy -diff
 	$(GO) -C tools/helm mod tidy -diff
+	$(GO) -C tools/release mod tidy -diff
 	$(GO) -C tools/reference mod tidy -diff
 	$(GO) -C tools/kube mod tidy -diff
 	$(GO) -C tools/monitoring mod tidy -diff
@@ -226,6 +265,9 @@ $(TOOLBIN)/protogen: $(TOOLSRC)
 $(TOOLBIN)/helm: tools/helm/go.mod tools/helm/go.sum
 	@echo "building helm (a minute, once)"
 	@$(GO) -C tools/helm build -ldflags "-s -w" -o $@ helm.sh/helm/v3/cmd/helm
+
+$(TOOLBIN)/mkimage: $(TOOLSRC) $(wildcard tools/release/go.*)
+	@$(GO) -C tools/release build -o $@ ./cmd/mkimage
 
 $(TOOLBIN)/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum
 	@echo "building golangci-lint (a minute, once)"

@@ -39,10 +39,10 @@ func Missing(t testing.TB, requirement, reason, command string) {
 }
 
 // required reports whether a comma list of requirements names one; "all" names all, and
-// "root" also what who is root can have ("make kube", "make vm").
+// "root" also what who is root can have ("make kube", "make vm", "make images").
 func required(list, requirement string) bool {
 	names := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
-	if (requirement == "kube" || requirement == "vlan") && slices.Contains(names, "root") {
+	if slices.Contains([]string{"kube", "vlan", "images"}, requirement) && slices.Contains(names, "root") {
 		return true
 	}
 	return slices.Contains(names, requirement) || slices.Contains(names, "all")

@@ -13,6 +13,7 @@ func TestRequired(t *testing.T) {
 		{"root,nft", "nft", true},
 		{"root, nft", "nft", true},
 		{"root", "vlan", true},
+		{"root", "images", true},
 		{"root", "dummy", false},
 		{"all", "vlan", true},
 		{"root", "kube", true},

@@ -43,7 +43,6 @@ type Cluster struct {
 	opts     Options
 	programs programs
 	identity *identity
-	images   []string       // files
 	undo     []func() error // in the order of what it undoes
 }
 
@@ -181,9 +180,6 @@ func (c *Cluster) startControl(context.Context) error {
 
 // startMachines boots all nodes side by side.
 func (c *Cluster) startMachines(ctx context.Context) error {
-	if err := c.packImages(); err != nil {
-		return err
-	}
 	errs := make([]error, len(c.opts.Nodes))
 	for i, o := range c.opts.Nodes {
 		m, err := c.newMachine(i, o)
@@ -203,18 +199,6 @@ func (c *Cluster) startMachines(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// packImages writes the images that every node gets.
-func (c *Cluster) packImages() error {
-	for name, program := range map[string]string{pauseImage: pauseProgram, ProbeImage: probeProgram} {
-		file := filepath.Join(c.opts.Dir, program+".tar")
-		if err := writeImage(file, name, c.programs[program]); err != nil {
-			return err
-		}
-		c.images = append(c.images, file)
-	}
-	return nil
 }
 
 // Add boots one more node without the CNI, so that it does not become Ready.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -22,9 +23,6 @@ const (
 	shim              = "containerd-shim-runc-v2"
 	ctr               = "ctr"
 	crun              = "crun"
-
-	pauseProgram = "pause"
-	probeProgram = "podprobe"
 )
 
 // locate finds everything before anything is started.
@@ -44,10 +42,16 @@ func locate(binaries string) (programs, error) {
 	}
 	for _, name := range []string{
 		node.DaemonBinary, node.PluginBinary, grpcProgram, node.EntrypointBinary, initProgram, egressProgram, probe, portmapProgram,
-		pauseProgram, probeProgram, "reference/portmap",
+		"reference/portmap",
 	} {
 		if found[name], err = exec.LookPath(filepath.Join(binaries, name)); err != nil {
 			return nil, fmt.Errorf("find %s (make build reference puts it there): %w", name, err)
+		}
+	}
+	for _, name := range []string{pauseArchive, probeArchive} {
+		found[name] = filepath.Join(binaries, name)
+		if _, err := os.Stat(found[name]); err != nil {
+			return nil, fmt.Errorf("find %s (make testimages puts it there): %w", name, err)
 		}
 	}
 	return found, nil

@@ -64,9 +64,11 @@ func (m *Machine) StartContainerd(ctx context.Context) error {
 }
 
 // importImages gives the runtime the images of the cluster.
-func (m *Machine) importImages(context.Context) error { return m.Import(m.cluster.images...) }
+func (m *Machine) importImages(context.Context) error {
+	return m.Import(m.cluster.programs[pauseArchive], m.cluster.programs[probeArchive])
+}
 
-// Import gives the runtime images from archives as "docker save" writes them.
+// Import gives the runtime images from OCI archives.
 func (m *Machine) Import(archives ...string) error {
 	for _, file := range archives {
 		if err := m.run(m.cluster.programs[ctr], "-n", "k8s.io", "images", "import", file); err != nil {

@@ -1,0 +1,69 @@
+package image
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// write writes an OCI image layout as a tar: one index of all architectures. Beside it is
+// the manifest.json that older versions of "docker load" want; they know one architecture
+// per name, so that with several each has a name of its own.
+func write(w io.Writer, name string, archs []string, images []v1.Image) error {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var docker []map[string]any
+	for n, image := range images {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: archs[n]}},
+		})
+		tag := name
+		if len(images) > 1 {
+			tag += "-" + archs[n]
+		}
+		manifest, err := image.Manifest()
+		if err != nil {
+			return err
+		}
+		var layers []string
+		for _, l := range manifest.Layers {
+			layers = append(layers, blob(l.Digest))
+		}
+		docker = append(docker, map[string]any{"Config": blob(manifest.Config.Digest), "RepoTags": []string{tag}, "Layers": layers})
+	}
+	dir, err := os.MkdirTemp("", "mkimage-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	out, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	if err := out.AppendIndex(index, layout.WithAnnotations(map[string]string{
+		"io.containerd.image.name":          name,
+		"org.opencontainers.image.ref.name": name[strings.LastIndex(name, ":")+1:],
+	})); err != nil {
+		return err
+	}
+	text, err := json.Marshal(docker)
+	if err != nil {
+		return err
+	}
+	if err := out.WriteFile("manifest.json", text, 0o644); err != nil {
+		return err
+	}
+	files, err := tree(dir)
+	if err != nil {
+		return err
+	}
+	return archive(w, withParents(files))
+}
+
+func blob(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
