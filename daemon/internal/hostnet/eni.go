@@ -11,6 +11,7 @@ import (
 
 	"cnictl/daemon/api/crashpoint"
 	"cnictl/daemon/hostnet/rules"
+	"cnictl/daemon/netstate"
 	"cnictl/daemon/rtnl"
 )
 
@@ -82,13 +83,16 @@ func (h *Host) settleENI(c *rtnl.Conn, in rules.ENIInput, index int32) error {
 	const rounds = 4
 	want := rules.ENI(in, index)
 	for range rounds {
-		now, err := readState(c, familyBy(want.IPv6))
+		link, ok, err := c.LinkByIndex(index)
 		if err != nil {
 			return err
 		}
-		link, ok := now.Link(index)
 		if !ok {
 			return fmt.Errorf("link %d is gone: %w", index, unix.ENODEV)
+		}
+		now, err := readStateOf(c, []netstate.Link{link}, familyBy(want.IPv6))
+		if err != nil {
+			return err
 		}
 		changes := rules.DiffENI(now, link, in, want)
 		if len(changes) == 0 {

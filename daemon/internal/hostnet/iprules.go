@@ -20,10 +20,18 @@ func ipRules(c *rtnl.Conn, family uint8) ([]netstate.Rule, error) {
 }
 
 // readState lists all that the kernel has, in some families.
-func readState(c *rtnl.Conn, families ...uint8) (s netstate.State, err error) {
-	if s.Links, err = c.Links(); err != nil {
-		return s, err
+func readState(c *rtnl.Conn, families ...uint8) (netstate.State, error) {
+	links, err := c.Links()
+	if err != nil {
+		return netstate.State{}, err
 	}
+	return readStateOf(c, links, families...)
+}
+
+// readStateOf is readState with links that are known: listing those of all pods is most of
+// its cost.
+func readStateOf(c *rtnl.Conn, links []netstate.Link, families ...uint8) (netstate.State, error) {
+	s := netstate.State{Links: links}
 	for _, family := range families {
 		addresses, err := c.Addresses(family)
 		if err != nil {
