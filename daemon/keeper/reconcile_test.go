@@ -226,7 +226,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	}
 	b.look()
 	f, e := attachedView(secondary(9))
-	b.tell(Looked{View{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}}})
+	b.send(Observed{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}})
 	if got := b.State(b.clock).Reconciled; !got.Equal(b.clock) {
 		t.Errorf("compared at %v, now %v", got, b.clock)
 	}
