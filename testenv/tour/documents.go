@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/api/logline"
@@ -25,14 +26,14 @@ func (m machine) documents(step int) []watch.Detail {
 	if m.name == Original { // upstream's daemon serves none of the rest
 		return []watch.Detail{d}
 	}
-	d.Plan = &introspect.NodePlan{Targets: m.summary(step, now, now).Targets, MaxPods: m.shape.pods}
+	d.Plan = &introspect.NodePlan{Targets: m.summary(step, now, now).Targets, MaxPods: maxpods.Nodeadm(m.shape)}
 	d.Events, d.Logs, d.Failures = &introspect.NodeEvents{Epoch: "tour"}, &introspect.NodeLogs{Path: "/host/var/log/aws-routed-eni/ipamd.log"}, &introspect.NodeFailures{}
 	m.steady(&d)
 	out := []watch.Detail{d}
 	switch m.name {
 	case Starved:
 		m.starved(&out[0], now)
-		out = append(out, watch.Detail{Node: m.name, Pod: m.wiring(2*m.shape.slots, 0)})
+		out = append(out, watch.Detail{Node: m.name, Pod: m.wiring(2*m.slots(), 0)})
 	case Trunk:
 		out[0].Logs.Lines = append(out[0].Logs.Lines,
 			line(3*time.Minute, "info", "address assigned", `"namespace":"shop","pod":"cart-7d9f5b-24bbd","ip":"10.0.10.2"`),

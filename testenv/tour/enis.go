@@ -25,8 +25,8 @@ func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
 		out = append(out, e, trunk)
 	} else {
 		for i := range c.held {
-			if i%m.shape.slots == 0 {
-				out = append(out, m.bare(i/m.shape.slots))
+			if i%m.slots() == 0 {
+				out = append(out, m.bare(i/m.slots()))
 			}
 			a := own[i]
 			e := &out[len(out)-1]
@@ -108,8 +108,8 @@ func (m machine) eniSummaries(c counts) []introspect.ENISummary {
 		add(7, 0, introspect.ENIFlagTrunk)
 		return out
 	}
-	for device := 0; device*m.shape.slots < c.held; device++ {
-		total := min(m.shape.slots, c.held-device*m.shape.slots)
+	for device := 0; device*m.slots() < c.held; device++ {
+		total := min(m.slots(), c.held-device*m.slots())
 		if device == 0 {
 			add(0, total, introspect.ENIFlagPrimary)
 		} else {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
@@ -49,35 +50,23 @@ var zones = []zone{
 	{"eu-west-1c", "subnet-0cc33dd44ee55ff66", "10.0.8.0/21", func(step int) int { return 1533 - step/2 }},
 }
 
-// shape is an instance type.
-type shape struct {
-	name              string
-	enis, slots, pods int
-	branches          int
-}
-
-var shapes = map[string]shape{
-	"m5.large":   {"m5.large", 3, 9, 29, 9},
-	"m5.xlarge":  {"m5.xlarge", 4, 14, 58, 18},
-	"r6g.xlarge": {"r6g.xlarge", 4, 14, 58, 18},
-	"c5.4xlarge": {"c5.4xlarge", 8, 29, 234, 54},
-	"m5.4xlarge": {"m5.4xlarge", 8, 29, 234, 54},
-	"t3.medium":  {"t3.medium", 3, 5, 17, 0},
-}
-
 // machine is a node of the story.
 type machine struct {
 	name  string
 	zone  int
-	shape shape
+	shape limits.Instance
 	i     int
 }
+
+// slots are the addresses that an ENI has for pods.
+func (m machine) slots() int { return m.shape.IPv4PerENI - 1 }
 
 // machines are all thirty.
 func machines() []machine {
 	var out []machine
 	add := func(name string, zone int, kind string) {
-		out = append(out, machine{name, zone, shapes[kind], len(out)})
+		shape, _ := limits.Lookup(kind)
+		out = append(out, machine{name, zone, shape, len(out)})
 	}
 	add(Starved, 0, "m5.xlarge")
 	add(OverWarm, 1, "c5.4xlarge")
@@ -109,7 +98,7 @@ func (m machine) pool(step int) counts {
 	case Original:
 		return counts{11 + step/12, step / Steps, 18}
 	}
-	limit := m.shape.enis * m.shape.slots
+	limit := m.shape.MaxENIs * m.slots()
 	used := limit * (30 + m.i*13%50) / 100
 	moved := 0
 	if m.i%5 == 1 { // some are busy
@@ -129,8 +118,8 @@ func (m machine) sample(step int) document.NodeIPAM {
 		State: document.StateLive, Source: document.SourceSummary, Via: document.ViaPortForward,
 		SampledAt: &now, LatencySeconds: ptr(float64(38+7*(m.i%9)) / 1000),
 		Object: &document.NodeObject{
-			Zone: z.name, InstanceType: m.shape.name, InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), OS: "linux", Architecture: "amd64",
-			InternalIP: m.address().String(), CreatedAt: &begun, Ready: ptr(true), MaxPods: ptr(m.shape.pods),
+			Zone: z.name, InstanceType: m.shape.Type, InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), OS: "linux", Architecture: "amd64",
+			InternalIP: m.address().String(), CreatedAt: &begun, Ready: ptr(true), MaxPods: ptr(maxpods.Nodeadm(m.shape)),
 			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", (m.i+3)*7919), UID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.i), Phase: "Running", Ready: true, StartedAt: &begun, Image: "example.com/aws-node:v1.0.0"},
 		},
 	}
@@ -166,17 +155,17 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 	told := now.Truncate(5 * time.Minute).Add(-70 * time.Second) // EC2 is asked that seldom
 	s := &introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v1.0.0", Node: m.name,
-		InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), InstanceType: m.shape.name, IPFamily: "ipv4", StartedAt: &begun,
+		InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), InstanceType: m.shape.Type, IPFamily: "ipv4", StartedAt: &begun,
 		Targets:         introspect.Targets{WarmENI: ptr(0), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)},
 		Subnets:         []introspect.Subnet{{ID: z.subnet, CIDR: z.cidr, Available: ptr(z.free(int(told.Sub(End().Add(-Every*Steps)) / Every))), AsOf: &told}},
 		CooldownSeconds: ptr(30.0), WaitingADDs: ptr(0), ConfigProblems: ptr(0), Unplaced: ptr(0),
 		ADDs: &introspect.RequestCounts{Total: 300 + 11*m.i + c.assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Total: 300 + 11*m.i, Failed: ptr(0)},
 		EC2Calls: []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 4 + m.i, LastAt: at(time.Duration(m.i) * time.Hour)}},
 	}
-	in := maxpods.Input{InstanceType: m.shape.name, MaxPods: m.shape.pods}
+	in := maxpods.Input{InstanceType: m.shape.Type, MaxPods: maxpods.Nodeadm(m.shape)}
 	card := introspect.CardSummary{
-		Mode: introspect.ModeSecondaryIP, ENIs: ptr((c.held + m.shape.slots - 1) / m.shape.slots), OtherENIs: ptr(0), ENILimit: ptr(m.shape.enis),
-		SlotsPerENI: ptr(m.shape.slots), AddressLimit: ptr(m.shape.enis * m.shape.slots), Total: c.held, Assigned: c.assigned, Cooling: ptr(c.cooling), Free: c.held - c.assigned - c.cooling,
+		Mode: introspect.ModeSecondaryIP, ENIs: ptr((c.held + m.slots() - 1) / m.slots()), OtherENIs: ptr(0), ENILimit: ptr(m.shape.MaxENIs),
+		SlotsPerENI: ptr(m.slots()), AddressLimit: ptr(m.shape.MaxENIs * m.slots()), Total: c.held, Assigned: c.assigned, Cooling: ptr(c.cooling), Free: c.held - c.assigned - c.cooling,
 		Prefixes: ptr(0), FreePrefixes: ptr(0),
 	}
 	switch m.name {
@@ -184,9 +173,9 @@ func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 		s.Targets = introspect.Targets{WarmENI: ptr(3), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0), MaxENI: ptr(0)}
 	case Trunk:
 		s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(0)}
-		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.branches), BranchUsed: ptr(2 + step/30)}
+		s.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: m.eni(7), BranchLimit: ptr(m.shape.BranchENIs), BranchUsed: ptr(2 + step/30)}
 		card.Mode, card.ENIs, card.Prefixes, card.FreePrefixes = introspect.ModePrefix, ptr(1), ptr(c.held/16), ptr(2)
-		card.ENILimit, card.AddressLimit = ptr(7), ptr(7*m.shape.slots*16)
+		card.ENILimit, card.AddressLimit = ptr(7), ptr(7*m.slots()*16)
 		in.PrefixDelegation, in.PodENI, in.TrunkAttached = true, true, true
 	case Starved:
 		s.EC2Calls = []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 22 + step/5, Errors: max(0, step/5-6), LastAt: at(11 * time.Second)}, {Action: "CreateNetworkInterface", Calls: 5, Errors: 2, LastAt: at(41 * time.Second)}}

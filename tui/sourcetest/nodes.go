@@ -4,27 +4,41 @@ import (
 	"fmt"
 	"time"
 
+	"cnictl/capacity/limits"
+	"cnictl/capacity/maxpods"
 	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/daemon/fleet/document"
 )
 
-// shape is an instance type as far as screens care.
+// shape is what nodes of an instance type are like.
 type shape struct {
-	name                string
-	enis, slots         int
-	pods, branch, share int // share: of its addresses in use, in percent
-	prefixes            bool
+	limits.Instance
+	pods     int // kubelet's max-pods
+	share    int // of its addresses in use, in percent
+	prefixes bool
 }
 
 var shapes = []shape{
-	{"m5.large", 3, 9, 29, 9, 85, false},
-	{"c5.4xlarge", 8, 29, 234, 54, 35, false},
-	{"m6i.large", 3, 9, 29, 9, 40, false},
-	{"m5.24xlarge", 15, 49, 737, 107, 12, false},
-	{"r6g.xlarge", 4, 14, 110, 18, 55, true},
-	{"t3.medium", 3, 5, 17, 0, 70, false},
+	kind("m5.large", 85, false),
+	kind("c5.4xlarge", 35, false),
+	kind("m6i.large", 40, false),
+	kind("m5.24xlarge", 12, false),
+	kind("r6g.xlarge", 55, true),
+	kind("t3.medium", 70, false),
 }
+
+func kind(instance string, share int, prefixes bool) shape {
+	facts, _ := limits.Lookup(instance)
+	s := shape{facts, maxpods.Nodeadm(facts), share, prefixes}
+	if prefixes {
+		s.pods = 110
+	}
+	return s
+}
+
+// slots are the secondary addresses of an ENI.
+func (s shape) slots() int { return s.IPv4PerENI - 1 }
 
 var zones = []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}
 
@@ -55,7 +69,7 @@ func node(i int) document.NodeIPAM {
 		Metadata: document.ObjectMeta{Name: Name(i)},
 		State:    document.StateLive, Source: document.SourceSummary, Via: document.ViaPortForward,
 		Object: &document.NodeObject{
-			Zone: zones[zone], InstanceType: s.name, InstanceID: fmt.Sprintf("i-%017x", 0x1000+i), OS: "linux", Architecture: "amd64",
+			Zone: zones[zone], InstanceType: s.Type, InstanceID: fmt.Sprintf("i-%017x", 0x1000+i), OS: "linux", Architecture: "amd64",
 			InternalIP: fmt.Sprintf("10.0.%d.%d", i/200%32, 4+i%200), CreatedAt: ptr(begun), Ready: ptr(true), MaxPods: ptr(s.pods),
 			Labels: map[string]string{"team": []string{"shop", "data", "infra"}[i%3]},
 			Daemon: &document.DaemonPod{Namespace: "kube-system", Name: fmt.Sprintf("aws-node-%05x", i*7919%0xfffff), UID: fmt.Sprintf("uid-%d", i), Phase: "Running", Ready: true, StartedAt: ptr(begun)},
@@ -63,7 +77,7 @@ func node(i int) document.NodeIPAM {
 	}
 	sum := &introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v0.6.0", Node: n.Metadata.Name,
-		InstanceID: n.Object.InstanceID, InstanceType: s.name, IPFamily: "ipv4", StartedAt: ptr(begun),
+		InstanceID: n.Object.InstanceID, InstanceType: s.Type, IPFamily: "ipv4", StartedAt: ptr(begun),
 		Targets:         introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)},
 		Subnets:         []introspect.Subnet{subnet},
 		CooldownSeconds: ptr(30.0),
@@ -75,9 +89,9 @@ func node(i int) document.NodeIPAM {
 	if s.prefixes {
 		mode = introspect.ModePrefix
 	}
-	sum.Cards = []introspect.CardSummary{{Mode: mode, ENILimit: ptr(s.enis), SlotsPerENI: ptr(s.slots), AddressLimit: ptr(s.enis * s.slots), OtherENIs: ptr(0)}}
-	if i%5 == 1 && s.branch > 0 {
-		sum.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: fmt.Sprintf("eni-%017x", i), BranchLimit: ptr(s.branch), BranchUsed: ptr(s.branch / 4)}
+	sum.Cards = []introspect.CardSummary{{Mode: mode, ENILimit: ptr(s.MaxENIs), SlotsPerENI: ptr(s.slots()), AddressLimit: ptr(s.MaxENIs * s.slots()), OtherENIs: ptr(0)}}
+	if i%5 == 1 && s.BranchENIs > 0 {
+		sum.Trunk = &introspect.Trunk{Enabled: true, Supported: ptr(true), ENIID: fmt.Sprintf("eni-%017x", i), BranchLimit: ptr(s.BranchENIs), BranchUsed: ptr(s.BranchENIs / 4)}
 	}
 	n.Summary = sum
 	return n
@@ -86,7 +100,7 @@ func node(i int) document.NodeIPAM {
 // move gives a node the counts of its step and tells how it is sampled.
 func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.NodeIPAM {
 	s := shapes[i%len(shapes)]
-	limit := s.enis * s.slots
+	limit := s.MaxENIs * s.slots()
 	wave := int((uint64(i)*2654435761 + step*uint64(1+i%4)) % 17)
 	used := min(limit*s.share/100*(90+wave)/100, limit)
 	cooling := int((uint64(i) + step) % 5)
@@ -98,7 +112,7 @@ func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.Node
 	sum := *n.Summary
 	card := sum.Cards[0]
 	card.Assigned, card.Cooling, card.Total, card.Free = used, &cooling, held, held-used-cooling
-	card.ENIs, card.Prefixes, card.FreePrefixes = ptr((held+s.slots-1)/s.slots), ptr(0), ptr(0)
+	card.ENIs, card.Prefixes, card.FreePrefixes = ptr((held+s.slots()-1)/s.slots()), ptr(0), ptr(0)
 	if s.prefixes {
 		card.Prefixes = ptr((held + 15) / 16)
 		card.ENIs = ptr(1)
@@ -106,7 +120,7 @@ func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.Node
 	sum.Cards = []introspect.CardSummary{card}
 	sum.ENIs = nil
 	for e := range *card.ENIs {
-		sum.ENIs = append(sum.ENIs, introspect.ENISummary{ID: fmt.Sprintf("eni-%08x%09x", i, e), Device: e, Total: min(s.slots, held), Assigned: min(s.slots, used)})
+		sum.ENIs = append(sum.ENIs, introspect.ENISummary{ID: fmt.Sprintf("eni-%08x%09x", i, e), Device: e, Total: min(s.slots(), held), Assigned: min(s.slots(), used)})
 	}
 	sum.ADDs = &introspect.RequestCounts{Total: int(step) * (i % 7), Failed: ptr(0)}
 	sum.DELs = &introspect.RequestCounts{Total: int(step) * (i % 5), Failed: ptr(0)}
@@ -132,7 +146,7 @@ func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.Node
 		out.Error = &document.NodeError{Node: out.Metadata.Name, Reason: introspect.ReasonForbidden, Message: "pods/portforward in kube-system is not allowed"}
 	case i%61 == 30:
 		out.State, out.Summary, out.SampledAt, out.LatencySeconds, out.Via, out.Source = document.StateNoDaemon, nil, nil, nil, "", ""
-		out.Object = &document.NodeObject{OS: "windows", InstanceType: s.name, Labels: map[string]string{"kubernetes.io/os": "windows"}}
+		out.Object = &document.NodeObject{OS: "windows", InstanceType: s.Type, Labels: map[string]string{"kubernetes.io/os": "windows"}}
 	}
 	return out
 }
