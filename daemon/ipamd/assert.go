@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// assertPeriod is how often the host is looked at though nothing was told: legacy
-	// iptables tells nothing.
+	// assertPeriod is how often the host is checked without a notice: legacy iptables
+	// sends none.
 	assertPeriod = 30 * time.Second
-	// assertFilters is how often packet filters are looked at though nothing was told
-	// where the kernel tells of them: each look runs programs.
+	// assertFilters is how often packet filters are checked without a notice where the
+	// kernel sends notices of them: each check runs programs.
 	assertFilters = 5 * time.Minute
 	// assertRounds bounds the looks of a pass: what a repair makes can be needed by
 	// another one.
@@ -52,20 +52,20 @@ type asserter struct {
 	branchPods bool
 
 	mu        sync.Mutex // guards what follows up to wake
-	told      noticed
-	node      pace // of looks at the node
+	noticed   noticed
+	node      pace // of checks of the node
 	sandboxes map[podName]branchSandbox
 	wake      chan struct{}
 
 	// Of the pass's goroutine.
 	restored  map[netip.Addr]string // owners, as of the start
-	atStart   map[string]bool       // hashes of the pods' links at the start; nil before the first look
+	atStart   map[string]bool       // hashes of the pods' links at the start; nil before the first pass
 	whole     rules.Whole
 	contests  rules.Contests
 	unneeded  map[int]time.Time // VLAN devices of no pod, since when
-	filters   time.Time         // last look at packet filters
+	filters   time.Time         // last check of packet filters
 	failure   string            // the last one that was logged
-	contested map[string]bool   // objects of which it was said that somebody works against us
+	contested map[string]bool   // objects whose contest with another program was logged
 }
 
 // newAsserter remembers whose pods lived before this process began.
@@ -83,10 +83,10 @@ func (d *daemon) newAsserter() *asserter {
 	return a
 }
 
-// watch follows what the kernel tells. Without it the periodic looks remain.
+// watch follows the kernel's notices. Without it the periodic checks remain.
 func (a *asserter) watch(ctx context.Context) {
 	for {
-		err := a.monitor.Run(ctx, a.tell)
+		err := a.monitor.Run(ctx, a.notice)
 		if ctx.Err() != nil {
 			return
 		}
@@ -94,15 +94,15 @@ func (a *asserter) watch(ctx context.Context) {
 		if !pause(ctx, assertPeriod) {
 			return
 		}
-		a.tell(hostnet.Notice{Kind: hostnet.LostChanges})
+		a.notice(hostnet.Notice{Kind: hostnet.LostChanges})
 	}
 }
 
-// run looks at the host until ctx ends.
+// run checks the host until ctx ends.
 func (a *asserter) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	full := time.Now() // the first one at once: somebody may have been at work before the start
+	full := time.Now() // the first one at once: others may have changed the host before the start
 	var again time.Time
 	for {
 		select {
@@ -143,7 +143,7 @@ func (a *asserter) pass(ctx context.Context, l chore) (wait time.Duration) {
 		return 0
 	}
 	p := &repairs{asserter: a, now: time.Now()}
-	if err := p.look(ctx, l.node || l.full && a.filtersDue(p.now)); err != nil && ctx.Err() == nil {
+	if err := p.assert(ctx, l.node || l.full && a.filtersDue(p.now)); err != nil && ctx.Err() == nil {
 		a.fail(err)
 	}
 	p.report()
@@ -151,7 +151,7 @@ func (a *asserter) pass(ctx context.Context, l chore) (wait time.Duration) {
 	return p.wait
 }
 
-// filtersDue reports whether packet filters are looked at though nothing was told.
+// filtersDue reports whether packet filters are checked without a notice.
 func (a *asserter) filtersDue(now time.Time) bool {
 	return a.host.Backend() != string(rules.NFTables) || !a.monitor.TellsFilters() || now.Sub(a.filters) >= assertFilters
 }

@@ -21,9 +21,9 @@ const branchOwner = "branch/"
 
 func isBranchOwner(owner string) bool { return strings.HasPrefix(owner, branchOwner) }
 
-// branchSandbox is what is known of the sandboxes of a branch pod, which can live longer
-// than each of them. The runtime ends one, and its namespace with the pod's link only
-// after the DEL; then nothing of it is brought back.
+// branchSandbox is the sandbox of a branch pod, which can live longer than each of its
+// sandboxes. The runtime ends the namespace, and the pod's link with it, only after the DEL;
+// from the DEL on nothing of the sandbox is brought back.
 type branchSandbox struct {
 	container string // of the last ADD or DEL
 	released  bool   // its DEL came
@@ -60,7 +60,7 @@ func (a *asserter) noteSandbox(pod podName, s branchSandbox) {
 	a.sandboxes[pod] = s
 }
 
-// sandbox is what is known of a pod's sandbox.
+// sandbox is a pod's sandbox, as far as it is known.
 func (a *asserter) sandbox(p cluster.Pod) (s branchSandbox, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,12 +163,12 @@ func (p *repairs) endedBranches(done []rules.Repair) (gone []rules.Repair) {
 	return gone
 }
 
-// dropDevices removes the VLAN devices of branch pods that ended without a DEL: nobody at
-// the API server has their VLAN id, and no pod's link is led to them. The id may be given
-// to another pod at any time, so each is looked at afresh before.
+// dropDevices removes the VLAN devices of branch pods that ended without a DEL: no pod at
+// the API server has their VLAN id, and no pod's link leads to them. The id may be given
+// to another pod at any time, so each is read again before.
 func (p *repairs) dropDevices(ctx context.Context, view *hostnet.View, s living) error {
 	if s.vlans == nil || p.api.lost.Load() {
-		clear(p.unneeded) // nobody knows who lives
+		clear(p.unneeded) // which pods run is not known
 		return nil
 	}
 	idle := view.IdleDevices()

@@ -21,19 +21,19 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// egressSpacing is the least time between two looks at pods' egress: below the time that
+// egressSpacing is the minimum time between two checks of pods' egress: below the time that
 // a loss must last.
 const egressSpacing = 200 * time.Millisecond
 
 // egressKeeper brings back what other programs take from the egress of living pods: the
 // chains, the jumps, the routes and the links of egress-cni. It knows the pods by the
-// leases of host-local. A DEL removes chain, route and lease in this order and tells the
-// daemon last, so a loss must last; and what was made for a pod whose lease goes
+// leases of host-local. A DEL removes chain, route and lease in this order and reaches
+// the daemon last, so a loss must last; and what was made for a pod whose lease goes
 // afterwards is removed again.
 //
-// On a node without leases a look is one attempt to open their directory.
+// On a node without leases a check is one attempt to open their directory.
 type egressKeeper struct {
-	*asserter          // for what is told of repairs; the goroutine's own
+	*asserter          // reports repairs; the goroutine's own
 	dirs      []string // of leases, one of which is there
 	v6        bool     // family of the egress
 
@@ -63,8 +63,8 @@ func newEgressKeeper(a *asserter) *egressKeeper {
 	}
 }
 
-// tell takes notices. It is called from the monitor's goroutines.
-func (e *egressKeeper) tell(list []hostnet.Notice) {
+// notice takes notices. It is called from the monitor's goroutines.
+func (e *egressKeeper) notice(list []hostnet.Notice) {
 	if e == nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (e *egressKeeper) take() (t egressTold) {
 	return t
 }
 
-// run looks at pods' egress until ctx ends.
+// run checks pods' egress until ctx ends.
 func (e *egressKeeper) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -129,7 +129,7 @@ func (e *egressKeeper) run(ctx context.Context) {
 	}
 }
 
-// chainsDue reports whether chains are looked at though nothing was told.
+// chainsDue reports whether chains are checked without a notice.
 func (e *egressKeeper) chainsDue(now time.Time) bool {
 	return e.host.Backend() != string(rules.NFTables) || !e.monitor.TellsFilters() || now.Sub(e.read) >= assertFilters
 }
@@ -137,7 +137,7 @@ func (e *egressKeeper) chainsDue(now time.Time) bool {
 // pass looks once. wait is how long until the next look; 0: nothing is pending.
 func (e *egressKeeper) pass(ctx context.Context, chains bool) (wait time.Duration) {
 	p := &repairs{asserter: e.asserter, now: time.Now()}
-	wait, err := e.look(ctx, p, chains)
+	wait, err := e.assert(ctx, p, chains)
 	if err != nil && ctx.Err() == nil {
 		e.fail(err)
 		wait = assertPeriod / 6
@@ -145,7 +145,7 @@ func (e *egressKeeper) pass(ctx context.Context, chains bool) (wait time.Duratio
 	return wait
 }
 
-func (e *egressKeeper) look(ctx context.Context, p *repairs, chains bool) (wait time.Duration, _ error) {
+func (e *egressKeeper) assert(ctx context.Context, p *repairs, chains bool) (wait time.Duration, _ error) {
 	tenants, err := e.tenants()
 	if err != nil || len(tenants) == 0 && e.empty && len(e.ended) == 0 {
 		return 0, err

@@ -28,7 +28,7 @@ func TestEgressKeeper_Tell(t *testing.T) {
 		{hostnet.Notice{Kind: hostnet.ChangedNode}, egressTold{}},
 	} {
 		a := &asserter{wake: make(chan struct{}, 1), egress: &egressKeeper{nudge: make(chan struct{}, 1)}}
-		a.tell(row.notice)
+		a.notice(row.notice)
 		if got := a.egress.take(); got != row.want || len(a.egress.nudge) == 1 != row.want.any {
 			t.Errorf("%+v: %+v", row.notice, got)
 		}

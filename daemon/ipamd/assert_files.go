@@ -26,7 +26,7 @@ const (
 )
 
 // assertedFiles are what the daemon keeps below /var/run/aws-node, and makes again when
-// somebody removed it: without the checkpoint a restart loses the allocations, without
+// it was removed: without the checkpoint a restart loses the allocations, without
 // the sockets no pod starts.
 type assertedFiles struct {
 	log     *slog.Logger
@@ -145,7 +145,7 @@ func (f *assertedFiles) followOnce(ctx context.Context, removed chan<- struct{})
 	}
 }
 
-// fileBack tells of a file that was removed and is there again.
+// fileBack reports a file that was removed and is there again.
 func (a *asserter) fileBack(object, path string) {
 	a.metrics.HostStateRepaired(object, 1)
 	text := path + " was removed"

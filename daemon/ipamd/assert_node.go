@@ -54,7 +54,7 @@ type filterWrites struct {
 	scripts []string
 }
 
-// observe is told of every program run.
+// observe is called with every program run.
 func (w *filterWrites) observe(r hostnet.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

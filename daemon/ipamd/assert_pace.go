@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// assertSettled is how long an ADD is left to finish before its pod is looked at, and
-	// assertLearn how long the first of many ADDs waits for the look that is about all.
+	// assertSettled is how long an ADD is left to finish before its pod is checked, and
+	// assertLearn how long the first of many ADDs waits for the check that covers them all.
 	assertSettled = time.Second
 	assertLearn   = 5 * time.Second
-	// assertSpacing is the least time between two looks that cost a run of programs, and
-	// between two after lost notices; but assertBurst follow at once: what was brought
-	// back is told, too, and must not hold up what somebody takes next.
+	// assertSpacing is the minimum time between two checks that run programs, and between
+	// two after lost notices; but assertBurst follow at once: repairs cause notices, too,
+	// and must not delay the repair of the next loss.
 	assertSpacing = 500 * time.Millisecond
 	assertBurst   = 3
 )
 
-// noticed is what is worth a look.
+// noticed is what to check.
 type noticed struct {
 	links bool
 	gone  map[netip.Addr]bool
@@ -51,7 +51,7 @@ func (t *noticed) due(node pace) (due time.Time) {
 	return due
 }
 
-// learn is when the pods of ADDs are looked at: one look for many.
+// learn is when the pods of ADDs are checked: one check for many.
 func (t *noticed) learn() time.Time {
 	at, most := t.last.Add(assertSettled), t.first.Add(assertLearn)
 	if most.Before(at) {
@@ -84,12 +84,12 @@ type chore struct {
 
 func (c chore) any() bool { return c.links || c.node || c.full || len(c.gone) > 0 }
 
-// tell takes notices. It is called from the monitor's goroutines.
-func (a *asserter) tell(list ...hostnet.Notice) {
-	a.egress.tell(list)
+// notice takes notices. It is called from the monitor's goroutines.
+func (a *asserter) notice(list ...hostnet.Notice) {
+	a.egress.notice(list)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t, now := &a.told, time.Now()
+	t, now := &a.noticed, time.Now()
 	for _, n := range list {
 		due := &t.soon
 		switch n.Kind {
@@ -120,18 +120,18 @@ func (a *asserter) added(req *cniwire.AddRequest, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.noteSandbox(podName{req.PodNamespace, req.PodName}, branchSandbox{container: req.ContainerID, since: now})
-	a.told.last = now
-	if a.told.first.IsZero() {
-		a.told.first = now
+	a.noticed.last = now
+	if a.noticed.first.IsZero() {
+		a.noticed.first = now
 		signal(a.wake)
 	}
 }
 
-// take takes what is due of what was told, and returns when the rest is.
+// take takes the notices that are due, and returns when the rest is.
 func (a *asserter) take(now time.Time) (l chore, due time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	t := &a.told
+	t := &a.noticed
 	if !t.soon.IsZero() && !now.Before(t.soon) {
 		l.links, l.gone = t.links, t.gone
 		t.links, t.gone, t.soon = false, nil, time.Time{}

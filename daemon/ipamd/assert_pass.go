@@ -18,11 +18,11 @@ type repairs struct {
 	wait  time.Duration
 	done  []hostnet.Loss
 	seen  map[string]bool // things that were brought back
-	again map[string]bool // objects that somebody takes away again and again
+	again map[string]bool // objects that others remove again and again
 }
 
-// look compares everything once, and more often while there is something to bring back.
-func (p *repairs) look(ctx context.Context, node bool) error {
+// assert compares everything once, and more often while there is something to repair.
+func (p *repairs) assert(ctx context.Context, node bool) error {
 	for round := 0; ; round++ {
 		p.monitor.Looking()
 		view, err := p.host.View(ctx, p.ipv6)
@@ -51,8 +51,8 @@ func (p *repairs) look(ctx context.Context, node bool) error {
 	}
 }
 
-// later reports that a thing is left alone for now, because somebody takes it away again
-// and again.
+// later reports that a thing is left alone for now, because others remove it again and
+// again.
 func (p *repairs) later(thing string) bool {
 	wait := p.contests.Wait(p.now, thing)
 	if wait > 0 && (p.wait == 0 || wait < p.wait) {
@@ -129,8 +129,8 @@ func (p *repairs) givenBack(id ipam.ENIID) bool {
 	return ok && !used
 }
 
-// nodeState brings back what the node lost. filters: packet filters are looked at, too,
-// of which what is missing only shows when it is brought back.
+// nodeState brings back what the node lost. filters: packet filters are checked, too;
+// what they lack only shows when it is brought back.
 func (p *repairs) nodeState(ctx context.Context, view *hostnet.View, filters bool) {
 	in := p.rules.input()
 	before := p.host.LostOfNode(view, in)

@@ -43,7 +43,7 @@ func (p *repairs) state(view *hostnet.View) (living, bool) {
 	return out, true
 }
 
-// ownerOf tells one owner of an address from the next.
+// ownerOf distinguishes one owner of an address from the next.
 func ownerOf(s ipam.Sandbox) string { return s.Network + "/" + s.ContainerID + "/" + s.IfName }
 
 // interfaceNumbers are the positions of the interfaces of pods that have several, by which

@@ -12,10 +12,10 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// toldLosses is how many losses of a pass are told one by one.
-const toldLosses = 5
+// listedLosses is how many losses of a pass are listed one by one.
+const listedLosses = 5
 
-// report tells what a pass brought back: one line, one event, whatever it was.
+// report logs what a pass brought back: one line and one event.
 func (p *repairs) report() {
 	if len(p.done) == 0 {
 		return
@@ -26,7 +26,7 @@ func (p *repairs) report() {
 		if counts[l.Object]++; counts[l.Object] == 1 {
 			objects = append(objects, l.Object)
 		}
-		if len(texts) < toldLosses && !slices.Contains(texts, l.Text) {
+		if len(texts) < listedLosses && !slices.Contains(texts, l.Text) {
 			texts = append(texts, l.Text)
 		}
 	}

@@ -76,7 +76,7 @@ func TestAsserter_Tell(t *testing.T) {
 	if l, due := a.take(time.Now()); l.any() || !due.IsZero() {
 		t.Errorf("took %+v at first", l)
 	}
-	a.tell(hostnet.Notice{Kind: hostnet.ChangedPod, Pod: pod}, hostnet.Notice{Kind: hostnet.ChangedNode})
+	a.notice(hostnet.Notice{Kind: hostnet.ChangedPod, Pod: pod}, hostnet.Notice{Kind: hostnet.ChangedNode})
 	if l, _ := a.take(time.Now().Add(-time.Second)); l.any() {
 		t.Errorf("took %+v before it was due", l)
 	}
@@ -84,11 +84,11 @@ func TestAsserter_Tell(t *testing.T) {
 		t.Errorf("took %+v, the rest is due at %v", l, due)
 	}
 	now := time.Now()
-	for range assertBurst { // what was brought back is told, too
+	for range assertBurst { // repairs cause notices, too
 		a.node.took(now)
 	}
-	a.tell(hostnet.Notice{Kind: hostnet.LostChanges})
-	a.tell(hostnet.Notice{Kind: hostnet.ChangedLinks})
+	a.notice(hostnet.Notice{Kind: hostnet.LostChanges})
+	a.notice(hostnet.Notice{Kind: hostnet.ChangedLinks})
 	l, due := a.take(time.Now())
 	if !l.links || l.node || l.full {
 		t.Errorf("took %+v", l)
@@ -191,8 +191,8 @@ func TestOnBranch(t *testing.T) {
 	}
 }
 
-// TestRepairs_Report: a pass is told in one event, and counted by kind; who takes the
-// same thing again and again is told of once.
+// TestRepairs_Report: a pass is reported in one event, and counted by kind; a contest
+// for the same thing is reported once.
 func TestRepairs_Report(t *testing.T) {
 	t.Parallel()
 	feed := introspectserver.NewFeed(time.Now())
@@ -213,7 +213,7 @@ func TestRepairs_Report(t *testing.T) {
 		p.report()
 	}
 	if n := strings.Count(log.String(), "removed repeatedly"); n != 1 || !strings.Contains(log.String(), "systemd-networkd") {
-		t.Errorf("told of a contest %d times:\n%s", n, log.String())
+		t.Errorf("logged a contest %d times:\n%s", n, log.String())
 	}
 	if n := feed.Append(introspect.Event{}); n != 13 {
 		t.Errorf("%d events of 12 passes", n-1)
@@ -227,7 +227,7 @@ func TestRepairs_Report(t *testing.T) {
 			t.Errorf("counted %v", f.GetMetric())
 		}
 	}
-	(&repairs{asserter: a}).report() // nothing done: nothing told
+	(&repairs{asserter: a}).report() // nothing done: nothing reported
 	if n := feed.Append(introspect.Event{}); n != 14 {
 		t.Error("a pass that did nothing has an event")
 	}
@@ -298,7 +298,7 @@ func TestCheckpoints_Lost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !c.lost() || c.lost() {
-		t.Error("a removal is told once")
+		t.Error("a removal is reported once")
 	}
 }
 

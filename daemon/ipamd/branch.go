@@ -52,7 +52,7 @@ func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster
 	}
 	if err != nil {
 		failed := &branchError{cause.Internal, textNoBranch, err}
-		_ = errors.As(err, &failed) // else it stays what nobody foresaw, and never a success
+		_ = errors.As(err, &failed) // else it stays an internal error, and never a success
 		failed.code = unlessEnding(ctx, failed.code)
 		return b.fail(req, failed, time.Since(began))
 	}

@@ -22,7 +22,7 @@ type checkpoints struct {
 	// written are the files that a write made; see lost.
 	mu      sync.Mutex // guards written
 	written map[string]bool
-	// unlisted is why nobody knows which further files there are; nil: they are known.
+	// unlisted is why the further files are not known; nil: they are known.
 	unlisted error
 }
 
@@ -119,8 +119,8 @@ func (c *checkpoints) wrote(path string) {
 	c.written[path] = true
 }
 
-// lost reports that a file is gone which a write has made, or a daemon before this one.
-// Once told it is no more, until the next write. Any goroutine may ask.
+// lost reports, once until the next write, that a file is gone which this daemon or one
+// before it wrote. Any goroutine may ask.
 func (c *checkpoints) lost() (lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

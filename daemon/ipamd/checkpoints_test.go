@@ -72,7 +72,7 @@ func TestCheckpoints_FindsTheFilesOfCards(t *testing.T) {
 }
 
 // TestCheckpoints_WriteErrors: what can be written is, in the order of the cards, up to
-// the one that cannot; a failure is told, and mended by the next image of all.
+// the one that cannot; a failure is reported, and ends with the next image of all.
 func TestCheckpoints_WriteErrors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ipam.json")
@@ -101,7 +101,7 @@ func TestCheckpoints_WriteErrors(t *testing.T) {
 	}
 }
 
-// TestCheckpoints_DirectoryNotListed: files that nobody can find are not taken for none.
+// TestCheckpoints_DirectoryNotListed: files that cannot be listed are not taken for none.
 func TestCheckpoints_DirectoryNotListed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -164,6 +164,6 @@ func TestCheckpoints_OnlyAFurtherCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !openCheckpoints(path).exists() {
-		t.Error("nobody ran here before")
+		t.Error("no daemon ran here before")
 	}
 }

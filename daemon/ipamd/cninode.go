@@ -16,7 +16,7 @@ import (
 const (
 	trunkAskFirst = time.Second
 	trunkAskMost  = 30 * time.Second
-	// trunkAskEvery is how often a request that was taken is looked at again.
+	// trunkAskEvery is how often a request that was accepted is checked again.
 	trunkAskEvery = 5 * time.Minute
 )
 
@@ -31,7 +31,7 @@ func (a *kubernetes) cniNodeChanged(ctx context.Context, n cluster.CNINode, ther
 	signal(a.features)
 }
 
-// trunkAsking is what is known of asking for the trunk.
+// trunkAsking is the state of the request for the trunk.
 type trunkAsking struct {
 	failures keeper.Clock
 	// distance is between two writes: whoever takes the features away again is not
@@ -43,10 +43,10 @@ type trunkAsking struct {
 	asked, full, failing bool
 }
 
-// trunkContested is at how many writes somebody else is told to be at work.
+// trunkContested is the number of writes after which a contest is logged.
 const trunkContested = 3
 
-// held reports that no word from elsewhere makes it worth asking now.
+// held reports that nothing has changed that makes asking now worthwhile.
 func (t *trunkAsking) held(now time.Time) bool {
 	return t.failures.Running(now) || t.distance.Running(now)
 }

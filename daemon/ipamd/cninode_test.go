@@ -39,7 +39,7 @@ func asking(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (
 }
 
 // TestAskForTrunk_Stripped: somebody takes the features away as soon as they are there. They
-// are written with a growing distance, whatever wakes us, and that is told once.
+// are written with a growing distance, whatever wakes us, and that is logged once.
 func TestAskForTrunk_Stripped(t *testing.T) {
 	t.Parallel()
 	writes := 0
@@ -60,7 +60,7 @@ func TestAskForTrunk_Stripped(t *testing.T) {
 		t.Errorf("%d writes in ten minutes", writes)
 	}
 	if n := strings.Count(log.String(), "removed repeatedly"); n != 1 {
-		t.Errorf("told %d times that somebody takes the features away", n)
+		t.Errorf("logged %d times that others remove the features", n)
 	}
 }
 
@@ -93,11 +93,11 @@ func TestAskForTrunk_StrippedOnce(t *testing.T) {
 		has = false
 	}
 	if strings.Contains(log.String(), "removed repeatedly") {
-		t.Error("told of another writer")
+		t.Error("another writer was logged")
 	}
 }
 
-// TestAskForTrunk_Fails: a failure is counted, told once, and not repeated before its time.
+// TestAskForTrunk_Fails: a failure is counted, logged once, and not repeated before its time.
 func TestAskForTrunk_Fails(t *testing.T) {
 	t.Parallel()
 	api, log := asking(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -117,7 +117,7 @@ func TestAskForTrunk_Fails(t *testing.T) {
 		t.Errorf("%v failures counted", n)
 	}
 	if n := strings.Count(log.String(), "trunk ENI not requested"); n != 1 {
-		t.Errorf("told %d times", n)
+		t.Errorf("notified %d times", n)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestAwaitFeatures(t *testing.T) {
 	}
 }
 
-// TestWatchers_NoTrunk: on a type that can have no trunk nobody asks for one.
+// TestWatchers_NoTrunk: on a type that can have no trunk none is requested.
 func TestWatchers_NoTrunk(t *testing.T) {
 	t.Parallel()
 	a := &kubernetes{config: config.Config{PodENI: true}}

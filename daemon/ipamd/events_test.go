@@ -67,9 +67,9 @@ func TestReportOf(t *testing.T) {
 	policy := warmpool.Policy{Cooldown: 30 * time.Second, WarmIP: 1, WarmPrefix: 1, WarmENI: 1, MinIP: 14}
 	met := metrics.New(metrics.Options{})
 	r := newRecorder(t.Context(), slog.New(logging.NewHandler(&log, slog.LevelDebug)), met, introspectserver.NewFeed(at), policy)
-	before, untold, rows := series(t, met), eventTypes(t), recordedEvents()
+	before, missing, rows := series(t, met), eventTypes(t), recordedEvents()
 	for _, row := range rows {
-		delete(untold, fmt.Sprintf("%T", row.e))
+		delete(missing, fmt.Sprintf("%T", row.e))
 		fmt.Fprintf(&out, "# %s\n", row.name)
 		log.Reset()
 		r.history = newHistory()
@@ -111,7 +111,7 @@ func TestReportOf(t *testing.T) {
 			fmt.Fprintf(&out, "pool    used %v, changed %v, %d cooling\n", r.lines.used, r.lines.grown, len(r.lines.cooling))
 		}
 	}
-	for name := range untold {
+	for name := range missing {
 		t.Errorf("no row has a %s", name)
 	}
 	golden.Check(t, "events.txt", []byte(out.String()))

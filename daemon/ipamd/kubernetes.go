@@ -27,16 +27,16 @@ type kubernetes struct {
 	owner  *owner
 
 	reached  atomic.Bool
-	missed   atomic.Bool                  // told that it cannot be reached
+	missed   atomic.Bool                  // it was logged that it cannot be reached
 	lost     atomic.Bool                  // it cannot be reached, as far as the watches know
 	node     atomic.Pointer[cluster.Node] // nil: not read yet
 	podsSeen chan struct{}                // the pods have changed
 	selected chan struct{}                // what an ENIConfig depends on has changed
-	features chan struct{}                // the CNINode has to be looked at
+	features chan struct{}                // the CNINode has to be checked
 	appeared chan struct{}                // there is a CNINode now
 	trunk    bool                         // the node can have a trunk ENI; set by the start
 
-	// Of the goroutine that is told of changes.
+	// Of the goroutine that gets the changes.
 	cniNodeThere bool
 	trunkLabel   string
 }
@@ -83,7 +83,7 @@ func modesWithAPIServer(c config.Config) (on []string) {
 // answered reports whether the API server has answered.
 func (a *kubernetes) answered() bool { return a != nil && a.reached.Load() }
 
-// greet asks the API server who it is and tells the answer, once. Nothing waits for it.
+// greet asks the API server for its version and logs the answer, once. Nothing waits for it.
 func (a *kubernetes) greet(ctx context.Context) {
 	version, err := a.ServerVersion(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (a *kubernetes) welcomed(version string) {
 	}
 }
 
-// failed tells once that the API server does not answer.
+// failed logs once that the API server does not answer.
 func (a *kubernetes) failed(err error) {
 	if !a.reached.Load() && !a.missed.Swap(true) {
 		a.log.Warn(textAPIUnreachable, slog.Any(logline.KeyError, err))
@@ -151,7 +151,7 @@ func (a *kubernetes) nodeChanged(ctx context.Context, n cluster.Node) {
 	signal(a.selected)
 }
 
-// A label by which older VPC resource controllers tell how it stands with the trunk ENI.
+// A label by which older VPC resource controllers report the state of the trunk ENI.
 // It is read and never written.
 const (
 	trunkLabel       = "vpc.amazonaws.com/has-trunk-attached"
@@ -159,7 +159,7 @@ const (
 	trunkUnsupported = "not-supported"
 )
 
-// trunkLabelled heeds the label when it changes.
+// trunkLabelled handles a change of the label.
 func (a *kubernetes) trunkLabelled(ctx context.Context, value string) {
 	was := a.trunkLabel
 	if a.trunkLabel = value; was == value {
@@ -176,7 +176,7 @@ func (a *kubernetes) trunkLabelled(ctx context.Context, value string) {
 // podsDebounce joins changes of pods: a deployment binds dozens at once.
 const podsDebounce = 20 * time.Millisecond
 
-// countPods tells the keeper which pods will ask for an address.
+// countPods reports to the keeper which pods will ask for an address.
 func (a *kubernetes) countPods(ctx context.Context) {
 	for {
 		select {
@@ -206,17 +206,17 @@ func (a *kubernetes) countPods(ctx context.Context) {
 }
 
 // How soon an ENIConfig that could not be read is requested again. A change of it, or of
-// the Node, is told by the watches.
+// the Node, comes by the watches.
 const eniConfigFirst, eniConfigMost = 2 * time.Second, time.Minute
 
-// eniConfigReading is what is known of reading the ENIConfig.
+// eniConfigReading is the state of reading the ENIConfig.
 type eniConfigReading struct {
 	clock keeper.Clock
 	name  *string // that was read last
 	good  string  // that could be used last
 }
 
-// followENIConfig tells the keeper the ENIConfig that the Node selects, each time that one
+// followENIConfig gives the keeper the ENIConfig that the Node selects, each time that one
 // of them changes.
 func (a *kubernetes) followENIConfig(ctx context.Context) {
 	if a.config.NodeName == "" {

@@ -37,8 +37,8 @@ type node struct {
 	nodeWait       time.Duration // how long the pool waits for the Node object; 0: there is no API server
 }
 
-// nodeWaitLimit is how long the pool does not grow ahead of pods because nobody has
-// said yet whether the node is cordoned.
+// nodeWaitLimit is how long the pool does not grow ahead of pods while
+// it is not known whether the node is cordoned.
 const nodeWaitLimit = 5 * time.Second
 
 // newNode joins the settings with what the instance is.
@@ -50,8 +50,8 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 	}
 	about := config.Facts{InstanceType: identity.InstanceType, PrefixDelegation: instance.PrefixDelegation(), MaxENIs: instance.MaxENIs}
 	problems := config.Validate(c, about)
-	told := config.Validate(c, config.Facts{}) // before anything was touched
-	news := slices.DeleteFunc(slices.Clone(problems), func(p config.Problem) bool { return slices.Contains(told, p) })
+	known := config.Validate(c, config.Facts{}) // before anything was touched
+	news := slices.DeleteFunc(slices.Clone(problems), func(p config.Problem) bool { return slices.Contains(known, p) })
 	if err := reportProblems(log, news); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (n *node) keeperSettings() keeper.Settings {
 	c := n.config
 	return keeper.Settings{
 		Policy: policyOf(c, n.prefixes, 0), Provisioning: n.provisioning,
-		// AmazonEKS_CNI_IPv6_Policy, the usual role of IPv6 nodes, lets nobody delete ENIs.
+		// AmazonEKS_CNI_IPv6_Policy, the usual role of IPv6 nodes, does not allow deleting ENIs.
 		SweepLeaks:     n.provisioning && !c.LeakSweepOff && !c.IPv6,
 		CheckpointPath: n.checkpointPath, VethPrefix: c.VethPrefix, ExternalSNAT: c.ExternalSNAT,
 		ExcludeSNATCIDRs: c.ExcludeSNATCIDRs, NetworkPolicyMode: c.NetworkPolicyMode,

@@ -15,9 +15,9 @@ import (
 // uidForm is that of the UIDs that an API server gives.
 var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// objectUID is the UID of a pod's object by that which a runtime knows, "" if it cannot be
-// told: the kubelet makes one of another form for static pods, which their mirrors in the
-// API server do not have. With it a pod is told from the one that had its name before.
+// objectUID is the UID of a pod's object by that which the runtime knows, "" if it cannot be
+// derived: for static pods the kubelet makes one of another form, which their mirrors in
+// the API server do not have. It distinguishes a pod from an earlier one of the same name.
 func objectUID(uid string) string {
 	if uidForm.MatchString(uid) {
 		return uid
@@ -53,7 +53,7 @@ func (r refusals) observe(call vpcapi.Call) {
 // flushLimit bounds how long a start that failed waits for its events.
 const flushLimit = 3 * time.Second
 
-// flush sends the events of a start that failed, which nobody would send later.
+// flush sends the events of a failed start before the process ends.
 func (a *kubernetes) flush(ctx context.Context) {
 	if a == nil {
 		return

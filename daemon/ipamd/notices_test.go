@@ -40,7 +40,7 @@ type heard struct {
 
 func (o *heard) Record(_ time.Time, e keeper.Event) { o.events = append(o.events, e) }
 
-// TestAddFailed_PodUID: a failed ADD tells the UID that the runtime gave, whoever answers.
+// TestAddFailed_PodUID: a failed ADD reports the UID that the runtime gave, whoever answers.
 func TestAddFailed_PodUID(t *testing.T) {
 	t.Parallel()
 	o := &heard{}

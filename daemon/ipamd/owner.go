@@ -15,7 +15,7 @@ type owner struct {
 	keeper  *keeper.Keeper
 	now     func() time.Time
 	metrics *metrics.Metrics
-	stepped func(*keeper.Keeper, time.Time) // told after each step; may be nil
+	stepped func(*keeper.Keeper, time.Time) // called after each step; may be nil
 	inbox   chan item
 	ended   chan struct{} // closed when the owner takes no more items
 	waiting atomic.Bool   // ADDs wait for the pool, as of the last step
@@ -103,7 +103,7 @@ func (o *owner) take(i item) {
 	i.ask(o.now())
 }
 
-// errEnded says that nobody is left to answer.
+// errEnded says that the owner no longer answers.
 var errEnded = errors.New("ipamd has ended")
 
 // post hands a message over from another goroutine. It gives up with the context, and
@@ -119,8 +119,8 @@ func (o *owner) post(ctx context.Context, m keeper.Message) error {
 	}
 }
 
-// deliver posts what happened for those who have no more to lose: if the owner has
-// ended, nobody is left whom it matters to.
+// deliver posts a message, however long that takes. If the owner has ended, the message is
+// dropped: it matters no more.
 func (o *owner) deliver(m keeper.Message) {
 	select {
 	case o.inbox <- item{message: m}:
@@ -128,9 +128,9 @@ func (o *owner) deliver(m keeper.Message) {
 	}
 }
 
-// tell posts what is good to know and comes again: it is dropped while the inbox is full,
-// and before anybody takes it out.
-func (o *owner) tell(m keeper.Message) {
+// tryPost posts a message that is useful but comes again: it is dropped while the inbox is
+// full.
+func (o *owner) tryPost(m keeper.Message) {
 	select {
 	case o.inbox <- item{message: m}:
 	default:

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { leftover.Main(m) }
 
-// lonely is a daemon whose keeper has addresses and nobody to carry out its tasks.
+// lonely is a daemon whose keeper has addresses and no executor.
 type lonely struct {
 	*daemon
 	images   chan keeper.Image

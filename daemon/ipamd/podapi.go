@@ -57,10 +57,10 @@ func (b *backend) failPod(req *cniwire.AddRequest, code cause.Code, line string,
 	return &cniwire.AddReply{Cause: string(code), Detail: code.Title() + ": " + err.Error(), Transient: !errors.Is(err, kube.ErrNotFound)}
 }
 
-// podIPs is the annotation that tells others a pod's address (ANNOTATE_POD_IP).
+// podIPs is the annotation that shows others a pod's address (ANNOTATE_POD_IP).
 const podIPs = "vpc.amazonaws.com/pod-ips"
 
-// annotateLimit bounds the patches of one request, and the wait for somebody to take them.
+// annotateLimit bounds the patches of one request, and the wait for a free worker.
 const annotateLimit = 5 * time.Second
 
 // announceable looks whether the API server is back that is known to be lost, before an
@@ -117,7 +117,7 @@ func (b *backend) annotatePod(ctx context.Context, pod cluster.Pod, address stri
 }
 
 // takeBack frees what an ADD took that fails after all, and returns when it is free: the
-// caller is told that it holds none.
+// reply says that the sandbox has no address.
 func (b *backend) takeBack(add *keeper.Add) {
 	done := make(chan struct{}, 1) // buffered: the owner never blocks on it
 	b.owner.deliver(keeper.TakeBack{Add: add, Done: func() { done <- struct{}{} }})

@@ -92,11 +92,11 @@ func take[M keeper.Message](a *asked) (m M) {
 	case i := <-a.owner.inbox:
 		m, ok := i.message.(M)
 		if !ok {
-			a.t.Fatalf("the keeper is told %+v, want a %T", i.message, m)
+			a.t.Fatalf("the keeper got %+v, want a %T", i.message, m)
 		}
 		return m
 	case <-time.After(30 * time.Second):
-		a.t.Fatalf("the keeper is not told a %T", m)
+		a.t.Fatalf("the keeper got no %T", m)
 	}
 	return m
 }

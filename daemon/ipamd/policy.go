@@ -19,8 +19,8 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Bounds of deletions that the agent could not be told of. An agent that is away for
-// longer was most likely taken off the node; what one keeps of a pod until its own
+// Bounds of deletions that did not reach the agent. An agent that is unreachable for
+// longer was most likely removed from the node; what it keeps of a pod until its own
 // restart costs memory, not connectivity.
 const (
 	deletionFirst, deletionMost = 500 * time.Millisecond, 30 * time.Second
@@ -40,12 +40,12 @@ type deletion struct {
 	pod    podName
 	since  time.Time
 	unsure bool          // another sandbox may live: nothing is remembered of the pod
-	after  time.Time     // when it may be told
+	after  time.Time     // when it may be sent
 	ended  chan struct{} // closed when the call that is under way has ended
 }
 
-// policies tells the network policy agent what becomes of pods. An ADD waits for its
-// answer; a DEL does not, because a pod must be able to go while the agent is away.
+// policies notifies the network policy agent of pods that start and end. An ADD waits for its
+// answer; a DEL does not, because a pod must be able to end while the agent is unreachable.
 type policies struct {
 	agent   *policyagent.Client
 	owner   *owner
@@ -60,12 +60,12 @@ type policies struct {
 	live    map[podName]string // the sandbox that was enforced last, or is being
 	most    int                // of live, before the ended are looked for
 	waiting []*deletion        // the oldest first
-	telling *deletion          // nil: no call is under way
+	sending *deletion          // nil: no call is under way
 	clock   keeper.Clock       // of an agent that is away
-	closed  bool               // nobody tells the agent of what waits
+	closed  bool               // nothing more is sent
 }
 
-// policyOn reports that the agent is told of pods in that mode. In the mode "none" no
+// policyOn reports that the agent is notified of pods in that mode. In the mode "none" no
 // agent enforces anything: one that is enabled does not start.
 func policyOn(mode string) bool { return mode != "" && !strings.EqualFold(mode, "none") }
 
@@ -75,7 +75,7 @@ func newPolicies(agent *policyagent.Client, o *owner, log *slog.Logger, met *met
 	}
 }
 
-// Policy has the agent told of a pod.
+// Policy notifies the agent of a pod.
 func (b *backend) Policy(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply {
 	switch {
 	case b.policies == nil:
@@ -134,8 +134,8 @@ func (p *policies) lives(ctx context.Context, pod podName, sandbox string) *dele
 	p.live[pod] = sandbox
 	p.waiting = slices.DeleteFunc(p.waiting, func(d *deletion) bool { return d.pod == pod })
 	p.count()
-	if p.telling != nil && p.telling.pod == pod {
-		return p.telling
+	if p.sending != nil && p.sending.pod == pod {
+		return p.sending
 	}
 	return nil
 }
@@ -148,8 +148,8 @@ func (p *policies) forgetEnded(ctx context.Context) {
 	p.most = max(liveMost, 2*len(p.live))
 }
 
-// forget lets the agent be told that a pod is gone, unless another sandbox of its name
-// lives: the agent knows no sandboxes, and would take the policies from that one.
+// forget queues the notification that a pod is gone, unless another sandbox of its name
+// runs: the agent knows no sandboxes, and would remove the policies of that one.
 func (p *policies) forget(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply {
 	pod := podName{req.PodNamespace, req.PodName}
 	done := &cniwire.PolicyReply{Success: true}
@@ -185,10 +185,10 @@ func (p *policies) forget(ctx context.Context, req *cniwire.PolicyRequest) *cniw
 	return done
 }
 
-// queued reports whether the agent is being told already what d says, or what waits now
-// stands for d too. p.mu is held.
+// queued reports whether d is being sent already, or a waiting deletion covers it. p.mu is
+// held.
 func (p *policies) queued(d *deletion) bool {
-	if p.telling != nil && p.telling.pod == d.pod && (!p.telling.unsure || d.unsure) {
+	if p.sending != nil && p.sending.pod == d.pod && (!p.sending.unsure || d.unsure) {
 		return true
 	}
 	for _, w := range p.waiting {
@@ -213,7 +213,7 @@ func (p *policies) assignedElsewhere(pod podName, sandbox string) bool {
 	return elsewhere
 }
 
-// stir lets tell look again.
+// stir wakes sendDeletions.
 func (p *policies) stir() {
 	select {
 	case p.wake <- struct{}{}:
@@ -232,10 +232,10 @@ func (p *policies) answers() {
 	p.stir()
 }
 
-// tell tells the agent of deletions, each until it answers, is no use any more or has
-// waited for too long. When the daemon ends it tells the rest to an agent that is there;
-// ctx ends later.
-func (p *policies) tell(ctx, ending context.Context) {
+// sendDeletions notifies the agent of deletions: each is retried until the agent answers, it
+// is void, or it has waited for too long. When the daemon ends it sends the rest if the agent
+// answers; ctx ends later.
+func (p *policies) sendDeletions(ctx, ending context.Context) {
 	for {
 		d, wait := p.next(ending.Err() != nil)
 		if d == nil {
@@ -254,11 +254,11 @@ func (p *policies) tell(ctx, ending context.Context) {
 	}
 }
 
-// mayLive reports that a pod of the name may live though nothing is remembered of it, as
-// after a restart: the host has a link of that name. What has ended has none, or not for
-// long: its namespace takes the link along. The kernel knows it of every sandbox, also of
-// a second one of the same pod, and can always be asked, unlike the API server. A pod that
-// comes after the look waits in enforce for what is told now.
+// mayLive reports that a pod of the name may run though none is remembered, as after a
+// restart: the host has a link of that name. A pod that ended has none, or not for long:
+// its namespace takes the link along. The kernel shows every sandbox, also a second one of
+// the same pod, and can always be asked, unlike the API server. A pod that comes after this
+// check waits in enforce for what is sent now.
 func (p *policies) mayLive(ctx context.Context, d *deletion) bool {
 	if !d.unsure {
 		return false
@@ -277,7 +277,7 @@ func (p *policies) later(d *deletion) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.count()
-	p.telling = nil
+	p.sending = nil
 	close(d.ended)
 	now := p.owner.now()
 	age := now.Sub(d.since)
@@ -289,7 +289,7 @@ func (p *policies) later(d *deletion) {
 	})
 }
 
-// next takes the deletion that is due, or says when to look again; 0: when there is one.
+// next takes the deletion that is due, or says when the next one is; 0: not known.
 func (p *policies) next(ending bool) (*deletion, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -316,7 +316,7 @@ func (p *policies) next(ending bool) (*deletion, time.Duration) {
 	}
 	d := p.waiting[due]
 	p.waiting = slices.Delete(p.waiting, due, due+1)
-	p.telling = d
+	p.sending = d
 	return d, 0
 }
 
@@ -347,7 +347,7 @@ func (p *policies) delete(ctx context.Context, d *deletion) error {
 	err := p.agent.Delete(ctx, d.pod.namespace, d.pod.name)
 	p.metrics.AgentCall(metrics.CallDelete, resultOf(err))
 	if err != nil {
-		// As in upstream, an agent that does not want to know is not asked again.
+		// As in upstream, a call that the agent refuses is not repeated.
 		p.log.Warn("could not notify the network policy agent of a deleted pod", slog.String(logline.KeyCause, string(policyagent.Cause(err))),
 			slog.String(logline.KeyPod, d.pod.name), slog.String(logline.KeyNamespace, d.pod.namespace), slog.Any(logline.KeyError, err))
 	}
@@ -359,7 +359,7 @@ func (p *policies) ended(d *deletion, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.count()
-	p.telling = nil
+	p.sending = nil
 	close(d.ended)
 	if !policyagent.Unreachable(err) {
 		p.clock = keeper.Clock{}

@@ -23,14 +23,14 @@ import (
 	"cnictl/testenv/npa"
 )
 
-// telling is a backend that tells an agent, which a test starts and stops.
-type telling struct {
+// policyBench is a backend with an agent, which a test starts and stops.
+type policyBench struct {
 	*backend
 	t      *testing.T
 	socket string
 	daemon *lonely
 	end    context.CancelFunc // begins the end of the daemon
-	done   <-chan struct{}    // closed when nobody tells the agent any more
+	done   <-chan struct{}    // closed when sendDeletions has returned
 
 	mu    sync.Mutex
 	later time.Duration // by how much the owner's clock is ahead
@@ -39,7 +39,7 @@ type telling struct {
 }
 
 // link puts a link of a pod on the host, or takes it off.
-func (x *telling) link(prefix, name string, there bool) {
+func (x *policyBench) link(prefix, name string, there bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if link := netnames.HostVeth(prefix, "shop", name, 0); there {
@@ -50,21 +50,21 @@ func (x *telling) link(prefix, name string, there bool) {
 }
 
 // advance puts the clock forward and has the deletions looked at.
-func (x *telling) advance(d time.Duration) {
+func (x *policyBench) advance(d time.Duration) {
 	x.mu.Lock()
 	x.later += d
 	x.mu.Unlock()
 	x.policies.stir()
 }
 
-func newTold(t *testing.T) *telling {
+func newPolicyBench(t *testing.T) *policyBench {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "p") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	x := &telling{t: t, socket: filepath.Join(dir, "s"), daemon: newLonely(t, func(n *node) { n.config.NetworkPolicyMode = "strict" }), links: map[string]int{}}
+	x := &policyBench{t: t, socket: filepath.Join(dir, "s"), daemon: newLonely(t, func(n *node) { n.config.NetworkPolicyMode = "strict" }), links: map[string]int{}}
 	x.daemon.owner.now = func() time.Time {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -100,7 +100,7 @@ func newTold(t *testing.T) *telling {
 	x.end, x.done = end, done
 	go func() {
 		defer close(done)
-		x.policies.tell(context.WithoutCancel(ending), ending)
+		x.policies.sendDeletions(context.WithoutCancel(ending), ending)
 	}()
 	t.Cleanup(func() {
 		end()
@@ -112,7 +112,7 @@ func newTold(t *testing.T) *telling {
 	return x
 }
 
-func (x *telling) agent() *npa.Agent {
+func (x *policyBench) agent() *npa.Agent {
 	x.t.Helper()
 	a, err := npa.Start(npa.Options{Socket: x.socket})
 	if err != nil {
@@ -122,7 +122,7 @@ func (x *telling) agent() *npa.Agent {
 	return a
 }
 
-func (x *telling) policy(name, sandbox string, del bool) *cniwire.PolicyReply {
+func (x *policyBench) policy(name, sandbox string, del bool) *cniwire.PolicyReply {
 	r := &cniwire.PolicyRequest{PodName: name, PodNamespace: "shop", ContainerID: sandbox, Mode: "Strict", Interfaces: 2, Delete: del}
 	if del {
 		r.Mode, r.Interfaces = "", 0
@@ -130,8 +130,8 @@ func (x *telling) policy(name, sandbox string, del bool) *cniwire.PolicyReply {
 	return x.Policy(x.t.Context(), r)
 }
 
-// await waits until the agent was told that many things.
-func (x *telling) await(a *npa.Agent, calls int) {
+// await waits until the agent got that many calls.
+func (x *policyBench) await(a *npa.Agent, calls int) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(x.t.Context(), 30*time.Second)
 	defer cancel()
@@ -140,24 +140,24 @@ func (x *telling) await(a *npa.Agent, calls int) {
 	}
 }
 
-func (x *telling) waiting() int {
+func (x *policyBench) waiting() int {
 	x.policies.mu.Lock()
 	defer x.policies.mu.Unlock()
 	n := len(x.policies.waiting)
-	if x.policies.telling != nil {
+	if x.policies.sending != nil {
 		n++
 	}
 	return n
 }
 
-func (x *telling) eventually(what string, f func() bool) {
+func (x *policyBench) eventually(what string, f func() bool) {
 	x.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !f() {
 		if time.Now().After(deadline) {
-			x.t.Fatalf("waited in vain for %s", what)
+			x.t.Fatalf("no %s in time", what)
 		}
 		<-tick.C
 	}
@@ -166,7 +166,7 @@ func (x *telling) eventually(what string, f func() bool) {
 // TestPolicy_Told: the agent is asked for what the plugin asks for, and forgets.
 func TestPolicy_Told(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	a := x.agent()
 	if r := x.policy("web", "c1", false); !r.Success {
 		t.Errorf("enforce: %+v", r)
@@ -188,7 +188,7 @@ func TestPolicy_Told(t *testing.T) {
 // had got its address is not counted twice.
 func TestPolicy_Failures(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	absent := x.policy("web", "c1", false)
 	if absent.Success || absent.Cause != string(cause.PolicyAgentUnreachable) || !strings.Contains(absent.Detail, x.socket) {
 		t.Errorf("no agent: %+v", absent)
@@ -212,11 +212,11 @@ func TestPolicy_Failures(t *testing.T) {
 	}
 }
 
-// TestPolicy_AgentAway: DELs are answered while the agent is away, and told when it is
+// TestPolicy_AgentAway: DELs are answered while the agent is away, and sent when it is
 // back, each once.
 func TestPolicy_AgentAway(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	for range 3 {
 		for _, name := range []string{"a", "b", "c"} {
 			if r := x.policy(name, "c-"+name, true); !r.Success {
@@ -241,10 +241,10 @@ func TestPolicy_AgentAway(t *testing.T) {
 }
 
 // TestPolicy_NameLivesAgain: a pod of a StatefulSet has its name again before the agent
-// was told that it was gone, or before the DEL of its last sandbox came.
+// was notified that it was gone, or before the DEL of its last sandbox came.
 func TestPolicy_NameLivesAgain(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	x.policy("web-0", "c1", true)
 	x.eventually("the deletion to wait", func() bool { return x.waiting() == 1 })
 	a := x.agent()
@@ -267,16 +267,16 @@ func TestPolicy_NameLivesAgain(t *testing.T) {
 	}
 	for _, c := range a.Calls() {
 		if c.Name == "web-1" {
-			t.Errorf("told of a pod that lives: %+v", c)
+			t.Errorf("notified of a pod that lives: %+v", c)
 		}
 	}
 }
 
-// TestPolicy_GivenUp: an agent that never comes back is not told forever, and no more
+// TestPolicy_GivenUp: an agent that never comes back is not retried forever, and no more
 // waits for it than pods fit on a node.
 func TestPolicy_GivenUp(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	x.policy("web", "c1", true)
 	x.eventually("the deletion to wait", func() bool { return x.waiting() == 1 })
 	x.advance(deletionPatience)
@@ -289,11 +289,11 @@ func TestPolicy_GivenUp(t *testing.T) {
 	}
 }
 
-// TestPolicy_End: what waits is told before the daemon ends, if the agent is there, and
-// what comes later is told at once.
+// TestPolicy_End: what waits is sent before the daemon ends, if the agent is there, and
+// what comes later is sent at once.
 func TestPolicy_End(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	a := x.agent()
 	a.SetFault(npa.Fault{Wait: 10 * time.Millisecond, Deletes: true})
 	for _, name := range []string{"a", "b", "c"} {
@@ -303,14 +303,14 @@ func TestPolicy_End(t *testing.T) {
 	<-x.done
 	x.policy("late", "c", true)
 	if n := len(a.Calls()); n != 4 {
-		t.Errorf("told %d times: %+v", n, a.Calls())
+		t.Errorf("notified %d times: %+v", n, a.Calls())
 	}
 }
 
 // TestPolicy_EndWithoutAgent: the daemon's end does not wait for an agent that is away.
 func TestPolicy_EndWithoutAgent(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	x.policy("a", "c", true)
 	x.policy("b", "c", true)
 	x.end()
@@ -320,7 +320,7 @@ func TestPolicy_EndWithoutAgent(t *testing.T) {
 	}
 }
 
-// TestPolicy_Off: without a mode, and with "none", no agent is told.
+// TestPolicy_Off: without a mode, and with "none", no agent is notified.
 func TestPolicy_Off(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]bool{"": false, "none": false, "None": false, "strict": true, "Standard": true} {
@@ -338,7 +338,7 @@ func TestPolicy_Off(t *testing.T) {
 // name lives again.
 func TestPolicy_VoidsWaiting(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	x.policy("a", "c", true)
 	x.policy("b", "c", true)
 	x.eventually("two to wait", func() bool { return x.waiting() == 2 })
@@ -348,7 +348,7 @@ func TestPolicy_VoidsWaiting(t *testing.T) {
 	}
 }
 
-// deletions are the pods whose deletion an agent was told of.
+// deletions are the pods whose deletion an agent got.
 func deletions(a *npa.Agent) (names []string) {
 	for _, c := range a.Calls() {
 		if c.Delete {
@@ -360,10 +360,10 @@ func deletions(a *npa.Agent) (names []string) {
 
 // TestPolicy_RestartKeepsLiving: after a restart nothing is remembered of a pod with a
 // branch ENI, and the second DEL of its earlier sandbox, of another pod of the name or of
-// the same pod, must not take the policies from the one that lives. Its link tells.
+// the same pod, must not remove the policies of the one that runs. Its link shows it.
 func TestPolicy_RestartKeepsLiving(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	a := x.agent()
 	for _, prefix := range []string{"vlan", "eni", ""} {
 		x.link(prefix, "web"+prefix, true)
@@ -391,11 +391,11 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 	}
 }
 
-// TestPolicy_LinksUnknown: while nobody can say what lives, nothing is told, neither now
+// TestPolicy_LinksUnknown: while it is not known what runs, nothing is sent, neither now
 // nor at the end.
 func TestPolicy_LinksUnknown(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	x.blind = errors.New("no buffer space available")
 	a := x.agent()
 	x.policy("web", "c1", true)
@@ -412,7 +412,7 @@ func TestPolicy_LinksUnknown(t *testing.T) {
 	<-x.done
 	x.policy("late", "c1", true)
 	if n := len(a.Calls()); n != 0 {
-		t.Errorf("told of %v", deletions(a))
+		t.Errorf("notified of %v", deletions(a))
 	}
 }
 
@@ -420,7 +420,7 @@ func TestPolicy_LinksUnknown(t *testing.T) {
 // not wait for the link, also where an earlier one does.
 func TestPolicy_SureAfterUnsure(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	x.link("vlan", "web", true)
 	x.policy("web", "c1", true)
 	x.eventually("it to be put off", func() bool {
@@ -440,7 +440,7 @@ func TestPolicy_SureAfterUnsure(t *testing.T) {
 // TestPolicy_RemembersTheLiving: what is remembered is bounded by what lives.
 func TestPolicy_RemembersTheLiving(t *testing.T) {
 	t.Parallel()
-	x := newTold(t)
+	x := newPolicyBench(t)
 	pod := func(i int) podName { return podName{"shop", "p" + strconv.Itoa(i)} }
 	x.link("eni", pod(3).name, true)
 	for i := range liveMost {

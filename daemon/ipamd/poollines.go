@@ -13,8 +13,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// poolLines writes the lines about the state of the pool for which no single event
-// stands. Upstream writes most of them in every loop, every five seconds; here each
+// poolLines writes the lines about the state of the pool that belong to no single
+// event. Upstream writes most of them in every loop, every five seconds; here each
 // comes when what it says has changed. Only the owner's goroutine uses it.
 type poolLines struct {
 	log      *slog.Logger
@@ -24,14 +24,14 @@ type poolLines struct {
 
 	grown bool      // see poolChanged: to be logged at once
 	used  bool      // see poolUsed: to be logged some time
-	next  time.Time // when that may be told
+	next  time.Time // when that may be logged
 
 	cooling []rest // oldest first
 
-	stats   []ipam.Totals // as last told, per card
+	stats   []ipam.Totals // as last logged, per card
 	pools   []ipam.Totals
 	limited []bool                // per card: no further ENI fits, and one is wanted
-	stays   map[ipam.ENIID]string // why an ENI cannot be deleted, as last told
+	stays   map[ipam.ENIID]string // why an ENI cannot be deleted, as last logged
 }
 
 // rest is an address that cools.
@@ -40,7 +40,7 @@ type rest struct {
 	until   time.Time
 }
 
-// poolLinesEvery is the least time between two looks at a pool that is only used.
+// poolLinesEvery is the minimum time between two lines of a pool that is only used.
 const poolLinesEvery = 30 * time.Second
 
 func newPoolLines(ctx context.Context, log *slog.Logger, policy warmpool.Policy) poolLines {
@@ -64,7 +64,7 @@ func (p *poolLines) note(change poolChange, cools netip.Addr, at time.Time) {
 	}
 }
 
-// stepped tells what the last step of the keeper changed.
+// stepped logs what the last step of the keeper changed.
 func (p *poolLines) stepped(k *keeper.Keeper, now time.Time) {
 	p.rested(now)
 	if !p.grown && (!p.used || now.Before(p.next)) {
@@ -76,17 +76,17 @@ func (p *poolLines) stepped(k *keeper.Keeper, now time.Time) {
 		if card > 0 && !policy.MultiNIC {
 			break
 		}
-		p.tellLimit(snapshot, policy, card, now)
+		p.logLimit(snapshot, policy, card, now)
 		if p.debug {
-			p.tellStats(snapshot, policy, card, now)
+			p.logStats(snapshot, policy, card, now)
 		}
 	}
 	if p.debug {
-		p.tellStays(snapshot, policy, now)
+		p.logStays(snapshot, policy, now)
 	}
 }
 
-// rested tells of addresses whose rest is over.
+// rested logs addresses whose cooldown is over.
 func (p *poolLines) rested(now time.Time) {
 	n := 0
 	for n < len(p.cooling) && !p.cooling[n].until.After(now) {
@@ -101,8 +101,8 @@ func (p *poolLines) rested(now time.Time) {
 	}
 }
 
-// tellLimit reports that a pool has come to the limit of ENIs, once until it leaves it.
-func (p *poolLines) tellLimit(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
+// logLimit reports that a pool has come to the limit of ENIs, once until it leaves it.
+func (p *poolLines) logLimit(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
 	for len(p.limited) <= card {
 		p.limited = append(p.limited, false)
 	}
@@ -113,8 +113,8 @@ func (p *poolLines) tellLimit(s warmpool.Snapshot, policy warmpool.Policy, card 
 	p.limited[card] = limited
 }
 
-// tellStats tells what the pool of a card holds.
-func (p *poolLines) tellStats(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
+// logStats logs what the pool of a card holds.
+func (p *poolLines) logStats(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
 	for len(p.stats) <= card {
 		p.stats, p.pools = append(p.stats, ipam.Totals{Total: -1}), append(p.pools, ipam.Totals{Total: -1})
 	}
@@ -136,8 +136,8 @@ func (p *poolLines) tellStats(s warmpool.Snapshot, policy warmpool.Policy, card 
 	}
 }
 
-// tellStays tells why ENIs stay, where that changed.
-func (p *poolLines) tellStays(s warmpool.Snapshot, policy warmpool.Policy, now time.Time) {
+// logStays logs why ENIs stay, where that changed.
+func (p *poolLines) logStays(s warmpool.Snapshot, policy warmpool.Policy, now time.Time) {
 	seen := make(map[ipam.ENIID]string, len(s.Book.ENIs))
 	for i := range s.Book.ENIs {
 		e := &s.Book.ENIs[i]

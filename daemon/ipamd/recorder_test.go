@@ -200,7 +200,7 @@ func TestRecorder_CountsAgree(t *testing.T) {
 	})
 }
 
-// TestPoolLines_OnChange tells a state once.
+// TestPoolLines_OnChange logs a state once.
 func TestPoolLines_OnChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -22,9 +22,9 @@ type backend struct {
 
 	kubernetes *kubernetes // nil: there is no API server
 	branches   *branches   // nil: pods have no branch ENIs
-	policies   *policies   // nil: no policy agent is told of pods
+	policies   *policies   // nil: there is no policy agent
 	annotate   bool        // ANNOTATE_POD_IP
-	// asserter looks after what plugins make; nil: nobody does.
+	// asserter restores what plugins make; nil: there is none.
 	asserter *asserter
 	// beside runs what no answer waits for long; see withdraw.
 	beside      func(func(context.Context))
@@ -97,7 +97,7 @@ func (b *backend) waiting(ctx context.Context, limit time.Duration) (context.Con
 	}
 }
 
-// unlessEnding is the cause of what was waited for in vain.
+// unlessEnding is the cause of a wait that failed.
 func unlessEnding(waiting context.Context, code cause.Code) cause.Code {
 	if errors.Is(context.Cause(waiting), errEnding) {
 		return cause.DaemonTerminating

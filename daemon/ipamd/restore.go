@@ -42,7 +42,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 			slog.String(logline.KeyPod, e.PodName), slog.String(logline.KeyNamespace, e.PodNamespace))
 	}
 	for _, a := range restored.Unplaced {
-		s.log.Warn("allocation kept aside: its address is on no known ENI; nothing is released meanwhile",
+		s.log.Warn("allocation kept: its address is on no known ENI; nothing is released meanwhile",
 			slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyPod, a.Pod.Name))
 	}
 	s.log.Info("allocations restored", slog.Int(logline.KeyCount, restored.Allocations),

@@ -38,7 +38,7 @@ type Deps struct {
 
 // The end of the process comes drainGrace after SIGTERM at the latest: below the
 // manifest's terminationGracePeriodSeconds of 10. Operations are asked to end at
-// opsGrace, which leaves them time to put away what they had begun.
+// opsGrace, which leaves them time to clean up.
 const (
 	opsGrace   = 5 * time.Second
 	drainGrace = 8 * time.Second
@@ -123,7 +123,7 @@ type daemon struct {
 	api      *kubernetes // nil: none is configured
 	rules    *nodeRules
 	asserter *asserter
-	renew    chan struct{} // the RPC server's sockets have to be looked at
+	renew    chan struct{} // the RPC server's sockets have to be checked
 }
 
 // serve runs the owner, the servers and the periodic readers until ctx ends, then

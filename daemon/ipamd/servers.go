@@ -110,7 +110,7 @@ func (d *daemon) backend(ctx context.Context, ops *operations) (*backend, error)
 		return nil, err
 	}
 	b.policies = newPolicies(agent, d.owner, d.log, d.metrics, c.NetworkPolicyMode, d.host.PodLinks)
-	ops.spawn(func(ops context.Context) { b.policies.tell(ops, ctx) })
+	ops.spawn(func(ops context.Context) { b.policies.sendDeletions(ops, ctx) })
 	return b, nil
 }
 

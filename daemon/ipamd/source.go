@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// metadataOnly stands for EC2 in IMDS-only mode: the instance metadata have the last word,
+// metadataOnly takes the place of EC2 in IMDS-only mode: the instance metadata decide,
 // though they know neither tags nor types.
 type metadataOnly struct {
 	keeper.EC2 // none: in this mode nothing asks EC2 for a change

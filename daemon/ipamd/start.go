@@ -54,7 +54,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 			counts.count(call, time.Now())
 			refused.observe(call)
 			if call.Throttled > 0 {
-				o.tell(keeper.Throttled{})
+				o.tryPost(keeper.Throttled{})
 			}
 		}); err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	if ec2 != nil {
 		calls = ec2
 	}
-	view, err := look(vpcapi.Urgent(ctx), calls, f.host, sweep, log)
+	view, err := readOutside(vpcapi.Urgent(ctx), calls, f.host, sweep, log)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (s *starter) keeper(ctx context.Context, files *checkpoints, f facts, out k
 	return k, s.restore(ctx, k, files, f.interfaces)
 }
 
-// primaryTracking is what somebody set for the primary ENI: new ENIs get the same.
+// primaryTracking is what is set for the primary ENI: new ENIs get the same.
 func primaryTracking(attached []vpcapi.ENI, primary ipam.ENIID) resync.ConnTrack {
 	for _, e := range attached {
 		if e.ID == primary {
@@ -229,9 +229,9 @@ type firstView struct {
 	orphans  []vpcapi.ENI // made by an earlier daemon and attached nowhere
 }
 
-// look reads EC2 and the kernel side by side: none of these needs another's answer.
+// readOutside reads EC2 and the kernel side by side: none of these needs another's answer.
 // Orphans are looked for here, before this process creates an ENI of its own.
-func look(ctx context.Context, ec2 keeper.EC2, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
+func readOutside(ctx context.Context, ec2 keeper.EC2, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
 	var out firstView
 	group, ctx := errgroup.WithContext(ctx)
 	if sweep {
