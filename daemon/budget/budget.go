@@ -74,7 +74,7 @@ func (b *Budget) Succeeded(started, now time.Time, action string) {
 type State struct {
 	Action    string
 	PerSecond float64   // now
-	Share     float64   // what it is when nobody refuses
+	Share     float64   // what it is without refusals
 	Saved     float64   // requests that could be made at once; negative: must be waited for
 	Throttled time.Time // the last time that EC2 refused one; zero: never
 }
@@ -113,7 +113,7 @@ type bucket struct {
 	throttledEver bool
 
 	inRow  int       // urgent requests since the last housekeeping one
-	putOff time.Time // when housekeeping was last told to wait
+	putOff time.Time // when housekeeping last had to wait
 }
 
 // refill adds what has come in since the last look. A clock that was set back brings
@@ -130,7 +130,7 @@ func (k *bucket) refill(now time.Time, forget time.Duration) {
 	}
 }
 
-// take takes a token if one is left that may be taken, and tells else when one is, or
+// take takes a token if one may be taken, and returns else when one can be, or
 // when the last throttle is forgotten: then everything is another rate's.
 func (k *bucket) take(want Want, forget time.Duration) (wait time.Duration) {
 	need := k.need(want)
@@ -157,8 +157,8 @@ func (k *bucket) take(want Want, forget time.Duration) (wait time.Duration) {
 const (
 	// urgentInRow is how many urgent requests go before housekeeping that waits.
 	urgentInRow = 3
-	// stillWaits is how long after it was told to wait housekeeping is taken to wait: it
-	// asks again every few seconds.
+	// stillWaits is how long housekeeping counts as waiting after it had to wait: it asks
+	// again every few seconds.
 	stillWaits = 10 * time.Second
 	// stepBack is what urgent requests leave in the bucket when it is not their turn.
 	stepBack = 0.25

@@ -353,7 +353,7 @@ func TestProperty_WaitIsEnoughAndBounded(t *testing.T) {
 				}
 				most := time.Duration(10 / p.Floor * float64(time.Second))
 				if len(waits) > 2 || len(waits) == 2 && stateOf(b, now, action).Slowed() {
-					t.Errorf("seed %d: %s (%d) was told to wait %v", seed, action, want, waits)
+					t.Errorf("seed %d: %s (%d) had to wait %v", seed, action, want, waits)
 				}
 				if len(waits) > 0 && slices.Max(waits) > most {
 					t.Errorf("seed %d: %s waits %v, at most %v", seed, action, waits, most)

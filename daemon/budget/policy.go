@@ -35,8 +35,8 @@ type Policy struct {
 // reads by ids, filters or pages (this daemon has no others), 50 and 5/s of one that
 // writes (AWS, "Request throttling for the Amazon EC2 API"). A node that fills in one
 // go creates 4 to 15 ENIs; those must not wait here. A thousand nodes at once must
-// share 5/s, each one request in 200 s; Floor is above that, as refused requests cost
-// nobody a token, and idle ones would.
+// share 5/s, each one request in 200 s; Floor is above that, because refused requests cost
+// no tokens, unlike idle capacity.
 func Default() Policy {
 	return Policy{
 		Read:   Class{Burst: 20, PerSecond: 4, Reserve: 5},
@@ -93,7 +93,7 @@ func (p Policy) classOf(action string) Class {
 	return p.classFor(action)
 }
 
-// classFor tells reading actions from writing ones by their verb, as EC2 names them.
+// classFor distinguishes reading from writing actions by their verb, as EC2 names them.
 func (p Policy) classFor(action string) Class {
 	for _, verb := range []string{"Describe", "Get", "List"} {
 		if strings.HasPrefix(action, verb) {

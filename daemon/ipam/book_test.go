@@ -469,13 +469,13 @@ func TestSnapshot_SharesWhatDidNotChange(t *testing.T) {
 	mustApply(t, b, start, add("s")) // goes to eni-b
 	after := b.Snapshot()
 	if &before.ENIs[0].CIDRs[0] != &after.ENIs[0].CIDRs[0] {
-		t.Error("the unchanged ENI was built anew")
+		t.Error("the unchanged ENI was built again")
 	}
 	if &before.ENIs[1].CIDRs[0] == &after.ENIs[1].CIDRs[0] {
 		t.Error("the changed ENI was not")
 	}
 	if &before.ENIs[1].CIDRs[0].Records[0] != &after.ENIs[1].CIDRs[0].Records[0] {
-		t.Error("the records of an unchanged CIDR were built anew")
+		t.Error("the records of an unchanged CIDR were built again")
 	}
 	if got := render(before, start, 0); got != "eni-a: 10.0.0.10 10.0.0.11 10.0.0.12\neni-b: 10.0.1.10=r 10.0.1.11" {
 		t.Errorf("an earlier snapshot changed: %s", got)
@@ -583,7 +583,7 @@ func TestErrors_NoContainerID(t *testing.T) {
 			Reassign{Assignment: Assignment{Sandbox: s}},
 			RemoveCIDRs{ID: "eni-a", CIDRs: cidrs("10.0.0.10")}, HoldENI{ID: "eni-a"}, DetachENI{ID: "eni-a"},
 		}
-		told := 0
+		refused := 0
 		for _, before := range [][]Event{{}, {attachA()}, {attachA(), restore("other", "10.0.0.10")}, {attachA(), Restore{Sandbox: s, Address: address}}} {
 			for _, ev := range full {
 				b := New(Options{})
@@ -596,14 +596,14 @@ func TestErrors_NoContainerID(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				told++
+				refused++
 				if strings.Contains(err.Error(), long[:12]) {
-					t.Errorf("%s: %T tells the container id: %v", name, ev, err)
+					t.Errorf("%s: %T names the container id: %v", name, ev, err)
 				}
 			}
 		}
-		if told < 20 {
-			t.Errorf("%s: only %d errors were looked at", name, told)
+		if refused < 20 {
+			t.Errorf("%s: only %d errors were looked at", name, refused)
 		}
 	}
 	b := New(Options{})
@@ -612,7 +612,7 @@ func TestErrors_NoContainerID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	clear(b.taken) // what Check finds broken is told without the id too
+	clear(b.taken) // what Check finds broken is reported without the id too
 	if err := b.Check(); err == nil || strings.Contains(err.Error(), long[:12]) {
 		t.Errorf("Check: %v", err)
 	}

@@ -16,7 +16,7 @@ type Sandbox struct {
 	Network     string // CNI network name, normally "aws-cni"
 	ContainerID string // CNI container id of the sandbox
 	IfName      string // interface name inside the pod, normally "eth0"
-	// Interface tells the addresses of a pod with an interface per network card apart:
+	// Interface distinguishes the addresses of a pod with an interface per network card:
 	// it is the card. 0 for every other pod, whatever card its address is on.
 	Interface int
 }
@@ -224,7 +224,7 @@ type Assignment struct {
 	AssignedAt time.Time
 }
 
-// Change tells what an applied event did.
+// Change is what an applied event did.
 type Change struct {
 	Assigned []Assignment // made or found (Existing) by Assign; made by Restore, Reassign; placed by AttachENI, AddCIDRs
 	Released []Assignment // ended by Unassign, Revert, forced removals
@@ -263,7 +263,7 @@ type CIDRState struct {
 // [ENIState.Quarantined].
 func (c CIDRState) Quarantined() bool { return !c.QuarantinedAt.IsZero() }
 
-// IsPrefix tells a /28 or /80 from a secondary IP.
+// IsPrefix reports a /28 or /80, not a secondary IP.
 func (c CIDRState) IsPrefix() bool { return !c.Prefix.IsSingleIP() }
 
 // AddressState is the record of one address.

@@ -60,7 +60,7 @@ type asserter struct {
 	// Of the pass's goroutine.
 	restored  map[netip.Addr]string // owners, as of the start
 	atStart   map[string]bool       // hashes of the pods' links at the start; nil before the first pass
-	whole     rules.Whole
+	baseline  rules.Baseline
 	contests  rules.Contests
 	unneeded  map[int]time.Time // VLAN devices of no pod, since when
 	filters   time.Time         // last check of packet filters
@@ -153,7 +153,7 @@ func (a *asserter) pass(ctx context.Context, l chore) (wait time.Duration) {
 
 // filtersDue reports whether packet filters are checked without a notice.
 func (a *asserter) filtersDue(now time.Time) bool {
-	return a.host.Backend() != string(rules.NFTables) || !a.monitor.TellsFilters() || now.Sub(a.filters) >= assertFilters
+	return a.host.Backend() != string(rules.NFTables) || !a.monitor.SeesFilters() || now.Sub(a.filters) >= assertFilters
 }
 
 // concerned reports whether notices about single addresses are about pods that live, and

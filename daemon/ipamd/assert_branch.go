@@ -137,7 +137,7 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 			settled = p.now.Sub(sandbox.since) >= addGrace
 		}
 		table, _ := netnames.BranchTable(b.VLAN)
-		to.pods = append(to.pods, rules.LivingPod{
+		to.pods = append(to.pods, rules.WorkloadPod{
 			Address: b.Address, Owner: branchOwner + pod.UID, Hash: hash, Table: table, Settled: settled,
 			Branch: &rules.Branch{VLAN: b.VLAN, MAC: netstate.MAC(mac), Gateway: b.Gateway, Trunk: link},
 		})

@@ -131,7 +131,7 @@ func (e *egressKeeper) run(ctx context.Context) {
 
 // chainsDue reports whether chains are checked without a notice.
 func (e *egressKeeper) chainsDue(now time.Time) bool {
-	return e.host.Backend() != string(rules.NFTables) || !e.monitor.TellsFilters() || now.Sub(e.read) >= assertFilters
+	return e.host.Backend() != string(rules.NFTables) || !e.monitor.SeesFilters() || now.Sub(e.read) >= assertFilters
 }
 
 // pass looks once. wait is how long until the next look; 0: nothing is pending.

@@ -15,7 +15,7 @@ import (
 
 // living is what there should be things of, as of after a view.
 type living struct {
-	pods  []rules.LivingPod
+	pods  []rules.WorkloadPod
 	enis  []ipam.ENIState
 	vlans map[int]bool // of branch pods; nil: not known
 }
@@ -29,7 +29,7 @@ func (p *repairs) state(view *hostnet.View) (living, bool) {
 	if !ok {
 		return living{}, false
 	}
-	out := living{pods: make([]rules.LivingPod, 0, len(got.all)), enis: got.enis}
+	out := living{pods: make([]rules.WorkloadPod, 0, len(got.all)), enis: got.enis}
 	nth := interfaceNumbers(got.all)
 	for i := range got.all {
 		if pod, ok := p.podOf(&got.all[i], nth); ok {
@@ -67,11 +67,11 @@ func interfaceNumbers(all []ipam.Assignment) map[ipam.Sandbox]int {
 
 // podOf is what an allocation should have; false for those whose table or link is not
 // known.
-func (p *repairs) podOf(a *ipam.Assignment, nth map[ipam.Sandbox]int) (out rules.LivingPod, ok bool) {
+func (p *repairs) podOf(a *ipam.Assignment, nth map[ipam.Sandbox]int) (out rules.WorkloadPod, ok bool) {
 	if a.ENI == "" {
 		return out, false
 	}
-	out = rules.LivingPod{Address: a.Address, Owner: ownerOf(a.Sandbox), Table: a.RouteTable}
+	out = rules.WorkloadPod{Address: a.Address, Owner: ownerOf(a.Sandbox), Table: a.RouteTable}
 	out.Settled = p.restored[a.Address] == out.Owner || p.now.Sub(a.AssignedAt) >= addGrace
 	switch link := a.Sandbox.ContainerID; {
 	case a.Sandbox == resync.Recovered(link):
@@ -89,9 +89,9 @@ func (p *repairs) podOf(a *ipam.Assignment, nth map[ipam.Sandbox]int) (out rules
 }
 
 // pods brings back what pods lost; again: look once more.
-func (p *repairs) pods(ctx context.Context, view *hostnet.View, pods []rules.LivingPod) (again bool, _ error) {
+func (p *repairs) pods(ctx context.Context, view *hostnet.View, pods []rules.WorkloadPod) (again bool, _ error) {
 	var due []rules.Repair
-	for _, r := range p.whole.Look(view.State, pods, p.monitor.MadeWith) {
+	for _, r := range p.baseline.Diff(view.State, pods, p.monitor.MadeWith) {
 		if !p.later(r.Object + " " + r.Pod.String()) {
 			due = append(due, r)
 		}

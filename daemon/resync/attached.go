@@ -49,7 +49,7 @@ func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
 	return events
 }
 
-// AttachedInput is an attached ENI as everybody tells of it.
+// AttachedInput is an attached ENI as all sources show it.
 type AttachedInput struct {
 	ENI      ENI       // as EC2 describes it
 	Subnet   Subnet    // zero: not known

@@ -65,7 +65,7 @@ func (r *reconciler) owner(d *ENI) Ownership {
 }
 
 // vanished quarantines an ENI that EC2 does not show as attached, and removes it from
-// the book when that is certain and nobody lives on it.
+// the book when that is certain and no pod uses it.
 func (r *reconciler) vanished(e *ipam.ENIState, why string) {
 	pods := assignedOn(e)
 	switch {
@@ -86,7 +86,7 @@ func (r *reconciler) vanished(e *ipam.ENIState, why string) {
 }
 
 // leave takes an ENI out of the book that is attached but not the book's any more, as
-// soon as nobody lives on it.
+// soon as no pod uses it.
 func (r *reconciler) leave(e *ipam.ENIState, why string) (left bool) {
 	if assignedOn(e) == 0 && !r.liveOn(e) {
 		r.removals = append(r.removals, ipam.DetachENI{ID: e.ID})

@@ -140,7 +140,7 @@ func (k *linkIndex) linked(a *ipam.Assignment) bool {
 	case a.Sandbox.Network == netnames.RecoveredNetwork:
 		return k.names[a.Sandbox.ContainerID]
 	case a.Pod.Namespace == "" || a.Pod.Name == "":
-		return true // the links cannot tell
+		return true // the links do not show it
 	case k.routed[a.Address]:
 		return true
 	case k.in.Routes != nil && k.newest[interfaceOf(a)].After(a.AssignedAt):

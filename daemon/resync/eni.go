@@ -35,7 +35,7 @@ type ENI struct {
 	Tags            map[string]string
 }
 
-// ConnTrack holds connection tracking timeouts that somebody set; zero: EC2's default.
+// ConnTrack holds connection tracking timeouts that were set; zero: EC2's default.
 type ConnTrack struct {
 	TCPEstablished, UDPStream, UDP time.Duration
 }

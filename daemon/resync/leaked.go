@@ -35,11 +35,11 @@ type LeakInput struct {
 	Busy        []ipam.ENIID // ENIs that an operation of this process created and still cares for
 
 	// InUse lists addresses of this node's pods. An ENI that holds one was taken off
-	// the instance by somebody else; deleting it would end what is left of them.
+	// the instance by others; deleting it would end what is left of them.
 	InUse []netip.Addr
 
 	// InstanceID and Started say whose process this is and since when it runs: an ENI
-	// that an earlier process of the node made is nobody's, however young it is.
+	// that an earlier process of the node made is leaked, however young it is.
 	InstanceID string
 	Started    time.Time
 }

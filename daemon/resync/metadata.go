@@ -2,7 +2,7 @@ package resync
 
 import "cnictl/daemon/ipam"
 
-// FromMetadata is an ENI as far as the instance metadata alone tell it: attached, this
+// FromMetadata is an ENI as far as the instance metadata alone show it: attached, this
 // node's, and of no special type, for they say nothing of tags, types and attachments.
 // An ENI without addresses is taken for an elastic fabric adapter that can have none.
 // false: a part of it could not be read, and nothing follows from the rest.

@@ -27,7 +27,7 @@ type PodRoute struct {
 // RestoreInput is what is known about allocations when the daemon starts.
 type RestoreInput struct {
 	Entries []checkpoint.Entry
-	Links   []string // names of the host's links
+	Links   []string   // names of the host's links
 	Routes  []PodRoute // that lead to a host link
 	// HashOf is the suffix that the host link of a pod's first interface ends with.
 	HashOf func(namespace, name string) string

@@ -35,7 +35,7 @@ func (r *reconciler) compareWithMetadata() {
 			r.suspect(e.ID, "the instance metadata does not show this ENI")
 		}
 	}
-	r.strangers(inBook)
+	r.unknownENIs(inBook)
 }
 
 // suspect notes that the metadata does not fit the book.
@@ -55,9 +55,9 @@ func (r *reconciler) quarantined() {
 	}
 }
 
-// strangers looks for ENIs that only the metadata shows and for slots of others that
+// unknownENIs looks for ENIs that only the metadata shows and for slots of others that
 // have become free.
-func (r *reconciler) strangers(inBook map[ipam.ENIID]bool) {
+func (r *reconciler) unknownENIs(inBook map[ipam.ENIID]bool) {
 	others := make(map[ipam.ENIID]bool, len(r.in.Others))
 	for _, o := range r.in.Others {
 		others[o.ID] = true

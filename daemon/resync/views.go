@@ -135,7 +135,7 @@ type ReconcileResult struct {
 	CutOff int
 }
 
-// NoteKind says what a note tells. Its text is stable.
+// NoteKind is the kind of a note. Its text is stable.
 type NoteKind string
 
 // Notes of changes: an event goes with each.
@@ -164,8 +164,8 @@ const (
 	KernelUnknown    NoteKind = "kernel-unknown"
 )
 
-// Lasting reports whether the kind is of a state, not of a change: one that was told the
-// last time need not be told again.
+// Lasting reports whether the kind is of a state, not of a change: it need not be reported
+// again while it lasts.
 func (k NoteKind) Lasting() bool {
 	switch k {
 	case ENIFound, AddressesResting, AddressConflict, PodsCutOff, MetadataDiffers, MetadataUnknown, EC2Unknown, KernelUnknown:
@@ -174,7 +174,7 @@ func (k NoteKind) Lasting() bool {
 	return false
 }
 
-// Note tells people what was found. It is comparable, for the sake of those that last.
+// Note says what was found, for people. It is comparable, for the sake of those that last.
 type Note struct {
 	Kind NoteKind
 	ENI  ipam.ENIID   // "": none in particular

@@ -51,7 +51,7 @@ func AtENILimit(s Snapshot, p Policy, now time.Time, card int) bool {
 	return slices.ContainsFunc(g.obstacles, func(o obstacle) bool { return o.kind == atMaxENIs })
 }
 
-// precedence orders the obstacles for a person: what can be mended comes before
+// precedence orders the obstacles for a person: what can be fixed comes before
 // limits that are as they should be.
 var precedence = []obstacleKind{fragmented, exhausted, noSubnet, eniLate, attachLate}
 

@@ -70,7 +70,7 @@ type Snapshot struct {
 	Waiting []int
 
 	// Expected counts pods that are bound to the node and have not asked for an address
-	// yet, per card: addresses for them are wanted now, but nobody waits. Those that
+	// yet, per card: addresses for them are wanted now, but no ADD waits. Those that
 	// max-pods has no room for do not count. nil: not known, then the planner judges by
 	// the ADDs of the last seconds whether more will follow.
 	Expected []int

@@ -26,7 +26,7 @@ type stage struct {
 }
 
 // worked is one row of the published behaviour (ipamd reference, "Worked
-// examples"). mends names the defect of upstream that makes our result
+// examples"). fixes names the defect of upstream that makes our result
 // another one: 13.1 #n or 13.2.n of the same reference.
 type worked struct {
 	row    int
@@ -34,7 +34,7 @@ type worked struct {
 	policy Policy
 	stages []stage
 	fails  cause.Code // the next pod fails forever, with this cause
-	mends  string
+	fixes  string
 	theirs string
 }
 
@@ -70,7 +70,7 @@ var workedExamples = []worked{
 	{row: 11, limits: m5x4large, policy: e(1).with(pods(234)), stages: []stage{{30, "29,29,29", 87, 57}, {58, "29,29,29", 87, 29}}},
 	{row: 12, limits: m5large, policy: e(0).with(pods(29)), stages: []stage{{8, "9", 9, 1}}},
 	{row: 13, limits: m5large, policy: e(0).with(pods(29)), stages: []stage{{9, "9,9", 18, 9}},
-		mends: "13.2.2", theirs: "swings between 1 and 2 ENIs for ever"},
+		fixes: "13.2.2", theirs: "swings between 1 and 2 ENIs for ever"},
 	{row: 14, limits: m5large, policy: e(2).with(pods(29)), stages: []stage{{0, "9,9", 18, 18}, {1, "9,9,9", 27, 26}}},
 	{row: 15, limits: m5large, policy: e(1).with(pods(29)).with(maxENI(2)), stages: []stage{{10, "9,9", 18, 8}, {18, "9,9", 18, 0}}, fails: cause.PoolFull},
 	{row: 16, limits: t3small, policy: ip(1, 1).with(pods(11)), stages: []stage{{0, "1", 1, 1}, {5, "3,3", 6, 1}, {9, "3,3,3", 9, 0}}},
@@ -79,7 +79,7 @@ var workedExamples = []worked{
 	{row: 19, limits: m5large, policy: ip(2, 12).with(pods(29)), stages: []stage{{12, "9,5", 14, 2}}},
 	{row: 20, limits: m5large, policy: ip(5, 0).with(pods(29)), stages: []stage{{0, "5", 5, 5}, {5, "9,1", 10, 5}}},
 	{row: 21, limits: m5large, policy: ip(0, 10).with(pods(29)), stages: []stage{{0, "9,1", 10, 10}, {10, "9,2", 11, 1}, {11, "9,3", 12, 1}},
-		mends: "13.1 #12", theirs: "stays at 10 addresses; the 11th pod fails for ever"},
+		fixes: "13.1 #12", theirs: "stays at 10 addresses; the 11th pod fails for ever"},
 	{row: 22, limits: p3dnLarge, policy: ip(5, 10).with(pods(737)), stages: []stage{{0, "10", 10, 10}, {7, "12", 12, 5}, {45, "49,1", 50, 5}}},
 	{row: 23, limits: m5large, policy: prefix(1, 0, 0, 110), stages: []stage{{0, "1", 16, 16}, {1, "2", 32, 31}, {16, "2", 32, 16}, {17, "3", 48, 31}}},
 	{row: 24, limits: m5large, policy: prefix(1, 0, 0, 110), stages: []stage{{96, "7", 112, 16}}},
@@ -95,11 +95,11 @@ var workedExamples = []worked{
 	{row: 34, limits: m5large, policy: e(1).with(pods(29)), stages: []stage{{20, "9,9,9", 27, 7}, {0, "9", 9, 9}}},
 	{row: 35, limits: m5x4large, policy: e(1).with(pods(234)), stages: []stage{{100, "29,29,29,29,29", 145, 45}, {0, "29", 29, 29}}},
 	{row: 36, limits: m5large, policy: ip(2, 5).with(pods(29)), stages: []stage{{20, "9,9,4", 22, 2}, {0, "5", 5, 5}},
-		mends: "13.1 #9", theirs: "1 to 3 ENIs, by chance"},
+		fixes: "13.1 #9", theirs: "1 to 3 ENIs, by chance"},
 	{row: 37, limits: t3small, policy: prefix(1, 1, 1, 110), stages: []stage{{58, "3,1", 64, 6}, {5, "1", 16, 11}},
-		mends: "13.2.28", theirs: "the emptied ENI stays: 1,0"},
+		fixes: "13.2.28", theirs: "the emptied ENI stays: 1,0"},
 	{row: 38, limits: m5large, policy: prefix(0, 0, 22, 110), stages: []stage{{32, "3", 48, 16}, {33, "3", 48, 15}},
-		mends: "13.1 #12", theirs: "stays at 2 prefixes; the 33rd pod fails for ever"},
+		fixes: "13.1 #12", theirs: "stays at 2 prefixes; the 33rd pod fails for ever"},
 }
 
 func TestPlan_WorkedExamples(t *testing.T) {
@@ -111,8 +111,8 @@ func TestPlan_WorkedExamples(t *testing.T) {
 		if w.row != i+1 {
 			t.Errorf("row %d stands at place %d", w.row, i+1)
 		}
-		if (w.mends == "") != (w.theirs == "") {
-			t.Errorf("row %d: a row that differs says which defect it mends and what upstream does", w.row)
+		if (w.fixes == "") != (w.theirs == "") {
+			t.Errorf("row %d: a row that differs says which defect it fixes and what upstream does", w.row)
 		}
 		t.Run(fmt.Sprint(w.row), func(t *testing.T) {
 			t.Parallel()

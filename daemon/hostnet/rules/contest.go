@@ -2,7 +2,7 @@ package rules
 
 import "time"
 
-// Contests bounds what is done about things that somebody takes away again and again.
+// Contests bounds the repair of things that others remove again and again.
 // The zero value knows of none.
 type Contests struct {
 	things map[string]contest

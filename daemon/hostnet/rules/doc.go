@@ -22,7 +22,7 @@
 // Two things outlive the setting that brought them as long as pods do so too: the guard
 // of egress addresses, and the place of the local rule with branch pods.
 //
-// [Remains] and [RemoveRuleset] say what of a node's kernel is ours at all, for
+// [Leftovers] and [RemoveRuleset] say what of a node's kernel is ours at all, for
 // uninstalling.
 //
 // The package is pure: no I/O, no clock, no logging.

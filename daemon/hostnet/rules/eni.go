@@ -55,8 +55,8 @@ func (in ENIInput) Validate() error {
 	return nil
 }
 
-// withoutAddress tells a trunk of an IPv6 cluster that carries nothing but branch ENIs:
-// nobody gave it an IPv6 address, and it needs none.
+// withoutAddress reports a trunk of an IPv6 cluster that carries branch ENIs only: it has
+// no IPv6 address and needs none.
 func (in ENIInput) withoutAddress() bool { return in.IPv6 && in.Trunk && !in.PrimaryIP.IsValid() }
 
 func (in ENIInput) family() string {

@@ -23,7 +23,7 @@ type Traces struct {
 
 // HostBackend finds the back end that the programs of the node work with, as the wrapper
 // does that stands for iptables in kube-proxy's image, so that all agree. plain is what
-// iptables is where nothing tells. The reason is for people.
+// iptables is where there is no evidence. The reason is for people.
 func HostBackend(nft, legacy Traces, plain Backend) (_ Backend, reason string) {
 	switch {
 	case nft.Missing:

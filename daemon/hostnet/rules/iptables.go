@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// Comments of our rules. In the kernel's own chains they tell our rules from those
+// Comments of our rules. In the kernel's own chains they distinguish our rules from those
 // of others.
 const (
 	commentSNATJump     = "AWS SNAT CHAIN"

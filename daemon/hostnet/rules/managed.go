@@ -64,7 +64,7 @@ func (k Kernel) has(link int32, addr netip.Addr) bool {
 	return slices.ContainsFunc(k.Addresses, func(a netstate.Address) bool { return a.Link == link && a.Prefix.Addr() == addr })
 }
 
-// othersENI tells a rule like an ENI's that others made, or of an ENI that they configure.
+// othersENI reports a rule like an ENI's that others made, or of an ENI that they configure.
 func (k Kernel) othersENI(r netstate.Rule, managed []managedENI) bool {
 	return OfENI(r) && (slices.Contains(k.Signed, r) ||
 		slices.ContainsFunc(managed, func(m managedENI) bool { return k.has(m.link.Index, r.From.Addr()) }))

@@ -15,7 +15,7 @@ import (
 
 // An ENI that the node's own network configuration keeps stays whole, with what a daemon
 // made on it, and is told; beside it ours goes.
-func TestRemains_ManagedByOthers(t *testing.T) {
+func TestLeftovers_ManagedByOthers(t *testing.T) {
 	t.Parallel()
 	kernel := func() rules.Kernel {
 		return rules.Kernel{
@@ -46,7 +46,7 @@ func TestRemains_ManagedByOthers(t *testing.T) {
 	} {
 		k := kernel()
 		row.change(&k)
-		got := rules.Remains(k)
+		got := rules.Leftovers(k)
 		want := rules.Remnants{Rules: append(slices.Clone(ourRules), row.rules...), Routes: ourRoutes, Addresses: ourAddresses}
 		if row.kept != nil {
 			ens6 := func(link int32) bool { return link == index("ens6") }

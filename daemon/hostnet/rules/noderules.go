@@ -57,7 +57,7 @@ func DiffNodeRules(current, want []netstate.Rule, ipv6 bool) []netstate.Change {
 // localRules adds to the wanted rules what must be there of the local table. Living
 // branch pods of strict mode keep its rules after a change of the mode: they would
 // lose the connection with their own node. Where no rule of strict mode is, the rule
-// at 0 is nobody's business here: other agents move it too.
+// at 0 is left alone: other agents move it too.
 func localRules(current, wanted []netstate.Rule, ipv6 bool) []netstate.Rule {
 	strict := localRule(netnames.RuleLocalStrict, ipv6)
 	switch {

@@ -135,7 +135,7 @@ func (h *Host) lostOfNode(v *View, in rules.NodeInput, readOnly bool) (out []Los
 const repairBatch = 200
 
 // Repair brings back what was taken from pods and returns what it brought back. What
-// somebody else brought back meanwhile counts too. An error does not end it: a link may
+// others brought back meanwhile counts too. An error does not end it: a link may
 // have gone meanwhile.
 func (h *Host) Repair(_ context.Context, list []rules.Repair) (done []rules.Repair, _ error) {
 	var errs []error

@@ -106,7 +106,7 @@ func (h *Host) restoreEgress(ctx context.Context, v6 bool, text string) error {
 }
 
 // RepairEgress brings back what pods' egress lost, nat being the nat table; it returns
-// what it brought back, what somebody else did meanwhile included. Calls queue with
+// what it brought back, including what others did meanwhile. Calls queue with
 // those of [Host.SetupNode].
 func (h *Host) RepairEgress(ctx context.Context, v6 bool, nat iptables.Table, list []egress.Loss) (done []egress.Loss, _ error) {
 	h.node.Lock()

@@ -21,9 +21,9 @@ import (
 )
 
 // livingPods are pods as [Host.View] is compared with.
-func livingPods(count int) (out []rules.LivingPod) {
+func livingPods(count int) (out []rules.WorkloadPod) {
 	for i := range count {
-		out = append(out, rules.LivingPod{
+		out = append(out, rules.WorkloadPod{
 			Address: netip.AddrFrom4([4]byte{10, 0, byte(1 + i>>8), byte(i)}), Owner: fmt.Sprint("sandbox-", i), Table: []int{254, 2}[i%2],
 			Hash: netnames.Hash("default", fmt.Sprint("p-", i), 0),
 		})
@@ -32,7 +32,7 @@ func livingPods(count int) (out []rules.LivingPod) {
 }
 
 // make makes the pods' state on the host.
-func (n *bed) make(pods []rules.LivingPod) {
+func (n *bed) make(pods []rules.WorkloadPod) {
 	n.t.Helper()
 	var b strings.Builder
 	for i, p := range pods {
@@ -46,12 +46,12 @@ func (n *bed) make(pods []rules.LivingPod) {
 }
 
 // look compares once.
-func (n *bed) look(w *rules.Whole, pods []rules.LivingPod) (out []rules.Repair) {
+func (n *bed) look(w *rules.Baseline, pods []rules.WorkloadPod) (out []rules.Repair) {
 	n.t.Helper()
 	n.do(func() error {
 		v, err := n.host.View(n.t.Context(), false)
 		if err == nil {
-			out = w.Look(v.State, pods, func(int32) (netstate.MAC, bool) { return netstate.MAC{}, false })
+			out = w.Diff(v.State, pods, func(int32) (netstate.MAC, bool) { return netstate.MAC{}, false })
 		}
 		return err
 	})
@@ -71,8 +71,8 @@ func TestRepair(t *testing.T) {
 	n := newBed(t, "iptables-nft")
 	pods := livingPods(4)
 	n.make(pods)
-	n.sh("for i in 0 1 2 3; do ip link set far$i up; done; ip rule add priority 700 from 10.9.9.9 lookup 9") // a stranger's
-	var w rules.Whole
+	n.sh("for i in 0 1 2 3; do ip link set far$i up; done; ip rule add priority 700 from 10.9.9.9 lookup 9") // another program's
+	var w rules.Baseline
 	if got := n.look(&w, pods); len(got) > 0 {
 		t.Fatalf("pods that lack nothing: %v", got)
 	}
@@ -233,7 +233,7 @@ func TestReadOnlySysctls(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink("/proc/sys/kernel/osrelease", path); err != nil { // nobody can write it
+		if err := os.Symlink("/proc/sys/kernel/osrelease", path); err != nil { // it cannot be written
 			t.Fatal(err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestReadOnlySysctls(t *testing.T) {
 	for range 2 {
 		n.setup(ipv6Egress)
 		if got := lost(n.host.LostOfNode); len(got) > 0 {
-			t.Errorf("lost though nobody can set it: %v", got)
+			t.Errorf("lost though it cannot be set: %v", got)
 		}
 		if got := lost(n.host.StillLostOfNode); len(got) != 2 {
 			t.Errorf("still lost: %v", got)
@@ -283,7 +283,7 @@ func TestNoIPv6Address(t *testing.T) {
 	}
 }
 
-// TestMonitor: what is taken away is told, and kube-proxy's chains are not.
+// TestMonitor: removals cause notices, and kube-proxy's chains are not.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -319,7 +319,7 @@ func TestMonitor(t *testing.T) {
 					return
 				}
 			case <-deadline:
-				t.Fatalf("%s: not told in 20 s", what)
+				t.Fatalf("%s: no notice in 20 s", what)
 			}
 		}
 	}
@@ -350,7 +350,7 @@ func TestMonitor(t *testing.T) {
 			break
 		}
 		if got.Kind == ChangedNode && first {
-			t.Errorf("told of kube-proxy's chains: %+v", got)
+			t.Errorf("notices of kube-proxy's chains: %+v", got)
 		}
 	}
 	stop()
@@ -365,7 +365,7 @@ func TestAssert_Idle(t *testing.T) {
 	n := newBed(t, "iptables-nft")
 	pods := livingPods(500)
 	n.make(pods)
-	var w rules.Whole
+	var w rules.Baseline
 	before := n.podState()
 	for range 3 {
 		if got := n.look(&w, pods); len(got) > 0 {
@@ -387,14 +387,14 @@ func BenchmarkAssert_Idle(b *testing.B) {
 	n := newBed(b, "iptables-nft")
 	pods := livingPods(500)
 	n.make(pods)
-	var w rules.Whole
+	var w rules.Baseline
 	n.do(func() error {
 		for b.Loop() {
 			v, err := n.host.View(b.Context(), false)
 			if err != nil {
 				return err
 			}
-			if got := w.Look(v.State, pods, func(int32) (netstate.MAC, bool) { return netstate.MAC{}, false }); len(got) > 0 {
+			if got := w.Diff(v.State, pods, func(int32) (netstate.MAC, bool) { return netstate.MAC{}, false }); len(got) > 0 {
 				b.Fatal(got[0])
 			}
 		}

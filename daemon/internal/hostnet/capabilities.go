@@ -26,7 +26,7 @@ func capabilities(backend rules.Backend) []capability {
 	return needed
 }
 
-// CheckCapabilities tells which capability the process lacks, before the kernel refuses
+// CheckCapabilities names the capability that the process lacks, before the kernel refuses
 // something in words that do not.
 func (h *Host) CheckCapabilities() error {
 	effective, err := effectiveCapabilities()

@@ -28,7 +28,7 @@ func (h *Host) NodeDiffers(ctx context.Context, in rules.NodeInput) (parts []str
 	if err != nil {
 		return nil, err
 	}
-	sides, err := h.startSides(ctx, rules.WantedRuleset6(in))
+	backends, err := h.startBackends(ctx, rules.WantedRuleset6(in))
 	var want rules.NodeState
 	if err == nil {
 		parts, want, err = h.linkAndRulesDiffer(ctx, in)
@@ -36,10 +36,10 @@ func (h *Host) NodeDiffers(ctx context.Context, in rules.NodeInput) (parts []str
 	if err != nil {
 		stop()
 		_, _ = h.finishFilterRead(read, rules.NodeState{})
-		reap(sides)
+		reap(backends)
 		return nil, err
 	}
-	differ, err := h.filtersDiffer(read, sides, want)
+	differ, err := h.filtersDiffer(read, backends, want)
 	if differ {
 		parts = append(parts, PartFilters)
 	}
@@ -75,18 +75,18 @@ func (h *Host) linkAndRulesDiffer(ctx context.Context, in rules.NodeInput) (part
 }
 
 // filtersDiffer finishes all reads.
-func (h *Host) filtersDiffer(read filterRead, sides []sideRead, want rules.NodeState) (differ bool, _ error) {
+func (h *Host) filtersDiffer(read filterRead, backends []backendRead, want rules.NodeState) (differ bool, _ error) {
 	view, err := h.finishFilterRead(read, want)
 	if err == nil {
 		want.Ruleset, err = leaveGuard(view.ruleset, want.Ruleset, false)
 	}
 	if err != nil {
-		reap(sides)
+		reap(backends)
 		return false, err
 	}
 	list, _ := h.transactions(view, want)
 	differ = len(list) > 0
-	for _, r := range sides {
+	for _, r := range backends {
 		script, err := r.finish()
 		if err != nil && rules.Wants(r.want) {
 			return differ, fmt.Errorf("%s: %w", textBlockIPv6, err)

@@ -19,7 +19,7 @@ import (
 var ErrConnmark = errors.New("host network setup: set up nftables connmark")
 
 // passes bounds how often a pass over the filters starts again because a
-// transaction was refused: somebody else changed what had just been read.
+// transaction was refused: another program changed what had just been read.
 const passes = 3
 
 // filterView is what the two tools say.
@@ -44,7 +44,7 @@ func (h *Host) startFilterRead(ctx context.Context) (r filterRead, _ error) {
 	}
 	r.nft, err = h.start(exec.CommandContext(ctx, h.programs.nft, "list", "table", "ip", netnames.NFTTable), "")
 	if err != nil && h.backend == rules.NFTables {
-		_, _ = r.save.wait() // the start of nft is the cause worth telling
+		_, _ = r.save.wait() // the failed start of nft is the error to report
 		return r, fmt.Errorf("%w: %w", ErrConnmark, err)
 	}
 	return r, nil

@@ -26,7 +26,7 @@ type Options struct {
 	// RouteBackoff is the first pause before a refused ENI route is tried again.
 	// Default 0.5 s.
 	RouteBackoff time.Duration
-	// Observe is told of every program run, from the goroutine that waited for it.
+	// Observe is called with every program run, from the goroutine that waited for it.
 	Observe func(Run)
 }
 
@@ -43,8 +43,8 @@ type Host struct {
 	// nftGone is set once the native table of the other back end is known to be
 	// gone; guarded by node.
 	nftGone bool
-	six     *side   // ip6tables of the back end in use
-	others  []*side // the other back end, both families
+	six     *backend   // ip6tables of the back end in use
+	others  []*backend // the other back end, both families
 	// warned holds the warnings given already, so that passes don't repeat
 	// themselves; guarded by node.
 	warned map[string]bool
@@ -71,7 +71,7 @@ func New(opts Options) (*Host, error) {
 	if h.backend == rules.NFTables && h.programs.nft == "" {
 		return nil, fmt.Errorf("find %s, which the nftables back end needs: not in PATH", opts.NFT)
 	}
-	h.findSides()
+	h.findBackends()
 	opts.Log.Info("connmark back end", "backend", string(h.backend), "reason", h.reason, "program", h.iptables, "version", version, "random_fully", h.randomFully)
 	return h, nil
 }

@@ -103,7 +103,7 @@ func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
 	return rules.HostBackend(nft, legacy, plain)
 }
 
-// withoutLegacy decides where nobody uses the legacy back end.
+// withoutLegacy decides where the legacy back end is not in use.
 func (s *survey) withoutLegacy() (b rules.Backend, reason string) {
 	there, err := rtnl.HasNFTables()
 	if err != nil { // iptables will say it too, and better
@@ -172,7 +172,7 @@ func (s *survey) unread(program string, err error) {
 	s.h.opts.Log.Warn("rules of the node cannot be read, its mode of iptables is found without them", "program", program, "error", err)
 }
 
-// drop waits for what nobody will read.
+// drop waits for programs whose output is not needed.
 func (s *survey) drop() {
 	if s == nil {
 		return

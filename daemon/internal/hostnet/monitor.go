@@ -33,7 +33,7 @@ const (
 	// ChangedEgress: something was taken from the chains of pods' egress, or from what
 	// leads there. It may be a DEL's doing.
 	ChangedEgress
-	// LostChanges: there were more changes than could be told. Anything may have changed.
+	// LostChanges: notices were lost. Anything may have changed.
 	LostChanges
 )
 
@@ -43,10 +43,10 @@ type Notice struct {
 	Pod  netip.Addr // of ChangedPod
 }
 
-// Monitor tells of changes that concern what the daemon and the plugin make.
+// Monitor reports changes that concern what the daemon and the plugin make.
 type Monitor struct {
 	primary netstate.MAC
-	filters atomic.Bool // changes of nftables are told
+	filters atomic.Bool // changes of nftables are watched
 
 	mu    sync.Mutex // guards what follows
 	links map[int32]seenLink
@@ -54,7 +54,7 @@ type Monitor struct {
 	lost  bool // notices about links were, since the last view
 }
 
-// seenLink is what was told of a link last.
+// seenLink is the last notice of a link.
 type seenLink struct {
 	name    string
 	pod     bool
@@ -83,19 +83,20 @@ func (m *Monitor) MadeWith(index int32) (mac netstate.MAC, ok bool) {
 // those that one program makes in one go, and those of many pods.
 const gatherTime = 120 * time.Millisecond
 
-// Run tells changes until ctx ends, from two goroutines, all that was gathered at once. It returns an error when the
-// kernel cannot be watched; changes of packet filters are only told of where there is
+// Run reports changes until ctx ends, from two goroutines, all that were gathered at once.
+// It returns an error when the kernel cannot be watched; changes of packet filters are only
+// reported where there is
 // nftables.
-func (m *Monitor) Run(ctx context.Context, tell func(...Notice)) error {
+func (m *Monitor) Run(ctx context.Context, notify func(...Notice)) error {
 	routes, filters, err := openWatches()
 	if err != nil {
 		return err
 	}
-	return m.follow(ctx, routes, filters, tell)
+	return m.follow(ctx, routes, filters, notify)
 }
 
-// TellsFilters reports whether changes of nftables are told.
-func (m *Monitor) TellsFilters() bool { return m.filters.Load() }
+// SeesFilters reports whether changes of nftables are watched.
+func (m *Monitor) SeesFilters() bool { return m.filters.Load() }
 
 // openWatches opens both watches; that of packet filters is nil where there is none.
 func openWatches() (routes, filters *watch, _ error) {
@@ -110,30 +111,30 @@ func openWatches() (routes, filters *watch, _ error) {
 }
 
 // follow reads the watches until ctx ends, and closes them.
-func (m *Monitor) follow(ctx context.Context, routes, filters *watch, tell func(...Notice)) error {
+func (m *Monitor) follow(ctx context.Context, routes, filters *watch, notify func(...Notice)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return routes.read(ctx, m.noteLost(tell), m.route) })
+	group.Go(func() error { return routes.read(ctx, m.noteLost(notify), m.route) })
 	if filters != nil {
 		m.filters.Store(true)
 		defer m.filters.Store(false)
-		group.Go(func() error { return filters.read(ctx, tell, filter) })
+		group.Go(func() error { return filters.read(ctx, notify, filter) })
 	}
 	return group.Wait()
 }
 
 // noteLost remembers that notices about links were lost.
-func (m *Monitor) noteLost(tell func(...Notice)) func(...Notice) {
+func (m *Monitor) noteLost(notify func(...Notice)) func(...Notice) {
 	return func(list ...Notice) {
 		if slices.ContainsFunc(list, func(n Notice) bool { return n.Kind == LostChanges }) {
 			m.mu.Lock()
 			m.lost = true
 			m.mu.Unlock()
 		}
-		tell(list...)
+		notify(list...)
 	}
 }
 
-// watch is a socket that is told of changes, and what wakes its reader.
+// watch is a socket that receives changes, and what wakes its reader.
 type watch struct {
 	*rtnl.Gather
 	wakeup *os.File
@@ -158,7 +159,7 @@ func (w *watch) close() {
 }
 
 // read hands datagrams to parse until ctx ends, and closes the watch.
-func (w *watch) read(ctx context.Context, tell func(...Notice), parse func([]byte, func(Notice)) error) error {
+func (w *watch) read(ctx context.Context, notify func(...Notice), parse func([]byte, func(Notice)) error) error {
 	defer w.close()
 	// A wait in progress ends when its deadline moves into the past.
 	defer context.AfterFunc(ctx, func() { _ = w.wakeup.SetReadDeadline(time.Unix(1, 0)) })()
@@ -177,7 +178,7 @@ func (w *watch) read(ctx context.Context, tell func(...Notice), parse func([]byt
 			var list []Notice
 			err = w.drain(buf, func(n Notice) { list = append(list, n) }, parse)
 			if len(list) > 0 {
-				tell(list...)
+				notify(list...)
 			}
 		}
 		if err == nil {
@@ -209,10 +210,10 @@ func (w *watch) drain(buf []byte, note func(Notice), parse func([]byte, func(Not
 	}
 }
 
-func (m *Monitor) route(datagram []byte, tell func(Notice)) error {
+func (m *Monitor) route(datagram []byte, notify func(Notice)) error {
 	return rtnl.Notices(datagram, func(n rtnl.Notice) {
 		if c := m.change(n); c.Kind != 0 {
-			tell(c)
+			notify(c)
 		}
 	})
 }
@@ -303,7 +304,7 @@ func (m *Monitor) linkGone(l netstate.Link) Notice {
 	return Notice{Kind: ChangedLinks}
 }
 
-// ofNode tells the settings of the primary ENI's link, and those that count for all
+// ofNode reports a change of the primary ENI's link's settings, or of those for all
 // links, from those of pods' links, of which each comes with a notice.
 func (m *Monitor) ofNode(index int32) bool {
 	if index == rtnl.SettingOfAll {
@@ -315,7 +316,7 @@ func (m *Monitor) ofNode(index int32) bool {
 	return known && !l.pod && (l.current == m.primary || m.primary == netstate.MAC{})
 }
 
-// Looking is told before the kernel is read for a view that [Monitor.Know] gets.
+// Looking is called before the kernel is read for a view that [Monitor.Know] gets.
 func (m *Monitor) Looking() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -323,7 +324,7 @@ func (m *Monitor) Looking() {
 }
 
 // Know takes over the links of a view: those that were there before the watch began, and
-// those whose notices were lost. Those that were told of before it began and are not in
+// those whose notices were lost. Those that were noticed before it began and are not in
 // it are gone.
 func (m *Monitor) Know(v *View) {
 	m.mu.Lock()
@@ -333,7 +334,7 @@ func (m *Monitor) Know(v *View) {
 		there[l.Index] = true
 		was, known := m.links[l.Index]
 		switch {
-		case known && was.look == m.looks: // told of since
+		case known && was.look == m.looks: // noticed since
 		case !known || was.name != l.Name:
 			m.links[l.Index] = seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: l.Up(), mtu: l.MTU}
 		case m.lost && was.made != l.MAC:
@@ -357,19 +358,19 @@ var (
 	kernelsChains = [][]byte{[]byte("PREROUTING"), []byte("POSTROUTING"), []byte("FORWARD")}
 )
 
-// filter tells of changes of our chains, and of deletions in the kernel's. kube-proxy's
-// chains, which change with every Service, are neither. Those of pods' egress are told of
+// filter reports changes of our chains, and deletions in the kernel's. kube-proxy's
+// chains, which change with every Service, are neither. Those of pods' egress are reported
 // by a kind of their own.
-func filter(datagram []byte, tell func(Notice)) error {
+func filter(datagram []byte, notify func(Notice)) error {
 	changed, egress := false, false
 	err := rtnl.FilterNotices(datagram, func(n rtnl.FilterNotice) {
 		changed, egress = changed || concernsFilters(n), egress || concernsEgress(n)
 	})
 	if changed {
-		tell(Notice{Kind: ChangedNode})
+		notify(Notice{Kind: ChangedNode})
 	}
 	if egress {
-		tell(Notice{Kind: ChangedEgress})
+		notify(Notice{Kind: ChangedEgress})
 	}
 	return err
 }

@@ -135,7 +135,7 @@ func TestMonitor_Know(t *testing.T) {
 	link := func(index int32, name string, mac netstate.MAC) netstate.Link {
 		return netstate.Link{Index: index, Name: name, Kind: "veth", MAC: mac}
 	}
-	tell := func(l netstate.Link) { m.change(rtnl.Notice{Kind: rtnl.NoticeLink, Link: l}) }
+	notify := func(l netstate.Link) { m.change(rtnl.Notice{Kind: rtnl.NoticeLink, Link: l}) }
 	know := func(list ...netstate.Link) { m.Know(&View{State: netstate.State{Links: list}}) }
 	expect := func(when string, index int32, want netstate.MAC) {
 		t.Helper()
@@ -144,16 +144,16 @@ func TestMonitor_Know(t *testing.T) {
 		}
 	}
 	a, b := netstate.MAC{2, 1}, netstate.MAC{2, 2}
-	tell(link(7, one, a))
-	tell(link(7, other, b))
+	notify(link(7, one, a))
+	notify(link(7, other, b))
 	expect("another name under the index", 7, b)
 
-	tell(link(8, one, a))
+	notify(link(8, one, a))
 	m.Looking()
 	know(link(7, other, b), link(8, one, b))
 	expect("a view that shows it with another address", 8, a)
 	m.Looking()
-	tell(link(9, "eni2222222222b", a)) // since the view began
+	notify(link(9, "eni2222222222b", a)) // since the view began
 	know(link(7, other, b))
 	expect("gone", 8, netstate.MAC{})
 	expect("came since the view", 9, a)

@@ -25,7 +25,7 @@ func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
 	if err != nil {
 		return err
 	}
-	sides, err := h.startSides(ctx, rules.WantedRuleset6(in))
+	backends, err := h.startBackends(ctx, rules.WantedRuleset6(in))
 	var want rules.NodeState
 	if err == nil {
 		want, err = h.setupLinkAndRules(ctx, in)
@@ -33,18 +33,18 @@ func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
 	if err != nil {
 		stop()
 		_, _ = h.finishFilterRead(read, rules.NodeState{})
-		reap(sides)
+		reap(backends)
 		return err
 	}
 	if err := h.setFilters(ctx, read, want); err != nil {
 		stop()
-		reap(sides)
+		reap(backends)
 		if in.IPv6 {
 			return fmt.Errorf("%s: %w", textEnableIPv6, err)
 		}
 		return err
 	}
-	return h.setSides(ctx, sides)
+	return h.setBackends(ctx, backends)
 }
 
 // setupLinkAndRules does the rtnetlink part and returns the wanted state, which

@@ -451,6 +451,6 @@ func TestSetupNode_ReadOnlySysctl(t *testing.T) {
 	n.setup()
 	n.setup()
 	if got := strings.Count(log.String(), "net.ipv4.conf.eth0.rp_filter = 2"); got != 1 {
-		t.Errorf("told %d times:\n%s", got, log.String())
+		t.Errorf("logged %d times:\n%s", got, log.String())
 	}
 }

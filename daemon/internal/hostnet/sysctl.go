@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// readOnly are kernel settings that differ and could not be made. Nobody tries them again
+// readOnly are kernel settings that differ and could not be made. They are not tried again
 // and again: a container's /proc/sys stays read-only as long as it runs.
 type readOnly struct {
 	mu    sync.Mutex // guards paths

@@ -154,7 +154,7 @@ func (l *Leftovers) readKernel(c *rtnl.Conn, vethPrefix string) (err error) {
 			}
 		}
 	}
-	found := rules.Remains(k)
+	found := rules.Leftovers(k)
 	for _, pod := range found.Pods {
 		l.Pods = append(l.Pods, pod.Name)
 	}

@@ -130,7 +130,7 @@ func TestLeftovers(t *testing.T) {
 		n.occupy()
 		full := n.node()
 		l := n.find()
-		told := strings.Join(l.Objects(), "\n")
+		listed := strings.Join(l.Objects(), "\n")
 		for _, object := range []string{
 			"iptables-nft nat chain AWS-SNAT-CHAIN-0", "iptables-legacy nat chain AWS-SNAT-CHAIN-0", "iptables-nft mangle/PREROUTING -i eth0",
 			"iptables-legacy mangle/PREROUTING -i eth0", "iptables-nft nat chain CNI-E4-82d2b717654a20b90c9ed", "ip6tables-legacy nat chain CNI-E6-",
@@ -141,8 +141,8 @@ func TestLeftovers(t *testing.T) {
 			"ip -6 rule 32765: from fd00:10::14 lookup 2", "address 10.0.0.20/18 of link ens6", "address fd00:10::14/64 of link ens6",
 			"route default via 10.0.0.1 dev ens6 table 2", "route default via fe80:ec2::1 dev ens6 table 2",
 		} {
-			if !strings.Contains(told, object) {
-				t.Errorf("not told: %s", object)
+			if !strings.Contains(listed, object) {
+				t.Errorf("not listed: %s", object)
 			}
 		}
 		if d := cmp.Diff(full, n.node()); d != "" {

@@ -41,7 +41,7 @@ func (c *Client) SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, atta
 	return nil
 }
 
-// DetachENI starts to end an attachment; DescribeENIs tells when it has. An
+// DetachENI starts to end an attachment; DescribeENIs shows when it has. An
 // attachment that does not exist is an error for which IsNotFound holds.
 func (c *Client) DetachENI(ctx context.Context, attachmentID string) (err error) {
 	defer fail(&err)

@@ -49,7 +49,7 @@ func Brief(err error) error {
 var refusedAction = regexp.MustCompile(`is not authorized to perform: (ec2:[A-Za-z0-9]{1,64})\b`)
 
 // MissingAction is the permission that the role lacks, as IAM spells it; "" if that is
-// not what failed or cannot be told. It need not be the action that was called: making
+// not what failed or is not known. It need not be the action that was called: making
 // an ENI with tags takes ec2:CreateTags too.
 func MissingAction(err error) string {
 	if !IsUnauthorized(err) {

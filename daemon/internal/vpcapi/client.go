@@ -115,7 +115,7 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 	return &Client{ec2: client, conf: conf, pace: pace, subnets: make(map[string]cidrs), enis: make(map[ipam.ENIID]ownENI)}, nil
 }
 
-// Budget tells how the request budget stands, for each action that was called.
+// Budget is the state of the request budget, for each action that was called.
 func (c *Client) Budget() []budget.State { return c.pace.states(time.Now()) }
 
 // call times one EC2 call and reports it.

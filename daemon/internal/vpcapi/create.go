@@ -18,7 +18,7 @@ import (
 // needs for itself: the /80 is assigned later.
 type CreateENI = keeper.CreateENI
 
-// CreateENI creates a tagged ENI. The answer lists all its addresses, so nobody needs
+// CreateENI creates a tagged ENI. The answer lists all its addresses, so there is no need
 // to wait for the metadata service.
 //
 // An error after EC2 created the ENI (an answer that makes no sense) leaves it to the

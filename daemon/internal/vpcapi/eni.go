@@ -17,10 +17,10 @@ import (
 // ENI is a network interface as EC2 describes it.
 type ENI = resync.ENI
 
-// ConnTrack holds connection tracking timeouts that somebody set; zero: EC2's default.
+// ConnTrack holds connection tracking timeouts that were set; zero: EC2's default.
 type ConnTrack = resync.ConnTrack
 
-// parseENI checks a described or created ENI. within tells its subnet's CIDRs, zero
+// parseENI checks a described or created ENI. within returns its subnet's CIDRs, zero
 // when they are not known.
 func parseENI(in *types.NetworkInterface, within func(subnetID string) cidrs) (ENI, error) {
 	e := ENI{ID: ipam.ENIID(aws.ToString(in.NetworkInterfaceId)), Status: string(in.Status), InterfaceType: string(in.InterfaceType),

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/scrub"
 )
 
-// The EC2 error codes that somebody reacts to (spec/ipamd.md §4.4, §4.8, §10.1).
+// The EC2 error codes that the daemon reacts to (spec/ipamd.md §4.4, §4.8, §10.1).
 const (
 	codeENINotFound        = "InvalidNetworkInterfaceID.NotFound"
 	codeAttachmentNotFound = "InvalidAttachmentID.NotFound"
@@ -228,7 +228,7 @@ var _ keeper.EC2 = &Client{}
 // answers. The longest real ones carry an encoded authorization message.
 const maxMessage = 4 << 10
 
-// clean takes out of an answer what nobody may read on: to a wrong signature EC2 answers
+// clean removes from an answer what must not be passed on: to a wrong signature EC2 answers
 // with the request that it expected, the session's token among it.
 func clean(err error) {
 	var api *smithy.GenericAPIError

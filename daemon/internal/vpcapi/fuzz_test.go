@@ -172,7 +172,7 @@ func FuzzActions(f *testing.F) {
 	f.Add(uint8(5), 500, "<html>")
 	f.Add(uint8(9), 200, "<R><nextToken>x</nextToken></R>")
 	f.Fuzz(func(t *testing.T, action uint8, status int, body string) {
-		c := told(status, body, 1<<20)
+		c := clientOf(status, body, 1<<20)
 		c.remember(ENI{ID: ipam.ENIID("eni-0a"), SubnetID: "subnet-0a"})
 		a := actions[int(action)%len(actions)]
 		if err := a.call(t.Context(), t, c); err != nil && Cause(err) == "" {
@@ -185,7 +185,7 @@ func FuzzActions(f *testing.F) {
 func TestActions(t *testing.T) {
 	t.Parallel()
 	for _, a := range actions {
-		c := told(200, `<R>`+a.answer+`</R>`, 1<<20)
+		c := clientOf(200, `<R>`+a.answer+`</R>`, 1<<20)
 		c.remember(ENI{ID: ipam.ENIID("eni-0a"), SubnetID: "subnet-0a"})
 		if err := a.call(t.Context(), t, c); err != nil {
 			t.Errorf("%s: %v", a.name, err)

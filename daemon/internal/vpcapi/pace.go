@@ -33,7 +33,7 @@ func newPacer(p budget.Policy, jitter budget.Jitter) *pacer {
 const recheck = 250 * time.Millisecond
 
 // wait returns when the action's next request may be made. If the caller's time ends
-// before that, it says so at once: waiting would be in vain.
+// before that, it fails at once: waiting cannot succeed.
 func (p *pacer) wait(ctx context.Context, action string) (waited time.Duration, err error) {
 	start := time.Now()
 	for {
@@ -61,7 +61,7 @@ func (p *pacer) take(now time.Time, action string, want budget.Want) time.Durati
 	return p.budget.Take(now, action, want)
 }
 
-// note tells the budget how an attempt ended. One that EC2 did not answer, or that
+// note reports to the budget how an attempt ended. One that EC2 did not answer, or that
 // broke there, says nothing about the request limits.
 func (p *pacer) note(started time.Time, action string, err error) {
 	p.mu.Lock()

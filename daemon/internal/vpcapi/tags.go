@@ -30,7 +30,7 @@ const (
 	reservedTagPart = "k8s.amazonaws.com"
 )
 
-// UserTags tells which of ADDITIONAL_ENI_TAGS are written, and which keys are left
+// UserTags returns the ADDITIONAL_ENI_TAGS that are written, and the keys that are left
 // out because they are the CNI's own.
 func UserTags(additional map[string]string) (kept map[string]string, dropped []string) {
 	kept = make(map[string]string)

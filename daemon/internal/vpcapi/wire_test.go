@@ -27,8 +27,8 @@ func (f fixed) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: f.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(f.body)), Request: r}, nil
 }
 
-// told is a client whose EC2 gives one answer, and tries once.
-func told(status int, body string, max int64) *Client {
+// clientOf is a client whose EC2 gives one answer, and tries once.
+func clientOf(status int, body string, max int64) *Client {
 	return &Client{conf: Config{InstanceID: "i-0a"}, subnets: map[string]cidrs{"subnet-0a": {v4: netip.MustParsePrefix("10.0.0.0/24"), v6: netip.MustParsePrefix("2001:db8:0:1::/64")}}, enis: map[ipam.ENIID]ownENI{},
 		ec2: ec2.New(ec2.Options{Region: "us-west-2", Retryer: aws.NopRetryer{}, HTTPClient: boundedHTTP{fixed{status, body}, max}, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "secret", "")})}
 }
@@ -37,10 +37,10 @@ func told(status int, body string, max int64) *Client {
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	body := "<R><subnetSet>" + strings.Repeat(" ", 1000) + "</subnetSet></R>"
-	if _, err := told(200, body, int64(len(body))).DescribeSubnets(t.Context()); err != nil {
+	if _, err := clientOf(200, body, int64(len(body))).DescribeSubnets(t.Context()); err != nil {
 		t.Errorf("an answer of the greatest length: %v", err)
 	}
-	if _, err := told(200, body, int64(len(body)-1)).DescribeSubnets(t.Context()); err == nil || !strings.Contains(err.Error(), "longer than") {
+	if _, err := clientOf(200, body, int64(len(body)-1)).DescribeSubnets(t.Context()); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("a longer answer: %v", err)
 	}
 }
@@ -49,13 +49,13 @@ func TestBounded(t *testing.T) {
 // are gone would pile up.
 func TestClient_RemembersItsOwn(t *testing.T) {
 	t.Parallel()
-	c := told(200, "", 1<<20)
+	c := clientOf(200, "", 1<<20)
 	item := func(n int, instance string) string {
 		return fmt.Sprintf(`<item><networkInterfaceId>eni-%x</networkInterfaceId><subnetId>subnet-0a</subnetId><macAddress>02:00:00:00:00:01</macAddress><attachment><instanceId>%s</instanceId></attachment></item>`, n, instance)
 	}
 	answer := func(items ...string) {
 		body := "<R><networkInterfaceSet>" + strings.Join(items, "") + "</networkInterfaceSet></R>"
-		c.ec2 = told(200, body, 1<<20).ec2
+		c.ec2 = clientOf(200, body, 1<<20).ec2
 	}
 	want := func(when string, ids ...ipam.ENIID) {
 		t.Helper()
@@ -109,7 +109,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(503, "<Response><Errors><Error><Code>RequestLimitExceeded</Code></Error></Errors></Response>")
 	f.Add(400, "<html>")
 	f.Fuzz(func(t *testing.T, status int, body string) {
-		c := told(status, body, 1<<20)
+		c := clientOf(status, body, 1<<20)
 		within := netip.MustParsePrefix("10.0.0.0/24")
 		enis, err := c.DescribeENIs(t.Context(), nil)
 		if err != nil && (enis != nil || Cause(err) == "") {

@@ -42,7 +42,7 @@ func TestRepair_VLAN(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w rules.Whole
+	var w rules.Baseline
 	look := func() (out []rules.Repair) {
 		err := ns.Do(func() error {
 			v, err := host.View(t.Context(), false)
@@ -50,7 +50,7 @@ func TestRepair_VLAN(t *testing.T) {
 				return err
 			}
 			trunk, _ := v.LinkOf(trunkMAC)
-			out = w.Look(v.State, []rules.LivingPod{{
+			out = w.Diff(v.State, []rules.WorkloadPod{{
 				Address: netip.MustParseAddr("10.0.1.9"), Owner: "branch/1", Hash: hash, Table: 103, Settled: true,
 				Branch: &rules.Branch{VLAN: 3, MAC: netstate.MAC{2, 0, 0, 0, 0, 9}, Gateway: netip.MustParseAddr("10.0.0.1"), Trunk: trunk},
 			}}, func(int32) (netstate.MAC, bool) { return netstate.MAC{}, false })

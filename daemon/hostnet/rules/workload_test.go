@@ -15,7 +15,7 @@ import (
 // living is a node with pods, each whole.
 type living struct {
 	view netstate.State
-	pods []LivingPod
+	pods []WorkloadPod
 }
 
 func newLiving(r *rand.Rand, count int) *living {
@@ -25,7 +25,7 @@ func newLiving(r *rand.Rand, count int) *living {
 		if i%5 == 4 {
 			a = netip.AddrFrom16([16]byte{0: 0xfd, 15: byte(i)})
 		}
-		p := LivingPod{Address: a, Owner: fmt.Sprint("sandbox-", i), Hash: netnames.Hash("default", fmt.Sprint("p-", i), 0), Table: []int{254, 2, 10101}[i%3]}
+		p := WorkloadPod{Address: a, Owner: fmt.Sprint("sandbox-", i), Hash: netnames.Hash("default", fmt.Sprint("p-", i), 0), Table: []int{254, 2, 10101}[i%3]}
 		prefix := netnames.DefaultVethPrefix
 		if i%4 == 3 {
 			vlan := i%netnames.MaxVLAN + 1
@@ -46,9 +46,9 @@ func newLiving(r *rand.Rand, count int) *living {
 	for i := range settled {
 		settled[i].Settled = true
 	}
-	var w Whole
+	var w Baseline
 	for range 4 {
-		l.apply(w.Look(l.view, settled, unknownMAC))
+		l.apply(w.Diff(l.view, settled, unknownMAC))
 	}
 	return l
 }
@@ -122,23 +122,23 @@ func texts(v netstate.State) []string {
 	return out
 }
 
-// TestLook_BringsBack: whatever is taken from pods that were whole is there again after
+// TestBaseline_BringsBack: whatever is taken from pods that were whole is there again after
 // some looks, nothing else changes, and then there is nothing to do.
-func TestLook_BringsBack(t *testing.T) {
+func TestBaseline_BringsBack(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		l := newLiving(r, 1+r.IntN(20))
-		var w Whole
-		if got := w.Look(l.view, l.pods, unknownMAC); len(got) > 0 || slices.ContainsFunc(l.pods, func(p LivingPod) bool { return !w.Has(p.Address) }) {
+		var w Baseline
+		if got := w.Diff(l.view, l.pods, unknownMAC); len(got) > 0 || slices.ContainsFunc(l.pods, func(p WorkloadPod) bool { return !w.Has(p.Address) }) {
 			t.Fatalf("seed %d: not all pods are whole, repairs %v", seed, got)
 		}
 		before := texts(l.view)
 		l.wipe(r)
 		for range 3 {
-			l.apply(w.Look(l.view, l.pods, unknownMAC))
+			l.apply(w.Diff(l.view, l.pods, unknownMAC))
 		}
-		if got := w.Look(l.view, l.pods, unknownMAC); len(got) > 0 {
+		if got := w.Diff(l.view, l.pods, unknownMAC); len(got) > 0 {
 			t.Fatalf("seed %d: still %v", seed, got)
 		}
 		if after := texts(l.view); !slices.Equal(after, before) && !onlyForeign(before, after) {
@@ -157,36 +157,36 @@ func onlyForeign(before, after []string) bool {
 	return !slices.ContainsFunc(before, func(o string) bool { return !slices.Contains(after, o) })
 }
 
-// TestLook_LeavesAlone: pods that were never whole, that ended, or whose link is that of
+// TestBaseline_LeavesAlone: pods that were never whole, that ended, or whose link is that of
 // another sandbox are left alone, whatever they lack.
-func TestLook_LeavesAlone(t *testing.T) {
+func TestBaseline_LeavesAlone(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		whole := newLiving(r, 1+r.IntN(12))
 		i := r.IntN(len(whole.pods))
 		p := whole.pods[i]
-		for name, change := range map[string]func(l *living, w *Whole){
-			"an ADD under way":   func(_ *living, w *Whole) { *w = Whole{} },
-			"a DEL: freed first": func(l *living, _ *Whole) { l.pods = slices.Delete(l.pods, i, i+1) },
-			"its link is gone": func(l *living, _ *Whole) {
+		for name, change := range map[string]func(l *living, w *Baseline){
+			"an ADD under way":   func(_ *living, w *Baseline) { *w = Baseline{} },
+			"a DEL: freed first": func(l *living, _ *Baseline) { l.pods = slices.Delete(l.pods, i, i+1) },
+			"its link is gone": func(l *living, _ *Baseline) {
 				l.view.Links = slices.DeleteFunc(l.view.Links, func(o netstate.Link) bool { return o.Index == int32(100+i) })
 			},
-			"another sandbox": func(l *living, _ *Whole) { l.link(int32(100 + i)).Index = 5000 },
-			"another sandbox after a restart": func(l *living, w *Whole) {
+			"another sandbox": func(l *living, _ *Baseline) { l.link(int32(100 + i)).Index = 5000 },
+			"another sandbox after a restart": func(l *living, w *Baseline) {
 				l.pods[i].Settled = true
 				l.link(int32(100 + i)).Index = 5000
-				w.Look(l.view, l.pods, unknownMAC)
+				w.Diff(l.view, l.pods, unknownMAC)
 			},
-			"the address is again": func(l *living, _ *Whole) { l.pods[i].Owner = "another" },
+			"the address is again": func(l *living, _ *Baseline) { l.pods[i].Owner = "another" },
 		} {
-			l, w := whole.clone(), Whole{}
-			w.Look(l.view, l.pods, unknownMAC)
+			l, w := whole.clone(), Baseline{}
+			w.Diff(l.view, l.pods, unknownMAC)
 			drop := func(a netip.Prefix) bool { return a.IsValid() && a.IsSingleIP() && a.Addr() == p.Address }
 			l.view.Rules = slices.DeleteFunc(l.view.Rules, func(o netstate.Rule) bool { return drop(o.To) || drop(o.From) || p.Branch != nil && o.Table == p.Table })
 			l.view.Routes = slices.DeleteFunc(l.view.Routes, func(o netstate.Route) bool { return drop(o.Dst) })
 			change(l, &w)
-			for _, got := range w.Look(l.view, l.pods, unknownMAC) {
+			for _, got := range w.Diff(l.view, l.pods, unknownMAC) {
 				if got.Pod == p.Address {
 					t.Errorf("seed %d, %s: %v", seed, name, got)
 				}
@@ -195,7 +195,7 @@ func TestLook_LeavesAlone(t *testing.T) {
 	}
 }
 
-func TestLook_SettledOfOneName(t *testing.T) {
+func TestBaseline_SettledOfOneName(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 3))
 	l := newLiving(r, 1)
@@ -203,20 +203,20 @@ func TestLook_SettledOfOneName(t *testing.T) {
 	older := l.pods[0]
 	older.Address, older.Owner = netip.MustParseAddr("10.9.9.9"), "older"
 	l.pods = append(l.pods, older)
-	var w Whole
-	if got := w.Look(l.view, l.pods, unknownMAC); len(got) > 0 || w.Has(older.Address) {
+	var w Baseline
+	if got := w.Diff(l.view, l.pods, unknownMAC); len(got) > 0 || w.Has(older.Address) {
 		t.Errorf("the address of an older pod of the name is brought back: %v", got)
 	}
 }
 
-// TestLook_FirstMAC: an address that was changed before anybody looked is known by the
+// TestBaseline_FirstMAC: an address that was changed before anybody looked is known by the
 // notice of the link.
-func TestLook_FirstMAC(t *testing.T) {
+func TestBaseline_FirstMAC(t *testing.T) {
 	t.Parallel()
 	l := newLiving(rand.New(rand.NewPCG(1, 4)), 1)
 	made := netstate.MAC{2, 7, 7}
-	var w Whole
-	l.apply(w.Look(l.view, l.pods, func(int32) (netstate.MAC, bool) { return made, true }))
+	var w Baseline
+	l.apply(w.Diff(l.view, l.pods, func(int32) (netstate.MAC, bool) { return made, true }))
 	if got := l.link(100).MAC; got != made {
 		t.Errorf("link has %v, was made with %v", got, made)
 	}
@@ -225,10 +225,10 @@ func TestLook_FirstMAC(t *testing.T) {
 func TestRepair_String(t *testing.T) {
 	t.Parallel()
 	l := newLiving(rand.New(rand.NewPCG(5, 4)), 8)
-	var w Whole
-	w.Look(l.view, l.pods, unknownMAC)
+	var w Baseline
+	w.Diff(l.view, l.pods, unknownMAC)
 	l.view.Rules, l.view.Routes = nil, nil
-	for _, r := range w.Look(l.view, l.pods, unknownMAC) {
+	for _, r := range w.Diff(l.view, l.pods, unknownMAC) {
 		if r.String() == "" || r.Object == "" || !r.Pod.IsValid() || r.Owner == "" {
 			t.Errorf("%+v says nothing", r)
 		}
@@ -269,8 +269,8 @@ func TestContests(t *testing.T) {
 
 func BenchmarkLook(b *testing.B) {
 	l := newLiving(rand.New(rand.NewPCG(1, 5)), 500)
-	var w Whole
+	var w Baseline
 	for b.Loop() {
-		w.Look(l.view, l.pods, unknownMAC)
+		w.Diff(l.view, l.pods, unknownMAC)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// LivingPod is an address that a pod holds, and what belongs to it on the host.
-type LivingPod struct {
+// WorkloadPod is an address that a pod holds, and what belongs to it on the host.
+type WorkloadPod struct {
 	Address netip.Addr
 	Owner   string // of the address: for another one nothing was seen yet
 	Hash    string // the name of the host link ends with it
 	Table   int    // that of the pod's ENI
-	// Settled: no plugin is at work on the pod. What is missing was taken away, even if
-	// nobody saw it whole.
+	// Settled: no plugin is at work on the pod. What is missing was removed, even if the
+	// pod was never seen complete.
 	Settled bool
 	Branch  *Branch // nil: the pod has no branch ENI
 }
@@ -55,35 +55,35 @@ func (r Repair) String() string {
 	return text
 }
 
-// Whole remembers which pods were seen with all that belongs to them. Until a pod is
-// settled, only what was whole once is brought back: the plugin may be at work on the
-// rest. The zero value remembers none.
-type Whole struct {
-	pods map[netip.Addr]wholePod
+// Baseline remembers which pods were seen complete. Until a pod is settled, only what was
+// complete once is brought back: the plugin may be at work on the rest. The zero value
+// remembers none.
+type Baseline struct {
+	pods map[netip.Addr]baselinePod
 }
 
-type wholePod struct {
+type baselinePod struct {
 	owner string
 	link  int32
 	mac   netstate.MAC
 	ended bool // its link was missed, or was another one
 }
 
-// Has reports whether a pod was seen whole and lives.
-func (w *Whole) Has(a netip.Addr) bool {
+// Has reports whether a pod was seen complete and has not ended.
+func (w *Baseline) Has(a netip.Addr) bool {
 	p, ok := w.pods[a]
 	return ok && !p.ended
 }
 
-// Look compares the pods with what the kernel has, and returns what brings back what
-// was taken away, in the order in which it can be done. A pod whose host link is gone, or
-// is another than it was, has ended: nothing of it is brought back. firstMAC tells the
-// address with which a link was made, where that is known.
+// Diff compares the pods with the kernel, and returns the repairs of what was removed, in
+// the order in which they can be done. A pod whose host link is gone, or is another one
+// than before, has ended: nothing of it is brought back. firstMAC is the address with which
+// a link was made, where that is known.
 //
-// What a repair makes can be needed by another one: look again after the repairs.
-func (w *Whole) Look(v netstate.State, pods []LivingPod, firstMAC func(index int32) (netstate.MAC, bool)) []Repair {
+// A repair can need what another one makes: call Diff again after the repairs.
+func (w *Baseline) Diff(v netstate.State, pods []WorkloadPod, firstMAC func(index int32) (netstate.MAC, bool)) []Repair {
 	x := newHostIndex(v)
-	next := make(map[netip.Addr]wholePod, len(pods))
+	next := make(map[netip.Addr]baselinePod, len(pods))
 	shared := map[string]int{}
 	for i := range pods {
 		shared[pods[i].Hash]++
@@ -96,7 +96,7 @@ func (w *Whole) Look(v netstate.State, pods []LivingPod, firstMAC func(index int
 		seen := known && !was.ended
 		link, ok := x.linkOf(p)
 		if !ok || seen && was.link != link.Index { // gone, or of another sandbox of that name
-			next[p.Address] = wholePod{owner: p.Owner, ended: true}
+			next[p.Address] = baselinePod{owner: p.Owner, ended: true}
 			continue
 		}
 		missing := x.missing(p, link)
@@ -108,7 +108,7 @@ func (w *Whole) Look(v netstate.State, pods []LivingPod, firstMAC func(index int
 				}
 				continue
 			}
-			was = wholePod{owner: p.Owner, link: link.Index, mac: link.MAC}
+			was = baselinePod{owner: p.Owner, link: link.Index, mac: link.MAC}
 			if mac, ok := firstMAC(link.Index); ok {
 				was.mac = mac
 			}
@@ -183,8 +183,8 @@ func hashOfLink(l netstate.Link) (hash string, ok bool) {
 }
 
 // linkOf finds the host link of a pod. Where a setting changed there can be two of its
-// hash, of two sandboxes: the route tells which is the one of the address.
-func (x *hostIndex) linkOf(p *LivingPod) (netstate.Link, bool) {
+// hash, of two sandboxes: the route shows which one has the address.
+func (x *hostIndex) linkOf(p *WorkloadPod) (netstate.Link, bool) {
 	links := x.podLinks[p.Hash]
 	if len(links) == 1 {
 		return links[0], true
@@ -197,12 +197,12 @@ func (x *hostIndex) linkOf(p *LivingPod) (netstate.Link, bool) {
 }
 
 // leads reports whether the route to the pod leads to a link.
-func (x *hostIndex) leads(p *LivingPod, link netstate.Link) bool {
+func (x *hostIndex) leads(p *WorkloadPod, link netstate.Link) bool {
 	return slices.ContainsFunc(x.routes[p.Address], func(r netstate.Route) bool { return r.Link == link.Index })
 }
 
 // missing lists what a pod lacks.
-func (x *hostIndex) missing(p *LivingPod, link netstate.Link) (out []Repair) {
+func (x *hostIndex) missing(p *WorkloadPod, link netstate.Link) (out []Repair) {
 	if !link.Up() {
 		out = append(out, setUp(ObjectPodLink, link))
 	}
@@ -243,7 +243,7 @@ func putRoute(object string, link netstate.Link, r netstate.Route) Repair {
 }
 
 // missingDevice lists what the device of a branch ENI lacks, and whether it is there.
-func (x *hostIndex) missingDevice(p *LivingPod) (out []Repair, there bool) {
+func (x *hostIndex) missingDevice(p *WorkloadPod) (out []Repair, there bool) {
 	b := p.Branch
 	name := netnames.VLANDevice(b.VLAN)
 	device, there := x.devices[name]
@@ -268,7 +268,7 @@ func (x *hostIndex) missingDevice(p *LivingPod) (out []Repair, there bool) {
 }
 
 // missingInLinks lists the rules of strict mode that a branch pod lacks.
-func (x *hostIndex) missingInLinks(p *LivingPod, link netstate.Link) (out []Repair) {
+func (x *hostIndex) missingInLinks(p *WorkloadPod, link netstate.Link) (out []Repair) {
 	for _, in := range []string{netnames.VLANDevice(p.Branch.VLAN), link.Name} {
 		want := netstate.Rule{Priority: netnames.RuleBranch, InLink: in, Table: p.Table, IPv6: !p.Address.Is4()}
 		if !slices.Contains(x.inLinks, want) {

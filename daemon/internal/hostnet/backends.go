@@ -15,11 +15,11 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// side is a rule set beside the one that a pass is about: that of ip6tables, or those of
-// the iptables back end that the node does not use, where an earlier life of the node
+// backend is a rule set beside the one that a pass is about: that of ip6tables, or those of
+// the iptables back end that the node does not use, where an earlier installation
 // may have left rules. One of which nothing is wanted is read until it has nothing of
 // ours, once for most nodes.
-type side struct {
+type backend struct {
 	programs pair
 	// tables is the file that lists the tables of a legacy back end which are in use,
 	// so that most nodes run no program; "" for nf_tables.
@@ -48,10 +48,10 @@ func findPair(name string) pair {
 	return p
 }
 
-// newSide is one with programs of a name. They print what the legacy back end has if
+// newBackend is one with programs of a name. They print what the legacy back end has if
 // legacy is true.
-func newSide(name string, legacy bool) *side {
-	s := &side{programs: findPair(name)}
+func newBackend(name string, legacy bool) *backend {
+	s := &backend{programs: findPair(name)}
 	if legacy {
 		s.tables = legacyTables(name)
 	}
@@ -68,7 +68,7 @@ func legacyTables(name string) string {
 }
 
 // inUse reports whether a legacy back end has any table in the thread's namespace. Where
-// the kernel doesn't tell, it may.
+// the kernel doesn't say, it may.
 func inUse(tables string) bool {
 	text, err := os.ReadFile(tables)
 	return len(text) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
@@ -80,11 +80,11 @@ func ip6tables(iptables string) string {
 	return dir + strings.Replace(name, "iptables", "ip6tables", 1)
 }
 
-// findSides names the programs of the sides after the one that is in use, and those of
+// findBackends names the programs of ip6tables after the one that is in use, and those of
 // the other back end as the iptables releases do.
-func (h *Host) findSides() {
+func (h *Host) findBackends() {
 	legacy := h.backend == rules.IPTables
-	h.six = newSide(ip6tables(h.iptables), legacy)
+	h.six = newBackend(ip6tables(h.iptables), legacy)
 	dir := filepath.Dir(h.iptables)
 	if dir == "." {
 		dir = ""
@@ -94,23 +94,23 @@ func (h *Host) findSides() {
 		other = nftMode
 	}
 	for _, name := range []string{"iptables", "ip6tables"} {
-		h.others = append(h.others, newSide(filepath.Join(dir, name+other), !legacy))
+		h.others = append(h.others, newBackend(filepath.Join(dir, name+other), !legacy))
 	}
 }
 
-// sideRead is a side being read.
-type sideRead struct {
-	side *side
-	want iptables.Ruleset
-	save *process
+// backendRead is a back end being read.
+type backendRead struct {
+	backend *backend
+	want    iptables.Ruleset
+	save    *process
 	// leaves: a guard stays while pods need it. The other back end's doesn't: the one in
 	// use has it then.
 	leaves bool
 }
 
-// startSides starts to read the sides that may need a change.
-func (h *Host) startSides(ctx context.Context, want6 iptables.Ruleset) (list []sideRead, _ error) {
-	for s, want := range h.sides(want6) {
+// startBackends starts to read the back ends that may need a change.
+func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list []backendRead, _ error) {
+	for s, want := range h.backends(want6) {
 		wanted := rules.Wants(want)
 		switch {
 		case wanted && !s.programs.there():
@@ -128,14 +128,14 @@ func (h *Host) startSides(ctx context.Context, want6 iptables.Ruleset) (list []s
 			h.warnOnce("rules that an earlier life of the node may have left cannot be read", "program", s.programs.save, "error", err)
 			continue
 		}
-		list = append(list, sideRead{s, want, p, s == h.six})
+		list = append(list, backendRead{s, want, p, s == h.six})
 	}
 	return list, nil
 }
 
-// sides goes through the sides with what is wanted there.
-func (h *Host) sides(want6 iptables.Ruleset) func(yield func(*side, iptables.Ruleset) bool) {
-	return func(yield func(*side, iptables.Ruleset) bool) {
+// backends yields each back end with what is wanted there.
+func (h *Host) backends(want6 iptables.Ruleset) func(yield func(*backend, iptables.Ruleset) bool) {
+	return func(yield func(*backend, iptables.Ruleset) bool) {
 		if !yield(h.six, want6) {
 			return
 		}
@@ -147,15 +147,15 @@ func (h *Host) sides(want6 iptables.Ruleset) func(yield func(*side, iptables.Rul
 	}
 }
 
-// reap waits for programs whose output nobody will read.
-func reap(list []sideRead) {
+// reap waits for programs whose output is not needed.
+func reap(list []backendRead) {
 	for _, r := range list {
 		_, _ = r.save.wait()
 	}
 }
 
-// finish is the input that brings a side to what is wanted.
-func (r sideRead) finish() (script string, _ error) {
+// finish is the input that brings a back end to what is wanted.
+func (r backendRead) finish() (script string, _ error) {
 	text, err := r.save.wait()
 	if err != nil {
 		return "", err
@@ -172,43 +172,43 @@ func (r sideRead) finish() (script string, _ error) {
 	}
 	for _, t := range want.Tables {
 		if rules.TableWants(t) && slices.Contains(now.Foreign, t.Name) {
-			return "", fmt.Errorf("table %s holds rules written by nft, which %s can neither list nor keep", t.Name, r.side.programs.name)
+			return "", fmt.Errorf("table %s holds rules written by nft, which %s can neither list nor keep", t.Name, r.backend.programs.name)
 		}
 	}
 	script = rules.DiffRuleset(now, want)
-	r.side.clean = script == "" && !rules.Wants(want) && !rules.Guarded(now)
+	r.backend.clean = script == "" && !rules.Wants(want) && !rules.Guarded(now)
 	return script, nil
 }
 
-// sideWait is how many seconds the removal of leftovers waits for the lock of iptables:
+// backendWait is how many seconds the removal of leftovers waits for the lock of iptables:
 // the daemon's start waits too. The next pass tries again.
-const sideWait = "1"
+const backendWait = "1"
 
-// setSides finishes reads of sides and writes what differs. Failing to remove what
-// nobody wants only warns.
-func (h *Host) setSides(ctx context.Context, list []sideRead) error {
+// setBackends finishes reads and writes what differs. Failing to remove leftovers only
+// warns.
+func (h *Host) setBackends(ctx context.Context, list []backendRead) error {
 	var errs []error
 	for _, r := range list {
-		err := h.setSide(ctx, r)
+		err := h.setBackend(ctx, r)
 		switch {
 		case err == nil:
 		case rules.Wants(r.want):
 			errs = append(errs, fmt.Errorf("%s: %w", textBlockIPv6, err))
 		default:
-			h.warnOnce("rules that an earlier life of the node left cannot be removed", "program", r.side.programs.name, "error", err)
+			h.warnOnce("rules that an earlier life of the node left cannot be removed", "program", r.backend.programs.name, "error", err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (h *Host) setSide(ctx context.Context, r sideRead) error {
+func (h *Host) setBackend(ctx context.Context, r backendRead) error {
 	for pass := 1; ; pass++ {
 		script, err := r.finish()
 		var refused *ProgramError
-		if errors.As(err, &refused) && !rules.Wants(r.want) && r.side.tables == "" {
+		if errors.As(err, &refused) && !rules.Wants(r.want) && r.backend.tables == "" {
 			// A kernel without nf_tables has no rules in it either.
-			h.opts.Log.Debug("rule set cannot be listed, taken as empty", "program", r.side.programs.name, "error", err)
-			r.side.clean = true
+			h.opts.Log.Debug("rule set cannot be listed, taken as empty", "program", r.backend.programs.name, "error", err)
+			r.backend.clean = true
 			return nil
 		}
 		if err != nil || script == "" {
@@ -216,19 +216,19 @@ func (h *Host) setSide(ctx context.Context, r sideRead) error {
 		}
 		wait := []string{"-w"}
 		if !rules.Wants(r.want) {
-			wait = append(wait, sideWait)
+			wait = append(wait, backendWait)
 		}
-		err = h.run(ctx, transaction{r.side.programs.restore, append([]string{"--noflush"}, wait...), script, func(err error) error {
+		err = h.run(ctx, transaction{r.backend.programs.restore, append([]string{"--noflush"}, wait...), script, func(err error) error {
 			return fmt.Errorf("%s: %w", restoreText(script, err), err)
 		}})
 		if err == nil {
-			r.side.clean = !rules.Wants(r.want)
+			r.backend.clean = !rules.Wants(r.want)
 			return nil
 		}
 		if pass == passes || ctx.Err() != nil || !rules.Wants(r.want) {
 			return errors.Join(err, ctx.Err())
 		}
-		if r.save, err = h.start(exec.CommandContext(ctx, r.side.programs.save), ""); err != nil {
+		if r.save, err = h.start(exec.CommandContext(ctx, r.backend.programs.save), ""); err != nil {
 			return err
 		}
 	}

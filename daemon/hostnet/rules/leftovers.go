@@ -52,9 +52,9 @@ func (r Remnants) Changes(now netstate.State) (out []netstate.Change) {
 	return out
 }
 
-// Remains finds what of a kernel is ours, whatever the settings were that brought it.
-// What it cannot tell from the work of others is not in it.
-func Remains(k Kernel) Remnants {
+// Leftovers finds what of a kernel is ours, whatever settings made it, except what could
+// be the work of others.
+func Leftovers(k Kernel) Remnants {
 	var r Remnants
 	for _, l := range k.Links {
 		_, branch := netnames.VLANOfDevice(l.Name)
@@ -80,7 +80,7 @@ func Remains(k Kernel) Remnants {
 			r.Restore = append(r.Restore, kernels)
 		}
 	}
-	enis := slices.DeleteFunc(k.enis(r), func(e eniRemains) bool { return isManaged(managed, e.link) })
+	enis := slices.DeleteFunc(k.enis(r), func(e eniLeftovers) bool { return isManaged(managed, e.link) })
 	for _, e := range enis {
 		r.Routes = append(r.Routes, e.routes...)
 	}
@@ -157,8 +157,8 @@ func (k Kernel) livesBehind(link netstate.Link) bool {
 	})
 }
 
-// eniRemains is what a table has of a secondary ENI.
-type eniRemains struct {
+// eniLeftovers is what a table has of a secondary ENI.
+type eniLeftovers struct {
 	link    int32
 	gateway netip.Addr
 	table   int
@@ -168,8 +168,8 @@ type eniRemains struct {
 // enis finds the tables of secondary ENIs: those with a default route by a router and
 // the route to that router on the same link, or with the default route alone where the
 // rule of an ENI leads there. A link that main's default route uses is the primary ENI's
-// or somebody else's.
-func (k Kernel) enis(r Remnants) (out []eniRemains) {
+// or belongs to others.
+func (k Kernel) enis(r Remnants) (out []eniLeftovers) {
 	for _, d := range k.Routes {
 		if d.Link == 0 || !netnames.IsENITable(d.Table) || d.Dst.Bits() != 0 || !d.Gateway.IsValid() || k.carriesDefault(d.Link) ||
 			hasLink(r.Devices, d.Link) || hasLink(r.Pods, d.Link) {
@@ -183,7 +183,7 @@ func (k Kernel) enis(r Remnants) (out []eniRemains) {
 		if !paired && !ruled {
 			continue
 		}
-		e := eniRemains{link: d.Link, gateway: d.Gateway, table: d.Table, routes: []netstate.Route{d}}
+		e := eniLeftovers{link: d.Link, gateway: d.Gateway, table: d.Table, routes: []netstate.Route{d}}
 		for _, o := range k.Routes {
 			if toRouter.SamePath(o) {
 				e.routes = append(e.routes, o)
@@ -207,13 +207,13 @@ func (k Kernel) carriesDefault(link int32) bool {
 // ofENI recognises an address that a secondary ENI was given: a rule of an ENI is about
 // it, or it is on the link of one; of IPv4 those of the subnet whose router is the ENI's
 // gateway, of IPv6 all, since an ENI is given one and loses others.
-func (k Kernel) ofENI(a netstate.Address, list []netstate.Rule, enis []eniRemains) bool {
+func (k Kernel) ofENI(a netstate.Address, list []netstate.Rule, enis []eniLeftovers) bool {
 	addr := a.Prefix.Addr()
 	if !addr.IsGlobalUnicast() || k.carriesDefault(a.Link) {
 		return false
 	}
 	return slices.ContainsFunc(list, func(r netstate.Rule) bool { return OfENI(r) && r.From == netstate.Only(addr) }) ||
-		slices.ContainsFunc(enis, func(e eniRemains) bool {
+		slices.ContainsFunc(enis, func(e eniLeftovers) bool {
 			router := a.Prefix.Masked().Addr().Next()
 			if addr.Is6() {
 				router = netnames.BranchGatewayIPv6()

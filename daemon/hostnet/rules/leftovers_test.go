@@ -146,9 +146,9 @@ var links = []netstate.Link{
 
 var equal = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
 
-func TestRemains(t *testing.T) {
+func TestLeftovers(t *testing.T) {
 	t.Parallel()
-	got := rules.Remains(rules.Kernel{
+	got := rules.Leftovers(rules.Kernel{
 		VethPrefix: "eni", State: netstate.State{
 			Links:     append(slices.Clone(links), device("vlan.eth.3", "vlan")),
 			Addresses: slices.Concat(othersAddresses, ourAddresses), Rules: slices.Concat(othersRules, ourRules),
@@ -164,7 +164,7 @@ func TestRemains(t *testing.T) {
 }
 
 // Living pods are told by a route on a link with their name, or to an egress address.
-func TestRemains_Pods(t *testing.T) {
+func TestLeftovers_Pods(t *testing.T) {
 	t.Parallel()
 	veth := func(name string) netstate.Link { return device(name, "veth") }
 	k := rules.Kernel{
@@ -177,7 +177,7 @@ func TestRemains_Pods(t *testing.T) {
 				linkRoute("veth0a1b2c3e", "fd00::ac:7/128", "", 254), linkRoute("eni44444444444", "10.1.0.0/24", "", 254),
 				linkRoute("eni55555555555", "10.1.0.55/32", "", 254)),
 		}}
-	got := rules.Remains(k)
+	got := rules.Leftovers(k)
 	want := rules.Remnants{Pods: []netstate.Link{veth("eni11111111111"), veth("pod22222222222"), veth("vlan33333333333"), veth("veth0a1b2c3d"), veth("veth0a1b2c3e")}}
 	if d := cmp.Diff(want, got, equal); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -186,7 +186,7 @@ func TestRemains_Pods(t *testing.T) {
 
 // The kernel's own rule of the local table comes back where strict mode moved it, and
 // only there.
-func TestRemains_LocalRule(t *testing.T) {
+func TestLeftovers_LocalRule(t *testing.T) {
 	t.Parallel()
 	strict4, strict6 := netstate.Rule{Priority: 20, Table: 255}, netstate.Rule{Priority: 20, Table: 255, IPv6: true}
 	kernel4, kernel6 := netstate.Rule{Table: 255}, netstate.Rule{Table: 255, IPv6: true}
@@ -197,7 +197,7 @@ func TestRemains_LocalRule(t *testing.T) {
 		{[]netstate.Rule{kernel4, strict4}, nil, []netstate.Rule{strict4}}, // interrupted between
 		{[]netstate.Rule{{Priority: 100, Table: 255}}, nil, nil},           // another agent moved it
 	} {
-		got := rules.Remains(rules.Kernel{State: netstate.State{Rules: row.have}})
+		got := rules.Leftovers(rules.Kernel{State: netstate.State{Rules: row.have}})
 		if d := cmp.Diff(rules.Remnants{Restore: row.restore, Rules: row.remove}, got, equal); d != "" {
 			t.Errorf("%v (-want +got):\n%s", row.have, d)
 		}
@@ -206,7 +206,7 @@ func TestRemains_LocalRule(t *testing.T) {
 
 // Whatever of ours and of others is on a node together, nothing of others is listed and
 // all rules of ours are; without a daemon's objects there is nothing.
-func TestRemains_NeverOthers(t *testing.T) {
+func TestLeftovers_NeverOthers(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -216,7 +216,7 @@ func TestRemains_NeverOthers(t *testing.T) {
 				Rules: some(rng, slices.Concat(othersRules, ourRules)), Routes: append(some(rng, slices.Concat(othersRoutes[1:], ourRoutes)), othersRoutes[0]), // a node has a default route
 			},
 		}
-		got := rules.Remains(k)
+		got := rules.Leftovers(k)
 		for _, r := range k.Rules {
 			if ours := slices.Contains(ourRules, r); ours != slices.Contains(got.Rules, r) {
 				t.Errorf("seed %d: rule %v, ours %t", seed, r, ours)

@@ -116,8 +116,8 @@ func TestSetupNode_ProgramsOfAPass(t *testing.T) {
 func TestSetupNode_WithoutIP6Tables(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
-	n.host.six = newSide("no-such-ip6tables", false)
-	n.host.others = []*side{newSide("no-such-iptables", true)}
+	n.host.six = newBackend("no-such-ip6tables", false)
+	n.host.others = []*backend{newBackend("no-such-iptables", true)}
 	n.setup()
 	n.quiet()
 	err := n.ns.Do(func() error { return n.host.SetupNode(t.Context(), input(v6Egress)) })
@@ -134,7 +134,7 @@ func TestSetupNode_KernelWithoutTheOtherBackend(t *testing.T) {
 	if err := os.WriteFile(refusing, []byte("#!/bin/sh\necho 'Protocol not supported' >&2\nexit 3\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n.host.others = []*side{{programs: pair{name: "iptables-nft", save: refusing, restore: refusing}}}
+	n.host.others = []*backend{{programs: pair{name: "iptables-nft", save: refusing, restore: refusing}}}
 	n.setup()
 	if got := n.programsRun(); !slices.Contains(got, "refuses") {
 		t.Errorf("the first pass ran %q", got)
@@ -314,7 +314,7 @@ func TestSetupNode_LeftoversUnderALock(t *testing.T) {
 	now.setup()
 	now.setup()
 	if got := strings.Count(log.String(), "rules that an earlier life of the node left cannot be removed"); got != 1 {
-		t.Errorf("told %d times:\n%s", got, log.String())
+		t.Errorf("logged %d times:\n%s", got, log.String())
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_UN); err != nil {
 		t.Fatal(err)
@@ -370,7 +370,7 @@ func TestNodeDiffers(t *testing.T) {
 }
 
 // The programs of both families and back ends are named after the one in use.
-func TestFindSides(t *testing.T) {
+func TestFindBackends(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		iptables string
@@ -382,9 +382,9 @@ func TestFindSides(t *testing.T) {
 		{"/x/iptables-nft", rules.NFTables, []string{"/x/ip6tables-nft", "/x/iptables-legacy", "/x/ip6tables-legacy"}},
 	} {
 		h := &Host{iptables: row.iptables, opts: Options{Log: slog.New(slog.DiscardHandler)}, backend: row.backend}
-		h.findSides()
+		h.findBackends()
 		var got []string
-		for s := range h.sides(iptables.Ruleset{}) {
+		for s := range h.backends(iptables.Ruleset{}) {
 			got = append(got, s.programs.name)
 		}
 		if !cmp.Equal(got, row.want) {
