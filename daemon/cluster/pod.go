@@ -1,7 +1,7 @@
 package cluster
 
 // Is reports whether this is the pod that a runtime calls by a UID, which may be "" where
-// it tells none. A pod of a StatefulSet has the name of the one before it.
+// it has none. A pod of a StatefulSet has the name of the one before it.
 func (p Pod) Is(uid string) bool { return uid == "" || p.UID == uid || p.Mirror }
 
 // Expects reports whether this daemon's pool must give the pod an address sooner or

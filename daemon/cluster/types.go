@@ -54,7 +54,7 @@ type CNINode struct {
 	Trunk     string // status.trunkInterface.id, where the controller writes it
 }
 
-// Branch is the branch ENI of a pod as its annotation tells.
+// Branch is the branch ENI of a pod by its annotation.
 type Branch struct {
 	ENI     string // "eni-…"; informative
 	MAC     string // lower-case colon form

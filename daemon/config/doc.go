@@ -4,7 +4,7 @@
 // [Load] is as lenient as the Amazon VPC CNI is, row by row, but swallows nothing:
 // each value that is not used as written becomes a [Problem]. [Validate] checks
 // combinations, also against the facts of the instance type. [Config.Describe]
-// tells per variable what was declared, what is in effect and why.
+// says per variable what was declared, what is in effect and why.
 // docs/configuration.md is generated from the table and a test fails when it is
 // stale.
 //

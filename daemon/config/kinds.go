@@ -293,7 +293,7 @@ func mark(field func(*Config) *uint32) binding {
 
 // listenAddress: set but empty would be a random port on all addresses. An address
 // beyond the node's loopback is used, as it always was, and reported: what is served
-// there asks nobody who they are.
+// there does not authenticate its clients.
 func listenAddress(field func(*Config) *string) binding {
 	b := text(field)
 	b.kind, b.accepts = Address, "host:port, or unix: and an absolute path of up to 107 bytes"
@@ -402,5 +402,5 @@ func tags(field func(*Config) *map[string]string) binding {
 	}
 }
 
-// others is the binding of variables that somebody else reads.
+// others is the binding of variables that other programs read.
 func others(kind Kind, accepts string) binding { return binding{kind: kind, accepts: accepts} }

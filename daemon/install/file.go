@@ -23,7 +23,7 @@ const tempMark = ".tmp"
 
 // Program copies a program, or any other regular file, with its permissions. At every
 // moment the target is the old file or the whole new one, executable. A target that is
-// the same already is left alone, which is what changed tells.
+// the same already is left alone; changed reports whether it was written.
 //
 // A symbolic link at the target is replaced and not followed, so nothing is written
 // beside the directory.

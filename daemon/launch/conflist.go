@@ -34,7 +34,7 @@ func settings(c config.Config) install.Settings {
 	return s
 }
 
-// metadata tells the node's addresses.
+// metadata shows the node's addresses.
 type metadata interface {
 	LocalIPv4(context.Context) (netip.Addr, error)
 	PrimaryIPv6(context.Context) (netip.Addr, error)
@@ -43,7 +43,7 @@ type metadata interface {
 // findNode completes the settings by the node's address, where egress-cni needs it. A
 // node of an IPv6 cluster always has an IPv4 address; without it something is wrong. A
 // node of an IPv4 cluster without a global IPv6 address has no IPv6 to offer, which warn
-// is told, and its pods work without.
+// is logged, and its pods work without.
 func findNode(ctx context.Context, s *install.Settings, ipv6 bool, from metadata, warn func(string)) error {
 	switch {
 	case ipv6:

@@ -28,7 +28,7 @@ func openDaemonLog(path string) daemonLog {
 // logWindow is how much of the log's end is looked through.
 const logWindow = 16 << 10
 
-// reason is what the daemon last logged that tells why it does not serve: its last warning
+// reason is what the daemon last logged that explains why it does not serve: its last warning
 // or error, else its last line; empty when it has logged nothing.
 func (l daemonLog) reason() string {
 	if l.path == "" {

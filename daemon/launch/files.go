@@ -50,13 +50,13 @@ func (l *launcher) removeStale() error {
 // watch is what the entrypoint last saw of the files that it installed.
 type watch struct {
 	conflist []byte          // as installed; nil: not yet
-	altered  map[string]bool // what others have changed, and was told
+	altered  map[string]bool // what others have changed, logged already
 }
 
-// look compares the node with what was installed. A plugin that somebody removed or that
+// look compares the node with what was installed. A plugin that was removed or that
 // cannot be executed is installed again: without it the runtime can neither add nor delete
 // pods. The conflist is the runtime's choice of a network: who removes, renames or edits
-// it (another CNI, with the right to) is told of and not fought.
+// it (another CNI, with the right to) is logged and left alone.
 func (l *launcher) look() {
 	for _, name := range plugins() {
 		path := filepath.Join(l.Config.CNIBinDir, name)
@@ -96,7 +96,7 @@ func (l *launcher) lookAtConflist() {
 	}
 }
 
-// once tells of a file until it is well again.
+// once logs a change of a file, once until it is as installed again.
 func (l *launcher) once(path, what string, err error) {
 	if l.seen.altered[path] {
 		return

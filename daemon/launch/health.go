@@ -24,7 +24,7 @@ const (
 )
 
 // awaitServing asks the daemon for its health until it serves. It ends with ctx, and then
-// tells the last answer. Each answer that is not yet the wanted one is told to waiting.
+// returns the last answer. waiting is called with each answer before that.
 func awaitServing(ctx context.Context, socket string, waiting func(error)) error {
 	var dialled atomic.Pointer[error] // why the last dial failed
 	conn, err := grpc.NewClient("passthrough:///ipamd",

@@ -36,8 +36,8 @@ const (
 	// the manifest's terminationGracePeriodSeconds of 10.
 	grace = 9 * time.Second
 
-	lookEvery = 5 * time.Second  // at what was installed
-	tellEvery = 10 * time.Second // what is waited for
+	lookEvery   = 5 * time.Second  // at what was installed
+	reportEvery = 10 * time.Second // what is waited for
 )
 
 // The metadata service is asked this often for an address of the node.
@@ -119,9 +119,9 @@ func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog)
 		defer cancel()
 		serving <- awaitServing(ctx, cniwire.GRPCSocket, func(err error) { latest(answers, err) })
 	}()
-	look, tell := time.NewTicker(lookEvery), time.NewTicker(tellEvery)
+	look, report := time.NewTicker(lookEvery), time.NewTicker(reportEvery)
 	defer look.Stop()
-	defer tell.Stop()
+	defer report.Stop()
 	var answer error
 	for {
 		select {
@@ -131,7 +131,7 @@ func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog)
 			return l.stop(c, s, nil)
 		case answer = <-answers:
 		case err := <-serving:
-			tell.Stop()
+			report.Stop()
 			if err != nil {
 				return l.stop(c, syscall.SIGTERM, fmt.Errorf("%s: not within CNI_START_LIMIT (%s): %s", textTimedOut, l.Config.StartLimit, awaited(answer, daemonLog)))
 			}
@@ -143,7 +143,7 @@ func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog)
 			if err := l.installConflist(r); err != nil {
 				return l.stop(c, syscall.SIGTERM, err)
 			}
-		case <-tell.C:
+		case <-report.C:
 			l.log.Info(textChecking+"the daemon is not ready yet",
 				slog.Duration("after", time.Since(started).Round(time.Second)), slog.String("reason", awaited(answer, daemonLog)))
 		case <-look.C:
@@ -171,7 +171,7 @@ func (l *launcher) installConflist(r conflistResult) error {
 	return nil
 }
 
-// awaited tells what is known of a daemon that does not serve yet.
+// awaited describes a daemon that does not serve yet.
 func awaited(answer error, log daemonLog) string {
 	text := "no answer yet"
 	if answer != nil {
@@ -192,7 +192,7 @@ func latest(to chan error, v error) {
 	to <- v
 }
 
-// ended tells the end of a daemon that nobody has asked to end.
+// ended logs the end of a daemon that was not asked to end.
 func (l *launcher) ended(c *child, err error) error {
 	if err != nil {
 		if last := c.stderr.lines(5); last != "" {

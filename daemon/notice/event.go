@@ -19,7 +19,7 @@ const (
 // ReasonHostNetworkChanged is ours: a program of the node took away what the CNI had made.
 const ReasonHostNetworkChanged = "HostNetworkChanged"
 
-// defaultAction is what the daemon was doing when nothing else is told.
+// defaultAction is what the daemon was doing when nothing else is given.
 const defaultAction = "AssignAddress"
 
 // Limits of the API server (events.k8s.io/v1).

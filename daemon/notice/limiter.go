@@ -42,7 +42,7 @@ type Limiter struct {
 type object struct {
 	tokens bucket
 	used   time.Time
-	kinds  map[kind]told
+	kinds  map[kind]sent
 }
 
 // kind is what is repeated. The action is part of it: a role that lacks two permissions is
@@ -51,7 +51,7 @@ type kind struct{ reason, action string }
 
 func kindOf(e Event) kind { return kind{e.Reason, e.Action} }
 
-type told struct {
+type sent struct {
 	at         time.Time
 	suppressed int
 }
@@ -80,7 +80,7 @@ func (l *Limiter) Allow(now time.Time, e Event) (suppressed int, ok bool) {
 	}
 	o.tokens.spent++
 	l.all.spent++
-	o.kinds[kindOf(e)] = told{at: now}
+	o.kinds[kindOf(e)] = sent{at: now}
 	return last.suppressed, true
 }
 
@@ -90,12 +90,12 @@ func (l *Limiter) GiveBack(e Event, suppressed int) {
 	if o := l.objects[e.About]; o != nil {
 		o.tokens.giveBack()
 		if last, known := o.kinds[kindOf(e)]; known {
-			o.kinds[kindOf(e)] = told{suppressed: last.suppressed + suppressed}
+			o.kinds[kindOf(e)] = sent{suppressed: last.suppressed + suppressed}
 		}
 	}
 }
 
-// Hold counts an event that is not sent although nobody asked Allow: a newer one of its
+// Hold counts an event that is not sent though Allow was not asked: a newer one of its
 // kind took its place.
 func (l *Limiter) Hold(now time.Time, e Event) {
 	o := l.object(now, e.About)
@@ -121,7 +121,7 @@ func (l *Limiter) object(now time.Time, about Ref) *object {
 		if len(l.objects) >= max(l.policy.Objects, 1) {
 			l.forgetOldest()
 		}
-		o = &object{kinds: map[kind]told{}}
+		o = &object{kinds: map[kind]sent{}}
 		l.objects[about] = o
 	}
 	o.used = now

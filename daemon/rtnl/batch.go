@@ -24,7 +24,7 @@ func (b *Batch) Reset() { b.buf, b.msgs = b.buf[:0], b.msgs[:0] }
 func (b *Batch) Len() int { return len(b.msgs) }
 
 // Tolerate makes one errno of the message added last count as success, for
-// instance EEXIST of a rule. Errno still tells.
+// instance EEXIST of a rule. Errno still shows it.
 func (b *Batch) Tolerate(errno unix.Errno) { b.msgs[len(b.msgs)-1].tolerated = errno }
 
 // Errno is what the kernel answered to message i of a batch that was sent: 0 for

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gather wakes a reader of a watch once, however much is told, until it is armed again: a
-// node that gets pods is told of a dozen changes each, and who is woken by each does
+// Gather wakes a reader of a watch once, however many notices come, until it is armed again:
+// each new pod of a node causes a dozen changes, and a reader woken by each does
 // nothing else. It is a file descriptor for a poller, ready while there is something to
 // read for the first time after Arm.
 type Gather struct {

@@ -31,7 +31,7 @@ const (
 	SettingOfDefault = -2
 )
 
-// Notice is a change in the namespace that the kernel tells of, whoever made it.
+// Notice is a change in the namespace that the kernel reports, whoever made it.
 type Notice struct {
 	Kind    NoticeKind
 	Link    netstate.Link
@@ -41,10 +41,10 @@ type Notice struct {
 	Setting int32
 }
 
-// Watch opens a socket that is told of changes of links, addresses, routes, policy rules
+// Watch opens a socket that receives changes of links, addresses, routes, policy rules
 // and settings in the namespace of the calling thread. It does not block; what is read
 // from it is for [Notices]. A read that fails with ENOBUFS means that notices were lost.
-// Not told are routes of the tables main and local that come, without another one's
+// Left out are routes of the tables main and local that come, without another one's
 // place, and rules that come with a priority: each ADD makes some.
 func Watch() (fd int, err error) {
 	groups := []int{
@@ -54,11 +54,11 @@ func Watch() (fd int, err error) {
 	return watch(unix.NETLINK_ROUTE, groups, routeFilter())
 }
 
-// watchBuffer holds what is told while the reader is away. The kernel doubles it for its
+// watchBuffer holds notices while the reader is busy. The kernel doubles it for its
 // own books, and takes it without privileges up to net.core.rmem_max.
 const watchBuffer = 1 << 20
 
-// watch opens a socket that is told by groups what a filter lets through; nil: everything.
+// watch opens a socket that receives of its groups what a filter lets through; nil: everything.
 func watch(protocol int, groups []int, filter []unix.SockFilter) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {
@@ -86,7 +86,7 @@ func watch(protocol int, groups []int, filter []unix.SockFilter) (fd int, err er
 }
 
 // Notices calls fn for each change in a datagram that was read from a socket of [Watch].
-// What nobody here acts on is left out: link-local addresses, the kernel's own routes,
+// What has no use here is left out: link-local addresses, the kernel's own routes,
 // rules that look up no table.
 func Notices(datagram []byte, fn func(Notice)) error {
 	for len(datagram) > 0 {
@@ -135,7 +135,7 @@ func (r reply) notice() (n Notice, ok bool, err error) {
 	switch n.Kind {
 	case NoticeLink, NoticeNoLink:
 		n.Link, err = parseLink(r.body)
-		// Bridges tell of their ports in messages of their own family.
+		// Bridges report their ports in messages of their own family.
 		ok = len(r.body) > 0 && r.body[0] == unix.AF_UNSPEC
 	case NoticeRoute, NoticeNoRoute:
 		n.Route, ok, err = parseRoute(r.body)
@@ -153,7 +153,7 @@ func (r reply) notice() (n Notice, ok bool, err error) {
 	return n, ok && err == nil, err
 }
 
-// ofKernel tells the routes to link-local and multicast addresses that the kernel gives
+// ofKernel reports the routes to link-local and multicast addresses that the kernel gives
 // every link with IPv6, and entries of its route cache.
 func ofKernel(body []byte, r netstate.Route) bool {
 	const rtmFCloned = 0x200 // RTM_F_CLONED

@@ -10,7 +10,7 @@ import (
 const (
 	offType   = 4                            // nlmsg_type, two bytes
 	offFlags  = 6                            // nlmsg_flags, two bytes
-	offFamily = unix.SizeofNlMsghdr          // in all that is told here
+	offFamily = unix.SizeofNlMsghdr          // in all messages here
 	offPrefix = offFamily + 1                // rtm_dst_len
 	offScope  = offFamily + 3                // ifa_scope
 	offTable  = offFamily + 4                // rtm_table
@@ -32,7 +32,7 @@ func low(offset uint32) uint32 { return offset + uint32(native.Uint16([]byte{0, 
 func high(offset uint32) uint32 { return 2*offset + 1 - low(offset) }
 
 // routeFilter lets the kernel hold back what comes with each ADD and DEL of a pod, and
-// which nobody here acts on: a wake-up costs more than all that is done about it. What it
+// which have no use here: a wake-up costs more than all that is done about it. What it
 // does not know it lets pass.
 func routeFilter() []unix.SockFilter {
 	load := func(offset uint32) unix.SockFilter { return stmt(unix.BPF_LD|unix.BPF_B|unix.BPF_ABS, offset) }

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 // FilterNotice is a change of a packet filter: which chain of which table. Programs in
 // the nftables mode of iptables change the same tables; of those in its legacy mode the
-// kernel tells nobody.
+// kernel sends no notices.
 type FilterNotice struct {
 	IPv6         bool   // of the family ip6; all other families count as ip
 	Table, Chain []byte // valid until the function returns; no Chain: the table itself came or went
@@ -12,7 +12,7 @@ type FilterNotice struct {
 	Gone, Rule bool
 }
 
-// WatchFilters opens a socket that is told of changes of nftables in the namespace of the
+// WatchFilters opens a socket that receives changes of nftables in the namespace of the
 // calling thread; see [Watch] and [FilterNotices].
 func WatchFilters() (fd int, err error) {
 	return watch(unix.NETLINK_NETFILTER, []int{unix.NFNLGRP_NFTABLES}, nil)

@@ -47,7 +47,7 @@ func openOnThread(nsFD int) (_ *Conn, restored bool, _ error) {
 //
 // The goroutine need not be locked to its thread, because locking makes the runtime
 // start another one, which takes longer than all of this. Should the goroutine move
-// between the two calls, the socket's own word tells, and the second try is locked.
+// between the two calls, the socket's own namespace shows it, and the second try is locked.
 func OpenAndStay(nsFD int) (*Conn, error) {
 	c, err := enterAndOpen(nsFD)
 	if err != nil {
@@ -72,7 +72,7 @@ func enterAndOpen(nsFD int) (*Conn, error) {
 func (c *Conn) In(nsFD int) (bool, error) { return SameNetns(c.fd, nsFD) }
 
 // SameNetns reports whether a socket of any kind is in the network namespace that nsFD
-// is open on, without a look at procfs. Kernels before 4.10 can't tell.
+// is open on, without a look at procfs. Kernels before 4.10 don't say.
 func SameNetns(socket, nsFD int) (bool, error) {
 	own, err := unix.IoctlRetInt(socket, unix.SIOCGSKNS)
 	if err != nil {

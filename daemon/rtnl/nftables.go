@@ -34,7 +34,7 @@ func HasNFTables() (bool, error) {
 	return hasGeneration(answer[:n])
 }
 
-// hasGeneration reads the answer: nobody is there for such messages (EINVAL), the asker
+// hasGeneration reads the answer: the kernel knows no such messages (EINVAL), the asker
 // lacks rights, or a generation.
 func hasGeneration(answer []byte) (bool, error) {
 	msg, _, err := cutMessage(answer)

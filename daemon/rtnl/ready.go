@@ -60,7 +60,7 @@ func (w *ReadyWatch) Wait(links []int32, addresses []netstate.Address, timeout t
 		case errors.Is(err, unix.EAGAIN):
 			continue
 		case errors.Is(err, unix.ENOBUFS):
-			return nil // the kernel has told more than fits: long enough
+			return nil // more notices than fit: long enough
 		case err != nil:
 			return err
 		}

@@ -83,7 +83,7 @@ func (o Options) refuse(ctx context.Context, left *hostnet.Leftovers) string {
 	return ""
 }
 
-// list tells what would be removed, and what cannot be.
+// list prints what would be removed, and what cannot be.
 func (o Options) list(left *hostnet.Leftovers) (ok bool) {
 	files := func(paths []string) []hostnet.Change { return removeAll(paths, writable) }
 	all := files(o.Paths.entrance())
@@ -91,7 +91,7 @@ func (o Options) list(left *hostnet.Leftovers) (ok bool) {
 		all = append(all, hostnet.Change{Object: object})
 	}
 	all = append(all, files(o.Paths.records())...)
-	return o.tell(append(all, files(o.Paths.state())...), textWouldRemove)
+	return o.print(append(all, files(o.Paths.state())...), textWouldRemove)
 }
 
 func (o Options) remove(ctx context.Context, left *hostnet.Leftovers) (ok bool) {
@@ -100,11 +100,11 @@ func (o Options) remove(ctx context.Context, left *hostnet.Leftovers) (ok bool) 
 	changes = append(changes, removeAll(o.Paths.records(), os.RemoveAll)...)
 	// Where the address book is comes from a setting: no directory goes by it.
 	changes = append(changes, removeAll(o.Paths.state(), os.Remove)...)
-	return o.tell(changes, textRemoved)
+	return o.print(changes, textRemoved)
 }
 
-// tell prints what was done, a line an object.
-func (o Options) tell(changes []hostnet.Change, done string) (ok bool) {
+// print prints what was done, a line an object.
+func (o Options) print(changes []hostnet.Change, done string) (ok bool) {
 	ok = true
 	for _, c := range changes {
 		if c.Err == nil {

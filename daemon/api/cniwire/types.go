@@ -76,7 +76,7 @@ type DelReply struct {
 	Detail string
 }
 
-// PolicyRequest has the daemon tell the network policy agent of the node that a pod's
+// PolicyRequest has the daemon notify the network policy agent of the node that a pod's
 // interfaces are there, or with Delete that they are gone. Only a daemon whose replies
 // have a NetworkPolicyMode is asked.
 type PolicyRequest struct {
@@ -98,8 +98,8 @@ type CallError struct {
 
 func (e *CallError) Error() string { return e.Text }
 
-// PolicyReply answers a PolicyRequest. A deletion that could not be told yet is a
-// success: the daemon tells the agent later.
+// PolicyReply answers a PolicyRequest. A deletion that could not be sent yet is a
+// success: the daemon notifies the agent later.
 type PolicyReply struct {
 	Success bool
 

@@ -74,7 +74,7 @@ const (
 	AfterENISetUp     Point = "after-eni-set-up"
 	BeforeENITearDown Point = "before-eni-tear-down" // rules of an ENI that is gone
 	AfterENITearDown  Point = "after-eni-tear-down"
-	BeforePodRules    Point = "before-pod-rules" // of a pod that ended, or whose rules are mended
+	BeforePodRules    Point = "before-pod-rules" // of a pod that ended, or whose rules are repaired
 	AfterPodRules     Point = "after-pod-rules"
 	BeforePodRoute    Point = "before-pod-route" // of a pod that ended
 	AfterPodRoute     Point = "after-pod-route"

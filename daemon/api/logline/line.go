@@ -27,8 +27,8 @@ func (l Level) String() string {
 }
 
 // ParseLevel reads AWS_VPC_K8S_CNI_LOGLEVEL and its sister of the plugin: the name of a
-// level in any case. Anything else, also "", means Debug to upstream; ok tells
-// such a value from the name.
+// level in any case. Anything else, also "", means Debug to upstream; ok is
+// false for such a value.
 func ParseLevel(s string) (level Level, ok bool) {
 	for i, name := range levelNames {
 		if strings.EqualFold(s, name) {

@@ -3,7 +3,7 @@ package netnames
 import "net/netip"
 
 // GatewayIPv4 is the next hop of interface index of an IPv4 pod: 169.254.1.1 for
-// the first. Nobody owns the address; the pod has a permanent neighbour entry that
+// the first. No host has the address; the pod has a permanent neighbour entry that
 // leads to the host end of its veth pair. index must be below 255.
 func GatewayIPv4(index int) netip.Addr {
 	return netip.AddrFrom4([4]byte{169, 254, 1, byte(index + 1)})

@@ -1,4 +1,4 @@
-// Package introspectserver serves what a node tells about itself: upstream's
+// Package introspectserver serves what a node says about itself: upstream's
 // /v1 documents byte for byte, and ours under new paths, on loopback TCP or a Unix
 // socket, without authentication.
 //
@@ -9,6 +9,6 @@
 // What happens one after the other (state changes, failed ADDs) the daemon appends to
 // a [Feed] and a [FailureLog], which are bounded and never wait for a reader.
 //
-// It must not tell sandbox ids or secrets, must not write, and answers every
+// It must not show sandbox ids or secrets, must not write, and answers every
 // request within 5 s or drops it; a request for events may wait up to 30 s more.
 package introspectserver

@@ -97,7 +97,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) (any, error) {
 		case <-h.stop:
 			return doc, nil
 		case <-r.Context().Done():
-			return doc, nil // nobody reads it
+			return doc, nil // it is not read
 		}
 		doc, grown, err = h.opts.Events.read(q, time.Now())
 	}

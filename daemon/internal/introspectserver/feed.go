@@ -24,7 +24,7 @@ type Feed struct {
 
 	mu     sync.Mutex // guards ring and change
 	ring   *ring[introspect.Event]
-	change chan struct{} // closed at the next Append; nil while nobody waits
+	change chan struct{} // closed at the next Append; nil while no reader waits
 }
 
 // NewFeed makes an empty feed for the run of the daemon that started at the time

@@ -151,7 +151,7 @@ func (h *handler) answer(doc document, w http.ResponseWriter, r *http.Request) (
 // foreignHost reports whether a request that came in on loopback was made to the name
 // of some other host. A page in a browser on the node could otherwise read these
 // documents, by a name of its own that resolves to 127.0.0.1 (DNS rebinding). Names
-// without a dot are nobody's on the Internet.
+// without a dot do not exist on the Internet.
 func foreignHost(r *http.Request, bound string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	tcp, ok := local.(*net.TCPAddr)

@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Summary completes the view's summary with what the address book tells, so that
+// Summary completes the view's summary with what the address book shows, so that
 // /v1/summary and /v1/enis of one moment agree.
 func Summary(v View) introspect.Summary {
 	s := v.Summary
@@ -45,7 +45,7 @@ func cards(v View) []introspect.CardSummary {
 }
 
 // count sets the counts of a card: CIDRs of its mode on ENIs that serve pods and
-// that EC2 shows and nobody takes away.
+// that EC2 shows and that is not being removed.
 func count(c *introspect.CardSummary, book ipam.Snapshot, now time.Time, cooldown time.Duration) {
 	kind := ipam.SecondaryIPs
 	if c.Mode == introspect.ModePrefix {

@@ -6,7 +6,7 @@ import (
 )
 
 // unmet lists the targets of a plan that are out of reach. Those that are not looked at
-// are told to who asks for them only: the shipped manifest sets some on every node.
+// are shown on request only: the shipped manifest sets some on every node.
 func unmet(p Pool, policy warmpool.Policy, q introspect.PlanQuery) []introspect.UnmetTarget {
 	asked := map[string]bool{"WARM_ENI_TARGET": q.WarmENI != nil, "WARM_PREFIX_TARGET": q.WarmPrefix != nil}
 	out := []introspect.UnmetTarget{}

@@ -20,12 +20,12 @@ var (
 )
 
 // Refused reports that a write was refused, by the API server or because of what the pod
-// is: trying again would not help. Other errors mean that nobody answered.
+// is: trying again would not help. Other errors mean that there was no answer.
 func Refused(err error) bool {
 	return answered(err) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrOtherValue)
 }
 
-// AnnotatePod sets an annotation of this very pod, told by its UID. With onlyIf it does
+// AnnotatePod sets an annotation of this very pod, by its UID. With onlyIf it does
 // so only where the annotation has that value; one that is not there has "".
 func (c *Client) AnnotatePod(ctx context.Context, p cluster.Pod, key, value string, onlyIf *string) error {
 	path, err := pods.object(p.Namespace, p.Name)

@@ -6,15 +6,15 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Changes are told by Run, from one goroutine and never after Run returned. Several
-// changes of a kind in quick succession are told once, with the last state. Each
+// Changes are reported by Run, from one goroutine and never after Run returned. Several
+// changes of a kind in quick succession are reported once, with the last state. Each
 // function may be nil.
 type Changes struct {
 	Node       func(cluster.Node)
 	ENIConfigs func()
 	CNINode    func(node cluster.CNINode, exists bool)
 	Pods       func()
-	// Reached and Lost tell that the API server answers, with its version, and that it
+	// Reached and Lost report that the API server answers, with its version, and that it
 	// does not. The caches go on serving while it does not.
 	Reached func(version string)
 	Lost    func(error)
@@ -31,7 +31,7 @@ const (
 	eniConfigsChanged
 )
 
-// changes collects what is to be told.
+// changes collects what is to be reported.
 type changes struct {
 	mu    sync.Mutex
 	open  change
@@ -60,7 +60,7 @@ func (c *changes) take() change {
 	return open
 }
 
-// deliver tells what changed, the reach first: it explains the rest.
+// deliver reports what changed, the reach first: it explains the rest.
 func (c *Client) deliver(on Changes) {
 	open := c.changes.take()
 	if open&reachChanged != 0 {

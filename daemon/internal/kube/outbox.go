@@ -58,7 +58,7 @@ func (o *outbox) put(now time.Time, e notice.Event) {
 	w := waitingEvent{event: e, at: now, arrival: o.arrivals}
 	if old, ok := o.waiting[w.kind()]; ok {
 		if !o.away {
-			return // it is told of in a moment
+			return // it is delivered in a moment
 		}
 		o.limiter.Hold(now, e)
 		w.failures = old.failures

@@ -46,7 +46,7 @@ func (c *Client) PodFresh(ctx context.Context, namespace, name string) (cluster.
 }
 
 // WaitPod waits until a pod is as wanted. When ctx ends first it returns the last that
-// was seen of it, and an error that is ctx's and tells what was in the way.
+// was seen of it, and an error that is ctx's and names the obstacle.
 func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cluster.Pod) bool) (cluster.Pod, error) {
 	key := objectKey(namespace, name)
 	var last cluster.Pod

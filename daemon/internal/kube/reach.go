@@ -87,11 +87,11 @@ func (c *Client) probe(ctx context.Context) {
 	}
 }
 
-// unknownVersion is told of an API server that does not say its version.
+// unknownVersion is reported of an API server that does not say its version.
 const unknownVersion = "unknown"
 
 // knock asks for the version. Any answer shows that the API server is there: clusters
-// may keep /version from those who are not told to read it.
+// may keep /version from those without a right to read it.
 func (c *Client) knock(ctx context.Context) (version string, err error) {
 	version, err = c.ServerVersion(ctx)
 	if err != nil && answered(err) {
@@ -100,7 +100,7 @@ func (c *Client) knock(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// note tells the outcome of a probe if it changes anything.
+// note reports the outcome of a probe if it changes anything.
 func (c *Client) note(version string, err error) {
 	if c.reach.found(version, err) {
 		c.changes.note(reachChanged)

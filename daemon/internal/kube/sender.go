@@ -43,8 +43,8 @@ func (c *Client) DroppedEvents() uint64 { return c.events.count() }
 type sender struct {
 	c        *Client
 	failures int  // in a row, without an answer
-	failing  bool // it was told that events cannot be sent
-	refused  bool // it was told that the API server refuses events
+	failing  bool // it was logged that events cannot be sent
+	refused  bool // it was logged that the API server refuses events
 }
 
 // sendEvents sends what waits until ctx ends.
@@ -58,7 +58,7 @@ func (c *Client) sendEvents(ctx context.Context) {
 		}
 		for sleep(ctx, s.pause()) {
 			w, ok := c.events.take(time.Now())
-			// What a whole fleet meets at once is not told at once.
+			// What a whole fleet meets at once is not sent at once.
 			if !ok || !sleep(ctx, c.pauses.Jittered(2*c.pauses.First)) {
 				break
 			}
@@ -91,7 +91,7 @@ func (s *sender) send(ctx context.Context, w waitingEvent) {
 	case refused(err):
 		s.failures = 0
 		s.c.events.answered(false)
-		s.tell(err)
+		s.logRefusal(err)
 	default:
 		s.c.events.putBack(time.Now(), w)
 		s.failures++
@@ -107,9 +107,9 @@ func refused(err error) bool {
 	return errors.Is(err, ErrInvalid) || answered(err) && !apierrors.IsUnauthorized(err)
 }
 
-// tell logs that events are refused, once. That an object went away with its namespace
+// logRefusal logs that events are refused, once. That an object went away with its namespace
 // is ordinary, and so is a request with a name that cannot be.
-func (s *sender) tell(err error) {
+func (s *sender) logRefusal(err error) {
 	ordinary := errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotFound) || apierrors.HasStatusCause(err, namespaceTerminating)
 	if s.refused || ordinary {
 		s.c.log.Debug("event refused", slog.Any(logline.KeyError, err))

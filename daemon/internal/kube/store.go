@@ -69,7 +69,7 @@ func (s *store[T]) set(key string, item T) bool {
 		return false
 	}
 	s.items[key] = item
-	s.tellLocked()
+	s.notifyLocked()
 	return true
 }
 
@@ -81,7 +81,7 @@ func (s *store[T]) remove(key string) bool {
 		return false
 	}
 	delete(s.items, key)
-	s.tellLocked()
+	s.notifyLocked()
 	return true
 }
 
@@ -96,7 +96,7 @@ func (s *store[T]) replace(items map[string]T) bool {
 		return false
 	}
 	s.items = items
-	s.tellLocked()
+	s.notifyLocked()
 	return true
 }
 
@@ -106,11 +106,11 @@ func (s *store[T]) setLive(live bool) {
 	defer s.mu.Unlock()
 	if s.live != live {
 		s.live = live
-		s.tellLocked()
+		s.notifyLocked()
 	}
 }
 
-func (s *store[T]) tellLocked() {
+func (s *store[T]) notifyLocked() {
 	close(s.next)
 	s.next = make(chan struct{})
 }

@@ -27,7 +27,7 @@ const textLost = "log lines lost"
 // queue stands between those who log and a file: a disk that hangs, or a reader of
 // stdout that does not read, must not hold up the daemon. One goroutine writes what has
 // come meanwhile, in order and at once, so that a killed process loses no more than the
-// lines of the last write. Lines without room are counted, and told when there is room.
+// lines of the last write. Lines without room are counted, and reported when there is room.
 type queue struct {
 	file  io.Writer
 	close func() error // of file
@@ -40,7 +40,7 @@ type queue struct {
 	waiting int    // guarded by mu: lines in pending
 	lines   int    // guarded by mu: waiting or being written
 	size    int    // guarded by mu: bytes of lines
-	lost    int    // guarded by mu: lines, since the last that told it
+	lost    int    // guarded by mu: lines, since the last that reported it
 	closed  bool   // guarded by mu
 }
 
@@ -106,7 +106,7 @@ func (q *queue) run() {
 		q.size -= size
 		if err != nil {
 			if q.lost += lost + bytes.Count(batch[n:], []byte{'\n'}); lost > 0 {
-				q.lost-- // the line that told of the others is none of them
+				q.lost-- // the line that reported the others is none of them
 			}
 		}
 		q.mu.Unlock()

@@ -216,7 +216,7 @@ func lastBytes(f *os.File, most int) (ending, error) {
 	return ending{text: text[:n], cut: from > 0}, nil
 }
 
-// choose takes from the end of a log the newest lines that a query asks for. all tells
+// choose takes from the end of a log the newest lines that a query asks for. all says
 // that there are no others. It is pure.
 func choose(from ending, q introspect.LogQuery) (lines []string, all bool) {
 	all = !from.cut && !from.more
@@ -252,7 +252,7 @@ func choose(from ending, q introspect.LogQuery) (lines []string, all bool) {
 }
 
 // wanted is a line as it is answered. Whether it holds the text asked for is judged
-// after scrubbing too, so that nobody can find out a secret piece by piece.
+// after scrubbing too, so that a secret cannot be found out piece by piece.
 func wanted(raw []byte, least logline.Level, q introspect.LogQuery) (string, bool) {
 	if level, ok := member(raw, `"level":"`); least > logline.Debug {
 		if got, known := logline.ParseLevel(level); !ok || !known || got < least {
@@ -276,7 +276,7 @@ func wanted(raw []byte, least logline.Level, q introspect.LogQuery) (string, boo
 	return line, q.Match == "" || strings.Contains(line, q.Match)
 }
 
-// older reports whether a line tells a time before another. A line without a time, of
+// older reports whether a line has a time before another. A line without a time, of
 // a library that writes text, is as old as its neighbours.
 func older(raw []byte, since time.Time) bool {
 	if since.IsZero() {

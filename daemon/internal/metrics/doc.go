@@ -2,12 +2,12 @@
 // exposes, under its names, types and labels (spec/ipamd.md §8.1), and ours beside
 // them.
 //
-// What is told by events (counters, durations) has a method each. What is a state of
+// What comes by events (counters, durations) has a method each. What is a state of
 // the pool is not kept here at all: it is asked for at scrape time through one
 // callback that returns a [PoolGauges], so an ADD pays for a counter or two, and
 // series of addresses that are gone vanish with them.
 //
-// Mended against upstream: network cards are added up instead of overwriting each
+// Fixed against upstream: network cards are added up instead of overwriting each
 // other; series of removed CIDRs disappear; forced removals correct every gauge;
 // latencies keep fractions of a millisecond; the label `error` of
 // awscni_aws_utils_error_count is a code and not the full text, and codes are bounded in

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// lifecycle tells of start, build and background work.
+// lifecycle are the metrics of start, build and background work.
 type lifecycle struct {
 	startup    *prometheus.HistogramVec
 	nodeInit   *prometheus.HistogramVec

@@ -33,5 +33,5 @@ func (p *policyAgent) AgentCall(call, result string) {
 	p.agentCalls.WithLabelValues(call, result).Inc()
 }
 
-// DeletionsWaiting sets how many deletions the agent has not been told of.
+// DeletionsWaiting sets how many deletions wait for the agent.
 func (p *policyAgent) DeletionsWaiting(n int) { p.deletionsWaiting.Set(float64(n)) }

@@ -173,7 +173,7 @@ func passing(err error) bool {
 	return strings.Contains(text, "link not found") || strings.Contains(text, "no such network interface")
 }
 
-// codeOf tells an agent that says no from one that says nothing.
+// codeOf distinguishes an agent that refuses from one that does not answer.
 func codeOf(err error) cause.Code {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

@@ -3,5 +3,5 @@
 //
 // Every call ends: it waits for a connection for two seconds, as upstream's plugin
 // does, and takes five in all. One connection is kept. It decides nothing about pods: who
-// is told and when is its caller's.
+// is sent and when is its caller's.
 package policyagent

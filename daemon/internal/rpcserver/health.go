@@ -32,7 +32,7 @@ func (h *healthServer) List(ctx context.Context, req *healthpb.HealthListRequest
 	return h.Server.List(ctx, req)
 }
 
-// update asks whether addresses can be given. Streams of Watch are told with the next
+// update asks whether addresses can be given. Streams of Watch are notified with the next
 // Check, which kubelet makes every few seconds.
 func (h *healthServer) update() {
 	status := healthpb.HealthCheckResponse_SERVING

@@ -20,7 +20,7 @@ const maxSocketPath = 107
 const newSuffix = ".new"
 
 // socket is a listener that was moved to its name after its mode was set, so that it
-// is never reachable with a wider one. When somebody removes the file it can be made
+// is never reachable with a wider one. When the file is removed it can be made
 // again, without an end for those who accept.
 type socket struct {
 	path string
@@ -128,7 +128,7 @@ func makeDir(dir string) error {
 	return os.Chmod(dir, modeDir) // whatever the umask is
 }
 
-// publish gives a socket its mode and its name, under which somebody may remove it at
+// publish gives a socket its mode and its name, under which it may be removed at
 // once: nothing is asked of it there.
 func publish(temp, path string, mode fs.FileMode) (fs.FileInfo, error) {
 	if err := os.Chmod(temp, mode); err != nil {
@@ -151,7 +151,7 @@ func (s *socket) Close() error {
 	s.closed = true
 	s.err = s.now.Close()
 	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, s.now.inode) {
-		if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) { // else somebody did meanwhile
+		if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) { // else it was removed meanwhile
 			s.err = errors.Join(s.err, err)
 		}
 	}

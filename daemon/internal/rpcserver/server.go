@@ -54,7 +54,7 @@ type Options struct {
 	Ready func() bool
 
 	// Renew makes the server look whether its sockets' files are there, and listen again
-	// if somebody removed them; nil: nobody asks. Renewed is told of each.
+	// if they were removed; nil: they are not checked. Renewed is called with each.
 	Renew   <-chan struct{}
 	Renewed func(path string)
 
@@ -135,7 +135,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// renew listens again on sockets that were removed, whenever somebody asks, until ctx
+// renew listens again on sockets that were removed, at each request, until ctx
 // ends.
 func (s *Server) renew(ctx context.Context, sockets ...*socket) {
 	for {
@@ -171,7 +171,7 @@ func (s slots) acquire(ctx context.Context) bool {
 
 func (s slots) release() { <-s }
 
-// noteVersion tells of a client of another build, which is normal during an update.
+// noteVersion logs a client of another build, which is normal during an update.
 func (s *Server) noteVersion(client string) {
 	if client != s.opts.Version {
 		s.opts.Log.Debug("client of another version", slog.String("client_version", client), slog.String("version", s.opts.Version))

@@ -1,4 +1,4 @@
-// Package unixsocket tells the socket file of a process that is gone from one that is
+// Package unixsocket distinguishes the socket file of a process that is gone from one that is
 // served, before a server takes its place.
 package unixsocket
 
@@ -18,7 +18,7 @@ var ErrInUse = errors.New("another process is serving it")
 
 // Stale reports whether there is a socket at the path whose process is gone, which may
 // be replaced; false: there is nothing. A file that is no socket, a socket that is
-// served (ErrInUse), and one that cannot be told are errors that do not name the path.
+// served (ErrInUse), and one whose state is not known are errors that do not name the path.
 func Stale(ctx context.Context, path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
