@@ -52,7 +52,7 @@ func newBench(t testing.TB, fleet *sourcetest.Fleet, change func(*Options)) *ben
 		connect: func(name string) tea.Cmd {
 			return func() tea.Msg { return connected{name, o.Connect(t.Context(), name)} }
 		},
-		tell:  func(what func(watch.Source)) { what(o.Source) },
+		call:  func(what func(watch.Source)) { what(o.Source) },
 		after: func(time.Duration, tea.Msg) tea.Cmd { return nil },
 	})
 	b.send(tea.ColorProfileMsg{Profile: colorprofile.ANSI})

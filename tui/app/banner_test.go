@@ -16,7 +16,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// outage is what a source tells while the API server is unreachable.
+// outage is what a source reports while the API server is unreachable.
 func outage(b *bench) watch.Stats {
 	return watch.Stats{
 		Interval: 10 * time.Second, Problem: "API server 10.0.0.1:443 unreachable: connection refused",

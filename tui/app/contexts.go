@@ -7,13 +7,13 @@ import (
 	"cnictl/tui/theme"
 )
 
-// contexts is the way to another cluster of the kubeconfig.
+// contexts is switching to another cluster of the kubeconfig.
 type contexts struct {
 	connecting string // "" = nowhere
 	switched   bool   // the screens end, to be shown again on the other cluster
 }
 
-// connected tells whether a context can be shown.
+// connected is the result of connecting to a context.
 type connected struct {
 	name string
 	err  error

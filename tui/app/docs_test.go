@@ -25,14 +25,14 @@ import (
 
 const docs = "docs/tui.md"
 
-// toured is the app on the recording that docs/tui.md shows, as it stands at its end.
+// toured is the app on the recording that docs/tui.md shows, at its end.
 func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 	t.Helper()
-	tape := tour.Open(t)
+	recording := tour.Open(t)
 	b := newBench(t, sourcetest.New(0, 0), func(o *Options) {
-		o.Source, o.Theme = tape, theme.Mono
+		o.Source, o.Theme = recording, theme.Mono
 		o.Examine = func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(int, int, string)) (document.DoctorReport, error) {
-			ev, err := watched.Evidence(ctx, tape, scope, nodes, progress)
+			ev, err := watched.Evidence(ctx, recording, scope, nodes, progress)
 			if err != nil {
 				return document.DoctorReport{}, err
 			}
@@ -45,7 +45,7 @@ func toured(t *testing.T, width, height int, change func(*Options)) *bench {
 		}
 	})
 	b.resize(width, height)
-	b.send(changed{tape.View(), tape.Stats()})
+	b.send(changed{recording.View(), recording.Stats()})
 	return b
 }
 

@@ -11,13 +11,13 @@ import (
 	"cnictl/tui/theme"
 )
 
-// ErrNoTerminal says that there is no terminal to draw on.
+// ErrNoTerminal is returned when there is no terminal to draw on.
 var ErrNoTerminal = errors.New("tui needs a terminal")
 
-// ErrSwitched says that the user went to another context.
+// ErrSwitched is returned when the user switches to another context.
 var ErrSwitched = errors.New("switched to another context")
 
-// environ is the environment as it was handed down.
+// environ is the inherited environment.
 type environ []string
 
 func (e environ) get(name string) string {
@@ -29,10 +29,10 @@ func (e environ) get(name string) string {
 	return ""
 }
 
-// utf8 tells whether the locale is one that writes UTF-8.
+// utf8 reports whether the locale uses UTF-8.
 func (e environ) utf8() bool { return show.UTF8(e.get) }
 
-// dumb tells a terminal that cannot place a cursor.
+// dumb reports whether the terminal cannot place a cursor.
 func (e environ) dumb() bool {
 	t := e.get("TERM")
 	return t == "" || t == "dumb"
@@ -47,7 +47,7 @@ func (e environ) accessible() bool {
 	return true
 }
 
-// light is a first guess at the background, where the terminal says it: COLORFGBG is
+// light is a first guess at the background, from terminals that set it: COLORFGBG is
 // "foreground;background" in the 16 colours.
 func (e environ) light() bool {
 	v := e.get("COLORFGBG")
@@ -68,7 +68,6 @@ func terminal(p colorprofile.Profile, e environ, light bool) theme.Terminal {
 	}
 }
 
-// backgroundLimit is how long an answer to the question for the background is waited
-// for. Some terminals never give one, and one that comes late must not change the
-// colours under the eyes.
+// backgroundLimit is how long to wait for the terminal to report its background. Some
+// never do, and a late answer must not change the colours while the user is reading.
 const backgroundLimit = 400 * time.Millisecond

@@ -17,15 +17,15 @@ import (
 // many of total are done; total is 0 until it is known.
 type Examine func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (document.DoctorReport, error)
 
-// examination is the one that the doctor does now.
+// examination is the doctor's current run.
 type examination struct {
 	to     pages.Page // nil: there is none
 	id     uint64
 	cancel context.CancelFunc
 }
 
-// examiner has the doctor examine beside the screens. An examination that was given up ends
-// before the next begins.
+// examiner has the doctor examine beside the screens. A cancelled run ends before the
+// next begins.
 func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd, context.CancelFunc) {
 	turn := make(chan struct{}, 1)
 	return func(e pages.Examine) (tea.Cmd, context.CancelFunc) {
@@ -40,7 +40,7 @@ func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd
 				out.Err = ctx.Err()
 				return out
 			}
-			// A report that came all the same was cut short.
+			// A report that arrives anyway is incomplete.
 			if out.Report, out.Err = fleet.Caught(func() (document.DoctorReport, error) {
 				return examine(ctx, e.Scope, e.Nodes, e.Progress)
 			}); out.Err == nil {
@@ -51,7 +51,7 @@ func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd
 	}
 }
 
-// examine begins an examination in place of the one that runs.
+// examine starts an examination and cancels the running one.
 func (m *Model) examine(e pages.Examine) tea.Cmd {
 	if m.o.Examine == nil {
 		return nil
@@ -76,7 +76,7 @@ func (m *Model) giveUp() {
 	}
 }
 
-// leaveDoctor gives up the examination for a page that nobody can go back to with esc.
+// leaveDoctor cancels the examination of a page that esc no longer leads back to.
 func (m *Model) leaveDoctor() {
 	if m.exam.to != nil && !slices.ContainsFunc(m.router.stack, func(e entry) bool { return e.page == m.exam.to }) {
 		m.giveUp()

@@ -43,7 +43,7 @@ func (m *Model) export(how string) tea.Cmd {
 	return m.fx.export(name, data)
 }
 
-// document is the screen in a format; the suffix is "" for one that is not known.
+// document is the screen in a format; the suffix is "" for an unknown one.
 func (m *Model) document(how string) (data []byte, suffix string) {
 	l := m.list()
 	switch how {
@@ -111,8 +111,8 @@ func textTable(header []string, rows [][]string) []byte {
 	return b.Bytes()
 }
 
-// csvTable guards cells that a spreadsheet would run as a formula: what a node says is
-// no program.
+// csvTable guards cells that a spreadsheet would run as a formula: text from a node must
+// not be executed.
 func csvTable(header []string, rows [][]string) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -143,7 +143,7 @@ func jsonTable(header []string, rows [][]string) []byte {
 	return jsonValue(out)
 }
 
-// jsonValue is what cnictl prints of the same with -o json.
+// jsonValue is what cnictl prints for the same object with -o json.
 func jsonValue(v any) []byte {
 	data, err := document.Marshal(v)
 	if err != nil {
@@ -155,7 +155,7 @@ func jsonValue(v any) []byte {
 	return b.Bytes()
 }
 
-// writeNew makes a file that was not there.
+// writeNew creates a file and never overwrites one.
 func writeNew(directory, name string, data []byte) (path string, err error) {
 	path = filepath.Join(directory, name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -299,7 +299,7 @@ func TestMarksCopyExport(t *testing.T) {
 	if got := string(b.files[name+".txt"]); strings.Count(got, "\n") != 4 {
 		t.Errorf("text:\n%s", got)
 	}
-	if focus, _, _ := b.fleet.Told(); len(focus.Visible) == 0 {
+	if focus, _, _ := b.fleet.Requested(); len(focus.Visible) == 0 {
 		t.Error("nothing is looked at")
 	}
 }
@@ -308,15 +308,15 @@ func TestPaceAndFocus(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 30)
 	b.press("+")
-	if _, pace, _ := b.fleet.Told(); pace.Interval != 15*time.Second {
+	if _, pace, _ := b.fleet.Requested(); pace.Interval != 15*time.Second {
 		t.Errorf("+ gives %v", pace.Interval)
 	}
 	b.press("_", "_")
-	if _, pace, _ := b.fleet.Told(); pace.Interval != 5*time.Second {
+	if _, pace, _ := b.fleet.Requested(); pace.Interval != 5*time.Second {
 		t.Errorf("_ _ gives %v", pace.Interval)
 	}
 	b.press("p")
-	if _, pace, _ := b.fleet.Told(); !pace.Paused {
+	if _, pace, _ := b.fleet.Requested(); !pace.Paused {
 		t.Error("p does not pause")
 	}
 	b.sees(t, "PAUSED")
@@ -331,22 +331,22 @@ func TestPaceAndFocus(t *testing.T) {
 	}
 	b.press("p")
 	b.send(tea.BlurMsg{})
-	if focus, _, _ := b.fleet.Told(); !focus.Away {
-		t.Error("the source does not know that nobody looks")
+	if focus, _, _ := b.fleet.Requested(); !focus.Away {
+		t.Error("the source does not know that the terminal lost focus")
 	}
 	if b.tick() != nil {
-		t.Error("seconds are counted while nobody looks")
+		t.Error("seconds are counted while the terminal has no focus")
 	}
 	b.send(tea.FocusMsg{})
-	if focus, _, _ := b.fleet.Told(); focus.Away {
+	if focus, _, _ := b.fleet.Requested(); focus.Away {
 		t.Error("the source does not know that somebody looks again")
 	}
 	b.press("r")
-	if _, _, called := b.fleet.Told(); called != 1 {
+	if _, _, called := b.fleet.Requested(); called != 1 {
 		t.Error("r does not read")
 	}
 	b.press("enter")
-	if focus, _, _ := b.fleet.Told(); focus.Open == "" {
+	if focus, _, _ := b.fleet.Requested(); focus.Open == "" {
 		t.Error("the open node is not looked at first")
 	}
 }
@@ -516,13 +516,14 @@ func TestToast_GoesWithItsScreen(t *testing.T) {
 	}
 }
 
-// A log of which no line matches says so on top, with what to press, and counts them at the foot.
+// A log without a matching line says so at the top, with what to press, and counts the
+// lines at the bottom.
 func TestLogs_NoLineMatches(t *testing.T) {
 	t.Parallel()
 	b := searching(t)
 	b.resize(80, 24)
 	b.send(pages.Open{Screen: "logs", Node: pagetest.Plain})
-	b.told(t)
+	b.answerAll(t)
 	for range 4 {
 		if strings.Contains(b.text(t), "No lines match (") {
 			break

@@ -13,12 +13,11 @@ type broke struct {
 	stack []byte
 }
 
-// String is what the program's panic says of it, after the screens.
+// String is the text of the program's panic, printed after the screens are gone.
 func (b broke) String() string { return fmt.Sprintf("%v, in\n%s", b.with, b.stack) }
 
 // guarded takes a panic of a command into the program's loop. Bubble Tea recovers those
-// too, but tells what broke beside the loop, which may have ended by then, and the process
-// with it.
+// too, but reports them outside the loop, when loop and process may already have ended.
 func guarded(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil

@@ -89,7 +89,7 @@ func (m *Model) do(action, key string) tea.Cmd {
 		m.src.Refresh()
 		return tea.Batch(m.say(theme.Info, "refreshing"), m.page().Update(m.context(), pages.Do{Action: action}))
 	case keymap.MinuteBack, keymap.MinuteAhead, keymap.TenBack, keymap.TenAhead, keymap.PlaySlower, keymap.PlayFaster:
-		return m.onTape(action)
+		return m.onPlayback(action)
 	case keymap.Slower:
 		return m.pace(+1)
 	case keymap.Faster:
@@ -107,7 +107,7 @@ func (m *Model) do(action, key string) tea.Cmd {
 // ownKeys are the keys of the screen on top, as the user has them.
 func (m *Model) ownKeys() []keymap.Binding { return m.keys.Page(m.page().Name()) }
 
-// nth goes to the screen that has the place of the key among those for screens.
+// nth goes to the screen of a digit key.
 func (m *Model) nth(key string) tea.Cmd {
 	b, _ := m.keys.Binding(keymap.Screen1)
 	d := digits()
@@ -157,8 +157,7 @@ func (m *Model) listed(action string) tea.Cmd {
 	return nil
 }
 
-// out leaves the screen. esc first clears a filter: what is in the way goes before the
-// screen does.
+// out leaves the screen. esc first clears a filter, and only then leaves the screen.
 func (m *Model) out(key string) tea.Cmd {
 	if l := m.list(); key == "esc" && l != nil && l.Filter() != "" && !m.overlaid() {
 		return m.clear()
@@ -172,7 +171,7 @@ func (m *Model) clear() tea.Cmd {
 	if l == nil {
 		return nil
 	}
-	_ = l.SetFilter("") // the empty filter is good
+	_ = l.SetFilter("") // an empty filter is always valid
 	return nil
 }
 
@@ -180,7 +179,7 @@ func (m *Model) quit() tea.Cmd {
 	return tea.Sequence(m.keep(), tea.Quit)
 }
 
-// keepOrder saves the order that the user gave the screen on top, for this cluster.
+// keepOrder saves the order that the user chose for the screen on top, for this cluster.
 func (m *Model) keepOrder() tea.Cmd {
 	if l := m.list(); l != nil && !m.overlaid() {
 		m.saved = m.saved.sorted(m.cluster(), m.page().Name(), l.Order())
@@ -188,7 +187,7 @@ func (m *Model) keepOrder() tea.Cmd {
 	return m.keep()
 }
 
-// keep saves what a run leaves to the next.
+// keep saves the settings for the next run.
 func (m *Model) keep() tea.Cmd {
 	m.saved.Wide = m.wide
 	return m.fx.save(m.saved)
@@ -202,8 +201,8 @@ func (m *Model) cluster() string {
 	return m.o.Source.Title()
 }
 
-// colour takes a theme that the user has chosen on the screen. One that was given for this
-// run, by a flag or a variable, is not kept.
+// colour applies a theme chosen on the screen. One set for this run, by a flag or a
+// variable, is not saved.
 func (m *Model) colour(name string) tea.Cmd {
 	m.colours, m.saved.Theme = name, name
 	m.recolour()
@@ -233,7 +232,7 @@ func (m *Model) pause() tea.Cmd {
 	return tea.Batch(m.say(theme.Info, "resumed"), m.tick(), m.page().Update(m.context(), pages.Changed{}))
 }
 
-// pace goes to the next longer or shorter interval.
+// pace selects the next longer or shorter interval.
 func (m *Model) pace(step int) tea.Cmd {
 	if _, ok := m.recording(); ok {
 		return m.say(theme.Faint, "the pace of a recording is fixed: "+m.key1(keymap.PlaySlower)+" and "+m.key1(keymap.PlayFaster)+" change its speed")
@@ -250,7 +249,7 @@ func (m *Model) pace(step int) tea.Cmd {
 	return m.say(theme.Info, "every "+short(m.interval))
 }
 
-// shownKeys are those that mean something here.
+// shownKeys are the keys that work here.
 func (m *Model) shownKeys() keymap.Map {
 	if _, ok := m.recording(); ok {
 		return m.keys

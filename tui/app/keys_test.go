@@ -87,7 +87,7 @@ func TestOwnKeysOnScreens(t *testing.T) {
 	}
 }
 
-// Digits and the palette lead to every screen that stands alone.
+// Digits and the palette lead to every standalone screen.
 func TestEveryScreenCanBeReached(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 5)

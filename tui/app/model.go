@@ -15,8 +15,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// effects are what the app does to the world, as commands that the program runs beside
-// it. Tests put in their own.
+// effects are the app's side effects, as commands that the program runs outside Update.
+// Tests substitute their own.
 type effects struct {
 	read    func(pages.Read) tea.Cmd
 	save    func(saved) tea.Cmd
@@ -24,7 +24,7 @@ type effects struct {
 	connect func(context string) tea.Cmd
 	memory  func() tea.Cmd
 	examine func(pages.Examine) (tea.Cmd, context.CancelFunc)
-	tell    func(func(watch.Source))                   // the source something, in order and without waiting
+	call    func(func(watch.Source))                   // calls the source, in order and without waiting
 	after   func(d time.Duration, msg tea.Msg) tea.Cmd // the message, once the time has passed
 }
 
@@ -39,7 +39,7 @@ const (
 	exporting // the letter of a format is awaited
 )
 
-// Model is the root. It is changed by Update alone.
+// Model is the root model. Only Update changes it.
 type Model struct {
 	o    Options
 	keys keymap.Map
@@ -54,9 +54,9 @@ type Model struct {
 	opening       tea.Cmd   // what the first screen asks for
 
 	view    *store.View
-	src     *aside
+	src     *queuedSource
 	focus   watch.Focus
-	focused bool // a focus was told
+	focused bool // a focus was sent
 
 	away, paused, faults, wide, mouse bool
 	ascii, linear                     bool
@@ -73,7 +73,7 @@ type Model struct {
 
 	toast      pages.Toast
 	toastUntil time.Time
-	ticks      int // chains of seconds begun; only the last goes on
+	ticks      int // chains of seconds started; only the last continues
 	ticking    bool
 	click      struct {
 		x, y int
@@ -83,18 +83,18 @@ type Model struct {
 	contexts contexts
 	exam     examination
 
-	tape  tape
-	saved saved
-	drawn frame
+	playback playback
+	saved    saved
+	drawn    frame
 }
 
-// frame is the last picture: it stands while nothing changes.
+// frame is the last frame drawn, reused while nothing changes.
 type frame struct {
 	content string
 	fresh   bool
 }
 
-// Messages of the app's own.
+// The app's own messages.
 type (
 	// Changed carries a new view of the fleet.
 	changed struct {
@@ -118,7 +118,7 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 		mouse: o.Mouse,
 		wide:  kept.Wide,
 		view:  o.Source.View(),
-		src:   &aside{o.Source, o.Source.Stats(), func(what func(watch.Source)) { fx.tell(what) }},
+		src:   &queuedSource{o.Source, o.Source.Stats(), func(what func(watch.Source)) { fx.call(what) }},
 	}
 	if m.view == nil {
 		m.view = &store.View{}
@@ -178,7 +178,8 @@ func listOf(p pages.Page) components.List {
 	return nil
 }
 
-// say shows a line at the foot for some seconds, until the next key or screen. It may name what a node calls itself.
+// say shows a line at the bottom for some seconds, until the next key or screen. The text
+// may contain names from a node.
 func (m *Model) say(role theme.Role, text string) tea.Cmd {
 	const shown = 4 * time.Second
 	m.toast = pages.Toast{Text: show.Safe(text), Role: role}
@@ -186,5 +187,5 @@ func (m *Model) say(role theme.Role, text string) tea.Cmd {
 	return m.fx.after(shown, fade{})
 }
 
-// recolour makes the theme anew.
+// recolour rebuilds the theme.
 func (m *Model) recolour() { m.theme = theme.New(m.colours, m.term) }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Screens names the screens that can be asked for by name: those that stand alone, as
-// they call themselves.
+// Screens are the titles of the screens that can be opened by name: those that need no
+// object.
 func Screens() []string {
 	var out []string
 	for _, s := range digits() {
@@ -15,11 +15,11 @@ func Screens() []string {
 	return out
 }
 
-// HasScreen tells whether a screen can be asked for so: by what it calls itself, by its
-// name or by its digit.
+// HasScreen reports whether name is a screen: its title, its name or its digit.
 func HasScreen(name string) bool { return screenNamed(name) != "" }
 
-// screenNamed is the name of the screen that is asked for, "" when there is none.
+// screenNamed resolves a title, name or digit to the name of a screen; "" when there is
+// none.
 func screenNamed(asked string) string {
 	for i, s := range digits() {
 		if asked == s.name || asked == strings.ToLower(s.title) || asked == strconv.Itoa(i+1) {

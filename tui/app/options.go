@@ -17,15 +17,15 @@ type Connect func(ctx context.Context, name string) error
 type Options struct {
 	Source    watch.Source
 	Screen    pages.Open          // the first one; zero: the overview
-	Theme     string              // of theme.Names; "" = as last time, else auto
-	Keys      map[string][]string // action → keys, in place of the table's
+	Theme     string              // one of theme.Names; "" = the saved one, else auto
+	Keys      map[string][]string // action → keys, overriding the table's
 	State     string              // file that keeps orders by cluster, and the theme; "" = none
-	Cluster   string              // what tells the cluster from others; "" = the source's title
-	Namespace string              // of pods that are named without one; "" = any
+	Cluster   string              // identifies the cluster; "" = the source's title
+	Namespace string              // default for pods named without one; "" = any
 	Export    string              // directory that exports go to; "" = the working directory
-	Contexts  []string            // of the kubeconfig, for :ctx; nil: the nodes do not come from one
-	Context   string              // of them the one shown
-	Connect   Connect             // to another of them; nil as Contexts
+	Contexts  []string            // of the kubeconfig, for :ctx; nil: no kubeconfig
+	Context   string              // the one shown
+	Connect   Connect             // switches to another one; nil with Contexts
 	Examine   Examine             // the doctor; nil: there is none
 	Interval  time.Duration       // between two samples of what is shown; 0: the source's
 

@@ -21,7 +21,7 @@ import (
 
 var locale = []string{"TERM=xterm-256color", "LC_ALL=C.UTF-8"}
 
-// breaking is a source that panics, once it was asked to read anew, in one of its methods.
+// breaking is a source that panics in one of its methods after a refresh.
 type breaking struct {
 	*sourcetest.Fleet
 	in    string
@@ -48,7 +48,7 @@ func (b *breaking) Detail(ctx context.Context, node string, want watch.Want, q w
 	return b.Fleet.Detail(ctx, node, want, q)
 }
 
-// TestRun_Panic: whatever breaks below the screens, the terminal is as before, with what
+// TestRun_Panic: whatever breaks below the screens, the terminal is restored, with what
 // broke on it. The test starts itself on a terminal, with the method that breaks as its
 // argument.
 func TestRun_Panic(t *testing.T) {

@@ -28,13 +28,13 @@ const (
 	plainInput  = 1024             // bytes of a line
 )
 
-// plain is the app for those who read line by line: the same screens as text, on
-// request, and a line when the sums change. Nothing is ever drawn over.
+// plain is the app for screen readers and dumb terminals: the same screens as text, on
+// request, and a line when the sums change. Nothing is ever overwritten.
 type plain struct {
-	m    *Model
-	out  io.Writer
-	sums string    // as last told
-	told time.Time // when
+	m       *Model
+	out     io.Writer
+	sums    string    // as last printed
+	printed time.Time // when
 }
 
 // runPlain reads commands until the input ends.
@@ -42,7 +42,7 @@ func runPlain(ctx context.Context, o Options, env environ, keys keymap.Map) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	fx := effectsOf(ctx, o, &keeper{path: o.State}, func(what func(watch.Source)) { what(o.Source) })
-	fx.after = func(time.Duration, tea.Msg) tea.Cmd { return nil } // nothing has to vanish
+	fx.after = func(time.Duration, tea.Msg) tea.Cmd { return nil } // nothing has to disappear after a time
 	p := newPlain(o, env, keys, fx)
 	lines := make(chan string)
 	go readLines(ctx, o.In, lines) // ends with the input or, past a blocked read, with the process
@@ -90,11 +90,11 @@ func newPlain(o Options, env environ, keys keymap.Map, fx effects) *plain {
 	m := newModel(o, env, keys, load(o.State), fx)
 	m.term, m.theme, m.linear = theme.Terminal{}, theme.Plain(), true
 	m.width, m.height = plainWidth, plainHeight
-	m.look()
+	m.updateFocus()
 	return &plain{m: m, out: o.Out}
 }
 
-// take gives the model a message and runs what follows of it, here and now.
+// take passes a message to the model and runs the resulting commands at once.
 func (p *plain) take(msg tea.Msg) {
 	for queue := []tea.Msg{msg}; len(queue) > 0; queue = queue[1:] {
 		switch next := queue[0].(type) {
@@ -114,7 +114,7 @@ func (p *plain) take(msg tea.Msg) {
 		default:
 			p.m.now = p.m.o.Now()
 			queue = append(queue, run(p.m.take(next)))
-			p.m.look()
+			p.m.updateFocus()
 			queue = append(queue, run(p.m.gather()))
 		}
 	}
@@ -122,19 +122,19 @@ func (p *plain) take(msg tea.Msg) {
 
 func (p *plain) say(text string) { fmt.Fprintln(p.out, text) }
 
-// report tells of other sums, now and then.
+// report prints changed sums, at most once per plainEvery.
 func (p *plain) report() error {
 	sums := p.header()
-	if sums == p.sums || p.m.now.Sub(p.told) < plainEvery && !p.told.IsZero() {
+	if sums == p.sums || p.m.now.Sub(p.printed) < plainEvery && !p.printed.IsZero() {
 		p.m.now = p.m.o.Now()
 		return nil
 	}
-	p.sums, p.told = sums, p.m.now
+	p.sums, p.printed = sums, p.m.now
 	_, err := fmt.Fprintln(p.out, sums)
 	return err
 }
 
-// header is that of the screens without the clock, which would change for ever.
+// header is the screens' header without the clock, which would always differ.
 func (p *plain) header() string {
 	t := p.m.view.Totals
 	least := ""
@@ -154,9 +154,9 @@ func (p *plain) header() string {
 		show.Plural(t.Errors, "error", "errors"), show.Plural(t.Warnings, "warning", "warnings"))
 }
 
-// screen prints the whole screen.
+// screen prints the screen.
 func (p *plain) screen() error {
-	p.sums, p.told = p.header(), p.m.now
+	p.sums, p.printed = p.header(), p.m.now
 	var titles []string
 	for _, e := range p.m.router.stack {
 		titles = append(titles, show.Safe(e.page.Title()))
@@ -260,7 +260,7 @@ func (p *plain) line(line string) (done bool, err error) {
 	if err := p.screen(); err != nil {
 		return false, err
 	}
-	if p.m.toast.Text != "" { // last, where who reads line by line ends up
+	if p.m.toast.Text != "" { // last, where a line-by-line reader ends up
 		p.say(p.m.toast.Text)
 	}
 	p.m.toast = pages.Toast{}

@@ -114,7 +114,7 @@ func TestPlainStacksPanes(t *testing.T) {
 
 // What a command could not do is said at the end, where the reader's voice ends too, each
 // time and without doing something else in its place.
-func TestPlainTellsErrorsLast(t *testing.T) {
+func TestPlainPrintsErrorsLast(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	b := newBench(t, sourcetest.New(20, 3), func(o *Options) { o.Out = &out })

@@ -46,7 +46,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// The feed tells the newest view once, however often the fleet changes.
+// The feed sends the newest view once, however often the fleet changes.
 func TestFeedCoalesces(t *testing.T) {
 	t.Parallel()
 	fleet := sourcetest.New(40, 1)
@@ -70,13 +70,13 @@ func TestFeedCoalesces(t *testing.T) {
 	// The second was taken up somewhere among the changes, the third after them.
 	last, newest := <-got, fleet.View().Generation
 	if first.view.Generation >= last.view.Generation {
-		t.Errorf("generation %d is told after %d", last.view.Generation, first.view.Generation)
+		t.Errorf("generation %d was sent after %d", last.view.Generation, first.view.Generation)
 	}
 	if last.view.Generation != newest {
 		last = <-got
 	}
 	if last.view.Generation != newest {
-		t.Errorf("generation %d of %d is the third that is told", last.view.Generation, newest)
+		t.Errorf("generation %d of %d is the third that was sent", last.view.Generation, newest)
 	}
 	cancel()
 	<-done

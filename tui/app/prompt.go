@@ -16,15 +16,15 @@ import (
 
 type choice = palette.Item
 
-// begin opens a line of text at the foot.
+// begin opens an input line at the bottom.
 func (m *Model) begin(to mode, text string) {
 	m.mode, m.problem, m.picked = to, "", 0
 	m.input.Set(text)
 	m.typed()
 }
 
-// typed takes up what stands in the line: a filter shows its rows at once, and one that
-// is not good leaves those of the last good one.
+// typed applies the text of the line: a filter takes effect at once, and an invalid one
+// leaves the rows of the last valid one.
 func (m *Model) typed() {
 	switch m.mode {
 	case filtering:
@@ -43,14 +43,14 @@ func (m *Model) typed() {
 func (m *Model) filterKey(key, text string) tea.Cmd {
 	switch key {
 	case "enter":
-		if m.problem == "" { // what is wrong is said in the line
+		if m.problem == "" { // the line shows the problem
 			m.mode = browsing
 		}
 		return nil
 	case "esc":
 		m.mode = browsing
 		if l := m.list(); l != nil {
-			_ = l.SetFilter(m.before) // it was good
+			_ = l.SetFilter(m.before) // it was valid
 		}
 		return nil
 	case "ctrl+l":
@@ -134,13 +134,13 @@ func (m *Model) choices() []choice {
 	for _, s := range digits() {
 		c := choice{Kind: palette.Screen, Name: strings.ToLower(s.title), Title: s.says}
 		if c.Name != s.name {
-			c.Title = s.name + ": " + s.says // found by either
+			c.Title = s.name + ": " + s.says // matches by either
 		}
 		out = append(out, c)
 	}
 	for _, c := range commands {
 		if c.name == "q" && m.input.Text() != c.name {
-			continue // it is quit, for those who type it without looking
+			continue // an alias of quit, for habit
 		}
 		out = append(out, choice{Kind: palette.Command, Name: c.name, Title: c.title, Argument: c.argument})
 	}
@@ -154,7 +154,7 @@ func (m *Model) choices() []choice {
 	return out
 }
 
-// command is one that the palette carries out by its name.
+// command is run from the palette by its name.
 type command struct {
 	name, title string
 	argument    bool
@@ -219,7 +219,7 @@ func (m *Model) sortTo(text string) tea.Cmd {
 	return cmd
 }
 
-// onList works the table; what it returns says why that was not done.
+// onList changes the table; the returned command shows why it failed.
 func (m *Model) onList(set func(components.List) error) (cmd tea.Cmd, ok bool) {
 	l := m.list()
 	if l == nil {

@@ -220,7 +220,7 @@ func TestFramesHoldAtAnySizeAndData(t *testing.T) {
 	}
 }
 
-// anything does one thing that may happen, and tells what.
+// anything does one random thing and returns its description.
 func (b *bench) anything(t *testing.T, r *rand.Rand, fleet *sourcetest.Fleet, keys []string) string {
 	t.Helper()
 	switch r.IntN(9) {

@@ -15,39 +15,39 @@ import (
 	"cnictl/tui/theme"
 )
 
-// tape is where a recording is being wound to. One search runs at a time; keys pressed
-// meanwhile move its end.
-type tape struct {
+// playback is the position that a recording is seeking to. One seek runs at a time; keys
+// pressed meanwhile move its target.
+type playback struct {
 	to      time.Time
-	winding bool
+	seeking bool
 }
 
 // speeds that the keys go through.
 var speeds = []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 1000}
 
-// wound tells that the recording stands at a time.
-type wound struct{ at time.Time }
+// sought reports that a seek to a time has ended.
+type sought struct{ at time.Time }
 
 func (m *Model) recording() (watch.Recording, bool) {
 	r, ok := m.o.Source.(watch.Recording)
 	return r, ok
 }
 
-// onTape carries out the keys that only a recording has.
-func (m *Model) onTape(action string) tea.Cmd {
+// onPlayback runs the keys that only a recording has.
+func (m *Model) onPlayback(action string) tea.Cmd {
 	r, ok := m.recording()
 	if !ok {
 		return m.say(theme.Faint, "only a recording can be rewound: cnictl replay FILE")
 	}
 	switch action {
 	case keymap.MinuteBack:
-		return m.wind(r, -time.Minute)
+		return m.seekBy(r, -time.Minute)
 	case keymap.MinuteAhead:
-		return m.wind(r, time.Minute)
+		return m.seekBy(r, time.Minute)
 	case keymap.TenBack:
-		return m.wind(r, -10*time.Minute)
+		return m.seekBy(r, -10*time.Minute)
 	case keymap.TenAhead:
-		return m.wind(r, 10*time.Minute)
+		return m.seekBy(r, 10*time.Minute)
 	case keymap.PlaySlower:
 		at, _ := slices.BinarySearch(speeds, r.Rate())
 		r.Speed(speeds[max(at-1, 0)])
@@ -61,11 +61,11 @@ func (m *Model) onTape(action string) tea.Cmd {
 	return m.say(theme.Info, "speed "+m.speed(r))
 }
 
-func (m *Model) wind(r watch.Recording, by time.Duration) tea.Cmd {
+func (m *Model) seekBy(r watch.Recording, by time.Duration) tea.Cmd {
 	from, end := r.Range()
 	at := r.Now()
-	if m.tape.winding {
-		at = m.tape.to
+	if m.playback.seeking {
+		at = m.playback.to
 	}
 	to := at.Add(by)
 	if to.Before(from) {
@@ -74,26 +74,26 @@ func (m *Model) wind(r watch.Recording, by time.Duration) tea.Cmd {
 	if to.After(end) {
 		to = end
 	}
-	m.tape.to = to
-	if m.tape.winding {
+	m.playback.to = to
+	if m.playback.seeking {
 		return nil
 	}
 	return m.seek(r)
 }
 
 func (m *Model) seek(r watch.Recording) tea.Cmd {
-	m.tape.winding = true
-	to := m.tape.to
+	m.playback.seeking = true
+	to := m.playback.to
 	return func() tea.Msg {
 		r.Seek(to)
-		return wound{to}
+		return sought{to}
 	}
 }
 
-// wound shows what was then, also while recording paused.
-func (m *Model) wound(w wound) tea.Cmd {
-	m.tape.winding = false
-	if r, ok := m.recording(); ok && !m.tape.to.Equal(w.at) {
+// sought shows the fleet at the new position, even while the recording is paused.
+func (m *Model) sought(s sought) tea.Cmd {
+	m.playback.seeking = false
+	if r, ok := m.recording(); ok && !m.playback.to.Equal(s.at) {
 		return m.seek(r)
 	}
 	m.view, m.src.stats = m.o.Source.View(), m.o.Source.Stats()
@@ -104,16 +104,16 @@ func (m *Model) speed(r watch.Recording) string {
 	return m.style().Pick("×", "x") + strconv.FormatFloat(r.Rate(), 'g', 4, 64)
 }
 
-// tapeLine tells where the recording stands and how to move in it.
-func (m *Model) tapeLine(s components.Style, r watch.Recording) string {
+// playbackLine shows the position in the recording and the keys that move it.
+func (m *Model) playbackLine(s components.Style, r watch.Recording) string {
 	from, end := r.Range()
 	at := r.Now()
-	if m.tape.winding {
-		at = m.tape.to
+	if m.playback.seeking {
+		at = m.playback.to
 	}
 	role, sign, says := theme.Good, s.Pick("▶", ">"), m.speed(r)
 	switch {
-	case m.tape.winding:
+	case m.playback.seeking:
 		role, sign, says = theme.Info, s.Pick("▶", ">"), "seeking"
 	case m.paused:
 		role, sign, says = theme.Warn, s.Pick("■", "="), "paused"

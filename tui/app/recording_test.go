@@ -15,7 +15,7 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// recorded is a fleet that can be wound.
+// recorded is a fleet that can seek.
 type recorded struct {
 	*sourcetest.Fleet
 	at    time.Time
@@ -31,19 +31,19 @@ func (r *recorded) Speed(factor float64) { r.rate = factor }
 func (r *recorded) Rate() float64        { return r.rate }
 func (r *recorded) Now() time.Time       { return r.at }
 
-func newTape(t *testing.T) (*bench, *recorded) {
+func newRecorded(t *testing.T) (*bench, *recorded) {
 	t.Helper()
-	tape := &recorded{Fleet: sourcetest.New(20, 5), at: sourcetest.Start(), rate: 1}
-	b := newBench(t, tape.Fleet, func(o *Options) { o.Source = tape })
+	source := &recorded{Fleet: sourcetest.New(20, 5), at: sourcetest.Start(), rate: 1}
+	b := newBench(t, source.Fleet, func(o *Options) { o.Source = source })
 	b.resize(120, 40)
 	b.change()
-	return b, tape
+	return b, source
 }
 
-func TestRecordingIsWound(t *testing.T) {
+func TestRecordingSeeks(t *testing.T) {
 	t.Parallel()
-	b, tape := newTape(t)
-	from, end := tape.Range()
+	b, source := newRecorded(t)
+	from, end := source.Range()
 	for _, step := range []struct {
 		key  string
 		want time.Time
@@ -59,8 +59,8 @@ func TestRecordingIsWound(t *testing.T) {
 		{"}", end},
 	} {
 		b.press(step.key)
-		if !tape.at.Equal(step.want) {
-			t.Errorf("%s goes to %s, want %s", step.key, tape.at, step.want)
+		if !source.at.Equal(step.want) {
+			t.Errorf("%s goes to %s, want %s", step.key, source.at, step.want)
 		}
 	}
 	b.sees(t, "at the end", "30m of 30m")
@@ -68,9 +68,9 @@ func TestRecordingIsWound(t *testing.T) {
 
 // Keys that come while the recording is searched move the end of the search: no second
 // one begins beside it.
-func TestRecordingIsWoundOnceAtATime(t *testing.T) {
+func TestRecordingSeeksOnceAtATime(t *testing.T) {
 	t.Parallel()
-	b, tape := newTape(t)
+	b, source := newRecorded(t)
 	_, cmd := b.Update(press("{"))
 	for range 3 {
 		if _, more := b.Update(press("{")); more != nil {
@@ -79,39 +79,39 @@ func TestRecordingIsWoundOnceAtATime(t *testing.T) {
 	}
 	b.run(cmd)
 	want := []time.Time{sourcetest.Start().Add(-time.Minute), sourcetest.Start().Add(-4 * time.Minute)}
-	if len(tape.seeks) != 2 || !tape.seeks[0].Equal(want[0]) || !tape.seeks[1].Equal(want[1]) {
-		t.Errorf("sought %v, want %v", tape.seeks, want)
+	if len(source.seeks) != 2 || !source.seeks[0].Equal(want[0]) || !source.seeks[1].Equal(want[1]) {
+		t.Errorf("sought %v, want %v", source.seeks, want)
 	}
 }
 
-func TestRecordingIsWoundWhileItStandsStill(t *testing.T) {
+func TestRecordingSeeksWhilePaused(t *testing.T) {
 	t.Parallel()
-	b, tape := newTape(t)
+	b, source := newRecorded(t)
 	b.press("p")
 	b.sees(t, "paused", "PAUSED 14:02:11")
 	sample := b.view.Nodes[0].NodeIPAM
 	sample.Summary.InstanceType = "x9.seen"
-	tape.Put(sample)
+	source.Put(sample)
 	b.press("{")
 	b.sees(t, "PAUSED 14:01:11", "x9.seen")
 }
 
 func TestRecordingsSpeed(t *testing.T) {
 	t.Parallel()
-	b, tape := newTape(t)
+	b, source := newRecorded(t)
 	for _, step := range []struct {
 		key  string
 		want float64
 	}{{">", 2}, {">", 5}, {"<", 2}, {"<", 1}, {"<", 0.5}, {"<", 0.25}, {"<", 0.1}, {"<", 0.1}} {
 		b.press(step.key)
-		if tape.rate != step.want {
-			t.Fatalf("%s makes it %v, want %v", step.key, tape.rate, step.want)
+		if source.rate != step.want {
+			t.Fatalf("%s makes it %v, want %v", step.key, source.rate, step.want)
 		}
 	}
-	tape.rate = 3
+	source.rate = 3
 	b.press(">")
-	if tape.rate != 5 {
-		t.Errorf("from 3 it goes to %v", tape.rate)
+	if source.rate != 5 {
+		t.Errorf("from 3 it goes to %v", source.rate)
 	}
 	b.press("+")
 	b.sees(t, "change its speed")
@@ -139,7 +139,7 @@ func TestHeader_KeepsTheCluster(t *testing.T) {
 }
 
 // A live fleet has no such keys, says so and does not show them.
-func TestLiveFleetIsNotWound(t *testing.T) {
+func TestLiveFleetCannotSeek(t *testing.T) {
 	t.Parallel()
 	b := newFlow(t, 5)
 	b.press("{")
@@ -155,7 +155,7 @@ func TestRecordingFrames(t *testing.T) {
 		for look, profile := range map[string]colorprofile.Profile{"": colorprofile.NoTTY, "-dark": colorprofile.ANSI} {
 			t.Run(fmt.Sprintf("%dx%d%s", size[0], size[1], look), func(t *testing.T) {
 				t.Parallel()
-				b, _ := newTape(t)
+				b, _ := newRecorded(t)
 				b.colours = strings.TrimPrefix(look, "-")
 				b.recolour()
 				b.resize(size[0], size[1])
@@ -167,7 +167,7 @@ func TestRecordingFrames(t *testing.T) {
 
 func TestRecordingHasNoContexts(t *testing.T) {
 	t.Parallel()
-	b, _ := newTape(t)
+	b, _ := newRecorded(t)
 	b.press(":")
 	b.typed("ctx")
 	b.press("enter")
@@ -179,8 +179,8 @@ func TestRecordingHasNoContexts(t *testing.T) {
 func TestRecording_PausedReads(t *testing.T) {
 	t.Parallel()
 	fleet := pagetest.Fleet()
-	tape := &recorded{Fleet: fleet, at: sourcetest.Start(), rate: 1}
-	b := newBench(t, fleet, func(o *Options) { o.Source = tape })
+	source := &recorded{Fleet: fleet, at: sourcetest.Start(), rate: 1}
+	b := newBench(t, fleet, func(o *Options) { o.Source = source })
 	b.resize(120, 40)
 	b.change()
 	b.press("p")

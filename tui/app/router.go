@@ -22,8 +22,8 @@ type entry struct {
 	page pages.Page
 }
 
-// router is the stack of screens, and where one has been. A screen that is left keeps
-// its page for a while, so that coming back finds everything in its place.
+// router is the stack of screens and the history. A screen that is left keeps its page
+// for a while, so that going back restores it as it was.
 type router struct {
 	stack   []entry
 	kept    []entry // the least recently shown first
@@ -57,7 +57,7 @@ func (m *Model) pageOf(open pages.Open) (pages.Page, bool) {
 	p := s.new(open)
 	if l := listOf(p); l != nil {
 		if order := m.saved.order(m.cluster(), p.Name()); order != "" {
-			_ = l.SetOrder(order) // of another release: the page's own stays
+			_ = l.SetOrder(order) // from another release: the page keeps its own
 		}
 	}
 	r.kept = append(r.kept, entry{open, p})
@@ -85,7 +85,7 @@ func (m *Model) show(opens []pages.Open) tea.Cmd {
 	return m.enter()
 }
 
-// enter tells the screen on top what is now, as it may have been away.
+// enter refreshes the screen on top, which may have missed changes.
 func (m *Model) enter() tea.Cmd {
 	m.toast = pages.Toast{}
 	p := m.page()
@@ -108,7 +108,7 @@ func (m *Model) open(open pages.Open) tea.Cmd {
 	return m.record(append(opens, open))
 }
 
-// jump goes to a screen that stands alone, above the overview.
+// jump goes to a screen that needs no object, above the overview.
 func (m *Model) jump(name string) tea.Cmd {
 	opens := []pages.Open{{Screen: "overview"}}
 	if name != "overview" {
@@ -134,7 +134,7 @@ func (m *Model) record(opens []pages.Open) tea.Cmd {
 	return m.show(opens)
 }
 
-// back leaves the screen on top; at the root nothing is left to leave.
+// back leaves the screen on top; false at the root.
 func (m *Model) back() (tea.Cmd, bool) {
 	if len(m.router.stack) < 2 {
 		return nil, false
@@ -157,7 +157,7 @@ func (m *Model) travel(step int) tea.Cmd {
 	return m.show(m.router.history[to])
 }
 
-// overlay puts a page of the app's own on top: it is in no history.
+// overlay puts one of the app's own pages on top; it does not enter the history.
 func (m *Model) overlay(p pages.Page) tea.Cmd {
 	if top := m.page(); top.Name() == p.Name() {
 		m.router.stack = m.router.stack[:len(m.router.stack)-1]
@@ -167,7 +167,7 @@ func (m *Model) overlay(p pages.Page) tea.Cmd {
 	return m.enter()
 }
 
-// overlaid tells that the page on top is one of the app's own.
+// overlaid reports whether the page on top is one of the app's own.
 func (m *Model) overlaid() bool {
 	_, ok := screenOf(m.router.top().open.Screen)
 	return !ok

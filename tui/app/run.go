@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	frameRate = 60               // pictures a second at most: a key waits for a beat of it
+	frameRate = 60               // frames a second at most: a key waits for the next
 	readLimit = 15 * time.Second // of documents for a page
 )
 
-// Run shows the screens until the user leaves, which is no error. A panic puts the
-// terminal back before it is told.
+// Run shows the screens until the user quits, which is no error. A panic restores the
+// terminal before it is printed.
 func Run(ctx context.Context, o Options) error {
 	env := environ(o.Environ)
 	if err := theme.Check(o.Theme); err != nil {
@@ -52,20 +52,21 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	files := &keeper{path: o.State}
-	told := newTeller()
-	m := newModel(o, env, keys, load(o.State), effectsOf(ctx, o, files, told.tell))
+	queue := newCallQueue()
+	m := newModel(o, env, keys, load(o.State), effectsOf(ctx, o, files, queue.add))
 	m.term.Light = env.light()
 	m.recolour()
-	// Signals end ctx. Were they the program's too, the one who hands a signal to its loop
-	// would wait for ever when the loop has ended with ctx, and the program for him.
+	// Signals cancel ctx. If the program handled them as well, its signal goroutine could
+	// block forever on a loop that has already ended with ctx, and the program on that
+	// goroutine.
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out),
 		tea.WithEnvironment(o.Environ), tea.WithFPS(frameRate))
 	var group errgroup.Group
 	group.Go(func() error { feed(ctx, o.Source, program.Send); return nil })
-	group.Go(func() error { told.run(ctx, o.Source); return nil })
+	group.Go(func() error { queue.run(ctx, o.Source); return nil })
 	_, err = program.Run()
 	cancel()
-	_ = group.Wait() // they give none
+	_ = group.Wait() // they return none
 	switch {
 	case err == nil && m.contexts.switched:
 		return ErrSwitched
@@ -82,8 +83,8 @@ func isTerminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// feed tells the program of changes, the newest view once for all that came while the
-// program was busy. How often there are any is the source's to bound.
+// feed sends changes to the program. Changes that arrive while it is busy are one message
+// with the newest view. The source bounds their rate.
 func feed(ctx context.Context, src watch.Source, send func(tea.Msg)) {
 	for {
 		select {
@@ -98,8 +99,8 @@ func feed(ctx context.Context, src watch.Source, send func(tea.Msg)) {
 	}
 }
 
-// effectsOf are the real ones. The context ends what they wait for.
-func effectsOf(ctx context.Context, o Options, files *keeper, tell func(func(watch.Source))) effects {
+// effectsOf are the real effects. Cancelling the context ends what they wait for.
+func effectsOf(ctx context.Context, o Options, files *keeper, call func(func(watch.Source))) effects {
 	var saves uint64
 	return effects{
 		read: func(r pages.Read) tea.Cmd {
@@ -127,7 +128,7 @@ func effectsOf(ctx context.Context, o Options, files *keeper, tell func(func(wat
 		after: func(d time.Duration, msg tea.Msg) tea.Cmd {
 			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 		},
-		tell: tell,
+		call: call,
 		memory: func() tea.Cmd {
 			return func() tea.Msg {
 				var stats runtime.MemStats

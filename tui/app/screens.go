@@ -20,11 +20,11 @@ type screen struct {
 	name  string
 	title string
 	alone bool   // it needs no object: it has a digit and a place in the palette
-	says  string // what there is to see, in the palette
+	says  string // description in the palette
 	new   pages.New
 }
 
-// screens are all there are, those that stand alone in the order of their digits.
+// screens are all screens, the standalone ones in the order of their digits.
 func screens() []screen {
 	return []screen{
 		{"overview", "Nodes", true, "all nodes, the worst first", func(o pages.Open) pages.Page { return overview.New(o) }},
@@ -50,7 +50,7 @@ func screenOf(name string) (screen, bool) {
 	return screen{}, false
 }
 
-// digits are the screens that stand alone.
+// digits are the standalone screens.
 func digits() []screen {
 	var out []screen
 	for _, s := range screens() {

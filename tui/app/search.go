@@ -15,17 +15,17 @@ import (
 	"cnictl/tui/theme"
 )
 
-// search is a pod that Kubernetes was asked for by its name.
+// search is a request to Kubernetes for a pod by name.
 type search struct {
-	id              uint64 // of the question; 0: none
+	id              uint64 // of the request; 0: none
 	namespace, name string // namespace "" = any
 }
 
-// searchID marks questions of the app's own among those of pages, which are hashes.
+// searchID separates the app's own requests from those of pages, which are hashes.
 const searchID = 1 << 32
 
-// podNamed goes to a pod by its name or the beginning of its name. Without a namespace it is
-// one of the context's namespace, else of any.
+// podNamed goes to a pod by its name or a prefix of it. Without a namespace, pods in the
+// context's namespace come first, then any.
 func (m *Model) podNamed(text string) tea.Cmd {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "pods/"), "pod/")
 	namespace, name, given := strings.Cut(text, "/")
@@ -43,7 +43,7 @@ func (m *Model) podNamed(text string) tea.Cmd {
 	if len(found) > 0 && found[0].Name == name && (len(found) == 1 || found[1].Name != name) {
 		return m.openPod(found[0].PodRef)
 	}
-	// Pods without an address are known to Kubernetes alone.
+	// Only Kubernetes knows pods without an address.
 	m.search = search{m.search.id + 1, namespace, name}
 	ask := pages.Read{ID: searchID + m.search.id, Want: watch.WantClusterPods, Query: watch.Query{Find: watch.PodQuery{Namespace: namespace, Name: name}}}
 	return tea.Batch(m.say(theme.Info, "looking for "+text), m.fx.read(ask))
@@ -74,10 +74,10 @@ func (m *Model) nodeNamed(text string) tea.Cmd {
 	return tea.Batch(m.jump("overview"), m.filterTo("node="+text+"*"), m.say(theme.Info, text+" matches "+show.Plural(len(found), "node", "nodes")))
 }
 
-// mostFound bounds the pods that a name may mean.
+// mostFound bounds the pods that match a name.
 const mostFound = 100
 
-// searched goes to the pod that was looked for, or to the list of those it may be.
+// searched goes to the pod that was found, or to the list of matches.
 func (m *Model) searched(d watch.Detail) tea.Cmd {
 	s := m.search
 	found := map[introspect.PodRef]bool{}
@@ -138,7 +138,7 @@ func (m *Model) holderOf(text string) tea.Cmd {
 	return tea.Batch(m.open(pages.Open{Screen: "eni", Node: h.Node.Metadata.Name, ENI: h.Item.ENIID, IP: a.String()}), m.say(theme.Info, a.String()+" is "+h.Item.State+": no pod has it"))
 }
 
-// unread says of how many nodes the addresses are not known, "" of none.
+// unread says how many nodes' addresses are unknown; "" for none.
 func (m *Model) unread() string {
 	if n := m.view.Unread(); n > 0 {
 		return "; the addresses of " + show.Plural(n, "node", "nodes") + " have not been read"

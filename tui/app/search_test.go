@@ -30,8 +30,8 @@ func searching(t *testing.T) *bench {
 	return b
 }
 
-// told answers what the app and its pages have asked for.
-func (b *bench) told(t *testing.T) {
+// answerAll answers the outstanding requests of the app and its pages.
+func (b *bench) answerAll(t *testing.T) {
 	t.Helper()
 	for range 4 {
 		reads := b.reads
@@ -87,7 +87,7 @@ func TestSearch(t *testing.T) {
 				b.send(tea.PasteMsg{Content: x.pasted})
 			}
 			b.press("enter")
-			b.told(t)
+			b.answerAll(t)
 			if got := b.router.top().open; got != x.want {
 				t.Errorf("leads to %+v, want %+v", got, x.want)
 			}
@@ -110,7 +110,7 @@ func TestSearch_WithoutKubernetes(t *testing.T) {
 	b.press(":")
 	b.typed("pod web/front-1")
 	b.press("enter")
-	b.told(t)
+	b.answerAll(t)
 	b.sees(t, "web/front-15", "missing permission: list pods")
 	if got := b.router.top().open.Filter; got != "pod=web/front-1*" {
 		t.Errorf("filtered by %q", got)
@@ -124,7 +124,7 @@ func TestSearch_WithoutKubernetes(t *testing.T) {
 	b.press("esc", ":")
 	b.typed("ip 192.0.2.1")
 	b.press("enter")
-	b.told(t)
+	b.answerAll(t)
 	b.sees(t, "missing permission: list pods")
 }
 
@@ -134,7 +134,7 @@ func TestPodsAreGathered(t *testing.T) {
 	t.Parallel()
 	b := searching(t)
 	b.press("6")
-	b.told(t)
+	b.answerAll(t)
 	b.press("p", "/")
 	b.typed("state=waiting")
 	b.press("enter")

@@ -20,8 +20,8 @@ const (
 	maxText     = 1024
 )
 
-// saved is what a run leaves to the next. Filters are not saved: a row that an old filter
-// hides looks as if it was not there.
+// saved are the settings kept between runs. Filters are not saved: a row hidden by an old
+// filter looks missing.
 type saved struct {
 	Version  int            `json:"version"`
 	Theme    string         `json:"theme,omitempty"`
@@ -35,8 +35,8 @@ type savedCluster struct {
 	Sort map[string]string `json:"sort"` // by screen
 }
 
-// stateVersion is 2: version 1 had one order and filter for all clusters. Of it the theme
-// and the wide table are kept.
+// stateVersion is 2: version 1 had one order and filter for all clusters. Its theme and
+// wide table are still read.
 const stateVersion = 2
 
 // order is the sort order kept for a screen of a cluster, "" where there is none.
@@ -67,8 +67,7 @@ func (s saved) sorted(cluster, screen, order string) saved {
 	return s
 }
 
-// load reads the state file. What is missing, too long or not understood is as if it
-// was not there.
+// load reads the state file. A missing, oversized or invalid one is ignored.
 func load(path string) saved {
 	none := saved{Version: stateVersion}
 	if path == "" {
@@ -129,7 +128,7 @@ func (k *keeper) save(n uint64, s saved) error {
 	return writeAtomic(k.path, append(data, '\n'))
 }
 
-// writeAtomic puts a file in the place of another, so that a reader sees one of both.
+// writeAtomic replaces a file, so that a reader sees either the old or the new one.
 func writeAtomic(path string, data []byte) (err error) {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
 		return nil

@@ -15,7 +15,7 @@ import (
 // Init asks for the background once.
 func (m *Model) Init() tea.Cmd {
 	m.asked = m.o.Now()
-	return guarded(tea.Batch(m.tick(), m.opening, tea.RequestBackgroundColor)) // more themes than auto go by it
+	return guarded(tea.Batch(m.tick(), m.opening, tea.RequestBackgroundColor)) // not only auto depends on it
 }
 
 // Update takes one message.
@@ -23,7 +23,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = m.o.Now()
 	m.drawn.fresh = false
 	cmd := m.take(msg)
-	m.look()
+	m.updateFocus()
 	return m, guarded(tea.Batch(cmd, m.gather()))
 }
 
@@ -61,8 +61,8 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		m.src.stats = msg.stats
 	case second:
 		return m.second(msg)
-	case wound:
-		return m.wound(msg)
+	case sought:
+		return m.sought(msg)
 	case fade:
 	case pages.Open:
 		return m.open(msg)
@@ -101,8 +101,8 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// gather has a page of many rows choose them again, when there are others or the user wants to
-// see others.
+// gather makes a page of many rows choose them again, when the data or the user's filter
+// or order changed.
 func (m *Model) gather() tea.Cmd {
 	if g, ok := m.page().(pages.Gatherer); ok {
 		return g.Gather(m.context())
@@ -120,8 +120,8 @@ func (m *Model) all(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// changed takes a new view, of which only the screen on top is told: the others learn of
-// it when they are entered.
+// changed takes a new view. Only the screen on top is updated; the others are when they
+// are entered.
 func (m *Model) changed(c changed) tea.Cmd {
 	m.src.stats = c.stats
 	if m.paused {
@@ -131,14 +131,15 @@ func (m *Model) changed(c changed) tea.Cmd {
 	return m.page().Update(m.context(), pages.Changed{})
 }
 
-// still reports that nothing on the screen changes: nobody looks, or nothing is read. A paused
-// recording is read all the same: screens opened meanwhile show what was recorded.
+// still reports whether nothing on the screen changes: the terminal has lost focus, or
+// reading is paused. A paused recording is still read, as screens opened meanwhile show
+// its documents.
 func (m *Model) still() bool {
 	_, recorded := m.recording()
 	return m.away || m.paused && !recorded
 }
 
-// tick begins a chain of seconds. It ends when nobody looks or nothing moves.
+// tick begins a chain of seconds. It ends when the screen is still.
 func (m *Model) tick() tea.Cmd {
 	m.ticks++
 	if m.still() {
@@ -157,8 +158,8 @@ func (m *Model) second(s second) tea.Cmd {
 	return tea.Batch(m.page().Update(m.context(), pages.Second{Now: m.o.Source.Now()}), m.measure(), m.tick())
 }
 
-// look tells the source what is on the screen, when it is something else.
-func (m *Model) look() {
+// updateFocus sends the source what is on the screen, when that changed.
+func (m *Model) updateFocus() {
 	m.leaveDoctor()
 	if m.width == 0 || m.height == 0 {
 		return
@@ -174,7 +175,7 @@ func (m *Model) look() {
 
 func sameFocus(a, b watch.Focus) bool { return reflect.DeepEqual(a, b) }
 
-// paste is text, where text is typed.
+// paste inserts text where text is typed.
 func (m *Model) paste(text string) tea.Cmd {
 	switch {
 	case m.mode == filtering || m.mode == choosing:
@@ -186,7 +187,7 @@ func (m *Model) paste(text string) tea.Cmd {
 	return nil
 }
 
-// pointer gives a page what the mouse did in its room.
+// pointer passes mouse events within the page's area to the page.
 func (m *Model) pointer(msg tea.MouseMsg) tea.Cmd {
 	if m.mode != browsing || m.small() {
 		return nil
@@ -206,7 +207,7 @@ func (m *Model) pointer(msg tea.MouseMsg) tea.Cmd {
 		out.Double = m.click.x == at.X && m.click.y == at.Y && m.now.Sub(m.click.at) < double
 		m.click.x, m.click.y, m.click.at = at.X, at.Y, m.now
 		if out.Double {
-			m.click.at = time.Time{} // a third click is a first one
+			m.click.at = time.Time{} // a third click starts over
 		}
 	case tea.MouseWheelMsg:
 		switch at.Button {

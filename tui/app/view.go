@@ -18,16 +18,16 @@ import (
 	"cnictl/tui/theme"
 )
 
-// The least room in which the screens are legible.
+// The smallest terminal on which the screens are legible.
 const (
 	leastWidth  = 60
 	leastHeight = 15
 )
 
-// hintsFrom are rows from which the hints have a line of their own.
+// hintsFrom is the height from which the hints have their own line.
 const hintsFrom = 18
 
-// headerLines are above the page: the fleet, and what is wrong with reading it.
+// headerLines is the height above the page: the fleet, and problems with reading it.
 func (m *Model) headerLines() int {
 	if m.banner() != "" {
 		return 2
@@ -35,8 +35,8 @@ func (m *Model) headerLines() int {
 	return 1
 }
 
-// banner is what is wrong with reading the nodes on the screen, "" while nothing is. Where
-// none is known the page's place has it.
+// banner is the problem with reading the nodes on the screen, "" without one. When no
+// node is known, the problem is shown in place of the page.
 func (m *Model) banner() string {
 	stats := m.src.stats
 	if stats.Problem == "" || len(m.view.Nodes) == 0 {
@@ -90,7 +90,7 @@ func (m *Model) footerLines() int {
 	return 2
 }
 
-// body is the height of the page's room.
+// body is the height of the page.
 func (m *Model) body() int {
 	rest := m.height - m.headerLines() - m.footerLines()
 	if m.toasting() { // a message has a line of its own: it covers no row, filter or key
@@ -99,7 +99,7 @@ func (m *Model) body() int {
 	return max(rest, 0)
 }
 
-// lines is the whole picture: exactly height lines, none wider than width.
+// lines is the full frame: exactly height lines, none wider than width.
 func (m *Model) lines() []string {
 	if m.width <= 0 || m.height <= 0 {
 		return nil
@@ -125,7 +125,7 @@ func (m *Model) lines() []string {
 		out = append(out, components.NewLine(s, m.width).Gap(1).Add(m.toast.Role, s.Clip(m.toast.Text, m.width-1)).String())
 	}
 	if r, ok := m.recording(); ok && m.footerLines() > 2 {
-		out = append(out, m.tapeLine(s, r))
+		out = append(out, m.playbackLine(s, r))
 	}
 	out = append(out, m.status(s))
 	if m.footerLines() > 1 {
@@ -134,8 +134,8 @@ func (m *Model) lines() []string {
 	return out
 }
 
-// pageLines are the page's. Before a fleet that cannot be listed every screen would be
-// empty: why, and what to do, stands in its place.
+// pageLines are the page's. When the fleet cannot be listed every screen would be empty,
+// so the reason and what to do are shown instead.
 func (m *Model) pageLines(s components.Style) []string {
 	problem := m.src.stats.Problem
 	if problem == "" || len(m.view.Nodes) > 0 || m.overlaid() {
@@ -159,7 +159,7 @@ func (m *Model) pageLines(s components.Style) []string {
 	return components.Exactly(lines, m.width, m.body())
 }
 
-// piece is a part of a line that is left out where there is no room.
+// piece is a part of a line that is dropped when it does not fit.
 type piece struct {
 	parts []components.Span
 	keep  int // the lowest goes first
@@ -184,7 +184,7 @@ func (m *Model) utc(at time.Time) string {
 	return at.UTC().Format("15:04:05 UTC")
 }
 
-// header tells of the whole fleet. Sums that miss nodes are lower bounds and say so.
+// header summarises the fleet. Sums that miss nodes are lower bounds and say so.
 func (m *Model) header(s components.Style) string {
 	if m.src.stats.Outage() {
 		s.Theme = s.Theme.Faded()
@@ -219,7 +219,7 @@ func (m *Model) header(s components.Style) string {
 	}
 	ips := []components.Span{
 		text(theme.Faint, "IPs held "), text(theme.Text, least+number(t.Held)),
-		text(theme.Faint, " wasted "), text(theme.Text, least+number(t.Free)), // held and used by no pod
+		text(theme.Faint, " wasted "), text(theme.Text, least+number(t.Free)), // held but not used by a pod
 	}
 	if t.Cooling.Known && t.Cooling.N > 0 {
 		cooling := number(t.Cooling.N)
@@ -247,7 +247,7 @@ func (m *Model) header(s components.Style) string {
 	} else if m.paused {
 		state, pace = text(theme.Warn, "PAUSED"), text(theme.Faint, "")
 	}
-	word := func(w string) string { // with room the signs are said too
+	word := func(w string) string { // signs are spelled out when there is room
 		if m.width < spelt {
 			return ""
 		}
@@ -279,7 +279,7 @@ func (m *Model) header(s components.Style) string {
 	return joined(s, m.width, pieces)
 }
 
-// joined writes the pieces that have room, with a bar between them.
+// joined writes the pieces that fit, separated by bars.
 func joined(s components.Style, width int, pieces []piece) string {
 	bar := s.Pick(" ▏", " | ")
 	all := func() int {
@@ -320,7 +320,7 @@ func joined(s components.Style, width int, pieces []piece) string {
 	return l.String()
 }
 
-// status is the line of where one is, or of what is typed.
+// status is the line with the current location, or with the text being typed.
 func (m *Model) status(s components.Style) string {
 	l := components.NewLine(s, m.width).Gap(1)
 	switch m.mode {
@@ -342,7 +342,7 @@ func (m *Model) status(s components.Style) string {
 		return l.String()
 	}
 	right := m.position(s)
-	const gap, place = 3, 12 // between the two, and cells that the place needs
+	const gap, place = 3, 12 // between the two, and cells that the location needs
 	room := l.Room() - right.width() - gap
 	for room < place && len(right.parts) > 1 { // notes before the counter go
 		right.parts = right.parts[1:]
@@ -356,7 +356,7 @@ func (m *Model) status(s components.Style) string {
 	return l.String()
 }
 
-// sortLine is the menu, closer where there is less room.
+// sortLine is the sort menu, tighter on narrow terminals.
 func (m *Model) sortLine(l *components.Line) string {
 	keys, title, gap := m.list().SortMenu(), "sort by", 2
 	need := len(title) + 1
@@ -389,7 +389,7 @@ func (m *Model) filterLine(l *components.Line) string {
 	return l.Gap(l.Room()-components.Width(note)-1).Add(role, note).String()
 }
 
-// crumbs tells where one is.
+// crumbs shows the path to the current screen.
 func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 	titles := make([]string, 0, len(m.router.stack))
 	width := 0
@@ -430,7 +430,7 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 	}
 }
 
-// position is where the window stands, the order and the filter.
+// position is the visible rows, the order and the filter.
 func (m *Model) position(s components.Style) piece {
 	var parts []components.Span
 	add := func(r theme.Role, text string) { parts = append(parts, components.Span{Role: r, Text: text}) }
@@ -471,7 +471,7 @@ func (m *Model) position(s components.Style) piece {
 	return piece{parts: append(parts, m.helpHint().parts...)}
 }
 
-// helpHint is the key of the help, where the hints have no line of their own.
+// helpHint is the key of the help, used when the hints have no line of their own.
 func (m *Model) helpHint() piece {
 	if m.footerLines() > 1 {
 		return piece{}
@@ -481,7 +481,7 @@ func (m *Model) helpHint() piece {
 
 func (m *Model) toasting() bool { return m.toast.Text != "" && m.now.Before(m.toastUntil) }
 
-// hints are the keys that one needs here, the page's own first.
+// hints are the keys that matter here, the page's own first.
 func (m *Model) hints(s components.Style) string {
 	l := components.NewLine(s, m.width).Gap(1)
 	hint := func(key, help string) {
@@ -546,7 +546,8 @@ func (m *Model) hints(s components.Style) string {
 	return l.String()
 }
 
-// ofNode tells that what is under the cursor, or the page itself, belongs to a node.
+// ofNode reports whether the object under the cursor, or the page itself, belongs to a
+// node.
 func (m *Model) ofNode() bool {
 	switch m.page().Name() {
 	case "overview", "node", "eni", "pod":

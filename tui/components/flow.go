@@ -2,19 +2,19 @@ package components
 
 import "cnictl/tui/theme"
 
-// Flow writes spans from where a line stands on. What has no room goes on in the next
-// line, behind an indent in a role of its own. Lines end at blanks; a word wider than a
-// line is cut.
+// Flow writes spans from the current position of a line on. What does not fit continues
+// on the next line, after an indent with its own role. Lines end at blanks; a word wider
+// than a line is cut.
 func Flow(first *Line, indent int, margin theme.Role, spans []Span) []*Line {
 	lines := []*Line{first}
-	l, fresh := first, true // nothing stands on the line
+	l, fresh := first, true // nothing is on the line yet
 	for _, span := range spans {
 		for text := span.Text; text != ""; {
 			word, rest := cutWord(text)
 			blank := word[0] == ' '
 			width := Width(word)
 			switch {
-			case fresh && blank: // blanks do not begin a line that goes on
+			case fresh && blank: // continuation lines do not begin with blanks
 				if len(lines) == 1 {
 					l.Gap(width)
 				}
@@ -41,7 +41,7 @@ func Flow(first *Line, indent int, margin theme.Role, spans []Span) []*Line {
 	return lines
 }
 
-// cutWord parts a run of blanks or of other characters from the beginning of a text.
+// cutWord splits off the leading run of blanks or of other characters.
 func cutWord(text string) (word, rest string) {
 	blank := text[0] == ' '
 	for i := range len(text) {

@@ -14,7 +14,7 @@ type Part struct {
 	Role  theme.Role
 }
 
-// Gauge draws the parts of a whole, the rest as room. The number belongs beside it: a
+// Gauge draws the parts of a whole, the rest as free. Print the number next to it: a
 // gauge is never the only sign. Each part that is not zero is at least one cell wide
 // while there is room.
 func Gauge(style Style, width int, whole float64, parts ...Part) string {
@@ -42,8 +42,8 @@ func Gauge(style Style, width int, whole float64, parts ...Part) string {
 	return b.String()
 }
 
-// sign is what a part of a role is drawn with. What is no state of addresses is of
-// something that is taken.
+// sign is what a part of a role is drawn with. Roles that are no address state count as
+// taken.
 func sign(r theme.Role) show.Sign {
 	switch r {
 	case theme.BarCooling:
@@ -95,8 +95,7 @@ func Spark(style Style, width int, top float64, values []float64) string {
 	return b.String()
 }
 
-// level is the step of n on which a value stands; anything above zero is above the
-// lowest.
+// level maps a value to one of n steps; anything above zero is above the lowest.
 func level(v, top float64, n int) int {
 	if v <= 0 || top <= 0 {
 		return 0

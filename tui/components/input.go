@@ -25,8 +25,8 @@ func (i *Input) Set(text string) {
 	i.Type(text)
 }
 
-// Key takes a key as its message prints; text is what it types. It tells whether it was
-// one for a line of text.
+// Key handles a key as its message prints; text is what it types. It reports whether the
+// key was used.
 func (i *Input) Key(key, text string) bool {
 	switch key {
 	case "left", "ctrl+b":
@@ -57,7 +57,7 @@ func (i *Input) Key(key, text string) bool {
 	return true
 }
 
-// Type puts text in at the cursor; what is no printable text is left out.
+// Type puts text in at the cursor; unprintable characters are left out.
 func (i *Input) Type(text string) bool {
 	typed := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {

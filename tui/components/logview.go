@@ -25,7 +25,7 @@ type Span struct {
 // LogView shows the last lines of a log and follows it while the cursor is at its end.
 type LogView struct {
 	Wrap    bool
-	Dropped uint64 // lines that had to go
+	Dropped uint64 // lines that were dropped
 
 	lines  []LogLine
 	cursor int
@@ -47,8 +47,8 @@ func (v *LogView) Append(lines ...LogLine) {
 	}
 }
 
-// Set replaces all lines. Who reads back stays at his line where it is still there, else
-// at its place.
+// Set replaces all lines. A user who has scrolled up stays at the same line if it is
+// still there, else at the same position.
 func (v *LogView) Set(lines []LogLine) {
 	read, had := v.Line()
 	at, above := v.cursor, v.cursor-v.top
@@ -70,7 +70,7 @@ func (v *LogView) Set(lines []LogLine) {
 // Len is how many lines there are.
 func (v *LogView) Len() int { return len(v.lines) }
 
-// Following tells that new lines move the view.
+// Following reports whether new lines move the view.
 func (v *LogView) Following() bool { return !v.still }
 
 // Follow goes to the end and stays there, or stays where it is.
@@ -122,7 +122,7 @@ func (v *LogView) Do(action string) bool {
 	return true
 }
 
-// Click selects the line at a row of the view's room.
+// Click selects the line at a row of the view.
 func (v *LogView) Click(y int) { v.move(v.top + y) }
 
 // Wheel moves by rows.
@@ -171,7 +171,7 @@ func (v *LogView) fill(l *Line, i int) {
 	}
 }
 
-// wrapped draws from the cursor's line upwards until the room is full.
+// wrapped draws from the cursor's line upwards until the height is full.
 func (v *LogView) wrapped(s Style, width, height int) []string {
 	end := v.cursor
 	if v.still {
@@ -190,8 +190,8 @@ func (v *LogView) wrapped(s Style, width, height int) []string {
 	return Exactly(out, width, height)
 }
 
-// wrapIndent is where a line that wraps goes on: behind the times, which tell where the
-// next one begins. wrapLeast is what it leaves of the room at least.
+// wrapIndent is where a wrapped line continues: behind the times, which show where the
+// next line begins. wrapLeast is the least width that it leaves.
 const (
 	wrapIndent = 9
 	wrapLeast  = 20

@@ -38,8 +38,8 @@ type BlockMap struct {
 	Cursor int                    // -1: none
 }
 
-// Columns is how many cells stand in a row of a width: a power of two, so that rows
-// begin at round addresses.
+// Columns is how many cells a row of a width has: a power of two, so that rows begin at
+// round addresses.
 func (m BlockMap) Columns(width int) int {
 	room := width - m.labelWidth() - 1
 	n := 1

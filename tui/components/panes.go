@@ -7,8 +7,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// SideBySide is the width from which panes stand beside each other; below they are
-// stacked.
+// SideBySide is the width from which panes are side by side; below it they are stacked.
 const SideBySide = 110
 
 // Pane is a titled part of a page.
@@ -16,20 +15,20 @@ type Pane struct {
 	Title   string
 	Note    string // to the right of the title
 	Focused bool
-	Weight  int // share of the room; 0 counts as 1
+	Weight  int // share of the space; 0 counts as 1
 	Least   int // rows that it needs where panes are stacked; 0: three
 	Lines   func(style Style, width, height int) []string
 }
 
-// Rect is the room of a pane without its title, in cells from the upper left corner.
+// Rect is the area of a pane without its title, in cells from the upper left corner.
 type Rect struct{ X, Y, Width, Height int }
 
-// Contains tells whether a cell is in the room.
+// Contains reports whether a cell is inside.
 func (r Rect) Contains(x, y int) bool {
 	return x >= r.X && x < r.X+r.Width && y >= r.Y && y < r.Y+r.Height
 }
 
-// Layout gives each pane its room.
+// Layout assigns each pane its area.
 func Layout(width, height int, panes []Pane) []Rect {
 	out := make([]Rect, len(panes))
 	if len(panes) == 0 || width <= 0 || height <= 0 {
@@ -59,8 +58,8 @@ func Layout(width, height int, panes []Pane) []Rect {
 	return out
 }
 
-// shares parts a length by weight; where there is less than all need, the later panes
-// get less and then nothing.
+// shares divides a length by weight; when it is too short for all, the later panes get
+// less and then nothing.
 func shares(total int, panes []Pane, least []int) []int {
 	out := make([]int, len(panes))
 	rest := max(total, 0)
@@ -87,7 +86,7 @@ func shares(total int, panes []Pane, least []int) []int {
 	return out
 }
 
-// Panes draws panes beside each other, or below each other where it is narrow.
+// Panes draws panes side by side, or stacked when the width is narrow.
 func Panes(style Style, width, height int, panes []Pane) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -133,8 +132,8 @@ func Panes(style Style, width, height int, panes []Pane) []string {
 	return lines
 }
 
-// Stacked writes panes one after the other, each as long as what is in it and at most
-// most lines, a blank line before each title.
+// Stacked writes panes one after the other, each as long as its content but at most most
+// lines, a blank line before each title.
 func Stacked(style Style, width, most int, above []string, panes []Pane) []string {
 	lines := trimmed(above)
 	for _, p := range panes {

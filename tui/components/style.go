@@ -7,11 +7,11 @@ type Style struct {
 	Theme *theme.Theme
 	ASCII bool
 
-	// Linear is for those who have the text read to them: nothing stands beside something
-	// else, and what only draws the numbers beside it is left out.
+	// Linear is for screen readers: nothing is laid out side by side, and drawings that
+	// only repeat a number are left out.
 	Linear bool
 
-	// Idle is for a pane that does not take the keys: it shows no cursor.
+	// Idle is for a pane without keyboard focus: it shows no cursor.
 	Idle bool
 }
 
@@ -24,7 +24,8 @@ func (s Style) Selected() Style {
 // Paint gives a text its colours. It holds no escapes and no line breaks.
 func (s Style) Paint(r theme.Role, text string) string { return s.Theme.Paint(r, text) }
 
-// Pick is one of two spellings of a sign: the ASCII one where only that may be written.
+// Pick chooses between two spellings of a sign: the ASCII one where only ASCII may be
+// written.
 func (s Style) Pick(text, ascii string) string {
 	if s.ASCII {
 		return ascii
@@ -32,5 +33,5 @@ func (s Style) Pick(text, ascii string) string {
 	return text
 }
 
-// Ellipsis stands where a text is cut.
+// Ellipsis marks where a text is cut.
 func (s Style) Ellipsis() string { return s.Pick("…", "~") }

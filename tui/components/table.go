@@ -9,7 +9,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Pacing of the order: rows do not jump under a hand that moves.
+// Pacing of the order: rows do not jump while the user moves.
 const (
 	sortEvery = 2 * time.Second
 	handRests = 2 * time.Second
@@ -18,24 +18,24 @@ const (
 // TableOptions say what a table shows. Columns and ID are required.
 type TableOptions[T any] struct {
 	Columns []query.Column[T]
-	ID      func(T) string                      // what a row is the same by
-	Label   func(T, string) (string, bool)      // of filters label:key=value
-	Fault   func(T) bool                        // shown while faults alone are asked for
+	ID      func(T) string                      // identity of a row
+	Label   func(T, string) (string, bool)      // for filters label:key=value
+	Fault   func(T) bool                        // rows shown in faults-only mode
 	Role    func(T, string) theme.Role          // of a cell, by column name
 	Row     func(T) (role theme.Role, all bool) // all: every cell of the row has the role
 	Sort    []SortKey
 	Order   string // at first
 
-	// Show is how a cell is written when that is not its text, which filters and orders
-	// still go by; nil: as the text.
+	// Show overrides how a cell is written; filters and orders still use its text. nil:
+	// as the text.
 	Show func(row T, column string) (text string, ok bool)
 
-	// Draw draws a cell otherwise than as its text: painted, exactly width cells wide.
-	// Drawn gives the width of such columns; columns that it does not have are text.
+	// Draw draws a cell that is not text: painted, exactly width cells wide. Drawn gives
+	// the width of such columns; all other columns are text.
 	Draw  func(s Style, row T, column string, width int) string
 	Drawn map[string]int
 
-	// Limits are of columns whose texts a node gives and could stretch.
+	// Limits bound columns whose texts come from a node and may be long.
 	Limits map[string]Limit
 
 	Empty string // what an empty table says
@@ -44,7 +44,7 @@ type TableOptions[T any] struct {
 // Limit bounds the width of a column.
 type Limit struct {
 	Most   int // never more
-	Narrow int // it is cut to this before other columns go
+	Narrow int // it is cut to this before other columns are dropped
 }
 
 // Table shows rows through a window: only visible rows are formatted. The cursor stays on
@@ -56,7 +56,7 @@ type Table[T any] struct {
 	rows  []T // those the filter leaves, in order
 	order query.Order[T]
 	find  *query.Filter[T]
-	past  *query.Filter[T] // the last that was not empty, for Next
+	past  *query.Filter[T] // the last non-empty one, for Next
 	text  string
 	words []string // of the filter
 
@@ -68,15 +68,15 @@ type Table[T any] struct {
 
 	asked  uint64 // changes with the filter, the order and faults
 	picked uint64 // asked, of the choice that was taken first for it
-	beyond int    // rows that the filter leaves and the table does not hold; see Picker
-	whole  int    // all rows, of a Picker; else 0
+	beyond int    // matching rows that the table does not hold; see Picker
+	total  int    // all rows, of a Picker; else 0
 
 	sorted, moved time.Time
 	waiting       bool // all has changed and rows is in the old order
 
 	page   int // rows of the window as last drawn; 0: not yet
 	layout layout
-	byID   map[string]int // place in all, of refresh alone: kept for its room
+	byID   map[string]int // index in all, for refresh only: kept to reuse its memory
 }
 
 // NewTable makes an empty table.
@@ -97,7 +97,7 @@ func (t *Table[T]) SetRows(rows []T, now time.Time) {
 	t.refresh()
 }
 
-// Settle applies an order that waited, once it may.
+// Settle applies a waiting order once it may.
 func (t *Table[T]) Settle(now time.Time) {
 	if t.waiting && t.may(now) {
 		t.apply(now)
@@ -124,8 +124,8 @@ func (t *Table[T]) apply(now time.Time) {
 	t.follow()
 }
 
-// refresh takes up the newest values of the rows shown, without moving them: those that
-// are gone leave, new ones stand at the end.
+// refresh takes the newest values of the rows shown, without moving them: rows that are
+// gone leave, new ones are appended.
 func (t *Table[T]) refresh() {
 	t.waiting = true
 	if t.byID == nil {
@@ -153,7 +153,7 @@ func (t *Table[T]) refresh() {
 	t.follow()
 }
 
-// follow puts the cursor back on its row; when that is gone, it stays where it was.
+// follow puts the cursor back on its row; if that is gone, it stays in place.
 func (t *Table[T]) follow() {
 	if t.at != "" && !(t.cursor < len(t.rows) && t.o.ID(t.rows[t.cursor]) == t.at) {
 		for i, r := range t.rows {
@@ -197,7 +197,7 @@ func (t *Table[T]) Visible() []T {
 	return t.rows[t.top:min(t.top+t.page, len(t.rows))]
 }
 
-// Rows are those that the filter leaves, in order. The caller does not keep them.
+// Rows are the matching rows, in order. The caller must not keep them.
 func (t *Table[T]) Rows() []T { return t.rows }
 
 // Select puts the cursor on a row by its identity.
@@ -317,9 +317,9 @@ func (t *Table[T]) chosen() []T {
 	return out
 }
 
-// Found is how many rows the filter leaves of all.
+// Found is how many rows match the filter, and of how many.
 func (t *Table[T]) Found() (shown, all int) {
-	return len(t.rows) + t.beyond, max(len(t.all), t.whole)
+	return len(t.rows) + t.beyond, max(len(t.all), t.total)
 }
 
 // Window is the first and the last row on the screen, from 1; 0, 0 without any.
@@ -330,7 +330,7 @@ func (t *Table[T]) Window() (first, last int) {
 	return t.top + 1, min(t.top+t.page, len(t.rows))
 }
 
-// Frozen tells that the order waits for the user's hand to rest.
+// Frozen reports whether the order waits for the user to stop moving.
 func (t *Table[T]) Frozen(now time.Time) bool {
 	return t.waiting && now.Sub(t.moved) < handRests
 }
@@ -338,7 +338,7 @@ func (t *Table[T]) Frozen(now time.Time) bool {
 // toTop puts the cursor on the first row, whichever that is then.
 func (t *Table[T]) toTop() { t.cursor, t.top, t.at = 0, 0, "" }
 
-// SetFaults shows rows with a fault alone.
+// SetFaults shows only rows with a fault.
 func (t *Table[T]) SetFaults(on bool) {
 	if t.faults != on {
 		t.faults = on
@@ -354,7 +354,7 @@ func (t *Table[T]) SetWide(on bool) {
 	t.wide = on
 }
 
-// again applies filter and order because the user asked for others.
+// again applies a new filter or order of the user.
 func (t *Table[T]) again() {
 	t.asked++
 	t.beyond = 0
@@ -384,7 +384,7 @@ func (t *Table[T]) Wheel(rows int, now time.Time) {
 	t.move(min(max(t.cursor, t.top), t.top+t.page-1), now)
 }
 
-// Cells are the marked rows, or all that are shown, as text.
+// Cells are the marked rows, or all rows shown, as text.
 func (t *Table[T]) Cells() (header []string, rows [][]string) {
 	columns := t.shownColumns()
 	for _, c := range columns {

@@ -18,13 +18,13 @@ const (
 	lastLeast = 17 // of the text at the right
 )
 
-// layout is where the columns stand. Widths grow at once and shrink only when the user
-// asks for other rows, so that columns do not jump while values change.
+// layout is the placement of the columns. Widths grow at once and shrink only when the
+// user asks for other rows, so that columns do not jump while values change.
 type layout struct {
 	width   int
 	columns []placed
-	grown   map[string]int // what the columns have needed since
-	widths  map[string]int // of this drawing: grown, narrowed to the room. Nothing remembers it, or drawing twice would give two pictures
+	grown   map[string]int // the widest that columns have needed since
+	widths  map[string]int // of this frame: grown, narrowed to fit. Not remembered, so that drawing twice gives the same frame
 }
 
 type placed struct {
@@ -43,8 +43,8 @@ func (l *layout) columnAt(x int) string {
 	return ""
 }
 
-// Lines draws the header and the window. It remembers its room: a page down is as long
-// as the window.
+// Lines draws the header and the window. It remembers its height: page down moves by
+// that.
 func (t *Table[T]) Lines(s Style, width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -142,8 +142,8 @@ func (t *Table[T]) shownText(row T, c query.Column[T]) string {
 	return c.Text(row)
 }
 
-// needs is the width that a column must have for others not to go. The last one, when
-// it is text, takes what is left.
+// needs is the width that a column keeps before others are dropped. The last one, when it
+// is text, takes what is left.
 func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
 	c := columns[i]
 	if w := t.layout.widths[c.Name]; i < len(columns)-1 || c.Right {
@@ -154,7 +154,7 @@ func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
 
 // fit chooses the columns. Those of the narrow table stay as they are without the wide
 // ones, which take the room that is left; the column of the order always stays. Columns
-// that never go are narrowed to the least that is useful, the widest first.
+// that are never dropped are narrowed to their useful minimum, the widest first.
 func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 	keep := make([]bool, len(columns))
 	total := margin - gutter
@@ -187,20 +187,20 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 		total -= t.needs(drop, columns) + gutter
 	}
 	t.widen(width-total, columns, keep)
-	if last := len(columns) - 1; last >= 0 { // its text has room beyond what it needs: cells taken of that free none
+	if last := len(columns) - 1; last >= 0 { // its text has spare width: taking cells from that frees none
 		t.layout.widths[columns[last].Name] = t.needs(last, columns)
 	}
 	t.narrow(total-width, columns, keep)
 	return keep
 }
 
-// sorts tells the column that the rows are ordered by.
+// sorts reports whether the rows are ordered by the column.
 func (t *Table[T]) sorts(c query.Column[T]) bool {
 	by, _, ok := t.order.First()
 	return ok && by == c.Name
 }
 
-// widen adds the wide columns that have room, those that would go last first.
+// widen adds the wide columns that fit, the most important first.
 func (t *Table[T]) widen(room int, columns []query.Column[T], keep []bool) {
 	for {
 		add := -1
@@ -217,7 +217,7 @@ func (t *Table[T]) widen(room int, columns []query.Column[T], keep []bool) {
 	}
 }
 
-// narrow takes cells of the columns that are kept.
+// narrow takes cells from the columns that are kept.
 func (t *Table[T]) narrow(over int, columns []query.Column[T], keep []bool) {
 	for ; over > 0; over-- {
 		wide := -1
@@ -254,9 +254,9 @@ func (t *Table[T]) header(s Style, width int, columns []query.Column[T]) string 
 }
 
 func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], cells []string, selected bool) string {
-	all, whole := theme.Text, false
+	rowRole, uniform := theme.Text, false
 	if t.o.Row != nil {
-		all, whole = t.o.Row(row)
+		rowRole, uniform = t.o.Row(row)
 	}
 	marked := t.marks[t.o.ID(row)]
 	if selected {
@@ -278,8 +278,8 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 			l.Drawn(t.o.Draw(s, row, c.Name, at.width), at.width)
 			continue
 		}
-		role := all
-		if !whole && t.o.Role != nil {
+		role := rowRole
+		if !uniform && t.o.Role != nil {
 			role = t.o.Role(row, c.Name)
 		}
 		t.cell(l, role, s.Fit(cells[i], at.width, c.Right))
@@ -287,7 +287,7 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 	return l.String()
 }
 
-// cell writes a text and makes what the filter's words found in it stand out.
+// cell writes a text with the matches of the filter's words highlighted.
 func (t *Table[T]) cell(l *Line, role theme.Role, text string) {
 	for _, w := range t.words {
 		if from, to, ok := findFold(text, w); ok {
@@ -298,8 +298,7 @@ func (t *Table[T]) cell(l *Line, role theme.Role, text string) {
 	l.Add(role, text)
 }
 
-// findFold is where a text has a word of small letters, in letters of either size as
-// filters take them.
+// findFold finds a lower-case word in a text, ignoring case as filters do.
 func findFold(text, lower string) (from, to int, ok bool) {
 	for i := range text {
 		if n, ok := beginsFold(text[i:], lower); ok {
@@ -309,7 +308,7 @@ func findFold(text, lower string) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// beginsFold is how many bytes of a text are the word that it begins with.
+// beginsFold is the length in bytes of the word that a text begins with.
 func beginsFold(text, lower string) (n int, ok bool) {
 	for _, want := range lower {
 		r, size := utf8.DecodeRuneInString(text[n:])

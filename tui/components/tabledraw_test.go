@@ -9,7 +9,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// A filter takes letters of either size, and what it found stands out in the letters that
+// A filter ignores case, and its matches are highlighted in the letters that
 // are there.
 func TestTable_FoundStandsOut(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestTable_FoundStandsOut(t *testing.T) {
 			got, _, _ = strings.Cut(rest, style.Theme.Off(theme.Match))
 		}
 		if got != c.found {
-			t.Errorf("%q in %q: %q stands out, want %q (%q)", c.filter, c.row, got, c.found, lines[2])
+			t.Errorf("%q in %q: %q highlighted, want %q (%q)", c.filter, c.row, got, c.found, lines[2])
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 // Filter is the text in effect.
 func (t *Table[T]) Filter() string { return t.text }
 
-// SetFilter shows the rows that a filter leaves, the cursor on the first of them; without a
-// filter it stays on its row. With an error the last one stays.
+// SetFilter shows the rows that match, with the cursor on the first of them; without a
+// filter it stays on its row. On an error the last one stays.
 func (t *Table[T]) SetFilter(text string) error {
 	found, err := query.Parse(text, query.Options[T]{Columns: t.o.Columns, Label: t.o.Label})
 	if err != nil {
@@ -29,7 +29,7 @@ func (t *Table[T]) SetFilter(text string) error {
 	return nil
 }
 
-// words are those of a filter that may stand out where they are found, in small letters.
+// words are a filter's words that are highlighted where they match, in lower case.
 func words(text string) []string {
 	var out []string
 	for _, w := range strings.Fields(strings.ToLower(text)) {

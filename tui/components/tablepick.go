@@ -6,10 +6,10 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// Picker chooses of many rows those that a table is to hold: the first of those that its
-// filter leaves, in its order. A table filters and orders at each key what it holds, which
-// takes too long for a hundred thousand rows; a Picker does it beside the screen. It may be
-// used by another goroutine than the table.
+// Picker chooses the rows that a table holds from many: the first that match its filter,
+// in its order. A table filters and orders all its rows at each key, which takes too long
+// for a hundred thousand; a Picker does it in the background. It may be used by another
+// goroutine than the table.
 type Picker[T any] struct {
 	id    func(T) string
 	fault func(T) bool // nil: all rows
@@ -20,10 +20,11 @@ type Picker[T any] struct {
 	found int
 	all   int
 	asked uint64
-	full  bool // the last of the first most rows is in its place: what comes behind it is of no use
+	full  bool // the last of the first most rows is in place: later ones are not needed
 }
 
-// Picker begins a choice of at most so many rows, by what the user wants to see now.
+// Picker starts a choice of at most so many rows, by the current filter, order and
+// faults.
 func (t *Table[T]) Picker(most int) *Picker[T] {
 	p := &Picker[T]{id: t.o.ID, find: t.find, order: t.order, most: most, asked: t.asked}
 	if t.faults {
@@ -50,7 +51,7 @@ func (p *Picker[T]) Add(rows ...T) {
 	}
 }
 
-// Cut ends the choice.
+// Cut finishes the choice.
 func (p *Picker[T]) Cut() {
 	if len(p.rows) > p.most {
 		p.order.Sort(p.rows, p.id)
@@ -62,10 +63,10 @@ func (p *Picker[T]) Cut() {
 // All is how many rows were added.
 func (p *Picker[T]) All() int { return p.all }
 
-// Picked tells whether the choice is by what the user wants to see now.
+// Picked reports whether the choice still matches the filter, order and faults.
 func (t *Table[T]) Picked(p *Picker[T]) bool { return p != nil && p.asked == t.asked }
 
-// SetPicked gives the table the rows of a choice. What it counts are all rows.
+// SetPicked gives the table the rows of a choice. Its count is that of all rows.
 func (t *Table[T]) SetPicked(p *Picker[T], now time.Time) {
 	if t.Picked(p) && t.picked != p.asked { // the user waits for them
 		t.picked, t.sorted = p.asked, time.Time{}
@@ -74,5 +75,5 @@ func (t *Table[T]) SetPicked(p *Picker[T], now time.Time) {
 	if t.beyond = 0; t.Picked(p) {
 		t.beyond = p.found - len(p.rows)
 	}
-	t.whole = p.all
+	t.total = p.all
 }

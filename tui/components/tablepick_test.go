@@ -30,13 +30,13 @@ func TestPicker(t *testing.T) {
 			all[i] = row{fmt.Sprintf("row-%d", i), r.IntN(40)}
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		whole, part := NewTable(options), NewTable(options)
-		for _, x := range []*Table[row]{whole, part} {
+		full, part := NewTable(options), NewTable(options)
+		for _, x := range []*Table[row]{full, part} {
 			_ = x.SetOrder([]string{"name", "-name", "size,name", "-size"}[seed%4])
 			_ = x.SetFilter([]string{"", "1", "size>10"}[seed%3])
 			x.SetFaults(seed%5 == 0)
 		}
-		whole.SetRows(slices.Clone(all), now)
+		full.SetRows(slices.Clone(all), now)
 		most := 1 + r.IntN(200)
 		p := part.Picker(most)
 		for i := 0; i < len(all); i += 7 {
@@ -44,19 +44,19 @@ func TestPicker(t *testing.T) {
 		}
 		p.Cut()
 		part.SetPicked(p, now)
-		want := whole.Rows()[:min(most, len(whole.Rows()))]
+		want := full.Rows()[:min(most, len(full.Rows()))]
 		if !slices.Equal(part.Rows(), want) {
-			t.Errorf("seed %d: the first %d of %d are not those of the whole table", seed, most, len(all))
+			t.Errorf("seed %d: the first %d of %d are not those of the full table", seed, most, len(all))
 		}
 		shown, of := part.Found()
-		if wantShown, wantOf := whole.Found(); shown != wantShown || of != wantOf {
+		if wantShown, wantOf := full.Found(); shown != wantShown || of != wantOf {
 			t.Errorf("seed %d: %d of %d, want %d of %d", seed, shown, of, wantShown, wantOf)
 		}
 		if !part.Picked(p) {
 			t.Errorf("seed %d: the choice is not by what is wanted", seed)
 		}
 		if _ = part.SetFilter("row-1"); part.Picked(p) {
-			t.Errorf("seed %d: another filter, and the choice stands", seed)
+			t.Errorf("seed %d: another filter, and the choice is still valid", seed)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (s Style) Clip(text string, width int) string {
 	return Head(head, width-1) + s.Ellipsis()
 }
 
-// Head is as much of the beginning of a text as a width has room for.
+// Head is the beginning of a text, as much as fits a width.
 func Head(text string, width int) string {
 	if ascii(text) {
 		return text[:max(min(len(text), width), 0)]
@@ -81,7 +81,7 @@ func (s Style) Fit(text string, width int, right bool) string {
 	return text + pad
 }
 
-// Plain7 writes what is not ASCII with question marks, one a character.
+// Plain7 replaces each non-ASCII character with a question mark.
 func Plain7(text string) string {
 	if ascii(text) {
 		return text
@@ -121,8 +121,8 @@ func Thousands(n int) string {
 	return sign + digits
 }
 
-// Clock is the time of day of a moment in UTC, which the header says, of one more than a day
-// ago the date: always 8 cells.
+// Clock is a moment's time of day in UTC, as in the header, or its date when it is more
+// than a day ago: always 8 cells.
 func Clock(at, now time.Time) string {
 	if at.IsZero() {
 		return "--:--:--"

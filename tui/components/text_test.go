@@ -9,7 +9,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Clip keeps as much of a text as there is room for, whole characters alone.
+// Clip keeps as much of a text as fits, in complete characters.
 func TestClip(t *testing.T) {
 	t.Parallel()
 	s := Style{Theme: theme.Plain()}

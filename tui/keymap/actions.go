@@ -1,7 +1,7 @@
 package keymap
 
-// Actions of the app's own keys. Settings rebind keys by these words; a page is told an
-// action and never sees which key it was.
+// Actions of the app's own keys. Settings rebind keys by these words; a page gets the
+// action and never sees the key.
 const (
 	Up        = "up"
 	Down      = "down"

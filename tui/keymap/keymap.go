@@ -22,7 +22,7 @@ func Of(action, shown, help string, keys ...string) Binding {
 	return Binding{action, shown, help, keys}
 }
 
-// rebind gives a binding other keys. Help writes them as the settings do, short.
+// rebind gives a binding other keys. Help writes them as the settings do, abbreviated.
 func (b *Binding) rebind(keys []string) {
 	shown := make([]string, len(keys))
 	for i, k := range keys {
@@ -31,7 +31,7 @@ func (b *Binding) rebind(keys []string) {
 	b.Keys, b.Shown = keys, strings.Join(shown, " ")
 }
 
-// leave gives up the keys that something else has taken.
+// leave removes the keys that something else has taken.
 func (b *Binding) leave(taken func(string) bool) {
 	if left := slices.DeleteFunc(slices.Clone(b.Keys), taken); len(left) < len(b.Keys) {
 		b.rebind(left)
@@ -59,7 +59,7 @@ func written(k string) string {
 	return k
 }
 
-// Modifiers stand before a key in this order, as terminals tell them.
+// Modifiers come before a key in this order, as terminals send them.
 var modifiers = []string{"ctrl", "alt", "shift", "meta", "hyper", "super"}
 
 // named are the keys that are no character.
@@ -67,7 +67,7 @@ var named = []string{
 	"up", "down", "left", "right", "enter", "tab", "space", "backspace", "esc", "insert", "delete", "home", "end", "pgup", "pgdown", "begin",
 }
 
-// checkKey tells why a text is no key: it would never be pressed.
+// checkKey says why a text is not a key, so that it could never be pressed.
 func checkKey(k string) error {
 	rest, shift, other := k, false, false
 	for _, mod := range modifiers {
@@ -91,7 +91,7 @@ func checkKey(k string) error {
 	return fmt.Errorf("%q is not a key; keys are written as \"ctrl+f\", \"space\", \"pgdown\", \"G\", \"f5\"", k)
 }
 
-// functionKey tells f1 to f63.
+// functionKey reports whether k is one of f1 to f63.
 func functionKey(k string) bool {
 	var n int
 	if _, err := fmt.Sscanf(k, "f%d", &n); err != nil {

@@ -15,16 +15,16 @@ type Map struct {
 	actions  map[string]string // key → action of the app
 }
 
-// Check tells what is wrong with keys of the user's own, in one line; nil = nothing.
+// Check validates the user's own keys; the error is one line.
 func Check(own map[string][]string) error {
 	_, err := New(own)
 	return err
 }
 
 // New makes the map of the tables with keys of the user's own: action → keys, where an
-// action of one page is page.action. A key that the user names is taken from what has it
-// by default. What is no action or no key, and a key that the user gives to two actions,
-// is refused.
+// action of one page is page.action. A key that the user assigns is removed from its
+// default action. Unknown actions and keys, and a key assigned to two actions, are
+// errors.
 func New(own map[string][]string) (Map, error) {
 	m := Map{Sections: Table(), Pages: PageTable(), actions: map[string]string{}}
 	for _, action := range slices.Sorted(maps.Keys(own)) {
@@ -128,7 +128,7 @@ func (m *Map) rebindPages(own map[string][]string) error {
 }
 
 // Action is what a key does on a page with keys of its own; "" = nothing. The page's own
-// come first, but the app's row is never hidden by them.
+// come first, but never hide the app's reserved row.
 func (m Map) Action(key string, page []Binding) string {
 	action := m.actions[key]
 	if slices.Contains(appRow, action) {
@@ -152,7 +152,7 @@ func (m Map) Page(name string) []Binding {
 	return nil
 }
 
-// Live is the map without the keys of recordings in what help shows.
+// Live is the map without the keys of recordings in the help.
 func (m Map) Live() Map {
 	m.Sections = slices.DeleteFunc(slices.Clone(m.Sections), func(s Section) bool { return s.Title == Recording })
 	return m
@@ -182,8 +182,8 @@ func (m Map) First(action string) string {
 	return first
 }
 
-// Conflicts are the keys of a page that cannot be: twice on the page, or taken from the
-// app's row.
+// Conflicts are the keys of a page that are invalid: twice on the page, or in the app's
+// reserved row.
 func (m Map) Conflicts(page []Binding) []string {
 	var out []string
 	seen := map[string]string{}

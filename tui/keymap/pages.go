@@ -1,6 +1,6 @@
 package keymap
 
-// Actions of the pages' own keys. Settings write them behind the page: "node.subnets".
+// Actions of the pages' own keys. Settings prefix them with the page: "node.subnets".
 const (
 	Zoom      = "zoom"
 	Subnets   = "subnets"
@@ -29,14 +29,14 @@ const (
 	ResetAll = "reset-all"
 )
 
-// PageKeys are the keys that one page has of its own. They come before those of the app
-// but for the app's row.
+// PageKeys are one page's own keys. They take precedence over the app's keys, except its
+// reserved row.
 type PageKeys struct {
 	Page     string // its name, as settings have it
 	Bindings []Binding
 }
 
-// PageTable is every key that only one page has.
+// PageTable is all keys that belong to one page.
 func PageTable() []PageKeys {
 	zoom := func() Binding { return Of(Zoom, "z", "zoom pane", "z") }
 	return []PageKeys{
@@ -79,7 +79,7 @@ func PageTable() []PageKeys {
 	}
 }
 
-// Page are the keys of a page as they are when nobody rebinds them; nil: it has none.
+// Page are the default keys of a page; nil: it has none.
 func Page(name string) []Binding {
 	for _, p := range PageTable() {
 		if p.Page == name {

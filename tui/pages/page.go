@@ -1,5 +1,5 @@
-// Package pages holds what every screen is: a page that takes messages, lays itself out
-// in the room it is given and tells its keys. The screens are the packages below.
+// Package pages defines a screen: a page that takes messages, lays itself out in a given
+// size and declares its keys. The screens are the packages below.
 package pages
 
 import (
@@ -16,17 +16,17 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Context is what a page may look at while it draws and updates. It is made anew for
-// each message; a page keeps none.
+// Context is what a page may use while it draws and updates. Each message has a new one;
+// a page must not keep it.
 type Context struct {
-	Width, Height int // of the page's room
+	Width, Height int // of the page
 	View          *store.View
 	Source        watch.Source
 	Theme         *theme.Theme
 	Now           time.Time // the source's: of what is shown
 	Clock         time.Time // of the person at the terminal: of moves and orders
 	ASCII         bool
-	Linear        bool // as in components.Style; Height is no bound of what is written then
+	Linear        bool // as in components.Style; Height is not a limit then
 	FaultsOnly    bool
 	Recorded      bool // documents are read from a recording: they cost no request
 	Examines      bool // there is a doctor to ask: see Examine
@@ -40,9 +40,9 @@ func (c Context) Style() components.Style {
 
 // Page is one screen.
 //
-// Keys reach it as [Do]: the app finds the action that a key stands for, of the page's
-// own bindings first and then of its own. While the page is Busy it gets every
-// tea.KeyPressMsg but ctrl+c itself, and [Paste].
+// Keys reach it as [Do]: the app finds the action of a key, in the page's own bindings
+// first and then in its own. While the page is Busy it gets every tea.KeyPressMsg except
+// ctrl+c, and [Paste].
 type Page interface {
 	// Name is the stable name, as `cnictl tui NAME` takes it.
 	Name() string
@@ -52,11 +52,11 @@ type Page interface {
 	Update(Context, tea.Msg) tea.Cmd
 	// Lines draws the page: exactly Height lines, none wider than Width.
 	Lines(Context) []string
-	// Keys are the page's own, beside those of the app.
+	// Keys are the page's own, in addition to the app's.
 	Keys() []keymap.Binding
-	// Busy tells that the page takes typed text now: the app's letter keys are text.
+	// Busy reports whether the page takes typed text now: the app's letter keys are text.
 	Busy() bool
-	// Focus says what the page shows, for the sampling.
+	// Focus is what the page shows, for sampling.
 	Focus(Context) watch.Focus
 	// Row is the object under the cursor, for copying, exporting and YAML; nil: none.
 	Row(Context) any
@@ -69,15 +69,15 @@ type Listed interface {
 	List() components.List
 }
 
-// Documented is a page with a document that cnictl prints with -o json: it is exported as JSON
-// in place of the table's cells. nil: there is none now.
+// Documented is a page with a document that cnictl prints with -o json: it is exported as
+// JSON instead of the table's cells. nil: none at the moment.
 type Documented interface {
 	Document() any
 }
 
-// Gatherer is a page of more rows than can be chosen and ordered while somebody waits: the app
-// calls Gather after each message, and the command that it returns, if any, does that beside
-// the screen. Gather itself compares and returns.
+// Gatherer is a page with too many rows to choose and order in Update: the app calls
+// Gather after each message, and the command that it returns, if any, does the work in
+// the background. Gather itself only compares.
 type Gatherer interface {
 	Gather(Context) tea.Cmd
 }
@@ -89,7 +89,7 @@ type New func(Open) Page
 type (
 	// Do is an action of the keymap, the app's or one of the page's own bindings.
 	Do struct{ Action string }
-	// Mouse is what the pointer did, in cells of the page's room.
+	// Mouse is a mouse event, in cells of the page.
 	Mouse struct {
 		X, Y   int
 		Click  bool
@@ -132,8 +132,8 @@ type (
 		Want   watch.Want
 		Detail watch.Detail
 	}
-	// Examine asks the app to have the doctor look at nodes, one examination at a time. It is
-	// given up when another is asked for, or when the page leaves the stack. Progress is
+	// Examine asks the app to run the doctor on nodes, one examination at a time. It is
+	// cancelled when another is requested, or when the page leaves the stack. Progress is
 	// called from any goroutine.
 	Examine struct {
 		To       Page
@@ -156,7 +156,7 @@ type (
 		To   Page
 		Rows any
 	}
-	// Changed tells that Context.View is another.
+	// Changed reports that Context.View has changed.
 	Changed struct{}
 	// Second comes once a second while something on the screen shows time.
 	Second struct{ Now time.Time }

@@ -97,7 +97,7 @@ func node(i int) document.NodeIPAM {
 	return n
 }
 
-// move gives a node the counts of its step and tells how it is sampled.
+// move gives a node the counts of its step and says how it is sampled.
 func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.NodeIPAM {
 	s := shapes[i%len(shapes)]
 	limit := s.MaxENIs * s.slots()

@@ -1,5 +1,5 @@
 // Package sourcetest is a fleet for tests of screens: a store filled with nodes of every
-// kind, the same each time, that changes when it is told to.
+// kind, the same each time, that changes only on request.
 package sourcetest
 
 import (
@@ -62,7 +62,7 @@ func (f *Fleet) Step(n int) {
 	}
 }
 
-// Put takes a sample of the test's own.
+// Put adds a sample made by the test.
 func (f *Fleet) Put(n document.NodeIPAM) { f.store.PutAt(n, f.Now()) }
 
 // Remove forgets a node.
@@ -75,8 +75,8 @@ func (f *Fleet) Wait(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// Told is what the screens asked of the source.
-func (f *Fleet) Told() (watch.Focus, watch.Pace, int) {
+// Requested is what the screens requested of the source.
+func (f *Fleet) Requested() (watch.Focus, watch.Pace, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.focus, f.pace, f.called

@@ -23,7 +23,7 @@ func Names() []string {
 	return []string{Auto, Dark, Light, HighContrast, Deuteranopia, Mono}
 }
 
-// named is the theme that a name means: one has a short name too.
+// named resolves a theme's name: one has a short name too.
 func named(name string) string {
 	if name == "deuteranopia" {
 		return Deuteranopia
@@ -31,7 +31,7 @@ func named(name string) string {
 	return name
 }
 
-// Check refuses a name that is none.
+// Check rejects unknown names.
 func Check(name string) error {
 	if name = named(name); name == "" || slices.Contains(Names(), name) {
 		return nil
@@ -39,7 +39,7 @@ func Check(name string) error {
 	return fmt.Errorf("no theme is called %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
-// Terminal is what is known of the colours of a terminal.
+// Terminal describes a terminal's colours.
 type Terminal struct {
 	Colour bool // any; without, bold, reverse and underline are what is left
 	Many   bool // 256
@@ -84,7 +84,7 @@ func New(name string, term Terminal) *Theme {
 	return t
 }
 
-// furniture are the roles of what is no value: it does not fade.
+// furniture are the roles that are not values: they do not fade.
 func furniture(r Role) bool {
 	switch r {
 	case Title, Header, HeaderSorted, Selected, Cursor, Marked, Key, KeyHelp, Border, BorderFocused, Match:
@@ -132,8 +132,8 @@ func tint(name string, term Terminal, all map[Role]lipgloss.Style) map[Role]lipg
 	return out
 }
 
-// Variants of themes that are asked for by name, on a light background: what is bright
-// would not be seen on it.
+// Variants for a light background of themes chosen by name: bright colours would be
+// invisible on it.
 const (
 	highContrastLight = "high-contrast-light"
 	deuteranopiaLight = "deuteranopia-safe-light"
@@ -158,7 +158,7 @@ func pair(style lipgloss.Style) (on, off string) {
 func styles(name string, deep bool) map[Role]lipgloss.Style {
 	out := common()
 	colours := palette(name)
-	for role, c := range colours { // a colour says it: it need not be underlined too
+	for role, c := range colours { // with a colour it need not be underlined too
 		out[role] = out[role].Foreground(lipgloss.Color(c)).Underline(role == Match)
 	}
 	if deep {
@@ -244,7 +244,7 @@ func palette(name string) map[Role]string {
 			Faint: grey, Stale: grey,
 		}
 	case Deuteranopia:
-		// Blue and yellow are told apart by nearly everybody; red and green are not used.
+		// Nearly everyone can distinguish blue and yellow; red and green are not used.
 		return map[Role]string{
 			Title: brightBlue, Marked: brightCyan,
 			Good: blue, Warn: yellow, Bad: brightYellow, Info: cyan, Accent: brightBlue,

@@ -28,7 +28,7 @@ const (
 	BarCooling
 	BarFree
 	BarRoom
-	BarOthers // of a subnet: taken by what is no node read here
+	BarOthers // of a subnet: not taken by a node read here
 	Stale
 	roles
 )
@@ -43,7 +43,7 @@ type Theme struct {
 	faded  *Theme // nil: there are no colours
 }
 
-// Faded is the theme of values that are not of now: all of them look stale.
+// Faded is the theme for outdated values: all of them look stale.
 func (t *Theme) Faded() *Theme {
 	if t.faded == nil {
 		return t

@@ -20,7 +20,7 @@ func TestThemesSayTheSameWithoutColour(t *testing.T) {
 			}
 		}
 		if mono.Paint(Selected, "x") == "x" || mono.Paint(Bad, "x") == mono.Paint(Good, "x") || mono.Paint(HeaderSorted, "x") == mono.Paint(Header, "x") {
-			t.Errorf("%s: without colours the roles cannot be told apart", name)
+			t.Errorf("%s: without colours the roles look the same", name)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestEveryStyleIsEnded(t *testing.T) {
 	}
 }
 
-// The row under the cursor keeps its colours and is told apart on every terminal.
+// The row under the cursor keeps its colours and is recognisable on every terminal.
 func TestTint(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {

@@ -9,10 +9,10 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Scroll is where a sheet is read: a Body of lines among which none is chosen.
+// Scroll is the position in a sheet: a Body whose lines cannot be selected.
 type Scroll struct{ top, lines, page int }
 
-// Do carries out moves; the end is where it was when the sheet was drawn last.
+// Do runs moves; the end is that of the last drawing.
 func (s *Scroll) Do(action string, _ time.Time) bool {
 	by, ok := map[string]int{
 		keymap.Up: -1, keymap.Down: 1, keymap.PageUp: -s.page, keymap.PageDown: s.page,
@@ -33,7 +33,7 @@ func (*Scroll) Click(int, int, time.Time) bool { return false }
 
 func (s *Scroll) move(by int) { s.top = max(min(s.top+by, s.lines-s.page), 0) }
 
-// Window is the part of a sheet that is seen. The last row says how much is below.
+// Window is the visible part of a sheet. The last row says how much is below.
 func (s *Scroll) Window(sheet *Sheet, height int) []string {
 	s.lines, s.page = sheet.Len(), height
 	s.move(0)

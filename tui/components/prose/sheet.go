@@ -51,31 +51,31 @@ func (s *Sheet) Head(title, note string) {
 	s.lines = append(s.lines, l.String())
 }
 
-// Add writes a line; what does not fit goes on under its beginning.
+// Add writes a line; what does not fit continues under its beginning.
 func (s *Sheet) Add(spans ...Span) { s.hang(0, spans) }
 
 // labels is the width of the column of labels.
 const labels = 13
 
-// Field writes a label and beside it a value.
+// Field writes a label and its value.
 func (s *Sheet) Field(label string, spans ...Span) {
 	s.hang(min(labels, s.width/3), append([]Span{{Role: theme.Faint, Text: label}}, spans...))
 }
 
-// Row writes a label in a column of a width, and beside it a value.
+// Row writes a label, padded to a width, and its value.
 func (s *Sheet) Row(label string, width int, spans ...Span) {
 	s.hang(min(width, s.width/2), append([]Span{{Role: theme.Faint, Text: label}}, spans...))
 }
 
-// Item writes a sign and beside it a text.
+// Item writes a sign and a text.
 func (s *Sheet) Item(sign Span, spans ...Span) {
 	s.hang(2, append([]Span{sign}, spans...))
 }
 
-// Drawn takes lines that are painted and of the sheet's width already.
+// Drawn adds lines that are already painted and of the sheet's width.
 func (s *Sheet) Drawn(lines ...string) { s.lines = append(s.lines, lines...) }
 
-// hang writes spans; with an indent the first is the label that stands before it.
+// hang writes spans; with an indent the first is the label.
 func (s *Sheet) hang(indent int, spans []Span) {
 	if s.width <= 0 {
 		return

@@ -16,7 +16,7 @@ var (
 	Empty   = components.CellOf(theme.BarRoom)
 )
 
-// Signs writes what the cells of a map mean; empty tells whether any may hold nothing.
+// Signs writes the legend of a map; with empty, it includes cells that hold nothing.
 func Signs(l *components.Line, s components.Style, empty bool) {
 	if s.Linear {
 		return
@@ -66,7 +66,7 @@ func stateCell(state string) components.Cell {
 	return Free
 }
 
-// offset is the place of an address in a block of at most maxStrip addresses.
+// offset is the index of an address in a block of at most maxStrip addresses.
 func offset(p netip.Prefix, a netip.Addr) (int, bool) {
 	if !p.Contains(a) {
 		return 0, false

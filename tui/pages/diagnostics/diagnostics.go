@@ -1,5 +1,5 @@
-// Package diagnostics shows how the reading of the fleet goes: each node's way and
-// latency, why it could not be read, and what the program itself uses.
+// Package diagnostics shows how reading the fleet is going: each node's connection and
+// latency, why it could not be read, and the program's own resource use.
 package diagnostics
 
 import (
@@ -19,7 +19,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Memory is what the program uses, told while this page is open.
+// Memory is what the program uses, sent while this page is open.
 type Memory struct {
 	Heap       uint64 // bytes
 	Goroutines int
@@ -191,7 +191,7 @@ func (p *Page) stats(s components.Style, c pages.Context) []string {
 	if st.Widened {
 		note(theme.Warn, s.Pick("⚠ ", "W ")+"large fleet: the interval is longer than configured")
 	}
-	if st.Problem != "" && (c.Linear || len(c.View.Nodes) == 0) { // else it stands below the header
+	if st.Problem != "" && (c.Linear || len(c.View.Nodes) == 0) { // otherwise it is below the header
 		note(theme.Bad, "! "+show.Safe(st.Problem))
 	}
 	return lines

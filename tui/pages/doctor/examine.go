@@ -17,7 +17,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// examination is what the doctor says of the nodes of the screen.
+// examination is the doctor's result for the nodes of the screen.
 type examination struct {
 	id      uint64 // of the one asked for last
 	running bool
@@ -36,12 +36,12 @@ type step struct {
 // A recording is examined again when it has moved on by a sample, and its reports stay long
 // enough to be read.
 const (
-	moved  = 30 * time.Second
-	stands = 5 * time.Second
+	moved      = 30 * time.Second
+	restPeriod = 5 * time.Second
 )
 
-// due reports whether the screen is to be examined without a key: once the nodes have been
-// read. What is recorded costs nothing, and is examined as time goes on.
+// due reports whether to start an examination without a key press: when the nodes have
+// been read, and for recordings, where it costs nothing, as time moves on.
 func (m *Model) due(c pages.Context) bool {
 	e := &m.exam
 	switch {
@@ -50,7 +50,7 @@ func (m *Model) due(c pages.Context) bool {
 	case e.report == nil:
 		return e.err == nil && c.View.Totals.Unasked == 0
 	}
-	return c.Recorded && c.Now.Sub(e.report.SampledAt).Abs() >= moved && c.Clock.Sub(e.ended) >= stands
+	return c.Recorded && c.Now.Sub(e.report.SampledAt).Abs() >= moved && c.Clock.Sub(e.ended) >= restPeriod
 }
 
 // examine asks for an examination of the scope.
@@ -116,7 +116,7 @@ func (m *Model) state(l *components.Line, c pages.Context) {
 	}
 }
 
-// going says how far the examination is.
+// going is the progress of the examination.
 func (e *examination) going() string {
 	s := e.step.Load()
 	switch {

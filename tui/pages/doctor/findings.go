@@ -131,7 +131,7 @@ func (m *Model) findingLines(s components.Style, width, height int) []string {
 	return append(lines, below...)
 }
 
-// restOf says what a report has besides findings.
+// restOf summarises what a report has besides findings.
 func restOf(r *document.DoctorReport) []string {
 	var out []string
 	line := show.Plural(len(r.RuledOut), "cause", "causes") + " ruled out"

@@ -75,8 +75,8 @@ func examined(o pages.Open, doctor func(pages.Examine) (document.DoctorReport, e
 
 func open() pages.Page { return New(pages.Open{}) }
 
-// TestFindings_Frames: the list, the causes that daemons report below it, one finding, and
-// what stands there without a report.
+// TestFindings_Frames: the list, the causes that daemons report below it, one finding,
+// and the screen without a report.
 func TestFindings_Frames(t *testing.T) {
 	found := func(s *pagetest.Screen) { s.Doctor = gives(reported(t), nil); s.Page = open(); s.Wait(2); s.Frame() }
 	pagetest.Frames(t, "found", open, found)
@@ -126,7 +126,7 @@ func (a *always) Lines(c pages.Context) []string {
 
 func TestFinding_Keys(t *testing.T) { pagetest.Keys(t, &findingPage{finding: &document.Finding{}}) }
 
-// TestRows: consequences stand below their cause, whatever the order of the report.
+// TestRows: consequences come below their cause, whatever the order of the report.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	r := document.DoctorReport{
@@ -215,7 +215,7 @@ func TestExamine_Again(t *testing.T) {
 	asked(5)
 }
 
-// TestExamine_Recorded: what is recorded is examined again as it goes on, or is wound.
+// TestExamine_Recorded: a recording is examined again as it plays or seeks.
 func TestExamine_Recorded(t *testing.T) {
 	t.Parallel()
 	m, view := New(pages.Open{}).(*Model), pagetest.Fleet().View()
@@ -236,7 +236,7 @@ func TestExamine_Recorded(t *testing.T) {
 	}
 }
 
-// TestFinding_Command: a command is copied whole, however it is wrapped.
+// TestFinding_Command: a command is copied in full, however it is wrapped.
 func TestFinding_Command(t *testing.T) {
 	t.Parallel()
 	r := reported(t)

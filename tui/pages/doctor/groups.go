@@ -52,8 +52,8 @@ type (
 	affected = causes.Affected[*store.Node]
 )
 
-// groupsOf sorts what nodes report by cause, worst and most frequent first. in chooses the
-// nodes to look at.
+// groupsOf groups what nodes report by cause, worst and most frequent first. in selects
+// the nodes.
 func groupsOf(v *store.View, in func(*store.Node) bool) []*group {
 	if v == nil {
 		return nil

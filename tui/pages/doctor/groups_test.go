@@ -16,7 +16,7 @@ func TestGroups(t *testing.T) {
 	for _, g := range groups {
 		r := map[document.Severity]int{document.SeverityError: 0, document.SeverityWarning: 1, document.SeverityInfo: 2}[g.Severity]
 		if r < last {
-			t.Errorf("%s (%s) stands after what is less bad", g.Code, g.Severity)
+			t.Errorf("%s (%s) comes after a less severe one", g.Code, g.Severity)
 		}
 		last = r
 		if len(g.Nodes) == 0 || causes.Title(g.Code) == "" {

@@ -1,6 +1,6 @@
-// Package doctor is the screen of what is wrong: the findings of an examination with their
-// evidence and fixes, and beside them the causes as the daemons report them, the nodes that
-// do, and the lines that show it. The examination itself is the app's to run.
+// Package doctor is the screen of problems: the findings of an examination with their
+// evidence and fixes, and next to them the causes that daemons report, the nodes
+// affected, and the log lines. The app runs the examination itself.
 package doctor
 
 import (

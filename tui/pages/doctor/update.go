@@ -33,7 +33,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Examined:
 		m.take(c, msg)
 		return nil
-	case pages.Changed, pages.Second: // to the screen on top alone
+	case pages.Changed, pages.Second: // only sent to the screen on top
 		m.refresh(c)
 		if m.due(c) {
 			cmd = m.examine(c)
@@ -48,7 +48,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 // ask wants the failures of the node under the cursor.
 func (m *Model) ask(c pages.Context) tea.Cmd {
 	n := c.View.Node(m.docs.Node)
-	if n == nil || m.onFindings() || reading.Original(n) || n.Summary == nil || reading.Resting(c, m.since) {
+	if n == nil || m.onFindings() || reading.Upstream(n) || n.Summary == nil || reading.Resting(c, m.since) {
 		return nil
 	}
 	return m.docs.Ask(c, watch.WantFailures, reading.Pace(c, n), watch.Query{})
@@ -134,8 +134,8 @@ func (m *Model) node() string {
 	return m.only
 }
 
-// widen looks at all nodes, and from there at what the screen was opened for, else at the
-// node under the cursor.
+// widen switches to all nodes; from there back to what the screen was opened for, else to
+// the node under the cursor.
 func (m *Model) widen() {
 	to := pages.Open{}
 	if m.scope.title == everywhere.title {

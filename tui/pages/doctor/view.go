@@ -30,8 +30,8 @@ func (m *Model) Lines(c pages.Context) []string {
 	return m.frame.Draw(c.Style(), c.Width, c.Height, m.header(c.Style(), c), all)
 }
 
-// panes are those that are shown: beside the findings the one under the cursor, with the
-// causes their nodes and the evidence of one.
+// panes are those shown: the findings with the one under the cursor, or the causes with
+// their nodes and the evidence of one.
 func (m *Model) panes(c pages.Context) []int {
 	switch {
 	case !c.Examines:
@@ -61,7 +61,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 			sheet := prose.NewSheet(s, w)
 			if r, ok := m.findings.Row(); ok {
 				write(sheet, r.Finding, m.where(r.Finding), c.Now, -1)
-			} else if m.exam.report != nil { // there is room for all of it
+			} else if m.exam.report != nil { // all of it fits
 				for _, line := range restOf(m.exam.report) {
 					sheet.Add(prose.T(theme.Faint, line))
 				}
@@ -161,7 +161,7 @@ func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 	}
 	word, role := reading.StateOf(a.Node, c.Now)
 	sheet.Field("state", prose.T(role, word))
-	if a.Node.Error != nil && a.Node.State == document.StateLive { // else the state says it
+	if a.Node.Error != nil && a.Node.State == document.StateLive { // otherwise the state says it
 		sheet.Field("reading", prose.T(theme.Bad, reading.Reason(*a.Node.Error)))
 	}
 	clocks(sheet, a.Node, m.code, c.Now)
@@ -178,7 +178,7 @@ func sign(s document.Severity) string {
 	return "i"
 }
 
-// when says the time of a problem.
+// when is the time of a problem.
 func when(p document.Problem, now time.Time) string {
 	switch {
 	case p.At != nil:
@@ -219,7 +219,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 	}
 }
 
-// same makes what is of the cause stand out.
+// same highlights what belongs to the cause.
 func same(code, wanted string) theme.Role {
 	if code == wanted {
 		return theme.Text

@@ -22,7 +22,7 @@ func TestFrames(t *testing.T) {
 func TestFrames_Empty(t *testing.T) {
 	open := func() pages.Page { return New(pages.Open{}) }
 	still := func(*pagetest.Screen) {}
-	pagetest.FramesOf(t, "nobody", pagetest.Nobody, open, still)
+	pagetest.FramesOf(t, "unlisted", pagetest.Unlisted, open, still)
 	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
 	pagetest.FramesOf(t, "lost", pagetest.Lost, open, still)
 	pagetest.FramesOf(t, "nothing", pagetest.Bare, open, still)

@@ -37,7 +37,7 @@ type Model struct {
 	scroll   prose.Scroll
 	eni      *introspect.NodeENI
 	names    names.Nodes
-	fleet    uint64 // generation that the names were learnt of
+	fleet    uint64 // generation that the names are from
 }
 
 // New opens the screen of an ENI.
@@ -59,13 +59,13 @@ type address struct {
 	Left string // until a cooling one is free
 }
 
-// rest reports that the row stands for the free addresses of a prefix.
+// rest reports whether the row represents the free addresses of a prefix.
 func (a address) rest() bool {
 	return a.CIDR.Bits() < a.CIDR.Addr().BitLen() && a.Address == a.CIDR.String()
 }
 
-// addresses lists every address of prefixes of at most 16, of larger ones those that have
-// a record and the rest in one row.
+// addresses lists every address of prefixes of at most 16; for larger ones those with a
+// record, and the rest in one row.
 func addresses(e introspect.NodeENI, cooldown time.Duration, now time.Time) []address {
 	var out []address
 	recorded := map[string]bool{}
@@ -89,7 +89,7 @@ func addresses(e introspect.NodeENI, cooldown time.Duration, now time.Time) []ad
 	return out
 }
 
-// stateText says a state, of a cooling address with the time that is left.
+// stateText is a state; for a cooling address with the remaining time.
 func stateText(a address) string {
 	switch {
 	case a.rest():
@@ -107,8 +107,8 @@ func addressText(a address) string {
 	return a.Address
 }
 
-// shown leaves out the CIDR of an address that is one of its own: only prefixes are worth
-// a look. Filters go by the CIDR all the same.
+// shown leaves out the CIDR of an address that is one of its own: only prefixes are of
+// interest. Filters still use the CIDR.
 func shown(a address, column string) (string, bool) {
 	return show.Unknown, column == "cidr" && a.CIDR.IsSingleIP()
 }
@@ -127,7 +127,7 @@ func columns() []query.Column[address] {
 			out[i].Number = func(a address) (float64, bool) {
 				n, ok := c.Number(a)
 				if a.rest() {
-					n *= 2 // the rest of a prefix stands at the end
+					n *= 2 // the rest of a prefix comes last
 				}
 				return n, ok
 			}
@@ -188,7 +188,7 @@ func (m *Model) Row(pages.Context) any {
 		return nil
 	}
 	if a, ok := m.table.Row(); ok && m.frame.Focus == paneAddresses && !a.rest() {
-		ip, _ := netip.ParseAddr(a.Address) // it was made of one
+		ip, _ := netip.ParseAddr(a.Address) // it was formatted from one
 		return introspect.NodeAddress{Address: ip, State: a.State, PodNamespace: a.PodNamespace, PodName: a.PodName, AssignedAt: a.AssignedAt, UnassignedAt: a.UnassignedAt}
 	}
 	return *m.eni

@@ -54,7 +54,8 @@ func (m *Model) refresh(c pages.Context) {
 	}
 }
 
-// find puts the cursor on the address to begin with, or on the rest of the prefix that it is of.
+// find puts the cursor on the address that the screen was opened for, or on the rest of
+// its prefix.
 func (m *Model) find() bool {
 	if m.table.Select(m.first.String()) {
 		return true

@@ -16,7 +16,7 @@ func TestFrames(t *testing.T) {
 	for name, o := range map[string][2]string{
 		"plain": {pagetest.Plain, "eni-0b2c3d4e5f6071829"}, "prefixes": {pagetest.Prefixes, "eni-0d4e5f60718293a4b"},
 		"trunk": {pagetest.Prefixes, "eni-0e5f60718293a4b5c"}, "ipv6": {pagetest.IPv6, "eni-06666666666666666"},
-		"original": {pagetest.Original, "eni-0f60718293a4b5c6d"}, "gone": {pagetest.Plain, "eni-0"}, "down": {pagetest.Down, "eni-0"}, "none": {"", ""},
+		"upstream": {pagetest.Upstream, "eni-0f60718293a4b5c6d"}, "gone": {pagetest.Plain, "eni-0"}, "down": {pagetest.Down, "eni-0"}, "none": {"", ""},
 	} {
 		pagetest.Frames(t, name, open(o[0], o[1]), still)
 	}

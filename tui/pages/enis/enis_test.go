@@ -15,7 +15,7 @@ func TestFrames(t *testing.T) {
 	pagetest.Frames(t, "all", open, still)
 	pagetest.Frames(t, "wide", open, func(s *pagetest.Screen) { s.Wide = true; s.Wait(3) })
 	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
-	pagetest.FramesOf(t, "nobody", pagetest.Nobody, open, still)
+	pagetest.FramesOf(t, "unlisted", pagetest.Unlisted, open, still)
 	pagetest.Coloured(t, "all", open, still)
 }
 

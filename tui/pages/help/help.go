@@ -1,5 +1,5 @@
-// Package help shows the keys: it is made of the table of keys and of those of the screen
-// below it, and says what the signs mean.
+// Package help shows the keys, those of the app and of the screen below it, and what the
+// signs mean.
 package help
 
 import (
@@ -123,7 +123,7 @@ func (p *Page) notes(s components.Style) [][2]string {
 	}
 }
 
-// bars says what the parts of bars, charts and strips of addresses are.
+// bars is the legend of bars, charts and strips of addresses.
 func bars(s components.Style) string {
 	var out []string
 	for _, sign := range []struct {
@@ -135,8 +135,8 @@ func bars(s components.Style) string {
 	return strings.Join(out, " ")
 }
 
-// keys flows the sections over as many columns as there is room for; a section that
-// does not end in a column goes on in the next.
+// keys flows the sections over as many columns as fit; a section may continue in the next
+// column.
 func (p *Page) keys(s components.Style, width int) []string {
 	var cells []func(l *components.Line, room int)
 	for _, section := range p.sections {

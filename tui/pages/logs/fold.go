@@ -9,11 +9,11 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// near is how far the times of one happening may be apart in the log and in the events.
+// near is how far apart the log line and the event of one occurrence may be.
 const near = time.Second
 
-// written are words of the lines that the daemon logs of what its events tell
-// too. Other lines that bear the title of the kind are of it as well.
+// written are words of log lines for what the daemon also reports as events. Other lines
+// with the title of the kind match too.
 var written = map[string][]string{
 	string(introspect.EventAddressAssigned): {"address assigned"},
 	string(introspect.EventAddressReleased): {"address released", logline.TextCooling},
@@ -22,8 +22,8 @@ var written = map[string][]string{
 	string(introspect.EventActionFailed):    {"pool action failed"},
 }
 
-// same tells whether a line of the log and an event tell of the same happening: what
-// both name is the same.
+// same reports whether a log line and an event describe the same occurrence: every field
+// that both have is equal.
 func same(log, event *line) bool {
 	if log.From != fromLog || event.From != fromEvent || log.Kind != "" || log.Node != event.Node || log.At.Sub(event.At).Abs() > near {
 		return false
@@ -35,9 +35,9 @@ func same(log, event *line) bool {
 	return log.Text == event.title || slices.ContainsFunc(written[event.Kind], func(words string) bool { return strings.Contains(log.Text, words) })
 }
 
-// fold makes one line of each that the log and the events of a node have: the log's, with
-// what the event alone tells. Lines are ordered by their times; those before from were
-// looked at already. The result uses their room.
+// fold merges log lines and events of the same occurrence: the log's line, with what only
+// the event has. Lines are ordered by time; those before from have been merged already.
+// The result reuses all's memory.
 func fold(all []*line, from time.Time) []*line {
 	first, _ := slices.BinarySearchFunc(all, from.Add(-near), func(l *line, at time.Time) int { return l.At.Compare(at) })
 	gone := map[*line]bool{}
@@ -55,7 +55,7 @@ func fold(all []*line, from time.Time) []*line {
 	return slices.DeleteFunc(all, func(l *line) bool { return gone[l] })
 }
 
-// partner is the line of the log nearest to an event that tells of the same.
+// partner is the nearest log line for an event's occurrence.
 func partner(all []*line, at int) *line {
 	var best *line
 	event := all[at]
@@ -74,7 +74,7 @@ func partner(all []*line, at int) *line {
 	return best
 }
 
-// take adds what an event tells beside the line of the log.
+// take adds what only the event has to the log line.
 func (l *line) take(e *line) {
 	l.Kind, l.Level, l.Known, l.item = e.Kind, max(l.Level, e.Level), true, e.item
 	if l.Pod == "" {
@@ -86,10 +86,10 @@ func (l *line) take(e *line) {
 	if l.IP == "" {
 		l.IP = e.IP
 	}
-	told := strings.Join([]string{l.Text, l.Pod, l.ENI, l.IP, l.Rest}, " ")
+	text := strings.Join([]string{l.Text, l.Pod, l.ENI, l.IP, l.Rest}, " ")
 	var more []string
 	for _, piece := range e.pieces {
-		if !strings.Contains(told, piece) {
+		if !strings.Contains(text, piece) {
 			more = append(more, piece)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"cnictl/tui/pages"
 )
 
-// What the log and the events of a daemon both tell is one line, whichever of them is
-// read first, with what only the event has; what is another's stays.
+// What a daemon's log and its events both report is one line, whichever is read first,
+// with what only the event has; unrelated lines stay.
 func TestFold(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)

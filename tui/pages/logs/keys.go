@@ -2,7 +2,7 @@ package logs
 
 import "cnictl/tui/keymap"
 
-// Actions of the screen's own keys. Space, w and d mean other things than on lists.
+// Actions of the screen's own keys. Space, w and d differ from those of lists.
 const (
 	actionHold  = keymap.Hold
 	actionWrap  = keymap.Wrap

@@ -40,16 +40,16 @@ type line struct {
 	Pod   string // namespace/name
 	ENI   string
 	IP    string
-	Kind  string // of an event, its reason of one of Kubernetes; "" of a line of a log
+	Kind  string // of an event (of a Kubernetes event, its reason); "" for a log line
 	Text  string
-	Rest  string // what the line has beside its text
+	Rest  string // what the line has besides its text
 
 	seq    uint64 // order of arrival
 	access bool   // it records a request for introspection
 
 	item   document.EventItem // of an event, as cnictl events has it
 	title  string             // of an event's kind
-	pieces []string           // of an event: what it tells, one thing each
+	pieces []string           // of an event: its facts, one each
 	ref    introspect.PodRef
 	eni    string // as the node wrote it
 }
@@ -57,8 +57,8 @@ type line struct {
 // maxMembers bounds what one line may hold.
 const maxMembers = 64
 
-// parse reads a line of the daemon's log. What is not of the known form is shown as it
-// is; what has no time has that of the line before it.
+// parse reads a line of the daemon's log. A line of unknown form is shown unchanged; one
+// without a time gets that of the line before it.
 func parse(node, text string, before time.Time) line {
 	read := daemonlog.Parse(text)
 	l := line{From: fromLog, At: before, Node: show.Safe(node), Text: show.Safe(read.Message)}
@@ -156,7 +156,7 @@ func levelRole(l line) theme.Role {
 	return theme.Info
 }
 
-// draw makes the line of the view. With several nodes it says whose it is.
+// draw makes the line of the view. With several nodes it includes the node's name.
 func draw(l *line, now time.Time, several bool, names names.Nodes) components.LogLine {
 	spans := make([]components.Span, 0, 8)
 	spans = append(spans, prose.T(theme.Faint, components.Clock(l.At, now)+" "), prose.T(levelRole(*l), pad(levelText(*l), 6)))
@@ -166,7 +166,7 @@ func draw(l *line, now time.Time, several bool, names names.Nodes) components.Lo
 	if l.From == fromKubernetes {
 		spans = append(spans, prose.T(theme.Faint, "k8s "))
 	}
-	if l.Kind != "" && l.From != fromLog { // the text of a log says it
+	if l.Kind != "" && l.From != fromLog { // a log line's text has it
 		spans = append(spans, prose.T(theme.Accent, l.Kind+" "))
 	}
 	spans = append(spans, prose.T(theme.Text, l.Text))

@@ -47,13 +47,13 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%d bytes of a text", len(s))
 			}
 		}
-		var whole map[string]json.RawMessage
-		if json.Unmarshal([]byte(text), &whole) != nil {
+		var raw map[string]json.RawMessage
+		if json.Unmarshal([]byte(text), &raw) != nil {
 			return
 		}
 		// Of a sound object with few members the message, level and time are found.
 		var m struct{ Msg *string }
-		if len(whole) < maxMembers && strings.Count(text, `"msg"`) == 1 && json.Unmarshal([]byte(text), &m) == nil && whole["msg"] != nil && m.Msg != nil && *m.Msg != "" && l.Text != show.Safe(*m.Msg) {
+		if len(raw) < maxMembers && strings.Count(text, `"msg"`) == 1 && json.Unmarshal([]byte(text), &m) == nil && raw["msg"] != nil && m.Msg != nil && *m.Msg != "" && l.Text != show.Safe(*m.Msg) {
 			t.Fatalf("message of %q is %q", text, l.Text)
 		}
 	})
@@ -76,11 +76,11 @@ func TestTail_TakesEachLineOnce(t *testing.T) {
 	}
 }
 
-// Of the original's daemon Kubernetes tells: what its container wrote, each line once,
-// and events, again only when they happened again.
-func TestTail_OfTheOriginal(t *testing.T) {
+// For upstream's daemon Kubernetes has its container's log, each line once, and events,
+// repeated only when they happened again.
+func TestTail_Upstream(t *testing.T) {
 	t.Parallel()
-	s := pagetest.Open(New(pages.Open{Node: pagetest.Original}), pagetest.Fleet(), 120, 37)
+	s := pagetest.Open(New(pages.Open{Node: pagetest.Upstream}), pagetest.Fleet(), 120, 37)
 	if want := watch.WantKubeEvents | watch.WantContainerLog; s.Asked[0].Want != want {
 		t.Errorf("asked for %b, want %b", s.Asked[0].Want, want)
 	}

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/keymap"
 )
 
-// columns are those of lines, and for filters those that cnictl events has beside them.
+// newColumns are the columns of lines and, for filters, those of cnictl events.
 func (m *Model) newColumns() []query.Column[*line] {
 	own := []query.Column[*line]{
 		{Name: "time", Header: "TIME", Title: "when", Text: func(l *line) string { return l.At.UTC().Format(time.RFC3339) },
@@ -50,8 +50,8 @@ func (m *Model) newColumns() []query.Column[*line] {
 	return out
 }
 
-// list is the log as the app works a list: filter line, export, next match. Lines stand
-// in the order of their times and in no other.
+// list is the log as a list for the app: filter line, export, next match. Lines are
+// always in the order of their times.
 type list struct{ m *Model }
 
 func (l list) Do(action string, _ time.Time) bool { return l.m.view.Do(action) }

@@ -1,6 +1,5 @@
-// Package logs is the screen of what daemons write and do and what Kubernetes tells of
-// it: lines of their logs, their state changes and the cluster's events, of one node or of
-// some, in the order of their times.
+// Package logs is the screen of daemon logs, daemon state changes and Kubernetes events,
+// of one node or some, in the order of their times.
 package logs
 
 import (
@@ -33,13 +32,13 @@ const (
 // Model is the screen.
 type Model struct {
 	node  string // "" = some
-	pod   string // of the lines alone, "" = all
+	pod   string // whose lines are shown, "" = all
 	eni   string
 	ip    string
 	tails []*tail
 	also  int // nodes that are not followed
 	names names.Nodes
-	fleet uint64 // generation that the names were learnt of
+	fleet uint64 // generation that the names are from
 
 	all     []*line
 	seq     uint64
@@ -58,8 +57,8 @@ type Model struct {
 	now     time.Time
 }
 
-// New opens the screen, for one node or for some, of one pod, interface or address or of
-// all.
+// New opens the screen for one node or some, optionally for one pod, interface or
+// address.
 func New(o pages.Open) pages.Page {
 	m := &Model{node: o.Node, pod: o.Pod, eni: o.ENI, ip: o.IP, level: logline.Info}
 	m.columns = m.newColumns()
@@ -87,8 +86,8 @@ func (m *Model) restart() {
 	m.show()
 }
 
-// choose names the nodes that are followed when none was asked for: the worst of those
-// with a daemon. Of one that cannot be read Kubernetes may still tell.
+// choose picks the nodes to follow when none was requested: the worst ones with a daemon.
+// Kubernetes may have events even of one that cannot be read.
 func choose(v *store.View) (names []string, also int) {
 	if v == nil {
 		return nil, 0
@@ -113,7 +112,7 @@ func rank(n *store.Node) int {
 	return fleet.Rank(n.Severity)
 }
 
-// take adds what a node has told.
+// take adds new lines of a node.
 func (m *Model) take(t *tail, d watch.Detail) {
 	var more []*line
 	for _, l := range t.take(d) {
@@ -137,7 +136,7 @@ func (m *Model) take(t *tail, d watch.Detail) {
 	}
 }
 
-// wanted tells whether a line is of what is looked at.
+// wanted reports whether a line passes the screen's selection.
 func (m *Model) wanted(l *line) bool {
 	switch {
 	case l.access && !m.access, severity(l) < m.level:
@@ -226,7 +225,7 @@ func (m *Model) Row(pages.Context) any {
 // List is the log, for the app's filter line and export.
 func (m *Model) List() components.List { return list{m} }
 
-// followed says whose lines these are.
+// followed names the nodes whose lines are shown.
 func (m *Model) followed() string {
 	switch {
 	case m.node != "":

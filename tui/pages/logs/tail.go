@@ -8,14 +8,14 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// tail is what one node has told: its daemon's log and state changes, what Kubernetes
-// tells of it, and of a daemon that does not serve its log what its container wrote.
+// tail is what has been read of one node: its daemon's log and state changes, its
+// Kubernetes events, and the container's log if the daemon does not serve its own.
 type tail struct {
 	docs      reading.Documents
 	after     watch.EventsAfter
 	log       mark
 	container mark
-	kube      map[string]time.Time // events that were told, by UID: their last time
+	kube      map[string]time.Time // events that were returned, by UID: their last time
 	kubeSince time.Time
 	silent    string // why there is no log
 }
@@ -24,8 +24,8 @@ func newTail(node, of string) *tail {
 	return &tail{docs: reading.NewDocuments("logs", node, of), log: newMark(), container: newMark(), kube: map[string]time.Time{}}
 }
 
-// mark is where the reading of a log stands: what was written in the last second that
-// was read comes again with the next reading.
+// mark is the position in a log: lines of the last second read come again with the next
+// reading.
 type mark struct {
 	since time.Time
 	seen  map[string]bool // lines of that second
@@ -33,7 +33,7 @@ type mark struct {
 
 func newMark() mark { return mark{seen: map[string]bool{}} }
 
-// fresh tells whether a line was not read before, and remembers it.
+// fresh reports whether a line is new, and remembers it.
 func (m *mark) fresh(at time.Time, text string) bool {
 	if at.Before(m.since) || m.seen[text] {
 		return false
@@ -48,7 +48,7 @@ func (m *mark) fresh(at time.Time, text string) bool {
 	return true
 }
 
-// take gives what a node has told that it had not told before.
+// take returns the new lines of a reading.
 func (t *tail) take(d watch.Detail) []line {
 	out := t.events(d.Events)
 	if d.Logs != nil {
@@ -76,7 +76,7 @@ func (t *tail) take(d watch.Detail) []line {
 		}
 	}
 	for _, e := range d.KubeEvents {
-		if at, told := t.kube[e.UID]; told && !e.At.After(at) {
+		if at, seen := t.kube[e.UID]; seen && !e.At.After(at) {
 			continue
 		}
 		if len(t.kube) >= maxLines {
@@ -123,7 +123,7 @@ func (t *tail) query() watch.Query {
 	return q
 }
 
-// why says why there is no log, "" while there is one.
+// why is the reason that there is no log, "" while there is one.
 func (t *tail) why() string {
 	if t.docs.Last.ContainerLog != nil && len(t.docs.Last.ContainerLog.Lines) > 0 {
 		return ""

@@ -72,11 +72,11 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// wanted are the documents that a node may have: the original's daemon tells nothing of
-// what it does, and Kubernetes is asked in its place.
+// wanted are the documents that a node may have: upstream's daemon reports no events, so
+// Kubernetes is asked instead.
 func wanted(n *store.Node) watch.Want {
 	const cluster = watch.WantKubeEvents | watch.WantContainerLog
-	if reading.Original(n) {
+	if reading.Upstream(n) {
 		return cluster
 	}
 	return cluster | watch.WantLogs | watch.WantEvents

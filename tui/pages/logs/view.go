@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// head is how many lines stand above the log.
+// head is how many lines are above the log.
 const head = 1
 
 // Lines draws the screen.
@@ -69,7 +69,7 @@ func (m *Model) header(s components.Style, width int) string {
 	return l.String()
 }
 
-// empty says why there is no line.
+// empty writes why there is no line.
 func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 	if len(m.all) > 0 {
 		sheet.Add(prose.T(theme.Faint, "No lines match ("+strconv.Itoa(len(m.all))+" read). v changes the min level, a shows all pods' lines, A access lines."))

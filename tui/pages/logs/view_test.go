@@ -10,7 +10,7 @@ import (
 func TestFrames(t *testing.T) {
 	still := func(*pagetest.Screen) {}
 	for name, o := range map[string]pages.Open{
-		"all": {}, "plain": {Node: pagetest.Plain}, "pod": {Node: pagetest.Plain, Pod: "shop/cart-7d9f-1"}, "original": {Node: pagetest.Original},
+		"all": {}, "plain": {Node: pagetest.Plain}, "pod": {Node: pagetest.Plain, Pod: "shop/cart-7d9f-1"}, "upstream": {Node: pagetest.Upstream},
 		"down": {Node: pagetest.Down}, "nothing": {Node: pagetest.Plain, Pod: "shop/none"}, "hostile": {Node: pagetest.Hostile},
 	} {
 		pagetest.Frames(t, name, func() pages.Page { return New(o) }, still)

@@ -1,6 +1,6 @@
-// Package many is what pages of the whole fleet's pods or interfaces share: a table of more
-// rows than a terminal's user could wait for at each key. They are filtered and ordered beside
-// the screen, and the table holds the first of them.
+// Package many is what the pages of all pods or interfaces share: a table of more rows
+// than can be filtered and ordered at each key press. That is done in the background, and
+// the table holds the first rows.
 package many
 
 import (
@@ -20,7 +20,7 @@ import (
 // Most is how many rows a table holds.
 const Most = 5000
 
-// UnreadAtOnce is how many nodes that have not been read are asked for as if they were in sight.
+// UnreadAtOnce is how many unread nodes are requested as if they were visible.
 const UnreadAtOnce = 64
 
 // Rows is such a table.
@@ -35,10 +35,10 @@ type Rows[T any] struct {
 	above int // lines over the table, as last drawn
 }
 
-// Stamp tells one state of what rows are made of from another.
+// Stamp identifies a state of the data that rows are made from.
 type Stamp struct{ View, Other uint64 }
 
-// gathered is a choice with what else was found on the way.
+// gathered is a choice, with what else was collected.
 type gathered[T any] struct {
 	picker *components.Picker[T]
 	stamp  Stamp
@@ -52,7 +52,7 @@ func New[T any](page pages.Page, o components.TableOptions[T], filter string) *R
 	return r
 }
 
-// pace is the shortest time between two choices while nobody waits for one.
+// pace is the shortest time between two choices while the user does not wait for one.
 func (r *Rows[T]) pace() time.Duration {
 	switch {
 	case r.last == nil:
@@ -118,7 +118,7 @@ func (r *Rows[T]) Lines(c pages.Context, sum []components.Span, notes ...string)
 	return components.Exactly(lines, c.Width, c.Height)
 }
 
-// Mouse works the table; open tells that a row is to be opened.
+// Mouse passes mouse events to the table; open reports whether to open a row.
 func (r *Rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
 	switch {
 	case m.Wheel != 0:

@@ -1,3 +1,3 @@
-// Package names writes the names of nodes, pods and interfaces as a page has room for
-// them, safe to print.
+// Package names shortens the names of nodes, pods and interfaces to fit a page, safe to
+// print.
 package names

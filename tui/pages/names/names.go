@@ -7,8 +7,7 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Nodes writes the names of nodes without the domain that all of them have, where a
-// table has little room.
+// Nodes writes the names of nodes without their common domain, where a table is narrow.
 type Nodes struct{ domain string }
 
 // Learn takes the names that there are now.
@@ -33,7 +32,7 @@ func (n *Nodes) Cell(name, column string) (string, bool) {
 	return n.Short(name), true
 }
 
-// Host is the first label of a node's name, the whole of an address.
+// Host is the first label of a node's name; an address stays as it is.
 func Host(name string) string {
 	host, _, _ := strings.Cut(name, ".")
 	if host == "" || strings.Trim(host, "0123456789") == "" {

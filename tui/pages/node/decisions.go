@@ -27,16 +27,15 @@ type decision struct {
 	Role theme.Role
 }
 
-// deed tells the actions of one daemon apart while they are under way: of an ENI there
-// is one at a time.
-type deed struct{ eni, reason string }
+// actionKey identifies a daemon's action in progress: there is one at a time for an ENI.
+type actionKey struct{ eni, reason string }
 
 // decisionsOf joins the beginning of each action with its end, oldest first.
 func decisionsOf(all []introspect.Event) []decision {
 	var out []decision
-	begun := map[deed]int{}
+	begun := map[actionKey]int{}
 	for _, e := range all {
-		key := deed{e.ENIID, e.Reason}
+		key := actionKey{e.ENIID, e.Reason}
 		switch e.Kind {
 		case introspect.EventStarted:
 			clear(begun) // what the daemon before had begun does not end
@@ -60,8 +59,8 @@ func decisionsOf(all []introspect.Event) []decision {
 	return out
 }
 
-// ofPool reports whether a change is of the pool itself: not the addresses that pods take
-// and give back.
+// ofPool reports whether a change is one of the pool itself, not an assignment or release
+// by a pod.
 func ofPool(k introspect.EventKind) bool {
 	switch k {
 	case introspect.EventAddressAssigned, introspect.EventAddressReleased, introspect.EventSubnetsRead, introspect.EventPodsExpected, introspect.EventMissedDEL:
@@ -70,7 +69,7 @@ func ofPool(k introspect.EventKind) bool {
 	return true
 }
 
-// action says what an action does, on which ENI and why.
+// action describes what an action does, on which ENI and why.
 func action(e introspect.Event) string {
 	text := e.Message
 	if e.ENIID != "" && !strings.Contains(text, e.ENIID) {

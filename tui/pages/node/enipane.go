@@ -16,9 +16,9 @@ import (
 	"cnictl/tui/theme"
 )
 
-// enis draws the table of ENIs, beneath the blocks of the one under the cursor, and
-// beneath those the sections of the pool that have room as a whole: told of them.
-func (m *Model) enis(c pages.Context, s components.Style, n *store.Node, width, height int) (lines []string, told int) {
+// enis draws the table of ENIs, below it the blocks of the one under the cursor, and then
+// the sections of the pool that fit completely; placed is their number.
+func (m *Model) enis(c pages.Context, s components.Style, n *store.Node, width, height int) (lines []string, placed int) {
 	_, all := m.table.Found()
 	if all == 0 {
 		sheet := prose.NewSheet(s, width)
@@ -49,12 +49,12 @@ func (m *Model) enis(c pages.Context, s components.Style, n *store.Node, width, 
 		if len(lines)+1+sheet.Len() > height {
 			break
 		}
-		told++
+		placed++
 		if sheet.Len() > 0 {
 			lines = append(append(lines, components.Blank(width)), sheet.Lines()...)
 		}
 	}
-	return components.Exactly(lines, width, height), told
+	return components.Exactly(lines, width, height), placed
 }
 
 // blockWidth is that of a prefix with its cells.
@@ -120,7 +120,7 @@ func (m *Model) blocks(c pages.Context, n *store.Node, sheet *prose.Sheet, r eni
 	}
 }
 
-// counted says in words what cells show.
+// counted describes cells in words.
 func counted(cells []components.Cell) string {
 	n := map[components.Cell]int{}
 	for _, c := range cells {

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// kubernetes writes what the API server tells of a node that cannot be read.
+// kubernetes writes what the API server knows about a node that cannot be read.
 func (m *Model) kubernetes(sheet *prose.Sheet, n *store.Node) {
 	if n == nil || n.Object == nil {
 		return

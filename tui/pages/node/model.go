@@ -54,15 +54,15 @@ func New(o pages.Open) pages.Page {
 type eniRow struct {
 	introspect.NodeENI
 	Slots    *int // that the ENI has; nil: not known
-	PerSlot  int  // addresses of one
+	PerSlot  int  // addresses per slot
 	Held     bool // being detached
 	Gone     bool // EC2 does not show it any more
 	Detailed bool // CIDRs are known
 	Several  bool // cards are on the node
 }
 
-// rows joins what the documents and the summary tell of the node's ENIs. Before the
-// document is read, and where it cannot be, the summary's counts stand alone.
+// rows joins the document of the node's ENIs with the summary. Without the document there
+// are only the summary's counts.
 func rows(all []introspect.NodeENI, s *introspect.Summary) []eniRow {
 	slots, perSlot := map[int]*int{}, map[int]int{}
 	flags := map[string][]string{}
@@ -212,7 +212,7 @@ func (m *Model) Busy() bool { return false }
 // Focus samples the node first.
 func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.name} }
 
-// Row is the ENI under the cursor, or the node beside the pool.
+// Row is the ENI under the cursor, or the node when the pool has the focus.
 func (m *Model) Row(c pages.Context) any {
 	if m.frame.Focus == paneENIs {
 		if r, ok := m.table.Row(); ok {

@@ -88,7 +88,7 @@ func (m *Model) plan(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	}
 }
 
-// nothing says why no change is planned, as far as what the daemon tells of itself shows.
+// nothing explains why no change is planned, as far as the daemon's summary shows.
 func nothing(s introspect.Summary) (role theme.Role, word, why string) {
 	if len(s.Operations) > 0 {
 		return theme.Info, "Nothing more", "operations in progress must finish first."
@@ -108,7 +108,7 @@ func onCard(n *store.Node, card int) string {
 	return " on card " + strconv.Itoa(card)
 }
 
-// clocks writes what is under way and what holds the pool back, counting down.
+// clocks writes what is in progress and what delays the pool, counting down.
 func clocks(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	if w := n.Summary.WaitingADDs; w != nil && *w > 0 {
 		since := ""

@@ -27,8 +27,8 @@ func chart(s components.Style, sheet *prose.Sheet, n *store.Node, now time.Time,
 	sheet.Drawn(c.Lines(s, sheet.Width(), min(max(height/4, 7), 12))...)
 }
 
-// spans are how much time the chart may show: as little as holds all that is known, so
-// that a screen that was opened just now is not empty but for its edge.
+// spans are the time ranges of the chart: the shortest that holds all samples is used, so
+// that a new screen is not empty except for its edge.
 var spans = []time.Duration{3 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 
 func spanOf(h store.History, now time.Time) time.Duration {
@@ -82,8 +82,8 @@ func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
 	return c
 }
 
-// spareOf is how many addresses beyond those in use the target in ENIs asks for, where it
-// is the one that acts; 0: it is not, or it is not known. One in whole prefixes is no
+// spareOf is how many addresses beyond those in use the target in ENIs asks for, if that
+// target is in effect; 0: it is not, or it is unknown. A target in prefixes is not a
 // count of addresses.
 func spareOf(s introspect.Summary) (name string, addresses int) {
 	for _, t := range targetsOf(s) {
@@ -104,7 +104,7 @@ func last(values []float64) float64 {
 	return math.NaN()
 }
 
-// positive is a target that is set; NaN of one that is not.
+// positive is a target, or NaN when it is not set.
 func positive(v int) float64 {
 	if v <= 0 {
 		return math.NaN()

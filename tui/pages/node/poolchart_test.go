@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// The chart has a cell for a time, not for a sample: what was not read is a gap, and a
-// target stands where it was.
+// The chart has a cell for a time, not for a sample: time without a reading is a gap, and
+// a target keeps its value at each time.
 func TestPoolChart_ByTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC)

@@ -15,9 +15,9 @@ import (
 	"cnictl/tui/theme"
 )
 
-// pool writes what the warm pool has, wants and does, but for the sections that are told
-// elsewhere.
-func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height, told int) {
+// pool writes what the warm pool has, wants and does, without the first placed sections,
+// which are elsewhere.
+func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height, placed int) {
 	if n == nil || n.Summary == nil {
 		if n != nil && n.Error != nil {
 			sheet.Add(prose.T(theme.Bad, "Not read: "+reading.Reason(*n.Error)))
@@ -33,7 +33,7 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 	}
 	numbers(c.Style(), sheet, n)
 	problems(sheet, n, c.Now)
-	// Where little room is, what goes on comes before what is set, and what was comes last.
+	// When the pane is short, activity comes before settings, and history comes last.
 	small := height < 12
 	if !small {
 		chart(c.Style(), sheet, n, c.Now, height)
@@ -48,7 +48,7 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 		clocks(sheet, n, c.Now)
 	}
 	m.decisions(c, sheet, n)
-	for _, write := range sections()[told:] {
+	for _, write := range sections()[placed:] {
 		write(sheet, n, c.Now)
 	}
 	if small {

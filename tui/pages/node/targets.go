@@ -8,7 +8,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// target is a setting of the pool beside what the pool has of it.
+// target is a setting of the pool with the pool's actual value.
 type target struct {
 	Name string // of the variable
 	Want string
@@ -16,7 +16,7 @@ type target struct {
 	Word string // met, short 3, not looked at, …
 	Role theme.Role
 
-	Short string // the name in a chart; "" = it is none there
+	Short string // the name in a chart; "" = not in charts
 	Spare int    // addresses beyond those in use that it asks for while it acts
 }
 
@@ -54,7 +54,7 @@ func targetsOf(s introspect.Summary) []target {
 	return targets
 }
 
-// other says why a target is not looked at.
+// other is the reason that a target is ignored.
 func other(byAddress, wrongMode bool, mode string) string {
 	switch {
 	case byAddress:
@@ -65,8 +65,8 @@ func other(byAddress, wrongMode bool, mode string) string {
 	return ""
 }
 
-// row weighs a target: have may be null, unit is how many of what is had one of the
-// target means, 0 when that is not known.
+// row compares a target with the pool: have may be nil; unit is how much one unit of the
+// target is in terms of have, 0 when that is unknown.
 func row(name string, want *int, one, many string, have *int, unit int, acts bool, idle string) target {
 	r := target{Name: name, Want: show.Int(want), Role: theme.Faint}
 	if want == nil {

@@ -22,7 +22,7 @@ func TestTargets(t *testing.T) {
 		"ENIs, short":      {secondary, introspect.Targets{WarmENI: ptr(2), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(0)}, [4]string{"not set", "not set", "not set", "short 9"}},
 		"prefixes":         {prefix, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1)}, [4]string{"not set", "not set", "short 1", "mode is prefix"}},
 		"prefix, by IP":    {prefix, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(5), MinimumIP: ptr(0), WarmPrefix: ptr(1)}, [4]string{"met", "not set", "overridden by addresses", "overridden by addresses"}},
-		"the original":     {introspect.CardSummary{Free: 2}, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, [4]string{"not set", "not reported", "not reported", ""}},
+		"upstream":         {introspect.CardSummary{Free: 2}, introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, [4]string{"not set", "not reported", "not reported", ""}},
 		"nothing is known": {introspect.CardSummary{}, introspect.Targets{}, [4]string{"not reported", "not reported", "not reported", "not reported"}},
 	} {
 		got := targetsOf(introspect.Summary{Cards: []introspect.CardSummary{x.card}, Targets: x.t})
@@ -34,7 +34,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// What is said of a plan without changes agrees with the targets above it.
+// The text for a plan without changes agrees with the targets above it.
 func TestNothingIsPlanned(t *testing.T) {
 	t.Parallel()
 	met := introspect.Summary{

@@ -35,11 +35,11 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	return m.ask(c, false)
 }
 
-// ask wants what the screen shows: of a node of the original only what it tells.
+// ask requests what the screen shows; from an upstream node only what it serves.
 func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	n := c.View.Node(m.name)
 	want := watch.WantENIs | watch.WantPlan | watch.WantEvents
-	if reading.Original(n) {
+	if reading.Upstream(n) {
 		want = watch.WantENIs
 	}
 	every := reading.Pace(c, n)
@@ -59,7 +59,8 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 // usePace is how often Kubernetes is asked for the use of a node: it lists its pods for it.
 const usePace = 10 * time.Second
 
-// silent tells that a node's daemon was asked, or is not there, and nothing is known by it.
+// silent reports whether a node's daemon gave no summary, although it was asked or is
+// missing.
 func silent(n *store.Node) bool {
 	return n != nil && n.Summary == nil && (n.Error != nil || n.State == document.StateNoDaemon)
 }
@@ -95,7 +96,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-// open goes to what the pane shows: an ENI, or the log beneath the pool's decisions.
+// open goes to what the pane shows: an ENI, or for the pool the log.
 func (m *Model) open(pane int) tea.Cmd {
 	if pane == panePool {
 		return pages.Go(pages.Open{Screen: "logs", Node: m.name})

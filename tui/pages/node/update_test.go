@@ -55,11 +55,11 @@ func TestUpdate_Asks(t *testing.T) {
 	}
 }
 
-// TestUpdate_AsksKubernetes: of a node whose daemon tells nothing Kubernetes is asked, and
-// not oftener than every 10 s; of others it is not.
+// TestUpdate_AsksKubernetes: Kubernetes is asked about a node whose daemon reports
+// nothing, at most every 10 s, and not about others.
 func TestUpdate_AsksKubernetes(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]int{pagetest.Down: 2, pagetest.Windows: 2, pagetest.Plain: 0, pagetest.Original: 0} {
+	for name, want := range map[string]int{pagetest.Down: 2, pagetest.Windows: 2, pagetest.Plain: 0, pagetest.Upstream: 0} {
 		s := pagetest.Open(open(name)(), pagetest.Fleet(), 120, 37)
 		for range 9 {
 			s.Wait(1)
@@ -87,14 +87,14 @@ func TestUpdate_TheOriginalIsAskedGently(t *testing.T) {
 	t.Parallel()
 	f := pagetest.Fleet()
 	f.Pace(watch.Pace{Interval: 2e9})
-	s := pagetest.Open(open(pagetest.Original)(), f, 120, 37)
+	s := pagetest.Open(open(pagetest.Upstream)(), f, 120, 37)
 	s.Wait(30)
 	if len(s.Asked) != 4 {
 		t.Errorf("asked %d times in 30 s", len(s.Asked))
 	}
 	for _, r := range s.Asked {
 		if r.Want != watch.WantENIs {
-			t.Errorf("asked the original for %b", r.Want)
+			t.Errorf("asked upstream for %b", r.Want)
 		}
 	}
 }

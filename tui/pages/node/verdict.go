@@ -11,7 +11,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// plainMaxPods is kubelet's max-pods, 0 when it is not known.
+// plainMaxPods is kubelet's max-pods, 0 when unknown.
 func plainMaxPods(n *store.Node) int {
 	if v := n.MaxPods(); v != nil {
 		return *v

@@ -27,26 +27,26 @@ func (m *Model) Lines(c pages.Context) []string {
 		need += m.blockRows(c.Width)
 	}
 	m.frame.Need = []int{need}
-	told := 0 // sections that stand beneath the ENIs and need not be in the pool again
+	placed := 0 // sections below the ENIs, which the pool need not repeat
 	notes := reading.Age(m.docs.Read[watch.WantENIs], c.Now, 3*reading.Pace(c, n))
 	return m.frame.Draw(s, c.Width, c.Height, header(s, c.Width, c.Height, n, m.name, c.Now), []components.Pane{
 		{Title: "ENIs", Note: notes, Least: 3, Lines: func(s components.Style, w, h int) (lines []string) {
-			lines, told = m.enis(c, s, n, w, h)
+			lines, placed = m.enis(c, s, n, w, h)
 			return lines
 		}},
 		{Title: "Warm pool", Note: sampled(n, c.Now), Least: 4, Lines: func(s components.Style, w, h int) []string {
 			sheet := prose.NewSheet(s, w)
-			m.pool(c, n, sheet, h, told)
+			m.pool(c, n, sheet, h, placed)
 			return m.scroll.Window(sheet, h)
 		}},
 	})
 }
 
-// roomy is a height with room for an ENI's addresses while the pool is read below them,
-// and in the pool for all that is set before what goes on.
+// roomy is a height that fits an ENI's addresses with the pool below them, and in the
+// pool all settings before the activity.
 const roomy = 30
 
-// sampled says how old the summary is.
+// sampled is the age of the summary.
 func sampled(n *store.Node, now time.Time) string {
 	if n == nil || n.SampledAt == nil {
 		return ""
@@ -54,12 +54,12 @@ func sampled(n *store.Node, now time.Time) string {
 	return "as of " + show.Since(n.SampledAt, now) + " ago"
 }
 
-// header says in a line or two what the node is and how it is.
+// header describes the node and its state in a line or two.
 func header(s components.Style, width, height int, n *store.Node, name string, now time.Time) []string {
 	word, role := reading.StateOf(n, now)
 	name = show.Safe(name)
 	if components.Width(name)+2+components.Width(word) > width {
-		name = names.Host(name) // how it is tells more than its domain
+		name = names.Host(name) // its state matters more than its domain
 	}
 	l := components.NewLine(s, width).Add(theme.Title, name).Gap(2)
 	if n == nil {
@@ -92,7 +92,7 @@ func header(s components.Style, width, height int, n *store.Node, name string, n
 		if version := show.Safe(n.DaemonVersion()); version != "" {
 			what = "daemon " + version
 		}
-		say(more, what+": addresses only, read every "+reading.OriginalPace.String()+" at most")
+		say(more, what+": addresses only, read every "+reading.UpstreamPace.String()+" at most")
 	case n.DaemonVersion() != "":
 		up := ""
 		if summary.StartedAt != nil {
@@ -130,7 +130,7 @@ func first(texts ...string) string {
 // section is a part of the pool's sheet.
 type section func(*prose.Sheet, *store.Node, time.Time)
 
-// sections are those that may stand beneath the ENIs where there is room beside the pool.
+// sections are those that may move below the ENIs when they fit there.
 func sections() []section {
 	return []section{verdict, activity, rules}
 }

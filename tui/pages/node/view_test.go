@@ -16,7 +16,7 @@ func TestFrames(t *testing.T) {
 	still := func(*pagetest.Screen) {}
 	for name, node := range map[string]string{
 		"plain": pagetest.Plain, "starved": pagetest.Starved, "prefixes": pagetest.Prefixes, "ipv6": pagetest.IPv6, "cards": pagetest.Cards,
-		"original": pagetest.Original, "many": pagetest.Many, "down": pagetest.Down, "windows": pagetest.Windows, "hostile": pagetest.Hostile, "absent": pagetest.Absent,
+		"upstream": pagetest.Upstream, "many": pagetest.Many, "down": pagetest.Down, "windows": pagetest.Windows, "hostile": pagetest.Hostile, "absent": pagetest.Absent,
 	} {
 		pagetest.Frames(t, name, open(node), still)
 	}

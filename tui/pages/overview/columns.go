@@ -39,7 +39,7 @@ var shown = []query.Shown{
 	{Name: "state", Least: stateLeast},
 }
 
-// stateLeast has room for most reasons why a node cannot be read, and for the trend beside it.
+// stateLeast fits most reasons why a node cannot be read, and the trend next to it.
 const stateLeast = 18
 
 // columns are those shown and, for filters and orders, all the others.
@@ -60,7 +60,7 @@ func options() components.TableOptions[*store.Node] {
 		Label:   (*store.Node).Label,
 		Fault:   fault,
 		Role:    role,
-		Row:     whole,
+		Row:     dimStale,
 		Order:   "state,-ip%",
 		Sort: []components.SortKey{
 			{Key: "n", Column: "node", Title: "name"},
@@ -86,9 +86,9 @@ func draw(s components.Style, n *store.Node, _ string, width int) string {
 	return s.Paint(theme.BarUsed, components.Spark(s, width, 1, n.Trend(width)))
 }
 
-// rank orders states worst first, of the same weight what is wrong with a node before what
-// could not be read of it. What is well comes after all that is not, whatever the daemon
-// would add to it; where nothing can run is of no interest and comes last.
+// rank orders states worst first; with the same severity, problems of a node come before
+// problems of reading it. Healthy nodes come after all others, whatever their daemon
+// adds; nodes where nothing can run come last.
 func rank(worst func(*store.Node) int) func(*store.Node) int {
 	const well, nowhere = 100, 101
 	return func(n *store.Node) int {
@@ -105,25 +105,25 @@ func rank(worst func(*store.Node) int) func(*store.Node) int {
 	}
 }
 
-// unread tells a node of which nothing worse is known than that not all of it was read: it
-// may be as well as the others, and is asked again.
+// unread reports whether nothing is known to be wrong with a node except that it was not
+// read in full: it may be healthy, and is read again.
 func unread(n *store.Node) bool {
 	return n.Severity == document.SeverityWarning && !slices.ContainsFunc(n.Problems, func(p document.Problem) bool {
 		return p.Severity == document.SeverityWarning && p.Code != fleet.CodeMetricsOnly && p.Code != fleet.CodePartlyReadable
 	})
 }
 
-// idle tells a node that runs no daemon and need not: Fargate, Windows.
+// idle reports whether a node needs no daemon: Fargate, Windows.
 func idle(n *store.Node) bool {
 	return n.State == document.StateNoDaemon && n.Severity != document.SeverityError && n.Severity != document.SeverityWarning
 }
 
-// ok tells a node that answers and is well.
+// ok reports whether a node answers and is healthy.
 func ok(n *store.Node) bool {
 	return n.State == document.StateLive && n.Severity != document.SeverityError && n.Severity != document.SeverityWarning && n.Well()
 }
 
-// late is when a row is older than it should be: its age is said then.
+// late returns the age of a row that is older than it should be, to be shown.
 func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, bool) {
 	if n.SampledAt == nil || n.Summary == nil || every <= 0 {
 		return 0, false
@@ -132,8 +132,8 @@ func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, boo
 	return age, age > 2*every
 }
 
-// state is a node's in few words: of one that could not be read the reason's word, the
-// sentence stands on the node's own screen.
+// state is a node's state in a few words; for one that could not be read the reason's
+// word: the node's own screen has the sentence.
 func state(n *store.Node, now time.Time) (string, bool) {
 	if n.State == document.StateStale && n.Error != nil && n.SampledAt != nil {
 		return show.Safe("stale " + show.Since(n.SampledAt, now) + ": " + fleet.ReasonText(n.Error.Reason)), true

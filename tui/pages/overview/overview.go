@@ -29,8 +29,8 @@ type Page struct {
 	names   names.Nodes
 	now     time.Time
 	every   time.Duration // between two samples of any node
-	since   time.Time     // when the page was first told anything, by its reader's clock
-	told    bool          // there is room for a sentence beside the state
+	since   time.Time     // of the page's first update, by the user's clock
+	roomy   bool          // a sentence fits next to the state
 }
 
 // New makes the page.
@@ -66,7 +66,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	if c.Source != nil {
 		stats := c.Source.Stats()
 		if p.every = max(stats.Interval, stats.Background); stats.Outage() {
-			p.every = time.Nanosecond // nothing is of now: every row says its age
+			p.every = time.Nanosecond // no row is current: each shows its age
 		}
 	}
 	switch msg := msg.(type) {
@@ -116,7 +116,7 @@ func (p *Page) open(screen string) tea.Cmd {
 	return func() tea.Msg { return open }
 }
 
-// some opens a screen for the nodes that are marked, else for those that the filter leaves.
+// some opens a screen for the marked nodes, else for those that match the filter.
 func (p *Page) some(screen string) pages.Open {
 	open := pages.Open{Screen: screen, Filter: p.table.Filter()}
 	if p.table.Marked() > 0 {
@@ -125,7 +125,7 @@ func (p *Page) some(screen string) pages.Open {
 	return open
 }
 
-// Focus implements pages.Page: marked nodes are read as if they were on the screen.
+// Focus implements pages.Page: marked nodes are read as if they were visible.
 func (p *Page) Focus(pages.Context) watch.Focus {
 	var f watch.Focus
 	for _, n := range p.table.Visible() {
@@ -156,19 +156,19 @@ func (p *Page) Lines(c pages.Context) []string {
 	if len(c.View.Nodes) == 0 {
 		return components.Exactly(p.nothing(c).Lines(), c.Width, c.Height)
 	}
-	p.told = c.Width >= sentences
+	p.roomy = c.Width >= sentences
 	lines := p.subnetLines(s, c.Width, p.gauges(c.Width, c.Height))
 	lines = append(lines, p.table.Lines(s, c.Width, c.Height-len(lines))...)
 	return components.Exactly(lines, c.Width, c.Height)
 }
 
 const (
-	sentences = 150             // cells from which a state has a sentence beside its word
+	sentences = 150             // width from which a state has a sentence after its word
 	patience  = 3 * time.Second // after which an empty list needs an explanation
 )
 
-// nothing says why there is no node, and what can be done. Where the list cannot be had
-// the app says so in the page's place.
+// nothing writes why there is no node, and what to do. If the list cannot be read the app
+// says so in place of the page.
 func (p *Page) nothing(c pages.Context) *prose.Sheet {
 	sheet := prose.NewSheet(c.Style(), c.Width)
 	switch {
@@ -194,7 +194,7 @@ func (p *Page) short(n *store.Node, column string) (string, bool) {
 			}
 			return text + ", " + show.Age(age) + " old", true
 		}
-		if why := sentence(n); p.told && why != "" {
+		if why := sentence(n); p.roomy && why != "" {
 			if !ok {
 				text = show.Safe(n.Word)
 			}
@@ -205,7 +205,7 @@ func (p *Page) short(n *store.Node, column string) (string, bool) {
 	return p.names.Cell(n.Metadata.Name, column)
 }
 
-// sentence says what is worst with a node, "" when its word says all.
+// sentence is a node's worst problem, "" when its word is enough.
 func sentence(n *store.Node) string {
 	switch {
 	case !fault(n):
@@ -221,7 +221,7 @@ func sentence(n *store.Node) string {
 	return ""
 }
 
-// fault tells the nodes that a person has to look at.
+// fault reports whether somebody has to look at a node.
 func fault(n *store.Node) bool {
 	return n.Severity == document.SeverityError || n.Severity == document.SeverityWarning
 }
@@ -268,8 +268,8 @@ func role(n *store.Node, column string) theme.Role {
 	return theme.Text
 }
 
-// whole dims the rows whose figures are not of now. Their state says why.
-func whole(n *store.Node) (theme.Role, bool) {
+// dimStale dims the rows whose figures are not current. Their state says why.
+func dimStale(n *store.Node) (theme.Role, bool) {
 	switch n.State {
 	case document.StateStale, document.StateNoDaemon, document.StateAPIOnly:
 		return theme.Stale, n.Severity != document.SeverityError

@@ -65,7 +65,7 @@ func TestStateInFewWords(t *testing.T) {
 	for want, n := range map[string]*store.Node{
 		"unreachable: timeout": of("a", document.StateUnreachable, document.SeverityError, "unreachable: a long sentence", introspect.ReasonTimeout),
 		"forbidden":            of("a", document.StateForbidden, document.SeverityError, "forbidden: a long sentence", introspect.ReasonForbidden),
-		"":                     of("a", document.StateLive, "", "ok", ""), // as it stands
+		"":                     of("a", document.StateLive, "", "ok", ""), // as it is
 	} {
 		if got, ok := state(n, time.Time{}); got != want || ok != (want != "") {
 			t.Errorf("%s is shown as %q, %v; want %q", n.Word, got, ok, want)

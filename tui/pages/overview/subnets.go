@@ -22,7 +22,7 @@ func short(all []store.SubnetUse) int {
 	return n
 }
 
-// title stands before the gauges.
+// title precedes the gauges.
 func (p *Page) title() string {
 	if n := short(p.subnets); n > 0 {
 		return " Subnets, " + strconv.Itoa(n) + " short "
@@ -81,7 +81,7 @@ func (p *Page) subnetLines(s components.Style, width, height int) []string {
 	return lines
 }
 
-// subnetList writes every subnet on a line of its own.
+// subnetList writes each subnet on its own line.
 func (p *Page) subnetList(s components.Style, width int) []string {
 	if len(p.subnets) == 0 {
 		return nil

@@ -19,7 +19,7 @@ func TestFrames(t *testing.T) {
 	pagetest.Frames(t, "ascii", open, func(s *pagetest.Screen) { s.ASCII = true })
 	pagetest.FramesOf(t, "many", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, still)
 	pagetest.FramesOf(t, "many-end", func() *sourcetest.Fleet { return sourcetest.New(500, 2) }, open, func(s *pagetest.Screen) { s.Do(keymap.Last) })
-	pagetest.FramesOf(t, "reading", pagetest.Nobody, open, still)
+	pagetest.FramesOf(t, "reading", pagetest.Unlisted, open, still)
 	pagetest.FramesOf(t, "empty", pagetest.Emptied, open, still)
 	pagetest.Frames(t, "old", open, func(s *pagetest.Screen) { s.Wait(90) })
 }
@@ -30,8 +30,8 @@ func TestBears(t *testing.T) {
 
 func TestKeys(t *testing.T) { pagetest.Keys(t, New(pages.Open{})) }
 
-// The doctor looks at what the list shows: all nodes, those that the filter leaves, or those
-// that are marked, and says which.
+// The doctor examines what the list shows: all nodes, those matching the filter, or the
+// marked ones, and says which.
 func TestDoctorsScope(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -12,7 +12,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Check holds a frame to the size of its room and to what a terminal may be given.
+// Check verifies a frame's size and that it is safe for a terminal.
 func Check(t *testing.T, s *Screen) {
 	t.Helper()
 	for _, fault := range Faults(s.Frame(), s.Width, s.Height, s.Theme, s.ASCII) {
@@ -20,9 +20,9 @@ func Check(t *testing.T, s *Screen) {
 	}
 }
 
-// Faults says what is wrong with a frame, nothing when it is well: exactly height lines,
-// none wider than width, no escape sequence but those of the theme, byte by byte, and
-// nothing beside them that a terminal obeys.
+// Faults lists what is wrong with a frame: it must have exactly height lines, none wider
+// than width, no escape sequences except those of the theme, byte by byte, and no other
+// control characters.
 func Faults(lines []string, width, height int, th *theme.Theme, ascii bool) []string {
 	var faults []string
 	say := func(format string, args ...any) {

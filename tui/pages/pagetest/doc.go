@@ -1,3 +1,4 @@
-// Package pagetest drives one screen as the app does, over nodes of every kind that a
-// screen must bear, and holds its frames to golden files. Test files alone import it.
+// Package pagetest drives one screen as the app does, with nodes of every kind that a
+// screen must handle, and compares its frames with golden files. Only test files import
+// it.
 package pagetest

@@ -67,7 +67,7 @@ func answer(all map[string]watch.Detail, node string, want watch.Want, now time.
 		}
 		found := have.Has(w) || w&(watch.WantPods|watch.WantKubeEvents|watch.WantConfig) != 0
 		if w == watch.WantContainerLog && d.Logs != nil {
-			continue // it is read in the place of the daemon's own
+			continue // it is read instead of the daemon's own
 		}
 		d.Take(w, &have)
 		if !found {
@@ -95,8 +95,8 @@ func clusterPods(all map[string]watch.Detail, now time.Time) *watch.ClusterPods 
 	return out
 }
 
-// Nobody is a fleet of which the list has not come yet.
-func Nobody() *sourcetest.Fleet { return sourcetest.New(0, 0) }
+// Unlisted is a fleet whose list has not arrived yet.
+func Unlisted() *sourcetest.Fleet { return sourcetest.New(0, 0) }
 
 // Emptied is a fleet whose last node has left.
 func Emptied() *sourcetest.Fleet {
@@ -106,12 +106,12 @@ func Emptied() *sourcetest.Fleet {
 	return f
 }
 
-// Unread is a fleet of which only Kubernetes has told.
+// Unread is a fleet known only from Kubernetes.
 func Unread() *sourcetest.Fleet {
 	return fleetOf(func(n *document.NodeIPAM) { n.State = document.StateAPIOnly })
 }
 
-// Lost is a fleet of which no daemon can be read.
+// Lost is a fleet in which no daemon can be read.
 func Lost() *sourcetest.Fleet {
 	return fleetOf(func(n *document.NodeIPAM) {
 		n.State = document.StateForbidden
@@ -119,7 +119,7 @@ func Lost() *sourcetest.Fleet {
 	})
 }
 
-// Bare is a fleet that is well, without a subnet, a trunk or a problem to tell of.
+// Bare is a healthy fleet without subnets, trunks or problems.
 func Bare() *sourcetest.Fleet {
 	return fleetOf(func(n *document.NodeIPAM) {
 		n.State, n.Source = document.StateLive, document.SourceSummary

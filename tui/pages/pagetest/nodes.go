@@ -19,7 +19,7 @@ const (
 	Prefixes = "ip-10-0-7-8"
 	IPv6     = "ip-10-0-6-6"
 	Cards    = "ip-10-0-44-1"
-	Original = "ip-10-0-2-66"
+	Upstream = "ip-10-0-2-66"
 	Many     = "ip-10-0-50-50"
 	Down     = "ip-10-0-1-1"
 	Windows  = "ip-10-0-1-2"
@@ -29,14 +29,14 @@ const (
 
 // All are the names of the nodes in the fleet.
 func All() []string {
-	return []string{Plain, Starved, Prefixes, IPv6, Cards, Original, Many, Down, Windows, Hostile}
+	return []string{Plain, Starved, Prefixes, IPv6, Cards, Upstream, Many, Down, Windows, Hostile}
 }
 
 func ptr[T any](v T) *T { return &v }
 
 func at(d time.Duration) *time.Time { return ptr(sourcetest.Start().Add(-d)) }
 
-// world is what the nodes hold: a summary each and documents.
+// world is the nodes' data: a summary and documents each.
 type world struct {
 	nodes   []document.NodeIPAM
 	details map[string]watch.Detail
@@ -58,7 +58,7 @@ func makeWorld() *world {
 	w.prefixes()
 	w.ipv6()
 	w.cards()
-	w.original()
+	w.upstream()
 	w.many()
 	w.rest()
 	w.hostile()
@@ -201,7 +201,7 @@ func (w *world) plain() {
 	w.add(live(Plain, "m5.large", s), d)
 }
 
-// starved has ADDs that wait, a back-off and an operation under way.
+// starved has waiting ADDs, a back-off and an operation in progress.
 func (w *world) starved() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(4), AddressLimit: ptr(56)}}}
 	s.WaitingADDs, s.WaitingSince = ptr(2), at(4*time.Second)
@@ -272,16 +272,16 @@ func (w *world) cards() {
 	w.add(live(Cards, "p5.48xlarge", s), watch.Detail{ENIs: counted(s, enis, 49), Plan: &introspect.NodePlan{}})
 }
 
-// original tells what v1 tells.
-func (w *world) original() {
+// upstream serves what v1 serves.
+func (w *world) upstream() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{}}}
 	enis := counted(s, []introspect.NodeENI{eni("eni-0f60718293a4b5c6d", 0, "10.0.2.70", 6, 1, 2)}, 9)
 	s.Cards[0].SlotsPerENI, s.Cards[0].OtherENIs, s.ENIs = nil, nil, nil
-	n := live(Original, "m6i.large", s)
+	n := live(Upstream, "m6i.large", s)
 	n.Source = document.SourceV1
 	*s = introspect.Summary{Cards: s.Cards, Targets: introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0)}, IPFamily: "ipv4"}
 	d := watch.Detail{ENIs: enis}
-	d.KubeEvents = []watch.KubeEvent{{UID: "3", At: *at(40 * time.Second), Count: 1, Type: "Warning", Reason: "Unhealthy", Kind: "Pod", Object: "kube-system/aws-node-x7k2p", Node: Original, Message: "Readiness probe failed: timeout: failed to connect service \":50051\" within 5s"}}
+	d.KubeEvents = []watch.KubeEvent{{UID: "3", At: *at(40 * time.Second), Count: 1, Type: "Warning", Reason: "Unhealthy", Kind: "Pod", Object: "kube-system/aws-node-x7k2p", Node: Upstream, Message: "Readiness probe failed: timeout: failed to connect service \":50051\" within 5s"}}
 	d.ContainerLog = &watch.ContainerLog{Namespace: "kube-system", Pod: "aws-node-x7k2p", Container: "aws-node", Lines: []watch.ContainerLine{
 		{At: *at(199 * time.Minute), Text: `{"level":"info","ts":"2026-11-21T10:43:11.104Z","caller":"entrypoint.sh","msg":"Validating env variables ..."}`},
 		{At: *at(198 * time.Minute), Text: `{"level":"info","ts":"2026-11-21T10:44:11.310Z","caller":"aws-k8s-agent/main.go:42","msg":"Starting L-IPAMD ..."}`},
@@ -300,7 +300,7 @@ func (w *world) many() {
 	w.add(live(Many, "x.metal", s), watch.Detail{ENIs: counted(s, enis, 9), Plan: &introspect.NodePlan{}})
 }
 
-// rest are nodes that tell nothing.
+// rest are nodes that report nothing.
 func (w *world) rest() {
 	down := live(Down, "m5.large", &introspect.Summary{})
 	down.State, down.Summary, down.SampledAt, down.Source = document.StateUnreachable, nil, nil, ""

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Kind of a choice. Screens stand before commands, and these before nodes.
+// Kind of a choice. Screens come before commands, and these before nodes.
 type Kind uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 // Most is how many choices are shown.
 const Most = 8
 
-// Item is one choice. Name is as a node says it: it is made safe where it is drawn.
+// Item is one choice. Name is unsanitised: it is made safe where it is drawn.
 type Item struct {
 	Kind     Kind
 	Name     string
@@ -42,9 +42,9 @@ func (i Item) Completion() string {
 	return i.Name
 }
 
-// Complete gives the choices for a text: those of that name, those whose names begin with it,
-// those whose names have it, those whose descriptions have it. A command with an argument is
-// chosen by its first word. For a pod or an address the search for it comes first.
+// Complete returns the choices for a text: exact names, then prefixes, then names
+// containing it, then descriptions containing it. A command with an argument is chosen by
+// its first word. A search for a pod or an address comes first.
 func Complete(items []Item, text string) []Item {
 	typed := strings.TrimLeft(text, " ")
 	text = strings.ToLower(typed)

@@ -6,9 +6,9 @@ import (
 	"cnictl/tui/pages"
 )
 
-// Body is what stands in a pane: a table, a text that is scrolled, a map.
+// Body is the content of a pane: a table, a scrolled text, a map.
 type Body interface {
-	// Do carries out an action of the keymap; false: it is none of the body's.
+	// Do runs an action of the keymap; false: not one of the body's.
 	Do(action string, now time.Time) bool
 	// Wheel moves by rows.
 	Wheel(rows int, now time.Time)
@@ -16,16 +16,16 @@ type Body interface {
 	Click(x, y int, now time.Time) bool
 }
 
-// Work carries out what moves the focus, all else in the pane that has it. Bodies are in
-// the order of the panes.
+// Work runs actions that move the focus itself, and passes the rest to the focused pane.
+// Bodies are in the order of the panes.
 func (f *Frame) Work(action string, now time.Time, bodies ...Body) {
 	if !f.Do(action) && f.Focus < len(bodies) {
 		bodies[f.Focus].Do(action, now)
 	}
 }
 
-// Mouse turns the wheel in the pane under the pointer; a click gives it the focus and
-// selects. A double click on a row wants it opened.
+// Mouse scrolls the pane under the pointer; a click focuses it and selects. open reports
+// a double click on a row.
 func (f *Frame) Mouse(m pages.Mouse, now time.Time, bodies ...Body) (open bool) {
 	pane, x, y, ok := f.At(m.X, m.Y)
 	if !ok || pane >= len(bodies) {

@@ -12,15 +12,15 @@ import (
 	"cnictl/tui/theme"
 )
 
-// told is a body that writes down what it is asked.
-type told struct{ log []string }
+// recorder is a body that records its calls.
+type recorder struct{ log []string }
 
-func (b *told) Do(action string, _ time.Time) bool {
+func (b *recorder) Do(action string, _ time.Time) bool {
 	b.log = append(b.log, action)
 	return true
 }
-func (b *told) Wheel(rows int, _ time.Time) { b.log = append(b.log, fmt.Sprint("wheel ", rows)) }
-func (b *told) Click(x, y int, _ time.Time) bool {
+func (b *recorder) Wheel(rows int, _ time.Time) { b.log = append(b.log, fmt.Sprint("wheel ", rows)) }
+func (b *recorder) Click(x, y int, _ time.Time) bool {
 	b.log = append(b.log, fmt.Sprint("click ", x, ",", y))
 	return y == 1
 }
@@ -32,7 +32,7 @@ func TestFrame_WorksItsBodies(t *testing.T) {
 		return components.Pane{Title: title, Lines: func(_ components.Style, w, h int) []string { return components.Exactly(nil, w, h) }}
 	}
 	f.Draw(components.Style{Theme: theme.Plain()}, 80, 21, []string{""}, []components.Pane{pane("a"), pane("b")})
-	var top, foot told
+	var top, foot recorder
 	do := func(m pages.Mouse) bool { return f.Mouse(m, time.Time{}, &top, &foot) }
 	under := f.rects[1].Y + f.top // first row of the pane below
 	steps := []struct {

@@ -6,16 +6,16 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Frame is a page of some lines above and panes below. It knows where the panes were
-// drawn last, which one has the focus and whether that one is alone.
+// Frame is a page of some lines above and panes below. It remembers where the panes were
+// drawn last, which one has the focus and whether that one is maximised.
 type Frame struct {
 	Focus int
 	Zoom  bool
-	// Left is how many of the panes stand above each other at the left, where panes stand
-	// beside each other and there is no room for a column each; 0: none does.
+	// Left is how many of the panes are stacked at the left when panes are side by side
+	// but not all fit as columns; 0: none.
 	Left int
-	// Need is how many rows each pane can fill at most, 0: not known. A short table leaves
-	// its room to the panes below.
+	// Need is how many rows each pane can fill at most, 0: unknown. A short table leaves
+	// its space to the panes below.
 	Need []int
 
 	top   int
@@ -24,7 +24,7 @@ type Frame struct {
 	panes int
 }
 
-// Draw lays the page out. Where panes are stacked that with the focus gets more room.
+// Draw lays the page out. When panes are stacked the focused one gets more space.
 func (f *Frame) Draw(style components.Style, width, height int, above []string, panes []components.Pane) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -36,7 +36,7 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	if style.Linear {
 		return components.Stacked(style, width, height, above, panes)
 	}
-	// The first panes stand above each other where there is no room for a column each.
+	// The first panes are stacked when not all fit as columns.
 	piled := f.Left > 0 && width >= components.SideBySide && width*leftShare/100 < components.SideBySide
 	f.Focus = min(f.Focus, len(panes)-1)
 	f.shown = f.shown[:0]
@@ -68,7 +68,7 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	return components.Exactly(lines, width, height)
 }
 
-// short is how much less a pane that needs little room gets of what is left.
+// short is how much less of the rest a pane that needs little gets.
 const short = 20
 
 // leftShare is the width of the left column in percent.

@@ -1,5 +1,5 @@
 // Package pod is the screen of one pod or one address: where the address came from, how
-// the node should have wired it and what its kernel has, and what happened to it.
+// the node should have set it up and what its kernel has, and its history.
 package pod
 
 import (
@@ -53,7 +53,7 @@ type place struct {
 	Address introspect.NodeAddress
 }
 
-// places are those of a pod's addresses, or of one address.
+// places are where a pod's addresses, or one address, are held.
 func places(enis []introspect.NodeENI, ref introspect.PodRef, ip netip.Addr) []place {
 	var out []place
 	for _, e := range enis {
@@ -74,7 +74,7 @@ func places(enis []introspect.NodeENI, ref introspect.PodRef, ip netip.Addr) []p
 	return out
 }
 
-// kube is the pod as Kubernetes tells of it, nil when it does not.
+// kube is the pod as reported by Kubernetes, or nil.
 func kube(all []watch.Pod, ref introspect.PodRef, ip netip.Addr) *watch.Pod {
 	for i, p := range all {
 		switch {
@@ -104,8 +104,7 @@ func branch(annotation string, family string) (cluster.Branch, error) {
 	return cluster.ParseBranch(annotation, family == "ipv6")
 }
 
-// history is what the daemon's events and failures tell of a pod or an address, newest
-// first.
+// history is the daemon's events and failures of a pod or an address, newest first.
 func history(events []introspect.Event, failures *introspect.NodeFailures, ref introspect.PodRef, ip netip.Addr, also []place) (of []introspect.Event, failed []introspect.Failure) {
 	mine := func(a netip.Addr) bool {
 		return a.IsValid() && (a == ip || slices.ContainsFunc(also, func(p place) bool { return p.Address.Address == a }))
@@ -150,7 +149,7 @@ func (m *Model) Focus(c pages.Context) watch.Focus {
 	return watch.Focus{Maps: true, Visible: c.View.UnreadFirst(many.UnreadAtOnce)}
 }
 
-// Row is what the daemon told of the pod, or of the address.
+// Row is the daemon's record of the pod, or of the address.
 func (m *Model) Row(pages.Context) any {
 	if m.docs.Last.Pod != nil {
 		return *m.docs.Last.Pod

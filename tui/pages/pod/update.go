@@ -32,7 +32,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		}
 		if m.docs.Node == node && m.ref == ref {
 			return nil
-		} // what has been found is asked for at once
+		} // details are requested at once
 	}
 	return m.ask(c, false)
 }
@@ -88,7 +88,7 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	if m.ref.Name != "" {
 		want |= watch.WantPod | watch.WantFailures
 	}
-	if reading.Original(n) {
+	if reading.Upstream(n) {
 		want = watch.WantENIs | watch.WantPods
 	}
 	every := reading.Pace(c, n)

@@ -11,8 +11,8 @@ import (
 	"cnictl/tui/pages/pagetest"
 )
 
-// A pod or an address that was opened without its node is found on the node that told of
-// it, and looked for again with what comes later.
+// A pod or an address that was opened without its node is found on the node that reported
+// it, and looked up again as more arrives.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]pages.Open{
@@ -26,7 +26,7 @@ func TestHome(t *testing.T) {
 	}
 	s := pagetest.Open(New(pages.Open{Pod: "shop/none"}), pagetest.Fleet(), 120, 37)
 	if s.Wait(5); len(s.Asked) != 1 || s.Asked[0].Want != watch.WantClusterPods {
-		t.Errorf("of a pod that nobody knows: asked %+v", s.Asked)
+		t.Errorf("of an unknown pod: asked %+v", s.Asked)
 	}
 	if !s.Page.Focus(s.Context()).Maps {
 		t.Error("the addresses of the nodes are not read for a pod that was not found")
@@ -38,7 +38,7 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestWhyNone: of a pod without an address the screen says why.
+// TestWhyNone: for a pod without an address the screen says why.
 func TestWhyNone(t *testing.T) {
 	t.Parallel()
 	ref := introspect.PodRef{Namespace: "shop", Name: "waits"}

@@ -108,7 +108,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 	}
 }
 
-// notFound says what is known of a pod or an address that is on no known node.
+// notFound writes what is known about a pod or an address that is on no known node.
 func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 	if p := m.listed(); p != nil {
 		sheet.Add(prose.T(theme.Warn, "Not scheduled to a node yet."), prose.T(theme.Text, " "+show.Safe(p.Reason)))
@@ -148,7 +148,7 @@ func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 	}
 }
 
-// stateOf says an address's state and since when.
+// stateOf is an address's state and since when.
 func stateOf(p place, n *store.Node, now time.Time) string {
 	a := p.Address
 	switch a.State {
@@ -357,7 +357,7 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 	}
 }
 
-// said writes the times that the address itself bears.
+// said writes the address's own timestamps.
 func said(sheet *prose.Sheet, p place, now time.Time) {
 	if p.Address.UnassignedAt != nil {
 		sheet.Row(components.Clock(*p.Address.UnassignedAt, now), 9, prose.T(theme.Text, "released by its last pod"))

@@ -19,7 +19,7 @@ func TestFrames(t *testing.T) {
 		"branch":    {Node: pagetest.Prefixes, Pod: "pay/ledger-0"},
 		"pending":   {Node: pagetest.Prefixes, Pod: "pay/ledger-1"},
 		"broken":    {Node: pagetest.Prefixes, Pod: "pay/broken"},
-		"original":  {Node: pagetest.Original, Pod: "shop/cart-7d9f-1", IP: "10.0.2.71"},
+		"upstream":  {Node: pagetest.Upstream, Pod: "shop/cart-7d9f-1", IP: "10.0.2.71"},
 		"ipv6":      {Node: pagetest.IPv6, Pod: "web/front-03"},
 		"down":      {Node: pagetest.Down, Pod: "shop/a"},
 		"anywhere":  {Pod: "shop/a"},

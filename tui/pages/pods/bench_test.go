@@ -12,7 +12,7 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// crowded is a fleet of 5,000 nodes with 58 pods each, all of whose addresses were read.
+// crowded is a fleet of 5,000 nodes with 58 pods each, all addresses read.
 func crowded() *sourcetest.Fleet {
 	f := sourcetest.New(5000, 1)
 	since := f.Now().Add(-time.Hour)
@@ -36,8 +36,8 @@ func crowded() *sourcetest.Fleet {
 	return f
 }
 
-// BenchmarkGather is what is done beside the screen for 290,000 pods, and BenchmarkKey what a
-// key costs on it then.
+// BenchmarkGather is the background work for 290,000 pods, and BenchmarkKey what a key
+// press costs then.
 func BenchmarkGather(b *testing.B) {
 	s := pagetest.Open(open(), crowded(), 200, 57)
 	b.ReportAllocs()

@@ -33,7 +33,7 @@ type Page struct {
 	sums  sums
 }
 
-// sums are what was found on the way through all pods.
+// sums are totals over all pods.
 type sums struct {
 	pods, without, unread, nodes int
 	differ                       map[string]time.Time
@@ -43,7 +43,7 @@ type sums struct {
 // which come first, are among them.
 const patience = 2 * time.Second
 
-// whyMost is of how many nodes it is asked why pods wait: those in sight.
+// whyMost bounds the nodes that are asked why pods wait: the visible ones.
 const whyMost = 16
 
 // New makes the page.
@@ -166,7 +166,7 @@ func (p *Page) ask(c pages.Context, every time.Duration) tea.Cmd {
 	asked := map[string]bool{}
 	for _, r := range p.rows.Table.Visible() {
 		n := c.View.Node(r.Node)
-		if r.State != document.PodWaiting || n == nil || reading.Original(n) || n.State != document.StateLive || asked[r.Node] {
+		if r.State != document.PodWaiting || n == nil || reading.Upstream(n) || n.State != document.StateLive || asked[r.Node] {
 			continue
 		}
 		d := p.why[r.Node]
@@ -264,7 +264,7 @@ func (p *Page) Lines(c pages.Context) []string {
 	return p.rows.Lines(c, sum, p.notes()...)
 }
 
-// notes say what the list lacks.
+// notes say what is missing from the list.
 func (p *Page) notes() (out []string) {
 	e, failed := p.kube.Error[watch.WantClusterPods]
 	k := p.kube.Last.ClusterPods

@@ -15,7 +15,7 @@ import (
 
 func open() pages.Page { return New(pages.Open{}) }
 
-// answering is a fleet whose Kubernetes gives an answer to the question for all pods.
+// answering is a fleet whose Kubernetes answers a request for all pods.
 func answering(change func(*watch.Detail)) func() *sourcetest.Fleet {
 	return func() *sourcetest.Fleet {
 		f := pagetest.Fleet()
@@ -43,7 +43,7 @@ func TestFrames(t *testing.T) {
 	pagetest.Frames(t, "wide", open, func(s *pagetest.Screen) { s.Wide = true; s.Wait(3) })
 	pagetest.Frames(t, "filtered", func() pages.Page { return New(pages.Open{Filter: "state=waiting"}) }, still)
 	pagetest.FramesOf(t, "unread", pagetest.Unread, open, still)
-	pagetest.FramesOf(t, "nobody", pagetest.Nobody, open, still)
+	pagetest.FramesOf(t, "unlisted", pagetest.Unlisted, open, still)
 	pagetest.FramesOf(t, "refused", answering(refused), open, still)
 	pagetest.Coloured(t, "all", open, still)
 }
@@ -80,14 +80,14 @@ func TestOpens(t *testing.T) {
 		asked = asked || r.Node == pagetest.Plain && r.Want == watch.WantFailures|watch.WantPlan
 	}
 	if !asked {
-		t.Errorf("nobody asked why the pod waits: %+v", s.Asked)
+		t.Errorf("why the pod waits was not requested: %+v", s.Asked)
 	}
 	if f := s.Page.Focus(s.Context()); !f.Maps || len(f.Visible) < 2 || f.Visible[0] != pagetest.Plain {
 		t.Errorf("%+v", f)
 	}
 }
 
-// TestManyPods: of more pods than are listed in full the list says what it lacks.
+// TestManyPods: with more pods than fit, the list says what is missing.
 func TestManyPods(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Open(open(), answering(func(d *watch.Detail) { d.ClusterPods.WithoutOnly = true })(), 120, 37)

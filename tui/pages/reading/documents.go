@@ -14,8 +14,8 @@ import (
 	"cnictl/tui/pages"
 )
 
-// Documents are documents of one node that are read again while they are looked at. What
-// was read stays when a later reading fails: it ages.
+// Documents are documents of one node that are refreshed while they are shown. When a
+// later reading fails the last one stays, and ages.
 type Documents struct {
 	Node  string
 	Last  watch.Detail                      // the newest of each
@@ -27,9 +27,9 @@ type Documents struct {
 	asked  map[watch.Want]time.Time
 }
 
-// OriginalPace is the shortest time between two readings of a node of the original,
-// which writes a line to its log for each.
-const OriginalPace = schedule.OriginalMin
+// UpstreamPace is the shortest time between two readings of an upstream node, which logs
+// a line for each.
+const UpstreamPace = schedule.OriginalMin
 
 // lost is when an answer is no longer waited for.
 const lost = 30 * time.Second
@@ -40,8 +40,8 @@ func Resting(c pages.Context, since time.Time) bool {
 	return !c.Recorded && c.Clock.Sub(since) < time.Second
 }
 
-// NewDocuments makes documents of a node. The screen and the object tell answers for
-// this page from those for others.
+// NewDocuments makes documents of a node. The screen and the object separate this page's
+// answers from those of others.
 func NewDocuments(screen, node, object string) Documents {
 	h := fnv.New64a()
 	for _, s := range []string{screen, node, object} {
@@ -54,10 +54,10 @@ func NewDocuments(screen, node, object string) Documents {
 	}
 }
 
-// Ask wants documents, unless they are on their way or were asked for less than every
-// ago. With every 0 they are asked for in any case.
+// Ask requests documents, unless they are outstanding or were requested less than every
+// ago. With every 0 they are always requested.
 func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q watch.Query) tea.Cmd {
-	now := c.Clock // of a recording that stands still documents are read all the same
+	now := c.Clock // not Now: a paused recording is read too
 	var due watch.Want
 	for w := range want.Each() {
 		at, asked := d.asked[w]
@@ -97,7 +97,7 @@ func (d *Documents) Take(m pages.Loaded) bool {
 	return true
 }
 
-// failure finds why a document could not be read; one error may stand for several.
+// failure finds why a document could not be read; one error may cover several.
 func failure(all map[watch.Want]document.NodeError, w watch.Want) (document.NodeError, bool) {
 	if e, ok := all[w]; ok {
 		return e, true
@@ -110,11 +110,11 @@ func failure(all map[watch.Want]document.NodeError, w watch.Want) (document.Node
 	return document.NodeError{}, false
 }
 
-// Has tells whether a document was ever read.
+// Has reports whether a document was ever read.
 func (d *Documents) Has(w watch.Want) bool { _, ok := d.Read[w]; return ok }
 
-// ENIs are the node's as read last. Of the original the samples have them, and it is not
-// asked often: until an answer is here they are the sample's.
+// ENIs are the node's as read last. Upstream's are in the samples, and it is not asked
+// often: the sample's are used until it answers.
 func (d *Documents) ENIs(v *store.View) []introspect.NodeENI {
 	if d.Last.ENIs != nil || v == nil {
 		return d.Last.ENIs
@@ -125,8 +125,9 @@ func (d *Documents) ENIs(v *store.View) []introspect.NodeENI {
 	return nil
 }
 
-// Original tells whether a node runs the original's daemon, or one that tells no more.
-func Original(n *store.Node) bool { return n != nil && n.Source == document.SourceV1 }
+// Upstream reports whether a node runs upstream's daemon, or one that serves no more than
+// it.
+func Upstream(n *store.Node) bool { return n != nil && n.Source == document.SourceV1 }
 
 // Pace is how often a node is to be asked for documents that are looked at.
 func Pace(c pages.Context, n *store.Node) time.Duration {
@@ -134,8 +135,8 @@ func Pace(c pages.Context, n *store.Node) time.Duration {
 	if c.Source != nil {
 		every = max(every, c.Source.Stats().Interval)
 	}
-	if Original(n) {
-		every = max(every, OriginalPace)
+	if Upstream(n) {
+		every = max(every, UpstreamPace)
 	}
 	return every
 }

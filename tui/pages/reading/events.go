@@ -8,8 +8,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Events is the newest state changes of a daemon, oldest first, at most so many as the
-// daemon itself remembers.
+// Events is the newest state changes of a daemon, oldest first, at most as many as the
+// daemon itself keeps.
 type Events struct {
 	Items []introspect.Event
 	after watch.EventsAfter

@@ -11,8 +11,8 @@ import (
 	"cnictl/tui/pages"
 )
 
-// Missing says why there is nothing to show of a document, in one sentence. What is
-// missing without an error, or an outage, is on its way.
+// Missing says why there is nothing to show for a document, in one sentence. Without an
+// error or an outage it is still loading.
 func Missing(c pages.Context, d *Documents, w watch.Want, n *store.Node, what string) string {
 	if c.Source != nil && c.Source.Stats().Outage() {
 		return what + ": not available: API server unreachable"
@@ -27,14 +27,13 @@ func Missing(c pages.Context, d *Documents, w watch.Want, n *store.Node, what st
 		return what + ": no such node: " + show.Safe(d.Node) + "."
 	case n != nil && n.State == document.StateNoDaemon:
 		return what + ": no aws-node pod runs on this node."
-	case n != nil && Original(n) && w&^(watch.WantENIs|watch.WantPods|watch.WantKubeEvents|watch.WantContainerLog) != 0:
+	case n != nil && Upstream(n) && w&^(watch.WantENIs|watch.WantPods|watch.WantKubeEvents|watch.WantContainerLog) != 0:
 		return what + ": not reported by the upstream daemon."
 	}
 	return what + ": reading " + show.Safe(d.Node) + " ..."
 }
 
-// Unread says why a page of the whole fleet has nothing to show, "" once any daemon has
-// answered.
+// Unread says why a fleet-wide page has nothing to show, "" once any daemon has answered.
 func Unread(v *store.View) string {
 	if v == nil {
 		return "No nodes yet."
@@ -62,7 +61,7 @@ func Reason(e document.NodeError) string {
 	switch {
 	case message == "":
 		return show.Safe(string(e.Reason)) + "."
-	case e.Reason == introspect.ReasonNotServed: // the message says it
+	case e.Reason == introspect.ReasonNotServed: // the message has it
 		return message
 	}
 	return message + " (" + show.Safe(string(e.Reason)) + ")"

@@ -9,7 +9,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// StateOf says how much is known of a node and since when, with the role to say it in.
+// StateOf says how much is known about a node and since when, with the role to write it
+// in.
 func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	switch {
 	case n == nil:
@@ -27,7 +28,7 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	return show.Safe(words), theme.Stale
 }
 
-// SeverityRole is how a severity is shown; its word stands beside it.
+// SeverityRole is how a severity is shown; its word is next to it.
 func SeverityRole(s document.Severity) theme.Role {
 	switch s {
 	case document.SeverityError:

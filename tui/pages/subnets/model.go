@@ -63,7 +63,7 @@ func rowsOf(v *store.View, trends subnets.Trends, now time.Time) []*row {
 	return out
 }
 
-// words say how the free addresses go on.
+// words describe the trend of the free addresses.
 func words(r *row) string {
 	return cmp.Or(r.Trend.Words(), "trend needs more samples (EC2's count is read every 10 minutes)")
 }

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Cells of the map. Each sign differs in shape, not in colour alone.
+// Cells of the map. Signs differ in shape, not only in colour.
 var (
 	cellUnknown  = components.CellOf(theme.BarRoom)
 	cellPrefix   = components.CellOf(theme.BarUsed)
@@ -94,7 +94,7 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 	return l.String()
 }
 
-// bars says what the parts of the gauges are, where there is room.
+// bars is the legend of the gauges, if it fits.
 func bars(l *components.Line, s components.Style) {
 	signs := []struct {
 		role theme.Role
@@ -146,7 +146,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	return components.Exactly(lines, width, height)
 }
 
-// legend says what the signs mean and how many there are of each.
+// legend is the meaning and the count of each sign.
 func legend(s components.Style, width int, cells []store.BlockUse) []string {
 	l := components.NewLine(s, width)
 	var lines []string
@@ -172,7 +172,7 @@ func legend(s components.Style, width int, cells []store.BlockUse) []string {
 	return append(lines, l.String())
 }
 
-// foot says what the block under the cursor is, and how the subnet goes on.
+// foot describes the block under the cursor and the trend of the subnet.
 func (m *Model) foot(sheet *prose.Sheet, r *row) {
 	at := subnets.PrefixAt(r.Range, m.board.cursor).String()
 	b, known := subnets.BlockAt(r.SubnetUse, m.board.cursor)

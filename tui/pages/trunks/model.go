@@ -84,7 +84,7 @@ func percent(r *row) (float64, bool) { return trunks.Percent(r.TrunkItem) }
 type sums struct {
 	Attached, Awaited, Unsupported, Untold int
 	Used, Limit                            int
-	Unknown                                int // nodes that do not tell how many branches are in use
+	Unknown                                int // nodes that do not report how many branches are in use
 	Full                                   int
 }
 

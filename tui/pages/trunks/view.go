@@ -32,7 +32,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	})
 }
 
-// of says of which node a pane is, once there is one.
+// of adds the node's name to a pane's title, once there is one.
 func of(title, node string) string {
 	if node == "" {
 		return title
@@ -106,8 +106,8 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	cooling(sheet, with.Cooling)
 }
 
-// cooling says what is known of branch ENIs without a pod: the controller deletes them
-// some time after the pod, and tells nobody.
+// cooling writes what is known about branch ENIs without a pod: the controller deletes
+// them some time after the pod, without notice.
 func cooling(sheet *prose.Sheet, n *int) {
 	sheet.Head("COOLING", "")
 	switch {
@@ -127,7 +127,7 @@ func since(p document.BranchPod, c pages.Context) string {
 	return " " + show.Since(p.Since, c.Now)
 }
 
-// state says what the node's state means.
+// state explains the node's state.
 func state(sheet *prose.Sheet, r *row) {
 	text := ""
 	switch r.State {

@@ -1,6 +1,7 @@
-// Package whatif is the screen that predicts what nodes hold, and what that costs, with other
-// settings: one node, some or all. The simulation runs beside the screen, a few nodes at a
-// time, and each settings and number of pods once.
+// Package whatif is the screen that predicts what nodes would hold, and what that would
+// cost, with other settings: for one node, some or all. The simulation runs in the
+// background, a few nodes at a time, and once for each combination of settings and number
+// of pods.
 package whatif
 
 import (
@@ -32,7 +33,7 @@ type Model struct {
 	scroll prose.Scroll
 	frame  panes.Frame
 
-	sim   *simulation // the command's alone while it runs
+	sim   *simulation // owned by the command while it runs
 	busy  bool
 	taken time.Time // when the nodes were taken last, by the clock
 	view  uint64    // generation of the view that they were taken of
@@ -121,7 +122,7 @@ func (*Model) Keys() []keymap.Binding { return keymap.Page("whatif") }
 // Focus samples the node.
 func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.opened.Node} }
 
-// Row is the node, if it is one.
+// Row is the node, if there is only one.
 func (m *Model) Row(c pages.Context) any {
 	if n := c.View.Node(m.opened.Node); n != nil {
 		return n.Document()
@@ -129,8 +130,8 @@ func (m *Model) Row(c pages.Context) any {
 	return nil
 }
 
-// fill writes today's and the changed values into the table. The rows stay what they are: their
-// order is fixed.
+// fill writes the current and the changed values into the table. The order of rows is
+// fixed.
 func (m *Model) fill(c pages.Context) {
 	rows := m.table.Rows()
 	if len(rows) == 0 && len(m.last.today) > 0 {
@@ -148,7 +149,7 @@ func (m *Model) fill(c pages.Context) {
 	}
 }
 
-// spread is what nodes have of a setting.
+// spread is the values that nodes have for a setting.
 type spread struct {
 	least, most int    // of a number
 	usual       string // what most of them have

@@ -21,14 +21,14 @@ const (
 	perMinute = 1
 )
 
-// aStep is how many simulations a command runs before it shows what it has, and kept how many
-// are remembered.
+// aStep is how many simulations a command runs before it shows its results, and kept how
+// many are cached.
 const (
 	aStep = 4
 	kept  = 1 << 14
 )
 
-// key tells nodes apart that hold different pools.
+// key identifies a pool; nodes with equal pools share a simulation.
 type key struct {
 	model, instance                        string
 	maxPods, maxENI                        int
@@ -51,13 +51,13 @@ type group struct {
 	count int
 }
 
-// pair is settings of today and others.
+// pair is settings of today and changed ones.
 type pair struct{ today, changed key }
 
 // simulation is the nodes, and what was simulated of them so far. One command at a time has it.
 type simulation struct {
 	groups []group // of many nodes first
-	known  outlook // of the nodes alone
+	known  outlook // from the nodes themselves, before any simulation
 	runs   map[key]engine.Outlook
 	next   map[pair][]warmpool.Action
 }
@@ -143,7 +143,7 @@ func (s *simulation) take(v *store.View, in func(*store.Node) bool) {
 		}
 		s.known.nodes, s.known.pods, s.known.names = s.known.nodes+1, s.known.pods+node.Pods, append(s.known.names, show.Safe(n.Metadata.Name))
 		model := engine.Ours
-		if reading.Original(n) {
+		if reading.Upstream(n) {
 			model = engine.Original
 		}
 		k := keyOf(node, model)
@@ -241,7 +241,7 @@ func (s *simulation) step(set changes) outlook {
 	return out
 }
 
-// unlessFirst keeps a reason that all nodes before had too: none, once they differ.
+// unlessFirst keeps a reason that all nodes share; "" once they differ.
 func unlessFirst(i int, why string) string {
 	if i == 0 {
 		return why

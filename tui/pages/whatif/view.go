@@ -35,7 +35,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	})
 }
 
-// header says which nodes, and what they are simulated with.
+// header names the nodes and the simulated settings.
 func (m *Model) header(s components.Style, c pages.Context) string {
 	l := components.NewLine(s, c.Width)
 	switch n := m.last.nodes; {
@@ -52,7 +52,7 @@ func (m *Model) header(s components.Style, c pages.Context) string {
 	return l.Gap(2).Add(theme.Faint, "as of "+components.Clock(m.at, c.Now)).String()
 }
 
-// progress says how far the simulation is.
+// progress of the simulation.
 func (m *Model) progress() string {
 	if m.last.done < m.last.nodes || !m.last.set.equal(m.set) {
 		return "simulating: " + components.Thousands(m.last.done) + " of " + show.Plural(m.last.nodes, "node", "nodes")
@@ -131,7 +131,7 @@ func (m *Model) next(sheet *prose.Sheet) {
 	}
 }
 
-// cannot says why nodes are not simulated.
+// cannot writes why nodes are not simulated.
 func (m *Model) cannot(c pages.Context, sheet *prose.Sheet) {
 	if len(m.last.cannot) == 0 {
 		if m.last.nodes == 0 {

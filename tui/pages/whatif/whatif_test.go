@@ -28,13 +28,13 @@ func TestFrames(t *testing.T) {
 	pagetest.Frames(t, "outcome", open(pages.Open{}), func(s *pagetest.Screen) { tried(s); s.Do(keymap.NextPane, keymap.Zoom, keymap.Last) })
 	pagetest.Frames(t, "ascii", open(pages.Open{Nodes: pagetest.Plain + "," + pagetest.Prefixes}), func(s *pagetest.Screen) { s.ASCII = true; tried(s) })
 	pagetest.Frames(t, "ipv6", open(pages.Open{Node: pagetest.IPv6}), tried)
-	pagetest.Frames(t, "upstream", open(pages.Open{Node: pagetest.Original}), tried)
+	pagetest.Frames(t, "upstream", open(pages.Open{Node: pagetest.Upstream}), tried)
 	pagetest.Frames(t, "absent", open(pages.Open{Node: pagetest.Absent}), tried)
 	pagetest.Coloured(t, "node", plain, tried)
 }
 
 func TestFrames_Empty(t *testing.T) {
-	for name, fleet := range map[string]func() *sourcetest.Fleet{"nobody": pagetest.Nobody, "unread": pagetest.Unread, "lost": pagetest.Lost} {
+	for name, fleet := range map[string]func() *sourcetest.Fleet{"unlisted": pagetest.Unlisted, "unread": pagetest.Unread, "lost": pagetest.Lost} {
 		pagetest.FramesOf(t, name, fleet, open(pages.Open{}), func(*pagetest.Screen) {})
 	}
 }
@@ -118,8 +118,8 @@ func TestGather_NewestSettingsWin(t *testing.T) {
 	}
 }
 
-// BenchmarkKey is a key on the screen of 5,000 nodes up to the picture. The simulation, which
-// it begins, runs beside it.
+// BenchmarkKey is a key on the screen of 5,000 nodes up to the picture. The simulation
+// that it starts runs concurrently.
 func BenchmarkKey(b *testing.B) {
 	s := pagetest.Open(New(pages.Open{}), sourcetest.New(5000, 2), 200, 57)
 	m := s.Page.(*Model)

@@ -13,21 +13,20 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// busy is a source that holds its lock: it answers nothing that it is told or asked
-// until it is let go.
+// busy is a source that holds its lock: it answers no call until it is let go.
 type busy struct {
 	*sourcetest.Fleet
 	free chan struct{}
 
-	mu   sync.Mutex // guards told
-	told []string
+	mu    sync.Mutex // guards calls
+	calls []string
 }
 
 func (s *busy) note(what string) {
 	<-s.free
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told = append(s.told, what)
+	s.calls = append(s.calls, what)
 }
 
 func (s *busy) Focus(f watch.Focus) { s.note("focus " + f.Open) }
@@ -50,9 +49,9 @@ func TestKeysDoNotWaitForTheSource(t *testing.T) {
 	src := &busy{Fleet: sourcetest.New(40, 1), free: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	told := newTeller()
+	queue := newCallQueue()
 	b := newBench(t, src.Fleet, nil)
-	b.o.Source, b.src.Source, b.src.tell = src, src, told.tell
+	b.o.Source, b.src.Source, b.src.call = src, src, queue.add
 	b.resize(120, 40)
 	b.send(changed{src.View(), src.Fleet.Stats()})
 	_, next := b.Update(second{b.ticks})
@@ -65,9 +64,9 @@ func TestKeysDoNotWaitForTheSource(t *testing.T) {
 	}
 	b.Update(pages.Open{Screen: "node", Node: sourcetest.Name(3)})
 	var group sync.WaitGroup
-	group.Go(func() { told.run(ctx, src) })
+	group.Go(func() { queue.run(ctx, src) })
 	last := make(chan struct{})
-	told.tell(func(watch.Source) { close(last) })
+	queue.add(func(watch.Source) { close(last) })
 	close(src.free)
 	<-last
 	cancel()
@@ -75,14 +74,14 @@ func TestKeysDoNotWaitForTheSource(t *testing.T) {
 	src.mu.Lock()
 	defer src.mu.Unlock()
 	var heard []string
-	for _, what := range src.told {
+	for _, what := range src.calls {
 		if what != "focus " { // of rows
 			heard = append(heard, what)
 		}
 	}
 	want := []string{"pause", "go on", "refresh", "focus " + sourcetest.Name(3)}
 	if !slices.Equal(heard, want) {
-		t.Errorf("told %q, want %q", heard, want)
+		t.Errorf("calls %q, want %q", heard, want)
 	}
 }
 
