@@ -19,10 +19,9 @@ import (
 )
 
 // TestScript_Cluster runs the real main against a simulated API server and its nodes:
-// seven healthy ones, one that is dead, one of upstream and one of Fargate. $READER,
-// $NO_NODES, $NO_FORWARD, $EXPIRED, $NO_AWS and $AWAY are kubeconfigs, the first of a user
-// who has the roles of deploy/rbac/cnictl.yaml and no other right; $DEAD, $OLD and $FARGATE
-// are nodes.
+// seven healthy ones, one dead, one of upstream and one of Fargate. $READER, $NO_NODES,
+// $NO_FORWARD, $EXPIRED, $NO_AWS and $AWAY are kubeconfigs, the first of a user with only
+// the roles of deploy/rbac/cnictl.yaml; $DEAD, $OLD and $FARGATE are nodes.
 func TestScript_Cluster(t *testing.T) {
 	t.Parallel()
 	dead, old, fargate := fleetsim.NodeName(1), fleetsim.NodeName(2), fleetsim.NodeName(3)
@@ -74,8 +73,8 @@ func TestScript_Cluster(t *testing.T) {
 	})
 }
 
-// TestProcess_FollowsLogs: what follows a daemon's log or its events tells what happens
-// after the start, and ends well when interrupted.
+// TestProcess_FollowsLogs: following a daemon's log or events prints what happens after
+// the start, and an interrupt exits with 0.
 func TestProcess_FollowsLogs(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 1, Seed: 1, Churn: 50 * time.Millisecond})
@@ -114,8 +113,8 @@ func TestProcess_FollowsLogs(t *testing.T) {
 	}
 }
 
-// TestProcess_FollowsCluster: nodes -w tells every node of a cluster once as it is read, and
-// ends well when interrupted.
+// TestProcess_FollowsCluster: nodes -w prints every node of a cluster once as it is read,
+// and an interrupt exits with 0.
 func TestProcess_FollowsCluster(t *testing.T) {
 	t.Parallel()
 	const nodes = 5

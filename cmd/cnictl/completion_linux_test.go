@@ -16,8 +16,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// relay is the way to an API server that can fall silent: it then takes connections and
-// answers nothing.
+// relay is a proxy to an API server that can be made silent: it then accepts connections
+// and does not answer.
 type relay struct {
 	listener net.Listener
 	silent   atomic.Bool
@@ -78,7 +78,7 @@ func (r *relay) keep(c net.Conn) {
 	r.open = append(r.open, c)
 }
 
-// completer runs the program that kubectl asks for completions, as it is shipped.
+// completer runs the shipped program that kubectl calls for completions.
 type completer struct {
 	script string
 	env    []string
@@ -97,8 +97,8 @@ func newCompleter(t *testing.T, kubeconfig string) *completer {
 	return &completer{script, []string{"PATH=" + dir + ":/usr/bin:/bin", "KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir()}}
 }
 
-// directive is the line that ends the answers; closing is what cobra says of it where
-// nobody reads.
+// directive is the line that ends the answers; closing is what cobra prints about it to
+// standard error.
 var (
 	directive = regexp.MustCompile(`(?m)^:[0-9]+\n`)
 	closing   = regexp.MustCompile(`^Completion ended with directive: \w+(, \w+)*\n$`)
@@ -140,8 +140,8 @@ var completions = []struct {
 	{[]string{"enis", "--namespace", ""}, regexp.MustCompile(`^[a-z-]+$`)},
 }
 
-// TestComplete_Kubectl: what the shipped program completes is of what was read before. It
-// asks nobody, and says nothing, when the API server is silent, gone, or was never there.
+// TestComplete_Kubectl: the shipped program completes from what was read before. It makes
+// no request and prints no error when the API server is silent, gone, or never existed.
 func TestComplete_Kubectl(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 6, Seed: 2, Churn: -1})

@@ -15,8 +15,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestTerminal_Ended: who ends the screens from outside gets the terminal back as it was,
-// at whatever point of their work, and is told by the exit code.
+// TestTerminal_Ended: ending the screens from outside, at any point, restores the
+// terminal and shows in the exit code.
 func TestTerminal_Ended(t *testing.T) {
 	t.Parallel()
 	heard := make(chan os.Signal, 1)
@@ -37,7 +37,7 @@ func TestTerminal_Ended(t *testing.T) {
 			if err := x.Process().Signal(by.signal); err != nil {
 				t.Fatal(err)
 			}
-			if by.signal != syscall.SIGINT { // timeout(1) tells program and group; the process may be gone
+			if by.signal != syscall.SIGINT { // timeout(1) signals program and group; the process may be gone
 				_ = x.Process().Signal(by.signal)
 			}
 			if code := x.end(); code != by.code {
@@ -55,8 +55,8 @@ func TestTerminal_Ended(t *testing.T) {
 	}
 }
 
-// silentCluster is a kubeconfig of an API server that takes connections and says nothing;
-// asked gives them.
+// silentCluster is a kubeconfig of an API server that accepts connections and does not
+// answer; asked returns them.
 func silentCluster(t *testing.T) (kubeconfig string, asked <-chan net.Conn) {
 	t.Helper()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,9 +89,9 @@ func silentCluster(t *testing.T) (kubeconfig string, asked <-chan net.Conn) {
 	return kubeconfig, connections
 }
 
-// TestTerminal_LeavesUnanswered: ctrl-c leaves also while an API server keeps the first
-// request waiting, and that is nothing to mend: the screens and what is followed end well,
-// a command that was to print once was interrupted.
+// TestTerminal_LeavesUnanswered: ctrl-c also works while an API server keeps the first
+// request waiting. For the screens and for following that is a normal exit; a command
+// that prints once reports that it was interrupted.
 func TestTerminal_LeavesUnanswered(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]struct {
@@ -119,8 +119,8 @@ func TestTerminal_LeavesUnanswered(t *testing.T) {
 	}
 }
 
-// TestProcess_Terminated: a command that a SIGTERM ends prints what it has, and says with
-// its exit code what ended it.
+// TestProcess_Terminated: a command ended by SIGTERM prints what it has, and its exit
+// code shows the signal.
 func TestProcess_Terminated(t *testing.T) {
 	t.Parallel()
 	kubeconfig, asked := silentCluster(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestScript_KubeAPI runs the real main against a real API server that has a node and no
-// daemon on it. $STRANGER's credentials are not accepted; the user visitor has no rights.
+// daemon on it. $UNKNOWN's credentials are not accepted; the user visitor has no rights.
 func TestScript_KubeAPI(t *testing.T) {
 	s := kubeapi.Start(t)
 	node := s.CreateNode(t, s.Name(t)).Name
@@ -22,9 +22,9 @@ func TestScript_KubeAPI(t *testing.T) {
 	}
 	dir := t.TempDir()
 	admin := s.Admin()
-	stranger := rest.AnonymousClientConfig(admin)
-	stranger.BearerToken = "eyJhbGciOiJub25lIn0.e30."
-	kubeconfigs := map[string]string{"ADMIN": writeKubeconfig(t, dir, "admin", admin), "STRANGER": writeKubeconfig(t, dir, "stranger", stranger)}
+	unknown := rest.AnonymousClientConfig(admin)
+	unknown.BearerToken = "eyJhbGciOiJub25lIn0.e30."
+	kubeconfigs := map[string]string{"ADMIN": writeKubeconfig(t, dir, "admin", admin), "UNKNOWN": writeKubeconfig(t, dir, "unknown", unknown)}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/kubeapi",
 		RequireExplicitExec: true,
@@ -64,10 +64,10 @@ func TestTerminal_CannotStartKubeAPI(t *testing.T) {
 	s := kubeapi.Start(t)
 	s.CreateNode(t, s.Name(t))
 	visitor := rest.CopyConfig(s.Admin())
-	stranger := rest.AnonymousClientConfig(s.Admin())
-	stranger.BearerToken = "eyJhbGciOiJub25lIn0.e30."
+	unknown := rest.AnonymousClientConfig(s.Admin())
+	unknown.BearerToken = "eyJhbGciOiJub25lIn0.e30."
 	dir := t.TempDir()
-	cannotStart(t, writeKubeconfig(t, dir, "stranger", stranger), refusal{"could not reach stranger", "the API server does not accept the credentials", "log in again"})
+	cannotStart(t, writeKubeconfig(t, dir, "unknown", unknown), refusal{"could not reach unknown", "the API server does not accept the credentials", "log in again"})
 	cannotStart(t, writeKubeconfig(t, dir, "visitor", visitor),
 		refusal{"could not list the nodes of visitor", "missing permissions: list nodes, watch nodes$", "kubectl auth can-i list nodes;"}, "--as=visitor")
 }

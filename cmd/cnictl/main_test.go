@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 
 const recorded = "../../daemon/api/introspect/testdata/recorded"
 
-// TestScript runs the real main against nodes served beside it. $LARGE, $STARVED,
-// $ORIGINAL are their addresses, $GONE that of none, $TARGETS all of them. $EC2 is an EC2 whose
-// m5.large takes four interfaces and that has z9.large; $EC2_DENIED allows nothing.
+// TestScript runs the real main against nodes served by the test. $LARGE, $STARVED,
+// $ORIGINAL are their addresses, $GONE that of none, $TARGETS all of them. $EC2 is an EC2
+// whose m5.large takes four interfaces and that has z9.large; $EC2_DENIED allows nothing.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -101,8 +101,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// initLimit is the most that package initialisation may take in any start of the
-// tool, in milliseconds: it is paid by every command and every completion.
+// initLimit is the maximum for package initialisation at any start of the tool, in
+// milliseconds: every command and every completion pays for it.
 const initLimit = 12.0
 
 var initClock = regexp.MustCompile(`(?m)^init .* ([0-9.]+) ms clock`)

@@ -52,8 +52,9 @@ func binary(t *testing.T) string {
 	return out
 }
 
-// TestProcess_NobodyReads: behind a reader that has left, the tool ends quietly.
-func TestProcess_NobodyReads(t *testing.T) {
+// TestProcess_OutputClosed: when the reader of its output has gone, the tool ends
+// quietly.
+func TestProcess_OutputClosed(t *testing.T) {
 	t.Parallel()
 	target := "n=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
 	r, w, err := os.Pipe()
@@ -78,7 +79,7 @@ func TestProcess_NobodyReads(t *testing.T) {
 }
 
 // TestProcess_Interrupt: the first interrupt ends the reading, prints what there is and
-// gives 130.
+// exits with 130.
 func TestProcess_Interrupt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,8 +123,8 @@ func TestProcess_Interrupt(t *testing.T) {
 	}
 }
 
-// TestProcess_InterruptTwice: a second interrupt ends a process at once that the first one
-// cannot end, because nobody takes what it prints.
+// TestProcess_InterruptTwice: a second interrupt ends a process at once that the first
+// one cannot end, because its output is not read.
 func TestProcess_InterruptTwice(t *testing.T) {
 	t.Parallel()
 	target := fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())

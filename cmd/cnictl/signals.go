@@ -13,11 +13,11 @@ type endedBy struct{ signal os.Signal }
 
 func (e endedBy) Error() string { return e.signal.String() }
 
-// untilSignal returns a context that ends with the first signal that asks the tool to end:
-// an interrupt, SIGTERM, or SIGHUP unless that is ignored, as under nohup. After it an
-// interrupt ends the process at once, as signals do by default. A second SIGTERM or SIGHUP
-// does not: timeout(1) sends its signal to the program and then to the group, a terminal
-// that closes and the shell in it both hang up.
+// untilSignal returns a context that ends with the first terminating signal: an
+// interrupt, SIGTERM, or SIGHUP unless that is ignored, as under nohup. After it an
+// interrupt ends the process at once, as signals do by default. A second SIGTERM or
+// SIGHUP does not: timeout(1) sends its signal to the program and then to the group, a
+// terminal that closes and the shell in it both hang up.
 func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -40,9 +40,9 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// exitCode is that of a tool which gave code and may have been ended by a signal. An
-// interrupt is the user's way to leave, of which the commands say themselves what it is;
-// who sends another signal is told that it was heeded, as shells tell it: 128 and its number.
+// exitCode is the exit code of a tool that returned code and may have been ended by a
+// signal. An interrupt is how a user leaves, and each command chooses its code for it;
+// other signals give 128 plus their number, as in shells.
 func exitCode(ctx context.Context, code int) int {
 	var by endedBy
 	if !errors.As(context.Cause(ctx), &by) || by.signal == os.Interrupt {

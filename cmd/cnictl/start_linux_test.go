@@ -10,16 +10,16 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// refusal is what the screens say in place of opening, on a line each.
+// refusal is the error printed instead of opening the screens, one line each.
 type refusal struct{ what, why, try string }
 
-// cannotStart starts the screens with a kubeconfig, named and alone, and holds that they do
-// not open and say why.
+// cannotStart starts the screens with a kubeconfig, by command and as default, and
+// requires that they do not open and say why.
 func cannotStart(t *testing.T, kubeconfig string, want refusal, flags ...string) {
 	t.Helper()
 	for _, command := range [][]string{{"tui"}, {}} {
 		if len(command) == 0 && len(flags) > 0 {
-			continue // flags have no command to stand behind
+			continue // flags need a command before them
 		}
 		x := onTerminal(t, 120, []string{"KUBECONFIG=" + kubeconfig}, append(command, flags...)...)
 		code := x.end()
@@ -72,8 +72,8 @@ func TestTerminal_CannotStart(t *testing.T) {
 	}
 }
 
-// TestTerminal_OpensWithoutForwarding: whoever may run programs in the daemons' pods has a
-// way to those that listen on a Unix socket.
+// TestTerminal_OpensWithoutForwarding: a user with exec rights in the daemons' pods can
+// reach those that listen on a Unix socket.
 func TestTerminal_OpensWithoutForwarding(t *testing.T) {
 	t.Parallel()
 	node := fleetsim.NodeName(0)

@@ -19,8 +19,7 @@ type screen struct {
 	*terminal.Terminal
 }
 
-// onTerminal starts the tool on a terminal of a size, with these variables and no others of
-// its own.
+// onTerminal starts the tool on a terminal of a size, with only these variables.
 func onTerminal(t *testing.T, columns int, env []string, args ...string) *screen {
 	t.Helper()
 	x, err := terminal.Start(t.Context(), terminal.Options{
@@ -36,7 +35,7 @@ func onTerminal(t *testing.T, columns int, env []string, args ...string) *screen
 // text is all that was drawn.
 func (x *screen) text() string { return x.Drawn() }
 
-// await waits until what was drawn is as wanted.
+// await waits until the screen is as wanted.
 func (x *screen) await(what string, want func(drawn string) bool) {
 	x.t.Helper()
 	if err := x.AwaitDrawn(x.t.Context(), patience, want); err != nil {
@@ -74,7 +73,7 @@ func holds(part string, times int) func(string) bool {
 	return func(drawn string) bool { return strings.Count(drawn, part) >= times }
 }
 
-// What a terminal is told.
+// Escape sequences.
 const (
 	alternateScreen = "\x1b[?1049h"
 	formerScreen    = "\x1b[?1049l"
@@ -82,8 +81,8 @@ const (
 	ctrlC           = "\x03"
 )
 
-// TestTerminal_Screens: alone on a terminal the tool opens its screens, q and Ctrl-C leave
-// them, and the terminal is as before.
+// TestTerminal_Screens: without arguments on a terminal the tool opens its screens, q and
+// Ctrl-C leave them, and the terminal is restored.
 func TestTerminal_Screens(t *testing.T) {
 	t.Parallel()
 	target := "CNICTL_TARGETS=the-node=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
@@ -98,8 +97,8 @@ func TestTerminal_Screens(t *testing.T) {
 	}
 }
 
-// TestTerminal_Watch: what is watched is drawn in place or told in rows, on the screen that
-// there was, until Ctrl-C, which is a good end.
+// TestTerminal_Watch: --watch draws in place or prints rows, without clearing the screen,
+// until Ctrl-C, which exits with 0.
 func TestTerminal_Watch(t *testing.T) {
 	t.Parallel()
 	target := "--targets=the-node=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())

@@ -16,8 +16,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestProcess_FollowsMembers: nodes -w tells of nodes that leave and join, with one list of
-// each kind.
+// TestProcess_FollowsMembers: nodes -w reports nodes that leave and join, with one list
+// of each kind.
 func TestProcess_FollowsMembers(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 5, Seed: 1, Churn: -1, NodeChurn: 500 * time.Millisecond})
@@ -103,7 +103,7 @@ func TestProcess_WatchOutage(t *testing.T) {
 		var all []string
 		for lines := bufio.NewScanner(warned); lines.Scan(); {
 			if all = append(all, lines.Text()); strings.Contains(lines.Text(), "unreachable") {
-				_ = cmd.Process.Signal(os.Interrupt) // Wait says how it ended
+				_ = cmd.Process.Signal(os.Interrupt) // Wait reports how it ended
 			}
 		}
 		warnings <- all
@@ -135,7 +135,7 @@ func TestProcess_WatchOutage(t *testing.T) {
 	}
 }
 
-// silent serves nobody: whoever connects waits.
+// silent accepts connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
@@ -146,8 +146,8 @@ func silent(t *testing.T) string {
 	return "unix:" + ln.Addr().String()
 }
 
-// TestTerminal_Progress: what takes longer than a second is told on one line, which goes
-// when the answer comes.
+// TestTerminal_Progress: what takes longer than a second shows one progress line, which
+// is erased when the answer comes.
 func TestTerminal_Progress(t *testing.T) {
 	t.Parallel()
 	address := silent(t)
@@ -164,7 +164,8 @@ func TestTerminal_Progress(t *testing.T) {
 	}
 }
 
-// TestTerminal_Interrupt: Ctrl-C on a terminal ends a reading with what there is, and 130.
+// TestTerminal_Interrupt: Ctrl-C on a terminal ends a reading with what there is, and
+// exit code 130.
 func TestTerminal_Interrupt(t *testing.T) {
 	t.Parallel()
 	good := fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())

@@ -19,8 +19,8 @@ var clientLog struct {
 	verbosity string // that is set; "": none was yet
 }
 
-// quietClients sends the log of the Kubernetes client where -v and --log-file say, and
-// without -v nowhere: what matters of it comes back as errors.
+// quietClients sends the Kubernetes client's log where -v and --log-file say, and without
+// -v nowhere: what matters is returned as errors.
 func quietClients(f *cli.Factory) error {
 	out := io.Discard
 	switch {

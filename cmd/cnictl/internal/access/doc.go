@@ -1,4 +1,4 @@
-// Package access is how a command gets at nodes: those named by --targets, of a cluster, of a
-// recording, or this host. It finds out which there are and who may read them, and says in
-// words what to do where they cannot be had. Reading them is sweep's and follow's.
+// Package access finds the nodes of a command: from --targets, a cluster, a recording, or
+// this host. It checks permissions and explains errors; reading the nodes is up to sweep
+// and follow.
 package access

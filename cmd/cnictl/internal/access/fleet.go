@@ -9,13 +9,13 @@ import (
 	"cnictl/daemon/fleet/cluster"
 )
 
-// Opener finds the way to nodes.
+// Opener opens the nodes.
 type Opener func(context.Context, *cli.Factory) (*fleet.Fleet, error)
 
-// Fleet is the way to the nodes, for one reading or some.
+// Fleet opens the nodes, for one reading or several.
 func Fleet(ctx context.Context, f *cli.Factory) (*fleet.Fleet, error) { return FleetOf(ctx, f, nil) }
 
-// FleetOf is Fleet for the nodes of these names; none: for those of --nodes, else all.
+// FleetOf is Fleet for the named nodes; without names for those of --nodes, else all.
 func FleetOf(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet, error) {
 	w, err := Find(ctx, f, names)
 	if err != nil {
@@ -34,8 +34,8 @@ func HasNodes(ctx context.Context, f *cli.Factory) bool {
 	return local
 }
 
-// ClusterTargets are the nodes of the cluster as Kubernetes tells of them; nil where they
-// are named by --targets, or are this host.
+// ClusterTargets are the nodes of the cluster as Kubernetes lists them; nil with
+// --targets or on this host.
 func ClusterTargets(ctx context.Context, f *cli.Factory) ([]fleet.Target, error) {
 	w, err := Find(ctx, f, nil)
 	if err != nil || w.Cluster == nil {
@@ -44,20 +44,19 @@ func ClusterTargets(ctx context.Context, f *cli.Factory) ([]fleet.Target, error)
 	return w.list(ctx)
 }
 
-// Kubernetes is the cluster that the nodes are of; nil where they are named by --targets,
-// or are this host.
+// Kubernetes is the nodes' cluster; nil with --targets or on this host.
 func Kubernetes(ctx context.Context, f *cli.Factory) (*cluster.Cluster, error) {
 	w, err := Find(ctx, f, nil)
 	return w.Cluster, err
 }
 
-// LocalFleet is this host alone, whether it looks like a node or not.
+// LocalFleet is only this host, whether it looks like a node or not.
 func LocalFleet(ctx context.Context, f *cli.Factory) (*fleet.Fleet, error) {
 	local, _ := f.LocalTarget(ctx)
 	return Open(f, []fleet.Target{local})
 }
 
-// Open is the way to these nodes.
+// Open opens these nodes.
 func Open(f *cli.Factory, targets []fleet.Target) (*fleet.Fleet, error) {
 	nodes, err := fleet.New(fleet.Options{
 		Targets: targets, Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout,

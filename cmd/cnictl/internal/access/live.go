@@ -8,36 +8,36 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Live samples the nodes, as the screens and recordings want them. It does nothing before
-// its Run; where nothing could be sampled it is an error.
+// Live samples the nodes for screens and recordings. It does nothing before its Run; an
+// error means that nothing could be sampled.
 func Live(ctx context.Context, f *cli.Factory, change func(*live.Options)) (*live.Live, error) {
-	w, err := Find(ctx, f, nil)
-	if err == nil && w.Cluster != nil && len(w.asked) > 0 {
-		if err = w.MayRead(ctx); err == nil { // it says more of what is missing than the list
-			w, err = w.Narrowed(ctx)
+	s, err := Find(ctx, f, nil)
+	if err == nil && s.Cluster != nil && len(s.asked) > 0 {
+		if err = s.MayRead(ctx); err == nil { // its error is more precise than the list's
+			s, err = s.Narrowed(ctx)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return w.Live(ctx, change)
+	return s.Live(ctx, change)
 }
 
-// Live is Live for the nodes of this way.
-func (w Way) Live(ctx context.Context, change func(*live.Options)) (*live.Live, error) {
-	f := w.f
+// Live is Live for the nodes of this source.
+func (s NodeSource) Live(ctx context.Context, change func(*live.Options)) (*live.Live, error) {
+	f := s.f
 	opts := live.Options{
-		Roster: live.Static(w.targets), Store: store.New(), Now: f.Now, Title: w.title, UserAgent: f.UserAgent(),
+		Roster: live.Static(s.targets), Store: store.New(), Now: f.Now, Title: s.title, UserAgent: f.UserAgent(),
 		Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout, Interval: f.Globals.Interval,
 	}
-	if w.Cluster != nil {
-		if err := w.MayRead(ctx); err != nil {
+	if s.Cluster != nil {
+		if err := s.MayRead(ctx); err != nil {
 			return nil, err
 		}
-		opts.Roster = w.Cluster
+		opts.Roster = s.Cluster
 		opts.Kubernetes = live.Kubernetes{
-			Pods: w.Cluster.Pods, AllPods: w.Cluster.AllPods, Events: w.Cluster.NodeEvents, ContainerLog: w.Cluster.ContainerLog,
-			Use: w.Cluster.NodeUse, Answers: w.Cluster.Answers, Requests: w.Cluster.Requests,
+			Pods: s.Cluster.Pods, AllPods: s.Cluster.AllPods, Events: s.Cluster.NodeEvents, ContainerLog: s.Cluster.ContainerLog,
+			Use: s.Cluster.NodeUse, Answers: s.Cluster.Answers, Requests: s.Cluster.Requests,
 		}
 	}
 	if change != nil {

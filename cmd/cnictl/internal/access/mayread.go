@@ -20,25 +20,25 @@ const startWithin = 20 * time.Second
 // MayRead fails where nothing could be shown: an API server that does not answer, or does
 // not accept the credentials, and rights without which there are no nodes or no way to
 // them. It asks before a screen opens, which would stay empty.
-func (w Way) MayRead(ctx context.Context) error {
+func (s NodeSource) MayRead(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	rights, err := w.Cluster.Check(asking)
+	rights, err := s.Cluster.Check(asking)
 	var refused *cluster.Error
 	switch {
 	case errors.As(err, &refused) && refused.Reason == introspect.ReasonForbidden:
-		return nil // it does not say what the user may: what is asked will tell
+		return nil // no answer about permissions: the requests themselves will show
 	case err != nil:
-		return ClusterError(w.f, "reach "+w.title, err)
+		return ClusterError(s.f, "reach "+s.title, err)
 	}
-	what, missing := lacking(rights.Rules, w.f.Globals.Via)
+	what, missing := lacking(rights.Rules, s.f.Globals.Via)
 	if len(missing) == 0 {
 		return nil
 	}
 	first := missing[0]
 	return &cli.Error{
-		Code: cli.ExitUnreachable, What: "could not " + what + " the nodes of " + w.title, Why: forbiddenText(missing),
-		Do: remedy(w.f, &cluster.Error{Reason: introspect.ReasonForbidden, Verb: first.Verb, Resource: resourceOf(first), Namespace: first.Namespace}),
+		Code: cli.ExitUnreachable, What: "could not " + what + " the nodes of " + s.title, Why: forbiddenText(missing),
+		Do: remedy(s.f, &cluster.Error{Reason: introspect.ReasonForbidden, Verb: first.Verb, Resource: resourceOf(first), Namespace: first.Namespace}),
 	}
 }
 

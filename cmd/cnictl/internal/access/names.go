@@ -24,7 +24,7 @@ func namesOf(targets []fleet.Target) []string {
 // nodeTypes are what -o name and kubectl put before the name of a node.
 var nodeTypes = []string{"nodeipam.cnictl", "nodeipam", "node", "nodes", "no"}
 
-// bareName is a name without the type that may stand before it: TYPE/NAME.
+// bareName is a name without an optional type prefix: TYPE/NAME.
 func bareName(name string) string {
 	if kind, bare, ok := strings.Cut(name, "/"); ok && slices.Contains(nodeTypes, kind) {
 		return bare
@@ -40,9 +40,9 @@ func bareNames(names []string) (bare []string) {
 	return bare
 }
 
-// meant are the names of the nodes that a name can mean, by the first of these that any has:
-// its whole name, its name without the domain, its instance ID or internal address, the
-// beginning of its name. More than one: it is ambiguous.
+// meant are the names of the nodes that match a name, by the first of these that any
+// matches: full name, name without the domain, instance ID or internal address, prefix.
+// More than one: it is ambiguous.
 func meant(name string, targets []fleet.Target) []string {
 	if name == "" {
 		return nil
@@ -73,21 +73,21 @@ func meant(name string, targets []fleet.Target) []string {
 	return nil
 }
 
-// wholeNames are the names of the nodes that were asked for, which may be short.
-func wholeNames(f *cli.Factory, asked []string, targets []fleet.Target) ([]string, error) {
-	whole := make([]string, len(asked))
+// fullNames are the names of the nodes that were asked for, which may be short.
+func fullNames(f *cli.Factory, asked []string, targets []fleet.Target) ([]string, error) {
+	full := make([]string, len(asked))
 	for i, name := range asked {
 		found := meant(bareName(name), targets)
 		switch len(found) {
 		case 0:
 			return nil, NotFound(f, name, namesOf(targets))
 		case 1:
-			whole[i] = found[0]
+			full[i] = found[0]
 		default:
 			return nil, ambiguous(f, name, found)
 		}
 	}
-	return whole, nil
+	return full, nil
 }
 
 // among keeps of the nodes those asked for; scope are those of --nodes, where both are given:
@@ -96,16 +96,16 @@ func among(f *cli.Factory, targets []fleet.Target, asked, scope []string) ([]fle
 	if len(asked) == 0 {
 		return targets, nil
 	}
-	whole, err := wholeNames(f, asked, targets)
+	full, err := fullNames(f, asked, targets)
 	if err != nil {
 		return nil, err
 	}
 	if len(scope) > 0 {
-		within, err := wholeNames(f, scope, targets)
+		within, err := fullNames(f, scope, targets)
 		if err != nil {
 			return nil, err
 		}
-		for i, name := range whole {
+		for i, name := range full {
 			if !slices.Contains(within, name) {
 				return nil, &cli.Error{
 					Code: cli.ExitUsage, What: "node " + asked[i] + " is not one of --nodes", Why: "with --nodes only these are read: " + strings.Join(within[:min(mostNames, len(within))], ", "),
@@ -114,7 +114,7 @@ func among(f *cli.Factory, targets []fleet.Target, asked, scope []string) ([]fle
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(targets), func(t fleet.Target) bool { return !slices.Contains(whole, t.Name) }), nil
+	return slices.DeleteFunc(slices.Clone(targets), func(t fleet.Target) bool { return !slices.Contains(full, t.Name) }), nil
 }
 
 func noNodes(f *cli.Factory, title string) error {

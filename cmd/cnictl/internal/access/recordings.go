@@ -11,7 +11,7 @@ import (
 
 // use is what a command makes of --replay.
 type use struct {
-	command string // below the tool; "" is the tool alone, which opens the screens
+	command string // below the tool; "" is the tool itself, which opens the screens
 	lacks   string // why it cannot read a recording; "": it reads one
 	instead string // the command line that can, with FILE for the recording
 }
@@ -35,8 +35,8 @@ var uses = []use{
 	{"", "the replay command opens a recording in the screens", "replay FILE"},
 }
 
-// useOf is the use of a command, or of the one that it is below; ok is false for one that
-// reads no nodes.
+// useOf is the use of a command or of its parent; ok is false for one that reads no
+// nodes.
 func useOf(command string) (use, bool) {
 	for {
 		if i := slices.IndexFunc(uses, func(u use) bool { return u.command == command }); i >= 0 {
@@ -50,8 +50,8 @@ func useOf(command string) (use, bool) {
 	}
 }
 
-// Replayed are the commands that read a recording, for people: the verbs of node stand
-// behind it.
+// Replayed lists the commands that read a recording, for help: the verbs of node follow
+// it.
 func Replayed() string {
 	var names, verbs []string
 	node := 0

@@ -107,7 +107,7 @@ func ReadRecording(f *cli.Factory, name string) error {
 }
 
 // recorded are the nodes of the recording.
-func recorded(f *cli.Factory, asked, scope []string) (Way, error) {
+func recorded(f *cli.Factory, asked, scope []string) (NodeSource, error) {
 	p := f.Recording
 	var targets []fleet.Target
 	for _, n := range p.View().Nodes {
@@ -118,7 +118,7 @@ func recorded(f *cli.Factory, asked, scope []string) (Way, error) {
 		})
 	}
 	if len(targets) == 0 {
-		return Way{}, &cli.Error{Code: cli.ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339), Do: f.Name + " replay " + f.RecordingFile + " --info"}
+		return NodeSource{}, &cli.Error{Code: cli.ExitNotFound, What: "no nodes at that time", Why: "the recording has none at " + p.Now().UTC().Format(time.RFC3339), Do: f.Name + " replay " + f.RecordingFile + " --info"}
 	}
 	w, err := named(f, targets, asked, scope)
 	w.title = p.Title()

@@ -39,8 +39,8 @@ func TestMomentOf(t *testing.T) {
 	}
 }
 
-// TestNoRecording: a misspelt name leads to the recordings beside it and never to one that
-// would be recorded under the misspelt name.
+// TestNoRecording: for a misspelt name the recordings in the same directory are
+// suggested, never recording under the misspelt name.
 func TestNoRecording(t *testing.T) {
 	t.Parallel()
 	dir, empty := t.TempDir(), t.TempDir()

@@ -122,7 +122,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) (err error) {
 	return output.PrintLines(f, lines(f, name, count.n, m))
 }
 
-// lines say what was written, and what is not in it.
+// lines list what was written and what is missing.
 func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string {
 	out := []string{fmt.Sprintf("%s: %s, %d KiB", show.Safe(name), show.Plural(len(m.Nodes), "node", "nodes"), (size+1023)>>10)}
 	nodes := map[string]int{} // by source and reason
@@ -171,10 +171,10 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// unplain are characters that a name of a file is better without.
+// unplain are characters to avoid in file names.
 var unplain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileName names the cluster and the time of the archive; an anonymous one has no name of the cluster.
+// fileName has the cluster and the time; that of an anonymous archive omits the cluster.
 func fileName(f *cli.Factory, opts *Options, title string) string {
 	name := "cnictl-bundle-"
 	if !opts.Anonymize {
@@ -186,8 +186,8 @@ func fileName(f *cli.Factory, opts *Options, title string) string {
 	return name + f.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
 }
 
-// create makes the file, readable by its owner only. It replaces no file. It is removed again
-// when done is given an error.
+// create makes the file, readable by its owner only, and never replaces one. Passing an
+// error to done removes it.
 func create(f *cli.Factory, name string) (io.Writer, func(error) error, error) {
 	if name == "-" {
 		return f.Streams.Out, func(err error) error { return err }, nil

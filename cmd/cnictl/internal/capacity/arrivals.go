@@ -29,7 +29,7 @@ const (
 	mostArrivals = 10_000_000
 )
 
-// loadFlags say which pods come and go.
+// loadFlags are the flags for arriving and leaving pods.
 type loadFlags struct {
 	arrivals string
 	rate     float64
@@ -48,7 +48,7 @@ func (l *loadFlags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&l.free, "subnet-free", -1, "`N` free addresses in the nodes' subnet at the start; default: enough")
 }
 
-// load makes the pattern for nodes of these names; how says whether figures of it were given.
+// load makes the pattern for these nodes; given reports whether flags for it were set.
 func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, given func(flag string) bool) (whatif.Load, error) {
 	out := whatif.Load{For: l.length, Seed: l.seed, Free: l.free}
 	const most = 366 * 24 * time.Hour
@@ -222,7 +222,7 @@ func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, 
 type tally struct {
 	from     time.Time
 	index    map[string]int // the simulated nodes
-	anywhere bool           // pods come to any of these; else to those of the name
+	anywhere bool           // pods arrive at any of these; else at those of the name
 	seen     map[string]whatif.Seen
 	left     map[string]bool // nodes whose pods are left out
 	steps    []whatif.Step

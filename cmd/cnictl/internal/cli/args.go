@@ -27,8 +27,8 @@ func Args(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// SubcommandArgs is for commands that have subcommands: anything else after them is an
-// unknown command.
+// SubcommandArgs is for commands that have subcommands: any other argument is an unknown
+// command.
 func SubcommandArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

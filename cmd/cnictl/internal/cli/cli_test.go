@@ -52,7 +52,7 @@ func TestTimeout_ByTheNumberOfNodes(t *testing.T) {
 		want        time.Duration
 	}{
 		{0, 0, 32, time.Minute},
-		{0, 300, 32, 80 * time.Second}, // 10 × 5 s, and room for the lists
+		{0, 300, 32, 80 * time.Second}, // 10 × 5 s, and time for the lists
 		{0, 5000, 32, 815 * time.Second},
 		{0, 5000, 256, 2*time.Minute + 10*time.Second},
 		{10 * time.Second, 5000, 32, 10 * time.Second},
@@ -145,7 +145,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestGivenUp: what a user ended is no failure to tell of; what else went wrong is.
+// TestGivenUp: ending by the user is not reported as a failure; other errors are.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())

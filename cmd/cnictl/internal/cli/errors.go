@@ -39,7 +39,7 @@ func Usage(format string, args ...any) *Error {
 	return &Error{Code: ExitUsage, What: fmt.Sprintf(format, args...)}
 }
 
-// Exit is an exit code without words: they were said already.
+// Exit is an exit code without a message, when it has been printed already.
 func Exit(code int) *Error { return &Error{Code: code} }
 
 // GivenUp reports that err is what is left of work that the user ended: how far it had come

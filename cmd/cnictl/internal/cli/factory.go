@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Factory gives the commands what they work with. What costs is a function, so that
+// Factory gives the commands their dependencies. Expensive ones are functions, so that
 // help works anywhere.
 type Factory struct {
 	Streams *Streams
@@ -33,8 +33,8 @@ type Factory struct {
 
 	Globals Globals
 
-	// What follows is set once, before the command runs.
-	Recording     *record.Player      // read in place of nodes; nil: the nodes are
+	// The following are set once, before the command runs.
+	Recording     *record.Player      // read instead of live nodes; nil: live
 	RecordingFile string              // Recording was read from it
 	sources       map[string]string   // of the flags, by name
 	flags         *pflag.FlagSet      // of the command
@@ -88,7 +88,7 @@ func (f *Factory) ASCII() bool {
 	return !show.UTF8(func(name string) string { v, _ := f.Env(name); return v })
 }
 
-// Note tells people on standard error what is no warning: that nothing was found.
+// Note prints to standard error what is not a warning, such as that nothing was found.
 func (f *Factory) Note(text string) {
 	// Nothing is left to do when standard error cannot be written.
 	_, _ = fmt.Fprintln(f.Streams.Err, text)

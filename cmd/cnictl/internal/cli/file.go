@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// ReplaceFile puts a file in place as a whole, readable by its owner alone: it may hold names
+// ReplaceFile replaces a file atomically, readable by its owner only: it may hold names
 // and addresses of a cluster. Anything but a regular file is left alone.
 func ReplaceFile(name string, data []byte) error {
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {

@@ -4,10 +4,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// KubeFlags are kubectl's flags for the way to an API server: names, short forms and
-// texts are those of cli-runtime's ConfigFlags, and a test holds them to these.
-// ConfigFlags itself is not linked, because it brings every type of Kubernetes along:
-// 4 ms in each start of each command, and 16 MB.
+// KubeFlags are kubectl's connection flags: names, short forms and texts are those of
+// cli-runtime's ConfigFlags, which a test verifies. ConfigFlags itself is not linked,
+// because it imports every type of Kubernetes: 4 ms at each start, and 16 MB.
 type KubeFlags struct {
 	Kubeconfig, Context, Cluster, User, Namespace      string
 	Server, Token                                      string
@@ -19,7 +18,7 @@ type KubeFlags struct {
 	DisableCompression                                 bool
 }
 
-// kubeFlagGroup marks the flags in help, which lists them in a topic of their own.
+// kubeFlagGroup marks the flags in help, which lists them in their own topic.
 const kubeFlagGroup = "kubectl"
 
 func (k *KubeFlags) register(into *pflag.FlagSet, cacheDir string) {
@@ -49,7 +48,7 @@ func (k *KubeFlags) register(into *pflag.FlagSet, cacheDir string) {
 	})
 }
 
-// IsKubeFlag tells kubectl's flags from ours.
+// IsKubeFlag reports whether a flag is one of kubectl's.
 func IsKubeFlag(f *pflag.Flag) bool {
 	_, is := f.Annotations[kubeFlagGroup]
 	return is

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// nodeFlags say which nodes there are and how they are reached, beside the settings that
-// are there for the next command too.
+// nodeFlags select nodes and how to reach them. Settings, which apply to the next command
+// anyway, are not repeated.
 var nodeFlags = []string{
 	"kubeconfig", "context", "cluster", "user", "server", "daemonset-namespace", "daemonset-selector",
 	"targets", "nodes", "selector", "via", "replay", "at",
@@ -30,8 +30,7 @@ func (f *Factory) SameNodes() string {
 	return b.String()
 }
 
-// With is this command line's command with another argument in place of one of its; "" where
-// that is none of them.
+// With is this command line with one argument replaced; "" if it has no such argument.
 func (f *Factory) With(argument, other string) string {
 	if f.flags == nil || !slices.Contains(f.flags.Args(), argument) {
 		return ""

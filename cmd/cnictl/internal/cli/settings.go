@@ -43,9 +43,8 @@ func (f *Factory) StateFile() string {
 	return f.XDG("XDG_STATE_HOME", filepath.Join(".local", "state"), "tui.json")
 }
 
-// CacheDir is where cnictl caches what it has read: a directory of its own below --cache-dir
-// or KUBECACHEDIR where one of them is given, else the user's cache directory; "" when none is
-// known.
+// CacheDir is where cnictl caches what it has read: its own directory below --cache-dir
+// or KUBECACHEDIR if given, else the user's cache directory; "" when none is known.
 func (f *Factory) CacheDir() string {
 	env, _ := f.Env("KUBECACHEDIR")
 	if source := f.SourceOf("cache-dir"); env != "" || source != "" && source != FromDefault {
@@ -54,8 +53,8 @@ func (f *Factory) CacheDir() string {
 	return f.XDG("XDG_CACHE_HOME", ".cache", "")
 }
 
-// XDG is the place of a file of the tool, or with name "" of its directory: below the directory
-// that the variable names, else below that of the home; "" where neither is known.
+// XDG is the path of a file of the tool, or with name "" of its directory: below the
+// directory in the variable, else below the home directory; "" when neither is known.
 func (f *Factory) XDG(variable, below, name string) string {
 	if dir, _ := f.Env(variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "cnictl", name)
@@ -118,7 +117,7 @@ func parseSettings(text []byte, known *pflag.FlagSet) (fileSettings, error) {
 	for name := range members {
 		names = append(names, name)
 	}
-	slices.Sort(names) // the first mistake told is always the same one
+	slices.Sort(names) // always report the same mistake first
 	for _, name := range names {
 		value := members[name]
 		switch {
@@ -207,10 +206,10 @@ func (f *Factory) Settle(cmd *cobra.Command) error {
 // Keys are the keys of the screens that the file of settings has, by action.
 func (f *Factory) Keys() map[string][]string { return f.keys }
 
-// SourceOf tells where the value of a flag is from.
+// SourceOf says where the value of a flag is from.
 func (f *Factory) SourceOf(flag string) string { return f.sources[flag] }
 
-// Secret tells flags whose values are not shown.
+// Secret reports whether a flag's value is not shown.
 func Secret(flag string) bool { return slices.Contains(secretFlags, flag) }
 
 // EnvName is the environment variable of a flag.

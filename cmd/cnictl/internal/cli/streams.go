@@ -14,7 +14,7 @@ type Streams struct {
 	// Interactive: standard input and output are a terminal that can move its cursor,
 	// so that screens can be shown.
 	Interactive bool
-	// Size is the terminal's, asked again each time; 0×0 when there is none.
+	// Size queries the terminal's size; 0×0 when there is none.
 	Size func() (width, height int)
 	// Resized reports that the terminal's size changed; nil when that is not known.
 	Resized <-chan struct{}

@@ -20,7 +20,7 @@ const (
 	maxFile  = 8 << 20
 )
 
-// Names are what can be completed. Nothing else is kept.
+// Names can be completed. Nothing else is stored.
 type Names struct {
 	Nodes   []string `json:"nodes"`
 	Pods    []string `json:"pods"` // namespace/name
@@ -47,8 +47,8 @@ func (n Names) equal(m Names) bool {
 	return slices.Equal(n.Nodes, m.Nodes) && slices.Equal(n.Pods, m.Pods) && slices.Equal(n.Subnets, m.Subnets) && slices.Equal(n.ENIs, m.ENIs)
 }
 
-// fileOf is where the names of a cluster are, below a cache directory. What names the
-// cluster is not told by it.
+// fileOf is the file of a cluster's names, below a cache directory. Its name does not
+// reveal the cluster.
 func fileOf(dir, cluster string) string {
 	sum := sha256.Sum256([]byte(cluster))
 	return filepath.Join(dir, "names-"+hex.EncodeToString(sum[:8])+".json")
@@ -76,7 +76,7 @@ func parse(text []byte) Names {
 	return n.usable()
 }
 
-// usable are the names that a shell can take, in order and each once.
+// usable are the names that are safe in a shell, sorted and without duplicates.
 func usable(names []string) []string {
 	out := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return !plain(s) })
 	slices.Sort(out)
@@ -84,7 +84,7 @@ func usable(names []string) []string {
 	return out[:min(len(out), maxNames)]
 }
 
-// plain tells names as Kubernetes has them.
+// plain reports whether s is a valid Kubernetes name.
 func plain(s string) bool {
 	if s == "" || len(s) > maxName {
 		return false
@@ -97,8 +97,8 @@ func plain(s string) bool {
 	return true
 }
 
-// keep writes names; a kind that is null stays as it is. Without a cache, completion asks the
-// cluster: failing to write it is no error.
+// keep writes names; a nil kind stays unchanged. Failing to write the cache is not an
+// error.
 func keep(file string, n Names) {
 	have := load(file)
 	n = n.over(have).usable()

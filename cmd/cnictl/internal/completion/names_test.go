@@ -35,7 +35,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("%v %v, want one file", left, err)
 	}
 	if fileOf("d", "prod") == fileOf("d", "test") || strings.Contains(file, "prod") {
-		t.Error("files of clusters are the same, or tell the cluster")
+		t.Error("files of clusters are the same, or reveal the cluster")
 	}
 }
 
@@ -45,10 +45,10 @@ func TestKeep_NowhereToWrite(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	keep(fileOf(blocked, "prod"), Names{Nodes: []string{"a"}}) // says nothing
+	keep(fileOf(blocked, "prod"), Names{Nodes: []string{"a"}}) // prints nothing
 }
 
-// FuzzParse: whatever the file holds, names are sorted, few and plain.
+// FuzzParse: whatever the file contains, names are sorted, few and plain.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{"nodes":["b","a"]}`, `{"pods":["a/b",""]}`, `[]`, `{"nodes":["\u001b"]}`, `{"subnets":["subnet-1"],"enis":["eni-1","eni 2"]}`} {
 		f.Add([]byte(s))

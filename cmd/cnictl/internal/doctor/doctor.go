@@ -107,7 +107,7 @@ func notFound(f *cli.Factory, what, code string) error {
 	return e
 }
 
-// near are the codes that are probably meant: the second half alone is enough.
+// near are the codes that were probably meant: the second half is enough.
 func near(code string) []string {
 	if near := query.Near(code, catalogue.Codes()); len(near) > 0 {
 		return near

@@ -1,7 +1,6 @@
-// Package encode writes documents as JSON and YAML in the order of their members, with
-// null for what is not known.
-// Characters that could act on a terminal are escaped, which both formats read back
-// to the same value. It is pure.
+// Package encode writes documents as JSON and YAML in the order of their fields, with
+// null for unknown values. Characters that could act on a terminal are escaped, which
+// both formats read back to the same value. It is pure.
 package encode
 
 import (
@@ -40,7 +39,7 @@ func encodeJSON(doc any, indent string) ([]byte, error) {
 	return escape(b.Bytes()), nil
 }
 
-// escape writes what does not print as \u. In JSON such a rune can only be within a
+// escape writes unprintable characters as \u. In JSON such a rune can only be within a
 // string, except for the blanks that the encoder itself writes.
 func escape(doc []byte) []byte {
 	out := make([]byte, 0, len(doc))

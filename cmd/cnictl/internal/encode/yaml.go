@@ -34,7 +34,7 @@ type yamlWriter struct {
 	out bytes.Buffer
 }
 
-// place says what stands before a value on its line.
+// place says what precedes a value on its line.
 type place int
 
 const (
@@ -99,7 +99,7 @@ func (w *yamlWriter) array(indent int, at place) error {
 		w.out.WriteByte('\n')
 	}
 	if at == afterKey {
-		indent -= 2 // items stand under their key, as kubectl writes them
+		indent -= 2 // items are not indented under their key, as in kubectl
 	}
 	for w.dec.More() {
 		w.blank(indent)
@@ -112,7 +112,7 @@ func (w *yamlWriter) array(indent int, at place) error {
 	return err
 }
 
-// item writes the value after a dash: the first member of an object stands beside it.
+// item writes the value after a dash: the first field of an object is on the same line.
 func (w *yamlWriter) item(indent int) error {
 	start := w.out.Len()
 	if err := w.value(indent, afterDash); err != nil {
@@ -141,7 +141,7 @@ func (w *yamlWriter) empty(s string, at place) error {
 
 func (w *yamlWriter) blank(n int) { w.out.WriteString(strings.Repeat(" ", n)) }
 
-// plainWord matches strings that no YAML reader takes for anything else; wordsWithMeaning
+// plainWord matches strings that every YAML reader takes as strings; wordsWithMeaning
 // lists the exceptions.
 var (
 	plainWord        = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)

@@ -1,3 +1,3 @@
-// Package events is cnictl events: what happened in the cluster that concerns pod
-// addresses, as Kubernetes and the daemons tell.
+// Package events is cnictl events: what happened to pod addresses in the cluster, from
+// Kubernetes and the daemons.
 package events

@@ -132,7 +132,7 @@ type reader struct {
 	kube  *cluster.Cluster         // nil: there is none
 	nodes *fleet.Fleet             // nil: the daemons are not asked
 	names []string                 // of nodes
-	of    *selection               // whose events of Kubernetes are told
+	of    *selection               // whose Kubernetes events are printed
 	after map[string]client.Cursor // by node
 }
 

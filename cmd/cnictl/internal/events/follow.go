@@ -57,7 +57,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, c *cluster.Cluster
 	return group.Wait()
 }
 
-// watchKubernetes tells of Kubernetes' events until ctx ends.
+// watchKubernetes feeds Kubernetes events until ctx ends.
 func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *cluster.Cluster, come *feed) error {
 	q := cluster.EventQuery{}
 	switch now := f.Now(); {
@@ -85,11 +85,11 @@ func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *clus
 // that there are at the start come one by one.
 const gathered = 100 * time.Millisecond
 
-// maxWaiting bounds the events that wait for their nodes to be selected: kubelet tells of
-// pods on a node before the list of nodes has it.
+// maxWaiting bounds the events that wait for their nodes to be selected: kubelet reports
+// pods of a node before the node is in the list.
 const maxWaiting = 1000
 
-// feed brings what comes from several sides to one who prints.
+// feed merges events from several sources for one printer.
 type feed struct {
 	of     *selection
 	signal chan struct{}
@@ -108,7 +108,7 @@ func (e *feed) add(rows ...row) {
 	e.wake()
 }
 
-// selects has the events of these nodes told too, also those that came before.
+// selects adds the events of these nodes, including earlier ones.
 func (e *feed) selects(nodes *fleet.Fleet) {
 	e.of.add(nodes)
 	e.wake()
@@ -121,7 +121,7 @@ func (e *feed) wake() {
 	}
 }
 
-// take takes the events of nodes that are selected, the rest of them stays.
+// take takes the events of selected nodes; the others stay.
 func (e *feed) take() (rows []row) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/fleet"
 )
 
-// TestFeed_WaitsForTheNodes: kubelet tells of a pod before the list of nodes has its node;
-// the event is told once the node is among those selected.
+// TestFeed_WaitsForTheNodes: kubelet reports a pod before its node is in the list; the
+// event is printed once the node is selected.
 func TestFeed_WaitsForTheNodes(t *testing.T) {
 	t.Parallel()
 	of := func(node string) (r row) { r.Node = node; return r }
@@ -34,7 +34,7 @@ func TestFeed_WaitsForTheNodes(t *testing.T) {
 	select {
 	case <-come.signal:
 	default:
-		t.Error("the printer is not told")
+		t.Error("the printer is not notified")
 	}
 	if got := names(come.take()); !slices.Equal(got, []string{"new"}) {
 		t.Errorf("then %v", got)

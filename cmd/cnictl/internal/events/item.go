@@ -32,7 +32,7 @@ func newList() *output.List[row] {
 	}
 }
 
-// ofOne lets the name of the one node asked for go first where a terminal has no room.
+// ofOne lets a narrow terminal drop the node column first when one node was requested.
 func ofOne(columns []query.Column[row]) {
 	for i := range columns {
 		if columns[i].Name == "node" {

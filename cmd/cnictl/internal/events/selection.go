@@ -15,8 +15,8 @@ func (o *Options) narrowed(f *cli.Factory) bool {
 	return len(o.Names) > 0 || len(f.Globals.Nodes) > 0 || f.Globals.Selector != ""
 }
 
-// selection are the nodes whose events are asked for. Nodes come to it while events are
-// followed; one that leaves the cluster stays, since its events are told after it.
+// selection is the nodes whose events are requested. Nodes are added while events are
+// followed; one that leaves the cluster stays, since its events arrive later.
 type selection struct {
 	all bool
 

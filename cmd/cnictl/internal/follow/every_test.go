@@ -12,8 +12,8 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// TestEvery_IsGentleWithTheOriginal drives the loop by hand: no time passes.
-func TestEvery_IsGentleWithTheOriginal(t *testing.T) {
+// TestEvery_IsGentleWithUpstream drives the loop by hand: no time passes.
+func TestEvery_IsGentleWithUpstream(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

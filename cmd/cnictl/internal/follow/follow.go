@@ -102,7 +102,7 @@ func NoChange(f *cli.Factory) error {
 }
 
 // clusterOf shows the nodes of a cluster.
-func clusterOf(ctx context.Context, f *cli.Factory, w access.Way, o Options) error {
+func clusterOf(ctx context.Context, f *cli.Factory, w access.NodeSource, o Options) error {
 	w, err := w.Narrowed(ctx)
 	if err != nil {
 		return err

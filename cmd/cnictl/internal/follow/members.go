@@ -18,13 +18,13 @@ import (
 
 // Times of a watched list of nodes.
 const (
-	settled    = 100 * time.Millisecond // the first nodes come all at once: when none has come for so long, they are there
+	settled    = 100 * time.Millisecond // the initial nodes arrive in a burst, which ends after such a pause
 	membersTry = 10 * time.Second       // between two tries to have the list
 )
 
-// Nodes calls read at once and then every interval with the nodes that there are at
-// the time, until ctx ends (no error: that is how following ends) or read fails. read
-// returns whether an upstream node is among those read.
+// Nodes calls read immediately and then every interval with the current nodes, until ctx
+// ends (no error: that is how following ends) or read fails. read returns whether an
+// upstream node is among those read.
 func Nodes(ctx context.Context, f *cli.Factory, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
 	if err := nodesOf(ctx, f, names, read); !cli.GivenUp(ctx, err) {
 		return err
@@ -84,11 +84,11 @@ type members struct {
 	targets map[string]fleet.Target
 	news    bool // targets are others than those of nodes
 
-	nodes *fleet.Fleet // of the reader alone; nil: none yet
+	nodes *fleet.Fleet // used by the reader only; nil: none yet
 }
 
-// watch keeps the targets until ctx ends. While the list cannot be had, which is told, they
-// stay as they were.
+// watch keeps the targets current until ctx ends. While listing fails, which is reported,
+// they stay as they were.
 func (m *members) watch(ctx context.Context, c *cluster.Cluster) {
 	for ctx.Err() == nil {
 		err := c.Watch(ctx, func(t fleet.Target) { m.change(func() { m.targets[t.Name] = t }) }, func(name string) {
@@ -109,7 +109,7 @@ func (m *members) watch(ctx context.Context, c *cluster.Cluster) {
 	}
 }
 
-// trouble tells why the list of nodes cannot be had, once until it can.
+// trouble reports why listing the nodes fails, once until it succeeds.
 func (m *members) trouble(ctx context.Context) func(error) {
 	said := false
 	return func(err error) {
@@ -152,7 +152,7 @@ func (m *members) first(ctx context.Context) bool {
 	}
 }
 
-// fleet is the way to the nodes that there are now.
+// fleet opens the current nodes.
 func (m *members) fleet() (*fleet.Fleet, error) {
 	m.mu.Lock()
 	targets, news := slices.Collect(maps.Values(m.targets)), m.news

@@ -1,5 +1,5 @@
-// Package gauge draws one pool as a bar: assigned, cooling, free, and room to the
-// limit, each with its own sign, so that the bar reads without colour. It is pure.
+// Package gauge draws one pool as a bar: assigned, cooling, free, and unused up to the
+// limit, each with its own sign, so that the bar is readable without colour. It is pure.
 package gauge
 
 import (
@@ -43,9 +43,8 @@ func Bar(p Pool, width int, signs Signs, palette paint.Palette) string {
 	return b.String()
 }
 
-// Split divides width cells among counts of a whole: by running sums, so that the
-// cells add up, then a cell for each count that would have none, taken from the
-// largest.
+// Split divides width cells in proportion to counts: by running sums, so that the cells
+// add up, then a cell for each count that would have none, taken from the largest.
 func Split(counts []int, full, width int) []int {
 	cells := make([]int, len(counts))
 	if full <= 0 || width <= 0 {

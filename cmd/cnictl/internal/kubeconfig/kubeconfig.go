@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// File is the way to an API server as kubectl finds it.
+// File is the connection to an API server as kubectl finds it.
 type File struct {
 	Raw clientcmdapi.Config
 
@@ -49,7 +49,7 @@ func Load(f *cli.Factory) (*File, error) {
 	}, nil
 }
 
-// overrides are what the flags say beside the file.
+// overrides are the flags' overrides of the file.
 func overrides(k *cli.KubeFlags) *clientcmd.ConfigOverrides {
 	o := &clientcmd.ConfigOverrides{CurrentContext: k.Context}
 	o.Context.Cluster, o.Context.AuthInfo, o.Context.Namespace = k.Cluster, k.User, k.Namespace
@@ -91,8 +91,8 @@ func (c *File) Contexts() []string {
 	return slices.SortedFunc(maps.Keys(c.Raw.Contexts), query.Natural)
 }
 
-// Switched is f on another context of its kubeconfig, without what the command line says of
-// the first one's cluster and nodes.
+// Switched is f with another context of its kubeconfig, without the flags for the first
+// one's cluster and nodes.
 func Switched(f *cli.Factory, context string) *cli.Factory {
 	g := *f
 	k := &g.Globals.Kube
@@ -108,7 +108,7 @@ func Namespace(f *cli.Factory) string {
 	if namespace := f.Globals.Kube.Namespace; namespace != "" {
 		return namespace
 	}
-	if c, err := Load(f); err == nil { // what is wrong with the file shows where it is needed
+	if c, err := Load(f); err == nil { // errors of the file are reported where it is needed
 		if namespace, _, err := c.config.Namespace(); err == nil && namespace != "" {
 			return namespace
 		}
@@ -116,8 +116,7 @@ func Namespace(f *cli.Factory) string {
 	return "default"
 }
 
-// Cluster tells the cluster from others: its server and its name. It is "" where the file does
-// not lead to one.
+// Cluster identifies the cluster: its server and its name. "" if the file has none.
 func (c *File) Cluster() string {
 	api, err := c.config.ClientConfig()
 	if err != nil {
@@ -126,13 +125,12 @@ func (c *File) Cluster() string {
 	return api.Host + " " + c.Title()
 }
 
-// chosen reports whether the flags name an API server of their own accord.
+// chosen reports whether the flags themselves name an API server.
 func chosen(k *cli.KubeFlags) bool {
 	return k.Kubeconfig != "" || k.Context != "" || k.Cluster != "" || k.User != "" || k.Server != ""
 }
 
-// Given reports whether there is a way to an API server, reading no more than
-// names of files.
+// Given reports whether an API server is configured, looking only at file names.
 func Given(f *cli.Factory) bool {
 	if chosen(&f.Globals.Kube) {
 		return true

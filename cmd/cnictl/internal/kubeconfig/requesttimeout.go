@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// bounded ends requests that take longer than --request-timeout, the reading of the answer
-// included. What is meant to last is left alone: watches, logs that are followed, tunnels.
+// bounded ends requests that take longer than --request-timeout, including reading the
+// answer. Long-lived ones are exempt: watches, followed logs, tunnels.
 type bounded struct {
 	limit time.Duration
 	next  http.RoundTripper
@@ -45,7 +45,7 @@ func lasting(r *http.Request) bool {
 	return q.Get("watch") != "" || q.Get("follow") != "" || last == "portforward" || last == "exec"
 }
 
-// boundedBody is an answer whose time runs until it is closed.
+// boundedBody is an answer whose timeout runs until it is closed.
 type boundedBody struct {
 	io.ReadCloser
 	ctx    context.Context

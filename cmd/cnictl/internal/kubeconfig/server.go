@@ -17,7 +17,7 @@ import (
 // serviceAccountToken is there in a pod that may speak to its API server.
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// InCluster reports whether this is a pod with an account of its own.
+// InCluster reports whether this is a pod with a service account.
 func InCluster(f *cli.Factory) bool {
 	host, _ := f.Env("KUBERNETES_SERVICE_HOST")
 	if host == "" {
@@ -27,7 +27,7 @@ func InCluster(f *cli.Factory) bool {
 	return err == nil
 }
 
-// API is the way to an API server.
+// API is the connection to an API server.
 type API struct {
 	Rest  *rest.Config
 	Title string // of the cluster, for people

@@ -18,7 +18,7 @@ import (
 // dialTimeout bounds connecting to the daemon: it is on this host.
 const dialTimeout = 3 * time.Second
 
-// newDial builds local dial: the other end of a way through exec.
+// newDial builds local dial: the remote end of a tunnel through exec.
 func newDial(f *cli.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "dial [ADDRESS]",

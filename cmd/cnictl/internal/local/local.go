@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/status"
 )
 
-// New builds the command; local alone is local status.
+// New builds the command; local without a verb is local status.
 func New(f *cli.Factory) *cobra.Command {
 	st := status.New(f, access.LocalFleet)
 	st.Short = "Show this node's pool and what is wrong"

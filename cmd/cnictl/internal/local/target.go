@@ -14,13 +14,15 @@ import (
 )
 
 const (
-	// DefaultSocket is where a daemon told to use a socket listens by our convention.
+	// DefaultSocket is where a daemon configured to use a socket listens by our
+	// convention.
 	DefaultSocket = "/var/run/aws-node/introspection.sock"
 	// DefaultAddress is upstream's.
 	DefaultAddress = "127.0.0.1:61679"
 	// runDir exists on every node that runs aws-node.
 	runDir = "/var/run/aws-node"
-	// probeTimeout bounds the look at the loopback port: it answers at once or not at all.
+	// probeTimeout bounds the probe of the loopback port: it answers at once or not at
+	// all.
 	probeTimeout = 200 * time.Millisecond
 )
 

@@ -26,12 +26,12 @@ func TestTarget(t *testing.T) {
 		"directory":            {"", dir, false, "127.0.0.1:61679", true},
 		"socket":               {"", socket, true, "unix:/var/run/aws-node/introspection.sock", true},
 		"no socket but a file": {"", plainFile, false, "127.0.0.1:61679", true},
-		"told a socket":        {"unix:/run/x.sock", socket, false, "unix:/run/x.sock", true},
-		"told a port":          {"127.0.0.1:7000", socket, false, "127.0.0.1:7000", true},
-		"told all addresses":   {":7000", nil, false, "127.0.0.1:7000", true},
-		"told 0.0.0.0":         {"0.0.0.0:7000", nil, false, "127.0.0.1:7000", true},
-		"told [::]":            {"[::]:7000", nil, false, "[::1]:7000", true},
-		"told nonsense":        {"7000", nil, false, "127.0.0.1:61679", false},
+		"set to a socket":      {"unix:/run/x.sock", socket, false, "unix:/run/x.sock", true},
+		"set to a port":        {"127.0.0.1:7000", socket, false, "127.0.0.1:7000", true},
+		"set to all addresses": {":7000", nil, false, "127.0.0.1:7000", true},
+		"set to 0.0.0.0":       {"0.0.0.0:7000", nil, false, "127.0.0.1:7000", true},
+		"set to [::]":          {"[::]:7000", nil, false, "[::1]:7000", true},
+		"set to nonsense":      {"7000", nil, false, "127.0.0.1:61679", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,8 @@ func podFilterOf(text string) podFilter {
 // argument of CNI, or as the request prints it.
 var namespaceArgument = regexp.MustCompile(`K8S_POD_NAMESPACE[:=]\\?"?([a-z0-9-]+)`)
 
-// accepts reports whether a line names the pod: by its members where it has any for pods,
-// else as a word of its text.
+// accepts reports whether a line names the pod: by its pod fields if it has any, else as
+// a word of its text.
 func (p podFilter) accepts(line string) bool {
 	if p.name == "" || !strings.Contains(line, p.name) {
 		return p.name == ""
@@ -100,5 +100,6 @@ func inWord(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
-// joins tells what stands within names of pods, and behind words of a sentence too.
+// joins reports whether c occurs within names of pods; it may also end a word in a
+// sentence.
 func joins(c byte) bool { return c == '-' || c == '.' }

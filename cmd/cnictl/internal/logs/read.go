@@ -31,7 +31,7 @@ type reader struct {
 	width int              // of the nodes' names
 	said  bool             // that an upstream node's container log is incomplete
 	cut   bool             // a node had more lines than its share
-	told  bool             // that lines were left out
+	noted bool             // that lines were left out was printed
 	day   string           // on which printing began
 	dated bool             // times are printed with their dates
 
@@ -83,8 +83,8 @@ func (r *reader) among(nodes *fleet.Fleet) {
 // newest keeps the newest --limit lines, and says when lines are left out.
 func (r *reader) newest(items []document.LogItem) []document.LogItem {
 	over := len(items) - r.opts.Limit
-	if (over > 0 || r.cut) && !r.told {
-		r.told = true
+	if (over > 0 || r.cut) && !r.noted {
+		r.noted = true
 		r.f.Warn("only the newest %d lines of %s are shown: give node names, narrow with --since, --level, --pod or --grep, or raise --limit", min(len(items), r.opts.Limit), show.Plural(len(r.names), "node", "nodes"))
 	}
 	return items[max(over, 0):]

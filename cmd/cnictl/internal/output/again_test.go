@@ -20,19 +20,19 @@ func pairs(text string) []pair {
 	return out
 }
 
-// TestList_ARowThatCameBackIsPrinted: as kubectl prints an object that was added, also
-// when it is as the one that went was.
+// TestList_ARowThatCameBackIsPrinted: as kubectl prints an object that was added, even if
+// it is identical to the one that went.
 func TestList_ARowThatCameBackIsPrinted(t *testing.T) {
 	t.Parallel()
-	list := func(whole bool) *List[pair] {
+	list := func(complete bool) *List[pair] {
 		return &List[pair]{
-			Columns: []query.Column[pair]{{Name: "word", Text: func(p pair) string { return p.word }}}, Whole: whole,
+			Columns: []query.Column[pair]{{Name: "word", Text: func(p pair) string { return p.word }}}, Whole: complete,
 			Key: func(p pair) string { return p.node + "\x00" + p.word[:1] },
 		}
 	}
 	for name, x := range map[string]struct {
-		whole bool
-		steps [][2]string // rows, and those of them that are printed; !a: the node left or came back
+		complete bool
+		steps    [][2]string // rows, and those of them that are printed; !a: the node left or came back
 	}{
 		"all rows":                      {true, [][2]string{{"a=x b=y", "a=x b=y"}, {"a=x b=y", ""}, {"a=x", ""}, {"a=x b=y", "b=y"}}},
 		"those of some nodes":           {false, [][2]string{{"a=x b=y", "a=x b=y"}, {"a=x", ""}, {"b=y", ""}}},
@@ -41,7 +41,7 @@ func TestList_ARowThatCameBackIsPrinted(t *testing.T) {
 		"a node that came back at once": {true, [][2]string{{"a=x b=y", "a=x b=y"}, {"!b", ""}, {"a=x b=y", "b=y"}}},
 		"another of the name":           {true, [][2]string{{"a=x", "a=x"}, {"a=xx", "a=xx"}}},
 	} {
-		l := list(x.whole)
+		l := list(x.complete)
 		for i, step := range x.steps {
 			if node, left := strings.CutPrefix(step[0], "!"); left {
 				l.Forget([]string{node})

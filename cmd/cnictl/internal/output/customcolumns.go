@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 )
 
-// missingField stands for a path that leads nowhere, as in kubectl.
+// missingField replaces a path without a value, as in kubectl.
 const missingField = "<none>"
 
 // pathColumn is one custom column.

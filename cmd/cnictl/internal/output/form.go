@@ -53,7 +53,7 @@ func formOf(output string) form {
 	return form{name, arg, given}
 }
 
-// annotation lists the forms that a command has beside those of all.
+// annotation lists the forms that a command has in addition to the common ones.
 const annotation = "output"
 
 // Forms gives a command output forms that it prints itself, and takes those away that it lacks.
@@ -120,12 +120,12 @@ func Refuse(f *cli.Factory, lacking ...string) error {
 	return nil
 }
 
-// paths tells custom columns given as HEADER:path from those given by name.
+// paths reports whether custom columns are given as HEADER:path rather than by name.
 func (o form) paths() bool {
 	return o.name == formCustomFile || o.name == formCustom && strings.Contains(o.arg, ":")
 }
 
-// document tells forms that are made of a document from those made of a table.
+// document reports whether the form is made from a document rather than a table.
 func (o form) document() bool {
 	switch o.name {
 	case formTable, formWide, CSV:

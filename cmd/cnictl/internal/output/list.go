@@ -34,7 +34,7 @@ type List[T any] struct {
 	Free    string              // the column that is cut where a terminal is too narrow
 	Clocks  []string            // columns that change without anything having happened: no reason for --watch to print
 	Order   string              // without --sort-by; "" = as the rows come
-	Whole   bool                // Follow is given all rows there are; else all of each node that has one among them
+	Whole   bool                // Follow gets all rows; else all rows of each node that has one among them
 	Fit     func(args []string) // fits Columns to the arguments, before the flags are checked; nil: as they are
 
 	Filter    string
@@ -234,7 +234,7 @@ func (l *List[T]) Print(f *cli.Factory, rows []T, document func([]T) any) error 
 	return PrintLines(f, t.Lines(opts))
 }
 
-// noun is what the rows of a command are; "" where the command itself says that there are
+// noun is what the rows of a command are; "" when the command itself says that there are
 // none.
 func (l *List[T]) noun() string {
 	if l.cmd == nil {
@@ -255,8 +255,8 @@ func (l *List[T]) noun() string {
 	return "rows"
 }
 
-// options of tables: columns that were asked for by name are all shown, and cut where a
-// terminal has no room.
+// options of tables: columns requested by name are all shown, and cut on narrow
+// terminals.
 func (l *List[T]) options(f *cli.Factory) table.Options {
 	opts := TableOptions(f)
 	if len(l.Only) > 0 || formOf(f.Globals.Output).name == formCustom {
@@ -287,8 +287,8 @@ func TableOf[T any](columns []query.Column[T], rows []T, class func(row T, colum
 	return t
 }
 
-// shorten leaves the domain that all nodes have off their names where a terminal has no
-// room for it: what is cut otherwise is the end of an id. Rows that follow are as the first.
+// shorten removes the nodes' common domain from their names on narrow terminals, where
+// the ends of ids would be cut instead. Later rows follow the first.
 func (l *List[T]) shorten(t table.Table, opts table.Options) {
 	at := slices.IndexFunc(l.picked, func(c query.Column[T]) bool { return c.Name == "node" })
 	if at < 0 || opts.Width <= 0 {
@@ -373,7 +373,7 @@ func (l *List[T]) changed(rows []T) []T {
 		l.last[key] = now
 		out = append(out, r)
 	}
-	// A row that went is printed again when it comes back, as it may be just the same.
+	// A row that went is printed again when it comes back, even if it is unchanged.
 	maps.DeleteFunc(l.last, func(key, _ string) bool { return !here[key] && (l.Whole || nodes[nodeOf(key)]) })
 	return out
 }
@@ -384,14 +384,14 @@ func (l *List[T]) Forget(nodes []string) {
 	maps.DeleteFunc(l.last, func(key, _ string) bool { return slices.Contains(nodes, nodeOf(key)) })
 }
 
-// nodeOf is the node that a key begins with, where it is of a row of a node.
+// nodeOf is the node that the key of a node's row begins with.
 func nodeOf(key string) string {
 	node, _, _ := strings.Cut(key, "\x00")
 	return node
 }
 
-// cutOf is the width that a terminal always leaves to a column: names of nodes begin with
-// their address, which is enough to tell them apart.
+// cutOf is the minimum width of a column on a terminal: names of nodes begin with their
+// address, which identifies them.
 func cutOf(column string) int {
 	if column == "node" {
 		return len("ip-255-255-255-255") + 1

@@ -8,7 +8,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 )
 
-// Page is what a command shows of one thing: labelled values, and titled tables below.
+// Page is a command's output about one object: labelled values, and titled tables below.
 type Page struct {
 	Opts   table.Options
 	Labels int // width of the labels' column; 0: 12
@@ -34,8 +34,8 @@ func (p *Page) Field(label, value string) {
 // Line adds a line that is no field.
 func (p *Page) Line(text string) { p.Lines = append(p.Lines, wrap(text, p.Opts.Width)...) }
 
-// wrap breaks a line at blanks so that its parts fit a width, at those between two things
-// before those within one. A word that is longer stays whole. 0: there is no width.
+// wrap breaks a line at blanks to fit a width, preferably between items. A longer word is
+// not broken. 0: no width.
 func wrap(line string, width int) []string {
 	if width <= 0 || paint.Width(line) <= width {
 		return []string{line}

@@ -39,8 +39,8 @@ func (s *Screen) Draw(lines []string) error {
 	return write(s.f, []byte(b.String()))
 }
 
-// Redraw draws the rows that are wanted over those of before, as many as there is room
-// for. Off a terminal, and in other forms than tables, it is Follow.
+// Redraw draws the rows over the previous ones, as many as fit. Without a terminal, and
+// in forms other than tables, it is Follow.
 func (l *List[T]) Redraw(f *cli.Factory, s *Screen, rows []T) error {
 	if !f.Streams.OutTTY || Structured(f) || f.Globals.Output == CSV {
 		return l.Follow(f, rows)

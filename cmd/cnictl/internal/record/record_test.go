@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/fleet/record"
 )
 
-// TestRun_AnInterruptEndsItWell: the file of a recording that the user ends is whole, only
-// the user's, and is not replaced by the next.
+// TestRun_AnInterruptEndsItWell: a recording ended by the user is complete, readable only
+// by the user, and not replaced by the next.
 func TestRun_AnInterruptEndsItWell(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,8 +81,7 @@ func TestRun_AnInterruptEndsItWell(t *testing.T) {
 	}
 }
 
-// TestRun_NothingRecorded: a recording without a sample leaves what was there as it was, and
-// nothing else.
+// TestRun_NothingRecorded: a recording without a sample changes nothing.
 func TestRun_NothingRecorded(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -1,2 +1,2 @@
-// Package replay is cnictl replay: a recording on the screens, or as it stood at one time.
+// Package replay is cnictl replay: a recording on the screens, or its state at one time.
 package replay

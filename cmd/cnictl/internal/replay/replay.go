@@ -20,7 +20,7 @@ import (
 // Options are what replay was asked for.
 type Options struct {
 	File    string
-	Info    bool    // tell what is in it
+	Info    bool    // print a summary
 	Print   bool    // the nodes at one time, also on a terminal
 	Speed   float64 // of the screens
 	Screens tui.Options
@@ -89,7 +89,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return tui.Show(ctx, f, &opts.Screens, player)
 }
 
-// info tells what is in the file.
+// info summarises the file.
 func info(f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 	"cnictl/tui/pages/trunks"
 )
 
-// TestColumns_ByTheirHeaders: what stands above a column is a name of it for --columns,
-// --sort-by and --filter, in every table, as its own name is.
+// TestColumns_ByTheirHeaders: a column's header can be used as its name in --columns,
+// --sort-by and --filter, in every table.
 func TestColumns_ByTheirHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -54,7 +54,7 @@ func TestColumns_ByTheirHeaders(t *testing.T) {
 			name, _, _ := strings.Cut(line, " ")
 			header := strings.TrimSpace(line[at:end])
 			if other := seen[header]; other != "" {
-				t.Errorf("%s: %s stands above both %s and %s", command, header, other, name)
+				t.Errorf("%s: %s is the header of both %s and %s", command, header, other, name)
 			}
 			seen[header] = name
 			as := strings.ReplaceAll(header, " ", "-")

@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// TestCSV_PlainNumbers: no column of CSV has two numbers or a number with a unit, whichever
-// columns are asked for.
+// TestCSV_PlainNumbers: no column of CSV has two numbers or a number with a unit,
+// whichever columns are requested.
 func TestCSV_PlainNumbers(t *testing.T) {
 	t.Parallel()
 	composed := regexp.MustCompile(`^[~+-]?\d+(\.\d+)?[a-z%/× ]`)

@@ -58,7 +58,7 @@ func TestDocs(t *testing.T) {
 	w := newWorld(t)
 	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
 	t.Run("of the tour", func(t *testing.T) {
-		t.Chdir(strings.TrimSuffix(tour.Path(t, tour.File), tour.File)) // hints have the path, and room for a short one
+		t.Chdir(strings.TrimSuffix(tour.Path(t, tour.File), tour.File)) // hints contain the path, so it must be short
 		for _, s := range shown {
 			args, as := s.args, s.args
 			if !strings.HasPrefix(args, "replay ") {

@@ -125,7 +125,7 @@ func TestDoctor_EveryCause(t *testing.T) {
 	}
 }
 
-// TestDoctor_CommandsExist: what the catalogue says about this tool can be typed.
+// TestDoctor_CommandsExist: commands of this tool in the catalogue exist.
 func TestDoctor_CommandsExist(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -156,7 +156,7 @@ func TestDoctor_CommandsExist(t *testing.T) {
 	}
 }
 
-// TestExplain_LargeInput: what is beyond the bound is not read, and that is said.
+// TestExplain_LargeInput: input beyond the limit is not read, and the output says so.
 func TestExplain_LargeInput(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

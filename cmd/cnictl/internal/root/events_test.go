@@ -13,8 +13,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestEvents_OfTheNodesAskedFor: Kubernetes' events are those of the nodes that arguments,
-// --nodes and --selector name; of one that there is not they are none, but an error.
+// TestEvents_OfTheNodesAskedFor: Kubernetes events are those of the nodes selected by
+// arguments, --nodes and --selector; a node that does not exist is an error.
 func TestEvents_OfTheNodesAskedFor(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 2, Seed: 5, Churn: -1})

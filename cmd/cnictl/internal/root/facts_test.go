@@ -138,7 +138,7 @@ var facts = []struct {
 type factWorld struct {
 	world
 	recording, kubeconfig string
-	names                 [3]*strings.Replacer // what the words in capitals stand for, by source
+	names                 [3]*strings.Replacer // values of the capitalised words, by source
 }
 
 func newFactWorld(t *testing.T) *factWorld {
@@ -187,7 +187,7 @@ func (w *factWorld) ran(t *testing.T, args []string, of int) (stdout, stderr str
 	case ofNode:
 		args = append(args, "--targets="+w.list("rich", "trunkless"))
 	case ofSim:
-		// Few at once, so that a slow machine answers each in time.
+		// Few at a time, so that a slow machine answers each in time.
 		args, now = append(args, "--kubeconfig="+w.kubeconfig, "--concurrency=4", "--node-timeout=1m"), time.Now
 	}
 	var out, errOut bytes.Buffer
@@ -223,7 +223,7 @@ func TestFacts(t *testing.T) {
 				for _, path := range members(name(f.path)) {
 					out := w.asked(t, append(args, "-o", "jsonpath-as-json="+path), f.of)
 					var found any
-					if err := json.Unmarshal([]byte(out), &found); err != nil || !tells(found) {
+					if err := json.Unmarshal([]byte(out), &found); err != nil || !hasFacts(found) {
 						t.Errorf("%s leads to %.200s", path, out)
 					}
 				}
@@ -247,7 +247,7 @@ func members(path string) []string {
 }
 
 // reports whether a value of JSON holds anything that is known.
-func tells(v any) bool {
+func hasFacts(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return false
@@ -255,14 +255,14 @@ func tells(v any) bool {
 		return v != ""
 	case []any:
 		for _, item := range v {
-			if tells(item) {
+			if hasFacts(item) {
 				return true
 			}
 		}
 		return false
 	case map[string]any:
 		for _, item := range v {
-			if tells(item) {
+			if hasFacts(item) {
 				return true
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// TestFlags: which command is meant, and what it is asked for. What the commands then do is
-// in the golden tests.
+// TestFlags: which command is run, with what options. The golden tests cover what it
+// does.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{

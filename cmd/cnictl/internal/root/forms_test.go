@@ -14,7 +14,7 @@ func TestForms_Refused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	dir := t.TempDir()
-	recording := tape(t, dir, w.targets)
+	recording := twoNodeRecording(t, dir, w.targets)
 	const node = " large @large"
 	for _, x := range []struct {
 		args  string

@@ -19,7 +19,7 @@ import (
 
 const recorded = "../../../../daemon/api/introspect/testdata/recorded"
 
-// world serves one node of every kind and gives its --targets.
+// world serves one node of every kind and returns its --targets.
 type world struct {
 	targets map[string]string
 	dir     string // of files that commands are given; DIR in goldens
@@ -47,7 +47,7 @@ var places = regexp.MustCompile(`(unix:|--replay=)/[^ ,)]*/`)
 // placeless is an output without the directories of the test in the hints.
 func placeless(got string) string { return places.ReplaceAllString(got, "${1}DIR/") }
 
-// timeless leaves out or distorts the times that it has to tell, and knows old news.
+// timeless omits or distorts its times, and has old events.
 func timeless(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", fleettest.Now().Format(http.TimeFormat))
 	body := map[string]string{
@@ -88,11 +88,11 @@ func (w world) list(names ...string) string {
 type call struct {
 	args  string // @a,b becomes --targets of those nodes
 	env   map[string]string
-	local string // the target of this host; "" = it is no node
+	local string // the target of this host; "" = not a node
 	in    string // standard input
 }
 
-// lookup reads the environment of a call; the locale is one of UTF-8 unless it says another.
+// lookup reads the environment of a call; the locale is UTF-8 by default.
 func (c call) lookup(name string) (string, bool) {
 	v, ok := c.env[name]
 	if !ok && name == "LANG" {
@@ -101,7 +101,7 @@ func (c call) lookup(name string) (string, bool) {
 	return v, ok
 }
 
-// run runs a command line with a fixed clock, and tells what came out.
+// run runs a command line with a fixed clock.
 func (w world) run(t *testing.T, c call) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -228,7 +228,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// checkNoControls: whatever nodes say, nothing acts on the terminal.
+// checkNoControls: nothing from a node acts on the terminal.
 func checkNoControls(t *testing.T, s string, colours bool) {
 	t.Helper()
 	for _, r := range s {

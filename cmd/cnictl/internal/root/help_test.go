@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// tree is the whole command tree as a name calls it.
+// tree is the command tree under a name of the tool.
 func tree(name string) *cobra.Command {
 	f := &cli.Factory{
 		Streams: &cli.Streams{Out: new(bytes.Buffer), Err: new(bytes.Buffer)}, Env: func(string) (string, bool) { return "", false }, Now: time.Now, Name: name,
@@ -26,10 +26,9 @@ func everyCommand(cmd *cobra.Command, each func(*cobra.Command)) {
 	}
 }
 
-// TestHelp_IsWhole: every command says in sentences what it is for and shows how it is
-// called, and what it shows can be called: the commands, flags and numbers of arguments are
-// there.
-func TestHelp_IsWhole(t *testing.T) {
+// TestHelp_IsComplete: every command has a description and examples, and the examples are
+// valid: their commands, flags and numbers of arguments exist.
+func TestHelp_IsComplete(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"cnictl", "kubectl cni"} {
 		root := tree(name)

@@ -22,9 +22,9 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// altered is a simulated cluster behind an API server that changes what it tells: alter is
-// called for each object of lists, watches aside, and more are added to the lists of a kind.
-// It gives the file of a kubeconfig.
+// altered is a simulated cluster behind an API server that changes objects: alter is
+// called for each object in lists (not in watches), and more are added to the lists of a
+// kind. It returns the path of a kubeconfig.
 func altered(t *testing.T, sim *fleetsim.Sim, alter func(kind string, object map[string]any), more map[string][]any) string {
 	t.Helper()
 	cfg := sim.RESTConfig()
@@ -107,15 +107,15 @@ func sandboxEvent(namespace, pod, node string, at time.Time) map[string]any {
 // branchAnnotation is what the controller writes of a branch ENI.
 const branchAnnotation = `[{"eniId":"eni-0123456789abcdef0","ifAddress":"0e:00:00:00:00:01","privateIp":"10.0.1.77","vlanId":1,"subnetCidr":"10.0.1.0/24","associationID":"trunk-assoc-1"}]`
 
-// told are the members that names, states, times and addresses are in: what Kubernetes
-// itself holds to a form.
-var told = []string{
+// validated are the fields of names, states, times and addresses: those that Kubernetes
+// itself validates.
+var validated = []string{
 	"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "nodeName", "phase", "type", "status", "podIP", "hostIP", "ip", "address", "kind", "apiVersion",
 	"k8s-app", "host", "firstTimestamp", "lastTimestamp", "startTime", "lastTransitionTime", "lastHeartbeatTime", "startedAt", "finishedAt", "continue", "capacity", "allocatable",
 }
 
-// distort puts text that acts on a terminal into every string of an object that Kubernetes
-// takes as it comes.
+// distort puts terminal escapes into every string of an object that Kubernetes does not
+// validate.
 func distort(v any, text string) any {
 	switch v := v.(type) {
 	case string:
@@ -126,7 +126,7 @@ func distort(v any, text string) any {
 		}
 	case map[string]any:
 		for key, value := range v {
-			if value == "FailedCreatePodSandBox" || slices.Contains(told, key) && key != "status" && key != "type" {
+			if value == "FailedCreatePodSandBox" || slices.Contains(validated, key) && key != "status" && key != "type" {
 				continue
 			}
 			if word, ok := value.(string); ok && (key == "status" || key == "type") { // of a condition
@@ -168,7 +168,7 @@ func TestMatrix_HostileKubernetes(t *testing.T) {
 				status = map[string]any{}
 				o["status"] = status
 			}
-			if status["phase"] != "Running" || m["namespace"] != "kube-system" { // else the daemon would not run
+			if status["phase"] != "Running" || m["namespace"] != "kube-system" { // otherwise the daemon would not run
 				status["reason"], status["message"] = text, text
 			}
 		}
@@ -197,7 +197,7 @@ func TestMatrix_HostileKubernetes(t *testing.T) {
 					t.Errorf("not JSON:\n%.300s", stdout)
 				}
 				if wants := []string{"nodes", "events", "pod"}; form == "json" && slices.Contains(wants, strings.Fields(command)[0]) && !strings.Contains(stdout, "fake") {
-					t.Errorf("what the cluster tells is not shown:\n%.2000s", stdout)
+					t.Errorf("what the cluster reports is not shown:\n%.2000s", stdout)
 				}
 			})
 		}

@@ -18,7 +18,7 @@ func TestLive_AsksKubernetes(t *testing.T) {
 	original, off, ours := fleetsim.NodeName(0), fleetsim.NodeName(1), fleetsim.NodeName(2)
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{original: {fleetsim.Old}, off: {fleetsim.Refused}}})
 	front := before(t, sim)
-	f := factory(t, &told{}, &told{})
+	f := factory(t, &lineWriter{}, &lineWriter{})
 	ctx, cancel := bounded(t)
 	defer cancel()
 	var live watch.Source

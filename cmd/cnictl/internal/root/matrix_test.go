@@ -40,7 +40,7 @@ func hostileFleet() http.HandlerFunc {
 	}
 }
 
-// matrix are the commands that print what nodes say.
+// matrix are the commands that print text from nodes.
 var matrix = []string{
 	"status", "nodes", "node show evil", "node enis evil", "node ips evil", "node pods evil", "node config evil", "node plan evil", "node metrics evil",
 	"node checkpoint evil", "node raw evil --path /v1/summary", "pod a/b", "enis", "ips", "logs", "events", "top", "subnets", "subnets subnet-1", "trunks", "version --nodes evil",

@@ -18,12 +18,12 @@ import (
 type coming struct {
 	mu     sync.Mutex
 	left   map[string]bool
-	total  int // of the nodes, told last
+	total  int // of the nodes, reported last
 	fewer  bool
 	joined func()
 }
 
-// said takes a line of standard error.
+// said receives a line of standard error.
 func (c *coming) said(line string) {
 	name, ok := strings.CutPrefix(line, "warning: node ")
 	if name, gone := strings.CutSuffix(name, " left the cluster"); ok && gone {
@@ -57,8 +57,8 @@ func (c *coming) shown(line string) {
 	}
 }
 
-// TestFollow_Members: whatever follows a cluster sees nodes leave and others of their name
-// join, with one list of each kind.
+// TestFollow_Members: every command that follows a cluster sees nodes leave and others
+// with their names join, with one list of each kind.
 func TestFollow_Members(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 5, Seed: 1, Churn: 3 * time.Second, NodeChurn: 500 * time.Millisecond})
@@ -71,7 +71,7 @@ func TestFollow_Members(t *testing.T) {
 			ctx, cancel := bounded(t)
 			defer cancel()
 			c := &coming{left: map[string]bool{}, joined: cancel}
-			out, errOut := &told{line: c.shown}, &told{line: c.said}
+			out, errOut := &lineWriter{line: c.shown}, &lineWriter{line: c.said}
 			code := root.Main(ctx, factory(t, out, errOut), append(strings.Fields(args), "--interval=2s", "--kubeconfig="+front.kubeconfig))
 			if code != 0 || !errors.Is(ctx.Err(), context.Canceled) {
 				t.Errorf("exit %d, %v: no node that left joined again, or none left: %q\n%.2000s", code, ctx.Err(), errOut, out)

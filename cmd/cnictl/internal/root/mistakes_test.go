@@ -10,7 +10,7 @@ import (
 func TestMistakes_SayWhatToTry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	recording := tape(t, t.TempDir(), w.targets)
+	recording := twoNodeRecording(t, t.TempDir(), w.targets)
 	for args, want := range map[string][2]string{
 		"nodes --columns node,nope @large": {`no column "nope"`, "cnictl nodes --columns"},
 		"top --sort-by nope @large":        {"invalid --sort-by", "cnictl top --columns"},
@@ -48,9 +48,9 @@ func TestMistakes_SayWhatToTry(t *testing.T) {
 	}
 }
 
-// TestMistakes_NobodyToAsk: what a node does not tell is not there, and the
-// error says what is.
-func TestMistakes_NobodyToAsk(t *testing.T) {
+// TestMistakes_NotServed: what a node does not serve is missing, and the error lists what
+// is served.
+func TestMistakes_NotServed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for args, want := range map[string]string{

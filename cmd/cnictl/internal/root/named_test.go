@@ -13,21 +13,21 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestNamed_AsksForThoseAlone: with names the API server tells of these nodes and the
-// daemon's pods on them, however many there are.
-func TestNamed_AsksForThoseAlone(t *testing.T) {
+// TestNamed_AsksOnlyForThose: with names, only these nodes and the daemon's pods on them
+// are requested from the API server, whatever the size of the cluster.
+func TestNamed_AsksOnlyForThose(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 12, Seed: 7, Churn: -1})
 	name := fleetsim.NodeName(3)
 	for _, command := range []string{"nodes", "enis", "ips", "logs"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			var mu sync.Mutex // guards told
-			told := map[string]int{}
+			var mu sync.Mutex // guards listed
+			listed := map[string]int{}
 			kubeconfig := altered(t, sim, func(kind string, object map[string]any) {
 				mu.Lock()
 				defer mu.Unlock()
-				told[kind]++
+				listed[kind]++
 			}, nil)
 			var out, errOut bytes.Buffer
 			f := &cli.Factory{
@@ -39,8 +39,8 @@ func TestNamed_AsksForThoseAlone(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if told["Node"] > 1 || told["Pod"] > 1 || command != "logs" && !strings.Contains(out.String(), "ip-") {
-				t.Errorf("for one node of 12 the API server told of %v\n%s", told, out.String())
+			if listed["Node"] > 1 || listed["Pod"] > 1 || command != "logs" && !strings.Contains(out.String(), "ip-") {
+				t.Errorf("for one node of 12 the API server listed %v\n%s", listed, out.String())
 			}
 		})
 	}

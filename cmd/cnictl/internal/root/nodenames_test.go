@@ -17,7 +17,7 @@ func TestNodeNames(t *testing.T) {
 	run := func(args ...string) (stdout, stderr string, code int) {
 		ctx, cancel := bounded(t)
 		defer cancel()
-		var out, errOut told
+		var out, errOut lineWriter
 		code = root.Main(ctx, factory(t, &out, &errOut), append(args, "--kubeconfig="+front.kubeconfig, "--node-timeout=1m"))
 		return out.String(), errOut.String(), code
 	}
@@ -39,7 +39,7 @@ func TestNodeNames(t *testing.T) {
 			}
 		}
 	}
-	// Names and --nodes mean the same to all commands.
+	// Names and --nodes have the same meaning in all commands.
 	for _, args := range []string{"nodes", "node", "node enis", "node plan", "enis", "ips", "top", "trunks", "logs", "events", "events --daemon", "nodes -w"} {
 		stdout, stderr, code := run(append(strings.Fields(args), node, "--nodes", other)...)
 		if code != 2 || stdout != "" || !strings.Contains(stderr, "node "+node+" is not one of --nodes") {

@@ -80,8 +80,8 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// tape records two nodes over a minute, one of which is lost.
-func tape(t *testing.T, dir string, targets map[string]string) string {
+// twoNodeRecording records two nodes over a minute, one of which is lost.
+func twoNodeRecording(t *testing.T, dir string, targets map[string]string) string {
 	t.Helper()
 	var list []fleet.Target
 	for _, name := range []string{"large", "starved"} {
@@ -151,7 +151,7 @@ func TestGolden_Nouns(t *testing.T) {
 	dir := t.TempDir()
 	w.targets["rich"] = rich(t, dir, fleettest.Secondary())
 	w.targets["hostile"] = fleettest.ServeHandler(t, dir, "hostile", hostile)
-	recording := tape(t, dir, w.targets)
+	recording := twoNodeRecording(t, dir, w.targets)
 	checkpoint := filepath.Join(dir, "ipam.json")
 	damaged := filepath.Join(dir, "damaged.json")
 	for path, body := range map[string]string{

@@ -23,12 +23,12 @@ var recordedCalls = map[string]string{
 // readsNoNodes are the commands for which --replay is a setting like any other.
 var readsNoNodes = []string{"config", "completion", "help", "options", "explain", "capacity"}
 
-// TestReplay_EveryCommand: a command reads a recording, or says that it does not and which
-// one does, before it asks anybody; the list of help and docs is of those that do.
+// TestReplay_EveryCommand: a command reads a recording, or, before any request, says that
+// it does not and which one does; help and docs list those that do.
 func TestReplay_EveryCommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	recording := tape(t, t.TempDir(), w.targets)
+	recording := twoNodeRecording(t, t.TempDir(), w.targets)
 	everyCommand(tree("cnictl"), func(cmd *cobra.Command) {
 		name := strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), "cnictl"))
 		first, _, _ := strings.Cut(name, " ")
@@ -47,7 +47,7 @@ func TestReplay_EveryCommand(t *testing.T) {
 		switch {
 		case code == 0 && stdout != "" && stderr == "":
 			if verb, of := strings.CutPrefix(name, "node "); !listedReplayed(t, w, strings.TrimSuffix(name, " pod")) && !(of && listedReplayed(t, w, verb)) {
-				t.Errorf("%s reads a recording, and help of replay does not tell", name)
+				t.Errorf("%s reads a recording, and the help of replay does not list it", name)
 			}
 		case code == 2 && stdout == "" && strings.Contains(stderr, " does not read a recording\n  why: ") && strings.Contains(stderr, " "+recording+"\n"):
 			try := stderr[strings.Index(stderr, "  try: cnictl ")+len("  try: cnictl "):]

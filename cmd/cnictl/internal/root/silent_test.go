@@ -21,7 +21,7 @@ func TestSilent(t *testing.T) {
 		front := before(t, sim)
 		ctx, cancel := bounded(t)
 		defer cancel()
-		out, errOut := &told{}, &told{}
+		out, errOut := &lineWriter{}, &lineWriter{}
 		code = root.Main(ctx, factory(t, out, errOut), append(args, "--kubeconfig="+front.kubeconfig))
 		return out.String(), errOut.String(), code, front.listed("pods")
 	}
@@ -59,7 +59,7 @@ func TestSilent_NotKnown(t *testing.T) {
 	front := before(t, sim, "get cninodes")
 	ctx, cancel := bounded(t)
 	defer cancel()
-	out, errOut := &told{}, &told{}
+	out, errOut := &lineWriter{}, &lineWriter{}
 	code := root.Main(ctx, factory(t, out, errOut), []string{"node", "show", silent, "-o", "json", "--kubeconfig=" + front.kubeconfig})
 	var n document.NodeIPAM
 	if err := json.Unmarshal([]byte(out.String()), &n); err != nil || code != 5 || n.Use == nil {

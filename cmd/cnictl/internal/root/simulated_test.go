@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// front stands before a simulator's API server and counts the lists that it is asked for.
+// front is a proxy of a simulator's API server that counts list requests.
 type front struct {
 	kubeconfig string
 
@@ -31,7 +31,7 @@ type front struct {
 	lists map[string]int // by resource; guarded by mu
 }
 
-// before makes a front for a user who may do everything but what is denied.
+// before makes a front for a user with all rights but those denied.
 func before(t *testing.T, sim *fleetsim.Sim, denied ...string) *front {
 	t.Helper()
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(sim.KubeconfigOf("operator", denied...))
@@ -87,7 +87,7 @@ func (f *front) listed(resource string) int {
 }
 
 // factory is a tool that knows of no other cluster.
-func factory(t *testing.T, out, errOut *told) *cli.Factory {
+func factory(t *testing.T, out, errOut *lineWriter) *cli.Factory {
 	t.Helper()
 	home := t.TempDir()
 	return &cli.Factory{
@@ -103,8 +103,8 @@ func factory(t *testing.T, out, errOut *told) *cli.Factory {
 	}
 }
 
-// told keeps what is written and tells of each line.
-type told struct {
+// lineWriter keeps what is written and calls line for each line.
+type lineWriter struct {
 	line func(string)
 
 	mu   sync.Mutex
@@ -112,14 +112,14 @@ type told struct {
 	all  bytes.Buffer
 }
 
-func (w *told) Write(b []byte) (int, error) {
+func (w *lineWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all.Write(b)
 	w.rest = append(w.rest, b...)
 	for {
-		line, rest, whole := bytes.Cut(w.rest, []byte("\n"))
-		if !whole {
+		line, rest, complete := bytes.Cut(w.rest, []byte("\n"))
+		if !complete {
 			return len(b), nil
 		}
 		w.rest = rest
@@ -129,7 +129,7 @@ func (w *told) Write(b []byte) (int, error) {
 	}
 }
 
-func (w *told) String() string {
+func (w *lineWriter) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all.String()

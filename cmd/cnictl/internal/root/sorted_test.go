@@ -23,11 +23,11 @@ func TestWatch_FirstListIsInOrder(t *testing.T) {
 	defer stop()
 	defer cancel()
 	var names []string
-	out, errOut := told{line: func(line string) {
+	out, errOut := lineWriter{line: func(line string) {
 		if names = append(names, strings.Fields(line)[0]); len(names) == nodes {
 			cancel()
 		}
-	}}, told{}
+	}}, lineWriter{}
 	code := root.Main(ctx, factory(t, &out, &errOut), []string{
 		"nodes", "-w", "--sort-by=-node", "--no-headers", "--columns=node", "--concurrency=1", "--node-timeout=1m", "--kubeconfig=" + front.kubeconfig,
 	})

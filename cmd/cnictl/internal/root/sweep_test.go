@@ -26,7 +26,7 @@ func TestIPs_OfARecording(t *testing.T) {
 	}
 }
 
-// TestInterrupted: what a user gives up says how many nodes it leaves out.
+// TestInterrupted: an interrupted command says how many nodes are missing.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 5, Churn: -1, Named: map[string][]fleetsim.Trait{fleetsim.NodeName(1): {fleetsim.Dead}}})

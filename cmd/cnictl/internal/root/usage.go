@@ -12,11 +12,11 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// exampleCommand stands in examples for the name that the tool was called by.
+// exampleCommand is the placeholder in examples for the name of the tool.
 const exampleCommand = "{{.Command}}"
 
-// usage prints how a command is used. The global flags have a page of their own, as
-// kubectl's have, so that a command's own flags are not lost among them.
+// usage prints a command's usage. The global flags have their own page, as in kubectl, so
+// that a command's own flags are not lost among them.
 func usage(name string) func(*cobra.Command) error {
 	return func(cmd *cobra.Command) error {
 		var b bytes.Buffer

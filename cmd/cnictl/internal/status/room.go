@@ -1,6 +1,6 @@
 package status
 
-// parts are how many rows each part of the page has; room is how many rows each may show.
+// parts is how many rows each part of the page has; room is how many it may show.
 type (
 	parts struct{ causes, subnets, nodes int }
 	room  = parts
@@ -9,7 +9,7 @@ type (
 // Bounds of the parts.
 const (
 	rowsWithoutTerminal = 20 // of each, where no terminal limits them
-	head                = 2  // lines of a part beside its rows: a blank one and the header
+	head                = 2  // lines of a part besides its rows: a blank one and the header
 )
 
 // lines is how many lines rows of a part take.
@@ -20,8 +20,8 @@ func lines(rows int) int {
 	return rows + head
 }
 
-// share divides the lines below the first top ones. What is wrong comes first, then the
-// subnets that run out of addresses; the nodes, worst first, get the rest.
+// share divides the lines below the first top ones. Problems come first, then the subnets
+// that run out of addresses; the nodes, worst first, get the rest.
 func (fr Frame) share(top int, all parts) room {
 	switch {
 	case fr.All:

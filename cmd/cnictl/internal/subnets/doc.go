@@ -1,3 +1,3 @@
-// Package subnets is cnictl subnets: a row per subnet, or the map of the /28s of one. What
-// they say is daemon/fleet/subnets'; here it is read, listed and printed.
+// Package subnets is cnictl subnets: a row per subnet, or the map of the /28s of one.
+// Their content is from daemon/fleet/subnets; here it is read, listed and printed.
 package subnets

@@ -7,7 +7,8 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// TestMeasure: of a recording the nodes asked for count alone, and it is left where it stood.
+// TestMeasure: only the requested nodes of a recording count, and its position is
+// unchanged.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	p := tour.Open(t)
@@ -15,11 +16,11 @@ func TestMeasure(t *testing.T) {
 	p.Play(false)
 	p.Seek(end)
 	all := subnets.Trends{}
-	whole := measure(p, all, nil, nil)
-	if len(whole.Nodes) < 2 || len(whole.Subnets) < 2 || len(all) == 0 || !p.Now().Equal(end) {
-		t.Fatalf("%d nodes, %d subnets, %d of them measured, at %v", len(whole.Nodes), len(whole.Subnets), len(all), p.Now())
+	full := measure(p, all, nil, nil)
+	if len(full.Nodes) < 2 || len(full.Subnets) < 2 || len(all) == 0 || !p.Now().Equal(end) {
+		t.Fatalf("%d nodes, %d subnets, %d of them measured, at %v", len(full.Nodes), len(full.Subnets), len(all), p.Now())
 	}
-	name := whole.Nodes[0].Metadata.Name
+	name := full.Nodes[0].Metadata.Name
 	few := subnets.Trends{}
 	one := measure(p, few, []string{name}, []string{name})
 	if len(one.Nodes) != 1 || one.Nodes[0].Metadata.Name != name {
@@ -32,10 +33,10 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%s is of %d nodes", u.ID, u.Nodes)
 		}
 	}
-	for _, u := range whole.Subnets {
+	for _, u := range full.Subnets {
 		ofAll += u.Held
 	}
 	if held == 0 || held >= ofAll || len(few) > len(one.Subnets) {
-		t.Errorf("one node holds %d of %d, in %d subnets of which %d are measured", held, ofAll, len(one.Subnets), len(few))
+		t.Errorf("one node holds %d of %d, in %d subnets, %d of them measured", held, ofAll, len(one.Subnets), len(few))
 	}
 }

@@ -15,7 +15,7 @@ const (
 	progressEveryLog = 10 * time.Second       // elsewhere
 )
 
-// Asking shows progress while a command asks so many nodes for something else than their
+// Asking shows progress while a command asks so many nodes for something other than their
 // pools. Each node calls done when it has answered, from any goroutine; erase ends it.
 func Asking(f *cli.Factory, nodes int) (done func(error), erase func()) {
 	var mu sync.Mutex // guards all below

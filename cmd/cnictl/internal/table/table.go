@@ -1,5 +1,5 @@
 // Package table lays out rows as kubectl does: upper-case headers, two-space
-// gutters, no borders. Every cell is made safe to print on its way. It is pure.
+// gutters, no borders. Every cell is made safe to print. It is pure.
 package table
 
 import (
@@ -23,7 +23,7 @@ type Column struct {
 	Ends  bool   // texts that differ at their ends: cut in the middle
 	Empty bool   // left out of a terminal where no row has anything in it
 	Unit  string // of Cell.Plain in CSV
-	Cut   int    // > 0: is narrowed to this before columns are left out: long names that begin with what tells them apart
+	Cut   int    // > 0: is narrowed to this before columns are left out: for long names that differ at their beginning
 }
 
 // Cell is one cell. Class paints it. Raw text is trusted: it was made here, has its
@@ -43,7 +43,7 @@ func (c Cell) width() int {
 	return show.Width(c.Text)
 }
 
-// Options say how to render.
+// Options for rendering.
 type Options struct {
 	NoHeaders bool
 	Width     int  // of the terminal; 0: never cut or drop
@@ -110,7 +110,7 @@ func (t Table) Widths(opts Options) []int {
 	return t.widths(rows, opts)
 }
 
-// Wider reports that the whole table has more columns of characters than Options.Width.
+// Wider reports whether the full table is wider than Options.Width.
 func (t Table) Wider(opts Options) bool {
 	shown := make([]bool, len(t.Columns))
 	for i := range shown {
@@ -141,18 +141,18 @@ func leastOf(c Column) int {
 	return c.Min
 }
 
-// leastText is what is left of any text where nothing else helps.
+// leastText is the minimum width of any text, as a last resort.
 const leastText = 8
 
-// raw tells a column that cannot be cut.
+// raw reports whether a column cannot be cut.
 func (t Table) raw(column int) bool {
 	return slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[column].Raw })
 }
 
-// awsID is an id of AWS: a part of one names nothing.
+// awsID is an id of AWS: useless in part.
 var awsID = regexp.MustCompile(`^(eni|subnet|i|vpc|sg)-[0-9a-f]{8,17}$`)
 
-// ids tells the columns that hold ids of AWS.
+// ids marks the columns that hold ids of AWS.
 func (t Table) ids() []bool {
 	ids := make([]bool, len(t.Columns))
 	for i := range t.Columns {
@@ -161,7 +161,7 @@ func (t Table) ids() []bool {
 	return ids
 }
 
-// lastID is the last of several columns of ids that are shown; -1: there is one at most.
+// lastID is the last of several shown columns of ids; -1: there is one at most.
 func lastID(ids, shown []bool) int {
 	last, n := -1, 0
 	for i := range ids {
@@ -177,11 +177,11 @@ func lastID(ids, shown []bool) int {
 }
 
 // fit decides which columns a terminal shows and narrows the free-text column to
-// what is left. Ids are shown whole or not at all. It changes widths.
+// what is left. Ids are shown in full or not at all. It changes widths.
 func (t Table) fit(widths []int, opts Options) []bool {
 	shown := make([]bool, len(t.Columns))
 	for i, c := range t.Columns {
-		shown[i] = opts.Width <= 0 || opts.Keep || !c.Empty || t.told(i)
+		shown[i] = opts.Width <= 0 || opts.Keep || !c.Empty || t.filled(i)
 	}
 	width := opts.Width
 	if width <= 0 {
@@ -224,10 +224,11 @@ func (t Table) fit(widths []int, opts Options) []bool {
 		case lastID(ids, shown) >= 0:
 			shown[lastID(ids, shown)] = false
 		case opts.Keep && text >= 0 && text != free && widths[text] > leastText && (free < 0 || widths[text] > widths[free]):
-			// The widest of all: free text of a few cells says less than a name cut short.
+			// The widest first: a few cells of free text are worth less than a shortened
+			// name.
 			widths[text] = max(leastText, widths[text]-(over+1)/2)
 		case free >= 0 && widths[free] > 1:
-			// By half of it: with two such columns both give, the wider one first.
+			// By half: with two such columns both shrink, the wider one first.
 			widths[free] = max(1, widths[free]-(over+1)/2)
 		case text >= 0 && widths[text] > leastText:
 			widths[text] = max(leastText, widths[text]-over)
@@ -237,16 +238,16 @@ func (t Table) fit(widths []int, opts Options) []bool {
 	}
 }
 
-// told tells a column in which some row has anything.
-func (t Table) told(column int) bool {
+// filled reports whether some row has a value in a column.
+func (t Table) filled(column int) bool {
 	return slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[column].Text != "" })
 }
 
-// Dropped names the columns that a terminal has no room for.
+// Dropped names the columns that do not fit the terminal.
 func (t Table) Dropped(opts Options) []string {
 	var names []string
 	for i, shown := range t.fit(t.Widths(opts), opts) {
-		if c := t.Columns[i]; !shown && (!c.Empty || t.told(i)) {
+		if c := t.Columns[i]; !shown && (!c.Empty || t.filled(i)) {
 			names = append(names, c.Name)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// TestNeedsTerminal: the command to use instead is said as the tool was called.
+// TestNeedsTerminal: the command to use instead has the name by which the tool was
+// called.
 func TestNeedsTerminal(t *testing.T) {
 	t.Parallel()
 	if got := needsTerminal(&cli.Factory{Name: "kubectl cni"}).Error(); !strings.Contains(got, `tui needs a terminal; use "kubectl cni status -o json" instead`) {
