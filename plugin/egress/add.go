@@ -88,8 +88,8 @@ func (c *command) write(result []byte) *skel.Error {
 	return nil
 }
 
-// passOn is an ADD where egress is off: the result of the plugins before goes on. It does
-// without encoding/json, whose first use costs a run of such a plugin a tenth.
+// passOn is an ADD with egress off: the previous result is passed on. It avoids
+// encoding/json, whose first use costs a tenth of such a run.
 func (c *command) passOn() *skel.Error {
 	if failure := c.chained(); failure != nil {
 		return failure
@@ -157,7 +157,7 @@ func withInterfaces(r *types100.Result, pair egress.Pair, netns string) *types10
 	return &out
 }
 
-// setup is an ADD under way: what of it there is to take back.
+// setup is an ADD in progress, with what has to be undone if it fails.
 type setup struct {
 	*command
 	nat    *nat

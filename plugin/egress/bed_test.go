@@ -21,7 +21,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// programs are the built egress-cni and the real host-local: those that make test built
+// programs are egress-cni and the real host-local: those that make test built
 // (CNI_TEST_BIN), or ones built once for the package.
 var programs = sync.OnceValues(func() (struct{ egress, cniPath string }, error) {
 	var p struct{ egress, cniPath string }
@@ -95,7 +95,7 @@ func newBed(t *testing.T, backend string, v6 bool) *bed {
 	return b
 }
 
-// useBackend makes a PATH in which iptables is of that back end.
+// useBackend makes a PATH in which iptables uses that backend.
 func (b *bed) useBackend(backend string) {
 	b.t.Helper()
 	if err := os.MkdirAll(b.path, 0o755); err != nil {
@@ -121,7 +121,7 @@ func (b *bed) do(ns *netns.NS, f func() error) {
 	}
 }
 
-// join makes a link to another namespace, of one name in both, with an address here.
+// join makes a link to another namespace, with the same name in both and an address here.
 func join(name string, other *netns.NS, at netip.Prefix) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
@@ -226,7 +226,7 @@ func (p *pod) run(verb, stdin string, change ...string) string {
 	return out
 }
 
-// fails runs the plugin and wants an error that says all of want.
+// fails runs the plugin and wants an error that contains all of want.
 func (p *pod) fails(verb, stdin string, want []string, change ...string) {
 	p.b.t.Helper()
 	out, err := p.try(p.b.t.Context(), verb, stdin, change...)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestOff: where egress is off, ADD hands the result on as the CNI library prints it and
-// touches nothing, and DEL needs no program when there is no lease.
+// TestOff: with egress off, ADD passes the result on as the CNI library prints it and
+// changes nothing, and DEL needs no program when there is no lease.
 func TestOff(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, "nft", false)
@@ -107,7 +107,7 @@ func TestStartFaults(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	// A whole process, off: what every pod of a cluster without egress pays.
+	// A complete process, off: what every pod of a cluster without egress pays.
 	p, err := programs()
 	if err != nil {
 		b.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// del is the DEL command. What there is to release is told by the leases alone: not by
-// the namespace, which may be gone, nor by whether egress is still on.
+// del is the DEL command. Only the leases determine what to release: not the namespace,
+// which may be gone, nor whether egress is still on.
 func (c *command) del() *skel.Error {
 	leases, err := c.leases(c.own)
 	if err != nil {
@@ -51,11 +51,10 @@ func teardownFailed(err error) *skel.Error {
 	return internal(cause.PodNetworkTeardown, "failed to remove egress rules: "+err.Error())
 }
 
-// release takes away what the leases stand for, and then the leases. A pod must be able
-// to go though somebody took iptables from the node. The kernel applies the chain still,
-// but to nobody: without iptables no ADD gives the address to another pod. When it is back
-// the chain does for the address what that pod's own does, and a repeated DEL or a GC
-// removes it.
+// release removes what belongs to the leases, and then the leases. Deleting a pod must
+// work even if iptables was removed from the node. The kernel still has the chain then,
+// but no pod has the address: without iptables no ADD assigns it. Once iptables is back,
+// the chain does the same as the next pod's own, and a repeated DEL or a GC removes it.
 func (c *command) release(leases []lease) *skel.Error {
 	for _, l := range leases {
 		quick := ""

@@ -36,8 +36,8 @@ func eachBed(t *testing.T, f func(t *testing.T, b *bed)) {
 	}
 }
 
-// TestEgress: a pod without an address of the family reaches outside over TCP as the
-// node, nobody outside reaches the pod, and DEL leaves nothing.
+// TestEgress: a pod without an address of the family connects to the outside over TCP as
+// the node, the pod cannot be reached from outside, and DEL leaves nothing.
 func TestEgress(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -56,7 +56,7 @@ func TestEgress(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer echo.Close()
-		// At once: nothing of this waits for duplicate address detection.
+		// Immediately: nothing here waits for duplicate address detection.
 		saw, err := p.ns.AskEcho(t.Context(), "tcp", netip.Addr{}, echo.Addr, 20*time.Second)
 		if err != nil {
 			t.Fatal(err)
@@ -168,9 +168,9 @@ func TestState(t *testing.T) {
 	}
 }
 
-// state are the addresses and routes of links whose names begin so, host links without
-// their digits and link-local addresses without theirs. In the pod those are the
-// kernel's own, in its own time.
+// state is the addresses and routes of links with a name prefix; digits of host links and
+// of link-local addresses are left out. In the pod the kernel adds the latter at its own
+// time.
 func (b *bed) state(ns *netns.NS, prefix string) string {
 	b.t.Helper()
 	var lines []string

@@ -27,13 +27,13 @@ func until(t *testing.T, what string, done func() bool) {
 	defer tick.Stop()
 	for deadline := time.Now().Add(time.Minute); !done(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatal("waited in vain for " + what)
+			t.Fatal("timed out waiting for " + what)
 		}
 	}
 }
 
-// hangs puts a program in place of one of a directory: it does the same and then does
-// not end, or does not even begin. It returns where the program says that it hangs.
+// hangs replaces a program of a directory by one that does the same and then hangs, or
+// hangs before it. It returns the file that appears when it hangs.
 func (b *bed) hangs(dir, name, real string, doesIt bool) (marker string) {
 	b.t.Helper()
 	marker = filepath.Join(b.t.TempDir(), "marker")
@@ -50,7 +50,7 @@ func (b *bed) hangs(dir, name, real string, doesIt bool) (marker string) {
 	return marker
 }
 
-// TestKilled: an ADD that dies half-way leaves what DEL takes away.
+// TestKilled: DEL cleans up after an ADD that was killed half-way.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -116,7 +116,7 @@ func endProgram(t *testing.T, marker string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It may have noticed that nobody reads its output any more.
+	// It may have noticed that its output is closed.
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		t.Fatal(err)
 	}
@@ -192,9 +192,9 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestNoIPTables: without programs for rules ADD says so and takes no address, and a pod
-// of before can go. Its chain goes with a repeated DEL. Not parallel: it hides the system's
-// programs from all.
+// TestNoIPTables: without iptables ADD fails with that reason and takes no address, and
+// an existing pod can be deleted. A repeated DEL removes its chain. Not parallel: it
+// hides the system's programs from all tests.
 func TestNoIPTables(t *testing.T) {
 	b := newBed(t, "nft", false)
 	before, p := b.pod("before"), b.pod("c1")
@@ -403,8 +403,8 @@ func (b *bed) rules(args ...string) {
 	}
 }
 
-// TestGC: what is of no valid attachment goes, also chains whose lease upstream
-// released; the rest stays, and so does what is of other networks.
+// TestGC: what belongs to no valid attachment is removed, including chains whose lease
+// upstream released; the rest stays, as does what belongs to other networks.
 func TestGC(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {

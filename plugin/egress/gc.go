@@ -11,9 +11,9 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// gc is the GC command: leases and chains of this network that are of no valid
-// attachment are taken away as by DEL, host-local is told, and failures do not stop it.
-// Without a list nothing is done.
+// gc is the GC command: leases and chains of this network without a valid attachment are
+// removed as by DEL, host-local is called, and failures do not stop it. Without a list
+// nothing is done.
 func (c *command) gc() *skel.Error {
 	valid, given, err := netconf.ValidAttachments(c.Stdin)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *command) collect(l lease, chainInUse bool) error {
 	}
 	ifName := l.ifName
 	if ifName == "" {
-		ifName = "eth0" // host-local wants one, and finds these leases by the container alone
+		ifName = "eth0" // host-local requires one, but finds these leases by the container only
 	}
 	if err := d.run("DEL", "CNI_CONTAINERID="+l.containerID, "CNI_IFNAME="+ifName, "CNI_NETNS="); err != nil {
 		return errors.New(textIPAM + err.Error())

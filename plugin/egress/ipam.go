@@ -44,8 +44,8 @@ func (c *command) delegation(verb string, changes ...string) (*delegation, error
 	}, nil
 }
 
-// patient runs a program again that is being written. [invoke.RawExec] means to, but starts
-// the same exec.Cmd, which os/exec refuses.
+// patient retries a program that is being written. [invoke.RawExec] tries to, but starts
+// the same exec.Cmd again, which os/exec refuses.
 type patient struct{ invoke.Exec }
 
 const (

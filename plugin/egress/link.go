@@ -89,7 +89,7 @@ func (l *link) createPair(mtu int) error {
 	return last
 }
 
-// nameTaken reports whether it is the link in the pod that is in the way.
+// nameTaken reports an existing link of the name in the pod.
 func (l *link) nameTaken() error {
 	pod, err := rtnl.OpenIn(l.ns)
 	if err != nil {
@@ -116,8 +116,8 @@ func (l *link) undo() error {
 	return l.host.Do(&b)
 }
 
-// network makes all that is on the pair: first the host's side, so that the first
-// packet of the pod finds its way.
+// network configures the pair: the host's side first, so that the pod's first packet is
+// routed.
 func (l *link) network(p egress.Pod) error {
 	if err := setSysctls(p.HostSysctls); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (l *link) ownerGone(dst netip.Prefix) (bool, error) {
 func (l *link) enter(sysctls []netstate.Sysctl) error {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for good
+		runtime.LockOSThread() // never unlocked: the thread ends
 		err := unix.Setns(l.ns, unix.CLONE_NEWNET)
 		if err == nil {
 			l.pod, err = rtnl.Open()
@@ -259,7 +259,7 @@ func dropHostRoute(address netip.Addr) error {
 	return host.Do(&b)
 }
 
-// setSysctls writes what reads otherwise: a write may have to wait for the kernel's
+// setSysctls only writes values that differ: a write may have to wait for the kernel's
 // network lock. A kernel without IPv6 has no such files, and nothing to set.
 func setSysctls(list []netstate.Sysctl) error {
 	for _, s := range list {
@@ -292,7 +292,7 @@ func setSysctl(fd int, value string) error {
 	}
 }
 
-// wrapStep says what was being done.
+// wrapStep adds what was being done to an error.
 func wrapStep(what string, err error) error {
 	if err == nil {
 		return nil

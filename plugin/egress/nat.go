@@ -132,7 +132,7 @@ func (n *nat) table() (iptables.Table, error) {
 // natTries bounds how often the table is read and changed while others change it too.
 const natTries = 3
 
-// change does what the table, as it is, makes of a wish.
+// change applies the transaction that is computed from the current table.
 func (n *nat) change(transaction func(iptables.Table) string) (err error) {
 	for range natTries {
 		var now iptables.Table
@@ -146,8 +146,8 @@ func (n *nat) change(transaction func(iptables.Table) string) (err error) {
 	return err
 }
 
-// finishAdd waits for the transaction that adds s. When it was refused, part of it is
-// there already, or others were in the way.
+// finishAdd waits for the transaction that adds s. A refused one means that part of it
+// existed already, or that other rules were in the way.
 func (n *nat) finishAdd(c *child, s egress.SNAT) error {
 	if _, err := c.wait(); err == nil {
 		return nil

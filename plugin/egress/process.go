@@ -12,7 +12,7 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// Process is the world of one plugin run. All members are required.
+// Process is the environment of one plugin run. All members are required.
 type Process struct {
 	Getenv  func(string) string
 	Environ func() []string // for children
@@ -87,7 +87,7 @@ func (c *command) logRequest() {
 		") Args(" + c.Args + ") Path(" + c.Path + ") argsStdinData(" + string(c.Stdin) + ")")
 }
 
-// nodeIP is the address that pods' packets get, which tells the family of the egress.
+// nodeIP is the source address of translated packets, which also determines the family.
 func (c *command) nodeIP() (netip.Addr, *skel.Error) {
 	a, err := netip.ParseAddr(c.conf.NodeIP)
 	a = a.Unmap()

@@ -2,9 +2,9 @@ package netconf
 
 import "strconv"
 
-// BranchRecord is what the plugin notes of a pod with a branch ENI, for DEL, CHECK and
-// GC: the result has no room for the ENI's MAC, which tells a VLAN device from that of a
-// pod that got the VLAN id later. It is a file of the plugin's own.
+// BranchRecord is what the plugin records of a pod with a branch ENI, for DEL, CHECK and
+// GC: the result has no field for the ENI's MAC, which distinguishes its VLAN device from
+// that of a pod that got the VLAN id later. The file is private to the plugin.
 type BranchRecord struct {
 	NetworkName  string // empty: noted by a plugin that did not
 	Attachment   Attachment
@@ -17,8 +17,8 @@ type BranchRecord struct {
 	PolicyMode   string // of network policy; empty: off
 }
 
-// ParseBranchRecord reads a record. Members are not checked beyond their kind, but for
-// those that name the sandbox.
+// ParseBranchRecord reads a record. Fields are only checked for their type, except those
+// that identify the sandbox.
 func ParseBranchRecord(file []byte) (BranchRecord, error) {
 	var r BranchRecord
 	if err := checkSyntax(file); err != nil {

@@ -21,7 +21,7 @@ func (d *decoder) document(member func(key string)) {
 	switch d.kind() {
 	case "object":
 		d.object(member)
-	case "null": // nothing said
+	case "null": // not given
 	default:
 		d.mismatch(&d.name, "", "object", "an object")
 	}
@@ -75,7 +75,7 @@ func (d *decoder) member(conf *NetConf, key string) {
 	}
 }
 
-// keyIndex finds a key, exactly or else without regard to case; −1 if it is none.
+// keyIndex finds a key, exactly or else ignoring case; −1 if there is none.
 func keyIndex(key string, known []string) int {
 	for i, k := range known {
 		if k == key {
@@ -90,7 +90,7 @@ func keyIndex(key string, known []string) int {
 	return -1
 }
 
-// textMember reads a text; null leaves it as it is.
+// textMember reads a string; null leaves it unchanged.
 func (d *decoder) textMember(key string, into *string) {
 	kind := d.kind()
 	if kind == "string" {
@@ -114,8 +114,8 @@ func (d *decoder) textMember(key string, into *string) {
 	d.raw()
 }
 
-// mismatch notes that the next value, which it does not read, has the wrong type, unless
-// such a value came before. An empty key is the whole configuration.
+// mismatch records that the next value, which it does not read, has the wrong type,
+// unless an earlier one had. An empty key is the configuration itself.
 func (d *decoder) mismatch(into **mismatch, key, want, accepted string) {
 	if *into != nil {
 		return
@@ -132,7 +132,7 @@ func (d *decoder) mismatch(into **mismatch, key, want, accepted string) {
 	*into = &mismatch{errors.New(d.isNot(what, want)), f}
 }
 
-// isNot says that the next value is of another kind than is wanted.
+// isNot is the error for a value of an unexpected type.
 func (c *cursor) isNot(what, want string) string {
 	return what + " is " + c.kind() + ", not " + want + "," + offset(c.pos)
 }

@@ -2,8 +2,8 @@
 // and the conflist it comes from: one set of types, read by plugin/vpc and rendered
 // by daemon/install, so that neither can know a key the other does not.
 //
-// It also reads the other documents that a run is given or finds: the previous result,
-// GC's list of attachments, the daemon's checkpoint.
+// It also reads a run's other inputs: the previous result, GC's list of attachments, the
+// daemon's checkpoint.
 //
 // Reading is as lenient as upstream: unknown keys are skipped, bad numbers fall
 // back to defaults, and only what upstream refuses is refused. Errors begin with its

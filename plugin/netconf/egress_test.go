@@ -54,7 +54,7 @@ func TestParseEgress(t *testing.T) {
 	}
 }
 
-// FuzzParseEgress: what encoding/json reads, we read alike, and nothing else.
+// FuzzParseEgress: we accept exactly what encoding/json accepts, with the same values.
 func FuzzParseEgress(f *testing.F) {
 	f.Add([]byte(`{"cniVersion":"1.1.0","name":"a","mtu":"1","enabled":"true","ipam":{"dataDir":"/x","ranges":[[{}]]},"prevResult":{"a":[1]}}`))
 	f.Add([]byte(`{"NAME":"a","Mtu":null,"ipam":null,"\u006eodeIP":"::1","prevResult":null}`))

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Result is a whole result of a plugin, of any version of the specification. Members
-// that the version does not know are not in it.
+// Result is a plugin's complete result, in any version of the specification. Fields that
+// the version does not have are left out.
 type Result struct {
 	Version    string // as given; never empty
 	Interfaces []ResultInterface
@@ -46,7 +46,7 @@ type ResultDNS struct {
 	Domain                       string
 }
 
-// Empty reports whether nothing is said.
+// Empty reports whether no field is set.
 func (d *ResultDNS) Empty() bool {
 	return len(d.Nameservers) == 0 && d.Domain == "" && len(d.Search) == 0 && len(d.Options) == 0
 }
@@ -78,7 +78,7 @@ func ParseResult(raw []byte, confVersion string) (*Result, error) {
 	if err := checkSyntax(raw); err != nil {
 		return nil, err
 	}
-	d := wholeDecoder{strictDecoder: strictDecoder{cursor: cursor{in: raw}}, generation: Generation(confVersion)}
+	d := fullResultDecoder{strictDecoder: strictDecoder{cursor: cursor{in: raw}}, generation: Generation(confVersion)}
 	if d.generation < 0 {
 		return nil, errors.New("unsupported CNI result version " + strconv.Quote(confVersion))
 	}
@@ -105,13 +105,13 @@ func generationText(g int) string {
 	return "[1.0.0 1.1.0]"
 }
 
-type wholeDecoder struct {
+type fullResultDecoder struct {
 	strictDecoder
 	generation int
 	out        Result
 }
 
-func (d *wholeDecoder) result() {
+func (d *fullResultDecoder) result() {
 	if !d.want("object", "result") {
 		return
 	}
@@ -140,7 +140,7 @@ func (d *wholeDecoder) result() {
 }
 
 // list reads an array whose elements are objects.
-func (d *wholeDecoder) list(what string, element func()) {
+func (d *fullResultDecoder) list(what string, element func()) {
 	if !d.want("array", what) {
 		return
 	}
@@ -154,17 +154,17 @@ func (d *wholeDecoder) list(what string, element func()) {
 	})
 }
 
-func (d *wholeDecoder) textInto(into *string, what string) {
+func (d *fullResultDecoder) textInto(into *string, what string) {
 	if d.want("string", what) {
 		*into = d.text()
 	}
 }
 
-func (d *wholeDecoder) numberInto(into *int, what string) {
+func (d *fullResultDecoder) numberInto(into *int, what string) {
 	if !d.want("number", what) {
 		return
 	}
-	// The library's way leads through a floating-point number.
+	// The library parses it as a floating-point number.
 	f, err := strconv.ParseFloat(string(d.raw()), 64)
 	if err != nil || f != float64(int64(f)) || f >= 1<<63 || f < -1<<63 {
 		d.fail(what + " is not an integer")
@@ -173,7 +173,7 @@ func (d *wholeDecoder) numberInto(into *int, what string) {
 	*into = int(f)
 }
 
-func (d *wholeDecoder) pointerInto(into **int, what string) {
+func (d *fullResultDecoder) pointerInto(into **int, what string) {
 	if d.kind() == "null" {
 		*into = nil
 		d.raw()
@@ -184,7 +184,7 @@ func (d *wholeDecoder) pointerInto(into **int, what string) {
 	*into = &n
 }
 
-func (d *wholeDecoder) iface() (out ResultInterface) {
+func (d *fullResultDecoder) iface() (out ResultInterface) {
 	d.object(func(key string) {
 		switch i := keyIndex(key, []string{"name", "mac", "sandbox", "mtu", "socketPath", "pciID"}); {
 		case i == 0:
@@ -206,7 +206,7 @@ func (d *wholeDecoder) iface() (out ResultInterface) {
 	return out
 }
 
-func (d *wholeDecoder) ip() (out ResultIP) {
+func (d *fullResultDecoder) ip() (out ResultIP) {
 	d.object(func(key string) {
 		switch i := keyIndex(key, []string{"interface", "address", "gateway", "version"}); {
 		case i == 0:
@@ -227,7 +227,7 @@ func (d *wholeDecoder) ip() (out ResultIP) {
 	return out
 }
 
-func (d *wholeDecoder) routes(what string) (out []ResultRoute) {
+func (d *fullResultDecoder) routes(what string) (out []ResultRoute) {
 	d.list(what, func() {
 		var r ResultRoute
 		d.object(func(key string) {
@@ -258,7 +258,7 @@ func (d *wholeDecoder) routes(what string) (out []ResultRoute) {
 	return out
 }
 
-func (d *wholeDecoder) oldIP(what string) *ResultOldIP {
+func (d *fullResultDecoder) oldIP(what string) *ResultOldIP {
 	if d.kind() == "null" {
 		d.raw()
 		return nil
@@ -284,7 +284,7 @@ func (d *wholeDecoder) oldIP(what string) *ResultOldIP {
 	return &out
 }
 
-func (d *wholeDecoder) dns() {
+func (d *fullResultDecoder) dns() {
 	if !d.want("object", "dns") {
 		return
 	}
@@ -304,7 +304,7 @@ func (d *wholeDecoder) dns() {
 	})
 }
 
-func (d *wholeDecoder) textsInto(into *[]string, what string) {
+func (d *fullResultDecoder) textsInto(into *[]string, what string) {
 	*into = nil
 	if !d.want("array", what) {
 		return
@@ -318,7 +318,7 @@ func (d *wholeDecoder) textsInto(into *[]string, what string) {
 
 // prefixInto reads an address with its mask. An IPv4 address in IPv6 form is one of
 // IPv4, as it is for package net.
-func (d *wholeDecoder) prefixInto(into *netip.Prefix, what string) {
+func (d *fullResultDecoder) prefixInto(into *netip.Prefix, what string) {
 	text := ""
 	if !d.want("string", what) {
 		return
@@ -335,7 +335,7 @@ func (d *wholeDecoder) prefixInto(into *netip.Prefix, what string) {
 	*into = p
 }
 
-func (d *wholeDecoder) addrInto(into *netip.Addr, what string) {
+func (d *fullResultDecoder) addrInto(into *netip.Addr, what string) {
 	*into = netip.Addr{}
 	if !d.want("string", what) {
 		return

@@ -103,8 +103,8 @@ func libraryResult(in []byte) (r *types100.Result, version string) {
 	return r, created.Version()
 }
 
-// leadingZeros reports that an error names a CIDR that has zeros before the number of
-// its mask, and nothing else wrong.
+// leadingZeros reports whether an error is only about a CIDR with leading zeros in its
+// mask.
 func leadingZeros(text string) bool {
 	_, cidr, _ := strings.Cut(text, "invalid CIDR address: ")
 	ip, mask, _ := strings.Cut(cidr, "/")
@@ -129,8 +129,8 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// exactKeys reports that no key of a list differs from one of ours in case only: the
-// library takes those for other keys, encoding/json for the same.
+// exactKeys reports whether no key of a list differs from one of ours only in case: the
+// library treats those as different keys, encoding/json as the same.
 func exactKeys(t *testing.T, in []byte) bool {
 	t.Helper()
 	var all map[string]json.RawMessage

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Raw is JSON text that is kept as it is.
+// Raw is JSON text that is kept unchanged.
 type Raw []byte
 
 // MarshalJSON is for encoding/json.
@@ -205,9 +205,9 @@ func unescape(c byte) byte {
 	return c
 }
 
-// sameKey reports whether encoding/json takes key for known, a lower-case or
-// camel-case ASCII name: it ignores case by Unicode's simple folding, by which long s
-// and the Kelvin sign are letters too.
+// sameKey reports whether encoding/json takes key for known, a lower-case or camel-case
+// ASCII name: it ignores case by Unicode's simple folding, which makes the long s and the
+// Kelvin sign letters too.
 func sameKey(key, known string) bool {
 	i := 0
 	for _, r := range key {

@@ -7,8 +7,8 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Replaced is a setting whose value is not accepted but refused neither: upstream
-// is lenient about it, and so are we.
+// Replaced is a setting with an invalid value that is not an error: upstream is lenient
+// about it, and so are we.
 type Replaced struct {
 	Key      string
 	Value    string

@@ -47,7 +47,7 @@ func defaults() NetConf {
 }
 
 // PodMTU is the MTU of the pod's links; ok is false when mtu is not usable and the
-// default stands in.
+// default is used.
 func (c *NetConf) PodMTU() (mtu int, ok bool) {
 	mtu, err := strconv.Atoi(c.MTU)
 	if err != nil || mtu < minMTU || mtu > maxMTU {

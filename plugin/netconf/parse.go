@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/api/netnames"
 )
 
-// Kind tells the errors of Parse apart: they have different CNI codes.
+// Kind classifies the errors of Parse, which have different CNI codes.
 type Kind uint8
 
 const (
@@ -22,13 +22,13 @@ const (
 type Error struct {
 	Kind  Kind
 	Name  string // of the network, for BadName
-	Field Field  // the key at fault, if it is a key's value that is wrong
+	Field Field  // the key whose value is wrong, if any
 	Err   error
 }
 
 // Field is a key with a value that is not accepted.
 type Field struct {
-	Key      string // path of the key; empty means the whole configuration
+	Key      string // path of the key; empty means the configuration itself
 	Value    string // JSON text, or "an object", "an array"; of any length
 	Accepted string // empty: no value is at fault
 }

@@ -1,7 +1,7 @@
 package netconf
 
-// PortmapConf is as much of the configuration of the portmap plugin as reports whether it has
-// anything to do.
+// PortmapConf is the part of the portmap plugin's configuration that decides whether it
+// has anything to do.
 type PortmapConf struct {
 	CNIVersion    string
 	Name          string
@@ -12,8 +12,8 @@ type PortmapConf struct {
 	Idle bool
 }
 
-// ParsePortmap reads the configuration of the portmap plugin. It knows no errors: what is
-// not as expected is not Idle, and the plugin itself says what is wrong.
+// ParsePortmap reads the configuration of the portmap plugin. It returns no errors: an
+// unexpected configuration is not Idle, and the plugin itself reports what is wrong.
 func ParsePortmap(stdin []byte) (conf PortmapConf) {
 	if checkSyntax(stdin) != nil {
 		return conf

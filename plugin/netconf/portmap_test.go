@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestParsePortmap: what a runtime gives for a pod without host ports is idle, and nothing
-// else.
+// TestParsePortmap: only what a runtime passes for a pod without host ports is idle.
 func TestParsePortmap(t *testing.T) {
 	t.Parallel()
 	const result = `{"cniVersion":"0.4.0","ips":[]}`

@@ -118,8 +118,8 @@ func (d *resultDecoder) ip() {
 	d.out.IPs = append(d.out.IPs, out)
 }
 
-// Named finds an interface by name, −1 if there is none. Plugins further down the
-// chain add interfaces of their own, so positions mean nothing.
+// Named finds an interface by name, −1 if there is none. Later plugins of the chain add
+// their own interfaces, so positions are not fixed.
 func (r *PrevResult) Named(name string) int {
 	for i := range r.Interfaces {
 		if r.Interfaces[i].Name == name {

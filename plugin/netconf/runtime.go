@@ -22,9 +22,8 @@ const (
 )
 
 // ValidAttachments reads the attachments that GC must keep. given is false without a
-// list: that says nothing about any attachment, unlike an empty list. A list that
-// cannot be understood as a whole is an error, because what it does not name is
-// removed.
+// list: that says nothing about any attachment, unlike an empty list. A list that cannot
+// be parsed completely is an error, because what it does not name is removed.
 func ValidAttachments(stdin []byte) (valid []Attachment, given bool, _ error) {
 	if err := checkSyntax(stdin); err != nil {
 		return nil, false, err
@@ -69,8 +68,8 @@ type Allocation struct {
 	AllocatedAt  int64 // ns since 1970; 0: not known
 }
 
-// Allocations reads a checkpoint. It is the plugin's reader; the codec is
-// daemon/api/checkpoint, which would cost a run more than all of the plugin.
+// Allocations reads a checkpoint. It is the plugin's own reader: daemon/api/checkpoint
+// would cost a run more than the rest of the plugin.
 func Allocations(file []byte) ([]Allocation, error) {
 	if err := checkSyntax(file); err != nil {
 		return nil, err
@@ -140,8 +139,7 @@ func (d *strictDecoder) allocation() (a Allocation) {
 	return a
 }
 
-// strictDecoder reads documents of which a part says the wrong thing: it remembers the
-// first value of a kind that is not wanted.
+// strictDecoder remembers the first value of an unexpected type.
 type strictDecoder struct {
 	cursor
 	err error // the first
@@ -167,8 +165,8 @@ func (d *strictDecoder) fail(text string) {
 	}
 }
 
-// members reads an object of which some texts are wanted. Keys are compared as they
-// are: these documents are written by programs.
+// members reads some string fields of an object. Keys are compared exactly: these
+// documents are written by programs.
 func (d *strictDecoder) members(what string, keys []string, into ...*string) {
 	if !d.want("object", what) {
 		return

@@ -143,8 +143,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzRuntimeDocuments: neither reader crashes, whatever it is given, and what is not
-// understood as a whole yields nothing.
+// FuzzRuntimeDocuments: neither reader crashes on any input, and what cannot be parsed
+// completely yields nothing.
 func FuzzRuntimeDocuments(f *testing.F) {
 	names, err := filepath.Glob("../../daemon/api/checkpoint/testdata/recorded/*.json")
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rotation of the log file: as upstream's, except that backups are not
-// compressed: 100 MB of these lines take gzip half a second, a hundred ADDs' worth, and
-// nobody outlives the command to do it. Upstream starts compression in a goroutine
-// that dies with the process.
+// Rotation of the log file: as upstream's, except that backups are not compressed: gzip
+// takes half a second for 100 MB of these lines, as long as a hundred ADDs, and no
+// process outlives the command to do it. Upstream starts compression in a goroutine that
+// dies with the process.
 const (
 	logMaxSize    = 100 << 20
 	logMaxBackups = 5

@@ -17,10 +17,10 @@ type Log struct {
 	now    func() time.Time
 	stderr io.Writer
 	lines  []byte
-	caller [64]byte // room
+	caller [64]byte // buffer
 }
 
-// New opens nothing. file is a path, or "stderr", which empty and "stdout" mean too.
+// New opens nothing. file is a path or "stderr"; empty and "stdout" mean that too.
 func New(file, level string, now func() time.Time, stderr io.Writer) *Log {
 	least, _ := logline.ParseLevel(level)
 	if strings.EqualFold(file, "stderr") || strings.EqualFold(file, "stdout") {

@@ -1,8 +1,8 @@
-// Package portmap answers for the reference plugin of its name where that has nothing to
-// do: nearly every pod has no host port, and the reference plugin costs each of them as
-// much as aws-cni does, half of it for asking iptables for its version.
+// Package portmap replaces the reference plugin of that name when there is nothing to do:
+// nearly every pod has no host port, and the reference plugin costs each of them as much
+// as aws-cni does, half of it for asking iptables for its version.
 //
-// Everything else is the reference plugin's, which lies beside under the name
-// [Reference] and takes the process over: pods with host ports, the rarer verbs, and
-// whatever is not understood here, so that errors are told in its words.
+// Everything else is left to the reference plugin, which is installed next to it as
+// [Reference] and is executed in its place: pods with host ports, the rarer verbs, and
+// whatever is not understood here, so that errors have its texts.
 package portmap

@@ -14,7 +14,7 @@ const Reference = "portmap.reference"
 // maxStdin bounds what is read to report whether there is anything to do.
 const maxStdin = 16 << 20
 
-// Process is the world of one run. All members are required.
+// Process is the environment of one run. All members are required.
 type Process struct {
 	Getenv func(string) string
 	Stdin  io.Reader

@@ -33,7 +33,7 @@ type Server struct {
 	Timeout time.Duration // of all, connecting included
 }
 
-// Call makes the call that a request of cniwire stands for and returns the framed answer:
+// Call makes the gRPC call of a cniwire request and returns the framed answer:
 // the reply, or a cniwire.CallError.
 func (s Server) Call(ctx context.Context, request []byte) []byte {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
@@ -97,7 +97,7 @@ func (s Server) connect() (*grpc.ClientConn, error) {
 	)
 }
 
-// dial tries again while nobody listens.
+// dial retries while nothing listens.
 func (s Server) dial(ctx context.Context, until time.Time) (net.Conn, error) {
 	for {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", s.Socket)
@@ -113,8 +113,8 @@ func (s Server) dial(ctx context.Context, until time.Time) (net.Conn, error) {
 	}
 }
 
-// callError is a failure for the plugin. A deadline has one text, whatever the call was
-// waiting for.
+// callError is an error for the plugin. A deadline has the same text whatever the call
+// was waiting for.
 func callError(ctx context.Context, err error) *cniwire.CallError {
 	s := status.Convert(err)
 	if s.Code() == codes.DeadlineExceeded && ctx.Err() != nil {
@@ -128,8 +128,8 @@ func callError(ctx context.Context, err error) *cniwire.CallError {
 }
 
 // wantedVersion is the release in `wrong client version "<c>" (!= "<s>")`: upstream's
-// daemon refuses clients of other releases, although they speak the same, and is asked
-// again in the name of its own.
+// daemon refuses clients of other releases, although the protocol is the same, and is
+// asked again with its own version.
 func wantedVersion(err error) (string, bool) {
 	message := status.Convert(err).Message()
 	if !strings.HasPrefix(message, "wrong client version ") {

@@ -70,7 +70,7 @@ func socketPath(t testing.TB) string {
 	return filepath.Join(dir, "s")
 }
 
-// backend answers as a test says.
+// backend answers as a test specifies.
 type backend struct {
 	cnirpc.UnimplementedCNIBackendServer
 	add func(context.Context, *cnirpc.AddNetworkRequest) (*cnirpc.AddNetworkReply, error)
@@ -126,7 +126,7 @@ func TestAddNetwork_Fields(t *testing.T) {
 		md, _ := metadata.FromIncomingContext(ctx)
 		agent = md.Get("user-agent")
 		if _, bounded := ctx.Deadline(); !bounded {
-			t.Error("the server was not told the deadline")
+			t.Error("the server did not get the deadline")
 		}
 		return fullReply(), nil
 	}})
@@ -155,9 +155,9 @@ func TestAddNetwork_Fields(t *testing.T) {
 	}
 }
 
-// TestDelNetwork_Original: upstream's daemon releases once, and knows nothing of
-// the sandbox afterwards.
-func TestDelNetwork_Original(t *testing.T) {
+// TestDelNetwork_Upstream: upstream's daemon releases once, and does not know the sandbox
+// afterwards.
+func TestDelNetwork_Upstream(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
 	d, err := oldipamd.Start(oldipamd.Options{Socket: socket, NetworkPolicyMode: "standard"})
@@ -193,7 +193,7 @@ func TestDelNetwork_Original(t *testing.T) {
 	}
 }
 
-// TestErrors_AsGRPC: what grpc-go says of a server's failure is said here too.
+// TestErrors_AsGRPC: errors have the texts of grpc-go.
 func TestErrors_AsGRPC(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 20<<10)
@@ -245,8 +245,8 @@ func grpcAdd(t testing.TB, socket string, timeout time.Duration) (*cnirpc.AddNet
 	return cnirpc.NewCNIBackendClient(conn).AddNetwork(ctx, &cnirpc.AddNetworkRequest{K8S_POD_NAME: "web-0", K8S_POD_NAMESPACE: "default"})
 }
 
-// TestDial_NobodyListens: the text is that of grpc-go, and says which errno it was.
-func TestDial_NobodyListens(t *testing.T) {
+// TestDial_Refused: the text is that of grpc-go, and has the errno.
+func TestDial_Refused(t *testing.T) {
 	t.Parallel()
 	socket := socketPath(t)
 	refusing := socketPath(t)

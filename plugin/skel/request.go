@@ -44,7 +44,7 @@ func verbOf(command string) int {
 	return 0
 }
 
-// readRequest reads the CNI_ variables and, but for VERSION, standard input.
+// readRequest reads the CNI_ variables and, except for VERSION, standard input.
 func readRequest(getenv func(string) string, stdin io.Reader) (*Request, *Error) {
 	r := &Request{}
 	table := [...]struct {
@@ -126,8 +126,8 @@ func validInterfaceName(name string) *Error {
 	return nil
 }
 
-// OwnNetns is the error of a sandbox that is the plugin's own namespace, unless the
-// runtime allows it; nil too when there is nothing at the path.
+// OwnNetns is the error for a sandbox that is the plugin's own namespace, unless the
+// runtime allows it; also nil when the path does not exist.
 func (r *Request) OwnNetns() *Error {
 	if r.Netns == "" || r.Overridden() || !isOwnNetns(r.Netns) {
 		return nil

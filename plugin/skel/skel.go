@@ -9,7 +9,7 @@ import (
 	"cnictl/plugin/netconf"
 )
 
-// Process is the world of one plugin run. All members are required.
+// Process is the environment of one plugin run. All members are required.
 type Process struct {
 	Getenv func(string) string
 	Stdin  io.Reader
@@ -19,7 +19,7 @@ type Process struct {
 
 // Plugin is what a plugin does itself. All members are required.
 type Plugin struct {
-	About string // the first line that a run by hand prints
+	About string // the first line that a manual run prints
 
 	// Parse reads the configuration as far as every verb needs it. An error is a
 	// *netconf.Error; one of the kind BadSettings is left to the verbs.
@@ -27,8 +27,8 @@ type Plugin struct {
 
 	Add, Check, Del, GC, Status func(*Request) *Error
 
-	// ChecksNetns: Add and Del call OwnNetns themselves, where it still tells: after an
-	// ADD the process may have a thread in the pod's namespace.
+	// ChecksNetns: Add and Del call OwnNetns themselves, early enough: after an ADD the
+	// process may have a thread in the pod's namespace.
 	ChecksNetns bool
 }
 

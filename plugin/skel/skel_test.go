@@ -43,7 +43,7 @@ func TestRun_AsTheLibrary(t *testing.T) {
 		`{"name":"a","cniVersion":"1.1.0"}`, `{"name":"a","cniVersion":"0.4.0"}`, `{"name":"a"}`, `{"name":"a","cniVersion":"0.3.1"}`, `{"name":"a","cniVersion":"9.9.9"}`,
 		`{"name":"a","cniVersion":"x"}`, `{"name":"a","cniVersion":"1.0.0.0"}`, `{"name":"a","cniVersion":5}`, `{"cniVersion":"1.0.0"}`, `{"name":"a/b"}`, `{"name":5}`, `{`, ``, `[]`, `null`, `{"name":"a","cniVersion":"0.9.0"}`,
 	}
-	// What encoding/json says of the types of Go, we say of the configuration.
+	// Our texts name the configuration where encoding/json names Go types.
 	plain := map[string]string{
 		"cannot unmarshal number into Go struct field .name of type string":                   "name is number, not string, at offset 8",
 		"cannot unmarshal number into Go struct field .cniVersion of type string":             "cniVersion is number, not string, at offset 25",
@@ -162,8 +162,8 @@ func TestError(t *testing.T) {
 	}
 }
 
-// TestError_EveryOneHasACause: no error of the frame, nor of the plugin that makes its
-// own in this form, is made without a cause.
+// TestError_EveryOneHasACause: no error of this package, nor of a plugin that uses its
+// type, is made without a cause.
 func TestError_EveryOneHasACause(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -203,7 +203,7 @@ func TestError_EveryOneHasACause(t *testing.T) {
 	}
 }
 
-// isError tells the type Error of this package, by either name.
+// isError reports whether e is the type Error of this package, by either name.
 func isError(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -34,7 +34,7 @@ func (s Stream) Read(b []byte) (int, error) {
 	}
 }
 
-// Write writes as much as the stream takes at once.
+// Write writes as much as the stream accepts at once.
 func (s Stream) Write(b []byte) (int, error) {
 	n, err := unix.Write(int(s), b)
 	return max(n, 0), err

@@ -40,8 +40,8 @@ func checkVersion(version string) *Error {
 	}
 }
 
-// checkVerbVersion is the check before the verbs that later versions added. The
-// library's way to the same answers is kept, as its texts are.
+// checkVerbVersion is the check before the verbs that later versions added. It follows
+// the library's logic, as the texts do.
 func checkVerbVersion(verb, version, since string) *Error {
 	allowed, err := atLeast(version, since)
 	if err != nil {

@@ -102,7 +102,7 @@ func (c *command) connect() (*podResult, *cniError) {
 	return result, c.enforcePolicy(p)
 }
 
-// logReplaced tells of settings that upstream silently takes for others.
+// logReplaced logs settings that upstream silently replaces.
 func (c *command) logReplaced() {
 	for _, r := range c.conf.Replaced() {
 		c.log.Warn("Key " + strconv.Quote(r.Key) + " of the network configuration has the unusable value " + quoted(r.Value) +
@@ -196,7 +196,7 @@ func (c *command) setup(s *apply.Setup, p *plan) *cniError {
 	return nil
 }
 
-// logMade tells of the routes and rules in upstream's words.
+// logMade logs the routes and rules in upstream's words.
 func (c *command) logMade(p *plan) {
 	for i := range p.wanted.Interfaces {
 		f := &p.wanted.Interfaces[i]

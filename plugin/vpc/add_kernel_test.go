@@ -92,7 +92,7 @@ func checkRequests(t *testing.T, s *server, box *sandbox) {
 	}
 }
 
-// binaryVersion is what the plugin says of itself when a person runs it.
+// binaryVersion is what the plugin prints about itself when run manually.
 func binaryVersion(t *testing.T) string {
 	t.Helper()
 	bin, err := buildPlugin()
@@ -121,7 +121,7 @@ func failed(code int, msg string, why cause.Code, details string) string {
 const lookAt = " (upstream's socket is /var/run/aws-node/ipamd.sock); look at the aws-node pod of this node: " +
 	"kubectl -n kube-system get pods -l k8s-app=aws-node -o wide, and /var/log/aws-routed-eni/ipamd.log"
 
-// explained is a recorded error with our details: the recording but for them.
+// explained is a recorded error with our details added.
 func explained(t *testing.T, file string, why cause.Code, details string) string {
 	t.Helper()
 	var e struct {
@@ -154,7 +154,7 @@ func TestBinary_RecordedErrors(t *testing.T) {
 		l.SetUnlinkOnClose(false)
 		l.Close()
 		defer os.Remove(cniwire.Socket)
-		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-daemon-down.out", cause.DaemonUnreachable, "nobody listens on "+cniwire.Socket+": ipamd ended or is about to start"+lookAt))
+		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-daemon-down.out", cause.DaemonUnreachable, "nothing listens on "+cniwire.Socket+": ipamd has stopped or is still starting"+lookAt))
 	})
 	t.Run("exhausted", func(t *testing.T) {
 		reply := &cniwire.AddReply{}

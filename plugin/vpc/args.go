@@ -8,7 +8,7 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// podArgs is what CNI_ARGS says of the pod.
+// podArgs is what CNI_ARGS says about the pod.
 type podArgs struct {
 	podName, podNamespace, infraContainerID, podUID string
 }

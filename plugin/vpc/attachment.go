@@ -12,7 +12,7 @@ import (
 	"cnictl/plugin/podnet/apply"
 )
 
-// attachment is what the previous result says of a pod. In it, the mac of the dummy
+// attachment is what the previous result says about a pod. In it, the mac of the dummy
 // interface is the VLAN id, its sandbox the device number of the first interface,
 // and the mac of a container interface its route table; see podResult.
 type attachment struct {
@@ -101,7 +101,7 @@ func (a *attachment) interfaces() ([]attached, error) {
 	}
 }
 
-// noPrevResult is said where only the previous result could tell what to tear down.
+// noPrevResult is logged when only the previous result would show what to tear down.
 const noPrevResult = "Could not teardown pod using prevResult: there is none for this pod"
 
 // byPrevResult tears down an ordinary pod while the daemon does not answer. It never
@@ -132,12 +132,13 @@ func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error
 	}
 	for _, a := range list {
 		if holds(newer, a.address) {
-			// A late DEL: links are named after pods, so the kernel cannot tell.
+			// A late DEL: links are named after pods, so the kernel's state does not show
+			// it.
 			c.log.Info("Address " + a.address.String() + " belongs to a newer sandbox of the pod now")
 			continue
 		}
 		other, err := apply.LeadsElsewhere(a.address, a.hostLink)
-		// The route of an ADD that is under way is not there yet.
+		// The route of an ADD in progress is not there yet.
 		if err == nil && other || c.notedElsewhere(noted, &a) {
 			// A late DEL: the address has been given to another pod since.
 			c.log.Info("Address " + a.address.String() + " belongs to another pod now")

@@ -19,9 +19,9 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// These tests run the built binary as a container runtime does, with the daemon's
-// socket at its real path: the sandbox has a /run of its own. They share that path,
-// so none of them is parallel.
+// These tests run the built binary as a container runtime does, with the daemon's socket
+// at its real path: the test sandbox has its own /run. They share that path, so they are
+// not parallel.
 
 // buildPlugin is the binary that make test built (CNI_TEST_BIN), or one built once for
 // the package; beside it is aws-cni-grpc.
@@ -41,7 +41,7 @@ var buildPlugin = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "aws-cni"), nil
 })
 
-// server is a daemon that answers what the test says, over the real wire.
+// server is a daemon with the test's answers, over the real socket.
 type server struct {
 	add func(*cniwire.AddRequest) *cniwire.AddReply
 	del func(*cniwire.DelRequest) *cniwire.DelReply

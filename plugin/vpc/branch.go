@@ -35,9 +35,9 @@ func (c *command) setupBranch(s *apply.Setup, p *plan) error {
 	return err
 }
 
-// setupVLAN makes the device of the branch ENI. The record comes first, so that the DEL
-// after an ADD that died finds it. The records are locked for that alone: what follows
-// may have to wait, and the record tells others whose the VLAN id is.
+// setupVLAN makes the device of the branch ENI. The record is written first, so that the
+// DEL after an ADD that died finds it. The records are only locked for that: the rest may
+// have to wait, and the record shows others whose the VLAN id is.
 func (c *command) setupVLAN(s *apply.Setup, p *plan, mac string) error {
 	n := &p.nics[0]
 	notes, err := c.makeRecords()
@@ -95,7 +95,7 @@ type branchPod struct {
 	recorded *netstate.MAC // of the branch ENI, from the plugin's own record; nil without one
 }
 
-// branchByRecord is a branch pod of which ADD left a record; nil without a usable one.
+// branchByRecord is the branch pod of ADD's record; nil without a usable one.
 func (c *command) branchByRecord() *branchPod {
 	rec := c.record(c.attachment())
 	if rec == nil {
@@ -110,7 +110,7 @@ func (c *command) branchByRecord() *branchPod {
 	return &branchPod{vlan: rec.VLAN, address: address, hostLink: rec.HostLink, policy: rec.PolicyMode, recorded: &mac}
 }
 
-// branchByPrevResult is a branch pod by its previous result; nil if that is of none.
+// branchByPrevResult is the branch pod of the previous result; nil if it is not one.
 func (c *command) branchByPrevResult(prev *attachment) (*branchPod, *cniError) {
 	if prev == nil {
 		return nil, nil
@@ -124,7 +124,7 @@ func (c *command) branchByPrevResult(prev *attachment) (*branchPod, *cniError) {
 	}
 	b := &branchPod{vlan: vlan}
 	if c.netns == "" {
-		return b, nil // no matter whose
+		return b, nil // whoever has it
 	}
 	if b.address, err = prev.onlyAddress(); err != nil {
 		return nil, internal(cause.InvalidRequest, delPrefix+textPrevResult+err.Error())
@@ -138,8 +138,8 @@ func (c *command) branchByPrevResult(prev *attachment) (*branchPod, *cniError) {
 const branchDeadline = 2e9 // ns
 
 // disconnectBranch handles the DEL of a pod that is known to have a branch ENI without
-// the daemon's word. The daemon is told all the same: it may hold something for the pod,
-// and the policy agent does.
+// asking the daemon. The daemon is still notified: it may hold something for the pod, and
+// the policy agent does.
 func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError) {
 	b := c.branchByRecord()
 	if b == nil {
@@ -164,7 +164,7 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 	if err == nil {
 		c.forgetPolicy(policy)
 	} else {
-		c.forgetAway()
+		c.forgetWithoutDaemon()
 	}
 	if failed != nil {
 		return true, internal(cause.PodNetworkTeardown, delPrefix+textPrevResult+failed.Error())
@@ -209,7 +209,7 @@ func (c *command) teardownBranch(b *branchPod) (owner, error) {
 	return owner, nil
 }
 
-// owner is whose a VLAN id is.
+// owner is the owner of a VLAN id.
 type owner uint8
 
 const (

@@ -14,8 +14,8 @@ import (
 )
 
 // TestBinary_DelBranchIPv6: rules and routes of branch pods of IPv6 on kernels without
-// VLAN: a macvlan that has the VLAN device's name stands in its place, and it and what the
-// ADD would have made is made here. plugin/vpc/branch has the whole, with VLANs.
+// VLAN: a macvlan with the VLAN device's name replaces it, and the test makes it and what
+// the ADD would have made. plugin/vpc/branch has the full test, with VLANs.
 func TestBinary_DelBranchIPv6(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "macvlan")
 	const pod = "2001:db8::90"

@@ -68,7 +68,7 @@ func (c *command) check(confErr error) *cniError {
 	return nil
 }
 
-// checked is the state that CHECK looks for; nil when there is nothing it can tell.
+// checked is the state that CHECK looks for; nil when it cannot be determined.
 func (c *command) checked(prev *attachment) (*rules.Pod, error) {
 	if prev == nil {
 		c.log.Info("There is no previous result of this pod to compare with")
@@ -95,12 +95,12 @@ func (c *command) checked(prev *attachment) (*rules.Pod, error) {
 	return &p, nil
 }
 
-// ends is a pair of which only the names are known.
+// ends is a pair known only by its names.
 func ends(hostLink, podLink string) rules.Pair {
 	return rules.Pair{Host: netstate.End{Name: hostLink}, Pod: netstate.End{Name: podLink}}
 }
 
-// checkedBranch is the state of a pod with a branch ENI. The name of the host's end tells
+// checkedBranch is the state of a pod with a branch ENI. The name of the host's end shows
 // in which mode it was made.
 func (c *command) checkedBranch(prev *attachment) (*rules.Pod, error) {
 	vlan, err := strconv.Atoi(prev.dummy.MAC)
@@ -127,8 +127,8 @@ func (c *command) checkedBranch(prev *attachment) (*rules.Pod, error) {
 	return &p, nil
 }
 
-// checkAllocation compares with what the daemon has noted; empty when that is right or
-// cannot be told. Branch ENIs are not the daemon's.
+// checkAllocation compares with the daemon's checkpoint; empty when that matches or
+// cannot be read. Branch ENIs are not the daemon's.
 func (c *command) checkAllocation(p *rules.Pod) string {
 	if p.VLAN != nil {
 		return ""

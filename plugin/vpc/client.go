@@ -21,7 +21,7 @@ const (
 	patience = 200 * time.Millisecond
 )
 
-// dialError: nobody listens on the daemon's socket.
+// dialError: nothing listens on the daemon's socket.
 type dialError struct{ errno unix.Errno }
 
 func (e *dialError) Error() string { return "dial daemon: " + e.errno.Error() }
@@ -80,7 +80,7 @@ func (c *call) send(frame []byte) error {
 
 var errDeadline = errors.New("context deadline exceeded")
 
-// receive reads the answer. slow is called once if it does not come at once.
+// receive reads the answer. slow is called once if it does not arrive immediately.
 func (c *call) receive(slow func()) ([]byte, error) {
 	var first [4096]byte
 	buf, n := first[:], 0

@@ -38,8 +38,8 @@ func (c *command) del(confErr error) *cniError {
 	return nil
 }
 
-// prevResult is the previous result, nil when there is none or it cannot be read: a
-// pod whose result was damaged must still be deletable.
+// prevResult is the previous result, nil when there is none or it cannot be read: a pod
+// with a damaged result must still be deletable.
 func (c *command) prevResult() *netconf.PrevResult {
 	prev, err := c.conf.PrevResult()
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *command) prevResult() *netconf.PrevResult {
 	return prev
 }
 
-// disconnect takes the pod off the network: by our own record or the previous result if
-// that is of a branch-ENI pod, else by the daemon's word, else by the previous result.
+// disconnect removes the pod's network: by our own record or the previous result for a
+// branch-ENI pod, else by the daemon's answer, else by the previous result.
 func (c *command) disconnect(prev *attachment) *cniError {
 	handled, err := c.disconnectBranch(prev)
 	if handled || err != nil {
@@ -66,7 +66,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	if callErr != nil {
 		c.log.Error(callCause(callErr), "Error received from DelNetwork gRPC call: "+callText(callErr))
 		c.byPrevResult(prev, nil)
-		c.forgetAway()
+		c.forgetWithoutDaemon()
 		return nil
 	}
 	if reply.Unknown {
@@ -78,7 +78,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 			c.byPrevResult(prev, reply.Allocations)
 		}
 		// A DEL before this one may have died after the daemon's answer.
-		if len(reply.Allocations) == 0 { // else a newer sandbox of the pod has the policies
+		if len(reply.Allocations) == 0 { // otherwise a newer sandbox of the pod has the policies
 			c.forgetPolicy(reply.NetworkPolicyMode)
 		}
 		return nil
@@ -88,22 +88,23 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	if !reply.Success {
 		return &cniError{code: codeInternal, msg: delPrefix + textNotProcessed, cause: cause.Code(reply.Cause), details: reply.Detail}
 	}
-	heeded, err := c.byReply(reply, asked)
-	if heeded && err == nil {
+	handled, err = c.byReply(reply, asked)
+	if handled && err == nil {
 		c.forgetPolicy(reply.NetworkPolicyMode)
 	}
 	return err
 }
 
-// promptly is how long after the question to the daemon its answer may be acted on
-// without a second look. An address rests for seconds before another pod gets it, but a
-// process can be frozen for longer. The look lists the host's routes, which a usual DEL
-// need not pay for.
+// promptly is how long after the request to the daemon its answer may be acted on without
+// a check. An address is in cooldown for seconds before another pod gets it, but a
+// process can be frozen for longer. The check lists the host's routes, a cost that the
+// usual DEL avoids.
 const promptly = 100 * time.Millisecond
 
-// byReply tears down what the daemon, asked at a time, says the sandbox had. It heeds no
-// repeated DEL of a branch ENI, which must not hit a new pod on the same VLAN id.
-func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (heeded bool, _ *cniError) {
+// byReply tears down what the daemon, asked at a time, says the sandbox had. It does not
+// handle a repeated DEL of a branch ENI, which must not affect a new pod on the same VLAN
+// id.
+func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (handled bool, _ *cniError) {
 	if reply.PodVLANID != 0 && c.netns == "" {
 		return false, nil
 	}
@@ -142,8 +143,8 @@ func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (heeded bool
 	return true, nil
 }
 
-// anotherPods reports whether another pod has got the address since, so that what is
-// there is not to be removed. Where that cannot be told, it has not.
+// anotherPods reports whether another pod has got the address since, so that its state
+// must not be removed; false if that cannot be determined.
 func (c *command) anotherPods(address netip.Addr, hostLink string) bool {
 	other, err := apply.LeadsElsewhere(address, hostLink)
 	if err != nil {

@@ -243,7 +243,7 @@ func TestBinary_LateDel(t *testing.T) {
 	}
 }
 
-// TestBinary_SlowDel: a DEL that is held up after the daemon's answer, until the address
+// TestBinary_SlowDel: a DEL that is delayed after the daemon's answer, until the address
 // is another pod's, leaves that pod alone.
 func TestBinary_SlowDel(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
@@ -281,9 +281,9 @@ func TestBinary_SlowDel(t *testing.T) {
 	}
 }
 
-// TestBinary_DelOfTheOriginals: results in the form of upstream are enough to take away
-// the pods it made, of kinds and families of which none is recorded, with no daemon there.
-func TestBinary_DelOfTheOriginals(t *testing.T) {
+// TestBinary_DelOfUpstreamPods: upstream's results are enough to delete its pods, of
+// kinds and families without a recording, without a daemon.
+func TestBinary_DelOfUpstreamPods(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	second := netnames.HostVeth("eni", "default", "web-0", 1)
 	for name, row := range map[string]struct {

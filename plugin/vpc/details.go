@@ -12,9 +12,9 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// The details of errors: what is wrong, where, and what is accepted or to be looked
-// at. The messages can't say it, being upstream's. Runtimes print both in one
-// line, "message; details".
+// The details of errors: what is wrong, where, and what is accepted or where to look. The
+// messages cannot, as they are upstream's. Runtimes print both in one line, "message;
+// details".
 
 func quoted(s string) string { return skel.Quoted(s) }
 
@@ -85,7 +85,7 @@ func callDetails(socket string, err error) string {
 	case errors.As(err, &down) && errors.Is(down.errno, unix.ENOENT):
 		what = "there is no " + socket + ": ipamd has not started since the node booted"
 	case errors.As(err, &down) && errors.Is(down.errno, unix.ECONNREFUSED):
-		what = "nobody listens on " + socket + ": ipamd ended or is about to start"
+		what = "nothing listens on " + socket + ": ipamd has stopped or is still starting"
 	case errors.As(err, &down):
 		what = "cannot connect to " + socket
 	case errors.Is(err, errDeadline), errors.Is(err, unix.EAGAIN):

@@ -182,7 +182,7 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
-// TestReplacedSettings: what upstream is lenient about is told in the log.
+// TestReplacedSettings: what upstream is lenient about is logged.
 func TestReplacedSettings(t *testing.T) {
 	t.Parallel()
 	const accepted = `has the unusable value "loose"; accepted: strict or standard; used: strict, which matters to pods with a branch ENI only`

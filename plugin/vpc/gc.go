@@ -61,7 +61,7 @@ func (c *command) gc(confErr error) *cniError {
 	return c.fail(failure)
 }
 
-// staleOf picks the allocations of a network that are of no valid attachment.
+// staleOf selects the allocations of a network without a valid attachment.
 func staleOf(list []netconf.Allocation, network string, valid []netconf.Attachment) []netconf.Allocation {
 	keep := make(map[netconf.Attachment]bool, len(valid))
 	for _, a := range valid {
@@ -104,7 +104,7 @@ func (c *command) collect(stale []netconf.Allocation) (removed int, why cause.Co
 }
 
 // interfacesOf is the number of interfaces of an allocation's attachment: one for each
-// address, and none says which it is for.
+// address, without saying which is which.
 func interfacesOf(list []netconf.Allocation, a *netconf.Allocation) (n int) {
 	for i := range list {
 		if list[i].Attachment == a.Attachment && list[i].NetworkName == a.NetworkName {
@@ -137,11 +137,11 @@ func (c *command) collectOne(a *netconf.Allocation, interfaces int) (cause.Code,
 	case !reply.Success:
 		return cause.Code(reply.Cause), errors.New(textNotProcessed + ": " + causeText(reply.Cause, reply.Detail))
 	}
-	heeded, failure := c.byReply(reply, asked)
+	handled, failure := c.byReply(reply, asked)
 	if failure != nil {
 		return failure.cause, errors.New(failure.msg)
 	}
-	if heeded {
+	if handled {
 		c.forgetPolicy(reply.NetworkPolicyMode)
 	}
 	c.log.Info("Released " + a.Address.String() + " of pod " + a.PodNamespace + "/" + a.PodName + ", sandbox " + c.containerID)

@@ -221,8 +221,8 @@ func TestBinary_Policy(t *testing.T) {
 
 	// The agent refuses: ADD fails and leaves the pod to the runtime's DEL, which
 	// succeeds although the agent still refuses.
-	*answer = cniwire.PolicyReply{Cause: string(cause.PolicyAgentUnreachable), Detail: "nobody listens"}
-	box.expect(t, "ADD", box.stdin(), 1, failed(999, "add cmd: failed to setup network policy", cause.PolicyAgentUnreachable, "nobody listens"))
+	*answer = cniwire.PolicyReply{Cause: string(cause.PolicyAgentUnreachable), Detail: "nothing listens"}
+	box.expect(t, "ADD", box.stdin(), 1, failed(999, "add cmd: failed to setup network policy", cause.PolicyAgentUnreachable, "nothing listens"))
 	if got := podRules(t, node); len(got) != 3 {
 		t.Errorf("rules after the failed ADD: %q", got)
 	}
@@ -236,7 +236,7 @@ func TestBinary_Policy(t *testing.T) {
 }
 
 // TestBinary_PolicyOfARepeatedDel: a DEL may die between the daemon's answer and the call
-// of the agent, so the next has the agent told; not of a pod whose newer sandbox lives.
+// of the agent, so the next one calls the agent; not for a pod with a newer sandbox.
 func TestBinary_PolicyOfARepeatedDel(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	reply := &cniwire.DelReply{Unknown: true, NetworkPolicyMode: "Strict"}
@@ -298,8 +298,8 @@ func recordsLeft(t *testing.T) (out []string) {
 }
 
 // TestBinary_DelBranchOwner: DEL touches a VLAN device and its table's rules only while
-// the VLAN id is the sandbox's. A link of the device's name stands for the device, which
-// needs a driver that most test kernels lack.
+// the VLAN id is the sandbox's. A link with its name replaces the device, which needs a
+// driver that most test kernels lack.
 func TestBinary_DelBranchOwner(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const prev = `,"prevResult":{"cniVersion":"0.4.0","interfaces":[{"name":"vlan0761ccbeace"},{"name":"eth0","mac":"0","sandbox":"/x"},{"name":"dummy0761ccbeace","mac":"3"}],` +

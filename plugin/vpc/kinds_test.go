@@ -45,7 +45,8 @@ var podResults = map[string]podResult{
 	}},
 }
 
-// byLibrary prints the pod with the CNI library, as the specification of the result says.
+// byLibrary prints the pod with the CNI library, following the specification of the
+// result.
 func (r podResult) byLibrary(t testing.TB, version, netns string) string {
 	t.Helper()
 	out := &types100.Result{CNIVersion: "1.1.0"}
@@ -90,42 +91,42 @@ func TestResult_EveryKind(t *testing.T) {
 	}
 }
 
-// TestResult_TheOriginalDeletes: upstream's plugin reads out of our results, with no
-// daemon there, what it has to take away.
-func TestResult_TheOriginalDeletes(t *testing.T) {
+// TestResult_UpstreamDeletes: upstream's plugin can delete our pods from our results,
+// without a daemon.
+func TestResult_UpstreamDeletes(t *testing.T) {
 	t.Parallel()
 	for name, r := range podResults {
 		for _, version := range []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
 			printed := vpc.PodJSON(version, r.hash, "/run/netns/a", r.device, r.vlan, r.gateway, r.nics...)
-			got, err := asTheOriginal(version, r.hash, printed)
+			got, err := asUpstream(version, r.hash, printed)
 			if err != nil {
 				t.Errorf("%s %s: %v", name, version, err)
 				continue
 			}
-			want := originals{vlan: r.vlan}
+			want := upstreamPod{vlan: r.vlan}
 			if r.vlan == 0 {
 				want.device = r.device
 			}
 			for _, n := range r.nics {
 				want.addresses, want.tables = append(want.addresses, n.Address), append(want.tables, n.Table)
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(originals{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(upstreamPod{})); diff != "" {
 				t.Errorf("%s %s (-want +got):\n%s", name, version, diff)
 			}
 		}
 	}
 }
 
-// originals is what upstream's plugin knows of a pod by its result.
-type originals struct {
+// upstreamPod is what upstream's plugin knows of a pod by its result.
+type upstreamPod struct {
 	vlan, device int
 	addresses    []string
 	tables       []int
 }
 
-// asTheOriginal reads a result as upstream's plugin does: the interfaces are counted,
+// asUpstream reads a result as upstream's plugin does: the interfaces are counted,
 // and found by their names.
-func asTheOriginal(version, hash string, printed []byte) (o originals, err error) {
+func asUpstream(version, hash string, printed []byte) (o upstreamPod, err error) {
 	read, err := create.Create(version, printed)
 	if err != nil {
 		return o, err

@@ -12,11 +12,11 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// Upstream's daemon, which a node may have while it is being updated, has no lean
-// socket and speaks gRPC alone; and it leaves the call of the policy agent to the plugin.
-// A program of its own makes these calls: linking grpc would slow down every other run.
+// Upstream's daemon, which a node may have while it is being updated, has no lean socket
+// and only speaks gRPC; and it leaves the call of the policy agent to the plugin. A
+// separate program makes these calls: linking grpc would slow down every other run.
 
-// helperProgram is installed beside the plugin.
+// helperProgram is installed next to the plugin.
 const helperProgram = "aws-cni-grpc"
 
 const (
@@ -35,7 +35,7 @@ func (e *helperError) Error() string { return "run " + e.program + ": " + e.how 
 const helperOrigin = "which the aws-node image of this release installs beside aws-cni when it starts"
 
 // legacyInstead reports whether upstream's daemon is to be asked after a failure
-// of the lean socket: nobody listens there, and on upstream's somebody does.
+// of the lean socket: nothing listens there, but something does on upstream's.
 func (c *command) legacyInstead(err error) bool {
 	var down *dialError
 	return errors.As(err, &down) && (errors.Is(down.errno, unix.ENOENT) || errors.Is(down.errno, unix.ECONNREFUSED)) &&
@@ -109,7 +109,7 @@ func (c *command) callGRPC(socket string, dial, timeout time.Duration, request [
 	return answer, err
 }
 
-// helperPath is beside this program.
+// helperPath is next to this program.
 func helperPath() (string, error) {
 	var self [unix.PathMax]byte
 	n, err := unix.Readlink("/proc/self/exe", self[:])
@@ -136,7 +136,7 @@ func start(program string, args ...string) (fd, pid int, _ error) {
 	return ends[0], pid, nil
 }
 
-// wait waits for a process and says how it ended.
+// wait waits for a process and describes how it ended.
 func wait(pid int) string {
 	var status unix.WaitStatus
 	for {

@@ -33,8 +33,8 @@ func (c *command) newPlan() *plan {
 	return &plan{hash: hash, mtu: mtu, nics: []nic{{hostLink: c.conf.VethPrefix + hash, podLink: c.ifName}}}
 }
 
-// fill takes the pod's addresses out of the daemon's reply. A reply that makes no sense
-// is one without an address: what upstream does with it is a traceback.
+// fill takes the pod's addresses from the daemon's reply. An invalid reply counts as one
+// without an address: upstream panics on it.
 func (p *plan) fill(c *command, reply *cniwire.AddReply) *cniError {
 	if len(reply.Allocations) == 0 {
 		return badReply("the daemon's reply has no address")

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// policyDeadline is above what the daemon takes to say that the policy agent does
-	// not answer it.
+	// policyDeadline is longer than the daemon's own timeout for the policy agent.
 	policyDeadline = 15 * time.Second
 	// forgetDeadline is short: the daemon answers a deletion at once.
 	forgetDeadline = 2 * time.Second
@@ -23,9 +22,9 @@ const (
 	agentDeadline = 10 * time.Second
 )
 
-// enforcePolicy has the policy agent told of the pod. Where that fails the pod's network
-// stays, as in upstream: the runtime's DEL follows, which has the agent told that the
-// pod is gone.
+// enforcePolicy notifies the policy agent of the pod. When that fails the pod's network
+// stays, as in upstream: the runtime's DEL follows, which notifies the agent that the pod
+// is gone.
 func (c *command) enforcePolicy(p *plan) *cniError {
 	if p.policy == "" {
 		c.log.Info("NETWORK_POLICY_ENFORCING_MODE is not set")
@@ -45,8 +44,8 @@ func (c *command) enforcePolicy(p *plan) *cniError {
 	return nil
 }
 
-// forgetPolicy has the policy agent told that the pod is gone. It never fails: the
-// daemon tells an agent that is away later.
+// forgetPolicy notifies the policy agent that the pod is gone. It never fails: the daemon
+// retries while the agent is away.
 func (c *command) forgetPolicy(mode string) {
 	if mode == "" {
 		c.log.Info("NETWORK_POLICY_ENFORCING_MODE is not set")
@@ -66,10 +65,10 @@ func (c *command) forgetPolicy(mode string) {
 	}
 }
 
-// newerSandbox reports whether another sandbox of the pod lives, which the agent would
-// take the policies from: it knows pods by name. The host's link of that name tells, the
-// plugin's records and, while an ADD has not made the link yet, the daemon's notes. The
-// daemon looks into those itself; alone says that the plugin tells the agent.
+// newerSandbox reports whether the pod has another sandbox, which would lose its
+// policies: the agent knows pods by name. The host's link of that name shows it, the
+// plugin's records and, until the ADD has made the link, the daemon's checkpoint. The
+// daemon checks the latter itself; alone means that the plugin calls the agent.
 func (c *command) newerSandbox(alone bool) bool {
 	if c.pod.podName == "" {
 		return false
@@ -89,7 +88,7 @@ func (c *command) newerSandbox(alone bool) bool {
 	return true
 }
 
-// hasAnothersLink is true also where it cannot be told.
+// hasAnothersLink is also true if it cannot be determined.
 func (c *command) hasAnothersLink() bool {
 	hash := netnames.Hash(c.pod.podNamespace, c.pod.podName, 0)
 	for _, prefix := range [...]string{c.conf.VethPrefix, netnames.BranchVethPrefix} {
@@ -126,8 +125,8 @@ func (c *command) hasAnothersAllocation() bool {
 	})
 }
 
-// askPolicy has the daemon tell the agent. Upstream's daemon does not, and one
-// that is away cannot: then the plugin itself does.
+// askPolicy has the daemon call the agent. Upstream's daemon does not, and one that is
+// down cannot: then the plugin itself does.
 func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*cniwire.PolicyReply, error) {
 	if c.legacy {
 		return c.callAgent(r, policyDial)
@@ -144,8 +143,8 @@ func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*c
 	return cniwire.DecodePolicyReply(answer)
 }
 
-// callAgent calls the agent itself, and waits for one that does not listen yet as long as
-// dial says.
+// callAgent calls the agent directly, and waits up to dial for one that does not listen
+// yet.
 func (c *command) callAgent(r *cniwire.PolicyRequest, dial time.Duration) (*cniwire.PolicyReply, error) {
 	c.log.Flush()
 	timeout := agentDeadline
@@ -172,10 +171,10 @@ func (c *command) callAgent(r *cniwire.PolicyRequest, dial time.Duration) (*cniw
 	return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentUnreachable), Detail: "the network policy agent does not answer on " + c.PolicySocket + ": " + err.Error()}, nil
 }
 
-// forgetAway has the agent told of a deletion while no daemon answers, so that what it
-// attached to the pod goes although nobody can say whether policies are on. An agent that
-// is not there either has nothing.
-func (c *command) forgetAway() {
+// forgetWithoutDaemon notifies the agent of a deletion while no daemon answers, so that
+// it detaches from the pod although it is unknown whether policies are on. If the agent
+// is not there either, there is nothing to detach.
+func (c *command) forgetWithoutDaemon() {
 	if !listens(c.PolicySocket) || c.newerSandbox(true) {
 		return
 	}

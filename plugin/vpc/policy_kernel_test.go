@@ -15,25 +15,26 @@ import (
 	"cnictl/testenv/oldipamd"
 )
 
-// TestBinary_PolicyOfALivingPod: the agent knows pods by name. It is not told of the end of
-// a sandbox while another of the same pod lives, whoever would tell it, and is of any other.
-func TestBinary_PolicyOfALivingPod(t *testing.T) {
+// TestBinary_PolicyOfANewerSandbox: the agent knows pods by name. It is not notified of
+// the end of a sandbox while the pod has another, whoever would notify it, and is in all
+// other cases.
+func TestBinary_PolicyOfANewerSandbox(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const link = "eni0761ccbeace"
 	deleted := []npa.Call{{Delete: true, Namespace: "default", Name: "web-1", Success: true}}
 	for name, row := range map[string]struct {
-		link    string // of another sandbox, on the node
-		record  string // of another sandbox
-		noted   []entry
-		added   bool // the sandbox itself, whose link is still there
-		stopped bool // its namespace is gone
-		told    bool
+		link     string // of another sandbox, on the node
+		record   string // of another sandbox
+		noted    []entry
+		added    bool // the sandbox itself, whose link is still there
+		stopped  bool // its namespace is gone
+		notified bool
 	}{
-		"nothing there":                     {stopped: true, told: true},
-		"own link":                          {added: true, told: true},
-		"own link, namespace not known":     {added: true, stopped: true, told: true},
-		"own allocation":                    {stopped: true, noted: []entry{{"aws-cni", "abc001", "10.0.0.21", "web-1"}}, told: true},
-		"another pod":                       {stopped: true, noted: []entry{{"aws-cni", "new", "10.0.0.22", "web-2"}}, told: true},
+		"nothing there":                     {stopped: true, notified: true},
+		"own link":                          {added: true, notified: true},
+		"own link, namespace not known":     {added: true, stopped: true, notified: true},
+		"own allocation":                    {stopped: true, noted: []entry{{"aws-cni", "abc001", "10.0.0.21", "web-1"}}, notified: true},
+		"another pod":                       {stopped: true, noted: []entry{{"aws-cni", "new", "10.0.0.22", "web-2"}}, notified: true},
 		"link of a newer sandbox":           {link: link},
 		"link, first DEL is late":           {link: link, stopped: true},
 		"link in strict mode":               {link: "vlan0761ccbeace", stopped: true},
@@ -67,7 +68,7 @@ func TestBinary_PolicyOfALivingPod(t *testing.T) {
 				box.netns = ""
 			}
 			var want []npa.Call
-			if row.told {
+			if row.notified {
 				want = deleted
 			}
 			box.expect(t, "DEL", box.stdin(), 0, "") // no daemon answers
@@ -78,8 +79,9 @@ func TestBinary_PolicyOfALivingPod(t *testing.T) {
 	}
 }
 
-// TestBinary_PolicyOfALivingPodByDaemon: the same where a daemon answers, ours or upstream's.
-func TestBinary_PolicyOfALivingPodByDaemon(t *testing.T) {
+// TestBinary_PolicyOfANewerSandboxByDaemon: the same where a daemon answers, ours or
+// upstream's.
+func TestBinary_PolicyOfANewerSandboxByDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	living := func(t *testing.T) *sandbox {
 		node := netns.New(t)
@@ -96,12 +98,12 @@ func TestBinary_PolicyOfALivingPodByDaemon(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := (&server{del: func(*cniwire.DelRequest) *cniwire.DelReply { return reply }}).serve(t)
 			box := living(t)
-			if name == "branch ENI, ignored" { // nothing of the pod lives: it is not looked at
+			if name == "branch ENI, ignored" { // no sandbox of the pod is left: it is not checked
 				box = newSandbox(t, netns.New(t), "abc001", "web-1", "")
 			}
 			box.expect(t, "DEL", box.stdin(), 0, "")
 			if got := s.policyRequests(); got != nil {
-				t.Errorf("the agent is told: %+v", got)
+				t.Errorf("the agent is called: %+v", got)
 			}
 		})
 	}
@@ -119,7 +121,7 @@ func TestBinary_PolicyOfALivingPodByDaemon(t *testing.T) {
 		box.expect(t, "DEL", box.stdin(), 0, "")
 		for _, call := range agent.Calls() {
 			if call.Delete {
-				t.Errorf("the agent is told: %+v", call)
+				t.Errorf("the agent is called: %+v", call)
 			}
 		}
 	})
@@ -138,7 +140,7 @@ func TestBinary_PolicyOfALivingPodByDaemon(t *testing.T) {
 				box := newSandbox(t, node, "", "", "")
 				box.expect(t, "GC", at("1.1.0", box.stdin(`,"cni.dev/valid-attachments":[{"containerID":"new","ifname":"eth0"}]`)), 0, "")
 				if got := len(s.policyRequests()) - before; got != want {
-					t.Errorf("the agent is told %d times, want %d", got, want)
+					t.Errorf("the agent is called %d times, want %d", got, want)
 				}
 			})
 		}

@@ -9,11 +9,11 @@ import (
 	"cnictl/plugin/pluginlog"
 )
 
-// DefaultCheckpoint is where the daemon notes its allocations unless told otherwise
+// DefaultCheckpoint is where the daemon writes its allocations by default
 // (AWS_VPC_K8S_CNI_BACKING_STORE, which a plugin cannot know).
 const DefaultCheckpoint = "/var/run/aws-node/ipam.json"
 
-// Process is the world of one plugin run. All members but the paths are required.
+// Process is the environment of one plugin run. All fields except the paths are required.
 type Process struct {
 	Getenv  func(string) string
 	Stdin   io.Reader

@@ -17,21 +17,21 @@ import (
 // DefaultRecords is where the plugin notes which VLAN device belongs to which sandbox.
 const DefaultRecords = "/var/run/aws-node/attachments"
 
-// records are the notes on pods with branch ENIs, one file for each attachment. A VLAN
-// id belongs to the attachment that has the file for it: ADD removes the files of others
-// with its id, since VLAN ids, and the names and addresses of pods, come back. Who has
-// the directory open has it locked, so that a late DEL and an ADD of one VLAN id do not
-// look at half of each other's work.
+// records are the records of pods with branch ENIs, one file per attachment. A VLAN id
+// belongs to the attachment that has the file for it: ADD removes the files of others
+// with its id, since VLAN ids, and the names and addresses of pods, come back. Opening
+// the directory locks it, so that a late DEL and an ADD of one VLAN id do not see half of
+// each other's work.
 type records struct {
 	dir    int
 	path   string
 	locked bool
 }
 
-// lockPatience is how long the lock is waited for. Its holder is a run of the plugin that
-// is at work in the kernel, for milliseconds. One that is stuck must not hold up the pods
-// of the node: each file is written whole, so the records can be used without the lock,
-// and all that is lost is the order of two runs about one VLAN id, one of them stuck.
+// lockPatience is how long to wait for the lock. Its holder is a run of the plugin that
+// works in the kernel for milliseconds. A stuck one must not block the pods of the node:
+// each file is written atomically, so the records can be used without the lock, and all
+// that is lost is the order of two runs for one VLAN id, one of them stuck.
 const (
 	lockPatience = 5 * time.Second
 	lockPause    = 5 * time.Millisecond
@@ -136,8 +136,8 @@ func readRecord(dir int, name string) (*netconf.BranchRecord, error) {
 	return &rec, nil
 }
 
-// record is the note on an attachment, without the lock: only DEL and CHECK of the
-// attachment itself look, and on most nodes there is no such file. nil: none.
+// record is the record of an attachment, without the lock: only DEL and CHECK of the
+// attachment itself read it, and on most nodes there is no such file. nil: none.
 func (c *command) record(a netconf.Attachment) *netconf.BranchRecord {
 	rec, err := readRecord(unix.AT_FDCWD, c.Records+"/"+recordName(a))
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *command) record(a netconf.Attachment) *netconf.BranchRecord {
 	return rec
 }
 
-// list reads all records, once. What cannot be read is left out.
+// list reads all records, once. Unreadable ones are left out.
 func (r *records) list() ([]netconf.BranchRecord, error) {
 	var out []netconf.BranchRecord
 	buf := make([]byte, 8<<10)
@@ -171,8 +171,8 @@ func (r *records) list() ([]netconf.BranchRecord, error) {
 }
 
 // holder is the record of another attachment that has a VLAN id; nil if there is none.
-// One whose branch ENI is not that of the live device is stale: a plugin that notes
-// nothing, as after a downgrade, has ended that pod. It is removed.
+// One whose branch ENI is not that of the live device is stale: a plugin without records,
+// as after a downgrade, has deleted that pod. It is removed.
 func (r *records) holder(vlan int, own netconf.Attachment) (*netconf.BranchRecord, error) {
 	all, err := r.list()
 	if err != nil {

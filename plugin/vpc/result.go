@@ -28,7 +28,7 @@ type nic struct {
 	table    int
 }
 
-// newPodResult is the result of an ordinary pod whose first address is of an ENI with a
+// newPodResult is the result of an ordinary pod; its first address is on an ENI with a
 // device number.
 func newPodResult(p *plan, netns string) *podResult {
 	r := &podResult{nics: p.nics, netns: netns, dummy: netconf.ResultInterface{Name: netnames.DummyPrefix + p.hash, MAC: "0", Sandbox: strconv.Itoa(p.device)}}
@@ -52,7 +52,7 @@ func (r *podResult) JSON(version string) []byte {
 			netconf.ResultInterface{Name: n.podLink, MAC: strconv.Itoa(n.table), Sandbox: r.netns})
 		ip := netconf.ResultIP{Version: "4", Interface: new(int), Address: netip.PrefixFrom(n.address, n.address.BitLen()), Gateway: r.gateway}
 		*ip.Interface = 2*i + 1
-		oldest := &out.IP4 // which has room for one address of each family
+		oldest := &out.IP4 // which holds one address of each family
 		if n.address.Is6() {
 			ip.Version, oldest = "6", &out.IP6
 		}

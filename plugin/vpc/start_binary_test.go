@@ -30,7 +30,8 @@ func TestBinary_StartFaults(t *testing.T) {
 	}
 }
 
-// TestBinary_StartFaultsCount: the measure tells a large program from a small one.
+// TestBinary_StartFaultsCount: the measurement distinguishes a large program from a small
+// one.
 func TestBinary_StartFaultsCount(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

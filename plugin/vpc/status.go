@@ -61,7 +61,7 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of several sandboxes of one pod only the youngest has the links.
+	// If a pod has several sandboxes only the newest has the links.
 	type podName struct{ namespace, name string }
 	youngest := map[podName]*netconf.Allocation{}
 	for i := range list {
@@ -79,7 +79,7 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 		if young == nil || young.Attachment != a.Attachment || a.AllocatedAt > old {
 			continue
 		}
-		// The route tells which of the pod's links the address is behind.
+		// The route shows which of the pod's links has the address.
 		for nth := range interfacesOf(list, a) {
 			pods = append(pods, apply.PodRoute{Address: a.Address, HostLink: c.hostLinkOf(a, nth)})
 		}
@@ -87,8 +87,9 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 	return apply.Unreachable(pods)
 }
 
-// unreachableBranches lists those that have branch ENIs, which the daemon does not note.
-// No ADD or DEL of one is under way meanwhile, so no age need be looked at.
+// unreachableBranches lists those with branch ENIs, which are not in the daemon's
+// checkpoint. No ADD or DEL of one is in progress meanwhile, so their age does not
+// matter.
 func (c *command) unreachableBranches() ([]apply.PodRoute, error) {
 	notes, err := openRecords(c.Records)
 	if errors.Is(err, unix.ENOENT) {

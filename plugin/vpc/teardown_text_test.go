@@ -11,7 +11,7 @@ import (
 	"cnictl/plugin/vpc"
 )
 
-// TestTeardownText: a DEL that cannot tear down says so in upstream's words
+// TestTeardownText: a DEL that cannot tear down fails with upstream's text
 // (spec/plugin.md §3.1).
 func TestTeardownText(t *testing.T) {
 	t.Parallel()

@@ -62,8 +62,8 @@ func failure(t *testing.T, s *sandbox, command, stdin string) (code int, msg str
 	return said.Code, said.Msg
 }
 
-// TestBinary_Check: CHECK says nothing of a pod that is as ADD left it, also when other
-// plugins have added to it, and names everything that is not.
+// TestBinary_Check: CHECK passes for a pod that is as ADD left it, even if other plugins
+// have added to it, and names every difference.
 func TestBinary_Check(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	const address, link = "10.0.0.21", "eni0761ccbeace"
@@ -205,7 +205,7 @@ func TestBinary_Status(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(cniwire.Socket), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		l, err := net.Listen("unix", cniwire.Socket) // nobody accepts
+		l, err := net.Listen("unix", cniwire.Socket) // never accepts
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,7 +357,7 @@ func TestBinary_GCOfAnEmptyNode(t *testing.T) {
 	}
 }
 
-// TestBinary_GCWithoutDaemon: the runtime is told to try again.
+// TestBinary_GCWithoutDaemon: the error asks the runtime to try again.
 func TestBinary_GCWithoutDaemon(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	writeCheckpoint(t, entry{"aws-cni", "a", "10.0.0.21", "web-1"}, entry{"aws-cni", "b", "10.0.0.22", "web-2"})

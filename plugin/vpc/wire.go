@@ -25,7 +25,7 @@ func (c *command) ask(frame []byte, timeout time.Duration) (*call, error) {
 	return call, nil
 }
 
-// delNetwork tells the daemon that the sandbox's addresses are no longer used.
+// delNetwork notifies the daemon that the sandbox's addresses are no longer used.
 func (c *command) delNetwork(reason, podUID string, timeout time.Duration) (*cniwire.DelReply, error) {
 	r := cniwire.DelRequest{
 		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: podUID,

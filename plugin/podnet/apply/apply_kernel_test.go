@@ -554,9 +554,9 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestSetup_FirstPacket: what the host sends the pod right after its set-up arrives. The
-// kernel drops what is sent over a link whose carrier it has not acted on, and counts it;
-// the next try is a second later.
+// TestSetup_FirstPacket: what the host sends to the pod right after its set-up arrives.
+// The kernel drops, and counts, packets on a link whose carrier change it has not
+// processed yet; the next try would be a second later.
 func TestSetup_FirstPacket(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")

@@ -142,8 +142,9 @@ func checkIPv6(t *testing.T, node, pod *netns.NS, p podrules.Pod) {
 			}
 		}
 		for _, line := range got {
-			// The pod's own link-local address is the kernel's: nobody waits for it, and
-			// without detection it is in use as soon as the kernel gets to it.
+			// The pod's own link-local address is made by the kernel: nothing waits for
+			// it, and without detection it is in use as soon as the kernel has processed
+			// it.
 			if strings.Contains(line, "tentative") && (what != pod || !strings.HasPrefix(line, "addr fe80::")) {
 				t.Error(line)
 			}

@@ -83,8 +83,8 @@ func missingVLAN(host *rtnl.Conn, p rules.Pod) (lines []string, _ error) {
 	return append(lines, "the default route of table "+strconv.Itoa(v.Table)+" through "+v.Name+" is missing"), nil
 }
 
-// difference collects what is not as wanted. A link that is missing is said once, and
-// not again of everything that would be on it.
+// difference collects differences. A missing link is reported once, not again for
+// everything that would be on it.
 type difference struct {
 	wanted    *rules.Interface
 	family    uint8
@@ -187,7 +187,7 @@ func (d *difference) podAddress(pod *rtnl.Conn) error {
 	return nil
 }
 
-// podRule is of an interface that is not the first.
+// podRule is for interfaces after the first.
 func (d *difference) podRule(pod *rtnl.Conn) error {
 	if d.wanted.Rule.Priority == 0 {
 		return nil
@@ -209,8 +209,8 @@ func (d *difference) podRoutes(pod *rtnl.Conn) error {
 	return d.routes(pod, "pod", d.podEnd, d.wanted.Gateway, d.wanted.Default)
 }
 
-// podNeighbour looks for the entry that stands in for ARP. udev and others change the
-// MAC of a host link that was made before they saw it; the pod then sends to nobody.
+// podNeighbour looks for the static entry that replaces ARP. udev and others may change
+// the MAC of a new host link; the pod's packets are then lost.
 func (d *difference) podNeighbour(pod *rtnl.Conn) error {
 	if !d.hasPodEnd || !d.hasHost {
 		return nil
@@ -240,7 +240,8 @@ type PodRoute struct {
 	VLAN     int // of the pod's branch ENI; 0: it has none
 }
 
-// strict reports whether the pod was made in strict mode, as the host link's name tells.
+// strict reports whether the pod was made in strict mode, judging by the host link's
+// name.
 func (p *PodRoute) strict() bool {
 	return p.VLAN != 0 && strings.HasPrefix(p.HostLink, netnames.BranchVethPrefix)
 }
@@ -272,10 +273,10 @@ func (p *PodRoute) rules() []netstate.Rule {
 	}
 }
 
-// Unreachable lists the pods to which a route leads over their host link while a rule,
-// or the VLAN device, is not there: systemd-networkd and others delete rules that they did
-// not make. Pods without a link or route are ended, never came up, or another sandbox of
-// the pod has the link.
+// Unreachable lists the pods that have a route over their host link but lack a rule or
+// the VLAN device: systemd-networkd and others delete rules that they did not make. Pods
+// without a link or route have ended or never came up, or another sandbox of the pod has
+// the link.
 func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -313,15 +314,15 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 		p := &pods[i]
 		link, there := byName[p.HostLink]
 		own := netstate.Direct(netstate.Only(p.Address), link, p.table())
-		if there && slices.ContainsFunc(direct[own.Dst], own.SamePath) && !p.whole(known, byName) {
+		if there && slices.ContainsFunc(direct[own.Dst], own.SamePath) && !p.complete(known, byName) {
 			out = append(out, *p)
 		}
 	}
 	return out, nil
 }
 
-// whole reports whether the pod's rules and VLAN device are there.
-func (p *PodRoute) whole(known []netstate.Rule, links map[string]int32) bool {
+// complete reports whether the pod's rules and VLAN device are there.
+func (p *PodRoute) complete(known []netstate.Rule, links map[string]int32) bool {
 	if _, there := links[netnames.VLANDevice(p.VLAN)]; p.VLAN != 0 && !there {
 		return false
 	}

@@ -10,8 +10,8 @@ import (
 // Netns is the network namespace of a pod, held open.
 type Netns struct{ fd int }
 
-// NetnsError is a path that is no network namespace. Statfs reports whether there is
-// nothing to look at (Err is then the errno) or something else (Magic).
+// NetnsError is a path that is not a network namespace: statfs failed (Err) or found
+// another file system (Magic).
 type NetnsError struct {
 	Path  string
 	Err   error
@@ -49,8 +49,8 @@ func OpenNetns(path string) (*Netns, error) {
 // Close releases the namespace.
 func (n *Netns) Close() error { return unix.Close(n.fd) }
 
-// do runs f on a thread in the namespace. The thread ends with it: it need not find its
-// way back, and nobody else gets to run on it.
+// do runs f on a thread in the namespace. The thread ends with it: it need not return to
+// its namespace, and no other goroutine runs on it.
 func (n *Netns) do(f func() error) error {
 	done := make(chan error)
 	go func() {

@@ -10,10 +10,10 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// AnothersLink reports whether the host link of a pair's name is there and not of the
-// pair: it neither has its MAC, which a sandbox of ours gives it, nor is it the other end
-// of the link in the sandbox's namespace, as with a pod that upstream made. Such a
-// link is of another sandbox of the same pod.
+// AnothersLink reports whether a host link with the pair's name exists but is not the
+// pair's: it has neither the MAC that our sandbox would give it, nor is it the peer of
+// the link in the sandbox's namespace, as with upstream's pods. Such a link belongs to
+// another sandbox of the same pod.
 func AnothersLink(p rules.Pair, netns string) (_ bool, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -38,9 +38,9 @@ func AnothersLink(p rules.Pair, netns string) (_ bool, err error) {
 	return err == nil && (!found || end.Parent != link.Index), err
 }
 
-// LeadsElsewhere reports whether the host's route to a pod address goes through a
-// link other than hostLink, which means that another pod has the address. It lists
-// routes, so it is not for the usual path.
+// LeadsElsewhere reports whether the host's route to a pod address goes through a link
+// other than hostLink, which means that another pod has the address. It lists routes, so
+// it is not for the common path.
 func LeadsElsewhere(address netip.Addr, hostLink string) (_ bool, err error) {
 	host, err := rtnl.Open()
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 // pairTries bounds how often the pair is tried again with other indexes.
 const pairTries = 64
 
-// TryPair makes the pair of a pod's first interface for a caller that does not know yet
-// whether the pod gets an address, and of which kind it is: it touches nothing that is
-// there. Whatever is in the way is left to Network, and so is telling why.
+// TryPair makes the pair of a pod's first interface before the caller knows whether the
+// pod gets an address, and of which kind: it changes nothing that exists. Anything in the
+// way, and errors about it, are left to Network.
 func (s *Setup) TryPair(p rules.Pair) {
 	if s.tryPair(p) == nil {
 		s.early = setPairSysctls(p)
 	}
 }
 
-// createPair makes the veth pair of interface i, the host end up, and sets the host
-// end's sysctls, unless TryPair did. A host link of the same name that is in the way is
-// deleted: the pod's older sandbox left it. An interface of the pod end's name inside
-// the pod is an error (EEXIST).
+// createPair makes the veth pair of interface i, the host end up, and sets the host end's
+// sysctls, unless TryPair did. An existing host link of the same name is deleted: the
+// pod's older sandbox left it. An interface of the pod end's name inside the pod is an
+// error (EEXIST).
 func (s *Setup) createPair(i int, p rules.Pair) error {
 	if i < len(s.made) {
 		if s.made[i].Host.Name == p.Host.Name {
@@ -56,9 +56,9 @@ func (s *Setup) createPair(i int, p rules.Pair) error {
 	return setPairSysctls(p)
 }
 
-// renameHost gives the host end of a pair that TryPair made the name that it turns out
-// to need: that of a pod with a branch ENI differs in strict mode. Renaming takes less
-// than making the pair once more, as deleting one waits for a grace period.
+// renameHost renames the host end of a pair that TryPair made, if it turns out to need
+// another name: that of a pod with a branch ENI differs in strict mode. Renaming is
+// cheaper than making the pair again, as deleting one waits for a grace period.
 func (s *Setup) renameHost(i int, p rules.Pair) error {
 	index := s.made[i].Host.Index
 	rename := func() error {

@@ -32,15 +32,15 @@ type Setup struct {
 	lines  []line       // of the batch
 	made   []rules.Pair // by interface: the veth pairs that exist
 	early  error        // of the sysctls of a pair made before its time
-	done   []change     // in order of making, beside the pairs
+	done   []change     // in order, besides the pairs
 	vlan   int32        // index of the VLAN device that was made; 0: not known
 	usable *readiness   // of an IPv6 pod; nil otherwise
 
 	// Replaced reports that a host link of the same name, left by an older sandbox of
 	// the pod, was deleted.
 	Replaced bool
-	// ReplacedVLAN is the VLAN device that was there already, of an older sandbox or of
-	// another pod; its MAC tells.
+	// ReplacedVLAN is the VLAN device that existed already, of an older sandbox or,
+	// judging by its MAC, of another pod.
 	ReplacedVLAN *netstate.Link
 }
 
@@ -48,7 +48,7 @@ type Setup struct {
 type line struct {
 	step Step
 	of   int    // index of the interface
-	made change // what is to be undone once it took effect
+	made change // what to undo once it has taken effect
 }
 
 // change is something made that does not go with a pair.
@@ -77,8 +77,8 @@ func Begin(ns *Netns, opts Options) (*Setup, error) {
 	return &Setup{ns: ns, opts: opts, host: host}, nil
 }
 
-// Own reports whether the pod's namespace is the host's. False when the kernel cannot
-// tell.
+// Own reports whether the pod's namespace is the host's. False if the kernel does not
+// say.
 func (s *Setup) Own() bool {
 	same, err := s.host.In(s.ns.fd)
 	return err == nil && same
@@ -172,7 +172,7 @@ func (s *Setup) enter() error {
 	return nil
 }
 
-// begin starts a batch of which say tells, message by message, what each is for.
+// begin starts a batch; say names the purpose of each message.
 func (s *Setup) begin() *rtnl.Batch {
 	s.batch.Reset()
 	s.lines = s.lines[:0]
@@ -251,8 +251,8 @@ func (s *Setup) outside() error {
 	if err != nil {
 		return err
 	}
-	// One stale rule was found: there may be more, and it may have been the very rule
-	// wanted, so the rules are added once more.
+	// A stale rule was found: there may be more, and it may have been the wanted rule
+	// itself, so the rules are added again.
 	stale := false
 	at := 0
 	for i := range s.wanted.Interfaces {
@@ -343,15 +343,15 @@ func (s *Setup) Undo() error {
 	return errors.Join(errs...)
 }
 
-// LeaveVLAN has Undo leave alone the rules that another pod has by now, which took the
-// VLAN id: those that go by names of links, and with the pod's address also the others.
+// LeaveVLAN makes Undo keep the rules that now belong to another pod, which took the VLAN
+// id: those that match link names, and with the pod's address the others too.
 func (s *Setup) LeaveVLAN(withAddress bool) {
 	s.done = slices.DeleteFunc(s.done, func(c change) bool {
 		return c.kind == madeRule && (withAddress || s.wanted.Interfaces[c.of].Rules[c.rule].InLink != "")
 	})
 }
 
-// over is a route on the link that it is to lead over.
+// over is a route with its link.
 func over(r netstate.Route, link int32) netstate.Route {
 	r.Link = link
 	return r

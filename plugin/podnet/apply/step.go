@@ -55,7 +55,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 
 func failed(step Step, err error) error { return &StepError{Step: step, Err: err} }
 
-// of says which interface the step was for.
+// of adds the interface that the step was for.
 func of(i int, err error) error {
 	var e *StepError
 	if i > 0 && errors.As(err, &e) {
@@ -64,7 +64,7 @@ func of(i int, err error) error {
 	return err
 }
 
-// FailedStep is the step at which err arose, 0 when it is not known.
+// FailedStep is the step at which err arose, 0 when unknown.
 func FailedStep(err error) Step {
 	var e *StepError
 	if errors.As(err, &e) {

@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// TestTeardown_FailedStep: the kernel refuses a rule of two families, and the step that is
-// told is the rule's.
+// TestTeardown_FailedStep: the kernel refuses a rule of two families, and the reported
+// step is the rule's.
 func TestTeardown_FailedStep(t *testing.T) {
 	testenv.RequireKernel(t, "veth")
 	address, other := netip.MustParseAddr("10.0.0.21"), netip.MustParsePrefix("fd00::1/128")

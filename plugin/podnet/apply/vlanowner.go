@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// VLANHasOtherMAC reports whether the device of a VLAN id is there with another MAC
-// than that of a branch ENI, so that it is another branch ENI's.
+// VLANHasOtherMAC reports whether the device of a VLAN id exists with a MAC other than
+// the branch ENI's, so that it belongs to another one.
 func VLANHasOtherMAC(vlan int, mac netstate.MAC) (_ bool, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -22,8 +22,8 @@ func VLANHasOtherMAC(vlan int, mac netstate.MAC) (_ bool, err error) {
 }
 
 // VLANLeadsElsewhere reports whether a VLAN id is used for another address than a pod's,
-// by the routes of its table (strict mode) and the rules that look it up (standard
-// mode). It is for pods of which nothing more is known.
+// by the routes of its table (strict mode) and the rules that look it up (standard mode).
+// It is for pods about which nothing more is known.
 func VLANLeadsElsewhere(vlan int, address netip.Addr) (_ bool, err error) {
 	table, ok := netnames.BranchTable(vlan)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// BranchENI is what a pod with a branch ENI of its own is attached by.
+// BranchENI is the attachment of a pod with its own branch ENI.
 type BranchENI struct {
 	VLAN    int
 	MAC     netstate.MAC

@@ -75,7 +75,7 @@ host rule add 1536: from ` + row.second + ` lookup 10102
 				t.Errorf("without\n%s:\n%s", part, p)
 			}
 		}
-		// The first is what it is alone.
+		// The first is the same as it would be alone.
 		alone, err := rules.NewPod(rules.Attachment{Pair: pair(), Address: addr(t, row.first), Table: 254})
 		if err != nil {
 			t.Fatal(err)

@@ -17,9 +17,9 @@ type Pair struct {
 	Sysctls   []netstate.Sysctl // of the host end, set before the pod end comes up
 }
 
-// Indexes of host ends lie far above those that the kernel deals out one by one,
-// and in 24 bits so that the kernel's index tree stays shallow. 500 pods on a node
-// meet one that is taken once in 30,000 ADDs; [NextHostIndex] is then tried.
+// Indexes of host ends are far above those that the kernel assigns sequentially, and
+// within 24 bits so that the kernel's index tree stays shallow. With 500 pods on a node
+// one in 30,000 ADDs draws a taken one; [NextHostIndex] is then tried.
 const (
 	firstHostIndex = 1 << 20
 	hostIndexes    = 1<<24 - 1<<20
@@ -78,7 +78,7 @@ func localMAC(v uint64) netstate.MAC {
 	return m
 }
 
-// hostSysctls keep the host from configuring itself by what a pod announces.
+// hostSysctls keep the host from configuring itself from a pod's router advertisements.
 // Writing forwarding restarts the call until the kernel's network lock is free, and
 // it is 0 on nearly every node.
 func hostSysctls(link string) []netstate.Sysctl {

@@ -23,8 +23,8 @@ type Interface struct {
 	Address netip.Prefix // of one address, on the pod end
 
 	// What IPv6 needs before the pod end comes up. The address is the pod's alone, so
-	// nobody waits for the detection of duplicates: neither it nor the link-local
-	// address by which the host looks for the pod is tentative.
+	// there is no duplicate address detection: neither it nor the link-local address by
+	// which the host looks for the pod is tentative.
 	PodSysctls  []netstate.Sysctl
 	HostSysctls []netstate.Sysctl
 	HostAddress netip.Prefix // link-local, on the host end; zero for IPv4
@@ -51,7 +51,7 @@ type Attachment struct {
 	Table   int
 }
 
-// maxInterfaces is what the gateways' last byte has room for.
+// maxInterfaces is the range of the gateways' last byte.
 const maxInterfaces = 254
 
 // NewPod is the state of an ordinary pod: one interface for each attachment.
@@ -119,9 +119,9 @@ func (f *Interface) reachedByAddress(table int) {
 	}
 }
 
-// podSysctls lets an IPv6 pod have its address where the node's defaults for new links
-// switch IPv6 off. Switching it on restarts the call until the kernel's network lock is
-// free, and it is on nearly everywhere.
+// podSysctls enable IPv6 in a pod when the node's defaults for new links disable it.
+// Switching it on restarts the call until the kernel's network lock is free, and it is on
+// nearly everywhere.
 func podSysctls(link string) []netstate.Sysctl {
 	return []netstate.Sysctl{
 		{Path: netstate.IPv6Setting(link, "accept_dad"), Value: "0"},

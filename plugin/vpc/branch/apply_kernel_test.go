@@ -29,7 +29,7 @@ func TestSetup_LeavesNothing(t *testing.T) {
 	}{
 		{apply.StepCreatePair, strict, func(p *rules.Pod) { p.Interfaces[0].Pair.Host.Name = "a/b" }},
 		{apply.StepBranchStaleRules, strict, func(p *rules.Pod) { p.VLAN.Stale[0].From, p.VLAN.Stale[0].To = p.Interfaces[0].Address, other }},
-		{apply.StepOldVLAN, strict, func(p *rules.Pod) { p.VLAN.Name = "lo" }}, // which nobody can delete
+		{apply.StepOldVLAN, strict, func(p *rules.Pod) { p.VLAN.Name = "lo" }}, // which cannot be deleted
 		{apply.StepCreateVLAN, strict, func(p *rules.Pod) { p.VLAN.Parent = 4711 }},
 		{apply.StepVLANAcceptRA, strict, func(p *rules.Pod) { p.VLAN.Sysctls[0].Value = "x" }},
 		{apply.StepVLANRedirects, strict, func(p *rules.Pod) { p.VLAN.Sysctls[1].Value = "x" }},

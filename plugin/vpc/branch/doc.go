@@ -1,5 +1,5 @@
 // Package branch has the tests of pods with branch ENIs, of aws-cni and of
-// plugin/podnet/apply below it, that need VLAN devices. They are a package of their own
-// because where the kernel has none, the whole test binary runs in a virtual machine, whose
-// CPU is emulated: the tests of other pods would be slow there.
+// plugin/podnet/apply below it, that need VLAN devices. They are a separate package
+// because without VLAN in the kernel the test binary runs in a virtual machine, whose CPU
+// is emulated: the tests of other pods would be slow there.
 package branch

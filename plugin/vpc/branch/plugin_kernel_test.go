@@ -18,7 +18,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// trunk makes a link that stands for the trunk ENI and returns its index.
+// trunk makes a link in place of the trunk ENI and returns its index.
 func trunk(t *testing.T, node *netns.NS) (index int32) {
 	t.Helper()
 	do(t, node, func() error {
@@ -137,7 +137,7 @@ func TestPlugin(t *testing.T) {
 			if code, out := box.run(t, "STATUS", status); code != 1 || !strings.Contains(out, `"code": 51`) || !strings.Contains(out, "the first is "+address+" behind "+row.host) {
 				t.Errorf("STATUS without a rule: %d %s", code, out)
 			}
-			// The other mode, and no namespace: the record reports that it is the pod's.
+			// The other mode, and no namespace: the record shows that it is the pod's.
 			box.expect(t, "DEL", inMode(box.stdin(`,"prevResult":`+result), "standard"), 0, "", "CNI_NETNS=")
 			do(t, node, func() error { // as the runtime does with the namespace
 				l, err := netlink.LinkByName(row.host)
@@ -153,7 +153,7 @@ func TestPlugin(t *testing.T) {
 				t.Errorf("records left: %q", left)
 			}
 			if _, dels := s.requests(); len(dels) != 1 {
-				t.Errorf("the daemon was told %d times", len(dels))
+				t.Errorf("the daemon was called %d times", len(dels))
 			}
 		})
 	}

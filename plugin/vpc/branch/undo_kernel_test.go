@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// half is a pod of which the test makes and undoes the network part by part.
+// half is a pod whose network the test makes and undoes step by step.
 type half struct {
 	setup *apply.Setup
 	ns    *apply.Netns
@@ -88,8 +88,8 @@ func TestSetup_UndoIsLate(t *testing.T) {
 	}
 }
 
-// TestPlugin_DiesInUndo: a plugin that is killed while it takes back a failed ADD leaves
-// the record by which DEL finds the device.
+// TestPlugin_DiesInUndo: a plugin that is killed while it undoes a failed ADD leaves the
+// record by which DEL finds the device.
 func TestPlugin_DiesInUndo(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	node, pod := netns.New(t), netns.New(t)
@@ -144,8 +144,8 @@ func setLink(name string, attribute int, value byte) error {
 }
 
 // TestPlugin_WaitsUnlocked: an ADD that waits for its IPv6 addresses keeps no other pod
-// with a branch ENI waiting. A link in the mode dormant does not run, whatever its carrier,
-// until somebody says so.
+// with a branch ENI waiting. A dormant link is not running, whatever its carrier, until
+// user space sets its state.
 func TestPlugin_WaitsUnlocked(t *testing.T) {
 	testenv.RequireKernel(t, "veth", "vlan")
 	const link = "eni0d7763386da"
