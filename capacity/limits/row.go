@@ -7,7 +7,7 @@ import "strings"
 //
 //	name enis ipv4 ipv6 hypervisor metal trunking branches card cards vcpus mib arch published
 //
-// "-" stands for an unknown fact; metal and trunking are y or n; cards is
+// "-" is an unknown fact; metal and trunking are y or n; cards is
 // index:enis joined by "|". The generator has checked every line, so parsing has
 // no error to report.
 

@@ -1,7 +1,7 @@
 // Package maxpods computes how many pods a node can give an address to, and judges
 // the max-pods its kubelet was given.
 //
-// [Compute] shows every term, for a number alone convinces nobody: which interfaces
+// [Compute] shows every term, as a number alone is not convincing: which interfaces
 // count, what each holds, what is taken away and why. The published rules that
 // other tools use (the max-pods file, the calculator script, nodeadm, Karpenter) are
 // here too, as they are, so that differences can be explained.

@@ -9,7 +9,7 @@ import (
 // prefixSize is the number of addresses of a /28.
 const prefixSize = 16
 
-// Unlimited stands for the 2^48 addresses of an IPv6 node: more than any max-pods.
+// Unlimited represents the 2^48 addresses of an IPv6 node: more than any max-pods.
 const Unlimited = 1<<31 - 1
 
 // Input is what is known of a node. The zero value of a field means what the

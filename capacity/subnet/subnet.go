@@ -23,7 +23,7 @@ const prefixSize = 16
 type Subnet struct {
 	CIDR   netip.Prefix
 	Free   int // addresses
-	Blocks int // aligned /28s that are whole, none of them with a reserved address
+	Blocks int // complete aligned /28s, none with a reserved address
 	Loose  int // free addresses of blocks that become no prefixes, such as the first and the last
 	Used   int // single addresses that others hold somewhere in either, no longer free
 }

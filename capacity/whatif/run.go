@@ -355,7 +355,7 @@ func (r *Run) result(of *tally, counts func(node int) bool) Result {
 	}
 }
 
-// wakeups are the nodes to which something happens, the next one first.
+// wakeups are the nodes that something happens to, the next one first.
 type wakeups struct {
 	order []int       // nodes, a heap
 	at    []time.Time // by node

@@ -43,10 +43,10 @@ func Candidates(nodes []Node, b Bounds) (out []Settings) {
 			out = append(out, spare)
 		}
 	}
-	for w := 1; w <= b.WarmIP; w++ { // 0 is as 1: a pool without a free address is always too low
+	for w := 1; w <= b.WarmIP; w++ { // 0 acts like 1: a pool without a free address is always too low
 		for m := range b.MinimumIP + 1 {
 			if m > 0 && m <= w {
-				continue // what is spare is as much already
+				continue // the spare is as large already
 			}
 			s.WarmIP, s.MinimumIP = w, m
 			out = append(out, s)
@@ -241,7 +241,7 @@ func (s *Search) least(nodes []Node, from time.Duration) (sum float64) {
 	return sum
 }
 
-// most is the number of addresses to which a pool grows if its targets ask for them.
+// most is the number of addresses that a pool grows to if its targets ask for them.
 func (s Settings) most() int {
 	if s.MaxPods > 0 {
 		return min(s.MaxPods, s.Capacity())
@@ -290,7 +290,7 @@ type Trial struct {
 
 	start []start
 	point Point
-	ended bool // the point is that of the whole load
+	ended bool // the point is that of the full load
 }
 
 // Play plays the load, unless and until the outcome is known to be worse than that of another

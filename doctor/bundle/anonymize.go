@@ -72,13 +72,13 @@ func commonWords() map[string]bool {
 	return out
 }
 
-// tellsNothing are versions, numbers and addresses, zones and instance types: they say nothing
-// about who runs them, or are replaced otherwise.
-var tellsNothing = lazy(`^(v?[0-9]+([.:/][0-9]+)*([-+].*)?|[a-z]{2}(-[a-z]+)+-[0-9][a-z]?|[a-z][a-z0-9-]*\.([0-9]*x?large|medium|small|micro|nano|metal.*)|.{1000,})$`)
+// revealsNothing are versions, numbers and addresses, zones and instance types: they say
+// nothing about who runs them, or are replaced otherwise.
+var revealsNothing = lazy(`^(v?[0-9]+([.:/][0-9]+)*([-+].*)?|[a-z]{2}(-[a-z]+)+-[0-9][a-z]?|[a-z][a-z0-9-]*\.([0-9]*x?large|medium|small|micro|nano|metal.*)|.{1000,})$`)
 
 // name notes a name that is to be replaced.
 func (a *anonymizer) name(kind, name string) {
-	if _, known := a.kinds[name]; !known && len(name) > 1 && !a.common[strings.ToLower(name)] && !tellsNothing().MatchString(name) {
+	if _, known := a.kinds[name]; !known && len(name) > 1 && !a.common[strings.ToLower(name)] && !revealsNothing().MatchString(name) {
 		a.kinds[name] = kind
 	}
 }
@@ -434,8 +434,8 @@ func (a *anonymizer) mac(mac string) string {
 	return mac[:2] + ":" + sum[:2] + ":" + sum[2:4] + ":" + sum[4:6] + ":" + sum[6:8] + ":" + sum[8:10]
 }
 
-// network is the range of which an address stays part; its length is what of an address is
-// kept. False: such an address says nothing and is kept whole.
+// network is the range that an address stays in; its length is how much of the address is
+// kept. False: such an address reveals nothing and is kept as it is.
 func network(address netip.Addr) (netip.Prefix, bool) {
 	bits := 16
 	if address.Is4() {

@@ -35,8 +35,8 @@ const (
 // folders are those at the top of such an archive.
 var folders = []string{"ipamd", "networking", "cni", "kubelet", "var_log", "sysctls", "system"}
 
-// kept are the files that are read at the end, as whole: those of eks-log-collector, then those
-// that our own script aws-cni-support.sh writes besides (docs/support-bundle.md).
+// kept are the files that are read at the end, in full: those of eks-log-collector, then
+// those that our own script aws-cni-support.sh writes besides (docs/support-bundle.md).
 var kept = []string{
 	"ipamd/enis.json", "ipamd/eni-configs.json", "ipamd/ipamd-env-settings.json", "ipamd/networkutils-env-settings.json", "ipamd/metrics.json", "ipamd/ipam.json",
 	"networking/iprule.txt", "networking/ip6rule.txt", "networking/iproute.txt", "networking/ip6route.txt", "networking/iptables-save.txt",
@@ -54,7 +54,7 @@ var sameAs = map[string]string{
 	"ipamd/metrics.txt": "ipamd/metrics.json", "networking/ipaddr.txt": "networking/ifconfig.txt", "sysctls/net.txt": "sysctls/sysctl_all.txt",
 }
 
-// keptIn are folders of which all files are read at the end.
+// keptIn are folders whose files are all read at the end.
 var keptIn = []string{"cni/", "kubelet/config.json.d/", "networking/systemd-network/"}
 
 // collector takes what it knows out of an archive of eks-log-collector or of our script.
@@ -143,8 +143,8 @@ var containerFile = lazy(`^(aws-node-[^_/]+)_kube-system_(aws-node|aws-vpc-cni-i
 // podFile is the path of a container's log in /var/log/pods, with the number of its run.
 var podFile = lazy(`^kube-system_(aws-node-[^_/]+)_[^/]*/(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)/(\d{1,9})\.log`)
 
-// logOf is the log of which a file is part: a source, for a container with its pod, its name
-// and the number of the run behind it.
+// logOf is the log that a file is part of: a source, for a container with its pod, its
+// name and the number of the run behind it.
 func logOf(name string) string {
 	rest, ok := strings.CutPrefix(name, "var_log/")
 	switch dir, base := path.Split(rest); {

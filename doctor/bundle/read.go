@@ -69,7 +69,7 @@ func (b *reader) visit(name string, body io.Reader) error {
 	return b.take(&b.archive, name, body)
 }
 
-// readFile reads a whole file of at most so many bytes.
+// readFile reads a file of at most so many bytes.
 func readFile(name string, body io.Reader, most int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, int64(most)+1))
 	switch {

@@ -51,16 +51,16 @@ func Explain(text string) []Candidate {
 	text = text[:min(len(text), mostText)]
 	e := newExplainer()
 	var lines []string
-	var rest []int // lines without a whole signature
+	var rest []int // lines without a complete signature
 	for line := range strings.Lines(text) {
 		line = line[:min(len(line), mostLine)]
 		lines = append(lines, line)
-		if n := len(lines); !e.whole(line, n) && strings.TrimSpace(line) != "" {
+		if n := len(lines); !e.complete(line, n) && strings.TrimSpace(line) != "" {
 			rest = append(rest, n)
 		}
 	}
 	if len(e.found) == 0 && len(lines) > 1 {
-		e.whole(text, 1) // one message over several lines
+		e.complete(text, 1) // one message over several lines
 	}
 	for _, n := range rest[:min(len(rest), mostFuzzy)] {
 		e.partly(lines[n-1], n)
@@ -154,8 +154,8 @@ func (e *explainer) add(s source, c Candidate) {
 	e.found = append(e.found, c)
 }
 
-// whole finds signatures and codes that a text has as they are.
-func (e *explainer) whole(text string, line int) bool {
+// complete finds signatures and codes that a text contains unchanged.
+func (e *explainer) complete(text string, line int) bool {
 	plain := normal(text)
 	any := false
 	for _, s := range e.sources {
@@ -207,7 +207,7 @@ func hasCode(plain, code string) bool {
 	return plain == code
 }
 
-// hasWord finds a whole word.
+// hasWord finds a complete word.
 func hasWord(text, word string) bool {
 	for rest := text; ; {
 		at := strings.Index(rest, word)
@@ -295,8 +295,8 @@ const (
 	leastAny    = 0.9  // in any order
 )
 
-// failing are words of which a text has one when its signature has: what began well uses the
-// other words too.
+// failing are words; a text must have one of them if its signature has: what began well
+// uses the other words too.
 var failing = []string{"fail", "failed", "unable", "error", "no", "invalid", "unknown", "dial", "missing", "cannot", "timeout", "already", "skipping", "refused"}
 
 func fails(w string) bool { return slices.Contains(failing, w) }

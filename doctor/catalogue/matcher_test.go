@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMatcher: a line has a signature for the matcher if and only if Explain finds it whole.
+// TestMatcher: a line has a signature for the matcher if and only if Explain finds it
+// unchanged.
 func TestMatcher(t *testing.T) {
 	t.Parallel()
 	m := NewMatcher()
@@ -31,7 +32,7 @@ func TestMatcher(t *testing.T) {
 			want = want || c.How == Whole
 		}
 		if got := m.Match([]byte(line)); got != want {
-			t.Errorf("Match(%q) = %v, Explain finds it whole: %v", line, got, want)
+			t.Errorf("Match(%q) = %v, Explain finds it unchanged: %v", line, got, want)
 		}
 	}
 }

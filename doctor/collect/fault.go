@@ -21,7 +21,8 @@ const (
 	recently = time.Hour
 )
 
-// settled are problems that the sweep shows whole: reading more of the node adds nothing.
+// settled are problems that the sweep shows completely: reading more of the node adds
+// nothing.
 var settled = []string{fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeMaxPodsAtRisk, fleet.CodeCordoned, fleet.CodeTerminating, fleet.CodeNoDaemon}
 
 // faultOf judges a node by the sweep and by its objects in Kubernetes: problems of its pool,

@@ -32,7 +32,7 @@ func TestCollect_Healthy(t *testing.T) {
 }
 
 // TestCollect_Soak: in half an hour of the life of a cluster that nothing is wrong with, 200
-// examinations have no finding above info. Its clock stands still while nodes are read.
+// examinations have no finding above info. Its clock is stopped while nodes are read.
 func TestCollect_Soak(t *testing.T) {
 	t.Parallel()
 	const step = 9 * time.Second

@@ -143,7 +143,7 @@ func one[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, name 
 	return reading.Source(read(raw))
 }
 
-// optional reads an object of which it is evidence that there is none.
+// optional reads an object whose absence is evidence too.
 func optional[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, name string, read func([]byte) (T, error)) evidence.Source[T] {
 	s := one(ctx, k, kind, namespace, name, read)
 	if s.Missing == evidence.MissingAbsent {

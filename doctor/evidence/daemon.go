@@ -113,7 +113,7 @@ type Log struct {
 	Previous  *Log      `json:"previous,omitempty"` // of the run before the last restart; containers only
 }
 
-// Line is one message, or several alike of which the last came at At. Raw lines of a file
+// Line is one message, or several similar ones, the last at At. Raw lines of a file
 // have no other member than Text until they are parsed.
 type Line struct {
 	Text  string        `json:"-"`

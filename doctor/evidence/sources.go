@@ -23,7 +23,7 @@ func (r *Reading) sources() iter.Seq2[string, reflect.Value] {
 	}
 }
 
-// Unread is a reading of which every source is missing, for the same reason.
+// Unread is a reading with every source missing, for the same reason.
 func Unread(at time.Time, reason string) *Reading {
 	r := &Reading{At: at}
 	for _, s := range r.sources() {

@@ -10,7 +10,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// dropper takes something away from a list of interfaces: a whole interface, a prefix or
+// dropper removes something from a list of interfaces: an interface, a prefix or
 // a secondary address. It reports whether it found any.
 type dropper func(eni string, cidr netip.Prefix, address netip.Addr) bool
 

@@ -179,7 +179,7 @@ func sourcesNode(r *evidence.Reading, wants func(id string) bool) *yaml.Node {
 	out := object()
 	for id, s := range sourcesOf(r) {
 		if wants(id) {
-			put(out, id, encoder{whole: id == "ec2.type"}.source(s)) // which Load has of any file
+			put(out, id, encoder{full: id == "ec2.type"}.source(s)) // which Load has of any file
 		}
 	}
 	return out
@@ -203,9 +203,9 @@ func changes(first, second *evidence.Reading) *yaml.Node {
 		if reflect.DeepEqual(before[id].v.Interface(), s.v.Interface()) {
 			continue
 		}
-		c := encoder{whole: before[id].missing() == ""}
+		c := encoder{full: before[id].missing() == ""}
 		n := c.source(s)
-		if c.whole && s.missing() == "" {
+		if c.full && s.missing() == "" {
 			subtract(n, c.source(before[id]))
 		}
 		put(out, id, n)
@@ -253,9 +253,9 @@ func put(object *yaml.Node, name string, value *yaml.Node) {
 // encode is the reverse of the decoder.
 func encode(v reflect.Value) *yaml.Node { return encoder{}.encode(v) }
 
-// encoder leaves out members with nothing in them where their absence means the same. What
-// is merged over something else is written whole.
-type encoder struct{ whole bool }
+// encoder leaves out members with nothing in them where their absence means the same.
+// What is merged over something else is written in full.
+type encoder struct{ full bool }
 
 func (c encoder) encode(v reflect.Value) *yaml.Node {
 	switch x := v.Interface().(type) {
@@ -321,7 +321,7 @@ func (c encoder) encodeStruct(v reflect.Value) *yaml.Node {
 	_, pod := v.Interface().(evidence.KubePod)
 	for _, m := range membersOf(v.Type()).list {
 		field := v.FieldByIndex(m.index)
-		if field.IsZero() && m.def == "" && !c.whole && !pod && m.name != "subnet" {
+		if field.IsZero() && m.def == "" && !c.full && !pod && m.name != "subnet" {
 			continue
 		}
 		put(n, m.name, c.encode(field))

@@ -207,7 +207,7 @@ func TestAddCard(t *testing.T) {
 		zero, card, path, damage string
 		allocations, bytes       int
 	}{
-		"both whole":      {holding("10.0.0.9"), holding("10.0.1.9"), path, "", 2, 2 * len(holding("10.0.0.9"))},
+		"both complete":   {holding("10.0.0.9"), holding("10.0.1.9"), path, "", 2, 2 * len(holding("10.0.0.9"))},
 		"card 0 absent":   {"", holding("10.0.1.9"), path, "no such file", 1, len(holding("10.0.0.9"))},
 		"card 1 damaged":  {holding("10.0.0.9"), "{", further, "unexpected EOF", 1, len(holding("10.0.0.9")) + 1},
 		"only a damaged":  {"", "{", further, "unexpected EOF", 0, 1},

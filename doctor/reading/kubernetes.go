@@ -425,8 +425,8 @@ func CNINode(raw []byte) (_ *evidence.CNINode, node string, _ error) {
 	return &evidence.CNINode{Features: append([]evidence.Feature{}, c.Spec.Features...)}, c.Metadata.Name, nil
 }
 
-// labelSelector is a label selector. An expression stands for a value that no label has: what it
-// selects is not known here, and nothing may follow from it.
+// labelSelector is a label selector. An expression becomes a value that no label has:
+// what it selects is not known here, and nothing may follow from it.
 type labelSelector struct {
 	MatchLabels      map[string]string `json:"matchLabels"`
 	MatchExpressions []struct {

@@ -26,7 +26,7 @@ const (
 	slack     = 2        // so many times as much is collected before something is dropped
 )
 
-// LogOf is the source of which a file in /var/log/aws-routed-eni is part, by its name: the
+// LogOf is the source that a file in /var/log/aws-routed-eni belongs to, by its name: the
 // log itself or a rotated sibling. Empty: of none.
 func LogOf(name string) string {
 	for _, log := range []struct{ begin, source string }{
@@ -55,7 +55,7 @@ func RotatedAt(name string) time.Time {
 
 // LogReader reads one log, from one file or several. Lines of its last quarter of an hour
 // are kept, neighbours that are alike as one with a count; of older ones one of each message,
-// the last, with how many there were. Messages of which only numbers, ids and addresses
+// the last, with how many there were. Messages in which only numbers, ids and addresses
 // differ are the same then. When that is still too much, errors, warnings and what the
 // catalogue knows stay.
 type LogReader struct {

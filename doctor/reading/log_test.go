@@ -115,7 +115,7 @@ func TestReadLog(t *testing.T) {
 		{At: noon, Level: "info", Msg: "total IPs: 1"},
 		{At: noon, Level: "info", Msg: "total IPs: 2"},
 	}}
-	for name, now := range map[string]time.Time{"now is given": noon, "the newest line tells": {}} {
+	for name, now := range map[string]time.Time{"now is given": noon, "the newest line decides": {}} {
 		got, err := ReadLog(iotest.OneByteReader(strings.NewReader(text.String())), now)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
@@ -258,7 +258,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestMemory reads a log of which a part of the lines is all different.
+// TestMemory reads a log with many lines that all differ.
 func TestMemory(t *testing.T) {
 	var before runtime.MemStats
 	runtime.GC()

@@ -259,8 +259,8 @@ var classes = func() (c [256]uint8) {
 	return c
 }()
 
-// key is the same for messages of which only numbers, times, ids, addresses and the random
-// ends of names differ.
+// key is the same for messages in which only numbers, times, ids, addresses and the
+// random ends of names differ.
 func (p piece) key() uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)

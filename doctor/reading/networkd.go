@@ -15,7 +15,7 @@ type Networkd struct {
 }
 
 // ReadNetworkd reads the files below the directories systemd/network, systemd/networkd.conf
-// and systemd/networkd.conf.d of /etc, /run and /usr/lib, by their whole path. A file of
+// and systemd/networkd.conf.d of /etc, /run and /usr/lib, by their full path. A file of
 // /etc takes the place of that of the same name in /run, and that of the one in /usr/lib.
 func ReadNetworkd(files map[string]string) Networkd {
 	out := Networkd{ForeignRules: true, ForeignRoutes: true}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzHostFiles: what stands in files of the host is read or refused, whatever it is.
+// FuzzHostFiles: any content of the host's files is read or rejected.
 func FuzzHostFiles(f *testing.F) {
 	f.Add("[Match]\nOriginalName=eni* veth*\n[Link]\nMACAddressPolicy=none\n")
 	f.Add("[Network]\nManageForeignRoutes=no\n")

@@ -47,6 +47,6 @@ func TestContinueLogs(t *testing.T) {
 		t.Errorf("aws-node (-want +got):\n%s", d)
 	}
 	if b.LogKubelet.Missing != "x" {
-		t.Error("a log that nobody read is there")
+		t.Error("a log that was not read is there")
 	}
 }

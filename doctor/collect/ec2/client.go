@@ -106,7 +106,7 @@ func (r *Reader) InstanceTypes(ctx context.Context, region string, progress func
 	return all, refused, nil
 }
 
-// counted counts requests and bounds answers: the SDK reads whole bodies.
+// counted counts requests and bounds answers: the SDK reads bodies completely.
 type counted struct {
 	next     ec2.HTTPClient
 	requests *atomic.Uint64

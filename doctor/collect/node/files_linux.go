@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFile bounds a file that is read as a whole.
+// maxFile bounds a file that is read at once.
 const maxFile = 4 << 20
 
 var errIrregular = errors.New("not a regular file")
@@ -52,7 +52,7 @@ func (c *collector) open(name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// read reads a file of the host as a whole.
+// read reads a file of the host at once.
 func (c *collector) read(name string) ([]byte, error) { return c.readWithin(name, maxFile) }
 
 func (c *collector) readWithin(name string, limit int64) ([]byte, error) {

@@ -110,7 +110,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// options read a root, and nobody's daemon or metadata service.
+// options read a root, without a daemon or metadata service.
 func options(root string) Options {
 	return Options{
 		Root: root, Address: "unix:/nowhere/i.sock", Metadata: "http://127.0.0.1:1", Now: func() time.Time { return now },
@@ -213,7 +213,7 @@ func TestRead_Container(t *testing.T) {
 	}
 }
 
-// TestRead_Hostile: whatever stands in place of the files of a node, reading ends in time,
+// TestRead_Hostile: whatever replaces the files of a node, reading ends in time,
 // and what was read can be written down and read again.
 func TestRead_Hostile(t *testing.T) {
 	t.Parallel()

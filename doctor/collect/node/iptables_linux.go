@@ -13,7 +13,7 @@ import (
 )
 
 // iptables has the programs of both back ends and of nftables print what they hold. A back
-// end of which the programs or the kernel's part are missing holds nothing.
+// end without its programs or its kernel part holds nothing.
 func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 	var s reading.Saves
 	program, err := find("iptables")

@@ -56,7 +56,7 @@ func TestRead_Kernel(t *testing.T) {
 	rule(func(r *netlink.Rule) { r.Priority, r.Mark, r.Mask, r.Table = 1024, 0x80, new(uint32(0x80)), 254 })
 	rule(func(r *netlink.Rule) { r.Priority, r.Src = 1536, network("10.9.0.7/32") })
 	rule(func(r *netlink.Rule) { r.Priority, r.Family, r.Dst = 512, unix.AF_INET6, network("fd00::7/128") })
-	rule(func(r *netlink.Rule) { r.Priority, r.Invert, r.Src = 77, true, network("10.0.0.0/8") }) // not told
+	rule(func(r *netlink.Rule) { r.Priority, r.Invert, r.Src = 77, true, network("10.0.0.0/8") }) // not reported
 
 	o := options(hostRoot(t, asIs))
 	r := Read(t.Context(), o)

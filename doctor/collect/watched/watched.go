@@ -26,7 +26,7 @@ type Source interface {
 }
 
 const (
-	maxDeep = 256              // nodes of which documents are read, the worst first
+	maxDeep = 256              // nodes whose documents are read, the worst first
 	atOnce  = 8                // nodes that are asked
 	within  = 15 * time.Second // for the documents of one node
 )

@@ -69,7 +69,7 @@ func TestEvidence_Recording(t *testing.T) {
 	}
 	for _, f := range r.Findings {
 		if f.Severity != "info" && slices.ContainsFunc(f.Nodes, well) {
-			t.Errorf("%s (%s) on %v, of which one is well", f.Code, f.Severity, f.Nodes)
+			t.Errorf("%s (%s) on %v, one of them healthy", f.Code, f.Severity, f.Nodes)
 		}
 	}
 	saved, err := file.Save(ev)
@@ -112,7 +112,7 @@ func TestEvidence_Named(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Evidence(t.Context(), src, evidence.Scope{}, []string{"nobody"}, nothing); !errors.Is(err, ErrNoNodes) {
+	if _, err := Evidence(t.Context(), src, evidence.Scope{}, []string{"unknown"}, nothing); !errors.Is(err, ErrNoNodes) {
 		t.Errorf("no such node: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
