@@ -1,11 +1,11 @@
-// Command aws-cni-grpc makes one gRPC call for the plugin aws-cni, beside which it is
+// Command aws-cni-grpc makes one gRPC call for the plugin aws-cni, next to which it is
 // installed: see plugin/rpcclient.
 //
-// It takes a socket, how long to wait for a server there and how long the whole call may
-// take. The request comes on standard input and the answer goes to standard output, both
-// in the frames of daemon/api/cniwire. It ends when standard input does: the plugin that
-// asked is gone. Exit status: 0 when there is an answer, an error of the call included,
-// 1 otherwise.
+// It takes a socket, how long to wait for a server there and how long the call may take
+// in total. The request comes on standard input and the answer goes to standard output,
+// both in the frames of daemon/api/cniwire. It ends when standard input does: the plugin
+// that asked is gone. Exit status: 0 when there is an answer, including an error of the
+// call, 1 otherwise.
 package main
 
 import (

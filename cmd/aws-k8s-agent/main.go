@@ -2,7 +2,7 @@
 // the node's pool of VPC addresses filled and gives them to the CNI plugin.
 //
 // It reads its settings from the environment (docs/configuration.md) and takes no
-// arguments besides --version, --help, and --uninstall, which takes everything of it
+// arguments besides --version, --help, and --uninstall, which removes everything of it
 // from the node instead.
 package main
 

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// host is a node of which a daemon took possession and that runs none.
+// host is a node that a daemon has set up and that runs none now.
 type host struct {
 	t            *testing.T
 	bin          string
@@ -59,7 +59,7 @@ nft add table ip aws-cni; ip rule add priority 1024 fwmark 0x80/0x80 lookup main
 	return h
 }
 
-// ours are files of the daemon and its plugins, others the files beside them.
+// ours are files of the daemon and its plugins, others the files next to them.
 func (h *host) ours() []string {
 	return []string{
 		h.conf + "/10-aws.conflist", h.plugin + "/aws-cni", h.plugin + "/aws-cni-grpc", h.plugin + "/egress-cni", h.plugin + "/aws-cni-support.sh",
@@ -193,7 +193,7 @@ func TestUninstall(t *testing.T) {
 	if d := cmp.Diff(h.others(), h.left(h.others())); d != "" {
 		t.Errorf("files of others (-before +after):\n%s", d)
 	}
-	// What was said and what was done are the same, line by line.
+	// The dry run and the real run print the same lines.
 	if d := cmp.Diff(strings.ReplaceAll(dry, "would remove: ", "removed: "), out); d != "" {
 		t.Errorf("(-dry run +run):\n%s", d)
 	}
@@ -205,10 +205,10 @@ removed: file /run/cni/v6pd/egress-v4-ipam/aws-cni
 `
 	lines := slices.DeleteFunc(strings.SplitAfter(out, "\n"), func(line string) bool { return !strings.Contains(want, line) })
 	if got := strings.Join(lines, ""); got != want {
-		t.Errorf("told:\n%s", out)
+		t.Errorf("output:\n%s", out)
 	}
 	if !strings.Contains(out, "left as they are:\n  logs in /var/log/aws-routed-eni\n") {
-		t.Errorf("what is left is not told:\n%s", out)
+		t.Errorf("the output does not list what is left:\n%s", out)
 	}
 
 	if out, problem, code = h.run("--uninstall"); code != 0 || problem != "" || !strings.HasPrefix(out, "nothing to remove\n") {

@@ -17,8 +17,8 @@ import (
 	"cnictl/deploy"
 )
 
-// container is what a runtime makes of the image and the mounts of deploy: a read-only
-// root in which /host has directories of the host, and the manifest's capabilities alone.
+// container imitates how a runtime runs the image with the mounts of deploy: a read-only
+// root in which /host has directories of the host, and only the manifest's capabilities.
 // The arguments are the root's directory, the program, the host's two directories, the
 // capabilities and how /run/cni is mounted: "rw", "ro" or "no"; "bare" is "rw" without
 // iptables and nft.
@@ -85,8 +85,8 @@ func (h *host) leases() []string {
 	return slices.DeleteFunc(h.ours(), func(path string) bool { return !strings.HasPrefix(path, "/run/cni/") })
 }
 
-// With the mounts of deploy/uninstall.yaml everything goes, leases of egress addresses
-// among it; a container that cannot remove them, or not see them, says so and fails.
+// With the mounts of deploy/uninstall.yaml everything is removed, including leases of
+// egress addresses; a container that cannot remove or see them says so and fails.
 func TestUninstall_InContainer(t *testing.T) {
 	h := newHost(t)
 	const lease4, lease6 = "file /host/run/cni/v6pd/egress-v4-ipam/aws-cni", "file /host/run/cni/v4pd/egress-v6-ipam/aws-cni"

@@ -1,5 +1,5 @@
-// Command aws-vpc-cni-init prepares a node for the daemon: it installs the plugins that
-// lie beside it and makes the node's kernel settings. It is the init container of
+// Command aws-vpc-cni-init prepares a node for the daemon: it installs the plugins from
+// its own directory and makes the node's kernel settings. It is the init container of
 // aws-node, runs privileged in the node's network namespace, and ends.
 //
 // It reads its settings from the environment (docs/configuration.md) and takes no

@@ -281,7 +281,7 @@ func TestHelper(t *testing.T) {
 	a := addNode(t, s, "aws-node-a", "198.51.100.1", 10)
 	b := addNode(t, s, "aws-node-b", "198.51.100.2", 20)
 	c := addNode(t, s, "aws-node-c", "198.51.100.3", 30)
-	addPod(t, s, "aws-node-nowhere", "198.51.100.9") // nobody listens
+	addPod(t, s, "aws-node-nowhere", "198.51.100.9") // nothing listens
 	addPod(t, s, "aws-node-loopback", "127.0.0.1")   // the API server does not proxy to it
 	bad := addNode(t, s, "aws-node-bad", "198.51.100.4", 1e6)
 	bad.hostile.Store(true)
@@ -308,7 +308,7 @@ func TestHelper(t *testing.T) {
 	polled(t, a, b, c)
 	until(t, "CloudWatch refuses", func() bool { return cw.Requests() >= 3 })
 
-	// The API server goes away and comes back; c counts meanwhile, and is never lost.
+	// The API server is down for a while; c counts meanwhile, and is never lost.
 	if err := api.Refuse(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/config"
 )
 
-// flags are what the command line says; nil where it says nothing.
+// flags are the flags of the command line; nil if not given.
 type flags struct {
 	cloudwatch, prometheus *bool
 	version                bool
@@ -63,8 +63,8 @@ func joined(args []string) []string {
 }
 
 // settings reads the environment, and where it says nothing usable about a switch takes
-// the flag. It returns the problems of the helper's own variables; an interval that is
-// none has always stopped its start.
+// the flag. It returns the problems of the helper's own variables; an invalid interval
+// has always been fatal.
 func settings(getenv func(string) (string, bool), f flags) (config.Config, []config.Problem) {
 	c, all := config.Load(getenv)
 	if f.cloudwatch != nil && !decided(getenv, "USE_CLOUDWATCH") {

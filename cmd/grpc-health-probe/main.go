@@ -117,8 +117,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	return o, nil
 }
 
-// connect waits for a connection for the whole time limit, since a server that is
-// just starting may appear in it.
+// connect retries until the time limit, since a server that is just starting may appear.
 func connect(ctx context.Context, o options) (*grpc.ClientConn, error) {
 	target := o.addr
 	if !strings.HasPrefix(target, "unix:") {

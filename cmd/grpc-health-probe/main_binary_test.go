@@ -59,7 +59,7 @@ func healthOf(statuses map[string]healthpb.HealthCheckResponse_ServingStatus) fu
 	}
 }
 
-// silent never answers, until its client goes away.
+// silent never answers, until its client disconnects.
 type silent struct {
 	healthpb.UnimplementedHealthServer
 }
@@ -104,7 +104,7 @@ func TestProbe(t *testing.T) {
 	bare := serve(t, "tcp", "127.0.0.1:0", func(*grpc.Server) {})
 	seen := make(chan string, 1)
 	agent := serve(t, "tcp", "127.0.0.1:0", func(s *grpc.Server) { healthpb.RegisterHealthServer(s, agents{seen: seen}) })
-	// A listener that accepts and says nothing is no gRPC server.
+	// A listener that accepts and stays silent is not a gRPC server.
 	deaf, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestProbe(t *testing.T) {
 		"no call time":       {[]string{"-addr", tcp, "-rpc-timeout", "-1s"}, 1, "-rpc-timeout must be greater than zero"},
 		"bad duration":       {[]string{"-addr", tcp, "-rpc-timeout", "5"}, 1, "-rpc-timeout"},
 		"no socket":          {[]string{"-addr=unix://" + socket + ".none", "-connect-timeout=100ms"}, 2, "no such file or directory"},
-		"nobody listens":     {[]string{"-addr=127.0.0.1:1", "-connect-timeout=100ms"}, 2, "connection refused"},
+		"nothing listens":    {[]string{"-addr=127.0.0.1:1", "-connect-timeout=100ms"}, 2, "connection refused"},
 		"not a gRPC server":  {[]string{"-addr", deaf.Addr().String(), "-connect-timeout=100ms"}, 2, "within 100ms"},
 		"no answer":          {[]string{"-addr", mute, "-rpc-timeout=100ms"}, 3, "no answer within 100ms"},
 		"no health protocol": {[]string{"-addr", bare}, 3, "does not implement the grpc health protocol"},

@@ -1,5 +1,5 @@
 // The portmap plugin of the image: see plugin/portmap. Like aws-cni it is started by the
-// container runtime, once for each command, and built of as little as possible.
+// container runtime, once for each command, and links as little as possible.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0

@@ -15,7 +15,7 @@ type Cluster struct {
 type pod struct {
 	// read: last is where increases are counted from. It is the pod's last reading, or
 	// nothing at all for a pod that came after the first list: whatever such a pod has
-	// counted when it is read for the first time is new.
+	// counted at its first reading is new.
 	read bool
 	last Reading
 
@@ -169,9 +169,9 @@ func carried(last, r Reading) Reading {
 // derives it from the clock, in whole seconds.
 const clockNoise = 2 * time.Second
 
-// startedBetween tells a process that dies young again and again, whose counters need
-// not fall, from a node whose clock was set: that moves the start of the old process,
-// but hardly beyond the last reading.
+// startedBetween distinguishes a process that crashes repeatedly, whose counters need not
+// fall, from a node whose clock was set: that moves the start of the old process, but
+// hardly beyond the last reading.
 func startedBetween(last, r Reading) bool {
 	return !last.Started.IsZero() && r.Started.After(last.Started.Add(clockNoise)) && r.Started.After(last.At)
 }

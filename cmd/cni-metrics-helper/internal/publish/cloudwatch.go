@@ -36,8 +36,8 @@ func NewCloudWatch(cfg aws.Config, cluster, userAgent string, q *Queue) *CloudWa
 }
 
 // Send empties the queue. It stops at the first request that may succeed later: its data
-// go back, with the times that they had, and wait for the next Send. Data that
-// CloudWatch will never take are given up; the error says how many.
+// go back, with the times that they had, and wait for the next Send. Data that CloudWatch
+// will never accept are dropped; the error says how many.
 func (c *CloudWatch) Send(ctx context.Context) (sent int, err error) {
 	var refused []error
 	for {

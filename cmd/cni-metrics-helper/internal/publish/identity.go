@@ -15,7 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// DefaultCluster names a cluster that nothing else names.
+// DefaultCluster is the name of a cluster without any other.
 const DefaultCluster = "k8s-cluster"
 
 // clusterTags are the tags of an instance that may name its cluster, the best first.
@@ -50,8 +50,8 @@ func CheckCluster(name string) error {
 	return nil
 }
 
-// Cluster is what the helper's own instance says that the cluster is called. source says
-// which tag it was, or why it was none.
+// Cluster is the cluster's name according to the helper's own instance. source says which
+// tag it was, or why there was none.
 func Cluster(ctx context.Context, cfg aws.Config, ec2Endpoint string) (name, source string, err error) {
 	instance, err := instanceID(ctx, cfg)
 	if err != nil {

@@ -73,7 +73,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSend_Again: data that were not taken go in order, once, with their times.
+// TestSend_Again: data that were not accepted are sent again in order, once, with their
+// times.
 func TestSend_Again(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []fakecloudwatch.Fault{fakecloudwatch.Throttled, fakecloudwatch.Broken, fakecloudwatch.Denied} {
@@ -104,7 +105,7 @@ func TestSend_Again(t *testing.T) {
 	}
 }
 
-// TestSend_Hopeless: data that are never taken do not stand in the way of others.
+// TestSend_Hopeless: data that are never accepted do not block others.
 func TestSend_Hopeless(t *testing.T) {
 	t.Parallel()
 	s, c, q := sender(t)

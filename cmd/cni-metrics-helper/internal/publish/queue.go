@@ -24,7 +24,7 @@ type Queue struct {
 	lost int     // guarded by mu; pushed out since the last Lost
 }
 
-// Add puts data at the end. When there are too many the oldest give way.
+// Add puts data at the end. When there are too many the oldest are dropped.
 func (q *Queue) Add(data ...Datum) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,7 +64,7 @@ func (q *Queue) Len() int {
 	return len(q.data)
 }
 
-// Lost is how many data gave way since it was asked last.
+// Lost is how many data were dropped since the last call.
 func (q *Queue) Lost() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -52,8 +52,8 @@ func New(opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A redirect is an answer, not a way to go on: the next request would carry the
-	// token to wherever a node says.
+	// A redirect is treated as an answer and not followed: the next request would carry
+	// the token to wherever a node says.
 	api.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &Client{api: api, timeout: opts.Timeout}
 	if c.timeout <= 0 {

@@ -1,5 +1,5 @@
 // Package scrape reads what the ipamd of every node counts, through the API server's
-// pod proxy: the helper needs no way to the nodes.
+// pod proxy: the helper needs no direct connection to the nodes.
 //
 // A node is outside input. Each answer has a time limit and a size limit, redirects are
 // not followed (the client would take the service account's token along), and of the

@@ -19,7 +19,7 @@ import (
 // error texts and CIDRs stay forever and make that grow.
 const (
 	maxAnswer = 8 << 20  // bytes
-	maxLine   = 64 << 10 // bytes; label values of upstream hold whole error texts
+	maxLine   = 64 << 10 // bytes; upstream's label values contain error texts
 	maxWanted = 1 << 20  // bytes of the families that are wanted
 
 	// maxValue is the largest count that is exact. It also keeps sums finite, which
@@ -27,7 +27,7 @@ const (
 	maxValue = 1 << 53
 )
 
-// Families of every process, which tell that it is another one.
+// Families of every process, which reveal that it was restarted.
 const (
 	cpuTime   = "process_cpu_seconds_total"
 	startTime = "process_start_time_seconds"
@@ -128,7 +128,7 @@ func read(text []byte) (aggregate.Reading, error) {
 	return r, all.process(&r)
 }
 
-// sum adds up the series of a family. Without a TYPE line it is taken for what it should be.
+// sum adds up the series of a family. Without a TYPE line the expected type is assumed.
 func (a metrics) sum(name string, kind aggregate.Kind) (float64, error) {
 	switch t := a.families[name].Type; {
 	case t == "", t == "untyped", t == "counter" && kind == aggregate.Counter, t == "gauge" && kind == aggregate.Gauge:
@@ -159,7 +159,7 @@ func within(v float64) error {
 // appear on the node. That is no call, and would hide how long calls take.
 const notCalls = "waitForENIAndIPsAttached"
 
-// latency adds up the calls of each API, whatever came of them. Quantiles are used
+// latency adds up the calls of each API, whatever their outcome. Quantiles are used
 // where an ipamd offers them; upstream and ours offer none.
 func (a metrics) latency(name string, r *aggregate.Reading) error {
 	t := a.families[name].Type
@@ -205,7 +205,7 @@ func (a metrics) latency(name string, r *aggregate.Reading) error {
 	return nil
 }
 
-// process reads what tells one process from the next. Either may be absent.
+// process reads what identifies a process. Either may be absent.
 func (a metrics) process(r *aggregate.Reading) (err error) {
 	if len(a.samples[cpuTime]) > 0 {
 		if r.CPU, err = a.sum(cpuTime, aggregate.Counter); err != nil {

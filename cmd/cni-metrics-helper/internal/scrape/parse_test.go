@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
 )
 
-// shown is what an ipamd serves, with what its other collectors do beside.
+// shown is what an ipamd serves, including its other collectors.
 const shown = `# HELP awscni_add_ip_req_count ADDs
 # TYPE awscni_add_ip_req_count counter
 awscni_add_ip_req_count 20
@@ -114,8 +114,8 @@ func TestParse_Refuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a node answers, there is a reading or an error, the numbers of a
-// reading can be added up, and lines that are none of ours change nothing.
+// FuzzParse: any answer gives a reading or an error, the numbers of a reading can be
+// added up, and unrelated lines change nothing.
 func FuzzParse(f *testing.F) {
 	f.Add(shown)
 	f.Add("awscni_eni_max 3\n")

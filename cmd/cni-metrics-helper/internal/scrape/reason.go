@@ -13,8 +13,8 @@ type Reason string
 const (
 	Unreachable Reason = "unreachable" // the API server gets no answer, or the pod is gone
 	Refused     Reason = "refused"     // the API server forbids it, or whoever answers does
-	TimedOut    Reason = "timeout"     // no whole answer in time
-	TooLarge    Reason = "too-large"   // more than an ipamd can have to say
+	TimedOut    Reason = "timeout"     // no complete answer in time
+	TooLarge    Reason = "too-large"   // more than an ipamd can have
 	Malformed   Reason = "malformed"   // not the metrics of an ipamd
 	NotReached  Reason = "not-reached" // the poll ended before the pod's turn
 )

@@ -20,9 +20,9 @@ type Skip struct {
 	Err    error
 }
 
-// Read scrapes pods side by side, until ctx ends. It returns the readings by UID, and
-// the pods that it has none of. Later pods may not be reached: who asks again and again
-// should not always begin with the same.
+// Read scrapes pods side by side, until ctx ends. It returns the readings by UID, and the
+// pods without one. Later pods may not be reached: repeated calls should not always begin
+// with the same.
 func (c *Client) Read(ctx context.Context, pods []Pod) (map[string]aggregate.Reading, []Skip) {
 	var (
 		mu       sync.Mutex // guards both
@@ -79,8 +79,8 @@ func (c *Client) scrape(ctx context.Context, pod string) (aggregate.Reading, err
 	if err != nil {
 		return aggregate.Reading{}, fmt.Errorf("read metrics: %w", err)
 	}
-	// A server that is hung up on may still end its answer in good order, and a half of
-	// it would pass for the whole.
+	// A server whose client has gone may still end its answer properly, and half of it
+	// would pass for a complete one.
 	if err := ctx.Err(); err != nil {
 		return aggregate.Reading{}, fmt.Errorf("read metrics: %w", err)
 	}
