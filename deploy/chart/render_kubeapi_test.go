@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -233,4 +234,33 @@ func TestValues(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestValues_Addon: the configurationValues of the managed add-on (spec/deploy.md §3.2) are a
+// values file of the chart as they stand: every property has its name, place and type here.
+func TestValues_Addon(t *testing.T) {
+	t.Parallel()
+	const addon = "testdata/addon.json"
+	have := objects(t, mustRender(t, cni, "-f", addon))
+	var values struct{ Env, Init map[string]any }
+	if err := json.Unmarshal([]byte(readFile(t, addon)), &values); err != nil {
+		t.Fatal(err)
+	}
+	set := ofKind(have, "DaemonSet")
+	for path, want := range map[string]map[string]any{"containers": values.Env, "initContainers": values.Init["env"].(map[string]any)} {
+		containers, _, err := unstructured.NestedSlice(set.Object, "spec", "template", "spec", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := map[string]any{}
+		for _, e := range containers[0].(map[string]any)["env"].([]any) {
+			env[e.(map[string]any)["name"].(string)] = e.(map[string]any)["value"]
+		}
+		for name, value := range want {
+			if env[name] != value {
+				t.Errorf("%s: %s is %v, want %v", path, name, env[name], value)
+			}
+		}
+	}
+	golden.Check(t, "diff", []byte(udiff.Unified("default", "addon", mustRender(t, cni), mustRender(t, cni, "-f", addon))))
 }
