@@ -70,11 +70,6 @@ build: ## build every binary into bin/
 	@ln -f $(BIN)/cnictl $(BIN)/kubectl-cni # "kubectl cni", and what kubectl asks for its completions
 	@install -m 755 deploy/krew/kubectl_complete-cni $(BIN)/
 
-# BASE is the URL where the archives will be published.
-.PHONY: krew
-krew: ## build the krew plugin's archives and manifest in dist/krew (VERSION=v1.2.3 BASE=https://…)
-	@VERSION=$(VERSION) BASE=$(BASE) GO="$(GO)" deploy/krew/build.sh dist/krew
-
 # The daemon and the plugin with crash points, at which tests kill them.
 .PHONY: crash
 crash:
@@ -166,8 +161,11 @@ reference:
 
 # The architectures of the images. Another than this machine's takes minutes, once.
 ARCH      ?= amd64 arm64
-# URL of the source code, for the images' labels.
-SOURCE    ?=
+# Those of people's machines, for cnictl.
+PLATFORMS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64
+# URL of the project, for labels of images and krew's manifest: releases are published below
+# it. A release sets it.
+SOURCE    ?= https://example.com/cnictl
 REVISION  := $(shell git rev-parse HEAD 2>/dev/null)
 # The time of everything that is released: the commit's.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
@@ -199,6 +197,18 @@ stage-%: build reference
 		GOARCH=$* $(GO) -C tools/reference build -ldflags "-s -w" -o $(CURDIR)/$(STAGE)/$*/reference/ tool; \
 	fi
 
+.PHONY: dist
+dist: $(TOOLBIN)/mkdist $(addprefix cnictl-,$(PLATFORMS)) ## pack cnictl in dist/: archives, .deb, .rpm, krew plugin, checksums, SBOMs (VERSION=v1.2.3 SOURCE=https://…)
+	@rm -rf .cache/dist/man .cache/dist/completions && mkdir -p .cache/dist/man .cache/dist/completions
+	@$(GO) run -tags $(TAGS) ./cmd/cnictl/internal/man .cache/dist/man
+	@for shell in bash zsh fish powershell; do .cache/dist/$$($(GO) env GOHOSTOS)_$$($(GO) env GOHOSTARCH)/cnictl completion $$shell >.cache/dist/completions/$$shell; done
+	@$(TOOLBIN)/mkdist -version "$(VERSION)" -source "$(SOURCE)" -in .cache/dist -o dist
+
+.PHONY: cnictl-%
+cnictl-%:
+	@echo "building cnictl for $*"
+	@GOOS=$(firstword $(subst _, ,$*)) GOARCH=$(lastword $(subst _, ,$*)) $(GOBUILD) -o .cache/dist/$*/cnictl ./cmd/cnictl
+
 .PHONY: testimages
 testimages: build $(TOOLBIN)/mkimage
 	@$(TOOLBIN)/mkimage -version "$(VERSION)" -tag test -o $(BIN) testenv/cluster/images.yaml
@@ -226,11 +236,8 @@ lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticc
 generate: $(TOOLBIN)/protogen $(TOOLBIN)/helm ## regenerate *.pb.go, zz_generated tables, plain manifests and generated parts of docs/
 	@PATH="$(TOOLBIN):$$PATH" $(GO) generate ./...
 
-# The platforms of deploy/krew besides this machine's. Takes seconds warm, a minute cold.
-KREW := linux_arm64 darwin_amd64 darwin_arm64
-
 .PHONY: verify
-verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, or cnictl does not build for every krew platform
+verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, or cnictl does not build for every platform
 	@$(TOOLBIN)/testlayers -lists # first: it takes a second
 	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md deploy | sort | xargs -r sha256sum; }; \
 	before=$$(generated); $(MAKE) generate; after=$$(generated); \
@@ -246,8 +253,7 @@ verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test
 	$(GO) -C tools/kube mod tidy -diff
 	$(GO) -C tools/monitoring mod tidy -diff
 	$(GO) mod verify
-	@for platform in $(KREW); do echo "build cnictl for $$platform"; \
-		GOOS=$${platform%_*} GOARCH=$${platform#*_} $(GO) build -tags $(TAGS) -ldflags "-s -w" -o .cache/cross/cnictl_$$platform ./cmd/cnictl; done
+	@$(MAKE) $(addprefix cnictl-,$(PLATFORMS))
 
 .PHONY: clean
 clean: ## remove bin/ and the built tools
@@ -266,8 +272,8 @@ $(TOOLBIN)/helm: tools/helm/go.mod tools/helm/go.sum
 	@echo "building helm (a minute, once)"
 	@$(GO) -C tools/helm build -ldflags "-s -w" -o $@ helm.sh/helm/v3/cmd/helm
 
-$(TOOLBIN)/mkimage: $(TOOLSRC) $(wildcard tools/release/go.*)
-	@$(GO) -C tools/release build -o $@ ./cmd/mkimage
+$(TOOLBIN)/mkimage $(TOOLBIN)/mkdist: $(TOOLSRC) $(wildcard tools/release/go.*)
+	@$(GO) -C tools/release build -o $@ ./cmd/$(@F)
 
 $(TOOLBIN)/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum
 	@echo "building golangci-lint (a minute, once)"

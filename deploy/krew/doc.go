@@ -1,6 +1,6 @@
-// Package krew packages cnictl as a kubectl plugin: the manifest for krew's index, the
-// script that builds its archives, and the program that kubectl runs for completions. Its
-// tests check the manifest against krew's rules.
+// Package krew packages cnictl as a kubectl plugin: the manifest for krew's index,
+// which tools/release fills in, and the program that kubectl runs for completions. Its tests
+// check the manifest against krew's rules.
 //
 // kubectl_complete-cni is not in krew's archives: krew links the one program that bin names
 // onto PATH and nothing else, so that kubectl would never find it. Installed by

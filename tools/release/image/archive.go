@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"cnictl/tools/release/files"
 )
 
 // write writes an OCI image layout as a tar: one index of all architectures. Beside it is
@@ -59,11 +61,11 @@ func write(w io.Writer, name string, archs []string, images []v1.Image) error {
 	if err := out.WriteFile("manifest.json", text, 0o644); err != nil {
 		return err
 	}
-	files, err := tree(dir)
+	all, err := files.Tree(dir)
 	if err != nil {
 		return err
 	}
-	return archive(w, withParents(files))
+	return files.Tar(w, all, epoch)
 }
 
 func blob(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"cnictl/tools/release/files"
 	"cnictl/tools/release/software"
 )
 
@@ -24,9 +25,6 @@ type Release struct {
 	License                   string    // text of the project's own licence
 	Inventory                 func() *software.Inventory
 }
-
-// spdx is the project's own licence.
-const spdx = "Apache-2.0"
 
 const certificates = "etc/ssl/certs/ca-certificates.crt"
 
@@ -44,25 +42,25 @@ func (i Image) build(r Release, arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	bom, err := inventory.SBOM(software.Subject{Kind: "container", Name: i.Name, Version: r.Version, License: spdx, Time: r.Time})
+	bom, err := inventory.SBOM(software.Subject{Kind: "container", Name: i.Name, Version: r.Version, License: software.Own, Time: r.Time})
 	if err != nil {
 		return nil, err
 	}
-	terms := []entry{{name: SBOMFile, mode: 0o644, data: bom}}
+	terms := []files.File{{Name: SBOMFile, Mode: 0o644, Data: bom}}
 	for name, text := range inventory.Bundle(r.License) {
-		terms = append(terms, entry{name: "licenses/" + name, mode: 0o644, data: []byte(text)})
+		terms = append(terms, files.File{Name: "licenses/" + name, Mode: 0o644, Data: []byte(text)})
 	}
 	if i.Licenses != "" {
 		text, err := i.licenses(r, inventory, arch)
 		if err != nil {
 			return nil, err
 		}
-		terms = append(terms, entry{name: i.Licenses[1:], mode: 0o644, data: []byte(text)})
+		terms = append(terms, files.File{Name: i.Licenses[1:], Mode: 0o644, Data: []byte(text)})
 	}
 
 	image := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
 	image = mutate.ConfigMediaType(image, types.OCIConfigJSON)
-	for _, entries := range [][]entry{base, programs, terms} {
+	for _, entries := range [][]files.File{base, programs, terms} {
 		if len(entries) == 0 {
 			continue
 		}
@@ -78,7 +76,7 @@ func (i Image) build(r Release, arch string) (v1.Image, error) {
 }
 
 // others are the programs, libraries and certificates of other projects.
-func (i Image) others(inventory *software.Inventory, arch string) ([]entry, error) {
+func (i Image) others(inventory *software.Inventory, arch string) ([]files.File, error) {
 	if i.Root == "" {
 		return nil, nil
 	}
@@ -86,31 +84,31 @@ func (i Image) others(inventory *software.Inventory, arch string) ([]entry, erro
 	if err := inventory.AddDebian(root); err != nil {
 		return nil, fmt.Errorf("%w; run: tools/release/rootfs.sh", err)
 	}
-	entries, err := tree(root)
+	entries, err := files.Tree(root)
 	if err != nil || !i.Certs {
-		return append(entries, entry{name: "licenses/debian", mode: 0o777, link: "../usr/share/doc"}), err
+		return append(entries, files.File{Name: "licenses/debian", Mode: 0o777, Link: "../usr/share/doc"}), err
 	}
 	inventory.Packages = slices.DeleteFunc(inventory.Packages, func(p software.Package) bool { return p.Name != "ca-certificates" })
-	entries = slices.DeleteFunc(entries, func(e entry) bool {
-		return e.name != certificates && !strings.HasPrefix(e.name, "usr/share/doc/ca-certificates/") && e.name != software.StatusDir+"/ca-certificates"
+	entries = slices.DeleteFunc(entries, func(e files.File) bool {
+		return e.Name != certificates && !strings.HasPrefix(e.Name, "usr/share/doc/ca-certificates/") && e.Name != software.StatusDir+"/ca-certificates"
 	})
-	return append(entries, entry{name: "licenses/debian", mode: 0o777, link: "../usr/share/doc"}), nil
+	return append(entries, files.File{Name: "licenses/debian", Mode: 0o777, Link: "../usr/share/doc"}), nil
 }
 
 // programs are the files that the list names.
-func (i Image) programs(inventory *software.Inventory, arch string) ([]entry, error) {
+func (i Image) programs(inventory *software.Inventory, arch string) ([]files.File, error) {
 	sources, err := i.sources(arch)
 	if err != nil {
 		return nil, err
 	}
-	var out []entry
+	var out []files.File
 	for _, s := range sources {
-		e, err := read(s.from, s.name)
+		e, err := files.Read(s.from, s.name)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, e)
-		if isELF(e.data) {
+		if isELF(e.Data) {
 			if err := inventory.Add(s.name, s.from); err != nil {
 				return nil, err
 			}
@@ -151,7 +149,7 @@ func (i Image) config(r Release, image v1.Image, arch string) *v1.ConfigFile {
 		"org.opencontainers.image.version":  r.Version,
 		"org.opencontainers.image.revision": r.Revision,
 		"org.opencontainers.image.source":   r.Source,
-		"org.opencontainers.image.licenses": spdx,
+		"org.opencontainers.image.licenses": software.Own,
 		"org.opencontainers.image.created":  r.Time.UTC().Format(time.RFC3339),
 	}}
 	for name, value := range c.Config.Labels {

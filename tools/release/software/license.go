@@ -13,6 +13,9 @@ import (
 	"github.com/google/licensecheck"
 )
 
+// Own is the project's own licence, as an SPDX expression.
+const Own = "Apache-2.0"
+
 // allowed are the licences of Go modules that may be linked into our programs. Each asks
 // for no more than that its text travels along, which Bundle and Text see to; MPL-2.0 also
 // asks that its files' source can be had, which is the module proxy's.

@@ -14,12 +14,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
-	"time"
 
 	"cnictl/tools/release/image"
 	"cnictl/tools/release/software"
@@ -83,18 +80,9 @@ func prepare(r *image.Release, license string) error {
 		return err
 	}
 	r.License = string(text)
-	seconds := int64(0)
-	if s := os.Getenv("SOURCE_DATE_EPOCH"); s != "" {
-		if seconds, err = strconv.ParseInt(s, 10, 64); err != nil {
-			return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
-		}
+	if r.Time, err = software.Time(); err != nil {
+		return err
 	}
-	r.Time = time.Unix(seconds, 0)
-	dirs, err := exec.Command("go", "env", "GOMODCACHE", "GOROOT").Output()
-	if err != nil {
-		return fmt.Errorf("go env, for where the licences are: %w", err)
-	}
-	cache, root, _ := strings.Cut(strings.TrimSpace(string(dirs)), "\n")
-	r.Inventory = func() *software.Inventory { return software.New(cache, root) }
-	return nil
+	r.Inventory, err = software.Sources()
+	return err
 }
