@@ -28,6 +28,7 @@ var resources = map[string]schema.GroupVersionResource{
 	"ClusterRole":              {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 	"ClusterRoleBinding":       {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
 	"DaemonSet":                {Group: "apps", Version: "v1", Resource: "daemonsets"},
+	"Deployment":               {Group: "apps", Version: "v1", Resource: "deployments"},
 	"ENIConfig":                {Group: "crd.k8s.amazonaws.com", Version: "v1alpha1", Resource: "eniconfigs"},
 	"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 }
@@ -59,8 +60,8 @@ func newLab(t *testing.T) *lab {
 	}, l.kubeconfig))
 	secrets := s.Objects().Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
 	l.check(secrets.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "owner=helm"}))
-	for _, kind := range []string{"DaemonSet", "ClusterRoleBinding", "ClusterRole", "ConfigMap", "ServiceAccount"} {
-		for _, name := range []string{account, settings} {
+	for _, kind := range []string{"DaemonSet", "Deployment", "ClusterRoleBinding", "ClusterRole", "ConfigMap", "ServiceAccount"} {
+		for _, name := range []string{account, settings, helper} {
 			l.delete(kind, name)
 		}
 	}
@@ -84,7 +85,7 @@ func ignoreAbsent(err error) error {
 
 func (l *lab) of(kind string) dynamic.ResourceInterface {
 	all := l.s.Objects().Resource(resources[kind])
-	if slices.Contains([]string{"ServiceAccount", "ConfigMap", "DaemonSet"}, kind) {
+	if slices.Contains([]string{"ServiceAccount", "ConfigMap", "DaemonSet", "Deployment"}, kind) {
 		return all.Namespace(namespace)
 	}
 	return all
@@ -182,6 +183,17 @@ func (l *lab) upstreamChart(version, values string, all []*unstructured.Unstruct
 	return dir
 }
 
+// upstreamRelease installs upstream's chart as most have it, with the default selector.
+func (l *lab) upstreamRelease() (chart string) {
+	l.Helper()
+	all := published(l.T)
+	selector := map[string]any{"app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": "aws-vpc-cni"}
+	l.check(unstructured.SetNestedMap(ofKind(all, "DaemonSet").Object, selector, "spec", "selector", "matchLabels"))
+	chart = l.upstreamChart("1.23.1", "", all)
+	l.must("install", chart)
+	return chart
+}
+
 // TestInstall_OverManifest: what the published manifest made is not adopted by accident, and
 // with the marks no pod restarts until the template differs.
 func TestInstall_OverManifest(t *testing.T) {
@@ -241,11 +253,7 @@ func TestInstall_TakeOwnership(t *testing.T) {
 // selector that it has; with another it is refused, by a sentence that says what to set.
 func TestInstall_OverRelease(t *testing.T) {
 	l := newLab(t)
-	selector := map[string]any{"app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": "aws-vpc-cni"}
-	all := published(t)
-	l.check(unstructured.SetNestedMap(ofKind(all, "DaemonSet").Object, selector, "spec", "selector", "matchLabels"))
-	upstream := l.upstreamChart("1.23.1", "", all)
-	l.must("install", upstream)
+	upstream := l.upstreamRelease()
 	l.refused("Set originalMatchLabels to false", "upgrade", cni, "--set", "originalMatchLabels=true")
 	l.refused("Set originalMatchLabels to false, or the name, podLabels", "upgrade", cni, "--set", "podLabels.a=b")
 	l.must("upgrade", cni)
@@ -454,6 +462,60 @@ func (l *lab) await(is func() bool) {
 	for !is() {
 		if err := l.Context().Err(); err != nil {
 			l.Fatal(err)
+		}
+	}
+}
+
+// TestInstall_Page: docs/install.md shows commands that work, from the root of the tree, one
+// section on one cluster. The errors that it explains are those of the other tests.
+func TestInstall_Page(t *testing.T) {
+	page := readFile(t, "../../docs/install.md")
+	_, rest, _ := strings.Cut(page, "```yaml\n")
+	values, _, _ := strings.Cut(rest, "```")
+	values = file(t, values)
+	before := map[string]func(*lab){
+		"Over what EKS installed":            func(l *lab) { l.apply("eks", published(t)) },
+		"Over a release of upstream's chart": func(l *lab) { l.upstreamRelease() },
+		"Upgrade, roll back, uninstall":      func(l *lab) { l.must("install", cni) },
+	}
+	// There is no kubectl here: what it would send.
+	kubectl := map[string]func(*lab){
+		"kubectl apply -f deploy/aws-node.yaml":                    func(l *lab) { l.apply("kubectl", objects(t, readFile(t, "../aws-node.yaml"))) },
+		"kubectl apply -k deploy":                                  func(*lab) {}, // the same: TestKustomization
+		"kubectl -n kube-system rollout status daemonset aws-node": func(l *lab) { l.daemonSet() },
+	}
+	for section := range strings.SplitSeq(page, "\n## ") {
+		title, _, _ := strings.Cut(section, "\n")
+		commands := slices.DeleteFunc(strings.Split(section, "\n"), func(line string) bool {
+			return !strings.HasPrefix(line, "helm ") && !strings.HasPrefix(line, "kubectl ")
+		})
+		if len(commands) == 0 {
+			continue
+		}
+		t.Run(title, func(t *testing.T) {
+			l := newLab(t)
+			if prepare := before[title]; prepare != nil {
+				prepare(l)
+			}
+			for _, command := range commands {
+				if do := kubectl[command]; do != nil {
+					do(l)
+					continue
+				}
+				args := strings.Fields(strings.NewReplacer("deploy/chart/", "", "values.yaml", values).Replace(command))
+				if _, err := helm(t, append(args[1:], "--kubeconfig", l.kubeconfig)...); args[0] != "helm" || err != nil {
+					t.Fatalf("%s: %v", command, err)
+				}
+			}
+		})
+	}
+	says := readFile(t, "aws-vpc-cni/values.schema.json") + readFile(t, "aws-vpc-cni/templates/preflight.yaml") + "invalid ownership metadata" // Helm's
+	for line := range strings.SplitSeq(page, "\n") {
+		if text, ok := strings.CutPrefix(line, "| `"); ok {
+			text, _, _ = strings.Cut(text, "`")
+			if !strings.Contains(says, text) {
+				t.Errorf("docs/install.md explains %q, which nothing says", text)
+			}
 		}
 	}
 }
