@@ -72,18 +72,30 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $written | default (include "tag" .) -}}
 {{- end -}}
 
-{{- /* An image: dict "of" (its block of values) "name" "tag" "account" (when no value names
-one; "" = the public registry) "root". */ -}}
+{{- /* An image: dict "root", "of" (its block of values), "name", "tag", and "amazon" if AWS
+publishes it: it then comes from AWS's account in the region, others from the public
+registry, while no value names an account. */ -}}
 {{- define "image" -}}
 {{- $all := .root.Values.global.image -}}
 {{- $tag := .of.tag | default .tag -}}
-{{- $account := .of.account | default $all.account | default .account -}}
+{{- $account := .of.account | default $all.account -}}
+{{- $region := .of.region | default $all.region -}}
+{{- $domain := .of.domain | default $all.domain -}}
+{{- range .root.Files.Lines "registry-accounts.csv" -}}
+{{- $row := splitList "," . -}}
+{{- if eq (index $row 0) $region -}}
+{{- if $.amazon }}{{ $account = $account | default (index $row 1) }}{{ end -}}
+{{- $domain = $domain | default (index $row 2) -}}
+{{- end -}}
+{{- end -}}
 {{- if .of.override -}}
 {{- .of.override -}}
 {{- else if .of.overrideRepository -}}
 {{- .of.overrideRepository }}:{{ $tag -}}
 {{- else if $account -}}
-{{- $account }}.dkr.{{ .of.endpoint | default $all.endpoint }}.{{ .of.region | default $all.region }}.{{ .of.domain | default $all.domain }}/{{ .name }}:{{ $tag -}}
+{{- $account }}.dkr.{{ .of.endpoint | default $all.endpoint }}.{{ $region }}.{{ $domain | default "amazonaws.com" }}/{{ .name }}:{{ $tag -}}
+{{- else if .amazon -}}
+{{- fail (printf "AWS's account in region %s is not known: set nodeAgent.image.account" $region) -}}
 {{- else -}}
 {{- $all.registry }}/{{ .name }}:{{ $tag -}}
 {{- end -}}
