@@ -156,7 +156,7 @@ func (s *Server) unexpectedUses() error {
 			}
 			for _, right := range unused {
 				if slices.Contains(used, right) {
-					errs = append(errs, fmt.Errorf("%s used %q: deploy/rbac/%s.yaml and docs/security.md say that it does not", user, right, file))
+					errs = append(errs, fmt.Errorf("%s used %q: the role %s in deploy and docs/security.md say that it does not", user, right, file))
 				}
 			}
 		}
