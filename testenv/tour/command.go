@@ -4,7 +4,7 @@ import "strings"
 
 // CommandPages show commands that tests run: those of cnictl on the recording, the others
 // as TestCommands finds them in the sources of a test.
-var CommandPages = []string{"docs/operations.md"}
+var CommandPages = []string{"README.md", "docs/install.md", "docs/operations.md"}
 
 // programs begin a line that is a command. In a block without any, all lines are output.
 var programs = []string{"cnictl", "kubectl", "helm", "make", "docker", "aws", "sed", "curl", "crane", "ctr", "go", "git", "export"}
@@ -37,4 +37,13 @@ func isCommand(line string) bool {
 		}
 	}
 	return false
+}
+
+// Files are the blocks of a page in a language.
+func Files(page, language string) (out []string) {
+	for _, block := range strings.Split(page, "\n```"+language+"\n")[1:] {
+		text, _, _ := strings.Cut(block, "\n```")
+		out = append(out, text+"\n")
+	}
+	return out
 }

@@ -17,6 +17,10 @@ func TestCommands_Lines(t *testing.T) {
 	if got := Commands(page); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	page = "```\nmake x\n```\n```yaml\na: 1\nb: 2\n```\n\n```yaml\nc: 3\n```\n"
+	if got, want := Files(page, "yaml"), []string{"a: 1\nb: 2\n", "c: 3\n"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }
 
 // TestCommands: each command of the pages is run. Those of cnictl are by TestDocs_Commands
