@@ -83,7 +83,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestPodMonitor: it selects the pods of the manifest, and a port that they have.
+// TestPodMonitor: it selects the pods of the manifest, and ports that they have.
 func TestPodMonitor(t *testing.T) {
 	t.Parallel()
 	var monitor struct {
@@ -116,8 +116,10 @@ func TestPodMonitor(t *testing.T) {
 				t.Errorf("label %s of the pods is %q, selected is %q", key, got, value)
 			}
 		}
-		if text := string(read(t, "../aws-node.yaml")); !strings.Contains(text, "- name: "+monitor.Spec.Endpoints[0].Port+"\n") {
-			t.Errorf("the pods have no port %s", monitor.Spec.Endpoints[0].Port)
+		for _, e := range monitor.Spec.Endpoints {
+			if !regexp.MustCompile(`(?m)\bname: ` + e.Port + `$`).Match(read(t, "../aws-node.yaml")) {
+				t.Errorf("the pods have no port %s", e.Port)
+			}
 		}
 		return
 	}

@@ -1,6 +1,9 @@
 package tour
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // CommandPages show commands that tests run: those of cnictl on the recording, the others
 // as TestCommands finds them in the sources of a test.
@@ -37,6 +40,14 @@ func isCommand(line string) bool {
 		}
 	}
 	return false
+}
+
+// Mentions are the commands of cnictl that a page's prose names.
+func Mentions(page string) (out []string) {
+	for _, m := range regexp.MustCompile("`(cnictl [a-z][^`]*)`").FindAllStringSubmatch(page, -1) {
+		out = append(out, m[1])
+	}
+	return out
 }
 
 // Files are the blocks of a page in a language.

@@ -17,6 +17,9 @@ func TestCommands_Lines(t *testing.T) {
 	if got := Commands(page); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got, want := Mentions("Run `cnictl node NODE`, not `cnictl`: `kubectl cni`."), []string{"cnictl node NODE"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 	page = "```\nmake x\n```\n```yaml\na: 1\nb: 2\n```\n\n```yaml\nc: 3\n```\n"
 	if got, want := Files(page, "yaml"), []string{"a: 1\nb: 2\n", "c: 3\n"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

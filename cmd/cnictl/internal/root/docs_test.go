@@ -122,20 +122,29 @@ var placeholders = strings.NewReplacer("NAMESPACE/POD", "blog/front-84b6d7-c5n2r
 	"NODE", "ip-10-0-1-17.eu-west-1.compute.internal", "CODE", "ip/subnet-exhausted", "'", "")
 
 // TestDocs_Commands runs every cnictl command that the pages show, on the recording where
-// it reads a cluster.
+// it reads a cluster. What their prose mentions has a help text.
 func TestDocs_Commands(t *testing.T) {
 	w := newWorld(t)
 	t.Chdir(strings.TrimSuffix(tour.Path(t, tour.File), tour.File))
+	done := map[string]bool{}
 	for _, page := range tour.CommandPages {
 		text, err := os.ReadFile(tour.Path(t, page))
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, command := range tour.Mentions(string(text)) {
+			args := placeholders.Replace(strings.TrimPrefix(command, "cnictl "))
+			stdout, stderr, code := w.runNoun(t, call{args: args + " --help"})
+			if first, _, _ := strings.Cut(args, " "); code != cli.ExitOK || !strings.Contains(stdout, "\n  cnictl "+first) {
+				t.Errorf("%s: %s: exit %d\n%s", page, command, code, stderr)
+			}
+		}
 		for _, command := range tour.Commands(string(text)) {
 			args, ok := strings.CutPrefix(command, "cnictl ")
-			if !ok {
+			if !ok || done[args] {
 				continue
 			}
+			done[args] = true
 			args = placeholders.Replace(args)
 			switch {
 			case strings.HasPrefix(args, "node config"): // recordings have no settings
