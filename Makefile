@@ -233,11 +233,21 @@ lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticc
 	$(GO) test -count=1 ./testenv/archtest/...
 
 .PHONY: generate
-generate: $(TOOLBIN)/protogen $(TOOLBIN)/helm ## regenerate *.pb.go, zz_generated tables, plain manifests and generated parts of docs/
+generate: $(TOOLBIN)/protogen $(TOOLBIN)/helm $(TOOLBIN)/thirdparty ## regenerate *.pb.go, zz_generated tables, plain manifests and generated parts of docs/; fails on a licence that is not allowed
 	@PATH="$(TOOLBIN):$$PATH" $(GO) generate ./...
+	@$(MAKE) build reference >/dev/null
+	@$(TOOLBIN)/thirdparty $(addprefix $(BIN)/,$(notdir $(IMAGED))) $$(find $(BIN)/reference -type f | sort) >$(TOOLBIN)/third-party.md
+	@mv $(TOOLBIN)/third-party.md docs/third-party.md
+
+# It needs https://vuln.go.dev, which a build machine may not reach.
+.PHONY: vuln
+vuln: build reference $(TOOLBIN)/govulncheck ## look for known vulnerabilities in what is linked into the programs, or say that the database is out of reach
+	@if ! said=$$($(TOOLBIN)/govulncheck -mode binary $(BIN)/portmap 2>&1) && grep -q "fetching vulnerabilities" <<<"$$said"; then \
+		echo "vuln: NOT CHECKED, the database of vulnerabilities is out of reach: $${said##*: }"; exit 0; fi; \
+	$(TOOLBIN)/govulncheck -tags $(TAGS) ./cmd/...; $(TOOLBIN)/govulncheck -C tools/reference tool
 
 .PHONY: verify
-verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, or cnictl does not build for every platform
+verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test lists are stale, a licence is not allowed, or cnictl does not build for every platform; look for known vulnerabilities
 	@$(TOOLBIN)/testlayers -lists # first: it takes a second
 	@generated() { git ls-files -co --exclude-standard -- '*.pb.go' '*zz_generated*' docs README.md deploy | sort | xargs -r sha256sum; }; \
 	before=$$(generated); $(MAKE) generate; after=$$(generated); \
@@ -254,6 +264,7 @@ verify: $(TOOLBIN)/testlayers ## fail if generated files, go.mod, go.sum or test
 	$(GO) -C tools/monitoring mod tidy -diff
 	$(GO) mod verify
 	@$(MAKE) $(addprefix cnictl-,$(PLATFORMS))
+	@$(MAKE) vuln
 
 .PHONY: clean
 clean: ## remove bin/ and the built tools
@@ -272,7 +283,10 @@ $(TOOLBIN)/helm: tools/helm/go.mod tools/helm/go.sum
 	@echo "building helm (a minute, once)"
 	@$(GO) -C tools/helm build -ldflags "-s -w" -o $@ helm.sh/helm/v3/cmd/helm
 
-$(TOOLBIN)/mkimage $(TOOLBIN)/mkdist: $(TOOLSRC) $(wildcard tools/release/go.*)
+$(TOOLBIN)/govulncheck: tools/release/go.mod tools/release/go.sum
+	@$(GO) -C tools/release build -o $@ golang.org/x/vuln/cmd/govulncheck
+
+$(TOOLBIN)/mkimage $(TOOLBIN)/mkdist $(TOOLBIN)/thirdparty: $(TOOLSRC) $(wildcard tools/release/go.*)
 	@$(GO) -C tools/release build -o $@ ./cmd/$(@F)
 
 $(TOOLBIN)/golangci-lint: tools/golangci/go.mod tools/golangci/go.sum
