@@ -81,7 +81,7 @@ kube-cluster:
 	@GO="$(GO)" tools/kube/build.sh cluster >/dev/null
 
 .PHONY: cluster
-cluster: deps kube-cluster build reference testimages ## start a real Kubernetes cluster on this machine as root, in the background (NODES=3 ARGS="--env WARM_IP_TARGET=4")
+cluster: deps kube-cluster images-here $(TOOLBIN)/helm ## start a real Kubernetes cluster on this machine as root, in the background (NODES=3 ARGS="--env WARM_IP_TARGET=4")
 	@$(BIN)/cluster up --nodes $(NODES) $(ARGS)
 
 .PHONY: cluster-down
@@ -90,7 +90,7 @@ cluster-down: ## stop the cluster of make cluster and remove its files
 
 # Takes minutes; make test includes a short one.
 .PHONY: soak
-soak: deps kube-cluster build reference testimages ## run 2,000 pods on a node as root while killing the daemon every 20 s (ARGS=--quick)
+soak: deps kube-cluster images-here $(TOOLBIN)/helm ## run 2,000 pods on a node as root while killing the daemon every 20 s (ARGS=--quick)
 	@$(BIN)/soak $(ARGS)
 
 .PHONY: demo
@@ -181,7 +181,7 @@ images: $(TOOLBIN)/mkimage $(addprefix stage-,$(ARCH)) testimages ## build the c
 
 .PHONY: images-here
 images-here: build reference # those of tests
-	@$(MAKE) images ARCH=$$($(GO) env GOHOSTARCH)
+	@$(MAKE) images ARCH=$$($(GO) env GOHOSTARCH) ARGS=
 
 # What deploy/images/images.yaml packs, for one architecture. This machine's programs are
 # those of make build.

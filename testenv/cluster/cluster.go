@@ -39,6 +39,7 @@ type Cluster struct {
 	Subnet     fakeaws.Subnet
 	Machines   []*Machine
 	Kubeconfig string // of an administrator, for the network namespace of the caller
+	Values     string // file of the values with which the CNI is installed
 
 	opts     Options
 	programs programs
@@ -78,6 +79,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		{"API server", c.startAPI},
 		{"controllers and scheduler", c.startControl},
 		{"nodes", c.startMachines},
+		{"CNI", c.startCNI},
 	} {
 		began := time.Now()
 		if err := step.do(ctx); err != nil {
@@ -130,31 +132,57 @@ func (c *Cluster) startAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.API, err = kubeapi.Open(ctx, dir, c.apiArgs()...); err != nil {
+	if c.API, err = kubeapi.Open(ctx, dir, kubeapi.Options{Args: c.apiArgs(), Empty: true}); err != nil {
 		return err
 	}
 	c.onClose(c.API.Close)
-	listener, err := c.Fabric.NS.Listen("tcp", APIServer.String())
-	if err != nil {
-		return fmt.Errorf("serve nodes: %w", err)
+	for _, at := range []netip.AddrPort{APIServer, c.apiForPods()} {
+		if err := c.serveAPI(at); err != nil {
+			return fmt.Errorf("serve nodes at %s: %w", at, err)
+		}
+		if at == c.apiForPods() {
+			break // of IPv4 both are one
+		}
 	}
-	tcp, ok := listener.(*net.TCPListener)
-	if !ok {
-		return fmt.Errorf("serve nodes: the listener is a %T", listener)
+	if err := c.publishAPI(ctx); err != nil {
+		return err
 	}
-	_, stop := c.API.Forward(tcp)
-	c.onClose(func() error { stop(); return nil })
 	c.Kubeconfig = filepath.Join(dir, "admin.kubeconfig")
 	return c.WriteKubeconfig(c.Kubeconfig, c.API.Endpoint())
 }
 
-// apiArgs are what the API server is told of the family of Services: its own address,
-// which nobody uses, must be of the same.
-func (c *Cluster) apiArgs() []string {
-	if !c.opts.IPv6 {
-		return nil
+// serveAPI forwards an address of the fabric to the API server.
+func (c *Cluster) serveAPI(at netip.AddrPort) error {
+	listener, err := c.Fabric.NS.Listen("tcp", at.String())
+	if err != nil {
+		return err
 	}
-	return []string{"--service-cluster-ip-range=" + servicesIPv6.String(), "--advertise-address=" + UplinkIPv6.Addr().String()}
+	tcp, ok := listener.(*net.TCPListener)
+	if !ok {
+		return fmt.Errorf("the listener is a %T", listener)
+	}
+	_, stop := c.API.Forward(tcp)
+	c.onClose(func() error { stop(); return nil })
+	return nil
+}
+
+// apiForPods is where the Service "kubernetes" leads, of the family of Services.
+func (c *Cluster) apiForPods() netip.AddrPort {
+	if c.opts.IPv6 {
+		return netip.AddrPortFrom(uplinkGatewayIPv6.Addr(), APIServer.Port())
+	}
+	return APIServer
+}
+
+// apiArgs admit pods with the token of their ServiceAccount, as the controllers allow it,
+// and name the family of Services: the server's own address, which nobody uses, must be of
+// the same.
+func (c *Cluster) apiArgs() []string {
+	args := []string{"--disable-admission-plugins="}
+	if c.opts.IPv6 {
+		args = append(args, "--service-cluster-ip-range="+servicesIPv6.String(), "--advertise-address="+UplinkIPv6.Addr().String())
+	}
+	return args
 }
 
 // startControl runs the controllers and the scheduler.
@@ -166,7 +194,7 @@ func (c *Cluster) startControl(context.Context) error {
 		args    []string
 	}{
 		// Pods' addresses are the CNI's business: nodes get no range.
-		{controllerManager, []string{"--allocate-node-cidrs=false", "--concurrent-deployment-syncs=2"}},
+		{controllerManager, []string{"--allocate-node-cidrs=false", "--concurrent-deployment-syncs=2", "--root-ca-file=" + c.API.AuthorityFile()}},
 		{scheduler, nil},
 	} {
 		started, err := startProcess(dir, c.programs[p.program], append(p.args, common...)...)
@@ -180,7 +208,6 @@ func (c *Cluster) startControl(context.Context) error {
 
 // startMachines boots all nodes side by side.
 func (c *Cluster) startMachines(ctx context.Context) error {
-	errs := make([]error, len(c.opts.Nodes))
 	for i, o := range c.opts.Nodes {
 		m, err := c.newMachine(i, o)
 		if err != nil {
@@ -189,10 +216,36 @@ func (c *Cluster) startMachines(ctx context.Context) error {
 		c.Machines = append(c.Machines, m)
 		c.onClose(m.close)
 	}
+	return c.each(func(m *Machine) error { return m.boot(ctx) })
+}
+
+// startCNI installs the CNI's chart and waits until all nodes are Ready.
+func (c *Cluster) startCNI(ctx context.Context) error {
+	crds, err := definitions()
+	if err != nil {
+		return err
+	}
+	for _, crd := range crds {
+		if err := c.apply(ctx, crd); err != nil {
+			return err
+		}
+	}
+	if err := c.writeValues(); err != nil {
+		return err
+	}
+	if _, err := c.Helm(ctx, "install", Release, c.Chart(), "--values", c.Values); err != nil {
+		return err
+	}
+	return c.each(func(m *Machine) error { return errors.Join(m.AwaitCNI(ctx), m.AwaitReady(ctx)) })
+}
+
+// each does something with all nodes side by side.
+func (c *Cluster) each(do func(*Machine) error) error {
+	errs := make([]error, len(c.Machines))
 	var wg sync.WaitGroup
 	for i, m := range c.Machines {
 		wg.Go(func() {
-			if errs[i] = m.start(ctx); errs[i] != nil {
+			if errs[i] = do(m); errs[i] != nil {
 				errs[i] = fmt.Errorf("node %s: %w", m.Name, errs[i])
 			}
 		})
@@ -201,12 +254,14 @@ func (c *Cluster) startMachines(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Add boots one more node without the CNI, so that it does not become Ready.
+// Add boots one more node that no DaemonSet of the CNI wants, so that it does not become
+// Ready.
 func (c *Cluster) Add(ctx context.Context, o NodeOptions) (*Machine, error) {
 	m, err := c.newMachine(len(c.Machines), o)
 	if err != nil {
 		return nil, err
 	}
+	m.labels[computeType] = notOurs
 	c.Machines = append(c.Machines, m)
 	c.onClose(m.close)
 	if err := m.boot(ctx); err != nil {

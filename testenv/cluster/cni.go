@@ -2,169 +2,177 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"cnictl/daemon/install"
-	"cnictl/plugin/portmap"
+	"cnictl/testenv/netns"
 	"cnictl/testenv/node"
-	"cnictl/testenv/node/agent"
 )
 
-// Programs of the CNI beside the daemon and its plugin.
+// SystemNamespace is where the CNI's pods are.
+const SystemNamespace = metav1.NamespaceSystem
+
+// A DaemonSet of the CNI wants no node whose label computeType says that another network
+// runs there.
 const (
-	initProgram   = "aws-vpc-cni-init"
-	egressProgram = "egress-cni"
-	grpcProgram   = "aws-cni-grpc"
-	probe         = "grpc-health-probe"
-
-	portmapProgram = "portmap"
+	computeType = "eks.amazonaws.com/compute-type"
+	notOurs     = "hybrid"
 )
 
-// StartCNI does what the DaemonSet's pod does: it runs the init container, then the
-// entrypoint with the manifest's environment and rights, and waits until the daemon
-// serves. Shortly after that the conflist is there and the node Ready.
+// StartCNI gives the node to the CNI's DaemonSet and waits until its pod is Ready.
 func (m *Machine) StartCNI(ctx context.Context) error {
-	if err := m.LaunchCNI(ctx); err != nil {
+	if err := m.label(ctx, computeType, nil); err != nil {
 		return err
 	}
-	if err := m.WaitServing(ctx); err != nil {
-		return fmt.Errorf("CNI daemon: %w", err)
+	return m.AwaitCNI(ctx)
+}
+
+// StopCNI takes the node from the CNI's DaemonSet and waits until its pod is gone. What
+// the CNI made on the node stays.
+func (m *Machine) StopCNI(ctx context.Context) error {
+	if err := m.label(ctx, computeType, notOurs); err != nil {
+		return err
+	}
+	return Await(ctx, "the CNI's pod to be gone", func() error {
+		pods, err := m.cniPods(ctx)
+		if err == nil && len(pods) > 0 {
+			err = fmt.Errorf("%s is there", pods[0].Name)
+		}
+		return err
+	})
+}
+
+// label sets a label of the node; nil removes it.
+func (m *Machine) label(ctx context.Context, name string, value any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{name: value}}})
+	if err != nil {
+		return err
+	}
+	if _, err := of[corev1.Node](m.cluster, "").Patch(ctx, m.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("label node %s: %w", m.Name, err)
 	}
 	return nil
 }
 
-// LaunchCNI is StartCNI that does not wait: the daemon may never serve.
-func (m *Machine) LaunchCNI(ctx context.Context) error {
-	if err := m.layImages(); err != nil {
-		return fmt.Errorf("lay out the CNI's images: %w", err)
+// CNIPod is the CNI's pod on the node.
+func (m *Machine) CNIPod(ctx context.Context) (*corev1.Pod, error) {
+	pods, err := m.cniPods(ctx)
+	if err == nil && len(pods) != 1 {
+		err = fmt.Errorf("%d pods of the CNI on %s, want one", len(pods), m.Name)
 	}
-	env, err := m.cniEnv(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	all := m.DaemonEnv()
-	maps.Copy(all, env)
-	list := environment()
-	for name, value := range all {
-		if value != "" && name != "PATH" {
-			list = append(list, name+"="+value)
+	return &pods[0], nil
+}
+
+func (m *Machine) cniPods(ctx context.Context) ([]corev1.Pod, error) {
+	return List[corev1.Pod](ctx, m.cluster, SystemNamespace, metav1.ListOptions{
+		LabelSelector: "k8s-app=aws-node", FieldSelector: "spec.nodeName=" + m.Name,
+	})
+}
+
+// AwaitCNI waits until the CNI's pod on the node is Ready, and is not one that is going.
+func (m *Machine) AwaitCNI(ctx context.Context) error {
+	return Await(ctx, "the CNI's pod on "+m.Name+" to be Ready", func() error {
+		p, err := m.CNIPod(ctx)
+		switch {
+		case err != nil:
+			return err
+		case p.DeletionTimestamp != nil:
+			return errors.New("it is going")
+		case !podReady(p):
+			return fmt.Errorf("phase %s: %+v %+v", p.Status.Phase, p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+		}
+		return nil
+	})
+}
+
+func podReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
 		}
 	}
-	dir := m.image("init")
-	r, err := m.Exec(agent.Cmd{Argv: []string{filepath.Join(dir, initProgram)}, Dir: dir, Env: list})
-	if err == nil && r.Code != 0 {
-		err = fmt.Errorf("status %d: %s", r.Code, strings.TrimSpace(string(r.Stderr)))
-	}
-	if err != nil {
-		return fmt.Errorf("init container: %w", err)
-	}
-	return m.StartEntrypoint(m.image("app"), env)
+	return false
 }
 
-// KillDaemon kills the daemon as the kernel does when memory is short, and starts the
-// container again when the entrypoint has ended of it, as kubelet does the first time:
-// at once and without the init container.
-func (m *Machine) KillDaemon(ctx context.Context) error {
-	pid, err := m.DaemonProcess()
+// KillDaemon kills the daemon as the kernel does when memory is short. Its container ends
+// with it, and kubelet starts another: AwaitDaemon waits for that.
+func (m *Machine) KillDaemon() (pid int, err error) {
+	pid, err = m.Process(node.DaemonBinary)
+	if err == nil {
+		err = unix.Kill(pid, unix.SIGKILL)
+	}
 	if err != nil {
-		return err
+		return 0, fmt.Errorf("kill %s: %w", node.DaemonBinary, err)
 	}
-	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-		return fmt.Errorf("kill %s: %w", node.DaemonBinary, err)
-	}
-	if _, err := m.DaemonEnded(ctx); err != nil {
-		return err
-	}
-	env, err := m.cniEnv(ctx)
-	if err != nil {
-		return err
-	}
-	if err := m.StartEntrypoint(m.image("app"), env); err != nil {
-		return err
-	}
-	return m.WaitServing(ctx)
+	return pid, nil
 }
 
-// DaemonProcess is the number of the daemon's process where the caller is. The other
-// methods know the entrypoint, whose child it is.
-func (m *Machine) DaemonProcess() (int, error) {
-	programs, err := filepath.Glob("/proc/[0-9]*/exe")
+// AwaitDaemon waits until another daemon than the one that was killed serves plugins.
+func (m *Machine) AwaitDaemon(ctx context.Context, killed int) error {
+	return Await(ctx, "the next daemon on "+m.Name, func() error {
+		pid, err := m.Process(node.DaemonBinary)
+		if err == nil && pid == killed {
+			err = fmt.Errorf("process %d is there", pid)
+		}
+		if err != nil {
+			return err
+		}
+		conn, err := m.Dial("unix", node.LeanSocket, time.Second)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+// Process is the number, where the caller is, of the process that runs a program in the
+// node's network.
+func (m *Machine) Process(program string) (int, error) {
+	pid, err := Process(program, m.NS)
+	if err != nil {
+		err = fmt.Errorf("on %s: %w", m.Name, err)
+	}
+	return pid, err
+}
+
+// Process finds the process that runs a program in a network, nil for the caller's.
+func Process(program string, network *netns.NS) (int, error) {
+	links, err := filepath.Glob("/proc/[0-9]*/exe")
 	if err != nil {
 		return 0, err
 	}
-	own := filepath.Join(m.image("app"), node.DaemonBinary)
-	for _, link := range programs {
-		if program, err := os.Readlink(link); err == nil && program == own { // others may have ended
-			return strconv.Atoi(filepath.Base(filepath.Dir(link)))
-		}
+	wanted := "/proc/self/ns/net"
+	if network != nil {
+		wanted = fmt.Sprintf("/proc/self/fd/%d", network.FD())
 	}
-	return 0, fmt.Errorf("%s does not run on %s", node.DaemonBinary, m.Name)
-}
-
-// StopCNI ends the entrypoint's container by a signal: with SIGTERM as kubelet does, with
-// SIGKILL as the kernel when memory is short.
-func (m *Machine) StopCNI(ctx context.Context, signal syscall.Signal) error {
-	_, err := m.StopDaemon(ctx, signal)
-	return err
-}
-
-// cniEnv is what the CNI is told beside the manifest.
-func (m *Machine) cniEnv(ctx context.Context) (map[string]string, error) {
-	kubeconfig, err := m.CNIKubeconfig(ctx)
-	env := map[string]string{"MY_NODE_NAME": m.Name, "KUBECONFIG": kubeconfig}
-	maps.Copy(env, m.env)
-	return env, err
-}
-
-// CNIKubeconfig writes the kubeconfig of the CNI's ServiceAccount and returns its path,
-// which is the same in the node.
-func (m *Machine) CNIKubeconfig(ctx context.Context) (string, error) {
-	file := filepath.Join(m.Dir, "aws-node.kubeconfig")
-	return file, m.cluster.API.WriteKubeconfig(ctx, file, "aws-node", APIServer.String())
-}
-
-// SetEnv changes what the CNI is told when it starts the next time; an empty value
-// removes a variable.
-func (m *Machine) SetEnv(name, value string) { m.env[name] = value }
-
-func (m *Machine) image(name string) string { return filepath.Join(m.Dir, "image", name) }
-
-// layImages makes the working directories of the two containers.
-func (m *Machine) layImages() error {
-	for _, name := range []string{"init", "app"} {
-		if err := os.MkdirAll(m.image(name), 0o755); err != nil {
-			return err
-		}
-	}
-	plugins, err := filepath.Glob(filepath.Join(m.cluster.opts.Binaries, "reference", "*"))
+	want, err := os.Stat(wanted)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	own := func(name string) string { return filepath.Join(m.cluster.opts.Binaries, name) }
-	for dir, programs := range map[string][]string{
-		"init": append(plugins, own(initProgram), own(portmapProgram)),
-		"app":  {own(node.EntrypointBinary), own(node.DaemonBinary), own(node.PluginBinary), own(grpcProgram), own(egressProgram), own(probe)},
-	} {
-		for _, from := range programs {
-			to := filepath.Join(m.image(dir), filepath.Base(from))
-			if slices.Contains(plugins, from) && filepath.Base(from) == portmapProgram {
-				to = filepath.Join(m.image(dir), portmap.Reference) // ours stands before it
-			}
-			if err := copyFile(from, to); err != nil {
-				return err
-			}
+	for _, link := range links {
+		path, err := os.Readlink(link)
+		if err != nil || filepath.Base(path) != program {
+			continue // or has ended
+		}
+		dir := filepath.Dir(link)
+		if own, err := os.Stat(filepath.Join(dir, "ns/net")); err == nil && os.SameFile(own, want) {
+			return strconv.Atoi(filepath.Base(dir))
 		}
 	}
-	return writeWhole(filepath.Join(m.image("app"), "10-aws.conflist"), []byte(install.Template), 0o644)
+	return 0, fmt.Errorf("%s does not run", program)
 }
 
 // CNICache is the directory, outside of the node, in which the runtime keeps results of

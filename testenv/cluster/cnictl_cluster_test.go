@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,10 +17,11 @@ import (
 	"testing"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"cnictl/daemon/fleet/document"
 	"cnictl/deploy"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/kubeapi"
@@ -32,7 +35,7 @@ type operator struct {
 }
 
 // operator is a user with the name's rights. Only the nodes that every test has are looked
-// at, and the pods that stand for aws-node's.
+// at.
 func (l *lab) operator(user string, env ...string) operator {
 	l.Helper()
 	config, err := clientcmd.LoadFromFile(l.c.Kubeconfig)
@@ -47,7 +50,7 @@ func (l *lab) operator(user string, env ...string) operator {
 	l.check(err)
 	return operator{l, append([]string{
 		"PATH=" + os.Getenv("CNI_TEST_BIN") + ":" + programs + ":/usr/bin:/bin", "HOME=" + home, "TERM=xterm-256color", "LANG=C.UTF-8",
-		"KUBECONFIG=" + file, "CNICTL_NODES=" + strings.Join(l.threeNodes(), ","), "CNICTL_DAEMONSET_SELECTOR=k8s-app=" + readerLabel,
+		"KUBECONFIG=" + file, "CNICTL_NODES=" + strings.Join(l.threeNodes(), ","),
 	}, env...)}
 }
 
@@ -130,7 +133,6 @@ func (o operator) holds(e ended, code int, command string, patterns ...string) {
 // the rights of deploy/rbac/cnictl.yaml and no others.
 func TestCnictl_Commands(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	l.grantReader()
 	m := l.c.Machines[0]
 	p := l.run(pod("seen-by-cnictl", m))[0]
@@ -176,7 +178,6 @@ func TestCnictl_Commands(t *testing.T) {
 // TestCnictl_SPDY: who may only create forwards is served by the older protocol.
 func TestCnictl_SPDY(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	objects, err := deploy.RBAC("cnictl")
 	l.check(err)
 	const user = "somebody-with-spdy"
@@ -197,11 +198,11 @@ func TestCnictl_SPDY(t *testing.T) {
 // TestCnictl_Refusals: three lines name the missing permission; what could be read is printed.
 func TestCnictl_Refusals(t *testing.T) {
 	l := requireCluster(t)
-	pods := l.readers()
 	l.grantReader()
 	l.operator("a-stranger").expect(5, "nodes", `^cnictl: could not list the nodes of cluster$`, `^  why: missing permission: list (nodes|pods)`, `^  try: kubectl auth can-i list `)
-	gone := l.c.Machines[1].Name
-	l.deleteIn(systemNamespace, pods[gone].Name)
+	without := l.c.Machines[1]
+	gone := without.Name
+	l.withoutDaemon(without)
 	o := l.operator(readerUser)
 	o.expect(4, "nodes", regexp.QuoteMeta(gone)+` .*(?i)no.daemon`, `^warning: 1 of 3 nodes could not be read`)
 	o.expect(0, "nodes --allow-partial")
@@ -209,10 +210,39 @@ func TestCnictl_Refusals(t *testing.T) {
 	o.expect(6, "nodes nope", `node nope not found`)
 }
 
+// withoutDaemon deletes the CNI's pod on a node, whose successor is not scheduled before the
+// test ends.
+func (l *lab) withoutDaemon(m *cluster.Machine) {
+	l.Helper()
+	scheduler := func(s unix.Signal) error {
+		pid, err := cluster.Process("kube-scheduler", nil)
+		if err != nil {
+			return err
+		}
+		return unix.Kill(pid, s)
+	}
+	p, err := m.CNIPod(l.context())
+	l.check(err)
+	l.check(scheduler(unix.SIGSTOP))
+	l.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within)
+		defer cancel()
+		if err := errors.Join(scheduler(unix.SIGCONT), m.AwaitCNI(ctx)); err != nil {
+			l.Error(err)
+		}
+	})
+	l.check(cluster.Delete[corev1.Pod](l.context(), l.c, cluster.SystemNamespace, p.Name))
+	l.await("the CNI's pod to be gone", func() error {
+		if p, err := m.CNIPod(l.context()); err == nil {
+			return errors.New(p.Name + " is there")
+		}
+		return nil
+	})
+}
+
 // TestCnictl_Watches: what is watched tells every node, and an interrupt is its good end.
 func TestCnictl_Watches(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	l.grantReader()
 	cmd := l.operator(readerUser).command("cnictl", "nodes", "-w", "--interval", "2s")
 	out, err := cmd.StdoutPipe()
@@ -230,33 +260,14 @@ func TestCnictl_Watches(t *testing.T) {
 	}
 }
 
-// TestCnictl_Exec reads a daemon on a Unix socket by running the image's own cnictl in
+// execUser may run commands in the daemon's container.
+const execUser = "somebody-with-exec"
+
+// readsByExec reads a daemon on a Unix socket by running the image's own cnictl in
 // aws-node, through a real kubelet, with the role for that.
-func TestCnictl_Exec(t *testing.T) {
-	l := requireCluster(t)
-	archives := images(t)
-	l.grantReader()
-	exec, err := deploy.RBAC("cnictl-exec")
-	l.check(err)
-	for _, o := range exec {
-		l.grant(o, readerUser)
-	}
-	m, err := l.c.Add(l.context(), cluster.NodeOptions{})
-	l.check(err)
-	l.check(m.Import(archives...))
-	set := daemonSet(l, m)
-	set.Spec.Template.Spec.Containers[0].Env = append(set.Spec.Template.Spec.Containers[0].Env,
-		corev1.EnvVar{Name: "INTROSPECTION_BIND_ADDRESS", Value: "unix:/var/run/aws-node/introspection.sock"})
-	set, err = cluster.Create(l.context(), l.c, systemNamespace, set)
-	l.check(err)
-	t.Cleanup(func() {
-		if err := cluster.Delete[appsv1.DaemonSet](context.WithoutCancel(t.Context()), l.c, systemNamespace, set.Name); err != nil {
-			t.Error(err)
-		}
-	})
-	l.systemReady(0)
-	l.check(m.AwaitReady(l.context()))
-	o := l.operator(readerUser, "CNICTL_NODES="+m.Name, "CNICTL_DAEMONSET_SELECTOR=k8s-app=aws-node")
+func (l *lab) readsByExec(m *cluster.Machine) {
+	l.Helper()
+	o := l.operator(execUser, "CNICTL_NODES="+m.Name)
 	for _, via := range []string{"exec", "auto"} {
 		o.expect(0, "nodes -o json --via "+via, `"state": "live"`, `"via": "exec"`)
 	}
@@ -265,11 +276,49 @@ func TestCnictl_Exec(t *testing.T) {
 	o.expect(4, "nodes --via port-forward", `metrics-only: `, `^warning: only the metrics of `+regexp.QuoteMeta(m.Name)+` could be read: .* Unix socket.*--via exec, or cnictl local on the node$`)
 }
 
+// TestCnictl_Doctor examines a node from outside the cluster, with the rights that deploy/rbac
+// grants: it finds nothing wrong, and a command that it runs in the container reads what
+// only the node sees. Until that right is granted the doctor says what it was denied.
+func TestCnictl_Doctor(t *testing.T) {
+	l := requireCluster(t)
+	m := l.c.Machines[0]
+	o := l.operator(execUser, "CNICTL_NODES="+m.Name)
+	examined := func(code int, kernel map[string]string) error {
+		e := o.run("doctor", m.Name, "--via", "exec", "--once", "-o", "json")
+		var r document.DoctorReport
+		if err := json.Unmarshal([]byte(e.out), &r); err != nil {
+			return fmt.Errorf("exit %d: %w: %s", e.code, err, e.said)
+		}
+		unread := map[string]string{}
+		for _, s := range r.NotChecked {
+			if slices.Contains(onlyOnNode, s.Source) {
+				unread[s.Source] = s.Reason
+			}
+		}
+		if e.code != code || len(r.Findings) != 0 || !maps.Equal(unread, kernel) {
+			return fmt.Errorf("exit %d, want %d, and unread %v, want %v: %s%s", e.code, code, unread, kernel, e.out, e.said)
+		}
+		return nil
+	}
+	l.grantRoles(execUser, "cnictl", "cnictl-doctor")
+	denied := map[string]string{}
+	for _, s := range onlyOnNode {
+		denied[s] = "exec: forbidden"
+	}
+	l.check(examined(7, denied))
+	l.grantRoles(execUser, "cnictl-exec")
+	l.await("the doctor to read the node", func() error { return examined(0, nil) })
+}
+
+// onlyOnNode are sources that the DaemonSet's container sees and the API server does not.
+var onlyOnNode = []string{
+	"imds", "ckpt", "log.plugin", "kern.link", "kern.rule", "kern.route", "kern.ipt", "kern.sysctl", "host.cni", "host.listen", "host.res",
+}
+
 // TestCnictl_Screens opens the screens on a terminal before the cluster: all nodes have
 // rows, enter opens one, which is read, q leaves.
 func TestCnictl_Screens(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	l.grantReader()
 	o := l.operator(readerUser)
 	x, err := terminal.Start(t.Context(), terminal.Options{Columns: 120, Rows: 40, Env: o.env, Keep: true}, filepath.Join(os.Getenv("CNI_TEST_BIN"), "cnictl"), "tui")

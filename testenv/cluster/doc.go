@@ -3,14 +3,14 @@
 //
 // [Start] runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and for
 // each node a simulated EC2 instance (testenv/node) on a VPC (testenv/vpc) with
-// containerd, kubelet, kube-proxy and the CNI as its DaemonSet would run it. Pods are
-// containers under crun; their images hold one program of ours each, because there is
-// no registry.
+// containerd, kubelet and kube-proxy. Then it installs our chart with helm, and kubelet
+// runs the CNI's pods. Pods are containers under crun; the images are imported, because
+// there is no registry, and those of workloads hold one program of ours each.
 //
-// What is not as on EC2: kubelets and the control plane are administrators, pods get no
-// tokens, there is no DNS and no admission of ServiceAccounts, and the cgroups are the
-// machine's. The process that called Start reaches every address of the VPC, as a
-// control plane does, through a link with addresses of its own ([Uplink]).
+// What is not as on EC2: kubelets and the control plane are administrators, there is no
+// DNS and no network policy agent (its image is AWS's), and the cgroups are the machine's.
+// The process that called Start reaches every address of the VPC, as a control plane does,
+// through a link with addresses of its own ([Uplink]).
 //
 // A node sees the machine's files, with layers of its own over /etc, /opt, /var/lib and
 // /var/log: what it writes there lies in [Options].Dir and is still there after

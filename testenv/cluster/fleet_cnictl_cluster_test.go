@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,62 +26,6 @@ import (
 	"cnictl/deploy"
 	"cnictl/testenv/cluster"
 )
-
-// readerLabel is of pods that stand for aws-node's: they have the node's network, in which
-// the daemon listens.
-const readerLabel = "cnictl-reader"
-
-// readers runs such a pod on each node.
-func (l *lab) readers() map[string]*corev1.Pod {
-	l.Helper()
-	out := map[string]*corev1.Pod{}
-	var created []string
-	l.Cleanup(func() { l.deleteIn(systemNamespace, created...) })
-	for i, m := range l.c.Machines[:3] {
-		p := pod(fmt.Sprintf("aws-node-stand-in-%d", i), m, func(p *corev1.Pod) {
-			p.Labels["k8s-app"] = readerLabel
-			p.Spec.HostNetwork = true
-			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-			p.Spec.Containers[0].Name = "aws-node"
-		})
-		_, err := cluster.Create(l.context(), l.c, systemNamespace, p)
-		l.check(err)
-		created = append(created, p.Name)
-		l.await(p.Name, func() error {
-			p, err = cluster.Get[corev1.Pod](l.context(), l.c, systemNamespace, p.Name)
-			if err == nil && p.Status.Phase != corev1.PodRunning {
-				err = fmt.Errorf("phase %s", p.Status.Phase)
-			}
-			return err
-		})
-		out[m.Name] = p
-	}
-	return out
-}
-
-func (l *lab) deleteIn(namespace string, names ...string) {
-	l.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within)
-	defer cancel()
-	for _, name := range names {
-		err := cluster.Delete[corev1.Pod](ctx, l.c, namespace, name)
-		if apierrors.IsNotFound(err) {
-			continue // the test deleted it
-		}
-		if err == nil {
-			err = cluster.Await(ctx, "pod "+name+" to be gone", func() error {
-				_, err := cluster.Get[corev1.Pod](ctx, l.c, namespace, name)
-				if apierrors.IsNotFound(err) {
-					return nil
-				}
-				return errors.Join(err, errors.New("still there"))
-			})
-		}
-		if err != nil {
-			l.Error(err)
-		}
-	}
-}
 
 const readerUser = "somebody-with-cnictl"
 
@@ -136,7 +78,7 @@ func (l *lab) reader(protocol string, nodes ...string) *fleetcluster.Cluster {
 	l.check(err)
 	cfg.Impersonate.UserName = readerUser
 	c, err := fleetcluster.Connect(fleetcluster.Config{
-		Rest: cfg, Selector: "k8s-app=" + readerLabel, Nodes: nodes,
+		Rest: cfg, Selector: "k8s-app=aws-node", Nodes: nodes,
 		Tunnel: tunnel.Options{Protocol: protocol}, UserAgent: "test", Now: time.Now,
 	})
 	l.check(err)
@@ -171,7 +113,6 @@ func (l *lab) sweep(c *fleetcluster.Cluster, timeout time.Duration) map[string]d
 // protocols, with no more rights than deploy/rbac/cnictl.yaml grants.
 func TestCnictl_Sweep(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	l.grantReader()
 	for _, protocol := range []string{"", tunnel.ProtocolWebSocket, tunnel.ProtocolSPDY} {
 		nodes := l.sweep(l.reader(protocol, l.threeNodes()...), within)
@@ -189,7 +130,6 @@ func TestCnictl_Sweep(t *testing.T) {
 // TestCnictl_Metrics reads the other port of a node by the same right.
 func TestCnictl_Metrics(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	l.grantReader()
 	targets, err := l.reader("", l.c.Machines[0].Name).Targets(l.context())
 	l.check(err)
@@ -202,15 +142,13 @@ func TestCnictl_Metrics(t *testing.T) {
 // TestCnictl_DaemonDown: a node whose daemon is away says so, and is no burden to others.
 func TestCnictl_DaemonDown(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	l.grantReader()
 	down := l.c.Machines[1]
-	_, err := down.StopDaemon(l.context(), syscall.SIGKILL)
-	l.check(err)
+	l.check(holdDaemon(down, l.context()))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), within)
 		defer cancel()
-		if err := errors.Join(down.StartCNI(ctx), down.AwaitReady(ctx)); err != nil {
+		if err := errors.Join(releaseDaemon(down, ctx), down.AwaitReady(ctx)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -230,7 +168,6 @@ func TestCnictl_DaemonDown(t *testing.T) {
 // more than the time that a node is given; one that is gone is told at once.
 func TestCnictl_KubeletSilent(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	l.grantReader()
 	m := l.c.Machines[2]
 	pid, err := m.Output("pidof", "kubelet")
@@ -276,7 +213,6 @@ func TestCnictl_KubeletSilent(t *testing.T) {
 // on the node.
 func TestCnictl_LeavesNothing(t *testing.T) {
 	l := requireCluster(t)
-	l.readers()
 	l.grantReader()
 	m := l.c.Machines[0]
 	for _, protocol := range []string{tunnel.ProtocolWebSocket, tunnel.ProtocolSPDY} {
@@ -363,9 +299,9 @@ func cpu() time.Duration {
 // TestCnictl_Logs reads what a pod printed.
 func TestCnictl_Logs(t *testing.T) {
 	l := requireCluster(t)
-	pods := l.readers()
 	l.grantReader()
-	p := pods[l.c.Machines[0].Name]
+	p, err := l.c.Machines[0].CNIPod(l.context())
+	l.check(err)
 	log, err := l.reader("").DaemonLogs(l.context(), tunnel.Pod{Namespace: p.Namespace, Name: p.Name}, fleetcluster.LogOptions{})
 	l.check(err)
 	defer log.Close()

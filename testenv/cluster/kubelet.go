@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"cnictl/testenv/node/agent"
 )
 
@@ -45,6 +47,9 @@ func (m *Machine) StartKubelet(context.Context) error {
 		"registryPullQPS":             0,
 		"eventRecordQPS":              0,
 		"kubeAPIQPS":                  200, "kubeAPIBurst": 400,
+		// A container that ends is back after a second each time, not after up to five minutes.
+		"featureGates":     map[string]bool{"KubeletCrashLoopBackOffMax": true},
+		"crashLoopBackOff": map[string]any{"maxContainerRestartPeriod": "1s"},
 	})
 	if err != nil {
 		return err
@@ -55,7 +60,7 @@ func (m *Machine) StartKubelet(context.Context) error {
 			"--config=" + config, "--kubeconfig=" + kubeconfig,
 			"--root-dir=" + filepath.Join(m.Dir, "kubelet"), "--cert-dir=" + filepath.Join(m.Dir, "kubelet", "pki"),
 			"--hostname-override=" + m.Name, "--node-ip=" + m.Address().String(),
-			"--node-labels=node.kubernetes.io/instance-type=" + m.Instance.Type + ",topology.kubernetes.io/zone=" + m.Instance.AZ,
+			"--node-labels=" + labels.FormatLabels(m.labels),
 			"--v=2",
 		},
 		Env: environment(),

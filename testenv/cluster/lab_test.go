@@ -37,12 +37,12 @@ type shared struct {
 	err     error // why there is none, for every test
 }
 
-// The clusters. The second node of the first gives pods a way out over IPv6, the third has
-// room for many pods.
+// The clusters. The first gives pods a way out over IPv6; its third node has room for many
+// pods.
 var (
 	ipv4Cluster = &shared{options: cluster.Options{
-		Nodes: []cluster.NodeOptions{{}, {IPv6: true, Env: map[string]string{"ENABLE_V6_EGRESS": "true"}}, {Type: "c5.xlarge"}},
-		Env:   map[string]string{"ENABLE_BANDWIDTH_PLUGIN": "true"},
+		Nodes: []cluster.NodeOptions{{IPv6: true}, {IPv6: true}, {IPv6: true, Type: "c5.xlarge"}},
+		Env:   map[string]string{"ENABLE_BANDWIDTH_PLUGIN": "true", "ENABLE_V6_EGRESS": "true"},
 	}}
 	ipv6Cluster = &shared{options: cluster.Options{Nodes: make([]cluster.NodeOptions, 2), IPv6: true}}
 )

@@ -6,15 +6,20 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cnictl/testenv/cluster"
+	"cnictl/testenv/node"
 )
 
 // TestDelete_LeavesNothing of pods on their node: no link, route, rule, namespace, chain,
@@ -90,10 +95,7 @@ func restarts() []restart {
 	stop := func(name string, s syscall.Signal) func(context.Context, *cluster.Machine) error {
 		return func(ctx context.Context, m *cluster.Machine) error { return m.Stop(ctx, name, s) }
 	}
-	stopCNI := func(s syscall.Signal) func(context.Context, *cluster.Machine) error {
-		return func(ctx context.Context, m *cluster.Machine) error { return m.StopCNI(ctx, s) }
-	}
-	kubelet, containerd, cni := (*cluster.Machine).StartKubelet, (*cluster.Machine).StartContainerd, (*cluster.Machine).StartCNI
+	kubelet, containerd := (*cluster.Machine).StartKubelet, (*cluster.Machine).StartContainerd
 	flip := func(f func(*cluster.Machine, context.Context) error) func(context.Context, *cluster.Machine) error {
 		return func(ctx context.Context, m *cluster.Machine) error { return f(m, ctx) }
 	}
@@ -102,9 +104,35 @@ func restarts() []restart {
 		{"kubelet_KILL", stop("kubelet", syscall.SIGKILL), flip(kubelet)},
 		{"containerd_TERM", stop("containerd", syscall.SIGTERM), flip(containerd)},
 		{"containerd_KILL", stop("containerd", syscall.SIGKILL), flip(containerd)},
-		{"CNI_TERM", stopCNI(syscall.SIGTERM), flip(cni)},
-		{"CNI_KILL", stopCNI(syscall.SIGKILL), flip(cni)},
+		{"CNI_TERM", flip((*cluster.Machine).StopCNI), flip((*cluster.Machine).StartCNI)},
+		{"CNI_KILL", flip(holdDaemon), flip(releaseDaemon)},
 	}
+}
+
+// holdDaemon kills the daemon and keeps its entrypoint, which is stopped, from noticing: the
+// pod is there and nothing listens in it.
+func holdDaemon(m *cluster.Machine, _ context.Context) error {
+	entrypoint, err := m.Process(node.EntrypointBinary)
+	if err == nil {
+		err = unix.Kill(entrypoint, unix.SIGSTOP)
+	}
+	if err == nil {
+		_, err = m.KillDaemon()
+	}
+	return err
+}
+
+// releaseDaemon lets the entrypoint end, and waits for the container that kubelet starts in
+// its place.
+func releaseDaemon(m *cluster.Machine, ctx context.Context) error {
+	entrypoint, err := m.Process(node.EntrypointBinary)
+	if err == nil {
+		err = unix.Kill(entrypoint, unix.SIGCONT)
+	}
+	if err != nil {
+		return err
+	}
+	return m.AwaitDaemon(ctx, 0)
 }
 
 // TestRestart_IsHarmless: pods that run keep their addresses and are reached all the
@@ -152,7 +180,6 @@ func TestReboot(t *testing.T) {
 	m := l.c.Machines[1]
 	pods := l.run(pod("rebooted", m), pod("rebooted-too", m), pod("watcher", l.c.Machines[0]))
 	l.check(m.Reboot(l.context()))
-	l.check(m.StartCNI(l.context()))
 	l.check(m.AwaitReady(l.context()))
 	seen := map[string]bool{}
 	for _, before := range pods[:2] {
@@ -176,10 +203,11 @@ func TestReboot(t *testing.T) {
 }
 
 // TestReady_WithTheConflist: a node is not Ready before its CNI serves, and stays so with
-// a CNI that cannot start, which says why.
+// a CNI that cannot start, which says why. One that tells of itself on a Unix socket alone
+// is read by exec.
 func TestReady_WithTheConflist(t *testing.T) {
 	l := requireCluster(t)
-	m, err := l.c.Add(l.context(), cluster.NodeOptions{Env: map[string]string{"ENABLE_IPv4": "false"}})
+	m, err := l.c.Add(l.context(), cluster.NodeOptions{})
 	l.check(err)
 	notReady := func(when string) {
 		t.Helper()
@@ -193,21 +221,65 @@ func TestReady_WithTheConflist(t *testing.T) {
 	}
 	notReady("without a CNI")
 
-	l.check(m.LaunchCNI(l.context())) // with neither family
-	result, err := m.DaemonEnded(l.context())
-	l.check(err)
-	if result.Code != 1 {
-		t.Errorf("the entrypoint ended with %d, want 1", result.Code)
-	}
-	if said := m.Logs()["daemon-1.out"]; !strings.Contains(said, "ENABLE_IPv4") {
-		t.Errorf("the entrypoint does not say why the daemon ended: %q", said)
-	}
+	remove := l.variant(m, "with-neither-family", map[string]string{"ENABLE_IPv4": "false"})
+	l.await("the entrypoint to end with status 1 and to say why", func() error {
+		p, err := m.CNIPod(l.context())
+		if err != nil {
+			return err
+		}
+		for _, s := range p.Status.ContainerStatuses {
+			if ended := s.LastTerminationState.Terminated; ended != nil && ended.ExitCode == 1 && s.RestartCount > 0 {
+				said, err := l.log(p)
+				if err == nil && !strings.Contains(said, "ENABLE_IPv4") {
+					err = fmt.Errorf("it says %q", said)
+				}
+				return err
+			}
+		}
+		return fmt.Errorf("%+v", p.Status.ContainerStatuses)
+	})
 	notReady("with a CNI that cannot start")
+	remove()
 
-	m.SetEnv("ENABLE_IPv4", "true")
-	l.check(m.StartCNI(l.context()))
+	l.grantRoles(execUser, "cnictl", "cnictl-exec")
+	remove = l.variant(m, "on-a-socket", map[string]string{"INTROSPECTION_BIND_ADDRESS": "unix:/var/run/aws-node/introspection.sock"})
+	l.check(m.AwaitCNI(l.context()))
 	l.check(m.AwaitReady(l.context()))
+	l.readsByExec(m)
+	remove()
+
+	l.check(m.StartCNI(l.context()))
 	l.run(pod("first-of-node", m))
+}
+
+// variant runs the CNI's DaemonSet with another environment on a machine that the DaemonSet
+// itself does not want, until the returned function is called.
+func (l *lab) variant(m *cluster.Machine, name string, env map[string]string) (remove func()) {
+	l.Helper()
+	set, err := cluster.Get[appsv1.DaemonSet](l.context(), l.c, cluster.SystemNamespace, "aws-node")
+	l.check(err)
+	set.ObjectMeta = metav1.ObjectMeta{Name: set.Name + "-" + name}
+	template := &set.Spec.Template
+	template.Labels["variant"] = name
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"variant": name}}
+	template.Spec.Affinity = nil
+	template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: m.Name}
+	c := &template.Spec.Containers[0]
+	for name, value := range env {
+		c.Env = append(slices.DeleteFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == name }), corev1.EnvVar{Name: name, Value: value})
+	}
+	_, err = cluster.Create(l.context(), l.c, cluster.SystemNamespace, set)
+	l.check(err)
+	remove = sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within)
+		defer cancel()
+		err := cluster.Delete[appsv1.DaemonSet](ctx, l.c, cluster.SystemNamespace, set.Name)
+		if err := errors.Join(err, m.StopCNI(ctx)); err != nil {
+			l.Error(err)
+		}
+	})
+	l.Cleanup(remove)
+	return remove
 }
 
 // TestScale: thirty pods at once on one node.

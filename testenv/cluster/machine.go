@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -28,7 +25,7 @@ type Machine struct {
 	*node.Node
 
 	cluster  *Cluster
-	env      map[string]string
+	labels   map[string]string // with which it registers
 	services map[string]*service
 	booted   time.Time
 }
@@ -50,30 +47,15 @@ func (c *Cluster) newMachine(number int, o NodeOptions) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := maps.Clone(c.opts.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, o.Env)
 	name := "ip-" + strings.ReplaceAll(instance.PrimaryIP.String(), ".", "-") + "." + c.World.Region() + ".compute.internal"
 	return &Machine{
 		Name: name, Instance: instance, Dir: dir, MaxPods: maxpods.Nodeadm(facts),
-		cluster: c, env: env, services: map[string]*service{},
+		cluster: c, services: map[string]*service{},
+		labels: map[string]string{corev1.LabelInstanceTypeStable: instance.Type, corev1.LabelTopologyZone: instance.AZ},
 	}, nil
 }
 
-// start boots the machine and waits until Kubernetes takes it for Ready.
-func (m *Machine) start(ctx context.Context) error {
-	if err := m.boot(ctx); err != nil {
-		return err
-	}
-	if err := m.StartCNI(ctx); err != nil {
-		return err
-	}
-	return m.AwaitReady(ctx)
-}
-
-// boot runs everything but the CNI.
+// boot runs what a node has before its pods.
 func (m *Machine) boot(ctx context.Context) (err error) {
 	m.booted = time.Now().Truncate(time.Second) // the API's precision
 	m.Node, err = node.Start(ctx, node.Options{
@@ -95,8 +77,7 @@ func (m *Machine) boot(ctx context.Context) (err error) {
 }
 
 // Reboot ends everything on the machine at once, as a power failure does, and boots it
-// again: the network namespace and /run are new, the files are as they were. The CNI
-// starts when the caller says so.
+// again: the network namespace and /run are new, the files are as they were.
 func (m *Machine) Reboot(ctx context.Context) error {
 	if err := m.close(); err != nil {
 		return err
@@ -166,22 +147,4 @@ func Await(ctx context.Context, what string, check func() error) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// copyFile installs a program as a whole under its name.
-func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return writeWhole(to, data, 0o755)
-}
-
-// writeWhole writes a file that nobody sees before it is whole.
-func writeWhole(path string, data []byte, mode os.FileMode) error {
-	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".next")
-	if err := os.WriteFile(next, data, mode); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
 }

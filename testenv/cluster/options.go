@@ -15,14 +15,14 @@ type Options struct {
 	// and lie on a file system that can be the upper layer of an overlay. Required.
 	Dir string
 
-	// Binaries is the directory of the programs of this project, with the reference
-	// plugins in "reference" below it. Required.
+	// Binaries is the directory of the programs of this project, in a checkout in which
+	// make images was run and helm is built. Required.
 	Binaries string
 
 	// Nodes are the workers. Required.
 	Nodes []NodeOptions
 
-	// Env changes the environment of every node's CNI; an empty value removes a variable.
+	// Env changes the environment of the CNI; an empty value removes a variable.
 	Env map[string]string
 
 	// IPv6 makes it a cluster of IPv6: pods and Services have no other addresses, nodes have
@@ -38,9 +38,8 @@ type Options struct {
 
 // NodeOptions describe one node.
 type NodeOptions struct {
-	Type string            // of the instance; default m5.large
-	Env  map[string]string // as Options.Env, for this node alone
-	IPv6 bool              // an IPv6 address for the node, in a cluster of IPv4 too
+	Type string // of the instance; default m5.large
+	IPv6 bool   // an IPv6 address for the node, in a cluster of IPv4 too
 }
 
 // ipv6Env is what EKS sets for a cluster of IPv6.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -208,14 +209,26 @@ func TestProbes(t *testing.T) {
 func TestLogs(t *testing.T) {
 	l := requireCluster(t)
 	p := l.run(pod("logs", l.c.Machines[1]))[0]
-	client, err := rest.HTTPClientFor(l.c.API.Admin())
-	l.check(err)
-	t.Cleanup(client.CloseIdleConnections)
-	resp, err := client.Get(l.c.API.Admin().Host + "/api/v1/namespaces/" + namespace + "/pods/" + p.Name + "/log")
-	l.check(err)
-	defer resp.Body.Close()
-	line, err := bufio.NewReader(resp.Body).ReadString('\n')
-	if err != nil || resp.StatusCode != http.StatusOK || line != "podprobe serves\n" {
-		t.Errorf("log %q, %s, %v", line, resp.Status, err)
+	if said, err := l.log(p); err != nil || said != "podprobe serves\n" {
+		t.Errorf("log %q, %v", said, err)
 	}
+}
+
+// log is what the first container of a pod has printed since its start.
+func (l *lab) log(p *corev1.Pod) (string, error) {
+	client, err := rest.HTTPClientFor(l.c.API.Admin())
+	if err != nil {
+		return "", err
+	}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get(l.c.API.Admin().Host + "/api/v1/namespaces/" + p.Namespace + "/pods/" + p.Name + "/log")
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", resp.Status, text)
+	}
+	return string(text), err
 }

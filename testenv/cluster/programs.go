@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"cnictl/testenv/kubeapi"
-	"cnictl/testenv/node"
 )
 
 // programs are the paths of what a cluster runs, by name.
@@ -23,6 +22,7 @@ const (
 	shim              = "containerd-shim-runc-v2"
 	ctr               = "ctr"
 	crun              = "crun"
+	helm              = "helm"
 )
 
 // locate finds everything before anything is started.
@@ -40,24 +40,38 @@ func locate(binaries string) (programs, error) {
 	if found[crun], err = exec.LookPath(crun); err != nil {
 		return nil, fmt.Errorf("find crun (make deps installs it): %w", err)
 	}
-	for _, name := range []string{
-		node.DaemonBinary, node.PluginBinary, grpcProgram, node.EntrypointBinary, initProgram, egressProgram, probe, portmapProgram,
-		"reference/portmap",
-	} {
-		if found[name], err = exec.LookPath(filepath.Join(binaries, name)); err != nil {
-			return nil, fmt.Errorf("find %s (make build reference puts it there): %w", name, err)
-		}
+	if found[helm], err = exec.LookPath(Helm(binaries)); err != nil {
+		return nil, fmt.Errorf("find helm (make cluster builds it): %w", err)
 	}
-	for _, name := range []string{pauseArchive, probeArchive} {
-		found[name] = filepath.Join(binaries, name)
-		if _, err := os.Stat(found[name]); err != nil {
-			return nil, fmt.Errorf("find %s (make testimages puts it there): %w", name, err)
+	for _, file := range archives(binaries) {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("find %s (make images packs it): %w", filepath.Base(file), err)
 		}
 	}
 	return found, nil
 }
 
-// Missing says what of the programs of a cluster is not there, nil if nothing.
+// checkout is the directory in which the programs were built.
+func checkout(binaries string) string { return filepath.Dir(binaries) }
+
+// Helm is the path of the helm that the checkout pins.
+func Helm(binaries string) string { return filepath.Join(checkout(binaries), ".cache/tools", helm) }
+
+// Chart is the directory of the CNI's chart.
+func Chart(binaries string) string {
+	return filepath.Join(checkout(binaries), "deploy/chart/aws-vpc-cni")
+}
+
+// archives are the images that every node gets: those of the cluster, and the CNI's.
+func archives(binaries string) []string {
+	dist := filepath.Join(checkout(binaries), "dist")
+	return []string{
+		filepath.Join(binaries, pauseArchive), filepath.Join(binaries, probeArchive),
+		filepath.Join(dist, "aws-vpc-cni-init.tar"), filepath.Join(dist, "aws-vpc-cni.tar"),
+	}
+}
+
+// Missing says what of the programs and images of a cluster is not there, nil if nothing.
 func Missing(binaries string) error {
 	if _, err := kubeapi.ProgramDir(); err != nil {
 		return err

@@ -65,7 +65,7 @@ func (m *Machine) StartContainerd(ctx context.Context) error {
 
 // importImages gives the runtime the images of the cluster.
 func (m *Machine) importImages(context.Context) error {
-	return m.Import(m.cluster.programs[pauseArchive], m.cluster.programs[probeArchive])
+	return m.Import(archives(m.cluster.opts.Binaries)...)
 }
 
 // Import gives the runtime images from OCI archives.

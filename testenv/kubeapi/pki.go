@@ -50,12 +50,16 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: cert, key: key, pem: encodePEM("CERTIFICATE", der)}, nil
 }
 
+// serviceAddresses are those of the Service "kubernetes": the first ones of the ranges that
+// servers have.
+var serviceAddresses = []net.IP{net.IPv4(10, 96, 0, 1), net.ParseIP("fd00:10:96::1")}
+
 // server is the API server's own certificate: a test may reach it through a proxy on
-// the loopback of any network namespace.
+// the loopback of any network namespace, a pod through the Service.
 func (a *authority) server() (pair, error) {
 	template := certificate("kube-apiserver")
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default.svc"}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	template.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, serviceAddresses...)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	return a.sign(template)
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,8 +24,8 @@ const readyWithin = 5 * time.Minute
 type Server struct {
 	dir       string
 	programs  programs
-	args      []string // of kube-apiserver, beside the usual ones
-	address   string   // host:port
+	opts      Options
+	address   string // host:port
 	port      *reservation
 	processes []*process // etcd, then kube-apiserver
 	admin     *rest.Config
@@ -35,10 +37,10 @@ type Server struct {
 
 // Start runs a server that ends with the test. What it refused to a ServiceAccount
 // fails the test (see ExpectDenied); a failed test shows the ends of its logs. Arguments
-// are as those of Open.
+// are as Options.Args.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s, err := start(t.Context(), requirePrograms(t), t.TempDir(), args...)
+	s, err := start(t.Context(), requirePrograms(t), t.TempDir(), Options{Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,15 +55,23 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// Options change a server.
+type Options struct {
+	// Args are arguments of kube-apiserver and replace the usual ones of the same name.
+	Args []string
+
+	// Empty leaves out the definitions and roles of deploy/: the caller installs the CNI.
+	Empty bool
+}
+
 // Open runs a server for a program that is no test, with its files in dir, an empty
-// directory that the caller removes after Close. Arguments are of kube-apiserver and
-// stand for the usual ones of the same name.
-func Open(ctx context.Context, dir string, args ...string) (*Server, error) {
+// directory that the caller removes after Close.
+func Open(ctx context.Context, dir string, o Options) (*Server, error) {
 	p, err := locatePrograms()
 	if err != nil {
 		return nil, fmt.Errorf("start API server (make kube builds it): %w", err)
 	}
-	return start(ctx, p, dir, args...)
+	return start(ctx, p, dir, o)
 }
 
 // Close ends a server of Open. It reports what the server refused to a ServiceAccount.
@@ -108,15 +118,15 @@ func (s *Server) restart(ctx context.Context) error {
 }
 
 // start runs a server whose files are in dir, which the caller removes.
-func start(ctx context.Context, p programs, dir string, args ...string) (*Server, error) {
-	s := &Server{dir: dir, programs: p, args: args}
+func start(ctx context.Context, p programs, dir string, o Options) (*Server, error) {
+	s := &Server{dir: dir, programs: p, opts: o}
 	if err := s.launch(); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	err := s.awaitReady(ctx)
-	if err == nil {
+	if err == nil && !o.Empty {
 		err = s.install(ctx)
 	}
 	if err != nil {
@@ -126,8 +136,25 @@ func start(ctx context.Context, p programs, dir string, args ...string) (*Server
 	return s, nil
 }
 
-// apiserverArgs has the caller's after the usual ones: the last of a kind counts.
-func (s *Server) apiserverArgs() []string { return append(apiserverArgs(s.port.number), s.args...) }
+// apiserverArgs are the usual ones that the caller does not replace, and the caller's:
+// repeating a list would add to it.
+func (s *Server) apiserverArgs() []string {
+	replaced := map[string]bool{}
+	for _, a := range s.opts.Args {
+		replaced[flagOf(a)] = true
+	}
+	usual := slices.DeleteFunc(apiserverArgs(s.port.number), func(a string) bool { return replaced[flagOf(a)] })
+	return append(usual, s.opts.Args...)
+}
+
+// flagOf is the name of an argument NAME=VALUE.
+func flagOf(argument string) string {
+	name, _, _ := strings.Cut(argument, "=")
+	return name
+}
+
+// AuthorityFile is the path of the certificate that signs the server's.
+func (s *Server) AuthorityFile() string { return filepath.Join(s.dir, authorityFile) }
 
 // launch makes the files and starts both programs; kube-apiserver waits for etcd by
 // itself.

@@ -120,7 +120,7 @@ func startShared(ctx context.Context, p programs) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start API server: %w", err)
 	}
-	s, err := start(ctx, p, dir)
+	s, err := start(ctx, p, dir, Options{})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -32,7 +32,7 @@ func startAPI(ctx context.Context, dir string) (_ *apiServer, err error) {
 		return nil, err
 	}
 	a := &apiServer{}
-	if a.server, err = kubeapi.Open(ctx, own); err != nil {
+	if a.server, err = kubeapi.Open(ctx, own, kubeapi.Options{}); err != nil {
 		return nil, err
 	}
 	if a.core, err = coreClient(a.server.Admin()); err != nil {

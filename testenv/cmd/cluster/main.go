@@ -19,8 +19,8 @@ import (
 )
 
 const usage = `cluster runs a Kubernetes cluster of several nodes on this machine: real etcd, API server,
-controllers, scheduler, kubelets, containerd and kube-proxy, with this project's CNI on
-simulated EC2 instances. The machine's own network is not touched.
+controllers, scheduler, kubelets, containerd and kube-proxy on simulated EC2 instances, with
+this project's chart installed. The machine's own network is not touched.
 
 Usage:
   cluster up [--nodes N] [--type T] [--proxy MODE] [--env NAME=VALUE]... [--dir DIR] [--bin DIR]
@@ -32,7 +32,7 @@ Usage:
   --nodes N          how many nodes (default 3)
   --type T           instance type of every node (default m5.large: 29 pods)
   --proxy MODE       kube-proxy's: iptables (default) or nftables
-  --env NAME=VALUE   a setting of the CNI, such as WARM_IP_TARGET=4; may be repeated
+  --env NAME=VALUE   a value env.NAME of the chart, such as WARM_IP_TARGET=4; may be repeated
   --dir DIR          directory for its files (default: "cluster" in the user's cache)
   --bin DIR          directory of this project's programs (default: that of cluster)
 

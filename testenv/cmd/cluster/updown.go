@@ -51,7 +51,14 @@ func up(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n  export KUBECONFIG=%s\n  %s get nodes\n", o.state(kubeconfigFile), filepath.Join(programs, "kubectl"))
+	fmt.Printf(`
+  export KUBECONFIG=%[1]s
+  %[2]s get nodes
+  %[3]s status          # nodes, node, pod, ips, enis, events, logs, top
+  %[3]s doctor --via exec
+  %[3]s tui
+  %[4]s upgrade aws-vpc-cni %[5]s -n kube-system --reuse-values --set env.WARM_ENI_TARGET=2
+`, o.state(kubeconfigFile), filepath.Join(programs, "kubectl"), filepath.Join(o.bin, "cnictl"), cluster.Helm(o.bin), cluster.Chart(o.bin))
 	return nil
 }
 

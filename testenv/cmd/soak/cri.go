@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -98,7 +100,7 @@ func (s *sandboxes) remove(ctx context.Context, id string) error {
 // running are the sandboxes of which kubelet does not just take its time to remove them.
 var running = &cri.PodSandboxFilter{State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY}}
 
-// list describes sandboxes.
+// list describes sandboxes of pods that the soak made.
 func (s *sandboxes) list(ctx context.Context, which *cri.PodSandboxFilter) ([]string, error) {
 	r, err := s.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: which})
 	if err != nil {
@@ -106,7 +108,75 @@ func (s *sandboxes) list(ctx context.Context, which *cri.PodSandboxFilter) ([]st
 	}
 	var out []string
 	for _, i := range r.Items {
+		if i.Metadata.GetNamespace() != namespace {
+			continue
+		}
 		out = append(out, fmt.Sprintf("sandbox %.12s of pod %s", i.Id, i.Metadata.GetName()))
 	}
 	return out, nil
+}
+
+// startAgain starts a container whose process has ended as kubelet does: another of the same
+// configuration in the same sandbox, the next attempt.
+func (s *sandboxes) startAgain(ctx context.Context, name string) error {
+	old, sandbox, config, err := s.ended(ctx, name)
+	if err != nil {
+		return fmt.Errorf("find container %s: %w", name, err)
+	}
+	config.Metadata.Attempt++
+	made, err := s.client.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: old.PodSandboxId, Config: config, SandboxConfig: sandbox})
+	if err != nil {
+		return fmt.Errorf("create container %s again: %w", name, err)
+	}
+	if _, err := s.client.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: made.ContainerId}); err != nil {
+		return fmt.Errorf("start container %s again: %w", name, err)
+	}
+	if _, err := s.client.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: old.Id}); err != nil {
+		return fmt.Errorf("remove the container %s that ended: %w", name, err)
+	}
+	return nil
+}
+
+// ended waits for the end of a container and reads how it and its sandbox were made.
+func (s *sandboxes) ended(ctx context.Context, name string) (old *cri.Container, sandbox *cri.PodSandboxConfig, config *cri.ContainerConfig, err error) {
+	err = cluster.Await(ctx, "its end", func() error {
+		r, err := s.client.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
+			LabelSelector: map[string]string{"io.kubernetes.container.name": name},
+		}})
+		if err != nil {
+			return err
+		}
+		for _, c := range r.Containers {
+			if c.State == cri.ContainerState_CONTAINER_RUNNING {
+				return errors.New("it runs")
+			}
+			if old == nil || c.Metadata.Attempt > old.Metadata.Attempt {
+				old = c
+			}
+		}
+		if old == nil {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	container, err := s.client.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: old.Id, Verbose: true})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	pod, err := s.client.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: old.PodSandboxId, Verbose: true})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var info struct{ Config *cri.ContainerConfig }
+	var podInfo struct{ Config *cri.PodSandboxConfig }
+	if err := json.Unmarshal([]byte(container.Info["info"]), &info); err != nil {
+		return nil, nil, nil, fmt.Errorf("decode what containerd knows of it: %w", err)
+	}
+	if err := json.Unmarshal([]byte(pod.Info["info"]), &podInfo); err != nil {
+		return nil, nil, nil, fmt.Errorf("decode what containerd knows of its sandbox: %w", err)
+	}
+	return old, podInfo.Config, info.Config, nil
 }

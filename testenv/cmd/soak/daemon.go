@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"cnictl/testenv/node"
 )
 
 // restartWithin bounds a restart of the daemon on a busy machine.
@@ -24,7 +26,7 @@ func (s *soak) killing(ctx context.Context) {
 		}
 		// It comes back also when this ends meanwhile.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartWithin)
-		err := s.machine.KillDaemon(bounded)
+		err := s.restart(bounded)
 		cancel()
 		if err != nil {
 			s.tally.mistake("the daemon does not come back: %s", err)
@@ -32,6 +34,18 @@ func (s *soak) killing(ctx context.Context) {
 		}
 		s.tally.killed()
 	}
+}
+
+// restart kills the daemon and waits for the next one.
+func (s *soak) restart(ctx context.Context) error {
+	killed, err := s.machine.KillDaemon()
+	if err == nil && !s.kubeletRuns {
+		err = s.cri.startAgain(ctx, "aws-node")
+	}
+	if err == nil {
+		err = s.machine.AwaitDaemon(ctx, killed)
+	}
+	return err
 }
 
 // held is what a process holds.
@@ -44,7 +58,7 @@ func (h held) String() string { return fmt.Sprintf("%d MB, %d files", h.rss>>10,
 
 // heldBy reads what the daemon holds now.
 func (s *soak) heldBy() (held, error) {
-	pid, err := s.machine.DaemonProcess()
+	pid, err := s.machine.Process(node.DaemonBinary)
 	if err != nil {
 		return held{}, err
 	}

@@ -27,6 +27,8 @@ type soak struct {
 	before  map[string]bool // lines of iptables without pods
 	fresh   held            // the daemon without pods
 
+	kubeletRuns bool // and restarts containers
+
 	ledger  *ledger
 	board   *board
 	tally   *tally         // of the part that runs
@@ -141,6 +143,7 @@ func (s *soak) withKubelet(ctx context.Context) ([]string, error) {
 	if err := s.machine.StartKubelet(ctx); err != nil {
 		return nil, err
 	}
+	s.kubeletRuns = true
 	if err := s.machine.AwaitReady(ctx); err != nil {
 		return nil, err
 	}
