@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ func serveHTTP(l net.Listener) error {
 	mux.HandleFunc("GET /send", answer(func(r *http.Request) (string, error) {
 		return send(r.FormValue("to"), r.FormValue("bytes"))
 	}))
+	mux.HandleFunc("GET /talk", talk)
 	server := http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	return server.Serve(l)
 }
@@ -49,6 +51,41 @@ func answer(f func(*http.Request) (string, error)) http.HandlerFunc {
 			return
 		}
 		fmt.Fprint(w, text)
+	}
+}
+
+// talkEvery is short against what interrupts a network for a moment.
+const talkEvery = 50 * time.Millisecond
+
+// talk keeps one connection to a server of lines and passes on each answer as it comes, until
+// the request or the connection ends.
+func talk(w http.ResponseWriter, r *http.Request) {
+	c, err := net.DialTimeout("tcp", r.FormValue("to"), askWithin)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer c.Close()
+	stop := context.AfterFunc(r.Context(), func() { c.Close() })
+	defer stop()
+	out := http.NewResponseController(w)
+	tick := time.NewTicker(talkEvery)
+	defer tick.Stop()
+	for lines := bufio.NewReader(c); ; <-tick.C {
+		_, err := fmt.Fprintln(c, "hello")
+		var line string
+		if err == nil {
+			line, err = lines.ReadString('\n')
+		}
+		if err == nil {
+			_, err = io.WriteString(w, line)
+		}
+		if err == nil {
+			err = out.Flush()
+		}
+		if err != nil {
+			return // who asked sees the end
+		}
 	}
 }
 

@@ -7,6 +7,7 @@
 //	GET /source                          the address that the request came from
 //	GET /ask?network=tcp&to=IP:PORT      what a server there answers to a line; 502 and why if none does
 //	GET /get?to=IP:PORT                  what /source of a podprobe there answers
+//	GET /talk?to=IP:PORT                 what a server there answers to lines over one connection, until the request ends
 //	GET /send?to=IP:PORT&bytes=N         sends N bytes to a sink and answers how long it took until they were there, in ms
 //
 // A line over TCP or UDP is answered with "<address it came from> <name of the pod>"; the

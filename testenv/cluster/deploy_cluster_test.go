@@ -1,0 +1,407 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cnictl/testenv/cluster"
+	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/vpc"
+)
+
+// TestDeploy takes a cluster with running pods through the life of an installation: upgrade
+// and rollback of the release with which the cluster began, whose selector is the chart's
+// default; the change of the selector; uninstall; upstream's manifest; its adoption; and
+// fields that a managed add-on owns. Meanwhile connections of pods go on, over nodes and to
+// the outside; no pod restarts; and pods that are created while a DaemonSet rolls all run in
+// the end. What the manifest of upstream starts are images of ours: upstream's are not here.
+func TestDeploy(t *testing.T) {
+	l := requireCluster(t)
+	pods := l.run(pod("flow-a", l.c.Machines[0]), pod("flow-b", l.c.Machines[1]), pod("flow-c", l.c.Machines[2]))
+	flows := []*flow{
+		l.flow(pods[0], lineOf(pods[1])), l.flow(pods[1], lineOf(pods[2])), l.flow(pods[2], lineOf(pods[0])),
+		l.flow(pods[0], vpc.Outside.String()),
+	}
+	for _, stage := range []struct {
+		name string
+		do   func(*lab)
+	}{
+		{"upgrade", (*lab).upgrades},
+		{"rollback", (*lab).rollsBack},
+		{"selector", (*lab).changesSelector},
+		{"uninstall", (*lab).uninstalls},
+		{"adoption", (*lab).adopts},
+		{"fields_of_eks", (*lab).takesFields},
+	} {
+		passed := t.Run(stage.name, func(t *testing.T) {
+			l := &lab{T: t, c: l.c}
+			t.Cleanup(l.explain)
+			began := time.Now()
+			stage.do(l)
+			for _, f := range flows {
+				l.check(f.goesOn())
+			}
+			for _, before := range pods {
+				now := l.running(before.Name)
+				if now.UID != before.UID || now.Status.PodIP != before.Status.PodIP || now.Status.ContainerStatuses[0].RestartCount != 0 {
+					t.Errorf("pod %s has %s and %d restarts, had %s and none", now.Name, now.Status.PodIP, now.Status.ContainerStatuses[0].RestartCount, before.Status.PodIP)
+				}
+			}
+			t.Logf("%.0fs", time.Since(began).Seconds())
+		})
+		if !passed {
+			t.FailNow() // the next stage begins where this one ends
+		}
+	}
+	for _, f := range flows {
+		t.Logf("%s: %d answers, the longest wait %v", f.what, f.answers, f.longest.Round(time.Millisecond))
+	}
+}
+
+// nextTag is of a second version: there is only one build here.
+const nextTag = "next"
+
+// upgrades to images of another tag, with the values of the release before.
+func (l *lab) upgrades() {
+	programs, err := kubeapi.ProgramDir()
+	l.check(err)
+	for _, m := range l.c.Machines[:3] {
+		for _, image := range []string{"docker.io/cnictl/aws-vpc-cni:", "docker.io/cnictl/aws-vpc-cni-init:"} {
+			_, err := m.Output(filepath.Join(programs, "ctr"), "-n", "k8s.io", "images", "tag", image+"dev", image+nextTag)
+			l.check(err)
+		}
+	}
+	l.rolls("upgrade", func() {
+		l.helm("upgrade", cluster.Release, l.c.Chart(), "--reuse-values", "--set", "global.image.tag="+nextTag)
+	})
+	if l.env("AWS_ENDPOINT_URL_EC2") == "" || l.env("VPC_CNI_VERSION") != nextTag {
+		l.Errorf("after the upgrade the EC2 endpoint is %q, the version %q", l.env("AWS_ENDPOINT_URL_EC2"), l.env("VPC_CNI_VERSION"))
+	}
+}
+
+func (l *lab) rollsBack() {
+	l.rolls("rollback", func() { l.helm("rollback", cluster.Release, "1") })
+	if version := l.env("VPC_CNI_VERSION"); version == nextTag {
+		l.Errorf("after the rollback the version is %s", version)
+	}
+}
+
+// changesSelector to the one of manifests, without ending a pod of the CNI.
+func (l *lab) changesSelector() {
+	before := l.cniPods()
+	args := []string{"upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}
+	l.refuses(`a selector never changes. Set originalMatchLabels to false`, args...)
+	l.kubectl("", "delete", "daemonset", "aws-node", "--cascade=orphan")
+	l.helm(args...)
+	l.rolled()
+	l.samePods(before)
+}
+
+// uninstalls: what runs goes on, what is new waits for the CNI to come back, which is
+// upstream's manifest.
+func (l *lab) uninstalls() {
+	l.helm("uninstall", cluster.Release, "--wait")
+	for _, m := range l.c.Machines[:3] {
+		l.await("the CNI's pod to be gone", func() error {
+			if p, err := m.CNIPod(l.context()); err == nil {
+				return errors.New(p.Name + " is there")
+			}
+			return nil
+		})
+	}
+	l.kubectl("", "get", "customresourcedefinition", "eniconfigs.crd.k8s.amazonaws.com") // with every ENIConfig
+	for _, gone := range []string{"serviceaccount/aws-node", "configmap/amazon-vpc-cni", "clusterrole/aws-node", "clusterrolebinding/aws-node"} {
+		if out := l.kubectl("", "get", gone, "--ignore-not-found", "--output", "name"); out != "" {
+			l.Errorf("after the release there is %s", out)
+		}
+	}
+	l.creates("waits", 3)
+	l.await("kubelet to be refused an address", func() error {
+		if l.refusals("waits-") == 0 {
+			return errors.New("no event")
+		}
+		return nil
+	})
+	l.kubectl(l.manifest(), "apply", "--filename", "-")
+	l.rolled()
+	l.allRun("waits", 3)
+}
+
+// manifest is upstream's: the chart as it renders for a manifest, without what only Helm
+// writes.
+func (l *lab) manifest() string {
+	rendered := l.helm("template", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true", "--include-crds")
+	return regexp.MustCompile(`(?m)^ +(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n`).ReplaceAllString(rendered, "")
+}
+
+// adopted are the objects of a manifest that a release takes over.
+var adopted = []string{"daemonset/aws-node", "clusterrole/aws-node", "clusterrolebinding/aws-node", "serviceaccount/aws-node", "configmap/amazon-vpc-cni"}
+
+// adopts the manifest: not without its marks, and with them without a change of the
+// DaemonSet.
+func (l *lab) adopts() {
+	args := []string{"upgrade", "--install", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}
+	before, set := l.cniPods(), l.daemonSet()
+	l.refuses(`ServiceAccount "aws-node" in namespace "kube-system" exists and cannot be imported into the current release: invalid ownership metadata`, args...)
+	for _, object := range adopted {
+		l.kubectl("", "annotate", object, "meta.helm.sh/release-name="+cluster.Release, "meta.helm.sh/release-namespace="+cluster.SystemNamespace)
+		l.kubectl("", "label", object, "app.kubernetes.io/managed-by=Helm")
+	}
+	l.helm(args...)
+	if now := l.daemonSet(); now.Generation != set.Generation || now.UID != set.UID {
+		l.Errorf("the DaemonSet is of generation %d, was of %d", now.Generation, set.Generation)
+	}
+	l.samePods(before)
+}
+
+// takesFields back that the managed add-on has set by server-side apply.
+func (l *lab) takesFields() {
+	before := l.cniPods()
+	l.kubectl(`{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "aws-node"}, "spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": "50%"}}}}`,
+		"apply", "--server-side", "--force-conflicts", "--field-manager", "eks", "--filename", "-")
+	if at := l.daemonSet().Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.String(); at != "50%" {
+		l.Fatalf("the add-on's maxUnavailable is %s", at)
+	}
+	l.helm("upgrade", cluster.Release, l.c.Chart(), "--reuse-values")
+	if at := l.daemonSet().Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.String(); at != "10%" {
+		l.Errorf("maxUnavailable is %s after the upgrade, want the chart's", at)
+	}
+	l.samePods(before)
+}
+
+// helm runs helm, which must succeed.
+func (l *lab) helm(args ...string) string {
+	l.Helper()
+	out, err := l.c.Helm(l.context(), args...)
+	l.check(err)
+	return out
+}
+
+// refuses runs helm, which must fail and say why.
+func (l *lab) refuses(why string, args ...string) {
+	l.Helper()
+	if _, err := l.c.Helm(l.context(), args...); err == nil || !strings.Contains(err.Error(), why) {
+		l.Fatalf("helm: %v, want %q", err, why)
+	}
+}
+
+// kubectl runs kubectl as an administrator where the CNI is.
+func (l *lab) kubectl(in string, args ...string) string {
+	l.Helper()
+	programs, err := kubeapi.ProgramDir()
+	l.check(err)
+	cmd := exec.CommandContext(l.context(), filepath.Join(programs, "kubectl"), append(args, "--namespace", cluster.SystemNamespace)...)
+	cmd.Stdin, cmd.Env = strings.NewReader(in), []string{"KUBECONFIG=" + l.c.Kubeconfig, "HOME=" + l.TempDir(), "PATH=" + os.Getenv("PATH")}
+	e, err := finished(cmd)
+	l.check(err)
+	if e.code != 0 {
+		l.Fatalf("kubectl %s: exit %d: %s", strings.Join(args, " "), e.code, e.said)
+	}
+	return e.out
+}
+
+func (l *lab) daemonSet() *appsv1.DaemonSet {
+	l.Helper()
+	set, err := cluster.Get[appsv1.DaemonSet](l.context(), l.c, cluster.SystemNamespace, "aws-node")
+	l.check(err)
+	return set
+}
+
+// env is a variable of the daemon as the DaemonSet has it.
+func (l *lab) env(name string) string {
+	l.Helper()
+	for _, v := range l.daemonSet().Spec.Template.Spec.Containers[0].Env {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+// cniPods are the CNI's pods by their nodes, with the number of restarts.
+func (l *lab) cniPods() map[string]string {
+	l.Helper()
+	out := map[string]string{}
+	for _, m := range l.c.Machines[:3] {
+		p, err := m.CNIPod(l.context())
+		l.check(err)
+		out[m.Name] = fmt.Sprintf("%s, restarted %d times", p.UID, p.Status.ContainerStatuses[0].RestartCount)
+	}
+	return out
+}
+
+func (l *lab) samePods(before map[string]string) {
+	l.Helper()
+	for node, now := range l.cniPods() {
+		if now != before[node] {
+			l.Errorf("the CNI's pod on %s is %s, was %s", node, now, before[node])
+		}
+	}
+}
+
+// rolled waits until every node has the CNI's pod that the DaemonSet describes, Ready.
+func (l *lab) rolled() {
+	l.Helper()
+	l.await("the DaemonSet to be rolled out", l.rolling)
+}
+
+// rolling is why the DaemonSet is not rolled out.
+func (l *lab) rolling() error {
+	set, err := cluster.Get[appsv1.DaemonSet](l.Context(), l.c, cluster.SystemNamespace, "aws-node")
+	if err != nil {
+		return err
+	}
+	if s := set.Status; s.ObservedGeneration != set.Generation || s.DesiredNumberScheduled < 3 || s.UpdatedNumberScheduled != s.DesiredNumberScheduled || s.NumberAvailable != s.DesiredNumberScheduled {
+		return fmt.Errorf("generation %d: %+v", set.Generation, s)
+	}
+	return nil
+}
+
+// podsPerRoll bounds the pods that come while a DaemonSet rolls.
+const podsPerRoll = 12
+
+// rolls does what starts the CNI again on each node, and creates pods all the while: all run
+// in the end, and kubelet was refused an address only while a daemon was away.
+func (l *lab) rolls(name string, do func()) {
+	l.Helper()
+	before := l.cniPods()
+	do()
+	made, next := 0, time.Time{}
+	l.await("the DaemonSet to be rolled out", func() error {
+		if made < podsPerRoll && time.Now().After(next) {
+			l.create(fmt.Sprintf("%s-%d", name, made), l.c.Machines[made%3])
+			made, next = made+1, time.Now().Add(time.Second)
+		}
+		return l.rolling()
+	})
+	for node, now := range l.cniPods() {
+		if now == before[node] {
+			l.Errorf("the CNI's pod on %s is still %s", node, now)
+		}
+	}
+	l.allRun(name, made)
+	l.Logf("%d pods run, kubelet was refused an address %d times", made, l.refusals(name+"-"))
+}
+
+// creates pods on the nodes in turn.
+func (l *lab) creates(name string, number int) {
+	l.Helper()
+	for i := range number {
+		l.create(fmt.Sprintf("%s-%d", name, i), l.c.Machines[i%3])
+	}
+}
+
+func (l *lab) create(name string, on *cluster.Machine) {
+	l.Helper()
+	_, err := cluster.Create(l.context(), l.c, namespace, pod(name, on))
+	l.check(err)
+	l.Cleanup(func() { l.delete(name) })
+}
+
+// allRun waits until pods run, and deletes them.
+func (l *lab) allRun(name string, number int) {
+	l.Helper()
+	var all []string
+	for i := range number {
+		all = append(all, l.running(fmt.Sprintf("%s-%d", name, i)).Name)
+	}
+	l.delete(all...)
+}
+
+// refusals counts the sandboxes that failed for lack of a daemon, of pods whose names begin
+// so. No other reason is allowed.
+func (l *lab) refusals(prefix string) (count int32) {
+	l.Helper()
+	events, err := cluster.List[corev1.Event](l.context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
+	l.check(err)
+	for _, e := range events {
+		if !strings.HasPrefix(e.InvolvedObject.Name, prefix) {
+			continue
+		}
+		if !strings.Contains(e.Message, "daemon-unreachable") {
+			l.Errorf("pod %s: %s", e.InvolvedObject.Name, e.Message)
+		}
+		count += max(e.Count, 1)
+	}
+	return count
+}
+
+// flow is a connection of a pod that goes on.
+type flow struct {
+	what    string
+	mu      sync.Mutex // guards what follows
+	err     error      // why it ended
+	last    time.Time  // of the last answer
+	answers int
+	longest time.Duration // between two answers
+}
+
+// flow keeps a connection of a pod to an address until the test ends.
+func (l *lab) flow(from *corev1.Pod, to string) *flow {
+	l.Helper()
+	ctx, cancel := context.WithCancel(l.Context())
+	l.Cleanup(cancel)
+	at := "http://" + net.JoinHostPort(from.Status.PodIP, "8080") + "/talk?to=" + url.QueryEscape(to)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	l.check(err)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	l.check(err)
+	if resp.StatusCode != http.StatusOK {
+		l.Fatalf("pod %s to %s: %s", from.Name, to, resp.Status)
+	}
+	f := &flow{what: from.Name + " to " + to, last: time.Now()}
+	go func() { // ends with the test
+		defer resp.Body.Close()
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() {
+			f.answered(time.Now())
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.err = errors.Join(errors.New("it ended"), lines.Err())
+	}()
+	return f
+}
+
+func (f *flow) answered(at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.longest = max(f.longest, at.Sub(f.last))
+	f.last = at
+	f.answers++
+}
+
+// patience is how long a flow may be without an answer: TCP repeats what is lost.
+const patience = 10 * time.Second
+
+// goesOn reports whether the flow is there and was never without an answer for long.
+func (f *flow) goesOn() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	silent := max(f.longest, time.Since(f.last))
+	switch {
+	case f.err != nil:
+		return fmt.Errorf("the connection of %s: %w", f.what, f.err)
+	case silent > patience:
+		return fmt.Errorf("the connection of %s was silent for %v", f.what, silent)
+	}
+	return nil
+}
