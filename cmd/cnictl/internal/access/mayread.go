@@ -17,9 +17,9 @@ import (
 // takes, and short of what looks like nothing happening.
 const startWithin = 20 * time.Second
 
-// MayRead fails where nothing could be shown: an API server that does not answer, or does
-// not accept the credentials, and rights without which there are no nodes or no way to
-// them. It asks before a screen opens, which would stay empty.
+// MayRead fails when nothing could be shown: the API server does not answer or rejects
+// the credentials, or the user lacks the rights to list or reach nodes. It is called
+// before a screen opens, which would stay empty.
 func (s NodeSource) MayRead(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -42,8 +42,8 @@ func (s NodeSource) MayRead(ctx context.Context) error {
 	}
 }
 
-// lacking are the rules that are missing so that nodes cannot be listed, or their daemons
-// not found, or else that no node can be read by the way asked for.
+// lacking are the missing rules without which nodes cannot be listed, daemons not found,
+// or nodes not reached in the way of --via.
 func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.Rule) {
 	denied := func(is func(cluster.Rule) bool) (out []cluster.Rule) {
 		for _, r := range rules {

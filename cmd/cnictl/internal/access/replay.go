@@ -48,8 +48,8 @@ func Player(f *cli.Factory, name string) (*record.Player, error) {
 	return p, nil
 }
 
-// noRecording is the error of a recording that does not exist: it names those beside it that
-// may have been meant.
+// noRecording is the error for a recording that does not exist: it suggests similar ones
+// in the same directory.
 func noRecording(f *cli.Factory, name string) *cli.Error {
 	e := &cli.Error{Code: cli.ExitNotFound, What: name + " does not exist"}
 	dir := filepath.Dir(name)
@@ -88,9 +88,9 @@ func noRecording(f *cli.Factory, name string) *cli.Error {
 // Extension is that of recordings by convention.
 const Extension = ".cnirec"
 
-// ReadRecording has the command read a recording in place of nodes, as it stands at --at, at
-// its end without it. The clock of the command stands there too. It is called once, before
-// anything is read.
+// ReadRecording makes the command read a recording instead of nodes, at the time of --at,
+// by default at its end. The command's clock stops at that time too. It is called once,
+// before anything is read.
 func ReadRecording(f *cli.Factory, name string) error {
 	p, err := Player(f, name)
 	if err != nil {

@@ -132,7 +132,7 @@ func (o *compareOptions) settings(i limits.Instance) whatif.Settings {
 	return s
 }
 
-// demand reads the flags that say what is placed.
+// demand reads the flags for the pods to place.
 func (o *compareOptions) demand() (compare.Demand, error) {
 	d := compare.Demand{Pods: o.nodes.pods}
 	if d.Pods < 1 || d.Pods > mostPods {

@@ -109,7 +109,7 @@ func tooShort(f *cli.Factory, found int, span time.Duration) error {
 	return e
 }
 
-// history is what recordings say of subnets.
+// history is the subnets' data from recordings.
 type history struct {
 	trends   subnets.Trends
 	uses     map[string]store.SubnetUse // as last seen

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// interrupted is a context that ends once it has been asked about it so many times.
+// interrupted is a context that ends after its error has been checked so many times.
 type interrupted struct {
 	context.Context
 	left atomic.Int64

@@ -255,7 +255,7 @@ func unmet(doc document.CapacityRecommendation) error {
 	return e
 }
 
-// grouping says of which group each node is: those of one type and mode.
+// grouping assigns each node to a group: nodes of one type and mode.
 type grouping struct {
 	of   []int
 	each []document.CapacityGroup

@@ -279,7 +279,7 @@ func (c *cluster) read(ctx context.Context, f *cli.Factory) (err error) {
 	return err
 }
 
-// ids are the subnets for --all of which the free addresses are known.
+// ids are the subnets with known free addresses, for --all.
 func (c *cluster) ids() (out []string) {
 	if !c.all {
 		return nil
@@ -318,7 +318,7 @@ func (c *cluster) note(f *cli.Factory) {
 	}
 }
 
-// further is a word for what is placed, beside what a cluster has.
+// further is the word for added nodes, when a cluster already has some.
 func (c *cluster) further(word string) string {
 	if c.named || c.all {
 		return "more " + word

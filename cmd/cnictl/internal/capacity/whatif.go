@@ -296,7 +296,7 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 	return out, r.For, nil
 }
 
-// explain says below the table what changed, and where upstream differs.
+// explain writes below the table what changed, and where upstream differs.
 func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"), time.Duration(doc.Seconds*float64(time.Second))))
 	for _, r := range doc.Items {

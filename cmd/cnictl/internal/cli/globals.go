@@ -43,7 +43,7 @@ type Globals struct {
 	Replay, At         string
 }
 
-// Ways of --via that are not a way through the API server.
+// Values of --via that do not use the API server.
 const (
 	ViaAuto  = "auto"
 	ViaLocal = "local"
@@ -136,8 +136,8 @@ const (
 	listTimeout  = 30 * time.Second // for the list of nodes, and what is done with the answers
 )
 
-// timeoutFor is --timeout, or else what so many nodes take at the most: each of them has its
-// own limit.
+// timeoutFor is --timeout, or else the longest that so many nodes may take: each of them
+// has its own limit.
 func (g *Globals) timeoutFor(nodes int) time.Duration {
 	if g.Timeout > 0 {
 		return g.Timeout

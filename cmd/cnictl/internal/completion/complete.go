@@ -65,8 +65,8 @@ func keysOf[V any](m map[string]V) []string {
 	return names
 }
 
-// Nodes completes node names: of --targets, else those that the last reading of
-// the cluster told.
+// Nodes completes node names: of --targets, else those of the last reading of the
+// cluster.
 func Nodes(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return begun(nodeNames(f, cmd), word, args...), noFiles
@@ -79,8 +79,8 @@ func begun(names []string, word string, named ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) || slices.Contains(named, name) })
 }
 
-// Pods completes namespace/name of pods that the last readings told; with
-// --namespace, names of pods there.
+// Pods completes namespace/name of pods of the last readings; with --namespace, names of
+// pods there.
 func Pods(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -112,7 +112,7 @@ func podNames(f *cli.Factory, cmd *cobra.Command) []string {
 	return names
 }
 
-// Subnets completes ids of subnets that the last readings told.
+// Subnets completes ids of subnets of the last readings.
 func Subnets(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return begun(recall(f, cmd).Subnets, word, args...), noFiles
@@ -144,7 +144,7 @@ func nodeNames(f *cli.Factory, cmd *cobra.Command) []string {
 	if f.Settle(cmd) != nil {
 		return nil
 	}
-	// Completion parses the flags more than once, and lists then repeat.
+	// Completion parses the flags more than once, which repeats the values of lists.
 	given := slices.Compact(slices.Sorted(slices.Values(f.Globals.Targets)))
 	targets, err := fleet.ParseTargets(given)
 	if err != nil {
@@ -162,8 +162,8 @@ func nodeNames(f *cli.Factory, cmd *cobra.Command) []string {
 	return names
 }
 
-// Filter completes a filter: columns, and after type=, subnet=, eni=, trunk=, node=
-// and pod= what there is.
+// Filter completes a filter: columns, and known values after type=, subnet=, eni=,
+// trunk=, node= and pod=.
 func Filter(f *cli.Factory, columns []string) Completer {
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		at := strings.LastIndexByte(word, ' ') + 1
@@ -238,8 +238,7 @@ func Remember(f *cli.Factory, n Names) {
 	}
 }
 
-// Seen are the names that a reading of nodes told: subnets, and where it told of ENIs
-// these and the pods.
+// Seen are the names in a reading of nodes: subnets, and ENIs and pods if it has ENIs.
 func Seen(list document.NodeIPAMList) Names {
 	var seen Names
 	for _, n := range list.Items {

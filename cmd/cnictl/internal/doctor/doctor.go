@@ -116,16 +116,16 @@ func near(code string) []string {
 	if !both {
 		typed = code
 	}
-	whole := map[string]string{}
+	codes := map[string]string{}
 	var names []string
 	for _, c := range catalogue.Codes() {
 		_, name, _ := strings.Cut(c, "/")
-		whole[name] = c
+		codes[name] = c
 		names = append(names, name)
 	}
 	found := query.Near(typed, names)
 	for i, name := range found {
-		found[i] = whole[name]
+		found[i] = codes[name]
 	}
 	return found
 }

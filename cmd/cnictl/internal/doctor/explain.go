@@ -97,7 +97,8 @@ func Check(p *output.Page, f *cli.Factory, c catalogue.Check) {
 	Command(p, f, c.Command)
 }
 
-// Command adds a command on a line of its own, which is never wrapped: it is copied.
+// Command adds a command on its own line, which is never wrapped, so that it can be
+// copied.
 func Command(p *output.Page, f *cli.Factory, command string) {
 	if command != "" {
 		p.Lines = append(p.Lines, strings.Repeat(" ", 12)+"$ "+Named(f, command))

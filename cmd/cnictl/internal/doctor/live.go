@@ -78,7 +78,7 @@ func (o *Options) unpack(f *cli.Factory) (*evidence.Evidence, error) {
 	return ev, nil
 }
 
-// Nodes say what is to be read.
+// Nodes select what is read.
 type Nodes struct {
 	Names []string     // in full; none: all nodes, in full where they look faulty
 	Pod   evidence.Pod // its node; empty: no pod in particular
@@ -86,8 +86,8 @@ type Nodes struct {
 	AWS   bool         // ask EC2 too
 }
 
-// Collect reads nodes. On a node without a cluster it reads what is on the node. Without a
-// progress it is shown on standard error.
+// Collect reads nodes. On a node without a cluster it reads that node's files and state.
+// Without a progress function, progress is shown on standard error.
 func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, total int, what string)) (*evidence.Evidence, error) {
 	w, err := access.Find(ctx, f, n.Names)
 	if err != nil {

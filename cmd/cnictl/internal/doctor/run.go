@@ -42,7 +42,7 @@ type Options struct {
 	warned     bool // of suppressions without effect
 }
 
-// formJUnit and so on are output forms that the doctor has beside the others.
+// formJUnit and the others are the doctor's additional output forms.
 const (
 	formJUnit    = "junit"
 	formMarkdown = "markdown"
@@ -137,7 +137,7 @@ func (o *Options) load(f *cli.Factory) (*evidence.Evidence, error) {
 	return ev, nil
 }
 
-// open opens a regular file. Anything else could hold the doctor up for ever.
+// open opens a regular file. Anything else could block the doctor forever.
 func open(name string) (*os.File, error) {
 	fail := func(why string) (*os.File, error) {
 		return nil, &cli.Error{Code: cli.ExitUsage, What: name + " cannot be read", Why: why}
@@ -164,8 +164,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// save writes the evidence to a file of its own, or with - to standard output. Of nodes that are
-// too many for a file it leaves out those on which nothing was found.
+// save writes the evidence to a file, or with - to standard output. With too many nodes
+// for a file it leaves out those without findings.
 func save(f *cli.Factory, name string, ev *evidence.Evidence, r *document.DoctorReport) error {
 	data, err := file.Save(ev)
 	if errors.Is(err, file.ErrTooLarge) {

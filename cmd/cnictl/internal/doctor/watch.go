@@ -12,8 +12,9 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// follow examines the nodes again and again until the user ends it: each reading beside the
-// one before. On a terminal the report is drawn in place, elsewhere printed when it changes.
+// follow examines the nodes repeatedly until the user ends it, comparing each reading
+// with the previous one. On a terminal the report is drawn in place, elsewhere printed
+// when it changes.
 func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.Context) (*evidence.Evidence, error)) error {
 	screen := output.NewScreen(f)
 	var before *evidence.Evidence
@@ -29,7 +30,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.
 			f.Warn("the last reading failed: %v", err)
 			return false, nil
 		}
-		joined := beside(before, ev)
+		joined := withPrevious(before, ev)
 		before = ev
 		r := o.diagnose(f, joined)
 		news := changes(&r)
@@ -55,8 +56,8 @@ func changes(r *document.DoctorReport) (out [][]string) {
 	return append(out, r.Undecided)
 }
 
-// beside has the nodes of a reading with what the reading before it showed of each.
-func beside(before, now *evidence.Evidence) *evidence.Evidence {
+// withPrevious is a reading with the previous reading of each of its nodes.
+func withPrevious(before, now *evidence.Evidence) *evidence.Evidence {
 	if before == nil {
 		return now
 	}

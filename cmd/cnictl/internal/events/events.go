@@ -25,7 +25,7 @@ import (
 type Options struct {
 	Names    []string // of nodes; none: all
 	Daemon   bool     // the daemons' own events too
-	Warnings bool     // those alone
+	Warnings bool     // only those
 	Since    time.Duration
 	list     *output.List[row]
 }
@@ -105,7 +105,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Partly(f, errs, len(r.names))
 }
 
-// none says that there is no event, and where none is.
+// none says that there are no events, and on which nodes.
 func (o *Options) none(r *reader, unread int) string {
 	text := "no events found in the cluster"
 	if r.kube == nil || !r.of.all {
@@ -183,7 +183,7 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 				}
 				r.after[name] = client.Cursor{Epoch: docs[i].Epoch, Seq: docs[i].Next}
 			case reason == introspect.ReasonNoEndpoint || reason == introspect.ReasonNotServed:
-				// Upstream has no events of its own: Kubernetes' are all there are.
+				// Upstream has no events of its own, only those of Kubernetes.
 			default:
 				errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			}

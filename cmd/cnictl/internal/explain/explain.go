@@ -132,7 +132,7 @@ func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 	return p.Lines
 }
 
-// matched says what was recognised, and how.
+// matched describes what was recognised, and how.
 func matched(c catalogue.Candidate, several bool) string {
 	text := show.Safe(c.Signature.Text)
 	switch c.How {

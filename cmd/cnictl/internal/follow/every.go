@@ -10,9 +10,9 @@ import (
 	"cnictl/daemon/fleet/schedule"
 )
 
-// OriginalInterval is the least time between two readings of an upstream node:
+// UpstreamInterval is the least time between two readings of an upstream node:
 // each request writes a line to its log.
-const OriginalInterval = schedule.OriginalMin
+const UpstreamInterval = schedule.OriginalMin
 
 // Every calls show at once and then every interval, until ctx ends (no error: that
 // is how watching ends) or show fails. show returns whether an upstream node was read;
@@ -32,8 +32,8 @@ func Every(ctx context.Context, f *cli.Factory, interval time.Duration, show fun
 		if err != nil {
 			return err
 		}
-		if original && interval < OriginalInterval {
-			interval = OriginalInterval
+		if original && interval < UpstreamInterval {
+			interval = UpstreamInterval
 			stop()
 			ticks, stop = f.Tick(interval)
 			if redraw == nil {
@@ -66,7 +66,7 @@ func await(ctx context.Context, f *cli.Factory, ticks <-chan time.Time, every ti
 	}
 }
 
-// HasOriginal reports whether an upstream node was read.
-func HasOriginal(list document.NodeIPAMList) bool {
+// HasUpstream reports whether an upstream node was read.
+func HasUpstream(list document.NodeIPAMList) bool {
 	return slices.ContainsFunc(list.Items, func(n document.NodeIPAM) bool { return n.Source == document.SourceV1 })
 }

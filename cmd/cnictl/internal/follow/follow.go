@@ -27,13 +27,13 @@ import (
 // were named by --targets, and this host, are read again every --interval.
 type Options struct {
 	Names []string      // of nodes; none: all
-	Open  access.Opener // the way to nodes that do not change; nil: the usual one, or a cluster
+	Open  access.Opener // opens a fixed set of nodes; nil: the usual one, or a cluster
 	ENIs  bool          // with the addresses of each node
 	Whole bool          // Show is not called before all nodes were asked, or an interval is over
 	Order bool          // Show is not called before all nodes were asked: what it shows first is in an order
 	Show  func(Moment) error
-	// Redraw is called when the terminal changed its size, or the interval did; nil: nobody
-	// draws.
+	// Redraw is called when the terminal's size or the interval changed; nil: nothing to
+	// redraw.
 	Redraw func(every time.Duration) error
 }
 
@@ -92,7 +92,7 @@ func fleetOf(ctx context.Context, f *cli.Factory, o Options) error {
 		for _, n := range list.Items {
 			known.Put(n)
 		}
-		return HasOriginal(list), o.Show(Moment{View: known.View(), Fresh: list.Items, Every: every, Now: f.Now()})
+		return HasUpstream(list), o.Show(Moment{View: known.View(), Fresh: list.Items, Every: every, Now: f.Now()})
 	}, o.Redraw)
 }
 
@@ -127,7 +127,7 @@ func clusterOf(ctx context.Context, f *cli.Factory, w access.NodeSource, o Optio
 	return err
 }
 
-// showLive shows what changes: at first as it comes, then every interval.
+// showLive shows changes: at first as they arrive, then every interval.
 func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o Options) error {
 	ticks, stop := f.Tick(f.Globals.Interval)
 	defer stop()
@@ -162,9 +162,9 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 		if len(view.Nodes) == 0 && !news.any() || o.Order && !(stats.Swept && allRead(view)) || o.Whole && !tick && !stats.Swept {
 			continue
 		}
-		if !gentle && o.Redraw == nil && f.Globals.Interval < OriginalInterval && slices.ContainsFunc(view.Nodes, isOriginal) {
+		if !gentle && o.Redraw == nil && f.Globals.Interval < UpstreamInterval && slices.ContainsFunc(view.Nodes, isUpstream) {
 			gentle = true
-			f.Warn("some nodes run the upstream daemon, which logs every request: they are read every %s", OriginalInterval)
+			f.Warn("some nodes run the upstream daemon, which logs every request: they are read every %s", UpstreamInterval)
 		}
 		fresh, gone, back := news.take()
 		if err := o.Show(Moment{View: view, Fresh: fresh, Gone: gone, Back: back, Every: f.Globals.Interval, Now: f.Now()}); err != nil {
@@ -179,7 +179,7 @@ func allRead(v *store.View) bool {
 	return !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.State == document.StateAPIOnly && n.Error == nil })
 }
 
-func isOriginal(n *store.Node) bool { return n.Source == document.SourceV1 }
+func isUpstream(n *store.Node) bool { return n.Source == document.SourceV1 }
 
 // news are the samples that were not shown yet, the newest of each node.
 type news struct {

@@ -125,8 +125,8 @@ func (o *Options) Rows(nodes []document.NodeIPAM) []enis.AddressRow {
 	return rows
 }
 
-// recorded drops the never used rest of a prefix where the address has a record of its
-// own.
+// recorded drops the row of a prefix's never used addresses for an address that has its
+// own record.
 func recorded(rows []enis.AddressRow) []enis.AddressRow {
 	kept := rows[:0:0]
 	for i, a := range rows {
@@ -178,7 +178,7 @@ func (o *Options) print(f *cli.Factory, rows []enis.AddressRow, list document.No
 	})
 }
 
-// notFound is the end where no node that told its addresses has what is looked for.
+// notFound is the error when no node that reported its addresses has the one looked for.
 func (o *Options) notFound(f *cli.Factory, what string, list document.NodeIPAMList) error {
 	var silent []document.NodeError // they may have it
 	asked := 0

@@ -13,7 +13,7 @@ import (
 // levels in their order.
 var levels = daemonlog.Levels()
 
-// parseLine reads a line of a log, with what it has beside its message behind that.
+// parseLine reads a line of a log; its other fields follow the message.
 func parseLine(node, line string) document.LogItem {
 	read := daemonlog.Parse(line)
 	about, _ := read.Subject()
@@ -59,8 +59,8 @@ func (w filter) accepts(i document.LogItem) bool {
 	return w.pod.accepts(i.Line)
 }
 
-// since drops the lines of one node that are older than a time, with those that belong to
-// them: they stand behind and have no time.
+// since drops the lines of one node that are older than a time, with their continuation
+// lines, which follow them and have no time.
 func since(items []document.LogItem, oldest time.Time) []document.LogItem {
 	old := false
 	return slices.DeleteFunc(items, func(i document.LogItem) bool {

@@ -59,7 +59,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestPodFilter: a pod is not another whose name or namespace holds its own.
+// TestPodFilter: a pod is not confused with one whose name or namespace contains its own.
 func TestPodFilter(t *testing.T) {
 	t.Parallel()
 	const original = `{"level":"info","msg":"Received CNI add request: Args(IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=api-1;K8S_POD_INFRA_CONTAINER_ID=0)"}`
@@ -95,8 +95,8 @@ func TestPodFilter(t *testing.T) {
 	}
 }
 
-// TestSince: lines that are too old go, whoever gave them, with what belongs to them; those
-// of which nothing is known stay.
+// TestSince: lines that are too old are dropped, from any source, with their continuation
+// lines; lines of unknown age stay.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	var items []document.LogItem
@@ -154,8 +154,8 @@ func TestSortLines(t *testing.T) {
 	}
 }
 
-// TestFresh: a line is told once, also those of one moment, and an answer that overlaps
-// the one before loses and repeats nothing.
+// TestFresh: each line is returned once, including several of one moment, and overlapping
+// answers lose and repeat nothing.
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	r := &reader{last: map[string]place{}}
@@ -174,7 +174,7 @@ func TestFresh(t *testing.T) {
 }
 
 // TestFilter_AccessLines: a request for introspection, as upstream and as this daemon log it,
-// passes only when it is asked for; a line that only quotes the words is no such line.
+// passes only when it is asked for; a line that only quotes the words does not count.
 func TestFilter_AccessLines(t *testing.T) {
 	t.Parallel()
 	for line, access := range map[string]bool{
@@ -192,8 +192,8 @@ func TestFilter_AccessLines(t *testing.T) {
 	}
 }
 
-// FuzzParseLine: whatever a log holds, the line is kept whole, and what passes a level
-// passes each below it.
+// FuzzParseLine: any line is kept completely, and what passes a level passes each lower
+// one.
 func FuzzParseLine(f *testing.F) {
 	f.Add(`{"level":"warn","ts":"2026-11-21T14:01:11.000Z","msg":"m","a":1}`)
 	f.Add("goroutine 1 [running]:")

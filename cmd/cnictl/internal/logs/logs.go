@@ -103,7 +103,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// filter is what lines have to hold.
+// filter is what lines have to match.
 func (o *Options) filter() filter {
 	w := filter{level: o.Level, pod: podFilterOf(o.Pod), access: o.AccessLines}
 	for _, word := range []string{o.ENI, o.Grep} {
@@ -185,7 +185,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Partly(f, errs, len(r.names))
 }
 
-// none says that no line of so many nodes matches.
+// none says that no line of these nodes matches.
 func (o *Options) none(nodes int) string {
 	text := "no lines match in the logs of " + show.Plural(nodes, "node", "nodes")
 	asked := []string{}
@@ -242,8 +242,8 @@ const (
 	clockOfDate = time.DateOnly + " " + clockOfDay
 )
 
-// clock is the form of times: with the date from the first line on that is of another day
-// than the one on which printing began.
+// clock is the format of times: with the date from the first line of another day than the
+// one on which printing began.
 func (r *reader) clock(items []document.LogItem) string {
 	if r.day == "" {
 		r.day = r.f.Now().UTC().Format(time.DateOnly)

@@ -51,7 +51,8 @@ const maxContainerLine = 64 << 10
 // takes long to gather.
 const defaultLimit = 10_000
 
-// spare is how many times its share of --limit a node is asked for: some say more than others.
+// spare is how many times its share of --limit a node is asked for: some log more than
+// others.
 const spare = 4
 
 // share is how many lines each of so many nodes is asked for.
@@ -80,7 +81,7 @@ func (r *reader) among(nodes *fleet.Fleet) {
 	r.nodes, r.names = nodes, names
 }
 
-// newest keeps the newest --limit lines, and says when lines are left out.
+// newest keeps the newest --limit lines, and prints a note when lines are left out.
 func (r *reader) newest(items []document.LogItem) []document.LogItem {
 	over := len(items) - r.opts.Limit
 	if (over > 0 || r.cut) && !r.noted {
@@ -95,7 +96,7 @@ type answer struct {
 	lines     []string
 	original  bool // it logs each request
 	container bool // the lines are its container's
-	cut       bool // it has more, and was asked for its share alone
+	cut       bool // it has more, and was only asked for its share
 }
 
 // read reads the lines that are new, oldest first; original reports that an upstream node is
@@ -234,10 +235,10 @@ func (r *reader) fresh(name string, lines []string) []string {
 	return out
 }
 
-// errNoLog: the node serves no log, and nobody else can be asked.
+// errNoLog: the node serves no log, and there is no other source.
 var errNoLog = errors.New("the daemon does not serve its log: it is upstream's or older, or logs to standard output")
 
-// errNoContainer: there is no way to a container's log.
+// errNoContainer: the container's log cannot be read.
 var errNoContainer = errors.New("there is no API server to read the container's log from")
 
 // container reads the log of a daemon's container through the API server.

@@ -38,7 +38,7 @@ func Ask(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name, what str
 	return name, documentFailed(f, name, what, errs[0])
 }
 
-// documentFailed says why a document of a node could not be had.
+// documentFailed is the error for a document of a node that could not be read.
 func documentFailed(f *cli.Factory, name, what string, err error) error {
 	var e *client.Error
 	switch {

@@ -35,7 +35,7 @@ func errorsOf(n document.NodeIPAM) []document.NodeError {
 	return []document.NodeError{e}
 }
 
-// read opens the way to the nodes and reads the one.
+// read opens the nodes and reads one of them.
 func read(ctx context.Context, f *cli.Factory, opts *Options, q fleet.Query) (document.NodeIPAM, error) {
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {

@@ -34,10 +34,10 @@ type Options struct {
 	File string               // local checkpoint: read this file; "" = ask the daemon
 }
 
-// Run does the work of one of the commands.
+// Run executes one of the commands.
 type Run func(context.Context, *cli.Factory, *Options) error
 
-// New builds cnictl node with its verbs; node NODE alone is node show NODE.
+// New builds cnictl node with its verbs; node NODE is node show NODE.
 func New(f *cli.Factory) *cobra.Command {
 	verbs := verbsOf(f)
 	show := command(f, verbs[0], " NODE")
@@ -73,8 +73,7 @@ type verb struct {
 	flags                      func(cmd *cobra.Command, local bool) (fill func(*Options) error) // nil: none
 }
 
-// verbsOf lists the verbs; the first is what is meant without one. In examples NODE
-// stands for the node's name.
+// verbsOf lists the verbs; the first is the default. In examples NODE is the node's name.
 func verbsOf(f *cli.Factory) []verb {
 	return []verb{
 		{name: "show", short: "Show one node in full: limits, pool, back-offs, errors, ENIs", long: `Show one node in full: its instance and daemon, how it was reached, its limits and the
@@ -197,7 +196,7 @@ func examples(line, text string) string {
 	return "  " + strings.ReplaceAll(strings.ReplaceAll(text, "{}", line), "\n", "\n  ")
 }
 
-// write prints text as it is.
+// write prints text unchanged.
 func write(f *cli.Factory, text string) error {
 	if _, err := io.WriteString(f.Streams.Out, text); err != nil {
 		return fmt.Errorf("write output: %w", err)

@@ -22,7 +22,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// planTargets are the flags of node plan with the settings they stand for.
+// planTargets are the flags of node plan with their settings.
 var planTargets = []struct{ flag, parameter, setting, help string }{
 	{"warm-eni-target", "warmEni", "WARM_ENI_TARGET", "plan with this `number` of spare ENIs"},
 	{"warm-ip-target", "warmIp", "WARM_IP_TARGET", "plan with this `number` of spare addresses"},
@@ -56,7 +56,7 @@ func planFlags(cmd *cobra.Command) func() (introspect.PlanQuery, error) {
 	}
 }
 
-// Plan shows what the pool would do next, beside what it would do under other targets.
+// Plan shows what the pool would do next, and what it would do with other targets.
 func Plan(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV); err != nil {
 		return err
@@ -112,7 +112,7 @@ func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *docum
 	return nil
 }
 
-// planView says plans in lines.
+// planView formats plans as lines.
 type planView struct {
 	doc document.PlanComparison
 	now time.Time // the node's clock
@@ -151,8 +151,8 @@ func (v *planView) targets() table.Table {
 	return t
 }
 
-// targetsOf prints the targets of a plan in the order of planTargets. What is not set
-// is unknown where 0 means that.
+// targetsOf formats the targets of a plan in the order of planTargets. A target for which
+// 0 means not set is unknown when it is 0.
 func targetsOf(p introspect.NodePlan) []string {
 	maxENI, maxPods := p.Targets.MaxENI, &p.MaxPods
 	if maxENI != nil && *maxENI == 0 {
@@ -167,7 +167,7 @@ func targetsOf(p introspect.NodePlan) []string {
 	}
 }
 
-// plan says one plan: actions, and what is in the way.
+// plan formats one plan: actions, and what blocks it.
 func (v *planView) plan(title string, p introspect.NodePlan) {
 	if len(p.Actions) == 0 {
 		v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, title))

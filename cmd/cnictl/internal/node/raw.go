@@ -10,8 +10,8 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Raw prints what a node answers to a path: as it is to a file or a pipe, with what
-// would act on a terminal escaped there.
+// Raw prints a node's answer to a path: unchanged to a file or a pipe, with escapes on a
+// terminal.
 func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if !strings.HasPrefix(opts.Path, "/") || strings.ContainsAny(opts.Path, " \t\r\n\x00#") {
 		return &cli.Error{Code: cli.ExitUsage, What: opts.Path + " is not a path", Why: "it must start with / and contain no spaces"}
@@ -52,7 +52,7 @@ func statusExit(status int) int {
 	return cli.ExitUnreachable
 }
 
-// safeText makes text of several lines safe to print; long lines stay whole.
+// safeText makes text of several lines safe to print; long lines are not cut.
 func safeText(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -44,7 +44,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return output.PrintLines(f, v.lines())
 }
 
-// view says a node in lines.
+// view formats a node as lines.
 type view struct {
 	n     document.NodeIPAM
 	s     introspect.Summary
@@ -79,13 +79,13 @@ func join(parts ...string) string {
 func (v *view) identity() {
 	p := v.Opts.Palette
 	safe := show.Safe
-	var told document.NodeObject // by Kubernetes
+	var object document.NodeObject // by Kubernetes
 	if v.n.Object != nil {
-		told = *v.n.Object
+		object = *v.n.Object
 	}
 	v.Line(join(
 		p.Paint(paint.Head, "NODE "+safe(v.n.Metadata.Name)),
-		safe(cmp.Or(v.s.InstanceType, told.InstanceType)), safe(cmp.Or(v.s.InstanceID, told.InstanceID)), safe(told.Zone),
+		safe(cmp.Or(v.s.InstanceType, object.InstanceType)), safe(cmp.Or(v.s.InstanceID, object.InstanceID)), safe(object.Zone),
 	))
 	daemon := safe(show.OrUnknown(v.n.DaemonVersion()))
 	if v.n.Source == document.SourceV1 {
@@ -93,8 +93,8 @@ func (v *view) identity() {
 	} else if v.s.StartedAt != nil {
 		daemon += ", up " + show.Since(v.s.StartedAt, v.now)
 	}
-	if told.Daemon != nil {
-		daemon = join(daemon, "image "+safe(told.Daemon.Image))
+	if object.Daemon != nil {
+		daemon = join(daemon, "image "+safe(object.Daemon.Image))
 	}
 	v.Field("daemon", daemon)
 }
@@ -160,7 +160,7 @@ func (v *view) rules() {
 	}
 }
 
-// trunk says how the node stands with branch ENIs, "" when it does not tell.
+// trunk describes the node's branch ENIs, "" when it does not report them.
 func trunk(s introspect.Summary) string {
 	switch t := s.Trunk; {
 	case t == nil:

@@ -18,8 +18,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// showSilent shows what Kubernetes knows of a node whose daemon told nothing, and returns
-// the error that says why.
+// showSilent shows what Kubernetes knows about a node whose daemon does not answer, and
+// returns the error that says why.
 func showSilent(ctx context.Context, f *cli.Factory, n document.NodeIPAM, why error) error {
 	var e *cli.Error
 	if n.Summary != nil || n.Object == nil || !errors.As(why, &e) || e.Code != cli.ExitUnreachable {
@@ -42,7 +42,7 @@ func showSilent(ctx context.Context, f *cli.Factory, n document.NodeIPAM, why er
 	return cmp.Or(err, why)
 }
 
-// useOf says what is known of the use of a node: nothing with an error.
+// useOf is what is known about a node's use: nothing on an error.
 func useOf(u watch.NodeUse, err error) *document.NodeUse {
 	if err != nil {
 		return &document.NodeUse{Reason: fleet.ErrorOf(err).Message}
@@ -54,7 +54,7 @@ func useOf(u watch.NodeUse, err error) *document.NodeUse {
 	return out
 }
 
-// silentLines say a node by what Kubernetes tells of it, with its use.
+// silentLines formats what Kubernetes knows about a node, with its use.
 func silentLines(n document.NodeIPAM, p output.Page) []string {
 	o, u := *n.Object, *n.Use
 	p.Lines = append(p.Lines, join(

@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// termLines say the arithmetic of max-pods, a line per term in its order, the values
+// termLines formats the arithmetic of max-pods, a line per term in its order, the values
 // in one column.
 func termLines(terms []introspect.MaxPodsTerm) []string {
 	values := make([]string, len(terms))

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// TestTerms_AllHaveWords: what the computation can say is said in words.
+// TestTerms_AllHaveWords: every term of the computation has a text.
 func TestTerms_AllHaveWords(t *testing.T) {
 	t.Parallel()
 	for _, in := range fleettest.MaxPodsInputs() {

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// freshFor is for how long the free addresses of a subnet, which other nodes draw on
-// too, say something about now.
+// freshFor is how long a subnet's free addresses, which other nodes use too, count as
+// current.
 const freshFor = 5 * time.Minute
 
 // AsOf prints the age of a subnet's count. A count of the past is marked as old and

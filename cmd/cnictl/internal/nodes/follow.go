@@ -13,17 +13,17 @@ import (
 // follow prints the nodes as they come, go and change, until ctx ends.
 func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Order: opts.List.Ordered(), Show: func(now follow.Moment) error {
-		var told []*store.Node
+		var rows []*store.Node
 		for _, n := range now.View.Nodes {
 			if n.State != document.StateAPIOnly || n.Error != nil { // it was asked
-				told = append(told, n)
+				rows = append(rows, n)
 			}
 		}
 		for _, name := range now.Gone {
-			told = append(told, store.NewNode(gone(name)))
+			rows = append(rows, store.NewNode(gone(name)))
 		}
 		opts.List.Forget(now.Back)
-		return opts.List.Follow(f, told)
+		return opts.List.Follow(f, rows)
 	}})
 }
 

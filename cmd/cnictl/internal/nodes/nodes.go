@@ -67,7 +67,7 @@ func List() *output.List[*store.Node] {
 	}
 }
 
-// Class colours what a cell means.
+// Class is the colour of a cell, by its meaning.
 func Class(n *store.Node, column string) paint.Class {
 	switch column {
 	case "maxpods":

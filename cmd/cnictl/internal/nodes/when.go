@@ -7,8 +7,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// When is the time of a problem: how long ago, since, or still. It is empty when
-// it is not known.
+// When is the time of a problem: how long ago, since, or still. It is empty when unknown.
 func When(p document.Problem, now time.Time) string {
 	before, age, after := "", show.Unknown, ""
 	switch {

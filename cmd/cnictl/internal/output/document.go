@@ -49,8 +49,8 @@ func PrintDocument(f *cli.Factory, doc any, stream bool) error {
 	return write(f, b)
 }
 
-// render writes a document through kubectl's printers. Strings are made safe first: what
-// a template makes of them goes to a terminal as it is.
+// render writes a document through kubectl's printers. Strings are made safe first: a
+// template's output goes to the terminal unchanged.
 func render(f *cli.Factory, out form, doc any, stream bool) ([]byte, error) {
 	object, err := objectOf(doc)
 	if err != nil {
@@ -169,11 +169,11 @@ func itemsOf(object *unstructured.Unstructured) []map[string]any {
 	return items
 }
 
-// podKinds are of documents about a pod: -o name names the pod.
+// podKinds are the kinds of documents about a pod: -o name names the pod.
 var podKinds = []string{document.KindPodReport, strings.TrimSuffix(document.KindPodList, "List")}
 
-// podName is the name of the pod that an item is about, NAMESPACE/NAME; "" when it does
-// not tell.
+// podName is the name of the pod that an item is about, NAMESPACE/NAME; "" when it has
+// none.
 func podName(item map[string]any) string {
 	if pod, ok := item["pod"].(map[string]any); ok {
 		item = pod

@@ -85,7 +85,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return cli.Exit(cli.ExitPartial)
 }
 
-// gather reads what there is about a pod.
+// gather reads everything about a pod.
 func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidence, error) {
 	in := Evidence{Pod: ref}
 	nodes, err := access.Fleet(ctx, f)
@@ -129,13 +129,13 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 	if ctx.Err() != nil {
 		return in, cli.Exit(cli.ExitInterrupted)
 	}
-	if in.At.IsZero() { // the node's clock is what its times are of
+	if in.At.IsZero() { // its times are by the node's clock
 		in.At = f.Now().UTC()
 	}
 	return in, nil
 }
 
-// kubernetes reads the pod and its events. Without the events the rest stands.
+// kubernetes reads the pod and its events. Failing to read the events is not fatal.
 func (in *Evidence) kubernetes(ctx context.Context, kube *cluster.Cluster) error {
 	p, on, err := kube.Pod(ctx, in.Pod.Namespace, in.Pod.Name)
 	if err != nil {
@@ -229,8 +229,8 @@ func suggest(f *cli.Factory, e *cli.Error, ref introspect.PodRef, known []intros
 	return e
 }
 
-// near are the pods that a name may have meant, as NAMESPACE/NAME: those of the same name in
-// other namespaces, else those in its namespace with a similar name.
+// near are the pods that may have been meant, as NAMESPACE/NAME: those of the same name
+// in other namespaces, else those in its namespace with a similar name.
 func near(ref introspect.PodRef, known []introspect.PodRef) []string {
 	var same []string
 	var names []string

@@ -15,8 +15,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// recorded is what a recording has of the pod: its address, and of nodes whose documents were
-// recorded what the daemon, the kernel and Kubernetes had.
+// recorded is what a recording has about the pod: its address, and for nodes with
+// recorded documents what the daemon, the kernel and Kubernetes had.
 func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) (Evidence, error) {
 	list := nodes.Sweep(ctx, fleet.Query{ENIs: true})
 	in.At = f.Now().UTC()

@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/fleet/fleettest"
 )
 
-// TestRecorded: a pod is found by its address; where the addresses of a node were not
-// recorded, the pod may be there, which is another end than that it is nowhere.
+// TestRecorded: a pod is found by its address; if the addresses of a node were not
+// recorded, the pod may be there, which is a different error from being nowhere.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	ref := introspect.PodRef{Namespace: "shop", Name: "cart-1"}
@@ -24,7 +24,7 @@ func TestRecorded(t *testing.T) {
 				{State: introspect.AddressAssigned, PodNamespace: pod.Namespace, PodName: pod.Name},
 			}}}}}
 		}
-		return fleet.Target{Name: name, Via: document.ViaRecord, Sample: &n, Absent: &document.NodeError{Reason: introspect.ReasonNotServed, Message: "nobody to ask"}}
+		return fleet.Target{Name: name, Via: document.ViaRecord, Sample: &n, Absent: &document.NodeError{Reason: introspect.ReasonNotServed, Message: "not recorded"}}
 	}
 	f := &cli.Factory{Name: "cnictl", Now: fleettest.Now}
 	for name, row := range map[string]struct {

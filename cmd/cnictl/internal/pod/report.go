@@ -20,7 +20,7 @@ import (
 // Evidence is what was read about a pod.
 type Evidence struct {
 	Pod    introspect.PodRef
-	Node   string     // it is bound to; "" = none, or not known
+	Node   string     // it is bound to; "" = none, or unknown
 	Kube   *watch.Pod // nil: Kubernetes was not asked, or has no such pod
 	Asked  bool       // the daemon was read
 	Events []cluster.Event
@@ -36,7 +36,7 @@ type Evidence struct {
 	At         time.Time
 }
 
-// Report makes of evidence what there is to say.
+// Report makes the report from the evidence.
 func Report(in Evidence) document.PodReport {
 	r := document.PodReport{
 		APIVersion: introspect.APIVersion, Kind: document.KindPodReport, Pod: in.Pod, Node: in.Node,
@@ -84,7 +84,7 @@ func cidrOf(enis []introspect.NodeENI, i introspect.PodInterface) (cidr netip.Pr
 	return cidr
 }
 
-// verdict says how the pod stands, in a word and in a sentence.
+// verdict is the pod's state, as a word and as a sentence.
 func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	p := in.Kube
 	switch {
@@ -123,7 +123,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// assigned says where addresses are of.
+// assigned describes where addresses come from.
 func assigned(in Evidence, r document.PodReport) string {
 	var parts []string
 	differences := 0
@@ -153,7 +153,7 @@ func assigned(in Evidence, r document.PodReport) string {
 	return sentence
 }
 
-// timeline merges what the daemon and Kubernetes tell of the pod, oldest first.
+// timeline merges what the daemon and Kubernetes report about the pod, oldest first.
 func timeline(in Evidence) []document.TimelineItem {
 	items := []document.TimelineItem{}
 	failed := map[time.Time]bool{}
@@ -168,7 +168,7 @@ func timeline(in Evidence) []document.TimelineItem {
 		items = append(items, document.TimelineItem{At: e.At, From: document.FromDaemon, What: string(e.Kind), Message: events.Text(e), Count: 1, Warning: warning})
 	}
 	for _, f := range in.Failures {
-		// The events tell the same, as long as they go back.
+		// The events have the same, as far back as they go.
 		if f.Pod == in.Pod && !failed[f.At.Truncate(time.Second)] {
 			items = append(items, document.TimelineItem{
 				At: f.At, From: document.FromDaemon, What: string(introspect.EventADDFailed), Message: f.Cause + ": " + cmp.Or(f.Detail, f.Title), Count: 1, Warning: true,

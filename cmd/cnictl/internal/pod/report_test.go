@@ -48,7 +48,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestTimeline: what the daemon tells as an event and as a failure stands once.
+// TestTimeline: what the daemon reports both as an event and as a failure appears once.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	at := func(s int) time.Time { return time.Date(2026, 11, 21, 14, 0, s, 0, time.UTC) }
@@ -72,8 +72,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// FuzzParseBranch: whatever somebody writes into the annotation, a branch without a
-// problem is one that can be used.
+// FuzzParseBranch: for any annotation, a branch without a problem is usable.
 func FuzzParseBranch(f *testing.F) {
 	f.Add(annotation)
 	f.Add(`[{}]`)

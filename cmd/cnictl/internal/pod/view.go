@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// lines says a report.
+// lines formats a report.
 func lines(f *cli.Factory, r document.PodReport) []string {
 	v := view{r: r, Page: output.Page{Opts: output.TableOptions(f)}}
 	return v.lines()
@@ -66,7 +66,7 @@ func stateClass(state string) paint.Class {
 	return paint.Dim
 }
 
-// branch says the branch ENI. The annotation does not tell its security groups.
+// branch formats the branch ENI. The annotation does not have its security groups.
 func (v *view) branch() {
 	b := v.r.Branch
 	if b == nil {
@@ -106,7 +106,8 @@ func (v *view) addresses() table.Table {
 	return t
 }
 
-// wiring says what the kernel has for an address, and what it should not or lacks.
+// wiring formats what the kernel has for an address, what it should not have and what it
+// lacks.
 func (v *view) wiring(i document.ReportedIface) {
 	k := i.Observed
 	if k == nil && i.Problem == "" {

@@ -1,4 +1,5 @@
-// Package pool lists what pools hold, of one node or of several: ENIs and addresses in rows.
+// Package pool lists the contents of pools, for one node or several: ENIs and addresses
+// in rows.
 package pool
 
 import (

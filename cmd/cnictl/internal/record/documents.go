@@ -16,8 +16,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// What is read beside the samples. A round takes a few requests a node, so in a large fleet
-// only the nodes with problems are asked, the worst first.
+// What is read in addition to the samples. A round takes a few requests per node, so in a
+// large fleet only the nodes with problems are read, the worst first.
 const (
 	documentsEvery  = 30 * time.Second
 	documentsNodes  = 32
@@ -49,7 +49,7 @@ func newRounds(l Fleet, every time.Duration) *rounds {
 	return &rounds{fleet: l, every: max(every, documentsEvery), out: make(chan watch.Detail), busy: make(chan struct{}, 1), after: map[string]place{}}
 }
 
-// begin starts a round in the group when it is due. What is read comes out of r.out.
+// begin starts a round in the group when it is due. Results arrive on r.out.
 func (r *rounds) begin(ctx context.Context, group *errgroup.Group, v *store.View, now time.Time) {
 	if !r.begun.IsZero() && now.Sub(r.begun) < r.every || !anyRead(v) {
 		return

@@ -13,19 +13,19 @@ import (
 )
 
 // target is the file that a recording is written to. One that replaces another is written
-// beside it, and takes its place with the first sample: a recording of nothing is worth
-// less than what was there.
+// to a temporary file, which is renamed at the first sample: an empty recording must not
+// replace an old one.
 type target struct {
 	*os.File
 	name    string // as the user gave it
 	place   string // that is replaced, beyond links; "" = nothing is
-	pending string // the file beside it, until it takes the place; "" = none
-	made    bool   // there was no file of the name
+	pending string // the temporary file, until it is renamed; "" = none
+	made    bool   // the file did not exist before
 	begun   bool   // a node was sampled
 }
 
-// create makes the file: nobody else may read it, and none is replaced unasked. What is no
-// ordinary file, as a pipe, is written to as it is.
+// create makes the file, readable by its owner only, and replaces none without --force.
+// Anything but an ordinary file, such as a pipe, is written to directly.
 func create(opts *Options) (*target, error) {
 	o := &target{name: opts.File}
 	var err error
@@ -35,7 +35,7 @@ func create(opts *Options) (*target, error) {
 		if !opts.Force {
 			return nil, &cli.Error{Code: cli.ExitUsage, What: opts.File + " already exists", Do: "choose another name, or use --force to replace it"}
 		}
-		err = o.beside()
+		err = o.openPending()
 	}
 	if err != nil {
 		return nil, &cli.Error{Code: cli.ExitFailure, What: "cannot write the recording", Why: err.Error()}
@@ -43,8 +43,8 @@ func create(opts *Options) (*target, error) {
 	return o, nil
 }
 
-// beside opens the file of a recording that replaces another.
-func (o *target) beside() error {
+// openPending opens the temporary file of a recording that replaces another.
+func (o *target) openPending() error {
 	place, err := filepath.EvalSymlinks(o.name)
 	if err != nil {
 		return err
@@ -99,13 +99,13 @@ func (o *target) nothing(err error) error {
 	return e
 }
 
-// anyRead reports whether a node of a view was asked, and answered or failed. What Kubernetes
-// tells of nodes is there before.
+// anyRead reports whether a node of a view was asked, and answered or failed. Kubernetes'
+// data about nodes arrives earlier.
 func anyRead(v *store.View) bool {
 	return slices.ContainsFunc(v.Nodes, func(n *store.Node) bool {
 		return n.SampledAt != nil || n.Error != nil && !slices.Contains(unasked, n.Error.Reason)
 	})
 }
 
-// unasked are the reasons of nodes that nobody has asked.
+// unasked are the reasons of nodes that have not been asked.
 var unasked = []introspect.Reason{introspect.ReasonCancelled, introspect.ReasonNoPod, introspect.ReasonPodNotRunning}

@@ -108,8 +108,8 @@ type Fleet interface {
 	Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail
 }
 
-// sample writes what changes while the fleet runs. begin is called once a node was sampled,
-// or an interval is over: the fleet may have none that can be.
+// sample writes changes while the fleet runs. begin is called once a node was sampled or,
+// as there may be none that can be, after an interval.
 func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *record.Writer, begin func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -154,7 +154,7 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 	return err
 }
 
-// meter tells on standard error how it goes.
+// meter shows progress on standard error.
 type meter struct {
 	f           *cli.Factory
 	start, last time.Time

@@ -54,8 +54,8 @@ func writeDays(out io.Writer, from time.Time, hours int) error {
 	return w.Close()
 }
 
-// TestCapacityType_All: every flag reaches the rules, which capacity/maxpods compares with
-// formulas of its own.
+// TestCapacityType_All: every flag reaches the rules, which capacity/maxpods compares
+// with its own formulas.
 func TestCapacityType_All(t *testing.T) {
 	t.Parallel()
 	one, hosts := 1, 5
@@ -82,7 +82,8 @@ func TestCapacityType_All(t *testing.T) {
 	}
 }
 
-// TestGolden_Capacity: max-pods by every rule, of one type with its terms and of several.
+// TestGolden_Capacity: max-pods by every rule, for one type with its terms and for
+// several.
 func TestGolden_Capacity(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), fleettest.Now()

@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestLive_AsksKubernetes: what the screens are given by a command's own way to a cluster
-// tells what Kubernetes knows of a node beside its daemon.
+// TestLive_AsksKubernetes: screens that a command opens on a cluster also get what
+// Kubernetes knows about a node.
 func TestLive_AsksKubernetes(t *testing.T) {
 	t.Parallel()
 	original, off, ours := fleetsim.NodeName(0), fleetsim.NodeName(1), fleetsim.NodeName(2)

@@ -25,8 +25,8 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// rich is a node of ours that answers every path: the pool by the real server, the rest
-// from documents of testdata/rich.
+// rich is a node with our daemon that answers every path: the pool by the real server,
+// the rest from documents of testdata/rich.
 func rich(t *testing.T, dir string, view fleettest.View) string {
 	t.Helper()
 	socket := strings.TrimPrefix(fleettest.Serve(t, dir, "rich-pool", view), "unix:")

@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// TestSilent: of a node whose daemon tells nothing the commands show what Kubernetes knows;
-// its pods and CNINode are asked for where one node is shown, and nowhere else.
+// TestSilent: for a node whose daemon does not answer the commands show what Kubernetes
+// knows; its pods and CNINode are only requested by commands that show one node.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	silent := fleetsim.NodeName(0)
@@ -51,7 +51,7 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestSilent_NotKnown: what may not be asked is null, and why is said.
+// TestSilent_NotKnown: what the user may not read is null, with the reason.
 func TestSilent_NotKnown(t *testing.T) {
 	t.Parallel()
 	silent := fleetsim.NodeName(0)

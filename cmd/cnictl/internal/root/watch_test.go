@@ -36,7 +36,7 @@ func watching(t *testing.T, args string, tty bool, address string, readings int,
 	for reading := 1; reading < readings; reading++ {
 		between(reading)
 		select {
-		case ticks <- time.Time{}: // taken once the reading before is drawn
+		case ticks <- time.Time{}: // received once the previous reading is drawn
 		case <-time.After(30 * time.Second):
 			t.Fatal("the command does not wait for a tick")
 		}

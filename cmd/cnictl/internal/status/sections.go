@@ -29,7 +29,7 @@ func (fr Frame) tableOptions() table.Options {
 	return table.Options{NoHeaders: fr.NoHeaders, Width: fr.Width, Palette: fr.Palette}
 }
 
-// nodes draws the table of nodes, the bars as wide as the rest allows.
+// nodes draws the table of nodes, with bars in the remaining width.
 func (fr Frame) nodes(items []document.NodeIPAM, short map[string]string, rows int) []string {
 	shown := items[:shownOf(len(items), rows)]
 	bar := barWithoutTerminal
@@ -73,16 +73,16 @@ func (fr Frame) rest(lines []string, rest, rows int, command string) []string {
 // where the terminal is too narrow.
 func (fr Frame) command(command string) string {
 	text := fr.Command + " " + command
-	if whole := text + fr.SameNodes; fr.Width <= 0 || show.Width(whole)+moreRoom <= fr.Width {
-		return whole
+	if full := text + fr.SameNodes; fr.Width <= 0 || show.Width(full)+moreRoom <= fr.Width {
+		return full
 	}
 	return text
 }
 
-// moreRoom is what stands before a command line on its line.
+// moreRoom is the width before a command on its line.
 const moreRoom = 12
 
-// cells are the columns of cnictl nodes that the page has beside the bar.
+// cells are the columns of cnictl nodes that the page has besides the bar.
 var cells = func() map[string]func(*store.Node) string {
 	out := map[string]func(*store.Node) string{}
 	for _, c := range store.NodeColumns() {
@@ -121,7 +121,7 @@ func (fr Frame) nodeTable(items []document.NodeIPAM, short map[string]string, ba
 	return t
 }
 
-// usable is how many addresses pods can have at most, as far as that is known.
+// usable is how many addresses pods can have at most, if known.
 func usable(n *store.Node) (most int) {
 	if n.Limit == nil {
 		return 0
@@ -134,8 +134,8 @@ func usable(n *store.Node) (most int) {
 	return most
 }
 
-// causes shows what is wrong by cause, the worst first: how many nodes report it, some of
-// them, and what it is. Where one node has one problem with a cause that is what it says.
+// causes shows problems by cause, the worst first: how many nodes report it, some of
+// them, and what it is. For one problem on one node it shows that problem's message.
 func (fr Frame) causes(all []*finding, short map[string]string, clock func(string) time.Time, rows int) []string {
 	shown := all[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
@@ -180,7 +180,7 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 }
 
 // unreadable is one line about the nodes that could not be read: how many, why, and the
-// command that lists them. The rarest reasons give way to the command.
+// command that lists them. The rarest reasons are dropped in favour of the command.
 func (fr Frame) unreadable(reasons []document.ReasonCount) string {
 	unread := 0
 	var texts []string
@@ -193,9 +193,9 @@ func (fr Frame) unreadable(reasons []document.ReasonCount) string {
 	fits := func(hint string) bool {
 		return fr.Width <= 0 || show.Width(text+": "+texts[0]+", "+fr.more()+hint) <= fr.Width
 	}
-	switch whole := hint + fr.SameNodes; {
-	case fits(whole):
-		hint = whole
+	switch full := hint + fr.SameNodes; {
+	case fits(full):
+		hint = full
 	case !fits(hint):
 		hint = ""
 	}

@@ -18,7 +18,7 @@ import (
 // Options are what status was asked for.
 type Options struct {
 	Watch bool
-	// Open is the way to the nodes; nil: the usual one.
+	// Open opens the nodes; nil: as usual.
 	Open access.Opener
 }
 
@@ -88,7 +88,8 @@ func frame(f *cli.Factory) Frame {
 	return fr
 }
 
-// watch draws the status in place as it changes; off a terminal it prints one after another.
+// watch draws the status in place as it changes; without a terminal it prints one after
+// another.
 func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
 	inPlace := f.Streams.OutTTY && !output.Structured(f)
 	screen := output.NewScreen(f)
@@ -97,8 +98,8 @@ func watch(ctx context.Context, f *cli.Factory, opts *Options) error {
 	draw := func(every time.Duration) error {
 		fr := frame(f)
 		fr.Every = every
-		if follow.HasOriginal(list) {
-			fr.Original = follow.OriginalInterval
+		if follow.HasUpstream(list) {
+			fr.Original = follow.UpstreamInterval
 		}
 		lines := View(list, s, fr)
 		if inPlace {

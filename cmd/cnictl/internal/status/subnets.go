@@ -54,7 +54,7 @@ func waited(p document.Problem) bool {
 	return p.Code == string(cause.SubnetExhausted) && p.Severity == document.SeverityError
 }
 
-// percent is cut, not rounded: what is not quite full never says 100%.
+// percent is truncated, not rounded: a subnet that is not quite full never shows 100%.
 func percent(s document.SubnetFill) string {
 	if s.Percent == nil {
 		return show.Unknown

@@ -26,7 +26,7 @@ func Of(list document.NodeIPAMList, seconds *float64) document.FleetStatus {
 	return s
 }
 
-// fill tells how full a subnet is, as cnictl subnets does.
+// fill computes how full a subnet is, as cnictl subnets does.
 func fill(s *document.SubnetFill) {
 	u := store.SubnetUse{Subnet: s.Subnet}
 	if r, err := netip.ParsePrefix(s.CIDR); err == nil {
@@ -41,7 +41,7 @@ func fill(s *document.SubnetFill) {
 	s.Short = subnets.Short(u)
 }
 
-// sweepOf tells how the reading of the nodes went.
+// sweepOf summarises the reading of the nodes.
 func sweepOf(items []document.NodeIPAM, seconds *float64) document.SweepStats {
 	s := document.SweepStats{Nodes: len(items), FailedBy: []document.ReasonCount{}, Seconds: seconds}
 	by := map[introspect.Reason]int{}
@@ -67,7 +67,7 @@ func sweepOf(items []document.NodeIPAM, seconds *float64) document.SweepStats {
 	return s
 }
 
-// quantile is the least of the values, which are in order, that at least the share q of
+// quantile is the q-quantile of sorted values: the smallest that at least the share q of
 // them does not exceed; nil without values.
 func quantile(values []float64, q float64) *float64 {
 	if len(values) == 0 {

@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Frame is the room to draw in.
+// Frame is the area to draw in.
 type Frame struct {
 	Width, Height int // of the terminal; 0: none, lines as long as they get
 	ASCII         bool
@@ -46,7 +46,7 @@ func (fr Frame) more() string {
 }
 
 // View draws the page, a string per line: at most Height−1 lines, none wider than Width.
-// It is for triage: the totals, what is wrong by cause, the nodes that could not be read in
+// It is for triage: the totals, problems by cause, the nodes that could not be read in
 // one line, the subnets, the fullest first, and the nodes, the worst first.
 func View(list document.NodeIPAMList, s document.FleetStatus, fr Frame) []string {
 	shown, unread := fr.readable(list.Items)
@@ -107,7 +107,7 @@ func (fr Frame) readable(items []document.NodeIPAM) (shown []document.NodeIPAM, 
 
 // place is where something is wrong.
 type place struct {
-	subnet   bool // else a node
+	subnet   bool // otherwise a node
 	name     string
 	problems []document.Problem
 	node     document.NodeIPAM
@@ -118,8 +118,8 @@ type (
 	affected = causes.Affected[place]
 )
 
-// findings are the causes of what is wrong with nodes and subnets, the worst first. What
-// kept nodes from being read is not among them: that has a line of its own.
+// findings are the causes of problems of nodes and subnets, the worst first. Reasons that
+// nodes could not be read are not among them: those have their own line.
 func findings(nodes []document.NodeIPAM, subnets []document.SubnetFill) []*finding {
 	var places []place
 	exhausted := false
@@ -231,8 +231,8 @@ func nameIn(short map[string]string, name string) string {
 	return name
 }
 
-// clocks are the nodes' own, by name: ages are told by them, so that a laptop's
-// clock does not change them.
+// clocks are the nodes' own, by name: ages are relative to them, so that a laptop's clock
+// does not matter.
 func clocks(list document.NodeIPAMList) func(node string) time.Time {
 	at := make(map[string]time.Time, len(list.Items))
 	for _, n := range list.Items {
@@ -248,7 +248,7 @@ func clocks(list document.NodeIPAMList) func(node string) time.Time {
 	}
 }
 
-// subnetClocks are the clocks of the nodes whose news of a subnet is shown.
+// subnetClocks are the clocks of the nodes whose report of a subnet is shown.
 func subnetClocks(list document.NodeIPAMList) func(introspect.Subnet) time.Time {
 	type news struct {
 		id   string
@@ -293,7 +293,7 @@ func (fr Frame) head(s document.FleetStatus) []string {
 	if fr.Width > 0 {
 		gap = fr.Width - paint.Width(left) - paint.Width(right)
 		if gap < 2 && fr.Dated {
-			right = s.SampledAt.UTC().Format("01-02 15:04") // the day says more than the second
+			right = s.SampledAt.UTC().Format("01-02 15:04") // the day matters more than the second
 			gap = fr.Width - paint.Width(left) - paint.Width(right)
 		}
 	}
@@ -323,7 +323,7 @@ func (fr Frame) atLeast(s document.FleetStatus, sum *int) string {
 	return fr.least(s) + show.Count(*sum)
 }
 
-// least marks sums that lack nodes: they are lower bounds.
+// least marks sums with missing nodes: they are lower bounds.
 func (fr Frame) least(s document.FleetStatus) string {
 	switch {
 	case s.Nodes.Live == s.Nodes.Total:
@@ -404,9 +404,9 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 	doing = append(doing, fr.activity("ADDs"+least, act.ADDs, act.FailedADDs, act.WaitingADDs)...)
 	ec2 := fr.activity("EC2 calls"+least, act.EC2Calls, act.EC2Errors, nil)
 	const label = "activity   "
-	whole := append(append(slices.Clone(doing), fr.activity("DELs"+least, act.DELs, nil, nil)...), ec2...)
-	if doing = append(doing, ec2...); fr.Width <= 0 || len(label)+paint.Width(strings.Join(whole, "  ")) <= fr.Width {
-		doing = whole
+	full := append(append(slices.Clone(doing), fr.activity("DELs"+least, act.DELs, nil, nil)...), ec2...)
+	if doing = append(doing, ec2...); fr.Width <= 0 || len(label)+paint.Width(strings.Join(full, "  ")) <= fr.Width {
+		doing = full
 	}
 	if len(doing) > 0 {
 		lines = append(lines, p.Paint(paint.Dim, label)+strings.Join(doing, "  "))
@@ -436,7 +436,7 @@ func (fr Frame) activity(name string, n, failed, waiting *int) []string {
 	return []string{out}
 }
 
-// sweep tells how the reading of the nodes went.
+// sweep summarises the reading of the nodes.
 func (fr Frame) sweep(s document.SweepStats) string {
 	parts := []string{fmt.Sprintf("%d of %d nodes read", s.Read, s.Nodes)}
 	if s.Failed > 0 {

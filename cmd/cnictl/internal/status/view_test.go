@@ -90,7 +90,7 @@ func TestShare(t *testing.T) {
 		// High.
 		{40, 5, parts{9, 9, 100}, room{9, 5, 14}},
 		{40, 5, parts{1, 1, 100}, room{1, 1, 26}},
-		// Hardly any room, or none.
+		// Hardly any space, or none.
 		{9, 5, parts{3, 2, 9}, room{1, 0, 0}},
 		{6, 5, parts{3, 2, 9}, room{0, 0, 0}},
 		{0, 5, parts{30, 30, 500}, room{20, 20, 20}},
@@ -165,8 +165,8 @@ func TestView_ShortSubnet(t *testing.T) {
 }
 
 // TestView_Unreadable: nodes that could not be read are one line with the reasons and the
-// command that lists them, however many they are, and take no row of the table; a node that
-// was read before stays there with its old values. With -o wide all are listed.
+// command that lists them, however many there are, and take no row of the table; a node
+// that was read before stays there with its old values. With -o wide all are listed.
 func TestView_Unreadable(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
@@ -203,7 +203,7 @@ func TestView_Unreadable(t *testing.T) {
 	}
 }
 
-// TestHead_Day: what was recorded says of which day it is, in full where there is room.
+// TestHead_Day: the header of a recording shows the day, in full if it fits.
 func TestHead_Day(t *testing.T) {
 	t.Parallel()
 	list := document.NodeIPAMList{SampledAt: time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)}

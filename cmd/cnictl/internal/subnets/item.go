@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/fleet/subnets"
 )
 
-// Item says a subnet as documents do, with what was measured of it.
+// Item is the document of a subnet, with its measured trend.
 func Item(u store.SubnetUse, t subnets.Trend) document.SubnetItem {
 	out := document.SubnetItem{
 		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,

@@ -29,7 +29,7 @@ var signs = []sign{
 	{document.BlockReserved, "R", "has addresses that AWS reserves", paint.Dim},
 }
 
-// Blocks in a row of the map: 1,024 addresses, or as many as a narrow terminal has room for.
+// Blocks in a row of the map: 1,024 addresses, or as many as fit a narrow terminal.
 const (
 	mapMost  = 64
 	mapLeast = 16
@@ -65,7 +65,7 @@ func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	return append(p.Lines, legend(doc.Blocks, p.Opts.Palette)...)
 }
 
-// notKnown stands where a sentence would have no number in it.
+// notKnown replaces a missing number in a sentence.
 const notKnown = "unknown"
 
 func known(n *int) string {
@@ -75,7 +75,8 @@ func known(n *int) string {
 	return show.Count(*n)
 }
 
-// free says how many addresses are free, of how many and since when, as far as each is known.
+// free describes how many addresses are free, of how many and as of when, as far as
+// known.
 func free(doc document.SubnetMap, now time.Time) string {
 	if doc.Available == nil {
 		return notKnown + ": no daemon that answered reports EC2's count (upstream does not)"
@@ -122,7 +123,7 @@ func signOf(use string) sign {
 	return signs[0]
 }
 
-// legend says what the signs mean and how many there are of each.
+// legend is the meaning and the count of each sign.
 func legend(blocks []document.SubnetBlock, palette paint.Palette) []string {
 	counts := map[string]int{}
 	for _, b := range blocks {

@@ -11,9 +11,9 @@ import (
 func TestFree(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC)
-	available, usable, told := 12, 251, now.Add(-90*time.Second)
+	available, usable, asOf := 12, 251, now.Add(-90*time.Second)
 	for want, item := range map[string]document.SubnetItem{
-		"12 of 251, by EC2's count 90s ago": {Available: &available, Usable: &usable, AsOf: &told},
+		"12 of 251, by EC2's count 90s ago": {Available: &available, Usable: &usable, AsOf: &asOf},
 		"12 of 251":                         {Available: &available, Usable: &usable},
 		"12":                                {Available: &available},
 		"unknown: no daemon that answered reports EC2's count (upstream does not)": {Usable: &usable},

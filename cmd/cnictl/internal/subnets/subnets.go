@@ -58,7 +58,7 @@ func named(view *store.View, ids []string) (uses []store.SubnetUse) {
 	return uses
 }
 
-// rowsOf says subnets in rows; ages count to now.
+// rowsOf are the rows of subnets; ages are relative to now.
 func rowsOf(uses []store.SubnetUse, trends subnets.Trends, now time.Time) []row {
 	out := make([]row, len(uses))
 	for i, u := range uses {
@@ -113,7 +113,7 @@ func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *sto
 	return view, list, interrupted, nil
 }
 
-// viewOf is what one reading of all nodes tells.
+// viewOf is the view of one reading of all nodes.
 func viewOf(list document.NodeIPAMList) *store.View {
 	s := store.New()
 	for _, n := range list.Items {
@@ -134,7 +134,7 @@ func listOf(chosen []row, list document.NodeIPAMList) document.SubnetList {
 	return doc
 }
 
-// found refuses subnets that no node told of.
+// found rejects subnets that no node has reported.
 func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list document.NodeIPAMList) error {
 	for _, id := range o.IDs {
 		if slices.ContainsFunc(uses, func(u store.SubnetUse) bool { return u.ID == id }) {
@@ -155,17 +155,17 @@ func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list document.No
 // readings is at how many moments of a recording the subnets are looked at.
 const readings = 120
 
-// measure looks at a recording from its beginning to the moment shown, and returns what is
-// known then: a recording tells the ENIs of a node now and then, and the player keeps them.
-// With nodes asked for it is what these of names tell.
+// measure plays a recording from its beginning to the moment shown, and returns the view
+// then: a recording has the ENIs of a node now and then, and the player keeps them. With
+// requested nodes it is the view of those in names.
 func measure(p *record.Player, trends subnets.Trends, asked, names []string) *store.View {
 	known := func() *store.View {
-		whole := p.View()
+		full := p.View()
 		if len(asked) == 0 {
-			return whole
+			return full
 		}
 		s := store.New().KeepENIs()
-		for _, n := range whole.Nodes {
+		for _, n := range full.Nodes {
 			if slices.Contains(names, n.Metadata.Name) {
 				s.PutAt(n.NodeIPAM, p.Now())
 			}

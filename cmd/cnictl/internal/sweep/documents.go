@@ -20,7 +20,7 @@ func Failed(errs []document.NodeError) string {
 	return strings.Join(parts, "; ")
 }
 
-// ErrorOf says an error of a node as documents do.
+// ErrorOf is an error of a node in its document form.
 func ErrorOf(name string, err error) document.NodeError {
 	out := document.NodeError{Node: name, Reason: introspect.ReasonTransport, Message: err.Error()}
 	var of *client.Error

@@ -21,8 +21,8 @@ func NodeFailed(f *cli.Factory, n document.NodeIPAM) *cli.Error {
 	return e
 }
 
-// hint is what helps to read a node. One that Kubernetes told of is behind the API server,
-// where other things help than on a host.
+// hint suggests how to make a node readable. For a node known from Kubernetes, behind the
+// API server, that differs from a host.
 func hint(f *cli.Factory, n document.NodeIPAM) string {
 	if n.Object == nil {
 		return client.Hint(n.Error.Reason)
@@ -39,9 +39,8 @@ func hint(f *cli.Factory, n document.NodeIPAM) string {
 	return client.Hint(n.Error.Reason)
 }
 
-// One reads one node by name; with name "" the only one there is. A node that
-// could not be read at all is an error; of one that was read in part the rest is
-// missing, with a warning.
+// One reads one node by name; with name "" the only one. A node that could not be read at
+// all is an error; one that was read in part is returned with a warning.
 func One(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name string, q fleet.Query) (document.NodeIPAM, error) {
 	if name == "" {
 		name = nodes.Names()[0]

@@ -19,8 +19,9 @@ import (
 // mostNamed is how many nodes that could not be read are named for each reason.
 const mostNamed = 2
 
-// Unread tells how many nodes could not be read for which reason, the most frequent first,
-// names some of each, and says what lists all of them. One node alone has its message.
+// Unread says how many nodes could not be read for which reason, the most frequent first,
+// names some of each, and names the command that lists all. A single node has its own
+// message.
 func Unread(f *cli.Factory, errs []document.NodeError) string {
 	var text string
 	if len(errs) == 1 {

@@ -15,7 +15,7 @@ import (
 // ended reports that the user gave up.
 func Verdict(f *cli.Factory, list document.NodeIPAMList, ended bool) error {
 	var failed, unread []document.NodeIPAM
-	var errs []document.NodeError // but of those that warnMetricsOnly tells of
+	var errs []document.NodeError // except those that warnMetricsOnly reports
 	asked, cancelled := 0, 0
 	for _, n := range list.Items {
 		if n.Error != nil && n.Error.Reason == introspect.ReasonCancelled {
@@ -59,8 +59,8 @@ func Verdict(f *cli.Factory, list document.NodeIPAMList, ended bool) error {
 	return cli.Exit(cli.ExitPartial)
 }
 
-// warnMetricsOnly says why no more than metrics was read of nodes, and what helps: of
-// nodes that were not read at all the row says it, these have other things to say in theirs.
+// warnMetricsOnly says why only metrics of some nodes were read, and what helps. For
+// nodes that were not read at all the row says it; the rows of these have other values.
 func warnMetricsOnly(f *cli.Factory, failed []document.NodeIPAM) {
 	var names []string
 	var why *document.NodeError

@@ -73,8 +73,8 @@ func TestVerdict_Names(t *testing.T) {
 	}
 }
 
-// TestVerdict_MetricsOnly: why introspection was not read is said where the row cannot say
-// it, with what helps.
+// TestVerdict_MetricsOnly: the reason that introspection was not read is a warning when
+// the row has no place for it, with what helps.
 func TestVerdict_MetricsOnly(t *testing.T) {
 	t.Parallel()
 	node := func(name string, reason introspect.Reason, message string) document.NodeIPAM {
@@ -92,7 +92,7 @@ func TestVerdict_MetricsOnly(t *testing.T) {
 			"warning: only the metrics of a could be read: connection refused; its introspection server is off or on a Unix socket: use --via exec, or cnictl local on the node\n" +
 				"warning: 1 of 1 nodes could not be read, or only partly\n",
 		},
-		"several, that the cluster tells of": {
+		"several, of a cluster": {
 			[]document.NodeIPAM{node("b\x1b", introspect.ReasonOff, "it is off"), refused, {State: document.StateUnreachable, Error: refused.Error}},
 			"warning: only the metrics of b\\x1b and 1 more could be read: it is off\nwarning: 3 of 3 nodes could not be read, or only partly: : connection refused (list them: cnictl nodes --filter 'reading!=live')\n",
 		},

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// item says what a node does per minute.
+// item is what a node does per minute.
 func item(n *store.Node) document.RateItem {
 	out := document.RateItem{Node: n.Metadata.Name, State: n.State, Status: n.Code, StatusText: n.Status()}
 	if r := n.Rates; r != nil {

@@ -18,7 +18,7 @@ func newList() *output.List[row] {
 	}
 }
 
-// class colours what a cell means.
+// class is the colour of a cell, by its meaning.
 func class(r row, column string) paint.Class {
 	taken, known := trunks.Share(r)
 	switch {

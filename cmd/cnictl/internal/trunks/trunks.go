@@ -23,7 +23,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// mostAsked is of how many nodes the pods are asked for: each is a request to the API
+// mostAsked bounds the nodes whose pods are requested: each is a request to the API
 // server.
 const mostAsked = 200
 
@@ -96,12 +96,12 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	if err != nil {
 		return err
 	}
-	told := map[string]bool{}
+	shown := map[string]bool{}
 	return follow.Fleet(ctx, f, follow.Options{Names: opts.Names, Whole: true, Order: opts.list.Ordered(), Show: func(now follow.Moment) error {
-		follow.Left(f, slices.DeleteFunc(now.Gone, func(name string) bool { return !told[name] })) // others never stood here
+		follow.Left(f, slices.DeleteFunc(now.Gone, func(name string) bool { return !shown[name] })) // others were never shown
 		r := readingOf(now.List())
 		for _, item := range r.items {
-			told[item.Node] = true
+			shown[item.Node] = true
 		}
 		r.pods(ctx, f, kube)
 		opts.list.Forget(now.Back)
@@ -130,7 +130,7 @@ func readingOf(list document.NodeIPAMList) reading {
 	return r
 }
 
-// pods adds what Kubernetes tells of the pods of each node, and of those on none.
+// pods adds what Kubernetes knows about the pods of each node, and of those on none.
 func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluster) {
 	switch {
 	case kube == nil || len(r.items) == 0:
@@ -155,7 +155,7 @@ func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluste
 			return nil
 		})
 	}
-	_ = asking.Wait() // each has an error of its own
+	_ = asking.Wait() // each records its own error
 	for i, name := range names {
 		switch {
 		case errs[i] != nil:
@@ -175,7 +175,7 @@ func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluste
 	}
 }
 
-// warn says what the table does not.
+// warn prints what the table does not show.
 func (r *reading) warn(f *cli.Factory) {
 	const most = 5
 	if r.skipped {

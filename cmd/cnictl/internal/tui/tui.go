@@ -73,7 +73,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	l, err := access.Live(ctx, f, nil)
 	switch {
 	case cli.GivenUp(ctx, err):
-		return nil // who leaves before there is a screen leaves as from one
+		return nil // leaving before the first screen is like leaving a screen
 	case err != nil:
 		return err
 	}
@@ -119,7 +119,7 @@ func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error 
 	}
 }
 
-// place is a context with the way to its nodes.
+// place is a context with its nodes.
 type place struct {
 	f   *cli.Factory
 	src Source
@@ -162,7 +162,7 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 	return next, err
 }
 
-// examine has the doctor look at what a recording has, else at the nodes themselves.
+// examine runs the doctor on a recording, else on the nodes themselves.
 func examine(f *cli.Factory, src Source) app.Examine {
 	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (r document.DoctorReport, err error) {
 		var ev *evidence.Evidence
@@ -195,7 +195,7 @@ func kubeconfigOf(f *cli.Factory) *kubeconfig.File {
 	return file
 }
 
-// terminalVariables are those that say what a terminal can do.
+// terminalVariables describe the terminal's capabilities.
 var terminalVariables = []string{
 	"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY", "SSH_TTY", "WT_SESSION", "COLORFGBG",
 	"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "ACCESSIBLE", "LC_ALL", "LC_CTYPE", "LANG", "TTY_FORCE", "GOOGLE_CLOUD_SHELL",

@@ -23,7 +23,7 @@ import (
 
 // Options are what version was asked for.
 type Options struct {
-	Client bool // the tool's own version alone
+	Client bool // only the tool's own version
 }
 
 // New builds the command.
@@ -114,14 +114,14 @@ func daemons(ctx context.Context, f *cli.Factory, doc *document.Versions) error 
 	return nil
 }
 
-// lacking says in the document that the daemons could not be asked for.
+// lacking records in the document that the daemons could not be listed.
 func lacking(doc *document.Versions, err error) error {
 	why := sweep.ErrorOf("kubernetes", err)
 	doc.Partial, doc.Errors = true, append(doc.Errors, why)
 	return err
 }
 
-// ranked puts the versions of most nodes first.
+// ranked sorts versions, that of the most nodes first.
 func ranked(count map[string]int) []document.DaemonVersion {
 	out := make([]document.DaemonVersion, 0, len(count))
 	for version, nodes := range count {
