@@ -52,9 +52,9 @@ func MainOn(m *testing.M, feature string, services ...Service) {
 // Service is a server that a package's tests use but do not test. For tests in a guest it
 // runs outside, at the machine's own speed.
 type Service struct {
-	// Start starts the server for a guest. It returns an environment variable ("NAME=value")
-	// for the tests, and the server's port on loopback, which is the same in the guest.
-	// Port 0 stands for no server: the tests find out why.
+	// Start starts the server for a guest. It returns an environment variable
+	// ("NAME=value") for the tests, and the server's port on loopback, which is the same
+	// in the guest. Port 0 means no server: the tests find out why.
 	Start func() (env string, port int, err error)
 	// End runs after the tests where they ran, and after the guest where Start ran. An error
 	// fails the package.

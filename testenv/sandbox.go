@@ -28,7 +28,7 @@ const (
 	stageInside = "inside" // the program
 )
 
-// reportFD is where process 1 says whether the sandbox stands: the first extra
+// reportFD is where process 1 reports whether the sandbox is ready: the first extra
 // file of the process that made it.
 const reportFD = 3
 

@@ -67,7 +67,7 @@ func TestSandbox_DiesWithItsStarter(t *testing.T) {
 
 func starterDies(t *testing.T, sig syscall.Signal) {
 	cmd := exec.Command("/proc/self/exe")
-	// Outside of any sandbox as far as the child can tell: it makes its own.
+	// The child believes that it is outside of any sandbox: it makes its own.
 	cmd.Env = append(clean(os.Environ()), helperVar+"=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -33,8 +33,8 @@ var (
 	defectID   = regexp.MustCompile(`^([a-z0-9.]+)-([1-9][0-9]*)$`)
 )
 
-// parseCompatibility reads the rows of all tables of the page. What is wrong with the
-// page is told row by row, and the others are returned.
+// parseCompatibility reads the rows of all tables of the page. Errors of the page are
+// reported row by row, and the valid rows are returned.
 func parseCompatibility(page string) (rows []compatRow, wrong []error) {
 	table := false
 	for i, line := range strings.Split(page, "\n") {

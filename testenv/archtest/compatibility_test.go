@@ -53,7 +53,7 @@ func TestCompatibility_Rules(t *testing.T) {
 	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(compatRow{})); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	told(t, wrong, `line 9: nothing under "ours"`, "line 10: no test", "line 11: 4 columns, want 5", "line 13: the columns are")
+	checkErrors(t, wrong, `line 9: nothing under "ours"`, "line 10: no test", "line 11: 4 columns, want 5", "line 13: the columns are")
 
 	var full []compatRow
 	for list, most := range defects {
@@ -61,14 +61,15 @@ func TestCompatibility_Rules(t *testing.T) {
 			full = append(full, compatRow{line: 1, ids: []string{fmt.Sprintf("%s-%d", list, n+1)}})
 		}
 	}
-	told(t, missingDefects(full))
+	checkErrors(t, missingDefects(full))
 	lacks := full[0].ids[0]
-	told(t, missingDefects(append(full[1:], compatRow{line: 2, ids: []string{full[1].ids[0], "13.2-99", "13.9-1", "13.1-0", "row", "13.1-99999999999999999999"}})),
+	checkErrors(t, missingDefects(append(full[1:], compatRow{line: 2, ids: []string{full[1].ids[0], "13.2-99", "13.9-1", "13.1-0", "row", "13.1-99999999999999999999"}})),
 		full[1].ids[0]+" has a row already", `"13.2-99" is no defect`, `"13.9-1" is no`, `"13.1-0" is no`, `"row" is no`, `"13.1-99999999999999999999" is no`, lacks+" has no row")
 }
 
-// told compares errors with the beginnings or parts of what they should say, in order.
-func told(t *testing.T, got []error, want ...string) {
+// checkErrors compares errors with the beginnings or parts of what they should say, in
+// order.
+func checkErrors(t *testing.T, got []error, want ...string) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d errors, want %d: %v", len(got), len(want), got)

@@ -2,7 +2,7 @@ package fakeaws
 
 import "net/netip"
 
-// ChangeKind says what a Change tells.
+// ChangeKind is the kind of a Change.
 type ChangeKind string
 
 const (

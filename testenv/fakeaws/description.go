@@ -28,7 +28,7 @@ type Description struct {
 
 // VPCDescription describes one VPC.
 type VPCDescription struct {
-	CIDRs          []netip.Prefix      `json:"cidrs"` // IPv4, and IPv6 told by their family
+	CIDRs          []netip.Prefix      `json:"cidrs"` // IPv4 and IPv6
 	SecurityGroups []string            `json:"securityGroups,omitempty"`
 	Subnets        []SubnetDescription `json:"subnets"`
 }

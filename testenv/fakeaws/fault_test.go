@@ -270,8 +270,8 @@ func kinds(changes []fakeaws.Change) (out []fakeaws.ChangeKind) {
 	return out
 }
 
-// Attachments that do not end: what EC2, the metadata service and the network are told
-// before and after Settle.
+// Attachments that do not end: what EC2, the metadata service and the network show before
+// and after Settle.
 func TestFault_Holds(t *testing.T) {
 	t.Parallel()
 	attach := func(b *bench, id string) { // by EC2, as a client does
@@ -444,7 +444,7 @@ func TestRule_Order(t *testing.T) {
 	}
 }
 
-// drawn tells which of an action's first n calls a random rule meets.
+// drawn returns which of an action's first n calls a random rule hits.
 func drawn(t *testing.T, seed uint64, n int, others bool) (met []int) {
 	t.Helper()
 	b := newBench(t, fakeaws.Options{})

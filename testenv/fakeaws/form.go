@@ -206,7 +206,7 @@ func (f *form) tags() map[string]string {
 	return out
 }
 
-// finish reports the first mistake, and unknown lists the parameters nobody read.
+// finish reports the first mistake, and unknown lists the parameters that were not read.
 func (f *form) finish() (unknown []string, err error) {
 	for k := range f.shared.values {
 		if !f.shared.used[k] {

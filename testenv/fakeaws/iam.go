@@ -29,7 +29,7 @@ func newIAM() iam {
 // the limit ends. What a policy does not allow is answered with UnauthorizedOperation
 // and shows in ActionsDenied.
 //
-// Callers are told apart by the access key that the metadata service gives an instance;
+// Callers are identified by the access key that the metadata service gives an instance;
 // other keys are those of the instance that the server serves, if it serves one.
 func (w *World) SetPolicy(instanceID, document string) error {
 	if document == "" {

@@ -103,7 +103,7 @@ func TestIAM_Resources(t *testing.T) {
 	}
 }
 
-// Instances are told apart by the credentials that their metadata service gives them.
+// Instances are identified by the credentials that their metadata service gives them.
 func TestIAM_CallerByAccessKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -125,7 +125,7 @@ func TestIAM_CallerByAccessKey(t *testing.T) {
 	}
 	must(b, client(b.server).DescribeSubnets, &ec2.DescribeSubnetsInput{})
 	must(b, ec2.New(ec2.Options{Region: b.Region(), BaseEndpoint: &b.server.EC2URL, Credentials: credentials.NewStaticCredentialsProvider("AKIA", "s", "")}).DescribeTags, &ec2.DescribeTagsInput{})
-	want := []string{"ec2:DescribeSubnets", "ec2:DescribeTags"} // a key of nobody's is the served instance's
+	want := []string{"ec2:DescribeSubnets", "ec2:DescribeTags"} // an unknown key is the served instance's
 	if got := b.ActionsUsed(b.instance.ID); !slices.Equal(got, want) {
 		t.Errorf("this instance used %q, want %q", got, want)
 	}

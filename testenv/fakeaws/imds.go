@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// IMDSHandler serves the instance metadata service, version 2 only. identify tells
-// which instance asks; on the real network the link does.
+// IMDSHandler serves the instance metadata service, version 2 only. identify finds the
+// instance that asks; on the real network the link does.
 func IMDSHandler(w *World, identify func(*http.Request) (instanceID string)) http.Handler {
 	return &imdsServer{w, identify}
 }

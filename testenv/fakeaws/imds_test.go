@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// metadata reads a path with the real SDK; a status stands for a refusal.
+// metadata reads a path with the real SDK; a status is a refusal.
 func metadata(t *testing.T, c *imds.Client, path string) (string, int) {
 	t.Helper()
 	out, err := c.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: path})

@@ -2,7 +2,7 @@ package fakeaws
 
 import "time"
 
-// listing is what DescribeNetworkInterfaces and DescribeInstances tell of the network
+// listing is what DescribeNetworkInterfaces and DescribeInstances show of the network
 // interfaces from a moment on, while they are late.
 type listing struct {
 	from time.Time
@@ -52,7 +52,7 @@ func (w *World) listAtOnce(e *ENI) {
 	}
 }
 
-// listed are the network interfaces that EC2 tells of now. The caller holds mu and
+// listed are the network interfaces that EC2 shows now. The caller holds mu and
 // changes nothing in it.
 func (w *World) listed() map[string]*ENI {
 	lag := w.wire.describeDelay()

@@ -110,7 +110,7 @@ func checkActionPattern(pattern string) error {
 		return fmt.Errorf("action %q: service:Name is accepted, as ec2:DescribeSubnets", pattern)
 	}
 	if !ofEC2(pattern) {
-		return nil // nobody asks this world for it
+		return nil // not requested from this world
 	}
 	for known := range actions {
 		if match(strings.ToLower(name), strings.ToLower(known)) {
@@ -172,8 +172,8 @@ func (s statement) covers(n need) bool {
 		slices.ContainsFunc(s.resources, func(r string) bool { return match(r, n.resource) })
 }
 
-// match compares a text with a pattern in which * stands for any text and ? for any
-// character. It takes time in proportion to the lengths' product at most.
+// match compares a text with a pattern in which * matches any text and ? any character.
+// It takes time in proportion to the lengths' product at most.
 func match(pattern, s string) bool {
 	var star, mark = -1, 0 // the last * seen, and where its text ends for now
 	i, j := 0, 0

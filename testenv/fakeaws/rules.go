@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// metadataAction stands for requests of the metadata service where an EC2 action is
-// named.
+// metadataAction is the action name of requests to the metadata service.
 const metadataAction = "IMDS"
 
 const everyAction = "*"

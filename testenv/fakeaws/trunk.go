@@ -52,7 +52,7 @@ type trunks struct {
 // veil hides an ENI from what a node can see.
 type veil struct{ metadata, describe bool }
 
-// InstanceLimits tells what an instance's type allows.
+// InstanceLimits are the limits of an instance's type.
 func (w *World) InstanceLimits(instanceID string) (limits.Instance, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +83,7 @@ func (w *World) AddTrunk(s TrunkSpec) (ENI, error) {
 	}
 	w.veil(e.ID, s)
 	if _, err := w.AttachENI(AttachSpec{ENIID: e.ID, InstanceID: s.InstanceID, Device: s.Device, DeleteOnTermination: true}); err != nil {
-		_ = w.DeleteENI(e.ID) // it was made above and nobody else knows it
+		_ = w.DeleteENI(e.ID) // it was made above and is not known elsewhere
 		return ENI{}, err
 	}
 	e, _ = w.ENI(e.ID)

@@ -105,7 +105,7 @@ func (w *World) Close() {
 // Region is the world's region.
 func (w *World) Region() string { return w.opts.Region }
 
-// update runs f with the world locked and then tells subscribers what it changed. f
+// update runs f with the world locked and then notifies subscribers of the changes. f
 // checks first and changes last: when it fails it has changed nothing.
 func (w *World) update(f func() error) error {
 	w.mu.Lock()
@@ -150,8 +150,7 @@ func (w *World) newMAC() string {
 	return fmt.Sprintf("02:fa:4e:%02x:%02x:%02x", byte(n>>16), byte(n>>8), byte(n))
 }
 
-// AddVPC adds a VPC with IPv4 CIDRs (and IPv6 ones, told by their family) and its
-// default security group.
+// AddVPC adds a VPC with IPv4 and IPv6 CIDRs and its default security group.
 func (w *World) AddVPC(cidrs ...netip.Prefix) VPC {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,6 +1,6 @@
 // Package fakecloudwatch is Amazon CloudWatch's PutMetricData as an HTTP server, close
-// enough that aws-sdk-go-v2 cannot tell the difference: Smithy's RPC v2 protocol over
-// CBOR, request compression and errors as the service writes them.
+// enough for aws-sdk-go-v2: Smithy's RPC v2 protocol over CBOR, request compression and
+// errors as the service writes them.
 //
 // It keeps what it takes (Server.Data) and is strict: another operation, protocol or
 // member, an unsigned request and data that CloudWatch would refuse are answered with

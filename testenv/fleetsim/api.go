@@ -201,7 +201,7 @@ func (s *Sim) answerAs(w http.ResponseWriter, r *http.Request, kind string, doc 
 	writeBody(w, r, body, gzipFrom)
 }
 
-// form is how objects are to be told.
+// form is the representation of objects.
 type form struct {
 	table  bool
 	object metav1.IncludeObjectPolicy // what a table's rows carry

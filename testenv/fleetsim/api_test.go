@@ -299,8 +299,8 @@ func TestNodeChurn(t *testing.T) {
 	}
 }
 
-// TestWatch_TooOld: a watch from a version that is forgotten is told so, in the answer
-// or as an event, and lists with an old token are.
+// TestWatch_TooOld: a watch from a forgotten version gets 410, in the answer or as an
+// event, as do lists with an old token.
 func TestWatch_TooOld(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -383,8 +383,7 @@ func ask(t *testing.T, conn httpstream.Connection, id int, port, path string) (*
 	return resp, body, ""
 }
 
-// TestPortForward: both ways, several streams of one connection, and a port that nobody
-// listens on.
+// TestPortForward: both ways, several streams of one connection, and a closed port.
 func TestPortForward(t *testing.T) {
 	t.Parallel()
 	s := New(t, Options{Nodes: 3, Seed: 1})

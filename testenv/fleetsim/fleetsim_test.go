@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// clock is a time that goes on when it is told to.
+// clock is a time that the test moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -72,8 +72,8 @@ func mustGet(t *testing.T, s *Sim, node, path string) []byte {
 	return body
 }
 
-// TestOurs_EveryDocument: what nodes of ours tell is what a reader accepts, after their
-// pools have lived for hours, and adds up.
+// TestOurs_EveryDocument: what our nodes serve is accepted by a reader and consistent,
+// after their pools have run for hours.
 func TestOurs_EveryDocument(t *testing.T) {
 	t.Parallel()
 	c := newClock()

@@ -19,7 +19,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// kubectl is the stock program, told where the fleet is.
+// kubectl is the stock program, configured for the fleet.
 type kubectl struct {
 	program, dir, kubeconfig string
 }

@@ -56,7 +56,7 @@ type node struct {
 	roster // guarded by Sim.mu
 
 	mu    sync.Mutex // guards world
-	world *world     // nil: nobody asked yet
+	world *world     // nil: not requested yet
 }
 
 // roster is what Kubernetes knows of a node and what may change.
@@ -186,7 +186,7 @@ const (
 	flapDown   = 20 * time.Second
 )
 
-// flap tells how many turns of a flapping node are over, and whether it is away now.
+// flap returns how many turns of a flapping node are over, and whether it is away now.
 func (n *node) flap(now time.Time) (turns int, away bool) {
 	if !n.has(Flapping) {
 		return 0, false

@@ -76,7 +76,7 @@ const (
 	Unauthorized Trait = "unauthorized" // UnauthorizedOperation
 )
 
-// refusals are the traits of nodes to which EC2 gives nothing.
+// refusals are the traits of nodes that EC2 refuses everything.
 var refusals = []Trait{FullSubnet, Throttled, Unauthorized}
 
 // Traits lists every trait.

@@ -82,7 +82,7 @@ func (n *node) podUID(p *workload) types.UID {
 	return types.UID(uid(n.sim.hash(n.index, p.name), uint64(p.number)))
 }
 
-// published tells those who watch of a pod.
+// published notifies watchers of a pod.
 func (w *world) published(p *workload, was *corev1.Pod, kind watch.EventType) {
 	s := w.node.sim
 	var prev runtime.Object

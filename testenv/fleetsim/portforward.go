@@ -127,7 +127,7 @@ func (f *forwarder) serve(conn httpstream.Connection) {
 	f.streams.Wait()
 }
 
-// accept is told of every new stream: one for errors and one for data, of one request.
+// accept is called for every new stream: one for errors and one for data, per request.
 func (f *forwarder) accept(s httpstream.Stream, replied <-chan struct{}) error {
 	port, err := strconv.Atoi(s.Headers().Get(corev1.PortHeader))
 	if err != nil || port < 1 || port > 65535 {

@@ -112,7 +112,7 @@ func (s *Sim) served(err error) {
 func (s *Sim) Close() {
 	s.stop()
 	s.streams.close()
-	_ = s.front.Close() // they close what listens, whose errors nobody can use
+	_ = s.front.Close() // they close listeners, whose errors are of no use
 	_ = s.inner.Close()
 	s.servers.Wait()
 }
@@ -120,7 +120,7 @@ func (s *Sim) Close() {
 // URL is the front's.
 func (s *Sim) URL() string { return s.url }
 
-// Node is what a fleet tells of one node.
+// Node describes one node of a fleet.
 type Node struct {
 	Name    string
 	Pod     string // its aws-node pod; "" = none
@@ -131,7 +131,7 @@ type Node struct {
 // Has reports whether the node has a trait.
 func (n Node) Has(t Trait) bool { return slices.Contains(n.Traits, t) }
 
-// Nodes tells of every node, by name.
+// Nodes describes every node, by name.
 func (s *Sim) Nodes() []Node {
 	out := make([]Node, 0, len(s.nodes))
 	for _, n := range s.nodes {

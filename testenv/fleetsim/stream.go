@@ -116,7 +116,7 @@ func join(a, b io.ReadWriteCloser) {
 	var once sync.Once
 	end := func() {
 		once.Do(func() {
-			_ = a.Close() // nobody can use their errors
+			_ = a.Close() // their errors are of no use
 			_ = b.Close()
 		})
 	}

@@ -16,7 +16,7 @@ import (
 func (w *world) failed() introspect.NodeFailures {
 	doc := introspect.NodeFailures{APIVersion: introspect.APIVersion, Kind: introspect.KindFailures, Items: []introspect.Failure{}}
 	for _, f := range slices.Backward(w.failures) {
-		f.At, f.Pod, f.Detail = f.At.UTC(), w.told(f.Pod), w.node.said(f.Detail)
+		f.At, f.Pod, f.Detail = f.At.UTC(), w.reported(f.Pod), w.node.said(f.Detail)
 		doc.Items = append(doc.Items, f)
 	}
 	return doc
@@ -81,7 +81,7 @@ func (w *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
 		}
 		e.At, e.Message = e.At.UTC(), w.node.said(e.Message)
 		if e.Pod != nil {
-			pod := w.told(*e.Pod)
+			pod := w.reported(*e.Pod)
 			e.Pod = &pod
 		}
 		doc.Items = append(doc.Items, e)

@@ -50,7 +50,7 @@ func (u *users) register(who user) string {
 	return token
 }
 
-// ask tells whose request it is.
+// ask says whose request it is.
 func (u *users) ask(r *http.Request) (user, bool) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {

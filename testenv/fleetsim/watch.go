@@ -102,7 +102,7 @@ type watchWriter struct {
 	sel    selection
 	w      http.ResponseWriter
 	flush  *http.ResponseController
-	headed bool // the columns of tables were told
+	headed bool // the columns of tables were sent
 }
 
 func (o *watchWriter) see(c change) bool {
@@ -141,7 +141,7 @@ func (o *watchWriter) write(kind watch.EventType, object any) bool {
 
 func (o *watchWriter) flushed() bool { return o.flush.Flush() == nil }
 
-// bookmark tells how far the watch is: an object of its kind with nothing but that.
+// bookmark is the watch's position: an object of its kind with only the resource version.
 func (o *watchWriter) bookmark(version uint64, end bool) bool {
 	m := map[string]any{"resourceVersion": strconv.FormatUint(version, 10)}
 	if end {

@@ -64,8 +64,8 @@ func (w *world) newPod(created time.Time) *workload {
 	return p
 }
 
-// told is a pod's name as the daemon tells it.
-func (w *world) told(ref introspect.PodRef) introspect.PodRef {
+// reported is a pod's name as the daemon reports it.
+func (w *world) reported(ref introspect.PodRef) introspect.PodRef {
 	return introspect.PodRef{Namespace: ref.Namespace, Name: w.node.said(ref.Name)}
 }
 

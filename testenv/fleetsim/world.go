@@ -19,9 +19,9 @@ const (
 	maxFailures = 20
 )
 
-// world is a node's pool and its pods, as they are at one moment. It goes forward in
-// time only, from event to event, each of which draws from its own random numbers: when
-// it is looked at changes nothing.
+// world is a node's pool and its pods, as they are at one moment. It goes forward in time
+// only, from event to event, each with its own random numbers: when it is observed
+// changes nothing.
 type world struct {
 	whatif.Pool
 	node *node

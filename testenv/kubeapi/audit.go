@@ -178,7 +178,7 @@ func (s *Server) ExpectDenied(user, right string) {
 	s.expected.list = append(s.expected.list, Denial{User: user, Right: right})
 }
 
-// unexpectedDenials is an error that names what nobody expected to be refused.
+// unexpectedDenials is an error that names the requests that were refused unexpectedly.
 func (s *Server) unexpectedDenials() error {
 	denied, err := s.Denied()
 	if err != nil {

@@ -54,8 +54,8 @@ func TestFindPrograms(t *testing.T) {
 	}
 }
 
-// TestReserve: who asks for any port never gets one that is reserved, and nobody
-// answers on it.
+// TestReserve: a request for any port never gets a reserved one, and nothing answers on
+// it.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	r, err := reserve()
@@ -104,7 +104,7 @@ func TestDenial(t *testing.T) {
 	}
 }
 
-// TestUnexpectedDenials: only what nobody announced is an error.
+// TestUnexpectedDenials: only what was not announced is an error.
 func TestUnexpectedDenials(t *testing.T) {
 	t.Parallel()
 	s := &Server{dir: t.TempDir()}

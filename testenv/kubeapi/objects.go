@@ -46,7 +46,7 @@ type names struct {
 	given int
 }
 
-// readable is the part of a name that tells a person which test it is of.
+// readable is the part of a name that identifies the test to a person.
 func readable(test string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

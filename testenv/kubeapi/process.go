@@ -67,7 +67,7 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// kill ends the process and waits until it is gone. It tells how it had ended if that
+// kill ends the process and waits until it is gone. It reports how it had ended if that
 // was before.
 func (p *process) kill() error {
 	select {

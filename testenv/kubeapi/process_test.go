@@ -95,7 +95,7 @@ func TestProcess_EndsWithItsStarter(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended; one that nobody waits for yet has.
+// gone reports whether a process has ended, even if it has not been waited for.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

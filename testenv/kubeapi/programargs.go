@@ -6,7 +6,7 @@ import "strconv"
 // takes for one: a host and a port.
 const etcdSocket = "unix://etcd:0"
 
-// etcdArgs is one member whose data nobody needs after the test: nothing is synced, and
+// etcdArgs is one member whose data is not needed after the test: nothing is synced, and
 // it elects itself in a tenth of a second instead of one.
 func etcdArgs() []string {
 	return []string{

@@ -17,7 +17,7 @@ type conduct int
 
 const (
 	forward conduct = iota
-	refuse          // nobody listens
+	refuse          // nothing listens
 	hang            // connections are taken, bytes are not passed on
 )
 
@@ -80,7 +80,7 @@ func (p *Proxy) Kubeconfig(t testing.TB, user string) string {
 }
 
 // Refuse makes the server absent: connections are cut, and new ones are refused by the
-// kernel because nobody listens.
+// kernel because nothing listens.
 func (p *Proxy) Refuse() error {
 	if err := p.set(refuse, 0); err != nil {
 		return err
@@ -118,8 +118,8 @@ func (p *Proxy) Connections() int {
 	return len(p.links)
 }
 
-// set changes the conduct. For a bound socket that does not listen the kernel refuses
-// connections as for no socket at all, and nobody else gets the port.
+// set changes the behaviour. For a bound socket that does not listen the kernel refuses
+// connections as for no socket at all, and no other process gets the port.
 func (p *Proxy) set(c conduct, delay time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

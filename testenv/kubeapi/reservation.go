@@ -9,10 +9,10 @@ import (
 )
 
 // reservation is a loopback port that is bound, but not listened on, for as long as the
-// server needs it: kube-apiserver takes no listener from its parent, and a port that
-// was merely free a moment ago may be somebody else's by now. The kernel gives a port
-// that is held like this to nobody who asks for any port; who asks for this very one,
-// with SO_REUSEPORT and as the same user, gets it.
+// server needs it: kube-apiserver takes no listener from its parent, and a port that was
+// merely free a moment ago may be taken by now. The kernel does not assign a port that is
+// held like this; binding to exactly this one, with SO_REUSEPORT and as the same user,
+// succeeds.
 type reservation struct {
 	fd      int
 	number  int

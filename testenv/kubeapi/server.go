@@ -89,9 +89,9 @@ func (s *Server) Admin() *rest.Config { return rest.CopyConfig(s.admin) }
 func (s *Server) Objects() dynamic.Interface { return s.objects }
 
 // Restart ends kube-apiserver and starts it again, on the same port and with the same
-// objects, and returns when it is ready. It has forgotten the past then: a client that
-// wants to go on with a watch is told that its version is too old, as after an upgrade of
-// a control plane. Other tests of a shared server notice.
+// objects, and returns when it is ready. It has lost its watch history then: a client
+// that resumes a watch learns that its version is too old, as after an upgrade of a
+// control plane. Other tests of a shared server notice.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	if err := s.restart(t.Context()); err != nil {
@@ -252,8 +252,8 @@ func (s *Server) poll(ctx context.Context, what string, check func() error) erro
 	}
 }
 
-// end stops the server and reports what it refused and nobody expected, and what was
-// used that nobody should.
+// end stops the server and reports unexpected refusals, and deprecated APIs that were
+// used.
 func (s *Server) end() error {
 	err := s.stop()
 	if s.dir == "" {

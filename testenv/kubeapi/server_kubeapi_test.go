@@ -61,7 +61,7 @@ func watchFrom(t *testing.T, objects dynamic.ResourceInterface, version string) 
 	case e := <-w.ResultChan():
 		return apierrors.FromObject(e.Object)
 	case <-within(t, patience).Done():
-		t.Fatal("the watch tells nothing")
+		t.Fatal("the watch sends nothing")
 		return nil
 	}
 }

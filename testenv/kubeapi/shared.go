@@ -20,7 +20,7 @@ var shared struct {
 	sync.Mutex
 	main   bool // somebody will end it
 	server *Server
-	err    error // why there is none, to be told to every test
+	err    error // why there is none, reported to every test
 }
 
 // Main is the body of the TestMain of a package whose tests use Shared: testenv.Main,

@@ -33,7 +33,7 @@ var users = map[string]struct {
 	"aws-node-annotate": {[]string{"aws-node", "aws-node-annotate"}, right{"patch", "pods"}},
 }
 
-// userName is the name by which the API server knows a ServiceAccount.
+// userName is the API server's name for a ServiceAccount.
 func userName(account string) string {
 	return "system:serviceaccount:" + systemNamespace + ":" + account
 }

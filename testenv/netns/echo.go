@@ -55,8 +55,8 @@ func (n *NS) Dial(ctx context.Context, network string, from netip.Addr, to netip
 	return c, err
 }
 
-// Echo is a server that tells each peer which source address it saw, followed by
-// what the peer said: "<addr>:<port> <line>\n".
+// Echo is a server that sends each peer the source address it saw, followed by what the
+// peer said: "<addr>:<port> <line>\n".
 type Echo struct {
 	Addr netip.AddrPort
 
@@ -152,8 +152,8 @@ func (n *NS) AskEcho(ctx context.Context, network string, from netip.Addr, to ne
 	return n.askEcho(ctx, network, from, to, timeout, nil)
 }
 
-// AskEchoAtOnce is AskEcho over TCP that fails where a packet was lost on the way or kept
-// waiting for so long. The kernel tells it, so that a slow machine changes nothing.
+// AskEchoAtOnce is AskEcho over TCP that fails if a packet was lost or delayed for so
+// long. The kernel reports it, so that a slow machine does not matter.
 func (n *NS) AskEchoAtOnce(ctx context.Context, from netip.Addr, to netip.AddrPort, timeout, most time.Duration) (netip.AddrPort, error) {
 	return n.askEcho(ctx, "tcp", from, to, timeout, func(c net.Conn) error { return atOnce(c, most) })
 }

@@ -67,8 +67,8 @@ func (n *NS) ping(p echoProto, from, to netip.Addr, timeout time.Duration) error
 		}
 	}
 
-	// The socket's own number tells the replies of pings that run side by side in
-	// one process apart; the process id those of different processes.
+	// The socket's own number separates the replies of concurrent pings in one process;
+	// the process id those of different processes.
 	id := uint16(os.Getpid()<<8 ^ fd)
 	deadline := time.Now().Add(timeout)
 	var lastErr error

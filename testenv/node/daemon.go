@@ -173,7 +173,7 @@ func (n *Node) StopDaemon(ctx context.Context, s syscall.Signal) (agent.Result, 
 	return d.result, errors.Join(err, d.err)
 }
 
-// awaitSilence waits until nobody listens for the plugin any more: a child that a killed
+// awaitSilence waits until nothing listens for the plugin any more: a child that a killed
 // daemon was just starting has its sockets until it executes its program. Others may
 // listen there on purpose, which ends the wait after a while.
 func (n *Node) awaitSilence(ctx context.Context) {

@@ -158,8 +158,8 @@ func (n *Node) leftRoutes() ([]string, error) {
 	return left, nil
 }
 
-// kernels tells the routes that the kernel gives every link with IPv6: to link-local and
-// multicast addresses.
+// kernels reports whether a route is one that the kernel gives every link with IPv6: to
+// link-local and multicast addresses.
 func kernels(r netlink.Route) bool {
 	return r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) && r.Dst.IP.To4() == nil
 }
@@ -178,7 +178,7 @@ func (n *Node) leftLinks() ([]string, error) {
 	return left, nil
 }
 
-// isPodLink tells the host end of a pod's veth, or a branch ENI's device, by name
+// isPodLink recognises the host end of a pod's veth, or a branch ENI's device, by name
 // (spec/plugin.md §5.1).
 func isPodLink(name string) bool {
 	return (strings.HasPrefix(name, "eni") || strings.HasPrefix(name, "vlan")) && len(name) > len("vlan")

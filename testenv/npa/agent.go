@@ -133,7 +133,7 @@ func (a *Agent) Pods() map[string]string {
 	return out
 }
 
-// Await waits until what was called is as wanted.
+// Await waits until the recorded calls are as wanted.
 func (a *Agent) Await(ctx context.Context, wanted func([]Call) bool) error {
 	for {
 		a.mu.Lock()

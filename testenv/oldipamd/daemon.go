@@ -31,7 +31,7 @@ const (
 	healthService = "grpc.health.v1.aws-node"
 )
 
-// Pod is what a pod gets: its kind is told by what is set.
+// Pod is what a pod gets: the fields that are set determine its kind.
 type Pod struct {
 	Allocations []*cnirpc.IPAllocationMetadata
 	Branch      *Branch

@@ -123,7 +123,7 @@ func (c *calls) DropENIRules(ctx context.Context, attached []netip.Addr) ([]neti
 	})
 }
 
-// Report tells what a start could not do.
+// Report records what a start could not do.
 func (c *calls) Report(s keeper.StartStep) {
 	if s.Err != nil {
 		c.p.node.w.tell("%s: start: %+v", c.p.node.name, s)

@@ -275,7 +275,7 @@ func (c *calls) tag(ctx context.Context, id ipam.ENIID, tags map[string]string) 
 			return none{}, errNoENI
 		}
 		if tags[resync.TagInstanceID] != "" && x.maker == nil && x != c.p.node.primary {
-			x.maker, x.adopted = c.p.node, true // managed though nobody's: MANAGE_UNTAGGED_ENI
+			x.maker, x.adopted = c.p.node, true // managed although untagged: MANAGE_UNTAGGED_ENI
 		}
 		c.ec2().tag(x, tags)
 		return none{}, nil

@@ -28,7 +28,7 @@ const (
 	sdkRetryCost = 5
 )
 
-// client stands between a daemon and EC2.
+// client is between a daemon and EC2.
 type client struct {
 	attempts int
 	quota    int // of retries
@@ -100,7 +100,7 @@ func (c *client) admit(w *World, action string, want budget.Want, sleep func(tim
 	}
 }
 
-// heard tells the budget what EC2 said.
+// heard passes EC2's answer to the budget.
 func (c *client) heard(begun, now time.Time, action string, err error) {
 	if c.told != nil && keeper.IsThrottled(err) {
 		c.told()

@@ -24,7 +24,7 @@ func (d *disk) holds(s *sandbox) bool {
 // and not for it.
 func (d *disk) holdsForAnother(s *sandbox) bool {
 	another := false
-	entries, _ := checkpoint.Decode(d.file) // a damaged file tells nothing
+	entries, _ := checkpoint.Decode(d.file) // a damaged file has no entries
 	for _, e := range entries {
 		switch {
 		case e.Address() != s.address:

@@ -114,7 +114,7 @@ func TestComparison_Verdict(t *testing.T) {
 	}
 }
 
-// TestFleet_BoundHolds: nobody is faster than the buckets, and the calls that are needed
+// TestFleet_BoundHolds: no node exceeds the rate limits, and the calls that are needed
 // are made.
 func TestFleet_BoundHolds(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,7 @@ func (n *node) addPod(pod int, done func(ok bool)) {
 
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// holder notes that a pod of upstream has an address; nobody else may have it.
+// holder notes that a pod of upstream has an address; no other pod may have it.
 func (w *World) holder(a netip.Addr, by string) {
 	if other, taken := w.heldBy[a]; taken {
 		w.violate("given twice", "%v is given to %s while %s has it", a, by, other)

@@ -84,7 +84,7 @@ func (n *node) settings() keeper.Settings {
 	}
 }
 
-// serves tells who waits for it that a daemon serves.
+// serves notifies waiters that a daemon serves.
 func (n *node) serves() {
 	if n.onServe != nil {
 		n.onServe()

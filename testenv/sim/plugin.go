@@ -223,9 +223,9 @@ func holds(all []cniwire.Allocation, address netip.Addr) bool {
 	return slices.ContainsFunc(all, func(a cniwire.Allocation) bool { return a.IPv4 == address.String() })
 }
 
-// byResult is what the plugin does when the daemon cannot say what a sandbox had: it
-// goes by what the ADD returned, if the address is not another pod's now. A newer sandbox
-// of the same pod has the same link, so only the daemon's file tells them apart. If that
+// byResult is what the plugin does when the daemon cannot say what a sandbox had: it goes
+// by what the ADD returned, if the address is not another pod's now. A newer sandbox of
+// the same pod has the same link, so only the daemon's file distinguishes them. If that
 // is lost as well, the newer one loses its network.
 func (n *node) byResult(s *sandbox) {
 	r := n.kernel.routes[s.address]

@@ -33,7 +33,7 @@ type sandbox struct {
 	address netip.Addr
 	table   int
 
-	alive  bool // answered, and nobody has begun to end it
+	alive  bool // answered, and its end has not begun
 	linked bool // the plugin has put it into the kernel
 	cut    bool // somebody else took its address away in EC2
 	lost   bool // the file that held it is lost, and the kernel does not show it yet

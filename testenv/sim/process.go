@@ -209,7 +209,7 @@ func (o outside) Record(_ time.Time, e keeper.Event) {
 		if e.What == keeper.LeakDeleted {
 			w.stats.Leaks++
 		}
-		return // told where it came about
+		return // reported where it occurred
 	}
 	if w.trace != nil {
 		w.tell("%s: %T %+v", n.name, e, e)

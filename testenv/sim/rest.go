@@ -160,7 +160,7 @@ func (w *World) inspectRest(fresh bool) {
 	w.restOfLeaks()
 }
 
-// restOfPods: the book and the file have the living pods, and nobody else.
+// restOfPods: the book and the file have exactly the running pods.
 func (n *node) restOfPods() {
 	w := n.w
 	living := map[netip.Addr]*sandbox{}
@@ -229,7 +229,7 @@ func (n *node) manages(x *eni) bool {
 	}) == resync.Managed
 }
 
-// restOfPool: the plan is empty, and the pool is as its targets want or cannot be.
+// restOfPool: the plan is empty, and the pool meets its targets or cannot.
 func (n *node) restOfPool() {
 	w, k, now := n.w, n.process.keeper, n.w.now()
 	for _, a := range k.Next(now) {

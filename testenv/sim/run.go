@@ -18,8 +18,8 @@ type Result struct {
 // traceLines is how much of its trace a failure shows.
 const traceLines = 60
 
-// Run plays the scenario of one seed. A run that fails is played again to tell how it
-// came about.
+// Run plays the scenario of one seed. A run that fails is replayed with tracing, to show
+// how it happened.
 func Run(o Options) Result {
 	s := ScenarioOf(o.Seed)
 	res := Play(s, o.Trace)
@@ -57,7 +57,7 @@ func Play(s Scenario, trace func(string)) (res Result) {
 	return Result{}
 }
 
-// describe tells what the world is.
+// describe describes the world.
 func (w *World) describe() {
 	if w.trace == nil {
 		return

@@ -38,7 +38,7 @@ type Terminal struct {
 	bytes  int64 // drawn so far
 	kept   strings.Builder
 	keep   bool
-	want   func() bool // nil: nobody waits
+	want   func() bool // nil: no waiter
 	seen   chan<- time.Time
 }
 
@@ -120,10 +120,10 @@ func (t *Terminal) read() {
 			t.screen.parser.Advance(b)
 			if t.screen.frames > before { // more may follow in this buffer
 				before = t.screen.frames
-				t.look(now)
+				t.checkWaiter(now)
 			}
 		}
-		t.look(now)
+		t.checkWaiter(now)
 		t.mu.Unlock()
 		if err != nil { // EIO: the program has closed its side
 			t.err = t.cmd.Wait()
@@ -132,22 +132,23 @@ func (t *Terminal) read() {
 	}
 }
 
-// look tells who waits whether it has come; t.mu is held.
-func (t *Terminal) look(now time.Time) {
+// checkWaiter notifies the waiter if its condition holds; t.mu is held.
+func (t *Terminal) checkWaiter(now time.Time) {
 	if t.want != nil && t.want() {
 		t.seen <- now
 		t.want = nil
 	}
 }
 
-// Await waits until a whole picture is as wanted.
+// Await waits until a complete frame is as wanted.
 func (t *Terminal) Await(ctx context.Context, limit time.Duration, want func(*Screen) bool) error {
 	_, err := t.Expect(ctx, "", limit, want)
 	return err
 }
 
-// Expect waits for a picture after keys were written, and tells how long it took from
-// before the writing to the reading of the picture's last byte. One waits at a time.
+// Expect waits for a picture after keys were written, and returns how long it took from
+// before the writing to the reading of the picture's last byte. Only one caller may wait
+// at a time.
 func (t *Terminal) Expect(ctx context.Context, keys string, limit time.Duration, want func(*Screen) bool) (time.Duration, error) {
 	return t.expect(ctx, keys, limit, func() bool { return !t.screen.open && want(t.screen) })
 }
@@ -168,7 +169,7 @@ func (t *Terminal) expect(ctx context.Context, keys string, limit time.Duration,
 	t.mu.Lock()
 	t.want, t.seen = want, seen
 	if keys == "" {
-		t.look(time.Now())
+		t.checkWaiter(time.Now())
 	}
 	t.mu.Unlock()
 	begin := time.Now()
@@ -209,7 +210,7 @@ func (t *Terminal) Press(keys string) error {
 	return nil
 }
 
-// Resize gives the terminal another size, of which the program is told. 0 is a size too.
+// Resize gives the terminal another size and signals the program. 0 is a size too.
 func (t *Terminal) Resize(columns, rows int) error {
 	t.mu.Lock()
 	t.screen.resize(columns, rows)

@@ -57,7 +57,7 @@ func (m machine) most() int {
 	return most
 }
 
-// addresses are those of a machine, of which no other has one. Those without a part in the
+// addresses are those of a machine, and of no other. Those without a part in the
 // story take what the others in their subnet leave.
 func (m machine) addresses() []netip.Addr {
 	const story = 5 // the first machines
@@ -94,7 +94,7 @@ func (m machine) addresses() []netip.Addr {
 	return nil
 }
 
-// eniSummaries are the same ENIs as the summary tells of them.
+// eniSummaries are the same ENIs as in the summary.
 func (m machine) eniSummaries(c counts) []introspect.ENISummary {
 	var out []introspect.ENISummary
 	add := func(device, total int, flags ...string) {

@@ -149,7 +149,7 @@ func (m machine) eni(device int) string {
 	return fmt.Sprintf("eni-0%02x%014x", m.i+0xa0, 0x5c1d2e3f40+device)
 }
 
-// summary is what the machine's daemon tells.
+// summary is the summary of the machine's daemon.
 func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 	z, c := zones[m.zone], m.pool(step)
 	told := now.Truncate(5 * time.Minute).Add(-70 * time.Second) // EC2 is asked that seldom

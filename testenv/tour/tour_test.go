@@ -54,7 +54,7 @@ func TestFile(t *testing.T) {
 	t.Logf("%d bytes", len(file))
 }
 
-// TestStory: what the pages tell of is there at the end.
+// TestStory: what the pages describe is there at the end.
 func TestStory(t *testing.T) {
 	t.Parallel()
 	view := Open(t).View()

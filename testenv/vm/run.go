@@ -115,7 +115,7 @@ const (
 )
 
 // kernelArgs: a crash ends QEMU. The kernel's check of the timer and its watchdog over the
-// TSC fail on a host so busy that the emulated CPU stands still meanwhile.
+// TSC fail on a host so busy that the emulated CPU is stalled.
 const kernelArgs = "console=ttyS0 quiet panic=-1 no_timer_check tsc=nowatchdog nokaslr mitigations=off random.trust_cpu=on"
 
 // qemuArgs describes the machine. The CPU is what TCG can emulate, whatever the host's is.

@@ -32,7 +32,7 @@ type branch struct {
 	vlan  int
 }
 
-// links keeps the kernel's picture equal to what it is told about ENIs. All
+// links keeps the kernel's state in sync with the ENIs that it is given. All
 // methods may be called at any time, from any goroutine; errors of work that
 // happens later (after the link delay) go to report.
 type links struct {
@@ -338,7 +338,7 @@ func (l *links) linkDownLocked(a *attached) error {
 	return errors.Join(errs...)
 }
 
-// instanceOf tells which instance owns a source address: "" for an address that
+// instanceOf returns which instance owns a source address: "" for an address that
 // no attached ENI has as its own or in a prefix.
 func (l *links) instanceOf(addr netip.Addr) string {
 	l.mu.Lock()

@@ -107,14 +107,14 @@ func (f *Fabric) SourceDrops(eniID string) (uint64, error) {
 // instance's primary address.
 func (f *Fabric) PrivateDrops() (uint64, error) { return f.links.firewall.notPublic() }
 
-// Instance tells which instance an address belongs to now.
+// Instance returns which instance an address belongs to now.
 func (f *Fabric) Instance(a netip.Addr) (id string, ok bool) {
 	id = f.links.instanceOf(a)
 	return id, id != ""
 }
 
-// Err is what went wrong while following the world, which has no caller to tell.
-// Tests find it nil.
+// Err is what went wrong while following the world, where there is no caller to return it
+// to. Tests require nil.
 func (f *Fabric) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -63,7 +63,7 @@ func (f *Fabric) followBranches(trunk fakeaws.ENI) {
 }
 
 // associate puts a branch ENI behind its VLAN of the trunk's link. On a kernel without
-// VLAN nothing is there, and its addresses are reachable for nobody.
+// VLAN nothing is there, and its addresses cannot be reached.
 func (f *Fabric) associate(e fakeaws.ENI, a fakeaws.Association, instanceID string) error {
 	if err := f.addGateway(e.SubnetID); err != nil {
 		return err

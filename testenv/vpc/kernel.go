@@ -18,9 +18,9 @@ import (
 // internetLink is the fabric's link to the outside host.
 const internetLink = "internet"
 
-// nextHop stands for "the ENI behind this link" in routes: an address nobody has,
-// with a permanent neighbour entry per link that says the ENI's MAC. The fabric
-// therefore never asks a node by ARP, as VPC routers don't.
+// nextHop is "the ENI behind this link" in routes: an unused address, with a permanent
+// neighbour entry per link that has the ENI's MAC. The fabric therefore never asks a node
+// by ARP, as VPC routers don't.
 var (
 	nextHop  = netip.MustParseAddr("169.254.100.1")
 	nextHop6 = netip.MustParseAddr("fe80::64:1")

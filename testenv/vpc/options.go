@@ -37,7 +37,7 @@ type Options struct {
 	Log *slog.Logger // default: discarded
 }
 
-// ENI is what LinkName is told about an attached ENI.
+// ENI is what LinkName gets about an attached ENI.
 type ENI struct {
 	ID         string
 	InstanceID string

@@ -11,7 +11,7 @@ import (
 )
 
 // outsideGateway is the fabric's address towards the outside host, 198.51.100.0/24
-// (TEST-NET-2) stands for the Internet.
+// (TEST-NET-2) represents the Internet.
 var outsideGateway = netip.MustParsePrefix("198.51.100.1/24")
 
 // outside is the host beyond the VPC.

@@ -24,7 +24,7 @@ type servers struct {
 }
 
 func startServers(ns *netns.NS, world *fakeaws.World, instanceOf func(netip.Addr) string) (*servers, error) {
-	// A request's source address tells the instance; one that belongs to none gets
+	// A request's source address identifies the instance; one that belongs to none gets
 	// the answer of an unknown instance.
 	identify := func(r *http.Request) string {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// branch is a branch ENI as the annotation tells it, in the order of its keys.
+// branch is a branch ENI in the annotation, with keys in this order.
 type branch struct {
 	ENI           string `json:"eniId"`
 	MAC           string `json:"ifAddress"`

@@ -39,7 +39,7 @@ func (r *run) reconcilePod(ctx context.Context, k types.NamespacedName) (time.Du
 	return r.allocate(ctx, n, live, groups)
 }
 
-// requestedGroups matches the policies once more and tells the pod.
+// requestedGroups matches the policies once more and notifies the pod.
 func (r *run) requestedGroups(ctx context.Context, n *node, pod *corev1.Pod) ([]string, error) {
 	groups, err := r.api.groupsFor(ctx, pod, r.Faults())
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *run) createENI(s fakeaws.ENISpec, f Faults) (fakeaws.ENI, error) {
 	return r.world.CreateENI(s)
 }
 
-// annotate writes what was made to the pod and tells of it.
+// annotate writes the result to the pod and records an event.
 func (r *run) annotate(ctx context.Context, pod *corev1.Pod, branches []branch) error {
 	if d := r.Faults().AnnotationDelay; d > 0 && !r.wait(d) {
 		return ctx.Err()

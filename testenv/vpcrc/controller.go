@@ -121,7 +121,7 @@ type NodeState struct {
 	VLANs   []int  // ids that are not free
 }
 
-// Node tells what the controller knows of a node that has a trunk.
+// Node is what the controller knows about a node with a trunk.
 func (c *Controller) Node(name string) (NodeState, bool) {
 	c.mu.Lock()
 	r := c.current

@@ -30,7 +30,7 @@ func (r *run) rebuild(n *node, trunk string) {
 		}
 	}
 	for _, e := range found {
-		vlan, _ := strconv.Atoi(e.Tags[tagVLAN]) // ours wrote it; another's is 0, nobody's
+		vlan, _ := strconv.Atoi(e.Tags[tagVLAN]) // ours wrote it; another's is 0, which is unused
 		n.vlans.mark(vlan)
 		n.queue.park(time.Now(), []branch{{ENI: e.ID, VLAN: vlan}})
 	}

@@ -19,8 +19,8 @@ func (v *vlans) take() (int, error) {
 	return 0, fmt.Errorf("failed to find free vlan id in the available %d ids", vlanSlots)
 }
 
-// mark takes an id that is known to be in use. Upstream dies of one that is too
-// high; here it is nobody's.
+// mark takes an id that is known to be in use. Upstream panics on one that is too high;
+// here it is ignored.
 func (v *vlans) mark(id int) {
 	if id > 0 && id < vlanSlots {
 		v[id] = true

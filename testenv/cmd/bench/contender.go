@@ -28,7 +28,7 @@ type contender struct {
 	node   machine
 	daemon int    // process in the node whose CPU time counts too; 0: none
 	pods   int    // made so far
-	peak   string // program that runs the plugins and tells their memory; "": they run alone
+	peak   string // program that runs the plugins and reports their memory; "": they run directly
 	idle   int    // links of the node without pods
 }
 

@@ -132,7 +132,7 @@ func (s *session) close() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// say tells a person who waits what is going on.
+// say prints progress for a waiting user.
 func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(s.progress, "%4.0f s  "+format+"\n", append([]any{time.Since(s.begin).Seconds()}, args...)...)
 }

@@ -23,7 +23,7 @@ func byAction(calls []fakeaws.Call) string {
 	return strings.Join(parts, ", ")
 }
 
-// timeline tells when each request began and how long it took.
+// timeline records when each request began and how long it took.
 func timeline(calls []fakeaws.Call, since time.Time) string {
 	var b strings.Builder
 	sorted := slices.SortedFunc(slices.Values(calls), func(x, y fakeaws.Call) int { return x.Start.Compare(y.Start) })

@@ -101,7 +101,7 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	return group.Wait()
 }
 
-// Nodes and pods of a big cluster of which the daemon's node is one.
+// Nodes and pods of a big cluster that includes the daemon's node.
 const (
 	otherNodes = 5000
 	otherPods  = 20000

@@ -125,8 +125,8 @@ func (s *session) stream(ctx context.Context, t *site, k kubelet) error {
 	return nil
 }
 
-// bigCluster fills the API server with other nodes and their pods, of which the daemon
-// must notice nothing, also when it restarts.
+// bigCluster fills the API server with other nodes and their pods, which must not affect
+// the daemon, even when it restarts.
 func (s *session) bigCluster(ctx context.Context, t *site, env map[string]string, quiet time.Duration) error {
 	var nodes, pods int
 	err := s.during(ctx, t, "while a big cluster is made", func() (err error) {

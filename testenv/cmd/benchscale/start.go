@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// instanceType is that of upstream's measurements, and maxPods what its kubelet is
-// told.
+// instanceType is that of upstream's measurements, and maxPods the setting of its
+// kubelet.
 const (
 	instanceType = "m5.4xlarge"
 	maxPods      = 234

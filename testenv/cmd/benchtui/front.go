@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// front stands before a fleet's API server and notes when the nodes were listed: nobody
-// else can tell, as what passes is encrypted.
+// front is a proxy of a fleet's API server that records when the nodes were listed: it
+// cannot be observed elsewhere, as the connections are encrypted.
 type front struct {
 	kubeconfig string
 	server     *httptest.Server

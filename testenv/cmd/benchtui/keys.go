@@ -72,7 +72,7 @@ func sorting(letter string) []press {
 const (
 	pageDown, pageUp = "\x1b[6~", "\x1b[5~"
 	halfDown, halfUp = "\x04", "\x15"
-	escape           = "\x1b[27u" // as a terminal writes it that tells esc from the begin of a sequence
+	escape           = "\x1b[27u" // as sent by a terminal that distinguishes esc from the start of a sequence
 )
 
 // script is a person who looks around: the list up and down, filters, orders, a node.

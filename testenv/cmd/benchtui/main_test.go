@@ -78,7 +78,7 @@ func TestReadsOutput(t *testing.T) {
 	}
 }
 
-// The conditions tell pictures of the screens apart: none holds already before its key.
+// The conditions distinguish the screens: none holds before its key is pressed.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	at := func(selected, status string) *picture { return &picture{selected, status} }

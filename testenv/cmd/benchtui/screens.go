@@ -192,7 +192,7 @@ func (s *session) idle(ctx context.Context, t *terminal.Terminal, name string) e
 	return nil
 }
 
-// unread is a screen of nodes of which none can be asked: nothing is ever due.
+// unread is a screen of nodes that cannot be read: nothing is ever due.
 func (s *session) unread(ctx context.Context) (err error) {
 	f, err := s.fleet(ctx, s.sizes[len(s.sizes)-1], "--no-daemon", "100%", "--churn", "-1s")
 	if err != nil {

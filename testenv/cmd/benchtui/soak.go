@@ -23,7 +23,7 @@ const (
 
 // vitals are what a program holds at one moment.
 type vitals struct {
-	goroutines, tunnels int // as its diagnostics tell
+	goroutines, tunnels int // from its diagnostics
 	sockets             int
 	memory              float64 // resident bytes
 }

@@ -54,8 +54,8 @@ func (d *workDir) keep() error {
 	return errors.Join(os.Remove(filepath.Join(d.path, lockName)), d.lock.Close())
 }
 
-// removeStale removes the directories of runs that ended without removing them: ours, with a
-// lock file that nobody holds. Whatever else has such a name stays.
+// removeStale removes the directories of runs that ended without removing them: ours,
+// with a lock file that is not locked. Anything else with such a name stays.
 func removeStale(in string) error {
 	found, err := filepath.Glob(filepath.Join(in, dirPrefix+"*"))
 	if err != nil {

@@ -51,8 +51,8 @@ type options struct {
 }
 
 func main() {
-	// Kubernetes' libraries tell of every client that leaves in the middle of a stream, to
-	// a standard error that may be the terminal on which the screens are drawn.
+	// Kubernetes' libraries log every client that disconnects in the middle of a stream,
+	// to standard error, which may be the terminal of the screens.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	maybeWatchdog()
 	node.MaybeAgent()

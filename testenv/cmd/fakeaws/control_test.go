@@ -120,8 +120,8 @@ type worldSeen struct {
 	}
 }
 
-// A program that knows nothing but its environment is served, and the control API
-// breaks and mends what it sees.
+// A program that only knows its environment is served, and the control API breaks and
+// restores what it sees.
 func TestCommand(t *testing.T) {
 	p := startProgram(t, "--throttle", "none")
 	for name, want := range map[string]string{

@@ -241,7 +241,7 @@ func (s *settings) serve(ctx context.Context, w *fakeaws.World, stdout io.Writer
 	return server.Close()
 }
 
-// identify tells instances apart by source address.
+// identify finds the instance by the source address.
 func identify(w *fakeaws.World, otherwise string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)

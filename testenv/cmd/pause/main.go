@@ -1,5 +1,5 @@
-// Command pause is what holds a pod's namespaces open in testenv/cluster: it waits
-// until it is told to end, and collects the orphans of a pod that shares processes.
+// Command pause holds a pod's namespaces open in testenv/cluster: it waits until it is
+// terminated, and reaps the orphans of a pod that shares processes.
 package main
 
 import (
@@ -24,8 +24,7 @@ func main() {
 	}
 }
 
-// reap collects all that have ended so far: of two ends close together one signal
-// tells.
+// reap collects all processes that have ended: one signal may announce several.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

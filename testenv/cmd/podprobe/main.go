@@ -48,7 +48,7 @@ func main() {
 // addresses are where podprobe serves.
 type addresses struct{ http, line, sink string }
 
-// serve listens everywhere and returns; a server that ends later tells failed.
+// serve listens everywhere and returns; a server that ends later sends on failed.
 func serve(at addresses, failed chan<- error) error {
 	name, err := os.Hostname()
 	if err != nil {

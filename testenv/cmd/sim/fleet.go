@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/sim"
 )
 
-// mostNodes is how many nodes the fleet's subnets have addresses for: 196,596, of which a
-// node takes up to 90.
+// mostNodes is how many nodes the fleet's subnets have addresses for: 196,596, up to 90
+// per node.
 const mostNodes = 2000
 
 // A fleet allocates many short-lived objects.

@@ -16,7 +16,8 @@ var (
 	two = netip.MustParseAddr("10.0.0.2")
 )
 
-// TestLedger: an address of two at a time is told, one after the other is fine.
+// TestLedger: an address with two pods at a time is reported, one after the other is
+// fine.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

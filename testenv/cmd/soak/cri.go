@@ -52,7 +52,7 @@ type identity struct {
 	attempt              uint32
 }
 
-// run does RunPodSandbox and tells the address that the sandbox got.
+// run does RunPodSandbox and returns the address that the sandbox got.
 func (s *sandboxes) run(ctx context.Context, i identity) (id string, address netip.Addr, err error) {
 	ctx, cancel := context.WithTimeout(ctx, runWithin)
 	defer cancel()
@@ -97,7 +97,7 @@ func (s *sandboxes) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// running are the sandboxes of which kubelet does not just take its time to remove them.
+// running are the sandboxes that kubelet is not just slow to remove.
 var running = &cri.PodSandboxFilter{State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY}}
 
 // list describes sandboxes of pods that the soak made.

@@ -114,7 +114,7 @@ type part struct {
 
 // parts runs both and returns what must not be.
 func (s *soak) parts(ctx context.Context) (problems []string, err error) {
-	// Kubelet would end sandboxes that the API server knows nothing of.
+	// Kubelet would end sandboxes that the API server does not know.
 	if err := s.machine.Stop(ctx, "kubelet", syscall.SIGTERM); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (s *soak) play(ctx context.Context, p part) ([]string, error) {
 	return s.tally.problems(), nil
 }
 
-// reportEvery is how often the state is told.
+// reportEvery is how often the state is reported.
 const reportEvery = 5 * time.Second
 
 func (s *soak) report(ctx context.Context, p part, began time.Time) {

@@ -82,7 +82,7 @@ func (t *tally) refusals() []string {
 	return texts
 }
 
-// particulars are what tells one failure from another of the same kind.
+// particulars are the details in which failures of one kind differ.
 var particulars = []struct {
 	is  *regexp.Regexp
 	put string

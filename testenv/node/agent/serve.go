@@ -74,8 +74,8 @@ func serve(name string) error {
 	}
 }
 
-// setUp makes the node's file systems. The warning tells what the kernel refused
-// without harm.
+// setUp makes the node's file systems. The warning says what the kernel refused without
+// harm.
 func setUp(name string) (warning string, err error) {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return "", fmt.Errorf("make mounts private: %w", err)
@@ -127,7 +127,7 @@ func (s server) handle(c *net.UnixConn) {
 	} else {
 		err = send(c, rep)
 	}
-	_ = err // nobody is left to tell
+	_ = err // there is no one left to report it to
 }
 
 func (s server) answer(req request, files []*os.File) (reply, *os.File, error) {

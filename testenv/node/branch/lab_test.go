@@ -396,7 +396,7 @@ func (l *lab) until(what string, ok func() bool) {
 	for !ok() {
 		select {
 		case <-deadline:
-			l.t.Fatalf("waited %v in vain for: %s", patience, what)
+			l.t.Fatalf("timed out after %v waiting for: %s", patience, what)
 		case <-tick.C:
 		}
 	}

@@ -30,7 +30,7 @@ type taken struct {
 	n     *node.Node
 	path  string // PATH of the node's programs
 	shown string // script that prints what there should be
-	// When what was taken and is told of was back.
+	// When what was removed with a kernel notification was back.
 	prompt []reassertion
 }
 
@@ -179,8 +179,8 @@ func TestAssert(t *testing.T) {
 				filters["native table"] = "nft delete table ip aws-cni"
 				filters["chain of the native table"] = "nft flush chain ip aws-cni snat-mark"
 			} else {
-				// The kernel tells nothing of legacy tables: one look every 30 s, for all of
-				// them.
+				// The kernel does not notify about legacy tables: one check every 30 s,
+				// for all of them.
 				filters = map[string]string{
 					"parts of all tables": strings.Join([]string{
 						filters["SNAT chain"], filters["jump to it"], filters["mangle rules"],
@@ -213,7 +213,7 @@ func TestAssert(t *testing.T) {
 			var events introspect.NodeEvents
 			l.get(n, introspect.PathEvents, &events)
 			if !slices.ContainsFunc(events.Items, func(e introspect.Event) bool { return e.Kind == introspect.EventHostStateRepaired && e.Message != "" }) {
-				t.Error("no event tells of it")
+				t.Error("no event reports it")
 			}
 		})
 	}
@@ -270,17 +270,17 @@ func (a *taken) whole(p *node.Pod) {
 	})
 }
 
-// What the kernel tells of is to be back within promptness: half of all that was taken in
-// a test, as a busy machine may hold up some. None may take promptnessOfOne, which is well
-// before the next look that is made anyway, after 30 s: without being told half of it would
-// be away for 15 s.
+// What the kernel notifies about has to be back within promptness: half of all that was
+// removed in a test, as a busy machine may delay some. None may take promptnessOfOne,
+// which is well before the next periodic check, after 30 s: without notifications half of
+// it would be missing for 15 s.
 const (
 	promptness      = 3 * time.Second
 	promptnessOfOne = 15 * time.Second
 )
 
-// takenAway runs a script that takes something away, and waits until it is back. notified:
-// the kernel tells of it.
+// takenAway runs a script that removes something, and waits until it is back. notified:
+// the kernel notifies about it.
 func (a *taken) takenAway(what, script string, notified bool) {
 	a.t.Helper()
 	want := a.hostState()
@@ -373,7 +373,7 @@ func (a *taken) checkpointIfThat(path string) int {
 	return len(all)
 }
 
-// quietAfterwards expects that looks at a node that is as it should be bring nothing back.
+// quietAfterwards expects that checks of a correct node restore nothing.
 func (a *taken) quietAfterwards() {
 	a.t.Helper()
 	before, state, looks := a.repairs(), a.hostState(), len(a.looks())
@@ -415,8 +415,9 @@ func (a *taken) logged(what string) (out []string) {
 	return out
 }
 
-// TestAssert_WhileTheDaemonIsDown: what was taken while nobody watched is back after a
-// restart, also the rules alone; and a pod that ended meanwhile gets nothing back.
+// TestAssert_WhileTheDaemonIsDown: what was removed while the daemon was down is back
+// after a restart, including rules only; and a pod that ended meanwhile gets nothing
+// back.
 func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

@@ -70,7 +70,7 @@ func TestAssert_Egress(t *testing.T) {
 				t.Errorf("a pod that ended has something again:\n%s", state)
 			}
 
-			// DELs beside each other, each of which looks like a loss while it is under way.
+			// Concurrent DELs, each of them like a loss while it is in progress.
 			const count = 8
 			var pods [count]*node.Pod
 			var runs [count]*libcni.RuntimeConf

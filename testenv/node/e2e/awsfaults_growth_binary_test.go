@@ -25,9 +25,9 @@ func meet(action string, calls int, f fakeaws.Fault) fakeaws.Rule {
 
 func lost(r fakeaws.Reply) fakeaws.Fault { return fakeaws.Fault{Reply: r, Effect: true} }
 
-// TestAWSFault_Growth starts 12 pods, more than the primary ENI holds, while one kind
-// of call fails. The SDK makes three attempts of each, so one failure is the SDK's to
-// mend and three are the daemon's.
+// TestAWSFault_Growth starts 12 pods, more than the primary ENI holds, while one kind of
+// call fails. The SDK makes three attempts of each, so the SDK handles one failure and
+// the daemon three.
 func TestAWSFault_Growth(t *testing.T) {
 	t.Parallel()
 	after := func(f fakeaws.Fault) fakeaws.Fault { f.Effect = true; return f }

@@ -45,8 +45,8 @@ func (l *lab) breakEC2(rules ...fakeaws.Rule) {
 	}
 }
 
-// mend ends all faults and what they left hanging.
-func (l *lab) mend() {
+// endFaults ends all faults and what they left hanging.
+func (l *lab) endFaults() {
 	l.t.Helper()
 	l.world.RemoveFaults()
 	l.world.SetMetadataLag(0)
@@ -184,9 +184,9 @@ func (l *lab) converged(n *node.Node, within time.Duration) {
 	}
 }
 
-// convergence bounds the wait for the daemon to find on its own what a fault hid from
-// it: a minute for which a released address is nobody's, and a resync of a minute, with
-// jitter.
+// convergence bounds the wait for the daemon to find on its own what a fault hid from it:
+// a minute in which a released address is not assigned again, and a resync interval of a
+// minute, with jitter.
 const convergence = 3 * time.Minute
 
 // untilWithin polls a condition until it holds.
@@ -199,7 +199,7 @@ func (l *lab) untilWithin(most time.Duration, what string, ok func() bool) {
 	for !ok() {
 		select {
 		case <-ctx.Done():
-			l.t.Fatalf("waited %v in vain for: %s", most, what)
+			l.t.Fatalf("timed out after %v waiting for: %s", most, what)
 		case <-tick.C:
 		}
 	}
@@ -252,7 +252,7 @@ func (row faultRow) run(t *testing.T) {
 	if got, want := len(pods), 12; !row.held && got != want || row.held && got != 9 {
 		t.Errorf("%d of %d pods have an address after %v", got, want, row.most)
 	}
-	l.mend()
+	l.endFaults()
 	if missing := 12 - len(pods); missing > 0 {
 		later, _ := l.addAsKubelet(n, "later", missing, patience)
 		pods = append(pods, later...)

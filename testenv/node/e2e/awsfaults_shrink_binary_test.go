@@ -56,7 +56,7 @@ func (row faultRow) shrink(t *testing.T) {
 	kept, failed := l.addAsKubelet(n, "q", 1, patience)
 	l.explained(failed)
 	l.ownAddresses(n, kept)
-	l.mend()
+	l.endFaults()
 	l.converged(n, convergence)
 	l.untilWithin(shrinkTime, "a pool as small as its target", func() bool { return len(l.world.ENIsOf(n.InstanceID)) == 1 })
 	l.converged(n, convergence)

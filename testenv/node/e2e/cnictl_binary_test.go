@@ -99,8 +99,8 @@ func (c cnictl) run(into any, command ...string) error {
 	return nil
 }
 
-// settled waits until no EC2 operation is in flight and none is wanted. The server
-// may be about to listen: it starts beside the sockets that tell that the daemon
+// settled waits until no EC2 operation is in flight and none is wanted. The server may
+// not listen yet: it starts concurrently with the sockets that show that the daemon
 // serves.
 func (c cnictl) settled() (shown document.NodeIPAM) {
 	c.t.Helper()
@@ -168,7 +168,7 @@ func TestCnictl_TellsWhatIsNotActedOn(t *testing.T) {
 	}
 }
 
-// facts are what EC2 and cnictl both tell of an ENI.
+// facts are what EC2 and cnictl both show of an ENI.
 type facts struct {
 	Device  int
 	Subnet  string
@@ -207,7 +207,7 @@ func (c cnictl) equalWorld(shown []introspect.NodeENI) {
 	}
 }
 
-// equalPods compares the addresses shown as assigned with those the pods were told.
+// equalPods compares the addresses shown as assigned with those the pods got.
 func (c cnictl) equalPods(shown []introspect.NodeENI, pods []*node.Pod) {
 	c.t.Helper()
 	want, got := map[string]string{}, map[string]string{}

@@ -68,9 +68,9 @@ func (s *apiServer) saw(request string) bool {
 	return s.seen[request]
 }
 
-// TestConfig_APIServer gives a daemon the variables that lead it to the API server,
-// where its Node is cordoned: the pool keeps still, unless
-// AWS_MANAGE_ENIS_NON_SCHEDULABLE tells otherwise.
+// TestConfig_APIServer gives a daemon the variables that lead it to the API server, where
+// its Node is cordoned: the pool does not change, unless AWS_MANAGE_ENIS_NON_SCHEDULABLE
+// is set.
 func TestConfig_APIServer(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)

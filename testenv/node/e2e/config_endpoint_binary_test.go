@@ -48,7 +48,7 @@ func TestConfig_EC2Endpoint(t *testing.T) {
 
 	l.start(n, map[string]string{
 		"AWS_EC2_ENDPOINT":     "http://" + listener.Addr().String(),
-		"AWS_ENDPOINT_URL_EC2": "http://127.0.0.1:1", // nobody listens there
+		"AWS_ENDPOINT_URL_EC2": "http://127.0.0.1:1", // nothing listens there
 		"VPC_CNI_VERSION":      "v9.8.7",
 	})
 	l.mustAdd(n, "p", 1, 1)

@@ -33,8 +33,8 @@ func (c cnictl) print(command ...string) string {
 }
 
 // TestConfig_ProblemsAreReported gives a daemon values that it cannot use as written.
-// Each is a line of the log, counts in the summary and is told by cnictl, and no
-// credential is told by any of them.
+// Each is a line of the log, counts in the summary and is shown by cnictl, and none of
+// them shows a credential.
 func TestConfig_ProblemsAreReported(t *testing.T) {
 	const secret = "hunter2"
 	l := newLab(t, fakeaws.Options{})
@@ -145,7 +145,7 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 	maps.Copy(told, n.Logs())
 	for where, text := range told {
 		if strings.Contains(text, secret) {
-			t.Errorf("%s tells a credential:\n%s", where, text)
+			t.Errorf("%s shows a credential:\n%s", where, text)
 		}
 	}
 }

@@ -34,8 +34,9 @@ type scene struct {
 	operation func(s *stage)
 	// rest is what follows the operation when nothing died; nil: nothing.
 	rest func(s *stage)
-	// resting is what the daemon passes when it lets an ENI rest for a minute before the
-	// operation. It is told beforehand, so that the minutes of all runs are the same.
+	// resting is what the daemon passes when it leaves an ENI alone for a minute before
+	// the operation. It is known beforehand, so that the minutes of all runs are the
+	// same.
 	resting []crashpoint.Point
 	// ways are what may follow the death; nil: only a restart.
 	ways map[string]way
@@ -146,7 +147,7 @@ func (sc *scene) restingCrashes(t *testing.T, note func([]crashpoint.Point)) {
 				passed = append(passed, p.point)
 			}
 			if diff := cmp.Diff(sc.resting, passed); diff != "" {
-				t.Errorf("points (- told, + passed):\n%s", diff)
+				t.Errorf("points (- expected, + passed):\n%s", diff)
 			}
 			note(passed)
 		})
@@ -413,8 +414,8 @@ var (
 	}
 )
 
-// disturb leaves what a daemon mends at its start: rules of a living pod that are
-// gone, a pod that went without a DEL, and rules of an address that no pod has.
+// disturb leaves what a daemon repairs at its start: missing rules of a running pod, a
+// pod that went without a DEL, and rules of an address that no pod has.
 func (s *stage) disturb() {
 	s.t.Helper()
 	s.ip(s.Node, "rule", "del", "prio", "512", "to", s.pods[0].IP.String())
@@ -578,9 +579,9 @@ func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, way func(*stage)
 	return true
 }
 
-// soonBesideOlder is soon where sandboxes of one pod name share a link. The dead one, of
-// which no DEL was told, passes for the owner of the link until a third one is up: the
-// daemon's next look, a minute later, misses it first, and one 5 s after that ends it.
+// soonBesideOlder is soon where sandboxes of one pod name share a link. The dead one,
+// which got no DEL, counts as the owner of the link until a third one is up: the daemon's
+// next check, a minute later, misses it first, and one 5 s after that ends it.
 const soonBesideOlder = looks + resync.EndedGap + soon
 
 // linked reports whether a sandbox still has its link.

@@ -230,7 +230,7 @@ func (l *lab) expected(n *node.Node, env map[string]string, pods []*node.Pod, no
 }
 
 // equalReading compares what a node shows with what is expected. What the world does not
-// decide is left out: times, MAC addresses of veth pairs, settings that nobody makes.
+// determine is left out: times, MAC addresses of veth pairs, settings that are not set.
 func equalReading(t *testing.T, got, want *evidence.Reading) {
 	t.Helper()
 	same := func(source string, got, want any) {

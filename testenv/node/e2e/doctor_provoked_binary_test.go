@@ -117,12 +117,12 @@ func TestDoctor_Provoked(t *testing.T) {
 		"aws/credentials": {cold: true, begins: func(x *patient) {
 			x.breakEC2(fakeaws.Rule{Action: "IMDS", Path: "meta-data/iam*", Fault: fakeaws.Fault{Status: 404}})
 			x.dies()
-		}, ends: func(x *patient) { x.mend(); x.up(); x.works() }},
+		}, ends: func(x *patient) { x.endFaults(); x.up(); x.works() }},
 		"aws/ec2-unreachable": {cold: true, env: map[string]string{"AWS_EC2_ENDPOINT": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_EC2": "http://127.0.0.1:1"}, begins: dies},
 		"aws/imds-unreachable": {cold: true, begins: func(x *patient) {
 			x.breakEC2(fakeaws.Rule{Action: "IMDS", Fault: fakeaws.Fault{Status: 403}})
 			x.dies()
-		}, ends: func(x *patient) { x.mend(); x.up(); x.works() }},
+		}, ends: func(x *patient) { x.endFaults(); x.up(); x.works() }},
 		"aws/instance-type": {instance: "x9.large", options: newType, cold: true, begins: dies},
 
 		"boot/apiserver": {cold: true, env: map[string]string{"ENABLE_POD_ENI": "true"}, begins: func(x *patient) {
@@ -363,7 +363,7 @@ func expect(t *testing.T, report []byte, code string) {
 }
 
 // Ends of ailments.
-func mended(x *patient) { x.mend(); x.works() }
+func mended(x *patient) { x.endFaults(); x.works() }
 func vacated(x *patient) {
 	if err := x.world.Vacate(x.subnet.ID); err != nil {
 		x.t.Fatal(err)

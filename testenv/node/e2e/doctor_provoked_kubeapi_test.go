@@ -209,7 +209,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 		}, begins: func(x *inpatient) {
 			x.c.until("a pod that starts", func() bool { return x.addMore().Success })
 			x.c.eniConfig(x.c.namespace, x.c.ipv4Subnet(64, nil).ID)
-			x.c.until("the daemon has seen it", func() bool { return x.told(introspect.EventENIConfigUsed) == 2 })
+			x.c.until("the daemon has seen it", func() bool { return x.eventCount(introspect.EventENIConfigUsed) == 2 })
 		}},
 		"np/strict-default-deny": {env: map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "strict"}, joins: func(x *inpatient) {
 			p := policyLab{lab: x.c.lab, n: x.Node, socket: filepath.Join(x.Dir, "npa.sock")}

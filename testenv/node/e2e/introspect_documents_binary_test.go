@@ -32,7 +32,7 @@ func TestSummary_SaysWhatAPersonAsks(t *testing.T) {
 	} else {
 		t.Logf("%d bytes while nothing is wrong", len(a.body))
 	}
-	// From here on EC2 fails, so that there are errors and clocks to tell.
+	// From here on EC2 fails, so that there are errors and clocks to show.
 	l.breakEC2(everything("InternalError")...)
 	for i := range 12 {
 		l.wireAdd(n, sandbox(i))

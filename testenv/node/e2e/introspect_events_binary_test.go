@@ -180,8 +180,8 @@ func encoded(t *testing.T, v any) string {
 	return string(b)
 }
 
-// TestEvents_Restart kills the daemon under a follower: a gap with the reason stands
-// between the two runs, and both are whole.
+// TestEvents_Restart kills the daemon under a follower: a gap with the reason is between
+// the two runs, and both are complete.
 func TestEvents_Restart(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -215,8 +215,8 @@ func TestEvents_Restart(t *testing.T) {
 	}
 }
 
-// TestEvents_Overflow: who comes back after more changes than the daemon remembers is
-// told how many are missing.
+// TestEvents_Overflow: a follower that returns after more changes than the daemon
+// remembers learns how many are missing.
 func TestEvents_Overflow(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "0", "MAX_ENI": "1"})
@@ -250,7 +250,7 @@ func TestEvents_Overflow(t *testing.T) {
 		t.Errorf("%d events, want the last %d", len(events), introspect.MaxEvents)
 	}
 	if total := int(*gap.Missed) + len(events); total < 2*rounds {
-		t.Errorf("%d missed and %d told: fewer than %d changes", *gap.Missed, len(events), 2*rounds)
+		t.Errorf("%d missed and %d received: fewer than %d changes", *gap.Missed, len(events), 2*rounds)
 	}
 	last := events[len(events)-1]
 	if last.Kind != introspect.EventAddressReleased && count(events, introspect.EventAddressReleased) < introspect.MaxEvents/2-10 {

@@ -167,7 +167,7 @@ func (row failureRow) check(t *testing.T) {
 	}
 	all.check(t, l.ask(d, introspect.PathFailures, nil).body)
 	if len(doc.Items) == 0 {
-		t.Fatal("no failure is told")
+		t.Fatal("no failure is reported")
 	}
 	f := doc.Items[0]
 	if f.Cause != string(row.want) || f.Title != row.want.Title() || !strings.Contains(f.Detail, row.says) || f.Transient == row.lasting || f.Pod.Name == "" {
@@ -178,7 +178,7 @@ func (row failureRow) check(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *s.ADDs.Failed != len(doc.Items) || s.ADDs.Causes[string(row.want)] == 0 {
-		t.Errorf("the summary counts %+v, %d failures are told", s.ADDs, len(doc.Items))
+		t.Errorf("the summary counts %+v, %d failures are reported", s.ADDs, len(doc.Items))
 	}
 	if value(l.scrape(n), fmt.Sprintf("awscni_failed_add_count{cause=%q}", row.want)) != fmt.Sprint(s.ADDs.Causes[string(row.want)]) {
 		t.Errorf("the metric of %s is not %d:\n%s", row.want, s.ADDs.Causes[string(row.want)], grep(l.scrape(n), "failed_add"))
@@ -257,7 +257,8 @@ func (l *lab) run(n *node.Node, argv ...string) {
 	}
 }
 
-// TestFailures_Bounded: the last hundred are told, newest first, and a success is none.
+// TestFailures_Bounded: the last hundred are reported, newest first, and a success is not
+// one.
 func TestFailures_Bounded(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("t3.small", map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})
@@ -274,7 +275,7 @@ func TestFailures_Bounded(t *testing.T) {
 		}
 	}
 	if doc, _, err = c.Failures(t.Context()); err != nil || len(doc.Items) != introspect.MaxFailures {
-		t.Fatalf("%d failures are told, want %d: %v", len(doc.Items), introspect.MaxFailures, err)
+		t.Fatalf("%d failures are reported, want %d: %v", len(doc.Items), introspect.MaxFailures, err)
 	}
 	for i, f := range doc.Items {
 		if want := sandbox(200 + failed - 1 - i).PodName; f.Pod.Name != want || f.Pod.Namespace != "default" {

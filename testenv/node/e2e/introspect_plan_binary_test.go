@@ -47,8 +47,8 @@ func cidrList(all []netip.Prefix) string {
 	return strings.Join(texts, " ")
 }
 
-// carriedOut says in sorted lines what EC2 was asked to change in the pool since a
-// number of calls. enis tells which ENI an attachment was of.
+// carriedOut says in sorted lines what EC2 was asked to change in the pool since a number
+// of calls. enis maps attachments to ENIs.
 func (l *lab) carriedOut(from int, enis []fakeaws.ENI) []string {
 	var out []string
 	for _, c := range l.world.Calls()[from:] {
@@ -203,7 +203,7 @@ func TestPlan_WhileHeldBack(t *testing.T) {
 			l.settled(n)
 			got := l.carriedOut(0, nil)
 			for i, line := range want {
-				// Where nobody has told the subnets, the node's own is meant.
+				// Without given subnets it is the node's own.
 				want[i] = strings.Replace(line, "create in  with", "create in "+l.subnet.ID+" with", 1)
 			}
 			for _, line := range want {

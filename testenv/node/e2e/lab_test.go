@@ -221,8 +221,8 @@ func each(count, parallel int, f func(i int)) {
 	all.Wait()
 }
 
-// dial connects to a server in the node, which may be about to listen: it starts
-// beside the sockets that tell that the daemon serves.
+// dial connects to a server in the node, which may not listen yet: it starts concurrently
+// with the sockets that show that the daemon serves.
 func (l *lab) dial(n *node.Node, network, addr string) (conn net.Conn) {
 	l.t.Helper()
 	l.until("a server at "+addr, func() (ok bool) {
@@ -268,7 +268,7 @@ func (l *lab) until(what string, ok func() bool) {
 	for !ok() {
 		select {
 		case <-ctx.Done():
-			l.t.Fatalf("waited %v in vain for: %s", patience, what)
+			l.t.Fatalf("timed out after %v waiting for: %s", patience, what)
 		case <-tick.C:
 		}
 	}

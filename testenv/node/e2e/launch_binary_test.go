@@ -181,7 +181,7 @@ func TestEntrypoint_Life(t *testing.T) {
 	close(held)
 	m.until("the conflist", func() bool { return m.there(m.conflist()) })
 	if c, err := m.Dial("unix", node.GRPCSocket, patience); err != nil {
-		t.Errorf("the conflist is there and nobody serves: %v", err)
+		t.Errorf("the conflist is there and nothing serves: %v", err)
 	} else if err := c.Close(); err != nil {
 		t.Error(err)
 	}

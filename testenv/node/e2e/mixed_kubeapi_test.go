@@ -103,7 +103,8 @@ func (o *originalsPlugin) unknown(p *corev1.Pod, reason, uid string) {
 	}
 }
 
-// refused expects Success=false without a gRPC error: upstream tells a refusal so.
+// refused expects Success=false without a gRPC error: upstream reports a refusal like
+// that.
 func (o *originalsPlugin) refused(p *corev1.Pod, every bool, cause string) {
 	o.l.t.Helper()
 	if r := o.add(p, every); r.GetSuccess() || r.GetCause() != cause || len(r.GetIPAllocationMetadata()) > 0 {

@@ -86,8 +86,8 @@ func annotationOfNewerPod(t *testing.T) {
 	}
 }
 
-// annotationDenied: the ADD fails, and the pod that is nobody's has no address. The API
-// server is the test's own, since it is to refuse what others may not even ask for.
+// annotationDenied: the ADD fails, and the pod has no address. The API server is the
+// test's own, since the test needs denied requests, which fail other tests.
 func annotationDenied(t *testing.T) {
 	c := &cluster{lab: newLab(t, fakeaws.Options{}), api: kubeapi.Start(t)}
 	c.namespace = c.api.Name(t)

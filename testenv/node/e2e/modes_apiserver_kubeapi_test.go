@@ -119,8 +119,8 @@ func apiServerNeeded(t *testing.T, trouble func(*member) error) {
 	m.withTrunk()
 }
 
-// apiServerGone: pods come and go while nobody answers, and what happened to the Node
-// meanwhile is heeded afterwards.
+// apiServerGone: pods come and go while the API server is down, and changes of the Node
+// meanwhile take effect afterwards.
 func apiServerGone(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(110))

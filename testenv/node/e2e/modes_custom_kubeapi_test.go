@@ -65,7 +65,7 @@ func testCustomPods(t *testing.T) {
 
 	// Changed: ENIs that are there stay as they are.
 	c.eniConfig(name, otherSubnet.ID, otherGroup)
-	c.until("the daemon has seen it", func() bool { return m.told(introspect.EventENIConfigUsed) == 2 })
+	c.until("the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigUsed) == 2 })
 	c.until("the next ENI in the changed subnet", func() bool {
 		if r := m.addMore(); !r.Success {
 			t.Fatalf("%+v", r)
@@ -103,8 +103,8 @@ func (c *cluster) grouped(m *member, subnet fakeaws.Subnet, groups ...string) {
 	}
 }
 
-// testCustomUnusable: an ENIConfig that cannot be used is the cause that pods are told,
-// and an event on the node and the pod; the next good one is used at once.
+// testCustomUnusable: an ENIConfig that cannot be used is the cause reported to pods, and
+// an event on the node and the pod; the next good one is used at once.
 func testCustomUnusable(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})
@@ -221,7 +221,7 @@ func TestModes_ENIConfigSelection(t *testing.T) {
 	m.mark(map[string]any{key: config("label")}, map[string]any{key: nil})
 	c.until("an ENI as the label says", func() bool { return len(c.enisIn(m, subnets["label"].ID)) == 1 })
 	m.mark(map[string]any{external: config("external")}, nil)
-	c.until("the daemon has seen it", func() bool { return m.told(introspect.EventENIConfigUsed) == 2 })
+	c.until("the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigUsed) == 2 })
 	c.until("an ENI as the other label says", func() bool {
 		if r := m.addMore(); !r.Success {
 			t.Fatalf("%+v", r)

@@ -17,9 +17,8 @@ import (
 
 var eventObjects = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
-// TestEvents: what goes wrong on a node is an event on the pod that it happens to, and on
-// the Node and the daemon's own pod where that is the place to mend it; a few, however
-// often it goes wrong.
+// TestEvents: a failure on a node is an event on the affected pod, and on the Node and
+// the daemon's own pod if it has to be fixed there; a few, however often it fails.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(*testing.T){

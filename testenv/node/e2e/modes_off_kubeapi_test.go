@@ -23,8 +23,8 @@ func TestModes_ProvisioningOff(t *testing.T) {
 	}
 }
 
-// TestModes_IMDSOnly: the same without one request to EC2, and on an instance type that
-// nobody knows.
+// TestModes_IMDSOnly: the same without any request to EC2, and on an unknown instance
+// type.
 func TestModes_IMDSOnly(t *testing.T) {
 	t.Parallel()
 	unknown := limits.Instance{

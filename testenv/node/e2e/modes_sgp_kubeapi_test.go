@@ -115,8 +115,8 @@ func branchPods(t *testing.T) {
 	}
 }
 
-// branchRecordLost: the plugin asks the daemon what a sandbox had when nobody kept the
-// result of its ADD.
+// branchRecordLost: the plugin asks the daemon what a sandbox had when the result of its
+// ADD was not kept.
 func branchRecordLost(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -138,7 +138,7 @@ func branchRecordLost(t *testing.T) {
 		t.Errorf("DEL of an older sandbox: %+v", got)
 	}
 	c.api.DeletePod(t, pod.Namespace, pod.Name)
-	c.until("the DEL of a pod that is gone is one of a stranger", func() bool {
+	c.until("the DEL of a pod that is gone is one of an unknown pod", func() bool {
 		r := m.del(pod)
 		return r.Unknown && r.PodVLANID == 0
 	})
@@ -248,8 +248,8 @@ func trunkNoSlot(t *testing.T) {
 	}
 }
 
-// trunkSeen: the metadata and EC2 show the trunk at different times. Only EC2 tells what
-// it is, so that nobody may use it before.
+// trunkSeen: the metadata and EC2 show the trunk at different times. Only EC2 shows what
+// it is, so that it must not be used before.
 func trunkSeen(t *testing.T, when vpcrc.Timing) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -267,8 +267,9 @@ func trunkSeen(t *testing.T, when vpcrc.Timing) {
 	m.notInThePool(trunk.PrimaryIP.String())
 }
 
-// trunkNever: EC2 refuses the trunk to the controller. A branch pod is told so, ordinary
-// ones go on, and it comes when the controller may.
+// trunkNever: EC2 refuses the trunk to the controller. A branch pod's ADD fails with that
+// reason, ordinary pods are not affected, and the trunk comes when the controller may
+// create it.
 func trunkNever(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -302,8 +303,8 @@ func branchNever(t *testing.T) {
 	m.logged("Send AddNetworkReply: Failed to get pod:", "gone")
 }
 
-// branchDaemonEnds: a pod that waits for its announcement does not hold up the daemon's end,
-// and is told of it.
+// branchDaemonEnds: a pod that waits for its announcement does not delay the daemon's
+// end, and its ADD fails.
 func branchDaemonEnds(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -411,8 +412,8 @@ func branchVLANAgain(t *testing.T) {
 	if b := c.branchOf(second); !r.Success || r.PodVLANID != vlan || r.PodENIMAC != b.MAC {
 		t.Errorf("the second pod has %+v and got %+v", b, r)
 	}
-	// The plugin takes the device of this id away if it is told so.
-	c.until("the late DEL is one of a stranger", func() bool {
+	// The plugin removes the device of this id if the daemon says so.
+	c.until("the late DEL is one of an unknown pod", func() bool {
 		late := m.del(first)
 		return late.Unknown && late.PodVLANID == 0
 	})
@@ -565,8 +566,9 @@ func branchIPv6(t *testing.T) {
 		"branch-invalid", "Send AddNetworkReply: Failed to parse V6 subnet CIDR:")
 }
 
-// trunkWithoutIPv6: a trunk that has no IPv6 address is used like others; upstream ends
-// over it. A branch ENI without one serves nobody, and its pod is told what to do.
+// trunkWithoutIPv6: a trunk that has no IPv6 address is used like others; upstream exits
+// because of it. A branch ENI without one is unusable, and the error for its pod says
+// what to do.
 func trunkWithoutIPv6(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.joinIPv6(false)

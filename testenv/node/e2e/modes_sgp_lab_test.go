@@ -251,7 +251,7 @@ func (m *member) notInThePool(addr string) {
 	}
 }
 
-// untouched expects that nobody gave a trunk more than it was made with.
+// untouched expects that a trunk still has only what it was made with.
 func (c *cluster) untouched(trunk fakeaws.ENI) {
 	c.t.Helper()
 	now, there := c.world.ENI(trunk.ID)

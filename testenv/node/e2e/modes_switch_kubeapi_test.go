@@ -10,7 +10,7 @@ import (
 )
 
 // switching is a used node whose mode is changed: its pods keep their addresses and reach
-// each other, whatever the daemon is told to do with new ones.
+// each other, whatever the mode for new ones.
 type switching struct {
 	*cluster
 	m    *member
@@ -49,7 +49,7 @@ func (s *switching) lives(what string) {
 }
 
 // TestModes_Switch: modes are switched on a used node, one after the other. Pods keep
-// their addresses, what nobody uses of the old mode goes back to EC2, nothing is lost.
+// their addresses, what is unused of the old mode goes back to EC2, nothing is lost.
 func TestModes_Switch(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})

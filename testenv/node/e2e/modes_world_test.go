@@ -280,9 +280,9 @@ func (m *member) ipv6Prefixes() (out []netip.Prefix) {
 	return out
 }
 
-// sandboxOf is a pod whose kind of network the plugin does not make yet: the test asks
-// the daemon in its place and makes the host links by which the daemon knows that the pod
-// lives.
+// sandboxOf is a pod whose kind of network the plugin does not make yet: the test calls
+// the daemon instead and makes the host links that show the daemon that the pod is
+// running.
 type sandboxOf struct {
 	m       *member
 	pod     *corev1.Pod
@@ -341,8 +341,9 @@ func (s *sandboxOf) again() *cniwire.AddReply {
 	return s.m.c.wireAdd(s.m.Node, s.request)
 }
 
-// told counts the events of a kind that the member's daemon has told since its start.
-func (m *member) told(kind introspect.EventKind) (n int) {
+// eventCount counts the events of a kind that the member's daemon has reported since its
+// start.
+func (m *member) eventCount(kind introspect.EventKind) (n int) {
 	m.c.t.Helper()
 	reader, _ := m.c.introspection(m.Node)
 	doc, err := reader.Events(m.c.t.Context(), client.Cursor{}, client.EventsOptions{})
@@ -361,8 +362,8 @@ func (m *member) told(kind introspect.EventKind) (n int) {
 func (m *member) removeENIConfig(eniConfig string) {
 	c := m.c
 	c.t.Helper()
-	before := m.told(introspect.EventENIConfigFailed)
-	defer c.until("the daemon has seen it", func() bool { return m.told(introspect.EventENIConfigFailed) > before })
+	before := m.eventCount(introspect.EventENIConfigFailed)
+	defer c.until("the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigFailed) > before })
 	if err := c.objects(eniConfigs).Delete(c.t.Context(), eniConfig, metav1.DeleteOptions{}); err != nil {
 		c.t.Fatal(err)
 	}

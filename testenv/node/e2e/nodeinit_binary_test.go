@@ -25,7 +25,7 @@ func (l *lab) prepared() prepared {
 	}
 	p := prepared{one{l, l.node(i.ID)}, l.t.TempDir(), l.t.TempDir()}
 	// Written by another process: a child that this one starts meanwhile would hold the
-	// program open for writing, and nobody could run it.
+	// program open for writing, and it could not be executed.
 	if r, err := p.Exec(agent.Cmd{Argv: []string{"/bin/cp", filepath.Join(l.binaries, "aws-vpc-cni-init"), p.dir}}); err != nil || r.Code != 0 {
 		l.t.Fatalf("copy the program: %v, exit status %d: %s", err, r.Code, r.Stderr)
 	}

@@ -7,8 +7,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestRestart_DeletesOrphans leaves ENIs as a daemon does that dies between create
-// and attach: the next one deletes its own, and nobody else's.
+// TestRestart_DeletesOrphans leaves ENIs as a daemon does that dies between create and
+// attach: the next one deletes its own and no others.
 func TestRestart_DeletesOrphans(t *testing.T) {
 	const instance, noManage = "node.k8s.amazonaws.com/instance_id", "node.k8s.amazonaws.com/no_manage"
 	l := newLab(t, fakeaws.Options{})

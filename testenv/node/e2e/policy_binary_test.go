@@ -21,7 +21,8 @@ import (
 	"cnictl/testenv/npa"
 )
 
-// policyLab is a node whose daemon tells a stand-in of the network policy agent of pods.
+// policyLab is a node whose daemon notifies a stand-in of the network policy agent of
+// pods.
 type policyLab struct {
 	*lab
 	n      *node.Node
@@ -81,7 +82,8 @@ func callsOf(calls []npa.Call, name string) (out []npa.Call) {
 	return out
 }
 
-// TestPolicy: the agent is told of a pod when its links are there, and that it is gone.
+// TestPolicy: the agent is notified of a pod when its links are there, and when it is
+// gone.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "Strict")
@@ -110,8 +112,8 @@ func TestPolicy(t *testing.T) {
 	x.nothingLeft(x.n)
 }
 
-// TestPolicy_DelDied: a DEL whose plugin dies after the daemon's answer is repeated by the
-// runtime; then the agent is told.
+// TestPolicy_DelDied: a DEL whose plugin dies after the daemon's answer is repeated by
+// the runtime; then the agent is notified.
 func TestPolicy_DelDied(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")
@@ -134,7 +136,7 @@ func TestPolicy_DelDied(t *testing.T) {
 }
 
 // TestPolicy_Wire: a pod with several interfaces, a link that is not there, and the mode
-// in the answer to a DEL of which the daemon knows nothing.
+// in the answer to a DEL that the daemon does not know.
 func TestPolicy_Wire(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "standard")
@@ -175,21 +177,21 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 		t.Fatalf("end of the daemon: %+v, %v", r, err)
 	}
 	x.start(x.n, map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "strict"})
-	for _, name := range []string{"web-0", "gone"} { // they are told in this order
+	for _, name := range []string{"web-0", "gone"} { // they are notified in this order
 		if r := x.policy(&cniwire.PolicyRequest{PodName: name, PodNamespace: "default", ContainerID: "old", Delete: true}); !r.Success {
 			t.Errorf("DEL of %s: %+v", name, r)
 		}
 	}
 	x.await(a, func(c []npa.Call) bool { return len(callsOf(c, "gone")) == 1 })
 	if told := callsOf(a.Calls(), "web-0"); len(told) != 1 {
-		t.Errorf("the agent was told %+v", told)
+		t.Errorf("the agent was notified of %+v", told)
 	}
 	x.run(x.n, "/usr/sbin/ip", "link", "del", link)
 	x.await(a, func(c []npa.Call) bool { return len(callsOf(c, "web-0")) == 2 })
 }
 
-// TestPolicy_AgentFails: whatever is the matter with the agent, the ADD fails in time with
-// upstream's message, its cause is told, and nothing of the pod is left.
+// TestPolicy_AgentFails: however the agent fails, the ADD fails in time with upstream's
+// message and its cause, and nothing of the pod is left.
 func TestPolicy_AgentFails(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")
@@ -218,20 +220,20 @@ func TestPolicy_AgentFails(t *testing.T) {
 				t.Errorf("ADD: %v", err)
 			}
 			var told introspect.NodeFailures
-			x.until("the failure to be told", func() bool {
+			x.until("the failure to be reported", func() bool {
 				x.get(x.n, "/v1/failures", &told)
 				return len(told.Items) > 0 && told.Items[0].Pod.Name == row.name
 			})
 			if told.Items[0].Cause != string(row.want) {
-				t.Errorf("told as %+v", told.Items[0])
+				t.Errorf("reported as %+v", told.Items[0])
 			}
 		})
 	}
 	x.nothingLeft(x.n)
 }
 
-// TestPolicy_AgentReturns: pods go while the agent is away, and it is told when it is
-// back; one whose name lives again is left alone.
+// TestPolicy_AgentReturns: pods go while the agent is away, and it is notified when it is
+// back, except of one whose name is in use again.
 func TestPolicy_AgentReturns(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")
@@ -264,7 +266,7 @@ func TestPolicy_AgentReturns(t *testing.T) {
 	x.await(second, func(c []npa.Call) bool { own := callsOf(c, again); return own[len(own)-1].Delete })
 }
 
-// TestPolicy_Drained: what the agent was not told of yet it is told when the daemon ends.
+// TestPolicy_Drained: pending notifications of the agent are sent when the daemon ends.
 func TestPolicy_Drained(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")
@@ -278,7 +280,7 @@ func TestPolicy_Drained(t *testing.T) {
 		t.Fatalf("status %d: %v", r.Code, err)
 	}
 	if left := a.Pods(); len(left) != 0 {
-		t.Errorf("the agent was not told of %v", left)
+		t.Errorf("the agent was not notified of %v", left)
 	}
 }
 

@@ -48,7 +48,7 @@ func newWatched(t *testing.T, instanceType string, env map[string]string) watche
 	return watched{l, n, env, c}
 }
 
-// events reads all that the daemon has told.
+// events reads all events of the daemon.
 func (s watched) events() []introspect.Event {
 	s.t.Helper()
 	doc, err := s.c.Events(s.t.Context(), client.Cursor{}, client.EventsOptions{})
@@ -58,8 +58,8 @@ func (s watched) events() []introspect.Event {
 	return doc.Items
 }
 
-// told waits for an event about an ENI or a range of addresses.
-func (s watched) told(within time.Duration, kind introspect.EventKind, eniID string, cidr netip.Prefix) introspect.Event {
+// awaitEvent waits for an event about an ENI or a range of addresses.
+func (s watched) awaitEvent(within time.Duration, kind introspect.EventKind, eniID string, cidr netip.Prefix) introspect.Event {
 	s.t.Helper()
 	var found introspect.Event
 	s.untilWithin(within, string(kind)+" of "+eniID+" "+cidr.String(), func() bool {
@@ -75,12 +75,12 @@ func (s watched) told(within time.Duration, kind introspect.EventKind, eniID str
 	return found
 }
 
-// quiet fails when the daemon has told something of a kind.
+// quiet fails when the daemon has reported an event of a kind.
 func (s watched) quiet(kinds ...introspect.EventKind) {
 	s.t.Helper()
 	for _, e := range s.events() {
 		if slices.Contains(kinds, e.Kind) {
-			s.t.Errorf("the daemon tells %+v", e)
+			s.t.Errorf("the daemon reports %+v", e)
 		}
 	}
 }
@@ -101,8 +101,8 @@ func (s watched) seen(times int) {
 	s.settled(s.n)
 }
 
-// takeAway takes an address or a prefix from an ENI and gives it to somebody else, so
-// that EC2 does not offer it to the node again. The result ends that, and if it is told to,
+// takeAway takes an address or a prefix from an ENI and gives it to another owner, so
+// that EC2 does not offer it to the node again. The result ends that, and optionally
 // gives it back to the ENI.
 func (s watched) takeAway(eniID string, cidr netip.Prefix) (giveBack func(toENI bool)) {
 	s.t.Helper()
@@ -239,8 +239,8 @@ func TestReconcile_Addresses(t *testing.T) {
 			}
 		},
 		"given to an ENI of the node anew": func(t *testing.T) {
-			// Nobody else takes it, so EC2 offers it to the very next request: that of a
-			// new ENI. The pod's entry stays, and the ENI is of use all the same.
+			// It is not taken, so EC2 offers it to the very next request: that of a new
+			// ENI. The pod's entry stays, and the ENI is still usable.
 			s := newWatched(t, "m5.large", map[string]string{"WARM_ENI_TARGET": "0", "IP_COOLDOWN_PERIOD": "1"})
 			pods := s.mustAdd(s.n, "p", 9, 4)
 			s.settled(s.n)
@@ -249,7 +249,7 @@ func TestReconcile_Addresses(t *testing.T) {
 			if err := s.world.Unassign(eni, cidr); err != nil {
 				t.Fatal(err)
 			}
-			s.told(looks, introspect.EventQuarantined, eni, cidr)
+			s.awaitEvent(looks, introspect.EventQuarantined, eni, cidr)
 			more := s.avoid(single(victim.IP), "more", 4)
 			s.seen(1)
 			s.quiet("book-refused")
@@ -268,7 +268,7 @@ func TestReconcile_Addresses(t *testing.T) {
 			victim := pods[2]
 			eni, cidr := s.rangeOf(victim.IP)
 			giveBack := s.takeAway(eni, cidr)
-			e := s.told(looks, introspect.EventQuarantined, eni, cidr)
+			e := s.awaitEvent(looks, introspect.EventQuarantined, eni, cidr)
 			if e.Reason == "" || e.Message == "" {
 				t.Errorf("event %+v", e)
 			}
@@ -289,7 +289,7 @@ func TestReconcile_Addresses(t *testing.T) {
 				}
 			}
 			giveBack(true)
-			s.told(looks, introspect.EventUnquarantined, eni, cidr)
+			s.awaitEvent(looks, introspect.EventUnquarantined, eni, cidr)
 			s.del(s.n, []*node.Pod{victim}, 1)
 			pods = slices.DeleteFunc(pods, func(p *node.Pod) bool { return p == victim })
 			if cidr.IsSingleIP() {
@@ -309,7 +309,7 @@ func TestReconcile_Addresses(t *testing.T) {
 			eni, _ := s.rangeOf(pods[0].IP)
 			cidr := s.freeOf(eni, pods)
 			giveBack := s.takeAway(eni, cidr)
-			s.told(looks, introspect.EventQuarantined, eni, cidr)
+			s.awaitEvent(looks, introspect.EventQuarantined, eni, cidr)
 			pods = append(pods, s.avoid(cidr, "more", 6)...)
 			s.untilWithin(confirmed, "the range leaves the pool", func() bool { return !s.shows(cidr) })
 			s.settled(s.n)

@@ -186,7 +186,7 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 		if err := s.world.DetachENI(eni.Attachment.ID); err != nil {
 			t.Fatal(err)
 		}
-		s.told(2*looks, introspect.EventQuarantined, eni.ID, noRange)
+		s.awaitEvent(2*looks, introspect.EventQuarantined, eni.ID, noRange)
 		sum, _, err := s.c.Summary(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -114,7 +114,7 @@ func (s watched) ended(pods []*node.Pod, within time.Duration) {
 	}
 	for _, p := range pods {
 		if !told[p.IP] {
-			s.t.Errorf("no event tells the end of %s", p.Name)
+			s.t.Errorf("no event reports the end of %s", p.Name)
 		}
 		if s.hasRules(p.IP) {
 			s.t.Errorf("%s is free, and rules of %s are left:\n%s", p.IP, p.Name, s.ip(s.n, "rule"))

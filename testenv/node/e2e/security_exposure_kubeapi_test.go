@@ -62,18 +62,18 @@ func TestExposure(t *testing.T) {
 	if len(secrets) < 7 {
 		t.Fatal("the daemon asked for no metadata token")
 	}
-	told := map[string]string{} // by where it stands
+	told := map[string]string{} // by location
 	m.workAndFail(t, secrets, told)
 	m.collect(t, socket, told)
 	for where, text := range told {
 		for what, secret := range secrets {
-			// The plugin's log tells what the runtime asked for, in upstream's words; root
-			// alone reads it.
+			// The plugin's log has the runtime's request, in upstream's words; only root
+			// can read it.
 			if where == "file plugin.log" && strings.HasPrefix(what, "container id") {
 				continue
 			}
 			if at := strings.Index(text, secret); at >= 0 {
-				t.Errorf("%s tells the %s: …%s…", where, what, text[max(0, at-200):min(len(text), at+len(secret)+50)])
+				t.Errorf("%s shows the %s: …%s…", where, what, text[max(0, at-200):min(len(text), at+len(secret)+50)])
 			}
 		}
 	}

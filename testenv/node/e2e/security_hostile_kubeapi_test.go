@@ -153,8 +153,8 @@ func (m *member) unharmed(t *testing.T, socket string) {
 	}
 }
 
-// TestHostileObjects writes objects of absurd size into the cluster: a pod that needs
-// them is told so in a few words, and the daemon grows by little.
+// TestHostileObjects writes objects of absurd size into the cluster: the error of a pod
+// that needs them is short, and the daemon's memory grows by little.
 func TestHostileObjects(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})

@@ -130,7 +130,7 @@ func compare(t *testing.T, before, after picture, allowed ...difference) {
 	}
 }
 
-// once fails when a rule of iptables stands twice.
+// once fails when a rule of iptables exists twice.
 func once(t *testing.T, p picture) {
 	t.Helper()
 	seen := map[string]bool{}

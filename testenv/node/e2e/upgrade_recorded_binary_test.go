@@ -480,7 +480,7 @@ func (l *lab) routes(n *node.Node) []string {
 	return onlyIPv4(l.sh(n, "ip route show table all"))
 }
 
-// newWorldLab is newLab with an empty world and links named as told.
+// newWorldLab is newLab with an empty world and the given link names.
 func newWorldLab(t *testing.T, o fakeaws.Options, name func(vpc.ENI) string) *lab {
 	t.Helper()
 	l := &lab{t: t, world: fakeaws.NewWorld(o), binaries: os.Getenv("CNI_TEST_BIN")}

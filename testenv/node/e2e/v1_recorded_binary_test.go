@@ -146,6 +146,6 @@ func TestV1_EverySettingChanged(t *testing.T) {
 		`"AWS_VPC_K8S_CNI_RANDOMIZESNAT":1,"AWS_VPC_K8S_CNI_VETHPREFIX":"pod"}`)
 	l.answers(d, introspect.PathIPAMEnv, http.StatusOK, `{"AWS_MANAGE_ENIS_NON_SCHEDULABLE":true,`+
 		`"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":false,"ENABLE_SUBNET_DISCOVERY":false,"WARM_ENI_TARGET":3,"WARM_IP_TARGET":2}`)
-	// There is no API server, so nobody knows which ENIConfig the Node would name.
+	// There is no API server, so the Node's ENIConfig is unknown.
 	l.answers(d, introspect.PathENIConfigs, http.StatusNotFound, "Not Found\n")
 }

@@ -386,7 +386,7 @@ func TestVerbs_TellWhatIsWrong(t *testing.T) {
 
 	stop, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if _, err := n.StopDaemon(stop, syscall.SIGTERM); err != nil { // it would mend the rule
+	if _, err := n.StopDaemon(stop, syscall.SIGTERM); err != nil { // it would restore the rule
 		t.Fatal(err)
 	}
 	if code, msg := code(r.GetStatusNetworkList(ctx, list)); code != 50 || msg != "status cmd: ipamd does not answer" {

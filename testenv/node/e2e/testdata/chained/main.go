@@ -1,4 +1,4 @@
-// Chained is a plugin that stands behind aws-cni in the lists of the tests. It is
+// Chained is a plugin that follows aws-cni in the lists of the tests. It is
 // built on the CNI library's own skeleton: it passes the previous result on with one
 // more interface, as egress-cni does, and at CHECK expects that interface back.
 //
