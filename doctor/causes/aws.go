@@ -48,7 +48,16 @@ func iamDenied(c *Case) []candidate {
 			denied, decisive = append(denied, "ec2:"+action), either(decisive, f)
 		}
 	}
-	simulated := fact(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
+	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+quoted(decisive))
+	if slices.Contains(denied, "ec2:DescribeSecurityGroups") && c.Release == (evidence.Version{1, 22, 1}) {
+		summary += ", without which v1.22.1 alone does not start"
+	}
+	return []candidate{{summary: summary, decisive: []Fact{decisive}, context: []Fact{c.simulated()}}}
+}
+
+// simulated states that a simulation of the role's policies denies an action.
+func (c *Case) simulated() Fact {
+	return fact(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
 		for _, action := range slices.Concat(growing, others) {
 			if sim.Actions["ec2:"+action] == "denied" {
 				return "ec2:" + action + " denied", Yes
@@ -56,11 +65,6 @@ func iamDenied(c *Case) []candidate {
 		}
 		return "allowed", No
 	})
-	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+quoted(decisive))
-	if slices.Contains(denied, "ec2:DescribeSecurityGroups") && c.Release == (evidence.Version{1, 22, 1}) {
-		summary += ", without which v1.22.1 alone does not start"
-	}
-	return []candidate{{summary: summary, decisive: []Fact{decisive}, context: []Fact{simulated}}}
 }
 
 // daemonLogs are the logs of the daemon and of what starts it.

@@ -131,14 +131,18 @@ func (c *Case) lastError() string {
 	return "no error is in what was read of its log"
 }
 
-func apiUnreachable(c *Case) []candidate {
-	m := mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed}, cured: []string{logline.TextAPIReached}}
-	mandatory := either(
+// needsAPI states that a mode is on in which a daemon does not start without the API server.
+func (c *Case) needsAPI() Fact {
+	return either(
 		c.setting("ENABLE_POD_ENI", "false", func(s config.Config) bool { return s.PodENI }),
 		c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking }),
 		c.setting("ANNOTATE_POD_IP", "false", func(s config.Config) bool { return s.AnnotatePodIP }),
-		c.before(evidence.Version{1, 19, 4}),
 	)
+}
+
+func apiUnreachable(c *Case) []candidate {
+	m := mention{sources: []string{"log.ipamd"}, texts: []string{logline.TextAPIUnreachable, logline.TextAPICheckFailed}, cured: []string{logline.TextAPIReached}}
+	mandatory := either(c.needsAPI(), c.before(evidence.Version{1, 19, 4}))
 	waits := candidate{
 		summary:  "the daemon cannot reach the Kubernetes API" + c.proxyText(),
 		decisive: []Fact{c.dies(m)},
@@ -185,13 +189,7 @@ func (c *Case) proxyText() string {
 }
 
 func rightMissing(c *Case) []candidate {
-	denied := fact(c, c.R.RBAC, "k8s.rbac", "denied", "nothing that aws-node needs", func(r evidence.RBAC) (any, State) {
-		if r.Denied == nil {
-			return nil, Unread // the roles were read, but no access review
-		}
-		needed := slices.DeleteFunc(slices.Clone(r.Denied), func(right string) bool { return !c.needsRight(right) })
-		return or(strings.Join(needed, ", "), "nothing that is needed"), stateOf(len(needed) > 0)
-	})
+	denied := c.denied()
 	m := mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
 	if denied.State != Unread { // a right that the API server grants now was restored after what was logged
 		for _, right := range evidence.ReviewedRights {
@@ -214,6 +212,17 @@ func rightMissing(c *Case) []candidate {
 		shown = orElse(denied, shown)
 	}
 	return []candidate{{summary: "the service account of aws-node lacks a permission: " + shown.Value, decisive: []Fact{shown}}}
+}
+
+// denied states that the API server does not grant aws-node what it needs.
+func (c *Case) denied() Fact {
+	return fact(c, c.R.RBAC, "k8s.rbac", "denied", "nothing that aws-node needs", func(r evidence.RBAC) (any, State) {
+		if r.Denied == nil {
+			return nil, Unread // the roles were read, but no access review
+		}
+		needed := slices.DeleteFunc(slices.Clone(r.Denied), func(right string) bool { return !c.needsRight(right) })
+		return or(strings.Join(needed, ", "), "nothing that is needed"), stateOf(len(needed) > 0)
+	})
 }
 
 // needsRight reports whether a right of aws-node ("patch pods") is used with the settings.
@@ -392,8 +401,9 @@ func (c *Case) started() time.Time {
 	return at
 }
 
-func checkpointDamaged(c *Case) []candidate {
-	damaged := fact(c, c.R.Checkpoint, "ckpt", "content", "whole, vpc-cni-ipam/1, no address twice", func(k evidence.Checkpoint) (any, State) {
+// checkpointWrong states that there is a checkpoint, and that it cannot be restored.
+func (c *Case) checkpointWrong() Fact {
+	return fact(c, c.R.Checkpoint, "ckpt", "content", "whole, vpc-cni-ipam/1, no address twice", func(k evidence.Checkpoint) (any, State) {
 		switch {
 		case k.Error != nil:
 			return *k.Error, stateOf(!strings.Contains(*k.Error, "no such file"))
@@ -409,6 +419,10 @@ func checkpointDamaged(c *Case) []candidate {
 		}
 		return "whole", No
 	})
+}
+
+func checkpointDamaged(c *Case) []candidate {
+	damaged := c.checkpointWrong()
 	said := c.dies(mention{sources: []string{"log.ipamd"}, texts: []string{"failed ipam state recovery from backing store", "unexpected checkpointVersion", "Error while reading datastore", "datastore: IP already in data store"}})
 	decisive := said
 	if said.State == Unread {
@@ -424,11 +438,9 @@ func checkpointDamaged(c *Case) []candidate {
 // written are lines of a daemon that could write its file: it answers an ADD only then.
 var written = []string{"Send AddNetworkReply: Success: true", "address assigned"}
 
-func checkpointUnwritable(c *Case) []candidate {
-	said := orElse(
-		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: written}),
-		c.failures(written, cause.CheckpointUnwritable))
-	full := fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial", func(r evidence.Resources) (any, State) {
+// unwritable states that nothing can be written to the daemon's directory.
+func (c *Case) unwritable() Fact {
+	return fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial", func(r evidence.Resources) (any, State) {
 		for _, d := range r.Disks {
 			if !strings.HasPrefix(runDirectory, strings.TrimSuffix(d.Path, "/")) && d.Path != "/run" {
 				continue
@@ -449,6 +461,13 @@ func checkpointUnwritable(c *Case) []candidate {
 		}
 		return "all in order", No
 	})
+}
+
+func checkpointUnwritable(c *Case) []candidate {
+	said := orElse(
+		c.active(mention{sources: []string{"log.ipamd"}, texts: []string{strings.TrimSuffix(logline.TextStoreFailed, ":")}, cured: written}),
+		c.failures(written, cause.CheckpointUnwritable))
+	full := c.unwritable()
 	return []candidate{{
 		summary:  fmt.Sprintf("the daemon cannot write its state file, so every ADD fails: %s", or(full.Value, said.Value)),
 		decisive: []Fact{said}, supporting: []Fact{full},
@@ -537,16 +556,12 @@ const (
 	processAgent  = "controller"
 )
 
-func portConflict(c *Case) []candidate {
-	ports := []string{"61678", "61679", "8162", "8163"}
-	if !c.Ours && c.Release.Before(onSocket) {
-		ports = append(ports, "50051", "50052", "8080")
-	}
-	var texts []string
-	for _, p := range ports {
-		texts = append(texts, p+"…address already in use", "address already in use…"+p)
-	}
-	owner := fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent", func(all []evidence.Listener) (any, State) {
+// portsHeld are those of the daemon and of the policy agent.
+var portsHeld = []string{"61678", "61679", "8162", "8163"}
+
+// portTaken states that another process listens on one of these ports.
+func (c *Case) portTaken(ports []string) Fact {
+	return fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent", func(all []evidence.Listener) (any, State) {
 		for _, l := range all {
 			if at := strings.LastIndexByte(l.Address, ':'); at >= 0 && slices.Contains(ports, l.Address[at+1:]) && l.Process != "" && l.Process != processDaemon && l.Process != processAgent {
 				return l.Process + " listens on " + l.Address, Yes
@@ -554,6 +569,18 @@ func portConflict(c *Case) []candidate {
 		}
 		return "none but them", No
 	})
+}
+
+func portConflict(c *Case) []candidate {
+	ports := slices.Clone(portsHeld)
+	if !c.Ours && c.Release.Before(onSocket) {
+		ports = append(ports, "50051", "50052", "8080")
+	}
+	var texts []string
+	for _, p := range ports {
+		texts = append(texts, p+"…address already in use", "address already in use…"+p)
+	}
+	owner := c.portTaken(ports)
 	// A conflict about metrics is logged once.
 	said := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts, any: owner.State == Yes})
 	return []candidate{{

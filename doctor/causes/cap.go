@@ -14,21 +14,24 @@ var capRules = []rule{
 	{code: "cap/eni-limit", node: eniLimit},
 }
 
+// maxPodsAbove states by how much more than least max-pods is above what the node can address.
+func (c *Case) maxPodsAbove(least int, over func() (int, bool)) (Fact, int) {
+	most, source := c.maxPods()
+	n, known := over()
+	const path, expected = "max-pods against what the node can address", "no more"
+	if !known || n <= least && c.pool() == nil && least == 0 { // others may have its slots
+		return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, c.R.ENIs.Missing, "max-pods or the type's limits are unknown")), 0
+	}
+	return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
+}
+
 func maxPodsTooHigh(c *Case) []candidate {
 	if c.Settings.IPv6 { // a prefix is more than any node's pods need
 		return nil
 	}
-	most, source := c.maxPods()
-	above := func(least int, over func() (int, bool)) (Fact, int) {
-		n, known := over()
-		const path, expected = "max-pods against what the node can address", "no more"
-		if !known || n <= least && c.pool() == nil && least == 0 { // others may have its slots
-			return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, c.R.ENIs.Missing, "max-pods or the type's limits are unknown")), 0
-		}
-		return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
-	}
-	now, n := above(0, c.overcommit)
-	by, lasting := above(2, c.misfit) // 1 and 2 are the two host pods that the common formula adds
+	most, _ := c.maxPods()
+	now, n := c.maxPodsAbove(0, c.overcommit)
+	by, lasting := c.maxPodsAbove(2, c.misfit) // 1 and 2 are the two host pods that the common formula adds
 	scope := document.FindingScope{Node: c.Name}
 	return []candidate{{
 		scope:    scope,

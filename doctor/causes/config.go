@@ -125,8 +125,13 @@ func (c *Case) faults() (fatal, ignored []config.Problem) {
 	if c.env == nil {
 		return nil, nil
 	}
+	return c.faultsOf(c.Settings, c.problems)
+}
+
+// faultsOf are those of settings that were loaded with problems.
+func (c *Case) faultsOf(s config.Config, problems []config.Problem) (fatal, ignored []config.Problem) {
 	single := c.older(evidence.Version{1, 10}) // knows no IPv6
-	for _, p := range slices.Concat(c.problems, config.ValidateEntrypoint(c.Settings), config.Validate(c.Settings, config.Facts{})) {
+	for _, p := range slices.Concat(problems, config.ValidateEntrypoint(s), config.Validate(s, config.Facts{})) {
 		switch {
 		case p.Fatal && !(single && strings.HasPrefix(p.Variable, "ENABLE_IPv4")):
 			fatal = append(fatal, p)

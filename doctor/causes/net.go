@@ -119,20 +119,22 @@ func (c *Case) manager() Fact {
 	})
 }
 
-func rulesFlushed(c *Case) []candidate {
-	lacking := func(c *Case) Fact {
-		if !c.R.Rules.OK() && c.R.PodViews.OK() {
-			return c.differences("is missing")
-		}
-		return fact(c, c.R.Rules, "kern.rule", "rules and routes of running pods", "all there", func([]evidence.Rule) (any, State) {
-			if !c.R.ENIs.OK() {
-				return nil, Unread
-			}
-			lacks := c.unwired()
-			return some(lacks), stateOf(len(lacks) > 0)
-		})
+// rulesLacking states that running pods lack rules or routes.
+func (c *Case) rulesLacking() Fact {
+	if !c.R.Rules.OK() && c.R.PodViews.OK() {
+		return c.differences("is missing")
 	}
-	lacks := c.lasting(lacking)
+	return fact(c, c.R.Rules, "kern.rule", "rules and routes of running pods", "all there", func([]evidence.Rule) (any, State) {
+		if !c.R.ENIs.OK() {
+			return nil, Unread
+		}
+		lacks := c.unwired()
+		return some(lacks), stateOf(len(lacks) > 0)
+	})
+}
+
+func rulesFlushed(c *Case) []candidate {
+	lacks := c.lasting((*Case).rulesLacking)
 	cd := candidate{summary: "running pods have lost their network: " + lacks.Value, decisive: []Fact{lacks}, required: []Fact{lenient(c.manager())}}
 	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
 		cd = candidate{summary: "another program removes what pods need, and the daemon restores it: " + again.Value, decisive: []Fact{again}}
@@ -171,19 +173,22 @@ func (c *Case) repairs() Fact {
 	})
 }
 
-func staleRules(c *Case) []candidate {
-	wrong := c.lasting(func(c *Case) Fact {
-		if !c.R.Rules.OK() && c.R.PodViews.OK() {
-			return c.differences("is not one of the pod's")
+// rulesWrong states that rules lead addresses elsewhere than their pods are.
+func (c *Case) rulesWrong() Fact {
+	if !c.R.Rules.OK() && c.R.PodViews.OK() {
+		return c.differences("is not one of the pod's")
+	}
+	return fact(c, c.R.Rules, "kern.rule", "rules of addresses", "those of the pod that holds it", func([]evidence.Rule) (any, State) {
+		if !c.R.ENIs.OK() {
+			return nil, Unread
 		}
-		return fact(c, c.R.Rules, "kern.rule", "rules of addresses", "those of the pod that holds it", func([]evidence.Rule) (any, State) {
-			if !c.R.ENIs.OK() {
-				return nil, Unread
-			}
-			wrong := c.wrongRules()
-			return some(wrong), stateOf(len(wrong) > 0)
-		})
+		wrong := c.wrongRules()
+		return some(wrong), stateOf(len(wrong) > 0)
 	})
+}
+
+func staleRules(c *Case) []candidate {
+	wrong := c.lasting((*Case).rulesWrong)
 	return []candidate{{summary: "rules of earlier pods capture traffic: " + wrong.Value, decisive: []Fact{wrong}}}
 }
 
@@ -251,8 +256,9 @@ func duplicateIP(cs []*Case) []candidate {
 	return []candidate{{summary: "pods share an address: " + some(found), decisive: []Fact{shared}, nodes: nodes}}
 }
 
-func backendMismatch(c *Case) []candidate {
-	split := fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same back end", func(k evidence.IPTables) (any, State) {
+// chainsSplit states that the CNI's chains and kube-proxy's are in different back ends.
+func (c *Case) chainsSplit() Fact {
+	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same back end", func(k evidence.IPTables) (any, State) {
 		in := func(name string) (nft, legacy bool) {
 			holds := func(chain string) bool { _, chain, _ = strings.Cut(chain, " "); return strings.HasPrefix(chain, name) }
 			return slices.ContainsFunc(k.NFT.Chains, holds), slices.ContainsFunc(k.Legacy.Chains, holds)
@@ -268,6 +274,10 @@ func backendMismatch(c *Case) []candidate {
 		}
 		return fmt.Sprintf("those of the CNI in %s, those of kube-proxy in %s", name[awsNFT], name[kubeNFT]), stateOf(awsNFT != kubeNFT)
 	})
+}
+
+func backendMismatch(c *Case) []candidate {
+	split := c.chainsSplit()
 	native := both(c.before(evidence.Version{1, 23}), fact(c, c.R.KubeProxy, "k8s.kp", "mode", "not nftables before v1.23.0", func(p evidence.KubeProxy) (any, State) {
 		if p.Mode == "" {
 			return nil, Unread

@@ -60,6 +60,12 @@ var (
 )
 
 func agentSkew(c *Case) []candidate {
+	skew := c.agentSkewed()
+	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, decisive: []Fact{skew}}}
+}
+
+// agentSkewed states that upstream's daemon and policy agent are from releases that do not match.
+func (c *Case) agentSkewed() Fact {
 	const path, expected = "images", "from matching releases"
 	skew := c.unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are unknown"))
 	switch {
@@ -71,7 +77,7 @@ func agentSkew(c *Case) []candidate {
 	case c.R.DaemonSet.OK() && c.Agent == nil:
 		skew = c.known("k8s.ds", path, expected, "there is no agent", false)
 	}
-	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, decisive: []Fact{skew}}}
+	return skew
 }
 
 func attachFailed(c *Case) []candidate {
@@ -79,20 +85,7 @@ func attachFailed(c *Case) []candidate {
 		sources: []string{"log.np", "log.plugin", "log.awsnode/" + containerAgent, "k8s.evt"},
 		texts:   []string{"Attaching eBPF probe failed", "One of the policy reconcilers is not ready", "Failed to setup default network policy for Pod Name"},
 	}), c.failures(nil, cause.PolicyAgentRefused))
-	old := fact(c, c.R.Node, "k8s.node", "kernel", "5.10 or later", func(n evidence.KubeNode) (any, State) {
-		release, _, _ := strings.Cut(n.Kernel, "-")
-		v, ok := evidence.ParseVersion(release)
-		if !ok {
-			return nil, Unread
-		}
-		return n.Kernel, stateOf(v.Before(evidence.Version{5, 10}))
-	})
-	crds := fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed", func(p evidence.NetworkPolicies) (any, State) {
-		if p.CRDs == nil {
-			return nil, Unread
-		}
-		return map[bool]string{true: "the CRDs of network policies are installed", false: "the CRDs of network policies are missing"}[*p.CRDs], stateOf(!*p.CRDs)
-	})
+	old, crds := c.kernelOld(), c.policyCRDsMissing()
 	why := either(old, crds)
 	text := "the policy agent refuses pods: " + said.Value
 	switch {
@@ -102,6 +95,28 @@ func attachFailed(c *Case) []candidate {
 		text += "; " + crds.Value
 	}
 	return []candidate{{summary: text, decisive: []Fact{said}, supporting: []Fact{why}}}
+}
+
+// kernelOld states that the kernel is too old for the policy agent.
+func (c *Case) kernelOld() Fact {
+	return fact(c, c.R.Node, "k8s.node", "kernel", "5.10 or later", func(n evidence.KubeNode) (any, State) {
+		release, _, _ := strings.Cut(n.Kernel, "-")
+		v, ok := evidence.ParseVersion(release)
+		if !ok {
+			return nil, Unread
+		}
+		return n.Kernel, stateOf(v.Before(evidence.Version{5, 10}))
+	})
+}
+
+// policyCRDsMissing states that the cluster does not have what the policy agent works from.
+func (c *Case) policyCRDsMissing() Fact {
+	return fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed", func(p evidence.NetworkPolicies) (any, State) {
+		if p.CRDs == nil {
+			return nil, Unread
+		}
+		return map[bool]string{true: "the CRDs of network policies are installed", false: "the CRDs of network policies are missing"}[*p.CRDs], stateOf(!*p.CRDs)
+	})
 }
 
 func strictDefaultDeny(c *Case) []candidate {
