@@ -137,6 +137,9 @@ type Group struct {
 	Entries []Entry
 }
 
+// GroupMigrate is the group that only cnictl migrate check examines.
+const GroupMigrate = "migrate"
+
 // Groups are the groups in the order of the documentation.
 func Groups() []Group {
 	return []Group{
@@ -150,6 +153,7 @@ func Groups() []Group {
 		{"sgp", "Security groups for pods", sgpCauses},
 		{"net", "Kernel data path", netCauses},
 		{"np", "Network policy", npCauses},
+		{GroupMigrate, "Moving from upstream, and back", migrateCauses},
 	}
 }
 

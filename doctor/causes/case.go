@@ -38,6 +38,7 @@ type Case struct {
 
 	Pools []*pool // by network card; empty: unknown
 
+	to      evidence.Version        // of upstream, to which a move goes; zero: none was named
 	own     string                  // the node in its reading: files count nodes that share one
 	nics    []evidence.Interface    // see attached
 	podNode map[evidence.Pod]string // of the pods that were read; "": on none

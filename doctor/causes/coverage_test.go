@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"text/tabwriter"
 
@@ -27,7 +28,7 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 	rule := map[string]int{}
-	for _, r := range rules() {
+	for _, r := range slices.Concat(Options{}.rules(), Options{Move: &Move{}}.rules()) {
 		rule[r.code]++
 	}
 	tests, provoked := testindex.New("../.."), 0

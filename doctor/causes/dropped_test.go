@@ -23,6 +23,9 @@ func TestDropped(t *testing.T) {
 			seed.Write([]byte(f.name))
 			random := rand.New(rand.NewPCG(seed.Sum64(), 0))
 			ids := sourceIDs()
+			if f.options().Move == nil {
+				ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(evidence.InstallationSources(), id) })
+			}
 			for round := range 6 {
 				random.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 				drop := slices.Clone(ids[:1+random.IntN(1+round)])
@@ -33,14 +36,15 @@ func TestDropped(t *testing.T) {
 				}
 				drop = slices.DeleteFunc(drop, func(id string) bool { return id == "probe" }) // nothing follows from what was not tried
 				reason := []string{evidence.MissingForbidden, evidence.MissingMode}[round%2]
-				ev := without(f.ev, drop, reason)
-				r := Diagnose(ev, Options{})
+				f := f
+				f.ev = without(f.ev, drop, reason)
+				r := Diagnose(f.ev, f.options())
 				for _, code := range f.expect {
 					if slices.Contains(r.RuledOut, code) {
 						t.Errorf("without %v (%s) %s is ruled out", drop, reason, code)
 					}
 				}
-				for code, summary := range unfounded(ev) {
+				for code, summary := range unfounded(f) {
 					if slices.Contains(r.RuledOut, code) {
 						t.Errorf("without %v (%s) %s is ruled out by nothing that was read: %s", drop, reason, code, summary)
 					}
@@ -59,11 +63,8 @@ var sameWords = [][]string{
 
 // unfounded are the causes of which a rule states something that no fact of a source that was
 // read rules out.
-func unfounded(ev *evidence.Evidence) map[string]string {
-	var cs []*Case
-	for i := range ev.Nodes {
-		cs = append(cs, cases(ev, &ev.Nodes[i]))
-	}
+func unfounded(f fixture) map[string]string {
+	cs := f.cases()
 	missing := map[string]string{}
 	for i, c := range cs {
 		for id, reason := range c.R.Missing() {
@@ -73,7 +74,7 @@ func unfounded(ev *evidence.Evidence) map[string]string {
 		}
 	}
 	out := map[string]string{}
-	for _, r := range rules() {
+	for _, r := range f.options().rules() {
 		var candidates []candidate
 		if r.all != nil {
 			candidates = r.all(cs)

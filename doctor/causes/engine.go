@@ -21,8 +21,11 @@ type rule struct {
 	all  func(cs []*Case) []candidate // over all nodes
 }
 
-// rules are those of all groups, in the order of the catalogue.
-func rules() []rule {
+// rules are those of a diagnosis, in the order of the catalogue.
+func (o Options) rules() []rule {
+	if o.Move != nil {
+		return migrateRules
+	}
 	return slices.Concat(ipRules, capRules, configRules, eniRules, cfgnetRules, awsRules, bootRules, sgpRules, netRules, npRules)
 }
 
@@ -79,6 +82,34 @@ func (cd *candidate) open() []Fact {
 // Options narrow a diagnosis. The zero value examines every cause.
 type Options struct {
 	Wants func(code string) bool // nil: all
+	Move  *Move                  // examine what stands in its way, and nothing else; nil: find what is wrong
+}
+
+// Move is a move from the daemon that runs to the other one.
+type Move struct {
+	To evidence.Version // the release of upstream to go back to, or of its add-on; zero: none was named
+}
+
+// Daemon is the daemon that runs, "upstream" or "ours" with its release, as far as it is known.
+// Of a cluster that is on its way the DaemonSet decides, which the next pods are from.
+func Daemon(ev *evidence.Evidence) (from, release string) {
+	for i := range ev.Nodes {
+		c := cases(ev, &ev.Nodes[i])
+		switch image, ok := c.R.DaemonSet.Content, c.R.DaemonSet.OK(); {
+		case ok && image == nil, !ok && !c.R.Summary.OK() && c.Release == (evidence.Version{}):
+			continue // nothing runs, or nothing was read
+		case c.Ours:
+			if v, known := evidence.ParseVersion(c.R.Summary.Content.Version); known {
+				release = v.String()
+			}
+			return "ours", release
+		}
+		if c.Release != (evidence.Version{}) {
+			release = c.Release.String()
+		}
+		return "upstream", release
+	}
+	return "", ""
 }
 
 // found is a finding before it is put into words.
@@ -91,10 +122,13 @@ type found struct {
 
 // Diagnose finds which causes the evidence shows.
 func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
-	d := diagnosis{mode: string(ev.Mode), wants: o.Wants, ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}}
+	d := diagnosis{Options: o, mode: string(ev.Mode), ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}}
 	var cs []*Case
 	for i := range ev.Nodes {
 		c := cases(ev, &ev.Nodes[i])
+		if o.Move != nil {
+			c.to = o.Move.To
+		}
 		cs = append(cs, c)
 		d.node(c)
 	}
@@ -103,8 +137,8 @@ func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 }
 
 type diagnosis struct {
+	Options
 	mode                string
-	wants               func(code string) bool
 	findings, explained []found
 	ruledOut, undecided map[string]bool
 	skipped             map[string]bool
@@ -157,12 +191,12 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 // node examines one node.
 func (d *diagnosis) node(c *Case) {
 	var here []found
-	for _, r := range rules() {
-		if r.node != nil && (d.wants == nil || d.wants(r.code)) {
+	for _, r := range d.rules() {
+		if r.node != nil && (d.Wants == nil || d.Wants(r.code)) {
 			here = append(here, d.judge(r, r.node(c), c)...)
 		}
 	}
-	if len(here) == 0 && c.failing().State == Yes {
+	if len(here) == 0 && d.Move == nil && c.failing().State == Yes {
 		for _, code := range d.waived { // something is wrong, and it may be one of these
 			d.undecided[code] = true
 		}
@@ -174,8 +208,8 @@ func (d *diagnosis) node(c *Case) {
 
 // together examines what only all nodes show.
 func (d *diagnosis) together(cs []*Case) {
-	for _, r := range rules() {
-		if r.all != nil && (d.wants == nil || d.wants(r.code)) {
+	for _, r := range d.rules() {
+		if r.all != nil && (d.Wants == nil || d.Wants(r.code)) {
 			d.findings = append(d.findings, d.judge(r, r.all(cs), nil)...)
 		}
 	}
@@ -273,7 +307,7 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	r := document.DoctorReport{
 		APIVersion: introspect.APIVersion, Kind: document.KindDoctorReport, SchemaVersion: document.DoctorSchemaVersion,
 		SampledAt: ev.At, Mode: d.mode, Nodes: len(ev.Nodes), Findings: group(d.findings), Explained: group(d.explained),
-		NotChecked: notChecked(cs), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
+		NotChecked: notChecked(cs, d.Move != nil), Undecided: []string{}, NotCheckable: []string{}, RuledOut: []string{}, Suppressed: []string{}, Reported: []document.ReportedText{}, Errors: []document.NodeError{},
 	}
 	for _, c := range cs {
 		if c.Now.After(r.SampledAt) {
@@ -361,11 +395,15 @@ func worse(a, b found) int {
 	return cmp.Or(cmp.Compare(b.severity, a.severity), cmp.Compare(b.confidence, a.confidence), strings.Compare(a.Code, b.Code))
 }
 
-// notChecked are the sources that could not be read, by source and reason.
-func notChecked(cs []*Case) []document.MissingEvidence {
+// notChecked are the sources that could not be read, by source and reason. Those of an
+// installation only a move needs.
+func notChecked(cs []*Case, move bool) []document.MissingEvidence {
 	by := map[[2]string]*document.MissingEvidence{}
 	for _, c := range cs {
 		for id, reason := range c.R.Missing() {
+			if !move && slices.Contains(evidence.InstallationSources(), id) {
+				continue
+			}
 			key := [2]string{id, reason}
 			if by[key] == nil {
 				by[key] = &document.MissingEvidence{Source: id, Reason: reason, Nodes: []string{}}

@@ -24,7 +24,26 @@ import (
 type fixture struct {
 	name   string // path below testdata without .yaml
 	expect []string
+	to     evidence.Version // of a move; "# to: VERSION" in the second line
 	ev     *evidence.Evidence
+}
+
+// options are those of the diagnosis that the situation is for.
+func (f fixture) options() Options {
+	if strings.HasPrefix(f.name, catalogue.GroupMigrate+"/") {
+		return Options{Move: &Move{To: f.to}}
+	}
+	return Options{}
+}
+
+// cases are the nodes of the situation.
+func (f fixture) cases() (cs []*Case) {
+	for i := range f.ev.Nodes {
+		c := cases(f.ev, &f.ev.Nodes[i])
+		c.to = f.to
+		cs = append(cs, c)
+	}
+	return cs
 }
 
 // of is the code that the fixture is about; empty: a scenario.
@@ -73,6 +92,10 @@ var readFixtures = sync.OnceValues(func() ([]fixture, error) {
 			}
 		}
 		slices.Sort(f.expect)
+		lines.Scan()
+		if to, ok := strings.CutPrefix(lines.Text(), "# to: "); ok {
+			f.to, _ = evidence.ParseVersion(to)
+		}
 		if f.ev, err = file.Load(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -116,7 +139,7 @@ func TestFixtures(t *testing.T) {
 	for _, f := range fixtures(t) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			r := Diagnose(f.ev, Options{})
+			r := Diagnose(f.ev, f.options())
 			if diff := cmp.Diff(f.expect, reported(r, f.expect)); diff != "" {
 				t.Errorf("causes above info (-want +got):\n%s\n%s", diff, printed(r))
 			}
@@ -148,6 +171,9 @@ var healthyWorlds = []string{
 	"{env: {ENABLE_POD_ENI: 'true', POD_SECURITY_GROUP_ENFORCING_MODE: strict}, maxPods: 20, enis: [{id: eni-a, ips: 9, assigned: 3}, {id: eni-t, trunk: true}], pods: [{pod: pay/api, ips: [10.0.0.99], containers: [{name: app, limits: {vpc.amazonaws.com/pod-eni: '1'}}, {name: proxy}], annotations: {vpc.amazonaws.com/pod-eni: '[{\"eniId\":\"eni-b1\",\"ifAddress\":\"02:aa:bb:cc:dd:ee\",\"privateIp\":\"10.0.0.99\",\"vlanId\":3,\"subnetCidr\":\"10.0.0.0/19\"}]'}}]}",
 	"{version: v1.7.10, os: ubuntu-18.04, enis: [{id: eni-a, ips: 9, assigned: 9}, {id: eni-b, ips: 9, assigned: 4}]}",
 }
+
+// ofOldReleases are what stands in the way of a move from an old release where nothing is wrong.
+var ofOldReleases = []string{"migrate/probe-addr", "migrate/version-base"}
 
 // TestHealthy: nothing is found where nothing is wrong, and nothing is left undecided.
 func TestHealthy(t *testing.T) {
@@ -191,6 +217,11 @@ func healthy(t *testing.T, mode, world, sources string) document.DoctorReport {
 	r := Diagnose(ev, Options{})
 	if len(r.Findings)+len(r.Explained) > 0 {
 		t.Errorf("found in a healthy node, mode %s, %s, %s:\n%s", mode, world, sources, printed(r))
+	}
+	for _, code := range reported(Diagnose(ev, Options{Move: &Move{}}), nil) {
+		if !strings.Contains(world, "version: ") || !slices.Contains(ofOldReleases, code) {
+			t.Errorf("a healthy node could not move because of %s, mode %s, %s, %s", code, mode, world, sources)
+		}
 	}
 	return r
 }

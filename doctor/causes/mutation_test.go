@@ -23,11 +23,8 @@ func TestMutations(t *testing.T) {
 	}
 	runs := map[string][]run{}
 	for _, f := range fixtures(t) {
-		var cs []*Case
-		for i := range f.ev.Nodes {
-			cs = append(cs, cases(f.ev, &f.ev.Nodes[i]))
-		}
-		for _, r := range rules() {
+		cs := f.cases()
+		for _, r := range f.options().rules() {
 			entry, ok := catalogue.Lookup(r.code)
 			if !ok {
 				t.Fatalf("there is a rule for %s, which the catalogue does not have", r.code)

@@ -39,7 +39,11 @@ type Options struct {
 	Once     bool          // one reading
 	Interval time.Duration // between the two; 0 = DefaultInterval
 	Exec     bool          // read in the daemon's containers what only the node can see of itself
-	AWS      AWS           // nil: EC2 is not asked
+
+	Installation bool // read how aws-node was installed, for a move to the other daemon
+	Full         bool // read in full nodes that look sound, too
+
+	AWS AWS // nil: EC2 is not asked
 
 	Timeout     time.Duration // of one source; 0 = DefaultTimeout
 	NodeTimeout time.Duration // of the sweep, for each node; 0 = fleet.DefaultNodeTimeout
@@ -103,7 +107,7 @@ func (c *collection) first(ctx context.Context) error {
 	var wait sync.WaitGroup
 	if c.Cluster != nil {
 		wait.Go(func() {
-			c.objects = kube{c.Cluster, c.Timeout, c.Now}.read(ctx, c.scope())
+			c.objects = kube{c.Cluster, c.Timeout, c.Now}.read(ctx, c.scope(), c.Installation)
 			c.progress(1, 1, "objects of Kubernetes")
 		})
 	}
@@ -253,7 +257,7 @@ func (c *collection) others() evidence.Source[[]evidence.KubeNode] {
 func (c *collection) choose() {
 	var looks []look
 	for i, t := range c.Targets {
-		if f := faultOf(c.list[i], c.nodes[i].First); c.Named || f > sound {
+		if f := faultOf(c.list[i], c.nodes[i].First); c.Named || c.Full || f > sound {
 			looks = append(looks, look{target: t, fault: f, order: i})
 		}
 	}

@@ -90,7 +90,7 @@ type kube struct {
 }
 
 // read reads all objects once: the pods of these nodes; nil: of all.
-func (k kube) read(ctx context.Context, nodes []string) *objects {
+func (k kube) read(ctx context.Context, nodes []string, installation bool) *objects {
 	o := &objects{at: k.now().UTC(), shared: *evidence.Unread(k.now().UTC(), evidence.MissingMode)}
 	r := &o.shared
 	var wait sync.WaitGroup
@@ -112,6 +112,11 @@ func (k kube) read(ctx context.Context, nodes []string) *objects {
 		func() { r.NetworkPolicies = k.policies(ctx) },
 	} {
 		wait.Go(do)
+	}
+	if installation {
+		wait.Go(func() { r.Installation = k.installation(ctx) })
+	} else {
+		r.Installation = evidence.Unread(o.at, evidence.MissingNotAsked).Installation
 	}
 	wait.Wait()
 	return o

@@ -105,6 +105,15 @@ func populate(t *testing.T, s *kubeapi.Server) {
 	install(t, s, kindConfigMaps, object("ConfigMap", systemSpace, daemonConfig, config))
 	install(t, s, kindConfigMaps, object("ConfigMap", systemSpace, proxyConfig, map[string]any{"data": map[string]any{"config": "mode: \"ipvs\"\n"}}))
 	install(t, s, kindRoles, object("Role", systemSpace, controllerRole, map[string]any{}))
+	install(t, s, kindConfigMaps, object("ConfigMap", systemSpace, daemonName, map[string]any{"data": map[string]any{"10-aws.conflist": `{"name": "aws-cni", "plugins": [{"type": "aws-cni"}]}`}}))
+	install(t, s, kindQuotas, object("ResourceQuota", systemSpace, "critical", map[string]any{"spec": map[string]any{
+		"hard": map[string]any{"pods": "100"}, "scopeSelector": map[string]any{"matchExpressions": []any{map[string]any{"scopeName": "PriorityClass", "operator": "In", "values": []any{"system-node-critical"}}}},
+	}}))
+	install(t, s, kindValidating, object("ValidatingWebhookConfiguration", "", "policy", map[string]any{"webhooks": []any{map[string]any{
+		"name": "validate.policy.example", "failurePolicy": "Ignore", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
+		"rules":        []any{map[string]any{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"DELETE"}, "resources": []any{"pods"}}},
+		"clientConfig": map[string]any{"service": map[string]any{"namespace": "policy", "name": "webhook"}},
+	}}}))
 	for name, about := range map[string]map[string]any{
 		"one": {"kind": "Pod", "namespace": "default", "name": "app-node-a"}, "two": {"kind": "Pod", "namespace": "default", "name": "nowhere"},
 		"three": {"kind": "Pod", "namespace": "default", "name": "gone"},
@@ -133,9 +142,10 @@ func TestCollect_Rights(t *testing.T) {
 		forbidden []string
 	}{
 		"full":    {files: []string{"cnictl", "cnictl-doctor"}},
-		"minimal": {files: []string{"cnictl"}, forbidden: []string{"k8s.np", "k8s.rbac", "k8s.sa", "k8s.wh"}},
+		"minimal": {files: []string{"cnictl"}, forbidden: []string{"k8s.admission", "k8s.conflist", "k8s.monitors", "k8s.np", "k8s.ns", "k8s.objects", "k8s.rbac", "k8s.sa", "k8s.wh"}},
 		"none": {forbidden: []string{
-			"k8s.cm", "k8s.cninode", "k8s.ds", "k8s.ds.pods", "k8s.eniconfig", "k8s.evt", "k8s.kp", "k8s.node", "k8s.nodes", "k8s.np", "k8s.pod", "k8s.rbac", "k8s.sa", "k8s.sgp", "k8s.wh",
+			"k8s.admission", "k8s.cm", "k8s.cninode", "k8s.conflist", "k8s.ds", "k8s.ds.pods", "k8s.eniconfig", "k8s.evt", "k8s.kp", "k8s.monitors", "k8s.node", "k8s.nodes", "k8s.np", "k8s.ns",
+			"k8s.objects", "k8s.pod", "k8s.rbac", "k8s.sa", "k8s.sgp", "k8s.wh",
 		}},
 	} {
 		t.Run(user, func(t *testing.T) {
@@ -151,7 +161,7 @@ func TestCollect_Rights(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for { // until the API server knows all that was granted
-				ev, err := Collect(ctx, Options{Cluster: c, Once: true, Now: time.Now})
+				ev, err := Collect(ctx, Options{Cluster: c, Once: true, Installation: true, Now: time.Now})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,6 +183,36 @@ func TestCollect_Rights(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// checkInstallation: the objects of the installation that are there, with who wrote them.
+func checkInstallation(t *testing.T, r *evidence.Reading) {
+	t.Helper()
+	var names []string
+	for _, o := range r.Objects.Content {
+		names = append(names, o.Name)
+		if o.Name == "DaemonSet/aws-node" && (len(o.Managers) != 1 || !slices.Contains(o.Managers[0].Env, "ADDITIONAL_ENI_TAGS") || o.Labels["k8s-app"] != daemonName) {
+			t.Errorf("DaemonSet %+v", o)
+		}
+	}
+	want := []string{"DaemonSet/aws-node", "ConfigMap/amazon-vpc-cni", "CustomResourceDefinition/eniconfigs.crd.k8s.amazonaws.com", "CustomResourceDefinition/cninodes.vpcresources.k8s.aws"}
+	for _, name := range want {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is not among the objects %q", name, names)
+		}
+	}
+	if c := r.Conflist.Content; c == nil || !c.Valid || len(c.Types) != 1 {
+		t.Errorf("conflist %+v", c)
+	}
+	if n := r.Namespace.Content; n.Labels["kubernetes.io/metadata.name"] != systemSpace || !slices.Equal(n.Quotas, []string{"critical"}) {
+		t.Errorf("namespace %+v", n)
+	}
+	if a := r.Admission.Content; len(a) != 1 || a[0].Name != "policy/validate.policy.example" || a[0].Service != "policy/webhook" || a[0].FailurePolicy != "Ignore" {
+		t.Errorf("admission %+v", a)
+	}
+	if len(r.Monitors.Content) != 0 || r.AddOn.Missing != evidence.MissingAddOn {
+		t.Errorf("monitors %+v, add-on %+v", r.Monitors, r.AddOn)
 	}
 }
 
@@ -227,6 +267,7 @@ func checkObjects(t *testing.T, ev *evidence.Evidence) {
 	if b := r.RBAC.Content; len(b.Roles) != 1 || len(b.Bindings) != 0 || b.Denied == nil || len(b.Denied) != 0 {
 		t.Errorf("rights %+v", b)
 	}
+	checkInstallation(t, r)
 	if r.ServiceAccount.Content.Name != daemonName || *r.NetworkPolicies.Content.CRDs || r.InstanceType.Content.InstanceType != "m5.large" {
 		t.Errorf("%+v, %+v, %+v", r.ServiceAccount, r.NetworkPolicies, r.InstanceType)
 	}

@@ -79,6 +79,7 @@ const (
 	// Of what no mode of the doctor reads, and only an evidence file can have.
 	MissingQuota = notAsked + "it needs servicequotas:GetServiceQuota, which the doctor's policy leaves out; put it in an evidence file"
 	MissingIAM   = notAsked + "it needs iam:SimulatePrincipalPolicy, which the doctor's policy leaves out; put it in an evidence file"
+	MissingAddOn = notAsked + "it needs eks:DescribeAddon, which the doctor's policy leaves out; put it in an evidence file"
 
 	notAsked = "not asked: "
 )
@@ -154,6 +155,7 @@ type Reading struct {
 	ServiceAccount  Source[ServiceAccount]        `json:"k8s.sa"`
 	NetworkPolicies Source[NetworkPolicies]       `json:"k8s.np"`
 	Probes          Source[[]Probe]               `json:"probe"`
+	Installation
 }
 
 // Probe is a connection that was tried from the node.

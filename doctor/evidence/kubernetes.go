@@ -105,6 +105,23 @@ type DaemonSet struct {
 	Readiness      HealthProbe                  `json:"readiness"`
 	Mounts         map[string][]string          `json:"mounts"` // host paths
 	CPURequest     string                       `json:"cpuRequest"`
+
+	Selector       map[string]string `json:"selector,omitempty"`
+	PodLabels      map[string]string `json:"podLabels,omitempty"`
+	MaxUnavailable string            `json:"maxUnavailable,omitempty"` // a number or a percentage
+	PullSecrets    []string          `json:"pullSecrets,omitempty"`
+	Volumes        []string          `json:"volumes,omitempty"`      // names
+	DuplicateEnv   []string          `json:"duplicateEnv,omitempty"` // variables that aws-node has twice
+	EnvFrom        []string          `json:"envFrom,omitempty"`      // those of aws-node whose value is in another object
+	Ports          []string          `json:"ports,omitempty"`        // names of aws-node's
+	Pods           Rollout           `json:"pods,omitzero"`
+}
+
+// Rollout counts the pods of a DaemonSet.
+type Rollout struct {
+	Desired *int `json:"desired"`
+	Updated *int `json:"updated"`
+	Ready   *int `json:"ready"`
 }
 
 // HealthProbe is a probe of a container.

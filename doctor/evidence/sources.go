@@ -11,6 +11,14 @@ import (
 // members are the fields of a reading, embedded ones included.
 var members = sync.OnceValue(func() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[Reading]()) })
 
+// InstallationSources are the ids of those in Installation.
+var InstallationSources = sync.OnceValue(func() (ids []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Installation]()) {
+		ids = append(ids, f.Tag.Get("json"))
+	}
+	return ids
+})
+
 // sources are all sources of a reading by id, each a Source that can be set.
 func (r *Reading) sources() iter.Seq2[string, reflect.Value] {
 	return func(yield func(id string, source reflect.Value) bool) {

@@ -18,6 +18,7 @@ func expected(p *population) *evidence.Reading {
 	p.expectHost(r)
 	p.expectAWS(r)
 	p.expectKubernetes(r)
+	p.expectInstallation(r)
 	if p.Daemon == "none" {
 		withoutDaemon(r)
 	}
@@ -51,6 +52,7 @@ func (p *population) environment() map[string]string {
 	if p.IPFamily == "ipv6" {
 		env["ENABLE_IPv4"], env["ENABLE_IPv6"], env["ENABLE_PREFIX_DELEGATION"] = "false", "true", "true"
 	}
+	env["VPC_CNI_VERSION"] = p.Version
 	if p.AgentVersion == "" {
 		delete(env, "NETWORK_POLICY_ENFORCING_MODE")
 	}

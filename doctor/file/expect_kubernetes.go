@@ -61,6 +61,10 @@ func (p *population) daemonSet() *evidence.DaemonSet {
 		Containers: []string{"aws-node"}, InitContainers: []string{"aws-vpc-cni-init"},
 		Images: map[string]string{"aws-node": p.image() + ":" + p.Version, "aws-vpc-cni-init": p.image() + "-init:" + p.Version},
 		Env:    p.containerEnv(), Args: map[string][]string{},
+		Selector: map[string]string{"k8s-app": "aws-node"}, MaxUnavailable: "10%", Ports: []string{"metrics"},
+		PodLabels:  map[string]string{"app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": releaseName, "k8s-app": "aws-node"},
+		Volumes:    []string{"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock"},
+		Pods:       evidence.Rollout{Desired: ref(1), Updated: ref(1), Ready: ref(1)},
 		Mounts:     map[string][]string{"aws-node": {"/opt/cni/bin", "/etc/cni/net.d", "/var/log/aws-routed-eni", "/var/run/aws-node", "/run/xtables.lock"}, "aws-vpc-cni-init": {"/opt/cni/bin"}},
 		CPURequest: "25m",
 	}
@@ -74,7 +78,7 @@ func (p *population) daemonSet() *evidence.DaemonSet {
 	ds.Liveness, ds.Readiness = probe, probe
 	ds.Liveness.InitialDelaySeconds, ds.Readiness.InitialDelaySeconds = ref(60), ref(1)
 	if p.AgentVersion != "" {
-		ds.Containers = append(ds.Containers, "aws-eks-nodeagent")
+		ds.Containers, ds.Volumes = append(ds.Containers, "aws-eks-nodeagent"), append(ds.Volumes, "bpf-pin-path")
 		ds.Images["aws-eks-nodeagent"] = "aws-network-policy-agent:" + p.AgentVersion
 		ds.Args["aws-eks-nodeagent"] = []string{"--enable-ipv6=" + p.settingText(p.IPFamily == "ipv6"), "--enable-network-policy=false", "--enable-cloudwatch-logs=false", "--metrics-bind-addr=:8162", "--health-probe-bind-addr=:8163"}
 		ds.Mounts["aws-eks-nodeagent"] = []string{"/opt/cni/bin", "/sys/fs/bpf", "/var/log/aws-routed-eni", "/var/run/aws-node"}

@@ -212,7 +212,10 @@ type containerSpec struct {
 	Name  string   `json:"name"`
 	Image string   `json:"image"`
 	Args  []string `json:"args"`
-	Env   []struct {
+	Ports []struct {
+		Name string `json:"name"`
+	} `json:"ports"`
+	Env []struct {
 		Name      string `json:"name"`
 		Value     string `json:"value"`
 		ValueFrom *struct {
@@ -249,6 +252,22 @@ func (c containerSpec) environment(fields map[string]string) map[string]string {
 	return out
 }
 
+// unusual are the variables that the container has twice, and those whose value is in another
+// object than the pod.
+func (c containerSpec) unusual() (twice, elsewhere []string) {
+	seen := map[string]bool{}
+	for _, e := range c.Env {
+		if seen[e.Name] && !slices.Contains(twice, e.Name) {
+			twice = append(twice, e.Name)
+		}
+		seen[e.Name] = true
+		if e.ValueFrom != nil && e.ValueFrom.FieldRef.FieldPath == "" {
+			elsewhere = append(elsewhere, e.Name)
+		}
+	}
+	return twice, elsewhere
+}
+
 // PodEnv is the environment of a pod's containers as its spec has it. Of values that stand
 // in other objects the names of the pod and of its node are there.
 func PodEnv(raw []byte) (map[string]map[string]string, error) {
@@ -273,11 +292,21 @@ func PodEnv(raw []byte) (map[string]map[string]string, error) {
 
 type daemonSet struct {
 	Spec struct {
+		Selector       labelSelector `json:"selector"`
+		UpdateStrategy struct {
+			RollingUpdate struct {
+				MaxUnavailable json.RawMessage `json:"maxUnavailable"`
+			} `json:"rollingUpdate"`
+		} `json:"updateStrategy"`
 		Template struct {
-			Spec struct {
-				Containers     []containerSpec `json:"containers"`
-				InitContainers []containerSpec `json:"initContainers"`
-				Volumes        []struct {
+			Metadata meta `json:"metadata"`
+			Spec     struct {
+				Containers       []containerSpec `json:"containers"`
+				InitContainers   []containerSpec `json:"initContainers"`
+				ImagePullSecrets []struct {
+					Name string `json:"name"`
+				} `json:"imagePullSecrets"`
+				Volumes []struct {
 					Name     string `json:"name"`
 					HostPath struct {
 						Path string `json:"path"`
@@ -286,6 +315,11 @@ type daemonSet struct {
 			} `json:"spec"`
 		} `json:"template"`
 	} `json:"spec"`
+	Status struct {
+		Desired *int `json:"desiredNumberScheduled"`
+		Updated *int `json:"updatedNumberScheduled"`
+		Ready   *int `json:"numberReady"`
+	} `json:"status"`
 }
 
 // DaemonSet reads the DaemonSet aws-node. Variables whose value is in another object
@@ -303,6 +337,14 @@ func DaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 	out := &evidence.DaemonSet{
 		Containers: []string{}, InitContainers: []string{}, Images: map[string]string{}, Env: map[string]map[string]string{},
 		Args: map[string][]string{}, Mounts: map[string][]string{},
+		Selector: *d.Spec.Selector.labels(), PodLabels: orNone(d.Spec.Template.Metadata.Labels), MaxUnavailable: strings.Trim(string(d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable), `"`),
+		Pods: evidence.Rollout{Desired: natural(d.Status.Desired), Updated: natural(d.Status.Updated), Ready: natural(d.Status.Ready)},
+	}
+	for _, v := range spec.Volumes {
+		out.Volumes = append(out.Volumes, v.Name)
+	}
+	for _, s := range spec.ImagePullSecrets {
+		out.PullSecrets = append(out.PullSecrets, s.Name)
 	}
 	for i, c := range slices.Concat(spec.Containers, spec.InitContainers) {
 		if i < len(spec.Containers) {
@@ -322,6 +364,10 @@ func DaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 		}
 		if c.Name == daemonContainer {
 			out.Liveness, out.Readiness, out.CPURequest = c.LivenessProbe.evidence(), c.ReadinessProbe.evidence(), c.Resources.Requests.CPU
+			out.DuplicateEnv, out.EnvFrom = c.unusual()
+			for _, p := range c.Ports {
+				out.Ports = append(out.Ports, p.Name)
+			}
 		}
 	}
 	return out, nil

@@ -74,9 +74,12 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-const daemonSetJSON = `{"spec": {"template": {"spec": {"volumes": [{"name": "bin", "hostPath": {"path": "/opt/cni/bin"}}, {"name": "empty", "emptyDir": {}}],
+const daemonSetJSON = `{"status": {"desiredNumberScheduled": 3, "updatedNumberScheduled": 2, "numberReady": 1},
+	"spec": {"selector": {"matchLabels": {"k8s-app": "aws-node"}}, "updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}},
+	"template": {"metadata": {"labels": {"team": "net"}}, "spec": {"imagePullSecrets": [{"name": "registry"}], "volumes": [{"name": "bin", "hostPath": {"path": "/opt/cni/bin"}}, {"name": "empty", "emptyDir": {}}],
 	"initContainers": [{"name": "aws-vpc-cni-init", "image": "init:v1"}],
-	"containers": [{"name": "aws-node", "image": "cni:v1", "env": [{"name": "WARM_ENI_TARGET", "value": "1"}, {"name": "AWS_SECRET_ACCESS_KEY", "value": "x1y2z3"}, {"name": "MY_NODE_NAME", "valueFrom": {"fieldRef": {}}}],
+	"containers": [{"name": "aws-node", "image": "cni:v1", "env": [{"name": "WARM_ENI_TARGET", "value": "1"}, {"name": "AWS_SECRET_ACCESS_KEY", "value": "x1y2z3"}, {"name": "WARM_ENI_TARGET", "value": "1"},
+		{"name": "MY_NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s"}}}], "ports": [{"name": "metrics"}],
 		"resources": {"requests": {"cpu": "25m"}}, "volumeMounts": [{"name": "bin"}, {"name": "empty"}],
 		"livenessProbe": {"exec": {"command": ["/app/grpc-health-probe"]}, "timeoutSeconds": 10, "periodSeconds": -1}},
 		{"name": "aws-eks-nodeagent", "image": "np:v1", "args": ["--enable-ipv6=false"]}]}}}}`
@@ -91,6 +94,9 @@ func TestDaemonSet(t *testing.T) {
 		Args:     map[string][]string{"aws-eks-nodeagent": {"--enable-ipv6=false"}},
 		Liveness: evidence.HealthProbe{Command: []string{"/app/grpc-health-probe"}, TimeoutSeconds: new(10)},
 		Mounts:   map[string][]string{"aws-node": {"/opt/cni/bin"}}, CPURequest: "25m",
+		Selector: map[string]string{"k8s-app": "aws-node"}, PodLabels: map[string]string{"team": "net"}, MaxUnavailable: "10%", PullSecrets: []string{"registry"},
+		Volumes: []string{"bin", "empty"}, DuplicateEnv: []string{"WARM_ENI_TARGET"}, EnvFrom: []string{"TOKEN"}, Ports: []string{"metrics"},
+		Pods: evidence.Rollout{Desired: new(3), Updated: new(2), Ready: new(1)},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v -want +got:\n%s", err, diff)

@@ -8,6 +8,7 @@ const (
 	KindCause         = "Cause"
 	KindCandidateList = "CandidateList"
 	KindDoctorReport  = "DoctorReport"
+	KindMigration     = "MigrationCheck"
 )
 
 // CauseList is what cnictl doctor list shows.
@@ -182,4 +183,33 @@ type FindingVersions struct {
 type ReportedText struct {
 	Text   string   `json:"text" null:"never"` // as it was written
 	Causes []string `json:"causes"`            // codes it may come from
+}
+
+// MigrationCheck is what cnictl migrate check shows.
+type MigrationCheck struct {
+	APIVersion    string            `json:"apiVersion" null:"never"` // version of the document
+	Kind          string            `json:"kind" null:"never"`       // MigrationCheck
+	SchemaVersion int               `json:"schemaVersion"`           // of the findings, as in DoctorReport
+	SampledAt     time.Time         `json:"sampledAt"`               // of the last reading
+	Mode          string            `json:"mode" null:"never"`       // node, laptop, bundle, cluster
+	From          string            `json:"from"`                    // the daemon that runs: upstream, ours; empty: not known
+	Release       string            `json:"release"`                 // of that daemon; empty: not known
+	Verdict       string            `json:"verdict" null:"never"`    // the result in one line
+	Nodes         int               `json:"nodes"`                   // that were examined
+	Blocks        int               `json:"blocks"`                  // checks whose result is block
+	Warnings      int               `json:"warnings"`                // checks whose result is warn
+	Undecided     int               `json:"undecided"`               // checks whose result is undecided
+	Checks        []MigrationRow    `json:"checks"`                  // all of them, in the order of the catalogue
+	NotChecked    []MissingEvidence `json:"notChecked"`              // sources that could not be read
+	Partial       bool              `json:"partial"`                 // some node could not be read at all
+	Errors        []NodeError       `json:"errors"`                  // of these nodes
+}
+
+// MigrationRow is one check before a move from the daemon that runs to the other one.
+type MigrationRow struct {
+	Code      string   `json:"code" null:"never"`      // migrate/name; never renamed
+	Title     string   `json:"title" null:"never"`     // what would be wrong
+	Condition string   `json:"condition" null:"never"` // when it fires, and why that matters
+	Result    string   `json:"result" null:"never"`    // block, warn, info, accepted, pass, undecided (a source could not be read), unread (needs what is not read from here)
+	Finding   *Finding `json:"finding"`                // what was found, with the nodes; null: nothing
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"net/netip"
 	"os"
 	"slices"
@@ -122,6 +124,21 @@ func (c *collector) runFiles(context.Context) ([]string, error) {
 	out := []string{}
 	for _, e := range entries {
 		out = append(out, e.Name())
+	}
+	return out, nil
+}
+
+// bpfPins are the programs and maps that a network policy agent has pinned.
+func (c *collector) bpfPins(context.Context) ([]string, error) {
+	out := []string{}
+	for _, dir := range []string{"programs", "maps"} {
+		entries, err := c.list("/sys/fs/bpf/globals/aws/" + dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			out = append(out, dir+"/"+e.Name())
+		}
 	}
 	return out, nil
 }

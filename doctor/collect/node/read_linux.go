@@ -48,6 +48,7 @@ func Read(ctx context.Context, o Options) *evidence.Reading {
 	source(c, &r.Resources, c.resources)
 	source(c, &r.Listeners, c.listeners)
 	source(c, &r.RunFiles, c.runFiles)
+	source(c, &r.BPFPins, onHost(c, c.bpfPins))
 	source(c, &r.IMDS, c.imds)
 	c.all.Wait()
 	source(c, &r.Probes, func(ctx context.Context) ([]evidence.Probe, error) {

@@ -104,7 +104,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) (err error) {
 		return err
 	}
 	defer func() { err = done(err) }()
-	ev, err := doctor.Collect(ctx, f, doctor.Nodes{Names: opts.Nodes, Once: opts.Once, AWS: opts.AWS}, nil)
+	ev, err := doctor.Collect(ctx, f, doctor.Nodes{Names: opts.Nodes, Once: opts.Once, AWS: opts.AWS, Installation: true}, nil)
 	if err != nil {
 		return err
 	}

@@ -86,8 +86,9 @@ func run(ctx context.Context, f *cli.Factory, opts *Options, names []string, pod
 func complete(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	if cmd.Name() != "explain" || len(args) == 0 {
+		every, moving := cmd.Name() == "explain" || cmd.Name() == "list", cmd.Name() == "check"
 		for e := range catalogue.All() {
-			if strings.HasPrefix(e.Code, word) {
+			if strings.HasPrefix(e.Code, word) && (every || moving == (e.Group() == catalogue.GroupMigrate)) {
 				out = append(out, e.Code+"\t"+e.Title)
 			}
 		}

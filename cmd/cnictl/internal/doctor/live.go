@@ -54,7 +54,7 @@ func (o *Options) gather(ctx context.Context, f *cli.Factory, names []string, po
 	case o.Bundle != "":
 		return o.unpack(f)
 	}
-	return Collect(ctx, f, Nodes{Names: names, Pod: pod, Once: o.Once, AWS: o.AWS}, nil)
+	return Collect(ctx, f, Nodes{Names: names, Pod: pod, Once: o.Once, AWS: o.AWS, Installation: o.move, Full: o.move}, nil)
 }
 
 // unpack reads the archive.
@@ -84,6 +84,9 @@ type Nodes struct {
 	Pod   evidence.Pod // its node; empty: no pod in particular
 	Once  bool         // one reading
 	AWS   bool         // ask EC2 too
+
+	Installation bool // how aws-node was installed too
+	Full         bool // every node in full
 }
 
 // Collect reads nodes. On a node without a cluster it reads that node's files and state.
@@ -105,7 +108,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	}
 	o := collect.Options{
 		Cluster: w.Cluster, Targets: targets, Named: len(n.Names) > 0 || len(f.Globals.Nodes) > 0, Pod: n.Pod, Once: n.Once, Interval: interval(f),
-		Exec: f.Globals.Via == document.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
+		Installation: n.Installation, Full: n.Full, Exec: f.Globals.Via == document.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
 		Progress: progress,
 	}
 	aws := func() uint64 { return 0 }

@@ -34,7 +34,7 @@ func reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 	}
 	p.Line(color.Paint(class, r.Verdict))
 	for i := range r.Findings {
-		finding(p, f, &r.Findings[i], r.SampledAt)
+		finding(p, f, &r.Findings[i], r.Findings[i].Severity, r.SampledAt)
 	}
 	if len(r.Explained) > 0 {
 		p.Lines = append(p.Lines, "", color.Paint(paint.Head, "Consequences"))
@@ -100,12 +100,12 @@ func unread(p *output.Page, f *cli.Factory, r *document.DoctorReport) {
 	}
 }
 
-// finding adds one finding.
-func finding(p *output.Page, f *cli.Factory, x *document.Finding, now time.Time) {
+// finding adds one finding, with a word for how bad it is.
+func finding(p *output.Page, f *cli.Factory, x *document.Finding, word string, now time.Time) {
 	color := p.Opts.Palette
 	s, _ := report.Severity(x.Severity)
 	p.Lines = append(p.Lines, "")
-	p.Line(color.Paint(paint.Head, x.Code) + "  " + color.Paint(Class(s), x.Severity) + "  " + x.Confidence + "  " + x.Title)
+	p.Line(color.Paint(paint.Head, x.Code) + "  " + color.Paint(Class(s), word) + "  " + x.Confidence + "  " + x.Title)
 	field(p, "where", where(x))
 	field(p, "found", report.Brief(x))
 	label := "evidence"

@@ -37,6 +37,9 @@ type Options struct {
 	Skip     []string
 	Suppress []string
 
+	move       bool // cnictl migrate check
+	from       string
+	to         evidence.Version
 	threshold  catalogue.Severity
 	suppressed []report.Suppression
 	warned     bool // of suppressions without effect
@@ -81,7 +84,7 @@ func (o *Options) check(f *cli.Factory) error {
 		}
 	}
 	if !slices.ContainsFunc(catalogue.Codes(), o.wants) {
-		return cli.Usage("--only and --skip leave no cause to check")
+		return &cli.Error{Code: cli.ExitUsage, What: "--only and --skip leave no cause to check", Do: f.Name + " migrate check examines the group " + catalogue.GroupMigrate}
 	}
 	if files := o.Evidence != "" || o.Bundle != ""; files && (o.Evidence != "" && o.Bundle != "" || o.Watch || o.Once || o.AWS) {
 		return cli.Usage("--evidence and --bundle name a file that is examined as it is: give one of them, without --watch, --once and --aws")
@@ -110,7 +113,8 @@ func (o *Options) wants(code string) bool {
 			return query.Glob(code, strings.ToLower(p))
 		})
 	}
-	return (len(o.Only) == 0 || in(o.Only)) && !in(o.Skip)
+	moves := strings.HasPrefix(code, catalogue.GroupMigrate+"/")
+	return moves == o.move && (len(o.Only) == 0 || in(o.Only)) && !in(o.Skip)
 }
 
 // load reads the evidence file.
@@ -229,7 +233,11 @@ func (o *Options) page(f *cli.Factory, r *document.DoctorReport) []string {
 
 // diagnose examines the evidence for what is wanted.
 func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) document.DoctorReport {
-	r := causes.Diagnose(ev, causes.Options{Wants: o.wants})
+	options := causes.Options{Wants: o.wants}
+	if o.move {
+		options.Move = &causes.Move{To: o.to}
+	}
+	r := causes.Diagnose(ev, options)
 	idle := report.Suppress(&r, o.suppressed, f.Now())
 	if o.warned {
 		idle = nil // --watch: once is enough

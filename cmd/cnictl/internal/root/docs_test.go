@@ -54,7 +54,7 @@ func (w world) typed(t *testing.T, c call, as string) string {
 // TestDocs makes the outputs of README.md and docs/cli.md, its table of commands, and the
 // texts that help has too.
 func TestDocs(t *testing.T) {
-	pages := tour.NewPages(t, "README.md", "docs/cli.md", "docs/capacity.md")
+	pages := tour.NewPages(t, "README.md", "docs/cli.md", "docs/capacity.md", "docs/migrate.md")
 	w := newWorld(t)
 	w.targets["rich"] = rich(t, t.TempDir(), fleettest.Secondary())
 	t.Run("of the tour", func(t *testing.T) {
@@ -75,6 +75,7 @@ func TestDocs(t *testing.T) {
 	pages.Code("docs/cli.md", "pod", w.typed(t, call{args: "pod shop/cart-7d9f-1 @rich"}, "pod shop/cart-7d9f-1"))
 	pages.Code("docs/cli.md", "plan", w.typed(t, call{args: "node plan rich --warm-ip-target 6 --max-pods 40 @rich", env: size("110")}, "node plan rich --warm-ip-target 6 --max-pods 40"))
 	pages.Code("docs/cli.md", "explain", w.typed(t, call{args: "explain Recently we had InsufficientCidr error", env: size("110")}, "explain 'Recently we had InsufficientCidr error'"))
+	pages.Code("docs/migrate.md", "migrate-check", w.typed(t, call{args: "migrate check --evidence ../../../../docs/migrate-example.yaml", env: size("110")}, "migrate check --evidence docs/migrate-example.yaml"))
 	pages.Code("docs/capacity.md", "capacity-type", w.typed(t, call{args: "capacity type m5.4xlarge --custom-networking", env: size("110")}, "capacity type m5.4xlarge --custom-networking"))
 	pages.Code("docs/capacity.md", "capacity-explain", w.typed(t, call{args: "capacity type m5.metal --rule calculator,cnictl --prefix-delegation --explain", env: size("110")}, "capacity type m5.metal --rule calculator,cnictl --prefix-delegation --explain"))
 	pages.Code("docs/capacity.md", "capacity-compare", w.typed(t, call{args: "capacity compare m7g.* --pods 500 --pod-cpu 250m --pod-memory 512Mi", env: size("110")}, "capacity compare 'm7g.*' --pods 500 --pod-cpu 250m --pod-memory 512Mi"))
@@ -91,7 +92,7 @@ func TestDocs(t *testing.T) {
 		stdout, _, _ := w.runNoun(t, call{args: "help " + topic})
 		pages.Code("docs/cli.md", topic, stdout)
 	}
-	for _, page := range []string{"README.md", "docs/cli.md", "docs/capacity.md"} {
+	for _, page := range []string{"README.md", "docs/cli.md", "docs/capacity.md", "docs/migrate.md"} {
 		for _, name := range pages.Unset(page) {
 			t.Errorf("%s: nothing is made for the section %q", page, name)
 		}

@@ -3,6 +3,7 @@ package root
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -81,6 +82,59 @@ sources:
 		"complete-explain-code": {args: "__complete doctor explain"},
 	}
 	checkGoldens(t, w, tests)
+}
+
+// TestGolden_Migrate: what stands in the way of a move, in each form, with its exit status.
+func TestGolden_Migrate(t *testing.T) {
+	t.Parallel()
+	const sound = "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: laptop\nonce: true\n"
+	blocked := sound + "world: {agentVersion: v1.4.0}\nsources:\n  k8s.objects: {with: [{name: DaemonSet/aws-node, managers: [{name: kubectl-set, env: [WARM_IP_TARGET]}]}]}\n"
+	ours := sound + "world: {daemon: ours, env: {CNI_ADD_WAIT: 20s}}\n"
+	blind := sound + "sources: {k8s.objects: {missing: forbidden}}\n"
+	checkGoldens(t, newWorld(t), map[string]call{
+		"migrate":           {args: "migrate"},
+		"help":              {args: "migrate check --help"},
+		"sound":             {args: "migrate check --evidence -", in: sound},
+		"blocked":           {args: "migrate check --evidence -", in: blocked},
+		"blocked-tty-80":    {args: "migrate check --evidence -", in: blocked, env: size("80")},
+		"blocked-fix":       {args: "migrate check --evidence - --fix", in: blocked},
+		"blocked-json":      {args: "migrate check --evidence - -o json", in: blocked},
+		"blocked-jsonpath":  {args: `migrate check --evidence - -o jsonpath={.checks[?(@.result=="block")].code}`, in: blocked},
+		"accepted":          {args: "migrate check --evidence - --suppress migrate/image-mix=cluster", in: blocked},
+		"back":              {args: "migrate check --from ours --to v1.22.4 --evidence -", in: ours},
+		"blind":             {args: "migrate check --evidence -", in: blind},
+		"other-daemon":      {args: "migrate check --from ours --evidence -", in: sound},
+		"no-daemon":         {args: "migrate check --from theirs --evidence -", in: sound},
+		"no-release":        {args: "migrate check --to soon --evidence -", in: sound},
+		"csv":               {args: "migrate check --evidence - -o csv", in: sound},
+		"doctor-leaves-out": {args: "doctor --evidence - --only migrate", in: blocked},
+		"explain":           {args: "doctor explain migrate/selector"},
+		"complete-from":     {args: "__complete migrate check --from "},
+		"complete-suppress": {args: "__complete migrate check --suppress migrate/o"},
+		"complete-doctor":   {args: "__complete doctor --only migrate/"},
+	})
+}
+
+// TestMigrateDocs: what docs/migrate.md says to type can be typed.
+func TestMigrateDocs(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../../docs/migrate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(page)) {
+		if _, quoted, ok := strings.Cut(line, "| `cnictl "); ok {
+			line = "cnictl " + quoted[:strings.IndexByte(quoted, '`')]
+		}
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "cnictl ") {
+			checkExample(t, "cnictl", line)
+			seen++
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d commands", seen)
+	}
 }
 
 // checkGoldens compares what runs print, and their exit codes, with files.

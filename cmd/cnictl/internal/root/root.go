@@ -83,7 +83,7 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f), node.New(f), local.New(f), version.New(f))
 	cmd.AddCommand(enis.New(f), ips.New(f), pod.New(f), logs.New(f), events.New(f), top.New(f))
-	cmd.AddCommand(subnets.New(f), trunks.New(f), doctor.New(f), explain.New(f), bundle.New(f), capacity.New(f))
+	cmd.AddCommand(subnets.New(f), trunks.New(f), doctor.New(f), doctor.NewMigrate(f), explain.New(f), bundle.New(f), capacity.New(f))
 	cmd.AddCommand(record.New(f), replay.New(f), tui.New(f), options(f))
 	cmd.AddCommand(topics()...)
 	cmd.InitDefaultHelpCmd()

@@ -47,13 +47,13 @@ Evidence holds names and addresses of a cluster; files are written with mode 060
   0    success
   1    unexpected failure
   2    usage: unknown flag, command or format, invalid argument, no terminal where one is needed
-  3    doctor: findings at or above --fail-on
+  3    doctor: findings at or above --fail-on; migrate check: a block
   4    partial: some nodes could not be read (0 with --allow-partial); nodes without aws-node,
        such as Fargate and Windows, do not count
   5    no node or cluster could be read, access was denied, or the daemon does not report what
        was asked for (upstream's: node plan, config)
   6    not found
-  7    doctor: no finding, but evidence was missing
+  7    doctor, migrate check: no finding, but evidence was missing
   129  ended by SIGHUP: its terminal was closed
   130  interrupted (0 for --watch, logs -f and the screens)
   143  ended by SIGTERM`},
@@ -106,6 +106,7 @@ names, so they don't support it.
   config view               Settings
   doctor                    DoctorReport; also -o junit, markdown and sarif
   doctor list               CauseList; doctor explain a Cause
+  migrate check             MigrationCheck
   explain                   CandidateList
   version                   Version`},
 	}

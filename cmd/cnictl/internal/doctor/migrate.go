@@ -1,0 +1,167 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cnictl/cmd/cnictl/internal/cli"
+	"cnictl/cmd/cnictl/internal/completion"
+	"cnictl/cmd/cnictl/internal/output"
+	"cnictl/cmd/cnictl/internal/paint"
+	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/causes"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/report"
+)
+
+// daemons are the values of --from.
+var daemons = []string{"upstream", "ours"}
+
+// NewMigrate builds migrate with its subcommand.
+func NewMigrate(f *cli.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "migrate",
+		Short:   "Prepare a move from upstream's aws-node to ours, or back",
+		Long:    "Prepare a move from upstream's aws-node to ours, or back. Nothing is changed.",
+		Example: "  {{.Command}} migrate check",
+		Args:    cli.SubcommandArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(migrateCheck(f))
+	return cmd
+}
+
+func migrateCheck(f *cli.Factory) *cobra.Command {
+	opts := &Options{move: true, Once: true, FailOn: catalogue.Error.String()}
+	var to string
+	cmd := &cobra.Command{
+		Use:   "check [NODE…]",
+		Short: "Check what stands in the way of a move from upstream's aws-node to ours, or back",
+		Long: `Check what stands in the way of a move from upstream's aws-node to ours, or back: who owns the
+objects, settings and images, permissions, the state of nodes and pods. Nothing is changed.
+
+A check blocks the move, warns, or is worth knowing (info). The exit status is 0 only without a
+block: 3 with one, 7 if there is none and a check could not be decided. Checks of the kernel
+and the files of nodes need --via exec with our daemon, or run on a node with --via local; those
+of subnets and interfaces need --aws. doctor explain CODE describes a check. --suppress accepts
+a finding.`,
+		Example: "  {{.Command}} migrate check\n  {{.Command}} migrate check --from upstream --aws -o json\n" +
+			"  {{.Command}} migrate check --from ours --to v1.22.4 --via exec\n  {{.Command}} migrate check --bundle cnictl-bundle.tar.gz\n" +
+			"  {{.Command}} migrate check --suppress migrate/probe-addr=cluster",
+		Args:              cli.Args(0, -1, ""),
+		ValidArgsFunction: completion.Nodes(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := opts.checkMove(f, to); err != nil {
+				return err
+			}
+			ev, err := opts.gather(cmd.Context(), f, args, "")
+			if err != nil {
+				return err
+			}
+			return opts.checkMigration(f, ev)
+		},
+	}
+	output.Forms(cmd, []string{output.CSV, output.Name})
+	fs := cmd.Flags()
+	fs.StringVar(&opts.from, "from", "", "the daemon that runs: "+strings.Join(daemons, " or ")+"; by default what is found")
+	fs.StringVar(&to, "to", "", "the release of upstream to go to, such as v1.23.1: of the daemon to go back to, or of the add-on")
+	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, with the AWS credentials of this shell; only Describe and Get actions are called")
+	fs.BoolVar(&opts.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")
+	fs.StringVar(&opts.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
+	fs.StringArrayVar(&opts.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
+	opts.registerFiles(cmd)
+	_ = cmd.MarkFlagFilename("save-evidence", "yaml", "yml", "json") // the flags are there
+	_ = cmd.RegisterFlagCompletionFunc("suppress", complete)
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(daemons, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// checkMove refuses flags before anything is read.
+func (o *Options) checkMove(f *cli.Factory, to string) error {
+	if o.from != "" && o.from != daemons[0] && o.from != daemons[1] {
+		return cli.Usage("--from=%s: must be one of %s", o.from, strings.Join(daemons, ", "))
+	}
+	if to != "" {
+		var ok bool
+		if o.to, ok = evidence.ParseVersion(to); !ok {
+			return cli.Usage("--to=%s: want a release, such as v1.23.1", to)
+		}
+	}
+	once := o.Once
+	o.Once = o.Evidence == "" && o.Bundle == "" // of a file it is not asked
+	err := o.check(f)
+	o.Once = once
+	return err
+}
+
+// checkMigration diagnoses the evidence and prints check by check.
+func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
+	from, release := causes.Daemon(ev)
+	if o.from != "" && from != "" && o.from != from {
+		return &cli.Error{
+			Code: cli.ExitUsage, What: fmt.Sprintf("--from=%s, but the daemon that runs is %s", o.from, map[string]string{"upstream": "upstream's", "ours": "ours"}[from]),
+			Do: f.Name + " migrate check --from " + from,
+		}
+	}
+	r := o.diagnose(f, ev)
+	if o.Save != "" {
+		if err := save(f, o.Save, ev, &r); err != nil || o.Save == "-" {
+			return err
+		}
+	}
+	m := report.Migration(&r, from, release)
+	if output.Structured(f) {
+		if err := output.PrintDocument(f, m, false); err != nil {
+			return err
+		}
+	} else {
+		lines := migrationPage(f, &m, &r)
+		if o.Fix {
+			r.Verdict = m.Verdict
+			lines = planPage(f, &r)
+		}
+		if err := output.PrintLines(f, lines); err != nil {
+			return err
+		}
+	}
+	switch {
+	case m.Blocks > 0:
+		return cli.Exit(cli.ExitFindings)
+	case m.Undecided > 0:
+		return cli.Exit(cli.ExitNoEvidence)
+	}
+	return nil
+}
+
+// migrationPage is the check for people: what fires, then what does not.
+func migrationPage(f *cli.Factory, m *document.MigrationCheck, r *document.DoctorReport) []string {
+	p := &output.Page{Opts: output.TableOptions(f)}
+	class := paint.OK
+	if m.Blocks > 0 {
+		class = paint.Bad
+	} else if m.Warnings > 0 || m.Undecided > 0 {
+		class = paint.Warn
+	}
+	p.Line(p.Opts.Palette.Paint(class, m.Verdict))
+	if m.From != "" {
+		p.Line(strings.TrimSpace("from " + m.From + " " + m.Release))
+	}
+	for i := range r.Findings { // the worst first
+		finding(p, f, &r.Findings[i], report.Word(&r.Findings[i]), r.SampledAt)
+	}
+	p.Lines = append(p.Lines, "")
+	by := map[string][]string{}
+	for _, row := range m.Checks {
+		by[row.Result] = append(by[row.Result], strings.TrimPrefix(row.Code, catalogue.GroupMigrate+"/"))
+	}
+	for _, result := range []string{report.Pass, report.Accepted, report.Undecided, report.Unchecked} {
+		if codes := by[result]; len(codes) > 0 {
+			p.Field(result, strings.Join(codes, "  "))
+		}
+	}
+	unread(p, f, r)
+	return trimmed(p.Lines)
+}

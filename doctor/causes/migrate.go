@@ -1,0 +1,600 @@
+package causes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cnictl/daemon/config"
+	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/catalogue"
+	"cnictl/doctor/evidence"
+)
+
+// migrateRules are those of a move. What they state concerns the cluster, or the nodes of
+// migratenode.go.
+var migrateRules = []rule{
+	{code: "migrate/owner-addon", node: ownedByAddOn},
+	{code: "migrate/owner-other", node: ownedByOther},
+	{code: "migrate/selector", node: otherSelector},
+	{code: "migrate/adopt-marks", node: unmarked},
+	{code: "migrate/crd-owned", node: definitionOwned},
+	{code: "migrate/version-base", node: withoutState},
+	{code: "migrate/version-step", node: stepTooLarge},
+	{code: "migrate/image-mix", node: imagesMixed},
+	{code: "migrate/probe-addr", node: probesElsewhere},
+	{code: "migrate/env-unknown", node: envUnknown},
+	{code: "migrate/env-drift", node: envDrifted},
+	{code: "migrate/env-conflict", node: envConflicts},
+	{code: "migrate/policy-mode", node: policyHalfOn},
+	{code: "migrate/crds-needed", node: definitionMissing},
+	{code: "migrate/rbac", node: moveDenied},
+	{code: "migrate/custom-parts", node: partsAdded},
+	{code: "migrate/conflist-custom", node: conflistOwn},
+	{code: "migrate/iam", node: actionDenied},
+	{code: "migrate/credentials", node: credentialsChange},
+	{code: "migrate/images", node: imagesUnreachable},
+	{code: "migrate/rollout-health", node: rolloutStalls},
+	{code: "migrate/rollout-time", node: rolloutWaves},
+	{code: "migrate/webhooks", node: failsClosed},
+	{code: "migrate/pod-security", node: podsRefused},
+	{code: "migrate/consumers", node: monitorsLost},
+	{code: "migrate/other-nodes", node: nodesWithout},
+	{code: "migrate/subnets", all: subnetsShort},
+	{code: "migrate/eni-foreign", node: interfacesAdopted},
+	{code: "migrate/state-file", node: stateLost},
+	{code: "migrate/state-pods", node: statePods},
+	{code: "migrate/state-netns", node: stateRules},
+	{code: "migrate/ports-sockets", node: portsHeldByOthers},
+	{code: "migrate/cni-dir", node: cniDirectories},
+	{code: "migrate/iptables-mode", node: chainsElsewhere},
+	{code: "migrate/host-managers", node: hostManagers},
+	{code: "migrate/kernel", node: kernelLacks},
+	{code: "migrate/imds", node: metadataSilent},
+	{code: "migrate/apiserver-path", node: apiPath},
+	{code: "migrate/mtu", node: linksMTU},
+	{code: "migrate/max-pods", node: maxPodsAbove},
+	{code: "migrate/plugin-skew", node: pluginOther},
+	{code: "migrate/ebpf-left", node: programsLeft},
+}
+
+// ofCluster is a finding about the whole cluster.
+func ofCluster(summary string, decisive ...Fact) candidate {
+	return candidate{scope: document.FindingScope{Cluster: true}, summary: summary, decisive: decisive}
+}
+
+// onDaemonSet states something about the DaemonSet. One that does not exist has no fault.
+func (c *Case) onDaemonSet(path, expected string, judge func(*evidence.DaemonSet) (any, State)) Fact {
+	return fact(c, c.R.DaemonSet, "k8s.ds", path, expected, func(ds *evidence.DaemonSet) (any, State) {
+		if ds == nil {
+			return "aws-node is not installed", No
+		}
+		return judge(ds)
+	})
+}
+
+// onObject states something about the metadata of an object (KIND/NAME), which may be missing.
+func (c *Case) onObject(name, path, expected string, judge func(evidence.KubeObject) (any, State)) Fact {
+	return fact(c, c.R.Objects, "k8s.objects", name+" "+path, expected, func(all []evidence.KubeObject) (any, State) {
+		if at := slices.IndexFunc(all, func(o evidence.KubeObject) bool { return o.Name == name }); at >= 0 {
+			return judge(all[at])
+		}
+		return "it does not exist", No
+	})
+}
+
+const (
+	objectDaemonSet = "DaemonSet/aws-node"
+	helmRelease     = "meta.helm.sh/release-name"
+	releaseName     = "aws-vpc-cni"
+)
+
+// appliedByEKS states that EKS has written the DaemonSet.
+func (c *Case) appliedByEKS() Fact {
+	return c.onObject(objectDaemonSet, "field managers", "none is eks", func(o evidence.KubeObject) (any, State) {
+		for _, m := range o.Managers {
+			if m.Name == "eks" && m.Operation == "Apply" {
+				return "eks applied it", Yes
+			}
+		}
+		return "not eks", No
+	})
+}
+
+// onAddOn states something about the managed add-on. There is none where EKS has written
+// nothing.
+func (c *Case) onAddOn(path, expected string, judge func(*evidence.AddOn) (any, State)) Fact {
+	if applied := c.appliedByEKS(); !c.R.AddOn.OK() && applied.State == No {
+		return applied
+	}
+	return fact(c, c.R.AddOn, "eks.addon", path, expected, func(a *evidence.AddOn) (any, State) {
+		if a == nil {
+			return "no add-on", No
+		}
+		return judge(a)
+	})
+}
+
+func ownedByAddOn(c *Case) []candidate {
+	owner := c.onAddOn("status", "no add-on", func(a *evidence.AddOn) (any, State) { return a.Version + " " + a.Status, Yes })
+	if owner.State == Unread {
+		owner = c.appliedByEKS() // a deleted add-on leaves its manager behind
+	}
+	return []candidate{ofCluster("EKS manages aws-node as the add-on vpc-cni and will overwrite it: "+owner.Value, owner)}
+}
+
+// ownerMarks are the beginnings of labels and annotations by which tools know their objects.
+var ownerMarks = []struct{ key, tool string }{
+	{"argocd.argoproj.io/", "Argo CD"},
+	{"helm.toolkit.fluxcd.io/", "Flux"},
+	{"kustomize.toolkit.fluxcd.io/", "Flux"},
+	{"addon.kops.k8s.io/", "kOps"},
+	{"addons.cluster.x-k8s.io/", "Cluster API"},
+	{"cluster.x-k8s.io/", "Cluster API"},
+}
+
+func ownedByOther(c *Case) []candidate {
+	owner := c.onObject(objectDaemonSet, "labels, annotations", "of no other tool", func(o evidence.KubeObject) (any, State) {
+		if release := o.Annotations[helmRelease]; release != "" && release != releaseName {
+			return "Helm release " + release, Yes
+		}
+		if chart := o.Labels["helm.sh/chart"]; o.Annotations[helmRelease] != "" && chart != "" && !strings.HasPrefix(chart, releaseName+"-") {
+			return "Helm chart " + chart, Yes
+		}
+		for _, m := range ownerMarks {
+			for _, key := range slices.Concat(slices.Sorted(maps.Keys(o.Labels)), slices.Sorted(maps.Keys(o.Annotations))) {
+				if strings.HasPrefix(key, m.key) {
+					return m.tool + ": " + key, Yes
+				}
+			}
+		}
+		return "none", No
+	})
+	return []candidate{ofCluster("another tool owns aws-node and would undo the move: "+owner.Value, owner)}
+}
+
+// The selectors that charts and manifests render.
+var (
+	originalSelector = map[string]string{"k8s-app": "aws-node"}
+	chartSelector    = map[string]string{"app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": releaseName}
+)
+
+func otherSelector(c *Case) []candidate {
+	is := func(want map[string]string, expected string) Fact {
+		return c.onDaemonSet("selector", expected, func(ds *evidence.DaemonSet) (any, State) {
+			if len(ds.Selector) == 0 {
+				return nil, Unread
+			}
+			known := maps.Equal(ds.Selector, originalSelector) || maps.Equal(ds.Selector, chartSelector)
+			return labelsText(ds.Selector), stateOf(want == nil && !known || maps.Equal(ds.Selector, want))
+		})
+	}
+	other := is(nil, "one that the chart or the manifest renders")
+	return []candidate{
+		ofCluster("neither chart nor manifest renders the selector of aws-node, which cannot be changed: "+other.Value, other),
+		ofCluster("the selector is that of a chart installation: use the chart with the same release name and without originalMatchLabels; a manifest cannot be applied over it", is(chartSelector, "k8s-app=aws-node")).as(catalogue.Warning),
+		ofCluster("the selector is k8s-app=aws-node: with the chart, set originalMatchLabels=true", is(originalSelector, "as the chart has it")).as(catalogue.Info),
+	}
+}
+
+func labelsText(labels map[string]string) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		out = append(out, name+"="+labels[name])
+	}
+	return strings.Join(out, ",")
+}
+
+// adopted are the objects of the chart that a namespace without a release may have already.
+var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node", "ConfigMap/amazon-vpc-cni"}
+
+func unmarked(c *Case) []candidate {
+	marks := fact(c, c.R.Objects, "k8s.objects", "annotations "+helmRelease, releaseName+", or the object does not exist", func(all []evidence.KubeObject) (any, State) {
+		var without []string
+		for _, o := range all {
+			if slices.Contains(adopted, o.Name) && (o.Annotations[helmRelease] == "" || o.Labels["app.kubernetes.io/managed-by"] != "Helm") {
+				without = append(without, o.Name)
+			}
+		}
+		return some(without), stateOf(len(without) > 0)
+	})
+	return []candidate{ofCluster("Helm would not adopt "+marks.Value+": annotate and label them, or use kubectl", marks)}
+}
+
+func definitionOwned(c *Case) []candidate {
+	owned := c.onObject("CustomResourceDefinition/eniconfigs.crd.k8s.amazonaws.com", "annotations", "of no Helm release, or helm.sh/resource-policy=keep", func(o evidence.KubeObject) (any, State) {
+		release, kept := o.Annotations[helmRelease], o.Annotations["helm.sh/resource-policy"] == "keep"
+		return or(release, "no release"), stateOf(release != "" && !kept)
+	})
+	return []candidate{ofCluster("an upgrade of the Helm release "+owned.Value+" deletes the ENIConfig definition and every ENIConfig", owned)}
+}
+
+func withoutState(c *Case) []candidate {
+	return []candidate{ofCluster(fmt.Sprintf("%s keeps no ipam.json, so the daemon to come does not know which addresses pods hold", c.Release), c.before(evidence.Version{1, 12}))}
+}
+
+func stepTooLarge(c *Case) []candidate {
+	step := c.onAddOn("version", "at most one minor release from the next", func(a *evidence.AddOn) (any, State) {
+		if c.to == (evidence.Version{}) {
+			return "no release to go to was named", No
+		}
+		v, ok := evidence.ParseVersion(a.Version)
+		if !ok {
+			return nil, Unread
+		}
+		minors := v[1] - c.to[1]
+		return fmt.Sprintf("%s, to %s", v, c.to), stateOf(v[0] != c.to[0] || minors > 1 || minors < -1)
+	})
+	return []candidate{ofCluster("EKS refuses to update the add-on by more than one minor release: "+step.Value, step)}
+}
+
+// tag is the tag of an image; empty: it has none.
+func tag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	_, tag, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":")
+	return tag
+}
+
+func imagesMixed(c *Case) []candidate {
+	tags := c.onDaemonSet("tags of the images, VPC_CNI_VERSION", "the same", func(ds *evidence.DaemonSet) (any, State) {
+		main := tag(ds.Images[containerNode])
+		same := func(other string) bool {
+			a, known := evidence.ParseVersion(main)
+			b, ok := evidence.ParseVersion(other)
+			return other == "" || main == "" || other == main || known && ok && a == b
+		}
+		if other := tag(ds.Images[containerInit]); !same(other) {
+			return fmt.Sprintf("%s has %s, %s has %s", containerNode, main, containerInit, other), Yes
+		}
+		if declared := ds.Env[containerNode]["VPC_CNI_VERSION"]; !same(declared) {
+			return fmt.Sprintf("%s has %s, VPC_CNI_VERSION is %s", containerNode, main, declared), Yes
+		}
+		return main, No
+	})
+	agent := c.agentSkewed()
+	return []candidate{
+		ofCluster("daemon and policy agent do not fit: "+agent.Value, agent),
+		ofCluster("the parts of aws-node are from different releases: "+tags.Value, tags).as(catalogue.Warning),
+	}
+}
+
+func probesElsewhere(c *Case) []candidate {
+	where := "ipamd.sock"
+	if c.Ours && c.to != (evidence.Version{}) && c.to.Before(onSocket) {
+		where = ":50051"
+	}
+	elsewhere := c.onDaemonSet("probes", "of "+where, func(ds *evidence.DaemonSet) (any, State) {
+		probes := strings.Join(slices.Concat(ds.Liveness.Command, ds.Readiness.Command), " ")
+		for _, address := range []string{"ipamd.sock", ":50051"} {
+			if address != where && strings.Contains(probes, address) {
+				return address, Yes
+			}
+		}
+		return "of " + where, No
+	})
+	return []candidate{ofCluster(fmt.Sprintf("the probes ask at %s, and the daemon to come serves %s: move with the whole chart or manifest", elsewhere.Value, where), elsewhere)}
+}
+
+// envOf are the variables of a container of the DaemonSet, which the next pods get.
+func envOf(ds *evidence.DaemonSet, container string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := ds.Env[container][name]
+		return value, ok
+	}
+}
+
+func envUnknown(c *Case) []candidate {
+	wrong := c.onDaemonSet("env of aws-node", "known variables with values that parse, each once", func(ds *evidence.DaemonSet) (any, State) {
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(ds.Env[containerNode])) {
+			at := slices.IndexFunc(config.Table(), func(r config.Row) bool { return r.Name == name })
+			switch {
+			case at < 0 && !strings.HasPrefix(name, "KUBERNETES_"):
+				out = append(out, name+" is unknown")
+			case at >= 0 && c.Ours && config.Table()[at].Since == "ours":
+				out = append(out, name+" is unknown to upstream")
+			}
+		}
+		settings, problems := config.Load(envOf(ds, containerNode))
+		_, ignored := c.faultsOf(settings, problems)
+		for _, p := range ignored {
+			out = append(out, p.String())
+		}
+		for _, name := range ds.DuplicateEnv {
+			out = append(out, name+" is there twice")
+		}
+		return some(out), stateOf(len(out) > 0)
+	})
+	return []candidate{ofCluster("variables would be ignored or misread: "+wrong.Value, wrong)}
+}
+
+func envDrifted(c *Case) []candidate {
+	byHand := c.onObject(objectDaemonSet, "managers of variables", "none that people run", func(o evidence.KubeObject) (any, State) {
+		var out []string
+		for _, m := range o.Managers {
+			if hand := strings.HasPrefix(m.Name, "kubectl-") && m.Name != "kubectl-client-side-apply" || m.Name == "k9s"; hand && len(m.Env) > 0 {
+				out = append(out, fmt.Sprintf("%s by %s", strings.Join(m.Env, ", "), m.Name))
+			}
+		}
+		return some(out), stateOf(len(out) > 0)
+	})
+	declared := c.onAddOn("configurationValues", "as in the DaemonSet", func(a *evidence.AddOn) (any, State) {
+		if !c.R.DaemonSet.OK() || c.R.DaemonSet.Content == nil {
+			return nil, Unread
+		}
+		var out []string
+		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
+			if live := c.R.DaemonSet.Content.Env[containerNode][name]; live != a.Env[name] {
+				out = append(out, fmt.Sprintf("%s is %s, declared %s", name, or(live, "not set"), a.Env[name]))
+			}
+		}
+		return some(out), stateOf(len(out) > 0)
+	})
+	return []candidate{
+		ofCluster("variables were changed by hand, and the move sets them back: "+byHand.Value, byHand),
+		ofCluster("variables differ from the add-on's configuration: "+declared.Value, declared),
+	}
+}
+
+func envConflicts(c *Case) []candidate {
+	stops := c.onDaemonSet("env of aws-node", "settings with which a daemon starts", func(ds *evidence.DaemonSet) (any, State) {
+		settings, problems := config.Load(envOf(ds, containerNode))
+		fatal, _ := c.faultsOf(settings, problems)
+		return problemText(fatal), stateOf(len(fatal) > 0)
+	})
+	prefix := c.setting("AWS_VPC_K8S_CNI_VETHPREFIX", "eni", func(s config.Config) bool { return s.VethPrefix != "eni" })
+	return []candidate{
+		ofCluster("the daemon to come does not start with these settings: "+stops.Value, stops),
+		ofCluster("network policies need AWS_VPC_K8S_CNI_VETHPREFIX=eni, it is "+prefix.Value, both(prefix, c.policies())),
+	}
+}
+
+const keyPolicies = "enable-network-policy-controller"
+
+// enforces reports whether the flag of the policy agent is on.
+func enforces(ds *evidence.DaemonSet) bool {
+	return slices.Contains(ds.Args[containerAgent], "--enable-network-policy=true")
+}
+
+// policies states that network policies are on, for the controller or the agent.
+func (c *Case) policies() Fact {
+	flag := c.onDaemonSet(containerAgent+" --enable-network-policy", "false", func(ds *evidence.DaemonSet) (any, State) { return enforces(ds), stateOf(enforces(ds)) })
+	key := fact(c, c.R.ConfigMap, "k8s.cm", keyPolicies, "not true", func(cm map[string]string) (any, State) {
+		return or(cm[keyPolicies], "not set"), stateOf(cm[keyPolicies] == "true")
+	})
+	return either(flag, key)
+}
+
+func policyHalfOn(c *Case) []candidate {
+	without := c.onDaemonSet("NETWORK_POLICY_ENFORCING_MODE", "not set without "+containerAgent, func(ds *evidence.DaemonSet) (any, State) {
+		mode := ds.Env[containerNode]["NETWORK_POLICY_ENFORCING_MODE"]
+		calls := mode != "" && !(c.Ours && mode == "none")
+		return or(mode, "not set"), stateOf(calls && !slices.Contains(ds.Containers, containerAgent))
+	})
+	differ := fact(c, c.R.ConfigMap, "k8s.cm", keyPolicies, "as --enable-network-policy of the agent", func(cm map[string]string) (any, State) {
+		if !c.R.DaemonSet.OK() {
+			return nil, Unread
+		}
+		flag := c.R.DaemonSet.Content != nil && enforces(c.R.DaemonSet.Content)
+		return fmt.Sprintf("%s, and the agent's flag is %v", or(cm[keyPolicies], "not set"), flag), stateOf(flag != (cm[keyPolicies] == "true"))
+	})
+	return []candidate{
+		ofCluster(fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is %s and there is no %s, so every ADD fails", without.Value, containerAgent), without),
+		ofCluster("network policies are not enforced: "+keyPolicies+" is "+differ.Value, differ).as(catalogue.Warning),
+	}
+}
+
+func definitionMissing(c *Case) []candidate {
+	cninodes := fact(c, c.R.Objects, "k8s.objects", "cninodes.vpcresources.k8s.aws", "there", func(all []evidence.KubeObject) (any, State) {
+		there := slices.ContainsFunc(all, func(o evidence.KubeObject) bool {
+			return o.Name == "CustomResourceDefinition/cninodes.vpcresources.k8s.aws"
+		})
+		return map[bool]string{true: "there", false: "missing"}[there], stateOf(!there)
+	})
+	return []candidate{
+		ofCluster("ENABLE_POD_ENI is on and the definition of CNINodes is missing", both(c.podENI(), cninodes)),
+		ofCluster("network policies are on and the definition of PolicyEndpoints is missing", both(c.policies(), c.policyCRDsMissing())),
+	}
+}
+
+func moveDenied(c *Case) []candidate {
+	denied := c.denied()
+	return []candidate{ofCluster("the service account of aws-node may not "+denied.Value, denied)}
+}
+
+// shipped are the parts that a release of either daemon has.
+var shipped = map[string][]string{
+	"container": {containerNode, containerAgent, containerInit},
+	"volume":    {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
+}
+
+func partsAdded(c *Case) []candidate {
+	added := c.onDaemonSet("containers, volumes, variables, pull secrets", "those of a release", func(ds *evidence.DaemonSet) (any, State) {
+		var out []string
+		for kind, names := range map[string][]string{"container": slices.Concat(ds.Containers, ds.InitContainers), "volume": ds.Volumes, "variable": ds.EnvFrom, "pull secret": ds.PullSecrets} {
+			for _, name := range names {
+				if !slices.Contains(shipped[kind], name) {
+					out = append(out, kind+" "+name)
+				}
+			}
+		}
+		slices.Sort(out)
+		return some(out), stateOf(len(out) > 0)
+	})
+	return []candidate{ofCluster("the DaemonSet has parts that are in no release, and the move drops them: "+added.Value, added)}
+}
+
+// plugins are those that the images install.
+var plugins = strings.Fields("aws-cni egress-cni bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf")
+
+func conflistOwn(c *Case) []candidate {
+	judge := func(expected string, wrong func(*evidence.CNIConf) (any, State)) Fact {
+		return fact(c, c.R.Conflist, "k8s.conflist", "10-aws.conflist", expected, func(conf *evidence.CNIConf) (any, State) {
+			if conf == nil {
+				return "the entrypoint writes it", No
+			}
+			return wrong(conf)
+		})
+	}
+	unusable := judge("valid, with plugins that the images install", func(conf *evidence.CNIConf) (any, State) {
+		if !conf.Valid {
+			return "it is not valid", Yes
+		}
+		for _, plugin := range conf.Types {
+			installed := func(b evidence.CNIPlugin) bool { return b.Name == plugin }
+			if !slices.Contains(plugins, plugin) && !slices.ContainsFunc(c.R.CNI.Content.Bin, installed) {
+				return "no image installs the plugin " + plugin, Yes
+			}
+		}
+		return strings.Join(conf.Types, ", "), No
+	})
+	limits := judge("without bandwidth", func(conf *evidence.CNIConf) (any, State) {
+		return strings.Join(conf.Types, ", "), stateOf(slices.Contains(conf.Types, "bandwidth"))
+	})
+	return []candidate{
+		ofCluster("the CNI configuration of your own cannot be used: "+unusable.Value, unusable),
+		ofCluster("the bandwidth plugin and network policies replace each other's programs on the links of pods: "+limits.Value, both(limits, c.policies())).as(catalogue.Warning),
+	}
+}
+
+func rolloutStalls(c *Case) []candidate {
+	counted := func(expected string, judge func(unready, allowed int, done bool) State) Fact {
+		return c.onDaemonSet("pods", expected, func(ds *evidence.DaemonSet) (any, State) {
+			p := ds.Pods
+			if p.Desired == nil || p.Ready == nil {
+				return nil, Unread
+			}
+			unready, allowed := *p.Desired-*p.Ready, unavailable(ds)
+			done := p.Updated == nil || *p.Updated >= *p.Desired
+			text := fmt.Sprintf("%d of %d are not ready, %d may be", max(0, unready), *p.Desired, allowed)
+			if !done {
+				text += fmt.Sprintf(", %d are of the last change", *p.Updated)
+			}
+			return text, judge(unready, allowed, done)
+		})
+	}
+	stalls := counted("fewer that are not ready than maxUnavailable", func(unready, allowed int, _ bool) State {
+		return stateOf(unready > 0 && unready >= allowed)
+	})
+	slow := counted("all ready and of the last change", func(unready, allowed int, done bool) State {
+		return stateOf(unready > 0 && unready < allowed || !done)
+	})
+	return []candidate{
+		ofCluster("a roll-out would replace no pod: "+stalls.Value, stalls),
+		ofCluster("aws-node has not settled: "+slow.Value, slow).as(catalogue.Warning),
+	}
+}
+
+// unavailable is how many pods a roll-out may replace at once: at least one.
+func unavailable(ds *evidence.DaemonSet) int {
+	desired := 0
+	if ds.Pods.Desired != nil {
+		desired = *ds.Pods.Desired
+	}
+	if percent, ok := strings.CutSuffix(ds.MaxUnavailable, "%"); ok {
+		n, _ := strconv.Atoi(percent)
+		return max(1, (desired*n+99)/100)
+	}
+	n, _ := strconv.Atoi(ds.MaxUnavailable)
+	return max(1, n)
+}
+
+func rolloutWaves(c *Case) []candidate {
+	const minutesEach = 1.5 // to pull the images and to start
+	waves := c.onDaemonSet("maxUnavailable", "all at once", func(ds *evidence.DaemonSet) (any, State) {
+		if ds.Pods.Desired == nil || ds.MaxUnavailable == "" {
+			return nil, Unread
+		}
+		n := (*ds.Pods.Desired + unavailable(ds) - 1) / unavailable(ds)
+		return fmt.Sprintf("%d waves of %d, about %.0f minutes", n, unavailable(ds), float64(n)*minutesEach), stateOf(n > 1)
+	})
+	return []candidate{ofCluster("the roll-out takes "+waves.Value, waves)}
+}
+
+func failsClosed(c *Case) []candidate {
+	closed := fact(c, c.R.Admission, "k8s.admission", "failurePolicy", "Ignore, or not of kube-system", func(all []evidence.Admission) (any, State) {
+		var out []string
+		for _, a := range all {
+			if a.FailurePolicy == "Fail" && a.Service != "" && (a.PodNetwork == nil || *a.PodNetwork) {
+				out = append(out, fmt.Sprintf("%s of %s", a.Name, a.Service))
+			}
+		}
+		return some(out), stateOf(len(out) > 0)
+	})
+	return []candidate{ofCluster("pods of aws-node need the answer of pods that need aws-node: "+closed.Value, closed)}
+}
+
+func podsRefused(c *Case) []candidate {
+	const label = "pod-security.kubernetes.io/enforce"
+	level := fact(c, c.R.Namespace, "k8s.ns", label, "privileged, or not set", func(n evidence.Namespace) (any, State) {
+		return or(n.Labels[label], "not set"), stateOf(n.Labels[label] == "baseline" || n.Labels[label] == "restricted")
+	})
+	quotas := fact(c, c.R.Namespace, "k8s.ns", "resource quotas", "none that counts pods of system-node-critical", func(n evidence.Namespace) (any, State) {
+		return some(n.Quotas), stateOf(len(n.Quotas) > 0)
+	})
+	return []candidate{
+		ofCluster("the namespace refuses privileged pods: "+label+" is "+level.Value, level),
+		ofCluster("a resource quota may refuse pods of aws-node: "+quotas.Value, quotas).as(catalogue.Warning),
+	}
+}
+
+// Labels and ports that the pods have after the move.
+var (
+	podLabels = map[string]string{"k8s-app": "aws-node", "app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": releaseName}
+	podPorts  = []string{"metrics", "agentmetrics"}
+)
+
+func monitorsLost(c *Case) []candidate {
+	within := func(selector, labels map[string]string) bool {
+		for name, value := range selector {
+			if labels[name] != value {
+				return false
+			}
+		}
+		return len(selector) > 0
+	}
+	lost := fact(c, c.R.Monitors, "k8s.monitors", "selectors and ports", "those of the pods to come", func(all []evidence.Monitor) (any, State) {
+		if !c.R.DaemonSet.OK() {
+			return nil, Unread
+		}
+		if c.R.DaemonSet.Content == nil {
+			return "aws-node is not installed", No
+		}
+		var out []string
+		for _, m := range all {
+			if !within(m.Selector, c.R.DaemonSet.Content.PodLabels) {
+				continue
+			}
+			if !within(m.Selector, podLabels) {
+				out = append(out, fmt.Sprintf("%s selects %s", m.Name, labelsText(m.Selector)))
+			} else if at := slices.IndexFunc(m.Ports, func(port string) bool { return !slices.Contains(podPorts, port) }); at >= 0 {
+				out = append(out, fmt.Sprintf("%s reads port %s", m.Name, m.Ports[at]))
+			}
+		}
+		return some(out), stateOf(len(out) > 0)
+	})
+	return []candidate{ofCluster("monitoring loses sight of aws-node: "+lost.Value, lost)}
+}
+
+func nodesWithout(c *Case) []candidate {
+	others := fact(c, c.R.Nodes, "k8s.nodes", "labels", "Linux nodes with aws-node", func(all []evidence.KubeNode) (any, State) {
+		count := map[string]int{}
+		for _, n := range all {
+			kind := n.Labels["eks.amazonaws.com/compute-type"]
+			if n.Labels["kubernetes.io/os"] == "windows" {
+				kind = "windows"
+			}
+			if slices.Contains([]string{"windows", "fargate", "auto", "hybrid"}, kind) {
+				count[kind]++
+			}
+		}
+		var out []string
+		for _, kind := range slices.Sorted(maps.Keys(count)) {
+			out = append(out, fmt.Sprintf("%d %s", count[kind], kind))
+		}
+		return some(out), stateOf(len(out) > 0)
+	})
+	return []candidate{ofCluster("these nodes are not part of the move: "+others.Value, others)}
+}

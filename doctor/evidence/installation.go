@@ -1,0 +1,56 @@
+package evidence
+
+// Installation are the sources about how aws-node was installed, which only a move between
+// upstream's daemon and ours needs. A doctor's run does not read them.
+type Installation struct {
+	Objects   Source[[]KubeObject] `json:"k8s.objects"`
+	Conflist  Source[*CNIConf]     `json:"k8s.conflist"` // of the chart's value cniConfig; nil: there is none
+	Namespace Source[Namespace]    `json:"k8s.ns"`
+	Admission Source[[]Admission]  `json:"k8s.admission"`
+	Monitors  Source[[]Monitor]    `json:"k8s.monitors"` // of Prometheus' operator
+	AddOn     Source[*AddOn]       `json:"eks.addon"`    // nil: aws-node is not a managed add-on
+	BPFPins   Source[[]string]     `json:"host.bpf"`     // names in /sys/fs/bpf/globals/aws
+}
+
+// KubeObject is the metadata of an object that an installation of aws-node makes.
+type KubeObject struct {
+	Name        string            `json:"name" key:"true"` // KIND/NAME
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	Managers    []Manager         `json:"managers"`
+}
+
+// Manager is a program that wrote fields of an object.
+type Manager struct {
+	Name      string   `json:"name"`
+	Operation string   `json:"operation" enum:"Apply,Update" default:"Update"`
+	Env       []string `json:"env"` // variables of the container aws-node that it wrote
+}
+
+// Namespace is what the namespace of aws-node demands of pods.
+type Namespace struct {
+	Labels map[string]string `json:"labels"`
+	Quotas []string          `json:"quotas"` // names of those that count pods of system-node-critical
+}
+
+// Admission is a webhook that decides about pods or DaemonSets in the namespace of aws-node.
+type Admission struct {
+	Name          string `json:"name" key:"true"`
+	FailurePolicy string `json:"failurePolicy" enum:"Fail,Ignore" default:"Fail"`
+	Service       string `json:"service"` // namespace/name; empty: a URL outside the cluster
+	PodNetwork    *bool  `json:"podNetwork"`
+}
+
+// Monitor is a PodMonitor or a ServiceMonitor of Prometheus' operator.
+type Monitor struct {
+	Name     string            `json:"name" key:"true"` // KIND/NAMESPACE/NAME
+	Selector map[string]string `json:"selector"`
+	Ports    []string          `json:"ports"`
+}
+
+// AddOn is the managed add-on vpc-cni, as EKS describes it.
+type AddOn struct {
+	Version string            `json:"version"`
+	Status  string            `json:"status"`
+	Env     map[string]string `json:"env"` // of its configurationValues
+}

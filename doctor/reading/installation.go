@@ -1,0 +1,232 @@
+package reading
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"cnictl/doctor/evidence"
+)
+
+// KubeObject reads the metadata of an object. Its annotations are those that say who made it.
+func KubeObject(kind string, raw []byte) (evidence.KubeObject, error) {
+	o, err := decode[struct {
+		Metadata struct {
+			meta
+			ManagedFields []struct {
+				Manager   string          `json:"manager"`
+				Operation string          `json:"operation"`
+				FieldsV1  json.RawMessage `json:"fieldsV1"`
+			} `json:"managedFields"`
+		} `json:"metadata"`
+	}](raw)
+	if err != nil {
+		return evidence.KubeObject{}, err
+	}
+	out := evidence.KubeObject{
+		Name: kind + "/" + o.Metadata.Name, Labels: orNone(o.Metadata.Labels), Annotations: o.Metadata.annotations("meta.helm.sh", "helm.sh", "argocd.argoproj.io", "eks.amazonaws.com"), Managers: []evidence.Manager{},
+	}
+	for _, m := range o.Metadata.ManagedFields {
+		if m.Operation != "Apply" {
+			m.Operation = "Update"
+		}
+		out.Managers = append(out.Managers, evidence.Manager{Name: m.Manager, Operation: m.Operation, Env: ownedEnv(m.FieldsV1)})
+	}
+	return out, nil
+}
+
+// ownedEnv are the variables of the container aws-node in a set of fields, which nests them as
+// f:spec, f:template, f:spec, f:containers, k:{"name":"aws-node"}, f:env, k:{"name":"X"}.
+func ownedEnv(fields json.RawMessage) []string {
+	out := []string{}
+	for _, step := range []string{"f:spec", "f:template", "f:spec", "f:containers", `k:{"name":"` + daemonContainer + `"}`, "f:env"} {
+		fields = members(fields)[step]
+	}
+	for key := range members(fields) {
+		var named struct{ Name string }
+		if rest, ok := strings.CutPrefix(key, "k:"); ok && json.Unmarshal([]byte(rest), &named) == nil && named.Name != "" {
+			out = append(out, named.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func members(object json.RawMessage) map[string]json.RawMessage {
+	var out map[string]json.RawMessage
+	_ = json.Unmarshal(object, &out) // of what is no object nothing is known
+	return out
+}
+
+// Conflist reads the CNI configuration of the chart's value cniConfig: "10-aws.conflist" of a
+// ConfigMap, as binary data or as text. nil: it has none.
+func Conflist(raw []byte) (*evidence.CNIConf, error) {
+	const file = "10-aws.conflist"
+	c, err := decode[struct {
+		Data       map[string]string `json:"data"`
+		BinaryData map[string][]byte `json:"binaryData"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := c.BinaryData[file]
+	if !ok {
+		plain, there := c.Data[file]
+		if !there {
+			return nil, nil
+		}
+		text = []byte(plain)
+	}
+	conf := CNIConf(file, text)
+	return &conf, nil
+}
+
+// Quota is the name of a quota that counts pods with the priority of aws-node; empty: it does not.
+func Quota(raw []byte) (string, error) {
+	q, err := decode[struct {
+		Metadata meta `json:"metadata"`
+		Spec     struct {
+			Hard          map[string]json.RawMessage `json:"hard"`
+			ScopeSelector struct {
+				MatchExpressions []struct {
+					ScopeName string   `json:"scopeName"`
+					Operator  string   `json:"operator"`
+					Values    []string `json:"values"`
+				} `json:"matchExpressions"`
+			} `json:"scopeSelector"`
+		} `json:"spec"`
+	}](raw)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range q.Spec.ScopeSelector.MatchExpressions {
+		if e.ScopeName != "PriorityClass" {
+			return "", nil // of other pods
+		}
+		named := slices.Contains(e.Values, "system-node-critical")
+		if e.Operator == "In" && !named || e.Operator == "NotIn" && named || e.Operator == "DoesNotExist" {
+			return "", nil
+		}
+	}
+	return q.Metadata.Name, nil
+}
+
+// Admission reads a configuration of webhooks: those that decide about pods or DaemonSets of a
+// namespace with these labels.
+func Admission(raw []byte, namespace map[string]string) ([]evidence.Admission, error) {
+	c, err := decode[struct {
+		Metadata meta `json:"metadata"`
+		Webhooks []struct {
+			Name              string         `json:"name"`
+			FailurePolicy     string         `json:"failurePolicy"`
+			NamespaceSelector *labelSelector `json:"namespaceSelector"`
+			Rules             []struct {
+				APIGroups []string `json:"apiGroups"`
+				Resources []string `json:"resources"`
+			} `json:"rules"`
+			ClientConfig struct {
+				Service struct {
+					Namespace string `json:"namespace"`
+					Name      string `json:"name"`
+				} `json:"service"`
+			} `json:"clientConfig"`
+		} `json:"webhooks"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	var out []evidence.Admission
+	for _, w := range c.Webhooks {
+		decides := false
+		for _, rule := range w.Rules {
+			for _, r := range rule.Resources {
+				decides = decides || r == "pods" || r == "daemonsets" || r == "*" || r == "*/*"
+			}
+		}
+		if !decides || w.NamespaceSelector.excludes(namespace) {
+			continue
+		}
+		a := evidence.Admission{Name: c.Metadata.Name + "/" + w.Name, FailurePolicy: cmp.Or(w.FailurePolicy, "Fail")}
+		if s := w.ClientConfig.Service; s.Name != "" {
+			a.Service = s.Namespace + "/" + s.Name
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// excludes reports whether no object with these labels is selected.
+func (s *labelSelector) excludes(labels map[string]string) bool {
+	if s == nil {
+		return false
+	}
+	for name, value := range s.MatchLabels {
+		if labels[name] != value {
+			return true
+		}
+	}
+	for _, e := range s.MatchExpressions {
+		value, there := labels[e.Key]
+		among := there && slices.Contains(e.Values, value)
+		switch e.Operator {
+		case "In":
+			if !among {
+				return true
+			}
+		case "NotIn":
+			if among {
+				return true
+			}
+		case "Exists":
+			if !there {
+				return true
+			}
+		case "DoesNotExist":
+			if there {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Monitor reads a PodMonitor or a ServiceMonitor: what it selects, and the ports that it scrapes.
+func Monitor(kind string, raw []byte) (evidence.Monitor, error) {
+	type endpoint struct {
+		Port string `json:"port"`
+	}
+	m, err := decode[struct {
+		Metadata meta `json:"metadata"`
+		Spec     struct {
+			Selector  *labelSelector `json:"selector"`
+			Endpoints []endpoint     `json:"endpoints"`           // of a ServiceMonitor
+			Pods      []endpoint     `json:"podMetricsEndpoints"` // of a PodMonitor
+		} `json:"spec"`
+	}](raw)
+	if err != nil {
+		return evidence.Monitor{}, err
+	}
+	out := evidence.Monitor{Name: kind + "/" + m.Metadata.Namespace + "/" + m.Metadata.Name, Selector: map[string]string{}, Ports: []string{}}
+	if labels := m.Spec.Selector.labels(); labels != nil {
+		maps.Copy(out.Selector, *labels)
+	}
+	for _, e := range slices.Concat(m.Spec.Endpoints, m.Spec.Pods) {
+		if e.Port != "" {
+			out.Ports = append(out.Ports, e.Port)
+		}
+	}
+	return out, nil
+}
+
+// NamespaceLabels reads the labels of a namespace.
+func NamespaceLabels(raw []byte) (map[string]string, error) {
+	n, err := decode[struct {
+		Metadata meta `json:"metadata"`
+	}](raw)
+	if err != nil {
+		return nil, err
+	}
+	return orNone(n.Metadata.Labels), nil
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cnictl/daemon/fleet/document"
+	"cnictl/doctor/catalogue"
+)
+
+// Results of a check before a move.
+const (
+	Block     = "block"
+	Warn      = "warn"
+	Note      = "info"
+	Accepted  = "accepted"
+	Pass      = "pass"
+	Undecided = "undecided"
+	Unchecked = "unread"
+)
+
+// Word is the result of a check that found something.
+func Word(f *document.Finding) string {
+	switch s, _ := Severity(f.Severity); {
+	case s >= catalogue.Error:
+		return Block
+	case s == catalogue.Warning:
+		return Warn
+	}
+	return Note
+}
+
+// Migration is the diagnosis of a move from a daemon ("upstream", "ours", or empty: not known)
+// of a release, check by check.
+func Migration(r *document.DoctorReport, from, release string) document.MigrationCheck {
+	m := document.MigrationCheck{
+		APIVersion: r.APIVersion, Kind: document.KindMigration, SchemaVersion: r.SchemaVersion, SampledAt: r.SampledAt, Mode: r.Mode, From: from, Release: release,
+		Nodes: r.Nodes, Checks: []document.MigrationRow{}, NotChecked: r.NotChecked, Partial: r.Partial, Errors: r.Errors,
+	}
+	lacks := map[string]bool{}
+	for _, missing := range r.NotChecked {
+		lacks[missing.Source] = len(missing.Nodes) == r.Nodes
+	}
+	// Objects of Kubernetes can be read from anywhere but a node: without them nothing is said
+	// of the move.
+	blind := func(e *catalogue.Entry) bool {
+		return r.Mode != "node" && slices.ContainsFunc(e.Required, func(id string) bool { return strings.HasPrefix(id, "k8s.") && lacks[id] })
+	}
+	for e := range catalogue.All() {
+		if e.Group() != catalogue.GroupMigrate {
+			continue
+		}
+		row := document.MigrationRow{Code: e.Code, Title: e.Title, Condition: e.Shows, Result: Unchecked}
+		at := slices.IndexFunc(r.Findings, func(f document.Finding) bool { return f.Code == e.Code })
+		switch {
+		case at >= 0:
+			row.Finding, row.Result = &r.Findings[at], Word(&r.Findings[at])
+		case slices.Contains(r.Suppressed, e.Code):
+			row.Result = Accepted
+		case slices.Contains(r.Undecided, e.Code), slices.Contains(r.NotCheckable, e.Code) && blind(e):
+			row.Result = Undecided
+		case slices.Contains(r.RuledOut, e.Code):
+			row.Result = Pass
+		}
+		switch row.Result {
+		case Block:
+			m.Blocks++
+		case Warn:
+			m.Warnings++
+		case Undecided:
+			m.Undecided++
+		}
+		m.Checks = append(m.Checks, row)
+	}
+	switch nodes := many(r.Nodes, "node"); {
+	case m.Blocks > 0:
+		m.Verdict = fmt.Sprintf("do not move yet: %s and %s on %s", many(m.Blocks, "block"), many(m.Warnings, "warning"), nodes)
+	case m.Undecided > 0:
+		m.Verdict = fmt.Sprintf("no block was found on %s, but %s could not be decided", nodes, many(m.Undecided, "check"))
+	default:
+		m.Verdict = fmt.Sprintf("nothing blocks the move of %s, %s", nodes, many(m.Warnings, "warning"))
+	}
+	return m
+}
+
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
