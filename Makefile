@@ -215,10 +215,16 @@ testimages: build $(TOOLBIN)/mkimage
 
 CHARTS    := deploy/chart/aws-vpc-cni deploy/chart/cni-metrics-helper
 
-# The packages of the charts. Helm wants numbers: VERSION=v1.2.3.
+# The packages of the charts. Helm wants numbers: VERSION=v1.2.3. Its packages have the time
+# of day, so they are packed again.
 .PHONY: chart
 chart: $(TOOLBIN)/helm ## package the Helm charts in dist/chart (VERSION=v1.2.3)
-	@$(TOOLBIN)/helm package $(CHARTS) --version $(VERSION:v%=%) --app-version $(VERSION) -d dist/chart
+	@rm -rf .cache/chart && mkdir -p .cache/chart dist/chart
+	@$(TOOLBIN)/helm package $(CHARTS) --version $(VERSION:v%=%) --app-version $(VERSION) -d .cache/chart >/dev/null
+	@for package in .cache/chart/*.tgz; do \
+		tar -xmzf $$package -C .cache/chart; name=$$(basename $$package -$(VERSION:v%=%).tgz); \
+		tar -C .cache/chart --sort=name --mtime=@$(SOURCE_DATE_EPOCH) --owner=0 --group=0 --numeric-owner --mode=go=rX,u=rwX -cf - $$name | gzip -9n >dist/chart/$$(basename $$package); \
+		echo "dist/chart/$$(basename $$package)"; done
 
 .PHONY: lint
 lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticcheck, house rules, import layers, charts, alerts and dashboard
