@@ -61,14 +61,14 @@ func TestRecordedMetrics(t *testing.T) {
 	}
 }
 
-// recorded compares the series of a node with those of a recording; -update records it.
+// recorded waits until a node has the series of a recording, as some come and go with the
+// pauses of the daemon; -update records it.
 func (l *lab) recorded(n *node.Node, scene, moment string) {
 	l.t.Helper()
 	runtime := regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?(go|process)_.*\n`) // as in the recordings of upstream
-	got := runtime.ReplaceAllString(l.scrape(n), "")
 	path := filepath.Join("testdata", "metrics", scene, moment+".txt")
 	if golden.Update() {
-		golden.File(l.t, path, []byte(got))
+		golden.File(l.t, path, []byte(runtime.ReplaceAllString(l.scrape(n), "")))
 		return
 	}
 	want, err := os.ReadFile(path)
@@ -78,7 +78,14 @@ func (l *lab) recorded(n *node.Node, scene, moment string) {
 	names := func(text string) []string {
 		return slices.Sorted(maps.Keys(series(planReasons.ReplaceAllString(text, "…"))))
 	}
-	if diff := cmp.Diff(names(string(want)), names(got)); diff != "" {
-		l.t.Errorf("%s: series (-recorded +got):\n%s", path, diff)
-	}
+	diff := ""
+	defer func() {
+		if diff != "" {
+			l.t.Logf("series (-recorded +got):\n%s", diff)
+		}
+	}()
+	l.until("the series of "+path, func() bool {
+		diff = cmp.Diff(names(string(want)), names(runtime.ReplaceAllString(l.scrape(n), "")))
+		return diff == ""
+	})
 }
