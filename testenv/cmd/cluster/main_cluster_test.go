@@ -80,8 +80,8 @@ func leftCgroups(t *testing.T) map[string]bool {
 	return left
 }
 
-// TestUpAndDown: a cluster of one node stays after up, is reached from the machine, and is
-// gone without a trace after down; also when it was killed instead.
+// TestUpAndDown: a cluster of one node stays after up, is reached from the machine, by cnictl
+// too, and is gone without a trace after down; also when it was killed instead.
 func TestUpAndDown(t *testing.T) {
 	program, dir := built(t), filepath.Join(t.TempDir(), "c")
 	t.Cleanup(func() {
@@ -99,6 +99,10 @@ func TestUpAndDown(t *testing.T) {
 			kubeconfig := filepath.Join(dir, kubeconfigFile)
 			if err := get(t, kubeconfig, "/api/v1/nodes"); err != nil {
 				t.Errorf("list nodes: %v", err)
+			}
+			out, err = command(t, filepath.Join(filepath.Dir(program), "cnictl"), "nodes", "--kubeconfig", kubeconfig, "-o", "json")
+			if err != nil || !strings.Contains(out, `"state": "live"`) {
+				t.Errorf("cnictl nodes: %v\n%s", err, out)
 			}
 			if out, err := command(t, program, "up", "--dir", dir); err == nil || !strings.Contains(out, errRuns.Error()) {
 				t.Errorf("a second up: %v\n%s", err, out)
