@@ -177,7 +177,7 @@ var wireAlso = []string{"daemon/fleet", "daemon/api/introspect/client", "daemon/
 // topLevel names are all there may be in the root, besides dot files.
 var topLevel = []string{
 	"cmd", "daemon", "plugin", "tui", "doctor", "capacity", "deploy", "testenv", "docs", "tools",
-	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "go.mod", "go.sum",
+	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "Makefile", "go.mod", "go.sum",
 	"bin", "dist", // made by the build, not committed
 }
 
