@@ -239,7 +239,7 @@ lint: $(TOOLBIN)/golangci-lint $(TOOLBIN)/helm ## check formatting, vet, staticc
 	$(GO) test -count=1 ./testenv/archtest/...
 
 .PHONY: generate
-generate: $(TOOLBIN)/protogen $(TOOLBIN)/helm $(TOOLBIN)/thirdparty ## regenerate *.pb.go, zz_generated tables, plain manifests and generated parts of docs/; fails on a licence that is not allowed
+generate: $(TOOLBIN)/protogen $(TOOLBIN)/helm $(TOOLBIN)/thirdparty ## regenerate *.pb.go, zz_generated tables, plain manifests, deploy/iam and generated parts of docs/; fails on a licence that is not allowed
 	@PATH="$(TOOLBIN):$$PATH" $(GO) generate ./...
 	@$(MAKE) build reference >/dev/null
 	@$(TOOLBIN)/thirdparty $(addprefix $(BIN)/,$(notdir $(IMAGED))) $$(find $(BIN)/reference -type f | sort) >$(TOOLBIN)/third-party.md

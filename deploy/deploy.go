@@ -59,8 +59,8 @@ func roleFile(name string) string {
 	return path.Join("rbac", name+".yaml")
 }
 
-// IAM returns the policy iam/NAME.json as it is written: "aws-node-ipv4",
-// "aws-node-ipv6", "cni-metrics-helper" or "cnictl-doctor".
+// IAM returns the policy iam/NAME.json as it is written: "aws-node-ipv4", "aws-node-ipv6",
+// each with "-scoped" too, "cni-metrics-helper" or "cnictl-doctor".
 func IAM(name string) (json.RawMessage, error) {
 	return files.ReadFile(path.Join("iam", name+".json"))
 }

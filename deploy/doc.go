@@ -12,3 +12,4 @@ package deploy
 
 //go:generate ./manifests.sh
 //go:generate go test -run ^TestChart_Readme$ -count=1 . -update
+//go:generate go test -run ^TestIAM_Documents$ -count=1 . -update

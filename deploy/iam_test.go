@@ -12,17 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/daemon/iam"
 	"cnictl/deploy"
+	"cnictl/testenv/golden"
 )
-
-type policy struct {
-	Version   string
-	Statement []struct {
-		Sid, Effect      string
-		Action, Resource []string
-		Condition        map[string]map[string]string
-	}
-}
 
 const interfaces = "arn:aws:ec2:*:*:network-interface/*"
 
@@ -33,7 +26,7 @@ func allowed(t *testing.T, name string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p policy
+	var p iam.Policy
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
@@ -85,6 +78,82 @@ func called(t *testing.T, dir, client string) []string {
 		})
 	}
 	return slices.Sorted(maps.Keys(actions))
+}
+
+// TestIAM_Documents: the files are those of the table, and there are no others.
+func TestIAM_Documents(t *testing.T) {
+	t.Parallel()
+	policies := iam.Policies()
+	for name, p := range policies {
+		text, err := p.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.File(t, filepath.Join("iam", name+".json"), text)
+	}
+	if files, err := filepath.Glob("iam/*"); err != nil || len(files) != len(policies) {
+		t.Errorf("%d files for %d policies, %v", len(files), len(policies), err)
+	}
+}
+
+// TestIAM_Table: every call of the code has a row for the program that makes it, and every row
+// has a call.
+func TestIAM_Table(t *testing.T) {
+	t.Parallel()
+	daemon := []iam.Feature{iam.Start, iam.IPv4, iam.IPv6, iam.Interfaces, iam.Groups, iam.Sweep}
+	for _, program := range []struct {
+		dir, client, service string
+		features             []iam.Feature
+	}{
+		{"daemon/internal/vpcapi", "ec2", "ec2", daemon},
+		{"doctor/collect/ec2", "api", "ec2", []iam.Feature{iam.Doctor}},
+		{"cmd/cni-metrics-helper/internal/publish", "client", "cloudwatch", []iam.Feature{iam.Helper}},
+	} {
+		calls := called(t, program.dir, program.client)
+		for i, call := range calls {
+			calls[i] = strings.Replace(call, "ec2:", program.service+":", 1)
+		}
+		if rows := iam.Needed(program.features...); !slices.Equal(calls, rows) {
+			t.Errorf("%s calls\n%q\nand daemon/iam has rows of\n%q", program.dir, calls, rows)
+		}
+	}
+	if names := iam.Needed(iam.HelperName); !slices.Equal(names, []string{"ec2:DescribeTags"}) {
+		t.Errorf("the helper reads the name of its cluster with %q", names)
+	}
+	var last string
+	for _, a := range iam.Table() {
+		if a.Name <= last || len(a.Features) == 0 {
+			t.Errorf("%s is out of order, there twice, or for no feature", a.Name)
+		}
+		last = a.Name
+	}
+}
+
+// TestIAM_Scoped: the scoped policies allow the same actions as the others. Only what describes,
+// and tags of interfaces, is allowed without a condition, and groups, which have no tag of the
+// cluster.
+func TestIAM_Scoped(t *testing.T) {
+	t.Parallel()
+	actions := func(p iam.Policy) []string {
+		set := map[string]bool{}
+		for _, s := range p.Statement {
+			for _, a := range s.Action {
+				set[a] = true
+			}
+		}
+		return slices.Sorted(maps.Keys(set))
+	}
+	all := iam.Policies()
+	for _, name := range []string{"aws-node-ipv4", "aws-node-ipv6"} {
+		if got, want := actions(all[name+"-scoped"]), actions(all[name]); !slices.Equal(got, want) {
+			t.Errorf("%s-scoped allows\n%q\nwant\n%q", name, got, want)
+		}
+		for _, s := range all[name+"-scoped"].Statement {
+			if free := slices.Contains([]string{"DescribeNetwork", "TagInterfaces", "SetSecurityGroups"}, s.Sid); free != (s.Condition == nil) {
+				t.Errorf("%s-scoped: %s has the condition %v", name, s.Sid, s.Condition)
+			}
+		}
+	}
 }
 
 // TestIAM_Node: the policies allow what the daemon calls, each action in the families

@@ -44,6 +44,7 @@ type placement struct {
 var placements = []placement{
 	{"daemon/ipam", leaf, false},
 	{"daemon/api/cause", leaf, false},
+	{"daemon/iam", leaf, false},
 	{"daemon/api/netnames", leaf, false},
 	{"daemon/api/checkpoint", leaf, false},
 	{"daemon/api/cniwire", leaf, false},

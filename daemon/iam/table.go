@@ -1,0 +1,61 @@
+package iam
+
+import "slices"
+
+// Feature is a reason for which a program takes an action.
+type Feature string
+
+// Features of the daemon, and the other programs. With ENABLE_IMDS_ONLY_MODE the daemon takes
+// no action.
+const (
+	Start      Feature = "start"      // any start of the daemon
+	IPv4       Feature = "ipv4"       // secondary addresses and /28 prefixes
+	IPv6       Feature = "ipv6"       // /80 prefixes
+	Interfaces Feature = "interfaces" // more interfaces, and fewer
+	Groups     Feature = "groups"     // security groups follow those of the node
+	Sweep      Feature = "sweep"      // interfaces that were left behind are deleted
+	Helper     Feature = "helper"     // the metrics helper publishes
+	HelperName Feature = "helperName" // it reads the cluster's name, unless AWS_CLUSTER_ID is set
+	Doctor     Feature = "doctor"     // cnictl with --aws
+)
+
+// Action is an action of AWS.
+type Action struct {
+	Name     string // ec2:NAME
+	Features []Feature
+}
+
+// Table lists every action that our programs take, by service and name.
+func Table() []Action { return slices.Clone(table) }
+
+var table = []Action{
+	{"cloudwatch:PutMetricData", []Feature{Helper}},
+	{"ec2:AssignIpv6Addresses", []Feature{IPv6}},
+	{"ec2:AssignPrivateIpAddresses", []Feature{IPv4}},
+	{"ec2:AttachNetworkInterface", []Feature{Interfaces}},
+	{"ec2:CreateNetworkInterface", []Feature{Interfaces}},
+	{"ec2:CreateTags", []Feature{Start, Interfaces, Sweep}},
+	{"ec2:DeleteNetworkInterface", []Feature{Interfaces, Sweep}},
+	{"ec2:DescribeInstanceTypes", []Feature{Start, Doctor}}, // of the daemon for types outside its table
+	{"ec2:DescribeInstances", []Feature{Doctor}},
+	{"ec2:DescribeNetworkInterfaces", []Feature{Start, Sweep, Doctor}},
+	{"ec2:DescribeRouteTables", []Feature{Doctor}},
+	{"ec2:DescribeSecurityGroups", []Feature{Doctor}},
+	{"ec2:DescribeSubnets", []Feature{Start, Interfaces, Doctor}},
+	{"ec2:DescribeTags", []Feature{HelperName}},
+	{"ec2:DetachNetworkInterface", []Feature{Interfaces}},
+	{"ec2:GetSubnetCidrReservations", []Feature{Doctor}},
+	{"ec2:ModifyNetworkInterfaceAttribute", []Feature{Interfaces, Groups}},
+	{"ec2:UnassignIpv6Addresses", []Feature{IPv6}},
+	{"ec2:UnassignPrivateIpAddresses", []Feature{IPv4}},
+}
+
+// Needed are the names of the actions that any of these features takes.
+func Needed(features ...Feature) (names []string) {
+	for _, a := range table {
+		if slices.ContainsFunc(a.Features, func(f Feature) bool { return slices.Contains(features, f) }) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
