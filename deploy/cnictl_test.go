@@ -34,6 +34,14 @@ var cnictlRights = map[string]struct{ cluster, namespace []string }{
 			"create authorization.k8s.io/subjectaccessreviews",
 			"get admissionregistration.k8s.io/mutatingwebhookconfigurations",
 			"get admissionregistration.k8s.io/validatingwebhookconfigurations",
+			"get apiextensions.k8s.io/customresourcedefinitions",
+			"get core/namespaces",
+			"get rbac.authorization.k8s.io/clusterrolebindings",
+			"get rbac.authorization.k8s.io/clusterroles",
+			"list admissionregistration.k8s.io/mutatingwebhookconfigurations",
+			"list admissionregistration.k8s.io/validatingwebhookconfigurations",
+			"list monitoring.coreos.com/podmonitors",
+			"list monitoring.coreos.com/servicemonitors",
 			"list networking.k8s.aws/policyendpoints",
 		},
 		namespace: []string{
@@ -41,6 +49,7 @@ var cnictlRights = map[string]struct{ cluster, namespace []string }{
 			"get core/serviceaccounts",
 			"get rbac.authorization.k8s.io/rolebindings",
 			"get rbac.authorization.k8s.io/roles",
+			"list core/resourcequotas",
 		},
 	},
 	"cnictl-exec":  {namespace: []string{"create core/pods/exec"}},
@@ -51,7 +60,7 @@ var cnictlRights = map[string]struct{ cluster, namespace []string }{
 var cnictlObjects = map[string]map[string][]string{
 	"cnictl": {"configmaps": {"amazon-vpc-cni"}},
 	"cnictl-doctor": {
-		"configmaps": {"kube-proxy", "kube-proxy-config"}, "serviceaccounts": {"aws-node"},
+		"configmaps": {"aws-node", "kube-proxy", "kube-proxy-config"}, "serviceaccounts": {"aws-node"},
 		"roles": {"eks-vpc-resource-controller-role", "eks-vpc-resource-controller-rolebinding"},
 	},
 }

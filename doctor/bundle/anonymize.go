@@ -46,7 +46,7 @@ type anonymizer struct {
 // commonWords are those of the catalogue, and names that every cluster has.
 func commonWords() map[string]bool {
 	out := map[string]bool{}
-	for _, w := range strings.Fields("default kube-system kube-public kube-node-lease aws-node aws-vpc-cni-init aws-eks-nodeagent kube-proxy coredns " +
+	for _, w := range strings.Fields("default aws-vpc-cni amazon-vpc-cni kube-system kube-public kube-node-lease aws-node aws-vpc-cni-init aws-eks-nodeagent kube-proxy coredns " +
 		"eks-vpc-resource-controller-role eks-vpc-resource-controller-rolebinding app name true false owned shared host amazon-elb amazon-aws none local") {
 		out[w] = true
 	}
@@ -96,6 +96,7 @@ func (a *anonymizer) pod(p evidence.Pod) {
 var kindOfMember = map[string]string{
 	"ID": "id", "Instance": "id", "InstanceID": "id", "ENI": "id", "ENIID": "id", "Subnet": "id", "SubnetID": "id", "VPC": "id", "Groups": "id", "GroupIDs": "id",
 	"SecurityGroups": "id", "Target": "id", "Peer": "id", "Node": "node", "ServiceAccount": "service-account", "Namespace": "namespace", "PodNamespace": "namespace", "PodName": "pod",
+	"Service": "service", "PullSecrets": "secret", "Quotas": "quota",
 }
 
 // kindOfName is what Name is in a type.
@@ -109,6 +110,10 @@ func kindOfName(v any) string {
 		return "policy"
 	case evidence.Container:
 		return "container"
+	case evidence.Admission:
+		return "webhook"
+	case evidence.Monitor:
+		return "monitor"
 	}
 	return ""
 }
@@ -122,7 +127,7 @@ var settingNames = map[string]string{
 }
 
 // labelMembers have names and values that people made up.
-var labelMembers = []string{"Labels", "Annotations", "Tags", "NodeSelector", "PodSelector", "ServiceAccountSelector"}
+var labelMembers = []string{"Labels", "Annotations", "Tags", "NodeSelector", "PodSelector", "ServiceAccountSelector", "Selector", "PodLabels"}
 
 // knownDomain reports whether a label, annotation or tag is one that Kubernetes or AWS define.
 func knownDomain(name string) bool {

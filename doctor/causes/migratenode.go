@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"cnictl/daemon/fleet/document"
+	"cnictl/daemon/iam"
 	"cnictl/daemon/resync"
 	"cnictl/doctor/catalogue"
 	"cnictl/doctor/evidence"
@@ -19,8 +20,35 @@ func ofNode(summary string, decisive ...Fact) candidate {
 }
 
 func actionDenied(c *Case) []candidate {
-	denied := c.simulated()
-	return []candidate{ofNode("the role of aws-node lacks "+denied.Value, denied)}
+	family := iam.IPv4
+	if c.Settings.IPv6 {
+		family = iam.IPv6
+	}
+	more := []iam.Feature{family, iam.Interfaces, iam.Groups, iam.Sweep}
+	if c.Settings.ProvisioningDisabled() {
+		more = nil
+	}
+	start := iam.Needed(iam.Start)
+	if c.Settings.IMDSOnly {
+		start = nil
+	}
+	lacks := func(names []string) Fact {
+		return fact(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
+			var out []string
+			for _, name := range names {
+				if sim.Actions[name] == "denied" {
+					out = append(out, name)
+				}
+			}
+			return some(out), stateOf(len(out) > 0)
+		})
+	}
+	atStart := lacks(start)
+	later := lacks(slices.DeleteFunc(iam.Needed(more...), func(name string) bool { return slices.Contains(start, name) }))
+	return []candidate{
+		ofNode("the daemon that starts needs "+atStart.Value, atStart),
+		ofNode("the pool cannot change without "+later.Value, later).as(catalogue.Warning),
+	}
 }
 
 func credentialsChange(c *Case) []candidate {

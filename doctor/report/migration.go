@@ -55,7 +55,9 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 		at := slices.IndexFunc(r.Findings, func(f document.Finding) bool { return f.Code == e.Code })
 		switch {
 		case at >= 0:
-			row.Finding, row.Result = &r.Findings[at], Word(&r.Findings[at])
+			f := &r.Findings[at]
+			f.Nodes = append([]string{}, f.Nodes...) // of the cluster: none, never null
+			row.Finding, row.Result = f, Word(f)
 		case slices.Contains(r.Suppressed, e.Code):
 			row.Result = Accepted
 		case slices.Contains(r.Undecided, e.Code), slices.Contains(r.NotCheckable, e.Code) && blind(e):

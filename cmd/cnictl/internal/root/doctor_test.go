@@ -110,8 +110,8 @@ func TestGolden_Migrate(t *testing.T) {
 		"doctor-leaves-out": {args: "doctor --evidence - --only migrate", in: blocked},
 		"explain":           {args: "doctor explain migrate/selector"},
 		"complete-from":     {args: "__complete migrate check --from "},
-		"complete-suppress": {args: "__complete migrate check --suppress migrate/o"},
-		"complete-doctor":   {args: "__complete doctor --only migrate/"},
+		"complete-suppress": {args: "__complete migrate check --suppress"},
+		"complete-doctor":   {args: "__complete doctor --only"},
 	})
 }
 
