@@ -19,6 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/tour"
 )
 
 // resources are those of the objects of the chart.
@@ -466,51 +467,47 @@ func (l *lab) await(is func() bool) {
 	}
 }
 
-// TestInstall_Page: docs/install.md shows commands that work, from the root of the tree, one
-// section on one cluster. The errors that it explains are those of the other tests.
+// TestInstall_Page: the sections of docs/install.md about a CNI that is there already show
+// commands that work, each on a cluster of its own, and the errors that the page explains are
+// those of the chart. The other sections are typed in testenv/cluster.
 func TestInstall_Page(t *testing.T) {
 	page := readFile(t, "../../docs/install.md")
-	_, rest, _ := strings.Cut(page, "```yaml\n")
-	values, _, _ := strings.Cut(rest, "```")
-	values = file(t, values)
-	before := map[string]func(*lab){
+	values := file(t, tour.Files(page, "yaml")[0])
+	section := func(title string) string {
+		t.Helper()
+		_, text, found := strings.Cut(page, "# "+title+"\n")
+		if !found {
+			t.Fatalf("docs/install.md has no section %q", title)
+		}
+		text, _, _ = strings.Cut(text, "\n#")
+		return text
+	}
+	for title, prepare := range map[string]func(*lab){
 		"Over what EKS installed":            func(l *lab) { l.apply("eks", published(t)) },
 		"Over a release of upstream's chart": func(l *lab) { l.upstreamRelease() },
 		"Upgrade, roll back, uninstall":      func(l *lab) { l.must("install", cni) },
-	}
-	// There is no kubectl here: what it would send.
-	kubectl := map[string]func(*lab){
-		"kubectl apply -f deploy/aws-node.yaml":                    func(l *lab) { l.apply("kubectl", objects(t, readFile(t, "../aws-node.yaml"))) },
-		"kubectl apply -k deploy":                                  func(*lab) {}, // the same: TestKustomization
-		"kubectl -n kube-system rollout status daemonset aws-node": func(l *lab) { l.daemonSet() },
-	}
-	for section := range strings.SplitSeq(page, "\n## ") {
-		title, _, _ := strings.Cut(section, "\n")
-		commands := slices.DeleteFunc(strings.Split(section, "\n"), func(line string) bool {
-			return !strings.HasPrefix(line, "helm ") && !strings.HasPrefix(line, "kubectl ")
-		})
-		if len(commands) == 0 {
-			continue
-		}
+	} {
 		t.Run(title, func(t *testing.T) {
-			l := newLab(t)
-			if prepare := before[title]; prepare != nil {
-				prepare(l)
-			}
-			for _, command := range commands {
-				if do := kubectl[command]; do != nil {
-					do(l)
+			l, ran := newLab(t), 0
+			prepare(l)
+			for line := range strings.SplitSeq(section(title), "\n") {
+				command, ok := strings.CutPrefix(line, "helm ")
+				if !ok {
 					continue
 				}
+				ran++
 				args := strings.Fields(strings.NewReplacer("deploy/chart/", "", "values.yaml", values).Replace(command))
-				if _, err := helm(t, append(args[1:], "--kubeconfig", l.kubeconfig)...); args[0] != "helm" || err != nil {
-					t.Fatalf("%s: %v", command, err)
+				if _, err := helm(t, append(args, "--kubeconfig", l.kubeconfig)...); err != nil {
+					t.Fatalf("%s: %v", line, err)
 				}
+			}
+			if ran == 0 {
+				t.Error("the section shows no command")
 			}
 		})
 	}
 	says := readFile(t, "aws-vpc-cni/values.schema.json") + readFile(t, "aws-vpc-cni/templates/preflight.yaml") + "invalid ownership metadata" // Helm's
-	for line := range strings.SplitSeq(page, "\n") {
+	for line := range strings.SplitSeq(section("Errors"), "\n") {
 		if text, ok := strings.CutPrefix(line, "| `"); ok {
 			text, _, _ = strings.Cut(text, "`")
 			if !strings.Contains(says, text) {
