@@ -58,7 +58,7 @@ func TestArchives(t *testing.T) {
 	}{
 		"aws-vpc-cni":        {`/app ["/app/aws-vpc-cni"] []`, daemon},
 		"aws-vpc-cni-init":   {`/init [] ["/init/aws-vpc-cni-init"]`, initial},
-		"cni-metrics-helper": {`/app ["/app/cni-metrics-helper" "--cloudwatch=false"] []`, certificates},
+		"cni-metrics-helper": {`/app ["/app/cni-metrics-helper" "--cloudwatch=false"] []`, helper},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,6 +237,13 @@ func certificates(t *testing.T, i images.Image) {
 	}
 }
 
+// helper is the image of the metrics helper.
+func helper(t *testing.T, i images.Image) {
+	t.Helper()
+	certificates(t, i)
+	named(t, i)
+}
+
 // daemon is the image of aws-node.
 func daemon(t *testing.T, i images.Image) {
 	t.Helper()
@@ -276,23 +283,11 @@ func initial(t *testing.T, i images.Image) {
 	}
 }
 
-// named: what the DaemonSet says of an image is there: its name, its first program, its
+// named: what the manifests say of an image is there: its name, its first program, its
 // probes.
 func named(t *testing.T, i images.Image) {
 	t.Helper()
-	objects, err := deploy.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	template, _, err := unstructured.NestedMap(objects[0].Object, "spec", "template", "spec")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var spec corev1.PodSpec
-	if err := k8sruntime.DefaultUnstructuredConverter.FromUnstructured(template, &spec); err != nil {
-		t.Fatal(err)
-	}
-	all := slices.Concat(spec.InitContainers, spec.Containers)
+	all := containers(t)
 	n := slices.IndexFunc(all, func(c corev1.Container) bool { return path.Base(c.Image) == path.Base(i.Name) })
 	if n < 0 {
 		t.Fatalf("no container runs %s", i.Name)
@@ -308,4 +303,32 @@ func named(t *testing.T, i images.Image) {
 			t.Errorf("%s: %s is not a program of its working directory", i.Name, command)
 		}
 	}
+}
+
+// containers are those of the manifests.
+func containers(t *testing.T) (out []corev1.Container) {
+	t.Helper()
+	node, err := deploy.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := deploy.MetricsHelper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range slices.Concat(node, metrics) {
+		template, found, err := unstructured.NestedMap(o.Object, "spec", "template", "spec")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found {
+			continue
+		}
+		var spec corev1.PodSpec
+		if err := k8sruntime.DefaultUnstructuredConverter.FromUnstructured(template, &spec); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, slices.Concat(spec.InitContainers, spec.Containers)...)
+	}
+	return out
 }
