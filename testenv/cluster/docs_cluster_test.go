@@ -19,8 +19,12 @@ import (
 var typed = map[string][]string{
 	"helm": {
 		"helm upgrade --install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
-		"helm upgrade --install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml", // the upgrade
+		"helm upgrade aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
+		"helm upgrade aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --reset-then-reuse-values",
+		"helm history aws-vpc-cni --namespace kube-system",
 		"helm rollback aws-vpc-cni --namespace kube-system",
+		"helm uninstall aws-vpc-cni --namespace kube-system",
+		"helm install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --set originalMatchLabels=true --take-ownership --values values.yaml",
 		"helm upgrade --install cni-metrics-helper deploy/chart/cni-metrics-helper --namespace kube-system",
 		"kubectl apply -f deploy/monitoring/podmonitor.yaml -f deploy/monitoring/prometheusrule.yaml",
 		"kubectl apply -f deploy/rbac/cnictl.yaml",
