@@ -146,7 +146,7 @@ func targetLabels(target string, node int) []string {
 		container, endpoint, port = "aws-eks-nodeagent", "agentmetrics", 8162
 	}
 	return []string{
-		"job", "kube-system/aws-node", "namespace", "kube-system", "pod", fmt.Sprintf("aws-node-%d", node), "container", container,
+		"job", "kube-system/aws-node", "namespace", "kube-system", "pod", fmt.Sprintf("aws-node-%05d", node), "container", container,
 		"endpoint", endpoint, "instance", fmt.Sprintf("10.1.0.%d:%d", 10+node, port), "node", fmt.Sprintf("ip-10-1-0-%d.ec2.internal", 10+node),
 	}
 }
