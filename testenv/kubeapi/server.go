@@ -252,8 +252,8 @@ func (s *Server) poll(ctx context.Context, what string, check func() error) erro
 	}
 }
 
-// end stops the server and reports unexpected refusals, and deprecated APIs that were
-// used.
+// end stops the server and reports unexpected refusals, and rights that were used though they
+// are marked as unused.
 func (s *Server) end() error {
 	err := s.stop()
 	if s.dir == "" {
