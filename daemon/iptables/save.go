@@ -29,12 +29,18 @@ type Chain struct {
 // Lines are the rules as iptables-save prints them.
 func (c Chain) Lines() []string {
 	out := make([]string, len(c.Rules))
-	for i, spec := range c.Rules {
-		if out[i] = "-A " + c.Name; spec != "" {
-			out[i] += " " + spec
-		}
+	for i := range c.Rules {
+		out[i] = c.Line(i)
 	}
 	return out
+}
+
+// Line is rule i as iptables-save prints it.
+func (c Chain) Line(i int) string {
+	if c.Rules[i] == "" {
+		return "-A " + c.Name
+	}
+	return "-A " + c.Name + " " + c.Rules[i]
 }
 
 // Table finds a table.

@@ -80,7 +80,8 @@ func (k *Keeper) groupsOfNew() []string {
 }
 
 // awaitsENIConfig reports that it is not certain yet whether an ENI can be created under
-// custom networking: the API server has not answered yet which ENIConfig it is, or the list of subnets is older than the ENIConfig and is about to be read again.
+// custom networking: the API server has not answered yet which ENIConfig it is, or the list
+// of subnets is older than the ENIConfig and is about to be read again.
 func (k *Keeper) awaitsENIConfig(now time.Time) bool {
 	c := &k.custom
 	switch {

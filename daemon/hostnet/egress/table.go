@@ -41,9 +41,9 @@ func deletion(rule string) string { return "-D" + strings.TrimPrefix(rule, "-A")
 // unlink deletes all that jumps to a chain.
 func unlink(nat iptables.Table, target string) (out []string) {
 	for _, c := range nat.Chains {
-		for _, line := range c.Lines() {
-			if iptables.JumpsTo(line, target) {
-				out = append(out, deletion(line))
+		for i, spec := range c.Rules {
+			if iptables.JumpsTo(spec, target) {
+				out = append(out, deletion(c.Line(i)))
 			}
 		}
 	}

@@ -84,9 +84,8 @@ func (m *Monitor) MadeWith(index int32) (mac netstate.MAC, ok bool) {
 const gatherTime = 120 * time.Millisecond
 
 // Run reports changes until ctx ends, from two goroutines, all that were gathered at once.
-// It returns an error when the kernel cannot be watched; changes of packet filters are only
-// reported where there is
-// nftables.
+// It returns an error when the kernel cannot be watched. It reports changes of packet filters
+// only where there is nftables.
 func (m *Monitor) Run(ctx context.Context, notify func(...Notice)) error {
 	routes, filters, err := openWatches()
 	if err != nil {
@@ -304,8 +303,8 @@ func (m *Monitor) linkGone(l netstate.Link) Notice {
 	return Notice{Kind: ChangedLinks}
 }
 
-// ofNode reports a change of the primary ENI's link's settings, or of those for all
-// links, from those of pods' links, of which each comes with a notice.
+// ofNode distinguishes the settings of the primary ENI's link, and those for all links, from
+// those of pods' links, each of which comes with a notice.
 func (m *Monitor) ofNode(index int32) bool {
 	if index == rtnl.SettingOfAll {
 		return true
