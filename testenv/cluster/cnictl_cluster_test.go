@@ -267,7 +267,7 @@ const execUser = "somebody-with-exec"
 // aws-node, through a real kubelet, with the role for that.
 func (l *lab) readsByExec(m *cluster.Machine) {
 	l.Helper()
-	o := l.operator(execUser, "CNICTL_NODES="+m.Name)
+	o := l.operator(execUser, "CNICTL_NODES="+m.Name, "CNICTL_NODE_TIMEOUT=30s") // a program that starts in a container is slow on a busy machine
 	for _, via := range []string{"exec", "auto"} {
 		o.expect(0, "nodes -o json --via "+via, `"state": "live"`, `"via": "exec"`)
 	}
