@@ -105,6 +105,9 @@ func TestRender_Manifests(t *testing.T) {
 	}
 }
 
+// digest is as long as that of an image: no label can hold it.
+const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 // TestRender: what values change, as the difference from the default where that is small.
 func TestRender(t *testing.T) {
 	t.Parallel()
@@ -125,6 +128,8 @@ func TestRender(t *testing.T) {
 		{"image-global", cni, []string{"--set", "global.image.region=eu-west-1,global.image.tag=v3", "--set-string", "global.image.account=111122223333"}},
 		{"image-region", cni, []string{"--set", "global.image.region=cn-north-1"}},
 		{"image-tag", cni, []string{"--set", "image.tag=v3"}},
+		{"image-digest", cni, []string{"--set", "image.override=a/b@" + digest}},
+		{"image-tag-digest", cni, []string{"--set", "image.tag=v3@" + digest}},
 		{"labels", cni, []string{"--set", "podLabels.a=b,podAnnotations.c=d"}},
 		{"labels-original", cni, []string{"--set", "podLabels.a=b,originalMatchLabels=true"}},
 		{"no-service-account", cni, []string{"--set", "serviceAccount.create=false"}},
@@ -135,6 +140,7 @@ func TestRender(t *testing.T) {
 		{"every", cni, []string{"-f", "testdata/every.yaml"}},
 		{"helper", helper, []string{"-f", "testdata/helper.yaml"}},
 		{"helper-image", helper, []string{"--set", "image.override=a/b:c"}},
+		{"helper-image-tag-digest", helper, []string{"--set", "image.tag=v3@" + digest}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -208,6 +214,9 @@ func TestValues(t *testing.T) {
 		{name: "no resources", chart: cni, args: []string{"--set", "resources=null"}, never: "resources:\n            requests"},
 		{name: "a region that nobody knows", chart: cni, args: []string{"--set", "global.image.region=xx-1"}, refused: "AWS's account in region xx-1 is not known: set nodeAgent.image.account"},
 		{name: "a region that nobody knows without agent", chart: cni, args: []string{"--set", "global.image.region=xx-1,nodeAgent.enabled=false"}, want: "cnictl/aws-vpc-cni:"},
+		{name: "a tag and a digest", chart: cni, args: []string{"--set", "image.override=a:5000/b:v1@" + digest}, want: "app.kubernetes.io/version: \"v1\"", never: "aws-vpc-cni-init:v1@"},
+		{name: "a registry with a port, no tag", chart: cni, args: []string{"--set", "image.override=a:5000/b"}, want: "app.kubernetes.io/version: \"dev\""},
+		{name: "a tag longer than a label", chart: cni, args: []string{"--set", "image.tag=" + strings.Repeat("a", 62) + "-b"}, want: "app.kubernetes.io/version: \"" + strings.Repeat("a", 62) + "\""},
 		{name: "eniConfig without subnets", chart: cni, args: []string{"--set", "eniConfig.create=true"}, refused: ".Values.eniConfig.subnets must be specified"},
 		{name: "a misspelt value", chart: cni, args: []string{"--set", "imgae.tag=v1"}, refused: "at '/imgae': value must be 'nothing: this chart has no such value"},
 		{name: "helper: a misspelt value", chart: helper, args: []string{"--set", "priorityClassName=a"}, refused: "at '/priorityClassName': value must be 'nothing"},

@@ -22,7 +22,7 @@ app.kubernetes.io/name: {{ include "name" . }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 k8s-app: aws-node
-app.kubernetes.io/version: {{ include "version" . | quote }}
+app.kubernetes.io/version: {{ include "version" . | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
@@ -66,10 +66,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.image.tag | default .Values.global.image.tag | default .Chart.AppVersion -}}
 {{- end -}}
 
-{{- /* The version of the daemon: the tag of its image, wherever it is written. */ -}}
+{{- /* The version of the daemon: the tag of its image, wherever it is written, without a digest. */ -}}
 {{- define "version" -}}
-{{- $written := regexFind ":[^:/@]+(@|$)" (.Values.image.override | default "") | trimAll ":@" -}}
-{{- $written | default (include "tag" .) -}}
+{{- $written := .Values.image.override | default "" | splitList "@" | first | regexFind ":[^:/]+$" | trimPrefix ":" -}}
+{{- $written | default (include "tag" . | splitList "@" | first) | default .Chart.AppVersion -}}
 {{- end -}}
 
 {{- /* An image: dict "root", "of" (its block of values), "name", "tag", and "amazon" if AWS

@@ -22,7 +22,7 @@ app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name | trunc 63
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 k8s-app: cni-metrics-helper
-app.kubernetes.io/version: {{ include "tag" . | quote }}
+app.kubernetes.io/version: {{ include "tag" . | splitList "@" | first | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
