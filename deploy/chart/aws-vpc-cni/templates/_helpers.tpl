@@ -73,12 +73,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
 {{- /* An image: dict "root", "of" (its block of values), "name", "tag", and "amazon" if AWS
-publishes it: it then comes from AWS's account in the region, others from the public
-registry, while no value names an account. */ -}}
+publishes it: it then comes from AWS's account in the region, unless its own block names
+another. */ -}}
 {{- define "image" -}}
 {{- $all := .root.Values.global.image -}}
 {{- $tag := .of.tag | default .tag -}}
-{{- $account := .of.account | default $all.account -}}
+{{- $account := .of.account | default (ternary "" $all.account (hasKey . "amazon")) -}}
 {{- $region := .of.region | default $all.region -}}
 {{- $domain := .of.domain | default $all.domain -}}
 {{- range .root.Files.Lines "registry-accounts.csv" -}}
