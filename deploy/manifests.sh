@@ -15,8 +15,9 @@ manifest() { # FILE CHART FLAG...
 	mv "$file.new" "$file"
 }
 
-manifest aws-node.yaml aws-vpc-cni --include-crds --set originalMatchLabels=true
+# Names for kustomize and sed to replace: there are no such images.
+manifest aws-node.yaml aws-vpc-cni --include-crds --set originalMatchLabels=true --set global.image.registry=cnictl
 # With the name of the node as a label, which alerts tell.
-manifest monitoring/podmonitor.yaml aws-vpc-cni --show-only templates/podmonitor.yaml --set podMonitor.create=true \
+manifest monitoring/podmonitor.yaml aws-vpc-cni --show-only templates/podmonitor.yaml --set podMonitor.create=true,global.image.registry=cnictl \
 	--set-json 'podMonitor.relabelings=[{"sourceLabels":["__meta_kubernetes_pod_node_name"],"targetLabel":"node"}]'
-manifest cni-metrics-helper.yaml cni-metrics-helper
+manifest cni-metrics-helper.yaml cni-metrics-helper --set image.registry=cnictl

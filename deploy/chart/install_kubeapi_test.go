@@ -134,6 +134,9 @@ func (l *lab) mark(all []*unstructured.Unstructured) {
 // helm runs it for this cluster: VERB aws-vpc-cni ARGS.
 func (l *lab) helm(verb string, args ...string) (string, error) {
 	l.Helper()
+	if len(args) > 0 && args[0] == cni {
+		args = append(args, "--set", registry[cni])
+	}
 	return helm(l.T, append([]string{verb, cni, "--namespace", namespace, "--kubeconfig", l.kubeconfig}, args...)...)
 }
 
@@ -268,6 +271,18 @@ func TestInstall_OverRelease(t *testing.T) {
 	l.must("rollback", "2")
 	if image := l.image(); image != "cnictl/aws-vpc-cni:dev" {
 		t.Errorf("after the rollback: image %s", image)
+	}
+}
+
+// TestUpgrade_Account: values that name upstream's registry are refused, and the refusal says
+// how to remove them from those of the release.
+func TestUpgrade_Account(t *testing.T) {
+	l := newLab(t)
+	l.must("install", l.upstreamChart("1.23.1", "", nil), "--set-string", "image.account=602401143452,image.tag=v1.23.1,init.image.account=602401143452,init.image.tag=v1.23.1")
+	l.refused("(--set image.account=null,image.tag=null,init.image.account=null,init.image.tag=null)", "upgrade", cni, "--reset-then-reuse-values")
+	l.must("upgrade", cni, "--reset-then-reuse-values", "--set", "image.account=null,image.tag=null,init.image.account=null,init.image.tag=null")
+	if image := l.image(); image != "cnictl/aws-vpc-cni:dev" {
+		t.Errorf("image %s", image)
 	}
 }
 
@@ -497,6 +512,9 @@ func TestInstall_Page(t *testing.T) {
 				}
 				ran++
 				args := strings.Fields(strings.NewReplacer("deploy/chart/", "", "values.yaml", values).Replace(command))
+				if !strings.Contains(line, "values.yaml") && args[0] == "upgrade" {
+					args = append(args, "--set", registry[cni])
+				}
 				if _, err := helm(t, append(args, "--kubeconfig", l.kubeconfig)...); err != nil {
 					t.Fatalf("%s: %v", line, err)
 				}

@@ -51,10 +51,13 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return out.String(), nil
 }
 
+// registry says where the images of a chart are.
+var registry = map[string]string{cni: "global.image.registry=cnictl", helper: "image.registry=cnictl"}
+
 // render is helm template, under the name that everybody expects.
 func render(t *testing.T, chart string, args ...string) (string, error) {
 	t.Helper()
-	return helm(t, append([]string{"template", chart, chart, "--namespace", namespace}, args...)...)
+	return helm(t, append([]string{"template", chart, chart, "--namespace", namespace, "--set", registry[chart]}, args...)...)
 }
 
 func mustRender(t *testing.T, chart string, args ...string) string {

@@ -102,6 +102,9 @@ func TestDocs_Install(t *testing.T) {
 				run("kubectl wait --for condition=Established --timeout 2m customresourcedefinition " + plural + ".monitoring.coreos.com")
 			}
 			for _, command := range commands {
+				if strings.Contains(command, "deploy/chart/cni-metrics-helper") {
+					command += " --set image.registry=registry.example"
+				}
 				run(command)
 			}
 			got := run("kubectl -n kube-system get daemonset aws-node -o yaml")

@@ -88,8 +88,8 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// writeValues writes what the chart is told here: the way to AWS and Options.Env. The network
-// policy agent, whose image is AWS's, is left out.
+// writeValues writes what the chart is told here: the names of the images on the nodes, the
+// way to AWS and Options.Env. The network policy agent, whose image is AWS's, is left out.
 func (c *Cluster) writeValues() error {
 	env := map[string]any{"AWS_ENDPOINT_URL_EC2": "http://" + vpc.EC2.String()}
 	initial := map[string]any{}
@@ -103,6 +103,7 @@ func (c *Cluster) writeValues() error {
 		}
 	}
 	data, err := json.MarshalIndent(map[string]any{
+		"global":    map[string]any{"image": map[string]any{"registry": "cnictl"}},
 		"nodeAgent": map[string]any{"enabled": false},
 		"env":       env,
 		"init":      map[string]any{"env": initial},

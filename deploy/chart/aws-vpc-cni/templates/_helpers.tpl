@@ -81,8 +81,10 @@ another. */ -}}
 {{- $account := .of.account | default (ternary "" $all.account (hasKey . "amazon")) -}}
 {{- $region := .of.region | default $all.region -}}
 {{- $domain := .of.domain | default $all.domain -}}
+{{- $aws := false -}}
 {{- range .root.Files.Lines "registry-accounts.csv" -}}
 {{- $row := splitList "," . -}}
+{{- if and $account (has $account $row) }}{{ $aws = true }}{{ end -}}
 {{- if eq (index $row 0) $region -}}
 {{- if $.amazon }}{{ $account = $account | default (index $row 1) }}{{ end -}}
 {{- $domain = $domain | default (index $row 2) -}}
@@ -92,12 +94,16 @@ another. */ -}}
 {{- .of.override -}}
 {{- else if .of.overrideRepository -}}
 {{- .of.overrideRepository }}:{{ $tag -}}
+{{- else if and $aws (not .amazon) -}}
+{{- fail (printf "the account %s is AWS's, which has no image %s. For values of upstream's chart, unset the account and tag (--set image.account=null,image.tag=null,init.image.account=null,init.image.tag=null) and set global.image.registry to the registry that you pushed the images to" $account .name) -}}
 {{- else if $account -}}
 {{- $account }}.dkr.{{ .of.endpoint | default $all.endpoint }}.{{ $region }}.{{ $domain | default "amazonaws.com" }}/{{ .name }}:{{ $tag -}}
 {{- else if .amazon -}}
 {{- fail (printf "AWS's account in region %s is not known: set nodeAgent.image.account" $region) -}}
-{{- else -}}
+{{- else if $all.registry -}}
 {{- $all.registry }}/{{ .name }}:{{ $tag -}}
+{{- else -}}
+{{- fail (printf "no value says where the image %s is: set global.image.registry to the registry that you pushed the images to, such as registry.example/cni, or with ECR global.image.account and global.image.region" .name) -}}
 {{- end -}}
 {{- end -}}
 

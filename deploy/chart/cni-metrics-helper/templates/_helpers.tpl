@@ -32,8 +32,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- .override -}}
 {{- else if .account -}}
 {{- .account }}.dkr.ecr.{{ .region }}.{{ .domain }}/cni-metrics-helper:{{ include "tag" $ -}}
-{{- else -}}
+{{- else if .registry -}}
 {{- .registry }}/cni-metrics-helper:{{ include "tag" $ -}}
+{{- else -}}
+{{- fail "no value says where the image cni-metrics-helper is: set image.registry to the registry that you pushed it to, such as registry.example/cni, or with ECR image.account and image.region" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
