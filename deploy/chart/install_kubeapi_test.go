@@ -321,6 +321,43 @@ livenessProbe: {exec: {command: [/app/grpc-health-probe, "-addr=:50051"]}}
 	l.must("upgrade", cni, "--reuse-values")
 }
 
+// TestUpgrade_OwnValues: no default of an older chart of ours chooses an image of a newer one,
+// not even by --reuse-values.
+func TestUpgrade_OwnValues(t *testing.T) {
+	l := newLab(t)
+	older := filepath.Join(t.TempDir(), cni)
+	l.check(os.CopyFS(older, os.DirFS(cni)))
+	for _, change := range []struct{ file, from, to string }{
+		{"Chart.yaml", "appVersion: dev", "appVersion: v0"},
+		{"templates/daemonset.yaml", `"tag" "v`, `"tag" "v0.`},
+	} {
+		name := filepath.Join(older, change.file)
+		text := readFile(t, name)
+		if !strings.Contains(text, change.from) {
+			t.Fatalf("%s has no %s", change.file, change.from)
+		}
+		l.check(os.WriteFile(name, []byte(strings.Replace(text, change.from, change.to, 1)), 0o600))
+	}
+	l.must("install", older, "--set", registry[cni])
+	if image := l.image(); image != "cnictl/aws-vpc-cni:v0" {
+		t.Errorf("before: image %s", image)
+	}
+	l.must("upgrade", cni, "--reuse-values")
+	manifest, err := helm(t, "get", "manifest", cni, "--namespace", namespace, "--kubeconfig", l.kubeconfig)
+	l.check(err)
+	of := func(manifest string) (out []string) {
+		for line := range strings.SplitSeq(manifest, "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "image: ") {
+				out = append(out, line)
+			}
+		}
+		return out
+	}
+	if have, want := of(manifest), of(mustRender(t, cni)); len(want) != 3 || !slices.Equal(have, want) {
+		t.Errorf("after: %q, want %q", have, want)
+	}
+}
+
 // TestUpgrade_Definition: chart 1.2.0 and older had the definition of ENIConfigs as an object
 // of the release, which an upgrade would delete with all of them.
 func TestUpgrade_Definition(t *testing.T) {
