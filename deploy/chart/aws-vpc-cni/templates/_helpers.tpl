@@ -111,7 +111,12 @@ another. */ -}}
 {{- define "env" -}}
 {{- $env := merge (dict) .Values.env (dict "VPC_CNI_VERSION" (include "version" .)) -}}
 {{- if not .Values.nodeAgent.enabled }}{{ $env = omit $env "NETWORK_POLICY_ENFORCING_MODE" }}{{ end -}}
-{{- range .Values.extraEnv }}{{ $env = omit $env .name }}{{ end -}}
+{{- range .Values.extraEnv -}}
+{{- if and (eq .name "NETWORK_POLICY_ENFORCING_MODE") (not $.Values.nodeAgent.enabled) -}}
+{{- fail "extraEnv has NETWORK_POLICY_ENFORCING_MODE while nodeAgent.enabled is false: with that variable every pod's start asks the agent, which is not there, and fails. Remove the variable, or set nodeAgent.enabled to true" -}}
+{{- end -}}
+{{- $env = omit $env .name -}}
+{{- end -}}
 {{- range $name, $value := $env }}
 - name: {{ $name }}
   value: {{ include "text" $value | quote }}
