@@ -44,3 +44,36 @@ func TestOperations(t *testing.T) {
 		t.Errorf("%s: no group is named %s", page, name)
 	}
 }
+
+// TestDeployFiles: every file of deploy/ that pages or the catalogue name exists.
+func TestDeployFiles(t *testing.T) {
+	t.Parallel()
+	const root = "../.."
+	pages, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, page := range append(pages, root+"/README.md", root+"/CHANGELOG.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[page] = string(text)
+	}
+	for _, g := range Groups() {
+		texts[g.Name] = g.Markdown()
+	}
+	named := 0
+	for where, text := range texts {
+		for _, m := range regexp.MustCompile(`(?:^|[^\w./-]|\.\./)(deploy/[\w./-]*\w)`).FindAllStringSubmatch(text, -1) {
+			named++
+			if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+				t.Errorf("%s names %s, which does not exist", where, m[1])
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("only %d files named", named)
+	}
+}

@@ -178,7 +178,7 @@ var migrateCauses = []Entry{
 		Ceiling:  throughAPI,
 		Check:    Check{"Ask the API server.", "kubectl auth can-i --list --as=system:serviceaccount:kube-system:aws-node"},
 		Fixes: []Fix{
-			{Text: "Apply the roles first; the chart brings them.", Command: "kubectl apply -f deploy/rbac/aws-node.yaml", SideEffect: "Changes what aws-node may do."},
+			{Text: "Apply the roles first; the chart brings them.", Command: "helm template aws-vpc-cni CHART -n kube-system -f values.yaml --show-only templates/clusterrole.yaml | kubectl apply -f -", SideEffect: "Changes what aws-node may do."},
 		},
 		Links: []string{upstream + "docs/troubleshooting.md", upstream + "CHANGELOG.md"},
 	},
