@@ -233,6 +233,8 @@ func TestValues(t *testing.T) {
 		{name: "an account of AWS for the agent", chart: cni, args: []string{"--set-string", "nodeAgent.image.account=877085696533"}, want: "877085696533.dkr.ecr.us-west-2.amazonaws.com/amazon/aws-network-policy-agent:"},
 		{name: "the agent's variable in extraEnv without agent", chart: cni, values: "nodeAgent: {enabled: false}\nextraEnv: [{name: NETWORK_POLICY_ENFORCING_MODE, value: standard}]", refused: "Remove the variable, or set nodeAgent.enabled to true"},
 		{name: "the agent's variable in extraEnv", chart: cni, values: "extraEnv: [{name: NETWORK_POLICY_ENFORCING_MODE, value: strict}]", want: "value: strict"},
+		{name: "helper: rollingUpdate alone", chart: helper, args: []string{"--set", "updateStrategy.rollingUpdate.maxSurge=1"}, want: "strategy:\n    type: Recreate\n", never: "rollingUpdate"},
+		{name: "helper: rollingUpdate with its type", chart: helper, args: []string{"--set", "updateStrategy.type=RollingUpdate,updateStrategy.rollingUpdate.maxSurge=1"}, want: "rollingUpdate:\n      maxSurge: 1"},
 		{name: "eniConfig without subnets", chart: cni, args: []string{"--set", "eniConfig.create=true"}, refused: ".Values.eniConfig.subnets must be specified"},
 		{name: "a misspelt value", chart: cni, args: []string{"--set", "imgae.tag=v1"}, refused: "at '/imgae': value must be 'nothing: this chart has no such value"},
 		{name: "helper: a misspelt value", chart: helper, args: []string{"--set", "priorityClassName=a"}, refused: "at '/priorityClassName': value must be 'nothing"},
