@@ -409,6 +409,19 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
+// TestInstall_Tolerations: an empty list is said to leave tainted nodes without a CNI.
+func TestInstall_Tolerations(t *testing.T) {
+	l := newLab(t)
+	const warned = "on a node with a taint no CNI runs"
+	for list, want := range map[string]bool{"[]": true, `[{"operator":"Exists"}]`: false} {
+		out, err := l.helm("upgrade", cni, "--install", "--set-json", "tolerations="+list)
+		l.check(err)
+		if strings.Contains(out, warned) != want {
+			t.Errorf("tolerations %s: warned %t in\n%s", list, !want, out)
+		}
+	}
+}
+
 // TestUpgrade_Drift: an upgrade resets the fields that the chart renders, and keeps variables
 // and keys that it does not know.
 func TestUpgrade_Drift(t *testing.T) {
