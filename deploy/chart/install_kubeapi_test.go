@@ -153,6 +153,8 @@ func (l *lab) refused(want, verb string, args ...string) {
 	}
 }
 
+const upstreamImage = "602401143452.dkr.ecr.us-west-2.amazonaws.com/amazon-k8s-cni:v1.23.1"
+
 // asUpstream are the values that render upstream's DaemonSet exactly.
 func asUpstream(t *testing.T) []string {
 	t.Helper()
@@ -242,6 +244,14 @@ func (l *lab) image() string {
 	return image
 }
 
+// manifest is what the release has applied.
+func (l *lab) manifest() string {
+	l.Helper()
+	out, err := helm(l.T, "get", "manifest", cni, "--namespace", namespace, "--kubeconfig", l.kubeconfig)
+	l.check(err)
+	return out
+}
+
 // TestInstall_TakeOwnership: Helm's own flag in the place of the marks.
 func TestInstall_TakeOwnership(t *testing.T) {
 	l := newLab(t)
@@ -313,9 +323,7 @@ livenessProbe: {exec: {command: [/app/grpc-health-probe, "-addr=:50051"]}}
 	if image := l.image(); image != "cnictl/aws-vpc-cni:dev" {
 		t.Errorf("image %s", image)
 	}
-	manifest, err := helm(t, "get", "manifest", cni, "--namespace", namespace, "--kubeconfig", l.kubeconfig)
-	l.check(err)
-	if !strings.Contains(manifest, "name: WARM_ENI_TARGET\n              value: \"3\"") {
+	if !strings.Contains(l.manifest(), "name: WARM_ENI_TARGET\n              value: \"3\"") {
 		t.Error("what was set is lost")
 	}
 	l.must("upgrade", cni, "--reuse-values")
@@ -532,35 +540,51 @@ func (l *lab) await(is func() bool) {
 	}
 }
 
-// TestInstall_Page: the sections of docs/install.md about a CNI that is there already show
-// commands that work, each on a cluster of its own, and the errors that the page explains are
-// those of the chart. The other sections are typed in testenv/cluster.
+// TestInstall_Page: the sections of docs/install.md and docs/migrate.md about a release that
+// is there already show commands that work, each on a cluster of its own, and the errors that
+// docs/install.md explains are those of the chart. The other sections are typed in
+// testenv/cluster.
 func TestInstall_Page(t *testing.T) {
-	page := readFile(t, "../../docs/install.md")
-	values := file(t, tour.Files(page, "yaml")[0])
-	section := func(title string) string {
+	install, migrate := readFile(t, "../../docs/install.md"), readFile(t, "../../docs/migrate.md")
+	values := file(t, tour.Files(install, "yaml")[0])
+	section := func(page, title string) string {
 		t.Helper()
 		_, text, found := strings.Cut(page, "# "+title+"\n")
 		if !found {
-			t.Fatalf("docs/install.md has no section %q", title)
+			t.Fatalf("no section %q", title)
 		}
 		text, _, _ = strings.Cut(text, "\n#")
 		return text
 	}
-	for title, prepare := range map[string]func(*lab){
-		"Over what EKS installed":            func(l *lab) { l.apply("eks", published(t)) },
-		"Over a release of upstream's chart": func(l *lab) { l.upstreamRelease() },
-		"Upgrade, roll back, uninstall":      func(l *lab) { l.must("install", cni) },
+	for _, tt := range []struct {
+		page, title string
+		prepare     func(*lab)
+		images      []string // of the daemon, after each command; empty: no release
+	}{
+		{
+			page: migrate, title: "From a release of upstream's chart",
+			prepare: func(l *lab) {
+				l.must("upgrade", l.upstreamRelease(), "--set-string", "image.account=602401143452,init.image.account=602401143452,image.tag=v1.23.1,init.image.tag=v1.23.1", "--set-string", "env.WARM_ENI_TARGET=3")
+			},
+			images: []string{upstreamImage, "registry.example/aws-vpc-cni:v1", upstreamImage},
+		},
+		{
+			page: install, title: "Upgrade, roll back, uninstall",
+			prepare: func(l *lab) {
+				l.must("install", cni, "--set", "global.image.tag=v0")
+			},
+			images: []string{"registry.example/aws-vpc-cni:v1", "registry.example/aws-vpc-cni:v1", "cnictl/aws-vpc-cni:v0", ""},
+		},
 	} {
-		t.Run(title, func(t *testing.T) {
-			l, ran := newLab(t), 0
-			prepare(l)
-			for line := range strings.SplitSeq(section(title), "\n") {
+		t.Run(tt.title, func(t *testing.T) {
+			l := newLab(t)
+			tt.prepare(l)
+			var images []string
+			for line := range strings.SplitSeq(section(tt.page, tt.title), "\n") {
 				command, ok := strings.CutPrefix(line, "helm ")
 				if !ok {
 					continue
 				}
-				ran++
 				args := strings.Fields(strings.NewReplacer("deploy/chart/", "", "values.yaml", values).Replace(command))
 				if !strings.Contains(line, "values.yaml") && args[0] == "upgrade" {
 					args = append(args, "--set", registry[cni])
@@ -568,14 +592,22 @@ func TestInstall_Page(t *testing.T) {
 				if _, err := helm(t, append(args, "--kubeconfig", l.kubeconfig)...); err != nil {
 					t.Fatalf("%s: %v", line, err)
 				}
+				image := ""
+				if l.exists("DaemonSet", account) {
+					image = l.image()
+				}
+				images = append(images, image)
+				if args[0] == "upgrade" && tt.page == migrate && !strings.Contains(l.manifest(), "name: WARM_ENI_TARGET\n              value: \"3\"") {
+					t.Error("what was set is lost")
+				}
 			}
-			if ran == 0 {
-				t.Error("the section shows no command")
+			if !slices.Equal(images, tt.images) {
+				t.Errorf("images after the commands:\n%q, want\n%q", images, tt.images)
 			}
 		})
 	}
 	says := readFile(t, "aws-vpc-cni/values.schema.json") + readFile(t, "aws-vpc-cni/templates/preflight.yaml") + "invalid ownership metadata" // Helm's
-	for line := range strings.SplitSeq(section("Errors"), "\n") {
+	for line := range strings.SplitSeq(section(install, "Errors"), "\n") {
 		if text, ok := strings.CutPrefix(line, "| `"); ok {
 			text, _, _ = strings.Cut(text, "`")
 			if !strings.Contains(says, text) {

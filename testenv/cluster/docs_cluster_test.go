@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,16 +21,15 @@ var typed = map[string][]string{
 	"helm": {
 		"helm upgrade --install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
 		"helm upgrade aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
-		"helm upgrade aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --reset-then-reuse-values",
 		"helm history aws-vpc-cni --namespace kube-system",
 		"helm rollback aws-vpc-cni --namespace kube-system",
 		"helm uninstall aws-vpc-cni --namespace kube-system",
-		"helm install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --set originalMatchLabels=true --take-ownership --values values.yaml",
-		"helm upgrade --install cni-metrics-helper deploy/chart/cni-metrics-helper --namespace kube-system",
+		"helm upgrade --install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
+		"helm upgrade --install cni-metrics-helper deploy/chart/cni-metrics-helper --namespace kube-system --set image.registry=registry.example,image.tag=v1",
 		"kubectl apply -f deploy/monitoring/podmonitor.yaml -f deploy/monitoring/prometheusrule.yaml",
 		"kubectl apply -f deploy/rbac/cnictl.yaml",
 	},
-	"manifests": {"kubectl apply --server-side -f deploy/crds -f deploy/aws-node.yaml"},
+	"manifests": {"kubectl apply --server-side -f deploy/aws-node.yaml", "kubectl apply --server-side -f deploy/crds"},
 	"kustomize": {"kubectl apply --server-side -k deploy-mine"},
 }
 
@@ -41,9 +41,15 @@ const operatorKinds = `
   {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}
 `
 
-// TestDocs_Install types what docs/install.md shows, with its files, at an API server
-// without nodes; the DaemonSet that results has the images and settings of the files.
-func TestDocs_Install(t *testing.T) {
+// desk is a directory in which the commands of pages are typed, at an API server without
+// nodes.
+type desk struct {
+	*testing.T
+	dir, path string
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
 	kubectl, err := kubeapi.ProgramDir()
 	if err != nil {
 		testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
@@ -54,60 +60,78 @@ func TestDocs_Install(t *testing.T) {
 			testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
 		}
 	}
-	page, err := os.ReadFile(tour.Path(t, "docs/install.md"))
+	s := kubeapi.Start(t)
+	d := &desk{T: t, dir: t.TempDir(), path: kubectl + ":" + tools + ":/usr/bin:/bin"}
+	if err := (&cluster.Cluster{API: s}).WriteKubeconfig(filepath.Join(d.dir, "kubeconfig"), s.Endpoint()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(d.dir, "deploy"), os.DirFS(tour.Path(t, "deploy"))); err != nil {
+		t.Fatal(err)
+	}
+	install := page(t, "docs/install.md")
+	d.write("values.yaml", fileOf(install, "global:"))
+	d.write("deploy-mine/kustomization.yaml", fileOf(install, "apiVersion: kustomize"))
+	d.write("adopt.yaml", fileOf(page(t, "docs/migrate.md"), "image:"))
+	// The test bed's server has roles and accounts of its own.
+	d.run("kubectl delete --ignore-not-found clusterrole,clusterrolebinding aws-node cni-metrics-helper")
+	d.run("kubectl -n kube-system delete --ignore-not-found serviceaccount aws-node cni-metrics-helper")
+	return d
+}
+
+func (d *desk) run(command string) string {
+	d.Helper()
+	c := exec.CommandContext(d.Context(), "sh", "-c", command)
+	c.Dir = d.dir
+	c.Env = []string{"PATH=" + d.path, "HOME=" + d.dir, "KUBECONFIG=" + filepath.Join(d.dir, "kubeconfig")}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		d.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+func (d *desk) write(name, text string) {
+	d.Helper()
+	name = filepath.Join(d.dir, name)
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		d.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		d.Fatal(err)
+	}
+}
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(tour.Path(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// fileOf is the file that a page shows, by how it begins.
+func fileOf(page, prefix string) string {
+	files := tour.Files(page, "yaml")
+	return files[slices.IndexFunc(files, func(f string) bool { return strings.HasPrefix(f, prefix) })]
+}
+
+// TestDocs_Install types what docs/install.md shows, with its files; the DaemonSet that
+// results has the images and settings of the files.
+func TestDocs_Install(t *testing.T) {
 	for way, commands := range typed {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			s := kubeapi.Start(t)
-			dir := t.TempDir()
-			run := func(command string) string {
-				t.Helper()
-				c := exec.CommandContext(t.Context(), "sh", "-c", command)
-				c.Dir = dir
-				c.Env = []string{"PATH=" + kubectl + ":" + tools + ":/usr/bin:/bin", "HOME=" + dir, "KUBECONFIG=" + filepath.Join(dir, "kubeconfig")}
-				out, err := c.CombinedOutput()
-				if err != nil {
-					t.Fatalf("%s: %v\n%s", command, err, out)
-				}
-				return string(out)
-			}
-			write := func(name, text string) {
-				t.Helper()
-				name = filepath.Join(dir, name)
-				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := (&cluster.Cluster{API: s}).WriteKubeconfig(filepath.Join(dir, "kubeconfig"), s.Endpoint()); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS(tour.Path(t, "deploy"))); err != nil {
-				t.Fatal(err)
-			}
-			files := tour.Files(string(page), "yaml")
-			write("values.yaml", files[slices.IndexFunc(files, func(f string) bool { return strings.HasPrefix(f, "global:") })])
-			write("deploy-mine/kustomization.yaml", files[slices.IndexFunc(files, func(f string) bool { return strings.Contains(f, "kind: Kustomization") })])
-			// The test bed's server has roles and accounts of its own.
-			run("kubectl delete --ignore-not-found clusterrole,clusterrolebinding aws-node cni-metrics-helper")
-			run("kubectl -n kube-system delete --ignore-not-found serviceaccount aws-node cni-metrics-helper")
+			d := newDesk(t)
 			for kind, plural := range map[string]string{"PodMonitor": "podmonitors", "PrometheusRule": "prometheusrules"} {
-				write(plural+".json", strings.NewReplacer("KIND", kind, "PLURAL", plural).Replace(operatorKinds))
-				run("kubectl apply -f " + plural + ".json")
-				run("kubectl wait --for condition=Established --timeout 2m customresourcedefinition " + plural + ".monitoring.coreos.com")
+				d.write(plural+".json", strings.NewReplacer("KIND", kind, "PLURAL", plural).Replace(operatorKinds))
+				d.run("kubectl apply -f " + plural + ".json")
+				d.run("kubectl wait --for condition=Established --timeout 2m customresourcedefinition " + plural + ".monitoring.coreos.com")
 			}
 			for _, command := range commands {
-				if strings.Contains(command, "deploy/chart/cni-metrics-helper") {
-					command += " --set image.registry=registry.example"
-				}
-				run(command)
+				d.run(command)
 			}
-			got := run("kubectl -n kube-system get daemonset aws-node -o yaml")
+			got := d.run("kubectl -n kube-system get daemonset aws-node -o yaml")
 			want := map[string]string{"helm": "image: registry.example/aws-vpc-cni:v1\n", "manifests": "image: cnictl/aws-vpc-cni:", "kustomize": "image: registry.example/aws-vpc-cni:v1\n"}[way]
 			if !strings.Contains(got, want) {
 				t.Errorf("the DaemonSet has no %q:\n%s", want, got)
@@ -117,4 +141,89 @@ func TestDocs_Install(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDocs_Migrate types what docs/migrate.md shows for a cluster with upstream's manifest,
+// whose settings are not the defaults: they stay, on the way there and back. Adopting changes
+// nothing, and what differs before the move is what the page says.
+func TestDocs_Migrate(t *testing.T) {
+	text := page(t, "docs/migrate.md")
+	const upstream, ours = "602401143452.dkr.ecr.us-west-2.amazonaws.com/amazon-k8s-cni:v1.23.1", "registry.example/aws-vpc-cni:v1"
+	for way, images := range map[string][]string{ // after each command that changes something
+		"With Helm":    {upstream, ours, upstream},
+		"Without Helm": {ours, upstream},
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			d.run("kubectl apply --server-side --field-manager eks -f deploy/chart/testdata/upstream.yaml")
+			d.run("kubectl -n kube-system set env daemonset/aws-node -c aws-node ENABLE_PREFIX_DELEGATION=true AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true ADDITIONAL_ENI_TAGS='{\"a\": \"b\"}'")
+			of := func(path string) string {
+				return strings.TrimSpace(d.run("kubectl -n kube-system get daemonset aws-node -o jsonpath='{" + path + "}'"))
+			}
+			settings := func() string {
+				return of(".spec.template.spec.containers[0].env[?(@.name!=\"VPC_CNI_VERSION\")]") + of(".spec.template.spec.initContainers[0].env") + of(".spec.template.spec.containers[1].args")
+			}
+			before, generation := settings(), of(".metadata.generation")
+			for _, command := range commandsOf(t, text, "Carry the settings over") {
+				if !strings.Contains(command, "kubectl diff") {
+					d.run(command)
+					continue
+				}
+				differ := d.run(command + " || [ $? = 1 ]")
+				for _, line := range regexp.MustCompile(`(?m)^[-+] .*`).FindAllString(differ, -1) {
+					if !expectedChange.MatchString(line) {
+						t.Errorf("kubectl diff shows %q", line)
+					}
+				}
+			}
+			var got []string
+			for _, command := range commandsOf(t, text, way) {
+				out := d.run(command)
+				if strings.HasPrefix(command, "kubectl get") {
+					if out != generation {
+						t.Errorf("adopted: generation %s, want %s", out, generation)
+					}
+					continue
+				}
+				got = append(got, of(".spec.template.spec.containers[0].image"))
+				if now := settings(); now != before {
+					t.Errorf("after %s:\n%s\nwant\n%s", command, now, before)
+				}
+			}
+			if !slices.Equal(got, images) {
+				t.Errorf("images %q, want %q", got, images)
+			}
+			for _, command := range commandsOf(t, text, "Back to the add-on") {
+				d.run(command)
+			}
+			if out := d.run("helm list --namespace kube-system --short"); out != "" {
+				t.Errorf("helm still has %s", out)
+			}
+			of(".metadata.name") // is still there
+		})
+	}
+}
+
+// expectedChange is a line of kubectl diff that docs/migrate.md announces.
+var expectedChange = regexp.MustCompile(`^[-+] +(- )?((deprecated\.daemonset\.template\.)?generation: |image: |app\.kubernetes\.io/(managed-by|version): |helm\.sh/chart: |` +
+	`value: v1(\.23\.1)?$|allowPrivilegeEscalation: false$|readOnlyRootFilesystem: true$|drop:$|ALL$)`)
+
+// commandsOf are those of helm and kubectl in a section.
+func commandsOf(t *testing.T, page, title string) (out []string) {
+	t.Helper()
+	_, text, found := strings.Cut(page, "# "+title+"\n")
+	if !found {
+		t.Fatalf("no section %q", title)
+	}
+	text, _, _ = strings.Cut(text, "\n#")
+	for _, command := range tour.Commands(text) {
+		if !strings.HasPrefix(command, "aws ") {
+			out = append(out, command)
+		}
+	}
+	if len(out) == 0 {
+		t.Fatalf("section %q shows no command", title)
+	}
+	return out
 }
