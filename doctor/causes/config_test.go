@@ -36,3 +36,21 @@ func TestWarmWaste_Summary(t *testing.T) {
 		t.Errorf("not checked:\n%s", missing)
 	}
 }
+
+// TestMigrateSubnets_Summary: every subnet that is short is named, always in the same order.
+func TestMigrateSubnets_Summary(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/migrate/subnets@two.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := file.Load(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "subnets have too few free addresses: subnet-a has 5 for the 7 that the warm pools of 1 nodes lack; subnet-b has 4 for the 7 that the warm pools of 1 nodes lack"
+	f := Diagnose(ev, Options{Move: &Move{}}).Findings[0]
+	if f.Summary != want || f.Scope.Subnet != "subnet-a, subnet-b" || len(f.Nodes) != 2 {
+		t.Errorf("%+v %q of %q, want %q", f.Scope, f.Summary, f.Nodes, want)
+	}
+}

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -128,11 +129,16 @@ func subnetsShort(cs []*Case) []candidate {
 		}
 		return []candidate{ofCluster("", cs[0].unread(id, path, expected, or(missing, "no subnet is known")))}
 	}
-	for subnet, n := range need {
-		if have, known := free[subnet]; known && have < n {
-			short := cs[0].known("ec2.subnet", path, expected, fmt.Sprintf("%s has %d for the %d that the warm pools of %d nodes lack", subnet, have, n, len(nodes[subnet])), true)
-			return []candidate{{scope: document.FindingScope{Cluster: true, Subnet: subnet}, nodes: nodes[subnet], summary: "a subnet has too few free addresses: " + short.Value, decisive: []Fact{short}}}
+	var short, of, texts []string // findings of one code are joined, so one names every subnet
+	for _, subnet := range slices.Sorted(maps.Keys(need)) {
+		if have, known := free[subnet]; known && have < need[subnet] {
+			short, of = append(short, subnet), append(of, nodes[subnet]...)
+			texts = append(texts, fmt.Sprintf("%s has %d for the %d that the warm pools of %d nodes lack", subnet, have, need[subnet], len(nodes[subnet])))
 		}
+	}
+	if len(short) > 0 {
+		lacking := cs[0].known("ec2.subnet", path, expected, strings.Join(texts, "; "), true)
+		return []candidate{{scope: document.FindingScope{Cluster: true, Subnet: strings.Join(short, ", ")}, nodes: of, summary: "subnets have too few free addresses: " + lacking.Value, decisive: []Fact{lacking}}}
 	}
 	return []candidate{ofCluster("", cs[0].known("ec2.subnet", path, expected, "enough in each", false))}
 }
