@@ -38,6 +38,7 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 		APIVersion: r.APIVersion, Kind: document.KindMigration, SchemaVersion: r.SchemaVersion, SampledAt: r.SampledAt, Mode: r.Mode, From: from, Release: release,
 		Nodes: r.Nodes, Checks: []document.MigrationRow{}, NotChecked: r.NotChecked, Partial: r.Partial, Errors: r.Errors,
 	}
+	var unread []*catalogue.Entry
 	lacks := map[string]bool{}
 	for _, missing := range r.NotChecked {
 		lacks[missing.Source] = len(missing.Nodes) == r.Nodes
@@ -72,6 +73,8 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 			m.Warnings++
 		case Undecided:
 			m.Undecided++
+		case Unchecked:
+			unread = append(unread, e)
 		}
 		m.Checks = append(m.Checks, row)
 	}
@@ -82,8 +85,30 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 		m.Verdict = fmt.Sprintf("no block was found on %s, but %s could not be decided", nodes, many(m.Undecided, "check"))
 	default:
 		m.Verdict = fmt.Sprintf("nothing blocks the move of %s, %s", nodes, many(m.Warnings, "warning"))
+		if len(unread) > 0 {
+			m.Verdict = fmt.Sprintf("nothing that was read blocks the move of %s, %s; %s unread%s", nodes, many(m.Warnings, "warning"), many(len(unread), "check"), howToRead(r.Mode, unread))
+		}
 	}
 	return m
+}
+
+// howToRead is the way to read what the checks need that a mode left unread; empty: nothing here
+// reads it.
+func howToRead(mode string, unread []*catalogue.Entry) string {
+	needs := func(node bool) bool {
+		return slices.ContainsFunc(unread, func(e *catalogue.Entry) bool {
+			return e.Ceiling.Cluster == catalogue.None && e.Ceiling.Bundle > catalogue.None == node
+		})
+	}
+	switch {
+	case mode == "node":
+		return ": run it also without --via local"
+	case needs(true):
+		return ": run it on each node with --via local, or with --via exec"
+	case needs(false):
+		return ": run it with --aws"
+	}
+	return ""
 }
 
 func many(n int, what string) string {
