@@ -207,7 +207,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/iam", Title: "the role lacks an EC2 action that the settings need", Severity: Error,
-		Shows:    "A simulation of the role's policies denies an action: without those of the start the daemon does not get ready, without the others the pool cannot grow or shrink.",
+		Shows:    "A simulation of the role's policies denies an action. Without ec2:DescribeNetworkInterfaces the daemon does not start, without ec2:DescribeInstanceTypes not on a type that is not in its table; upstream's needs ec2:DescribeSubnets too. Without the others it starts, and cannot do part of its work.",
 		Required: []string{"iam.sim"},
 		Ceiling:  throughAPI,
 		Check:    Check{"Simulate the role's policies.", "aws iam simulate-principal-policy --policy-source-arn ROLE --action-names ec2:DescribeNetworkInterfaces ec2:AssignPrivateIpAddresses"},

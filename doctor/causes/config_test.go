@@ -54,3 +54,21 @@ func TestMigrateSubnets_Summary(t *testing.T) {
 		t.Errorf("%+v %q of %q, want %q", f.Scope, f.Summary, f.Nodes, want)
 	}
 }
+
+// TestMigrateIAM_Severity: only an action without which the daemon to come does not start blocks.
+func TestMigrateIAM_Severity(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"iam": "error", "iam@later": "warning", "iam@subnets": "warning", "iam@back": "error", "iam@type": "error"} {
+		text, err := os.ReadFile("testdata/migrate/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev, err := file.Load(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := Diagnose(ev, Options{Move: &Move{}}).Findings[0]; f.Code != "migrate/iam" || f.Severity != want {
+			t.Errorf("%s: %s %s %q, want %s", name, f.Code, f.Severity, f.Summary, want)
+		}
+	}
+}

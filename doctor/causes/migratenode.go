@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"cnictl/capacity/limits"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/iam"
 	"cnictl/daemon/resync"
@@ -29,9 +30,18 @@ func actionDenied(c *Case) []candidate {
 	if c.Settings.ProvisioningDisabled() {
 		more = nil
 	}
-	start := iam.Needed(iam.Start)
+	// Without these a daemon does not start. Ours goes on without the others of iam.Start, upstream's
+	// not without DescribeSubnets.
+	start := []string{"ec2:DescribeNetworkInterfaces"}
+	if _, listed := limits.Lookup(c.R.InstanceType.Content.InstanceType); c.R.InstanceType.OK() && !listed {
+		start = append(start, "ec2:DescribeInstanceTypes")
+	}
+	if c.Ours {
+		start = append(start, "ec2:DescribeSubnets")
+	}
+	all := iam.Needed(append(more, iam.Start)...)
 	if c.Settings.IMDSOnly {
-		start = nil
+		start, all = nil, nil
 	}
 	lacks := func(names []string) Fact {
 		return fact(c, c.R.IAM, "iam.sim", "actions", "all allowed", func(sim evidence.IAM) (any, State) {
@@ -45,10 +55,10 @@ func actionDenied(c *Case) []candidate {
 		})
 	}
 	atStart := lacks(start)
-	later := lacks(slices.DeleteFunc(iam.Needed(more...), func(name string) bool { return slices.Contains(start, name) }))
+	later := lacks(slices.DeleteFunc(all, func(name string) bool { return slices.Contains(start, name) }))
 	return []candidate{
 		ofNode("the daemon that starts needs "+atStart.Value, atStart),
-		ofNode("the pool cannot change without "+later.Value, later).as(catalogue.Warning),
+		ofNode("the daemon starts, but cannot do all of its work without "+later.Value, later).as(catalogue.Warning),
 	}
 }
 
