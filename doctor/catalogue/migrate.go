@@ -184,7 +184,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/custom-parts", Title: "parts of the DaemonSet are not in any release", Severity: Warning,
-		Shows:    "Containers, volumes, variables from other objects or pull secrets were added: the chart or manifest to come does not have them and drops them.",
+		Shows:    "Containers, volumes, variables from other objects or pull secrets were added: the chart or manifest to come does not have them and drops them. Security contexts and affinity are not compared.",
 		Required: []string{"k8s.ds"},
 		Ceiling:  throughAPI,
 		Check:    Check{"Compare the live object with what will be applied.", "kubectl diff -f aws-node.yaml"},
@@ -218,7 +218,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/credentials", Title: "the new pods would get other AWS credentials", Severity: Error,
-		Shows:      "Pod Identity is set up and its agent does not run on the node, so no pod of aws-node gets credentials; or the service account names a role that the running pods, older than the annotation, have never used.",
+		Shows:      "Pod Identity is set up and its agent does not run on the node, so no pod of aws-node gets credentials; or the service account names a role that the running pods, older than the annotation, have never used. The trust policy of the role is not read.",
 		Required:   []string{"host.env"},
 		Supporting: []string{"k8s.sa", "k8s.pod"},
 		Ceiling:    throughAPI,
@@ -231,7 +231,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/images", Title: "a node cannot get the images", Severity: Error,
-		Shows:      "The node has an architecture for which there is no image, or a container of its aws-node pod waits for an image that cannot be pulled.",
+		Shows:      "The node has an architecture for which there is no image, or a container of its aws-node pod waits for an image that cannot be pulled. Whether a node reaches the image to come is not tried.",
 		Required:   []string{"k8s.node", "k8s.ds.pods"},
 		Supporting: []string{"k8s.evt"},
 		Ceiling:    throughAPI,
@@ -312,7 +312,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/subnets", Title: "the subnets have few free addresses", Severity: Warning,
-		Shows:      "A start first restores what the node holds and then fills the warm pool. Where a subnet has fewer free addresses than the nodes in it keep warm, some nodes cannot.",
+		Shows:      "A start first restores what the node holds and then fills the warm pool. Where a subnet has fewer free addresses than the nodes in it keep warm, some nodes cannot. Whether whole /28 prefixes are free is not read.",
 		Required:   []string{"ec2.subnet", "intro.enis"},
 		Supporting: []string{"k8s.ds"},
 		Ceiling:    withAWS,
@@ -419,7 +419,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/kernel", Title: "the kernel lacks what a feature needs", Severity: Error,
-		Shows:      "Network policies need kernel 5.10 and bpffs; security groups for pods need the module 8021q.",
+		Shows:      "Network policies are on and the kernel is older than 5.10, or security groups for pods are on and the module 8021q is missing. Whether bpffs is mounted is not read.",
 		Required:   []string{"k8s.node", "k8s.ds"},
 		Supporting: []string{"host.pkg"},
 		Ceiling:    throughAPI,
@@ -454,7 +454,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/mtu", Title: "links have another MTU than the settings", Severity: Warning,
-		Shows:    "AWS_VPC_ENI_MTU differs from the MTU of an interface, or POD_MTU from that of pods: the daemon that starts sets the interfaces, running pods keep theirs, and large packets are lost between them.",
+		Shows:    "AWS_VPC_ENI_MTU differs from the MTU of an interface, or POD_MTU from that of a running pod: the daemon that starts sets the interfaces, running pods keep theirs, and large packets may be lost.",
 		Required: []string{"kern.link", "k8s.ds"},
 		Ceiling:  onNode,
 		Check:    Check{"Compare links and settings.", "ip -br link; " + settings},
@@ -477,7 +477,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/plugin-skew", Title: "the installed plugin is not that of the running image", Severity: Warning,
-		Shows:    "/opt/cni/bin/aws-cni is of another release than aws-node: it was copied by hand, or comes from the AMI. Upstream's daemon refuses its ADDs.",
+		Shows:    "/opt/cni/bin/aws-cni is of another release than aws-node: it was copied by hand, or comes from the AMI. Upstream's daemon refuses its ADDs. Versions are compared, not the files.",
 		Required: []string{"host.cni", "k8s.ds"},
 		Ceiling:  onNode,
 		Check:    Check{"Compare the versions.", "/opt/cni/bin/aws-cni --version; kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[0].image}'"},

@@ -321,19 +321,28 @@ func apiPath(c *Case) []candidate {
 }
 
 func linksMTU(c *Case) []candidate {
-	other := fact(c, c.R.Links, "kern.link", "MTU of interfaces", "AWS_VPC_ENI_MTU", func(all []evidence.Link) (any, State) {
-		if !c.knows("AWS_VPC_ENI_MTU") {
-			return nil, Unread
-		}
-		var out []string
-		for _, l := range all {
-			if l.ENI != "" && l.Kind != "veth" && l.MTU != nil && *l.MTU != c.Settings.ENIMTU {
-				out = append(out, fmt.Sprintf("%s has %d", l.Name, *l.MTU))
+	other := func(path, name string, want int, of func(evidence.Link) bool) Fact {
+		return fact(c, c.R.Links, "kern.link", path, name, func(all []evidence.Link) (any, State) {
+			if !c.knows(name) {
+				return nil, Unread
 			}
-		}
-		return some(out), stateOf(len(out) > 0)
+			var out []string
+			for _, l := range all {
+				if of(l) && l.MTU != nil && *l.MTU != want {
+					out = append(out, fmt.Sprintf("%s has %d", or(string(l.Pod), l.Name), *l.MTU))
+				}
+			}
+			return some(out), stateOf(len(out) > 0)
+		})
+	}
+	interfaces := other("MTU of interfaces", "AWS_VPC_ENI_MTU", c.Settings.ENIMTU, func(l evidence.Link) bool { return l.ENI != "" && l.Kind != "veth" })
+	pods := other("MTU of pods", "POD_MTU", c.Settings.PodMTU, func(l evidence.Link) bool {
+		return l.Kind == "veth" && (l.Pod != "" || strings.HasPrefix(l.Name, c.Settings.VethPrefix))
 	})
-	return []candidate{ofNode(fmt.Sprintf("the daemon that starts sets the MTU of interfaces to %d: %s", c.Settings.ENIMTU, other.Value), other)}
+	return []candidate{
+		ofNode(fmt.Sprintf("the daemon that starts sets the MTU of interfaces to %d: %s", c.Settings.ENIMTU, interfaces.Value), interfaces),
+		ofNode(fmt.Sprintf("new pods get the MTU %d, those that run keep theirs: %s", c.Settings.PodMTU, pods.Value), pods),
+	}
 }
 
 func maxPodsAbove(c *Case) []candidate {
