@@ -307,6 +307,7 @@ func TestCnictl_Doctor(t *testing.T) {
 	}
 	l.check(examined(7, denied))
 	l.grantRoles(execUser, "cnictl-exec")
+	l.run(pod("examined", m)) // whose ADD the log of the plugin has
 	l.await("the doctor to read the node", func() error { return examined(0, nil) })
 }
 

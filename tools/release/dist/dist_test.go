@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -41,9 +40,13 @@ func place(t *testing.T) Release {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
+	inventory, err := software.Sources()
+	if err != nil {
+		t.Fatal(err)
+	}
 	return Release{
 		Version: "v1.2.3", Source: "https://example.com/cnictl", Time: time.Unix(1e9, 0), License: "ours\n",
-		Inventory: func() *software.Inventory { return software.New("none", runtime.GOROOT()) },
+		Inventory: inventory,
 		Programs:  dir + "/programs", Man: dir + "/man", Completions: dir + "/completions",
 		Kubectl: "../../../deploy/krew/kubectl_complete-cni", Krew: "../../../deploy/krew/aws-cni.yaml",
 	}

@@ -262,7 +262,10 @@ func TestPack_Go(t *testing.T) {
 	}
 	i := Image{Name: "x", Entrypoint: []string{"/x/program"}, Files: map[string]string{"/x/program": dir + "/program"}, Licenses: "/x/LICENSE"}
 	r := release()
-	r.Inventory = func() *software.Inventory { return software.New("none", runtime.GOROOT()) }
+	var err error
+	if r.Inventory, err = software.Sources(); err != nil {
+		t.Fatal(err)
+	}
 	image, err := i.build(r, "amd64")
 	if err != nil {
 		t.Fatal(err)
