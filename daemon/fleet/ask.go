@@ -46,6 +46,6 @@ func (f *Fleet) ask(ctx context.Context, i int, n *Reader, ask func(context.Cont
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.opts.NodeTimeout)
 	defer cancel()
-	_, err := Caught(func() (struct{}, error) { return struct{}{}, ask(ctx, i, n.target, n.client) })
+	_, err := Recover(func() (struct{}, error) { return struct{}{}, ask(ctx, i, n.target, n.client) })
 	return err
 }

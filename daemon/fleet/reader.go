@@ -37,7 +37,7 @@ type Reader struct {
 	target   Target
 	opts     ReaderOptions
 	client   *client.Client // nil: the target is absent
-	original atomic.Bool    // it has no summary
+	upstream atomic.Bool    // it has no summary
 	// Upstream's settings, which it takes from its environment at its start: asked for
 	// once, as it writes a line to its log for each request. Read's goroutine alone uses them.
 	env      *client.IPAMEnv // nil: it has none, or was not asked yet
@@ -59,7 +59,7 @@ func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
 			ctx, cancel := context.WithTimeout(bare{ctx}, client.DialTimeout)
 			defer cancel()
 			// The client dials in a goroutine of its own.
-			return Caught(func() (net.Conn, error) { return t.Dial(ctx) })
+			return Recover(func() (net.Conn, error) { return t.Dial(ctx) })
 		}
 	}
 	c, err := client.New(o)
@@ -83,8 +83,8 @@ func (r *Reader) Target() Target { return r.target }
 // Client asks the node for single documents; nil while the target is absent.
 func (r *Reader) Client() *client.Client { return r.client }
 
-// Original reports that the node was seen to have no summary.
-func (r *Reader) Original() bool { return r.original.Load() }
+// Upstream reports that the node was seen to have no summary.
+func (r *Reader) Upstream() bool { return r.upstream.Load() }
 
 // Close ends idle connections. The reader can be used again.
 func (r *Reader) Close() {
@@ -102,7 +102,7 @@ func Ask[T any](ctx context.Context, r *Reader, ask func(context.Context, *clien
 	}
 	return retry(ctx, func(ctx context.Context) (T, error) {
 		return inTime(ctx, func(ctx context.Context) (T, error) {
-			return Caught(func() (T, error) { return ask(ctx, r.client) })
+			return Recover(func() (T, error) { return ask(ctx, r.client) })
 		})
 	})
 }
@@ -117,7 +117,7 @@ func (r *Reader) absence() error {
 // stands beside that, and completes what is no summary of ours. An answer on which this
 // program fails is an error of the node.
 func (r *Reader) Read(ctx context.Context, q Query) document.NodeIPAM {
-	out, err := Caught(func() (document.NodeIPAM, error) { return r.read(ctx, q), nil })
+	out, err := Recover(func() (document.NodeIPAM, error) { return r.read(ctx, q), nil })
 	if err != nil {
 		return Broken(r.target, err)
 	}
@@ -146,7 +146,7 @@ func (r *Reader) read(ctx context.Context, q Query) document.NodeIPAM {
 	if err != nil {
 		out.Error = ErrorOf(err)
 		if r.target.Key == "" {
-			r.original.Store(false) // another daemon may have taken its place
+			r.upstream.Store(false) // another daemon may have taken its place
 			r.env, r.envAsked = nil, false
 		}
 		if out.Summary == nil && r.target.Metrics != nil && ctx.Err() == nil {
@@ -235,7 +235,7 @@ func ErrorOf(err error) *document.NodeError {
 
 // fill reads the documents. An error after the summary leaves the summary in place.
 func (r *Reader) fill(ctx context.Context, q Query, out *document.NodeIPAM) error {
-	if !r.original.Load() {
+	if !r.upstream.Load() {
 		answer, err := Ask(ctx, r, func(ctx context.Context, c *client.Client) (summary, error) {
 			s, at, err := c.Summary(ctx)
 			return summary{s, at}, err
@@ -305,7 +305,7 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *document.NodeIPAM) er
 	s := summaryOfV1(p.doc, r.env)
 	complete(&s, p.doc.ENIs, r.target.Object)
 	if envErr == nil || client.ReasonOf(envErr) == introspect.ReasonNoEndpoint {
-		r.original.Store(true)
+		r.upstream.Store(true)
 	}
 	out.Source, out.Summary, out.SampledAt = document.SourceV1, &s, &p.at
 	if q.ENIs {

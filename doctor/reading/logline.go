@@ -212,7 +212,7 @@ func (p piece) line() evidence.Line {
 		object := daemonlog.Parse(text)
 		line.Level, line.Msg = object.Level, object.Message
 		for _, m := range object.Members {
-			if object.Told {
+			if object.HasMessage {
 				line.Msg += " " + m.Key + "=" + m.Value
 			}
 		}

@@ -41,7 +41,7 @@ func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd
 				return out
 			}
 			// A report that arrives anyway is incomplete.
-			if out.Report, out.Err = fleet.Caught(func() (document.DoctorReport, error) {
+			if out.Report, out.Err = fleet.Recover(func() (document.DoctorReport, error) {
 				return examine(ctx, e.Scope, e.Nodes, e.Progress)
 			}); out.Err == nil {
 				out.Err = ctx.Err()

@@ -36,12 +36,12 @@ func Severity(level string) int {
 
 // Line is what one line says.
 type Line struct {
-	At      time.Time // zero: it does not tell
-	Level   string    // one of Levels, "" = it does not tell
-	Message string    // text of the line, the whole of one without a known form
-	Known   bool      // it is an object with members, as both daemons write them
-	Told    bool      // the object has a message
-	Members []Member  // of the object beside level, ts, caller and msg, in their order
+	At         time.Time // zero: it does not tell
+	Level      string    // one of Levels, "" = it does not tell
+	Message    string    // text of the line, the whole of one without a known form
+	Known      bool      // it is an object with members, as both daemons write them
+	HasMessage bool      // the object has a message
+	Members    []Member  // of the object beside level, ts, caller and msg, in their order
 }
 
 // Member is a member of a line.
@@ -156,7 +156,7 @@ func (l *Line) read(object string) {
 		case "caller":
 		case "msg":
 			if !null {
-				l.Message, l.Told = text, true
+				l.Message, l.HasMessage = text, true
 			}
 		default:
 			l.Members = append(l.Members, Member{name, text})

@@ -15,16 +15,16 @@ func TestParse(t *testing.T) {
 	at := time.Date(2026, 11, 21, 14, 1, 11, 0, time.UTC)
 	for text, want := range map[string]Line{
 		`{"level":"warn","ts":"2026-11-21T14:01:11.000Z","caller":"a.go:1","msg":"ADD failed","n":3,"who":"a b","deep":{"x":[1]},"none":null}`: {
-			At: at, Level: "warn", Message: "ADD failed", Known: true, Told: true, Members: []Member{{"n", "3"}, {"who", "a b"}, {"deep", `{"x":[1]}`}, {"none", "null"}},
+			At: at, Level: "warn", Message: "ADD failed", Known: true, HasMessage: true, Members: []Member{{"n", "3"}, {"who", "a b"}, {"deep", `{"x":[1]}`}, {"none", "null"}},
 		},
-		`{"ts":"2026-11-21T16:01:11.000+0200","msg":"m"}`:                             {At: at, Message: "m", Known: true, Told: true},
-		`{"ts":"2026-11-21T16:01:11.000+02:00","msg":"m"}`:                            {At: at, Message: "m", Known: true, Told: true},
-		` {"level":"WARNING","msg":""}`:                                               {Level: "warn", Known: true, Told: true},
-		`{"level":"panic","msg":"m"}`:                                                 {Level: "fatal", Message: "m", Known: true, Told: true},
-		`{"level":"loud","msg":"a","msg":"b"}`:                                        {Level: "info", Message: "b", Known: true, Told: true},
+		`{"ts":"2026-11-21T16:01:11.000+0200","msg":"m"}`:                             {At: at, Message: "m", Known: true, HasMessage: true},
+		`{"ts":"2026-11-21T16:01:11.000+02:00","msg":"m"}`:                            {At: at, Message: "m", Known: true, HasMessage: true},
+		` {"level":"WARNING","msg":""}`:                                               {Level: "warn", Known: true, HasMessage: true},
+		`{"level":"panic","msg":"m"}`:                                                 {Level: "fatal", Message: "m", Known: true, HasMessage: true},
+		`{"level":"loud","msg":"a","msg":"b"}`:                                        {Level: "info", Message: "b", Known: true, HasMessage: true},
 		`{"level":3,"msg":null}`:                                                      {Message: `{"level":3,"msg":null}`, Known: true},
 		`{"ts":"nonsense"}`:                                                           {Message: `{"ts":"nonsense"}`, Known: true},
-		`{"ts":"0001-01-01T00:00:00Z","msg":4}`:                                       {Message: "4", Known: true, Told: true},
+		`{"ts":"0001-01-01T00:00:00Z","msg":4}`:                                       {Message: "4", Known: true, HasMessage: true},
 		`{"msg":"m"} and more`:                                                        {Message: `{"msg":"m"} and more`},
 		`{"msg":"m"`:                                                                  {Message: `{"msg":"m"`},
 		`{"level":"error","ts":"2026-11-21T14:01:11.000Z","msg":"cut o`:               {At: at, Level: "error", Message: `{"level":"error","ts":"2026-11-21T14:01:11.000Z","msg":"cut o`},
@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 		`text "ts":"2026-11-21T14:01:11Z"`:                                            {Message: `text "ts":"2026-11-21T14:01:11Z"`},
 		`[{"msg":"m"}]`:                                                               {Message: `[{"msg":"m"}]`},
 		"2026-11-21T14:01:11Z starting":                                               {At: at, Message: "starting"},
-		`2026-11-22T00:00:00Z {"level":"warn","ts":"2026-11-21T14:01:11Z","msg":"m"}`: {At: at, Level: "warn", Message: "m", Known: true, Told: true},
+		`2026-11-22T00:00:00Z {"level":"warn","ts":"2026-11-21T14:01:11Z","msg":"m"}`: {At: at, Level: "warn", Message: "m", Known: true, HasMessage: true},
 		"2026-11-21T14:01:11Z":                                                        {Message: "2026-11-21T14:01:11Z"},
 		"panic: boom":                                                                 {Message: "panic: boom"},
 		"":                                                                            {},
@@ -73,9 +73,9 @@ func FuzzParse(f *testing.F) {
 		switch {
 		case l.Level != "" && !slices.Contains(levels, l.Level):
 			t.Fatalf("%q has level %q", text, l.Level)
-		case !l.Told && !strings.HasSuffix(text, l.Message):
+		case !l.HasMessage && !strings.HasSuffix(text, l.Message):
 			t.Fatalf("%q has lost its text: %q", text, l.Message)
-		case !l.Known && (l.Told || l.Members != nil || l.Level != "" && !strings.Contains(text, "{")):
+		case !l.Known && (l.HasMessage || l.Members != nil || l.Level != "" && !strings.Contains(text, "{")):
 			t.Fatalf("%q is no object and has members: %+v", text, l)
 		}
 		var whole map[string]any

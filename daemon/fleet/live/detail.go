@@ -85,7 +85,7 @@ func askKubernetes[T any](d *detail, want watch.Want, asked bool, into *T, ask f
 		d.fail(want, document.NodeError{Reason: introspect.ReasonNotServed, Message: "there is no API server to ask"})
 		return
 	}
-	got, err := fleet.Caught(ask)
+	got, err := fleet.Recover(ask)
 	if err != nil {
 		d.fail(want, *fleet.ErrorOf(err))
 		return
@@ -258,7 +258,7 @@ func (d *detail) keptENIs() (done bool, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.opts.Now()
-	if d.m.enis != nil && now.Sub(d.m.enisAt) < schedule.OriginalMin {
+	if d.m.enis != nil && now.Sub(d.m.enisAt) < schedule.UpstreamMin {
 		d.out.ENIs = d.m.enis
 		return true, nil
 	}
@@ -270,7 +270,7 @@ func (d *detail) keptENIs() (done bool, _ error) {
 		d.out.ENIs = d.m.enis
 		return true, nil
 	}
-	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the upstream daemon is read at most every %s", schedule.OriginalMin)}
+	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the upstream daemon is read at most every %s", schedule.UpstreamMin)}
 }
 
 // close ends the connection of a node that is not on the screen.

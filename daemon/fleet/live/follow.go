@@ -95,7 +95,7 @@ func (l *Live) followEvents(ctx context.Context, m *member) {
 func eventsWithin(ctx context.Context, m *member, after client.Cursor) (introspect.NodeEvents, error) {
 	ctx, cancel := context.WithTimeout(ctx, eventWait+eventSlack)
 	defer cancel()
-	return fleet.Caught(func() (introspect.NodeEvents, error) {
+	return fleet.Recover(func() (introspect.NodeEvents, error) {
 		return m.reader.Client().Events(ctx, after, client.EventsOptions{Wait: eventWait})
 	})
 }

@@ -82,7 +82,7 @@ type Live struct {
 	problemAt time.Time
 	outage    outage
 	heard     time.Time // when the API server was last known to answer
-	stood     schedule.Stood
+	pauses    schedule.PauseDetector
 	stops     uint64 // how often nothing ran
 	samples   uint64
 	failed    uint64
@@ -180,7 +180,7 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 	}
 	wait = l.outage.until(now, wait, l.plan.InFlight())
 	if l.plan.InFlight() == 0 {
-		l.stood.Rest()
+		l.pauses.Rest()
 		return wait
 	}
 	return min(wait, schedule.Beat)
@@ -189,7 +189,7 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 // beat notices that nothing ran for a while. Connections that were kept are not to be
 // trusted then. l.mu is held.
 func (l *Live) beat(now time.Time) {
-	if l.stood.At(now) == 0 {
+	if l.pauses.At(now) == 0 {
 		return
 	}
 	l.stops++
@@ -240,7 +240,7 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 
 // hand puts a sample. One of which no row can be made is an error of its node.
 func (l *Live) hand(m *member, out document.NodeIPAM) {
-	_, err := fleet.Caught(func() (struct{}, error) { l.put(m, out); return struct{}{}, nil })
+	_, err := fleet.Recover(func() (struct{}, error) { l.put(m, out); return struct{}{}, nil })
 	if err != nil {
 		l.put(m, fleet.Broken(m.target, err))
 	}
@@ -250,7 +250,7 @@ func (l *Live) hand(m *member, out document.NodeIPAM) {
 // it must neither end the process, which would leave the terminal as it is, nor be lost.
 func (l *Live) guarded(running *sync.WaitGroup, f func()) {
 	running.Go(func() {
-		if _, err := fleet.Caught(func() (struct{}, error) { f(); return struct{}{}, nil }); err != nil {
+		if _, err := fleet.Recover(func() (struct{}, error) { f(); return struct{}{}, nil }); err != nil {
 			l.trouble(err)
 			l.poke()
 		}
@@ -285,7 +285,7 @@ func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, answ
 		l.answers()
 	}
 	keep, drop := l.plan.Done(m.target.Name, now, schedule.Result{
-		OK: out.Summary != nil, Original: out.Source == document.SourceV1, Took: took,
+		OK: out.Summary != nil, Upstream: out.Source == document.SourceV1, Took: took,
 	})
 	if !keep {
 		m.reader.Close()

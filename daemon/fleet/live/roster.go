@@ -50,7 +50,7 @@ func (l *Live) watch(ctx context.Context) {
 			}
 			l.join(t)
 		}
-		_, err := fleet.Caught(func() (struct{}, error) {
+		_, err := fleet.Recover(func() (struct{}, error) {
 			return struct{}{}, l.opts.Roster.Watch(ctx, put, l.leave, l.trouble)
 		})
 		if ctx.Err() != nil {

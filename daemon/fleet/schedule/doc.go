@@ -5,7 +5,7 @@
 // it: every second pick of what is looked at, and every one of the others, is of the
 // node that is due longest, and after a few of the former one of the others has its turn.
 //
-// An upstream node is never read more often than every [OriginalMin], whoever
+// An upstream node is never read more often than every [UpstreamMin], whoever
 // asks, as each request writes a line into its log. A node that fails [BrokenAfter]
 // times in a row is left alone for [BrokenEvery]. The rest is read at the interval that
 // the fleet's size allows: [Plan.Background] widens with what reading costs.

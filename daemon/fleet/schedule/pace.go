@@ -41,7 +41,7 @@ func widen(wanted, needed time.Duration) time.Duration {
 }
 
 // every is the interval of a lane.
-func (p *Plan) every(t tier, original bool) time.Duration {
+func (p *Plan) every(t tier, upstream bool) time.Duration {
 	var d time.Duration
 	switch t {
 	case tierForced:
@@ -63,8 +63,8 @@ func (p *Plan) every(t tier, original bool) time.Duration {
 	if p.away && t != tierForced {
 		d *= AwayFactor
 	}
-	if original {
-		d = max(d, OriginalMin)
+	if upstream {
+		d = max(d, UpstreamMin)
 	}
 	return d
 }

@@ -14,7 +14,7 @@ const (
 	MinVisible  = 5 * time.Second
 	MinFailing  = 10 * time.Second
 	MinForced   = time.Second // between two readings asked for by hand
-	OriginalMin = 10 * time.Second
+	UpstreamMin = 10 * time.Second
 	BrokenAfter = 3 // failures in a row
 	BrokenEvery = time.Minute
 	AwayFactor  = 6 // longer are all intervals while the screen is not looked at
@@ -212,7 +212,7 @@ func (p *Plan) Touch(name string, now time.Time) {
 // Allows reports whether a node may be asked for something beside the plan.
 func (p *Plan) Allows(name string, now time.Time) bool {
 	n := p.nodes[name]
-	return n == nil || !n.original || n.last.IsZero() || now.Sub(n.last) >= OriginalMin
+	return n == nil || !n.upstream || n.last.IsZero() || now.Sub(n.last) >= UpstreamMin
 }
 
 // Next picks the node to read now; ok is false when none is due or all workers are busy.
@@ -280,23 +280,23 @@ type candidate struct {
 // dueOf takes the node of a tier that is due longest in place of one that is not due
 // that long.
 func (p *Plan) dueOf(t tier, now time.Time, first *candidate) {
-	for _, original := range [...]bool{false, true} {
-		if n, at := p.first(t, original); n != nil && !at.After(now) && (first.node == nil || at.Before(first.since)) {
+	for _, upstream := range [...]bool{false, true} {
+		if n, at := p.first(t, upstream); n != nil && !at.After(now) && (first.node == nil || at.Before(first.since)) {
 			*first = candidate{n, at}
 		}
 	}
 }
 
 // first is the head of a lane and when it is due.
-func (p *Plan) first(t tier, original bool) (*node, time.Time) {
-	q := p.lanes[laneOf(t, original)]
+func (p *Plan) first(t tier, upstream bool) (*node, time.Time) {
+	q := p.lanes[laneOf(t, upstream)]
 	if len(q) == 0 || p.paused && t != tierForced {
 		return nil, time.Time{}
 	}
 	if q[0].last.IsZero() {
 		return q[0], time.Time{}
 	}
-	return q[0], q[0].last.Add(p.every(t, original))
+	return q[0], q[0].last.Add(p.every(t, upstream))
 }
 
 // dueOther is the node that is due longest of those not on the screen.
@@ -342,8 +342,8 @@ func (p *Plan) Wake(now time.Time) (at time.Time, ok bool) {
 		if !t.focused() && (!p.room() || t.ailing() && !p.roomForAiling()) {
 			continue
 		}
-		for _, original := range [...]bool{false, true} {
-			n, due := p.first(t, original)
+		for _, upstream := range [...]bool{false, true} {
+			n, due := p.first(t, upstream)
 			if n == nil {
 				continue
 			}
@@ -364,7 +364,7 @@ func (p *Plan) Wake(now time.Time) (at time.Time, ok bool) {
 // Result of a reading.
 type Result struct {
 	OK       bool
-	Original bool          // it is an upstream node; of a failed reading not known
+	Upstream bool          // it is an upstream node; of a failed reading not known
 	Took     time.Duration // of the clock
 }
 
@@ -388,7 +388,7 @@ func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []str
 	}
 	p.ended(now, len(p.nodes))
 	if r.OK {
-		n.failures, n.original = 0, r.Original
+		n.failures, n.upstream = 0, r.Upstream
 	} else {
 		n.failures++
 	}

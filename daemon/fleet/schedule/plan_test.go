@@ -40,7 +40,7 @@ func read(t *testing.T, p *Plan, now time.Time, r Result) []string {
 // TestNext_Edges reads a node at 0 s and tells at which second it is due again.
 func TestNext_Edges(t *testing.T) {
 	t.Parallel()
-	ours, original := Result{OK: true}, Result{OK: true, Original: true}
+	ours, upstream := Result{OK: true}, Result{OK: true, Upstream: true}
 	look := func(open string, visible ...string) func(*Plan) {
 		return func(p *Plan) { p.Focus(open, visible, false) }
 	}
@@ -54,15 +54,15 @@ func TestNext_Edges(t *testing.T) {
 		"rest":                              {first: ours, want: 30 * time.Second},
 		"rest, faster by wish":              {cfg: Config{Background: 5 * time.Second}, first: ours, want: 5 * time.Second},
 		"rest, not faster than the rows":    {cfg: Config{Background: 5 * time.Second, Interval: 7 * time.Second}, first: ours, want: 7 * time.Second},
-		"rest of upstream by wish":          {cfg: Config{Background: 5 * time.Second}, first: original, want: 10 * time.Second},
+		"rest of upstream by wish":          {cfg: Config{Background: 5 * time.Second}, first: upstream, want: 10 * time.Second},
 		"open":                              {before: look("n"), first: ours, want: 2500 * time.Millisecond},
 		"open, as fast as may be":           {cfg: Config{Interval: 2 * time.Second}, before: look("n"), first: ours, want: 2 * time.Second},
 		"open, slow by wish":                {cfg: Config{Interval: 20 * time.Second}, before: look("n"), first: ours, want: 10 * time.Second},
-		"open, upstream":                    {before: look("n"), first: original, want: 10 * time.Second},
+		"open, upstream":                    {before: look("n"), first: upstream, want: 10 * time.Second},
 		"visible":                           {before: look("", "n"), first: ours, want: 5 * time.Second},
 		"visible, not faster by wish":       {cfg: Config{Interval: 2 * time.Second}, before: look("", "n"), first: ours, want: 5 * time.Second},
 		"visible, slow by wish":             {cfg: Config{Interval: 20 * time.Second}, before: look("", "n"), first: ours, want: 20 * time.Second},
-		"visible, upstream":                 {before: look("", "n"), first: original, want: 10 * time.Second},
+		"visible, upstream":                 {before: look("", "n"), first: upstream, want: 10 * time.Second},
 		"visible later":                     {first: ours, after: look("", "n"), want: 5 * time.Second},
 		"no longer visible":                 {before: look("", "n"), first: ours, after: look("", "m"), want: 30 * time.Second},
 		"failing":                           {first: Result{}, want: 10 * time.Second},
@@ -71,7 +71,7 @@ func TestNext_Edges(t *testing.T) {
 		"away, open":                        {before: func(p *Plan) { p.Focus("n", nil, true) }, first: ours, want: 15 * time.Second},
 		"away, rest":                        {before: func(p *Plan) { p.Focus("", nil, true) }, first: ours, want: 180 * time.Second},
 		"by hand":                           {first: ours, after: func(p *Plan) { p.Force("n") }, want: time.Second},
-		"by hand, upstream":                 {first: original, after: func(p *Plan) { p.Force("n") }, want: 10 * time.Second},
+		"by hand, upstream":                 {first: upstream, after: func(p *Plan) { p.Force("n") }, want: 10 * time.Second},
 		"by hand, all as none is looked at": {first: ours, after: func(p *Plan) { p.Refresh() }, want: time.Second},
 		"by hand, others are looked at":     {before: look("m"), first: ours, after: func(p *Plan) { p.Put("m"); p.Refresh() }, want: 30 * time.Second},
 		"by hand, while paused":             {first: ours, after: func(p *Plan) { p.Pace(0, true); p.Force("n") }, want: time.Second},
@@ -277,13 +277,13 @@ func TestInterval_FirstLook(t *testing.T) {
 func TestForget(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		original bool
+		upstream bool
 		want     time.Duration // after the begin of the reading that is forgotten
-	}{"ours": {false, MinForced}, "upstream": {true, OriginalMin}} {
+	}{"ours": {false, MinForced}, "upstream": {true, UpstreamMin}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := planOf(Config{Workers: 4}, "n")
-			read(t, p, epoch, Result{OK: true, Original: row.original})
+			read(t, p, epoch, Result{OK: true, Upstream: row.upstream})
 			for range BrokenAfter + 1 {
 				now, _ := p.Wake(at(time.Hour))
 				if _, ok := p.Next(now); !ok {
@@ -317,7 +317,7 @@ func TestStood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var s Stood
+			var s PauseDetector
 			if !row.then.IsZero() {
 				s.At(row.then)
 			}

@@ -24,7 +24,7 @@ type world struct {
 }
 
 type being struct {
-	original, dead bool
+	upstream, dead bool
 	slow           time.Duration
 	known          bool      // the plan was told that it is upstream
 	failed         int       // in a row
@@ -51,7 +51,7 @@ func (w *world) join() {
 	w.ids++
 	name := fmt.Sprintf("n%d", w.ids)
 	w.nodes[name] = &being{
-		original: w.rng.IntN(3) == 0, dead: w.rng.IntN(6) == 0,
+		upstream: w.rng.IntN(3) == 0, dead: w.rng.IntN(6) == 0,
 		slow: time.Duration(w.rng.IntN(300)) * time.Millisecond,
 	}
 	w.plan.Put(name)
@@ -125,9 +125,9 @@ func (w *world) step(t *testing.T) {
 		if r.of.dead {
 			r.of.failed++
 		} else {
-			r.of.failed, r.of.known = 0, r.of.original
+			r.of.failed, r.of.known = 0, r.of.upstream
 		}
-		w.plan.Done(r.name, w.now, Result{OK: !r.of.dead, Original: r.of.original, Took: w.now.Sub(r.of.last)})
+		w.plan.Done(r.name, w.now, Result{OK: !r.of.dead, Upstream: r.of.upstream, Took: w.now.Sub(r.of.last)})
 	}
 	w.reading = still
 	if w.plan.Kept() > MaxKept {
@@ -153,7 +153,7 @@ func (w *world) begin(t *testing.T) {
 		}
 		least := MinForced
 		if b.known {
-			least = OriginalMin
+			least = UpstreamMin
 		}
 		if since := w.now.Sub(b.last); !b.last.IsZero() && since < least {
 			t.Fatalf("%s is read after %s, %s is allowed", name, since, least)

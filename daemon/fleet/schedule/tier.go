@@ -65,7 +65,7 @@ type node struct {
 	index    int // in the queue of its tier
 	busy     bool
 	forced   bool
-	original bool
+	upstream bool
 	failures int // in a row
 	shown    uint64
 	kept     bool
@@ -74,10 +74,10 @@ type node struct {
 
 // lane is the queue that a node is in. Upstream has lanes of its own, as its
 // intervals differ.
-func (p *Plan) lane(n *node) *queue { return &p.lanes[laneOf(n.tier, n.original)] }
+func (p *Plan) lane(n *node) *queue { return &p.lanes[laneOf(n.tier, n.upstream)] }
 
-func laneOf(t tier, original bool) int {
-	if original {
+func laneOf(t tier, upstream bool) int {
+	if upstream {
 		return int(t)*2 + 1
 	}
 	return int(t) * 2

@@ -99,7 +99,7 @@ func source[T any](c *collector, into *evidence.Source[T], read func(context.Con
 		defer cancel()
 		done := make(chan evidence.Source[T], 1)
 		go func() {
-			content, err := fleet.Caught(func() (T, error) { return read(ctx) })
+			content, err := fleet.Recover(func() (T, error) { return read(ctx) })
 			if err != nil {
 				done <- evidence.Lacking[T](reason(err))
 				return

@@ -69,7 +69,7 @@ func parse(node, text string, before time.Time) line {
 	if read.Level != "" {
 		l.Level, l.Known = logline.ParseLevel(read.Level)
 	}
-	if read.Known && (l.Known && !read.Told || read.Told && read.Message == "") {
+	if read.Known && (l.Known && !read.HasMessage || read.HasMessage && read.Message == "") {
 		l.Text = "(no message)"
 	}
 	read.Members = read.Members[:min(len(read.Members), maxMembers)]

@@ -29,7 +29,7 @@ type Documents struct {
 
 // UpstreamPace is the shortest time between two readings of an upstream node, which logs
 // a line for each.
-const UpstreamPace = schedule.OriginalMin
+const UpstreamPace = schedule.UpstreamMin
 
 // lost is when an answer is no longer waited for.
 const lost = 30 * time.Second

@@ -12,7 +12,7 @@ import (
 
 // UpstreamInterval is the least time between two readings of an upstream node:
 // each request writes a line to its log.
-const UpstreamInterval = schedule.OriginalMin
+const UpstreamInterval = schedule.UpstreamMin
 
 // Every calls show at once and then every interval, until ctx ends (no error: that
 // is how watching ends) or show fails. show returns whether an upstream node was read;

@@ -25,7 +25,7 @@ func parseLine(node, line string) document.LogItem {
 		at := read.At.UTC()
 		item.At = &at
 	}
-	if read.Told {
+	if read.HasMessage {
 		var b strings.Builder
 		b.WriteString(read.Message)
 		for _, m := range read.Members {

@@ -22,9 +22,9 @@ func (p *Panic) Error() string {
 // NodeReason is that of an answer that cannot be used.
 func (p *Panic) NodeReason() introspect.Reason { return introspect.ReasonMalformed }
 
-// Caught calls f and makes an error of a panic in it. Whoever starts a goroutine has what
-// it does called so: a panic that leaves a goroutine ends the process at once.
-func Caught[T any](f func() (T, error)) (_ T, err error) {
+// Recover calls f and returns a panic in it as an error. Every goroutine wraps its work in
+// it, since a panic that leaves a goroutine ends the process at once.
+func Recover[T any](f func() (T, error)) (_ T, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &Panic{v, debug.Stack()}
