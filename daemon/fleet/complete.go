@@ -10,9 +10,9 @@ import (
 )
 
 // complete adds to a summary that was made of upstream's documents, or of metrics,
-// what the Node object and the published limits of its instance type tell. What the
-// daemon told stays as it is. MAX_ENI, which upstream does not tell, is taken for not
-// set.
+// what the Node object and the published limits of its instance type say. What the
+// daemon reported stays as it is. MAX_ENI, which upstream does not report, counts as
+// unset.
 func complete(s *introspect.Summary, enis []introspect.NodeENI, o *document.NodeObject) {
 	if o == nil {
 		return
@@ -72,8 +72,8 @@ func completeTrunk(t *introspect.Trunk, i limits.Instance, o *document.NodeObjec
 	}
 }
 
-// judgeMaxPods computes what the addresses allow, where the settings that it hangs on
-// were told: the mode by what the pool holds, custom networking. A pool in change from one
+// judgeMaxPods computes what the addresses allow, where the settings that it depends on
+// are known: the mode by what the pool holds, custom networking. A pool in change from one
 // mode to the other has no figure that would hold.
 func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Instance, o *document.NodeObject) {
 	card := slices.IndexFunc(s.Cards, func(c introspect.CardSummary) bool { return c.Card == i.DefaultCard })

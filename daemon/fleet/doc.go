@@ -1,7 +1,7 @@
 // Package fleet reads the pools of many nodes: bounded workers, a deadline per
 // node, partial results with a reason per node, and the best that each node can give:
 // our summary, else upstream's /v1 answers, else its metrics, else what Kubernetes
-// tells of it.
+// knows of it.
 //
 // A node is never dropped: what could not be read is in the list with its state and
 // reason. Nothing is written anywhere; a node's text is carried as it came, and

@@ -19,7 +19,7 @@ const (
 	maxEC2Actions  = 64
 )
 
-// metrics is what is taken from a text. Counts are -1 while they are not told.
+// metrics is what is taken from a text. Counts are -1 until they are found.
 type metrics struct {
 	total, assigned, cooling int
 	enis, eniLimit           int
@@ -33,9 +33,8 @@ type metrics struct {
 	calls                    map[string]introspect.EC2Calls
 }
 
-// SummaryOfMetrics says in our form what the metrics of a daemon tell, ours or the
-// upstream's; what they do not tell is null. Upstream's know no cooldown: what rests
-// counts as free. On a node with several cards its gauges are those of the card changed
+// SummaryOfMetrics makes a summary of a daemon's metrics, ours or upstream's; what they
+// do not have is null. Upstream's have no cooldown: addresses in cooldown count as free. On a node with several cards its gauges are those of the card changed
 // last.
 func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 	m, err := parseMetrics(text)

@@ -34,7 +34,7 @@ const (
 	// freshError: without any other sign that things go wrong. A back-off that an
 	// error caused is a problem of its own, for as long as it lasts.
 	freshError = 30 * time.Second
-	// freshWhileWaiting: while ADDs wait, the errors before may tell why.
+	// freshWhileWaiting: while ADDs wait, earlier errors may say why.
 	freshWhileWaiting = 5 * time.Minute
 )
 
@@ -84,7 +84,7 @@ func (ps *problems) add(severity document.Severity, code, format string, args ..
 	return &ps.list[len(ps.list)-1]
 }
 
-// reading tells what was in the way of reading the node.
+// reading reports why the node could not be read.
 func (ps *problems) reading(n document.NodeIPAM) {
 	code, message := string(n.State), ""
 	if n.Error != nil {

@@ -113,7 +113,7 @@ func (r *Reader) absence() error {
 }
 
 // Read asks for the best that the node can give: its summary, where it has none the
-// upstream's documents, where neither can be had its metrics. What Kubernetes tells
+// upstream's documents, where neither can be had its metrics. What Kubernetes knows
 // stands beside that, and completes what is no summary of ours. An answer on which this
 // program fails is an error of the node.
 func (r *Reader) Read(ctx context.Context, q Query) document.NodeIPAM {
@@ -215,7 +215,7 @@ func stateOf(n document.NodeIPAM) document.State {
 	return document.StateUnreachable
 }
 
-// ErrorOf tells of a node's error by its reason.
+// ErrorOf returns a node's error with its reason.
 func ErrorOf(err error) *document.NodeError {
 	var e *client.Error
 	if errors.As(err, &e) {
@@ -287,7 +287,7 @@ func (r *Reader) enis(ctx context.Context, cooldown time.Duration) (pool, error)
 	})
 }
 
-// fillV1 makes a summary of what upstream tells. Its settings are asked for
+// fillV1 makes a summary of upstream's documents. Its settings are read
 // too, once; a node that has none of them is shown without.
 func (r *Reader) fillV1(ctx context.Context, q Query, out *document.NodeIPAM) error {
 	p, err := r.enis(ctx, client.DefaultCooldown)

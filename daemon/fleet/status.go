@@ -19,7 +19,7 @@ func StatusOf(list document.NodeIPAMList) document.FleetStatus {
 	s.Nodes.Total = len(list.Items)
 	addressLimit, space, eniLimit := sum{}, sum{}, sum{}
 	var subnets []introspect.Subnet
-	silent := false // a node that should tell is not read
+	silent := false // a node that should answer was not read
 	for _, n := range list.Items {
 		count(&s.Nodes, n.State)
 		s.Problems = append(s.Problems, Problems(n)...)
@@ -28,7 +28,7 @@ func StatusOf(list document.NodeIPAMList) document.FleetStatus {
 			silent = silent || !Excused(n)
 			continue
 		}
-		if len(n.Summary.Cards) == 0 { // it told of no pool
+		if len(n.Summary.Cards) == 0 { // it reported no pool
 			addressLimit.missing, space.missing, eniLimit.missing = true, true, true
 		}
 		for _, c := range n.Summary.Cards {

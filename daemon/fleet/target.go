@@ -30,7 +30,7 @@ type Target struct {
 	// introspection cannot be read; nil: there is no way to them.
 	Metrics func(ctx context.Context) ([]byte, error)
 
-	Object *document.NodeObject // what Kubernetes tells of it; nil: it was not asked
+	Object *document.NodeObject // what Kubernetes knows of it; nil: it was not asked
 
 	// Sample is what a recording has of it, which is all that can be read; nil: it is no
 	// recording.

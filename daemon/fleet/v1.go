@@ -5,8 +5,8 @@ import (
 	"cnictl/daemon/api/introspect/client"
 )
 
-// summaryOfV1 says in our form what upstream's documents tell. All else stays
-// null: see complete.
+// summaryOfV1 makes a summary of upstream's documents. All else stays null: see
+// complete.
 func summaryOfV1(p *introspect.Pool, env *client.IPAMEnv) introspect.Summary {
 	s := introspect.Summary{APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Cards: p.Cards}
 	for _, e := range p.ENIs {

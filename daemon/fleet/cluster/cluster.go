@@ -53,7 +53,7 @@ type Config struct {
 // Error is a failure with its reason.
 type Error = tunnel.Error
 
-// Pod is a pod as Kubernetes tells of it.
+// Pod is a pod as Kubernetes lists it.
 type Pod = watch.Pod
 
 // Cluster reads one cluster. It is safe for concurrent use.

@@ -34,7 +34,7 @@ func (c *Cluster) CNINode(ctx context.Context, node string) (_ CNINode, ok bool,
 	return CNINode{Name: node, Features: append([]Feature{}, doc.Spec.Features...)}, true, nil
 }
 
-// NodeUse tells what Kubernetes knows of the use of a node: by the pods on it, without
+// NodeUse returns what Kubernetes knows of the use of a node: by the pods on it, without
 // which there is an error, and its CNINode where that may be read.
 func (c *Cluster) NodeUse(ctx context.Context, node string) (watch.NodeUse, error) {
 	var pods []Pod

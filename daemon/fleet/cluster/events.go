@@ -16,7 +16,7 @@ import (
 
 // EventQuery narrows events; the zero value is all that concern the CNI.
 type EventQuery struct {
-	Node      string // of what the event is about, or that tells it
+	Node      string // that the event is about, or that reports it
 	Namespace string // "" = all
 	Since     time.Time
 }
@@ -40,7 +40,7 @@ const (
 	sandboxFailed       = "FailedCreatePodSandBox"
 )
 
-// concerns reports whether an event is about the CNI: told by it or by the controller of
+// concerns reports whether an event is about the CNI: reported by it or by the controller of
 // branch ENIs, about aws-node's own pods, or that a pod could not be wired.
 func (c *Cluster) concerns(e Event, q EventQuery) bool {
 	if q.Node != "" && e.Node != q.Node || e.At.Before(q.Since) {
@@ -70,7 +70,7 @@ func (c *Cluster) Events(ctx context.Context, q EventQuery) ([]Event, error) {
 }
 
 // nodeEventQueries ask for events that may concern a node by what they are about or who
-// tells them: all events of a large cluster are tens of megabytes. The API server takes
+// reports them: all events of a large cluster are tens of megabytes. The API server takes
 // source for either of the two places where an event says it.
 func (c *Cluster) nodeEventQueries(node string) (out []EventQuery, fields []string) {
 	for _, q := range []struct{ namespace, field string }{
@@ -157,18 +157,18 @@ func sortEvents(events []Event) {
 	})
 }
 
-// WatchEvents tells of the events that there are, oldest first, and of those to come, until
-// ctx ends or the API server refuses them. One that happens again is told again. trouble is
-// told why the watch fails while it is tried again, and nil when it is back; it may be nil.
-// Calls are made by one goroutine.
-func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event), trouble func(error)) error {
-	told := map[string]time.Time{} // by UID: after a gap the API server tells all again
+// WatchEvents passes the existing events to put, oldest first, then each new one, until
+// ctx ends or the API server refuses them. One that happens again is passed again. trouble
+// is called with the reason while a failed watch is retried, and with nil once it is back;
+// it may be nil. Calls are made by one goroutine.
+func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, put func(Event), trouble func(error)) error {
+	sent := map[string]time.Time{} // by UID: after a gap the API server sends all again
 	once := func(e Event) {
-		if last, ok := told[e.UID]; ok && !e.At.After(last) || !c.concerns(e, q) {
+		if last, ok := sent[e.UID]; ok && !e.At.After(last) || !c.concerns(e, q) {
 			return
 		}
-		told[e.UID] = e.At
-		tell(e)
+		sent[e.UID] = e.At
+		put(e)
 	}
 	f := &follower[kubeobject.Event]{
 		c: c, kind: KindEvents, namespace: q.Namespace, trouble: trouble,
@@ -178,14 +178,14 @@ func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, tell func(Event
 				events[i] = eventOf(&all[i])
 				still[events[i].UID] = true
 			}
-			maps.DeleteFunc(told, func(uid string, _ time.Time) bool { return !still[uid] })
+			maps.DeleteFunc(sent, func(uid string, _ time.Time) bool { return !still[uid] })
 			sortEvents(events)
 			for _, e := range events {
 				once(e)
 			}
 		},
 		set:   func(d kubeobject.Event) { once(eventOf(&d)) },
-		unset: func(d kubeobject.Event) { delete(told, d.Metadata.UID) },
+		unset: func(d kubeobject.Event) { delete(sent, d.Metadata.UID) },
 	}
 	if err := f.run(ctx); err != nil {
 		return err

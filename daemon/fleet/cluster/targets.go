@@ -159,7 +159,7 @@ func (c *Cluster) lead(t *fleet.Target, pod *daemonPod) {
 	}
 }
 
-// never is a dial of a daemon that is told not to answer where it could be reached; its
+// never is a dial of a daemon that is configured not to answer where it could be reached; its
 // metrics may still be.
 func (c *Cluster) never(message string) func(context.Context) (net.Conn, error) {
 	return func(context.Context) (net.Conn, error) {
@@ -176,7 +176,7 @@ func dialProgram(bind string) []string {
 	return argv
 }
 
-// listens tells where the daemon's server is: its port, or that it is on a unix socket;
+// listens returns where the daemon's server is: its port, or that it is on a unix socket;
 // known is false for an address that cannot be read.
 func (s settings) listens() (port uint16, unix, known bool) {
 	switch {

@@ -10,9 +10,9 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Watch tells of every target, and of each again when it changes, until ctx ends or the
-// API server refuses what no waiting mends (forbidden, credential). While it tries again it
-// tells why, in one line with what to do, and nil when all is well again; trouble may be
+// Watch puts every target, and each again when it changes, until ctx ends or the API
+// server refuses for good (forbidden, credential). While it retries it calls trouble with
+// the reason, in one line with what to do, and with nil once it works again; trouble may be
 // nil. Calls are made by one goroutine at a time, those of put when both nodes and pods are
 // known.
 func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error {
@@ -37,7 +37,7 @@ type roster struct {
 	c       *Cluster
 	put     func(fleet.Target)
 	remove  func(string)
-	trouble func(error) // nil: nobody wants to know
+	trouble func(error) // nil: not wanted
 
 	mu                  sync.Mutex       // guards all below, and the calls of put, remove and trouble
 	troubles            map[string]error // by kind, of those that are not followed now
@@ -47,8 +47,8 @@ type roster struct {
 	haveNodes, havePods bool
 }
 
-// troubleOf takes what is wrong with the watch of a kind, and tells of what is wrong with
-// any: of nodes before pods.
+// troubleOf takes the error of the watch of a kind, and reports the error of any: of nodes
+// before pods.
 func (r *roster) troubleOf(kind string) func(error) {
 	return func(err error) {
 		r.mu.Lock()
@@ -75,8 +75,8 @@ func (r *roster) best(node string) (best *daemonPod) {
 	return best
 }
 
-// tell puts one node as it is now.
-func (r *roster) tell(node string) {
+// publish puts one node as it is now.
+func (r *roster) publish(node string) {
 	if o := r.nodes[node]; o != nil && r.haveNodes && r.havePods {
 		r.put(r.c.target(node, o, r.best(node)))
 	}
@@ -84,7 +84,7 @@ func (r *roster) tell(node string) {
 
 func (r *roster) tellAll() {
 	for node := range r.nodes {
-		r.tell(node)
+		r.publish(node)
 	}
 }
 
@@ -109,14 +109,14 @@ func (r *roster) replaceNodes(all []nodeDoc) {
 	}
 }
 
-// change takes in a node; quiet: everything is told afterwards.
+// change takes in a node; quiet: all are published afterwards.
 func (r *roster) change(name string, o *document.NodeObject, quiet bool) {
 	if !r.c.wants(name) || reflect.DeepEqual(r.nodes[name], o) {
 		return // most updates are heartbeats
 	}
 	r.nodes[name] = o
 	if !quiet {
-		r.tell(name)
+		r.publish(name)
 	}
 }
 
@@ -176,9 +176,9 @@ func (r *roster) changePod(d daemonPod, quiet bool) {
 		return
 	}
 	if last != nil && last.node != d.node {
-		r.tell(last.node) // a pod of the same name elsewhere: this one is gone
+		r.publish(last.node) // a pod of the same name elsewhere: this one is gone
 	}
-	r.tell(d.node)
+	r.publish(d.node)
 }
 
 func (r *roster) dropPod(name string) {
@@ -191,7 +191,7 @@ func (r *roster) dropPod(name string) {
 	if len(r.on[p.node]) == 0 {
 		delete(r.on, p.node)
 	}
-	r.tell(p.node)
+	r.publish(p.node)
 }
 
 func (r *roster) setPod(p podDoc) {

@@ -36,9 +36,9 @@ func Severity(level string) int {
 
 // Line is what one line says.
 type Line struct {
-	At         time.Time // zero: it does not tell
-	Level      string    // one of Levels, "" = it does not tell
-	Message    string    // text of the line, the whole of one without a known form
+	At         time.Time // zero: not in the line
+	Level      string    // one of Levels, "" = not in the line
+	Message    string    // text of the message; all of a line without a known form
 	Known      bool      // it is an object with members, as both daemons write them
 	HasMessage bool      // the object has a message
 	Members    []Member  // of the object beside level, ts, caller and msg, in their order
@@ -78,7 +78,7 @@ func (l Line) Subject() (s Subject, rest []Member) {
 	return s, rest
 }
 
-// Access reports whether the line tells only that the daemon's introspection was asked: a
+// Access reports whether the line only records a request to the daemon's introspection: a
 // poll writes one each time, upstream's daemon at info, ours at debug.
 func (l Line) Access() bool { return strings.HasPrefix(l.Message, logline.TextAccess) }
 

@@ -17,7 +17,7 @@ import (
 
 // Detail reads documents of one node, each with its own reason when it cannot be had.
 // Upstream is asked for no more than it serves, and not more often than a sample
-// may be taken of it: its addresses are then those that it told last.
+// may be taken of it: its addresses are then those that it last reported.
 func (l *Live) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	d := &detail{l: l, out: watch.Detail{Node: node, Errors: map[watch.Want]document.NodeError{}}}
 	l.mu.Lock()
@@ -93,8 +93,8 @@ func askKubernetes[T any](d *detail, want watch.Want, asked bool, into *T, ask f
 	*into = got
 }
 
-// toldEvents are those that Kubernetes told last of a node.
-type toldEvents struct {
+// lastEvents are those that Kubernetes last returned for a node.
+type lastEvents struct {
 	node   string
 	since  time.Time
 	at     time.Time
@@ -108,7 +108,7 @@ const kubeEventsEvery = 10 * time.Second
 // kubeEvents are the events that Kubernetes has of a node.
 func (l *Live) kubeEvents(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error) {
 	l.mu.Lock()
-	last := l.told
+	last := l.lastEvents
 	l.mu.Unlock()
 	if last.node == node && last.since.Equal(since) && l.opts.Now().Sub(last.at) < kubeEventsEvery {
 		return last.events, nil
@@ -118,7 +118,7 @@ func (l *Live) kubeEvents(ctx context.Context, node string, since time.Time) ([]
 		return nil, err
 	}
 	l.mu.Lock()
-	l.told = toldEvents{node, since, l.opts.Now(), events}
+	l.lastEvents = lastEvents{node, since, l.opts.Now(), events}
 	l.mu.Unlock()
 	return events, nil
 }
@@ -143,7 +143,7 @@ func (d *detail) containerLog(ctx context.Context, want watch.Want, q watch.Quer
 	})
 }
 
-// documents reads what the daemon tells, one after the other over one connection.
+// documents reads the daemon's documents, one after the other over one connection.
 func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) {
 	switch {
 	case d.m == nil:
@@ -251,7 +251,7 @@ func (d *detail) enis(ctx context.Context) error {
 	return nil
 }
 
-// keptENIs gives the addresses that upstream told last; done is false when it may
+// keptENIs returns the addresses that upstream last reported; done is false when it may
 // be asked again, which is noted.
 func (d *detail) keptENIs() (done bool, _ error) {
 	l := d.l

@@ -72,25 +72,25 @@ type Live struct {
 	wake    chan struct{} // the plan may have something to do
 	changed chan struct{}
 
-	mu        sync.Mutex // guards all below
-	plan      *schedule.Plan
-	members   map[string]*member
-	listed    bool // the roster told of a node
-	focus     watch.Focus
-	paused    bool
-	problem   string
-	problemAt time.Time
-	outage    outage
-	heard     time.Time // when the API server was last known to answer
-	pauses    schedule.PauseDetector
-	stops     uint64 // how often nothing ran
-	samples   uint64
-	failed    uint64
-	dropped   uint64
-	followers int // requests for events under way
-	latency   histogram
-	meter     meter
-	told      toldEvents
+	mu         sync.Mutex // guards all below
+	plan       *schedule.Plan
+	members    map[string]*member
+	listed     bool // the roster named a node
+	focus      watch.Focus
+	paused     bool
+	problem    string
+	problemAt  time.Time
+	outage     outage
+	heard      time.Time // when the API server was last known to answer
+	pauses     schedule.PauseDetector
+	stops      uint64 // how often nothing ran
+	samples    uint64
+	failed     uint64
+	dropped    uint64
+	followers  int // requests for events under way
+	latency    histogram
+	meter      meter
+	lastEvents lastEvents
 
 	sampled sync.Mutex // held while Sampled or Removed is called
 
@@ -129,7 +129,7 @@ func (l *Live) Run(ctx context.Context) error {
 	defer running.Wait()
 	defer cancel()
 	l.guarded(&running, func() { l.watch(ctx) })
-	l.guarded(&running, func() { l.tell(ctx) })
+	l.guarded(&running, func() { l.publish(ctx) })
 	l.loop(ctx, &running)
 	return nil
 }
@@ -200,7 +200,7 @@ func (l *Live) beat(now time.Time) {
 	}
 }
 
-// How old the addresses of a node may be that nobody looks at, while maps of subnets are
+// How old the addresses of a node that is not looked at may be while maps of subnets are
 // shown. They cost more to read than all the rest.
 const (
 	enisEvery      = time.Minute
@@ -208,8 +208,8 @@ const (
 	largeFleet     = 500
 )
 
-// wantsENIs: the open node tells its addresses with each sample, upstream cannot
-// but do so, and of others they are asked for now and then where there are maps.
+// wantsENIs: the open node reports its addresses with each sample, upstream always does,
+// and other nodes are asked for them now and then while there are maps.
 func (l *Live) wantsENIs(m *member, now time.Time) bool {
 	if l.opts.ENIs || m.target.Name == l.focus.Open || m.source == document.SourceV1 {
 		m.enisAsked = now
@@ -246,7 +246,7 @@ func (l *Live) hand(m *member, out document.NodeIPAM) {
 	}
 }
 
-// guarded runs f in a goroutine. A panic in it is told as what is wrong with the reading:
+// guarded runs f in a goroutine. A panic in it is reported as trouble with the reading:
 // it must neither end the process, which would leave the terminal as it is, nor be lost.
 func (l *Live) guarded(running *sync.WaitGroup, f func()) {
 	running.Go(func() {
@@ -355,8 +355,8 @@ func (l *Live) closeAll() {
 // telling is the least time between two tellings of a change: five a second.
 const telling = 200 * time.Millisecond
 
-// tell passes the store's changes on, in measure.
-func (l *Live) tell(ctx context.Context) {
+// publish passes the store's changes on, at a bounded rate.
+func (l *Live) publish(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -6,7 +6,7 @@ import (
 )
 
 // histogram counts durations in steps of a fourth of a doubling, from 100 µs on. It
-// forgets slowly, so that it tells of lately.
+// forgets slowly, so that it shows recent times.
 type histogram struct {
 	buckets [96]uint32
 	total   uint32
@@ -56,7 +56,7 @@ type meter struct {
 	samples uint64
 }
 
-// What a cost is taken from: fewer samples would tell of other work more than of them.
+// What a cost is taken from: fewer samples would measure other work more than them.
 const (
 	meterEvery   = time.Second
 	meterAtLeast = 20 // samples

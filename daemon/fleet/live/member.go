@@ -25,8 +25,8 @@ type member struct {
 
 	unreachable atomic.Pointer[string] // why the API server could not be reached in this reading; nil: it was
 
-	// The addresses that upstream told last, while somebody looks at it: it is not
-	// asked again for them in between.
+	// The addresses that upstream last reported, while the node is looked at: it is
+	// not asked for them again in between.
 	enis   []introspect.NodeENI
 	enisAt time.Time
 

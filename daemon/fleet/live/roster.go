@@ -14,9 +14,9 @@ import (
 
 // Roster reports which nodes there are: a cluster, or a list that was given.
 type Roster interface {
-	// Watch tells of every target, and of each again when it changes, until ctx ends
-	// or the list cannot be had any more. While it tries again on its own it tells why, and
-	// nil when it is well. Calls are made by one goroutine at a time.
+	// Watch puts every target, and each again when it changes, until ctx ends or the
+	// list is no longer available. While it retries it calls trouble with the reason, and
+	// with nil once it works again. Calls are made by one goroutine at a time.
 	Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error
 }
 

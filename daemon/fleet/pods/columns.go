@@ -64,7 +64,7 @@ func Kind(r *Row) string {
 	return show.Unknown
 }
 
-// Fault tells a row that a person has to look at.
+// Fault reports whether a person has to look at the row.
 func Fault(r *Row) bool {
 	switch r.State {
 	case document.PodWaiting, document.PodUnknown, document.PodLeftOver:

@@ -171,7 +171,7 @@ func stateWithout(in Sides, p watch.Pod) (state, reason string) {
 }
 
 // WhyNone says why a pod that should have an address has none: its last failed ADD, what
-// blocks the pool, what Kubernetes tells of it.
+// blocks the pool, what Kubernetes says of it.
 func WhyNone(failures []introspect.Failure, blocked []introspect.BlockedCard, p watch.Pod) string {
 	for _, failure := range failures { // newest first
 		if failure.Pod == p.PodRef {

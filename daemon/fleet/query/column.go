@@ -28,7 +28,7 @@ type Column[T any] struct {
 	Unit string // of Number where Text writes it otherwise: "%", "SECONDS"
 
 	// Joined is the texts of all columns of the table, one behind the other, with ASCII
-	// letters in lower case; nil: nobody keeps them. A word that is not there is in no
+	// letters in lower case; nil: they are not kept. A word that is not there is in no
 	// column, which is the answer for most rows.
 	Joined func(T) string
 }
@@ -169,7 +169,7 @@ func (c *Column[T]) number(row T) (float64, bool) {
 	return v, ok && !math.IsNaN(v)
 }
 
-// IsUnknown tells the texts that stand for what is not known: nothing, - and ?.
+// IsUnknown reports whether a text stands for an unknown value: empty, - or ?.
 func IsUnknown(text string) bool { return text == "" || text == "-" || text == "?" }
 
 // among names what would have been accepted, the most alike first where one is alike.

@@ -139,7 +139,7 @@ func (t *term[T]) within(text string) bool {
 	return strings.Contains(strings.ToLower(text), t.lower)
 }
 
-// glob holds a whole text to one with stars.
+// glob matches all of a text against a pattern with stars.
 func (t *term[T]) glob(text string) bool {
 	if !t.ascii {
 		text = strings.ToLower(text)
@@ -180,7 +180,7 @@ func containsFold(s, part string) bool {
 	return false
 }
 
-// Glob holds a whole text, ignoring case, to a pattern in lower case in which * stands for any
+// Glob matches all of a text, ignoring case, against a pattern in lower case in which * stands for any
 // text. It takes at most len(s)*len(p) steps.
 func Glob(s, p string) bool {
 	si, pi, star, mark := 0, 0, -1, 0

@@ -14,5 +14,5 @@
 // labels of a node those of Kubernetes, AWS, eksctl and Karpenter; and messages and log
 // lines without what looks like a credential or a container id.
 //
-// What is read is hostile: lines, nodes and the whole are bounded.
+// What is read is hostile: the sizes of lines, nodes and the file are bounded.
 package record

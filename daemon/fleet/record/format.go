@@ -54,7 +54,7 @@ const (
 	maxLine  = 8 << 20 // bytes of a line: a node with all its addresses is a twentieth of that
 	maxNodes = 20_000
 	maxFile  = 1 << 30 // bytes of a file, compressed
-	maxRatio = 200     // of the whole to the file, beyond maxSlack: samples alike compress to a fiftieth
+	maxRatio = 200     // of the content to the file, beyond maxSlack: similar samples compress to a fiftieth
 	maxSlack = 16 << 20
 	maxHeld  = 256 << 20 // bytes of the lines of all nodes at one moment
 )

@@ -38,19 +38,19 @@ type Player struct {
 	sought      atomic.Uint64 // seeks asked for
 	count       atomic.Uint64 // samples applied
 	interrupted atomic.Bool   // the file ends in the middle, or has something unreadable
-	told        atomic.Pointer[library]
+	published   atomic.Pointer[library]
 
 	work     sync.Mutex                   // guards what follows, while the file is read
 	store    *store.Store                 // what is played into: shown, while seeking another
-	library  *library                     // likewise: told
+	library  *library                     // likewise: published
 	reader   *reader                      // of what comes next
 	next     *entry                       // read and not yet due
 	nextSize int                          // bytes of its line
-	last     map[string]document.NodeIPAM // the sample of each node, whole
+	last     map[string]document.NodeIPAM // the complete sample of each node
 	sizes    map[string]int               // bytes of the line of each
 	size     int                          // of all
 	played   time.Time                    // of the newest entry applied
-	repeat   int                          // entries of a key frame still to come that tell nothing new
+	repeat   int                          // entries of a key frame still to come that add nothing new
 	broken   string                       // why it cannot go on
 	each     func(Sample)                 // takes the samples in place of the store, unless nil
 }
@@ -80,8 +80,8 @@ func Open(r io.Reader, o Options) (*Player, error) {
 		return nil, err
 	}
 	p.interrupted.Store(p.index.interrupted)
-	p.told.Store(newLibrary())
-	p.library = p.told.Load()
+	p.published.Store(newLibrary())
+	p.library = p.published.Load()
 	p.clock.now, p.clock.end, p.clock.speed = o.Now, p.index.to, 1
 	p.Seek(p.index.from)
 	return p, nil
@@ -98,7 +98,7 @@ func (p *Player) OpensAt() time.Time {
 // Range is the time from the first to the last entry.
 func (p *Player) Range() (from, to time.Time) { return p.index.from, p.index.to }
 
-// Interrupted tells a file that ends in the middle, or has something unreadable: what
+// Interrupted reports a file that ends in the middle, or has something unreadable: what
 // comes before is played.
 func (p *Player) Interrupted() bool { return p.interrupted.Load() }
 
@@ -126,8 +126,8 @@ func (p *Player) Advance() {
 	p.apply(p.clock.position())
 }
 
-// Seek goes to a time, to the beginning or the end when it lies outside. Now tells of it
-// at once, View when the fleet of then is put together; of several seeks at a time the
+// Seek goes to a time, to the beginning or the end when it lies outside. Now shows it
+// at once, View once the fleet of that time is rebuilt; of several seeks at a time the
 // last one counts.
 func (p *Player) Seek(to time.Time) {
 	if to.Before(p.index.from) {
@@ -148,11 +148,11 @@ func (p *Player) Seek(to time.Time) {
 		p.apply(to)
 		return
 	}
-	p.store = store.New().KeepENIs() // nobody sees the fleet while it is put together
+	p.store = store.New().KeepENIs() // the fleet is not shown while it is rebuilt
 	p.library = newLibrary()
 	p.begin(f)
 	p.apply(to)
-	p.told.Store(p.library)
+	p.published.Store(p.library)
 	p.shown.Take(p.store)
 	p.store = p.shown
 }
@@ -309,7 +309,7 @@ func (p *Player) Refresh() { p.Advance() }
 // Pace stops and goes on; the interval is that of the recording.
 func (p *Player) Pace(pace watch.Pace) { p.Play(!pace.Paused) }
 
-// Stats tell how far the recording was played.
+// Stats say how far the recording was played.
 func (p *Player) Stats() watch.Stats {
 	s := watch.Stats{Samples: p.count.Load()}
 	if p.Interrupted() {
@@ -323,7 +323,7 @@ func (p *Player) Stats() watch.Stats {
 func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]document.NodeError{}}
 	n := p.shown.Node(node)
-	missing := p.told.Load().give(&d, want, q)
+	missing := p.published.Load().give(&d, want, q)
 	for w := range missing.Each() {
 		message := NotIncluded
 		switch {
@@ -344,8 +344,8 @@ func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch
 // NotIncluded says that something was not recorded.
 const NotIncluded = "not included in this recording"
 
-// Info tells of the recording what its document does; the name of the file is the
-// caller's.
+// Info describes the recording as its document does; the caller adds the name of the
+// file.
 func (p *Player) Info() document.Recording {
 	r := recording(p.index.from, p.index.to, len(p.index.nodes), p.index.samples, p.Interrupted())
 	r.Title = p.index.header.Title

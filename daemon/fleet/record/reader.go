@@ -61,7 +61,7 @@ func (r *reader) line(begin func(offset int)) ([]byte, error) {
 			}
 		default:
 			// The end in the middle of a line, a broken checksum, garbage behind a
-			// member: what was whole has been read.
+			// member: all complete lines have been read.
 			r.cut = true
 			return nil, errEnd
 		}

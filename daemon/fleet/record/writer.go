@@ -216,8 +216,8 @@ func (w *Writer) Flush() error {
 	return w.broken(w.zip.Flush())
 }
 
-// Info tells of the recording so far what its document does; the name of the file and
-// the title are the caller's.
+// Info describes the recording so far as its document does; the caller adds the name of
+// the file and the title.
 func (w *Writer) Info() document.Recording {
 	return recording(w.from, w.to, len(w.nodes), w.count, false)
 }

@@ -109,7 +109,7 @@ type rounds struct {
 	sweep time.Duration
 }
 
-// Sweep is how long the last whole round took.
+// Sweep is how long the last complete round took.
 func (r *rounds) Sweep() time.Duration { return r.sweep }
 
 func (r *rounds) began(n *node, now time.Time) {

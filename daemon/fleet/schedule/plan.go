@@ -400,8 +400,8 @@ func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []str
 	return p.keep(n)
 }
 
-// Forget ends a reading of which nothing was learned, as the process stood still
-// meanwhile: the node is read again as soon as it may be.
+// Forget discards a reading during which the process was paused: the node is read again
+// as soon as it may be.
 func (p *Plan) Forget(name string, now time.Time) {
 	n := p.nodes[name]
 	if n == nil || !n.busy {

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Unread stands in the cells of a node that should have told and could not be read.
+// Unread stands in the cells of a node that should have answered and could not be read.
 const Unread = "?"
 
 type column = query.Column[*Node]
@@ -115,8 +115,8 @@ func known(text func(*Node) string) func(*Node) string {
 	}
 }
 
-// unread stands for what a node did not tell: ? when it should have, - when it was not
-// asked or has nothing to tell.
+// unread stands for what a node did not report: ? when it should have, - when it was not
+// asked or has nothing to report.
 func unread(n *Node) string {
 	switch n.State {
 	case document.StateAPIOnly, document.StateNoDaemon:
@@ -127,7 +127,7 @@ func unread(n *Node) string {
 	return Unread
 }
 
-// of is a text that the node or Kubernetes tells.
+// of is a text from the node or Kubernetes.
 func of(value func(*Node) string) func(*Node) string {
 	return func(n *Node) string {
 		switch v := value(n); {
@@ -157,7 +157,7 @@ func object(value func(*document.NodeObject) string) func(*Node) string {
 	}
 }
 
-// pooled reports that the node's daemon told of a pool.
+// pooled reports whether the node's daemon reported a pool.
 func (n *Node) pooled() bool { return n.Known && len(n.Summary.Cards) > 0 }
 
 // ofPool is a text of the counts of the pool.
@@ -203,18 +203,18 @@ func summaryInt(value func(*introspect.Summary) *int) number {
 // longestType is room for every instance type that EC2 has, and for as much again.
 const longestType = 40
 
-// typeOf is what the daemon of a node tells, which may be anything: where it is no type
-// Kubernetes knows better.
+// typeOf is the instance type that the node's daemon reports, which may be any text: where
+// it is not a type, the one of Kubernetes counts.
 func typeOf(n *Node) string {
-	told := ""
+	reported := ""
 	if n.Summary != nil {
-		told = n.Summary.InstanceType
+		reported = n.Summary.InstanceType
 	}
-	sane := told != "" && len(told) <= longestType && show.Safe(told) == told
+	sane := reported != "" && len(reported) <= longestType && show.Safe(reported) == reported
 	if !sane && n.Object != nil && n.Object.InstanceType != "" {
 		return n.Object.InstanceType
 	}
-	return told
+	return reported
 }
 
 // TypeText is the instance type as tables show it.
@@ -335,7 +335,7 @@ func branches(n *Node) *int {
 	return n.Summary.Trunk.BranchUsed
 }
 
-// Branches tells the branch ENIs in use and the limit of a node that has or may have a
+// Branches shows the branch ENIs in use and the limit of a node that has or may have a
 // trunk.
 func Branches(t *introspect.Trunk) string {
 	if t == nil || t.ENIID == "" && (!t.Enabled || t.Supported != nil && !*t.Supported) {

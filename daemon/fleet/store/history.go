@@ -78,7 +78,7 @@ func second(at time.Time) uint32 { return uint32(min(max(0, at.Unix()), math.Max
 const grow = 16
 
 // add appends a point where one is due. The array behind a History is shared with the
-// ones before: nobody sees beyond his own length.
+// ones before: none sees beyond its own length.
 func (h History) add(p Point) History {
 	if len(h) > 0 {
 		last := h[len(h)-1]

@@ -10,7 +10,7 @@ import (
 type Node struct {
 	document.NodeIPAM
 
-	// Sums over the cards; they mean something while Known. Null: not told of every card.
+	// Sums over the cards, valid while Known. Null: not known of every card.
 	Known    bool // Summary is there
 	Assigned int
 	Cooling  *int

@@ -9,9 +9,9 @@ import (
 // addresses than its pods can be expected to take: others of the subnet cannot have them.
 const WordOverWarm = "over-warm"
 
-// OverWarm tells such a pool: more than two thirds of it is free, and more than any one
-// ENI or prefix of an ordinary instance type brings. Nobody lacks the addresses of an
-// IPv6 prefix.
+// OverWarm reports such a pool: more than two thirds of it is free, and more than any one
+// ENI or prefix of an ordinary instance type brings. The addresses of an IPv6
+// prefix are never scarce.
 func (n *Node) OverWarm() bool {
 	const many = 30
 	return n.Known && n.Summary.IPFamily != "ipv6" && n.Free > many && n.Free > 2*n.Assigned

@@ -11,7 +11,7 @@ import (
 )
 
 // place is where an ENI is and which /28s it has addresses in. An ENI never changes its
-// subnet, so what one reading of the ENIs told holds for later samples without them.
+// subnet, so what one reading of the ENIs found holds for later samples without them.
 type place struct {
 	eni    introspect.NodeENI // without CIDRs; its counts are those of that reading
 	blocks []part             // by address
@@ -79,7 +79,7 @@ func (n *Node) place(before *Node, at time.Time, answered bool) {
 	n.primaryAddress()
 }
 
-// inSubnets adds the ENIs up by subnet: those that the sample tells of, else those that
+// inSubnets adds the ENIs up by subnet: those in the sample, else those that
 // the summary counts.
 func (n *Node) inSubnets(zone string) {
 	count := func(id string, p *place, total, free int) {

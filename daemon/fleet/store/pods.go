@@ -93,15 +93,15 @@ func (h address) cidr() netip.Prefix {
 	return p
 }
 
-// contains tells whether an address is of the same secondary IP or prefix: cidr would do, and
-// takes ten times as long.
+// contains reports whether an address is of the same secondary IP or prefix: cidr would do,
+// but takes ten times as long.
 func (h *address) contains(addr *[16]byte) bool {
 	bits := int(h.bits)
 	if h.ip().Is4() {
 		bits += 96
 	}
-	whole := bits / 8
-	return slices.Equal(h.addr[:whole], addr[:whole]) && (whole == 16 || (h.addr[whole]^addr[whole])>>(8-bits%8) == 0)
+	full := bits / 8
+	return slices.Equal(h.addr[:full], addr[:full]) && (full == 16 || (h.addr[full]^addr[full])>>(8-bits%8) == 0)
 }
 
 // pod is who has an address.

@@ -21,10 +21,10 @@ const (
 type counters struct {
 	started time.Time
 	at      time.Time
-	n       [allCounts]int // -1: not told
+	n       [allCounts]int // -1: unknown
 }
 
-// countersOf reads them; nil where the daemon tells none, or the sample has no time.
+// countersOf reads them; nil where the daemon reports none, or the sample has no time.
 func countersOf(n document.NodeIPAM) *counters {
 	s := n.Summary
 	if s == nil || n.SampledAt == nil || s.StartedAt == nil || s.ADDs == nil && s.DELs == nil && s.EC2Calls == nil {
@@ -52,8 +52,8 @@ func countersOf(n document.NodeIPAM) *counters {
 }
 
 // since gives the rates from an earlier moment of the same run; nil when it was another
-// run, when a counter went back, or when no time has passed. A counter that either moment
-// does not tell has none.
+// run, when a counter went back, or when no time has passed. A counter that is missing
+// at either moment has none.
 func (c *counters) since(before *counters) *Rates {
 	if c == nil || before == nil || !c.started.Equal(before.started) || !c.at.After(before.at) {
 		return nil

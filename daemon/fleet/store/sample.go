@@ -49,7 +49,7 @@ func other(before, now *document.NodeObject) bool {
 	return before != nil && now != nil && before.InstanceID != "" && now.InstanceID != "" && before.InstanceID != now.InstanceID
 }
 
-// carry keeps what a sample without an answer does not tell.
+// carry keeps what a sample without an answer lacks.
 func (n *Node) carry(before *Node, at time.Time) {
 	if n.Object == nil {
 		n.Object = before.Object
@@ -62,7 +62,7 @@ func (n *Node) carry(before *Node, at time.Time) {
 		n.Via = before.Via
 	}
 	if n.State == document.StateAPIOnly && n.Error == nil {
-		// Not a failure: Kubernetes told something new of the node.
+		// Not a failure: Kubernetes reported a change of the node.
 		n.State, n.Error, n.LatencySeconds = before.State, before.Error, before.LatencySeconds
 		return
 	}
@@ -71,7 +71,7 @@ func (n *Node) carry(before *Node, at time.Time) {
 
 // sum adds the cards up.
 func (n *Node) sum() {
-	// A daemon that tells of no card has told nothing of its pool but that.
+	// A daemon that reports no card has reported nothing else of its pool.
 	first := total{known: len(n.Summary.Cards) > 0}
 	limit, eniLimit := first, first
 	cooling, enis, prefixes := first, first, first
@@ -97,7 +97,7 @@ func (n *Node) Well() bool {
 	return n.Word == fleet.CodeOK || n.Word == WordOverWarm
 }
 
-// Status is the word as people read it: upstream tells less, so its ok says whose it
+// Status is the word as people read it: upstream reports less, so its ok says whose it
 // is. Filters and documents have the Code.
 func (n *Node) Status() string {
 	if n.Error != nil && n.State != document.StateLive {

@@ -35,7 +35,7 @@ func New() *Store {
 }
 
 // KeepENIs has nodes keep the ENIs with all addresses of their samples. It is for those
-// who write whole samples down, and is called before the first Put: without it those of
+// who record complete samples, and is called before the first Put: without it those of
 // our daemon go once they are counted, since they take more room than all the rest and are
 // read again for a node that is looked at. Upstream's, which is not to be asked
 // often, stay.

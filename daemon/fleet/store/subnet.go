@@ -10,9 +10,9 @@ import (
 
 // subnet is what all nodes have in one subnet.
 type subnet struct {
-	shown  SubnetUse // but for the blocks
-	told   map[string]introspect.Subnet
-	newest string // the node whose word on it counts; "" = none has one
+	shown  SubnetUse                    // but for the blocks
+	words  map[string]introspect.Subnet // by node
+	newest string                       // the node whose word on it counts; "" = none has one
 	blocks []shared
 	dirty  bool    // blocks differ from what view shows
 	view   []Block // never changed once shown
@@ -36,17 +36,17 @@ func (s *subnet) add(node string, u use) {
 
 // hear takes in what a node says of the subnet.
 func (s *subnet) hear(node string, u use) {
-	s.told[node] = u.subnet
+	s.words[node] = u.subnet
 	if u.zone != "" {
 		s.shown.Zone = u.zone
 	}
-	if have, ok := s.told[s.newest]; s.newest == "" || !ok || newer(u.subnet, node, have, s.newest) {
-		s.tell(node)
+	if have, ok := s.words[s.newest]; s.newest == "" || !ok || newer(u.subnet, node, have, s.newest) {
+		s.adopt(node)
 	}
 }
 
 // change counts a node's use in place of the one before. It does not leave in between:
-// nobody need look for the newest word on the subnet, and what has not changed is left.
+// the newest word on the subnet need not be searched for, and what has not changed stays.
 func (s *subnet) change(node string, before, now use) {
 	s.count(before, -1)
 	s.count(now, 1)
@@ -59,7 +59,7 @@ func (s *subnet) change(node string, before, now use) {
 	}
 	s.hear(node, now)
 	if s.newest == node {
-		s.tell(node)
+		s.adopt(node)
 	}
 }
 
@@ -72,15 +72,15 @@ func (s *subnet) remove(node string, u use) {
 
 // forget drops what a node said of the subnet.
 func (s *subnet) forget(node string) {
-	delete(s.told, node)
+	delete(s.words, node)
 	if s.newest == node {
 		best := ""
-		for name, told := range s.told {
-			if best == "" || newer(told, name, s.told[best], best) {
+		for name, word := range s.words {
+			if best == "" || newer(word, name, s.words[best], best) {
 				best = name
 			}
 		}
-		s.tell(best)
+		s.adopt(best)
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *subnet) count(u use, sign int) {
 	s.shown.Wasted += sign * u.wasted
 }
 
-// newer orders what nodes say of a subnet: by when EC2 told it, then by name, so that
+// newer orders what nodes say of a subnet: by when EC2 answered, then by name, so that
 // the order of the samples does not matter.
 func newer(a introspect.Subnet, aNode string, b introspect.Subnet, bNode string) bool {
 	switch {
@@ -108,14 +108,14 @@ func newer(a introspect.Subnet, aNode string, b introspect.Subnet, bNode string)
 	return aNode < bNode
 }
 
-// tell takes over what a node says of the subnet.
-func (s *subnet) tell(node string) {
+// adopt takes over what a node says of the subnet.
+func (s *subnet) adopt(node string) {
 	s.newest = node
 	if node == "" {
 		return
 	}
 	id, before := s.shown.ID, s.shown.CIDR
-	s.shown.Subnet = s.told[node]
+	s.shown.Subnet = s.words[node]
 	s.shown.ID = id
 	if s.shown.CIDR == before {
 		return
@@ -186,7 +186,7 @@ type subnets []*subnet
 func (all *subnets) of(id string) *subnet {
 	i, found := slices.BinarySearchFunc(*all, id, func(s *subnet, id string) int { return cmp.Compare(s.shown.ID, id) })
 	if !found {
-		s := &subnet{told: map[string]introspect.Subnet{}}
+		s := &subnet{words: map[string]introspect.Subnet{}}
 		s.shown.ID = id
 		*all = slices.Insert(*all, i, s)
 	}

@@ -11,7 +11,7 @@ type sums struct {
 	limit, eniLimit, pods       int
 	noLimit, noENILimit, noPods int // known nodes whose limit is not, and nodes without max-pods
 	cooling, enis               int
-	noCooling, noENIs           int // known nodes that do not tell them
+	noCooling, noENIs           int // known nodes that do not report them
 	known                       int // nodes in the sums
 	missing                     int // nodes that should be in the sums and are not
 }
@@ -103,9 +103,9 @@ func (n *Node) Capacity() *int {
 	return pods
 }
 
-// told is what of the nodes in the sums some do not tell.
-func (s *sums) told(sum, untold int) Least {
-	return Least{N: sum, Known: untold == 0 && s.missing == 0 || untold < s.known, Bound: untold > 0 || s.missing > 0}
+// least is a sum that missing of the nodes in the sums do not report.
+func (s *sums) least(sum, missing int) Least {
+	return Least{N: sum, Known: missing == 0 && s.missing == 0 || missing < s.known, Bound: missing > 0 || s.missing > 0}
 }
 
 // totals are the sums as a view shows them.
@@ -121,7 +121,7 @@ func (s *sums) totals() Totals {
 	if t.Live+t.Partial > 0 {
 		t.Limit, t.ENILimit = known(s.limit, s.noLimit), known(s.eniLimit, s.noENILimit)
 	}
-	t.Cooling, t.ENIs = s.told(s.cooling, s.noCooling), s.told(s.enis, s.noENIs)
+	t.Cooling, t.ENIs = s.least(s.cooling, s.noCooling), s.least(s.enis, s.noENIs)
 	t.Complete = s.missing == 0
 	return t
 }

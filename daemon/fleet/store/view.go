@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// View is the whole fleet at one moment. It never changes.
+// View is the fleet at one moment. It never changes.
 type View struct {
 	Generation uint64    // grows with every change
 	At         time.Time // of the newest sample
@@ -11,11 +11,11 @@ type View struct {
 	Subnets    []SubnetUse // by id
 }
 
-// Least is a sum over the nodes that tell what it is of.
+// Least is a sum over the nodes that report its terms.
 type Least struct {
 	N     int
-	Known bool // else no node tells it, and N is nothing
-	Bound bool // some node does not tell it: N is a lower bound
+	Known bool // else no node reports it, and N means nothing
+	Bound bool // some node does not report it: N is a lower bound
 }
 
 // Totals sum the fleet up.

@@ -6,7 +6,7 @@ import (
 )
 
 // Left is what further nodes may take of a subnet, as far as the nodes read know: the blocks
-// in which they hold addresses are no longer whole. Of what EC2 counted as taken beside
+// in which they hold addresses are no longer free as a block. Of what EC2 counted as taken beside
 // these, only the number is known. False: not a subnet with a known count of free addresses.
 func Left(u store.SubnetUse) (subnet.Subnet, bool) {
 	if Usable(u.Range) == 0 || u.Available == nil {

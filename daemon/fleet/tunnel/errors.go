@@ -191,8 +191,8 @@ func readStatus(body []byte) (status, bool) {
 	return s, err == nil && s.Kind == "Status"
 }
 
-// backendReason tells from the words of the API server or the kubelet what they could not
-// do: there is nothing but words.
+// backendReason finds out from the text of the API server or the kubelet what they could
+// not do: text is all there is.
 func backendReason(text string) introspect.Reason {
 	switch {
 	case containsAny(text, "i/o timeout", "timed out", "deadline exceeded", "no route to host"):

@@ -120,8 +120,8 @@ func execute(ctx context.Context, e remotecommand.Executor, to addr) (*pipe, <-c
 	return p, ended
 }
 
-// endless is the far end of a pipe: that it was closed is no error, of which client-go
-// would tell the log.
+// endless is the far end of a pipe: closing it returns no error, which client-go
+// would log.
 type endless struct{ net.Conn }
 
 func (e endless) Read(b []byte) (int, error) {

@@ -42,14 +42,14 @@ const (
 	WantLogs
 	WantPod
 	WantPods // the pods that Kubernetes has on the node
-	// WantKubeEvents: what Kubernetes tells of the node and the pods on it, as far as it
+	// WantKubeEvents: what Kubernetes reports of the node and the pods on it, as far as it
 	// concerns the CNI.
 	WantKubeEvents
 	// WantContainerLog: what the daemon's container wrote, through Kubernetes. Wanted
 	// together with WantLogs it is read only of a daemon that does not serve its log.
 	WantContainerLog
-	// WantNodeUse: what Kubernetes knows of the use of the node, for one whose daemon tells
-	// nothing.
+	// WantNodeUse: what Kubernetes knows of the use of the node, for one whose daemon does
+	// not answer.
 	WantNodeUse
 	// WantClusterPods: the pods of all nodes, and those that no node has yet. The node of
 	// Detail is not asked.
@@ -118,10 +118,10 @@ type ClusterPods struct {
 }
 
 // MaxClusterPods is how many pods of a cluster are listed. Of more, only those without an
-// address are: the daemons tell of the others.
+// address are: the daemons list the others.
 const MaxClusterPods = 20_000
 
-// NodeUse is what Kubernetes alone tells of the use of a node: all that is known where the
+// NodeUse is what Kubernetes alone knows of the use of a node: all that is known where the
 // daemon does not answer.
 type NodeUse struct {
 	Pods    int // on the node that have not ended, those of the host's network too
@@ -160,7 +160,7 @@ type KubeEvent struct {
 	Kind      string    `json:"kind"`   // of the object: Pod, Node, CNINode
 	Object    string    `json:"object"` // namespace/name, or name
 	Node      string    `json:"node"`   // that it happened on; "" = not known
-	Source    string    `json:"source"` // component that tells it
+	Source    string    `json:"source"` // component that reports it
 }
 
 // ContainerLogQuery chooses lines of a container's log; zero: the newest
@@ -182,11 +182,11 @@ type ContainerLog struct {
 
 // ContainerLine is one line, as it was written.
 type ContainerLine struct {
-	At   time.Time // by the node's clock; zero: not told
+	At   time.Time // by the node's clock; zero: unknown
 	Text string
 }
 
-// Pod is a pod as Kubernetes tells of it.
+// Pod is a pod as Kubernetes lists it.
 type Pod struct {
 	introspect.PodRef
 	Node        string     `json:"-"` // "" = it is bound to none, or the node that was asked
@@ -199,7 +199,7 @@ type Pod struct {
 	StartedAt   *time.Time `json:"startedAt,omitempty"`
 }
 
-// Stats tell how the reading goes.
+// Stats say how the reading goes.
 type Stats struct {
 	Interval    time.Duration // between two samples of what is looked at
 	Background  time.Duration // between two samples of the rest, as it turns out
