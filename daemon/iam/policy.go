@@ -23,7 +23,7 @@ type Statement struct {
 	Condition map[string]map[string]string `json:",omitempty"`
 }
 
-// Features of an address family, of which a node has one.
+// Features of an address family. A node has one of them.
 var (
 	ofIPv4 = []Feature{Start, IPv4, Interfaces, Groups, Sweep}
 	ofIPv6 = []Feature{Start, IPv6, Interfaces, Groups, Sweep}

@@ -175,7 +175,7 @@ func (c *Cluster) apiForPods() netip.AddrPort {
 }
 
 // apiArgs admit pods with the token of their ServiceAccount, as the controllers allow it,
-// and name the family of Services: the server's own address, which nobody uses, must be of
+// and name the family of Services: the server's own address, which is unused, must be of
 // the same.
 func (c *Cluster) apiArgs() []string {
 	args := []string{"--disable-admission-plugins="}

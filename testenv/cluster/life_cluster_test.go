@@ -203,7 +203,7 @@ func TestReboot(t *testing.T) {
 }
 
 // TestReady_WithTheConflist: a node is not Ready before its CNI serves, and stays so with
-// a CNI that cannot start, which says why. One that tells of itself on a Unix socket alone
+// a CNI that cannot start, which says why. One that serves introspection on a Unix socket alone
 // is read by exec.
 func TestReady_WithTheConflist(t *testing.T) {
 	l := requireCluster(t)

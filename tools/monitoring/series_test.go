@@ -80,7 +80,7 @@ func lookUp(all map[string]family, series string) (family, bool) {
 	return family{}, false
 }
 
-// check reports series and labels that nobody exposes, and metrics that upstream lacks
+// check reports series and labels that no daemon exposes, and metrics that upstream lacks
 // where they may not be used.
 func check(expr parser.Expr, all map[string]family, ours bool) (wrong []string) {
 	known := map[string]bool{}

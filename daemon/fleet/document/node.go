@@ -19,7 +19,7 @@ const (
 	StateStale State = "stale"
 	// StateMetricsOnly: only its metrics could be read. The summary holds what they report.
 	StateMetricsOnly State = "metrics-only"
-	// StateAPIOnly: it was not asked yet, or cannot be. The object is what is known.
+	// StateAPIOnly: it was not read yet, or cannot be. Only its Kubernetes object is known.
 	StateAPIOnly State = "api-only"
 	// StateNoDaemon: no aws-node pod runs there, as on Fargate and Windows.
 	StateNoDaemon State = "no-daemon"

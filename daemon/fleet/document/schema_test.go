@@ -159,7 +159,7 @@ func TestSchemas_FitTheEncoding(t *testing.T) {
 	}
 }
 
-// TestDocuments_HaveTheEnvelope: what is made of readings tells when, and what could not
+// TestDocuments_HaveTheEnvelope: what is made of readings has their time, and what could not
 // be read; lists have metadata too, as those of Kubernetes.
 func TestDocuments_HaveTheEnvelope(t *testing.T) {
 	t.Parallel()

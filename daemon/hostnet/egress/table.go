@@ -51,7 +51,7 @@ func unlink(nat iptables.Table, target string) (out []string) {
 }
 
 // Stale lists the chains of a network's sandboxes other than those that keep names. The
-// comments tell whose a chain is; one without is left alone.
+// comments say whose a chain is; a chain without one is left alone.
 func Stale(nat iptables.Table, network string, keep func(containerID string) bool) (out []string) {
 	for _, c := range nat.Chains {
 		v6 := strings.HasPrefix(c.Name, netnames.EgressChainPrefixV6)

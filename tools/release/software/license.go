@@ -27,7 +27,7 @@ var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|copyrigh
 // notTerms are files of such names that are something else.
 var notTerms = regexp.MustCompile(`(?i)\.(go|ya?ml|json|tmpl|sh|py|header)$`)
 
-// ErrLicense is a licence that nobody has allowed.
+// ErrLicense is a licence that is not on the list of allowed ones.
 var ErrLicense = errors.New("licence is not allowed")
 
 // license fills in the terms of a module.
@@ -80,7 +80,7 @@ func terms(root string, ownOnly bool) (out []string, _ error) {
 	return out, err
 }
 
-// skipped are directories of which nothing is linked.
+// skipped are directories from which nothing is linked.
 func skipped(dir string) bool {
 	return dir == "testdata" || strings.HasPrefix(dir, "_") || strings.HasPrefix(dir, ".")
 }

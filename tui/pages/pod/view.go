@@ -108,7 +108,7 @@ func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at
 	}
 }
 
-// notFound writes what is known about a pod or an address that is on no known node.
+// notFound describes a pod or an address that is on no known node.
 func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 	if p := m.listed(); p != nil {
 		sheet.Add(prose.T(theme.Warn, "Not scheduled to a node yet."), prose.T(theme.Text, " "+show.Safe(p.Reason)))

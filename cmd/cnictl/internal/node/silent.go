@@ -42,7 +42,7 @@ func showSilent(ctx context.Context, f *cli.Factory, n document.NodeIPAM, why er
 	return cmp.Or(err, why)
 }
 
-// useOf is what is known about a node's use: nothing on an error.
+// useOf returns a node's use, or nothing on an error.
 func useOf(u watch.NodeUse, err error) *document.NodeUse {
 	if err != nil {
 		return &document.NodeUse{Reason: fleet.ErrorOf(err).Message}

@@ -80,7 +80,7 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// twoNodeRecording records two nodes over a minute, one of which is lost.
+// twoNodeRecording records two nodes over a minute; one of them is lost.
 func twoNodeRecording(t *testing.T, dir string, targets map[string]string) string {
 	t.Helper()
 	var list []fleet.Target
