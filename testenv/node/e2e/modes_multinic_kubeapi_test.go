@@ -141,14 +141,16 @@ func testMultiNICPods(t *testing.T) {
 // then, while an ordinary one takes what the next card has.
 func testMultiNICAllOrNothing(t *testing.T) {
 	t.Parallel()
-	_, m := multiNICCluster(t)
+	c, m := multiNICCluster(t)
 	m.start(multiNIC)
 	var pods []*sandboxOf
 	for i := range 2 * (smallCards.IPv4PerENI - 1) {
+		c.settled(m.Node) // while card 0 grows, an ordinary pod gets an address of the next card
 		p := m.ask("fills-"+string(rune('a'+i)), false)
 		p.spread(0)
 		pods = append(pods, p)
 	}
+	c.settled(m.Node)
 	if p := m.ask("every", true); p.reply.Success || p.reply.Cause != "pool-full" || len(p.reply.Allocations) > 0 {
 		t.Errorf("a pod with an interface per card while card 0 is full: %+v", p.reply)
 	}
