@@ -35,7 +35,7 @@ func (p *process) boot() error {
 	n := p.node
 	settings := n.settings()
 	k := keeper.New(keeper.Options{
-		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.VPC, Outside: outside{p}, Jitter: n.chance,
+		Settings: settings, Limits: n.spec.Limits, VPCCIDRs: n.w.Scenario.VPC, Outside: outside{p}, Jitter: n.jitter,
 		Now: n.w.now(),
 	})
 	k.SetMaxPods(n.w.now(), n.spec.MaxPods, "table")
@@ -48,16 +48,16 @@ func (p *process) boot() error {
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	n.w.tell("%s: restored %d allocations, %d recovered, %d stale, %d unplaced", n.name,
+	n.w.tracef("%s: restored %d allocations, %d recovered, %d stale, %d unplaced", n.name,
 		restored.Allocations, restored.Recovered, len(restored.Stale), len(restored.Unplaced))
 	p.keeper, p.serving = k, true
-	n.w.tell("%s: daemon serves", n.name)
+	n.w.tracef("%s: daemon serves", n.name)
 	n.serves()
 	p.post(keeper.NodeRead{MaxPods: n.spec.MaxPods, Source: "node", Unschedulable: n.cordoned})
 	return nil
 }
 
-// firstLook reads the metadata service, EC2 and the kernel. EC2's parts run side by side.
+// firstLook reads the metadata service, EC2 and the kernel. The calls to EC2 run in parallel.
 func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err error) {
 	if v.interfaces, err = c.Interfaces(ctx); err != nil {
 		return v, err
@@ -73,7 +73,7 @@ func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err err
 				v.orphans, orphansErr = c.DescribeOrphans(ctx)
 			}
 			if v.subnets, subnetsErr = c.DescribeSubnets(ctx); subnetsErr != nil {
-				v.subnets = nil // growth can do without
+				v.subnets = nil // growth works without them
 			}
 			links, err := c.PodLinks(ctx)
 			if err != nil {
@@ -85,12 +85,12 @@ func (p *process) firstLook(ctx context.Context, c *calls) (v firstView, err err
 		},
 	)
 	if orphansErr != nil {
-		p.node.w.tell("%s: orphans not looked for: %v", p.node.name, orphansErr)
+		p.node.w.tracef("%s: could not list orphans: %v", p.node.name, orphansErr)
 	}
 	return v, err
 }
 
-// load reads the file as the shell does: what a damaged one still shows is kept.
+// load reads the file as the shell does: of a damaged one it keeps what is readable.
 func (d *disk) load() (entries []checkpoint.Entry, damaged bool) {
 	if !d.there {
 		return nil, false
@@ -110,12 +110,12 @@ func (c *calls) SetUpFound(ctx context.Context, enis []ipam.ENI) (failed []error
 	return failed
 }
 
-// TableFor is asked for ENIs of further network cards, which no node here has.
+// TableFor is for ENIs of further network cards, which no node here has.
 func (c *calls) TableFor(context.Context, int, int, netip.Addr, int) (int, error) {
 	return 0, errKernel
 }
 
-// DropENIRules removes the rules of ENIs that neither EC2 nor the metadata shows.
+// DropENIRules removes the rules of ENIs that are no longer attached.
 func (c *calls) DropENIRules(ctx context.Context, attached []netip.Addr) ([]netip.Addr, error) {
 	return local(ctx, c, "drop rules of ENIs", func() []netip.Addr {
 		maps.DeleteFunc(c.p.node.kernel.tables, func(a netip.Addr, _ int) bool { return !slices.Contains(attached, a) })
@@ -126,6 +126,6 @@ func (c *calls) DropENIRules(ctx context.Context, attached []netip.Addr) ([]neti
 // Report records what a start could not do.
 func (c *calls) Report(s keeper.StartStep) {
 	if s.Err != nil {
-		c.p.node.w.tell("%s: start: %+v", c.p.node.name, s)
+		c.p.node.w.tracef("%s: start: %+v", c.p.node.name, s)
 	}
 }

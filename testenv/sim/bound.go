@@ -4,11 +4,11 @@ import "time"
 
 // Bound is what EC2's request limits alone impose on a fleet.
 type Bound struct {
-	// Calls is what the pods need at the least, by action: the primary ENI is filled in one
-	// call, and each further ENI comes full and takes three. Nothing is said, tagged or kept
-	// warm.
+	// Calls is the minimum that the pods need, by action: one call fills the primary ENI,
+	// and each further ENI is created full and takes three. Nothing is described, tagged or
+	// kept warm.
 	Calls map[string]int
-	// After is when the last of them has found a token in the bucket of its action.
+	// After is when the last of them gets a token from its action's bucket.
 	After time.Duration
 }
 

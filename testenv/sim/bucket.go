@@ -16,7 +16,7 @@ const (
 )
 
 // admit takes a token for a call of an action, if there is one. In a crowded account
-// others have taken a part of the tokens.
+// other clients have used part of the tokens.
 func (e *ec2) admit(action string, mutating bool) bool {
 	if e.w.Scenario.Unlimited {
 		return true

@@ -21,7 +21,7 @@ type calls struct{ p *process }
 
 var _ keeper.Calls = &calls{}
 
-// ask makes one call to EC2 by way of the daemon's client.
+// ask makes one call to EC2 through the daemon's client.
 func ask[T any](ctx context.Context, c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
 	err = c.p.client.do(c.p.node.w, action, wantOf(ctx), func(d time.Duration) error { return c.Sleep(ctx, d) }, func() (err error) {
 		out, err = attempt(ctx, c, action, mutating, effect)
@@ -37,8 +37,8 @@ func wantOf(ctx context.Context) budget.Want {
 	return budget.Housekeeping
 }
 
-// attempt carries out one request: it reaches EC2, has its effect, and is answered.
-// The effect happens whatever becomes of the caller meanwhile.
+// attempt makes one request: it reaches EC2, has its effect and is answered. The effect
+// happens even if the caller dies meanwhile.
 func attempt[T any](ctx context.Context, c *calls, action string, mutating bool, effect func() (T, error)) (out T, err error) {
 	w, n := c.p.node.w, c.p.node
 	f := w.fateOf()
@@ -100,10 +100,10 @@ func answerOf[T any](w *World, n *node, action string, mutating bool, f fate, ef
 		out = none
 	}
 	if made := w.ec2.made; action == createAction && made != nil {
-		made.untold, w.ec2.made = err != nil, nil
+		made.unreported, w.ec2.made = err != nil, nil
 	}
 	n.calls.count(action, mutating, err)
-	w.tell("%s: EC2 %s: %s%v", n.name, action, faultText(f.fault), errText(err))
+	w.tracef("%s: EC2 %s: %s%v", n.name, action, faultText(f.fault), errText(err))
 	return out, err
 }
 
@@ -121,7 +121,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// none is the answer of calls that only say whether they worked.
+// none is the answer of calls that return only an error.
 type none struct{}
 
 func (c *calls) CreateENI(ctx context.Context, s keeper.CreateENI) (resync.ENI, error) {
@@ -181,13 +181,13 @@ func (c *calls) AssignIPv6Prefix(ctx context.Context, id ipam.ENIID) (netip.Pref
 	})
 }
 
-// SetSecurityGroups changes nothing that the worlds show.
+// SetSecurityGroups changes nothing: worlds have no security groups.
 func (c *calls) SetSecurityGroups(ctx context.Context, _ ipam.ENIID, _ []string) error {
 	_, err := ask(ctx, c, modifyAction, true, func() (struct{}, error) { return struct{}{}, nil })
 	return err
 }
 
-// Unassign is two calls where both kinds go, as in vpcapi.
+// Unassign makes two calls if there are addresses and prefixes, as in vpcapi.
 func (c *calls) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
 	var prefixes, addrs, gone []netip.Prefix
 	for _, p := range cidrs {
@@ -295,7 +295,7 @@ func (c *calls) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-func (c *calls) Jitter(n time.Duration) time.Duration { return c.p.node.chance(n) }
+func (c *calls) Jitter(n time.Duration) time.Duration { return c.p.node.jitter(n) }
 
 // Both runs two steps in fibers of their own.
 func (c *calls) Both(f, g func() error) error {
@@ -325,7 +325,7 @@ func (c *calls) Lasting(ctx context.Context, limit time.Duration) (context.Conte
 
 func (c *calls) Post(m keeper.Message) {
 	if n, noted := m.(keeper.Noted); noted {
-		c.p.node.w.tell("%s: notes: %s %s: %v", c.p.node.name, n.What, n.ENI, n.Err)
+		c.p.node.w.tracef("%s: notes: %s %s: %v", c.p.node.name, n.What, n.ENI, n.Err)
 	}
 	c.p.post(m)
 }

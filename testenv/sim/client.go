@@ -7,10 +7,10 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// ClientSpec is how the EC2 client of a daemon repeats and paces requests.
+// ClientSpec is how a daemon's EC2 client retries and paces requests.
 type ClientSpec struct {
-	Attempts int            // of one call that is throttled; 0: 1
-	Budget   *budget.Policy // nil: it paces nothing
+	Attempts int            // at a call that is throttled; 0: 1
+	Budget   *budget.Policy // nil: requests are not paced
 }
 
 // Shipped is the client of our daemon: the SDK's three attempts, each within the node's
@@ -30,23 +30,22 @@ const (
 
 // client is between a daemon and EC2.
 type client struct {
-	attempts int
-	quota    int // of retries
-	chance   func(time.Duration) time.Duration
-	budget   *budget.Budget
-	told     func() // that EC2 throttles; nil: nobody is
+	attempts   int
+	quota      int // of retries
+	jitter     func(time.Duration) time.Duration
+	budget     *budget.Budget
+	onThrottle func() // nil: nothing is called
 }
 
-func (w *World) newClient(s ClientSpec, chance func(time.Duration) time.Duration) *client {
-	c := &client{attempts: max(1, s.Attempts), quota: sdkQuota, chance: chance}
+func (w *World) newClient(s ClientSpec, jitter func(time.Duration) time.Duration) *client {
+	c := &client{attempts: max(1, s.Attempts), quota: sdkQuota, jitter: jitter}
 	if s.Budget != nil {
-		c.budget = budget.New(*s.Budget, budget.Jitter(chance))
+		c.budget = budget.New(*s.Budget, budget.Jitter(jitter))
 	}
 	return c
 }
 
-// do makes a call: as many requests as it takes while EC2 throttles them, or as are
-// allowed.
+// do makes a call, and repeats it while EC2 throttles it and attempts are left.
 func (c *client) do(w *World, action string, want budget.Want, sleep func(time.Duration) error, request func() error) error {
 	for attempt := 1; ; attempt++ {
 		if err := c.admit(w, action, want, sleep); err != nil {
@@ -54,7 +53,7 @@ func (c *client) do(w *World, action string, want budget.Want, sleep func(time.D
 		}
 		begun := w.now()
 		err := request()
-		c.heard(begun, w.now(), action, err)
+		c.record(begun, w.now(), action, err)
 		switch {
 		case !keeper.IsThrottled(err):
 			c.succeeded(attempt)
@@ -66,13 +65,13 @@ func (c *client) do(w *World, action string, want budget.Want, sleep func(time.D
 		if c.budget != nil {
 			continue // the wait is the budget's
 		}
-		if sleep(c.chance(time.Second<<attempt)) != nil {
+		if sleep(c.jitter(time.Second<<attempt)) != nil {
 			return err
 		}
 	}
 }
 
-// succeeded gives back what the last retry cost, or a little for a call without one.
+// succeeded refunds the last retry's cost, or a little for a call without one.
 func (c *client) succeeded(attempt int) {
 	back := 1
 	if attempt > 1 {
@@ -81,10 +80,10 @@ func (c *client) succeeded(attempt int) {
 	c.quota = min(sdkQuota, c.quota+back)
 }
 
-// budgetRecheck is vpcapi's: a success elsewhere may have raised the rate meanwhile.
+// budgetRecheck is the same as in vpcapi: another call's success may have raised the rate.
 const budgetRecheck = 5 * time.Second
 
-// admit waits until the budget has a request.
+// admit waits until the budget allows a request.
 func (c *client) admit(w *World, action string, want budget.Want, sleep func(time.Duration) error) error {
 	if c.budget == nil {
 		return nil
@@ -100,10 +99,10 @@ func (c *client) admit(w *World, action string, want budget.Want, sleep func(tim
 	}
 }
 
-// heard passes EC2's answer to the budget.
-func (c *client) heard(begun, now time.Time, action string, err error) {
-	if c.told != nil && keeper.IsThrottled(err) {
-		c.told()
+// record passes EC2's answer to the budget.
+func (c *client) record(begun, now time.Time, action string, err error) {
+	if c.onThrottle != nil && keeper.IsThrottled(err) {
+		c.onThrottle()
 	}
 	switch {
 	case c.budget == nil:

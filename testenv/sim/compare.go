@@ -13,7 +13,7 @@ import (
 // Comparison is one fleet with our daemons and with the model of upstream.
 type Comparison struct {
 	Fleet          Fleet
-	Ours, Original Outcome
+	Ours, Upstream Outcome
 }
 
 // WriteTo prints both beside the bound set by the request limits alone.
@@ -26,7 +26,7 @@ func (c Comparison) WriteTo(out io.Writer) (int64, error) {
 	for _, row := range []struct {
 		name string
 		o    Outcome
-	}{{"ours", c.Ours}, {"upstream (model)", c.Original}} {
+	}{{"ours", c.Ours}, {"upstream (model)", c.Upstream}} {
 		calls, throttled := row.o.Total()
 		all := seconds(row.o.All)
 		if row.o.Running < row.o.Pods {
@@ -48,10 +48,10 @@ func (c Comparison) writeCalls(out io.Writer, bound Bound) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "requests\tours\tthrottled\tupstream\tthrottled\tneeded\t")
 	all := maps.Clone(c.Ours.Calls)
-	maps.Copy(all, c.Original.Calls)
+	maps.Copy(all, c.Upstream.Calls)
 	for _, action := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t\n", action, c.Ours.Calls[action], c.Ours.Refused[action],
-			c.Original.Calls[action], c.Original.Refused[action], bound.Calls[action])
+			c.Upstream.Calls[action], c.Upstream.Refused[action], bound.Calls[action])
 	}
 	_ = t.Flush()
 }

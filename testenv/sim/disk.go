@@ -37,8 +37,8 @@ func (d *disk) holdsForAnother(s *sandbox) bool {
 	return another
 }
 
-// write carries out a write of a process and reports it. The bytes are the keeper's
-// until then, so a change of them meanwhile is a mistake of its.
+// write carries out a process's write and reports it. The keeper must not change the bytes
+// before that.
 func (p *process) write(i keeper.Image) {
 	w, n := p.node.w, p.node
 	took, failed, renamed := w.dice.faults.span(200*time.Microsecond, 6*time.Millisecond), false, true
@@ -76,7 +76,7 @@ func (p *process) write(i keeper.Image) {
 		if failed {
 			err = errDisk
 		}
-		w.tell("%s: image %d written, %d bytes, renamed %v: %v", n.name, i.Gen, len(before), renamed, errText(err))
+		w.tracef("%s: image %d written, %d bytes, renamed %v: %v", n.name, i.Gen, len(before), renamed, errText(err))
 		w.after(w.dice.faults.span(0, 200*time.Microsecond), func() {
 			if w.Scenario.Mistake != answerBeforeDurable {
 				p.post(keeper.Committed{Gen: i.Gen, Err: err})

@@ -32,7 +32,7 @@ type ec2 struct {
 	tokens    map[string]ipam.ENIID // by client token
 	buckets   map[string]*bucket
 	lastID    uint64
-	shortages int                       // calls to create that are still to be refused for want of addresses
+	shortages int                       // create calls still to be refused with InsufficientFreeAddressesInSubnet
 	made      *eni                      // by the latest call of a daemon
 	views     map[ipam.ENIID]resync.ENI // as lists show them; only where they lag
 }
@@ -42,16 +42,16 @@ type eni struct {
 	resync.ENI
 	subnet *subnet
 	node   *node // it is attached to; nil: none
-	maker  *node // whose daemon made it; nil: somebody else
-	stuck  bool  // its attachment does not proceed until the calm
+	maker  *node // whose daemon created it; nil: somebody else
+	stuck  bool  // its attachment does not proceed until the world settles
 
-	loose  time.Duration // since when it is attached nowhere
-	untold bool          // the daemon that made it was not told of it
+	loose      time.Duration // since when it is attached nowhere
+	unreported bool          // the daemon that created it never got the answer
 
 	byOthers bool // somebody else detached it
 	retagged bool // somebody else changed whether it is the CNI's
 
-	adopted bool // made by somebody else and managed by a daemon since
+	adopted bool // created by somebody else, then managed by a daemon
 }
 
 func newEC2(w *World) *ec2 {
@@ -59,8 +59,8 @@ func newEC2(w *World) *ec2 {
 	for i, spec := range w.Scenario.Subnets {
 		s := newSubnet(fmt.Sprintf("subnet-%017x", i+1), spec.CIDR, spec.Tags)
 		s.az = fmt.Sprintf("sim-1%c", 'a'+spec.AZ)
-		for range spec.Strangers {
-			s.strangers = append(s.strangers, s.takeAddresses(1, w.dice.ec2.Below(len(s.taken)))...)
+		for range spec.TakenByOthers {
+			s.foreign = append(s.foreign, s.takeAddresses(1, w.dice.ec2.Below(len(s.taken)))...)
 		}
 		e.subnets = append(e.subnets, s)
 	}
@@ -155,7 +155,7 @@ func (x *eni) table() int { return netnames.RouteTable(x.Card, x.Device) }
 // slots counts what the type's addresses-per-interface limit counts.
 func (x *eni) slots() int { return 1 + len(x.SecondaryIPs) + len(x.Prefixes) }
 
-// has reports whether an address is one that pods may have by this ENI.
+// has reports whether the ENI has an address that pods can get.
 func (x *eni) has(a netip.Addr) bool {
 	return slices.Contains(x.SecondaryIPs, a) || slices.ContainsFunc(x.Prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
 }
@@ -178,7 +178,7 @@ func (e *ec2) attach(x *eni, n *node, device int) string {
 	return attachment
 }
 
-// attached ends the beginning of an attachment, unless it is stuck or gone.
+// attached completes an attachment, unless it is stuck or gone.
 func (e *ec2) attached(x *eni, attachment string) {
 	if x.AttachmentID != attachment || x.AttachmentStatus != statusAttaching {
 		return
@@ -188,7 +188,7 @@ func (e *ec2) attached(x *eni, attachment string) {
 		return
 	}
 	x.AttachmentStatus = resync.AttachmentAttached
-	e.w.tell("%s: %s attached at device %d", x.node.name, x.ID, x.Device)
+	e.w.tracef("%s: %s attached at device %d", x.node.name, x.ID, x.Device)
 	e.changed(x)
 	n := x.node
 	e.w.after(e.w.linkTime(), func() {
@@ -198,7 +198,7 @@ func (e *ec2) attached(x *eni, attachment string) {
 	})
 }
 
-// detach begins to end an attachment.
+// detach begins a detachment.
 func (e *ec2) detach(x *eni) {
 	x.AttachmentStatus = statusDetaching
 	attachment, n := x.AttachmentID, x.node
@@ -215,7 +215,7 @@ func (e *ec2) detached(x *eni, attachment string) {
 		e.w.after(time.Second, func() { e.detached(x, attachment) })
 		return
 	}
-	e.w.tell("%s: %s detached", x.node.name, x.ID)
+	e.w.tracef("%s: %s detached", x.node.name, x.ID)
 	n := x.node
 	n.kernel.unplug(x)
 	delete(n.attached, x.ID)

@@ -2,19 +2,19 @@ package sim
 
 import "time"
 
-// Fault is what goes wrong with a call or a write. Its text is that of the summary.
+// Fault is what goes wrong with a call or a write, as the summary names it.
 type Fault string
 
 // The faults of calls to EC2.
 const (
 	FaultThrottled Fault = "throttled"    // RequestLimitExceeded, nothing done
-	FaultRefused   Fault = "refused"      // an error that says no, nothing done
+	FaultRefused   Fault = "refused"      // a plain refusal, nothing done
 	FaultBroken    Fault = "broken"       // InternalError, nothing done
 	FaultHalf      Fault = "half"         // InternalError, but done
 	FaultLost      Fault = "lost-answer"  // done, but no answer
 	FaultDropped   Fault = "lost-request" // not done and no answer
-	FaultRepeated  Fault = "repeated"     // the answer was lost and the client asked again on its own: done twice
-	FaultMasked    Fault = "masked"       // the same, and the repetition was throttled
+	FaultRepeated  Fault = "repeated"     // the answer was lost and the client retried on its own: done twice
+	FaultMasked    Fault = "masked"       // the same, and the retry was throttled
 	FaultStuck     Fault = "stuck"        // an attachment that does not proceed
 	FaultPartial   Fault = "partial"      // one of two calls of a release fails
 )
@@ -30,17 +30,17 @@ const (
 	FaultDamage   Fault = "disk-loss"  // the file is cut off or gone after a crash
 )
 
-// answerLimit is how long a client waits for an answer of EC2, its repetitions included.
+// answerLimit is how long a client waits for EC2's answer, including retries.
 const answerLimit = 10 * time.Second
 
-// fate is what will become of one call.
+// fate is the outcome of one call.
 type fate struct {
 	fault  Fault         // "": none
 	reach  time.Duration // until EC2 has the call
 	answer time.Duration // from then to the answer
 }
 
-// fateOf draws what becomes of a call to EC2.
+// fateOf draws the fate of a call to EC2.
 func (w *World) fateOf() fate {
 	d := w.dice.faults
 	if w.Scenario.Pace != nil {
@@ -50,7 +50,7 @@ func (w *World) fateOf() fate {
 	if d.chance(0.05) {
 		f.answer += d.span(0, 4*time.Second)
 	}
-	if w.calm || !d.chance(w.Scenario.CallFaults) {
+	if w.settling || !d.chance(w.Scenario.CallFaults) {
 		return f
 	}
 	f.fault = pick(d, FaultThrottled, FaultThrottled, FaultRefused, FaultBroken, FaultHalf, FaultLost, FaultDropped, FaultRepeated, FaultMasked)
@@ -60,9 +60,9 @@ func (w *World) fateOf() fate {
 	return f
 }
 
-// strike is true when a fault of some part happens now; it is counted.
+// strike returns true, and counts the fault, with the given probability.
 func (w *World) strike(part float64, f Fault) bool {
-	if w.calm || !w.dice.faults.chance(part) {
+	if w.settling || !w.dice.faults.chance(part) {
 		return false
 	}
 	w.fault(f)

@@ -18,7 +18,7 @@ type fiber struct {
 	ended bool
 }
 
-// killed ends the code of a fiber whose process died.
+// killed is the panic that ends a fiber whose process died.
 type killed struct{}
 
 // spawn makes a fiber that begins to run at once, as an event of its own.
@@ -38,7 +38,7 @@ func (w *World) spawn(body func()) *fiber {
 	return f
 }
 
-// broken is a panic with the stack that it came from.
+// broken is a panic with its stack.
 type broken struct {
 	what  any
 	stack string
@@ -54,7 +54,7 @@ func withStack(r any) broken {
 	return broken{r, string(text[:runtime.Stack(text, false)])}
 }
 
-// running keeps the fibers that have not ended.
+// running returns the fibers that have not ended.
 func running(all []*fiber) []*fiber {
 	kept := all[:0]
 	for _, f := range all {
@@ -96,7 +96,7 @@ func (f *fiber) kill() {
 	f.world.running = outer
 }
 
-// await parks the running fiber until done is called by what start began.
+// await parks the running fiber until done is called, by what start set in motion.
 func (w *World) await(start func(done func())) {
 	f, called, parked := w.running, false, false
 	start(func() {
@@ -123,8 +123,8 @@ func (w *World) sleep(d time.Duration) {
 	w.await(func(done func()) { w.after(d, done) })
 }
 
-// within is the context of a task: the scope that it waits in, and whether a pod may wait
-// for it. It has no deadline and holds nothing; what waits in it asks the world.
+// within is the context of a task: the scope that it waits in, and whether a pod may be
+// waiting for it. It has no deadline and no values; waits in it go through the world.
 type within struct {
 	*scope
 	urgent bool

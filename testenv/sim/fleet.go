@@ -26,23 +26,21 @@ type Fleet struct {
 	// PodsFrom and PodsTo bound how many pods a node is given when its daemon serves first
 	// (which is when the node becomes Ready).
 	PodsFrom, PodsTo int
-	Policy           warmpool.Policy // MaxPods aside
+	Policy           warmpool.Policy // without MaxPods
 	Pace             Pace
 	Client           ClientSpec // of our daemons
 	Unlimited        bool       // EC2 throttles nothing
-	// Crowd is how many times smaller the request limits are: what others of the account
-	// leave of them. 0: 1.
+	// Crowd divides the request limits: other clients of the account use the rest. 0: 1.
 	Crowd float64
 	// Refuse is how many CreateNetworkInterface calls EC2 answers with
 	// InsufficientFreeAddressesInSubnet first.
 	Refuse   int
-	Limit    time.Duration // when the run ends though pods wait
+	Limit    time.Duration // when the run ends even if pods still wait
 	Progress func(clock time.Duration, running, pods int)
-	Go       func() bool // false: the run ends; nil: it goes on
+	Go       func() bool // false: the run ends; nil: it never stops early
 }
 
-// ScaleUp is a thousand nodes, or as many, that come up in a minute with pods for one more
-// ENI each.
+// ScaleUp is nodes that come up within a minute, each with pods for one more ENI.
 func ScaleUp(nodes int) Fleet {
 	return Fleet{
 		Seed: 1, Type: "m5.4xlarge", Nodes: nodes, Wave: time.Minute, Subnets: 2, PodsFrom: 30, PodsTo: 58,
@@ -70,15 +68,15 @@ type Outcome struct {
 	// Waits are how long pods waited for their address, from the start of their node's
 	// daemon, in ascending order.
 	Waits []time.Duration
-	// All is when the last pod ran, from the begin of the wave; Up from the moment that
-	// its node's daemon served.
+	// All is when the last pod ran, since the start of the wave; Up, since its node's
+	// daemon began to serve.
 	All, Up time.Duration
 	Failed  int            // ADDs
 	Starts  int            // of daemons
 	Calls   map[string]int // requests to EC2, by action, until the last pod ran
-	Refused map[string]int // of them, throttled
-	ENIs    int            // that are attached, the primary ones aside
-	Loose   int            // that are attached nowhere, yet or any more
+	Refused map[string]int // the throttled ones among Calls
+	ENIs    int            // attached, without the primary ones
+	Loose   int            // not attached: not yet, or no longer
 	Failure *Failure       // nil: every invariant held
 }
 
@@ -110,10 +108,10 @@ func (f Fleet) Ours() Outcome {
 	})
 }
 
-// Original runs it with the model of upstream.
-func (f Fleet) Original() Outcome {
+// Upstream runs it with the model of upstream.
+func (f Fleet) Upstream() Outcome {
 	return f.run(func(n *node, k *kubelet) {
-		o := newOriginal(n)
+		o := newUpstream(n)
 		k.add = o.addPod
 		born := n.w.clock
 		n.onServe = func() { k.run(born) }
@@ -123,7 +121,7 @@ func (f Fleet) Original() Outcome {
 
 func (f Fleet) run(begin func(*node, *kubelet)) (out Outcome) {
 	w := newWorld(f.scenario(), nil)
-	w.calm = true
+	w.settling = true
 	w.ec2.shortages = f.Refuse
 	kubelets := make([]*kubelet, 0, f.Nodes)
 	defer func() {
@@ -160,7 +158,7 @@ func (f Fleet) play(w *World, kubelets []*kubelet) {
 	for _, k := range kubelets {
 		wanted += k.pods
 	}
-	for told := w.clock; w.fail == nil && w.clock < f.Limit && (f.Go == nil || f.Go()); {
+	for reported := w.clock; w.fail == nil && w.clock < f.Limit && (f.Go == nil || f.Go()); {
 		w.runUntil(w.clock + look)
 		running := 0
 		for _, k := range kubelets {
@@ -169,8 +167,8 @@ func (f Fleet) play(w *World, kubelets []*kubelet) {
 		if running == wanted {
 			return
 		}
-		if f.Progress != nil && w.clock-told >= time.Minute {
-			told = w.clock
+		if f.Progress != nil && w.clock-reported >= time.Minute {
+			reported = w.clock
 			f.Progress(w.clock, running, wanted)
 		}
 	}

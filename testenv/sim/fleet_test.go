@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestFleet_OursBesideTheOriginal: on one node and on several, with and without a share of
-// the request limits that is worth mention.
-func TestFleet_OursBesideTheOriginal(t *testing.T) {
+// TestFleet_OursAndUpstream compares both on one node and on several, with full and with
+// reduced request limits.
+func TestFleet_OursAndUpstream(t *testing.T) {
 	t.Parallel()
 	one := OneNode(Realistic())
 	few := ScaleUp(30)
@@ -26,13 +26,13 @@ func TestFleet_OursBesideTheOriginal(t *testing.T) {
 	}{{"one node", one}, {"thirty", few}, {"late devices", late}, {"prefixes", prefixes}, {"crowded account", crowded}, {"two hundred", storm}} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			c := Comparison{row.fleet, row.fleet.Ours(), row.fleet.Original()}
+			c := Comparison{row.fleet, row.fleet.Ours(), row.fleet.Upstream()}
 			var text strings.Builder
 			if _, err := c.WriteTo(&text); err != nil {
 				t.Fatal(err)
 			}
 			t.Log("\n" + text.String())
-			for _, o := range []Outcome{c.Ours, c.Original} {
+			for _, o := range []Outcome{c.Ours, c.Upstream} {
 				if o.Failure != nil {
 					t.Fatal(o.Failure)
 				}
@@ -41,10 +41,10 @@ func TestFleet_OursBesideTheOriginal(t *testing.T) {
 				}
 			}
 			ours, _ := c.Ours.Total()
-			theirs, _ := c.Original.Total()
-			if ours >= theirs || c.Ours.Wait(1) >= c.Original.Wait(1) || c.Ours.Failed >= c.Original.Failed {
-				t.Errorf("ours: %d requests, %v until the last pod ran, %d failed ADDs; original: %d, %v, %d",
-					ours, c.Ours.Wait(1), c.Ours.Failed, theirs, c.Original.Wait(1), c.Original.Failed)
+			theirs, _ := c.Upstream.Total()
+			if ours >= theirs || c.Ours.Wait(1) >= c.Upstream.Wait(1) || c.Ours.Failed >= c.Upstream.Failed {
+				t.Errorf("ours: %d requests, %v until the last pod ran, %d failed ADDs; upstream: %d, %v, %d",
+					ours, c.Ours.Wait(1), c.Ours.Failed, theirs, c.Upstream.Wait(1), c.Upstream.Failed)
 			}
 			if made := c.Ours.ENIs + c.Ours.Loose; row.fleet.Crowd == 0 && c.Ours.Refused[createAction] == 0 && c.Ours.Calls[createAction] != made {
 				t.Errorf("%d ENIs were asked for and %d are there: %v", c.Ours.Calls[createAction], made, c.Ours.Calls)
@@ -53,21 +53,21 @@ func TestFleet_OursBesideTheOriginal(t *testing.T) {
 	}
 }
 
-// scarce is a fleet that EC2's request limits hold up as they do one of five times its
-// size: they are a fifth.
+// scarce is a fleet with a fifth of EC2's request limits, which slow it down like a fleet
+// five times its size.
 func scarce() Fleet {
 	f := ScaleUp(200)
 	f.Crowd = 5
 	return f
 }
 
-// TestFleet_UnderRequestLimits holds what was reached: close to what the limits alone
-// impose, and few ENIs that no pod waits for.
+// TestFleet_UnderRequestLimits: our fleet is nearly as fast as the limits allow, and creates
+// few ENIs that no pod waits for.
 func TestFleet_UnderRequestLimits(t *testing.T) {
 	t.Parallel()
 	const mostTime, mostENIs = 2.0, 1.4
 	f := scarce()
-	c := Comparison{f, f.Ours(), f.Original()}
+	c := Comparison{f, f.Ours(), f.Upstream()}
 	if c.Ours.Failure != nil {
 		t.Fatal(c.Ours.Failure)
 	}
@@ -114,8 +114,8 @@ func TestComparison_Verdict(t *testing.T) {
 	}
 }
 
-// TestFleet_BoundHolds: no node exceeds the rate limits, and the calls that are needed
-// are made.
+// TestFleet_BoundHolds: no fleet is faster than the request limits allow, or does with fewer
+// calls than the bound counts.
 func TestFleet_BoundHolds(t *testing.T) {
 	t.Parallel()
 	f := ScaleUp(20)
@@ -124,7 +124,7 @@ func TestFleet_BoundHolds(t *testing.T) {
 	if want := 30 * time.Second; b.After != want {
 		t.Errorf("bound %v, want %v: %v", b.After, want, b.Calls)
 	}
-	for name, o := range map[string]Outcome{"ours": f.Ours(), "original": f.Original()} {
+	for name, o := range map[string]Outcome{"ours": f.Ours(), "upstream": f.Upstream()} {
 		if o.Failure != nil {
 			t.Fatal(o.Failure)
 		}
@@ -139,12 +139,12 @@ func TestFleet_BoundHolds(t *testing.T) {
 	}
 }
 
-// TestFleet_IsDeterministic: the same fleet comes to the same figures.
+// TestFleet_IsDeterministic: the same fleet gives the same figures.
 func TestFleet_IsDeterministic(t *testing.T) {
 	t.Parallel()
 	f := ScaleUp(8)
 	f.Crowd = 20
-	for name, run := range map[string]func() Outcome{"ours": f.Ours, "original": f.Original} {
+	for name, run := range map[string]func() Outcome{"ours": f.Ours, "upstream": f.Upstream} {
 		first, second := run(), run()
 		if first.All != second.All || first.Failed != second.Failed || first.Wait(0.5) != second.Wait(0.5) {
 			t.Errorf("%s: %v and %d failed ADDs, again %v and %d", name, first.All, first.Failed, second.All, second.Failed)
@@ -163,6 +163,6 @@ func TestFleet_EndsAtItsLimit(t *testing.T) {
 	}
 	var text strings.Builder
 	if _, err := (Comparison{Fleet: f, Ours: o}).WriteTo(&text); err != nil || !strings.Contains(text.String(), "168 wait") {
-		t.Errorf("not told that pods wait: %v\n%s", err, text.String())
+		t.Errorf("the error does not mention the waiting pods: %v\n%s", err, text.String())
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	linkWaitLimit  = 2 * time.Minute // for the link of an attached ENI
-	startLinkLimit = time.Second     // the same for those found at a start
+	startLinkLimit = time.Second     // the same for ENIs that a start finds
 )
 
 // local carries out a call to the node itself, which takes a moment.
@@ -24,7 +24,7 @@ func local[T any](ctx context.Context, c *calls, what string, effect func() T) (
 		w.after(w.dice.faults.span(50*time.Microsecond, 2*time.Millisecond), func() {
 			if w.strike(w.Scenario.HostFaults, FaultKernel) {
 				err = errKernel
-				w.tell("%s: %s: %v", c.p.node.name, what, err)
+				w.tracef("%s: %s: %v", c.p.node.name, what, err)
 			} else {
 				out = effect()
 			}
@@ -58,7 +58,7 @@ func (c *calls) Interfaces(ctx context.Context) ([]resync.Interface, error) {
 	return out, err
 }
 
-// linkPoll is how often the model looks whether a link has appeared.
+// linkPoll is how often the model checks whether a link has appeared.
 const linkPoll = 50 * time.Millisecond
 
 func (c *calls) SetUpENI(ctx context.Context, e ipam.ENI) error {
@@ -110,7 +110,8 @@ func (c *calls) DropPod(ctx context.Context, a netip.Addr) error {
 	return err
 }
 
-// drop removes the rules of an address for the daemon. A living pod must keep its.
+// drop removes the rules of an address for the daemon, which must not be those of a living
+// pod.
 func (k *kernel) drop(n *node, a netip.Addr) {
 	if s := n.held[a]; s != nil && s.linked && !s.cut {
 		k.w.violate("none lost", "%s removes the rules of %v, the address of living %s", n.name, a, s)
@@ -118,7 +119,7 @@ func (k *kernel) drop(n *node, a netip.Addr) {
 	k.disconnect(a)
 }
 
-// FixPodTable leads the traffic of a pod into a table.
+// FixPodTable routes a pod's traffic by a table.
 func (c *calls) FixPodTable(ctx context.Context, a netip.Addr, table int) error {
 	_, err := local(ctx, c, "fix the table of a pod", func() none {
 		if r := c.p.node.kernel.routes[a]; r != nil {

@@ -7,9 +7,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is what must hold after every turn of a keeper. What EC2 must never be
-// asked for is checked where it is asked (refusals.go), what an answer promises where it
-// is given (plugin.go).
+// This file is what must hold after every turn of a keeper. Requests are checked when EC2
+// gets them (refusals.go), replies when the plugin gets them (plugin.go).
 
 // inspect checks the node's keeper.
 func (n *node) inspect() {
@@ -18,7 +17,7 @@ func (n *node) inspect() {
 		return
 	}
 	if w.Scenario.Pace != nil && w.stats.Turns%checkEvery != 0 {
-		return // nothing goes wrong here but throttling, and there are many nodes
+		return // a fleet has no faults but throttling, and many nodes
 	}
 	k := p.keeper
 	for _, o := range n.pods {
@@ -70,8 +69,8 @@ func (n *node) inspectWaiting() {
 	}
 }
 
-// inOrder reports that the daemon knows all that the node has, that nothing of it is out
-// of use, and that nothing is under way.
+// inOrder reports whether the daemon knows all ENIs and addresses of the node, all of them
+// are usable and no operation is in progress.
 func (n *node) inOrder() bool {
 	s := n.process.keeper.State(n.w.now())
 	if len(s.Operations) > 0 || s.OtherENIs[0] > 0 || len(s.Book.ENIs) != len(n.attached) {
@@ -92,8 +91,8 @@ func (n *node) inOrder() bool {
 	return true
 }
 
-// checkEvery spaces walks through the whole book: they cost more than all else. In a
-// strict world there is one after each turn.
+// checkEvery is how many turns pass between checks of the whole book, which cost more than
+// everything else. A strict world checks it after each turn.
 const checkEvery = 32
 
 func (n *node) checkBook() {
@@ -102,7 +101,7 @@ func (n *node) checkBook() {
 	}
 }
 
-// livingOn lists the sandboxes that need an ENI's addresses.
+// livingOn lists the sandboxes with an address of an ENI.
 func (w *World) livingOn(x *eni) []*sandbox {
 	var out []*sandbox
 	if x.node == nil {

@@ -19,7 +19,7 @@ type kernel struct {
 }
 
 type podRoute struct {
-	link   string // "": rules alone
+	link   string // "": only rules
 	toRule bool
 	table  int // 254: no rule leads elsewhere
 }
@@ -34,13 +34,13 @@ func newKernel(w *World) kernel {
 func (k *kernel) plug(x *eni)   { k.plugged[x.ID] = true }
 func (k *kernel) unplug(x *eni) { delete(k.plugged, x.ID) }
 
-// addLink makes a pod's link. One of the same name that is there goes, with its route.
+// addLink creates a pod's link. It replaces one of the same name, whose route goes with it.
 func (k *kernel) addLink(name string, s *sandbox) {
 	k.removeLink(name, nil)
 	k.links[name] = s
 }
 
-// removeLink removes a link if it is still the sandbox's (nil: whoever's), and the route
+// removeLink removes a link, if it is still the sandbox's (nil: anybody's), and the route
 // over it.
 func (k *kernel) removeLink(name string, s *sandbox) {
 	have, there := k.links[name]
@@ -58,7 +58,7 @@ func (k *kernel) removeLink(name string, s *sandbox) {
 	}
 }
 
-// connect is what the plugin does at last: route and rules of a pod.
+// connect is the plugin's last step: a pod's route and rules.
 func (k *kernel) connect(name string, addr netip.Addr, table int) {
 	k.routes[addr] = &podRoute{link: name, toRule: true, table: table}
 }

@@ -9,17 +9,16 @@ import (
 // What kubelet and the runtime do on a node that is given many pods at once. The same
 // holds for ours and for upstream's model.
 const (
-	// kubeletWidth is how many sandboxes are made side by side: that of the measurements
-	// in spec/performance.md §2 ("20 at a time").
+	// kubeletWidth is how many sandboxes are created in parallel: as many as in the
+	// measurements of spec/performance.md §2 ("20 at a time").
 	kubeletWidth = 20
 	// sandboxTime is RunPodSandbox with a CNI chain, as testbed.md has it for containerd
-	// 1.6. A failed ADD costs it as well: the sandbox is made before and removed after.
+	// 1.6. A failed ADD takes it too: the sandbox is created first and removed afterwards.
 	sandboxTime = 96 * time.Millisecond
-	// sandboxRetry is the pause before a failed sandbox is tried again. It follows from
-	// the measured rows: the seconds that 20 workers waited there (20 × 18 s at latency 0),
-	// divided by the failed ADDs (330), are 1.11 s in each of the three rows that count
-	// them, which is a second and a sandbox. A real kubelet waits 10 to 15 s, so this is
-	// kind to who fails ADDs.
+	// sandboxRetry is the pause before a failed sandbox is retried. It follows from the
+	// measurements: the time that 20 workers waited (20 × 18 s at latency 0), divided by the
+	// failed ADDs (330), is 1.11 s in each of the three rows that count them: a second and a
+	// sandbox. A real kubelet waits 10 to 15 s, so this favours whoever fails ADDs.
 	sandboxRetry = time.Second
 )
 
@@ -28,17 +27,17 @@ type kubelet struct {
 	w      *World
 	add    func(pod int, done func(ok bool)) // one ADD
 	pods   int
-	next   int             // pod to be begun
+	next   int             // pod to start
 	left   int             // pods without an address
 	begun  time.Duration   // since when the pods are wanted
-	served time.Duration   // when the daemon served first
+	served time.Duration   // when the daemon first served
 	waits  []time.Duration // of those that run
 	ended  time.Duration   // when the last one ran
 	failed int             // ADDs
 }
 
-// run begins the workers, when the daemon serves first; the pods are wanted since a
-// moment before.
+// run starts the workers, when the daemon first serves; wanted is since when there are pods
+// for it.
 func (k *kubelet) run(wanted time.Duration) {
 	if k.left > 0 || k.ended > 0 {
 		return
@@ -49,7 +48,7 @@ func (k *kubelet) run(wanted time.Duration) {
 	}
 }
 
-// take lets a worker turn to the next pod.
+// take gives a worker the next pod.
 func (k *kubelet) take() {
 	if k.next < k.pods {
 		k.next++
@@ -94,7 +93,7 @@ func (n *node) addPod(pod int, done func(ok bool)) {
 
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// holder notes that a pod of upstream has an address; no other pod may have it.
+// holder records that a pod of upstream's node has an address, which no other pod may have.
 func (w *World) holder(a netip.Addr, by string) {
 	if other, taken := w.heldBy[a]; taken {
 		w.violate("given twice", "%v is given to %s while %s has it", a, by, other)

@@ -9,10 +9,10 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is other people: they change what the daemons believe to be theirs, take
-// and give addresses of the subnets, cordon nodes and reboot them.
+// This file plays other people: they change what belongs to the daemons, take and free
+// addresses of the subnets, and cordon and reboot nodes.
 
-// meddle lets them begin.
+// meddle starts them.
 func (w *World) meddle() {
 	d := w.dice.crashes
 	w.every(w.Scenario.Meddling, func() {
@@ -30,7 +30,7 @@ func (w *World) meddle() {
 	}
 }
 
-// every does something again and again until the calm.
+// every repeats something until the world settles.
 func (w *World) every(gap time.Duration, do func()) {
 	if gap == 0 {
 		return
@@ -38,7 +38,7 @@ func (w *World) every(gap time.Duration, do func()) {
 	w.begin(func() {
 		for {
 			w.sleep(w.dice.crashes.span(gap/2, 2*gap))
-			if w.calm {
+			if w.settling {
 				return
 			}
 			do()
@@ -55,7 +55,7 @@ func (w *World) meddleOnce(n *node) {
 	}
 	switch act := d.Below(100); {
 	case act < 15 && x != n.primary && x.AttachmentStatus == resync.AttachmentAttached:
-		w.others("%s: somebody detaches %s", n.name, x.ID)
+		w.tracef("%s: somebody detaches %s", n.name, x.ID)
 		w.cut(x, x.CIDRs())
 		x.byOthers = true
 		w.ec2.detach(x)
@@ -66,21 +66,21 @@ func (w *World) meddleOnce(n *node) {
 		all := x.CIDRs()
 		shuffle(d, all)
 		some := all[:d.between(1, min(3, len(all)))]
-		w.others("%s: somebody takes %v off %s", n.name, some, x.ID)
+		w.tracef("%s: somebody takes %v off %s", n.name, some, x.ID)
 		w.cut(x, some)
 		w.ec2.unassign(x, some)
 	case act < 40 && x.slots() < n.spec.Limits.IPv4PerENI:
 		if cidrs, err := w.ec2.assign(x, 1, 0); err == nil {
-			w.others("%s: somebody puts %v on %s", n.name, cidrs, x.ID)
+			w.tracef("%s: somebody puts %v on %s", n.name, cidrs, x.ID)
 			n.surprised()
 		}
 	case act < 60:
-		w.addStranger(n)
+		w.attachForeignENI(n)
 	case act < 70:
-		w.removeStranger(n)
+		w.detachForeignENI(n)
 	case act < 80 && x != n.primary:
 		to := pick(d, "true", "")
-		w.others("%s: somebody sets no_manage of %s to %q", n.name, x.ID, to)
+		w.tracef("%s: somebody sets no_manage of %s to %q", n.name, x.ID, to)
 		n.surprised()
 		x.retagged = true
 		w.ec2.tag(x, map[string]string{resync.TagNoManage: to})
@@ -88,15 +88,13 @@ func (w *World) meddleOnce(n *node) {
 		s := w.ec2.subnets[1+d.Below(len(w.ec2.subnets)-1)]
 		s.tags = map[string]string{resync.TagSubnetRole: pick(d, "0", "1")}
 		w.retagged = true
-		w.others("somebody sets the role of %s to %v", s.id, s.tags)
+		w.tracef("somebody sets the role of %s to %v", s.id, s.tags)
 	default:
 		n.cordon(!n.cordoned)
 	}
 }
 
-func (w *World) others(format string, args ...any) { w.tell(format, args...) }
-
-// cut marks the pods that have lost their address in EC2 by others' doing.
+// cut marks the pods whose address somebody else has removed in EC2.
 func (w *World) cut(x *eni, cidrs []netip.Prefix) {
 	x.node.surprised()
 	for _, s := range w.livingOn(x) {
@@ -109,13 +107,13 @@ func (w *World) cut(x *eni, cidrs []netip.Prefix) {
 // remove deletes an ENI that somebody detached, if it is still there and unattached.
 func (w *World) remove(x *eni) {
 	if w.ec2.enis[x.ID] == x && x.Status == resync.StatusAvailable {
-		w.others("somebody deletes %s", x.ID)
+		w.tracef("somebody deletes %s", x.ID)
 		w.ec2.delete(x)
 	}
 }
 
-// addStranger attaches an ENI that no daemon made.
-func (w *World) addStranger(n *node) {
+// attachForeignENI attaches an ENI that no daemon created.
+func (w *World) attachForeignENI(n *node) {
 	device, count := 0, 0
 	for {
 		taken := false
@@ -143,16 +141,16 @@ func (w *World) addStranger(n *node) {
 	if err != nil {
 		return
 	}
-	w.others("%s: somebody attaches %s at device %d, tags %v", n.name, x.ID, device, tags)
+	w.tracef("%s: somebody attaches %s at device %d, tags %v", n.name, x.ID, device, tags)
 	n.surprised()
 	w.ec2.attach(x, n, device)
 }
 
-// removeStranger detaches and deletes one of those.
-func (w *World) removeStranger(n *node) {
+// detachForeignENI detaches and deletes one of those.
+func (w *World) detachForeignENI(n *node) {
 	for _, x := range w.ec2.ordered() {
 		if x.node == n && x.maker == nil && x != n.primary && x.AttachmentStatus == resync.AttachmentAttached {
-			w.others("%s: somebody detaches their %s", n.name, x.ID)
+			w.tracef("%s: somebody detaches their %s", n.name, x.ID)
 			w.cut(x, x.CIDRs())
 			w.ec2.detach(x)
 			w.after(30*time.Second, func() { w.remove(x) })
@@ -161,27 +159,27 @@ func (w *World) removeStranger(n *node) {
 	}
 }
 
-// crowd takes addresses of a subnet for others, or gives some back.
+// crowd takes addresses of a subnet outside the cluster, or frees some.
 func (w *World) crowd(s *subnet) {
 	d := w.dice.crashes
-	if len(s.strangers) > 0 && d.chance(0.5) {
-		n := d.between(1, len(s.strangers))
-		for _, p := range s.strangers[:n] {
+	if len(s.foreign) > 0 && d.chance(0.5) {
+		n := d.between(1, len(s.foreign))
+		for _, p := range s.foreign[:n] {
 			s.mark(p, false)
 		}
-		s.strangers = s.strangers[n:]
+		s.foreign = s.foreign[n:]
 		return
 	}
 	for range d.between(1, max(1, s.free)) {
-		s.strangers = append(s.strangers, s.takeAddresses(1, d.Below(len(s.taken)))...)
+		s.foreign = append(s.foreign, s.takeAddresses(1, d.Below(len(s.taken)))...)
 	}
-	w.tell("%s: others have %d addresses, %d are free", s.id, len(s.strangers), s.free)
+	w.tracef("%s: %d addresses are in use outside the cluster, %d are free", s.id, len(s.foreign), s.free)
 }
 
 // cordon changes whether the node takes new pods. The daemon reads it from the API.
 func (n *node) cordon(to bool) {
 	n.cordoned = to
-	n.w.tell("%s: cordoned: %v", n.name, to)
+	n.w.tracef("%s: cordoned: %v", n.name, to)
 	if p := n.process; p != nil && p.serving {
 		p.post(keeper.NodeRead{MaxPods: n.spec.MaxPods, Source: "node", Unschedulable: to})
 	}
@@ -191,7 +189,7 @@ func (n *node) cordon(to bool) {
 func (n *node) reboot() {
 	w := n.w
 	w.stats.Reboots++
-	w.tell("%s: reboots", n.name)
+	w.tracef("%s: reboots", n.name)
 	n.surprised()
 	if n.process != nil {
 		n.process.end("ends with the node")

@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// metadata is what the metadata service of a node shows. It lags: a change, in either
-// direction, shows some time after EC2 made it.
+// metadata is what the metadata service of a node shows. It lags behind EC2: additions and
+// removals show after some time.
 type metadata struct {
 	w     *World
 	node  *node

@@ -13,31 +13,29 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Mistake is a deliberate mistake, to show that the simulation finds it: it stands between a
-// keeper and its outside, so that the node does what a daemon with such a bug would do.
+// Mistake is a deliberate bug, to show that the simulation finds it. It sits between a keeper
+// and its outside, so that the node behaves like a daemon with that bug.
 type Mistake string
 
-// The deliberate mistakes.
 const (
 	answerBeforeDurable Mistake = "answer before durable" // a write is reported before it is done
 	forgetOnRestart     Mistake = "forget on restart"     // a start does not see an allocation
-	releaseWithoutHold  Mistake = "release without hold"  // an address goes back to EC2 that pods may still be given
+	releaseWithoutHold  Mistake = "release without hold"  // an address is released to EC2 that can still be assigned to pods
 	leakDetached        Mistake = "leak detached"         // a detached ENI is not deleted
 	keepMissedDELs      Mistake = "keep missed DELs"      // the links of the host are not compared with the book
-	ignoreQuarantine    Mistake = "ignore quarantine"     // an address that the outside does not show is dropped with its pod
-	trustMetadata       Mistake = "trust metadata"        // what the metadata service does not show is taken for gone
+	ignoreQuarantine    Mistake = "ignore quarantine"     // an address that EC2 does not show is dropped with its pod
+	trustMetadata       Mistake = "trust metadata"        // what the metadata service does not show is treated as gone
 	leakFailedAttach    Mistake = "leak failed attach"    // an ENI whose attach failed is not deleted
 )
 
-// Mistakes lists those that there are.
+// Mistakes lists them all.
 func Mistakes() []Mistake {
 	return []Mistake{
 		answerBeforeDurable, forgetOnRestart, releaseWithoutHold, leakDetached, keepMissedDELs, ignoreQuarantine, trustMetadata, leakFailedAttach,
 	}
 }
 
-// Find plays seeds with the mistake until one fails, and returns what it broke; nil if
-// all of them held.
+// Find plays seeds with the mistake until one fails, and returns the failure, or nil.
 func (m Mistake) Find(start, seeds uint64) *Failure {
 	for seed := start; seed < start+seeds; seed++ {
 		s := ScenarioOf(seed)
@@ -49,7 +47,7 @@ func (m Mistake) Find(start, seeds uint64) *Failure {
 	return nil
 }
 
-// forget takes an allocation out of what a start reads.
+// forget removes an allocation from what a start reads.
 func (m Mistake) forget(entries []checkpoint.Entry, pods []resync.PodRoute) ([]checkpoint.Entry, []resync.PodRoute) {
 	if m != forgetOnRestart || len(entries) == 0 {
 		return entries, pods
@@ -57,14 +55,14 @@ func (m Mistake) forget(entries []checkpoint.Entry, pods []resync.PodRoute) ([]c
 	return entries[1:], slices.DeleteFunc(pods, func(r resync.PodRoute) bool { return r.Address == entries[0].Address() })
 }
 
-// distort falsifies what a look found.
+// distort falsifies what the daemon observed.
 func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
 	v, ok := msg.(keeper.Observed)
 	switch {
 	case !ok:
 		return msg
 	case m == keepMissedDELs:
-		v.Links = nil // nothing is concluded from that
+		v.Links = nil // unread: nothing is concluded
 	case m == trustMetadata && v.AskedMetadata && v.InterfacesErr == nil:
 		v.AskedEC2, v.ENIs, v.ENIsErr = true, nil, nil
 		for _, f := range v.Interfaces {
@@ -81,7 +79,8 @@ func (m Mistake) distort(msg keeper.Message, instance string) keeper.Message {
 	return v
 }
 
-// dropQuarantined makes of a quarantine what upstream does: the pods lose their record.
+// dropQuarantined does what upstream does with quarantined addresses: their pods' records
+// are dropped.
 func (p *process) dropQuarantined() {
 	for _, e := range p.keeper.ENIs() {
 		for _, c := range e.CIDRs {
@@ -100,13 +99,13 @@ func (p *process) dropQuarantined() {
 	}
 }
 
-// mistaken are the calls of a task that are not what the keeper asked for.
+// mistaken makes the calls of a task, with the bug.
 type mistaken struct {
 	*calls
 	task keeper.Task
 }
 
-// DeleteENI leaks what the mistake says.
+// DeleteENI leaks the ENIs that the mistake is about.
 func (c *mistaken) DeleteENI(ctx context.Context, id ipam.ENIID) error {
 	op, _ := c.task.(keeper.Operation)
 	switch mistake := c.p.node.w.Scenario.Mistake; {
@@ -117,12 +116,12 @@ func (c *mistaken) DeleteENI(ctx context.Context, id ipam.ENIID) error {
 	return c.calls.DeleteENI(ctx, id)
 }
 
-// Post reports what the mistake makes of it.
+// Post distorts what the task reports.
 func (c *mistaken) Post(m keeper.Message) {
 	c.calls.Post(c.p.node.w.Scenario.Mistake.distort(m, c.p.node.instance))
 }
 
-// Unassign gives one more address back, which the book does not hold back from pods.
+// Unassign releases one more address, which the book does not hold.
 func (c *mistaken) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error {
 	if c.p.node.w.Scenario.Mistake == releaseWithoutHold {
 		for _, e := range c.p.keeper.ENIs() {

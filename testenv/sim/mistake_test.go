@@ -2,13 +2,13 @@ package sim
 
 import "testing"
 
-// foundBy is where the search for a mistake begins, to save time: make sim begins at 1.
+// foundBy is where the search for a mistake begins, to save time; `make sim` begins at 1.
 var foundBy = map[Mistake]uint64{
 	ignoreQuarantine: 18, leakFailedAttach: 123, trustMetadata: 15,
 }
 
-// TestMistakes_AreFound shows what the simulation is worth: it finds each deliberate
-// mistake, and the seed that finds it is fine without.
+// TestMistakes_AreFound: the simulation finds each deliberate bug, and the same seed passes
+// without it.
 func TestMistakes_AreFound(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -23,13 +23,13 @@ type node struct {
 	kernel   kernel
 	disk     disk
 
-	original bool     // the model of upstream runs on it, not our daemon
+	upstream bool     // the model of upstream runs on it, not our daemon
 	process  *process // nil: none runs
 	last     *process // the latest, dead or alive
 	starts   int
 	cordoned bool
 
-	surprise time.Duration // when the last thing happened that the daemon cannot know of
+	surprise time.Duration // last change that the daemon cannot know of
 	crashed  time.Duration // when a daemon died last
 	calls    rate
 
@@ -37,7 +37,7 @@ type node struct {
 	lastPod int
 	lastBox int
 	rested  map[netip.Addr]release // when pods' addresses became free
-	stuck   time.Duration          // when EC2 last had no address for it, as seen in the calm
+	stuck   time.Duration          // when EC2 last had no address for it, while the world settles
 	cooling time.Duration          // since when an ADD has waited for a cooling address; 0: none does
 	held    map[netip.Addr]*sandbox
 
@@ -91,24 +91,23 @@ func (n *node) serves() {
 	}
 }
 
-// surprised notes something that the daemon cannot know of yet.
+// surprised records a change that the daemon cannot know of yet.
 func (n *node) surprised() { n.surprise = n.w.clock }
 
-// surpriseRest is how long after it a daemon may still act on what was true before: a
-// look each minute, one more to be certain, and metadata that lags.
+// surpriseRest is how long after it a daemon may still act on the old state: it reads once
+// a minute, confirms with a second read, and the metadata lags.
 const surpriseRest = 5 * time.Minute
 
 func (n *node) mayBeSurprised() bool { return n.w.clock-n.surprise < surpriseRest }
 
-// blindRest is how long after a crash a daemon may lack what the one before it did: the
-// list at its start lags, and what it lacks there is requested again a second later at
-// the earliest.
+// blindRest is how long after a crash a daemon may not know what its predecessor did: the
+// list it reads when it starts lags, and is not read again for a second.
 const blindRest = 30 * time.Second
 
 func (n *node) mayBeBlind() bool { return n.starts > 1 && n.w.clock-n.crashed < blindRest }
 
-// tagsRest is how long a changed tag may go unseen: EC2 alone shows it, and is asked
-// twice an hour without another reason.
+// tagsRest is how long a changed tag may go unnoticed: only EC2 shows it, and without
+// another reason it is read twice an hour.
 const tagsRest = 36 * time.Minute
 
 func (n *node) tagsMayBeOld() bool { return n.w.clock-n.surprise < tagsRest }
@@ -121,8 +120,8 @@ func (n *node) book() []ipam.ENIState {
 	return n.process.keeper.State(n.w.now()).Book.ENIs
 }
 
-// chance is a draw for the node's daemon.
-func (n *node) chance(d time.Duration) time.Duration {
+// jitter draws for the node's daemon.
+func (n *node) jitter(d time.Duration) time.Duration {
 	return time.Duration(n.w.dice.keepers.Below(int(d)))
 }
 
@@ -159,8 +158,8 @@ func (r *rate) count(action string, mutating bool, err error) {
 	}
 }
 
-// loseFile removes the checkpoint or cuts it off. Pods that only it knows are lost with
-// it: those that the kernel does not show.
+// loseFile removes or truncates the checkpoint. Pods that the kernel does not show yet are
+// lost with it.
 func (n *node) loseFile() {
 	if d := n.w.dice.faults; d.chance(0.5) {
 		n.disk.file = n.disk.file[:d.Below(len(n.disk.file))]

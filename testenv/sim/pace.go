@@ -6,11 +6,11 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Pace is how long everything outside takes in a world in which nothing goes wrong by
-// chance: that of a fleet, where each node is to meet the same EC2.
+// Pace is how long everything outside takes in a world without random faults: that of a
+// fleet, where each node must meet the same EC2.
 type Pace struct {
-	// Calls is how long EC2 takes to answer a call, by action; Others for the actions
-	// that it does not name, and for the answer that there are too many.
+	// Calls is how long EC2 takes to answer a call, by action; Others is for actions that
+	// Calls lacks, and for throttled calls.
 	Calls  map[string]time.Duration
 	Others time.Duration
 	// Link is how long after the answer of an attach the node's link appears, and the

@@ -30,7 +30,7 @@ func TestQueue_InOrder(t *testing.T) {
 	}
 }
 
-// TestRandom_StaysTheSame: seeds are kept in tests.
+// TestRandom_StaysTheSame: the tests keep seeds, which must go on giving the same runs.
 func TestRandom_StaysTheSame(t *testing.T) {
 	t.Parallel()
 	d := stream(1, 2)
@@ -47,7 +47,7 @@ func TestRandom_StaysTheSame(t *testing.T) {
 		}
 	}
 	if d.Below(0) != 0 || d.chance(0) || !d.chance(1) {
-		t.Error("impossible and certain things")
+		t.Error("chance(0) is true or chance(1) is false")
 	}
 }
 
@@ -97,7 +97,7 @@ func TestKernel_LinkTakesItsRoute(t *testing.T) {
 	}
 	k.removeLink("eni1", first)
 	if _, there := k.hostLinks()["eni1"]; !there {
-		t.Error("a sandbox that has no link any more removed another's")
+		t.Error("a sandbox whose link was replaced removed the new one")
 	}
 	k.disconnect(a)
 	k.removeLink("eni1", second)

@@ -18,8 +18,8 @@ type request struct {
 	lost     func()        // the connection broke
 }
 
-// answerSlack is what an answer may take beyond the time that an ADD may wait: a write
-// under way, the pause after its failure and a write of its own, each bounded.
+// answerSlack is what an answer may take beyond the time that an ADD may wait: a write in
+// progress, the pause after its failure and the ADD's own write, each bounded.
 const answerSlack = 3*time.Second + time.Second + 3*time.Second + 100*time.Millisecond
 
 // send hands a request to the daemon of the node, waits for the answer and reports
@@ -49,7 +49,7 @@ func send[T any](n *node, what string, wait time.Duration, message func(arrived 
 	return answer, answer != nil
 }
 
-// add is ADD. It is true when the pod is on the network.
+// add is ADD. It returns whether the pod is on the network.
 func (n *node) add(s *sandbox) bool {
 	w, d, k := n.w, n.w.dice.pods, &n.kernel
 	w.stats.ADDs++
@@ -60,17 +60,17 @@ func (n *node) add(s *sandbox) bool {
 	reply, ok := n.askAddress(s)
 	if !ok || !reply.Success {
 		if ok {
-			w.tell("%s: ADD of %s failed: %s: %s", n.name, s, reply.Cause, reply.Detail)
+			w.tracef("%s: ADD of %s failed: %s: %s", n.name, s, reply.Cause, reply.Detail)
 			w.stats.failed(reply.Cause)
 		} else {
-			w.tell("%s: ADD of %s: no daemon", n.name, s)
+			w.tracef("%s: ADD of %s: no daemon", n.name, s)
 			w.stats.failed("no-daemon")
 		}
 		k.removeLink(s.pod.link, s)
 		return false
 	}
 	w.sleep(d.span(300*time.Microsecond, 12*time.Millisecond))
-	switch trouble := d.chance(w.Scenario.PluginFaults) && !w.calm; {
+	switch trouble := d.chance(w.Scenario.PluginFaults) && !w.settling; {
 	case trouble && d.chance(0.5): // killed
 		n.bury(s)
 		return false
@@ -94,7 +94,7 @@ func (n *node) add(s *sandbox) bool {
 	return true
 }
 
-// again repeats an ADD that succeeded: it must get the same address.
+// again repeats an ADD that succeeded, which must get the same address.
 func (n *node) again(s *sandbox) {
 	reply, ok := n.askAddress(s)
 	if !ok || !s.alive {
@@ -105,7 +105,7 @@ func (n *node) again(s *sandbox) {
 	}
 }
 
-// askAddress is the call of an ADD. Some callers give up waiting.
+// askAddress is an ADD's call. Some callers give up waiting.
 func (n *node) askAddress(s *sandbox) (*cniwire.AddReply, bool) {
 	w := n.w
 	return send(n, "ADD of "+s.id, n.spec.AddWait, func(arrived time.Time, reply func(*cniwire.AddReply)) keeper.Message {
@@ -122,7 +122,7 @@ func (n *node) askAddress(s *sandbox) (*cniwire.AddReply, bool) {
 			}
 			reply(r)
 		}
-		if !w.calm && w.dice.pods.chance(0.02) {
+		if !w.settling && w.dice.pods.chance(0.02) {
 			w.after(w.dice.pods.span(0, 5*time.Second), func() { p.post(keeper.Abandon{Add: a}) })
 		}
 		return a
@@ -142,7 +142,7 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 		w.violate("answer", "%s: ADD of %s got %q", n.name, s, r.Allocations[0].IPv4)
 		return
 	}
-	w.tell("%s: ADD of %s answered with %v", n.name, s, addr)
+	w.tracef("%s: ADD of %s answered with %v", n.name, s, addr)
 	again := s.alive && s.address == addr
 	s.address, s.table = addr, int(r.Allocations[0].RouteTable)
 	if !n.disk.holds(s) {
@@ -152,7 +152,7 @@ func (n *node) answered(p *process, s *sandbox, r *cniwire.AddReply) {
 		return
 	}
 	if x := n.carrier(addr); x == nil || x.table() != s.table {
-		// Somebody took it off that ENI. EC2 may have given it to another since.
+		// Somebody removed it from that ENI, and EC2 may have assigned it to another one.
 		w.check("ours", n.mayBeSurprised(), "%s: %v is given to %s, and no ENI of route table %d has it", n.name, addr, s, s.table)
 		s.cut = true
 	}
@@ -177,7 +177,7 @@ func (n *node) carrier(a netip.Addr) *eni {
 	return nil
 }
 
-// del is DEL. It is false when the runtime is to try again.
+// del is DEL. It returns false if the runtime must retry.
 func (n *node) del(s *sandbox, reason string) bool {
 	w := n.w
 	w.stats.DELs++
@@ -198,7 +198,7 @@ func (n *node) del(s *sandbox, reason string) bool {
 	})
 	switch {
 	case !ok:
-		w.tell("%s: DEL of %s: no daemon", n.name, s)
+		w.tracef("%s: DEL of %s: no daemon", n.name, s)
 		n.byResult(s)
 		return true
 	case reply.Unknown:
@@ -208,7 +208,7 @@ func (n *node) del(s *sandbox, reason string) bool {
 		n.byResult(s)
 		return true
 	case !reply.Success:
-		w.tell("%s: DEL of %s failed: %s: %s", n.name, s, reply.Cause, reply.Detail)
+		w.tracef("%s: DEL of %s failed: %s: %s", n.name, s, reply.Cause, reply.Detail)
 		return false
 	}
 	w.sleep(w.dice.pods.span(100*time.Microsecond, 4*time.Millisecond))
@@ -223,10 +223,10 @@ func holds(all []cniwire.Allocation, address netip.Addr) bool {
 	return slices.ContainsFunc(all, func(a cniwire.Allocation) bool { return a.IPv4 == address.String() })
 }
 
-// byResult is what the plugin does when the daemon cannot say what a sandbox had: it goes
-// by what the ADD returned, if the address is not another pod's now. A newer sandbox of
-// the same pod has the same link, so only the daemon's file distinguishes them. If that
-// is lost as well, the newer one loses its network.
+// byResult is what the plugin does when the daemon does not know a sandbox's address: it
+// uses the ADD's result, if the address is not another pod's by now. A newer sandbox of the
+// same pod has the same link name, so only the daemon's file distinguishes them. If that is
+// lost as well, the newer one loses its network.
 func (n *node) byResult(s *sandbox) {
 	r := n.kernel.routes[s.address]
 	if s.prev && r != nil && (r.link == "" || r.link == s.pod.link) && !n.disk.holdsForAnother(s) {
@@ -245,12 +245,12 @@ func (n *node) freed(p *process, s *sandbox, r *cniwire.DelReply, arrived time.T
 		n.w.violate("answer", "%s: DEL of %s got %q", n.name, s, r.Allocations[0].IPv4)
 		return
 	}
-	n.w.tell("%s: DEL of %s freed %v", n.name, s, addr)
+	n.w.tracef("%s: DEL of %s freed %v", n.name, s, addr)
 	if n.disk.there && n.disk.holds(&sandbox{id: s.id, address: addr}) {
 		n.w.violate("durable", "%s: DEL of %s is answered while the file still has %v", n.name, s, addr)
 	}
 	if r.Allocations[0].RouteTable == 0 {
-		return // it was on no ENI that the book knew: nothing of it is left to rest
+		return // it was on no ENI in the book, so there is no cooldown
 	}
 	n.rested[addr] = release{max(arrived.Sub(epoch), n.w.clock-time.Second), p}
 }

@@ -18,7 +18,7 @@ type pod struct {
 	box  *sandbox
 
 	doomed bool // to be deleted
-	ending bool // has begun to end: no ADD of it is under way
+	ending bool // being deleted: no ADD is in progress
 	stir   func()
 	gone   bool
 	since  time.Duration // it wants an address
@@ -26,7 +26,7 @@ type pod struct {
 
 const podNamespace = "default"
 
-// sandbox is one try to run a pod: the unit that CNI deals in.
+// sandbox is one attempt to run a pod, which is what CNI's commands are for.
 type sandbox struct {
 	pod     *pod
 	id      string
@@ -48,7 +48,7 @@ func (s *sandbox) key() ipam.Sandbox {
 
 const networkName, ifName = "aws-cni", "eth0"
 
-// bindPod makes a pod of the node.
+// bindPod creates a pod of the node.
 func (n *node) bindPod(name string) *pod {
 	p := &pod{node: n, name: name, link: netnames.HostVeth(vethPrefix, podNamespace, name, 0), since: n.w.clock}
 	n.pods = append(n.pods, p)
@@ -56,7 +56,7 @@ func (n *node) bindPod(name string) *pod {
 	return p
 }
 
-// newPod makes a pod that wants to live for some time, and runs it.
+// newPod creates a pod that lives for some time, and runs it.
 func (n *node) newPod(name string, life time.Duration) *pod {
 	if name == "" {
 		n.lastPod++
@@ -77,7 +77,7 @@ func (p *pod) live(life time.Duration) {
 	for {
 		s := p.newSandbox()
 		p.box = s
-		p.node.w.tell("%s: %s begins", p.node.name, s)
+		p.node.w.tracef("%s: %s begins", p.node.name, s)
 		if p.node.add(s) {
 			break
 		}
@@ -98,7 +98,7 @@ func (p *pod) newSandbox() *sandbox {
 	return &sandbox{pod: p, id: fmt.Sprintf("%s.box-%d", p.node.name, p.node.lastBox)}
 }
 
-// pause waits, until the pod is doomed at most.
+// pause waits, but not longer than until the pod is doomed.
 func (p *pod) pause(d time.Duration) {
 	if p.doomed {
 		return
@@ -118,25 +118,25 @@ func (p *pod) doom() {
 	}
 }
 
-// retire is what the runtime does with a sandbox that did not come up: it ends it as any
-// other one.
+// retire is what the runtime does with a sandbox that did not come up: it ends it like any
+// other.
 func (p *pod) retire(s *sandbox) {
 	n := p.node
 	n.bury(s)
-	if n.w.calm || n.w.dice.pods.chance(0.9) {
+	if n.w.settling || n.w.dice.pods.chance(0.9) {
 		n.untilDeleted(s)
 	}
 	n.kernel.removeLink(p.link, s)
 }
 
-// finish is the end of a pod that ran, in one of the ways that ends come.
+// finish ends a pod that ran, in one of the ways in which DELs come.
 func (p *pod) finish() {
 	n, s, d := p.node, p.box, p.node.w.dice.pods
-	n.w.tell("%s: %s ends", n.name, s)
+	n.w.tracef("%s: %s ends", n.name, s)
 	p.ending = true
 	n.bury(s)
 	part := d.Below(100)
-	if n.w.calm {
+	if n.w.settling {
 		part = 99
 	}
 	switch {

@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// process is one run of the daemon: what the shell around a keeper is.
+// process is one run of the daemon: the shell around a keeper.
 type process struct {
 	node   *node
 	keeper *keeper.Keeper // nil until the start has come so far
@@ -37,14 +37,14 @@ const (
 func (n *node) start() {
 	n.starts++
 	p := &process{node: n, scope: &scope{}, born: n.w.clock}
-	p.client = n.w.newClient(n.w.Scenario.Client, n.chance)
-	p.client.told = func() { p.post(keeper.Throttled{}) }
+	p.client = n.w.newClient(n.w.Scenario.Client, n.jitter)
+	p.client.onThrottle = func() { p.post(keeper.Throttled{}) }
 	n.process, n.last = p, p
 	n.w.stats.Starts++
-	n.w.tell("%s: daemon %d starts", n.name, n.starts)
+	n.w.tracef("%s: daemon %d starts", n.name, n.starts)
 	p.spawn(func() {
 		if err := p.boot(); err != nil {
-			n.w.tell("%s: daemon does not start: %v", n.name, err)
+			n.w.tracef("%s: daemon does not start: %v", n.name, err)
 			n.w.after(0, func() { p.end("could not start") })
 		}
 	})
@@ -68,18 +68,18 @@ func (p *process) endFibers() {
 	p.fibers = nil
 }
 
-// mayDie kills the process in that part of all cases, at once but not in the middle of
+// mayDie kills the process with the given probability, now but not in the middle of
 // anything.
 func (p *process) mayDie(part float64) {
 	w := p.node.w
-	if p.dead || p.toDie || w.calm || !w.dice.crashes.chance(part) {
+	if p.dead || p.toDie || w.settling || !w.dice.crashes.chance(part) {
 		return
 	}
 	p.toDie = true
 	w.after(0, p.crash)
 }
 
-// crash is the sudden end.
+// crash ends the process suddenly.
 func (p *process) crash() {
 	if p.dead {
 		return
@@ -92,13 +92,13 @@ func (p *process) crash() {
 	}
 }
 
-// end is the end of the process, however it comes; another one starts later.
+// end ends the process, for whatever reason; another one starts later.
 func (p *process) end(how string) {
 	if p.dead {
 		return
 	}
 	n := p.node
-	n.w.tell("%s: daemon %s", n.name, how)
+	n.w.tracef("%s: daemon %s", n.name, how)
 	p.dead, p.serving = true, false
 	n.process, n.crashed = nil, n.w.clock
 	p.endFibers()
@@ -110,12 +110,12 @@ func (p *process) end(how string) {
 	if n.w.Scenario.Pace != nil {
 		pause = crashPause(n.starts)
 	}
-	if !n.w.calm && n.w.dice.crashes.chance(0.3) {
+	if !n.w.settling && n.w.dice.crashes.chance(0.3) {
 		pause = n.w.dice.crashes.span(3*time.Second, n.w.Scenario.DownTime)
 	}
-	// A start within the lag of EC2's lists can take an address for its own that the
-	// daemon before it gave back as it died, if the metadata lags as well: 4 of 4,000
-	// worlds. It would take a record of releases to know better.
+	// If it starts within the lag of EC2's lists, and the metadata lags as well, the daemon
+	// can take an address for its own that its predecessor released as it died: in 4 of
+	// 4,000 worlds. Only a record of releases would prevent that.
 	n.w.after(pause+n.w.Scenario.ListLag, func() {
 		if n.process == nil {
 			n.start()
@@ -130,7 +130,7 @@ func (p *process) drain() {
 	}
 	w := p.node.w
 	w.stats.Drains++
-	w.tell("%s: daemon is asked to end", p.node.name)
+	w.tracef("%s: daemon gets SIGTERM", p.node.name)
 	p.draining, p.serving = true, false
 	p.post(keeper.Terminate{})
 	w.after(opsGrace, p.scope.cancel)
@@ -187,7 +187,7 @@ func (o outside) Begin(t keeper.Task) {
 	p.spawn(func() {
 		keeper.Carry(within{p.scope, keeper.Urgent(t)}, &mistaken{&calls{p}, t}, t)
 		p.tasks--
-		p.post(keeper.Noted{What: "task ended"}) // a drain may be over now
+		p.post(keeper.Noted{What: "task ended"}) // a drain may be complete now
 	})
 }
 
@@ -212,6 +212,6 @@ func (o outside) Record(_ time.Time, e keeper.Event) {
 		return // reported where it occurred
 	}
 	if w.trace != nil {
-		w.tell("%s: %T %+v", n.name, e, e)
+		w.tracef("%s: %T %+v", n.name, e, e)
 	}
 }

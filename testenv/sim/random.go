@@ -15,9 +15,9 @@ func stream(seed, purpose uint64) *random { return &random{whatif.Stream(seed, p
 // between returns a number in [low, high].
 func (r *random) between(low, high int) int { return low + r.Below(high-low+1) }
 
-// chance is true in that part of all cases.
-func (r *random) chance(part float64) bool {
-	return float64(r.Next()>>11)/(1<<53) < part
+// chance returns true with probability p.
+func (r *random) chance(p float64) bool {
+	return float64(r.Next()>>11)/(1<<53) < p
 }
 
 // span returns a duration in [low, high).

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// This file is EC2's side of the calls of daemons that change something: what it
-// refuses, and what no daemon should have asked for.
+// This file is EC2's side of the mutating calls of daemons: what it refuses, and what no
+// daemon should have requested.
 
 func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
 	x := e.enis[id]
@@ -43,10 +43,10 @@ func (e *ec2) attachFor(n *node, id ipam.ENIID, device int) (string, error) {
 	return attachment, nil
 }
 
-// handsOff breaks an invariant when a daemon changes what is not the CNI's, unless it has
-// been that until a moment ago.
+// handsOff breaks an invariant when a daemon changes an ENI that is not the CNI's, unless
+// it was until a moment ago.
 func (e *ec2) handsOff(n *node, x *eni, what string) {
-	// A sweep deletes what daemons of other nodes have left.
+	// A sweep deletes what daemons of other nodes have leaked.
 	swept := x.node == nil && x.maker != nil && x.Tags[resync.TagNoManage] != "true"
 	if n.manages(x) || swept || n.tagsMayBeOld() {
 		return
@@ -54,9 +54,9 @@ func (e *ec2) handsOff(n *node, x *eni, what string) {
 	e.w.violate("hands off", "%s %s %s, which is not the CNI's", n.name, what, x.ID)
 }
 
-// unwise notes a call that the daemon should have known to be refused.
+// unwise records a call of which the daemon should have known that EC2 refuses it.
 func (e *ec2) unwise(n *node, format string, args ...any) {
-	if !n.original && !n.mayBeSurprised() && !n.mayBeBlind() {
+	if !n.upstream && !n.mayBeSurprised() && !n.mayBeBlind() {
 		e.w.violate("limits", format, args...)
 	}
 }
@@ -73,7 +73,7 @@ func (e *ec2) detachFor(n *node, attachment string) error {
 	for _, s := range e.w.livingOn(x) {
 		e.w.violate("none lost", "%s detaches %s, whose address %v is of living %s", n.name, x.ID, s.address, s)
 	}
-	e.w.tell("%s: %s is detaching", n.name, x.ID)
+	e.w.tracef("%s: %s is detaching", n.name, x.ID)
 	e.detach(x)
 	x.stuck = e.w.strike(e.w.Scenario.Stuck, FaultStuck)
 	return nil
@@ -88,7 +88,7 @@ func (e *ec2) deleteFor(n *node, id ipam.ENIID) error {
 		return refused("InvalidNetworkInterface.InUse: %s", id)
 	}
 	e.handsOff(n, x, "deletes")
-	e.w.tell("%s: %s deleted", n.name, id)
+	e.w.tracef("%s: %s deleted", n.name, id)
 	e.delete(x)
 	return nil
 }
@@ -120,7 +120,7 @@ func (e *ec2) unassignFor(n *node, id ipam.ENIID, cidrs []netip.Prefix) error {
 			e.w.violate("none lost", "%s gives back %v, the address of living %s", n.name, s.address, s)
 		}
 	}
-	e.w.tell("%s: %v given back", n.name, cidrs)
+	e.w.tracef("%s: %v released", n.name, cidrs)
 	e.unassign(x, cidrs)
 	return nil
 }

@@ -53,7 +53,7 @@ type Stats struct {
 	Crashes     int
 	Drains      int
 	Reboots     int
-	Meddled     int // acts of other people
+	Meddled     int // changes by other people
 	Quarantines int
 	Leaks       int // leaked ENIs that a sweep deleted
 	Mutating    int // calls to EC2
@@ -61,7 +61,7 @@ type Stats struct {
 	Throttled   int // by the buckets
 
 	Calls    map[string]int
-	Refused  map[string]int // of them, by the buckets
+	Refused  map[string]int // the ones throttled by the buckets
 	Faults   map[Fault]int
 	Failures map[cause.Code]int // of ADDs
 }

@@ -12,23 +12,22 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// This file is the end of a run: the trouble is over, and each node has to come to rest
-// with everything in its place.
+// This file is the end of a run: no more faults occur, and each node must settle into the
+// state that is wanted.
 
 const (
-	// patience is how long pods without an address go on trying in the calm.
+	// patience is how long pods without an address keep trying while the world settles.
 	patience = 15 * time.Minute
-	// noticing is how long EC2 may have addresses before a daemon that was refused asks
-	// again.
+	// noticing is how long EC2 may have addresses before a daemon that was refused retries.
 	noticing = keeper.ExhaustedMost + time.Minute
-	// stillness is the last part of the rest: nothing may be changed in it any more.
+	// stillness is the last part of the rest, in which nothing may change any more.
 	stillness = 20 * time.Minute
 )
 
-// settle ends the trouble, lets the world come to rest and looks at what is left.
+// settle ends the faults, waits until the world has settled and checks its state.
 func (w *World) settle() {
-	w.calm = true
-	w.tell("the calm begins")
+	w.settling = true
+	w.tracef("no more faults")
 	begun := w.clock
 	for _, x := range w.ec2.enis {
 		x.stuck = false
@@ -48,38 +47,36 @@ func (w *World) settle() {
 	}
 	w.endHungryPods()
 	w.inspectLoose(begun)
-	if w.retagged { // which a daemon sees when it needs an ENI, or starts
+	if w.retagged { // a daemon sees that when it needs an ENI or starts
 		w.drainAll()
 	}
 	w.runUntil(begun + w.Scenario.Rest - stillness)
 	before := w.changes()
 	w.runUntil(begun + w.Scenario.Rest)
-	w.check("stillness", w.changes() == before, "%d calls change something long after all trouble", w.changes()-before)
+	w.check("stillness", w.changes() == before, "%d calls change something long after the last fault", w.changes()-before)
 	w.inspectRest(false)
 	w.restartAll()
 }
 
-// deleteEffort is how long before the calm an ENI may have come off its node so that the
-// daemon, if it lives on, still tries to delete it in the calm.
+// deleteEffort is how long a daemon keeps trying to delete an ENI that it detached.
 const deleteEffort = 4 * time.Minute
 
-// inspectLoose looks for ENIs that are attached nowhere since shortly before the calm or
-// later, and whose daemon knows of them: it deletes what it detaches and what it could
-// not attach, and does not leave it to a sweep.
-func (w *World) inspectLoose(calm time.Duration) {
+// inspectLoose looks for unattached ENIs that a running daemon should have deleted: it
+// deletes what it detaches or could not attach, and does not leave that to a sweep.
+func (w *World) inspectLoose(settling time.Duration) {
 	for _, x := range w.ec2.ordered() {
-		if x.maker == nil || x.adopted || x.untold || x.retagged || x.Tags[resync.TagNoManage] == "true" || x.node != nil || x.loose > w.clock-2*deleteEffort {
+		if x.maker == nil || x.adopted || x.unreported || x.retagged || x.Tags[resync.TagNoManage] == "true" || x.node != nil || x.loose > w.clock-2*deleteEffort {
 			continue
 		}
 		p := x.maker.process
-		known := p != nil && p.born < x.loose && x.loose > calm-deleteEffort
+		known := p != nil && p.born < x.loose && x.loose > settling-deleteEffort
 		if known && !x.byOthers {
 			w.violate("leaks", "%s of %s has been attached nowhere for %v", x.ID, x.maker.name, w.clock-x.loose)
 		}
 	}
 }
 
-// endCutPods deletes the pods whose address others took: they do not work.
+// endCutPods deletes the pods whose address somebody else took: they do not work.
 func (w *World) endCutPods() {
 	for _, n := range w.nodes {
 		for _, p := range slices.Clone(n.pods) {
@@ -90,7 +87,7 @@ func (w *World) endCutPods() {
 	}
 }
 
-// endHungryPods deletes the pods that got no address. There must be a reason.
+// endHungryPods deletes the pods that got no address, and checks that EC2 had none to give.
 func (w *World) endHungryPods() {
 	for _, n := range w.nodes {
 		hungry := 0
@@ -109,12 +106,12 @@ func (w *World) endHungryPods() {
 	}
 }
 
-// restartAll starts every daemon again: with nothing wrong that changes nothing.
+// restartAll restarts every daemon, which must change nothing.
 func (w *World) restartAll() {
 	before := w.changes()
 	w.drainAll()
 	w.runUntil(w.clock + 3*time.Minute)
-	w.check("stillness", w.changes() == before, "%d calls change something after a restart that nothing asked for", w.changes()-before)
+	w.check("stillness", w.changes() == before, "%d calls change something after a restart, without a reason", w.changes()-before)
 	w.inspectRest(true)
 }
 
@@ -140,7 +137,7 @@ func (w *World) check(invariant string, holds bool, format string, args ...any) 
 	}
 }
 
-// inspectRest looks at everything. fresh: the daemons have just been started.
+// inspectRest checks everything. fresh: the daemons have just been started.
 func (w *World) inspectRest(fresh bool) {
 	for _, n := range w.nodes {
 		if w.fail != nil {
@@ -152,16 +149,16 @@ func (w *World) inspectRest(fresh bool) {
 		}
 		n.inspect()
 		n.checkBook()
-		n.restOfPods()
-		n.restOfENIs(fresh)
-		n.restOfPool()
-		n.restOfKernel(fresh)
+		n.checkPods()
+		n.checkENIs(fresh)
+		n.checkPool()
+		n.checkKernel(fresh)
 	}
-	w.restOfLeaks()
+	w.checkLeaks()
 }
 
-// restOfPods: the book and the file have exactly the running pods.
-func (n *node) restOfPods() {
+// checkPods checks that the book and the file have exactly the running pods.
+func (n *node) checkPods() {
 	w := n.w
 	living := map[netip.Addr]*sandbox{}
 	for _, s := range n.living() {
@@ -183,8 +180,8 @@ func (n *node) restOfPods() {
 	w.check("file", len(file) == len(assignments), "%s: the file has %d allocations, the book %d", n.name, len(file), len(assignments))
 }
 
-// restOfENIs: the book has the managed ENIs of the node with all their addresses.
-func (n *node) restOfENIs(fresh bool) {
+// checkENIs checks that the book has the node's managed ENIs with all their addresses.
+func (n *node) checkENIs(fresh bool) {
 	w := n.w
 	inBook := map[ipam.ENIID]ipam.ENIState{}
 	for _, e := range n.book() {
@@ -203,7 +200,7 @@ func (n *node) restOfENIs(fresh bool) {
 		}
 		w.check("leaks", there, "%s: the book lacks %s", n.name, x.ID)
 		w.check("quarantine", !e.Quarantined() && !e.Held, "%s: %s is out of use", n.name, x.ID)
-		// What EC2 refused is requested again by the next start.
+		// If EC2 refused it, the next start tries again.
 		w.check("ENIs", !fresh || x.DeleteOnTermination || x.maker == nil || x.adopted, "%s: %s does not end with its instance", n.name, x.ID)
 		var have []netip.Prefix
 		for _, c := range e.CIDRs {
@@ -229,14 +226,14 @@ func (n *node) manages(x *eni) bool {
 	}) == resync.Managed
 }
 
-// restOfPool: the plan is empty, and the pool meets its targets or cannot.
-func (n *node) restOfPool() {
+// checkPool checks that the plan is empty and that the pool meets its targets, or cannot.
+func (n *node) checkPool() {
 	w, k, now := n.w, n.process.keeper, n.w.now()
 	for _, a := range k.Next(now) {
 		switch a.(type) {
 		case warmpool.Wait:
 		case warmpool.AttachENI, warmpool.AssignAddresses, warmpool.AssignPrefixes:
-			// It may ask again now and then for what EC2 has not.
+			// It may retry now and then while EC2 has no addresses.
 			w.check("convergence", !n.couldGrow(), "%s: still plans to %v", n.name, a)
 		default:
 			w.violate("convergence", "%s: still plans to %v", n.name, a)
@@ -262,8 +259,7 @@ func (n *node) restOfPool() {
 	}
 }
 
-// couldGrow reports whether the node may have another address or prefix and EC2 would
-// give it.
+// couldGrow reports whether the node may have another address or prefix and EC2 has one.
 func (n *node) couldGrow() bool {
 	w, p := n.w, n.spec.Policy
 	kind, unit := ipam.SecondaryIPs, 1
@@ -305,9 +301,9 @@ func (n *node) excludes(x *eni) bool {
 	return n.settings().Subnets.Excluded(resync.Subnet{ID: x.SubnetID, Tags: x.subnet.tags})
 }
 
-// restOfKernel: routes and rules are those of living pods and lead where they should.
-// Rules alone that a lost DEL left are removed by the next start.
-func (n *node) restOfKernel(fresh bool) {
+// checkKernel checks that living pods, and only those, have routes and rules, and the right
+// ones. Rules that a lost DEL left without a route are removed by the next start.
+func (n *node) checkKernel(fresh bool) {
 	w := n.w
 	for _, a := range n.kernel.addresses() {
 		r, s := n.kernel.routes[a], n.held[a]
@@ -331,8 +327,8 @@ func (n *node) restOfKernel(fresh bool) {
 	}
 }
 
-// restOfLeaks: nothing that a daemon made is attached nowhere.
-func (w *World) restOfLeaks() {
+// checkLeaks checks that every ENI that a daemon created is attached.
+func (w *World) checkLeaks() {
 	for _, x := range w.ec2.ordered() {
 		if x.maker != nil && !x.adopted && x.node == nil && x.Tags[resync.TagNoManage] != "true" {
 			w.violate("leaks", "%s of %s is attached nowhere", x.ID, x.maker.name)

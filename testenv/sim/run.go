@@ -8,7 +8,7 @@ type Options struct {
 	Trace func(line string) // nil: none
 }
 
-// Result is what became of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Failure *Failure // nil: every invariant held
 	Stats   Stats
@@ -62,12 +62,12 @@ func (w *World) describe() {
 	if w.trace == nil {
 		return
 	}
-	w.tell("scenario: %s", scenarioText(w.Scenario))
+	w.tracef("scenario: %s", scenarioText(w.Scenario))
 	for _, n := range w.nodes {
-		w.tell("%s: %s", n.name, fmt.Sprintf("%+v", n.spec))
+		w.tracef("%s: %s", n.name, fmt.Sprintf("%+v", n.spec))
 	}
 	for _, s := range w.ec2.subnets {
-		w.tell("%s: %v, %d free, %v", s.id, s.cidr, s.free, s.tags)
+		w.tracef("%s: %v, %d free, %v", s.id, s.cidr, s.free, s.tags)
 	}
 }
 

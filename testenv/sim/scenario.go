@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Scenario is what one run simulates. Parts are of all cases, from 0 to 1.
+// Scenario is what one run simulates. The floats are probabilities, except Crowd.
 type Scenario struct {
 	Seed    uint64
 	Nodes   []NodeSpec
@@ -23,12 +23,12 @@ type Scenario struct {
 
 	Unlimited bool // no call is throttled by EC2's buckets
 
-	Busy time.Duration // how long pods come and go and things go wrong
-	Rest time.Duration // how long nothing does afterwards
+	Busy time.Duration // how long pods come and go and faults occur
+	Rest time.Duration // how long nothing happens afterwards
 
 	LowestFirst bool          // EC2 gives the lowest free address, not any
 	ListLag     time.Duration // how old EC2's lists may be; 0: never
-	Crowd       float64       // how many times the documented load other nodes of the account make
+	Crowd       float64       // how many times smaller the request limits are, because of the account's other nodes
 
 	CallFaults   float64 // of calls to EC2
 	Stuck        float64 // of attachments and detachments
@@ -51,24 +51,24 @@ type Scenario struct {
 type NodeSpec struct {
 	Type           string
 	Limits         warmpool.Limits
-	Policy         warmpool.Policy // MaxPods aside
+	Policy         warmpool.Policy // without MaxPods
 	MaxPods        int
 	AddWait        time.Duration
 	MetadataLag    time.Duration // at most
 	ManageUntagged bool
 	Subnet         int // of the primary ENI, among the scenario's
 
-	Pods int           // that are wanted at one time
+	Pods int           // wanted at a time
 	Life time.Duration // of a pod, on average
 	Gap  time.Duration // between two new pods, on average
 }
 
 // SubnetSpec is one subnet.
 type SubnetSpec struct {
-	CIDR      netip.Prefix
-	AZ        int
-	Strangers int // addresses that others have
-	Tags      map[string]string
+	CIDR          netip.Prefix
+	AZ            int
+	TakenByOthers int // addresses in use outside the cluster
+	Tags          map[string]string
 }
 
 // ScenarioOf draws the scenario of a seed.
@@ -78,8 +78,7 @@ func ScenarioOf(seed uint64) Scenario {
 		Seed: seed, VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, Strict: seed%16 == 0, Busy: d.span(4*time.Minute, 12*time.Minute), Rest: 90 * time.Minute, LowestFirst: d.chance(0.5), Crowd: 1,
 		DownTime: d.span(4*time.Second, 90*time.Second),
 	}
-	// Each kind of trouble is absent from a part of all worlds, so that others have time
-	// to unfold.
+	// Each kind of fault is absent from some worlds, so that the others get time to show.
 	some := func(part float64, of ...float64) float64 {
 		if !d.chance(part) {
 			return 0
@@ -168,7 +167,7 @@ func subnetsOf(d *random, nodes int) []SubnetSpec {
 		}
 		s := SubnetSpec{CIDR: netip.MustParsePrefix(fmt.Sprintf("10.0.%d.0/%d", 16*i, bits))}
 		if d.chance(0.3) {
-			s.Strangers = d.Below(1<<(32-bits)) / 2
+			s.TakenByOthers = d.Below(1<<(32-bits)) / 2
 		}
 		if i > 0 {
 			s.Tags = map[string]string{resync.TagSubnetRole: pick(d, "1", "1", "1", "0")}

@@ -41,7 +41,7 @@ func TestRun_Seeds(t *testing.T) {
 	}
 }
 
-// TestRun_SeedsThatFailed plays what once found a mistake.
+// TestRun_SeedsThatFailed plays the seeds that once found a bug.
 func TestRun_SeedsThatFailed(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -86,7 +86,7 @@ func TestRun_SeedsThatFailed(t *testing.T) {
 	}
 }
 
-// TestRun_IsDeterministic: the same seed is the same run, whatever runs beside it.
+// TestRun_IsDeterministic: a seed always gives the same run, whatever runs in parallel.
 func TestRun_IsDeterministic(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(sameSeeds)
@@ -109,8 +109,7 @@ func TestRun_IsDeterministic(t *testing.T) {
 	}
 }
 
-// TestFailure_TellsHowToReplay reads like a report of a failed seed.
-func TestFailure_TellsHowToReplay(t *testing.T) {
+func TestFailure_SaysHowToReplay(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	f := Failure{Seed: 7, Step: 12, At: 90_061_000_001, Invariant: "none lost", Text: "gone", Trace: []string{"a line"}}

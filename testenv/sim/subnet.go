@@ -21,7 +21,7 @@ type subnet struct {
 	used  []int // by aligned /28
 	free  int
 
-	strangers []netip.Prefix // of other people
+	foreign []netip.Prefix // in use outside the cluster
 }
 
 func newSubnet(id string, cidr netip.Prefix, tags map[string]string) *subnet {

@@ -9,9 +9,9 @@ import (
 func (n *node) live() {
 	w, d := n.w, n.w.dice.pods
 	w.begin(func() {
-		for !w.calm {
+		for !w.settling {
 			w.sleep(d.span(0, 2*n.spec.Gap))
-			if w.calm {
+			if w.settling {
 				return
 			}
 			n.stirPods()
@@ -29,13 +29,13 @@ func (n *node) stirPods() {
 		}
 	}
 	switch burst := d.Below(100); {
-	case burst < 2: // a deployment goes
+	case burst < 2: // a deployment is deleted
 		for _, p := range slices.Clone(n.pods) {
 			if d.chance(0.7) {
 				p.doom()
 			}
 		}
-	case burst < 6: // one comes
+	case burst < 6: // one is created
 		for range n.spec.Pods - wanted {
 			n.newPod("", n.lifetime())
 		}
@@ -54,7 +54,7 @@ func (n *node) nameOfNext() string {
 	for _, p := range n.pods {
 		if p.name == name && !p.ending {
 			p.doom()
-			return "" // its successor may come when it has begun to end
+			return "" // its successor may come as soon as it is being deleted
 		}
 	}
 	return name

@@ -17,7 +17,7 @@ type World struct {
 	events  queue
 	running *fiber
 	fibers  []*fiber // of people and pods; a process has its own
-	tidyAt  int      // how many fibers are looked through for those that have ended
+	tidyAt  int      // number of fibers at which ended ones are removed
 
 	ec2   *ec2
 	nodes []*node
@@ -27,15 +27,15 @@ type World struct {
 	stats Stats
 	fail  *Failure
 
-	heldBy map[netip.Addr]string // by a pod of upstream, only
-	calm   bool                  // the trouble is over
+	heldBy   map[netip.Addr]string // only by pods of upstream's nodes
+	settling bool                  // the trouble is over
 
 	retagged bool // a subnet has other tags than at the beginning
 
 	dice struct{ pods, ec2, faults, crashes, keepers *random }
 }
 
-// newWorld makes a world in which nothing has happened yet.
+// newWorld creates a world in which nothing has happened yet.
 func newWorld(s Scenario, trace func(string)) *World {
 	w := &World{Scenario: s, trace: trace, hash: s.Seed}
 	w.dice.pods, w.dice.ec2, w.dice.faults = stream(s.Seed, 1), stream(s.Seed, 2), stream(s.Seed, 3)
@@ -53,7 +53,7 @@ func (w *World) now() time.Time { return epoch.Add(w.clock) }
 // after does something later.
 func (w *World) after(d time.Duration, do func()) { w.events.push(w.clock+max(d, 0), do) }
 
-// begin starts code that nothing but the end of the world ends.
+// begin starts code that runs until it returns or the world ends.
 func (w *World) begin(body func()) {
 	w.fibers = append(w.fibers, w.spawn(body))
 	if len(w.fibers) > w.tidyAt {
@@ -91,8 +91,8 @@ func (w *World) close() {
 // mix adds to the fingerprint of the run.
 func (w *World) mix(x uint64) { w.hash = (w.hash ^ x) * 0x100000001b3 }
 
-// tell writes a line of the trace. Callers with costly arguments ask for tracing first.
-func (w *World) tell(format string, args ...any) {
+// tracef writes a line of the trace. Callers with costly arguments ask for tracing first.
+func (w *World) tracef(format string, args ...any) {
 	if w.trace != nil {
 		w.trace(fmt.Sprintf("%s %6d  ", clockText(w.clock), w.stats.Steps) + fmt.Sprintf(format, args...))
 	}
@@ -108,5 +108,5 @@ func (w *World) violate(invariant, format string, args ...any) {
 		return
 	}
 	w.fail = &Failure{Seed: w.Scenario.Seed, Step: w.stats.Steps, At: w.clock, Invariant: invariant, Text: fmt.Sprintf(format, args...)}
-	w.tell("VIOLATION of %q: %s", invariant, w.fail.Text)
+	w.tracef("VIOLATION of %q: %s", invariant, w.fail.Text)
 }

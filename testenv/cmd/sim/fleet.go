@@ -34,7 +34,7 @@ func fleet(ctx context.Context, nodes int, out, progress io.Writer) error {
 		name string
 		play func(sim.Fleet) sim.Outcome
 		into *sim.Outcome
-	}{{"upstream (model)", sim.Fleet.Original, &c.Original}, {"ours", sim.Fleet.Ours, &c.Ours}} {
+	}{{"upstream (model)", sim.Fleet.Upstream, &c.Upstream}, {"ours", sim.Fleet.Ours, &c.Ours}} {
 		f := c.Fleet
 		f.Go = func() bool { return ctx.Err() == nil }
 		f.Progress = func(clock time.Duration, running, pods int) {

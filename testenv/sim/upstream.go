@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"net/netip"
+	"time"
+
+	"cnictl/daemon/ipam"
+	"cnictl/daemon/keeper"
+)
+
+// upstream models the daemon of amazon-vpc-cni-k8s v1.23.1 as spec/ipamd.md describes its
+// loop (§1.3, §4, §5.1): the same waits, retries and calls in the same order, against the
+// same EC2. It is for comparison only. It covers IPv4, one network card, WARM_ENI_TARGET or
+// WARM_PREFIX_TARGET, subnet discovery on, no CLUSTER_NAME and a role with every permission.
+//
+// It leaves out what cannot happen while nodes only grow: DEL, cooldown, shrinking by IP
+// targets. IMDS answers at once: its latency is negligible beside EC2's.
+type upstream struct {
+	n      *node
+	client *client
+
+	enis    []*held // its datastore, primary first
+	total   int     // addresses in it
+	used    int
+	serving bool
+
+	shortAt  time.Duration // of the last "subnet out of addresses"; < 0: never
+	pooledAt time.Duration // of the last pool action, which puts off the reconcile
+	starts   int
+}
+
+// held is an ENI of the datastore.
+type held struct {
+	x     *eni
+	cidrs map[netip.Prefix]bool
+	free  []netip.Addr
+	used  int
+	since time.Duration
+}
+
+// Times of upstream, with their place in spec/ipamd.md.
+const (
+	upstreamPause     = 2500 * time.Millisecond // §4.1, twice a loop
+	upstreamShort     = 2 * time.Minute         // §4.4 step 2: pause after it
+	upstreamReconcile = time.Minute             // §5.1
+	upstreamENIAge    = time.Minute             // §2.4: before an ENI may be freed
+	upstreamSetUp     = 10 * time.Second        // §1.3 step 16, between 6 attempts
+	// upstreamStart is what a start takes with EC2's latency 0, as measured
+	// (spec/performance.md §2): informer polls, iptables, IMDS.
+	upstreamStart = 300 * time.Millisecond
+	// upstreamWake is how late a sleeping goroutine wakes. A loop is never shorter than its
+	// sleeps, so a timer of 120 s has expired in the 24th loop of 5 s.
+	upstreamWake = time.Millisecond
+)
+
+// Tries of upstream (§4.5 step 7, §4.8, §5.2).
+const (
+	upstreamTries    = 12
+	upstreamTagTries = 5
+)
+
+func newUpstream(n *node) *upstream {
+	n.upstream = true
+	return &upstream{n: n, client: n.w.newClient(ClientSpec{Attempts: sdkAttempts}, n.jitter), shortAt: -1}
+}
+
+// pause sleeps.
+func (u *upstream) pause(d time.Duration) error {
+	u.n.w.sleep(d)
+	return nil
+}
+
+// simpleBackoff is its SimpleBackoff: each step doubles up to a maximum, plus jitter.
+type simpleBackoff struct {
+	next, most time.Duration
+	jitter     float64
+}
+
+func (b *simpleBackoff) step(jitter func(time.Duration) time.Duration) time.Duration {
+	d := b.next
+	b.next = min(2*b.next, b.most)
+	return d + jitter(time.Duration(float64(d)*b.jitter)+1)
+}
+
+// retry repeats with a back-off; the last error counts.
+func (u *upstream) retry(tries int, b simpleBackoff, try func() error) error {
+	for n := 1; ; n++ {
+		err := try()
+		if err == nil || n == tries {
+			return err
+		}
+		u.n.w.sleep(b.step(u.n.jitter))
+	}
+}
+
+// life is one process: the start, then the loop forever.
+func (u *upstream) life() {
+	if u.start() != nil {
+		u.restart()
+		return
+	}
+	u.serving = true
+	u.n.serves()
+	for {
+		u.n.w.sleep(upstreamPause + upstreamWake)
+		u.poolStep()
+		u.n.w.sleep(upstreamPause + upstreamWake)
+		u.reconcile()
+	}
+}
+
+// restart is what kubelet does with a container that exited: it restarts it at once, then
+// after 10 s, doubling up to 5 minutes.
+func (u *upstream) restart() {
+	n, starts := u.n, u.starts
+	n.w.stats.Crashes++
+	*u = *newUpstream(n)
+	u.starts = starts
+	n.w.after(crashPause(starts), func() { n.w.begin(u.life) })
+}
+
+// crashPause is kubelet's CrashLoopBackOff after that many starts.
+func crashPause(starts int) time.Duration {
+	if starts < 2 {
+		return 0
+	}
+	return min(10*time.Second<<(starts-2), 5*time.Minute)
+}
+
+// prefixes reports whether prefix delegation is on.
+func (u *upstream) prefixes() bool { return u.n.spec.Policy.PrefixDelegation }
+
+// slots is how many CIDRs an ENI can hold; per is how many addresses a CIDR has.
+func (u *upstream) slots() int { return u.n.spec.Limits.IPv4PerENI - 1 }
+
+func (u *upstream) per() int {
+	if u.prefixes() {
+		return blockSize
+	}
+	return 1
+}
+
+func (u *upstream) available() int { return u.total - u.used }
+
+// low is §4.3 without IP targets.
+func (u *upstream) low() bool {
+	p := u.n.spec.Policy
+	if u.total >= u.n.spec.MaxPods {
+		return false
+	}
+	target := p.WarmENI * u.slots()
+	if u.prefixes() {
+		target = p.WarmPrefix * blockSize
+	}
+	return u.available() < target || target == 0 && u.available() == 0
+}
+
+// assign assigns an address to a pod, if there is one.
+func (u *upstream) assign(pod int) bool {
+	if !u.serving {
+		return false
+	}
+	for _, h := range u.enis {
+		if len(h.free) == 0 {
+			continue
+		}
+		a := h.free[0]
+		h.free = h.free[1:]
+		h.used++
+		u.used++
+		u.n.w.stats.Answered++
+		u.n.w.holder(a, u.n.name+"/"+podName(pod))
+		return true
+	}
+	return false
+}
+
+// addPod is one ADD: it fails at once when the pool is dry.
+func (u *upstream) addPod(pod int, done func(ok bool)) {
+	u.n.w.stats.ADDs++
+	done(u.assign(pod))
+}
+
+// take adds CIDRs to the datastore, except those that it has.
+func (u *upstream) take(h *held, cidrs []netip.Prefix) {
+	for _, p := range cidrs {
+		if h.cidrs[p] {
+			continue
+		}
+		h.cidrs[p] = true
+		for a := p.Addr(); p.Contains(a); a = a.Next() {
+			h.free = append(h.free, a)
+			u.total++
+		}
+	}
+	u.pooledAt = u.n.w.clock
+}
+
+// hold adds an ENI to the datastore.
+func (u *upstream) hold(x *eni) *held {
+	if h := u.find(x.ID); h != nil {
+		return h
+	}
+	h := &held{x: x, cidrs: map[netip.Prefix]bool{}, since: u.n.w.clock}
+	u.enis = append(u.enis, h)
+	return h
+}
+
+func (u *upstream) find(id ipam.ENIID) *held {
+	for _, h := range u.enis {
+		if h.x.ID == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// insufficient reports whether an error's code starts the timer of 120 s (§4.4).
+func insufficient(err error) bool {
+	return keeper.IsSubnetExhausted(err) || keeper.IsFragmented(err)
+}
