@@ -23,18 +23,18 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// taken is a node whose things are taken away, with the programs of one back end of
-// iptables.
+// taken is a node from which the test removes things, with the programs of one iptables
+// backend.
 type taken struct {
 	*lab
 	n     *node.Node
 	path  string // PATH of the node's programs
-	shown string // script that prints what there should be
-	// When what was removed with a kernel notification was back.
+	shown string // script that prints the CNI's state
+	// How long things were away whose removal the kernel notifies about.
 	prompt []reassertion
 }
 
-// reassertion is how long something was away.
+// reassertion is how long something that was removed stayed away.
 type reassertion struct {
 	what string
 	away time.Duration
@@ -44,17 +44,17 @@ func (r reassertion) String() string {
 	return fmt.Sprintf("%s: %v", r.what, r.away.Round(time.Millisecond))
 }
 
-// ipv4State prints what the CNI makes on an IPv4 node.
+// ipv4State prints the CNI's state on an IPv4 node.
 const ipv4State = `ip rule; ip -4 route show table all; ip -4 addr; ip -o link | grep -v ' lo: '
 iptables-save; nft list table ip aws-cni 2>/dev/null || true; sysctl -a 2>/dev/null | grep '\.rp_filter' | grep -v 'eni\|vlan' || true`
 
-// takenFrom starts a node whose iptables is of a back end.
+// takenFrom starts a node with an iptables backend.
 func (l *lab) takenFrom(backend string, env map[string]string) *taken {
 	l.t.Helper()
 	return l.takenFromInstance(backend, fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID}, env)
 }
 
-// takenFromInstance starts one of an instance.
+// takenFromInstance starts the node of an instance.
 func (l *lab) takenFromInstance(backend string, spec fakeaws.InstanceSpec, env map[string]string) *taken {
 	l.t.Helper()
 	tools := l.t.TempDir()
@@ -101,7 +101,7 @@ var (
 	linkNoise      = regexp.MustCompile(`^\d+: |state \w+|valid_lft.*|qlen \d+|@if\d+| link-netns \S+`)
 )
 
-// hostState is what the CNI makes on a host, line by line in order of text.
+// hostState is the CNI's state on the host, as sorted lines.
 func (a *taken) hostState() []string {
 	a.t.Helper()
 	text := a.sh(a.shown)
@@ -119,7 +119,7 @@ func (a *taken) hostState() []string {
 	return out
 }
 
-// repairs is how much was brought back so far, by kind.
+// repairs is how many things the daemon has restored so far, by kind.
 func (a *taken) repairs() (out []string) {
 	a.t.Helper()
 	for line := range strings.Lines(a.scrape(a.n)) {
@@ -130,8 +130,8 @@ func (a *taken) repairs() (out []string) {
 	return out
 }
 
-// TestAssert: each class of things that the CNI makes on a host is taken away once with
-// pods that live, is back, and the pods still answer.
+// TestAssert removes each kind of state that the CNI creates on a host, with running pods: it
+// is restored, and the pods still answer.
 func TestAssert(t *testing.T) {
 	t.Parallel()
 	for _, backend := range []string{"nft", "legacy"} {
@@ -197,7 +197,7 @@ func TestAssert(t *testing.T) {
 			a.quietAfterwards()
 			a.filesRemoved()
 
-			// What ended stays ended.
+			// Nothing of the deleted pod is restored.
 			l.del(n, pods[:5], 1)
 			a.sh("ip rule del priority 512 to " + last.IP.String())
 			l.until("a rule that is back", func() bool { return strings.Contains(a.sh("ip rule"), "to "+last.IP.String()+" ") })
@@ -242,8 +242,8 @@ func (a *taken) linkTo(p *node.Pod) string {
 	return words[slices.Index(words, "dev")+1]
 }
 
-// whole waits until the daemon has seen a pod whole: what is taken away is back. What is
-// taken before that stays away, so the rule comes back by another hand for one more try.
+// whole waits until the daemon has seen a pod complete, and so restores what is removed.
+// What is removed before that stays away, so the test adds the rule again for another try.
 func (a *taken) whole(p *node.Pod) {
 	a.t.Helper()
 	const step = 2 * time.Second
@@ -260,7 +260,7 @@ func (a *taken) whole(p *node.Pod) {
 		now := int(time.Since(began) / step)
 		switch {
 		case now == did:
-		case now%2 == 0: // any change of links is a reason to look
+		case now%2 == 0: // any change of links causes a check
 			a.sh(add + "; ip link add nudge type veth peer name nudgefar; ip link del nudge")
 		default:
 			a.sh(del)
@@ -270,23 +270,23 @@ func (a *taken) whole(p *node.Pod) {
 	})
 }
 
-// What the kernel notifies about has to be back within promptness: half of all that was
-// removed in a test, as a busy machine may delay some. None may take promptnessOfOne,
-// which is well before the next periodic check, after 30 s: without notifications half of
-// it would be missing for 15 s.
+// Half of what a test removes must be restored within promptness, if the kernel notifies
+// about it; a busy machine may delay some. None may take promptnessOfOne, which is well
+// before the next periodic check after 30 s: without notifications half of it would be
+// missing for 15 s.
 const (
 	promptness      = 3 * time.Second
 	promptnessOfOne = 15 * time.Second
 )
 
-// takenAway runs a script that removes something, and waits until it is back. notified:
+// takenAway runs a script that removes something, and waits until it is restored. notified:
 // the kernel notifies about it.
 func (a *taken) takenAway(what, script string, notified bool) {
 	a.t.Helper()
 	want := a.hostState()
 	a.sh(script)
 	began := time.Now()
-	var away time.Duration // until the reading began that shows all again
+	var away time.Duration // until the start of the reading that shows everything again
 	for deadline := began.Add(patience + 30*time.Second); ; {
 		away = time.Since(began)
 		got := a.hostState()
@@ -307,7 +307,7 @@ func (a *taken) takenAway(what, script string, notified bool) {
 	}
 }
 
-// promptly expects that half of what was taken was back in time.
+// promptly expects that half of what was removed was restored in time.
 func (a *taken) promptly() {
 	a.t.Helper()
 	slices.SortFunc(a.prompt, func(x, y reassertion) int { return int(x.away - y.away) })
@@ -321,7 +321,7 @@ func (a *taken) promptly() {
 	}
 }
 
-// answer expects that pods answer after something was taken.
+// answer expects that pods answer after something was removed.
 func (a *taken) answer(what string, near, own, far *node.Pod) {
 	a.t.Helper()
 	const limit = 10 * time.Second
@@ -376,31 +376,31 @@ func (a *taken) checkpointIfThat(path string) int {
 // quietAfterwards expects that checks of a correct node restore nothing.
 func (a *taken) quietAfterwards() {
 	a.t.Helper()
-	before, state, looks := a.repairs(), a.hostState(), len(a.looks())
+	before, state, checked := a.repairs(), a.hostState(), len(a.checks())
 	for i := range 10 {
 		a.sh(fmt.Sprintf("ip link add nudge%d type veth peer name nudgefar%d; ip link del nudge%d", i, i, i))
 	}
-	a.until("looks at the node", func() bool { return len(a.looks()) > looks })
-	for _, look := range a.looks()[looks:] {
-		if !strings.Contains(look, `"count":0`) {
-			a.t.Errorf("a look at a node that is as it should be: %s", look)
+	a.until("a check of the node", func() bool { return len(a.checks()) > checked })
+	for _, line := range a.checks()[checked:] {
+		if !strings.Contains(line, `"count":0`) {
+			a.t.Errorf("a check of a correct node restored something: %s", line)
 		}
 	}
 	if after := a.repairs(); !slices.Equal(before, after) {
-		a.t.Errorf("a node that is as it should be was mended (-before +after):\n%s", cmp.Diff(before, after))
+		a.t.Errorf("a correct node was repaired (-before +after):\n%s", cmp.Diff(before, after))
 	}
 	if after := a.hostState(); !slices.Equal(state, after) {
-		a.t.Errorf("looks changed the node (-before +after):\n%s", cmp.Diff(state, after))
+		a.t.Errorf("checks changed the node (-before +after):\n%s", cmp.Diff(state, after))
 	}
 }
 
-// looks are the daemon's log lines of its looks at the node, all of them.
-func (a *taken) looks() []string {
+// checks returns the daemon's log lines about its checks of the node.
+func (a *taken) checks() []string {
 	a.t.Helper()
 	return a.logged("host network state checked")
 }
 
-// logged are the daemon's log lines with a text, all of them.
+// logged returns the daemon's log lines with a text.
 func (a *taken) logged(what string) (out []string) {
 	a.t.Helper()
 	text, err := os.ReadFile(filepath.Join(a.n.Dir, "log", "ipamd.log"))
@@ -415,9 +415,9 @@ func (a *taken) logged(what string) (out []string) {
 	return out
 }
 
-// TestAssert_WhileTheDaemonIsDown: what was removed while the daemon was down is back
-// after a restart, including rules only; and a pod that ended meanwhile gets nothing
-// back.
+// TestAssert_WhileTheDaemonIsDown: what was removed while the daemon was down is restored
+// after a restart, even if only rules are missing; nothing is restored for a pod that ended
+// meanwhile.
 func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -444,8 +444,8 @@ func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 	l.nothingLeft(a.n)
 }
 
-// TestAssert_Contested: what somebody takes again and again comes back ever more slowly, and
-// is there in the end.
+// TestAssert_Contested: what somebody removes repeatedly is restored with growing delays, and
+// exists in the end.
 func TestAssert_Contested(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -460,21 +460,22 @@ func TestAssert_Contested(t *testing.T) {
 		l.until("a rule that is back again", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
 		a.sh("ip rule del priority 512 " + rule)
 	}
-	// Five times it came back at once, then after 1 s, 2 s and 4 s; one more may be free.
+	// Five times it was restored at once, then after 1 s, 2 s and 4 s; one more may come
+	// without a delay.
 	if took := time.Since(began); took < 3*time.Second {
-		t.Errorf("taken %d times in %v", taken, took)
+		t.Errorf("removed %d times in %v", taken, took)
 	}
 	l.until("a rule that is back after all", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
 	var events introspect.NodeEvents
 	l.get(a.n, introspect.PathEvents, &events)
-	told := 0
+	repaired := 0
 	for _, e := range events.Items {
 		if e.Kind == introspect.EventHostStateRepaired {
-			told++
+			repaired++
 		}
 	}
-	if told > taken+3 {
-		t.Errorf("%d events of what was taken %d times", told, taken)
+	if repaired > taken+3 {
+		t.Errorf("%d repair events for %d removals", repaired, taken)
 	}
 	l.del(a.n, pods, 1)
 	l.nothingLeft(a.n)

@@ -18,9 +18,9 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestAssert_Egress: what egress-cni made for living pods of an IPv6 cluster is taken
-// away, each class once, is back, and the pods reach the host outside again; of a pod that
-// ended nothing comes back.
+// TestAssert_Egress removes each kind of egress-cni's state for running pods of an IPv6
+// cluster: it is restored, and the pods reach the host outside again; nothing is restored
+// for a pod that ended.
 func TestAssert_Egress(t *testing.T) {
 	t.Parallel()
 	for _, backend := range []string{"nft", "legacy"} {
@@ -70,7 +70,7 @@ func TestAssert_Egress(t *testing.T) {
 				t.Errorf("a pod that ended has something again:\n%s", state)
 			}
 
-			// Concurrent DELs, each of them like a loss while it is in progress.
+			// Concurrent DELs, each of which looks like a loss while it is in progress.
 			const count = 8
 			var pods [count]*node.Pod
 			var runs [count]*libcni.RuntimeConf
@@ -100,7 +100,7 @@ func egressNode(t *testing.T, backend string) *taken {
 	return l.takenFromInstance(backend, fakeaws.InstanceSpec{Type: "m5.large", SubnetID: s.ID, IPv6: true}, ipv6Env)
 }
 
-// egressState is what egress-cni made on the host, line by line.
+// egressState is egress-cni's state on the host, as lines.
 func (a *taken) egressState() (out []string) {
 	a.t.Helper()
 	text := a.sh(`iptables-save -t nat | grep CNI-E4- || true; ip -4 route | grep '^169.254.172.' || true; ip -4 -o addr | grep 169.254.172.1/32 || true`)
@@ -112,9 +112,9 @@ func (a *taken) egressState() (out []string) {
 	return out
 }
 
-// seenWhole waits until the daemon has seen a pod's egress whole: its route is back. What
-// is taken before that stays away, so it comes back by another hand for one more try. The
-// look that brings it back has seen the chains, too.
+// seenWhole waits until the daemon has seen a pod's egress complete, and so restores its
+// route. What is removed before that stays away, so the test adds it again for another try.
+// The check that restores it has seen the chains, too.
 func (a *taken) seenWhole(ip, link string) {
 	a.t.Helper()
 	const step = 2 * time.Second
@@ -131,7 +131,7 @@ func (a *taken) seenWhole(ip, link string) {
 	})
 }
 
-// egressTaken runs a script that takes something away, and waits until it is back.
+// egressTaken runs a script that removes something, and waits until it is restored.
 func (a *taken) egressTaken(what, script string) {
 	a.t.Helper()
 	want, before := a.egressState(), a.repairs()
@@ -143,7 +143,7 @@ func (a *taken) egressTaken(what, script string) {
 	a.t.Logf("%s: back after %v", what, time.Since(began).Round(time.Millisecond))
 }
 
-// outside wants pods to reach the host outside.
+// outside checks that pods reach the host outside.
 func (a *taken) outside(pods ...*node.Pod) {
 	a.t.Helper()
 	var errs []error

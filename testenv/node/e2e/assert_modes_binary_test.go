@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ipv6State prints what the CNI makes on an IPv6 node, and its guard in IPv4.
+// ipv6State prints the CNI's state on an IPv6 node, and its guard in IPv4.
 const ipv6State = `ip -6 rule; ip -6 route | grep -v fe80; ip -o link | grep -v ' lo: '; iptables-save; ip6tables-save`
 
 // TestAssert_IPv6: as TestAssert, on a node of an IPv6 cluster.
@@ -35,7 +35,7 @@ func TestAssert_IPv6(t *testing.T) {
 	a.promptly()
 	a.quietAfterwards()
 
-	// The daemon's /proc/sys is read-only: it says so once, and claims nothing.
+	// The daemon's /proc/sys is read-only: it logs that once, and claims no repair.
 	before := a.repairs()
 	a.sh("echo 0 > /proc/sys/net/ipv6/conf/all/forwarding")
 	refused := func() int { return len(a.logged("kernel setting differs and cannot be set")) }

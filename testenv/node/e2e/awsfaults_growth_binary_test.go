@@ -14,20 +14,20 @@ const (
 	modify = "ModifyNetworkInterfaceAttribute"
 )
 
-// forGood is so many calls that the SDK gives up on at least one: it makes three
-// attempts, and the daemon may have two calls of an action under way.
+// forGood is enough failures that the SDK gives up on at least one call: it makes three
+// attempts, and the daemon may have two calls of an action in progress.
 const forGood = 6
 
-// meet is a rule for the first calls of an action; 0: for all.
+// meet is a rule for an action's first calls; 0: for all.
 func meet(action string, calls int, f fakeaws.Fault) fakeaws.Rule {
 	return fakeaws.Rule{Action: action, Last: calls, Fault: f}
 }
 
 func lost(r fakeaws.Reply) fakeaws.Fault { return fakeaws.Fault{Reply: r, Effect: true} }
 
-// TestAWSFault_Growth starts 12 pods, more than the primary ENI holds, while one kind of
-// call fails. The SDK makes three attempts of each, so the SDK handles one failure and
-// the daemon three.
+// TestAWSFault_Growth starts 12 pods, more than the primary ENI has addresses for, while one
+// kind of call fails. The SDK makes three attempts, so one failure is handled by the SDK and
+// three by the daemon.
 func TestAWSFault_Growth(t *testing.T) {
 	t.Parallel()
 	after := func(f fakeaws.Fault) fakeaws.Fault { f.Effect = true; return f }

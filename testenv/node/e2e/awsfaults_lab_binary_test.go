@@ -18,10 +18,10 @@ import (
 	"cnictl/testenv/node"
 )
 
-// The tests of awsfaults_*_binary_test.go let fake AWS misbehave in one way each and
-// hold the daemon to the same promises: a pod gets an address within a bound, or an
-// error with a cause code; when the fault is over the daemon's pool is EC2's world;
-// nothing is lost, given twice or left behind.
+// The tests of awsfaults_*_binary_test.go each inject one fault into fake AWS and check the
+// same promises: a pod gets an address within a bound, or an error with a cause code; after
+// the fault the daemon's pool equals EC2's state; nothing is lost, assigned twice or left
+// behind.
 
 // bootFaulty starts a node whose EC2 has faults before the daemon's first call.
 func (l *lab) bootFaulty(instanceType string, env map[string]string, rules ...fakeaws.Rule) *node.Node {
@@ -45,7 +45,7 @@ func (l *lab) breakEC2(rules ...fakeaws.Rule) {
 	}
 }
 
-// endFaults ends all faults and what they left hanging.
+// endFaults ends all faults, and the calls that they left hanging.
 func (l *lab) endFaults() {
 	l.t.Helper()
 	l.world.RemoveFaults()
@@ -58,8 +58,8 @@ func (l *lab) endFaults() {
 	}
 }
 
-// addAsKubelet adds pods, each again after a failure, until all run or the time is
-// over. It returns the failures on the way.
+// addAsKubelet adds pods, retrying after failures, until all run or time runs out. It
+// returns the failures.
 func (l *lab) addAsKubelet(n *node.Node, prefix string, count int, most time.Duration) (pods []*node.Pod, failed []error) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), most)
@@ -95,7 +95,7 @@ func (l *lab) addAsKubelet(n *node.Node, prefix string, count int, most time.Dur
 	return pods, failed
 }
 
-// explained reports the failures whose cause code is none of those wanted.
+// explained reports the failures with an unexpected cause code.
 func (l *lab) explained(failed []error, want ...cause.Code) {
 	l.t.Helper()
 	for _, err := range failed {
@@ -121,8 +121,8 @@ func (l *lab) ownAddresses(n *node.Node, pods []*node.Pod) {
 	}
 }
 
-// difference says in what the daemon's pool is not EC2's world, "" if it is: the ENIs
-// attached to the node, and the addresses of each.
+// difference is how the daemon's pool differs from EC2, "" if it does not: in the ENIs
+// attached to the node, and in the addresses of each.
 func (l *lab) difference(n *node.Node) string {
 	l.t.Helper()
 	var enis introspect.ENIs
@@ -139,7 +139,7 @@ func (l *lab) difference(n *node.Node) string {
 	for _, e := range l.world.ENIs() {
 		switch {
 		case e.Attachment.ID == "":
-			return fmt.Sprintf("%s belongs to nobody (tags %v)", e.ID, e.Tags)
+			return fmt.Sprintf("%s has no owner (tags %v)", e.ID, e.Tags)
 		case e.Attachment.InstanceID != n.InstanceID:
 			continue
 		case !e.Attached():
@@ -159,7 +159,7 @@ func (l *lab) difference(n *node.Node) string {
 	return fmt.Sprintf("the daemon knows %v, EC2 has %v", known, there)
 }
 
-// converged waits until the pool is quiet and is EC2's world.
+// converged waits until the pool is idle and equals EC2's state.
 func (l *lab) converged(n *node.Node, within time.Duration) {
 	l.t.Helper()
 	started := time.Now()
@@ -178,15 +178,15 @@ func (l *lab) converged(n *node.Node, within time.Duration) {
 		select {
 		case <-ctx.Done():
 			operations, _ := json.Marshal(s.Operations) // plain values encode
-			l.t.Fatalf("not settled %v after the fault's end: %s; under way: %s", within, different, operations)
+			l.t.Fatalf("not settled %v after the fault's end: %s; in progress: %s", within, different, operations)
 		case <-tick.C:
 		}
 	}
 }
 
-// convergence bounds the wait for the daemon to find on its own what a fault hid from it:
-// a minute in which a released address is not assigned again, and a resync interval of a
-// minute, with jitter.
+// convergence bounds the wait until the daemon notices what a fault hid from it: a minute in
+// which a released address is not assigned again, and a resync interval of a minute, with
+// jitter.
 const convergence = 3 * time.Minute
 
 // untilWithin polls a condition until it holds.
@@ -205,22 +205,22 @@ func (l *lab) untilWithin(most time.Duration, what string, ok func() bool) {
 	}
 }
 
-// faultRow is one way in which EC2 or the metadata service misbehaves.
+// faultRow is one fault of EC2 or of the metadata service.
 type faultRow struct {
 	name  string
 	rules []fakeaws.Rule
 	env   map[string]string
 	lag   func(*fakeaws.World)
-	most  time.Duration // for the pods to have addresses, default 30 s
+	most  time.Duration // until the pods must have addresses, default 30 s
 	// held says that pods beyond the primary ENI's addresses cannot start before the
-	// fault's end: their ADDs fail with a cause instead.
+	// fault ends: their ADDs fail with a cause instead.
 	held bool
 }
 
-// atOnce is how many rows run side by side: they wait more than they work.
+// atOnce is how many rows run in parallel: they wait more than they compute.
 const atOnce = 8
 
-// runAll runs rows side by side, whatever -parallel says.
+// runAll runs rows in parallel, whatever -parallel says.
 func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {
 	if testing.Short() {
 		t.Skip("skip: -short")
@@ -232,8 +232,7 @@ func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {
 	})
 }
 
-// run starts pods while the fault holds, ends the fault, and expects everything to be
-// as if it had not been.
+// run starts pods during the fault, ends it, and expects the same state as without it.
 func (row faultRow) run(t *testing.T) {
 	l := newLab(t, fakeaws.Options{Latency: map[string]time.Duration{}})
 	env := map[string]string{"CNI_ADD_WAIT": "5s"}

@@ -13,9 +13,9 @@ const (
 	deleteENI = "DeleteNetworkInterface"
 )
 
-// TestAWSFault_Shrinkage takes twelve pods away while one kind of the calls that give
-// back fails. When the fault is over, the pool shrinks to its target, the second ENI is
-// gone, and what the daemon knows is what EC2 has.
+// TestAWSFault_Shrinkage deletes twelve pods while one kind of releasing call fails. After
+// the fault the pool shrinks to its target, the second ENI is gone, and the daemon's state
+// equals EC2's.
 func TestAWSFault_Shrinkage(t *testing.T) {
 	t.Parallel()
 	refused := fakeaws.Fault{Code: "OperationNotPermitted", Message: "The attachment cannot be detached now."}
@@ -34,12 +34,12 @@ func TestAWSFault_Shrinkage(t *testing.T) {
 	}, faultRow.shrink)
 }
 
-// shrinkTime bounds the wait for an ENI to be given back: it stays for its first
-// minute, and shrinking rests half a minute between steps.
+// shrinkTime bounds the wait until an ENI is released: it stays for its first minute, and
+// shrinking pauses half a minute between steps.
 const shrinkTime = 3 * time.Minute
 
-// shrink starts pods, takes them away while the fault holds, ends the fault as soon as
-// it was met, and waits for the small pool.
+// shrink starts pods, deletes them during the fault, ends the fault as soon as it was met,
+// and waits for the small pool.
 func (row faultRow) shrink(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.bootFaulty("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "2"})
@@ -64,8 +64,8 @@ func (row faultRow) shrink(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// met reports whether each rule met a call, to the last that it is for. A row without
-// rules is met when a second ENI is gone.
+// met reports whether each rule has applied to all its calls. A row without rules is met
+// when a second ENI is gone.
 func (row faultRow) met(w *fakeaws.World) bool {
 	for _, r := range row.rules {
 		n := 0

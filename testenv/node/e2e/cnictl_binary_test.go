@@ -22,8 +22,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// TestCnictl_EqualsTheWorldAndTheKernel holds what the built cnictl prints of a real
-// node against what EC2 has given it and what its kernel does.
+// TestCnictl_EqualsTheWorldAndTheKernel compares the built cnictl's output about a real node
+// with EC2 and with the node's kernel.
 func TestCnictl_EqualsTheWorldAndTheKernel(t *testing.T) {
 	for mode, env := range map[string]map[string]string{
 		introspect.ModeSecondaryIP: {},
@@ -99,9 +99,8 @@ func (c cnictl) run(into any, command ...string) error {
 	return nil
 }
 
-// settled waits until no EC2 operation is in flight and none is wanted. The server may
-// not listen yet: it starts concurrently with the sockets that show that the daemon
-// serves.
+// settled waits until no EC2 operation is in progress or planned. The server may not listen
+// yet: it starts concurrently with the sockets that show that the daemon serves.
 func (c cnictl) settled() (shown document.NodeIPAM) {
 	c.t.Helper()
 	quiet := 0
@@ -140,8 +139,9 @@ func (c cnictl) enis() []introspect.NodeENI {
 	return list.Items
 }
 
-// TestCnictl_TellsWhatIsNotActedOn: every setting says what this version does with it.
-func TestCnictl_TellsWhatIsNotActedOn(t *testing.T) {
+// TestCnictl_ShowsUnusedSettings: cnictl shows of every setting what this version does with
+// it.
+func TestCnictl_ShowsUnusedSettings(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
 	if err != nil {
@@ -168,7 +168,7 @@ func TestCnictl_TellsWhatIsNotActedOn(t *testing.T) {
 	}
 }
 
-// facts are what EC2 and cnictl both show of an ENI.
+// facts are an ENI's properties that both EC2 and cnictl show.
 type facts struct {
 	Device  int
 	Subnet  string
@@ -176,7 +176,7 @@ type facts struct {
 	CIDRs   []string
 }
 
-// equalWorld compares ids, places and all CIDRs with EC2's.
+// equalWorld compares ids, cards, devices and all CIDRs with EC2's.
 func (c cnictl) equalWorld(shown []introspect.NodeENI) {
 	c.t.Helper()
 	want, got := map[string]facts{}, map[string]facts{}
@@ -237,7 +237,7 @@ func assignedOn(e introspect.NodeENI) (out []introspect.NodeAddress) {
 
 // equalKernel compares the ENIs and assigned addresses shown with the node's rules and
 // routes: each assigned address has its route and its rules (spec/plugin.md §5.9),
-// each secondary ENI the rule of its own address, and the kernel has none beside.
+// each secondary ENI the rule of its own address, and the kernel has no others.
 func (c cnictl) equalKernel(shown []introspect.NodeENI) {
 	c.t.Helper()
 	state, err := c.n.KernelState()
@@ -279,7 +279,7 @@ func (c cnictl) equalKernel(shown []introspect.NodeENI) {
 	}
 }
 
-// rulesOf are the rules of the priorities given, sorted, a blank between words.
+// rulesOf are the rules with the given priorities, sorted, with single spaces.
 func rulesOf(text string, priorities ...string) (out []string) {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)

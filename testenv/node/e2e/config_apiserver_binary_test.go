@@ -14,8 +14,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// apiServer answers what the daemon asks of a cordoned Node, inside the node, and
-// keeps what was asked: path, user agent and token.
+// apiServer serves a cordoned Node to the daemon, inside the node, and records the requests:
+// path, user agent and token.
 type apiServer struct {
 	url  string
 	mu   sync.Mutex
@@ -52,7 +52,7 @@ func (l *lab) apiServer(n *node.Node) *apiServer {
 	return s
 }
 
-// follow answers a list of one object or none, and a watch in which nothing happens.
+// follow answers a list of at most one object, and a watch without events.
 func follow(w http.ResponseWriter, r *http.Request, kind, item string) {
 	if r.URL.Query().Get("watch") != "" {
 		w.(http.Flusher).Flush()
@@ -68,9 +68,8 @@ func (s *apiServer) saw(request string) bool {
 	return s.seen[request]
 }
 
-// TestConfig_APIServer gives a daemon the variables that lead it to the API server, where
-// its Node is cordoned: the pool does not change, unless AWS_MANAGE_ENIS_NON_SCHEDULABLE
-// is set.
+// TestConfig_APIServer configures a daemon with an API server where its Node is cordoned: the
+// pool does not change, unless AWS_MANAGE_ENIS_NON_SCHEDULABLE is set.
 func TestConfig_APIServer(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)

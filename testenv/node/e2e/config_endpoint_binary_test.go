@@ -14,9 +14,9 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestConfig_EC2Endpoint leads a daemon to EC2 through a proxy inside the node, by
-// AWS_EC2_ENDPOINT, which comes before the SDK's own variable. The proxy sees each
-// request name the release of VPC_CNI_VERSION.
+// TestConfig_EC2Endpoint makes a daemon reach EC2 through a proxy inside the node, by
+// AWS_EC2_ENDPOINT, which takes precedence over the SDK's own variable. Each request names
+// the release in VPC_CNI_VERSION.
 func TestConfig_EC2Endpoint(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
@@ -33,7 +33,7 @@ func TestConfig_EC2Endpoint(t *testing.T) {
 		return n.Dial(network, address, patience)
 	}}
 	proxy.Transport = transport
-	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) } // the daemon ends during a request
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) } // the daemon exits during a request
 	var mu sync.Mutex
 	agents := map[string]int{} // guarded by mu: user agents, with their number of requests
 	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

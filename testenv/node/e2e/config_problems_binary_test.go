@@ -18,7 +18,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// print is what a command prints for people.
+// print is a command's human-readable output.
 func (c cnictl) print(command ...string) string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -32,9 +32,8 @@ func (c cnictl) print(command ...string) string {
 	return out.String()
 }
 
-// TestConfig_ProblemsAreReported gives a daemon values that it cannot use as written.
-// Each is a line of the log, counts in the summary and is shown by cnictl, and none of
-// them shows a credential.
+// TestConfig_ProblemsAreReported gives a daemon values that it cannot use as written. Each is
+// logged, counted in the summary and shown by cnictl, without any credential.
 func TestConfig_ProblemsAreReported(t *testing.T) {
 	const secret = "hunter2"
 	l := newLab(t, fakeaws.Options{})
@@ -141,17 +140,17 @@ func TestConfig_ProblemsAreReported(t *testing.T) {
 			t.Errorf("%s is shown as %q, want %q", name, shown[name], want)
 		}
 	}
-	told := map[string]string{"log": log, "node config": table, "node config -o json": c.print("node", "config", "worker", "-o", "json")}
-	maps.Copy(told, n.Logs())
-	for where, text := range told {
+	outputs := map[string]string{"log": log, "node config": table, "node config -o json": c.print("node", "config", "worker", "-o", "json")}
+	maps.Copy(outputs, n.Logs())
+	for where, text := range outputs {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s shows a credential:\n%s", where, text)
 		}
 	}
 }
 
-// TestConfig_Refused starts daemons with what they must refuse: each ends at once,
-// says why and what would be accepted, and has changed nothing.
+// TestConfig_Refused starts daemons with settings that they must refuse: each exits at once,
+// reports why and what would be accepted, and changes nothing.
 func TestConfig_Refused(t *testing.T) {
 	type env = map[string]string
 	const validation = "ipamd: failed to validate configuration: "

@@ -28,13 +28,13 @@ func (l *lab) kill(n *node.Node, s syscall.Signal) {
 	}
 }
 
-// TestRestart kills the daemon and expects the next one to know every pod.
+// TestRestart kills the daemon; the next one must know every pod.
 func TestRestart(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	pods := l.mustAdd(n, "p", 12, 4)
 	l.kill(n, syscall.SIGKILL)
-	// Rules of a living pod are wiped, and those of a pod that never was are left.
+	// Remove the rules of a running pod, and add rules of one that never existed.
 	wiped := pods[0]
 	for _, argv := range [][]string{
 		{"rule", "del", "prio", "512", "to", wiped.IP.String()},
@@ -45,11 +45,11 @@ func TestRestart(t *testing.T) {
 			t.Fatalf("ip %v: %v: %s", argv, err, r.Stderr)
 		}
 	}
-	// A pod that goes while no daemon runs: the plugin cleans up without one.
+	// A pod that is deleted while no daemon runs: the plugin cleans up without it.
 	gone := pods[len(pods)-1]
 	l.del(n, []*node.Pod{gone}, 1)
 	pods = pods[:len(pods)-1]
-	l.age(n) // the link of a younger pod might be still to come
+	l.age(n) // a younger pod's link may be about to be created
 	l.start(n, nil)
 
 	held := l.assigned(n)
@@ -66,13 +66,13 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "to " + wiped.IP.String() + " lookup main"; !strings.Contains(state.Rules, want) {
-		t.Errorf("rule %q was not mended:\n%s", want, state.Rules)
+		t.Errorf("rule %q was not restored:\n%s", want, state.Rules)
 	}
 	if strings.Contains(state.Rules, "10.1.15.250") {
 		t.Errorf("rules of a pod that never was are still there:\n%s", state.Rules)
 	}
 	// The kernel removes a pod's link a moment after its namespace: a start in between
-	// still sees it, and looks again.
+	// still sees it, and checks again.
 	l.until("the address of a pod that went meanwhile is free", func() bool { return !l.assigned(n)[gone.IP] })
 	more := l.mustAdd(n, "more", 3, 1)
 	for _, p := range more {
@@ -86,7 +86,7 @@ func TestRestart(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// assigned reads the addresses that the daemon holds for pods.
+// assigned reads the addresses that the daemon has assigned.
 func (l *lab) assigned(n *node.Node) map[netip.Addr]bool {
 	l.t.Helper()
 	var enis introspect.ENIs
@@ -104,8 +104,8 @@ func (l *lab) assigned(n *node.Node) map[netip.Addr]bool {
 	return out
 }
 
-// TestDamagedCheckpoint gives the daemon files it cannot believe: the pods stay, the
-// file is kept aside, no address is given twice, and DEL still works.
+// TestDamagedCheckpoint gives the daemon damaged files: the pods stay, the file is kept under
+// another name, no address is assigned twice, and DEL still works.
 func TestDamagedCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(whole string) string{
@@ -166,7 +166,7 @@ func (l *lab) damage(n *node.Node, change func(string) string) {
 	}
 }
 
-// TestSIGTERM answers an ADD that waits, with the reason, and ends in time.
+// TestSIGTERM: the daemon fails a waiting ADD with the reason, and exits in time.
 func TestSIGTERM(t *testing.T) {
 	// An attach takes longer than the test: the ADD must wait.
 	l := newLab(t, fakeaws.Options{Latency: map[string]time.Duration{"CreateNetworkInterface": 20 * time.Second}})

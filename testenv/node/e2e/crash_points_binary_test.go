@@ -21,9 +21,9 @@ import (
 // killed is the exit code of a process that SIGKILL ended, as a shell has it.
 const killed = 128 + int(syscall.SIGKILL)
 
-// TestCrashPoints kills the daemon or the plugin at every point that an operation
-// passes, goes on as kubelet does, and compares kernel, EC2 and file. What the
-// operation passes is read from a run that nothing kills.
+// TestCrashPoints kills the daemon or the plugin at every point that an operation passes,
+// continues like kubelet, and compares kernel, EC2 and file. The points are recorded in a
+// run that is not killed.
 func TestCrashPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")
@@ -48,7 +48,7 @@ func TestCrashPoints(t *testing.T) {
 	}
 	sideBySide(all)
 	if scenes < len(daemonScenes)+len(pluginScenes) {
-		return // only some were asked for
+		return // only some tests were selected
 	}
 	for _, p := range crashpoint.All() {
 		if !passed[p] {
@@ -57,8 +57,8 @@ func TestCrashPoints(t *testing.T) {
 	}
 }
 
-// working bounds the stages at once. They wait for the kernel more than they compute,
-// so there are more than the processors for which t.Parallel would take turns.
+// working bounds the stages in parallel. They wait for the kernel more than they compute, so
+// t.Parallel would run too few.
 var working = make(chan struct{}, 6)
 
 // oneAtWork waits for a turn; what it returns ends it.
@@ -67,7 +67,7 @@ func oneAtWork() func() {
 	return func() { <-working }
 }
 
-// sideBySide runs subtests at once.
+// sideBySide runs subtests in parallel.
 func sideBySide(run []func()) { each(len(run), len(run), func(i int) { run[i]() }) }
 
 // newCrashLab is a lab with binaries that have crash points.
@@ -143,7 +143,7 @@ func distinct(points []crashpoint.Point) (out []crashpoint.Point) {
 	return out
 }
 
-// passing is one point that a recorded operation passed.
+// passing is a point that a recorded operation passed.
 type passing struct {
 	point crashpoint.Point
 	nth   int // pass since the start of the process
@@ -163,7 +163,7 @@ func ofOperation(points []crashpoint.Point, n int) (out []passing) {
 	return out
 }
 
-// ended waits for the daemon to end on its own and returns its exit code.
+// ended waits until the daemon exits on its own and returns its exit code.
 func (l *lab) ended(n *node.Node, patience time.Duration) int {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), patience)

@@ -26,25 +26,24 @@ type scene struct {
 	name   string
 	env    map[string]string // of the daemon that may die and of those after it
 	before map[string]string // changes for the daemon before, which sets the scene
-	pods   int               // there before
+	pods   int               // running before
 	// down changes what is on the node while no daemon runs.
 	down func(s *stage)
-	// operation runs while the daemon may die; nil: what it does on its own at its
-	// start.
+	// operation runs while the daemon may die; nil: only the daemon's start.
 	operation func(s *stage)
-	// rest is what follows the operation when nothing died; nil: nothing.
+	// rest completes the operation if the daemon did not die; nil: nothing to do.
 	rest func(s *stage)
 	// resting is what the daemon passes when it leaves an ENI alone for a minute before
 	// the operation. It is known beforehand, so that the minutes of all runs are the
 	// same.
 	resting []crashpoint.Point
-	// ways are what may follow the death; nil: only a restart.
-	ways map[string]way
+	// recoveries are what may follow the crash; nil: only a restart.
+	recoveries map[string]recovery
 }
 
-// way is how kubelet goes on after the daemon died in the operation: while it is down
-// and after the next one serves. A daemon that is not young comes back minutes later.
-type way struct {
+// recovery is what kubelet does after a crash during the operation: while the daemon is down
+// and after the next one serves. Unless young, the daemon is restarted minutes later.
+type recovery struct {
 	down, up func(s *stage)
 	young    bool
 }
@@ -53,7 +52,7 @@ type way struct {
 type stage struct {
 	*lab
 	*node.Node
-	pods []*node.Pod // that should be there
+	pods []*node.Pod // that must exist
 	pod  *node.Pod   // of the operation
 	err  error       // of the operation
 	// older is a sandbox of the same pod that waits for its DEL.
@@ -67,14 +66,14 @@ func newStage(t *testing.T, sc *scene) *stage {
 	l.settled(s.Node)
 	s.pods = l.mustAdd(s.Node, "p", sc.pods, 1)
 	l.settled(s.Node)
-	l.kill(s.Node, syscall.SIGKILL) // all is on disk, and an end in order takes a second
+	l.kill(s.Node, syscall.SIGKILL) // everything is on disk, and a clean exit takes a second
 	if sc.down != nil {
 		sc.down(s)
 	}
 	return s
 }
 
-// record runs the operation without a death. It returns what the daemon passed in it
+// record runs the operation without a crash. It returns the points that the daemon passed
 // and the size of the pool at the end.
 func (sc *scene) record(t *testing.T) ([]passing, size) {
 	t.Helper()
@@ -91,7 +90,7 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 		if s.err != nil {
 			t.Fatalf("without a crash: %v", s.err)
 		}
-		s.settled(s.Node) // the daemon ends its part after the client has its reply
+		s.settled(s.Node) // the daemon is not done when the client gets its reply
 		points := ofOperation(f.points(t), before)
 		if sc.rest != nil {
 			sc.rest(s)
@@ -116,15 +115,15 @@ func (sc *scene) crashes(t *testing.T, note func([]crashpoint.Point)) {
 		return
 	}
 	points, want := sc.record(t)
-	ways := sc.ways
-	if ways == nil {
-		ways = map[string]way{"restart": {}}
+	recoveries := sc.recoveries
+	if recoveries == nil {
+		recoveries = map[string]recovery{"restart": {}}
 	}
 	var passed []crashpoint.Point
 	var cases []func()
 	for _, p := range points {
 		passed = append(passed, p.point)
-		for name, w := range ways {
+		for name, w := range recoveries {
 			cases = append(cases, func() {
 				t.Run(fmt.Sprintf("%s/%s", p.point, name), func(t *testing.T) {
 					defer oneAtWork()()
@@ -154,7 +153,7 @@ func (sc *scene) restingCrashes(t *testing.T, note func([]crashpoint.Point)) {
 	}}
 	for _, p := range sc.resting {
 		cases = append(cases, func() {
-			t.Run(string(p), func(t *testing.T) { sc.crash(t, passing{p, 1}, way{}, size{}) })
+			t.Run(string(p), func(t *testing.T) { sc.crash(t, passing{p, 1}, recovery{}, size{}) })
 		})
 	}
 	sideBySide(cases)
@@ -167,7 +166,7 @@ func lastOf(points []crashpoint.Point) []string {
 	return []string{string(points[len(points)-1])}
 }
 
-func (sc *scene) crash(t *testing.T, p passing, w way, want size) {
+func (sc *scene) crash(t *testing.T, p passing, w recovery, want size) {
 	s := newStage(t, sc)
 	f := newTrace(s)
 	env := merged(sc.env, f.env(p.point, p.nth))
@@ -384,20 +383,20 @@ var (
 	// Pods come and go on one node, quicker than addresses rest.
 	unrested = merged(full, env{"IP_COOLDOWN_PERIOD": "0"})
 
-	addWays = map[string]way{
+	addRecoveries = map[string]recovery{
 		"ADD again":   {up: (*stage).again, young: true},
 		"new sandbox": {down: (*stage).giveUp, up: (*stage).replace},
 	}
-	delWays = map[string]way{
+	delRecoveries = map[string]recovery{
 		"removed":   {down: (*stage).remove},
 		"DEL again": {up: (*stage).deleteAgain, young: true},
 	}
 
 	daemonScenes = []*scene{
-		{name: "ADD", env: full, pods: 3, operation: (*stage).add, ways: addWays},
-		{name: "ADD over gRPC", env: full, pods: 3, operation: (*stage).grpcAdd, rest: (*stage).finishAdd, ways: addWays},
-		{name: "DEL", env: full, pods: 4, operation: (*stage).delOne, rest: (*stage).remove, ways: delWays},
-		{name: "DEL over gRPC", env: full, pods: 4, operation: (*stage).grpcDel, rest: (*stage).finishDel, ways: map[string]way{
+		{name: "ADD", env: full, pods: 3, operation: (*stage).add, recoveries: addRecoveries},
+		{name: "ADD over gRPC", env: full, pods: 3, operation: (*stage).grpcAdd, rest: (*stage).finishAdd, recoveries: addRecoveries},
+		{name: "DEL", env: full, pods: 4, operation: (*stage).delOne, rest: (*stage).remove, recoveries: delRecoveries},
+		{name: "DEL over gRPC", env: full, pods: 4, operation: (*stage).grpcDel, rest: (*stage).finishDel, recoveries: map[string]recovery{
 			"removed":   {down: (*stage).deleteAgain},
 			"DEL again": {down: (*stage).tearDown, up: (*stage).deleteAgain, young: true},
 		}},
@@ -428,27 +427,27 @@ func (s *stage) disturb() {
 
 // act is an operation in which the plugin dies, while the daemon lives on.
 type act struct {
-	name    string
-	prepare func(s *stage)
-	command string // of the plugin that dies
-	fails   bool   // also without a death
-	ways    map[string]func(s *stage)
+	name       string
+	prepare    func(s *stage)
+	command    string // of the plugin that dies
+	fails      bool   // also without a death
+	recoveries map[string]func(s *stage)
 }
 
 var pluginScenes = []*act{
-	{name: "plugin ADD", prepare: func(s *stage) { s.sandbox("new") }, command: "ADD", ways: pluginAddWays},
-	{name: "plugin ADD again", prepare: (*stage).halfAdded, command: "ADD", ways: pluginAddWays},
-	{name: "plugin ADD beside an older sandbox", prepare: (*stage).olderSandbox, command: "ADD", ways: pluginAddWays},
-	{name: "plugin ADD that fails", prepare: (*stage).badSandbox, command: "ADD", fails: true, ways: map[string]func(s *stage){
-		"new sandbox": pluginAddWays["new sandbox"],
+	{name: "plugin ADD", prepare: func(s *stage) { s.sandbox("new") }, command: "ADD", recoveries: pluginAddRecoveries},
+	{name: "plugin ADD again", prepare: (*stage).halfAdded, command: "ADD", recoveries: pluginAddRecoveries},
+	{name: "plugin ADD beside an older sandbox", prepare: (*stage).olderSandbox, command: "ADD", recoveries: pluginAddRecoveries},
+	{name: "plugin ADD that fails", prepare: (*stage).badSandbox, command: "ADD", fails: true, recoveries: map[string]func(s *stage){
+		"new sandbox": pluginAddRecoveries["new sandbox"],
 	}},
-	{name: "plugin DEL", prepare: (*stage).added, command: "DEL", ways: map[string]func(s *stage){
+	{name: "plugin DEL", prepare: (*stage).added, command: "DEL", recoveries: map[string]func(s *stage){
 		"DEL again":         (*stage).deleteAgain,
 		"DEL, daemon ended": (*stage).deleteWithoutDaemon,
 	}},
 }
 
-var pluginAddWays = map[string]func(s *stage){
+var pluginAddRecoveries = map[string]func(s *stage){
 	"ADD again": (*stage).again,
 	"new sandbox": func(s *stage) {
 		s.giveUp()
@@ -491,7 +490,7 @@ func (s *stage) olderSandbox() {
 	s.sandbox("new")
 }
 
-// badSandbox has a default route already, so that the plugin fails half-way.
+// badSandbox has a default route already, so the plugin fails halfway.
 func (s *stage) badSandbox() {
 	s.t.Helper()
 	s.sandbox("new")
@@ -535,13 +534,13 @@ func (a *act) record(t *testing.T) []crashpoint.Point {
 func (a *act) crashes(t *testing.T, note func([]crashpoint.Point)) {
 	points := a.record(t)
 	var cases []func()
-	for name, way := range a.ways {
+	for name, resume := range a.recoveries {
 		cases = append(cases, func() {
 			t.Run(name, func(t *testing.T) {
 				defer oneAtWork()()
 				s := a.stage(t)
 				for _, p := range points {
-					if !a.crash(t, s, p, way) {
+					if !a.crash(t, s, p, resume) {
 						s = a.stage(t)
 					}
 				}
@@ -552,8 +551,9 @@ func (a *act) crashes(t *testing.T, note func([]crashpoint.Point)) {
 	note(points)
 }
 
-// crash runs on the one stage of a way. It is false when the stage is not what it was.
-func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, way func(*stage)) bool {
+// crash kills the plugin at a point and resumes. It returns false if the stage cannot be used
+// again.
+func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, resume func(*stage)) bool {
 	t.Helper()
 	f, there := newTrace(s), len(s.pods)
 	a.prepare(s)
@@ -565,7 +565,7 @@ func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, way func(*stage)
 	if s.older != nil {
 		within = soonBesideOlder
 	}
-	way(s)
+	resume(s)
 	s.lateDEL()
 	if !s.intactWithin(s.Node, s.pods, within) {
 		t.Errorf("that was after the death at %s", p)
@@ -579,10 +579,10 @@ func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, way func(*stage)
 	return true
 }
 
-// soonBesideOlder is soon where sandboxes of one pod name share a link. The dead one,
-// which got no DEL, counts as the owner of the link until a third one is up: the daemon's
-// next check, a minute later, misses it first, and one 5 s after that ends it.
-const soonBesideOlder = looks + resync.EndedGap + soon
+// soonBesideOlder is soon if sandboxes of one pod name share a link. The dead one, which got
+// no DEL, counts as the link's owner until a third one is up: the daemon's next check, a
+// minute later, first misses it, and another one 5 s later ends it.
+const soonBesideOlder = noticedWithin + resync.EndedGap + soon
 
 // linked reports whether a sandbox still has its link.
 func (s *stage) linked(p *node.Pod) bool {

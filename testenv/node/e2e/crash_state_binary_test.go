@@ -23,13 +23,12 @@ import (
 	"cnictl/testenv/node"
 )
 
-// soon bounds the wait for what a daemon does at its start or within a second: state
-// that is mended only later would be lost on a node that crashes again.
+// soon bounds the wait for what a daemon does at its start or within a second: state that is
+// repaired only later would be lost on a node that crashes again.
 const soon = 20 * time.Second
 
-// intact compares the union of kernel, EC2 and file with the pods that should be
-// there: each has its address, link, route, rules and entry, nothing else has any,
-// and what EC2 holds is what the daemon shows.
+// intact compares kernel, EC2 and file with the pods that should exist: each has its address,
+// link, route, rules and entry, there are no others, and the daemon shows what EC2 has.
 func (l *lab) intact(n *node.Node, pods []*node.Pod) (ok bool) {
 	l.t.Helper()
 	return l.intactWithin(n, pods, soon)
@@ -75,7 +74,7 @@ func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duratio
 	return ok
 }
 
-// agree waits until two lists are the same and returns how they differ in the end.
+// agree waits until two lists are equal, and returns the difference if they never are.
 func agree(patience time.Duration, want, got func() []string) string {
 	deadline := time.After(patience)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -102,7 +101,7 @@ func texts[T fmt.Stringer](all func(func(T) bool)) (out []string) {
 	return out
 }
 
-// podState is what node.Leftovers says of pods that are up.
+// podState is what node.Leftovers returns for pods that are up.
 func (l *lab) podState(pods []*node.Pod) (out []string) {
 	l.t.Helper()
 	for _, p := range pods {
@@ -127,7 +126,7 @@ func (l *lab) podState(pods []*node.Pod) (out []string) {
 func (l *lab) podStateNow(n *node.Node) []string {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(l.t.Context())
-	cancel() // one look
+	cancel() // check once
 	state, err := n.Leftovers(ctx)
 	if err != nil {
 		l.t.Fatal(err)
@@ -161,7 +160,7 @@ func (l *lab) eniStateNow(n *node.Node) (out []string) {
 	return out
 }
 
-// cidrs lists what EC2 gave the node's ENIs.
+// cidrs lists the CIDRs of the node's ENIs in EC2.
 func (l *lab) cidrs(n *node.Node) (out []string) {
 	for _, e := range l.world.ENIsOf(n.InstanceID) {
 		for _, a := range e.SecondaryIPs {
@@ -206,8 +205,8 @@ func (l *lab) temporaries(n *node.Node) (out []string) {
 	return out
 }
 
-// age makes every entry of the checkpoint five minutes older, as if the daemon had
-// been down for that long: it may spare young ones, whose pods are being made.
+// age makes every entry of the checkpoint five minutes older, as if the daemon had been down
+// for that long: it spares young ones, whose pods may still be in creation.
 func (l *lab) age(n *node.Node) {
 	l.t.Helper()
 	f, err := n.Open(checkpointPath, os.O_RDWR, 0)

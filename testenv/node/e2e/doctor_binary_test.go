@@ -26,9 +26,9 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// TestDoctor_HealthyNode: what the built cnictl reads on a healthy node is what evidence
-// files expect of the same world. Each proves the other: the one comes from the kernel and
-// the daemon, the other from the rules that both are written by.
+// TestDoctor_HealthyNode: what the built cnictl reads on a healthy node equals the evidence
+// expected for the same world. The two are independent: one comes from the kernel and the
+// daemon, the other from the rules that both implement.
 func TestDoctor_HealthyNode(t *testing.T) {
 	for name, env := range map[string]map[string]string{
 		"secondary IPs": {},
@@ -68,8 +68,8 @@ func TestDoctor_HealthyIPv6Node(t *testing.T) {
 	l.finds(saved, "")
 }
 
-// TestDoctor_TwoReadings: the second reading of a node that nothing happened to shows the
-// same, and goes on with the logs of the first. The doctor finds no fault in them.
+// TestDoctor_TwoReadings: a second reading of an unchanged node shows the same, and continues
+// the logs of the first. The doctor finds no fault in them.
 func TestDoctor_TwoReadings(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -94,7 +94,7 @@ func TestDoctor_TwoReadings(t *testing.T) {
 	}
 }
 
-// TestDoctor_Faults: what is wrong with a node is found in what is read there.
+// TestDoctor_Faults: faults of a node are found in what is read there.
 func TestDoctor_Faults(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -135,8 +135,8 @@ func TestDoctor_Faults(t *testing.T) {
 	}
 }
 
-// finds runs the doctor on saved evidence, and on an anonymized bundle of it. No code: there
-// is nothing from warning on.
+// finds runs the doctor on saved evidence, and on an anonymized bundle of it. No code means
+// no finding of severity warning or higher.
 func (l *lab) finds(saved []byte, code string) {
 	l.t.Helper()
 	ev, err := file.Load(saved)
@@ -163,7 +163,7 @@ func (l *lab) finds(saved []byte, code string) {
 	}
 }
 
-// doctor has cnictl write down the state of a node.
+// doctor makes cnictl save the state of a node.
 func (l *lab) doctor(n *node.Node, flags ...string) (_ evidence.Node, saved []byte) {
 	l.t.Helper()
 	name := filepath.Join(n.Dir, "evidence.yaml")
@@ -229,8 +229,8 @@ func (l *lab) expected(n *node.Node, env map[string]string, pods []*node.Pod, no
 	return ev.Nodes[0].First
 }
 
-// equalReading compares what a node shows with what is expected. What the world does not
-// determine is left out: times, MAC addresses of veth pairs, settings that are not set.
+// equalReading compares a node's evidence with the expected one, except what the world does
+// not determine: times, MAC addresses of veth pairs, settings that are not set.
 func equalReading(t *testing.T, got, want *evidence.Reading) {
 	t.Helper()
 	same := func(source string, got, want any) {

@@ -20,25 +20,25 @@ import (
 	"cnictl/testenv/npa"
 )
 
-// patient is a node with something wrong.
+// patient is a node with a fault.
 type patient struct {
 	*lab
 	n   *node.Node
 	env map[string]string
 }
 
-// ailment is a way to make a node ill.
+// ailment is a fault and how to cause it.
 type ailment struct {
 	instance string // type; default: t3.nano, which has two addresses for pods
 	env      map[string]string
 	options  fakeaws.Options
 	cold     bool             // no daemon runs yet: begins starts it
-	begins   func(x *patient) // makes it so
-	ends     func(x *patient) // afterwards nothing may be found; nil: only a new node is sound
+	begins   func(x *patient) // causes the fault
+	ends     func(x *patient) // removes the fault, after which nothing is found; nil: only a new node is healthy
 }
 
-// TestDoctor_Provoked: each fault, made on a real node, is found there, and nothing else is.
-// When it is taken away, nothing is.
+// TestDoctor_Provoked causes each fault on a real node: the doctor finds it and nothing else,
+// and finds nothing when the fault is removed.
 func TestDoctor_Provoked(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]ailment{
@@ -54,7 +54,7 @@ func TestDoctor_Provoked(t *testing.T) {
 			}
 			fails(x)
 		}, ends: vacated},
-		"ip/alloc-backoff": {cold: true, begins: refused("InsufficientFreeAddressesInSubnet", creating...), ends: mended},
+		"ip/alloc-backoff": {cold: true, begins: refused("InsufficientFreeAddressesInSubnet", creating...), ends: fixed},
 		"ip/cooldown-saturated": {env: map[string]string{"IP_COOLDOWN_PERIOD": "600"}, begins: func(x *patient) {
 			x.del(x.n, x.mustAdd(2), 2)
 			x.fails()
@@ -75,7 +75,7 @@ func TestDoctor_Provoked(t *testing.T) {
 			x.refuse("InsufficientCidrBlocks", "AssignIpv6Addresses")
 			x.up()
 			x.fails()
-		}, ends: mended},
+		}, ends: fixed},
 
 		"cap/max-pods": {begins: func(x *patient) {
 			x.process("kubelet", "--max-pods=17")
@@ -97,13 +97,13 @@ func TestDoctor_Provoked(t *testing.T) {
 			x.up()
 			x.mustAdd(1)
 			x.fails()
-		}, ends: mended},
+		}, ends: fixed},
 		"eni/ec2-rejected": {cold: true, begins: func(x *patient) {
 			x.refuse("SecurityGroupsPerInterfaceLimitExceeded", "CreateNetworkInterface")
 			x.up()
 			x.mustAdd(1)
 			x.fails()
-		}, ends: mended},
+		}, ends: fixed},
 		"eni/provisioning-off": {env: map[string]string{"DISABLE_NETWORK_RESOURCE_PROVISIONING": "true"}, begins: func(x *patient) { x.fails() }, ends: restarted("DISABLE_NETWORK_RESOURCE_PROVISIONING", "false")},
 
 		"aws/iam": {cold: true, begins: func(x *patient) {
@@ -174,7 +174,7 @@ func TestDoctor_Provoked(t *testing.T) {
 			x.mustAdd(1)
 			x.fails()
 		}, ends: restarted("MAX_ENI", "")},
-		"aws/throttled": {cold: true, env: map[string]string{"CNI_ADD_WAIT": "30s"}, begins: refused("RequestLimitExceeded", creating...), ends: mended},
+		"aws/throttled": {cold: true, env: map[string]string{"CNI_ADD_WAIT": "30s"}, begins: refused("RequestLimitExceeded", creating...), ends: fixed},
 		"boot/cni-config": {begins: func(x *patient) {
 			x.sh(x.n, "cp -a /etc/alternatives /run/; mount -t tmpfs none /etc; mv /run/alternatives /etc/; mkdir -p /etc/cni/net.d; cat > /etc/cni/net.d/10-aws.conflist <<.\n"+conflist("aws-cni")+"\n.\ncat > /etc/cni/net.d/05-other.conflist <<.\n"+conflist("bridge")+"\n.\n")
 		}, ends: sh("rm /etc/cni/net.d/05-other.conflist")},
@@ -244,8 +244,8 @@ func (a ailment) admit(t *testing.T) *patient {
 	return x
 }
 
-// mustAdd adds pods, each once there is an address for it: an ADD waits only a second, so that
-// those that shall fail do so soon.
+// mustAdd adds pods, each once there is an address for it: ADDs wait only a second, so that
+// those that must fail do so soon.
 func (x *patient) mustAdd(count int) (pods []*node.Pod) {
 	x.t.Helper()
 	for i := range count {
@@ -282,7 +282,7 @@ func (x *patient) works() {
 	})
 }
 
-// dies starts a daemon that ends with an error.
+// dies starts a daemon that exits with an error.
 func (x *patient) dies() {
 	x.t.Helper()
 	if err := x.n.StartDaemon(x.env); err != nil {
@@ -305,7 +305,7 @@ func (x *patient) up(env ...string) {
 	x.start(x.n, x.env)
 }
 
-// refuse has EC2 answer actions with an error.
+// refuse makes EC2 answer actions with an error.
 func (x *patient) refuse(code string, actions ...string) {
 	x.t.Helper()
 	for _, a := range actions {
@@ -313,7 +313,7 @@ func (x *patient) refuse(code string, actions ...string) {
 	}
 }
 
-// shows has cnictl examine the node and expects one root cause above info, and that it is at
+// shows runs the doctor on the node and expects exactly one root cause above info, which is at
 // least probable; empty: none.
 func (x *patient) shows(code string) {
 	x.t.Helper()
@@ -362,8 +362,8 @@ func expect(t *testing.T, report []byte, code string) {
 	t.Logf("undecided: %v", r.Undecided)
 }
 
-// Ends of ailments.
-func mended(x *patient) { x.endFaults(); x.works() }
+// Functions that remove faults.
+func fixed(x *patient) { x.endFaults(); x.works() }
 func vacated(x *patient) {
 	if err := x.world.Vacate(x.subnet.ID); err != nil {
 		x.t.Fatal(err)
@@ -374,7 +374,7 @@ func restarted(env ...string) func(*patient) {
 	return func(x *patient) { x.up(env...); x.works() }
 }
 
-// Beginnings of ailments.
+// Functions that cause faults.
 func fails(x *patient) { x.up(); x.fails() }
 func dies(x *patient)  { x.dies() }
 func refused(code string, actions ...string) func(*patient) {
@@ -384,13 +384,14 @@ func sh(script string) func(*patient) { return func(x *patient) { x.sh(x.n, scri
 
 var creating = []string{"AssignPrivateIpAddresses", "CreateNetworkInterface"}
 
-// newType is a world with an instance type that no daemon knows, and EC2 does not describe.
+// newType is a world with an instance type that is neither in the daemon's table nor described
+// by EC2.
 var newType = fakeaws.Options{
 	Types:     []limits.Instance{{Type: "x9.large", MaxENIs: 2, IPv4PerENI: 2, IPv6PerENI: 2, Hypervisor: "nitro", Cards: []limits.Card{{MaxENIs: 2}}}},
 	HideTypes: []string{"x9.large"},
 }
 
-// attach attaches an interface that others made.
+// attach attaches an interface that the daemon did not create.
 func (x *patient) attach(tags map[string]string) {
 	x.t.Helper()
 	e, err := x.world.CreateENI(fakeaws.ENISpec{SubnetID: x.subnet.ID, Tags: tags})

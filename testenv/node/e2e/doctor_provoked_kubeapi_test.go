@@ -95,7 +95,7 @@ func (cp *controlPlane) connect(w http.ResponseWriter, r *http.Request) {
 	done.Wait()
 }
 
-// inpatient is a node of a cluster with something wrong.
+// inpatient is a cluster's node with a fault.
 type inpatient struct {
 	*member
 	plane *controlPlane
@@ -103,19 +103,19 @@ type inpatient struct {
 	bound *corev1.Pod
 }
 
-// disorder is a way to make a node of a cluster ill.
+// disorder is a fault of a cluster's node and how to cause it.
 type disorder struct {
 	instance string // type; default: m5.large
 	env      map[string]string
 	faults   vpcrc.Faults       // of the controller, from its start
 	onNode   bool               // cnictl runs on the node
 	joins    func(x *inpatient) // before the controller and the daemon start
-	begins   func(x *inpatient) // makes it so
-	ends     func(x *inpatient) // afterwards nothing may be found; nil: only a new node is sound
+	begins   func(x *inpatient) // causes the fault
+	ends     func(x *inpatient) // removes the fault, after which nothing is found; nil: only a new node is healthy
 }
 
-// TestDoctor_ProvokedCluster is TestDoctor_Provoked with faults that the objects of
-// Kubernetes show, examined from outside of the cluster.
+// TestDoctor_ProvokedCluster is TestDoctor_Provoked with faults that Kubernetes objects show,
+// examined from outside the cluster.
 func TestDoctor_ProvokedCluster(t *testing.T) {
 	t.Parallel()
 	plane := newControlPlane(t)
@@ -243,7 +243,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 	})
 }
 
-// examine makes a node ill, has it examined, and heals it.
+// examine causes the fault, runs the doctor, and removes the fault.
 func (cp *controlPlane) examine(t *testing.T, d disorder) {
 	x := cp.admit(t, d)
 	shows := x.shows
@@ -299,7 +299,7 @@ var (
 	coreEvents    = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// maySoon waits until the API server knows whether the daemon may do something with CNINodes.
+// maySoon waits until a change of the daemon's permission on CNINodes takes effect.
 func (x *inpatient) maySoon(right string, want bool) {
 	x.c.t.Helper()
 	verb, resource, _ := strings.Cut(right, " ")
@@ -325,7 +325,7 @@ func (x *inpatient) branch() {
 	x.c.api.SetPodStatus(x.c.t, x.bound, func(s *corev1.PodStatus) { s.Phase = corev1.PodRunning })
 }
 
-// attach attaches an interface that others made.
+// attach attaches an interface that the daemon did not create.
 func (x *inpatient) attach(device int) {
 	x.c.t.Helper()
 	e, err := x.c.world.CreateENI(fakeaws.ENISpec{SubnetID: x.c.subnet.ID, Tags: map[string]string{"node.k8s.amazonaws.com/no_manage": "true"}})
@@ -345,7 +345,7 @@ func (x *inpatient) trunkMAC(mac string) {
 	x.c.sh(x.Node, "ip link set $(ip -o link | grep "+e.MAC+" | cut -d: -f2 | cut -d@ -f1) address "+mac)
 }
 
-// selects has the node select an ENIConfig.
+// selects makes the node select an ENIConfig.
 func selects(x *inpatient) {
 	x.mark(nil, map[string]any{"k8s.amazonaws.com/eniConfig": x.c.namespace})
 }
@@ -359,7 +359,7 @@ func branchFails(x *inpatient) {
 	}
 }
 
-// eventually binds a pod about which there is an event in the end.
+// eventually binds a pod and waits for an event about it.
 func eventually(reason string) func(*inpatient) {
 	return func(x *inpatient) {
 		x.withTrunk()
@@ -370,14 +370,14 @@ func eventually(reason string) func(*inpatient) {
 
 func deleted(x *inpatient) { x.c.api.DeletePod(x.c.t, x.c.namespace, x.c.namespace) }
 
-// retried ends the controller's fault and has it look at the pod again.
+// retried ends the controller's fault and makes it retry the pod.
 func retried(x *inpatient) {
 	x.rc.SetFaults(vpcrc.Faults{})
 	x.c.mergePatch(podObjects, x.c.namespace, x.c.namespace, map[string]any{"metadata": map[string]any{"labels": map[string]any{"changed": "true"}}})
 	x.branch()
 }
 
-// shows is that of patients; cnictl reads the daemon through the API server.
+// shows is like patient's; cnictl reads the daemon through the API server.
 func (x *inpatient) shows(code string) {
 	x.c.t.Helper()
 	cmd := exec.CommandContext(x.c.t.Context(), filepath.Join(x.c.binaries, "cnictl"), "doctor", x.name, "--via", "proxy", "--kubeconfig", x.plane.kubeconfig, "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", patience.String())

@@ -28,7 +28,7 @@ func TestScaleUp_Faults(t *testing.T) {
 		env      map[string]string
 		original string
 		most     time.Duration
-		// calls is the most of one action that the fault may cost
+		// calls is the maximum number of calls of one action
 		action string
 		calls  int
 	}{
@@ -36,7 +36,7 @@ func TestScaleUp_Faults(t *testing.T) {
 			"123.5 s, possible 4 s", 20 * time.Second, "CreateNetworkInterface", 5},
 		{"subnet exhausted once, said otherwise", fakeaws.FailCalls("CreateNetworkInterface", 1, 1, asValue), fakeaws.Options{Latency: fakeaws.RealisticLatency()}, 0, nil,
 			"", 20 * time.Second, "CreateNetworkInterface", 5},
-		// Each attach of ours is three of the SDK's tries.
+		// Each of our attach calls is three attempts of the SDK.
 		{"attach throttled three times", fakeaws.FailCalls("AttachNetworkInterface", 1, 3, throttled),
 			fakeaws.Options{AttachDelay: 2 * time.Second, MetadataLag: time.Second}, 0, nil, "17 s, possible 8 s", 30 * time.Second, "CreateNetworkInterface", 3},
 		{"link a second late", nil, fakeaws.Options{Latency: fakeaws.RealisticLatency()}, time.Second, nil, "", 30 * time.Second, "CreateNetworkInterface", 4},
@@ -59,13 +59,13 @@ func TestScaleUp_Faults(t *testing.T) {
 			l.del(n, pods, 20)
 			l.nothingLeft(n)
 			if left := l.unattached(); len(left) > 0 {
-				t.Errorf("ENIs that belong to nobody: %v", left)
+				t.Errorf("ENIs without an owner: %v", left)
 			}
 		})
 	}
 }
 
-// unattached lists ENIs that no instance has.
+// unattached lists ENIs that are not attached to an instance.
 func (l *lab) unattached() (ids []string) {
 	for _, e := range l.world.ENIs() {
 		if e.Attachment.ID == "" {
@@ -75,7 +75,7 @@ func (l *lab) unattached() (ids []string) {
 	return ids
 }
 
-// TestEC2_IsNotAskedInALoop lets EC2 refuse for good and counts what two seconds cost.
+// TestEC2_IsNotAskedInALoop makes EC2 refuse permanently and counts the calls in two seconds.
 func TestEC2_IsNotAskedInALoop(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ action, code, message string }{
@@ -105,8 +105,8 @@ func TestEC2_IsNotAskedInALoop(t *testing.T) {
 	}
 }
 
-// TestAttach_NeitherSettledNorDetached lets an attached ENI fail to be finished and to
-// be taken off again: it keeps its slot, and its addresses are used all the same.
+// TestAttach_NeitherSettledNorDetached: an attached ENI that can be neither completed nor
+// detached keeps its slot, and its addresses are used.
 func TestAttach_NeitherSettledNorDetached(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	l.allowOnly("DescribeNetworkInterfaces", "DescribeSubnets", "CreateNetworkInterface", "AttachNetworkInterface", "AssignPrivateIpAddresses", "CreateTags", "DeleteNetworkInterface")
@@ -122,8 +122,8 @@ func TestAttach_NeitherSettledNorDetached(t *testing.T) {
 	}
 }
 
-// TestADD_SubnetFullAtFirst waits out a subnet without addresses and goes on when
-// somebody gives some back.
+// TestADD_SubnetFullAtFirst: the pool grows again when a subnet that was full gets free
+// addresses.
 func TestADD_SubnetFullAtFirst(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "t3.small", SubnetID: l.subnet.ID})
@@ -149,8 +149,8 @@ func TestADD_SubnetFullAtFirst(t *testing.T) {
 	})
 }
 
-// TestStart_SaysWhatIsWrong starts daemons that cannot: the last line names what, why
-// and what is accepted or to be done, and the exit code is 1.
+// TestStart_SaysWhatIsWrong starts daemons that must fail: the last line says what failed, why
+// and what to do, and the exit code is 1.
 func TestStart_SaysWhatIsWrong(t *testing.T) {
 	for _, row := range []struct {
 		name  string
@@ -190,7 +190,7 @@ func TestStart_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestStart_LogsTime logs how long it takes to serve (spec/performance.md §2).
+// TestStart_LogsTime logs the time until the daemon serves (spec/performance.md §2).
 func TestStart_LogsTime(t *testing.T) {
 	for _, row := range []struct {
 		name     string
@@ -221,8 +221,8 @@ func TestStart_LogsTime(t *testing.T) {
 	}
 }
 
-// TestRestart_MetadataBehind restarts a daemon while IMDS does not show its newest
-// ENIs: they are in the pool all the same, and no device index is used twice.
+// TestRestart_MetadataBehind restarts a daemon while IMDS does not show its newest ENIs yet:
+// they are in the pool nevertheless, and no device index is used twice.
 func TestRestart_MetadataBehind(t *testing.T) {
 	l := newLab(t, fakeaws.Options{MetadataLag: 10 * time.Minute})
 	n := l.boot("m5.large", nil)
@@ -248,8 +248,8 @@ func TestRestart_MetadataBehind(t *testing.T) {
 	}
 }
 
-// TestRestart_LinkMissing restarts a daemon beside an ENI without link: it serves at
-// once, and the ENI's pods and slot are not lost.
+// TestRestart_LinkMissing restarts a daemon with an ENI whose link is missing: it serves at
+// once, and the ENI's pods and slot are kept.
 func TestRestart_LinkMissing(t *testing.T) {
 	l := newLabWithLinks(t, fakeaws.Options{}, 0)
 	n := l.boot("m5.large", nil)

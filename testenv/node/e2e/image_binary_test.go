@@ -56,8 +56,8 @@ func (l *lab) imagePath() string {
 	return path
 }
 
-// TestImage_Backend: with the image's own iptables the daemon follows kubelet's chain into
-// either back end, though plain iptables is of nf_tables, and pods get their network.
+// TestImage_Backend: with the image's own iptables the daemon uses the backend that has
+// kubelet's chain, even though plain iptables is nf_tables, and pods get their network.
 func TestImage_Backend(t *testing.T) {
 	t.Parallel()
 	for hint, other := range map[string]string{"nft": "legacy", "legacy": "nft"} {
@@ -78,10 +78,10 @@ func TestImage_Backend(t *testing.T) {
 			l.start(n, map[string]string{"PATH": path})
 			l.del(n, l.mustAdd(n, "p", 2, 2), 2)
 			if got := run("iptables-" + hint + "-save"); !strings.Contains(got, "AWS-SNAT-CHAIN-0") {
-				t.Errorf("%s has no rules of ours:\n%s", hint, got)
+				t.Errorf("%s has no CNI rules:\n%s", hint, got)
 			}
 			if got := run("iptables-" + other + "-save"); strings.Contains(got, "AWS-SNAT-CHAIN-0") {
-				t.Errorf("%s has rules of ours:\n%s", other, got)
+				t.Errorf("%s has CNI rules:\n%s", other, got)
 			}
 			l.nothingLeft(n)
 		})

@@ -17,9 +17,9 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestSummary_SaysWhatAPersonAsks reads /v1/summary of a node that has seen a failure,
-// and compares its figures with EC2's world.
-func TestSummary_SaysWhatAPersonAsks(t *testing.T) {
+// TestSummary_FiguresAndErrors reads /v1/summary of a node after a failure, and compares its
+// figures with EC2.
+func TestSummary_FiguresAndErrors(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
 	env := map[string]string{"WARM_IP_TARGET": "4", "MINIMUM_IP_TARGET": "6", "MAX_ENI": "2", "CNI_ADD_WAIT": "1s", "IP_COOLDOWN_PERIOD": "45"}
@@ -32,7 +32,7 @@ func TestSummary_SaysWhatAPersonAsks(t *testing.T) {
 	} else {
 		t.Logf("%d bytes while nothing is wrong", len(a.body))
 	}
-	// From here on EC2 fails, so that there are errors and clocks to show.
+	// From here on EC2 fails, to have errors and back-offs to show.
 	l.breakEC2(everything("InternalError")...)
 	for i := range 12 {
 		l.wireAdd(n, sandbox(i))
@@ -98,7 +98,7 @@ func TestSummary_SaysWhatAPersonAsks(t *testing.T) {
 	}
 }
 
-// poolIsTheWorld compares the counts of a summary with what EC2 has.
+// poolIsTheWorld compares the counts of a summary with EC2.
 func (l *lab) poolIsTheWorld(instanceID string, s introspect.Summary) {
 	l.t.Helper()
 	enis := l.world.ENIsOf(instanceID)
@@ -121,8 +121,8 @@ func (l *lab) poolIsTheWorld(instanceID string, s introspect.Summary) {
 	}
 }
 
-// TestPod_EqualsTheKernel asks for pods on both ENIs, breaks what the kernel has for
-// them by hand, and finds a sentence for each thing that is wrong.
+// TestPod_EqualsTheKernel requests pods on both ENIs, breaks their kernel state by hand, and
+// expects a sentence about each fault.
 func TestPod_EqualsTheKernel(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -191,7 +191,7 @@ func TestPod_EqualsTheKernel(t *testing.T) {
 	if got := differences(); !strings.Contains(got, "The host link "+link+" is missing") {
 		t.Errorf("without link: %q", got)
 	}
-	if a := l.ask(d, introspect.PathPod+"?namespace=default&name=nobody", nil); a.status != http.StatusNotFound {
+	if a := l.ask(d, introspect.PathPod+"?namespace=default&name=unknown", nil); a.status != http.StatusNotFound {
 		t.Errorf("a pod that is not there: %d %s", a.status, a.body)
 	} else {
 		all.check(t, a.body)
@@ -203,7 +203,7 @@ func TestLogs_BoundedAndScrubbed(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	pods := l.mustAdd(n, "p", 6, 3)
-	// A pod that is gone while no daemon runs: upstream's line names its sandbox.
+	// A pod that was deleted while no daemon ran: upstream's log line names its sandbox.
 	l.kill(n, 9)
 	l.age(n)
 	if err := n.RemoveSandbox(pods[5]); err != nil {
@@ -253,9 +253,9 @@ func TestLogs_BoundedAndScrubbed(t *testing.T) {
 	}
 }
 
-// TestIntrospection_Transport: every document of ours fits its schema, is compressed on
-// request, keeps its entity tag while nothing happens, and is the same by TCP and by
-// the Unix socket, also after a daemon that was killed has left its socket behind.
+// TestIntrospection_Transport: each of our documents matches its schema, is compressed on
+// request, keeps its ETag while nothing changes, and is the same over TCP and over the Unix
+// socket, even if a killed daemon has left its socket behind.
 func TestIntrospection_Transport(t *testing.T) {
 	const socket = "/var/run/aws-node/introspection.sock"
 	for name, where := range map[string]struct{ network, addr, setting string }{

@@ -70,7 +70,7 @@ func count(events []introspect.Event, kind introspect.EventKind) (n int) {
 	return n
 }
 
-// inOrder checks that events follow each other without gap from a number on.
+// inOrder checks that events from a number on have no gap.
 func inOrder(t *testing.T, events []introspect.Event, first uint64) {
 	t.Helper()
 	for i, e := range events {
@@ -111,8 +111,8 @@ func TestEvents_NoneLostNoneDoubled(t *testing.T) {
 		return count(events, introspect.EventAddressReleased) >= 60
 	})
 	events, broken := f.all()
-	// An HTTP client connects again on its own when a connection that it had kept is
-	// found closed: only the others are failures to it.
+	// An HTTP client reconnects on its own when a kept connection turns out to be closed:
+	// only the other cuts are failures.
 	if n := d.opened(); n < 10 {
 		t.Errorf("the follower connected %d times: the connection was not cut", n)
 	}
@@ -144,7 +144,7 @@ func TestEvents_NoneLostNoneDoubled(t *testing.T) {
 			t.Errorf("the last event of %s is %q", name, state[name])
 		}
 	}
-	// Whoever asks now gets the same, whole and in pieces.
+	// A later reader gets the same events, at once or in parts.
 	whole, err := l.client(d).Events(t.Context(), client.Cursor{}, client.EventsOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +180,8 @@ func encoded(t *testing.T, v any) string {
 	return string(b)
 }
 
-// TestEvents_Restart kills the daemon under a follower: a gap with the reason is between
-// the two runs, and both are complete.
+// TestEvents_Restart kills the daemon during a follow: a gap with the reason separates the two
+// runs, and both are complete.
 func TestEvents_Restart(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -215,8 +215,8 @@ func TestEvents_Restart(t *testing.T) {
 	}
 }
 
-// TestEvents_Overflow: a follower that returns after more changes than the daemon
-// remembers learns how many are missing.
+// TestEvents_Overflow: a follower that returns after more changes than the daemon keeps gets
+// the number of missing ones.
 func TestEvents_Overflow(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "0", "MAX_ENI": "1"})

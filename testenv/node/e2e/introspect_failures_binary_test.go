@@ -24,13 +24,13 @@ type failureRow struct {
 	world    func(l *lab, i *fakeaws.Instance) // before the daemon starts
 	rules    []fakeaws.Rule                    // likewise
 	before   func(l *lab, n *node.Node)        // before the ADD that fails
-	add      func(r *cniwire.AddRequest)       // changes the request, which then goes without plugin
+	add      func(r *cniwire.AddRequest)       // changes the request, which is then sent without the plugin
 	during   func(l *lab, n *node.Node)        // while the ADD waits
 	want     cause.Code
 	line     string // beginning of the log line; default: the line of an exhausted pool
-	says     string // in the detail, beside the title
-	lasting  bool   // kubelet's next try cannot succeed on its own
-	gone     bool   // no daemon is left to be asked
+	says     string // in the detail, besides the title
+	lasting  bool   // kubelet's retry cannot succeed on its own
+	gone     bool   // no daemon is left
 }
 
 func fill(pods int) func(l *lab, n *node.Node) {
@@ -43,8 +43,8 @@ func fill(pods int) func(l *lab, n *node.Node) {
 	}
 }
 
-// refusedOnce waits until EC2 has refused a change of the pool for good: the SDK tries
-// some errors several times.
+// refusedOnce waits until EC2 has finally refused a change of the pool: the SDK retries some
+// errors.
 func refusedOnce(l *lab, n *node.Node) {
 	l.until("a failed change of the pool", func() bool {
 		var doc introspect.NodeEvents
@@ -53,7 +53,7 @@ func refusedOnce(l *lab, n *node.Node) {
 	})
 }
 
-// everything refuses what makes the pool larger.
+// everything refuses all calls that make the pool larger.
 func everything(code string) []fakeaws.Rule {
 	var rules []fakeaws.Rule
 	for _, action := range []string{"CreateNetworkInterface", "AssignPrivateIpAddresses"} {
@@ -62,9 +62,9 @@ func everything(code string) []fakeaws.Rule {
 	return rules
 }
 
-// TestFailures_Classified provokes each cause of a failed ADD that a running node can
-// have, and looks for its code everywhere: in the plugin's answer, in the log line, in
-// /v1/failures, in the events, in the summary and in the metric.
+// TestFailures_Classified provokes each cause of a failed ADD on a running node, and looks
+// for its code in the plugin's answer, the log line, /v1/failures, the events, the summary
+// and the metric.
 func TestFailures_Classified(t *testing.T) {
 	t.Parallel()
 	one := map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"}
@@ -194,8 +194,8 @@ func (row failureRow) check(t *testing.T) {
 	}
 }
 
-// fail makes the ADD that fails, by the plugin where the request is not a special one,
-// and returns the details of its error.
+// fail makes the ADD that fails, with the plugin unless the request is a special one, and
+// returns the details of its error.
 func (row failureRow) fail(l *lab, n *node.Node, r *cniwire.AddRequest) string {
 	if row.add == nil {
 		_, err := n.AddPod(node.PodSpec{Namespace: "default", Name: r.PodName, ContainerID: r.ContainerID})

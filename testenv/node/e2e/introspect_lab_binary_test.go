@@ -23,8 +23,8 @@ import (
 // inNode is where introspection is served when nothing else is set.
 const inNode = "127.0.0.1:61679"
 
-// door is a server on this machine's loopback that leads into a node, where a client
-// that dials on its own cannot reach.
+// door is a server on this machine's loopback that forwards into a node, for clients that
+// dial on their own.
 type door struct {
 	Addr string
 
@@ -34,7 +34,7 @@ type door struct {
 	count int               // connections so far; guarded by mu
 }
 
-// door opens a way to an address in a node, "tcp" or "unix".
+// door forwards to an address in a node, "tcp" or "unix".
 func (l *lab) door(n *node.Node, network, addr string) *door {
 	l.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,7 +65,7 @@ func (l *lab) door(n *node.Node, network, addr string) *door {
 	return d
 }
 
-// pass leads one connection into the node until either end closes it.
+// pass forwards one connection until either end closes it.
 func (d *door) pass(outer net.Conn) {
 	defer outer.Close()
 	inner, err := d.dial()
@@ -117,7 +117,7 @@ func (d *door) opened() int {
 	return d.count
 }
 
-// cut ends all connections, in the middle of whatever is said on them.
+// cut closes all connections, in the middle of a request or not.
 func (d *door) cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +153,7 @@ type answer struct {
 	body   []byte // as sent: perhaps compressed
 }
 
-// ask makes a plain request that decompresses nothing and remembers nothing.
+// ask makes a plain request, without decompression and caching.
 func (l *lab) ask(d *door, path string, header map[string]string) answer {
 	l.t.Helper()
 	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, "http://"+d.Addr+path, nil)
@@ -196,8 +196,8 @@ func (l *lab) schemas(d *door) schemas {
 	return out
 }
 
-// check holds a document to the schema of its kind. It knows the part of JSON Schema
-// that ours use, and takes a member that the schema does not name for a mistake.
+// check validates a document against the schema of its kind. It knows the part of JSON Schema
+// that ours use, and rejects members that the schema does not name.
 func (all schemas) check(t *testing.T, body []byte) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -216,7 +216,7 @@ func (all schemas) check(t *testing.T, body []byte) {
 	}
 }
 
-// fits lists where a value is not as a schema says.
+// fits lists where a value violates a schema.
 func fits(root, schema map[string]any, at string, v any) (wrong []string) {
 	if ref, ok := schema["$ref"].(string); ok {
 		defs, _ := root["$defs"].(map[string]any)
@@ -293,8 +293,8 @@ func jsonType(v any) string {
 	return "object"
 }
 
-// wire sends a framed request to the daemon as the plugin does, without making a pod,
-// and returns the answer's frame.
+// wire sends a framed request to the daemon as the plugin does, without creating a pod, and
+// returns the answer's frame.
 func (l *lab) wire(n *node.Node, frame []byte) []byte {
 	l.t.Helper()
 	answer, err := exchange(n, frame)
@@ -319,7 +319,7 @@ func exchange(n *node.Node, frame []byte) ([]byte, error) {
 	return cniwire.ReadFrame(conn, nil)
 }
 
-// sandbox is a pod that exists for the daemon alone: no namespace, no link.
+// sandbox is a pod that exists only for the daemon: no namespace, no link.
 func sandbox(i int) *cniwire.AddRequest {
 	return &cniwire.AddRequest{
 		PodName: fmt.Sprintf("wire-%d", i), PodNamespace: "default", PodUID: "0", IfName: "eth0", NetworkName: "aws-cni",
@@ -357,7 +357,8 @@ func pluginError(err error) *node.PluginError {
 	return nil
 }
 
-// rowsAtOnce runs subtests that wait more than they work, whatever -parallel says.
+// rowsAtOnce runs subtests in parallel, whatever -parallel says: they wait more than they
+// compute.
 func rowsAtOnce[T any](t *testing.T, rows map[string]T, run func(t *testing.T, row T)) {
 	t.Helper()
 	if testing.Short() {

@@ -15,7 +15,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// planned says in sorted lines which EC2 calls a plan announces.
+// planned lists the EC2 calls that a plan announces, sorted.
 func planned(actions []introspect.PlannedAction) []string {
 	var out []string
 	for _, a := range actions {
@@ -47,8 +47,8 @@ func cidrList(all []netip.Prefix) string {
 	return strings.Join(texts, " ")
 }
 
-// carriedOut says in sorted lines what EC2 was asked to change in the pool since a number
-// of calls. enis maps attachments to ENIs.
+// carriedOut lists the mutating EC2 calls about the pool after the first ones, sorted. enis
+// maps attachments to ENIs.
 func (l *lab) carriedOut(from int, enis []fakeaws.ENI) []string {
 	var out []string
 	for _, c := range l.world.Calls()[from:] {
@@ -97,9 +97,9 @@ func (l *lab) carriedOut(from int, enis []fakeaws.ENI) []string {
 	return out
 }
 
-// TestPlan_IsWhatEC2SeesNext asks a node at rest what it would do under other targets,
-// gives it these targets, and finds the same calls at EC2: the action, the ENI, the
-// count, the addresses, the device, the subnet.
+// TestPlan_IsWhatEC2SeesNext asks an idle node what it would do with other targets, sets these
+// targets, and expects the same EC2 calls: the action, the ENI, the count, the addresses, the
+// device, the subnet.
 func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 	type env = map[string]string
 	prefixes := env{"ENABLE_PREFIX_DELEGATION": "true"}
@@ -176,8 +176,8 @@ func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 	})
 }
 
-// TestPlan_WhileHeldBack: the plan of a daemon that is being held back names what it
-// does as soon as it may.
+// TestPlan_WhileHeldBack: the plan of a daemon in back-off names what it does as soon as it
+// may.
 func TestPlan_WhileHeldBack(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(t *testing.T){
@@ -212,7 +212,7 @@ func TestPlan_WhileHeldBack(t *testing.T) {
 				}
 			}
 		},
-		// An ENI is not given back in its first minute: the plan says until when.
+		// An ENI is not released in its first minute: the plan says until when.
 		"a detach, by the age of the ENI": func(t *testing.T) {
 			l := newLab(t, fakeaws.Options{})
 			n := l.boot("m5.large", map[string]string{"WARM_ENI_TARGET": "2"})
@@ -279,8 +279,8 @@ func TestPlan_WhileHeldBack(t *testing.T) {
 	}, func(t *testing.T, run func(*testing.T)) { run(t) })
 }
 
-// TestPlan_Parameters: each target can be asked for, the node's own is no question, and
-// what is no target is refused.
+// TestPlan_Parameters: each target can be set, one equal to the node's own is not a what-if,
+// and unknown ones are refused.
 func TestPlan_Parameters(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", map[string]string{"WARM_IP_TARGET": "3", "MINIMUM_IP_TARGET": "4", "MAX_ENI": "2"})

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m, kubeapi.EndShared()...) }
 
-// patience bounds the wait for what must happen; it is never spent when it does.
+// patience bounds the wait for what must happen; a passing test never uses it up.
 const patience = 3 * time.Minute
 
 // lab is a world with its fabric and the built binaries.
@@ -37,7 +37,7 @@ type lab struct {
 	fabric   *vpc.Fabric
 	subnet   fakeaws.Subnet
 	binaries string
-	refusing bool // the test takes permissions away
+	refusing bool // the test removes permissions
 }
 
 func newLab(t *testing.T, o fakeaws.Options) *lab {
@@ -45,8 +45,7 @@ func newLab(t *testing.T, o fakeaws.Options) *lab {
 	return newLabWithLinks(t, o, 0)
 }
 
-// newLabWithLinks makes a lab whose ENIs get their links a while after they are
-// attached.
+// newLabWithLinks makes a lab whose ENIs get their links some time after they are attached.
 func newLabWithLinks(t *testing.T, o fakeaws.Options, linkDelay time.Duration) *lab {
 	t.Helper()
 	testenv.RequireKernel(t, "veth", "nft")
@@ -132,7 +131,7 @@ func (l *lab) grant(instanceID, policy string) {
 	}
 }
 
-// allowOnly takes from all roles what is not named.
+// allowOnly removes all other permissions from all roles.
 func (l *lab) allowOnly(actions ...string) {
 	l.refusing = true
 	l.world.Allow(actions...)

@@ -78,7 +78,7 @@ func (m launched) start(env map[string]string) {
 	}
 }
 
-// ends waits for the entrypoint's own end and compares its status and what it said.
+// ends waits until the entrypoint exits on its own and checks its status and output.
 func (m launched) ends(code int, says ...string) {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
@@ -93,7 +93,7 @@ func (m launched) ends(code int, says ...string) {
 	m.shows(m.said(), says...)
 }
 
-// stops signals the entrypoint and compares its status and what it said.
+// stops signals the entrypoint and checks its status and output.
 func (m launched) stops(s syscall.Signal, code int, says ...string) {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
@@ -108,7 +108,7 @@ func (m launched) stops(s syscall.Signal, code int, says ...string) {
 	m.shows(m.said(), says...)
 }
 
-// said is what the last entrypoint has printed, with the daemon's.
+// said is the last entrypoint's output, with the daemon's.
 func (m launched) said() string {
 	files, err := filepath.Glob(filepath.Join(m.Dir, "log", "daemon-*.out"))
 	if err != nil || len(files) == 0 {
@@ -146,8 +146,8 @@ func (m launched) untilSaid(what string) {
 
 const ready = "Successfully copied CNI plugin binary and config file."
 
-// TestEntrypoint_Life goes with an entrypoint through the life of a container: the first
-// start after a boot, changes by others while it runs, the end, and a restart.
+// TestEntrypoint_Life follows an entrypoint through a container's life: the first start after
+// a boot, changes by other programs while it runs, its exit, and a restart.
 func TestEntrypoint_Life(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -201,7 +201,7 @@ func TestEntrypoint_Life(t *testing.T) {
 		t.Errorf("conflist: mode %v, error %v", info, err)
 	}
 
-	// Others change what was installed.
+	// Another program changes what was installed.
 	if err := os.Remove(filepath.Join(m.bin(), "aws-cni")); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestEntrypoint_Life(t *testing.T) {
 		t.Errorf("after the end the checkpoint has %+v, error %v; want both pods", entries, err)
 	}
 
-	// A restart is no reason to call the node not ready.
+	// A restart must not make the node not ready.
 	m.start(nil)
 	m.untilSaid("Checking for IPAM connectivity... ")
 	if !m.there(m.conflist()) {
@@ -256,8 +256,7 @@ func (m launched) nothingLeftButDaemon() {
 	m.shows(string(r.Stdout), "!aws-k8s-agent", "!aws-vpc-cni")
 }
 
-// TestEntrypoint_Ends provokes each way in which a container ends without having been
-// asked to, and its reason.
+// TestEntrypoint_Ends provokes each reason for which a container exits on its own.
 func TestEntrypoint_Ends(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -362,7 +361,7 @@ func (m launched) killDaemon() {
 }
 
 // TestEntrypoint_Signals: each signal reaches the daemon, the first and further ones, also
-// while it starts; one that does not end is killed before kubelet kills the container.
+// while it starts; a daemon that does not exit is killed before kubelet kills the container.
 func TestEntrypoint_Signals(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -398,8 +397,7 @@ func TestEntrypoint_Signals(t *testing.T) {
 	})
 }
 
-// TestEntrypoint_Conflist: what the settings and the user's template make of the conflist,
-// as a runtime finds it.
+// TestEntrypoint_Conflist: the conflist that the settings and the user's template produce.
 func TestEntrypoint_Conflist(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

@@ -14,15 +14,15 @@ import (
 	"cnictl/testenv/node"
 )
 
-// TestMixed_RecordedSandboxes: upstream's plugin repeats ADD, and makes DEL, of the
-// sandboxes that were recorded. The replies have what the recorded results were made of.
+// TestMixed_RecordedSandboxes: upstream's plugin repeats ADD, and sends DEL, for the recorded
+// sandboxes. The replies match the recorded results.
 func TestMixed_RecordedSandboxes(t *testing.T) {
 	t.Parallel()
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			o := takeOver(t, mode)
-			plugin := o.lab.originalsPlugin(o.n)
+			plugin := o.lab.upstreamPlugin(o.n)
 			for i, p := range o.pods {
 				metadata := []*cnirpc.IPAllocationMetadata{metadataOf(t, p)}
 				id := p.ContainerID
@@ -58,7 +58,7 @@ func TestMixed_RecordedSandboxes(t *testing.T) {
 	}
 }
 
-// metadataOf reads what the daemon said of a pod out of the pod's result.
+// metadataOf reads the daemon's metadata of a pod from the pod's result.
 func metadataOf(t *testing.T, p *node.Pod) *cnirpc.IPAllocationMetadata {
 	t.Helper()
 	var result struct {

@@ -20,14 +20,14 @@ import (
 	"cnictl/testenv/node"
 )
 
-// originalsPlugin is upstream's plugin as far as its daemon sees it: gRPC on
-// ipamd.sock, in the name of whatever release.
-type originalsPlugin struct {
+// upstreamPlugin is upstream's plugin as its daemon sees it: gRPC on ipamd.sock, from any
+// release.
+type upstreamPlugin struct {
 	l      *lab
 	client cnirpc.CNIBackendClient
 }
 
-func (l *lab) originalsPlugin(n *node.Node) *originalsPlugin {
+func (l *lab) upstreamPlugin(n *node.Node) *upstreamPlugin {
 	l.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///ipamd", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
@@ -37,13 +37,13 @@ func (l *lab) originalsPlugin(n *node.Node) *originalsPlugin {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() { conn.Close() })
-	return &originalsPlugin{l, cnirpc.NewCNIBackendClient(conn)}
+	return &upstreamPlugin{l, cnirpc.NewCNIBackendClient(conn)}
 }
 
 // sandboxID is the container id of upstream's requests for a pod.
 func sandboxID(p *corev1.Pod) string { return fmt.Sprintf("%064x", hashOf(string(p.UID))) }
 
-func (o *originalsPlugin) add(p *corev1.Pod, every bool) *cnirpc.AddNetworkReply {
+func (o *upstreamPlugin) add(p *corev1.Pod, every bool) *cnirpc.AddNetworkReply {
 	o.l.t.Helper()
 	reply, err := o.client.AddNetwork(o.l.t.Context(), &cnirpc.AddNetworkRequest{
 		ClientVersion: "v1.23.1", K8S_POD_NAME: p.Name, K8S_POD_NAMESPACE: p.Namespace, K8S_POD_INFRA_CONTAINER_ID: sandboxID(p),
@@ -55,9 +55,9 @@ func (o *originalsPlugin) add(p *corev1.Pod, every bool) *cnirpc.AddNetworkReply
 	return reply
 }
 
-// del is the DEL of a runtime; upstream's own after an ADD that failed has no UID and
-// another reason.
-func (o *originalsPlugin) del(p *corev1.Pod, reason, uid string) (*cnirpc.DelNetworkReply, error) {
+// del is a runtime's DEL; the one that upstream's plugin sends after a failed ADD has no UID
+// and another reason.
+func (o *upstreamPlugin) del(p *corev1.Pod, reason, uid string) (*cnirpc.DelNetworkReply, error) {
 	return o.client.DelNetwork(o.l.t.Context(), &cnirpc.DelNetworkRequest{
 		ClientVersion: "v1.22.0", K8S_POD_NAME: p.Name, K8S_POD_NAMESPACE: p.Namespace, K8S_POD_INFRA_CONTAINER_ID: sandboxID(p), K8S_POD_UID: uid,
 		ContainerID: sandboxID(p), IfName: "eth0", NetworkName: "aws-cni", Reason: reason,
@@ -69,9 +69,9 @@ const (
 	setupNSFailed = "SetupNSFailed"
 )
 
-// comesAndGoes expects the reply to an ADD, the same once more, and that either kind of DEL
-// frees what the pod had, after which the daemon says that it does not know it.
-func (o *originalsPlugin) comesAndGoes(p *corev1.Pod, every bool, want func(got *cnirpc.AddNetworkReply) *cnirpc.AddNetworkReply) {
+// comesAndGoes expects the reply to an ADD and to its repetition, and that either kind of DEL
+// frees what the pod had, after which the daemon no longer knows the pod.
+func (o *upstreamPlugin) comesAndGoes(p *corev1.Pod, every bool, want func(got *cnirpc.AddNetworkReply) *cnirpc.AddNetworkReply) {
 	o.l.t.Helper()
 	for _, reason := range []string{setupNSFailed, podDeleted} {
 		got := o.add(p, every)
@@ -94,8 +94,8 @@ func (o *originalsPlugin) comesAndGoes(p *corev1.Pod, every bool, want func(got 
 	}
 }
 
-// unknown expects the error that upstream's plugin takes for success.
-func (o *originalsPlugin) unknown(p *corev1.Pod, reason, uid string) {
+// unknown expects the error that upstream's plugin treats as success.
+func (o *upstreamPlugin) unknown(p *corev1.Pod, reason, uid string) {
 	o.l.t.Helper()
 	_, err := o.del(p, reason, uid)
 	if s := status.Convert(err); s.Code() != codes.Unknown || s.Message() != "1 error occurred:\n\t* datastore: unknown pod\n\n" {
@@ -103,18 +103,17 @@ func (o *originalsPlugin) unknown(p *corev1.Pod, reason, uid string) {
 	}
 }
 
-// refused expects Success=false without a gRPC error: upstream reports a refusal like
-// that.
-func (o *originalsPlugin) refused(p *corev1.Pod, every bool, cause string) {
+// refused expects Success=false without a gRPC error, which is how upstream refuses.
+func (o *upstreamPlugin) refused(p *corev1.Pod, every bool, cause string) {
 	o.l.t.Helper()
 	if r := o.add(p, every); r.GetSuccess() || r.GetCause() != cause || len(r.GetIPAllocationMetadata()) > 0 {
 		o.l.t.Errorf("%s: %v, want a refusal for %s", p.Name, r, cause)
 	}
 }
 
-// TestMixed_OriginalsPlugin: while a node is updated, the plugin may be upstream's. The
-// replies that it gets are those that its own daemon gives.
-func TestMixed_OriginalsPlugin(t *testing.T) {
+// TestMixed_UpstreamPlugin: while a node is updated, the plugin may still be upstream's. It
+// gets the same replies as from its own daemon.
+func TestMixed_UpstreamPlugin(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(*testing.T){
 		"secondary addresses": func(t *testing.T) { mixedIPv4(t, nil) },
@@ -125,7 +124,7 @@ func TestMixed_OriginalsPlugin(t *testing.T) {
 	}, func(t *testing.T, row func(*testing.T)) { row(t) })
 }
 
-// metadataOf is what upstream says of an address of a member's ENIs.
+// metadataOf is upstream's metadata of an address of a member's ENIs.
 func (m *member) metadataOf(a *cnirpc.IPAllocationMetadata) *cnirpc.IPAllocationMetadata {
 	text := a.GetIPv4Addr() + a.GetIPv6Addr()
 	at := m.owner(netip.MustParseAddr(text)).Attachment
@@ -157,7 +156,7 @@ func mixedIPv4(t *testing.T, env map[string]string) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
 	m.start(env)
-	o := c.originalsPlugin(m.Node)
+	o := c.upstreamPlugin(m.Node)
 	o.comesAndGoes(m.bind("p"), false, m.repliesWith(1, []string{"10.1.0.0/16"}, nil))
 	o.refused(m.bind("cards"), true, "multi-nic-disabled")
 	noKey, err := o.client.AddNetwork(t.Context(), &cnirpc.AddNetworkRequest{K8S_POD_NAME: "p", K8S_POD_NAMESPACE: "default"})
@@ -170,7 +169,7 @@ func mixedIPv6(t *testing.T) {
 	c, subnet := ipv6Cluster(t, nil)
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: subnet.ID, IPv6: true})
 	m.start(ipv6Env)
-	c.originalsPlugin(m.Node).comesAndGoes(m.bind("p"), false, func(got *cnirpc.AddNetworkReply) *cnirpc.AddNetworkReply {
+	c.upstreamPlugin(m.Node).comesAndGoes(m.bind("p"), false, func(got *cnirpc.AddNetworkReply) *cnirpc.AddNetworkReply {
 		if len(got.GetIPAllocationMetadata()) != 1 {
 			t.Fatal(got)
 		}
@@ -186,19 +185,19 @@ func mixedIPv6(t *testing.T) {
 func mixedMultiNIC(t *testing.T) {
 	c, m := multiNICCluster(t)
 	m.start(multiNIC)
-	o := c.originalsPlugin(m.Node)
+	o := c.upstreamPlugin(m.Node)
 	o.comesAndGoes(m.bind("every"), true, m.repliesWith(3, []string{"10.1.0.0/16"}, nil))
 	o.comesAndGoes(m.bind("one"), false, m.repliesWith(1, []string{"10.1.0.0/16"}, nil))
 }
 
-// mixedBranch: what the daemon knows of a branch pod it has of the pod's object.
+// mixedBranch: the daemon knows a branch pod from the pod's object.
 func mixedBranch(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
 	c.control(m)
 	m.start(groupsForPods(nil))
 	trunk := m.withTrunk()
-	o := c.originalsPlugin(m.Node)
+	o := c.upstreamPlugin(m.Node)
 	p := m.bind("branch", wantsBranch)
 	got := o.add(p, false)
 	b := c.branchOf(p)
@@ -218,8 +217,8 @@ func mixedBranch(t *testing.T) {
 		}
 	}
 	o.comesAndGoes(m.bind("ordinary"), false, m.repliesWith(1, []string{"10.1.0.0/16"}, nil))
-	// Of its own after an ADD that failed upstream's plugin reads nothing but whether
-	// it worked. Its daemon misses the UID there and refuses.
+	// Of the DEL that it sends after a failed ADD, upstream's plugin reads only whether it
+	// succeeded. Its daemon refuses it because the UID is missing.
 	if rollback, err := o.del(p, setupNSFailed, ""); err != nil || !rollback.GetSuccess() {
 		t.Errorf("DEL %s: %v, %v", setupNSFailed, rollback, err)
 	}

@@ -35,7 +35,7 @@ func (c *cluster) annotating() *member {
 	return m
 }
 
-// gave is the address of a reply that must be one.
+// gave is the address of a reply, which must have one.
 func (m *member) gave(r *cniwire.AddReply) string {
 	m.c.t.Helper()
 	if !r.Success || len(r.Allocations) != 1 {
@@ -69,7 +69,7 @@ func annotationLife(t *testing.T) {
 	}
 }
 
-// annotationOfNewerPod: the DEL of a sandbox leaves the pod alone that has its name now.
+// annotationOfNewerPod: a sandbox's DEL does not change a newer pod of the same name.
 func annotationOfNewerPod(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.annotating()
@@ -118,8 +118,8 @@ func (m *member) holdsNone() {
 	}
 }
 
-// annotationAway: an API server that comes back soon is waited for; one that does not
-// fails the ADD, and nothing is left of it.
+// annotationAway: the ADD waits for an API server that comes back soon. If it does not, the
+// ADD fails and leaves nothing behind.
 func annotationAway(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.annotating()

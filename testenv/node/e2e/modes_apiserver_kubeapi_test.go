@@ -14,8 +14,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestModes_APIServer: nothing waits for an API server that is absent, slow, silent or
-// gone; what it says is heeded as soon as it says it.
+// TestModes_APIServer: nothing waits for an API server that is absent, slow or silent; what it
+// reports takes effect at once.
 func TestModes_APIServer(t *testing.T) {
 	t.Parallel()
 	absent := func(m *member) error { return m.proxy.Refuse() }
@@ -38,7 +38,7 @@ func allows(pods int) func(*corev1.Node) {
 	}
 }
 
-// maxPods waits until the daemon has a limit of a source.
+// maxPods waits until the daemon has a limit from a source.
 func (m *member) maxPods(want int, source string) {
 	m.c.t.Helper()
 	m.c.until(fmt.Sprintf("max-pods %d of %s", want, source), func() bool {
@@ -58,7 +58,7 @@ func (m *member) restore() {
 const promptly = 10 * time.Second
 
 // apiServerAtStart: the daemon serves from the metadata, and after a restart from its
-// checkpoint, before the API server has said a word.
+// checkpoint, before the API server has answered.
 func apiServerAtStart(t *testing.T, trouble func(*member) error) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(23))
@@ -98,7 +98,7 @@ func apiServerAtStart(t *testing.T, trouble func(*member) error) {
 	m.maxPods(23, "node")
 }
 
-// apiServerNeeded: an ADD that needs the pod waits for it alone, and says so; upstream
+// apiServerNeeded: only an ADD that needs the pod object waits for it, and says so; upstream
 // exits or does not start.
 func apiServerNeeded(t *testing.T, trouble func(*member) error) {
 	c := newCluster(t, fakeaws.Options{})
@@ -142,7 +142,7 @@ func apiServerGone(t *testing.T) {
 		c.api.DeletePod(t, pod.Namespace, pod.Name)
 	}
 	if s := m.summary(); s.Cordoned == nil || *s.Cordoned || *s.MaxPods.Value != 110 {
-		t.Errorf("what is known of the Node was forgotten: cordoned %v, max-pods %d", s.Cordoned, *s.MaxPods.Value)
+		t.Errorf("the Node's state was forgotten: cordoned %v, max-pods %d", s.Cordoned, *s.MaxPods.Value)
 	}
 	c.mergePatch(nodeObjects, "", m.name, map[string]any{"spec": map[string]any{"unschedulable": true, "taints": []any{
 		map[string]any{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
@@ -161,7 +161,7 @@ func apiServerGone(t *testing.T) {
 	}
 }
 
-// apiServerFlaps: what breaks again and again must not pile up.
+// apiServerFlaps: repeated failures must not leak anything.
 func apiServerFlaps(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(100))
@@ -191,7 +191,7 @@ func apiServerFlaps(t *testing.T) {
 			m.maxPods(pods, "node")
 		}
 	}
-	round() // opens what stays open: connections to EC2, too
+	round() // opens the connections that stay open, also to EC2
 	goroutines, memory, files := gauge("go_goroutines"), gauge("process_resident_memory_bytes"), gauge("process_open_fds")
 	for range 3 {
 		round()
@@ -204,7 +204,7 @@ func apiServerFlaps(t *testing.T) {
 	}
 }
 
-// apiServerEndpoint: CLUSTER_ENDPOINT leads past the server of the kubeconfig.
+// apiServerEndpoint: CLUSTER_ENDPOINT takes precedence over the kubeconfig's server.
 func apiServerEndpoint(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(23))
@@ -220,8 +220,8 @@ func apiServerEndpoint(t *testing.T) {
 	m.maxPods(23, "node")
 }
 
-// podsExpected: the pods that are bound to a node are known before they ask, and their
-// addresses are there.
+// podsExpected: the daemon knows the pods that are bound to its node before their ADDs, and
+// has their addresses ready.
 func podsExpected(t *testing.T) {
 	const count = 30
 	c := newCluster(t, fakeaws.Options{})

@@ -15,7 +15,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// annotated makes a Node that selects an ENIConfig.
+// annotated creates a Node that selects an ENIConfig.
 func annotated(name string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Annotations = map[string]string{"k8s.amazonaws.com/eniConfig": name} }
 }
@@ -24,8 +24,8 @@ var customNetworking = map[string]string{
 	"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "WARM_IP_TARGET": "1", "CNI_ADD_WAIT": "3s",
 }
 
-// TestModes_CustomNetworking: new ENIs are made as the node's ENIConfig says, also after
-// it was changed, and the primary ENI gives pods no address.
+// TestModes_CustomNetworking: new ENIs are created as the node's ENIConfig says, also after
+// it changes, and pods get no address of the primary ENI.
 func TestModes_CustomNetworking(t *testing.T) {
 	t.Parallel()
 	t.Run("pods", testCustomPods)
@@ -74,7 +74,7 @@ func testCustomPods(t *testing.T) {
 	})
 	c.grouped(m, podSubnet, group)
 	c.grouped(m, otherSubnet, otherGroup)
-	// As many more as the two ENIs hold: none on the primary.
+	// As many more as the two ENIs have addresses for: none on the primary.
 	for range 2*3 - 1 {
 		if r := m.addMore(); r.Success && c.subnet.CIDR.Contains(netip.MustParseAddr(r.Allocations[0].IPv4)) {
 			t.Errorf("a pod on the primary ENI: %+v", r)
@@ -137,7 +137,7 @@ func testCustomUnusable(t *testing.T) {
 			note, ok := c.evented("Pod", pod.Name, notice.Reason(cause.ENIConfigMissing))
 			return ok && strings.Contains(note, "ENIConfig")
 		})
-		c.api.DeletePod(t, pod.Namespace, pod.Name) // nothing is to grow for it later
+		c.api.DeletePod(t, pod.Namespace, pod.Name) // so that the pool does not grow for it later
 	}
 	c.until("an event about the node", func() bool { _, ok := c.evented("Node", m.name, notice.Reason(cause.ENIConfigMissing)); return ok })
 	if did := withoutTags(c.changed()); len(did) > 0 {
@@ -146,7 +146,7 @@ func testCustomUnusable(t *testing.T) {
 	c.eniConfig(name, good.ID)
 	c.until("an ENI", func() bool { return len(c.enisIn(m, good.ID)) == 1 })
 	c.gives(good, m.addMore())
-	m.removeENIConfig(name) // deleted: what is there serves on, nothing new is made
+	m.removeENIConfig(name) // existing ENIs remain in use, and no new ones are created
 	for range 2 {
 		c.gives(good, m.addMore())
 	}
@@ -158,7 +158,7 @@ func testCustomUnusable(t *testing.T) {
 	}
 }
 
-// TestModes_ENIConfigSelection: which ENIConfig is the node's.
+// TestModes_ENIConfigSelection: which ENIConfig a node uses.
 func TestModes_ENIConfigSelection(t *testing.T) {
 	t.Parallel()
 	const external, key = "vpc.amazonaws.com/externalEniConfig", "k8s.amazonaws.com/eniConfig"

@@ -17,8 +17,8 @@ import (
 
 var eventObjects = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
-// TestEvents: a failure on a node is an event on the affected pod, and on the Node and
-// the daemon's own pod if it has to be fixed there; a few, however often it fails.
+// TestEvents: a failure on a node causes an event on the affected pod, and on the Node and the
+// daemon's own pod if it has to be fixed there; only a few, however often it fails.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(*testing.T){
@@ -102,7 +102,7 @@ func eventsOfFullNode(t *testing.T) {
 	if !strings.Contains(e.Note, strings.SplitN(detail, ";", 2)[0]) {
 		t.Errorf("the event says %q, the answer %q", e.Note, detail)
 	}
-	c.event("Pod", c.namespace, c.failOther(m), "PoolFull") // so that the repetitions have been dealt with
+	c.event("Pod", c.namespace, c.failOther(m), "PoolFull") // so that the repetitions have been processed
 	if all := c.eventsOf("Pod", c.namespace, pod.Name); len(all) != 1 {
 		t.Errorf("%d failures made %d events", times, len(all))
 	}
@@ -144,8 +144,8 @@ func missingPermission(action string) string {
 	return "Unauthorized operation: failed to call " + action + " due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role"
 }
 
-// eventsOfRefusedStart: a daemon that EC2 refuses at its start ends, and each start leaves
-// upstream's event on the daemon's pod and its line in the log.
+// eventsOfRefusedStart: a daemon that EC2 refuses at its start exits, and each start leaves
+// upstream's event on the daemon's pod and upstream's line in the log.
 func eventsOfRefusedStart(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -236,7 +236,7 @@ func eventsOfManyPods(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
 	m.start(map[string]string{"DISABLE_NETWORK_RESOURCE_PROVISIONING": "true"})
-	const pods, burst, most = 300, 9, 20 // what the Node leaves of a burst of 12, and one in 30 s
+	const pods, burst, most = 300, 9, 20 // what the Node's events leave of a burst of 12, and one in 30 s
 	for i := range pods {
 		req := sandbox(i)
 		req.PodNamespace = c.namespace

@@ -29,7 +29,7 @@ func ipv6Cluster(t *testing.T, tags map[string]string) (*cluster, fakeaws.Subnet
 	return c, s
 }
 
-// TestModes_IPv6: one /80 of the primary ENI serves all pods, over restarts too.
+// TestModes_IPv6: one /80 of the primary ENI serves all pods, also across restarts.
 func TestModes_IPv6(t *testing.T) {
 	t.Parallel()
 	t.Run("pods", testIPv6Pods)
@@ -100,13 +100,13 @@ func testIPv6Pods(t *testing.T) {
 	}
 }
 
-// withoutTags leaves out that ENIs were tagged.
+// withoutTags leaves out tagging calls.
 func withoutTags(calls []string) []string {
 	return slices.DeleteFunc(calls, func(action string) bool { return action == "CreateTags" })
 }
 
-// testIPv6Reconcile takes the /80 of a node away, with and without giving it another:
-// upstream notices neither.
+// testIPv6Reconcile removes a node's /80, with and without assigning another one: upstream
+// notices neither.
 func testIPv6Reconcile(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]bool{"another added by hand": true, "none added": false}, func(t *testing.T, another bool) {
@@ -129,7 +129,7 @@ func testIPv6Reconcile(t *testing.T) {
 			}
 		}
 		given := len(c.changed())
-		c.untilWithin(looks, "a pod outside of the /80 that is gone", func() bool {
+		c.untilWithin(noticedWithin, "a pod outside of the /80 that is gone", func() bool {
 			r := m.addMore()
 			return r.Success && !lost.Contains(netip.MustParseAddr(r.Allocations[0].IPv6))
 		})

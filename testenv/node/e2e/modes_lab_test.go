@@ -43,7 +43,7 @@ type member struct {
 	pods  int // bound by addMore
 }
 
-// join boots the instance of a node and makes its Node object. No daemon runs yet.
+// join boots a node's instance and creates its Node object. No daemon runs yet.
 func (c *cluster) join(spec fakeaws.InstanceSpec, edit ...func(*corev1.Node)) *member {
 	c.t.Helper()
 	if spec.SubnetID == "" {
@@ -78,7 +78,7 @@ func (m *member) start(more map[string]string) {
 	m.c.lab.start(m.Node, m.env("aws-node", more))
 }
 
-// bind makes a pod that is bound to the member.
+// bind creates a pod that is bound to the member.
 func (m *member) bind(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	m.c.t.Helper()
 	return m.c.api.CreatePod(m.c.t, m.c.namespace, name, m.name, edit...)
@@ -122,7 +122,7 @@ var (
 	cniNodes   = schema.GroupVersionResource{Group: "vpcresources.k8s.aws", Version: "v1alpha1", Resource: "cninodes"}
 )
 
-// eniConfig writes an ENIConfig, made or changed. It goes with the test.
+// eniConfig creates or updates an ENIConfig. It is deleted when the test ends.
 func (c *cluster) eniConfig(name, subnet string, groups ...string) {
 	c.t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{
@@ -140,7 +140,7 @@ func anyOf(in []string) []any {
 	return out
 }
 
-// write makes an object of the cluster, or changes it.
+// write creates or updates an object of the cluster.
 func (c *cluster) write(kind schema.GroupVersionResource, o *unstructured.Unstructured) {
 	c.t.Helper()
 	ctx, objects := c.t.Context(), c.objects(kind)

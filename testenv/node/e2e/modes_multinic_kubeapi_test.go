@@ -34,8 +34,8 @@ func with(env map[string]string, more ...string) map[string]string {
 	return out
 }
 
-// TestModes_MultiNIC: pods that ask for it get an address of each network card that
-// serves pods, or none at all.
+// TestModes_MultiNIC: pods that request it get an address of each network card that serves
+// pods, or none at all.
 func TestModes_MultiNIC(t *testing.T) {
 	t.Parallel()
 	t.Run("pods", testMultiNICPods)
@@ -84,7 +84,7 @@ func testMultiNICPods(t *testing.T) {
 	both[1].spread(0, 1, 2)
 	one.spread(0)
 
-	// The files of the cards beside the first, in upstream's form.
+	// The files of the cards other than the first, in upstream's format.
 	for card, path := range []string{node.Checkpoint, strings.Replace(node.Checkpoint, ".json", "-nic-1.json", 1), strings.Replace(node.Checkpoint, ".json", "-nic-2.json", 1)} {
 		text := m.file(path)
 		want := len(both)
@@ -155,7 +155,7 @@ func testMultiNICAllOrNothing(t *testing.T) {
 		t.Errorf("a pod with an interface per card while card 0 is full: %+v", p.reply)
 	}
 	m.ask("next", false).spread(1)
-	// Nothing stayed behind of the pod that failed: its addresses on the other cards.
+	// The failed pod has no addresses left on the other cards.
 	for _, card := range []string{"-nic-1.json", "-nic-2.json"} {
 		want := map[string]int{"-nic-1.json": 1}[card]
 		if text := m.file(strings.Replace(node.Checkpoint, ".json", card, 1)); strings.Count(text, "containerID") != want {
@@ -190,8 +190,8 @@ func testMultiNICEFAOnly(t *testing.T) {
 	}
 }
 
-// testMultiNICPrefixes: upstream gives the prefix of an idle card back and asks for
-// it again every half minute. Here a plan that has settled stays.
+// testMultiNICPrefixes: upstream releases the prefix of an idle card and requests it again
+// every half minute. Here a plan that has settled does not change.
 func testMultiNICPrefixes(t *testing.T) {
 	t.Parallel()
 	c, m := multiNICCluster(t)

@@ -9,8 +9,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestModes_ProvisioningOff: the daemon changes nothing in EC2, and gives out what
-// somebody else attached, also what came after its start.
+// TestModes_ProvisioningOff: the daemon changes nothing in EC2, and assigns the addresses of
+// ENIs that somebody else attached, before or after its start.
 func TestModes_ProvisioningOff(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})
@@ -40,7 +40,7 @@ func TestModes_IMDSOnly(t *testing.T) {
 	}
 }
 
-// attachForeign attaches an ENI that the daemon did not make.
+// attachForeign attaches an ENI that the daemon did not create.
 func (c *cluster) attachForeign(m *member, device, addresses int) fakeaws.ENI {
 	c.t.Helper()
 	e, err := c.world.CreateENI(fakeaws.ENISpec{SubnetID: c.subnet.ID, IPs: addresses})
@@ -54,8 +54,8 @@ func (c *cluster) attachForeign(m *member, device, addresses int) fakeaws.ENI {
 	return e
 }
 
-// servesWhatIsThere uses up two addresses of the second ENI, then what somebody adds:
-// addresses, and an ENI.
+// servesWhatIsThere uses up two addresses of the second ENI, then the addresses and the ENI
+// that somebody adds.
 func (c *cluster) servesWhatIsThere(m *member) {
 	c.t.Helper()
 	second := m.enis()[1]
@@ -65,7 +65,7 @@ func (c *cluster) servesWhatIsThere(m *member) {
 	}
 	third := c.attachForeign(m, 2, 1)
 	pods := m.run("early", 2)
-	// The other two come in when the daemon looks around.
+	// The daemon gets the other two at its next resync.
 	pods = append(pods, m.eventually("late-0", "provisioning-disabled"), m.eventually("late-1", "provisioning-disabled"))
 	m.owned(pods...)
 	want := append(slices.Clone(second.SecondaryIPs), added[0].Addr(), third.SecondaryIPs[0])

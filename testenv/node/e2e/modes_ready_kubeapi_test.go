@@ -17,8 +17,8 @@ func TestModes_Readiness(t *testing.T) {
 	type row struct {
 		env   []string
 		edit  func(*corev1.Node, string)
-		hold  func(*cluster)          // before the start: no addresses are to be had
-		mend  func(*cluster, *member) // nil: nothing is wrong
+		hold  func(*cluster)          // before the start: makes addresses unavailable
+		fix   func(*cluster, *member) // nil: there is no fault
 		still bool                    // ready although
 	}
 	full := func(c *cluster) {
@@ -33,12 +33,12 @@ func TestModes_Readiness(t *testing.T) {
 	}
 	rows := map[string]row{
 		"addresses":   {env: []string{"CNI_READY_WITH_ADDRESSES=true"}},
-		"full subnet": {env: []string{"CNI_READY_WITH_ADDRESSES=true"}, hold: full, mend: vacate},
+		"full subnet": {env: []string{"CNI_READY_WITH_ADDRESSES=true"}, hold: full, fix: vacate},
 		"no ENIConfig": {env: []string{"CNI_READY_WITH_ADDRESSES=true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true"},
 			edit: func(n *corev1.Node, name string) { annotated(name)(n) }, hold: func(*cluster) {},
-			mend: func(c *cluster, _ *member) { c.eniConfig(c.namespace, c.subnet.ID) }},
+			fix: func(c *cluster, _ *member) { c.eniConfig(c.namespace, c.subnet.ID) }},
 		"nothing attached": {env: []string{"CNI_READY_WITH_ADDRESSES=true", "DISABLE_NETWORK_RESOURCE_PROVISIONING=true"}, hold: func(*cluster) {},
-			mend: func(c *cluster, m *member) {
+			fix: func(c *cluster, m *member) {
 				if _, err := c.world.Assign(m.enis()[0].ID, fakeaws.AssignSpec{Count: 1}); err != nil {
 					c.t.Fatal(err)
 				}
@@ -73,12 +73,12 @@ func TestModes_Readiness(t *testing.T) {
 		if r.still {
 			return
 		}
-		if r.mend != nil {
-			r.mend(c, m)
+		if r.fix != nil {
+			r.fix(c, m)
 		}
-		c.untilWithin(looks, "readiness", func() bool { return m.probe(service) })
+		c.untilWithin(noticedWithin, "readiness", func() bool { return m.probe(service) })
 		if r.hold == nil {
-			// A node with as many pods as it can have is in order.
+			// A full node is ready.
 			for m.addMore().Success {
 			}
 			if !m.probe(service) {

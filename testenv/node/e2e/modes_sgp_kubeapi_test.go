@@ -21,8 +21,8 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// TestModes_SecurityGroupsForPods: nodes ask the VPC resource controller for a trunk, and
-// pods get the branch ENIs that it announces, whatever of it is late or wrong.
+// TestModes_SecurityGroupsForPods: nodes request a trunk from the VPC resource controller, and
+// pods get the branch ENIs that it announces, even if something is late or wrong.
 func TestModes_SecurityGroupsForPods(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(*testing.T){
@@ -51,8 +51,8 @@ func TestModes_SecurityGroupsForPods(t *testing.T) {
 	}, func(t *testing.T, row func(*testing.T)) { row(t) })
 }
 
-// branchPods: a CNINode that is made after the daemon came, a trunk, a pod whose
-// annotation is late, and ordinary pods beside it.
+// branchPods: a CNINode that is created after the daemon's start, a trunk, a pod whose
+// annotation is late, and ordinary pods.
 func branchPods(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -144,8 +144,8 @@ func branchRecordLost(t *testing.T) {
 	})
 }
 
-// branchOlderPod: the kubelet knows of a pod before our watch does, while the pod before
-// it has the name and an annotation.
+// branchOlderPod: kubelet sees a pod before our watch does, while its predecessor of the same
+// name has an annotation.
 func branchOlderPod(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -175,7 +175,7 @@ func branchOlderPod(t *testing.T) {
 	}
 }
 
-// trunkSlotKept: until there is a trunk, pods do not get the slot that it will need.
+// trunkSlotKept: until there is a trunk, the slot that it will need is reserved.
 func trunkSlotKept(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -208,7 +208,7 @@ func trunkSlotKept(t *testing.T) {
 	c.untouched(trunk)
 }
 
-// trunkSlotNotKept: an instance type that can have no trunk is not asked to wait for it.
+// trunkSlotNotKept: no slot is reserved on an instance type that cannot have a trunk.
 func trunkSlotNotKept(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "t3.medium"})
@@ -224,7 +224,8 @@ func trunkSlotNotKept(t *testing.T) {
 	}
 }
 
-// trunkNoSlot: where others have all slots, no trunk is asked for, and nothing else suffers.
+// trunkNoSlot: when unmanaged ENIs use all slots, no trunk is requested, and nothing else is
+// affected.
 func trunkNoSlot(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -248,8 +249,8 @@ func trunkNoSlot(t *testing.T) {
 	}
 }
 
-// trunkSeen: the metadata and EC2 show the trunk at different times. Only EC2 shows what
-// it is, so that it must not be used before.
+// trunkSeen: the metadata and EC2 show the trunk at different times. Only EC2 shows that it
+// is a trunk, so it must not be used before.
 func trunkSeen(t *testing.T, when vpcrc.Timing) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -285,7 +286,7 @@ func trunkNever(t *testing.T) {
 	m.withTrunk()
 }
 
-// branchNever: the controller has no room and says nothing.
+// branchNever: the controller has no branch ENI left and never annotates the pod.
 func branchNever(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -303,8 +304,8 @@ func branchNever(t *testing.T) {
 	m.logged("Send AddNetworkReply: Failed to get pod:", "gone")
 }
 
-// branchDaemonEnds: a pod that waits for its announcement does not delay the daemon's
-// end, and its ADD fails.
+// branchDaemonEnds: a pod that waits for its annotation does not delay the daemon's exit, and
+// its ADD fails.
 func branchDaemonEnds(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -350,8 +351,8 @@ func branchSpellings(t *testing.T) {
 	}
 }
 
-// branchUnusable: each way in which an announcement cannot be used fails at once, with the
-// upstream's line.
+// branchUnusable: each kind of unusable annotation fails the ADD at once, with upstream's log
+// line.
 func branchUnusable(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -386,8 +387,8 @@ func branchUnusable(t *testing.T) {
 	}
 }
 
-// branchVLANAgain: the controller gives an id to the next pod while the last one's DEL is
-// still to come.
+// branchVLANAgain: the controller reuses a VLAN id while the DEL of its previous pod is still
+// to come.
 func branchVLANAgain(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -419,7 +420,7 @@ func branchVLANAgain(t *testing.T) {
 	})
 }
 
-// cniNodeDeleted: somebody deletes the CNINode, and it comes back with nothing in it.
+// cniNodeDeleted: somebody deletes the CNINode, and it is created again empty.
 func cniNodeDeleted(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -447,8 +448,8 @@ func cniNodeDeleted(t *testing.T) {
 	}
 }
 
-// cniNodeContended: the list of features is written whole, so that a writer who does not
-// look loses what another one wrote a moment ago.
+// cniNodeContended: the list of features is replaced as a whole, so a writer without a
+// precondition overwrites what another one has just added.
 func cniNodeContended(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -469,8 +470,8 @@ func cniNodeContended(t *testing.T) {
 	}
 }
 
-// writeFeatures adds features to a CNINode, one after the other, each with a look at what
-// is there, until ctx ends. It returns those that it could write.
+// writeFeatures adds features to a CNINode, one after the other, each by read-modify-write,
+// until ctx ends. It returns those that it could write.
 func (c *cluster) writeFeatures(ctx context.Context, m *member) (written []string) {
 	for i := 0; ctx.Err() == nil && i < 500; i++ {
 		o, err := c.objects(cniNodes).Get(ctx, m.name, metav1.GetOptions{})
@@ -535,7 +536,7 @@ func trunkOfENIConfig(t *testing.T) {
 	}
 }
 
-// branchIPv6: the feature is asked for until it is there, and the pod has IPv6 alone.
+// branchIPv6: the daemon retries until the feature is set, and the pod has only IPv6.
 func branchIPv6(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.joinIPv6(true)
@@ -567,8 +568,7 @@ func branchIPv6(t *testing.T) {
 }
 
 // trunkWithoutIPv6: a trunk that has no IPv6 address is used like others; upstream exits
-// because of it. A branch ENI without one is unusable, and the error for its pod says
-// what to do.
+// because of it. A branch ENI without one is unusable, and its pod's error says what to do.
 func trunkWithoutIPv6(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.joinIPv6(false)

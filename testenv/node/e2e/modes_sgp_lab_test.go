@@ -26,7 +26,7 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// podENI is the resource that a pod asks for and the annotation that it gets.
+// podENI is the resource that a pod requests and the annotation that it gets.
 const podENI = "vpc.amazonaws.com/pod-eni"
 
 var (
@@ -72,7 +72,7 @@ func (c *cluster) control(m *member, edit ...func(*vpcrc.Options)) *vpcrc.Contro
 
 func faulty(f vpcrc.Faults) func(*vpcrc.Options) { return func(o *vpcrc.Options) { o.Faults = f } }
 
-// groupsForPods are the settings of security groups for pods, on nodes that keep few
+// groupsForPods are the settings for security groups for pods, on nodes that hold few
 // addresses.
 func groupsForPods(more map[string]string) map[string]string {
 	env := map[string]string{"ENABLE_POD_ENI": "true", "WARM_IP_TARGET": "2", "CNI_ADD_WAIT": "20s"}
@@ -80,7 +80,7 @@ func groupsForPods(more map[string]string) map[string]string {
 	return env
 }
 
-// wantsBranch makes a pod one that the mutating webhook took care of.
+// wantsBranch changes a pod as the mutating webhook does.
 func wantsBranch(p *corev1.Pod) {
 	p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{podENI: resource.MustParse("1")}
 }
@@ -232,7 +232,7 @@ func (m *member) failsWith(pod *corev1.Pod, code, line string) *cniwire.AddReply
 	return r
 }
 
-// notInThePool expects that nothing of the daemon's pool knows an address.
+// notInThePool expects that an address is not in the daemon's pool.
 func (m *member) notInThePool(addr string) {
 	m.c.t.Helper()
 	allocations, err := m.Allocations()
@@ -251,7 +251,7 @@ func (m *member) notInThePool(addr string) {
 	}
 }
 
-// untouched expects that a trunk still has only what it was made with.
+// untouched expects that a trunk has only what it was created with.
 func (c *cluster) untouched(trunk fakeaws.ENI) {
 	c.t.Helper()
 	now, there := c.world.ENI(trunk.ID)
@@ -260,8 +260,8 @@ func (c *cluster) untouched(trunk fakeaws.ENI) {
 	}
 }
 
-// neverWrote expects that the daemon left the Node alone: the API server would have
-// refused it, and the label of old would be there.
+// neverWrote expects that the daemon did not write the Node: the API server would have
+// refused it, and the old label would be set.
 func (m *member) neverWrote() {
 	m.c.t.Helper()
 	denied, err := m.c.api.Denied()

@@ -7,8 +7,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestModes_SubnetDiscovery: in which subnet a new ENI is made, by the tags of the VPC's
-// subnets and the name of the cluster.
+// TestModes_SubnetDiscovery: in which subnet a new ENI is created, depending on the tags of
+// the VPC's subnets and the cluster's name.
 func TestModes_SubnetDiscovery(t *testing.T) {
 	t.Parallel()
 	const role, cluster = "kubernetes.io/role/cni", "cni.networking.k8s.aws/cluster/"

@@ -27,7 +27,7 @@ func (s *switching) to(what string, env ...string) *node.Pod {
 	return p
 }
 
-// lives checks that the pods are as they were and the daemon's file says so.
+// lives checks that the pods are unchanged, also in the daemon's file.
 func (s *switching) lives(what string) {
 	s.t.Helper()
 	s.m.owned(s.pods...)
@@ -49,7 +49,7 @@ func (s *switching) lives(what string) {
 }
 
 // TestModes_Switch: modes are switched on a used node, one after the other. Pods keep
-// their addresses, what is unused of the old mode goes back to EC2, nothing is lost.
+// their addresses, unused addresses of the old mode are released to EC2, nothing is lost.
 func TestModes_Switch(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})
@@ -64,7 +64,7 @@ func TestModes_Switch(t *testing.T) {
 	s.pods = s.m.run("first", 2)
 	c.until("a reserve of single addresses", func() bool { return len(primary().SecondaryIPs) == 7 })
 
-	// Prefixes: single addresses without pods go back.
+	// Prefixes: single addresses without pods are released.
 	p := s.to("prefixes", "ENABLE_PREFIX_DELEGATION=true")
 	if !slices.ContainsFunc(primary().Prefixes, containing(p)) {
 		t.Errorf("%v is in no prefix of %v", p.IP, primary().Prefixes)
@@ -75,7 +75,7 @@ func TestModes_Switch(t *testing.T) {
 	s.lives("prefixes")
 	s.m.remove(more...)
 
-	// And back: the prefix that a pod has an address of stays, the others go.
+	// And back: the prefix with a pod's address stays, the others are released.
 	s.to("single")
 	c.until("prefixes given back", func() bool {
 		return !slices.ContainsFunc(primary().Prefixes, func(prefix netip.Prefix) bool {
@@ -88,8 +88,8 @@ func TestModes_Switch(t *testing.T) {
 	p = s.to("custom", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true")
 	c.addressIn("custom networking", podSubnet.CIDR, p.IP)
 
-	// And off: the ENI serves on; the primary one serves again. Of the crowd to come some
-	// may get addresses of the prefix that stayed: the reserve asks for more all the same.
+	// And off: the ENI stays in use, and the primary one is used again. Some of the next pods
+	// may get addresses of the prefix that stayed: the warm target requests more nevertheless.
 	s.to("plain", "WARM_IP_TARGET=5")
 
 	// Discovery: an ENI in the subnet with most addresses, which stays in use when

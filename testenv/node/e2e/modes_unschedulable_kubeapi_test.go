@@ -10,13 +10,13 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// cordoned makes a Node that takes no new pods.
+// cordoned creates a Node that takes no new pods.
 func cordoned(n *corev1.Node) {
 	n.Spec.Unschedulable = true
 	n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// plan is what the member's daemon would do now, waits left out.
+// plan is what the member's daemon would do now, without waits.
 func (m *member) plan() (actions []introspect.PlannedAction) {
 	m.c.t.Helper()
 	var plan introspect.NodePlan
@@ -89,7 +89,7 @@ func testCordonedManaged(t *testing.T) {
 	c.until("what is too much given back", func() bool { return len(m.enis()[0].SecondaryIPs) < 6 })
 }
 
-// isCordoned reports that the daemon has seen that no pods are to come.
+// isCordoned reports whether the daemon knows that the node is cordoned.
 func (m *member) isCordoned() bool {
 	m.c.t.Helper()
 	s := m.summary()

@@ -45,7 +45,7 @@ func (c *cluster) ipv4Subnet(third int, tags map[string]string) fakeaws.Subnet {
 	return c.addSubnet(fakeaws.SubnetSpec{CIDR: netip.MustParsePrefix(fmt.Sprintf("10.1.%d.0/20", third)), Tags: tags})
 }
 
-// patch changes the member's Node as somebody with kubectl does.
+// patch changes the member's Node as kubectl patch does.
 func (m *member) patch(change any) {
 	m.c.t.Helper()
 	body, err := json.Marshal(change)
@@ -94,12 +94,11 @@ func (m *member) pod(name string, annotations ...string) (*node.Pod, error) {
 	return p, err
 }
 
-// eventually runs a pod as a kubelet does: again and again. Every failure has to name a
-// cause.
+// eventually runs a pod with retries, as kubelet does. Every failure must name a cause.
 func (m *member) eventually(name, cause string) (p *node.Pod) {
 	m.c.t.Helper()
 	bound := m.bind(name)
-	m.c.untilWithin(looks, "pod "+name+" up", func() bool {
+	m.c.untilWithin(noticedWithin, "pod "+name+" up", func() bool {
 		var err error
 		p, err = m.AddPod(node.PodSpec{Namespace: bound.Namespace, Name: bound.Name, UID: string(bound.UID)})
 		if err == nil {
@@ -113,7 +112,7 @@ func (m *member) eventually(name, cause string) (p *node.Pod) {
 	return p
 }
 
-// run runs pods that come up.
+// run runs pods, which must come up.
 func (m *member) run(prefix string, count int, annotations ...string) (pods []*node.Pod) {
 	m.c.t.Helper()
 	for i := range count {
@@ -156,7 +155,7 @@ func (m *member) owner(a netip.Addr) fakeaws.ENI {
 	return e
 }
 
-// owned checks that each pod's addresses are on ENIs of the member, and no two alike.
+// owned checks that each pod's addresses are on ENIs of the member, and unique.
 func (m *member) owned(pods ...*node.Pod) {
 	m.c.t.Helper()
 	seen := map[netip.Addr]string{}
@@ -196,7 +195,7 @@ func (m *member) remove(pods ...*node.Pod) {
 	}
 }
 
-// changed lists the EC2 calls that changed something.
+// changed lists the successful mutating EC2 calls.
 func (c *cluster) changed() (out []string) {
 	for _, call := range c.world.Calls() {
 		if !strings.HasPrefix(call.Action, "Describe") {
@@ -280,9 +279,8 @@ func (m *member) ipv6Prefixes() (out []netip.Prefix) {
 	return out
 }
 
-// sandboxOf is a pod whose kind of network the plugin does not make yet: the test calls
-// the daemon instead and makes the host links that show the daemon that the pod is
-// running.
+// sandboxOf is a pod whose kind of network the plugin does not support yet: the test calls the
+// daemon instead and creates the host links from which the daemon sees that the pod runs.
 type sandboxOf struct {
 	m       *member
 	pod     *corev1.Pod
@@ -290,7 +288,7 @@ type sandboxOf struct {
 	reply   *cniwire.AddReply
 }
 
-// ask asks for the addresses of a pod, of each card if every is set.
+// ask requests a pod's addresses, of each card if every is set.
 func (m *member) ask(name string, every bool) *sandboxOf {
 	m.c.t.Helper()
 	s := &sandboxOf{m: m, pod: m.bind(name)}
@@ -315,7 +313,7 @@ func (s *sandboxOf) addresses() (out []netip.Addr) {
 	return out
 }
 
-// link makes the pod's host links, with a route to each address.
+// link creates the pod's host links, with a route to each address.
 func (s *sandboxOf) link() {
 	for i, a := range s.addresses() {
 		name := netnames.HostVeth("eni", s.pod.Namespace, s.pod.Name, i)
@@ -335,7 +333,7 @@ func (s *sandboxOf) end() *cniwire.DelReply {
 	return r
 }
 
-// again repeats the ADD: a pod keeps what it has.
+// again repeats the ADD: a pod keeps its addresses.
 func (s *sandboxOf) again() *cniwire.AddReply {
 	s.m.c.t.Helper()
 	return s.m.c.wireAdd(s.m.Node, s.request)

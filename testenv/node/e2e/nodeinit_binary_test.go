@@ -11,7 +11,7 @@ import (
 )
 
 // prepared is a node with the directory of the init container's image. Its kernel settings
-// are others than those that the init container makes.
+// differ from those of the init container.
 type prepared struct {
 	one
 	dir, bin string
@@ -24,8 +24,8 @@ func (l *lab) prepared() prepared {
 		l.t.Fatal(err)
 	}
 	p := prepared{one{l, l.node(i.ID)}, l.t.TempDir(), l.t.TempDir()}
-	// Written by another process: a child that this one starts meanwhile would hold the
-	// program open for writing, and it could not be executed.
+	// Written by another process: a child that this one starts meanwhile would inherit the
+	// open file, and the program could not be executed.
 	if r, err := p.Exec(agent.Cmd{Argv: []string{"/bin/cp", filepath.Join(l.binaries, "aws-vpc-cni-init"), p.dir}}); err != nil || r.Code != 0 {
 		l.t.Fatalf("copy the program: %v, exit status %d: %s", err, r.Code, r.Stderr)
 	}
@@ -68,15 +68,15 @@ func (p prepared) sysctl(key, value string) (got string) {
 
 func (p prepared) run(env ...string) agent.Result {
 	p.t.Helper()
-	r, err := p.Exec(agent.Cmd{Argv: []string{"./aws-vpc-cni-init"}, Dir: p.dir, Env: append(env, "HOST_CNI_BIN_PATH="+p.bin)}) // of two the first counts
+	r, err := p.Exec(agent.Cmd{Argv: []string{"./aws-vpc-cni-init"}, Dir: p.dir, Env: append(env, "HOST_CNI_BIN_PATH="+p.bin)}) // the first of two counts
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return r
 }
 
-// TestInit: the init container copies what lies beside it and makes the settings that its
-// environment asks for, and no others.
+// TestInit: the init container copies the files beside it and makes the settings that its
+// environment demands, and no others.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -95,7 +95,7 @@ func TestInit(t *testing.T) {
 			here := *l
 			here.t = t
 			p := here.prepared()
-			if name == "IPv6" { // as images of nodes without IPv6 have it
+			if name == "IPv6" { // as on nodes without IPv6
 				p.sysctl("net/ipv6/conf/all/disable_ipv6", "1")
 			}
 			for range 2 { // the second changes nothing
@@ -138,7 +138,7 @@ func (p prepared) installed(want map[string]string) {
 	}
 }
 
-// TestInit_Fails provokes each phrase of the end with status 1.
+// TestInit_Fails provokes each error that ends it with status 1.
 func TestInit_Fails(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -174,7 +174,7 @@ func TestInit_Fails(t *testing.T) {
 	}
 }
 
-// TestInit_AsksAgain: the metadata service may come up after the container.
+// TestInit_AsksAgain: the metadata service may start after the container.
 func TestInit_AsksAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

@@ -7,8 +7,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestRestart_DeletesOrphans leaves ENIs as a daemon does that dies between create and
-// attach: the next one deletes its own and no others.
+// TestRestart_DeletesOrphans leaves ENIs like a daemon that dies between create and attach:
+// the next one deletes its own and no others.
 func TestRestart_DeletesOrphans(t *testing.T) {
 	const instance, noManage = "node.k8s.amazonaws.com/instance_id", "node.k8s.amazonaws.com/no_manage"
 	l := newLab(t, fakeaws.Options{})
@@ -41,8 +41,8 @@ func TestRestart_DeletesOrphans(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// TestRestart_KeepsOrphansWhenTold leaves them alone with DISABLE_LEAKED_ENI_CLEANUP.
-func TestRestart_KeepsOrphansWhenTold(t *testing.T) {
+// TestRestart_KeepsOrphansIfSet: DISABLE_LEAKED_ENI_CLEANUP keeps them.
+func TestRestart_KeepsOrphansIfSet(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	l.mustAdd(n, "p", 1, 1)

@@ -12,8 +12,8 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestPods_ReachEachOther adds pods on two nodes until each has addresses on two
-// ENIs, and pings along every path.
+// TestPods_ReachEachOther adds pods on two nodes until each has addresses of two ENIs, and
+// pings along every path.
 func TestPods_ReachEachOther(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	a, b := l.boot("m5.large", nil), l.boot("m5.large", nil)
@@ -23,7 +23,7 @@ func TestPods_ReachEachOther(t *testing.T) {
 	for _, p := range onA {
 		owner, ok := l.world.OwnerOf(p.IP)
 		if !ok {
-			t.Fatalf("%s has %s, which EC2 assigned to nobody", p.Name, p.IP)
+			t.Fatalf("%s has %s, which EC2 has not assigned", p.Name, p.IP)
 		}
 		enis[owner.ID] = true
 	}
@@ -55,7 +55,7 @@ func TestPods_ReachEachOther(t *testing.T) {
 	}
 }
 
-// TestIntrospection_EqualsTheWorld compares what the daemon shows with what EC2 holds.
+// TestIntrospection_EqualsTheWorld compares what the daemon shows with EC2.
 func TestIntrospection_EqualsTheWorld(t *testing.T) {
 	for name, env := range map[string]map[string]string{
 		"secondary": nil,
@@ -99,7 +99,7 @@ func TestIntrospection_EqualsTheWorld(t *testing.T) {
 	}
 }
 
-// settled waits until no EC2 operation is in flight and none is wanted.
+// settled waits until no EC2 operation is in progress or planned.
 func (l *lab) settled(n *node.Node) {
 	l.t.Helper()
 	quiet := 0
@@ -115,8 +115,8 @@ func (l *lab) settled(n *node.Node) {
 	})
 }
 
-// TestADD_FullNode fails with upstream's message and the cause beside it, at
-// once and not after the wait.
+// TestADD_FullNode: on a full node an ADD fails at once, with upstream's message and the
+// cause.
 func TestADD_FullNode(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("t3.small", map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "60s"})

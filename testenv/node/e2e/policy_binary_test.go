@@ -21,8 +21,7 @@ import (
 	"cnictl/testenv/npa"
 )
 
-// policyLab is a node whose daemon notifies a stand-in of the network policy agent of
-// pods.
+// policyLab is a node whose daemon notifies a stand-in for the network policy agent.
 type policyLab struct {
 	*lab
 	n      *node.Node
@@ -63,7 +62,7 @@ func (x *policyLab) await(a *npa.Agent, wanted func([]npa.Call) bool) {
 	}
 }
 
-// policy asks the daemon as the plugin does.
+// policy sends a policy request to the daemon as the plugin does.
 func (x *policyLab) policy(r *cniwire.PolicyRequest) *cniwire.PolicyReply {
 	x.t.Helper()
 	reply, err := cniwire.DecodePolicyReply(x.wire(x.n, cniwire.AppendPolicyRequest(nil, r)))
@@ -82,8 +81,7 @@ func callsOf(calls []npa.Call, name string) (out []npa.Call) {
 	return out
 }
 
-// TestPolicy: the agent is notified of a pod when its links are there, and when it is
-// gone.
+// TestPolicy: the agent is notified of a pod when its links exist, and when it is gone.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "Strict")
@@ -135,8 +133,8 @@ func TestPolicy_DelDied(t *testing.T) {
 	x.nothingLeft(x.n)
 }
 
-// TestPolicy_Wire: a pod with several interfaces, a link that is not there, and the mode
-// in the answer to a DEL that the daemon does not know.
+// TestPolicy_Wire: a pod with several interfaces, a missing link, and the mode in the answer
+// to an unknown pod's DEL.
 func TestPolicy_Wire(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "standard")
@@ -159,9 +157,9 @@ func TestPolicy_Wire(t *testing.T) {
 	}
 }
 
-// TestPolicy_RestartKeepsLiving: a daemon that has just started has never heard of a pod
-// with a branch ENI. As long as the pod's link is on the host, a DEL of an earlier sandbox
-// does not take the policies from it.
+// TestPolicy_RestartKeepsLiving: a daemon that has just started does not know pods with a
+// branch ENI. As long as the pod's link is on the host, an earlier sandbox's DEL does not
+// remove the pod's policies.
 func TestPolicy_RestartKeepsLiving(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")
@@ -183,8 +181,8 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 		}
 	}
 	x.await(a, func(c []npa.Call) bool { return len(callsOf(c, "gone")) == 1 })
-	if told := callsOf(a.Calls(), "web-0"); len(told) != 1 {
-		t.Errorf("the agent was notified of %+v", told)
+	if calls := callsOf(a.Calls(), "web-0"); len(calls) != 1 {
+		t.Errorf("the agent was notified of %+v", calls)
 	}
 	x.run(x.n, "/usr/sbin/ip", "link", "del", link)
 	x.await(a, func(c []npa.Call) bool { return len(callsOf(c, "web-0")) == 2 })
@@ -219,21 +217,21 @@ func TestPolicy_AgentFails(t *testing.T) {
 				!strings.Contains(failed.Details, string(row.want)) || !strings.Contains(failed.Details, row.says) {
 				t.Errorf("ADD: %v", err)
 			}
-			var told introspect.NodeFailures
+			var failures introspect.NodeFailures
 			x.until("the failure to be reported", func() bool {
-				x.get(x.n, "/v1/failures", &told)
-				return len(told.Items) > 0 && told.Items[0].Pod.Name == row.name
+				x.get(x.n, "/v1/failures", &failures)
+				return len(failures.Items) > 0 && failures.Items[0].Pod.Name == row.name
 			})
-			if told.Items[0].Cause != string(row.want) {
-				t.Errorf("reported as %+v", told.Items[0])
+			if failures.Items[0].Cause != string(row.want) {
+				t.Errorf("reported as %+v", failures.Items[0])
 			}
 		})
 	}
 	x.nothingLeft(x.n)
 }
 
-// TestPolicy_AgentReturns: pods go while the agent is away, and it is notified when it is
-// back, except of one whose name is in use again.
+// TestPolicy_AgentReturns: pods are deleted while the agent is down, and it is notified when
+// it is back, except of one whose name is in use again.
 func TestPolicy_AgentReturns(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")
@@ -266,7 +264,7 @@ func TestPolicy_AgentReturns(t *testing.T) {
 	x.await(second, func(c []npa.Call) bool { own := callsOf(c, again); return own[len(own)-1].Delete })
 }
 
-// TestPolicy_Drained: pending notifications of the agent are sent when the daemon ends.
+// TestPolicy_Drained: the daemon sends pending notifications before it exits.
 func TestPolicy_Drained(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")

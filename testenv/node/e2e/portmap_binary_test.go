@@ -48,8 +48,8 @@ func runPlugin(t *testing.T, program, stdin string, env ...string) (stdout, stde
 	return out.String(), said.String(), err == nil
 }
 
-// TestPortmap_AsTheReference: with and without host ports, for every verb and version, and
-// for what cannot be used, portmap prints what the reference plugin prints.
+// TestPortmap_AsTheReference: with and without host ports, for every verb and version, and for
+// invalid input, portmap prints the same as the reference plugin.
 func TestPortmap_AsTheReference(t *testing.T) {
 	t.Parallel()
 	testenv.RequireRoot(t)
@@ -90,8 +90,8 @@ func TestPortmap_AsTheReference(t *testing.T) {
 	}
 }
 
-// TestPortmap_Alone: without the reference plugin beside it portmap serves pods that have
-// no host port, and says for others what is missing.
+// TestPortmap_Alone: without the reference plugin beside it portmap serves pods without a host
+// port, and reports for others what is missing.
 func TestPortmap_Alone(t *testing.T) {
 	t.Parallel()
 	testenv.RequireRoot(t)

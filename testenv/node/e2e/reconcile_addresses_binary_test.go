@@ -15,19 +15,19 @@ import (
 )
 
 // The tests of reconcile_*_binary_test.go change EC2's world behind a running daemon.
-// Its instance metadata lags for good: that alone makes the daemon ask EC2 at its first
-// chance, fifteen seconds after its start, and about once a minute from then on.
+// Its instance metadata never catches up, which makes the daemon read EC2 as early as it can,
+// fifteen seconds after its start, and then about once a minute.
 const lagging = time.Hour
 
-// looks is how long the daemon may take to see something that EC2 shows: a minute with
-// jitter, should its first question have come too early.
-const looks = 80 * time.Second
+// noticedWithin is how long the daemon may take to notice a change in EC2: a minute with
+// jitter, if its first request came too early.
+const noticedWithin = 80 * time.Second
 
-// confirmed is how long it may take to believe that something is gone for good: half a
-// minute after it was first missed, on a machine that has other things to do.
+// confirmed is how long it may take to conclude that something is gone: half a minute after it
+// was first missed, on a busy machine.
 const confirmed = time.Minute
 
-// watched is a node whose daemon looks at EC2 often.
+// watched is a node whose daemon reads EC2 often.
 type watched struct {
 	*lab
 	n   *node.Node
@@ -42,7 +42,7 @@ func newWatched(t *testing.T, instanceType string, env map[string]string) watche
 	if env == nil {
 		env = map[string]string{}
 	}
-	env["AWS_VPC_K8S_CNI_LOGLEVEL"] = "INFO" // a line for each question of the test would bury the others
+	env["AWS_VPC_K8S_CNI_LOGLEVEL"] = "INFO" // a line for each of the test's requests would bury the others
 	n := l.boot(instanceType, env)
 	c, _ := l.introspection(n)
 	return watched{l, n, env, c}
@@ -85,7 +85,7 @@ func (s watched) quiet(kinds ...introspect.EventKind) {
 	}
 }
 
-// seen waits until EC2 was asked for the node's ENIs so many more times.
+// seen waits until the node's ENIs were read from EC2 so many more times.
 func (s watched) seen(times int) {
 	s.t.Helper()
 	asked := func() (n int) {
@@ -97,13 +97,13 @@ func (s watched) seen(times int) {
 		return n
 	}
 	want := asked() + times
-	s.untilWithin(time.Duration(times)*looks, "questions to EC2", func() bool { return asked() >= want })
+	s.untilWithin(time.Duration(times)*noticedWithin, "requests to EC2", func() bool { return asked() >= want })
 	s.settled(s.n)
 }
 
-// takeAway takes an address or a prefix from an ENI and gives it to another owner, so
-// that EC2 does not offer it to the node again. The result ends that, and optionally
-// gives it back to the ENI.
+// takeAway removes an address or a prefix from an ENI and gives it to another owner, so that
+// EC2 does not assign it to the node again. The returned function ends that, and optionally
+// returns it to the ENI.
 func (s watched) takeAway(eniID string, cidr netip.Prefix) (giveBack func(toENI bool)) {
 	s.t.Helper()
 	if err := s.world.Unassign(eniID, cidr); err != nil {
@@ -147,7 +147,7 @@ func (s watched) shows(cidr netip.Prefix) bool {
 	return false
 }
 
-// avoid adds pods as long as there are addresses and checks that none is in a range.
+// avoid adds pods while there are addresses and checks that none is in a range.
 func (s watched) avoid(cidr netip.Prefix, prefix string, count int) []*node.Pod {
 	s.t.Helper()
 	pods := s.mustAdd(s.n, prefix, count, 4)
@@ -161,7 +161,7 @@ func (s watched) avoid(cidr netip.Prefix, prefix string, count int) []*node.Pod 
 
 func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
-// freeOf finds a range of an ENI that no pod has an address of.
+// freeOf finds a range of an ENI without a pod's address.
 func (s watched) freeOf(eniID string, pods []*node.Pod) netip.Prefix {
 	s.t.Helper()
 	e, _ := s.world.ENI(eniID)
@@ -180,7 +180,7 @@ func (s watched) rangeOf(a netip.Addr) (eniID string, cidr netip.Prefix) {
 	s.t.Helper()
 	e, ok := s.world.OwnerOf(a)
 	if !ok {
-		s.t.Fatalf("%s belongs to nobody", a)
+		s.t.Fatalf("%s is on no ENI", a)
 	}
 	for _, c := range e.CIDRs() {
 		if c.Contains(a) {
@@ -249,7 +249,7 @@ func TestReconcile_Addresses(t *testing.T) {
 			if err := s.world.Unassign(eni, cidr); err != nil {
 				t.Fatal(err)
 			}
-			s.awaitEvent(looks, introspect.EventQuarantined, eni, cidr)
+			s.awaitEvent(noticedWithin, introspect.EventQuarantined, eni, cidr)
 			more := s.avoid(single(victim.IP), "more", 4)
 			s.seen(1)
 			s.quiet("book-refused")
@@ -268,7 +268,7 @@ func TestReconcile_Addresses(t *testing.T) {
 			victim := pods[2]
 			eni, cidr := s.rangeOf(victim.IP)
 			giveBack := s.takeAway(eni, cidr)
-			e := s.awaitEvent(looks, introspect.EventQuarantined, eni, cidr)
+			e := s.awaitEvent(noticedWithin, introspect.EventQuarantined, eni, cidr)
 			if e.Reason == "" || e.Message == "" {
 				t.Errorf("event %+v", e)
 			}
@@ -289,7 +289,7 @@ func TestReconcile_Addresses(t *testing.T) {
 				}
 			}
 			giveBack(true)
-			s.awaitEvent(looks, introspect.EventUnquarantined, eni, cidr)
+			s.awaitEvent(noticedWithin, introspect.EventUnquarantined, eni, cidr)
 			s.del(s.n, []*node.Pod{victim}, 1)
 			pods = slices.DeleteFunc(pods, func(p *node.Pod) bool { return p == victim })
 			if cidr.IsSingleIP() {
@@ -302,14 +302,14 @@ func TestReconcile_Addresses(t *testing.T) {
 			s.del(s.n, pods, 4)
 			s.nothingLeft(s.n)
 		}
-		rows["of nobody, "+mode] = func(t *testing.T) {
+		rows["without a pod, "+mode] = func(t *testing.T) {
 			s := newWatched(t, "m5.large", env)
 			pods := s.mustAdd(s.n, "p", 2, 2)
 			s.settled(s.n)
 			eni, _ := s.rangeOf(pods[0].IP)
 			cidr := s.freeOf(eni, pods)
 			giveBack := s.takeAway(eni, cidr)
-			s.awaitEvent(looks, introspect.EventQuarantined, eni, cidr)
+			s.awaitEvent(noticedWithin, introspect.EventQuarantined, eni, cidr)
 			pods = append(pods, s.avoid(cidr, "more", 6)...)
 			s.untilWithin(confirmed, "the range leaves the pool", func() bool { return !s.shows(cidr) })
 			s.settled(s.n)

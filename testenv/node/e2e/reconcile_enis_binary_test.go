@@ -17,7 +17,7 @@ const (
 	tagNoManage = "node.k8s.amazonaws.com/no_manage"
 )
 
-// attachByHand makes an ENI and attaches it as a person does.
+// attachByHand creates an ENI and attaches it as an administrator does.
 func (s watched) attachByHand(device int, spec fakeaws.ENISpec) fakeaws.ENI {
 	s.t.Helper()
 	spec.SubnetID, spec.Description = s.subnet.ID, "made by hand"
@@ -35,7 +35,7 @@ func (s watched) attachByHand(device int, spec fakeaws.ENISpec) fakeaws.ENI {
 	return e
 }
 
-// managed are the ENIs that the daemon takes for its own.
+// managed are the ENIs that the daemon treats as its own.
 func (s watched) managed() (ids []string) {
 	s.t.Helper()
 	sum, _, err := s.c.Summary(s.t.Context())
@@ -49,8 +49,8 @@ func (s watched) managed() (ids []string) {
 	return ids
 }
 
-// TestReconcile_ENIsAttachedByHand attaches ENIs of every kind to a running node: those
-// that are the daemon's by their tags are set up and used, the others left alone.
+// TestReconcile_ENIsAttachedByHand attaches ENIs of every kind to a running node: those that
+// are the daemon's by their tags are set up and used, the others are not touched.
 func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 	t.Parallel()
 	type kind struct {
@@ -82,7 +82,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 		}, never},
 	}
 	rowsAtOnce(t, map[string]string{"untagged ones are managed": "true", "untagged ones are not managed": "false"}, func(t *testing.T, untagged string) {
-		// Nothing grows on its own: the slots are for the ENIs of the test.
+		// The pool does not grow on its own: the slots are for the test's ENIs.
 		s := newWatched(t, "c5n.18xlarge", map[string]string{"MANAGE_UNTAGGED_ENI": untagged, "WARM_IP_TARGET": "1", "IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s"})
 		s.settled(s.n)
 		want, others := s.managed(), 0
@@ -97,7 +97,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		s.untilWithin(looks, "the ENIs that are the daemon's to manage", func() bool { return fmt.Sprint(s.managed()) == fmt.Sprint(want) })
+		s.untilWithin(noticedWithin, "the ENIs that are the daemon's to manage", func() bool { return fmt.Sprint(s.managed()) == fmt.Sprint(want) })
 		sum, _, err := s.c.Summary(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 				})
 			}
 		}
-		// Its addresses are given to pods, and packets find their way.
+		// Its addresses are assigned to pods, and their traffic works.
 		pods := s.mustAdd(s.n, "p", 10, 5)
 		used := map[string]bool{}
 		for _, p := range pods {
@@ -180,13 +180,13 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 			t.Fatalf("%d pods are on the second ENI", len(on))
 		}
 		// For a minute after its attachment, or after the daemon's start, an ENI may be
-		// missing in EC2's lists. From its start on the daemon looks in time for that.
+		// missing in EC2's lists. The daemon's first reads fall into that time.
 		s.kill(s.n, 9)
 		s.start(s.n, s.env)
 		if err := s.world.DetachENI(eni.Attachment.ID); err != nil {
 			t.Fatal(err)
 		}
-		s.awaitEvent(2*looks, introspect.EventQuarantined, eni.ID, noRange)
+		s.awaitEvent(2*noticedWithin, introspect.EventQuarantined, eni.ID, noRange)
 		sum, _, err := s.c.Summary(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +215,7 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 		}
 		// The sweep for leaked ENIs may delete it first; then the ENI in its place can have
 		// its address, and rules for it.
-		s.untilWithin(looks, "the ENI leaves the pool, and its rules the kernel", func() bool {
+		s.untilWithin(noticedWithin, "the ENI leaves the pool, and its rules the kernel", func() bool {
 			owner, used := s.world.OwnerOf(eni.PrimaryIP)
 			reused := used && owner.ID != eni.ID
 			return !slices.Contains(s.managed(), eni.ID) && (reused || !strings.Contains(s.ip(s.n, "rule"), eni.PrimaryIP.String()))

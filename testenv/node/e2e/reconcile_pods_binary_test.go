@@ -13,16 +13,16 @@ import (
 
 var noRange netip.Prefix
 
-// hasRules reports whether the kernel has a policy rule about an address.
+// hasRules reports whether the kernel has a policy rule for an address.
 func (s watched) hasRules(a netip.Addr) bool {
 	return strings.Contains(s.ip(s.n, "rule"), a.String()+" ")
 }
 
-// TestReconcile_MissedDEL: the namespace of a pod goes and no DEL ever comes.
+// TestReconcile_MissedDEL: a pod's namespace is removed and no DEL ever comes.
 func TestReconcile_MissedDEL(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(t *testing.T){
-		// The pod is minutes old: two looks some seconds apart are enough.
+		// The pod is minutes old: two checks some seconds apart are enough.
 		"of an old pod": func(t *testing.T) {
 			s := newWatched(t, "m5.large", nil)
 			pods := s.mustAdd(s.n, "p", 12, 4)
@@ -35,7 +35,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.ended(pods[10:], looks)
+			s.ended(pods[10:], noticedWithin)
 			s.living(pods[:10])
 			s.del(s.n, pods[:10], 4)
 			s.nothingLeft(s.n)
@@ -106,14 +106,14 @@ func (s watched) ended(pods []*node.Pod, within time.Duration) {
 		}
 		return true
 	})
-	told := map[netip.Addr]bool{}
+	reported := map[netip.Addr]bool{}
 	for _, e := range s.events() {
 		if e.Kind == introspect.EventMissedDEL && e.Pod != nil && e.Pod.Name != "" {
-			told[e.Address] = true
+			reported[e.Address] = true
 		}
 	}
 	for _, p := range pods {
-		if !told[p.IP] {
+		if !reported[p.IP] {
 			s.t.Errorf("no event reports the end of %s", p.Name)
 		}
 		if s.hasRules(p.IP) {
@@ -123,7 +123,7 @@ func (s watched) ended(pods []*node.Pod, within time.Duration) {
 	s.logSays(pods[0].IP.String(), "allocation released: its pod no longer has a link")
 }
 
-// living checks that pods have kept everything.
+// living checks that pods have lost nothing.
 func (s watched) living(pods []*node.Pod) {
 	s.t.Helper()
 	held := s.assigned(s.n)

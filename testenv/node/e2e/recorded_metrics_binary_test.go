@@ -15,9 +15,9 @@ import (
 	"cnictl/testenv/node"
 )
 
-// TestRecordedMetrics compares the series of nodes that are well, and of nodes to which EC2
-// gives nothing, with the recordings in testdata/metrics, on which tools/monitoring
-// evaluates every alert and every panel. Run it with -update to record them.
+// TestRecordedMetrics compares the series of healthy nodes, and of nodes that EC2 refuses
+// everything, with the recordings in testdata/metrics, on which tools/monitoring evaluates
+// every alert and every panel. Run it with -update to record them.
 func TestRecordedMetrics(t *testing.T) {
 	refused := func(code string) []fakeaws.Rule {
 		var rules []fakeaws.Rule

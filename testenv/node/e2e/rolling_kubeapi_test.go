@@ -9,8 +9,8 @@ import (
 )
 
 // TestFullNode_RollingUpdate replaces the pods of a node that is full by max-pods. Two pods
-// of its max-pods have no address of the pool, as those on the host network of any node.
-// Addresses cool longer than the test lasts, so an ADD that waited for one would fail.
+// of its max-pods have no address of the pool, like host-network pods on any node. The
+// cooldown is longer than the test, so an ADD that waited for it would fail.
 func TestFullNode_RollingUpdate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")

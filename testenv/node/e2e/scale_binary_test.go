@@ -30,7 +30,7 @@ func TestScaleUp(t *testing.T) {
 		{"latency 0", nil, nil, "22.9 s, ~330 failed ADDs, 35 EC2 calls", 24, 7},
 		{"realistic latency", fakeaws.RealisticLatency(), nil, "34.4 s, ~520 failed ADDs", 24, 7},
 		{"realistic latency, prefixes", fakeaws.RealisticLatency(), map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}, "47 s, ~760 failed ADDs", 24, 1},
-		// A small target and pods side by side: addresses are asked for in small numbers, ENIs are not.
+		// A small target and parallel pods: addresses are requested in small numbers, ENIs are not.
 		{"warm IP target 1", fakeaws.RealisticLatency(), map[string]string{"WARM_IP_TARGET": "1"}, "not measured", 45, 6},
 	} {
 		t.Run(row.name, func(t *testing.T) {

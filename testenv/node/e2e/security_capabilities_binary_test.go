@@ -17,8 +17,8 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// withCapabilities boots a node whose daemon is to have these and no others. It has
-// none yet.
+// withCapabilities boots a node whose daemon will have only these capabilities. No daemon
+// runs yet.
 func (l *lab) withCapabilities(names ...string) *node.Node {
 	l.t.Helper()
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "t3.medium", SubnetID: l.subnet.ID})
@@ -58,8 +58,8 @@ func pathTo(t *testing.T, mode string) string {
 	return dir + ":" + os.Getenv("PATH")
 }
 
-// TestCapabilities_EachIsNeeded: with a capability less the daemon ends at once and
-// names it, where it is needed; with those of the manifest pods get their network.
+// TestCapabilities_EachIsNeeded: without a capability that it needs the daemon exits at once
+// and names it; with the manifest's, pods get their network.
 func TestCapabilities_EachIsNeeded(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -108,9 +108,8 @@ func TestCapabilities_EachIsNeeded(t *testing.T) {
 	})
 }
 
-// TestCapabilities_AreTheManifests: what the kernel holds for the daemon is what the
-// manifest grants and no more, and the daemon needs nothing of its file system but the
-// manifest's mounts.
+// TestCapabilities_AreTheManifests: the daemon has exactly the capabilities that the manifest
+// grants, and needs of its file system only the manifest's mounts.
 func TestCapabilities_AreTheManifests(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

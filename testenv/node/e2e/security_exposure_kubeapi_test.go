@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// Credentials as AWS gives them; none opens anything.
+// Credentials in AWS's format; none is valid.
 const (
 	secretKeyID   = "AKIAIOSFODNN7EXAMPLE"
 	secretKey     = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
@@ -32,8 +32,8 @@ const (
 	secretOther   = "other-hunter2"
 )
 
-// TestExposure gives a daemon credentials of every kind, lets it work and fail in many
-// ways, collects all that anybody else can read of it, and finds none of them.
+// TestExposure gives a daemon every kind of credential, lets it work and fail in many ways,
+// collects everything that others can read, and finds none of them.
 func TestExposure(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})
@@ -62,10 +62,10 @@ func TestExposure(t *testing.T) {
 	if len(secrets) < 7 {
 		t.Fatal("the daemon asked for no metadata token")
 	}
-	told := map[string]string{} // by location
-	m.workAndFail(t, secrets, told)
-	m.collect(t, socket, told)
-	for where, text := range told {
+	readable := map[string]string{} // by location
+	m.workAndFail(t, secrets, readable)
+	m.collect(t, socket, readable)
+	for where, text := range readable {
 		for what, secret := range secrets {
 			// The plugin's log has the runtime's request, in upstream's words; only root
 			// can read it.
@@ -77,7 +77,7 @@ func TestExposure(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d texts, none empty: %v", len(told), slices.Sorted(maps.Keys(told)))
+	t.Logf("%d texts, none empty: %v", len(readable), slices.Sorted(maps.Keys(readable)))
 	m.modes(t, socket)
 }
 
@@ -95,9 +95,9 @@ func apiToken(t *testing.T, kubeconfig string) string {
 	return string(found[1])
 }
 
-// workAndFail runs pods until some get no address, and remembers the errors. Container
-// ids are secrets too: with one anybody on the node could end another's pod.
-func (m *member) workAndFail(t *testing.T, secrets, told map[string]string) {
+// workAndFail runs pods until some get no address, and records the errors. Container ids are
+// secrets too: with one, anybody on the node could end another's pod.
+func (m *member) workAndFail(t *testing.T, secrets, readable map[string]string) {
 	t.Helper()
 	for i := range 5 { // the pool ends at three: EC2 gives no further ENI
 		id := fmt.Sprintf("%064x", 0xc0ffee<<16+i)
@@ -112,19 +112,19 @@ func (m *member) workAndFail(t *testing.T, secrets, told map[string]string) {
 			}
 			continue
 		}
-		told[fmt.Sprintf("error of ADD %d", i)] = err.Error()
+		readable[fmt.Sprintf("error of ADD %d", i)] = err.Error()
 	}
-	if len(told) == 0 {
+	if len(readable) == 0 {
 		t.Fatal("no ADD failed")
 	}
 	bad := m.request(m.bind("bad"))
 	bad.IfName = ""
 	secrets["container id of a bad request"] = bad.ContainerID
-	told["answer to a bad request"] = fmt.Sprintf("%+v", m.c.wireAdd(m.Node, bad))
+	readable["answer to a bad request"] = fmt.Sprintf("%+v", m.c.wireAdd(m.Node, bad))
 }
 
-// collect reads everything that others than the daemon can read of it.
-func (m *member) collect(t *testing.T, socket string, told map[string]string) {
+// collect reads everything that others can read of the daemon.
+func (m *member) collect(t *testing.T, socket string, readable map[string]string) {
 	t.Helper()
 	c := m.c
 	door := c.door(m.Node, "unix", socket)
@@ -142,9 +142,9 @@ func (m *member) collect(t *testing.T, socket string, told map[string]string) {
 		}
 	}
 	for _, p := range paths {
-		told["introspection "+p] = string(c.ask(door, p, nil).body)
+		readable["introspection "+p] = string(c.ask(door, p, nil).body)
 	}
-	told["metrics"] = string(c.ask(c.door(m.Node, "tcp", "127.0.0.1:61678"), "/metrics", nil).body)
+	readable["metrics"] = string(c.ask(c.door(m.Node, "tcp", "127.0.0.1:61678"), "/metrics", nil).body)
 
 	for _, command := range [][]string{
 		{"node", "show", "worker"}, {"node", "enis", "worker"}, {"node", "ips", "worker"}, {"node", "config", "worker"}, {"nodes"}, {"status"},
@@ -154,8 +154,8 @@ func (m *member) collect(t *testing.T, socket string, told map[string]string) {
 			cmd := exec.CommandContext(t.Context(), filepath.Join(c.binaries, "cnictl"), args...)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			_ = cmd.Run() // not every command has every form, nor is every state good
-			told["cnictl "+strings.Join(append(command, form), " ")] = out.String()
+			_ = cmd.Run() // not every command has every output format, and some report problems
+			readable["cnictl "+strings.Join(append(command, form), " ")] = out.String()
 		}
 	}
 
@@ -168,10 +168,10 @@ func (m *member) collect(t *testing.T, socket string, told map[string]string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told["file "+filepath.Base(file)] = string(text)
+		readable["file "+filepath.Base(file)] = string(text)
 	}
 	for _, e := range c.world.ENIsOf(m.InstanceID) {
-		told["EC2 "+e.ID] = fmt.Sprint(e.Description, e.Tags)
+		readable["EC2 "+e.ID] = fmt.Sprint(e.Description, e.Tags)
 	}
 	c.until("events about a failed ADD", func() bool {
 		list, err := c.objects(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}).
@@ -179,20 +179,20 @@ func (m *member) collect(t *testing.T, socket string, told map[string]string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told["Kubernetes events"] = fmt.Sprint(list.Items)
+		readable["Kubernetes events"] = fmt.Sprint(list.Items)
 		return len(list.Items) > 0
 	})
-	told["command line"] = c.procfs(m.Node, m.DaemonPID(), "cmdline")
-	told["process title"] = c.procfs(m.Node, m.DaemonPID(), "comm")
-	for where, text := range told {
+	readable["command line"] = c.procfs(m.Node, m.DaemonPID(), "cmdline")
+	readable["process title"] = c.procfs(m.Node, m.DaemonPID(), "comm")
+	for where, text := range readable {
 		if text == "" {
 			t.Errorf("%s: nothing was read", where)
 		}
 	}
 }
 
-// modes holds who may open what the daemon makes. Of its state, ipam.json alone has the
-// container ids.
+// modes checks who may open the daemon's files. Of its state only ipam.json has the container
+// ids.
 func (m *member) modes(t *testing.T, socket string) {
 	t.Helper()
 	r, err := m.Exec(agent.Cmd{Argv: []string{"/usr/bin/find", "/run/aws-node", socket, "-printf", "%p %M\n"}})

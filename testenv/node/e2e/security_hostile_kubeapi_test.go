@@ -37,9 +37,9 @@ var hostileNames = map[string]string{
 	"empty":              "",
 }
 
-// TestHostileNames sends requests with names that no pod can have, by a program that
-// reaches the socket though it is no plugin. Each is answered; what the daemon writes
-// and says stays what it should be, and the next daemon can read it.
+// TestHostileNames sends requests with names that no pod can have, from a program that is not
+// the plugin. Each is answered; the daemon's files and outputs stay valid, and the next
+// daemon can read them.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -97,7 +97,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// unharmed looks at everything that a name could have got into.
+// unharmed checks everything that a name could have got into.
 func (m *member) unharmed(t *testing.T, socket string) {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(m.Dir, "log", "ipamd.log"))
@@ -106,7 +106,7 @@ func (m *member) unharmed(t *testing.T, socket string) {
 	}
 	for line := range strings.Lines(string(log)) {
 		if !strings.HasSuffix(line, "\n") {
-			break // the daemon runs, and is at this one
+			break // this is the daemon
 		}
 		var entry struct{ Level, Msg, Caller string }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Caller == "" || entry.Msg == "forged line" {
@@ -153,8 +153,8 @@ func (m *member) unharmed(t *testing.T, socket string) {
 	}
 }
 
-// TestHostileObjects writes objects of absurd size into the cluster: the error of a pod
-// that needs them is short, and the daemon's memory grows by little.
+// TestHostileObjects writes huge objects into the cluster: the error of a pod that needs them
+// is short, and the daemon's memory grows only a little.
 func TestHostileObjects(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})

@@ -8,9 +8,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestIAM_IPv6: on IPv6 nodes, what TestIAM_EachActionIsNeeded shows of the others. Pods
-// have the primary ENI's /80; what is for further ENIs is asked for where the subnet of
-// the primary one is excluded.
+// TestIAM_IPv6 is TestIAM_EachActionIsNeeded for IPv6 nodes. Pods have the primary ENI's /80;
+// actions for further ENIs are needed if the primary one's subnet is excluded.
 func TestIAM_IPv6(t *testing.T) {
 	t.Parallel()
 	everyAction(t, "aws-node-ipv6", map[string]permissionRow{
@@ -22,7 +21,7 @@ func TestIAM_IPv6(t *testing.T) {
 		"ec2:DescribeNetworkInterfaces":       {scene: ipv6Scene, fatal: true},
 		"ec2:DescribeInstanceTypes":           {scene: ipv6Scene, fatal: true, instance: untabled.Type},
 		"ec2:DescribeSubnets":                 {scene: ipv6Scene, later: true},
-		"ec2:UnassignIpv6Addresses":           {scene: excludedScene, before: (*member).holds6, mended: (*member).freed6},
+		"ec2:UnassignIpv6Addresses":           {scene: excludedScene, before: (*member).holds6, fixed: (*member).freed6},
 		"ec2:DetachNetworkInterface":          {scene: excludedScene, before: (*member).cannotSettle, once: true},
 		"ec2:DeleteNetworkInterface":          {scene: excludedScene, before: (*member).cannotAttach, provoke: (*member).asked},
 	})
@@ -66,11 +65,11 @@ func (m *member) holds6() {
 	}
 }
 
-// freed6 reports that the primary ENI gave its /80 back.
+// freed6 reports whether the primary ENI's /80 was released.
 func (m *member) freed6() bool { return len(m.enis()[0].IPv6Prefixes) == 0 }
 
-// cannotSettle lets EC2 refuse, for something else than a permission, that ENIs go with
-// the instance: they are to be detached again.
+// cannotSettle makes EC2 refuse to set delete-on-termination, for a reason other than a
+// permission, so that ENIs must be detached again.
 func (m *member) cannotSettle() {
 	m.c.t.Helper()
 	m.c.breakEC2(fakeaws.Rule{
@@ -79,8 +78,8 @@ func (m *member) cannotSettle() {
 	})
 }
 
-// cannotAttach lets EC2 refuse, for something else than a permission, that ENIs are
-// attached: they are to be deleted again.
+// cannotAttach makes EC2 refuse to attach ENIs, for a reason other than a permission, so that
+// they must be deleted again.
 func (m *member) cannotAttach() {
 	m.c.t.Helper()
 	m.c.breakEC2(fakeaws.Rule{

@@ -25,31 +25,31 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// untabled is an instance type of a later year.
+// untabled is an instance type that the table lacks.
 var untabled = limits.Instance{
 	Type: "m99.medium", MaxENIs: 3, IPv4PerENI: 6, IPv6PerENI: 6, Cards: []limits.Card{{MaxENIs: 3}}, Hypervisor: "nitro",
 }
 
-// permissionRow is what a node does without one permission.
+// permissionRow is a node's behaviour without one permission.
 type permissionRow struct {
 	scene    func(*testing.T) (*cluster, fakeaws.InstanceSpec) // default: an IPv4 cluster
 	instance string                                            // default t3.medium: five addresses for pods on each of three ENIs
 	env      map[string]string                                 // settings
 	fatal    bool                                              // the daemon cannot start
-	dry      bool                                              // pods fail for it
-	later    bool                                              // only the next ENI, or ten minutes, let the daemon ask again
-	once     bool                                              // nothing makes the daemon ask again: what it was for is used as it is
-	before   func(m *member)                                   // what is there before the daemon
-	provoke  func(m *member)                                   // what makes the daemon ask; default: pods
-	mended   func(m *member) bool
+	dry      bool                                              // pods fail
+	later    bool                                              // the daemon retries only for the next ENI or after ten minutes
+	once     bool                                              // the daemon never retries: it uses the ENI or address as it is
+	before   func(m *member)                                   // sets up the state before the daemon's start
+	provoke  func(m *member)                                   // makes the daemon call the action; default: pods
+	fixed    func(m *member) bool
 
 	policy, action string // set by everyAction
 }
 
-// TestIAM_EachActionIsNeeded takes each action of deploy/iam away in turn. The daemon
-// lives on or ends saying why, names the permission to people, does not ask in a loop,
-// and goes on on its own once it is granted. What is granted is thereby all needed, and
-// each lab holds that nothing else is asked for.
+// TestIAM_EachActionIsNeeded removes each action of deploy/iam in turn. The daemon keeps
+// running or exits with the reason, names the missing permission, does not retry in a tight
+// loop, and recovers on its own once it is granted. So every action is needed, and each lab
+// checks that no others are.
 func TestIAM_EachActionIsNeeded(t *testing.T) {
 	t.Parallel()
 	rows := map[string]permissionRow{
@@ -60,10 +60,10 @@ func TestIAM_EachActionIsNeeded(t *testing.T) {
 		"ec2:ModifyNetworkInterfaceAttribute": {dry: true},
 		"ec2:DescribeNetworkInterfaces":       {fatal: true},
 		"ec2:DescribeInstanceTypes":           {fatal: true, instance: untabled.Type},
-		"ec2:DescribeSubnets":                 {mended: (*member).grown, later: true},
-		"ec2:UnassignPrivateIpAddresses":      {env: small, provoke: (*member).emptied, mended: (*member).shrunk},
-		"ec2:DetachNetworkInterface":          {env: small, provoke: (*member).emptied, mended: (*member).shrunk},
-		"ec2:DeleteNetworkInterface":          {env: small, provoke: (*member).emptied, mended: (*member).shrunk},
+		"ec2:DescribeSubnets":                 {fixed: (*member).grown, later: true},
+		"ec2:UnassignPrivateIpAddresses":      {env: small, provoke: (*member).emptied, fixed: (*member).shrunk},
+		"ec2:DetachNetworkInterface":          {env: small, provoke: (*member).emptied, fixed: (*member).shrunk},
+		"ec2:DeleteNetworkInterface":          {env: small, provoke: (*member).emptied, fixed: (*member).shrunk},
 	}
 	everyAction(t, "aws-node-ipv4", rows)
 }
@@ -113,7 +113,7 @@ func (row permissionRow) check(t *testing.T) {
 	if row.fatal {
 		m.endsFor(action, env)
 		m.logs(action)
-		m.tellsOf(action)
+		m.hasEvent(action)
 		c.grant(m.InstanceID, policy)
 		m.start(env)
 		m.succeeded(action)
@@ -133,14 +133,14 @@ func (row permissionRow) check(t *testing.T) {
 	}
 	c.untilWithin(shrinkTime, "EC2 refuses "+action, func() bool { return slices.Contains(c.world.ActionsDenied(m.InstanceID), action) })
 	m.logs(action)
-	m.tellsOf(action)
+	m.hasEvent(action)
 	m.quiet(action)
 	c.grant(m.InstanceID, policy)
 	if row.dry {
 		c.untilWithin(shrinkTime, "pods get addresses again", func() bool { return m.addMore().Success })
 	}
-	if row.mended != nil {
-		c.untilWithin(shrinkTime, "the pool is as it should be", func() bool { return row.mended(m) })
+	if row.fixed != nil {
+		c.untilWithin(shrinkTime, "the pool is as it should be", func() bool { return row.fixed(m) })
 	}
 	if m.DaemonPID() != pid {
 		t.Error("another daemon runs")
@@ -184,7 +184,7 @@ func (m *member) roleWithout(policy, action string) {
 	}
 }
 
-// endsFor expects the start to fail and to say for want of what.
+// endsFor expects the start to fail and to name the missing permission.
 func (m *member) endsFor(action string, env map[string]string) {
 	m.c.t.Helper()
 	if err := m.StartDaemon(m.env("aws-node", env)); err != nil {
@@ -228,8 +228,7 @@ func (m *member) mustAddMore() {
 	}
 }
 
-// logs waits until the log says which permission is missing, in upstream's words and in
-// ours.
+// logs waits until the log names the missing permission, in upstream's words and in ours.
 func (m *member) logs(action string) {
 	m.c.t.Helper()
 	m.c.until("log lines about "+action, func() bool {
@@ -242,8 +241,8 @@ func (m *member) logs(action string) {
 	})
 }
 
-// tellsOf waits until events on the Node say so.
-func (m *member) tellsOf(action string) {
+// hasEvent waits for an event on the Node that names the missing permission.
+func (m *member) hasEvent(action string) {
 	m.c.t.Helper()
 	events := m.c.objects(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"})
 	m.c.until("an event about "+action, func() bool {
@@ -260,7 +259,7 @@ func (m *member) tellsOf(action string) {
 	})
 }
 
-// quiet looks for three seconds that EC2 is not asked in a loop.
+// quiet checks for three seconds that the daemon does not call EC2 in a loop.
 func (m *member) quiet(action string) {
 	m.c.t.Helper()
 	const most = 12 // two ENIs, each call with its jitter; a loop makes hundreds
@@ -273,7 +272,7 @@ func (m *member) quiet(action string) {
 	}
 }
 
-// refusals counts the member's calls that were refused for want of a permission.
+// refusals counts the member's calls that were refused because of a missing permission.
 func (m *member) refusals(action string) (n int) {
 	for _, call := range m.c.world.Calls() {
 		if call.Caller == m.InstanceID && call.Code == "UnauthorizedOperation" && takes(call, action) {
@@ -283,7 +282,7 @@ func (m *member) refusals(action string) (n int) {
 	return n
 }
 
-// allowed reports that a call that takes the permission succeeded.
+// allowed reports whether a call that needs the permission has succeeded.
 func (m *member) allowed(action string) bool {
 	return slices.ContainsFunc(m.c.world.Calls(), func(call fakeaws.Call) bool {
 		return call.Caller == m.InstanceID && call.Code == "" && takes(call, action)
@@ -297,13 +296,13 @@ func (m *member) succeeded(action string) {
 	}
 }
 
-// takes reports that a call takes a permission: creating an ENI with tags takes two.
+// takes reports whether a call needs a permission: creating an ENI with tags needs two.
 func takes(call fakeaws.Call, action string) bool {
 	_, tagged := call.Params["TagSpecification.1.ResourceType"]
 	return "ec2:"+call.Action == action || action == "ec2:CreateTags" && call.Action == "CreateNetworkInterface" && tagged
 }
 
-// emptied lets pods come and go: the pool is to shrink.
+// emptied creates and deletes pods, so that the pool must shrink.
 func (m *member) emptied() {
 	m.c.t.Helper()
 	var pods []*corev1.Pod
@@ -322,12 +321,11 @@ func (m *member) emptied() {
 	}
 }
 
-// shrunk reports that one ENI with the few addresses that are wanted is left, in EC2
-// too.
+// shrunk reports whether only one ENI with the few wanted addresses is left, also in EC2.
 func (m *member) shrunk() bool {
 	enis := m.c.world.ENIsOf(m.InstanceID)
 	return len(enis) == 1 && len(enis[0].SecondaryIPs) <= 3 && len(m.c.unattached()) == 0
 }
 
-// grown reports that ENIs were added.
+// grown reports whether ENIs were added.
 func (m *member) grown() bool { return len(m.c.world.ENIsOf(m.InstanceID)) > 1 }

@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// one is a node in a lab of its own, for the tests of single settings.
+// one is a node in its own lab, for the tests of single settings.
 type one struct {
 	*lab
 	*node.Node
@@ -21,7 +21,7 @@ type one struct {
 
 func (o one) enis() []fakeaws.ENI { return o.world.ENIsOf(o.InstanceID) }
 
-// eventually waits for what the pool does on its own.
+// eventually waits for something that the pool does on its own.
 func (o one) eventually(what string, ok func() bool) { o.t.Helper(); o.until(what, ok) }
 
 func (o one) kernel() node.KernelState {
@@ -33,7 +33,7 @@ func (o one) kernel() node.KernelState {
 	return s
 }
 
-// primaryHas waits for secondary IPs and prefixes on the primary ENI alone.
+// primaryHas waits for secondary IPs and prefixes on the primary ENI only.
 func primaryHas(ips, prefixes int) func(one) {
 	return func(o one) {
 		o.eventually("the pool", func() bool {
@@ -47,7 +47,7 @@ func primaryHas(ips, prefixes int) func(one) {
 	}
 }
 
-// iptables expects texts in the rules, or with a ! before them their absence.
+// iptables expects texts in the rules or, with a leading !, their absence.
 func iptables(texts ...string) func(one) {
 	return func(o one) { o.shows(o.kernel().IPTables+o.kernel().NFT, texts...) }
 }
@@ -84,7 +84,7 @@ func (o one) refused(addr string) {
 	}
 }
 
-// TestSettings starts a daemon per setting and looks at what the setting is for.
+// TestSettings starts a daemon per setting and checks the setting's effect.
 func TestSettings(t *testing.T) {
 	type env = map[string]string
 	rows := []struct {
@@ -215,9 +215,9 @@ func (o one) secondENIIn(cidr string) {
 	}
 }
 
-// TestMetrics_AreTheOriginals compares the names that a live daemon serves with those
-// recorded from upstream after the same: three pods.
-func TestMetrics_AreTheOriginals(t *testing.T) {
+// TestMetrics_AreUpstreams compares the names that a live daemon serves with those recorded
+// from upstream in the same situation: three pods.
+func TestMetrics_AreUpstreams(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	l.mustAdd(n, "p", 3, 1)

@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// bundle is an archive that aws-cni-support.sh made.
+// bundle is an archive that aws-cni-support.sh has written.
 type bundle struct {
 	t     *testing.T
 	path  string
@@ -137,8 +137,8 @@ func (l *lab) root(places map[string]string) string {
 	return root
 }
 
-// TestSupport: what docs/support-bundle.md lists is in the archive of a node with pods,
-// as the sources have it, and nothing that gives rights.
+// TestSupport: the archive of a node with pods has what docs/support-bundle.md lists, as the
+// sources have it, and no credentials.
 func TestSupport(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -209,7 +209,7 @@ func TestSupport(t *testing.T) {
 	b.diagnosable(n, "shop/cart-1")
 }
 
-// diagnosable: the doctor reads the archive, and finds the pod in all of its files.
+// diagnosable checks that the doctor reads the archive, and finds the pod in all of its files.
 func (b bundle) diagnosable(n *node.Node, pod evidence.Pod) {
 	b.t.Helper()
 	file, err := os.Open(b.path)
@@ -243,10 +243,10 @@ func (b bundle) diagnosable(n *node.Node, pod evidence.Pod) {
 	}
 }
 
-// base are the programs that the script cannot do without.
+// base are the programs that the script requires.
 var base = []string{"cat", "date", "gzip", "id", "ln", "ls", "mkdir", "mv", "rm", "sed", "sleep", "tail", "tar"}
 
-// programs makes a directory of links to programs.
+// programs creates a directory of links to programs.
 func programs(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -262,9 +262,9 @@ func programs(t *testing.T, names ...string) string {
 	return dir
 }
 
-// TestSupport_FewPrograms: on a node without daemon, with what little there is, an archive
-// is made that says what is missing; the metadata service is asked who the node is and
-// nothing else; and the node is as before.
+// TestSupport_FewPrograms: on a node without a daemon and with few programs, the archive says
+// what is missing; only the node's identity is read from the metadata service; and the node
+// is unchanged.
 func TestSupport_FewPrograms(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -322,7 +322,7 @@ func TestSupport_FewPrograms(t *testing.T) {
 	}
 }
 
-// state is what must not change on a node where nothing runs.
+// state is what must not change on an idle node.
 func state(t *testing.T, n *node.Node) node.KernelState {
 	t.Helper()
 	s, err := n.KernelState()
@@ -342,7 +342,7 @@ func state(t *testing.T, n *node.Node) node.KernelState {
 	return s
 }
 
-// TestSupport_Hangs: a program that does not end costs its step, with and without the
+// TestSupport_Hangs: a program that hangs loses only its own step, with and without the
 // program timeout.
 func TestSupport_Hangs(t *testing.T) {
 	t.Parallel()
@@ -362,7 +362,7 @@ func TestSupport_Hangs(t *testing.T) {
 	}
 }
 
-// TestSupport_Ends: exit codes and what is said with them.
+// TestSupport_Ends: exit codes and their messages.
 func TestSupport_Ends(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

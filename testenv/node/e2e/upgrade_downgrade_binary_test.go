@@ -19,8 +19,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// wentBack is a node on which our daemon and plugin have made the recorded pods, in
-// the order of the recording, and on which upstream is to be started next.
+// wentBack is a node on which our daemon and plugin have created the recorded pods, in the
+// recorded order, and on which upstream will be started next.
 type wentBack struct {
 	*lab
 	*recording
@@ -29,8 +29,8 @@ type wentBack struct {
 	env  map[string]string
 }
 
-// standIn makes the recorded pods with our daemon and plugin. MAX_ENI keeps the pool
-// from growing beyond the recorded ENIs, so that all else must be equal.
+// standIn creates the recorded pods with our daemon and plugin. MAX_ENI keeps the pool from
+// growing beyond the recorded ENIs, so that everything else must be equal.
 func standIn(t *testing.T, mode string) *wentBack {
 	t.Helper()
 	o := &wentBack{recording: readRecording(t, mode), env: map[string]string{}}
@@ -68,7 +68,7 @@ func (o *wentBack) fillUntil(p recordedPod, have int) (fill []*node.Pod) {
 	o.lab.t.Helper()
 	want, ok := o.world.OwnerOf(p.address)
 	if !ok {
-		o.lab.t.Fatalf("%s belongs to nobody", p.address)
+		o.lab.t.Fatalf("%s is on no ENI", p.address)
 	}
 	before := 0 // addresses on the ENIs before it, less those of the pods there
 	for _, e := range o.enis {
@@ -88,7 +88,7 @@ func (o *wentBack) fillUntil(p recordedPod, have int) (fill []*node.Pod) {
 	return fill
 }
 
-// likeRecorded puts the recorded addresses, MACs and times in place of ours.
+// likeRecorded replaces our addresses, MACs and times by the recorded ones.
 func (o *wentBack) likeRecorded(text string) string {
 	o.lab.t.Helper()
 	same := map[string]string{}
@@ -202,7 +202,7 @@ func (o *wentBack) sameFile(recorded string, pods []recordedPod) {
 	if mode := strings.TrimSpace(o.sh(o.n, "stat -c %a "+node.Checkpoint)); mode != "600" {
 		o.lab.t.Errorf("file has mode %s, upstream's has 600", mode)
 	}
-	kept, err := o.asOriginal([]byte(raw))
+	kept, err := o.asUpstream([]byte(raw))
 	if err != nil {
 		o.lab.t.Errorf("upstream does not start: %v", err)
 	}
@@ -236,10 +236,10 @@ func ordered(file string) string {
 	return file[:start+1] + strings.Join(list, ",") + file[end:]
 }
 
-// asOriginal reads a checkpoint by the rules of upstream (spec/ipamd.md §3.2),
+// asUpstream reads a checkpoint by the rules of upstream (spec/ipamd.md §3.2),
 // without our codec: it returns address by container id of what would be restored, or
 // why upstream would not start.
-func (o *wentBack) asOriginal(data []byte) (map[string]netip.Addr, error) {
+func (o *wentBack) asUpstream(data []byte) (map[string]netip.Addr, error) {
 	var file struct {
 		Version     string `json:"version"`
 		Allocations []struct {
@@ -296,8 +296,8 @@ func (o *wentBack) hasLink(suffix string) bool {
 	return false
 }
 
-// leftBeside are the files that may lie beside the checkpoint when our daemon has ended,
-// by name, and why they do not disturb upstream.
+// leftBeside are the files that may be beside the checkpoint when our daemon has stopped, by
+// name, and why they do not disturb upstream.
 var leftBeside = map[syscall.Signal]map[string]string{
 	syscall.SIGTERM: {},
 	syscall.SIGKILL: {
@@ -306,7 +306,7 @@ var leftBeside = map[syscall.Signal]map[string]string{
 	},
 }
 
-// beside compares the directory with what may be in it.
+// beside compares the directory's content with what is allowed.
 func (o *wentBack) beside(s syscall.Signal) {
 	o.lab.t.Helper()
 	for _, name := range lines(o.sh(o.n, "ls -A /var/run/aws-node")) {
@@ -319,9 +319,9 @@ func (o *wentBack) beside(s syscall.Signal) {
 	}
 }
 
-// TestDowngrade_FilesKeptAside lets our daemon keep damaged files aside: none has a name
-// that upstream opens, writes or takes for a temporary file of its own, and the
-// checkpoint itself is whole.
+// TestDowngrade_FilesKeptAside: our daemon keeps damaged files under names that upstream
+// neither opens nor writes nor takes for its own temporary files, and the checkpoint itself
+// is complete.
 func TestDowngrade_FilesKeptAside(t *testing.T) {
 	o := standIn(t, "secondary")
 	for _, damage := range []string{"", "{", `{"version":"vpc-cni-ipam/2","allocations":[]}`} {
@@ -329,7 +329,7 @@ func TestDowngrade_FilesKeptAside(t *testing.T) {
 		o.shWith(o.n, "cat > "+node.Checkpoint, []byte(damage))
 		o.sh(o.n, "touch "+node.Checkpoint+".tmp123456789") // of a daemon that died
 		o.lab.start(o.n, o.env)
-		// A change makes it write, whatever it does on its own.
+		// A change makes sure that it writes.
 		o.del(o.n, o.mustAdd(o.n, "change", 1, 1), 1)
 		o.kill(o.n, syscall.SIGTERM)
 		kept := 0
@@ -345,12 +345,11 @@ func TestDowngrade_FilesKeptAside(t *testing.T) {
 		if kept == 0 {
 			t.Error("the damaged file is gone")
 		}
-		restored, err := o.asOriginal([]byte(o.sh(o.n, "cat "+node.Checkpoint)))
+		restored, err := o.asUpstream([]byte(o.sh(o.n, "cat "+node.Checkpoint)))
 		if err != nil {
 			t.Errorf("after %q upstream does not start: %v", damage, err)
 		}
-		// The sandboxes of the pods are not known any more; that they hold their
-		// addresses is.
+		// The pods' sandboxes are no longer known, but their addresses are.
 		held := slices.Collect(maps.Values(restored))
 		for _, p := range o.pods {
 			if !slices.Contains(held, p.IP) {
@@ -361,11 +360,11 @@ func TestDowngrade_FilesKeptAside(t *testing.T) {
 	}
 }
 
-// TestDowngrade_MidWrite kills the daemon while pods come and go: whatever moment it
-// is, the file is one that upstream reads, and no address is in it twice.
+// TestDowngrade_MidWrite kills the daemon while pods come and go: at any moment upstream can
+// read the file, and no address is in it twice.
 func TestDowngrade_MidWrite(t *testing.T) {
 	o := standIn(t, "secondary")
-	// The nine addresses are enough for what two daemons leave behind: a pod that went
+	// Nine addresses are enough for what two daemons leave behind: a pod that was deleted
 	// while none ran keeps its address for a while.
 	// Not what is in it: all three may have come and gone before it is read.
 	written := func() string { return o.sh(o.n, "stat -c '%i %y' "+node.Checkpoint) }
@@ -393,7 +392,7 @@ func TestDowngrade_MidWrite(t *testing.T) {
 		if err := errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}
-		kept, err := o.asOriginal(data)
+		kept, err := o.asUpstream(data)
 		if err != nil {
 			t.Errorf("upstream does not start: %v\n%s", err, data)
 		}

@@ -23,12 +23,12 @@ import (
 	"cnictl/testenv/node"
 )
 
-// logForm is what upstream's lines begin with (spec/ipamd.md §11); collectors parse
-// these four members. Ours follow.
+// logForm is the beginning of upstream's lines (spec/ipamd.md §11): collectors parse these
+// four members. Ours follow.
 var logForm = regexp.MustCompile(`^\{"level":"(debug|info|warn|error|fatal)","ts":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d{4})",` +
 	`"caller":"[\w.-]+/[\w.-]+\.go:\d+","msg":"`)
 
-// daemonLog is the whole log of a node's daemons.
+// daemonLog is the complete log of a node's daemons.
 func daemonLog(t *testing.T, n *node.Node) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(n.Dir, "log", "ipamd.log"))
@@ -38,8 +38,8 @@ func daemonLog(t *testing.T, n *node.Node) []string {
 	return lines(string(data))
 }
 
-// TestDowngrade_LogForm checks every line that a daemon writes over its life, with
-// failures in it: form, names of members, and the cause of every failed ADD.
+// TestDowngrade_LogForm checks every line that a daemon writes in its life, including failures:
+// format, names of members, and the cause of every failed ADD.
 func TestDowngrade_LogForm(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("t3.small", map[string]string{"MAX_ENI": "1"})
@@ -86,7 +86,7 @@ func TestDowngrade_LogForm(t *testing.T) {
 	}
 }
 
-// members are the keys of a line in their order; none may be there twice.
+// members are the keys of a line in order; none may be repeated.
 func members(t *testing.T, line string) (keys []string) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(line))
@@ -128,8 +128,8 @@ func keysOf(t *testing.T) map[string]bool {
 	return keys
 }
 
-// notWritten are lines of upstream that guides search for and our daemon does not write here,
-// mostly because what they report cannot happen to it.
+// notWritten are upstream's lines that guides search for and our daemon does not write here,
+// mostly because what they report cannot happen.
 var notWritten = map[string]string{
 	logline.TextAPICheckFailed:       "upstream ends without an API server that it needs; ours serves on and tries again",
 	logline.TextNoTrunkSlot:          "needs a node with security groups for pods: TestModes_SecurityGroupsForPods finds it",
@@ -143,8 +143,8 @@ var notWritten = map[string]string{
 	logline.TextSubnetBackoff:        "ours waits by subnet and never a fixed two minutes; /v1/summary shows the clocks",
 }
 
-// TestDowngrade_SearchedLines makes everything happen for which there is a line that
-// guides search for, and finds the lines.
+// TestDowngrade_SearchedLines causes everything for which guides search for a line, and finds
+// the lines.
 func TestDowngrade_SearchedLines(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -235,7 +235,7 @@ func sceneOfOnePool(t *testing.T) *node.Node {
 	return n
 }
 
-// sceneOfFailures lets EC2 refuse everything that a pool needs.
+// sceneOfFailures makes EC2 refuse everything that a pool needs.
 func sceneOfFailures(t *testing.T) *node.Node {
 	l := newLab(t, fakeaws.Options{})
 	full := fakeaws.Fault{Code: "InsufficientFreeAddressesInSubnet", Message: "insufficient free addresses", Status: 400}
@@ -279,13 +279,13 @@ func sceneOfFailures(t *testing.T) *node.Node {
 	if len(pods) == 0 {
 		t.Fatal("no pod has an address")
 	}
-	_, _ = n.RunPlugin(pods[0], "DEL", nil) // whatever the plugin makes of the refusal
+	_, _ = n.RunPlugin(pods[0], "DEL", nil) // whether or not the plugin reports the refusal
 	l.says(n, logline.TextStoreFailed)
 	l.kill(n, 15)
 	return n
 }
 
-// sceneOfLosses takes ENIs away from under the daemon, and has some that are not its own.
+// sceneOfLosses removes ENIs of a running daemon, and adds some that are not its own.
 func sceneOfLosses(t *testing.T) *node.Node {
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.xlarge", SubnetID: l.subnet.ID})
@@ -317,7 +317,7 @@ func sceneOfLosses(t *testing.T) *node.Node {
 	return n
 }
 
-// orphan makes an ENI that a daemon of the node could have left behind.
+// orphan creates an ENI like one that a daemon of the node could have leaked.
 func (l *lab) orphan(n *node.Node) fakeaws.ENI {
 	l.t.Helper()
 	e, err := l.world.CreateENI(fakeaws.ENISpec{

@@ -57,7 +57,7 @@ func series(text string) map[string]bool {
 	return out
 }
 
-// planReasons are the planner's own words, which its tests hold.
+// planReasons are the planner's reasons, which its own tests check.
 var planReasons = regexp.MustCompile(`action="[^"]*",reason="[^"]*"`)
 
 // normalLabels replaces values that differ from node to node.
@@ -78,17 +78,16 @@ func value(text, name string) string {
 	return ""
 }
 
-// notServed are series that upstream had in the recordings and ours does not, by
-// pattern, and why that is right.
+// notServed are patterns of series that upstream's recordings have and our daemon does not
+// serve, with the reason.
 var notServed = map[string]string{
 	`="ModifyNetworkInterfaceAttribute"`: "upstream writes the security groups of every ENI at each start, ours of those that have others",
 	`="DescribeInstances"`:               "ours knows from DescribeNetworkInterfaces which device indexes are taken",
 	`with_api_server="true"`:             "the recording's node had an API server, these have none",
 }
 
-// TestDowngrade_Metrics brings a daemon of ours to the moments at which upstream was
-// scraped, and compares the series: what it had, ours has, with the same name, type and
-// labels.
+// TestDowngrade_Metrics brings our daemon into the states in which upstream was scraped, and
+// compares the series: ours has all of upstream's, with the same name, type and labels.
 func TestDowngrade_Metrics(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -135,9 +134,9 @@ func TestDowngrade_Metrics(t *testing.T) {
 	}
 }
 
-// failAfterAddress lets an ADD fail when it has an address already: its interface
-// would have the name of the loopback device. The plugin gives the address back. (The
-// recorded failure, a namespace that is not there, ours sees before it asks.)
+// failAfterAddress makes an ADD fail after it got an address: its interface would have the name
+// of the loopback device. The plugin releases the address. (The recorded failure was a
+// missing namespace, which our plugin notices before it requests an address.)
 func (l *lab) failAfterAddress(n *node.Node) {
 	l.t.Helper()
 	p, err := n.NewSandbox(node.PodSpec{Namespace: "default", Name: "no-interface"})

@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// picture is what a node's kernel shows, in lines that can be compared one by one. It
-// holds no indexes, counters or times.
+// picture is a node's kernel state, as lines that can be compared. It has no indexes, counters
+// or times.
 type picture struct {
 	rules    []string // ip rule, in order
 	routes   []string // of all tables, IPv4
@@ -100,12 +100,12 @@ func nativeLines(ruleset string) []string {
 	return lines(ruleCounters.ReplaceAllString(own, "counter"))
 }
 
-// difference is one kind of line that may come or go, and why that is right. Pattern
-// matches "+part: line" or "-part: line".
+// difference is a kind of line that may be added or removed, and why. Pattern matches
+// "+part: line" or "-part: line".
 type difference struct{ pattern, why string }
 
-// compare fails for every line that came or went without being allowed, and for every
-// allowed difference that is required and was not seen.
+// compare fails for every line that was added or removed and is not allowed, and for every
+// required difference that was not found.
 func compare(t *testing.T, before, after picture, allowed ...difference) {
 	t.Helper()
 	var seen []string

@@ -22,13 +22,12 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// This file reads what upstream was seen to leave on a node with three pods
-// (testdata/recorded: one folder per mode, the files as they were recorded) and puts
-// a node into that state. Everything is parsed from the files; nothing is copied by
-// hand.
+// This file reads the recorded state of an upstream node with three pods (testdata/recorded:
+// one folder per mode, the files as they were recorded) and puts a node into that state.
+// Everything is parsed from the files; nothing is copied by hand.
 
-// modes are the recorded folders with the settings that make a daemon work in them.
-// The recordings were made with the environment of the shipped manifest.
+// modes are the recorded folders with the settings for a daemon. The recordings were made with
+// the environment of the shipped manifest.
 var modes = map[string]map[string]string{
 	"secondary": {"CLUSTER_NAME": recordedCluster},
 	"two-enis":  {"CLUSTER_NAME": recordedCluster},
@@ -176,7 +175,7 @@ func parseLinks(text string) map[string]recordedLink {
 	return links
 }
 
-// lines splits a dump. Programs differ in the blanks at the ends of lines.
+// lines splits a dump and trims lines: programs differ in trailing spaces.
 func lines(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -186,16 +185,15 @@ func lines(text string) (out []string) {
 	return out
 }
 
-// onlyIPv4 leaves out IPv6 routes: the kernel makes and removes them at its leisure
-// (duplicate address detection), and no program here sets them.
+// onlyIPv4 leaves out IPv6 routes: the kernel adds and removes them at any time (duplicate
+// address detection), and no program here sets them.
 func onlyIPv4(routes string) []string {
 	out := slices.DeleteFunc(lines(routes), func(s string) bool { return strings.Contains(s, ":") })
 	slices.Sort(out)
 	return out
 }
 
-// without returns the lines of a that are not in b, each as often as it is more often
-// there.
+// without returns the multiset difference of a and b.
 func without(a, b []string) []string {
 	left := map[string]int{}
 	for _, s := range b {
@@ -221,7 +219,7 @@ func (r *recording) boot(t *testing.T) (*lab, *node.Node) {
 	return l, l.node(instance)
 }
 
-// instance makes the recorded instance with its primary ENI alone.
+// instance creates the recorded instance with only its primary ENI.
 func (r *recording) instance(t *testing.T) (l *lab, id string) {
 	t.Helper()
 	testenv.RequireKernel(t, "veth", "nft")
@@ -239,9 +237,8 @@ func (r *recording) instance(t *testing.T) (l *lab, id string) {
 	return l, i.ID
 }
 
-// addENI gives the instance one recorded ENI with its addresses. EC2 here counts ids as
-// it did in the recording, so ENIs that somebody else had in between are made and
-// deleted.
+// addENI gives the instance one recorded ENI with its addresses. EC2 counts ids here as in the
+// recording, so ENIs that somebody else had in between are created and deleted.
 func (r *recording) addENI(l *lab, instance string, want introspect.ENI) {
 	r.t.Helper()
 	link := r.links[fmt.Sprintf("eth%d", want.DeviceNumber)]
@@ -315,7 +312,7 @@ func (r *recording) restore(l *lab, n *node.Node) []*node.Pod {
 	}
 	l.sh(n, r.ruleScript()+r.routeScript(l.routes(n)))
 	l.shWith(n, "iptables-restore", r.read("iptables-save.three-pods.txt"))
-	// The rest of the recorded rule set is what iptables made, and is there already.
+	// The rest of the recorded rule set was created by iptables, and exists already.
 	_, own, found := strings.Cut(string(r.read("nft-ruleset.three-pods.txt")), "table ip aws-cni {")
 	if !found {
 		r.t.Fatalf("%s: no native table recorded", r.mode)
@@ -338,8 +335,8 @@ func (r *recording) ruleScript() (script string) {
 	return script
 }
 
-// routeScript makes the routes there are equal to the recorded ones. Those to a
-// gateway come last: they need the others.
+// routeScript makes the routes equal to the recorded ones. Those through a gateway come last:
+// they need the others.
 func (r *recording) routeScript(there []string) (script string) {
 	for _, route := range without(there, r.ipv4) {
 		script += "ip route del " + route + "\n"

@@ -12,8 +12,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// TestUpgrade_TheNodeIsAsRecorded proves the fixture: what the other tests start from
-// is what was recorded.
+// TestUpgrade_TheNodeIsAsRecorded checks the fixture: the other tests start from the recorded
+// state.
 func TestUpgrade_TheNodeIsAsRecorded(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -52,7 +52,7 @@ func (r *recording) picture() picture {
 	return p
 }
 
-// staleNeighbour is the one place where the recorded files are of two moments.
+// staleNeighbour is the only place where the recorded files are from two moments.
 func (r *recording) staleNeighbour() []difference {
 	last := r.pods[len(r.pods)-1].name
 	const why = "the pod was added again between the dump of its inside and that of the host: it had a new veth pair then"
@@ -77,7 +77,7 @@ func (r *recording) sameENIs(l *lab, n *node.Node) {
 // answers bounds the wait for the answer of a ping.
 const answers = 5 * time.Second
 
-// takenOver is a recorded node on which our daemon runs and has come to rest.
+// takenOver is a recorded node on which our daemon runs and is idle.
 type takenOver struct {
 	*lab
 	*recording
@@ -129,7 +129,7 @@ var marksDifferences = func() []difference {
 	}
 }()
 
-// grown are the differences that new ENIs make.
+// grown are the differences that new ENIs cause.
 func (o *takenOver) grown() (list []difference) {
 	const why = "the pool grows: too few of the recorded addresses are free for WARM_ENI_TARGET, and upstream had not looked yet"
 	for _, link := range o.newLinks() {
@@ -144,13 +144,13 @@ func (o *takenOver) grown() (list []difference) {
 	return list
 }
 
-// takeoverDifferences are all that a start of ours changes on an upstream node's.
+// takeoverDifferences are everything that a start of our daemon changes on an upstream node.
 func (o *takenOver) takeoverDifferences() []difference {
 	return slices.Concat(o.grown(), marksDifferences)
 }
 
-// TestUpgrade_TakesOver starts our daemon on the node of upstream's: nothing of the
-// pods moves, and book, file and kernel agree.
+// TestUpgrade_TakesOver starts our daemon on an upstream node: nothing of the pods changes, and
+// book, file and kernel agree.
 func TestUpgrade_TakesOver(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestUpgrade_TakesOver(t *testing.T) {
 					t.Errorf("%s from %s: %v", p.Name, o.pods[0].Name, err)
 				}
 			}
-			// A second start finds everything as it wants it.
+			// A second start changes nothing.
 			o.kill(o.n, 15)
 			o.start()
 			compare(t, after, o.picture())
@@ -204,8 +204,8 @@ func entries(file string) []string {
 	return out
 }
 
-// TestUpgrade_NewPodsGetOtherAddresses fills the node: no address of a living pod is
-// given again.
+// TestUpgrade_NewPodsGetOtherAddresses fills the node: no address of a running pod is assigned
+// again.
 func TestUpgrade_NewPodsGetOtherAddresses(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestUpgrade_NewPodsGetOtherAddresses(t *testing.T) {
 	}
 }
 
-// TestUpgrade_RepeatedADD repeats the ADD of a recorded sandbox: the answer is the
-// upstream's, to the byte.
+// TestUpgrade_RepeatedADD repeats the ADD of a recorded sandbox: the answer is upstream's, byte
+// for byte.
 func TestUpgrade_RepeatedADD(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestUpgrade_RepeatedADD(t *testing.T) {
 	}
 }
 
-// TestUpgrade_DEL deletes the recorded pods in each way: exactly what is theirs goes.
+// TestUpgrade_DEL deletes the recorded pods in different ways: exactly their state is removed.
 func TestUpgrade_DEL(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestUpgrade_DEL(t *testing.T) {
 				if i == 0 {
 					o.asRecordedWithoutOne()
 				}
-				// A DEL may come again, with whatever the runtime has.
+				// A DEL may be repeated, with whatever the runtime has.
 				for _, prev := range [][]byte{p.Result, nil} {
 					if r, err := o.n.RunPlugin(p, "DEL", prev); err != nil || len(r.Stdout) > 0 {
 						t.Errorf("%s, again: %v, %q", row.how, err, r.Stdout)
@@ -298,7 +298,7 @@ func TestUpgrade_DEL(t *testing.T) {
 	}
 }
 
-// deleteOne deletes one pod and compares what went with what is that pod's.
+// deleteOne deletes one pod and compares what was removed with what is that pod's.
 func (o *takenOver) deleteOne(how string, p *node.Pod, prev []byte) {
 	o.lab.t.Helper()
 	others := slices.DeleteFunc(slices.Clone(o.pods), func(q *node.Pod) bool { return q == p || q.Netns == nil })

@@ -17,15 +17,14 @@ import (
 	"cnictl/testenv/node"
 )
 
-// This file holds a running daemon's answers under upstream's paths to the
-// recorded ones, byte for byte: nothing is decoded, so a member that moved, a blank
-// or a line feed more is seen.
+// This file compares a running daemon's answers under upstream's paths with the recorded ones,
+// byte for byte: nothing is decoded, so a moved member or another space or line feed fails.
 
-// plainText is what Go makes of upstream's answers, which name no type.
+// plainText is Go's Content-Type for upstream's answers, which set none.
 const plainText = "text/plain; charset=utf-8"
 
-// readableNode leads a daemon to an API server that has its Node, as the recorded one
-// had. The Node is cordoned, so that the pool stays as it is.
+// readableNode gives a daemon an API server that has its Node, as the recorded one had. The
+// Node is cordoned, so that the pool does not change.
 func (l *lab) readableNode(n *node.Node) map[string]string {
 	l.t.Helper()
 	kubeconfig := filepath.Join(n.Dir, "kubeconfig")
@@ -51,7 +50,7 @@ func (l *lab) nodeRead(n *node.Node) {
 	})
 }
 
-// answers holds one answer to what was recorded.
+// answers compares one answer with the recorded one.
 func (l *lab) answers(d *door, path string, status int, want string) {
 	l.t.Helper()
 	got := l.ask(d, path, nil)
@@ -97,8 +96,8 @@ func TestV1_RecordedBytes(t *testing.T) {
 	}
 }
 
-// commands holds the answer to an unknown path to the recorded one. Upstream lists
-// its paths in an order of each process's own; ours follow them.
+// commands compares the answer to an unknown path with the recorded one. Upstream lists its
+// paths in a different order in each process; ours follow them.
 func (l *lab) commands(d *door, path, recorded string) {
 	l.t.Helper()
 	list := func(text string) []string {

@@ -45,7 +45,7 @@ var buildChained = sync.OnceValues(func() (string, error) {
 	return bin, nil
 })
 
-// nodeExec lets libcni run plugins inside a node, and notes what it runs.
+// nodeExec lets libcni run plugins inside a node, and records what it runs.
 type nodeExec struct {
 	version.PluginDecoder
 	node *node.Node
@@ -78,8 +78,8 @@ func (e *nodeExec) ExecPlugin(_ context.Context, path string, stdin []byte, envi
 	return r.Stdout, nil
 }
 
-// note writes a call down: plugin, command, version of the configuration, and which
-// keys the runtime added.
+// note records a call: plugin, command, version of the configuration, and which keys the
+// runtime added.
 func (e *nodeExec) note(plugin string, stdin []byte, environ []string) {
 	line := plugin
 	for _, v := range slices.Backward(environ) {
@@ -167,7 +167,7 @@ func (r *runtime) list(t testing.TB, template string, change func(*install.Setti
 	return list
 }
 
-// sandbox makes a pod sandbox and what the runtime says of it.
+// sandbox creates a pod sandbox and the runtime's description of it.
 func (r *runtime) sandbox(t testing.TB, name string) (*node.Pod, *libcni.RuntimeConf) {
 	t.Helper()
 	p, err := r.node.NewSandbox(node.PodSpec{Namespace: "default", Name: name})
@@ -225,8 +225,8 @@ func chain(version string) string {
   {"type":"chained"}]}`
 }
 
-// TestVerbs_EveryVersion runs a pod's life through libcni with a list of each version
-// of the specification, and shows which commands libcni gives for it.
+// TestVerbs_EveryVersion runs a pod's life through libcni with a list of each version of the
+// specification, and checks which commands libcni then runs.
 func TestVerbs_EveryVersion(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -234,7 +234,7 @@ func TestVerbs_EveryVersion(t *testing.T) {
 	ctx := t.Context()
 	for _, row := range []struct {
 		version       string
-		check, status bool // libcni gives these commands; with CHECK it remembers results for DEL
+		check, status bool // libcni runs these commands; with CHECK it caches results for DEL
 	}{
 		{"0.1.0", false, false}, {"0.2.0", false, false}, {"0.3.0", false, false}, {"0.3.1", false, false},
 		{"0.4.0", true, false}, {"1.0.0", true, false}, {"1.1.0", true, true},
@@ -313,8 +313,8 @@ func TestVerbs_EveryVersion(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// TestVerbs_ShippedConflist: with upstream's conflist no runtime gives CHECK,
-// STATUS or GC, as on upstream's nodes; with versions offered they are of 1.1.0.
+// TestVerbs_ShippedConflist: with upstream's conflist runtimes run no CHECK, STATUS or GC, as
+// on upstream's nodes; if cniVersions is offered they do, with 1.1.0.
 func TestVerbs_ShippedConflist(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -364,9 +364,9 @@ func TestVerbs_ShippedConflist(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// TestVerbs_TellWhatIsWrong: CHECK and STATUS fail for what is broken, and no longer
-// when it is mended.
-func TestVerbs_TellWhatIsWrong(t *testing.T) {
+// TestVerbs_ReportFaults: CHECK and STATUS fail while something is broken, and succeed once it
+// is fixed.
+func TestVerbs_ReportFaults(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	r := l.newRuntime(n, "chained")
@@ -429,8 +429,8 @@ func TestVerbs_TellWhatIsWrong(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// TestVerbs_GC: a runtime that has lost its memory of a sandbox names only the others;
-// the plugin takes the address back, and nothing of the others.
+// TestVerbs_GC: a runtime that has forgotten a sandbox names only the others; the plugin frees
+// that sandbox's address, and nothing of the others.
 func TestVerbs_GC(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -458,7 +458,7 @@ func TestVerbs_GC(t *testing.T) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{
-		"chained DEL 1.1.0 +prevResult", "aws-cni DEL 1.1.0 +prevResult", // libcni remembers one itself
+		"chained DEL 1.1.0 +prevResult", "aws-cni DEL 1.1.0 +prevResult", // libcni caches one itself
 		"aws-cni GC 1.1.0 +cni.dev/valid-attachments", "chained GC 1.1.0 +cni.dev/valid-attachments",
 	}, r.exec.took()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)

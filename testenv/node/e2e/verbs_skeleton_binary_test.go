@@ -16,7 +16,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// outcome is what a runtime sees of a plugin that failed. Our details say more than
+// outcome is what a runtime sees of a failed plugin, without the details: ours say more than
 // the library's.
 type outcome struct {
 	Exit int
@@ -44,9 +44,9 @@ func outcomeOf(t *testing.T, bin string, env []string, stdin string) (o outcome,
 
 var offset = regexp.MustCompile(` at offset [0-9]+$`)
 
-// TestVerbs_AsTheSkeleton: what upstream's skeleton, the CNI library's, refuses
-// before it calls a plugin's code, ours refuses with the same code, message and exit
-// status. The commands that come through there are not run here.
+// TestVerbs_AsTheSkeleton: what the CNI library's skeleton, which upstream uses, refuses before
+// it calls a plugin's code, ours refuses with the same code, message and exit status. Commands
+// that it accepts are not run here.
 func TestVerbs_AsTheSkeleton(t *testing.T) {
 	dir := os.Getenv("CNI_TEST_BIN")
 	if dir == "" {
@@ -75,7 +75,7 @@ func TestVerbs_AsTheSkeleton(t *testing.T) {
 	for _, command := range []string{"ADD", "DEL", "CHECK", "GC", "STATUS", "VERSION", "add", "GET", "-", " "} {
 		for name, change := range environments {
 			stdins := inputs
-			if name != "full" { // the environment is looked at first
+			if name != "full" { // the environment is checked first
 				stdins = inputs[:4]
 			}
 			for _, stdin := range stdins {
