@@ -39,7 +39,7 @@ const sandboxReady = "ready"
 // Enter moves the program into a sandbox: it starts the program again, with the
 // same arguments and streams, in namespaces of its own, and does not return
 // there. In the sandbox Enter returns nil at once. It returns an error, in the
-// original process, when the kernel does not allow the sandbox.
+// first process, when the kernel does not allow the sandbox.
 //
 // Three processes are then alive: this one, which only waits; process 1 of the
 // sandbox, which reaps orphans; and the program. Killing any of them ends all.
@@ -84,8 +84,8 @@ func runSandbox() (code int, err error) {
 	return 0, errors.Join(append(refused, fmt.Errorf("with a user namespace: %w", err))...)
 }
 
-// startSandbox starts process 1 and waits for its end. An error means that the
-// sandbox never stood.
+// startSandbox starts process 1 and waits for its exit. An error means that the sandbox was
+// never ready.
 func startSandbox(userNS bool) (code int, err error) {
 	// The kernel sends the parent-death signal when the *thread* that started the
 	// child ends.
@@ -110,7 +110,7 @@ func startSandbox(userNS bool) (code int, err error) {
 	defer stop()
 
 	said := make([]byte, 4096)
-	n, _ := report.Read(said) // nothing read: process 1 died before it could say
+	n, _ := report.Read(said) // nothing read: process 1 died before its report
 	state, err := child.Wait()
 	if err != nil {
 		return 0, fmt.Errorf("wait for sandbox: %w", err)

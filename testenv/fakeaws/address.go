@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// AssignSpec asks for addresses of an ENI: given ones and counts to pick.
+// AssignSpec requests addresses for an ENI: given ones and counts to pick.
 type AssignSpec struct {
 	Addresses    []netip.Addr
 	Count        int
@@ -14,7 +14,7 @@ type AssignSpec struct {
 	IPv6Count    int
 	IPv6Prefixes int  // /80s to pick
 	Reassign     bool // given addresses may be another ENI's secondary ones
-	AtMost       int  // of each kind no more, although more is asked for; 0: no bound
+	AtMost       int  // limit for each kind, even if more is requested; 0: no limit
 }
 
 // bounded applies AtMost.
@@ -26,7 +26,7 @@ func (s AssignSpec) bounded() AssignSpec {
 	return s
 }
 
-// Assign gives an ENI addresses: all that were asked for (see AtMost) or none. It returns them in
+// Assign gives an ENI addresses: all that were requested (see AtMost) or none. It returns them in
 // the order given, picked, given prefixes, picked prefixes, IPv6.
 func (w *World) Assign(eniID string, s AssignSpec) ([]netip.Prefix, error) {
 	var out []netip.Prefix
@@ -65,7 +65,7 @@ func (w *World) assign(eniID string, s AssignSpec) ([]netip.Prefix, error) {
 	return cidrs, nil
 }
 
-// wrest takes given addresses from the ENIs that have them.
+// wrest removes given addresses from the ENIs that have them.
 func (w *World) wrest(to *ENI, cidrs []netip.Prefix) {
 	for _, c := range cidrs {
 		from := w.enis[w.owners[c]]
@@ -80,8 +80,8 @@ func (w *World) wrest(to *ENI, cidrs []netip.Prefix) {
 	}
 }
 
-// checkSlots holds an ENI to what its instance's type allows. An ENI that is not
-// attached is checked when it is.
+// checkSlots checks an ENI against the limits of its instance's type. An unattached ENI is
+// checked when it is attached.
 func (w *World) checkSlots(e *ENI, more, more6 int, prefixes bool) error {
 	if e.Attachment.ID == "" {
 		return nil
@@ -107,7 +107,7 @@ func checkSlots(e *ENI, i *instance, more, more6 int, prefixes bool) error {
 	return nil
 }
 
-// Unassign takes addresses (/32, /128) and prefixes from an ENI: all or none.
+// Unassign removes addresses (/32, /128) and prefixes from an ENI: all or none.
 func (w *World) Unassign(eniID string, cidrs ...netip.Prefix) error {
 	return w.update(func() error {
 		e := w.enis[eniID]

@@ -32,9 +32,9 @@ type Change struct {
 	Branch   Association    // BranchAssociated, BranchDisassociated
 }
 
-// Subscribe has f called for every later change, in order, one at a time, before the
-// call that caused the change returns. f runs outside the world's lock: it may read
-// the world, and must not change it.
+// Subscribe calls f for every later change, in order, one at a time, before the call that
+// caused the change returns. f runs outside the world's lock: it may read the world, but not
+// change it.
 //
 // The returned function ends the subscription; f is not running any more and not
 // called again once it returns. It must not be called from within f.
@@ -64,8 +64,8 @@ type subscriber struct {
 // emit queues a change; the caller holds mu and ends with update's delivery.
 func (w *World) emit(c Change) { w.pending = append(w.pending, c) }
 
-// deliver hands queued changes to the subscribers. When it returns, all changes that
-// were queued before it was called have been delivered, by whomever.
+// deliver passes queued changes to the subscribers. When it returns, all changes that were
+// queued before it was called have been delivered, by it or by another caller.
 func (w *World) deliver() {
 	w.deliverMu.Lock()
 	defer w.deliverMu.Unlock()

@@ -42,7 +42,7 @@ POST   /tokens/revoke            make every metadata token stale
 const maxControlBody = 1 << 20 // bytes
 
 // ControlHandler serves a world's control API: JSON over plain HTTP, for programs and
-// people who drive a test from outside. It has no authentication; listen on loopback.
+// users who drive a test from outside. It has no authentication; listen on loopback.
 //
 // Mistakes are answered with status 400, 404 or 409 and {"error": …}, what EC2 would
 // refuse with its "code" too.
@@ -84,7 +84,7 @@ func ControlHandler(w *World) http.Handler {
 	return asJSON(mux)
 }
 
-// asJSON answers what no pattern of a mux matches as every other mistake: in JSON.
+// asJSON answers requests that no pattern of a mux matches in JSON, like every other error.
 func asJSON(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
@@ -115,13 +115,13 @@ func (r *refusal) WriteHeader(status int)      { r.status = status }
 
 type controlServer struct{ world *World }
 
-// done is the answer of requests that answer nothing.
+// done is the answer of requests without a result.
 var done = struct{}{}
 
 // listOf makes an empty list [] and not null.
 func listOf[T any](all []T) []T { return append([]T{}, all...) }
 
-// missingError is an error about something that is not there.
+// missingError is an error about something that does not exist.
 type missingError struct{ what string }
 
 func (e *missingError) Error() string { return "there is no " + e.what }

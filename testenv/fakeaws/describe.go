@@ -10,7 +10,7 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// The actions that only look.
+// The Describe actions.
 
 // query is what all Describe actions read alike.
 type query struct {

@@ -20,7 +20,7 @@ type Description struct {
 	DescribeLag      Duration            `json:"describeLag,omitempty"`
 	SerialiseAttach  bool                `json:"serialiseAttach,omitempty"`
 	Throttle         bool                `json:"throttle,omitempty"` // AccountBuckets
-	Buckets          *Throttle           `json:"buckets,omitempty"`  // request limits with figures of one's own
+	Buckets          *Throttle           `json:"buckets,omitempty"`  // custom request limits
 	Faults           []Rule              `json:"faults,omitempty"`
 	ExhaustedAsValue bool                `json:"exhaustedAsValue,omitempty"`
 	Allow            []string            `json:"allow,omitempty"` // actions; absent: all
@@ -41,7 +41,7 @@ type SubnetDescription struct {
 	IPv6CIDR   netip.Prefix          `json:"ipv6Cidr,omitzero"`
 	AssignIPv6 bool                  `json:"assignIpv6,omitempty"` // to each ENI at its creation
 	Tags       map[string]string     `json:"tags,omitempty"`
-	Occupied   int                   `json:"occupied,omitempty"` // addresses that others hold
+	Occupied   int                   `json:"occupied,omitempty"` // addresses in use by others
 	Fragmented bool                  `json:"fragmented,omitempty"`
 	Instances  []InstanceDescription `json:"instances,omitempty"`
 }

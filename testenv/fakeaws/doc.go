@@ -17,5 +17,5 @@
 // metadata path is answered with an error that names it and is also recorded in
 // World.Violations, which every test should find empty.
 //
-// The package must not know the daemon: it is the other side of the wire.
+// The package must not import the daemon: it is the other end of the wire.
 package fakeaws

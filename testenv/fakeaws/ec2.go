@@ -96,7 +96,7 @@ func (s *ec2Server) log(c Call) {
 	}
 }
 
-// read takes the request apart, up to knowing its action.
+// read parses the request and finds its action.
 func (s *ec2Server) read(rw http.ResponseWriter, r *http.Request) (string, *form, error) {
 	if r.Method != http.MethodPost || r.URL.Path != "/" || r.URL.RawQuery != "" {
 		s.world.violate("EC2: %s %s: only POST / without a query is served", r.Method, r.URL)
@@ -190,7 +190,7 @@ func (s *ec2Server) serve(name, caller string, f *form) (reply any, met Fault, e
 	return reply, met, err
 }
 
-// noteUnknownFilter records filters that the servers do not know, passing results on.
+// noteUnknownFilter records filters that the servers do not know, and passes results on.
 func (w *World) noteUnknownFilter(name string) func(any, error) (any, error) {
 	return func(reply any, err error) (any, error) {
 		var unknown *unknownFilterError

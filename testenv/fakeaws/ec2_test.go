@@ -70,7 +70,7 @@ func (b *bench) eni(s fakeaws.ENISpec) fakeaws.ENI {
 	return e
 }
 
-// must makes a call that has to work.
+// must makes a call that must succeed.
 func must[In, Out any](b *bench, do func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In) *Out {
 	b.t.Helper()
 	out, err := do(b.t.Context(), in)

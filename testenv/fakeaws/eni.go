@@ -114,7 +114,7 @@ func (w *World) pickIPv6Only(n *subnet, s ENISpec) ([]netip.Prefix, error) {
 	return w.pick(n, assignment{count6: max(1, s.IPv6s), prefixCount6: s.IPv6Prefixes})
 }
 
-// assignment asks for addresses: given ones, and counts to pick.
+// assignment requests addresses: given ones, and counts to pick.
 type assignment struct {
 	addrs        []netip.Addr
 	count        int
@@ -217,7 +217,7 @@ func (w *World) reassignable(c netip.Prefix) bool {
 	return e != nil && c.Addr() != e.PrimaryIP
 }
 
-// give makes CIDRs the ENI's. They were picked.
+// give makes picked CIDRs the ENI's.
 func (w *World) give(e *ENI, cidrs []netip.Prefix) {
 	n := w.subnets[e.SubnetID]
 	for _, c := range cidrs {

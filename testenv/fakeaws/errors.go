@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Error is an answer of EC2 that is not a success.
+// Error is an error answer of EC2.
 type Error struct {
 	Code    string
 	Message string
@@ -34,7 +34,7 @@ func (e *Error) status() int {
 	return http.StatusBadRequest
 }
 
-// EC2's own names for what went wrong.
+// EC2's error codes.
 const (
 	codeThrottled          = "RequestLimitExceeded"
 	codeUnauthorized       = "UnauthorizedOperation"

@@ -35,8 +35,8 @@ type Fault struct {
 	Hold Hold `json:"hold,omitempty"`
 }
 
-// Reply is a way in which an answer goes wrong. Stalled, truncated, empty and foreign
-// answers are made of the true one: their calls always take effect.
+// Reply is a fault of an answer. Stalled, truncated, empty and foreign answers are derived from
+// the true one: their calls always take effect.
 type Reply string
 
 const (
@@ -63,7 +63,7 @@ const (
 
 var holds = map[Hold]string{HoldAttaching: "AttachNetworkInterface", HoldLink: "AttachNetworkInterface", HoldDetaching: "DetachNetworkInterface"}
 
-// bounded are the actions that AtMost means something for.
+// bounded are the actions to which AtMost applies.
 var bounded = []string{"AssignPrivateIpAddresses", "AssignIpv6Addresses", "UnassignPrivateIpAddresses", "UnassignIpv6Addresses", "CreateNetworkInterface"}
 
 // answer is the fault's error, nil if it has none.
@@ -88,8 +88,8 @@ func (f *Fault) effective() bool {
 	return f.Effect
 }
 
-// String names the fault in the call log: "" for the zero value, else what happened
-// in words, as "hang after effect" or "InternalError".
+// String names the fault in the call log, such as "hang after effect" or "InternalError"; "" for
+// the zero value.
 func (f *Fault) String() string {
 	var words []string
 	switch {
@@ -155,8 +155,8 @@ func (f *Fault) check(action string) error {
 // life. nil lets it pass. Calls that fail for their form or by throttling count too.
 type FaultFunc func(action string, nth int) *Fault
 
-// SetFaults installs a fault function; nil removes it. It is asked before the rules
-// of AddFault, runs under a lock and must not call the world.
+// SetFaults installs a fault function; nil removes it. It is called before the rules of AddFault
+// apply, runs under a lock and must not call the world.
 func (w *World) SetFaults(f FaultFunc) { w.wire.do(func() { w.wire.fault = f }) }
 
 // FailCalls is a FaultFunc for the first to last call of one action.
@@ -181,10 +181,10 @@ func FailRandomly(probability float64, seed uint64, f Fault) FaultFunc {
 	}
 }
 
-// chance is a number in [0, 1) that its arguments alone determine.
+// chance is a number in [0, 1) that depends only on its arguments.
 func chance(seed uint64, name string, nth int) float64 {
 	h := fnv.New64a()
-	_, _ = io.WriteString(h, name) // a hash takes everything
+	_, _ = io.WriteString(h, name) // a hash never fails
 	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(nth))).Float64()
 }
 
@@ -192,11 +192,11 @@ func chance(seed uint64, name string, nth int) float64 {
 // without trailing slash), counted from 1. It returns an HTTP status to fail with, or 0.
 type IMDSFaultFunc func(path string, nth int) (status int)
 
-// SetIMDSFaults installs a metadata fault function; nil removes it. It is asked before
-// the rules of AddFault, runs under a lock and must not call the world.
+// SetIMDSFaults installs a metadata fault function; nil removes it. It is called before the
+// rules of AddFault apply, runs under a lock and must not call the world.
 func (w *World) SetIMDSFaults(f IMDSFaultFunc) { w.wire.do(func() { w.wire.imdsFault = f }) }
 
-// Some faults of EC2 that clients must bear.
+// Some faults of EC2 that clients must handle.
 var (
 	Throttled   = Fault{Code: codeThrottled, Message: "Request limit exceeded.", Status: http.StatusServiceUnavailable}
 	Unavailable = Fault{Code: "Unavailable", Message: "The server is overloaded and can't handle the request.", Status: http.StatusServiceUnavailable}

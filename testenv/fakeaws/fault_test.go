@@ -35,7 +35,7 @@ func (b *bench) create(ctx context.Context, ips int32) (*ec2.CreateNetworkInterf
 	return b.ec2.CreateNetworkInterface(ctx, &ec2.CreateNetworkInterfaceInput{SubnetId: &b.subnet.ID, SecondaryPrivateIpAddressCount: aws.Int32(ips)})
 }
 
-// answerOf says what the SDK made of an answer: EC2's code, "broken" for anything that
+// answerOf is how the SDK read an answer: EC2's code, "broken" for anything that
 // is none, "" for success.
 func answerOf(err error) string {
 	var e smithy.APIError
@@ -186,8 +186,8 @@ func TestFault_StallBegins(t *testing.T) {
 	}
 }
 
-// A lost reply of each call that changes something: it is done, and the SDK's next
-// attempt meets what was done.
+// A lost reply of each mutating call: it was carried out, and the SDK's next attempt meets its
+// effect.
 func TestFault_LostReplies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -233,7 +233,7 @@ func TestFault_LostReplies(t *testing.T) {
 	b.noViolations()
 }
 
-// A bounded call gives less than EC2 could, and says success.
+// A bounded call assigns fewer than EC2 could, and reports success.
 func TestFault_PartialSuccess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})
@@ -377,7 +377,7 @@ func TestFault_HeldAttachmentEnds(t *testing.T) {
 	}
 }
 
-// Rules number the calls that fit them, each action's on its own.
+// Rules number the calls that match them, each action separately.
 func TestRule_Numbers(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -466,8 +466,8 @@ func drawn(t *testing.T, seed uint64, n int, others bool) (met []int) {
 	return met
 }
 
-// Chance is the seed's, the action's and the number's alone: other actions' calls
-// beside, in whichever order, change nothing.
+// Random faults depend only on the seed, the action and the number: other actions' calls, in
+// any order, change nothing.
 func TestRule_Probability(t *testing.T) {
 	t.Parallel()
 	const calls = 200
@@ -585,8 +585,8 @@ func TestFault_Metadata(t *testing.T) {
 	}
 }
 
-// EC2 is late: the metadata service and the node know ENIs and addresses that EC2 does
-// not list yet, and the reverse when they go.
+// EC2 lags: the metadata service and the node show ENIs and addresses that EC2 does not list
+// yet, and the reverse when they are removed.
 func TestDescribeLag(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
@@ -648,7 +648,7 @@ func TestDescribeLag(t *testing.T) {
 	b.noViolations()
 }
 
-// The metadata service goes on showing an ENI and an address that EC2 has taken away.
+// The metadata service keeps showing an ENI and an address that EC2 has removed.
 func TestMetadataLag_ShowsWhatIsGone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})

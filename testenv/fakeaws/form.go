@@ -15,7 +15,7 @@ const (
 )
 
 // form reads the parameters of one call in EC2's flat form: Name, List.1, List.1.Name.
-// The first mistake is kept in err; what no reader asked for is a mistake too.
+// The first error is kept in err; unread parameters are an error too.
 type form struct {
 	prefix string
 	shared *formState

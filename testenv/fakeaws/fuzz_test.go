@@ -10,7 +10,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// Whatever a client sends, the answer is well-formed XML and the world stays sound.
+// Whatever a client sends, the answer is well-formed XML and the world stays consistent.
 func FuzzEC2(f *testing.F) {
 	const head = "Version=2016-11-15&Action="
 	for _, seed := range []string{"", "Action=", head + "DescribeNetworkInterfaces&Filter.1.Name=tag%3Ax&Filter.1.Value.1=%2A&MaxResults=5",

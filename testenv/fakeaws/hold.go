@@ -1,8 +1,7 @@
 package fakeaws
 
-// Settle ends what holds an ENI's attachment: one that hung in "attaching" or
-// "detaching" completes, a missing link appears. Without anything to end it does
-// nothing.
+// Settle ends the hold of an ENI's attachment: one that hung in "attaching" or "detaching"
+// completes, a missing link appears. Without a hold it does nothing.
 func (w *World) Settle(eniID string) error {
 	return w.update(func() error {
 		e := w.enis[eniID]

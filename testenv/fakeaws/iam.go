@@ -12,22 +12,21 @@ import (
 	"strings"
 )
 
-// iam is what the world knows of its callers' permissions. It is a part of wire and
-// guarded by its mutex.
+// iam is the world's state of its callers' permissions. It is a part of wire and guarded by its
+// mutex.
 type iam struct {
 	keys     map[string]string          // access key → instance id
 	policies map[string]policy          // by instance id; "": of callers that have none of their own
-	used     map[string]map[string]bool // by instance id: actions asked for; true: refused for want of a permission
+	used     map[string]map[string]bool // by instance id: actions called; true: refused for a missing permission
 }
 
 func newIAM() iam {
 	return iam{keys: make(map[string]string), policies: make(map[string]policy), used: make(map[string]map[string]bool)}
 }
 
-// SetPolicy makes an IAM policy document all that an instance's role may do, or, for
-// instance "", what callers may do that have no policy of their own. Without a document
-// the limit ends. What a policy does not allow is answered with UnauthorizedOperation
-// and shows in ActionsDenied.
+// SetPolicy restricts an instance's role to an IAM policy document or, for instance "", callers
+// without a policy of their own. Without a document the restriction ends. Calls that the
+// policy does not allow get UnauthorizedOperation and show in ActionsDenied.
 //
 // Callers are identified by the access key that the metadata service gives an instance;
 // other keys are those of the instance that the server serves, if it serves one.

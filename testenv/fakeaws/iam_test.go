@@ -23,8 +23,8 @@ func tagged(kv ...string) []types.TagSpecification {
 	return []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface, Tags: []types.Tag{{Key: &kv[0], Value: &kv[1]}}}}
 }
 
-// An instance's policy holds for its calls, resource by resource; what was used and
-// what was refused is on record.
+// An instance's policy applies to its calls, resource by resource; used and refused actions are
+// recorded.
 func TestIAM_Policy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, fakeaws.Options{})

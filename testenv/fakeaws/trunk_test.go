@@ -132,8 +132,8 @@ func TestAddTrunk_VeilEndsByItself(t *testing.T) {
 func TestAssociateBranch(t *testing.T) {
 	t.Parallel()
 	w, i, trunk := trunked(t, TrunkSpec{})
-	var told []Change
-	t.Cleanup(w.Subscribe(func(c Change) { told = append(told, c) }))
+	var changes []Change
+	t.Cleanup(w.Subscribe(func(c Change) { changes = append(changes, c) }))
 	b := branchOf(t, w, i)
 	if len(b.IPv6s) != 1 {
 		t.Errorf("the subnet assigned %v", b.IPv6s)
@@ -155,8 +155,8 @@ func TestAssociateBranch(t *testing.T) {
 		t.Errorf("after disassociation %+v", b)
 	}
 	wantCode(t, w.DisassociateBranch(a.ID), "InvalidAssociationID.NotFound")
-	if len(told) != 2 || told[0].Kind != BranchAssociated || told[1].Kind != BranchDisassociated || told[0].Branch != a || told[0].Instance.ID != i.ID {
-		t.Errorf("told %+v", told)
+	if len(changes) != 2 || changes[0].Kind != BranchAssociated || changes[1].Kind != BranchDisassociated || changes[0].Branch != a || changes[0].Instance.ID != i.ID {
+		t.Errorf("changes %+v", changes)
 	}
 	if err := w.Check(); err != nil {
 		t.Error(err)

@@ -163,7 +163,7 @@ func TestWorld_Fragment(t *testing.T) {
 		}
 	}
 	if o, ok := w.OwnerOf(netip.MustParseAddr("10.0.0.240")); ok {
-		t.Errorf("owner of 10.0.0.240 is %s, want nobody", o.ID)
+		t.Errorf("owner of 10.0.0.240 is %s, want none", o.ID)
 	}
 }
 

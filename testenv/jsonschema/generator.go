@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Nullable says where null may stand although the Go type is no pointer, and where
-// a list never is null.
+// Nullable says which members can be null although their Go type is not a pointer, and which
+// lists are never null.
 var Nullable = map[string]bool{
 	"Backoff.until": true, "LastError.at": true,
 	"Summary.enis": true, "Summary.operations": true, "Summary.backoffs": true, "Summary.subnets": true,
@@ -26,11 +26,11 @@ var Nullable = map[string]bool{
 	"BranchInterface.securityGroups": true,
 }
 
-// Form is how what is not known is written.
+// Form is how unknown values are written.
 type Form int
 
 const (
-	Answered Form = iota // as a daemon answers it: an empty string may stand for unknown
+	Answered Form = iota // as a daemon answers: an empty string may mean unknown
 	Printed              // as daemon/fleet/document writes it: null, and times in whole seconds
 )
 
@@ -137,8 +137,8 @@ func (g *Generator) object(t reflect.Type, kind string) ordered {
 	}
 }
 
-// mayLack reports that a member is null where an answer of a daemon has a value that stands
-// for what is not known.
+// mayLack reports whether a member is null where a daemon's answer has a value that means
+// unknown.
 func (g *Generator) mayLack(f reflect.StructField) bool {
 	if g.Form == Answered || f.Tag.Get("null") == "never" {
 		return false
@@ -150,7 +150,7 @@ func (g *Generator) mayLack(f reflect.StructField) bool {
 	return f.Type.Kind() == reflect.String || f.Tag.Get("null") == "zero"
 }
 
-// sayNull makes of a comment on a member that one on the member that is null instead.
+// sayNull changes a member's comment for the document in which it is null instead.
 var sayNull = strings.NewReplacer("empty", "null", `""`, "null", "0 = unknown", "null = unknown", "0: not reported", "null: not reported")
 
 func (g *Generator) value(t reflect.Type, at string, null bool) ordered {
@@ -188,7 +188,7 @@ func (g *Generator) value(t reflect.Type, at string, null bool) ordered {
 		return kind("object", member{"additionalProperties", g.value(t.Elem(), "", false)})
 	case reflect.Struct:
 		if g.defs[t.Name()] == nil {
-			g.defs[t.Name()] = true // a type that holds itself would end here
+			g.defs[t.Name()] = true // stops the recursion of a type that contains itself
 			g.defs[t.Name()] = g.object(t, "")
 		}
 		ref := ordered{{"$ref", "#/$defs/" + t.Name()}}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Problems holds a document of a form to its schema.
+// Problems validates a document of a form against its schema.
 func Problems(t *testing.T, raw json.RawMessage, body []byte, form Form) []string {
 	t.Helper()
 	var schema map[string]any
@@ -34,7 +34,7 @@ func Problems(t *testing.T, raw json.RawMessage, body []byte, form Form) []strin
 type validator struct {
 	root     map[string]any
 	problems []string
-	form     Form // Printed: an empty text where null may stand is one too, and so is a part of a second
+	form     Form // Printed: an empty string where null is allowed is a problem too, and so is a fraction of a second
 }
 
 func (v *validator) refuse(at, format string, args ...any) {
@@ -87,7 +87,7 @@ func (v *validator) parts(at string, schema map[string]any, doc any) {
 // codeWord is what a state is, that programs compare.
 var codeWord = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// text holds a string to its schema. A declared setting may be set to nothing.
+// text validates a string. A declared setting may be set to an empty string.
 func (v *validator) text(at string, schema map[string]any, doc string) {
 	if v.form == Printed && doc == "" && slices.Contains(types(schema["type"]), "null") && !strings.HasSuffix(at, ".declared") {
 		v.refuse(at, "is empty, and null is what is not known")

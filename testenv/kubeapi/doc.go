@@ -6,7 +6,7 @@
 // [Server.Name]. A server is ready two or three seconds after it was started and ends
 // with its test (binary), also when that is killed. etcd listens on a unix socket and
 // kube-apiserver on a loopback port that is reserved before it starts, so any number
-// of servers run side by side.
+// of servers run in parallel.
 //
 // [Server.Kubeconfig] names a ServiceAccount with exactly the rights that deploy/rbac
 // gives it. A request that is refused fails the test, even if the client under test

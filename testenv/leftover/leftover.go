@@ -1,5 +1,5 @@
-// Package leftover fails a test binary whose tests leave goroutines or descriptors
-// behind. It decides nothing about single tests.
+// Package leftover fails a test binary whose tests leave goroutines or descriptors behind. It
+// does not say which test.
 package leftover
 
 import (
@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// patience is how long what tests have ended may take to be gone.
+// patience is how long goroutines and descriptors may take to disappear after the tests.
 const patience = 30 * time.Second
 
-// Main runs the tests, ends the process, and fails it when something is left behind.
-// It is the body of a TestMain.
+// Main runs the tests and exits, with a failure if something is left behind. It is the body of
+// a TestMain.
 func Main(m *testing.M) {
 	descriptors := openDescriptors()
 	code := m.Run()

@@ -17,7 +17,7 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// Sockets and files of the daemon, as the node sees them.
+// Sockets and files of the daemon, inside the node.
 const (
 	LeanSocket = "/var/run/aws-node/cni.sock"   // the plugin's (daemon/api/cniwire)
 	GRPCSocket = "/var/run/aws-node/ipamd.sock" // upstream's
@@ -36,9 +36,8 @@ type daemon struct {
 	err    error
 }
 
-// DaemonEnv is the environment of the shipped manifest (spec/ipamd.md §12), with
-// the node's directories and the fabric's EC2 API in the places that have a
-// setting.
+// DaemonEnv is the environment of the shipped manifest (spec/ipamd.md §12), with the node's
+// directories and the fabric's EC2 API where there is a setting for it.
 func (n *Node) DaemonEnv() map[string]string {
 	logs := n.opts.paths().Logs
 	return map[string]string{
@@ -85,9 +84,9 @@ func (n *Node) StartDaemon(env map[string]string) error {
 // EntrypointBinary is the entrypoint's name in its directory.
 const EntrypointBinary = "aws-vpc-cni"
 
-// StartEntrypoint starts the entrypoint, which starts the daemon, in place of it: as
-// process 1 of a container whose working directory has the programs of the image. The
-// other methods then speak of the entrypoint.
+// StartEntrypoint starts the entrypoint instead, which starts the daemon: as process 1 of a
+// container whose working directory has the programs of the image. The other methods then
+// apply to the entrypoint.
 func (n *Node) StartEntrypoint(dir string, env map[string]string) error {
 	return n.start(env, agent.Cmd{Argv: []string{filepath.Join(dir, EntrypointBinary)}, Dir: dir, Container: true})
 }
@@ -126,7 +125,7 @@ const (
 	xtablesLock = "/run/xtables.lock"
 )
 
-// makeMounts makes what the manifest's volumes make on a host if it is not there.
+// makeMounts creates the host paths that the manifest's volumes create.
 func (n *Node) makeMounts() error {
 	if _, err := n.agent.Run(agent.Cmd{Argv: []string{"/bin/mkdir", "-m", "755", runDir}}); err != nil {
 		return err
@@ -138,8 +137,8 @@ func (n *Node) makeMounts() error {
 	return lock.Close()
 }
 
-// confinement is the daemon's container: the capabilities of the manifest, and its
-// mounts writable alone, with the node's directory in which sockets of tests lie.
+// confinement is the daemon's container: the manifest's capabilities, and only its mounts
+// writable, besides the node's directory with the tests' sockets.
 func (n *Node) confinement() *agent.Confinement {
 	return &agent.Confinement{Capabilities: n.opts.Capabilities, Writable: []string{n.Dir, runDir, xtablesLock}}
 }
@@ -174,8 +173,8 @@ func (n *Node) StopDaemon(ctx context.Context, s syscall.Signal) (agent.Result, 
 }
 
 // awaitSilence waits until nothing listens for the plugin any more: a child that a killed
-// daemon was just starting has its sockets until it executes its program. Others may
-// listen there on purpose, which ends the wait after a while.
+// daemon was just starting has its sockets until it executes its program. The wait ends after
+// a while, because a test may listen there on purpose.
 func (n *Node) awaitSilence(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -195,8 +194,8 @@ func (n *Node) awaitSilence(ctx context.Context) {
 	}
 }
 
-// DaemonEnded waits until the daemon has ended on its own and returns how. When the
-// context ends first the daemon still runs, and the error says so.
+// DaemonEnded waits until the daemon exits on its own and returns the result. If the context
+// ends first, the daemon still runs, and the error says so.
 func (n *Node) DaemonEnded(ctx context.Context) (agent.Result, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -214,8 +213,8 @@ func (n *Node) DaemonEnded(ctx context.Context) (agent.Result, error) {
 	return d.result, errors.Join(d.err, d.output.Close())
 }
 
-// WaitServing waits until the daemon accepts connections of plugins. It returns at
-// once with the end of the output when the daemon ended instead.
+// WaitServing waits until the daemon accepts plugins' connections. If the daemon exits
+// instead, it returns at once with the end of the output.
 func (n *Node) WaitServing(ctx context.Context) error {
 	n.mu.Lock()
 	d := n.daemon

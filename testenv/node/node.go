@@ -107,9 +107,9 @@ func (n *Node) primaryENI() (fakeaws.ENI, error) {
 	return fakeaws.ENI{}, fmt.Errorf("instance %s has no primary ENI", n.InstanceID)
 }
 
-// coverHostDirectories puts the node's own directories over those that the machine has. The
-// log directory is made if it is missing, because the doctor reads it there; an empty one is all
-// that a node leaves.
+// coverHostDirectories mounts the node's own directories over the machine's. The log directory
+// is created if it is missing, because the doctor reads it there; the empty directory is all
+// that a node leaves on the machine.
 func (n *Node) coverHostDirectories() error {
 	if err := os.MkdirAll(hostLogs, 0o755); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -184,9 +184,9 @@ func (n *Node) linkByMAC(mac string) (netlink.Link, error) {
 	return nil, fmt.Errorf("no link has MAC %s", mac)
 }
 
-// sysctls are what the AMI, kube-proxy and the init container set before the daemon
-// starts (spec/plugin.md §8.1; ip_forward is not the CNI's). Values that a new namespace
-// would copy from the machine's are set too.
+// sysctls are the settings that the AMI, kube-proxy and the init container make before the
+// daemon starts (spec/plugin.md §8.1; ip_forward is not the CNI's), and those that a new
+// namespace would copy from the machine.
 func (n *Node) sysctls() []sysctl {
 	list := []sysctl{
 		{"net/ipv4/ip_forward", "1"},
@@ -202,8 +202,8 @@ func (n *Node) sysctls() []sysctl {
 	return list
 }
 
-// earlyIPv6Sysctls are set before there are links. Nodes look for no duplicates, as
-// those that nodeadm configures: a link's first second would be silent.
+// earlyIPv6Sysctls are set before there are links. As on nodes that nodeadm configures,
+// duplicate address detection is off: it would delay a link's first second.
 var earlyIPv6Sysctls = []sysctl{
 	{"net/ipv6/conf/all/disable_ipv6", "0"},
 	{"net/ipv6/conf/default/disable_ipv6", "0"},
@@ -225,7 +225,7 @@ func writeSysctls(list []sysctl) error {
 // times and page faults, measured around fork and wait inside the node.
 func (n *Node) Exec(c agent.Cmd) (agent.Result, error) { return n.agent.Run(c) }
 
-// Background starts a program in the node that stays, until the node ends at the latest.
+// Background starts a program in the node, which runs at most until the node ends.
 func (n *Node) Background(c agent.Cmd, stdout, stderr *os.File) (pid int, err error) {
 	return n.agent.Background(c, stdout, stderr)
 }

@@ -239,7 +239,7 @@ func TestPods_ReachEachOtherAndLeaveNothing(t *testing.T) {
 		t.Errorf("from the other node: %v", err)
 	}
 	if err := first.Ping(netip.MustParseAddr("10.1.0.200"), denial); err == nil {
-		t.Error("an address that nobody owns answers")
+		t.Error("an unassigned address answers")
 	}
 	left, err := a.Leftovers(bounded(t, 50*time.Millisecond))
 	if err != nil || len(left) != 2+2+2+2+2 { // rules, routes, links, namespaces, allocations
@@ -341,7 +341,7 @@ func TestDaemon_StartStop(t *testing.T) {
 	if err := n.StartDaemon(map[string]string{"STANDIN_FAIL": "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.WaitServing(bounded(t, patience)); err == nil || !strings.Contains(err.Error(), "ended with status 4") || !strings.Contains(err.Error(), "told to fail") {
+	if err := n.WaitServing(bounded(t, patience)); err == nil || !strings.Contains(err.Error(), "ended with status 4") || !strings.Contains(err.Error(), "asked to fail") {
 		t.Errorf("WaitServing of a failing daemon = %v", err)
 	}
 }
@@ -433,7 +433,7 @@ func TestStart_IPv6(t *testing.T) {
 			}
 		}
 		if err := n.NS.Ping(netip.Addr{}, netip.MustParseAddr("2001:db8:1:2::dead"), denial); err == nil {
-			t.Errorf("node %s reaches an address that nobody has", n.Name)
+			t.Errorf("node %s reaches an unassigned address", n.Name)
 		}
 	}
 	left, err := nodes[0].Leftovers(bounded(t, denial))

@@ -17,8 +17,8 @@ type Options struct {
 	World      *fakeaws.World // required: the fabric's
 	InstanceID string         // required: an instance of the world
 
-	// Dir holds the node's files: logs, CNI directories. It must exist, belong to
-	// this node alone and have a short path (Unix sockets may lie in it). Required.
+	// Dir holds the node's files: logs, CNI directories. It must exist, belong only to this
+	// node and have a short path (it may contain Unix sockets). Required.
 	Dir string
 
 	// Binaries is the directory of the programs under test, "aws-k8s-agent" and
@@ -28,7 +28,7 @@ type Options struct {
 	// Name is the node's host name. Default: the instance id.
 	Name string
 
-	// Capabilities are all that the daemon has, as a pod's manifest names them.
+	// Capabilities are the daemon's only ones, as a pod's manifest names them.
 	// Default: those of deploy/aws-node.yaml.
 	Capabilities []string
 }

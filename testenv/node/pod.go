@@ -19,15 +19,15 @@ import (
 // PluginBinary is the plugin's name in Options.Binaries.
 const PluginBinary = "aws-cni"
 
-// PodSpec describes a pod to add. The zero value of everything but the names is
-// what a kubelet and containerd give.
+// PodSpec describes a pod to add. The zero value of everything but the names is what kubelet
+// and containerd pass.
 type PodSpec struct {
 	Namespace, Name string
 	UID             string         // default: derived from the container id
 	ContainerID     string         // default: a fresh one
 	Plugin          string         // path; default: PluginBinary in Options.Binaries
 	Config          map[string]any // changes to the network configuration; nil values remove keys
-	Env             []string       // of the plugin, beside what a runtime gives
+	Env             []string       // of the plugin, besides the runtime's
 }
 
 // Pod is a pod sandbox with its network namespace.
@@ -168,8 +168,8 @@ func (n *Node) PluginEnv(p *Pod, command string) []string {
 	return append(env, "CNI_NETNS="+p.Path)
 }
 
-// stdin is the network configuration in the form that was recorded of a runtime
-// with the shipped conflist (keys sorted by libcni).
+// stdin is the network configuration as it was recorded from a runtime with the shipped
+// conflist (keys sorted by libcni).
 func (p *Pod) stdin(logs string, prevResult json.RawMessage) ([]byte, error) {
 	config := map[string]any{
 		"cniVersion":         "0.4.0",

@@ -25,13 +25,13 @@ import (
 // It keeps the checkpoint in upstream's form.
 func daemonMain() int {
 	if os.Getenv("STANDIN_FAIL") != "" {
-		fmt.Println("stand-in daemon: told to fail")
+		fmt.Println("stand-in daemon: asked to fail")
 		return 4
 	}
 	if err := os.MkdirAll(filepath.Dir(node.LeanSocket), 0o755); err != nil {
 		return fatal(err)
 	}
-	// Before the socket: who sees it may send the signal at once.
+	// Before the socket: a test that sees it may send the signal at once.
 	stop := make(chan os.Signal, 1)
 	if os.Getenv("STANDIN_DEAF") != "" {
 		signal.Ignore(unix.SIGTERM)
@@ -93,7 +93,7 @@ func writeCheckpoint(owned map[string]string) error {
 }
 
 // The stand-in plugin wires a pod as aws-cni does. LEAK in its configuration makes
-// DEL forget what it says.
+// DEL leave the named state behind.
 func pluginMain() int {
 	err := runPlugin()
 	if err == nil {

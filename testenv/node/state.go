@@ -79,8 +79,8 @@ var podRules = map[int]bool{10: true, 512: true, 1536: true}
 
 // Leftovers lists what pods left behind: rules of pods, routes and links of pods,
 // pod namespaces, allocations in the checkpoint. Nil on a node without pods. The
-// kernel removes the links of a namespace a moment after it, so what is found is
-// looked at again until it is gone or the context ends.
+// kernel removes the links of a namespace a moment after it, so the check is repeated until
+// nothing is left or the context ends.
 func (n *Node) Leftovers(ctx context.Context) ([]string, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -112,7 +112,7 @@ func (n *Node) leftovers() ([]string, error) {
 	return left, nil
 }
 
-// families are those that pods have addresses of.
+// families are the address families of pods.
 var families = []int{unix.AF_INET, unix.AF_INET6}
 
 func (n *Node) leftRules() ([]string, error) {
@@ -158,8 +158,8 @@ func (n *Node) leftRoutes() ([]string, error) {
 	return left, nil
 }
 
-// kernels reports whether a route is one that the kernel gives every link with IPv6: to
-// link-local and multicast addresses.
+// kernels reports whether the kernel adds the route to every link with IPv6: to link-local and
+// multicast addresses.
 func kernels(r netlink.Route) bool {
 	return r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) && r.Dst.IP.To4() == nil
 }

@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// HealthService is what the agent's health is asked by, beside "".
+// HealthService is the name of the agent's health service, besides "".
 const HealthService = "grpc.health.v1.np-agent"
 
 // prefixes of host links, in the order in which the agent tries them.
@@ -32,11 +32,11 @@ var prefixes = []string{"eni", "vlan"}
 // Options of an Agent.
 type Options struct {
 	Socket string
-	// Netns is where host links are looked for; nil: they are taken to be there.
+	// Netns is where host links are looked up; nil: they are assumed to exist.
 	Netns *netns.NS
 }
 
-// Call is one that the agent got.
+// Call is a call that the agent got.
 type Call struct {
 	Delete          bool
 	Namespace, Name string
@@ -46,13 +46,13 @@ type Call struct {
 	Success         bool
 }
 
-// Fault is how calls are answered. They are recorded in any case.
+// Fault is how calls are answered. They are always recorded.
 type Fault struct {
 	Refuse  bool          // Success=false
 	Error   string        // a gRPC error with this text
 	Wait    time.Duration // before the answer
 	Hang    bool          // no answer until the caller gives up or the agent is closed
-	Times   int           // calls that it is for; 0: all until another is set
+	Times   int           // calls that it applies to; 0: all, until another one is set
 	Deletes bool          // also deletions
 }
 
@@ -122,7 +122,7 @@ func (a *Agent) Calls() []Call {
 	return append([]Call(nil), a.calls...)
 }
 
-// Pods are those that were enforced and not deleted since: the mode by namespace/name.
+// Pods are the pods that were enforced and not deleted since: the mode by namespace/name.
 func (a *Agent) Pods() map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,7 +133,7 @@ func (a *Agent) Pods() map[string]string {
 	return out
 }
 
-// Await waits until the recorded calls are as wanted.
+// Await waits until the recorded calls meet a condition.
 func (a *Agent) Await(ctx context.Context, wanted func([]Call) bool) error {
 	for {
 		a.mu.Lock()
@@ -221,7 +221,7 @@ func (a *Agent) suffer(ctx context.Context, f Fault) error {
 		case <-ctx.Done():
 			return status.FromContextError(ctx.Err()).Err()
 		case <-a.closed:
-			return status.Error(codes.Unavailable, "the agent ends")
+			return status.Error(codes.Unavailable, "the agent is stopping")
 		}
 	}
 	if f.Error != "" {
@@ -230,7 +230,7 @@ func (a *Agent) suffer(ctx context.Context, f Fault) error {
 	return nil
 }
 
-// attach looks at what the agent would attach its programs to.
+// attach checks the links to which the agent would attach its programs.
 func (a *Agent) attach(c Call) error {
 	switch strings.ToLower(c.Mode) {
 	case "standard", "strict":

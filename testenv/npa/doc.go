@@ -2,7 +2,6 @@
 // rpc.NPBackend on a Unix socket that looks for a pod's host links as the agent does,
 // records its calls and does nothing to packets.
 //
-// It is strict where the agent is: a mode that is none of its own and a link that is not
-// there are errors. Agent.SetFault lets calls be refused, fail, wait or hang; closing it
-// simulates an agent that is away.
+// It is as strict as the agent: an unknown mode and a missing link are errors. Agent.SetFault
+// makes calls be refused, fail, wait or hang; closing it simulates an agent that is down.
 package npa

@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/api/cnirpc"
 )
 
-// Texts of upstream that its plugin and others match on.
+// Upstream's texts that its plugin and other programs match on.
 const (
 	textUnknownPod = "1 error occurred:\n\t* datastore: unknown pod\n\n"
 	textNoPod      = "error while trying to retrieve pod info: pods %q not found"
@@ -31,7 +31,7 @@ const (
 	healthService = "grpc.health.v1.aws-node"
 )
 
-// Pod is what a pod gets: the fields that are set determine its kind.
+// Pod is what a pod gets. The fields that are set determine its kind.
 type Pod struct {
 	Allocations []*cnirpc.IPAllocationMetadata
 	Branch      *Branch
@@ -70,7 +70,8 @@ func BranchPod(address, uid string, b Branch) Pod {
 // Options of a Daemon.
 type Options struct {
 	Socket string
-	// Version makes the daemon refuse clients of another, as upstream does; empty: of none.
+	// Version makes the daemon refuse clients of other versions, as upstream does; empty: it
+	// refuses none.
 	Version           string
 	NetworkPolicyMode string
 	PodENI            bool // ENABLE_POD_ENI: pods are read from the API server
@@ -130,22 +131,22 @@ func (d *Daemon) Close() {
 	<-d.served
 }
 
-// SetPod says what a pod gets when it asks. A pod that was not set is refused.
+// SetPod sets what a pod gets at its ADD. A pod that was not set is refused.
 func (d *Daemon) SetPod(namespace, name string, p Pod) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pods[namespace+"/"+name] = p
 }
 
-// RemovePod takes the pod's object away; its addresses stay held.
+// RemovePod deletes the pod's object; its addresses stay held.
 func (d *Daemon) RemovePod(namespace, name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.pods, namespace+"/"+name)
 }
 
-// Held are the addresses that sandboxes hold. That of a branch pod is the VPC resource
-// controller's and not among them.
+// Held are the addresses that sandboxes hold. A branch pod's is the VPC resource controller's
+// and not among them.
 func (d *Daemon) Held() map[Sandbox][]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -68,7 +68,7 @@ func TestDaemon_KeepsWhatSandboxesHold(t *testing.T) {
 		t.Error(diff)
 	}
 	if reply, err := client.AddNetwork(t.Context(), add("none", "c9", false)); err != nil || reply.GetSuccess() {
-		t.Errorf("ADD of a pod that nobody set: %v %v", reply, err)
+		t.Errorf("ADD of a pod that was not set: %v %v", reply, err)
 	}
 	if reply, err := client.DelNetwork(t.Context(), del("web", "c1", "")); err != nil || reply.GetIPAllocationMetadata()[0].GetIPv4Addr() != "10.0.0.5" {
 		t.Errorf("DEL: %v %v", reply, err)
@@ -85,8 +85,7 @@ func TestDaemon_KeepsWhatSandboxesHold(t *testing.T) {
 	}
 }
 
-// TestDaemon_BranchPods: what upstream answers to the DEL of a branch pod is in its
-// pod object.
+// TestDaemon_BranchPods: upstream answers a branch pod's DEL from its pod object.
 func TestDaemon_BranchPods(t *testing.T) {
 	t.Parallel()
 	d, client := start(t, oldipamd.Options{PodENI: true})

@@ -6,8 +6,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Screen is what a terminal shows: text alone, without colours. It knows what a program
-// that announces xterm-256color gets to see written.
+// Screen is what a terminal shows: only text, without colours. It implements the sequences that
+// programs write to an xterm-256color.
 type Screen struct {
 	width, height int
 	lines         [][]rune
@@ -20,7 +20,7 @@ type Screen struct {
 	reply         func(string) // what the terminal answers
 }
 
-// NewScreen is an empty screen; reply takes what it answers to the program's questions.
+// NewScreen is an empty screen; reply gets its answers to the program's queries.
 func NewScreen(width, height int, reply func(string)) *Screen {
 	s := &Screen{width: width, height: height, bottom: height - 1, reply: reply, parser: ansi.NewParser()}
 	s.lines = s.blank()
@@ -50,8 +50,7 @@ func (s *Screen) String() string {
 	return b.String()
 }
 
-// resize gives the screen another size, of at least one cell. What is out of bounds is
-// gone.
+// resize gives the screen another size, of at least one cell. Text out of bounds is lost.
 func (s *Screen) resize(width, height int) {
 	before := s.lines
 	s.width, s.height = max(width, 1), max(height, 1)
@@ -180,8 +179,8 @@ func (s *Screen) csi(cmd ansi.Cmd, p ansi.Params) {
 	s.move(cmd.Final(), arg)
 }
 
-// mode answers whether the terminal has a mode, as present terminals do: synchronized
-// updates, at present off.
+// mode answers whether the terminal has a mode, as current terminals do: synchronized updates,
+// currently off.
 func (s *Screen) mode(mode int) {
 	if mode == synchronized {
 		s.reply("\x1b[?2026;2$y")
@@ -211,7 +210,7 @@ func (s *Screen) osc(cmd int, data []byte) {
 	}
 }
 
-// move carries out what moves the cursor.
+// move handles the sequences that move the cursor.
 func (s *Screen) move(final byte, arg func(int, int) int) {
 	n := arg(0, 1)
 	switch final {
@@ -245,7 +244,7 @@ func (s *Screen) move(final byte, arg func(int, int) int) {
 	s.x, s.y = min(max(s.x, 0), s.width-1), min(max(s.y, 0), s.height-1)
 }
 
-// edit carries out what changes cells.
+// edit handles the sequences that change cells.
 func (s *Screen) edit(final byte, arg func(int, int) int) {
 	n := arg(0, 1)
 	at := min(s.x, s.width-1)

@@ -42,11 +42,11 @@ type Terminal struct {
 	seen   chan<- time.Time
 }
 
-// ErrEnded reports that the program has ended while something else was expected of it.
+// ErrEnded reports that the program exited while something else was expected.
 var ErrEnded = errors.New("the program has ended")
 
-// Start starts a program in a session of its own, whose terminal it is. ctx ends it by
-// force.
+// Start starts a program in a session of its own, with the terminal as its controlling one. It
+// is killed when ctx ends.
 func Start(ctx context.Context, o Options, path string, args ...string) (*Terminal, error) {
 	master, slave, err := open(o.Columns, o.Rows)
 	if err != nil {
@@ -102,8 +102,8 @@ func setSize(master *os.File, columns, rows int) error {
 	return unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(columns)})
 }
 
-// read takes what the program draws until it ends. A picture counts as seen when its last
-// byte was read: no synchronized update is open.
+// read reads what the program draws until it exits. A picture counts as seen when its last byte
+// was read: no synchronized update is open.
 func (t *Terminal) read() {
 	defer close(t.ended)
 	buf := make([]byte, 1<<16)
@@ -153,13 +153,13 @@ func (t *Terminal) Expect(ctx context.Context, keys string, limit time.Duration,
 	return t.expect(ctx, keys, limit, func() bool { return !t.screen.open && want(t.screen) })
 }
 
-// AwaitDrawn waits until all that was drawn, bytes as they came, is as wanted.
+// AwaitDrawn waits until all bytes drawn so far meet a condition.
 func (t *Terminal) AwaitDrawn(ctx context.Context, limit time.Duration, want func(drawn string) bool) error {
 	_, err := t.expect(ctx, "", limit, func() bool { return want(t.kept.String()) })
 	return err
 }
 
-// AwaitBytes waits until more bytes than those were drawn, after keys were written.
+// AwaitBytes writes keys and waits until more than a number of bytes were drawn.
 func (t *Terminal) AwaitBytes(ctx context.Context, keys string, limit time.Duration, more int64) (time.Duration, error) {
 	return t.expect(ctx, keys, limit, func() bool { return t.bytes > more })
 }
@@ -221,7 +221,7 @@ func (t *Terminal) Resize(columns, rows int) error {
 	return nil
 }
 
-// Find gives what a function finds on the screen, which it must not keep.
+// Find returns what a function finds on the screen, which it must not keep.
 func (t *Terminal) Find(find func(*Screen) string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -276,15 +276,15 @@ func (t *Terminal) Ended(limit time.Duration) (code int, err error) {
 	return t.cmd.ProcessState.ExitCode(), nil
 }
 
-// Kill ends the program by force, and gives back the terminal.
+// Kill kills the program and closes the terminal.
 func (t *Terminal) Kill() {
 	_ = t.cmd.Process.Kill() // it may have ended
 	<-t.ended
 	t.master.Close()
 }
 
-// Close ends the program as its user does, by ctrl-c, or by force when that does not help,
-// and gives back the terminal.
+// Close ends the program with ctrl-c, or kills it if that does not help, and closes the
+// terminal.
 func (t *Terminal) Close() error {
 	const limit = 10 * time.Second
 	_, _ = t.master.WriteString("\x03") // it may have ended

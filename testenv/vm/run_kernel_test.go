@@ -252,18 +252,18 @@ func start(t *testing.T, name string, limit time.Duration, args ...string) (cmd 
 		testenv.Missing(t, "vlan", err.Error(), "make vm")
 	}
 	dir = t.TempDir()
-	told, theirs, err := os.Pipe()
+	results, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { told.Close() })
+	t.Cleanup(func() { results.Close() })
 	cmd = exec.Command("/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), programVar+"="+name, timeoutVar+"="+limit.String(), "TMPDIR="+dir)
 	cmd.ExtraFiles = []*os.File{theirs}
 	return cmd, dir, func() (o outcome) {
 		t.Helper()
 		theirs.Close()
-		if err := json.NewDecoder(told).Decode(&o); err != nil {
+		if err := json.NewDecoder(results).Decode(&o); err != nil {
 			t.Fatalf("no report from the outer half: %v", err)
 		}
 		return o

@@ -14,10 +14,10 @@
 //     there, neither is an address's neighbourhood: instances have /128 addresses, as
 //     from DHCPv6, and send everything to the router.
 //   - The host [Outside] answers only primary addresses of instances with a public
-//     address, which proves SNAT; it tells which source it saw. There is no address
+//     address, which proves SNAT; it answers with the source it saw. There is no address
 //     translation on the way: it sees the private primary address.
-//   - The metadata service and the EC2 API answer inside the fabric; instances are
-//     told apart by the source address of the request.
+//   - The metadata service and the EC2 API answer inside the fabric; they identify
+//     instances by the source address of the request.
 //
 // An attached ENI is one veth pair: the fabric's end is called f<n>, the node's end
 // has the ENI's MAC and any name. The pair appears [Options].LinkDelay after the
@@ -30,6 +30,7 @@
 // from its addresses must come in frames of its VLAN, and what goes to them has its tag and
 // its MAC. On a kernel without 802.1q there is nothing behind a trunk's VLANs.
 //
-// Not simulated: security groups, those of branch ENIs too; network ACLs, VPC route tables, more than one VPC with
-// overlapping ranges, IMDS hop limits, IPv6 router advertisements, IPv6 beyond the VPC.
+// Not simulated: security groups, also of branch ENIs; network ACLs, VPC route tables, more
+// than one VPC with overlapping ranges, IMDS hop limits, IPv6 router advertisements, IPv6
+// beyond the VPC.
 package vpc

@@ -28,7 +28,7 @@ type attached struct {
 
 // branch is where a branch ENI is: it has no link of its own, but a VLAN of its trunk's.
 type branch struct {
-	trunk string // ENI id; "": it is no branch
+	trunk string // ENI id; "": it is not a branch
 	vlan  int
 }
 
@@ -96,8 +96,8 @@ func (l *links) attach(e ENI, primary netip.Addr, prefixes []netip.Prefix, unche
 	return err
 }
 
-// associate adds a branch ENI. Its link is there while its trunk's is. Of two with one VLAN
-// id the later has the link: EC2 does not say what it does then.
+// associate adds a branch ENI. Its link exists while its trunk's does. Of two with the same
+// VLAN id the later has the link: EC2's behaviour is not documented.
 func (l *links) associate(b branch, e ENI, primary netip.Addr, prefixes []netip.Prefix, unchecked bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +146,7 @@ func (l *links) detach(id string) error {
 	return err
 }
 
-// assign gives an ENI addresses and prefixes, in force on return. One that another
-// ENI had moves.
+// assign gives an ENI addresses and prefixes, effective on return. Those of another ENI move.
 func (l *links) assign(id string, prefixes []netip.Prefix) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +172,7 @@ func (l *links) assignLocked(a *attached, prefixes []netip.Prefix) error {
 	return errors.Join(errs...)
 }
 
-// unassign takes addresses and prefixes from an ENI, in force on return.
+// unassign removes addresses and prefixes from an ENI, effective on return.
 func (l *links) unassign(id string, prefixes []netip.Prefix) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,14 +231,14 @@ func (l *links) join(instanceID string, node *netns.NS) error {
 		if a.InstanceID != instanceID {
 			continue
 		}
-		// What was attached before the instance started is there when it boots.
+		// ENIs that were attached before the instance started are there when it boots.
 		a.ready = true
 		errs = append(errs, l.linkUpLocked(a))
 	}
 	return errors.Join(errs...)
 }
 
-// leave takes an instance's links away, as when it stops. Its ENIs stay attached.
+// leave removes an instance's links, as when it stops. Its ENIs stay attached.
 func (l *links) leave(instanceID string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,8 +282,8 @@ func (l *links) linkUpLocked(a *attached) error {
 	return errors.Join(errs...)
 }
 
-// addLinkLocked makes an ENI's link; none for a branch whose trunk has none, or whose VLAN
-// another has.
+// addLinkLocked creates an ENI's link, unless it is a branch whose trunk has no link or whose
+// VLAN id is in use.
 func (l *links) addLinkLocked(a *attached, node *netns.NS) error {
 	mac, err := net.ParseMAC(a.MAC)
 	if err != nil {

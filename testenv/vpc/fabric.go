@@ -89,7 +89,7 @@ func (f *Fabric) Join(instanceID string, node *netns.NS) error {
 	return f.links.join(instanceID, node)
 }
 
-// Leave takes an instance's links away.
+// Leave removes an instance's links.
 func (f *Fabric) Leave(instanceID string) error { return f.links.leave(instanceID) }
 
 // SourceDrops counts the packets from an ENI that the source check dropped. The
@@ -103,8 +103,8 @@ func (f *Fabric) SourceDrops(eniID string) (uint64, error) {
 	return drops[link], err
 }
 
-// PrivateDrops counts the packets to the outside host that came from other than an
-// instance's primary address.
+// PrivateDrops counts the packets to the outside host that did not come from an instance's
+// primary address.
 func (f *Fabric) PrivateDrops() (uint64, error) { return f.links.firewall.notPublic() }
 
 // Instance returns which instance an address belongs to now.
@@ -113,8 +113,8 @@ func (f *Fabric) Instance(a netip.Addr) (id string, ok bool) {
 	return id, id != ""
 }
 
-// Err is what went wrong while following the world, where there is no caller to return it
-// to. Tests require nil.
+// Err is the errors while following the world, which had no caller to return them to. Tests
+// require nil.
 func (f *Fabric) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -54,13 +54,13 @@ func (fw firewall) setUnchecked(link string, unchecked bool) error {
 	return fw.setElement("unchecked", `"`+link+`"`, unchecked)
 }
 
-// setPublic lets an address reach the outside host, or no longer.
+// setPublic allows or forbids an address to reach the outside host.
 func (fw firewall) setPublic(a netip.Addr, public bool) error {
 	return fw.setElement("public", a.String(), public)
 }
 
 func (fw firewall) setElement(set, element string, present bool) error {
-	// Added before it is deleted, so that either request works whatever was there.
+	// Added before it is deleted, so that both work in any state.
 	script := fmt.Sprintf("add element inet fabric %s { %s }\n", set, element)
 	if !present {
 		script += fmt.Sprintf("delete element inet fabric %s { %s }\n", set, element)

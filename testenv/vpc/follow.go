@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// follow makes the network equal to the world after one change. It is called in
-// order, before the call that changed the world returns.
+// follow updates the network after one change of the world. It is called in order, before the
+// call that changed the world returns.
 func (f *Fabric) follow(c fakeaws.Change) {
 	f.log.Debug("world changed", "change", string(c.Kind), "eni_id", c.ENI.ID, "cidrs", c.CIDRs)
 	var err error
@@ -63,7 +63,7 @@ func (f *Fabric) followBranches(trunk fakeaws.ENI) {
 }
 
 // associate puts a branch ENI behind its VLAN of the trunk's link. On a kernel without
-// VLAN nothing is there, and its addresses cannot be reached.
+// VLAN it has no link, and its addresses cannot be reached.
 func (f *Fabric) associate(e fakeaws.ENI, a fakeaws.Association, instanceID string) error {
 	if err := f.addGateway(e.SubnetID); err != nil {
 		return err

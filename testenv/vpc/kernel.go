@@ -55,7 +55,7 @@ func newRouter() (*router, error) {
 	if err != nil {
 		return nil, errors.Join(err, ns.Close())
 	}
-	// What has no route of its own is swallowed, and never leaves for the outside.
+	// Packets without a route are dropped, and never reach the outside.
 	for _, all := range r.families() {
 		if err := r.nl.RouteAdd(&netlink.Route{Dst: ipNet(all), Type: unix.RTN_BLACKHOLE}); err != nil {
 			return nil, errors.Join(fmt.Errorf("add black hole route for %s: %w", all, err), r.close())
@@ -163,8 +163,8 @@ func (r *router) setUp(near string, mac net.HardwareAddr) (index int, err error)
 	if err := r.addNeighbours(link, mac); err != nil {
 		return 0, errors.Join(fmt.Errorf("set up link %s: %w", near, err), r.delLink(index))
 	}
-	// Answers for others are otherwise held back by up to 0.8 s. This setting has no
-	// default outside the machine's own namespace.
+	// Otherwise proxy ARP answers are delayed by up to 0.8 s. This setting has no default
+	// outside the machine's own namespace.
 	err = r.ns.Do(func() error {
 		return writeSysctls(map[string]string{"net/ipv4/neigh/" + near + "/proxy_delay": "0"})
 	})

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// verdict is what a webhook says.
+// verdict is a webhook's decision.
 type verdict struct {
 	allowed bool
 	message string
@@ -22,8 +22,8 @@ type verdict struct {
 func allow(message string) verdict { return verdict{allowed: true, message: message} }
 func deny(message string) verdict  { return verdict{message: message} }
 
-// mutatePod decides about a new pod. groups looks up the security groups of the policies
-// that match it, and is not asked where they do not matter.
+// mutatePod decides about a new pod. groups looks up the security groups of the policies that
+// match it, and is called only if they matter.
 func mutatePod(pod *corev1.Pod, groups func(*corev1.Pod) ([]string, error)) verdict {
 	_, fargate := pod.Labels[fargateLabel]
 	switch {
@@ -81,7 +81,7 @@ func annotateFargate(pod *corev1.Pod, groups []string) verdict {
 
 // controllers may write the annotation.
 var controllers = []string{
-	originalUser,
+	controllerUser,
 	"system:serviceaccount:kube-system:vpc-resource-controller",
 	"system:serviceaccount:kube-system:eks-vpc-resource-controller",
 }
@@ -107,7 +107,7 @@ func validatePod(user string, old, pod *corev1.Pod) verdict {
 
 const nodeAgent = "system:serviceaccount:kube-system:aws-node"
 
-// validateNode holds the node's daemon to the two labels that it may change.
+// validateNode allows the node's daemon to change only its two labels.
 func validateNode(user string, old, node *corev1.Node) verdict {
 	if user != nodeAgent {
 		return allow("")

@@ -88,15 +88,15 @@ func TestValidatePod(t *testing.T) {
 		want     string
 	}{
 		{"created without", "me", nil, plainPod(), ""},
-		{"created with it", originalUser, nil, with(podENIKey, "[]"), "pod cannot be created with vpc.amazonaws.com/pod-eni annotation"},
-		{"set by the controller", originalUser, plainPod(), with(podENIKey, "[]"), ""},
+		{"created with it", controllerUser, nil, with(podENIKey, "[]"), "pod cannot be created with vpc.amazonaws.com/pod-eni annotation"},
+		{"set by the controller", controllerUser, plainPod(), with(podENIKey, "[]"), ""},
 		{"set by its service account", "system:serviceaccount:kube-system:eks-vpc-resource-controller", plainPod(), with(podENIKey, "[]"), ""},
 		{"set by the node", nodeAgent, plainPod(), with(podENIKey, "[]"), "annotation is not set by vpc-resource-controller"},
 		{"set empty by another", "me", plainPod(), with(podENIKey, ""), "annotation is not set by vpc-resource-controller"},
 		{"changed by another", "me", with(podENIKey, "[]"), with(podENIKey, "[1]"), "annotation is not set by vpc-resource-controller"},
 		{"removed by another", "me", with(podENIKey, "[]"), plainPod(), "annotation is not set by vpc-resource-controller"},
 		{"kept by another", "me", with(podENIKey, "[]"), with(podENIKey, "[]"), ""},
-		{"fargate's changed", originalUser, plainPod(), with(fargateAnnotation, "sg-a"), "annotation is not set by mutating webhook"},
+		{"fargate's changed", controllerUser, plainPod(), with(fargateAnnotation, "sg-a"), "annotation is not set by mutating webhook"},
 	} {
 		if v := validatePod(row.user, row.old, row.pod); v.message != row.want || v.allowed != (row.want == "") {
 			t.Errorf("%s: %+v", row.name, v)

@@ -46,8 +46,7 @@ func annotation(branches []branch, f Faults) (string, error) {
 	return string(text), err
 }
 
-// annotated reads an annotation back, as a restart does; one that cannot be read is
-// nobody's.
+// annotated reads an annotation back, as a restart does; an unreadable one is ignored.
 func annotated(value string) []branch {
 	var out []branch
 	if json.Unmarshal([]byte(value), &out) != nil {

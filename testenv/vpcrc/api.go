@@ -30,7 +30,7 @@ var (
 	eniConfigsResource = schema.GroupVersionResource{Group: "crd.k8s.amazonaws.com", Version: "v1alpha1", Resource: "eniconfigs"}
 )
 
-// cninode is what matters of a CNINode.
+// cninode is the relevant part of a CNINode.
 type cninode struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -71,7 +71,7 @@ type api struct {
 	http    *http.Client
 
 	mu     sync.Mutex            // guards events
-	events map[eventKey]recorded // that were written, to be counted when they repeat
+	events map[eventKey]recorded // already written, counted when they repeat
 }
 
 func newAPI(o Options) (*api, error) {
@@ -93,7 +93,7 @@ func newAPI(o Options) (*api, error) {
 
 func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.http.Transport) }
 
-// into reads an object as a type of ours or of Kubernetes.
+// into reads an object as one of our types or of Kubernetes.
 func into[T any](u *unstructured.Unstructured) (*T, error) {
 	out := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out); err != nil {
@@ -102,7 +102,7 @@ func into[T any](u *unstructured.Unstructured) (*T, error) {
 	return out, nil
 }
 
-// get reads an object; nil: there is none.
+// get reads an object; nil: it does not exist.
 func get[T any](ctx context.Context, a *api, r schema.GroupVersionResource, namespace, name string) (*T, error) {
 	u, err := a.of(r, namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {

@@ -56,8 +56,8 @@ func (r *run) requestedGroups(ctx context.Context, n *node, pod *corev1.Pod) ([]
 	return n.network.groups, nil
 }
 
-// allocate makes the pod's branch ENIs, or waits a cool-down when the node has as many
-// as its type allows. That is looked at once for all that the pod wants.
+// allocate creates the pod's branch ENIs, or waits a cool-down when the node has as many as
+// its type allows. The limit is checked once for all that the pod wants.
 func (r *run) allocate(ctx context.Context, n *node, pod *corev1.Pod, groups []string) (time.Duration, error) {
 	f := r.Faults()
 	wanted := branchesWanted(pod)
@@ -92,7 +92,7 @@ func (r *run) allocate(ctx context.Context, n *node, pod *corev1.Pod, groups []s
 		return 0, ignoreNotFound(err)
 	}
 	if now := r.podObject(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}); now == nil || now.UID != pod.UID || ended(now) {
-		r.release(pod.UID) // it ended while this ran
+		r.release(pod.UID) // it ended meanwhile
 	}
 	return 0, nil
 }
@@ -103,7 +103,7 @@ func (r *run) allocationFailed(ctx context.Context, pod *corev1.Pod, err error) 
 	return err
 }
 
-// createBranches makes n branches. What it made before an error is returned with it.
+// createBranches creates n branches. With an error it returns those created before.
 func (r *run) createBranches(n *node, count int, groups []string, f Faults) ([]branch, error) {
 	var made []branch
 	for range count {
@@ -118,8 +118,8 @@ func (r *run) createBranches(n *node, count int, groups []string, f Faults) ([]b
 	return made, nil
 }
 
-// createBranch makes a branch under the lowest free VLAN id. With an error, a branch
-// that has an ENI must be deleted.
+// createBranch creates a branch with the lowest free VLAN id. With an error, a branch that
+// has an ENI must be deleted.
 func (r *run) createBranch(n *node, groups []string, f Faults) (branch, error) {
 	r.mu.Lock()
 	vlan, err := n.vlans.take()
@@ -195,7 +195,7 @@ func (r *run) writeAnnotation(ctx context.Context, pod *corev1.Pod, text string,
 	})
 }
 
-// ignoreNotFound: a job about a pod that is gone is not done again.
+// ignoreNotFound: a job about a deleted pod is not retried.
 func ignoreNotFound(err error) error {
 	if s := apierrors.APIStatus(nil); errors.As(err, &s) && apierrors.IsNotFound(err) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// newCNINode is the object of a Node; spec is that of a deleted one, or nil.
+// newCNINode is the object for a Node; spec is a deleted one's, or nil.
 func (o Options) newCNINode(n *corev1.Node, spec map[string]any) *unstructured.Unstructured {
 	if spec == nil {
 		spec = map[string]any{"tags": map[string]any{cninodeClusterTag: o.Cluster}}
@@ -29,8 +29,8 @@ func (o Options) newCNINode(n *corev1.Node, spec map[string]any) *unstructured.U
 	return u
 }
 
-// ensureCNINode finds a Node's CNINode, and makes it for a Node that is new. nil: there
-// is none.
+// ensureCNINode finds a Node's CNINode, and creates it for a new Node. nil: it does not
+// exist.
 func (r *run) ensureCNINode(ctx context.Context, n *corev1.Node) (*cninode, error) {
 	c, err := get[cninode](ctx, r.api, cninodesResource, "", n.Name)
 	r.mu.Lock()
@@ -50,8 +50,8 @@ func (r *run) ensureCNINode(ctx context.Context, n *corev1.Node) (*cninode, erro
 	return into[cninode](u)
 }
 
-// reconcileCNINode completes a CNINode, and makes one again that is deleted while its
-// Node lives.
+// reconcileCNINode completes a CNINode, and recreates one that is deleted while its Node
+// exists.
 func (r *run) reconcileCNINode(ctx context.Context, name string) (time.Duration, error) {
 	u, err := r.api.of(cninodesResource, "").Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -100,7 +100,7 @@ func (r *run) completeCNINode(ctx context.Context, c *cninode, n *corev1.Node) e
 	if len(meta) == 0 && len(patch) == 0 {
 		return nil
 	}
-	meta["resourceVersion"] = c.ResourceVersion // the list of finalizers is written whole
+	meta["resourceVersion"] = c.ResourceVersion // the list of finalizers is replaced as a whole
 	patch["metadata"] = meta
 	return r.api.merge(ctx, cninodesResource, "", c.Name, patch)
 }

@@ -43,8 +43,8 @@ func Start(ctx context.Context, o Options) (*Controller, error) {
 	return c, nil
 }
 
-// Restart forgets everything and builds it up again from EC2 and the annotations, as
-// another leader would.
+// Restart discards all state and rebuilds it from EC2 and the annotations, as another leader
+// would.
 func (c *Controller) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	old := c.current
@@ -63,7 +63,7 @@ func (c *Controller) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the controller and takes its webhooks away. Everything else stays.
+// Stop stops the controller and removes its webhooks. Everything else stays.
 func (c *Controller) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	r := c.current
@@ -80,22 +80,22 @@ func (c *Controller) Stop(ctx context.Context) error {
 	return err
 }
 
-// Faults are those in force.
+// Faults are the active ones.
 func (c *Controller) Faults() Faults {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.faults
 }
 
-// SetFaults replaces all faults. What has happened stays: after a fault of a node the
-// next change of the Node makes the controller try again, after one of a pod the pod's.
+// SetFaults replaces all faults. Their effects stay: after a node's fault the controller
+// retries at the next change of the Node, after a pod's at the next change of the pod.
 func (c *Controller) SetFaults(f Faults) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = f
 }
 
-// Mutate does to a new pod what the mutating webhook does; an error is its denial.
+// Mutate changes a new pod like the mutating webhook; an error is a denial.
 func (c *Controller) Mutate(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	v := c.mutate(ctx, pod)
 	switch {
@@ -111,7 +111,7 @@ func (c *Controller) mutate(ctx context.Context, pod *corev1.Pod) verdict {
 	return mutatePod(pod, func(p *corev1.Pod) ([]string, error) { return c.api.groupsFor(ctx, p, c.Faults()) })
 }
 
-// NodeState is what the controller has in memory of a node.
+// NodeState is the controller's state of a node.
 type NodeState struct {
 	Trunk   string // ENI id
 	Limit   int    // of branch ENIs
@@ -121,7 +121,7 @@ type NodeState struct {
 	VLANs   []int  // ids that are not free
 }
 
-// Node is what the controller knows about a node with a trunk.
+// Node is the state of a node with a trunk.
 func (c *Controller) Node(name string) (NodeState, bool) {
 	c.mu.Lock()
 	r := c.current

@@ -36,8 +36,8 @@ func podRef(p *corev1.Pod) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 }
 
-// event writes an event, or counts one that was written before. One that cannot be
-// written is lost, as upstream's.
+// event writes an event, or counts one that was written before. If that fails it is lost, as
+// with upstream.
 func (r *run) event(ctx context.Context, about corev1.ObjectReference, kind, reason, message string) {
 	if err := r.api.record(ctx, eventKey{about, kind, reason, message}); err != nil && ctx.Err() == nil {
 		r.log.Warn("event lost", "reason", reason, "object", about.Name, "error", err)

@@ -19,7 +19,7 @@ import (
 func TestFault_NoCNINode(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, faulty(Faults{NoCNINode: true}))
-	// The label makes the node managed, so that its turn has come when the trunk is there.
+	// The label makes the node managed, so that it is processed when the trunk exists.
 	l.patch(nodesResource, "", l.name, map[string]any{"metadata": map[string]any{"labels": map[string]any{trunkLabel: "false"}}})
 	l.awaitTrunk()
 	if c := l.cninode(); c != nil {
@@ -164,7 +164,7 @@ func TestFault_SubnetFull(t *testing.T) {
 				t.Errorf("event %+v", h)
 			}
 			row.end(l)
-			// Nobody tries a seventh time: another pod is served, this one stays without.
+			// There is no seventh attempt: another pod is served, this one gets no branch.
 			l.pod("b")
 			l.awaitBranches("b")
 			if got := l.annotationOf("a"); got != "" {

@@ -2,12 +2,12 @@ package vpcrc
 
 import "time"
 
-// Faults are what goes wrong, each on its own. Some come about in the World too, without
-// a switch: a full subnet, a type that cannot trunk, a node without a free slot.
+// Faults are independent faults. Some can also be caused in the World: a full subnet, a type
+// that cannot trunk, a node without a free slot.
 type Faults struct {
 	// Of the node.
-	NoCNINode           bool // none is made
-	CNINodeNotRecreated bool // one that is deleted under a live Node stays away
+	NoCNINode           bool // none is created
+	CNINodeNotRecreated bool // one that is deleted while its Node exists is not recreated
 	UnsupportedType     bool // the controller's table does not list the type
 	NoDeviceIndex       bool // none is free for the trunk
 	TrunkUnauthorized   bool // EC2 refuses the trunk: UnauthorizedOperation
@@ -27,9 +27,9 @@ type Faults struct {
 	ReuseVLANs       bool          // an ended pod's VLAN id is free at once
 	DeleteFails      bool          // EC2 deletes no branch: its VLAN id is lost after three rounds
 
-	// Of a restart: EC2's lists lack the branches, so that their VLAN ids seem free.
-	// What EC2 says to a VLAN id in use is not known; it refuses, or with CollideVLANs
-	// takes it, and then two pods have the same.
+	// Of a restart: EC2's lists lack the branches, so their VLAN ids seem free. EC2's answer
+	// to a VLAN id in use is unknown; here it refuses or, with CollideVLANs, accepts it, and
+	// two pods have the same.
 	LoseBranches, CollideVLANs bool
 
 	// Of the webhooks.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// jobs is a work queue: a key is worked on once at a time, keys side by side.
+// jobs is a work queue: each key is processed by one worker at a time, keys in parallel.
 type jobs[K comparable] struct {
 	kind  string
 	r     *run
@@ -15,9 +15,8 @@ type jobs[K comparable] struct {
 	do    func(context.Context, K) (again time.Duration, err error)
 }
 
-// newJobs makes a queue whose jobs are done by do. One that fails is done again up to
-// maxRetries times and then dropped; one that asks for it, before Scale, is done again
-// after that time.
+// newJobs creates a queue whose jobs are done by do. A failed job is retried up to maxRetries
+// times and then dropped; one that returns a time, before Scale, is repeated after it.
 func newJobs[K comparable](kind string, r *run, do func(context.Context, K) (time.Duration, error)) *jobs[K] {
 	return &jobs[K]{kind, r, workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstBackoff, maxBackoff)), do}
 }

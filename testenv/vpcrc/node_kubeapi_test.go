@@ -36,7 +36,7 @@ func TestNode_GetsACNINode(t *testing.T) {
 		t.Errorf("spec %+v", c.Spec)
 	}
 	if _, there := l.trunk(); there || l.capacity() != "" {
-		t.Error("a trunk that nobody wants")
+		t.Error("a trunk without a feature that needs it")
 	}
 }
 

@@ -70,7 +70,7 @@ const (
 	maxBackoff   = time.Second
 )
 
-const originalUser = "eks:vpc-resource-controller"
+const controllerUser = "eks:vpc-resource-controller"
 
 func (o Options) withDefaults() (Options, error) {
 	switch {
@@ -81,7 +81,7 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Scale < 0:
 		return o, fmt.Errorf("options: scale %v: a positive number is accepted", o.Scale)
 	}
-	o.User = cmp.Or(o.User, originalUser)
+	o.User = cmp.Or(o.User, controllerUser)
 	o.Cluster = cmp.Or(o.Cluster, "cluster")
 	o.Version = cmp.Or(o.Version, "v1.8.2")
 	o.Scale = cmp.Or(o.Scale, 1)

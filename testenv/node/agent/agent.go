@@ -23,7 +23,7 @@ import (
 // any goroutine.
 type Agent struct {
 	NS      *netns.NS // the node's network namespace
-	Warning string    // what the kernel refused without harm, or ""
+	Warning string    // what the kernel refused but the node can do without, or ""
 
 	controlMu sync.Mutex // held over one message on control
 	control   *net.UnixConn
@@ -96,7 +96,7 @@ func (a *Agent) spawn(name string, control *os.File, log io.Writer) error {
 			Sys: &syscall.SysProcAttr{
 				Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
 				Pdeathsig:  unix.SIGKILL,
-				Setpgid:    true, // a terminal's Ctrl-C is the starter's business
+				Setpgid:    true, // the starter handles a terminal's Ctrl-C
 			},
 		})
 		outputW.Close()

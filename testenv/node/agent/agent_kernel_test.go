@@ -231,7 +231,7 @@ func TestDial_ReachesSocketsOfTheNode(t *testing.T) {
 	if got, err := io.ReadAll(c); string(got) != "hello" || err != nil {
 		t.Errorf("read %q, error %v", got, err)
 	}
-	if _, err := a.Dial("unix", "/run/nobody.sock", time.Second); !errors.Is(err, unix.ENOENT) {
+	if _, err := a.Dial("unix", "/run/missing.sock", time.Second); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("Dial of no socket = %v, want ENOENT", err)
 	}
 }

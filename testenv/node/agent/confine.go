@@ -13,11 +13,11 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// Confinement is what a container runtime takes from a program beyond its namespaces.
-// The program stays user 0, can gain no privilege (no_new_privs), and may write below
-// some paths only: the rest, /proc/sys included, is read-only.
+// Confinement is how a container runtime restricts a program, besides its namespaces. The
+// program stays user 0, cannot gain privileges (no_new_privs), and may write only below some
+// paths: the rest, including /proc/sys, is read-only.
 type Confinement struct {
-	Capabilities []string `json:"capabilities"` // all that are left, as a pod's manifest names them
+	Capabilities []string `json:"capabilities"` // the only ones left, as a pod's manifest names them
 	Writable     []string `json:"writable"`     // existing paths
 }
 
@@ -36,7 +36,7 @@ func (c *Confinement) forkExec(argv []string, attr *syscall.ProcAttr) (pid int, 
 	if c == nil {
 		return syscall.ForkExec(argv[0], argv, attr)
 	}
-	err = netns.Discard(func() (err error) { // what the thread loses it cannot get back
+	err = netns.Discard(func() (err error) { // the thread cannot regain what it drops
 		if err := c.take(); err != nil {
 			return err
 		}
@@ -46,8 +46,8 @@ func (c *Confinement) forkExec(argv []string, attr *syscall.ProcAttr) (pid int, 
 	return pid, err
 }
 
-// take confines the calling thread and what it starts. A program of user 0 gets, when it
-// is executed, all that the bounding set leaves.
+// take confines the calling thread and what it starts. An executed program of user 0 gets all
+// capabilities in the bounding set.
 func (c *Confinement) take() error {
 	for _, name := range c.Capabilities {
 		if !slices.Contains(capabilities, name) {

@@ -21,7 +21,7 @@ func confined(t *testing.T, a *agent.Agent, script string, capabilities ...strin
 	return strings.TrimSpace(string(r.Stdout) + string(r.Stderr))
 }
 
-// TestConfine_Capabilities: what is left is what was named, in every set that counts,
+// TestConfine_Capabilities: only the named capabilities are left, in every relevant set, and
 // also in the programs that the program starts.
 func TestConfine_Capabilities(t *testing.T) {
 	t.Parallel()
@@ -48,8 +48,8 @@ func TestConfine_Capabilities(t *testing.T) {
 	}
 }
 
-// TestConfine_Files: a confined program writes to its paths alone, and the node's other
-// programs, the agent's threads included, are as free as before.
+// TestConfine_Files: a confined program can write only to its paths; the node's other programs
+// and the agent's threads are not restricted.
 func TestConfine_Files(t *testing.T) {
 	t.Parallel()
 	a := start(t, "tight")

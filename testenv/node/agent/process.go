@@ -121,7 +121,7 @@ func (p *processes) start(c Cmd, stdio []uintptr) (int, error) {
 	}
 	pid, err := c.Confine.forkExec(c.Argv, &syscall.ProcAttr{
 		Dir: dir, Env: c.Env, Files: stdio,
-		Sys: &syscall.SysProcAttr{Setpgid: true, Cloneflags: namespaces}, // a terminal's Ctrl-C is the starter's business
+		Sys: &syscall.SysProcAttr{Setpgid: true, Cloneflags: namespaces}, // the starter handles a terminal's Ctrl-C
 	})
 	if err != nil {
 		return 0, fmt.Errorf("run %s: %w", c.Argv[0], err)

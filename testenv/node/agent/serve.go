@@ -74,8 +74,8 @@ func serve(name string) error {
 	}
 }
 
-// setUp makes the node's file systems. The warning says what the kernel refused without
-// harm.
+// setUp sets up the node's file systems. The warning says what the kernel refused but the node
+// can do without.
 func setUp(name string) (warning string, err error) {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return "", fmt.Errorf("make mounts private: %w", err)
@@ -127,7 +127,7 @@ func (s server) handle(c *net.UnixConn) {
 	} else {
 		err = send(c, rep)
 	}
-	_ = err // there is no one left to report it to
+	_ = err // nothing is left to report it to
 }
 
 func (s server) answer(req request, files []*os.File) (reply, *os.File, error) {

@@ -16,8 +16,8 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// TestBranch_TakenAway: what other programs take from pods with branch ENIs is back, also
-// from one that is being deleted and serves until its end.
+// TestBranch_TakenAway: what other programs remove from pods with branch ENIs is restored, also
+// for one that is being deleted and still serves.
 func TestBranch_TakenAway(t *testing.T) {
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {
@@ -48,7 +48,7 @@ func TestBranch_TakenAway(t *testing.T) {
 				last, deadline := state(), time.After(patience)
 				for tick := time.NewTicker(50 * time.Millisecond); !slices.Equal(last, want); last = state() {
 					select {
-					case <-tick.C: // whoever brings it back has the same CPU
+					case <-tick.C: // the daemon, which restores it, shares the CPU
 					case <-deadline:
 						t.Fatalf("%s, %s, %s: not back (-want +have):\n%s", mode, when, row.what, cmp.Diff(want, last))
 					}
@@ -64,8 +64,8 @@ func TestBranch_TakenAway(t *testing.T) {
 	}
 }
 
-// looked waits until the daemon has looked at a pod after its ADD: only what was seen whole
-// is brought back.
+// looked waits until the daemon has checked a pod after its ADD: it restores only what it has
+// seen complete.
 func (m *member) looked() {
 	m.l.t.Helper()
 	at := time.Now()
@@ -87,7 +87,7 @@ func (m *member) looked() {
 	})
 }
 
-// beginEnd begins the deletion of a pod that takes its time to end.
+// beginEnd starts the deletion of a pod that takes some time to terminate.
 func (p *branchPod) beginEnd() {
 	p.m.l.t.Helper()
 	pods := p.m.l.api.Objects().Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(p.bound.Namespace)

@@ -41,7 +41,7 @@ const (
 	denial   = 2 * time.Second
 )
 
-// podENI is the resource that a pod asks for and the annotation that it gets.
+// podENI is the resource that a pod requests and the annotation that it gets.
 const podENI = "vpc.amazonaws.com/pod-eni"
 
 // The enforcing modes.
@@ -114,7 +114,7 @@ type member struct {
 	rc    *vpcrc.Controller
 }
 
-// host boots an instance that is no node of the cluster.
+// host boots an instance that is not a node of the cluster.
 func (l *lab) host() *node.Node {
 	l.t.Helper()
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
@@ -229,7 +229,7 @@ func (m *member) trunk() fakeaws.ENI {
 	return fakeaws.ENI{}
 }
 
-// branch is what a pod's annotation announces.
+// branch is the branch ENI in a pod's annotation.
 type branch struct {
 	MAC  string `json:"ifAddress"`
 	IPv4 string `json:"privateIp"`
@@ -248,7 +248,7 @@ type branchPod struct {
 	branch
 }
 
-// bind makes a pod that gets a branch ENI and waits for its announcement.
+// bind creates a pod that gets a branch ENI and waits for its annotation.
 func (m *member) bind(name string) *branchPod {
 	m.l.t.Helper()
 	p := &branchPod{m: m}
@@ -305,7 +305,7 @@ func (m *member) ordinary(name string) *node.Pod {
 // forget deletes a pod's object: the controller takes its branch ENI away.
 func (p *branchPod) forget() { p.m.l.api.DeletePod(p.m.l.t, p.bound.Namespace, p.bound.Name) }
 
-// end deletes pods with branch ENIs as a kubelet does: when the API server knows of it.
+// end deletes pods with branch ENIs as kubelet does: once the API server shows the deletion.
 func (m *member) end(pods ...*branchPod) {
 	m.l.t.Helper()
 	for _, p := range pods {
@@ -314,7 +314,7 @@ func (m *member) end(pods ...*branchPod) {
 	}
 }
 
-// endSandbox ends sandboxes whose pods live, or had their objects deleted before.
+// endSandbox ends sandboxes whose pods still exist, or whose objects were deleted before.
 func (m *member) endSandbox(pods ...*node.Pod) {
 	m.l.t.Helper()
 	for _, p := range pods {
@@ -366,7 +366,7 @@ type pinger interface {
 	Ping(to netip.Addr, timeout time.Duration) error
 }
 
-// reaches expects answers, at once from all.
+// reaches expects answers from all, in parallel.
 func (l *lab) reaches(what string, pairs ...pair) {
 	l.t.Helper()
 	var all sync.WaitGroup

@@ -63,7 +63,7 @@ func TestBranch_NameAgain(t *testing.T) {
 	}
 }
 
-// TestBranch_SandboxAgain: the runtime makes a new sandbox of a living pod and ends the old
+// TestBranch_SandboxAgain: the runtime creates a new sandbox for a running pod and ends the old
 // one late. Both have the same branch ENI.
 func TestBranch_SandboxAgain(t *testing.T) {
 	l := newLab(t)
@@ -79,7 +79,7 @@ func TestBranch_SandboxAgain(t *testing.T) {
 	m.nothingLeft()
 }
 
-// TestBranch_DEL: as often as a runtime likes, and with as little as it has.
+// TestBranch_DEL: DEL can be repeated, and works with as little as a runtime has.
 func TestBranch_DEL(t *testing.T) {
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {
@@ -106,7 +106,7 @@ func TestBranch_DEL(t *testing.T) {
 		}
 		m.nothingLeft()
 
-		// Without a namespace the plugin goes by its own record of the sandbox.
+		// Without a namespace the plugin uses its own record of the sandbox.
 		gone := m.run("gone-" + mode)
 		gone.forget()
 		if err := m.RemoveSandbox(gone.Pod); err != nil {
@@ -120,8 +120,8 @@ func TestBranch_DEL(t *testing.T) {
 	}
 }
 
-// TestBranch_ADDFailsHalfWay: another program has the VLAN id on the trunk under another
-// name. What ADD made before it came to that goes.
+// TestBranch_ADDFailsHalfWay: another program uses the VLAN id on the trunk under another
+// name. What ADD created before that is removed.
 func TestBranch_ADDFailsHalfWay(t *testing.T) {
 	l := newLab(t)
 	m := l.join(strict, vpcrc.Faults{})
@@ -183,8 +183,8 @@ func (m *member) linkOf(mac string) (name string) {
 	return ""
 }
 
-// TestBranch_SandboxEndsAlone: the sandbox of a pod that lives is ended, as before a new one
-// is made. Nobody brings its network back while the runtime has not removed the namespace.
+// TestBranch_SandboxEndsAlone: a running pod's sandbox is ended, as before a new one is
+// created. Its network is not restored while the runtime has not removed the namespace.
 func TestBranch_SandboxEndsAlone(t *testing.T) {
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {

@@ -18,8 +18,7 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// TestBranch_Strict: whatever a pod sends goes by its branch ENI, and what is sent to it
-// comes by that.
+// TestBranch_Strict: all traffic from and to a pod goes through its branch ENI.
 func TestBranch_Strict(t *testing.T) {
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{}), l.host()
@@ -56,7 +55,7 @@ func TestBranch_Strict(t *testing.T) {
 		t.Errorf("rules of priority 20: %q", got)
 	}
 
-	// A pod beside it, and the node itself, are reached through the VPC.
+	// Another pod of the node, and the node itself, are reached through the VPC.
 	l.throughVPC(m, a, func() { l.reaches("pod beside", pair{"a to b", a, b.IP}) })
 	l.throughVPC(m, a, func() { l.reaches("node", pair{"node to a", m, a.IP}) })
 
@@ -128,8 +127,8 @@ func TestBranch_AcrossNodes(t *testing.T) {
 	n.nothingLeft()
 }
 
-// TestBranch_ModeChangesUnderLivingPods: a pod keeps the mode that it was made in, and is
-// deleted without anything left in either.
+// TestBranch_ModeChangesUnderLivingPods: a pod keeps the mode that it was created in, and is
+// deleted without leftovers in either.
 func TestBranch_ModeChangesUnderLivingPods(t *testing.T) {
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{}), l.host()
@@ -140,7 +139,7 @@ func TestBranch_ModeChangesUnderLivingPods(t *testing.T) {
 		pair{"old to the other host", old, other.Primary.PrimaryIP}, pair{"the other host to old", other, old.IP},
 		pair{"young to the other host", young, other.Primary.PrimaryIP}, pair{"the other host to young", other, young.IP},
 		pair{"old to young", old, young.IP}, pair{"young to old", young, old.IP})
-	old.Config = map[string]any{"podSGEnforcingMode": standard} // the runtime reads the conflist of today
+	old.Config = map[string]any{"podSGEnforcingMode": standard} // the runtime reads the current conflist
 	m.restart(strict)
 	young.Config = map[string]any{"podSGEnforcingMode": strict}
 	l.reaches("after the change back",
@@ -202,7 +201,7 @@ func (l *lab) probe(m *member, p *branchPod, timeout time.Duration) error {
 	return err
 }
 
-// probeHTTP is the kubelet's other kind of probe.
+// probeHTTP is kubelet's other kind of probe.
 func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
 	l.t.Helper()
 	listener, err := p.Netns.Listen("tcp", netip.AddrPortFrom(p.IP, 0).String())
@@ -239,8 +238,8 @@ func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
 	return nil
 }
 
-// probes: with early demux the kernel takes the answer of a pod for the socket's before it
-// looks at the rules, and drops it, for it came by another link than the socket's.
+// probes: with early demux the kernel assigns a pod's answer to the socket before it looks at
+// the rules, and drops it because it came in on another link.
 func (l *lab) probes(m *member, p *branchPod) {
 	l.t.Helper()
 	m.sysctl("net/ipv4/tcp_early_demux", "0")
@@ -260,8 +259,8 @@ func (l *lab) probes(m *member, p *branchPod) {
 	m.sysctl("net/ipv4/tcp_early_demux", "0")
 }
 
-// noSNAT: the pod's own address leaves the VPC, where nothing but a NAT gateway, which the
-// fabric does not have, would take it.
+// noSNAT: packets leave the VPC with the pod's own address, which only a NAT gateway would
+// accept, and the fabric has none.
 func (l *lab) noSNAT(m *member, p *branchPod) {
 	l.t.Helper()
 	before, err := l.fabric.PrivateDrops()

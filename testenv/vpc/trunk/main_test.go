@@ -1,4 +1,4 @@
-// Package trunk_test is of the tests of testenv/vpc that need a kernel with 802.1q VLAN.
+// Package trunk_test has the tests of testenv/vpc that need a kernel with 802.1q VLAN.
 package trunk_test
 
 import (

@@ -11,7 +11,7 @@ func TestBranch_ReachableThroughItsVLANAlone(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	e, _ := l.branch(5)
-	l.a.misses(anyAddr, e.PrimaryIP) // nobody answers there yet
+	l.a.misses(anyAddr, e.PrimaryIP) // nothing answers there yet
 	l.own(e, 5, e.MAC)
 	l.a.reaches(anyAddr, e.PrimaryIP)
 	l.b.reaches(e.PrimaryIP, l.a.primary.PrimaryIP)
@@ -58,7 +58,7 @@ func TestBranch_SourceCheck(t *testing.T) {
 	l.b.via(e.PrimaryIP, false)
 	l.b.reaches(e.PrimaryIP, l.a.primary.PrimaryIP)
 
-	// Another branch's address in the VLAN of this one, and one that nobody has.
+	// Another branch's address in the VLAN of this one, and an unassigned address.
 	l.own(other, 5, e.MAC)
 	l.own(e, 6, other.MAC)
 	l.b.misses(other.PrimaryIP, l.a.primary.PrimaryIP)
@@ -98,7 +98,7 @@ func TestBranch_VLANMovesToAnother(t *testing.T) {
 	l.a.reaches(anyAddr, second.PrimaryIP)
 }
 
-// Two branches with one id: the later has it until it goes.
+// Two branches with the same VLAN id: the later has it until it is removed.
 func TestBranch_VLANOfTwo(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -154,14 +154,14 @@ func TestBranch_GoesAndComesWithItsTrunk(t *testing.T) {
 	l.a.misses(anyAddr, e.PrimaryIP)
 }
 
-// What is not of branches is as with nftables.
+// Traffic that is not of branches is filtered as without VLANs.
 func TestFabric_LegacyChecks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	stranger := l.subnet.CIDR.Addr().Next().Next().Next() // reserved by AWS: nobody's
+	unassigned := l.subnet.CIDR.Addr().Next().Next().Next() // reserved by AWS
 	l.a.reaches(anyAddr, l.b.primary.PrimaryIP)
-	l.a.own(stranger)
-	l.a.misses(stranger, l.b.primary.PrimaryIP)
+	l.a.own(unassigned)
+	l.a.misses(unassigned, l.b.primary.PrimaryIP)
 	if n := l.drops(l.a.primary); n == 0 {
 		t.Error("nothing was counted")
 	}
@@ -169,7 +169,7 @@ func TestFabric_LegacyChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := l.drops(l.a.primary)
-	l.a.misses(stranger, l.b.primary.PrimaryIP) // the answer has nowhere to go
+	l.a.misses(unassigned, l.b.primary.PrimaryIP) // the answer has nowhere to go
 	if n := l.drops(l.a.primary); n != before {
 		t.Errorf("%d packets of an unchecked ENI were dropped", n-before)
 	}
