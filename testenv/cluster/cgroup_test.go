@@ -35,7 +35,7 @@ func TestControllers(t *testing.T) {
 		}
 	}
 	if got := returning("io ../x +cpu", all); got != nil {
-		t.Errorf("a record of nobody: %v", got)
+		t.Errorf("an invalid record: %v", got)
 	}
 }
 

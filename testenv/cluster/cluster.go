@@ -206,7 +206,7 @@ func (c *Cluster) startControl(context.Context) error {
 	return nil
 }
 
-// startMachines boots all nodes side by side.
+// startMachines boots all nodes in parallel.
 func (c *Cluster) startMachines(ctx context.Context) error {
 	for i, o := range c.opts.Nodes {
 		m, err := c.newMachine(i, o)
@@ -239,7 +239,7 @@ func (c *Cluster) startCNI(ctx context.Context) error {
 	return c.each(func(m *Machine) error { return errors.Join(m.AwaitCNI(ctx), m.AwaitReady(ctx)) })
 }
 
-// each does something with all nodes side by side.
+// each calls a function for all nodes in parallel.
 func (c *Cluster) each(do func(*Machine) error) error {
 	errs := make([]error, len(c.Machines))
 	var wg sync.WaitGroup

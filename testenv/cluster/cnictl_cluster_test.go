@@ -199,7 +199,7 @@ func TestCnictl_SPDY(t *testing.T) {
 func TestCnictl_Refusals(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
-	l.operator("a-stranger").expect(5, "nodes", `^cnictl: could not list the nodes of cluster$`, `^  why: missing permission: list (nodes|pods)`, `^  try: kubectl auth can-i list `)
+	l.operator("unprivileged").expect(5, "nodes", `^cnictl: could not list the nodes of cluster$`, `^  why: missing permission: list (nodes|pods)`, `^  try: kubectl auth can-i list `)
 	without := l.c.Machines[1]
 	gone := without.Name
 	l.withoutDaemon(without)
@@ -240,7 +240,7 @@ func (l *lab) withoutDaemon(m *cluster.Machine) {
 	})
 }
 
-// TestCnictl_Watches: what is watched tells every node, and an interrupt is its good end.
+// TestCnictl_Watches: a watch shows every node, and ends with success when interrupted.
 func TestCnictl_Watches(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -336,7 +336,7 @@ func TestCnictl_Screens(t *testing.T) {
 		rows = append(rows, short)
 	}
 	l.check(x.Await(t.Context(), within, shows(rows...)))
-	_, err = x.Expect(t.Context(), "\r", within, shows("eni-")) // which only its daemon tells
+	_, err = x.Expect(t.Context(), "\r", within, shows("eni-")) // which only its daemon reports
 	l.check(err)
 	_, err = x.Expect(t.Context(), "h", within, shows(rows...))
 	l.check(err)

@@ -31,7 +31,7 @@ import (
 // default; the change of the selector; uninstall; upstream's manifest; its adoption; and
 // fields that a managed add-on owns. Meanwhile connections of pods go on, over nodes and to
 // the outside; no pod restarts; and pods that are created while a DaemonSet rolls all run in
-// the end. What the manifest of upstream starts are images of ours: upstream's are not here.
+// the end. Upstream's manifest starts our images: upstream's are not available.
 func TestDeploy(t *testing.T) {
 	l := requireCluster(t)
 	pods := l.run(pod("flow-a", l.c.Machines[0]), pod("flow-b", l.c.Machines[1]), pod("flow-c", l.c.Machines[2]))

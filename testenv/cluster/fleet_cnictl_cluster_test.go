@@ -139,7 +139,7 @@ func TestCnictl_Metrics(t *testing.T) {
 	}
 }
 
-// TestCnictl_DaemonDown: a node whose daemon is away says so, and is no burden to others.
+// TestCnictl_DaemonDown: a node whose daemon is down is shown as such, and does not delay others.
 func TestCnictl_DaemonDown(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -164,8 +164,8 @@ func TestCnictl_DaemonDown(t *testing.T) {
 	}
 }
 
-// TestCnictl_KubeletSilent: a kubelet that takes connections and answers nothing costs no
-// more than the time that a node is given; one that is gone is told at once.
+// TestCnictl_KubeletSilent: a kubelet that accepts connections and never answers costs at most
+// a node's timeout; one that is gone is reported at once.
 func TestCnictl_KubeletSilent(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupPrefix marks the top of what a cluster makes; the identity follows.
+// cgroupPrefix begins the name of a cluster's top cgroup; the identity follows.
 const cgroupPrefix = "cnictl-"
 
-// identity tells the cgroups of clusters apart. Its lock ends with the process, so that
-// others know which groups nobody will remove. In its file are the controllers that the
-// machine's groups did not have before, and that they lose again when the cluster ends.
+// identity distinguishes the cgroups of clusters. Its lock ends with the process, so that others
+// can see which groups are stale. Its file lists the controllers that the machine's groups did
+// not have before, and that are removed when the cluster ends.
 type identity struct {
 	name string
 	lock *os.File
@@ -71,7 +71,7 @@ func (i *identity) close() error {
 	return errors.Join(err, i.lock.Close())
 }
 
-// SweepCgroups removes what clusters that were killed could not: their cgroups and locks.
+// SweepCgroups removes the cgroups and locks of clusters that were killed.
 func SweepCgroups() error {
 	tops, err := hierarchies()
 	if err != nil {

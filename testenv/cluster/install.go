@@ -88,8 +88,8 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// writeValues writes what the chart is told here: the names of the images on the nodes, the
-// way to AWS and Options.Env. The network policy agent, whose image is AWS's, is left out.
+// writeValues writes the chart's values: the names of the images on the nodes, how to reach AWS,
+// and Options.Env. The network policy agent, whose image is AWS's, is left out.
 func (c *Cluster) writeValues() error {
 	env := map[string]any{"AWS_ENDPOINT_URL_EC2": "http://" + vpc.EC2.String()}
 	initial := map[string]any{}

@@ -251,7 +251,7 @@ func (l *lab) get(p *corev1.Pod, path string, query ...string) (string, error) {
 func lineOf(p *corev1.Pod) string { return net.JoinHostPort(p.Status.PodIP, "7") }
 
 // reach has one pod talk to an address over TCP or UDP and returns the source that the
-// peer saw and the peer's name, if it tells one.
+// peer saw and the peer's name, if it sends one.
 func (l *lab) reach(from *corev1.Pod, network, to string) (source netip.AddrPort, name string) {
 	l.Helper()
 	var answer string

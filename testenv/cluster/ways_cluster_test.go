@@ -117,7 +117,7 @@ func (l *lab) traces(m *cluster.Machine, w way) map[string][]string {
 }
 
 // goesOut tries a way with several pods on a machine, and that nothing of it is left after
-// them. The address asked tells by which address it is reached.
+// them. The server replies with the address that it saw.
 func (l *lab) goesOut(m *cluster.Machine, w way, to func(network string) string, as netip.Addr) {
 	l.Helper()
 	l.await("pods of other tests to be gone", func() error { return noTraces(l.traces(m, w)) })

@@ -1,5 +1,5 @@
 // Command cluster runs a Kubernetes cluster of several nodes on this machine, with the
-// CNI of this project, in the background until it is told to end (testenv/cluster).
+// CNI of this project, in the background until it is stopped (testenv/cluster).
 package main
 
 import (

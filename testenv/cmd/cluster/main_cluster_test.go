@@ -112,7 +112,7 @@ func TestUpAndDown(t *testing.T) {
 			}
 			o := options{dir: dir}
 			if killed {
-				if err := tell(o, unix.SIGKILL); err != nil {
+				if err := signalRun(o, unix.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -20,14 +20,14 @@ const runCommand = "run"
 // Files of the directory.
 const (
 	lockFile       = "lock"       // locked while the cluster runs
-	pidFile        = "pid"        // whom to tell to end
+	pidFile        = "pid"        // of run
 	logFile        = "log"        // what run prints
 	kubeconfigFile = "kubeconfig" // there when all nodes are Ready
 )
 
-// run runs the cluster until it is told to end. Its standard input is the listener of
-// the machine's network namespace through which the API server is reached: a sandbox
-// hands nothing else on.
+// run runs the cluster until it gets a signal. Its standard input is the listener in the
+// machine's network namespace through which the API server is reached: nothing else is passed
+// into a sandbox.
 func run(ctx context.Context, o options) error {
 	if err := testenv.Enter(); err != nil {
 		return fmt.Errorf("the kernel does not allow the namespaces it needs: %w", err)

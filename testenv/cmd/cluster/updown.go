@@ -187,7 +187,7 @@ func down(_ context.Context, o options) error {
 	return nil
 }
 
-// terminate tells run to end and waits until it has, by force in the end.
+// terminate stops run and waits until it has exited. In the end it kills it.
 func terminate(o options) error {
 	signal := unix.SIGTERM
 	for deadline := time.Now().Add(downWithin); ; {
@@ -198,20 +198,21 @@ func terminate(o options) error {
 		if !errors.Is(err, errRuns) {
 			return err
 		}
-		if signal != 0 { // once: the lock says that the number still means it
-			if err := tell(o, signal); err != nil {
+		if signal != 0 { // once: while the lock is held the process number is valid
+			if err := signalRun(o, signal); err != nil {
 				return err
 			}
 			signal = 0
 		}
 		if time.Now().After(deadline) {
-			return errors.Join(errors.New("it does not stop and is killed"), tell(o, unix.SIGKILL))
+			return errors.Join(errors.New("it does not stop and is killed"), signalRun(o, unix.SIGKILL))
 		}
 		<-time.After(pollEvery)
 	}
 }
 
-func tell(o options, signal syscall.Signal) error {
+// signalRun sends a signal to run.
+func signalRun(o options, signal syscall.Signal) error {
 	text, err := os.ReadFile(o.state(pidFile))
 	if err != nil {
 		return err
