@@ -26,7 +26,7 @@ func TestScript_Cluster(t *testing.T) {
 	t.Parallel()
 	dead, old, fargate := fleetsim.NodeName(1), fleetsim.NodeName(2), fleetsim.NodeName(3)
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 10, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{
-		dead: {fleetsim.Refused}, old: {fleetsim.Old}, fargate: {fleetsim.Fargate},
+		dead: {fleetsim.Refused}, old: {fleetsim.Upstream}, fargate: {fleetsim.Fargate},
 	}})
 	roles, err := deploy.RBAC("cnictl")
 	if err != nil {

@@ -52,7 +52,7 @@ func BenchmarkSweep(b *testing.B) {
 	}{{100, 0, 0}, {1000, 0, 0}, {5000, 150 * time.Millisecond, 0.005}} {
 		b.Run(fmt.Sprintf("%d-nodes-%dms", size.nodes, size.latency.Milliseconds()), func(b *testing.B) {
 			sim := fleetsim.New(b, fleetsim.Options{
-				Nodes: size.nodes, Original: 0.2, Seed: 1, Churn: -1,
+				Nodes: size.nodes, UpstreamShare: 0.2, Seed: 1, Churn: -1,
 				Shares: map[fleetsim.Trait]float64{fleetsim.Dead: size.dead},
 			})
 			f, err := fleet.New(fleet.Options{Targets: simulated(sim, size.latency), Now: time.Now})

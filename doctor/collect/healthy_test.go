@@ -16,8 +16,8 @@ import (
 func TestCollect_Healthy(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]fleetsim.Options{
-		"both daemons": {Nodes: 150, Seed: 7, Original: 0.3},
-		"IPv6":         {Nodes: 10, Seed: 3, IPv6: true, Original: 0.3},
+		"both daemons": {Nodes: 150, Seed: 7, UpstreamShare: 0.3},
+		"IPv6":         {Nodes: 10, Seed: 3, IPv6: true, UpstreamShare: 0.3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +43,7 @@ func TestCollect_Soak(t *testing.T) {
 	var passed atomic.Int64
 	began := time.Now()
 	now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
-	sim := fleetsim.New(t, fleetsim.Options{Nodes: 40, Seed: 11, Original: 0.4, Sound: true, NodeChurn: time.Minute, Now: now})
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 40, Seed: 11, UpstreamShare: 0.4, Sound: true, NodeChurn: time.Minute, Now: now})
 	c := connectAt(t, sim, now)
 	for run := range runs {
 		var later sync.Once

@@ -73,7 +73,7 @@ func TestCollect(t *testing.T) {
 	const away, waits, windows, old = 3, 5, 6, 7
 	sim := fleetsim.New(t, fleetsim.Options{Nodes: 12, Seed: 4, Churn: -1, Named: map[string][]fleetsim.Trait{
 		fleetsim.NodeName(away): {fleetsim.Refused}, fleetsim.NodeName(waits): {fleetsim.NotReady}, fleetsim.NodeName(windows): {fleetsim.Windows},
-		fleetsim.NodeName(old): {fleetsim.Old},
+		fleetsim.NodeName(old): {fleetsim.Upstream},
 	}})
 	c := connect(t, sim)
 	var mu sync.Mutex
@@ -190,7 +190,7 @@ func TestCollect_Exec(t *testing.T) {
 	prints := map[string][]byte{
 		fleetsim.NodeName(0): printed, fleetsim.NodeName(1): []byte("{}"), fleetsim.NodeName(2): bytes.Repeat([]byte("a"), file.MaxBytes+100),
 	}
-	sim := fleetsim.New(t, fleetsim.Options{Nodes: 4, Seed: 2, Churn: -1, Named: map[string][]fleetsim.Trait{old: {fleetsim.Old}}, Doctor: func(node string) []byte { return prints[node] }})
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 4, Seed: 2, Churn: -1, Named: map[string][]fleetsim.Trait{old: {fleetsim.Upstream}}, Doctor: func(node string) []byte { return prints[node] }})
 	c := connect(t, sim)
 	ev := collectAll(t, Options{Cluster: c, Named: true, Once: true, Exec: true})
 	r := nodeOf(t, ev, fleetsim.NodeName(0)).First
@@ -257,7 +257,7 @@ func plantedFleet(tb testing.TB, nodes int) *fleetsim.Sim {
 	for t, p := range planted {
 		shares[t] = p.share
 	}
-	return fleetsim.New(tb, fleetsim.Options{Nodes: nodes, Original: 0.3, Seed: 1, Churn: -1, Shares: shares})
+	return fleetsim.New(tb, fleetsim.Options{Nodes: nodes, UpstreamShare: 0.3, Seed: 1, Churn: -1, Shares: shares})
 }
 
 // count counts the nodes of each cause above info, and compares with those that were planted.

@@ -14,7 +14,7 @@ import (
 
 const maxReview = 64 << 10
 
-// review answers a SelfSubjectAccessReview, as JSON alone. kubectl asks in protobuf.
+// review answers a SelfSubjectAccessReview, always in JSON. kubectl asks in protobuf.
 func (s *Sim) review(w http.ResponseWriter, r *http.Request, who user) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxReview))
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Sim) review(w http.ResponseWriter, r *http.Request, who user) error {
 	return json.NewEncoder(w).Encode(doc)
 }
 
-// protobufMagic begins what Kubernetes wraps around an object in protobuf.
+// protobufMagic is the prefix of Kubernetes' envelope around a protobuf object.
 var protobufMagic = []byte("k8s\x00")
 
 func decodeReview(body []byte, into *authorizationv1.SelfSubjectAccessReview) error {

@@ -55,15 +55,15 @@ func (w *world) give(cidrs []netip.Prefix) {
 	}
 }
 
-// available is how many addresses EC2 says are free in the subnet of a node. One zone's
-// first subnets run dry and recover, again and again.
+// available is how many addresses EC2 reports as free in a node's subnet. The first subnets
+// of one zone run dry and recover repeatedly.
 func (n *node) available(now time.Time) int {
 	if n.has(FullSubnet) && !now.Before(n.sim.epoch.Add(-refusedFor)) {
 		return 0
 	}
 	_, subnet := blockOf(n.index)
 	if n.sim.opts.Sound {
-		subnet = 0 // of those that never run dry
+		subnet = 0 // the least in subnets that never run dry
 	}
 	const turn = 40 * time.Minute
 	phase := float64(now.Sub(n.sim.epoch)+time.Duration(subnet)*7*time.Minute) / float64(turn)

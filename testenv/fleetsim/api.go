@@ -15,10 +15,10 @@ import (
 const (
 	contentJSON = "application/json"
 	gitVersion  = "v1.35.4-eks-0f1e2d3"
-	gzipFrom    = 128 << 10 // bytes of an answer that are worth it, as of kube-apiserver
+	gzipFrom    = 128 << 10 // shorter answers are not compressed, as by kube-apiserver
 )
 
-// serveAPI is the front.
+// serveAPI serves the API server's requests.
 func (s *Sim) serveAPI(w http.ResponseWriter, r *http.Request) {
 	who, ok := s.users.ask(r)
 	if !ok {
@@ -55,7 +55,7 @@ type request struct {
 	namespace, name, sub string
 }
 
-// word is the resource as rights name it.
+// word is the resource as RBAC rules name it.
 func (q request) word() string {
 	if q.sub != "" {
 		return q.resource.name + "/" + q.sub
@@ -96,7 +96,7 @@ func (s *Sim) parsePath(path string) (request, bool) {
 	return q, true
 }
 
-// verb is what is asked for, in the words of rights.
+// verb is the request's RBAC verb.
 func (q request) verb(r *http.Request) string {
 	watch := r.URL.Query().Get("watch")
 	switch {
@@ -171,7 +171,7 @@ func unknownPath() error {
 	}}
 }
 
-// fail answers an error as a Status.
+// fail answers with an error as a Status.
 func (s *Sim) fail(w http.ResponseWriter, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -184,7 +184,7 @@ func (s *Sim) fail(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// answer writes a JSON document, compressed when it is long and that is accepted.
+// answer writes a JSON document, compressed if it is long and the client accepts that.
 func (s *Sim) answer(w http.ResponseWriter, r *http.Request, doc any) {
 	s.answerAs(w, r, contentJSON, doc)
 }
@@ -207,8 +207,8 @@ type form struct {
 	object metav1.IncludeObjectPolicy // what a table's rows carry
 }
 
-// negotiate reads an Accept header: JSON, or a table. What knows only other encodings
-// is refused, as one that asks a server without them is.
+// negotiate reads an Accept header: JSON, or a table. Clients that accept only other
+// encodings are refused.
 func negotiate(r *http.Request) (form, error) {
 	f := form{object: metav1.IncludeMetadata}
 	if o := metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject")); o != "" {

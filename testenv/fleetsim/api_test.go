@@ -52,7 +52,7 @@ func configOf(t *testing.T, kubeconfig []byte) *rest.Config {
 	return cfg
 }
 
-// TestList_Pages: pages of 500, all nodes once, and the figure of what is left.
+// TestList_Pages: pages of 500 have each node once, and the number of remaining items.
 func TestList_Pages(t *testing.T) {
 	t.Parallel()
 	cs := clientset(t, New(t, Options{Nodes: 1201}).RESTConfig())
@@ -82,7 +82,7 @@ func TestList_Pages(t *testing.T) {
 	}
 	opts.Continue = "?"
 	if _, err := cs.CoreV1().Nodes().List(t.Context(), opts); !apierrors.IsBadRequest(err) {
-		t.Errorf("a token that is none: %v", err)
+		t.Errorf("an invalid token: %v", err)
 	}
 }
 
@@ -109,10 +109,10 @@ func TestList_Selectors(t *testing.T) {
 		t.Errorf("%d aws-node pods, %v", len(pods.Items), err)
 	}
 	if _, err = cs.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.color=red"}); !apierrors.IsBadRequest(err) {
-		t.Errorf("a field that there is not: %v", err)
+		t.Errorf("an unknown field: %v", err)
 	}
-	if _, err = cs.CoreV1().Nodes().Get(t.Context(), "nobody", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("a node that there is not: %v", err)
+	if _, err = cs.CoreV1().Nodes().Get(t.Context(), "unknown", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("an unknown node: %v", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestUsers(t *testing.T) {
 	cs := clientset(t, configOf(t, s.KubeconfigOf("reader", "list nodes", "create pods/portforward")))
 	_, err := cs.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `nodes is forbidden: User "reader" cannot list resource "nodes" in API group "" at the cluster scope`) {
-		t.Errorf("list what is denied: %v", err)
+		t.Errorf("list without permission: %v", err)
 	}
 	for verb, want := range map[string]bool{"create": false, "get": true} {
 		review, err := cs.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -133,7 +133,7 @@ func TestUsers(t *testing.T) {
 		}
 	}
 	if _, err := clientset(t, configOf(t, s.KubeconfigExpired())).CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
-		t.Errorf("a token that is not known: %v", err)
+		t.Errorf("an unknown token: %v", err)
 	}
 	if _, err := cs.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}, metav1.CreateOptions{}); !apierrors.IsMethodNotSupported(err) {
 		t.Errorf("writing: %v", err)
@@ -147,7 +147,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestUsers_Roles: who has roles may do what they grant, where they hold, and nothing else.
+// TestUsers_Roles: a user with roles may do what they grant, where they are bound, and
+// nothing else.
 func TestUsers_Roles(t *testing.T) {
 	t.Parallel()
 	s := New(t, Options{Nodes: 1, Seed: 1, Churn: -1})
@@ -186,7 +187,7 @@ func TestUsers_Roles(t *testing.T) {
 	}
 }
 
-// TestNegotiation: what knows only protobuf is refused, as a server without it does.
+// TestNegotiation: a client that accepts only protobuf is refused.
 func TestNegotiation(t *testing.T) {
 	t.Parallel()
 	s := New(t, Options{Nodes: 2})
@@ -216,8 +217,8 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// TestInformers: client-go's informers, which list as a stream, see every node, and
-// what changes of them.
+// TestInformers: client-go's informers, which list as a stream, see every node and its
+// changes.
 func TestInformers(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -263,7 +264,7 @@ func TestInformers(t *testing.T) {
 	}
 }
 
-// TestNodeChurn: nodes go and come back as others of their name.
+// TestNodeChurn: nodes leave, and come back as new nodes of the same name.
 func TestNodeChurn(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -295,12 +296,12 @@ func TestNodeChurn(t *testing.T) {
 		}
 	}
 	if gone == 0 {
-		t.Error("a node came back that did not go")
+		t.Error("a node came back that had not left")
 	}
 }
 
-// TestWatch_TooOld: a watch from a forgotten version gets 410, in the answer or as an
-// event, as do lists with an old token.
+// TestWatch_TooOld: a watch from a forgotten version gets 410, as the answer or as an
+// event, and so does a list with an old token.
 func TestWatch_TooOld(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -313,7 +314,7 @@ func TestWatch_TooOld(t *testing.T) {
 	for s.hub.oldest() <= firstVersion {
 		c.add(20 * time.Minute)
 		for _, n := range s.nodes {
-			n.look(func(*world) {})
+			n.withWorld(func(*world) {})
 		}
 	}
 	if _, err := cs.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: page.ResourceVersion}); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
@@ -328,7 +329,7 @@ func TestWatch_TooOld(t *testing.T) {
 	}
 }
 
-// dialer reaches a pod's ports in one of the two ways.
+// dialer reaches a pod's ports by WebSocket or SPDY.
 func dialer(t *testing.T, s *Sim, pod, way string) httpstream.Dialer {
 	t.Helper()
 	cfg := s.RESTConfig()
@@ -383,7 +384,7 @@ func ask(t *testing.T, conn httpstream.Connection, id int, port, path string) (*
 	return resp, body, ""
 }
 
-// TestPortForward: both ways, several streams of one connection, and a closed port.
+// TestPortForward: both protocols, several streams of one connection, and a closed port.
 func TestPortForward(t *testing.T) {
 	t.Parallel()
 	s := New(t, Options{Nodes: 3, Seed: 1})
@@ -404,14 +405,14 @@ func TestPortForward(t *testing.T) {
 				var sum introspect.Summary
 				decode(t, body, &sum)
 				if sum.Node != n.Name {
-					t.Errorf("the summary is of %q", sum.Node)
+					t.Errorf("got the summary of %q", sum.Node)
 				}
 			}
 			if resp, body, _ := ask(t, conn, 7, "61678", "/metrics"); resp == nil || !strings.Contains(string(body), "awscni_assigned_ip_addresses ") {
 				t.Errorf("metrics: %v, %.200s", resp, body)
 			}
 			if resp, _, why := ask(t, conn, 8, "9999", "/"); resp != nil || !strings.Contains(why, "connection refused") {
-				t.Errorf("a port that nobody listens on: %v, %q", resp, why)
+				t.Errorf("a closed port: %v, %q", resp, why)
 			}
 		})
 	}
@@ -425,7 +426,7 @@ func TestPortForward_NoSuchPod(t *testing.T) {
 	}
 }
 
-// TestAPI_ResumesSessions: who comes again with a ticket is spared a handshake, as by
+// TestAPI_ResumesSessions: a client with a session ticket skips the full handshake, as with
 // kube-apiserver.
 func TestAPI_ResumesSessions(t *testing.T) {
 	t.Parallel()

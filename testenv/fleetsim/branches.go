@@ -10,16 +10,16 @@ import (
 	kubequantity "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// podENIName is the resource that pods ask for, and the annotation with the branch ENI that
-// the VPC resource controller made for it.
+// podENIName is the resource that pods request, and the annotation with the branch ENI that
+// the VPC resource controller created.
 const podENIName = "vpc.amazonaws.com/pod-eni"
 
 // branchCooldown is how long the controller keeps the branch ENI of a pod that is gone.
 const branchCooldown = time.Minute
 
-// guarded are a node's pods with security groups of their own, and the branch ENIs that
-// are kept after their pods. The node's pool has no part in them.
-type guarded struct {
+// branchPods are a node's pods with security groups of their own, and the branch ENIs in
+// cooldown. They take nothing from the node's pool.
+type branchPods struct {
 	pods    []*workload // by age
 	cooling []keptBranch
 	made    int // pods so far
@@ -31,8 +31,8 @@ type keptBranch struct {
 	until time.Time
 }
 
-// begin has so many pods with branches, and on some nodes one that waits.
-func (g *guarded) begin(w *world, count int) {
+// begin starts with so many pods with branches, and on some nodes one that waits.
+func (g *branchPods) begin(w *world, count int) {
 	s := w.node.sim
 	for i := range count {
 		age := s.epoch.Sub(w.node.started)
@@ -43,21 +43,21 @@ func (g *guarded) begin(w *world, count int) {
 	}
 }
 
-// add makes a pod that waits for its branch ENI.
-func (g *guarded) add(w *world, created time.Time) *workload {
+// add creates a pod that waits for its branch ENI.
+func (g *branchPods) add(w *world, created time.Time) *workload {
 	g.made++
 	s := w.node.sim
 	app := apps[s.hash(w.node.index, fmt.Sprint("branch app ", g.made))%uint64(len(apps))]
 	p := &workload{
-		namespace: app.namespace, number: g.made, created: created.Truncate(time.Second), version: firstVersion, guarded: true,
+		namespace: app.namespace, number: g.made, created: created.Truncate(time.Second), version: firstVersion, wantsBranch: true,
 		name: app.name + "-" + suffix(s.hash(-4, app.name), 9) + "-" + suffix(s.hash(w.node.index, fmt.Sprint("branch pod ", g.made)), 5),
 	}
 	g.pods = append(g.pods, p)
 	return p
 }
 
-// inUse is how many branch ENIs there are.
-func (g *guarded) inUse() int {
+// inUse counts the branch ENIs, including those in cooldown.
+func (g *branchPods) inUse() int {
 	n := len(g.cooling)
 	for _, p := range g.pods {
 		if p.vlan > 0 {
@@ -67,9 +67,9 @@ func (g *guarded) inUse() int {
 	return n
 }
 
-// turn lets a pod come (+1), go (-1) or neither, after the controller has given those that
-// wait what they ask for.
-func (g *guarded) turn(w *world, by int) {
+// turn adds a pod (+1), removes one (-1) or does neither, after the controller has served
+// the pods that wait.
+func (g *branchPods) turn(w *world, by int) {
 	g.cooling = slices.DeleteFunc(g.cooling, func(k keptBranch) bool { return !k.until.After(w.Now) })
 	limit := w.node.profile.limits.BranchENIs
 	for _, p := range g.pods {
@@ -93,8 +93,8 @@ func (g *guarded) turn(w *world, by int) {
 	}
 }
 
-// freeVLAN is the least that no branch has.
-func (g *guarded) freeVLAN() int {
+// freeVLAN is the lowest that no branch has.
+func (g *branchPods) freeVLAN() int {
 	for vlan := 1; ; vlan++ {
 		if !slices.ContainsFunc(g.pods, func(p *workload) bool { return p.vlan == vlan }) &&
 			!slices.ContainsFunc(g.cooling, func(k keptBranch) bool { return k.vlan == vlan }) {
@@ -103,20 +103,20 @@ func (g *guarded) freeVLAN() int {
 	}
 }
 
-// branchAddress is that of a branch ENI, in a range of the VPC that is for them.
+// branchAddress is a branch ENI's address, in a range of the VPC reserved for them.
 func (n *node) branchAddress(vlan int) netip.Addr {
 	const perNode, reserved = 128, 4
 	at := n.index*perNode + reserved + vlan
 	return netip.AddrFrom4([4]byte{100, 64 + byte(at>>16), byte(at >> 8), byte(at)})
 }
 
-// guardedLabel is what the security group policy selects.
-const guardedLabel = "security-groups"
+// branchLabel is what the security group policy selects.
+const branchLabel = "security-groups"
 
-// guard writes into a pod what it asks for, and what the controller gave it.
-func (n *node) guard(o *corev1.Pod, p *workload) {
+// addBranch adds the resource request to a pod, and the controller's annotation.
+func (n *node) addBranch(o *corev1.Pod, p *workload) {
 	list := corev1.ResourceList{podENIName: *kubequantity.NewQuantity(1, kubequantity.DecimalSI)}
-	o.Labels[guardedLabel] = "true"
+	o.Labels[branchLabel] = "true"
 	o.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: list, Requests: list}
 	if p.vlan == 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// TestBranches: each branch ENI in use has a pod whose annotation a node's daemon accepts,
-// or rests after one; some pods wait.
+// TestBranches: each branch ENI has a pod whose annotation a node's daemon accepts, or is in
+// cooldown; some pods wait.
 func TestBranches(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -33,7 +33,7 @@ func TestBranches(t *testing.T) {
 				if q, asks := limits[podENIName]; !asks {
 					continue
 				} else if q.Value() != 1 {
-					t.Errorf("%s asks for %v branch ENIs", p.Name, q)
+					t.Errorf("%s requests %v branch ENIs", p.Name, q)
 				}
 				now[string(p.UID)] = true
 				annotation := p.Annotations[podENIName]
@@ -52,11 +52,11 @@ func TestBranches(t *testing.T) {
 				vlans[b.VLAN] = true
 			}
 			var used int
-			n.look(func(w *world) {
+			n.withWorld(func(w *world) {
 				used = *w.summary().Trunk.BranchUsed
-				cooling += len(w.guarded.cooling)
-				if rest := used - with; rest != len(w.guarded.cooling) || used > n.profile.limits.BranchENIs {
-					t.Errorf("%s: %d in use, %d pods have one, %d cool", n.name, used, with, len(w.guarded.cooling))
+				cooling += len(w.branchPods.cooling)
+				if rest := used - with; rest != len(w.branchPods.cooling) || used > n.profile.limits.BranchENIs {
+					t.Errorf("%s: %d in use, %d pods have one, %d cool", n.name, used, with, len(w.branchPods.cooling))
 				}
 			})
 		}
@@ -66,7 +66,7 @@ func TestBranches(t *testing.T) {
 			}
 		}
 		if before = now; turn == 0 && len(now) == 0 {
-			t.Fatal("no pod asks for a branch ENI")
+			t.Fatal("no pod requests a branch ENI")
 		}
 		c.add(10 * time.Minute)
 	}

@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// compressors are used again, as those of kube-apiserver are: a new one takes 800 KB.
+// compressors are reused, as in kube-apiserver: a new one takes 800 KB.
 var compressors = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is one that there is
+	z, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is valid
 	return z
 }}
 
-// writeBody writes a whole body, compressed when it is longer than from and that is
-// accepted.
+// writeBody writes a whole body, compressed if it is longer than from and the client accepts
+// that.
 func writeBody(w http.ResponseWriter, r *http.Request, body []byte, from int) {
 	if len(body) < from || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		_, _ = w.Write(body) // a client that has gone needs no answer

@@ -12,10 +12,10 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// addPatience is kubelet's patience with an ADD.
+// addPatience is how long kubelet waits for an ADD.
 const addPatience = 15 * time.Second
 
-// fakeEC2 is EC2 as a node's pool meets it.
+// fakeEC2 is EC2 as a node's pool sees it.
 type fakeEC2 struct{ w *world }
 
 func (f fakeEC2) Subnet(now time.Time) (id string, free int) {
@@ -47,7 +47,7 @@ func (w *world) snapshot() warmpool.Snapshot {
 	return w.Snapshot()
 }
 
-// plan begins what the planner wants.
+// plan starts what the planner wants.
 func (w *world) plan() {
 	w.count()
 	for _, op := range w.Start() {
@@ -56,14 +56,14 @@ func (w *world) plan() {
 	w.check()
 }
 
-// check panics on a mistake here.
+// check panics on a bug in the simulator.
 func (w *world) check() {
 	if w.Err != nil {
 		panic(fmt.Sprintf("fleetsim: node %s: %v", w.node.name, w.Err))
 	}
 }
 
-// finish ends an operation, well or not.
+// finish ends an operation, with or without success.
 func (w *world) finish(i int) {
 	op, code := w.Finish(i)
 	w.check()
@@ -139,8 +139,8 @@ func call(op whatif.Operation, code cause.Code) string {
 	return "DetachNetworkInterface"
 }
 
-// Attach makes an ENI: the first is the primary one, the second of a node with security
-// groups for pods its trunk.
+// Attach creates an ENI: the first is the primary one; with security groups for pods, the
+// second is the trunk.
 func (f fakeEC2) Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix) {
 	w, n := f.w, f.w.node
 	first := w.enis == 0
@@ -166,7 +166,7 @@ func (f fakeEC2) Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix) {
 	return e, w.take(a.IPs, a.Prefixes)
 }
 
-// settle carries out what the planner wants at once, until it wants nothing.
+// settle carries out the planner's actions immediately, until there are none.
 func (w *world) settle() {
 	w.count()
 	w.Settle(func(whatif.Operation) {})

@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// ourENIs is /v1/enis as ours answers it.
+// ourENIs is our daemon's /v1/enis.
 func (w *world) ourENIs() introspect.ENIs {
 	doc := introspect.ENIs{"0": {ENIs: map[string]introspect.ENI{}}}
 	snap := w.Book.Snapshot()
@@ -33,7 +33,7 @@ func (w *world) ourENIs() introspect.ENIs {
 			}
 			card.TotalIPs += size(c.Prefix)
 			card.AssignedIPs += c.Assigned
-			told := introspect.CIDR{
+			cidr := introspect.CIDR{
 				Cidr:        introspect.IPNet{IP: c.Prefix.Addr().String(), Mask: net.CIDRMask(c.Prefix.Bits(), c.Prefix.Addr().BitLen())},
 				IPAddresses: map[string]introspect.Address{}, IsPrefix: c.IsPrefix(),
 			}
@@ -41,15 +41,15 @@ func (w *world) ourENIs() introspect.ENIs {
 				a := introspect.Address{Address: r.Address.String(), AssignedTime: r.AssignedAt.UTC(), UnassignedTime: r.UnassignedAt.UTC()}
 				if r.Assigned() {
 					a.IPAMKey.NetworkName = r.Sandbox.Network
-					a.IPAMMetadata = introspect.IPAMMetadata{PodNamespace: r.Pod.Namespace, PodName: w.node.said(r.Pod.Name), Interfaces: 1}
+					a.IPAMMetadata = introspect.IPAMMetadata{PodNamespace: r.Pod.Namespace, PodName: w.node.garble(r.Pod.Name), Interfaces: 1}
 				}
-				told.IPAddresses[a.Address] = a
+				cidr.IPAddresses[a.Address] = a
 			}
 			cidrs := out.AvailableIPv4Cidrs
 			if !c.Prefix.Addr().Is4() {
 				cidrs = out.IPv6Cidrs
 			}
-			cidrs[c.Prefix.String()] = told
+			cidrs[c.Prefix.String()] = cidr
 		}
 		if w.node.has(Lying) {
 			card.TotalIPs, card.AssignedIPs = card.TotalIPs+3, -1

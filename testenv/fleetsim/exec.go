@@ -20,9 +20,9 @@ const (
 	execV4 = "v4.channel.k8s.io"
 )
 
-// podExec runs the one program that containers of ours have: cnictl local dial, which
-// joins its streams with the daemon's introspection, wherever that listens, and cnictl local
-// doctor, which prints what [Options.Doctor] has. Only over a WebSocket.
+// podExec runs the only program that our containers have, and only over a WebSocket: cnictl
+// local dial, which connects its streams to the daemon's introspection, wherever that
+// listens, and cnictl local doctor, which prints what [Options.Doctor] returns.
 func (s *Sim) podExec(w http.ResponseWriter, r *http.Request, q request) error {
 	n, err := s.podOf(q)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// TestExec: exec reaches what port-forward cannot, a Unix socket, in containers of ours.
+// TestExec: exec reaches a Unix socket in our containers, which port-forward cannot.
 func TestExec(t *testing.T) {
 	t.Parallel()
-	s := New(t, Options{Nodes: 2, Named: map[string][]Trait{NodeName(0): {UnixSocket}, NodeName(1): {UnixSocket, Old}}})
+	s := New(t, Options{Nodes: 2, Named: map[string][]Trait{NodeName(0): {UnixSocket}, NodeName(1): {UnixSocket, Upstream}}})
 	ask := func(node string, argv ...string) (string, error) {
 		q := url.Values{"container": {"aws-node"}, "stdin": {"true"}, "stdout": {"true"}, "command": argv}
 		e, err := remotecommand.NewWebSocketExecutor(s.RESTConfig(), "GET", s.URL()+"/api/v1/namespaces/kube-system/pods/"+s.byName[node].podName+"/exec?"+q.Encode())

@@ -44,7 +44,7 @@ func get(ctx context.Context, s *Sim, node, path string) (*http.Response, []byte
 	return getMost(ctx, s, node, path, 16<<20)
 }
 
-// getMost reads so many bytes of an answer at most.
+// getMost reads at most so many bytes of an answer.
 func getMost(ctx context.Context, s *Sim, node, path string, most int64) (*http.Response, []byte, error) {
 	tr := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return s.DialNode(ctx, node, IntrospectionPort)
@@ -72,7 +72,7 @@ func mustGet(t *testing.T, s *Sim, node, path string) []byte {
 	return body
 }
 
-// TestOurs_EveryDocument: what our nodes serve is accepted by a reader and consistent,
+// TestOurs_EveryDocument: the documents of our nodes can be read and agree with each other,
 // after their pools have run for hours.
 func TestOurs_EveryDocument(t *testing.T) {
 	t.Parallel()
@@ -95,16 +95,16 @@ func TestOurs_EveryDocument(t *testing.T) {
 				t.Fatalf("enis of %s: %+v, %v", n.Name, pool, err)
 			}
 			pool.Recount(c.Now(), cooldown)
-			held := false // what is given back is in the ENIs' counts no more
+			held := false // addresses being released are no longer in the ENIs' counts
 			for _, op := range sum.Operations {
 				held = held || op.Kind == "release" || op.Kind == "detach"
 			}
 			for _, card := range sum.Cards {
 				modes[card.Mode+sum.IPFamily] = true
 				cooling += *card.Cooling
-				for _, told := range pool.Cards {
-					if told.Card == card.Card && !held && (told.Assigned != card.Assigned || told.Total != card.Total || *told.Cooling != *card.Cooling) {
-						t.Errorf("%s: /v1/enis has %+v, the summary %+v", n.Name, told, card)
+				for _, served := range pool.Cards {
+					if served.Card == card.Card && !held && (served.Assigned != card.Assigned || served.Total != card.Total || *served.Cooling != *card.Cooling) {
+						t.Errorf("%s: /v1/enis has %+v, the summary %+v", n.Name, served, card)
 					}
 				}
 			}
@@ -126,7 +126,7 @@ func TestOurs_EveryDocument(t *testing.T) {
 	}
 	for _, want := range []cause.Code{cause.SubnetExhausted, cause.EC2Throttled} {
 		if !causes[string(want)] {
-			t.Errorf("no node told of %s in two hours: %v", want, causes)
+			t.Errorf("no node reported %s in two hours: %v", want, causes)
 		}
 	}
 	if cooling == 0 || trunks == 0 {
@@ -134,7 +134,7 @@ func TestOurs_EveryDocument(t *testing.T) {
 	}
 }
 
-// TestOurs_OtherDocuments: each is of its kind and holds what belongs there.
+// TestOurs_OtherDocuments: each has the right kind and content.
 func TestOurs_OtherDocuments(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -203,11 +203,11 @@ func decode(t *testing.T, body []byte, into any) {
 	}
 }
 
-// TestOriginal_EveryRelease: each release answers in its own shape, which is read.
-func TestOriginal_EveryRelease(t *testing.T) {
+// TestUpstream_EveryRelease: each release answers in its own shape, which we can read.
+func TestUpstream_EveryRelease(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	s := New(t, Options{Nodes: 100, Seed: 3, Original: 1, Now: c.Now})
+	s := New(t, Options{Nodes: 100, Seed: 3, UpstreamShare: 1, Now: c.Now})
 	c.add(time.Hour)
 	shapes := map[string]introspect.Shape{
 		"v1.7.10": introspect.ShapeAddresses, "v1.9.3": introspect.ShapeCIDRs, "v1.10.4": introspect.ShapeFamilies, "v1.11.5": introspect.ShapeFamilies,
@@ -235,12 +235,12 @@ func TestOriginal_EveryRelease(t *testing.T) {
 	}
 }
 
-// TestSeed: nodes are functions of seed and time, however often they are looked at.
+// TestSeed: nodes depend only on seed and time, however often they are read.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	docs := func(seed uint64, looks int) string {
 		c := newClock()
-		s := New(t, Options{Nodes: 12, Seed: seed, Original: 0.4, Now: c.Now})
+		s := New(t, Options{Nodes: 12, Seed: seed, UpstreamShare: 0.4, Now: c.Now})
 		for range looks {
 			c.add(30 * time.Minute / time.Duration(looks))
 			for _, n := range s.Nodes() {
@@ -255,14 +255,14 @@ func TestSeed(t *testing.T) {
 	}
 	once, often, other := docs(1, 1), docs(1, 60), docs(2, 1)
 	if once != often {
-		t.Error("a fleet that is looked at often is another one")
+		t.Error("reading a fleet often changes it")
 	}
 	if once == other {
 		t.Error("another seed gives the same fleet")
 	}
 }
 
-// TestAddresses_AreUnique over the whole fleet, after it has lived.
+// TestAddresses_AreUnique over the whole fleet, after some time.
 func TestAddresses_AreUnique(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -270,16 +270,16 @@ func TestAddresses_AreUnique(t *testing.T) {
 	c.add(20 * time.Minute)
 	owner := map[netip.Addr]string{}
 	for _, n := range s.nodes {
-		n.look(func(w *world) {
+		n.withWorld(func(w *world) {
 			for _, e := range w.Book.Snapshot().ENIs {
 				if who := owner[e.PrimaryIP]; who != "" {
-					t.Errorf("%s is of %s and of %s", e.PrimaryIP, who, n.name)
+					t.Errorf("%s belongs to %s and to %s", e.PrimaryIP, who, n.name)
 				}
 				owner[e.PrimaryIP] = n.name
 				for _, cidr := range e.CIDRs {
 					for a := cidr.Prefix.Addr(); cidr.Prefix.Contains(a) && a.Is4(); a = a.Next() {
 						if who := owner[a]; who != "" {
-							t.Errorf("%s is of %s and of %s", a, who, n.name)
+							t.Errorf("%s belongs to %s and to %s", a, who, n.name)
 						}
 						owner[a] = n.name
 					}
@@ -292,12 +292,12 @@ func TestAddresses_AreUnique(t *testing.T) {
 	}
 }
 
-// TestTraits: each does what it says, and as many nodes have it as were asked for.
+// TestTraits: each has its effect, and the requested number of nodes has it.
 func TestTraits(t *testing.T) {
 	t.Parallel()
 	opts := Options{Nodes: 170, Seed: 4, Shares: map[Trait]float64{}}
 	for _, trait := range Traits() {
-		if trait != Old {
+		if trait != Upstream {
 			opts.Shares[trait] = 0.02
 		}
 	}
@@ -317,7 +317,7 @@ func TestTraits(t *testing.T) {
 	}
 	for _, trait := range []Trait{Refused, NoDaemon, Fargate, Windows, NotReady, UnixSocket} {
 		if _, err := s.DialNode(t.Context(), of[trait], IntrospectionPort); err == nil {
-			t.Errorf("a node that is %s takes a connection", trait)
+			t.Errorf("a node that is %s accepts a connection", trait)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -326,10 +326,10 @@ func TestTraits(t *testing.T) {
 		t.Error("a dead node answers")
 	}
 	if _, body, err := get(t.Context(), s, of[Half], "/v1/summary"); err == nil {
-		t.Errorf("half an answer is whole: %s", body)
+		t.Errorf("half an answer was read without an error: %s", body)
 	}
 	if _, _, err := get(t.Context(), s, of[Garbage], "/v1/summary"); err == nil {
-		t.Error("garbage is HTTP")
+		t.Error("garbage was read as HTTP")
 	}
 	if _, body, err := get(t.Context(), s, of[Huge], "/v1/enis"); err != nil || len(body) < 8<<20 {
 		t.Errorf("a huge answer has %d bytes, %v", len(body), err)
@@ -341,17 +341,17 @@ func TestTraits(t *testing.T) {
 		t.Errorf("a lying node: %+v, %v", pool, err)
 	}
 	if body := mustGet(t, s, of[WrongJSON], "/v1/enis"); !json.Valid(body) {
-		t.Errorf("wrong JSON is none: %s", body)
+		t.Errorf("wrong-json answers invalid JSON: %s", body)
 	}
 	var sum introspect.Summary
 	decode(t, mustGet(t, s, of[Hostile], "/v1/summary"), &sum)
 	if !strings.Contains(sum.Node, "\x1b[31m") || !strings.Contains(sum.Version, "\u202e") {
-		t.Errorf("a hostile node tells %q %q", sum.Node, sum.Version)
+		t.Errorf("a hostile node reports %q %q", sum.Node, sum.Version)
 	}
-	hostile := New(t, Options{Nodes: 20, Original: 1, Shares: map[Trait]float64{Hostile: 1}})
+	hostile := New(t, Options{Nodes: 20, UpstreamShare: 1, Shares: map[Trait]float64{Hostile: 1}})
 	for _, n := range hostile.Nodes() {
 		if body := mustGet(t, hostile, n.Name, "/v1/enis"); !json.Valid(body) || bytes.Contains(body, []byte{0x1b}) {
-			t.Errorf("a hostile node of %s answers no JSON: %.200q", n.Release, body)
+			t.Errorf("a hostile node of %s answers invalid JSON: %.200q", n.Release, body)
 		}
 	}
 }
@@ -359,24 +359,24 @@ func TestTraits(t *testing.T) {
 func TestOptions_AreChecked(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{
-		{Nodes: -1}, {Nodes: MaxNodes + 1}, {Original: 1.1}, {Shares: map[Trait]float64{"odd": 0.1}}, {Shares: map[Trait]float64{Dead: 0.6, Slow: 0.6}},
-		{Shares: map[Trait]float64{Dead: -0.1}}, {Named: map[string][]Trait{"nobody": {Dead}}}, {Named: map[string][]Trait{NodeName(0): {"odd"}}}, {Latency: -1},
+		{Nodes: -1}, {Nodes: MaxNodes + 1}, {UpstreamShare: 1.1}, {Shares: map[Trait]float64{"odd": 0.1}}, {Shares: map[Trait]float64{Dead: 0.6, Slow: 0.6}},
+		{Shares: map[Trait]float64{Dead: -0.1}}, {Named: map[string][]Trait{"unknown": {Dead}}}, {Named: map[string][]Trait{NodeName(0): {"odd"}}}, {Latency: -1},
 	} {
 		if s, err := Start(o); err == nil {
 			s.Close()
-			t.Errorf("%+v is taken", o)
+			t.Errorf("%+v is accepted", o)
 		}
 	}
 }
 
-// BenchmarkStart is a fleet's start, and what it holds: as it starts, and when all of
-// it was looked at.
+// BenchmarkStart measures a fleet's start, and its memory: when it has started, and when
+// every node has been read.
 func BenchmarkStart(b *testing.B) {
 	for _, nodes := range []int{500, MaxNodes} {
 		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
 			for b.Loop() {
 				before := heap()
-				s, err := Start(Options{Nodes: nodes, Seed: 1, Original: 0.3})
+				s, err := Start(Options{Nodes: nodes, Seed: 1, UpstreamShare: 0.3})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -384,7 +384,7 @@ func BenchmarkStart(b *testing.B) {
 				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-started")
 				begin := time.Now()
 				for _, n := range s.nodes {
-					n.look(func(*world) {})
+					n.withWorld(func(*world) {})
 				}
 				b.ReportMetric(float64(time.Since(begin).Milliseconds()), "ms-all-made")
 				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB-all-made")

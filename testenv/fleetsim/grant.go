@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// access is what somebody asks to do: a verb on "pods" or "pods/log" of an API group, in a
-// namespace or everywhere, of one object or of any.
+// access is a requested operation: a verb on "pods" or "pods/log" of an API group, in a
+// namespace or everywhere, on one object or on any.
 type access struct{ verb, group, resource, namespace, name string }
 
-// grant is the rules of a role, and where they hold: "" of a ClusterRole is everywhere.
+// grant is the rules of a role, and the namespace they apply to: "" is everywhere.
 type grant struct {
 	namespace string
 	rules     []rbacv1.PolicyRule
 }
 
-// allows is RBAC's judgement of one role.
+// allows reports whether one role allows it.
 func (g grant) allows(a access) bool {
 	if g.namespace != "" && g.namespace != a.namespace {
 		return false

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// remembered bounds the changes that a watch may start from: older ones answer 410.
+// remembered bounds the changes that a watch can start from; older ones get 410.
 const remembered = 8192
 
-// change is one change of an object: prev is what it was, nil of a new one. Both are
-// never changed afterwards.
+// change is one change of an object: prev is its state before, nil for a new one. Neither is
+// modified afterwards.
 type change struct {
 	version  uint64
 	resource *resource
@@ -21,7 +21,7 @@ type change struct {
 	prev     runtime.Object
 }
 
-// hub numbers the changes of all objects and hands them to those who watch.
+// hub numbers the changes of all objects and passes them to watchers.
 type hub struct {
 	mu      sync.Mutex // guards what follows
 	version uint64
@@ -29,8 +29,8 @@ type hub struct {
 	grown   chan struct{}
 }
 
-// firstVersion is beyond what a real cluster's first objects have, so that the numbers
-// look like those of a cluster that has lived.
+// firstVersion makes resource versions look like those of a cluster that has run for a
+// while.
 const firstVersion = 1000
 
 func newHub() *hub { return &hub{version: firstVersion, grown: make(chan struct{})} }
@@ -41,7 +41,7 @@ func (h *hub) current() uint64 {
 	return h.version
 }
 
-// publish numbers a change and remembers it; build makes the object with its number.
+// publish numbers a change and stores it; build makes the object with its number.
 func (h *hub) publish(r *resource, kind watch.EventType, prev runtime.Object, build func(version uint64) runtime.Object) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *hub) publish(r *resource, kind watch.EventType, prev runtime.Object, bu
 	h.grown = make(chan struct{})
 }
 
-// oldest is the version from which on every change is remembered.
+// oldest is the version since which every change is remembered.
 func (h *hub) oldest() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,8 +63,8 @@ func (h *hub) oldest() uint64 {
 
 func (h *hub) oldestLocked() uint64 { return h.version - uint64(len(h.ring)) }
 
-// after returns the changes after a version, or a channel that is closed with the next
-// one. gone: some of them are forgotten.
+// after returns the changes after a version, or a channel that is closed at the next one.
+// gone: some of them are no longer stored.
 func (h *hub) after(version uint64) (changes []change, next uint64, grown <-chan struct{}, gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,9 +78,9 @@ func (h *hub) after(version uint64) (changes []change, next uint64, grown <-chan
 	return changes[:len(changes):len(changes)], h.version, h.grown, false
 }
 
-// follow calls see with every change of a resource after a version until the context
-// ends, see says no, or changes were forgotten, which it reports. idle is called once
-// there is nothing more, and whenever tick fires meanwhile.
+// follow calls see with every change of a resource after a version until the context ends,
+// see returns false or changes are no longer stored, which it reports. idle is called when
+// there are no more changes, and whenever tick fires meanwhile.
 func (h *hub) follow(ctx context.Context, r *resource, version uint64, tick <-chan struct{}, see func(change) bool, idle func(version uint64) bool) (gone bool) {
 	for {
 		changes, next, grown, gone := h.after(version)

@@ -60,7 +60,7 @@ func (k kubectl) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// lines starts kubectl and hands out what it prints until the test ends.
+// lines starts kubectl and returns the lines it prints until the test ends.
 func (k kubectl) lines(t *testing.T, args ...string) *bufio.Scanner {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -81,18 +81,18 @@ func (k kubectl) lines(t *testing.T, args ...string) *bufio.Scanner {
 	return bufio.NewScanner(out)
 }
 
-// TestKubectl: the stock program prints what it prints of a real cluster.
+// TestKubectl: the stock program prints the same as for a real cluster.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	s := New(t, Options{Nodes: 1200, Seed: 1, Original: 0.3, Churn: time.Second, Now: c.Now})
+	s := New(t, Options{Nodes: 1200, Seed: 1, UpstreamShare: 0.3, Churn: time.Second, Now: c.Now})
 	k := newKubectl(t, s)
 	for _, n := range s.nodes[:100] {
-		n.look(func(*world) {})
+		n.withWorld(func(*world) {})
 	}
 	c.add(20 * time.Minute)
-	for _, n := range s.nodes[:100] { // pods that got nothing make events
-		n.look(func(*world) {})
+	for _, n := range s.nodes[:100] { // pods without an address cause events
+		n.withWorld(func(*world) {})
 	}
 	pod := s.Nodes()[0].Pod
 	for _, tt := range []struct {
@@ -121,7 +121,7 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// TestKubectl_Watches follows nodes that come and go.
+// TestKubectl_Watches follows nodes that join and leave.
 func TestKubectl_Watches(t *testing.T) {
 	t.Parallel()
 	s := New(t, Options{Nodes: 3, Named: map[string][]Trait{NodeName(0): {Flapping}}})
@@ -146,7 +146,7 @@ func TestKubectl_Watches(t *testing.T) {
 
 var forwards = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+) -> 61679`)
 
-// TestKubectl_PortForward reads a node as a person would, in both of kubectl's ways.
+// TestKubectl_PortForward reads a node as a user would, with both of kubectl's protocols.
 func TestKubectl_PortForward(t *testing.T) {
 	t.Parallel()
 	s := New(t, Options{Nodes: 2})

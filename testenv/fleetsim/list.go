@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// selection is what a request wants of the objects of a resource.
+// selection is which of a resource's objects a request wants.
 type selection struct {
 	resource  *resource
 	namespace string
@@ -53,7 +53,7 @@ func (s *Sim) selection(r *http.Request, q request) (selection, error) {
 	return sel, nil
 }
 
-// matches reports whether an object is one of those wanted.
+// matches reports whether an object is selected.
 func (sel selection) matches(o runtime.Object) bool {
 	if o == nil {
 		return false
@@ -76,7 +76,7 @@ func (sel selection) matches(o runtime.Object) bool {
 	return sel.fields.Matches(set)
 }
 
-// entries are those that may match.
+// entries are the candidates.
 func (sel selection) entries(s *Sim) []entry {
 	return sel.resource.entries(s, sel.namespace, sel.fields)
 }
@@ -134,7 +134,7 @@ func (s *Sim) serveList(w http.ResponseWriter, r *http.Request, q request) error
 			return apierrors.NewBadRequest(fmt.Sprintf("invalid limit %q", text))
 		}
 	}
-	// What changes from here on is in a watch from this version.
+	// A watch from this version has all later changes.
 	at := mark{Version: s.hub.current()}
 	if token := r.URL.Query().Get("continue"); token != "" {
 		if at, err = s.readMark(token); err != nil {
@@ -223,7 +223,7 @@ func (sel selection) table(items []runtime.Object, s *Sim, head bool) *metav1.Ta
 	return t
 }
 
-// partial is an object's metadata alone.
+// partial is only an object's metadata.
 func partial(o runtime.Object) *metav1.PartialObjectMetadata {
 	p := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}}
 	m, err := meta.Accessor(o)

@@ -21,20 +21,20 @@ const (
 
 var zones = []string{region + "a", region + "b", region + "c"}
 
-// releases are those of upstream that a fleet has, in turn.
+// releases are upstream's releases in a fleet, in turn.
 var releases = []string{
 	"v1.23.0", "v1.19.6", "v1.22.3", "v1.18.6", "v1.21.1", "v1.15.5", "v1.20.5", "v1.12.6", "v1.11.5", "v1.10.4", "v1.9.3", "v1.7.10",
 }
 
-// minor of "v1.23.0" is 23; 0 of a node of ours.
+// minor of "v1.23.0" is 23; of a node with our daemon, 0.
 func minor(release string) int {
 	var n int
 	_, _ = fmt.Sscanf(release, "v1.%d.", &n)
 	return n
 }
 
-// node is one node of the fleet: what never changes of it, what Kubernetes knows of it,
-// and its pool, once somebody asked.
+// node is one node of the fleet: its constant part, its Kubernetes objects and, once
+// requested, its pool.
 type node struct {
 	sim     *Sim
 	index   int
@@ -50,7 +50,7 @@ type node struct {
 	ip           netip.Addr   // of the primary network interface
 	instanceID   string
 	created      time.Time // of the Node object
-	started      time.Time // of the daemon, restarts aside
+	started      time.Time // of the daemon, without restarts
 	cordoned     bool
 
 	roster // guarded by Sim.mu
@@ -59,7 +59,7 @@ type node struct {
 	world *world     // nil: not requested yet
 }
 
-// roster is what Kubernetes knows of a node and what may change.
+// roster is the changing part of a node's Kubernetes objects.
 type roster struct {
 	gone       bool   // it left the cluster
 	generation int    // how often it came back
@@ -70,7 +70,7 @@ type roster struct {
 	since      time.Time
 }
 
-// NodeName is the name of the i-th node that a fleet makes.
+// NodeName is the name of a fleet's i-th node.
 func NodeName(i int) string {
 	a := primary(i).As4()
 	return fmt.Sprintf("ip-%d-%d-%d-%d.%s.compute.internal", a[0], a[1], a[2], a[3], region)
@@ -82,8 +82,8 @@ func blockOf(i int) (netip.Addr, int) {
 	return netip.AddrFrom4([4]byte{10, byte(subnet), byte(at >> 8), byte(at)}), subnet
 }
 
-// primary leaves the first address of a block alone: in the first block of a subnet it
-// and the next three are EC2's.
+// primary skips the first address of a block: in a subnet's first block EC2 reserves it and
+// the next three.
 func primary(i int) netip.Addr {
 	block, _ := blockOf(i)
 	a := block.As4()
@@ -91,14 +91,14 @@ func primary(i int) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
-// hash is a number that a seed, a node and a word always give.
+// hash is a number derived from the seed, a node and a word.
 func (s *Sim) hash(index int, word string) uint64 {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%d %d %s", s.opts.Seed, index, word) // a hash takes everything
-	return rand.New(rand.NewPCG(h.Sum64(), 1)).Uint64()         // FNV alone is alike for what is alike
+	_, _ = fmt.Fprintf(h, "%d %d %s", s.opts.Seed, index, word) // a hash never fails
+	return rand.New(rand.NewPCG(h.Sum64(), 1)).Uint64()         // FNV of similar inputs is similar
 }
 
-const podLetters = "bcdfghjklmnpqrstvwxz2456789" // Kubernetes leaves out what makes words
+const podLetters = "bcdfghjklmnpqrstvwxz2456789" // Kubernetes has no vowels, to avoid words
 
 // suffix is n letters as a ReplicaSet or DaemonSet appends them.
 func suffix(x uint64, n int) string {
@@ -132,13 +132,13 @@ func newNode(s *Sim, i int, traits []Trait) *node {
 		n.podName = "aws-node-" + suffix(s.hash(i, "pod")+clash, 5)
 	}
 	n.profile = pick(s.kinds.profiles, int(s.hash(i, "profile")%100))
-	if n.has(Old) {
+	if n.has(Upstream) {
 		known := releases
 		if s.opts.IPv6 {
 			known = releases[:10] // v1.10 brought it
 		}
 		n.release = known[s.hash(i, "release")%uint64(len(known))]
-		// What a release does not know it is not set up for.
+		// No node has a setting that its release lacks.
 		if p := n.profile.policy; (minor(n.release) < 10 && (p.PrefixDelegation || p.IPv6 || p.CustomNetworking)) || (minor(n.release) < 20 && p.MultiNIC) {
 			n.profile = s.kinds.profiles[0]
 		}
@@ -153,7 +153,7 @@ func (n *node) refusedByEC2() bool { return slices.ContainsFunc(refusals, n.has)
 // hasPod reports whether an aws-node pod is on the node.
 func (n *node) hasPod() bool { return !n.has(NoDaemon) && !n.has(Fargate) && !n.has(Windows) }
 
-// version of the daemon that runs there.
+// version is the running daemon's.
 func (n *node) image() string {
 	release := n.release
 	if release == "" {
@@ -162,14 +162,14 @@ func (n *node) image() string {
 	return "602401143452.dkr.ecr." + region + ".amazonaws.com/amazon-k8s-cni:" + release
 }
 
-// daemonVersion is what nodes of ours say that they run.
+// daemonVersion is the version that our nodes report.
 const daemonVersion = "v1.0.0-fleetsim"
 
-// awkward is text that a terminal must not be given as it is.
+// awkward is text that must not reach a terminal unescaped.
 const awkward = "\x1b[31mred\x1b[0m\a\u202egnp.exe\u2066\x00\x9b2J\u200b"
 
-// said is a string that the node chooses: a hostile one puts awkward text into it.
-func (n *node) said(text string) string {
+// garble returns a string as the node reports it: a hostile node puts awkward text into it.
+func (n *node) garble(text string) string {
 	if !n.has(Hostile) {
 		return text
 	}
@@ -180,7 +180,7 @@ func (n *node) said(text string) string {
 	return text[:at] + awkward + text[at:]
 }
 
-// flapPeriod is one turn of a flapping node, flapDown how long of it it is away.
+// A flapping node is away for flapDown in every flapPeriod.
 const (
 	flapPeriod = time.Minute
 	flapDown   = 20 * time.Second

@@ -21,7 +21,7 @@ import (
 
 const systemNamespace = "kube-system"
 
-// exact is the value that a field selector wants of a field, "" = any.
+// exact is the value that a field selector requires of a field, "" = any.
 func exact(f fields.Selector, name string) string {
 	if f == nil {
 		return ""
@@ -36,7 +36,7 @@ func (s *Sim) present(n *node) bool {
 	return !n.gone
 }
 
-// chosen are the nodes that there are now, or the one of that name.
+// chosen are the current nodes, or the one of that name.
 func (s *Sim) chosen(name string) []*node {
 	all := s.nodes
 	if name != "" {
@@ -65,7 +65,7 @@ func nodeEntries(s *Sim, _ string, f fields.Selector) []entry {
 	return out
 }
 
-// object is the Node as it is now.
+// object is the current Node.
 func (n *node) object() *corev1.Node {
 	n.sim.mu.Lock()
 	defer n.sim.mu.Unlock()
@@ -137,12 +137,12 @@ func (n *node) objectLocked() *corev1.Node {
 	return o
 }
 
-// uid of an object of the node's: another one each time that the node comes back.
+// uid is an object's UID, which changes each time the node comes back.
 func (n *node) uid(of string) types.UID {
 	return types.UID(uid(n.sim.hash(n.index, of+strconv.Itoa(n.generation)), n.sim.hash(n.index, of)))
 }
 
-// daemonPod is the aws-node pod as it is now.
+// daemonPod is the current aws-node pod.
 func (n *node) daemonPod() *corev1.Pod {
 	n.sim.mu.Lock()
 	defer n.sim.mu.Unlock()
@@ -278,7 +278,7 @@ func namespaceEntries(s *Sim, _ string, _ fields.Selector) []entry {
 	return out
 }
 
-// fixed is the metadata of an object that is there from the start and never changes.
+// fixed is the metadata of an object that exists from the start and never changes.
 func (s *Sim) fixed(namespace, name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: labels, ResourceVersion: strconv.Itoa(firstVersion - 1),
@@ -382,7 +382,7 @@ func policyEntries(s *Sim, namespace string, _ fields.Selector) []entry {
 	}
 	return []entry{{namespace: "payments", name: "ledger", build: func() runtime.Object {
 		return s.custom("vpcresources.k8s.aws/v1beta1", "SecurityGroupPolicy", "payments", "ledger", map[string]any{
-			"podSelector": map[string]any{"matchLabels": map[string]any{guardedLabel: "true"}}, "securityGroups": map[string]any{"groupIds": []any{"sg-0fedcba9876543210"}},
+			"podSelector": map[string]any{"matchLabels": map[string]any{branchLabel: "true"}}, "securityGroups": map[string]any{"groupIds": []any{"sg-0fedcba9876543210"}},
 		})
 	}}}
 }

@@ -11,42 +11,42 @@ import (
 	"time"
 )
 
-// MaxNodes bounds a fleet: the addresses of the simulated network are laid out for it.
+// MaxNodes is the limit for which the simulated network has addresses.
 const MaxNodes = 5000
 
 // defaultChurn is the mean time between two changes of one node's pods.
 const defaultChurn = 30 * time.Second
 
-// Options describe a fleet. The zero value is ten healthy nodes of ours.
+// Options describe a fleet. The zero value is ten healthy nodes with our daemon.
 type Options struct {
-	Nodes    int     // default 10
-	Seed     uint64  // two fleets of one seed are alike at every moment after their start
-	Original float64 // the share of nodes that run upstream, its releases in turn
-	IPv6     bool    // an IPv6 cluster
+	Nodes         int     // default 10
+	Seed          uint64  // fleets with the same seed are the same at any time after their start
+	UpstreamShare float64 // the share of nodes that run upstream, its releases in turn
+	IPv6          bool    // an IPv6 cluster
 
 	Churn     time.Duration // mean time between two changes of one node's pods; 0: 30 s; negative: none
-	NodeChurn time.Duration // mean time between two nodes that come or go; 0: none do
+	NodeChurn time.Duration // mean time between two nodes that join or leave; 0: none do
 	Latency   time.Duration // of every stream to a node
-	Sound     bool          // EC2 refuses nothing, no subnet runs dry and no node is full, but for traits
+	Sound     bool          // except for traits, EC2 refuses nothing, no subnet runs dry and no node is full
 
-	Shares map[Trait]float64  // how many nodes misbehave in each way; a node gets one of these at most
-	Named  map[string][]Trait // beside these, by node name ([NodeName])
+	Shares map[Trait]float64  // share of nodes with each trait; a node gets at most one of these
+	Named  map[string][]Trait // additional traits, by node name ([NodeName])
 
-	// Doctor is what "cnictl local doctor" prints on a node of ours; nil: there is no such
-	// program.
+	// Doctor returns what "cnictl local doctor" prints on a node with our daemon; nil: the
+	// command does not exist.
 	Doctor func(node string) []byte
 
 	Now func() time.Time // default time.Now
 	Log *slog.Logger     // default: none
 }
 
-// Trait is a way in which a node is not as it should be, or not an ordinary one.
+// Trait is a fault or a peculiarity of a node.
 type Trait string
 
-// What goes wrong on the way to a node or in its answers.
+// Faults of the connection to a node or of its answers.
 const (
 	Slow      Trait = "slow"       // every answer takes 1.5 s
-	Dead      Trait = "dead"       // takes the connection and never answers
+	Dead      Trait = "dead"       // accepts the connection and never answers
 	Refused   Trait = "refused"    // nothing listens on the port
 	Half      Trait = "half"       // the connection breaks in the middle of an answer
 	Garbage   Trait = "garbage"    // bytes that are not HTTP
@@ -58,18 +58,18 @@ const (
 	Flapping  Trait = "flapping"   // the daemon and the Ready condition come and go
 )
 
-// What kind of node it is.
+// Kinds of nodes.
 const (
 	NoDaemon   Trait = "no-daemon"   // no aws-node pod
 	Fargate    Trait = "fargate"     // of Fargate: no aws-node pod either
 	Windows    Trait = "windows"     // of Windows: the same
 	NotReady   Trait = "not-ready"   // its aws-node pod is not running
 	UnixSocket Trait = "unix-socket" // introspection on a Unix socket: only exec reaches it
-	Old        Trait = "original"    // upstream, whatever Original says
+	Upstream   Trait = "upstream"    // upstream, whatever UpstreamShare is
 )
 
-// What EC2 answers a node whose pool is used up and could grow: its new pods get no address.
-// Upstream keeps its log to itself, so nodes with such a share are ours.
+// EC2's answers to a node whose pool is used up and could grow: its new pods get no address.
+// These nodes run our daemon, because upstream's pod log does not show such errors.
 const (
 	FullSubnet   Trait = "full-subnet"  // its subnet has no free address
 	Throttled    Trait = "throttled"    // RequestLimitExceeded
@@ -81,7 +81,7 @@ var refusals = []Trait{FullSubnet, Throttled, Unauthorized}
 
 // Traits lists every trait.
 func Traits() []Trait {
-	return []Trait{FullSubnet, Throttled, Unauthorized, Slow, Dead, Refused, Half, Garbage, WrongJSON, Huge, Endless, Lying, Hostile, Flapping, NoDaemon, Fargate, Windows, NotReady, UnixSocket, Old}
+	return []Trait{FullSubnet, Throttled, Unauthorized, Slow, Dead, Refused, Half, Garbage, WrongJSON, Huge, Endless, Lying, Hostile, Flapping, NoDaemon, Fargate, Windows, NotReady, UnixSocket, Upstream}
 }
 
 func (o *Options) fill() error {
@@ -95,7 +95,7 @@ func (o *Options) fill() error {
 		o.Churn = defaultChurn
 	}
 	if o.Latency < 0 || o.NodeChurn < 0 {
-		return errors.New("a latency or a node churn below zero")
+		return errors.New("negative latency or node churn")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -105,16 +105,16 @@ func (o *Options) fill() error {
 	}
 	sum := 0.0
 	for _, t := range slices.Sorted(maps.Keys(o.Shares)) {
-		if !slices.Contains(Traits(), t) || t == Old {
-			return fmt.Errorf("share of %q: there is no such trait to give a share of (Original is for upstream)", t)
+		if !slices.Contains(Traits(), t) || t == Upstream {
+			return fmt.Errorf("share of %q: unknown trait, or one without a share (for upstream set UpstreamShare)", t)
 		}
 		if s := o.Shares[t]; !(s >= 0 && s <= 1) {
 			return fmt.Errorf("share of %s: %v is not between 0 and 1", t, s)
 		}
 		sum += o.Shares[t]
 	}
-	if sum > 1+1e-9 || !(o.Original >= 0 && o.Original <= 1) {
-		return errors.New("shares are between 0 and 1, and those of the traits not more than 1 together")
+	if sum > 1+1e-9 || !(o.UpstreamShare >= 0 && o.UpstreamShare <= 1) {
+		return errors.New("shares must be between 0 and 1, and those of the traits at most 1 in total")
 	}
 	names := map[string]bool{}
 	for i := range o.Nodes {
@@ -122,19 +122,19 @@ func (o *Options) fill() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Named)) {
 		if !names[name] {
-			return fmt.Errorf("traits of node %q: there is no such node among %d (the first is %s)", name, o.Nodes, NodeName(0))
+			return fmt.Errorf("traits of node %q: not one of the %d nodes (the first is %s)", name, o.Nodes, NodeName(0))
 		}
 		for _, t := range o.Named[name] {
 			if !slices.Contains(Traits(), t) {
-				return fmt.Errorf("trait %q of node %s: there is no such trait", t, name)
+				return fmt.Errorf("trait %q of node %s: unknown trait", t, name)
 			}
 		}
 	}
 	return nil
 }
 
-// traits gives every node its traits: of each share as many nodes as it says, rounded,
-// at least one where it is not zero.
+// traits returns every node's traits. Each share is rounded to a number of nodes, and to at
+// least one if it is not zero.
 func (o *Options) traits() [][]Trait {
 	out := make([][]Trait, o.Nodes)
 	at := 0
@@ -147,10 +147,10 @@ func (o *Options) traits() [][]Trait {
 			}
 		}
 	}
-	upstream := part(o.Original, o.Nodes)
+	upstream := part(o.UpstreamShare, o.Nodes)
 	for _, i := range rand.New(rand.NewPCG(o.Seed, 0x6f6c64)).Perm(o.Nodes) {
 		if upstream > 0 && !slices.ContainsFunc(out[i], func(t Trait) bool { return slices.Contains(refusals, t) }) {
-			out[i] = append(out[i], Old)
+			out[i] = append(out[i], Upstream)
 			upstream--
 		}
 	}

@@ -12,21 +12,21 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// ourPaths are what a daemon of ours lists, upstream's first.
+// ourPaths are the paths that our daemon lists, upstream's first.
 var ourPaths = append(slices.Clone(introspect.DocumentPaths), introspect.PathPod, introspect.PathLogs, introspect.PathSchemas)
 
-// serveOurs answers as a daemon of ours.
+// serveOurs answers like our daemon.
 func (n *node) serveOurs(w http.ResponseWriter, r *http.Request) {
 	var doc any
 	query := r.URL.Query()
 	switch path := r.URL.Path; path {
 	case introspect.PathSummary:
-		n.look(func(w *world) { doc = w.summary() })
+		n.withWorld(func(w *world) { doc = w.summary() })
 	case introspect.PathENIs:
-		n.look(func(w *world) { doc = w.ourENIs() })
+		n.withWorld(func(w *world) { doc = w.ourENIs() })
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	case introspect.PathENIConfigs, introspect.PathNetworkEnv, introspect.PathIPAMEnv:
-		n.serveOriginal(w, r)
+		n.serveUpstream(w, r)
 		return
 	case introspect.PathConfig:
 		doc = n.config()
@@ -36,9 +36,9 @@ func (n *node) serveOurs(w http.ResponseWriter, r *http.Request) {
 			n.fault(w, http.StatusBadRequest, *fault)
 			return
 		}
-		n.look(func(w *world) { doc = w.planned(q) })
+		n.withWorld(func(w *world) { doc = w.planned(q) })
 	case introspect.PathFailures:
-		n.look(func(w *world) { doc = w.failed() })
+		n.withWorld(func(w *world) { doc = w.failed() })
 	case introspect.PathEvents:
 		var fault *introspect.Fault
 		if doc, fault = n.eventsAfter(r); fault != nil {
@@ -75,7 +75,7 @@ func (n *node) fault(w http.ResponseWriter, status int, f introspect.Fault) {
 	_ = json.NewEncoder(w).Encode(f)
 }
 
-// write answers a document with its ETag, compressed where that is accepted.
+// write answers with a document and its ETag, compressed if the client accepts that.
 func (n *node) write(w http.ResponseWriter, r *http.Request, doc any) {
 	body, err := json.Marshal(doc)
 	if err != nil {
@@ -83,7 +83,7 @@ func (n *node) write(w http.ResponseWriter, r *http.Request, doc any) {
 		return
 	}
 	h := fnv.New64a()
-	_, _ = h.Write(body) // a hash takes everything
+	_, _ = h.Write(body) // a hash never fails
 	tag := fmt.Sprintf(`"%x"`, h.Sum64())
 	w.Header().Set("ETag", tag)
 	if r.Header.Get("If-None-Match") == tag {
@@ -96,13 +96,13 @@ func (n *node) write(w http.ResponseWriter, r *http.Request, doc any) {
 	writeBody(w, r, body, 1<<10)
 }
 
-// setting is one of those that make a profile.
+// setting is one setting of a profile.
 type setting struct {
 	name, value string
 	standard    bool // it is the default, and not in the environment
 }
 
-// settings are those of the manifest, changed as the profile has it.
+// settings are the manifest's, with the profile's changes.
 
 func (n *node) settings() []setting {
 	p := n.profile.policy
@@ -126,7 +126,7 @@ func (n *node) config() introspect.NodeConfig {
 	for _, row := range n.settings() {
 		out := introspect.ConfigRow{Name: row.name, Effective: row.value, Source: "default", Support: introspect.SupportActs}
 		if !row.standard {
-			declared := n.said(row.value)
+			declared := n.garble(row.value)
 			out.Declared, out.Source = &declared, "environment"
 		}
 		doc.Items = append(doc.Items, out)

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// identity is the front's certificate and the authority that signed it.
+// identity is the server's certificate and the CA that signed it.
 type identity struct {
 	server tls.Certificate
 	caPEM  []byte
 }
 
-// newIdentity makes an authority, signs one server certificate for the loopback and
-// forgets the authority's key.
+// newIdentity creates a CA, signs one server certificate for the loopback and discards the
+// CA's key.
 func newIdentity() (identity, error) {
 	fail := func(err error) (identity, error) { return identity{}, fmt.Errorf("make certificates: %w", err) }
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -60,7 +60,7 @@ func newIdentity() (identity, error) {
 	}, nil
 }
 
-// newToken makes a bearer token. It never fails: the system's random source does not.
+// newToken makes a bearer token. The system's random source never fails.
 func newToken() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b)

@@ -82,7 +82,7 @@ func (w *world) planned(q introspect.PlanQuery) introspect.NodePlan {
 	}
 	for card := range in.Limits.ENIsByCard {
 		if code, message, blocked := warmpool.Blocked(in, policy, w.Now, card); blocked {
-			doc.Blocked = append(doc.Blocked, introspect.BlockedCard{Card: card, Cause: string(code), Message: w.node.said(message)})
+			doc.Blocked = append(doc.Blocked, introspect.BlockedCard{Card: card, Cause: string(code), Message: w.node.garble(message)})
 		}
 	}
 	return doc

@@ -18,21 +18,21 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// What becomes of an object.
+// Kinds of changes of an object.
 const (
 	added   = watch.Added
 	changed = watch.Modified
 	deleted = watch.Deleted
 )
 
-// podEntries are the node's own workloads as they are now.
+// podEntries are the node's current workloads.
 func (n *node) podEntries(namespace string) []entry {
 	var out []entry
 	if n.has(Fargate) || n.has(Windows) {
 		return nil
 	}
-	n.look(func(w *world) {
-		for _, p := range slices.Concat(w.pods, w.guarded.pods) {
+	n.withWorld(func(w *world) {
+		for _, p := range slices.Concat(w.pods, w.branchPods.pods) {
 			if namespace != "" && p.namespace != namespace {
 				continue
 			}
@@ -43,7 +43,7 @@ func (n *node) podEntries(namespace string) []entry {
 	return out
 }
 
-// podObject is a workload as Kubernetes knows it.
+// podObject is a workload's Pod.
 func (n *node) podObject(p *workload) *corev1.Pod {
 	app, _, _ := strings.Cut(p.name, "-")
 	set := p.name[:strings.LastIndexByte(p.name, '-')]
@@ -70,8 +70,8 @@ func (n *node) podObject(p *workload) *corev1.Pod {
 		o.Status.PodIP = p.address.String()
 		o.Status.PodIPs = []corev1.PodIP{{IP: o.Status.PodIP}}
 	}
-	if p.guarded {
-		n.guard(o, p)
+	if p.wantsBranch {
+		n.addBranch(o, p)
 	}
 	o.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: status}}
 	o.Status.ContainerStatuses = []corev1.ContainerStatus{container}
@@ -95,7 +95,7 @@ func (w *world) published(p *workload, was *corev1.Pod, kind watch.EventType) {
 	})
 }
 
-// publishEvent makes the event that kubelet writes of an ADD that failed.
+// publishEvent creates the event that kubelet writes about a failed ADD.
 func (w *world) publishEvent(p *workload, detail string) {
 	s := w.node.sim
 	e := &corev1.Event{
@@ -103,7 +103,7 @@ func (w *world) publishEvent(p *workload, detail string) {
 		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", p.name, w.Now.UnixNano()), Namespace: p.namespace, UID: types.UID(uid(s.hash(w.node.index, p.name+strconv.Itoa(p.tries)), 9)), CreationTimestamp: metav1.NewTime(w.Now.Truncate(time.Second))},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.namespace, Name: p.name, UID: w.node.podUID(p)},
 		Type:           corev1.EventTypeWarning, Reason: "FailedCreatePodSandBox",
-		Message:        w.node.said(`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox: plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container (` + detail + `)`),
+		Message:        w.node.garble(`Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox: plugin type="aws-cni" name="aws-cni" failed (add): add cmd: failed to assign an IP address to container (` + detail + `)`),
 		Source:         corev1.EventSource{Component: "kubelet", Host: w.node.name},
 		FirstTimestamp: metav1.NewTime(w.Now.Truncate(time.Second)), LastTimestamp: metav1.NewTime(w.Now.Truncate(time.Second)), Count: 1,
 		ReportingController: "kubelet", ReportingInstance: w.node.name,
@@ -111,7 +111,7 @@ func (w *world) publishEvent(p *workload, detail string) {
 	s.keepEvent(e)
 }
 
-// maxKubeEvents bounds the Events that the front keeps: a real one keeps an hour.
+// maxKubeEvents bounds the Events that are kept: a real API server keeps an hour.
 const maxKubeEvents = 1000
 
 func (s *Sim) keepEvent(e *corev1.Event) {
@@ -127,7 +127,7 @@ func (s *Sim) keepEvent(e *corev1.Event) {
 	})
 }
 
-// podLog is pods/log of the aws-node pod: what its daemon says it does.
+// podLog is pods/log of the aws-node pod: its daemon's log.
 func (s *Sim) podLog(w http.ResponseWriter, r *http.Request, q request) error {
 	n, err := s.podOf(q)
 	if err != nil {
@@ -195,16 +195,16 @@ type logLine struct {
 	text  string
 }
 
-// logLines are the node's events as the daemon's log has them, oldest first.
+// logLines are the node's events as the daemon logs them, oldest first.
 func (n *node) logLines() []logLine {
 	var out []logLine
-	n.look(func(w *world) {
+	n.withWorld(func(w *world) {
 		for _, e := range w.events {
 			level := "info"
 			if e.Cause != "" {
 				level = "warn"
 			}
-			text := fmt.Sprintf(`{"level":%q,"ts":%q,"caller":"ipamd","msg":%q`, level, e.At.UTC().Format("2006-01-02T15:04:05.000Z"), n.said(e.Kind.Title()))
+			text := fmt.Sprintf(`{"level":%q,"ts":%q,"caller":"ipamd","msg":%q`, level, e.At.UTC().Format("2006-01-02T15:04:05.000Z"), n.garble(e.Kind.Title()))
 			if e.Pod != nil {
 				text += fmt.Sprintf(`,"pod":%q,"namespace":%q`, e.Pod.Name, e.Pod.Namespace)
 			}

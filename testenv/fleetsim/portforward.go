@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/portforward"
 )
 
-// podOf finds the node of a pod whose subresource is asked for. nil: a pod that has no
-// ports of ours, as all but aws-node.
+// podOf finds the node of the pod whose subresource is requested. nil: the pod has no open
+// ports, like all but aws-node.
 func (s *Sim) podOf(q request) (*node, error) {
 	if n := s.byPod[q.name]; n != nil && q.namespace == systemNamespace && n.hasPod() && s.present(n) {
 		return n, nil
@@ -98,22 +98,22 @@ type forwarder struct {
 	sim    *Sim
 	node   *node // nil: nothing listens there
 	pod    string
-	ctx    context.Context // of the connection: a forwarder is one
+	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards pairs and ended
 	pairs   map[string]pair
-	ended   bool // no stream is begun any more: they are waited for
+	ended   bool // no more streams are started: serve waits for those that run
 	streams sync.WaitGroup
 }
 
-// pair is the streams of one request, as far as they have come.
+// pair is the streams of one request, those that have arrived.
 type pair struct {
 	data, failure               httpstream.Stream
 	dataReplied, failureReplied <-chan struct{}
 }
 
-// serve lasts as long as the connection.
+// serve returns when the connection ends.
 func (f *forwarder) serve(conn httpstream.Connection) {
 	select {
 	case <-conn.CloseChan():
@@ -149,7 +149,7 @@ func (f *forwarder) accept(s httpstream.Stream, replied <-chan struct{}) error {
 		return fmt.Errorf("invalid stream type %q", kind)
 	}
 	if p.failure == nil || p.data == nil {
-		f.pairs[id] = p // which of the two comes first is open: each has a goroutine
+		f.pairs[id] = p // either can come first: each has a goroutine
 		return nil
 	}
 	delete(f.pairs, id)
@@ -166,7 +166,7 @@ func (f *forwarder) accept(s httpstream.Stream, replied <-chan struct{}) error {
 	return nil
 }
 
-// forward joins a data stream with a port of the node.
+// forward connects a data stream to a port of the node.
 func (f *forwarder) forward(port int, data, failure httpstream.Stream) {
 	defer func() {
 		_ = data.Close() // both may be closed already

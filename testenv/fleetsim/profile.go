@@ -20,14 +20,15 @@ type profile struct {
 	maxPods int
 }
 
-// hostPods are in the host's network: aws-node alone, for there is no kube-proxy.
+// hostPods is the number of pods in the host's network: only aws-node, as there is no
+// kube-proxy.
 const hostPods = 1
 
 // cooldown is the fleet's IP_COOLDOWN_PERIOD.
 const cooldown = 30 * time.Second
 
-// profiles are the kinds of nodes of a fleet, each with its share of 100. A cluster is
-// of one family: in an IPv6 one every interface holds a /80, and no target counts.
+// profiles are the kinds of nodes of a fleet, each with its percentage. A cluster has one IP
+// family: with IPv6 every interface has a /80, and targets have no effect.
 func profiles(ipv6 bool) []*profile {
 	all := []*profile{
 		{group: "general", instance: "m5.large", share: 33, policy: warmpool.Policy{WarmENI: 1}},
@@ -43,7 +44,7 @@ func profiles(ipv6 bool) []*profile {
 		if ipv6 {
 			p.policy, p.podENI = warmpool.Policy{WarmENI: 1, IPv6: true, PrefixDelegation: true}, false
 		}
-		p.limits, _ = limits.Lookup(p.instance) // the table has them: a test counts their pods
+		p.limits, _ = limits.Lookup(p.instance) // the table has them all: a test counts their pods
 		r := maxpods.Compute(maxpods.Input{
 			InstanceType: p.instance, PrefixDelegation: p.policy.PrefixDelegation, CustomNetworking: p.policy.CustomNetworking,
 			PodENI: p.podENI, MultiNIC: p.policy.MultiNIC, IPv6: p.policy.IPv6, TrunkAttached: p.podENI, HostPods: new(hostPods),

@@ -11,7 +11,7 @@ import (
 )
 
 // podProxy is pods/proxy: the API server dials the pod's address, which is the node's.
-// Metrics are served on it, introspection on the loopback alone.
+// It serves metrics; introspection listens only on the loopback.
 func (s *Sim) podProxy(w http.ResponseWriter, r *http.Request, q request) error {
 	name, portText, _ := strings.Cut(q.name, ":")
 	q.name = name

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resource is a kind of object that the front serves.
+// resource is a kind of object that the API server serves.
 type resource struct {
 	group, version, name, singular, kind string
 	short                                []string
 	namespaced                           bool
-	review                               bool // answers a question, keeps nothing
+	review                               bool // a review: nothing is stored
 	subs                                 []subresource
 
 	columns []metav1.TableColumnDefinition
@@ -36,7 +36,7 @@ type subresource struct {
 	verbs      metav1.Verbs
 }
 
-// entry is an object that is made when it is looked at.
+// entry is an object that is built when it is read.
 type entry struct {
 	namespace, name string
 	build           func() runtime.Object
@@ -72,8 +72,8 @@ func number(name string) metav1.TableColumnDefinition { return column(name, "int
 func text(name string) metav1.TableColumnDefinition   { return column(name, "string", 0) }
 func wide(name string) metav1.TableColumnDefinition   { return column(name, "string", 1) }
 
-// catalogue is what there is, grouped. It is no package variable: what makes objects
-// publishes their changes, under their resource.
+// catalogue is the resources, grouped. It is not a package variable, because the code that
+// builds objects also publishes their changes under their resource.
 type catalogue struct {
 	nodes, pods, events, daemonSets *resource
 	all                             []*resource

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// bigBody is more than any reader takes of one answer.
+// bigBody is more than any reader accepts.
 const bigBody = 9 << 20
 
-// serveNode answers what comes through a stream to a node.
+// serveNode answers requests to a node.
 func (s *Sim) serveNode(w http.ResponseWriter, r *http.Request) {
 	at, ok := r.Context().Value(streamKey{}).(stream)
 	if !ok {
@@ -20,7 +20,7 @@ func (s *Sim) serveNode(w http.ResponseWriter, r *http.Request) {
 	}
 	n := at.node
 	if reason := n.refuses(at.port); reason != "" && !(at.port == IntrospectionPort && n.has(UnixSocket)) {
-		panic(http.ErrAbortHandler) // it went away meanwhile
+		panic(http.ErrAbortHandler) // it has gone away
 	}
 	if n.misbehaves(w, r) {
 		return
@@ -30,13 +30,13 @@ func (s *Sim) serveNode(w http.ResponseWriter, r *http.Request) {
 	case at.port == MetricsPort:
 		n.metrics(w)
 	case n.release != "":
-		n.serveOriginal(w, r)
+		n.serveUpstream(w, r)
 	default:
 		n.serveOurs(w, r)
 	}
 }
 
-// misbehaves answers as the node's trait has it, if it has one that does.
+// misbehaves answers as the node's trait demands, and reports whether it has such a trait.
 func (n *node) misbehaves(w http.ResponseWriter, r *http.Request) bool {
 	for _, t := range n.traits {
 		switch t {
@@ -84,10 +84,10 @@ func (n *node) misbehaves(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// metrics are upstream's names, of ours and of upstream alike.
+// metrics have upstream's names, on both kinds of nodes.
 func (n *node) metrics(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	n.look(func(x *world) {
+	n.withWorld(func(x *world) {
 		snap := x.Book.Snapshot()
 		kind, _ := x.Kind()
 		t := snap.Totals(0, kind, x.Now, cooldown)

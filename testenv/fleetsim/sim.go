@@ -20,7 +20,7 @@ import (
 // Sim is a running fleet.
 type Sim struct {
 	opts  Options
-	epoch time.Time // when it started: nodes are functions of the time since
+	epoch time.Time // when it started: nodes depend on the time since
 
 	identity identity
 	users    *users
@@ -37,7 +37,7 @@ type Sim struct {
 	servers sync.WaitGroup
 	front   *http.Server
 	inner   *http.Server
-	ctx     context.Context // of everything that runs: a Sim is one
+	ctx     context.Context // ends with the Sim
 	stop    context.CancelFunc
 
 	mu       sync.Mutex // guards what follows and the roster of every node
@@ -47,7 +47,7 @@ type Sim struct {
 	events   []*corev1.Event
 }
 
-// Start makes a fleet and serves it on the loopback until Close.
+// Start creates a fleet and serves it on the loopback until Close.
 func Start(opts Options) (*Sim, error) {
 	if err := opts.fill(); err != nil {
 		return nil, fmt.Errorf("start fleet: %w", err)
@@ -91,7 +91,7 @@ func Start(opts Options) (*Sim, error) {
 	return s, nil
 }
 
-// New is Start for a test, at whose end the fleet is closed.
+// New is Start for a test, and closes the fleet when the test ends.
 func New(tb testing.TB, opts Options) *Sim {
 	tb.Helper()
 	s, err := Start(opts)
@@ -104,20 +104,20 @@ func New(tb testing.TB, opts Options) *Sim {
 
 func (s *Sim) served(err error) {
 	if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-		s.opts.Log.Error("a server of the fleet ended", slog.Any("error", err))
+		s.opts.Log.Error("fleet server failed", slog.Any("error", err))
 	}
 }
 
-// Close ends the fleet with all its connections.
+// Close stops the fleet and closes all its connections.
 func (s *Sim) Close() {
 	s.stop()
 	s.streams.close()
-	_ = s.front.Close() // they close listeners, whose errors are of no use
+	_ = s.front.Close() // only listeners are closed
 	_ = s.inner.Close()
 	s.servers.Wait()
 }
 
-// URL is the front's.
+// URL is the API server's.
 func (s *Sim) URL() string { return s.url }
 
 // Node describes one node of a fleet.
@@ -135,18 +135,18 @@ func (n Node) Has(t Trait) bool { return slices.Contains(n.Traits, t) }
 func (s *Sim) Nodes() []Node {
 	out := make([]Node, 0, len(s.nodes))
 	for _, n := range s.nodes {
-		tell := Node{Name: n.name, Pod: n.podName, Release: n.release, Traits: n.traits}
+		d := Node{Name: n.name, Pod: n.podName, Release: n.release, Traits: n.traits}
 		if !n.hasPod() {
-			tell.Pod = ""
+			d.Pod = ""
 		}
-		out = append(out, tell)
+		out = append(out, d)
 	}
 	return out
 }
 
 func (s *Sim) now() time.Time { return s.opts.Now() }
 
-// watched counts one who watches a resource until the function it returns is called.
+// watched counts a watcher of a resource until the returned function is called.
 func (s *Sim) watched(r *resource) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,5 +158,5 @@ func (s *Sim) watched(r *resource) func() {
 	}
 }
 
-// whenStopped calls f when the fleet is closed, unless what it returns is called first.
+// whenStopped calls f when the fleet is closed, unless forget is called first.
 func (s *Sim) whenStopped(f func()) (forget func() bool) { return context.AfterFunc(s.ctx, f) }

@@ -53,7 +53,7 @@ type stream struct {
 // streamKey finds the stream in the context of its requests.
 type streamKey struct{}
 
-// open connects to a port of a node, past everything that can be wrong on the way.
+// open connects to a port of a node, whatever its traits.
 func (l *streams) open(ctx context.Context, n *node, port int) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
@@ -67,11 +67,11 @@ func (l *streams) open(ctx context.Context, n *node, port int) (net.Conn, error)
 	return nil, net.ErrClosed
 }
 
-// DialNode connects to a port of a node as something on the node itself would.
+// DialNode connects to a port of a node as a program on the node would.
 func (s *Sim) DialNode(ctx context.Context, name string, port int) (net.Conn, error) {
 	n, ok := s.byName[name]
 	if !ok {
-		return nil, fmt.Errorf("dial node %q: there is no such node", name)
+		return nil, fmt.Errorf("dial node %q: unknown node", name)
 	}
 	if reason := n.refuses(port); reason != "" {
 		return nil, fmt.Errorf("dial tcp4 127.0.0.1:%d: connect: connection refused", port)
@@ -79,7 +79,7 @@ func (s *Sim) DialNode(ctx context.Context, name string, port int) (net.Conn, er
 	return s.streams.open(ctx, n, port)
 }
 
-// refuses says why nothing listens on a port, "" = something does.
+// refuses is why nothing listens on a port, "" = something does.
 func (n *node) refuses(port int) string {
 	_, away := n.flap(n.sim.now())
 	switch {
@@ -93,7 +93,7 @@ func (n *node) refuses(port int) string {
 	return ""
 }
 
-// wait holds a stream back; false: the context ended first.
+// wait delays a stream; false: the context ended first.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -116,7 +116,7 @@ func join(a, b io.ReadWriteCloser) {
 	var once sync.Once
 	end := func() {
 		once.Do(func() {
-			_ = a.Close() // their errors are of no use
+			_ = a.Close() // closing again is an error
 			_ = b.Close()
 		})
 	}

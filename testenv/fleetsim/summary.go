@@ -27,8 +27,8 @@ func (w *world) summary() introspect.Summary {
 	seconds := cooldown.Seconds()
 	custom, cordoned := p.policy.CustomNetworking, n.cordoned
 	s := introspect.Summary{
-		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: n.said(daemonVersion), Node: n.said(n.name),
-		InstanceID: n.instanceID, InstanceType: n.said(p.instance), IPFamily: "ipv4", StartedAt: &started,
+		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: n.garble(daemonVersion), Node: n.garble(n.name),
+		InstanceID: n.instanceID, InstanceType: n.garble(p.instance), IPFamily: "ipv4", StartedAt: &started,
 		CustomNetworking: &custom, Cordoned: &cordoned, Terminating: &no, CooldownSeconds: &seconds,
 		Targets: w.targets(p.policy), Operations: []introspect.Operation{}, Backoffs: []introspect.Backoff{}, LastErrors: []introspect.LastError{},
 	}
@@ -45,11 +45,11 @@ func (w *world) summary() introspect.Summary {
 	supported, limit := p.limits.BranchENIs > 0, p.limits.BranchENIs
 	s.Trunk = &introspect.Trunk{Enabled: p.podENI, Supported: &supported, BranchLimit: &limit}
 	if p.podENI {
-		used := w.guarded.inUse()
+		used := w.branchPods.inUse()
 		s.Trunk.BranchUsed = &used
 		for _, e := range w.Book.Snapshot().ENIs {
 			if e.Trunk {
-				s.Trunk.ENIID = n.said(string(e.ID))
+				s.Trunk.ENIID = n.garble(string(e.ID))
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (w *world) summary() introspect.Summary {
 	available, asOf := n.available(w.Now.Truncate(time.Minute)), w.Now.UTC().Truncate(time.Minute)
 	s.Subnets = []introspect.Subnet{{ID: n.subnet, CIDR: n.prefix.String(), Available: &available, AsOf: &asOf}}
 	for _, e := range slices.Backward(w.errors) {
-		e.Message = n.said(e.Message)
+		e.Message = n.garble(e.Message)
 		s.LastErrors = append(s.LastErrors, e)
 	}
 	slices.SortStableFunc(s.LastErrors, func(a, b introspect.LastError) int { return b.At.Compare(a.At) })
@@ -121,7 +121,7 @@ func (w *world) pools(s *introspect.Summary) {
 	s.ENIs = []introspect.ENISummary{}
 	for i := range snap.ENIs {
 		e := &snap.ENIs[i]
-		out := introspect.ENISummary{ID: w.node.said(string(e.ID)), Card: e.Card, Device: e.Device, SubnetID: e.SubnetID, Flags: []string{}}
+		out := introspect.ENISummary{ID: w.node.garble(string(e.ID)), Card: e.Card, Device: e.Device, SubnetID: e.SubnetID, Flags: []string{}}
 		for _, f := range []struct {
 			set  bool
 			flag string
@@ -143,7 +143,7 @@ func (w *world) pools(s *introspect.Summary) {
 
 func size(p netip.Prefix) int { return 1 << (p.Addr().BitLen() - p.Bits()) }
 
-// clocks fills in what is in flight and what is held back.
+// clocks fills in the operations in progress and the back-offs.
 func (w *world) clocks(s *introspect.Summary) {
 	kinds := map[warmpool.PendingKind]string{
 		warmpool.PendingAttach: "attach", warmpool.PendingAssign: "assign", warmpool.PendingRelease: "release", warmpool.PendingDetach: "detach",

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// ServeTargets serves the introspection of every node on a Unix socket in a directory
-// until the fleet is closed, and returns what cnictl's --targets takes. A node that
-// nothing can be read of has no socket.
+// ServeTargets serves the introspection of every node on a Unix socket in a directory until
+// the fleet is closed, and returns the value for cnictl's --targets. Nodes that cannot be
+// read have no socket.
 func (s *Sim) ServeTargets(dir string) (string, error) {
 	var out []string
 	for _, n := range s.nodes {

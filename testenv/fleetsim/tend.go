@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// How often the fleet looks after itself, and in how many turns every node's pool is
-// brought up to date while somebody watches pods or events.
+// How often changes are published, and in how many turns every node's pool is brought up to
+// date while somebody watches pods or events.
 const (
 	tendEvery = 500 * time.Millisecond
 	tendTurns = 20
 )
 
-// tend publishes what changes without being asked for.
+// tend publishes changes that no request causes.
 func (s *Sim) tend() {
 	t := time.NewTicker(tendEvery)
 	defer t.Stop()
@@ -40,13 +40,13 @@ func (s *Sim) tend() {
 		s.mu.Unlock()
 		for i := turn % tendTurns; watched && i < len(s.nodes); i += tendTurns {
 			if n := s.nodes[i]; !n.has(Fargate) && !n.has(Windows) && s.ctx.Err() == nil {
-				n.look(func(*world) {})
+				n.withWorld(func(*world) {})
 			}
 		}
 	}
 }
 
-// turn makes of a flapping node what it is now.
+// turn updates a flapping node.
 func (n *node) turn() {
 	turns, away := n.flap(n.sim.now())
 	s := n.sim
@@ -74,7 +74,7 @@ func (s *Sim) publishNode(n *node, wasNode *corev1.Node, wasPod *corev1.Pod) {
 	}
 }
 
-// toggle takes a node out of the cluster, or brings it back as another one of its name.
+// toggle removes a node from the cluster, or brings it back as a new one of the same name.
 func (n *node) toggle(now time.Time) {
 	s := n.sim
 	s.mu.Lock()

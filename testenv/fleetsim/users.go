@@ -20,20 +20,20 @@ const (
 	clusterName = "fleetsim"
 )
 
-// user is who a token belongs to.
+// user is a token's owner.
 type user struct {
 	name   string
 	denied map[string]bool // "verb resource[/subresource]"; everything else is allowed
-	bound  []grant         // not nil: nothing but what these allow is
+	bound  []grant         // not nil: only what these allow is allowed
 }
 
-// users are the bearer tokens that the front takes.
+// users are the valid bearer tokens.
 type users struct {
 	mu sync.Mutex // guards of
 	of map[string]user
 }
 
-// add makes a user and returns the token.
+// add adds a user and returns the token.
 func (u *users) add(name string, denied ...string) string {
 	who := user{name: name, denied: map[string]bool{}}
 	for _, d := range denied {
@@ -50,7 +50,7 @@ func (u *users) register(who user) string {
 	return token
 }
 
-// ask says whose request it is.
+// ask returns the user of a request.
 func (u *users) ask(r *http.Request) (user, bool) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -70,7 +70,7 @@ func (u user) may(a access) bool {
 	return !u.denied[a.verb+" "+a.resource] && !u.denied["* "+a.resource] && !u.denied[a.verb+" *"]
 }
 
-// RESTConfig reaches the front as its administrator.
+// RESTConfig is client-go's configuration for the administrator.
 func (s *Sim) RESTConfig() *rest.Config {
 	return &rest.Config{Host: s.url, BearerToken: s.admin, TLSClientConfig: rest.TLSClientConfig{CAData: s.identity.caPEM}}
 }
@@ -78,14 +78,14 @@ func (s *Sim) RESTConfig() *rest.Config {
 // Kubeconfig is a kubeconfig of the administrator.
 func (s *Sim) Kubeconfig() []byte { return s.kubeconfig(adminName, s.admin) }
 
-// KubeconfigOf is one of a user who may do everything but what is denied: "verb
+// KubeconfigOf is a kubeconfig of a user who may do everything except what is denied: "verb
 // resource[/subresource]", where either word may be *.
 func (s *Sim) KubeconfigOf(name string, denied ...string) []byte {
 	return s.kubeconfig(name, s.users.add(name, denied...))
 }
 
-// KubeconfigWith is one of a user who may do what Roles and ClusterRoles grant, each bound
-// where it holds, and nothing else.
+// KubeconfigWith is a kubeconfig of a user who may do only what Roles and ClusterRoles grant,
+// each bound in its own namespace.
 func (s *Sim) KubeconfigWith(name string, roles ...*unstructured.Unstructured) ([]byte, error) {
 	bound, err := grants(roles)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Sim) KubeconfigWith(name string, roles ...*unstructured.Unstructured) (
 	return s.kubeconfig(name, s.users.register(user{name: name, bound: append([]grant{}, bound...)})), nil
 }
 
-// KubeconfigExpired is one with a token that the front does not take.
+// KubeconfigExpired is a kubeconfig with an invalid token.
 func (s *Sim) KubeconfigExpired() []byte { return s.kubeconfig("expired", newToken()) }
 
 func (s *Sim) kubeconfig(name, token string) []byte {
@@ -105,7 +105,7 @@ func (s *Sim) kubeconfig(name, token string) []byte {
 	cfg.CurrentContext = clusterName
 	out, err := clientcmd.Write(*cfg)
 	if err != nil {
-		panic(fmt.Sprintf("encode a kubeconfig: %v", err)) // only of types that it does not know
+		panic(fmt.Sprintf("encode a kubeconfig: %v", err)) // only unknown types can fail
 	}
 	return out
 }

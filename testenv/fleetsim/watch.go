@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	watchTimeout  = 45 * time.Minute // of one that names none
+	watchTimeout  = 45 * time.Minute // if the request has none
 	bookmarkEvery = 10 * time.Second
 	initialEnd    = metav1.InitialEventsAnnotationKey
 )
@@ -36,7 +36,7 @@ func (s *Sim) serveWatch(w http.ResponseWriter, r *http.Request, q request) erro
 	switch text := values.Get("resourceVersion"); {
 	case text == "" || text == "0":
 		initial = initial || values.Get("sendInitialEvents") == ""
-	case initial: // the newest is not older than what was asked for
+	case initial: // the newest version is never older than the requested one
 	default:
 		if version, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return apierrors.NewBadRequest(fmt.Sprintf("Invalid value: %q: the resource version is not a number", text))
@@ -153,7 +153,7 @@ func (o *watchWriter) bookmark(version uint64, end bool) bool {
 	return o.write(watch.Bookmark, map[string]any{"kind": o.sel.resource.kind, "apiVersion": o.sel.resource.groupVersion(), "metadata": m})
 }
 
-// gone ends a watch that cannot go on.
+// gone ends a watch whose next changes are no longer stored.
 func (o *watchWriter) gone(version, oldest uint64) {
 	var status apierrors.APIStatus = apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, oldest))
 	body := status.Status()

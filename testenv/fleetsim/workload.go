@@ -18,15 +18,15 @@ type workload struct {
 	number          int
 	created         time.Time
 	address         netip.Addr // zero while it waits
-	waits           time.Time  // since when; zero: it does not
+	waits           time.Time  // since when it waits; zero: it does not
 	tries           int        // ADDs that failed
 	version         uint64
-	guarded         bool // it asks for a branch ENI, not for an address of the pool
+	wantsBranch     bool // it needs a branch ENI, not an address of the pool
 	vlan            int  // of its branch ENI; 0: none yet
 }
 
-// ready reports that it has its network.
-func (p *workload) ready() bool { return p.waits.IsZero() && (!p.guarded || p.vlan > 0) }
+// ready reports whether it has its network.
+func (p *workload) ready() bool { return p.waits.IsZero() && (!p.wantsBranch || p.vlan > 0) }
 
 func (p *workload) sandbox() ipam.Sandbox {
 	return ipam.Sandbox{Network: "aws-cni", ContainerID: fmt.Sprintf("%s/%s", p.namespace, p.name), IfName: "eth0"}
@@ -36,7 +36,7 @@ func (p *workload) ref() *introspect.PodRef {
 	return &introspect.PodRef{Namespace: p.namespace, Name: p.name}
 }
 
-// apps are what pods are of, by namespace.
+// apps are the pods' deployments, with their namespaces.
 var apps = []struct{ namespace, name string }{
 	{"shop", "cart"}, {"shop", "web"}, {"shop", "search"}, {"payments", "ledger"}, {"payments", "till"},
 	{"batch", "resize"}, {"batch", "report"}, {"default", "echo"}, {"observability", "collector"},
@@ -64,12 +64,12 @@ func (w *world) newPod(created time.Time) *workload {
 	return p
 }
 
-// reported is a pod's name as the daemon reports it.
+// reported is a pod's reference as the daemon reports it.
 func (w *world) reported(ref introspect.PodRef) introspect.PodRef {
-	return introspect.PodRef{Namespace: ref.Namespace, Name: w.node.said(ref.Name)}
+	return introspect.PodRef{Namespace: ref.Namespace, Name: w.node.garble(ref.Name)}
 }
 
-// assign gives a pod an address if there is one.
+// assign assigns an address to a pod, if there is one.
 func (w *world) assign(p *workload) bool {
 	a, ok := w.Assign(p.sandbox(), ipam.Pod{Namespace: p.namespace, Name: p.name, Interfaces: 1})
 	w.check()
@@ -96,7 +96,7 @@ func (w *world) drop(i int) {
 	w.published(p, was, deleted)
 }
 
-// serveWaiting gives the pods that wait what there is by now, the oldest first.
+// serveWaiting assigns the free addresses to the pods that wait, the oldest first.
 func (w *world) serveWaiting() {
 	for _, p := range w.pods {
 		if p.waits.IsZero() {
@@ -110,7 +110,7 @@ func (w *world) serveWaiting() {
 	}
 }
 
-// giveUp answers an ADD that waited too long; kubelet tries again.
+// giveUp fails an ADD that waited too long; kubelet retries it.
 func (w *world) giveUp(p *workload) {
 	code, detail := cause.PoolDry, "the pool could not grow in time"
 	if blocked, text, ok := warmpool.Blocked(w.snapshot(), w.node.profile.policy, w.Now, 0); ok {

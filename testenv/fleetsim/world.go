@@ -13,22 +13,21 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Bounds of what a node remembers.
+// Limits of a node's history.
 const (
 	maxEvents   = 64
 	maxFailures = 20
 )
 
-// world is a node's pool and its pods, as they are at one moment. It goes forward in time
-// only, from event to event, each with its own random numbers: when it is observed
-// changes nothing.
+// world is a node's pool and its pods at one moment. It only moves forward, from event to
+// event, each with its own random numbers, so when it is read makes no difference.
 type world struct {
 	whatif.Pool
 	node *node
 	rnd  *rand.Rand
 
 	pods    []*workload // by age
-	wish    int         // as many pods as there want to be
+	target  int         // number of pods that it approaches
 	made    int         // pods so far
 	nextPod time.Time
 
@@ -36,18 +35,18 @@ type world struct {
 	used   [blockSize]bool
 	nextV6 int
 
-	seq      uint64 // of the newest event
-	events   []introspect.Event
-	failures []introspect.Failure
-	errors   []introspect.LastError
-	calls    map[string]*introspect.EC2Calls
-	adds     introspect.RequestCounts
-	dels     introspect.RequestCounts
-	guarded  guarded
+	seq        uint64 // of the newest event
+	events     []introspect.Event
+	failures   []introspect.Failure
+	errors     []introspect.LastError
+	calls      map[string]*introspect.EC2Calls
+	adds       introspect.RequestCounts
+	dels       introspect.RequestCounts
+	branchPods branchPods
 }
 
-// look brings the node's pool to the present and hands it out, locked.
-func (n *node) look(see func(*world)) {
+// withWorld brings the node's pool up to date and calls see with it, locked.
+func (n *node) withWorld(see func(*world)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.world == nil {
@@ -57,7 +56,7 @@ func (n *node) look(see func(*world)) {
 	see(n.world)
 }
 
-// newWorld is the node as it is when the fleet starts: settled, with its pods.
+// newWorld is the node when the fleet starts: settled, with its pods.
 func newWorld(n *node) *world {
 	seed := n.sim.hash(n.index, "world")
 	cards := 1
@@ -74,19 +73,19 @@ func newWorld(n *node) *world {
 		adds: introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}}, dels: introspect.RequestCounts{Failed: new(0), Causes: map[string]int{}},
 	}
 	w.EC2 = fakeEC2{w}
-	for i := range 4 { // the subnet's router and the like, in its first block
+	for i := range 4 { // the subnet's router and so on, in its first block
 		w.used[i] = true
 	}
 	w.Attach(warmpool.AttachENI{Card: 0, Device: 0})
 	if n.profile.podENI {
 		w.Attach(warmpool.AttachENI{Card: 0, Device: 1})
-		w.guarded.begin(w, w.rnd.IntN(max(1, n.profile.limits.BranchENIs/2)))
+		w.branchPods.begin(w, w.rnd.IntN(max(1, n.profile.limits.BranchENIs/2)))
 	}
-	w.wish = 2 + w.rnd.IntN(max(1, w.room()*3/4))
+	w.target = 2 + w.rnd.IntN(max(1, w.room()*3/4))
 	if n.refusedByEC2() {
-		w.wish = 2 // and so the pool can grow
+		w.target = 2 // so the pool can grow
 	}
-	for range w.wish {
+	for range w.target {
 		w.newPod(n.started.Add(time.Duration(w.rnd.Int64N(int64(n.sim.epoch.Sub(n.started))))))
 	}
 	slices.SortFunc(w.pods, func(a, b *workload) int { return cmp.Or(a.created.Compare(b.created), a.number-b.number) })
@@ -113,26 +112,26 @@ func newWorld(n *node) *world {
 // refusedFor is how long EC2 has refused a node when the fleet starts: some ADDs have failed.
 const refusedFor = time.Minute
 
-// useUp gives away the addresses of the pool, and lets one more pod wait.
+// useUp assigns all addresses of the pool, and adds one pod that waits.
 func (w *world) useUp() {
 	for {
 		p := w.newPod(w.Now)
-		if w.wish = len(w.pods); !w.assign(p) {
+		if w.target = len(w.pods); !w.assign(p) {
 			p.waits = w.Now
 			return
 		}
 	}
 }
 
-// room is how many pods there may be that need an address.
+// room is the most pods that may need an address.
 func (w *world) room() int {
 	if w.node.sim.opts.Sound {
-		return max(2, w.node.profile.maxPods*2/3) // addresses cool down beside those of pods
+		return max(2, w.node.profile.maxPods*2/3) // some addresses are in cooldown
 	}
 	return max(2, w.node.profile.maxPods-3)
 }
 
-// later draws when the next pod comes or goes.
+// later draws when the next pod is created or deleted.
 func (w *world) later() time.Time {
 	churn := w.node.sim.opts.Churn
 	if churn < 0 {
@@ -141,7 +140,7 @@ func (w *world) later() time.Time {
 	return w.Now.Add(time.Duration(float64(churn) * (0.05 + w.rnd.ExpFloat64())))
 }
 
-// advance plays what happens until a moment.
+// advance plays all events up to a moment.
 func (w *world) advance(to time.Time) {
 	for {
 		at, what := w.nextPod, w.churn
@@ -176,15 +175,15 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// churn lets a pod come or go.
+// churn creates or deletes a pod.
 func (w *world) churn() {
 	if w.rnd.IntN(12) == 0 {
-		w.wish = 1 + w.rnd.IntN(w.room())
+		w.target = 1 + w.rnd.IntN(w.room())
 	}
 	if w.node.profile.podENI && w.rnd.IntN(4) == 0 {
-		w.guarded.turn(w, w.rnd.IntN(3)-1)
+		w.branchPods.turn(w, w.rnd.IntN(3)-1)
 	}
-	more := len(w.pods) < w.wish || (len(w.pods) == w.wish && w.rnd.IntN(2) == 0)
+	more := len(w.pods) < w.target || (len(w.pods) == w.target && w.rnd.IntN(2) == 0)
 	if w.node.cordoned {
 		more = false
 	}
@@ -202,7 +201,7 @@ func (w *world) churn() {
 	w.nextPod = w.later()
 }
 
-// fail remembers an error, the same one folded together.
+// fail records an error; repetitions are counted.
 func (w *world) fail(operation string, code cause.Code, message string) {
 	for i := range w.errors {
 		if e := &w.errors[i]; e.Operation == operation && e.Cause == string(code) {

@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// CommandPages show commands that tests run: those of cnictl on the recording, the others
-// as TestCommands finds them in the sources of a test.
+// CommandPages show commands that tests run: cnictl's on the recording, the others as
+// TestCommands finds them in the source of a test.
 var CommandPages = []string{"README.md", "docs/install.md", "docs/operations.md"}
 
-// programs begin a line that is a command. In a block without any, all lines are output.
+// programs are the first words of command lines. In a block without any, all lines are
+// output.
 var programs = []string{"cnictl", "kubectl", "helm", "make", "docker", "aws", "sed", "curl", "crane", "ctr", "go", "git", "export"}
 
-// Commands are what is to be typed in the blocks of a page: lines that begin with a
-// program, or with a prompt, without it and without a comment behind them.
+// Commands are the commands in the blocks of a page: lines that begin with a program or a
+// prompt, without the prompt and without a trailing comment.
 func Commands(page string) (out []string) {
 	inside := false
 	for line := range strings.Lines(page) {
@@ -42,7 +43,7 @@ func isCommand(line string) bool {
 	return false
 }
 
-// Mentions are the commands of cnictl that a page's prose names.
+// Mentions are the cnictl commands that a page's prose names.
 func Mentions(page string) (out []string) {
 	for _, m := range regexp.MustCompile("`(cnictl [a-z][^`]*)`").FindAllStringSubmatch(page, -1) {
 		out = append(out, m[1])
@@ -50,7 +51,7 @@ func Mentions(page string) (out []string) {
 	return out
 }
 
-// Files are the blocks of a page in a language.
+// Files are a page's code blocks in a language.
 func Files(page, language string) (out []string) {
 	for _, block := range strings.Split(page, "\n```"+language+"\n")[1:] {
 		text, _, _ := strings.Cut(block, "\n```")

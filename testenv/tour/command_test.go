@@ -26,9 +26,9 @@ func TestCommands_Lines(t *testing.T) {
 	}
 }
 
-// TestCommands: each command of the pages is run. Those of cnictl are by TestDocs_Commands
-// of cmd/cnictl/internal/root; make's are targets, which CI needs; all others must be in
-// the source of a test.
+// TestCommands: each command of the pages is run by a test. TestDocs_Commands of
+// cmd/cnictl/internal/root runs cnictl's; for make the target must exist; all others must be
+// in the source of a test.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	makefile, err := os.ReadFile(Path(t, "Makefile"))

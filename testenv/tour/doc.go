@@ -1,7 +1,7 @@
-// Package tour is the cluster that the pages for people show: thirty nodes over a
-// quarter of an hour, as cnictl record would have written them. The same every time, and
-// in the tree as docs/tour.cnirec, so that a reader can replay what he reads about.
+// Package tour is the example cluster of the documentation: thirty nodes over a quarter of an
+// hour, as cnictl record would have written them. It is always the same, and is committed as
+// docs/tour.cnirec, so that readers can replay it.
 //
-// The pages' frames and outputs are made of that file by tests, which put them between
-// markers ([Section]) and fail when a page is stale.
+// Tests generate the pages' screens and outputs from that file, put them between markers
+// ([Pages]) and fail when a page is stale.
 package tour

@@ -38,7 +38,7 @@ func (m machine) enis(step int, now time.Time) []introspect.NodeENI {
 	return p.ENIs
 }
 
-// spaced are the addresses of a machine of the story: every other one of a /24.
+// spaced are the addresses of a machine that pages name: every other one of a /24.
 func (m machine) spaced(n int) []netip.Addr {
 	first := netip.MustParsePrefix(zones[m.zone].cidr).Addr().As4()
 	out := make([]netip.Addr, n)
@@ -48,7 +48,7 @@ func (m machine) spaced(n int) []netip.Addr {
 	return out
 }
 
-// most is how many addresses a machine ever holds.
+// most is the maximum number of addresses that a machine holds.
 func (m machine) most() int {
 	most := 0
 	for step := range Steps + 1 {
@@ -57,8 +57,8 @@ func (m machine) most() int {
 	return most
 }
 
-// addresses are those of a machine, and of no other. Those without a part in the
-// story take what the others in their subnet leave.
+// addresses are a machine's, and of no other. Machines that no page names get what the
+// others leave in their subnet.
 func (m machine) addresses() []netip.Addr {
 	const story = 5 // the first machines
 	if m.i < story {
@@ -94,7 +94,7 @@ func (m machine) addresses() []netip.Addr {
 	return nil
 }
 
-// eniSummaries are the same ENIs as in the summary.
+// eniSummaries are the ENIs as the summary has them.
 func (m machine) eniSummaries(c counts) []introspect.ENISummary {
 	var out []introspect.ENISummary
 	add := func(device, total int, flags ...string) {

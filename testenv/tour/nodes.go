@@ -13,13 +13,13 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Nodes of the story that pages name.
+// Nodes that pages name.
 const (
-	Starved  = "ip-10-0-1-17.eu-west-1.compute.internal" // its subnet has nothing left
+	Starved  = "ip-10-0-1-17.eu-west-1.compute.internal" // its subnet has no free address
 	OverWarm = "ip-10-0-5-67.eu-west-1.compute.internal" // holds far more than it uses
 	Trunk    = "ip-10-0-8-41.eu-west-1.compute.internal" // prefixes, and branch ENIs
-	Original = "ip-10-0-9-12.eu-west-1.compute.internal" // runs upstream's daemon
-	Dead     = "ip-10-0-4-30.eu-west-1.compute.internal" // stops to answer
+	Upstream = "ip-10-0-9-12.eu-west-1.compute.internal" // runs upstream's daemon
+	Dead     = "ip-10-0-4-30.eu-west-1.compute.internal" // stops answering
 )
 
 // The recording: a quarter of an hour, with a sample of each node every 20 s.
@@ -50,7 +50,7 @@ var zones = []zone{
 	{"eu-west-1c", "subnet-0cc33dd44ee55ff66", "10.0.8.0/21", func(step int) int { return 1533 - step/2 }},
 }
 
-// machine is a node of the story.
+// machine is a node of the recording.
 type machine struct {
 	name  string
 	zone  int
@@ -71,7 +71,7 @@ func machines() []machine {
 	add(Starved, 0, "m5.xlarge")
 	add(OverWarm, 1, "c5.4xlarge")
 	add(Trunk, 2, "m5.4xlarge")
-	add(Original, 2, "m5.large")
+	add(Upstream, 2, "m5.large")
 	add(Dead, 1, "m5.large")
 	kinds := []string{"m5.large", "m5.xlarge", "r6g.xlarge", "m5.large", "t3.medium"}
 	for i := range 25 {
@@ -84,18 +84,18 @@ func machines() []machine {
 // counts are the addresses of a pool.
 type counts struct{ assigned, cooling, held int }
 
-// pool is what a machine has at a step.
+// pool is a machine's pool at a step.
 func (m machine) pool(step int) counts {
 	switch m.name {
 	case Starved:
 		used := min(20+2*step/3, 42)
-		held := max(min(28+2*step/3, 42), used) // one more ENI, and then the subnet was empty
+		held := max(min(28+2*step/3, 42), used) // one more ENI, then the subnet was exhausted
 		return counts{used, 0, held}
 	case OverWarm:
 		return counts{9 + step/15, 0, 116}
 	case Trunk:
 		return counts{58 + step/8, 1, 112}
-	case Original:
+	case Upstream:
 		return counts{11 + step/12, step / Steps, 18}
 	}
 	limit := m.shape.MaxENIs * m.slots()
@@ -125,7 +125,7 @@ func (m machine) sample(step int) document.NodeIPAM {
 	}
 	n.Summary = m.summary(step, now, begun)
 	switch {
-	case m.name == Original:
+	case m.name == Upstream:
 		n.Source, n.ENIs = document.SourceV1, m.enis(step, now)
 		n.Object.Daemon.Image = "example.com/amazon-k8s-cni:v1.19.2"
 		s := n.Summary
@@ -152,12 +152,12 @@ func (m machine) eni(device int) string {
 // summary is the summary of the machine's daemon.
 func (m machine) summary(step int, now, begun time.Time) *introspect.Summary {
 	z, c := zones[m.zone], m.pool(step)
-	told := now.Truncate(5 * time.Minute).Add(-70 * time.Second) // EC2 is asked that seldom
+	asOf := now.Truncate(5 * time.Minute).Add(-70 * time.Second) // the daemon reads subnets every 5 minutes
 	s := &introspect.Summary{
 		APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Version: "v1.0.0", Node: m.name,
 		InstanceID: fmt.Sprintf("i-%017x", 0xa1b2c3d4e50+m.i), InstanceType: m.shape.Type, IPFamily: "ipv4", StartedAt: &begun,
 		Targets:         introspect.Targets{WarmENI: ptr(0), WarmIP: ptr(5), MinimumIP: ptr(10), WarmPrefix: ptr(0), MaxENI: ptr(0)},
-		Subnets:         []introspect.Subnet{{ID: z.subnet, CIDR: z.cidr, Available: ptr(z.free(int(told.Sub(End().Add(-Every*Steps)) / Every))), AsOf: &told}},
+		Subnets:         []introspect.Subnet{{ID: z.subnet, CIDR: z.cidr, Available: ptr(z.free(int(asOf.Sub(End().Add(-Every*Steps)) / Every))), AsOf: &asOf}},
 		CooldownSeconds: ptr(30.0), WaitingADDs: ptr(0), ConfigProblems: ptr(0), Unplaced: ptr(0),
 		ADDs: &introspect.RequestCounts{Total: 300 + 11*m.i + c.assigned, Failed: ptr(0)}, DELs: &introspect.RequestCounts{Total: 300 + 11*m.i, Failed: ptr(0)},
 		EC2Calls: []introspect.EC2Calls{{Action: "AssignPrivateIpAddresses", Calls: 4 + m.i, LastAt: at(time.Duration(m.i) * time.Hour)}},

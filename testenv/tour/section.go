@@ -8,7 +8,7 @@ import (
 	"cnictl/testenv/golden"
 )
 
-// Pages are texts for people in which a test rewrites what is between markers:
+// Pages are documentation in which a test rewrites the text between markers:
 //
 //	<!-- made:NAME -->
 //	…
@@ -19,8 +19,8 @@ type Pages struct {
 	set   map[string]bool   // page and section
 }
 
-// NewPages reads pages. When the test ends, those that are stale fail it, or are written
-// again with -update.
+// NewPages reads pages. When the test ends, stale ones fail it, or are rewritten with
+// -update.
 func NewPages(t testing.TB, names ...string) *Pages {
 	t.Helper()
 	p := &Pages{t, map[string]string{}, map[string]bool{}}
@@ -48,7 +48,7 @@ func NewPages(t testing.TB, names ...string) *Pages {
 	return p
 }
 
-// Set puts text between the markers of a name.
+// Set puts text between the markers with a name.
 func (p *Pages) Set(page, name, text string) {
 	p.t.Helper()
 	fresh, ok := replaced(p.texts[page], name, text)
@@ -59,16 +59,16 @@ func (p *Pages) Set(page, name, text string) {
 	p.texts[page], p.set[page+":"+name] = fresh, true
 }
 
-// Code puts text as it was printed.
+// Code puts text in a code block.
 func (p *Pages) Code(page, name, text string) {
 	p.t.Helper()
 	p.Set(page, name, "```\n"+strings.TrimRight(text, "\n")+"\n```\n")
 }
 
-// Whole replaces a file that a test makes from end to end.
-func (p *Pages) Whole(name, text string) { p.texts[name] = text }
+// Replace replaces a whole file.
+func (p *Pages) Replace(name, text string) { p.texts[name] = text }
 
-// Unset are the sections of a page that nothing was put into.
+// Unset are the sections of a page that have not been set.
 func (p *Pages) Unset(page string) []string {
 	var out []string
 	for line := range strings.Lines(p.texts[page]) {

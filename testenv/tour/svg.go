@@ -31,7 +31,7 @@ type pen struct {
 
 var sgr = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// SVG is a frame of a screen, drawn with 24-bit colours, as a picture that browsers show.
+// SVG is a screen with 24-bit colours, as a picture for browsers.
 func SVG(frame string) string {
 	lines := strings.Split(strings.TrimRight(frame, "\n"), "\n")
 	columns := 0
@@ -56,7 +56,7 @@ func SVG(frame string) string {
 	return out.String()
 }
 
-// with is the pen after a sequence that changes it.
+// with is the pen after an escape sequence.
 func (p pen) with(seq string) pen {
 	codes := strings.Split(strings.Trim(seq, "\x1b[m"), ";")
 	for i := 0; i < len(codes); i++ {
@@ -100,7 +100,7 @@ func rgb(codes []string) string {
 	return out
 }
 
-// drawn is what is not drawn as text.
+// drawn is the characters that are not drawn as text.
 func drawn(r rune) bool { return r == ' ' || r >= '▁' && r <= '█' || r >= '░' && r <= '▓' }
 
 // draw puts a text at a cell and returns the cell after it. Blocks are drawn as shapes:

@@ -43,7 +43,7 @@ func Write(out io.Writer) error {
 	return nil
 }
 
-// Path is that of a file below the module's root.
+// Path is the path of a file below the module's root.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -62,7 +62,7 @@ func Path(t testing.TB, name string) string {
 	}
 }
 
-// Open is the recording, held at its end.
+// Open opens the recording, paused at its end.
 func Open(t testing.TB) *record.Player {
 	t.Helper()
 	file, err := os.ReadFile(Path(t, File))

@@ -29,7 +29,7 @@ func unpacked(t *testing.T, file []byte) string {
 	return string(text)
 }
 
-// TestFile: the recording in the tree is the one that this package makes.
+// TestFile: the committed recording is the one that this package writes.
 func TestFile(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -54,12 +54,12 @@ func TestFile(t *testing.T) {
 	t.Logf("%d bytes", len(file))
 }
 
-// TestStory: what the pages describe is there at the end.
+// TestStory: the recording ends with what the pages describe.
 func TestStory(t *testing.T) {
 	t.Parallel()
 	view := Open(t).View()
 	words := map[string]string{
-		Starved: "5 waiting", OverWarm: store.WordOverWarm, Trunk: "ok", Original: "ok", Dead: "stale 4m: timeout",
+		Starved: "5 waiting", OverWarm: store.WordOverWarm, Trunk: "ok", Upstream: "ok", Dead: "stale 4m: timeout",
 	}
 	for name, want := range words {
 		n := view.Node(name)
@@ -115,7 +115,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestSVG: colours, emphasis and places of a frame are those of the picture.
+// TestSVG: the picture has the colours, emphasis and positions of the screen.
 func TestSVG(t *testing.T) {
 	t.Parallel()
 	const frame = "a<b\x1b[1;38;2;255;0;16m red\x1b[m\n" +

@@ -97,7 +97,7 @@ func TestDocs(t *testing.T) {
 	frame("overview", 120, 24, nil, func(*bench) {})
 	frame("node", 120, 40, nil, node(tour.Starved))
 	frame("over-warm", 120, 30, nil, node(tour.OverWarm))
-	frame("original", 100, 24, nil, node(tour.Original))
+	frame("original", 100, 24, nil, node(tour.Upstream))
 	frame("eni", 100, 30, nil, func(b *bench) {
 		node(tour.Trunk)(b)
 		b.press("enter")

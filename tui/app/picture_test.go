@@ -28,6 +28,6 @@ func TestDocs_Picture(t *testing.T) {
 		b.goTo(t, x.open)
 		b.press(x.keys...)
 		b.answer(t)
-		tour.NewPages(t, file).Whole(file, tour.SVG(b.frame(t, colorprofile.TrueColor)))
+		tour.NewPages(t, file).Replace(file, tour.SVG(b.frame(t, colorprofile.TrueColor)))
 	}
 }

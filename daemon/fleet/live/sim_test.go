@@ -89,7 +89,7 @@ func TestLive_SimulatedFleet(t *testing.T) {
 	}
 	named[fleetsim.NodeName(len(named))] = []fleetsim.Trait{fleetsim.Lying}
 	named[fleetsim.NodeName(len(named))] = []fleetsim.Trait{fleetsim.Hostile}
-	sim := fleetsim.New(t, fleetsim.Options{Nodes: 60, Original: 0.4, Seed: 3, Named: named})
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 60, UpstreamShare: 0.4, Seed: 3, Named: named})
 	targets := simulated(sim)
 	l, stop := start(t, live.Options{Roster: live.Static(targets), Concurrency: 8})
 	var names []string

@@ -90,11 +90,11 @@ func TestEvidence_Recording(t *testing.T) {
 func TestEvidence_Named(t *testing.T) {
 	t.Parallel()
 	src := &counted{Source: tour.Open(t)}
-	ev, err := Evidence(t.Context(), src, evidence.Scope{Pod: "shop/cart-7d9f5b-24bbd"}, []string{tour.Original, tour.Trunk}, nothing)
+	ev, err := Evidence(t.Context(), src, evidence.Scope{Pod: "shop/cart-7d9f5b-24bbd"}, []string{tour.Upstream, tour.Trunk}, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.Sort(src.asked); len(ev.Nodes) != 2 || !slices.Equal(src.asked, []string{tour.Trunk, tour.Original}) {
+	if slices.Sort(src.asked); len(ev.Nodes) != 2 || !slices.Equal(src.asked, []string{tour.Trunk, tour.Upstream}) {
 		t.Errorf("%d nodes, asked %v", len(ev.Nodes), src.asked)
 	}
 	if src.want&watch.WantPod == 0 || src.query.Pod != (introspect.PodRef{Namespace: "shop", Name: "cart-7d9f5b-24bbd"}) {
@@ -102,7 +102,7 @@ func TestEvidence_Named(t *testing.T) {
 	}
 	for _, n := range ev.Nodes {
 		switch r := n.First; n.Name {
-		case tour.Original:
+		case tour.Upstream:
 			if r.Summary.OK() || !r.ENIs.OK() || r.Plan.OK() {
 				t.Errorf("upstream's daemon: %v", r.Missing())
 			}

@@ -38,8 +38,8 @@ var logs = []struct {
 	}},
 }
 
-// writeArchive makes what eks-log-collector makes of a node with long logs, and returns its
-// size.
+// writeArchive writes an archive like eks-log-collector's of a node with long logs, and
+// returns its size.
 func writeArchive(name string) (size float64, err error) {
 	file, err := os.Create(name)
 	if err != nil {

@@ -18,13 +18,13 @@ var allPhases = []string{"start", "first", "sweep", "screen", "rest", "view", "s
 // byName are the phases that run only when they are asked for.
 var byName = []string{"soak", "doctor", "archive", "doctor-soak"}
 
-// What fleets are like.
+// Properties of the fleets.
 const (
 	latency = 150 * time.Millisecond // of each stream to a node
 	dead    = "0.5%"                 // of the nodes never answer
 )
 
-// conditions are those under which the figures were measured.
+// conditions describe how the figures were measured.
 func (o options) conditions() string {
 	return fmt.Sprintf("terminal %d×%d, %s a stream, %s of the nodes dead, the fleet on the same processors", columns, rows, latency, dead)
 }
@@ -62,23 +62,23 @@ func bench(ctx context.Context, o options, w io.Writer) (err error) {
 		if !s.has(phase.name) {
 			continue
 		}
-		s.tell()
+		s.report()
 		if err := phase.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", phase.name, err)
 		}
 	}
-	s.tell()
+	s.report()
 	s.print(w)
 	fmt.Fprintf(w, "\nload at the end %s\n", frame.Load())
 	return s.failed()
 }
 
-// has reports whether one of the phases is asked for.
+// has reports whether one of the phases is selected.
 func (s *session) has(names ...string) bool {
 	return len(s.phases) == 0 && !slices.Contains(byName, names[0]) || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(s.phases, n) })
 }
 
-// before measures what is done before one fleet.
+// before runs the phases that need a fleet, with one of a size.
 func (s *session) before(ctx context.Context, nodes int, last bool) (err error) {
 	f, err := s.living(ctx, nodes)
 	if err != nil {
@@ -103,12 +103,12 @@ func (s *session) before(ctx context.Context, nodes int, last bool) (err error) 
 	return nil
 }
 
-// living is a fleet as the targets are for: of some latency, and some nodes never answer.
+// living is a fleet as the targets assume it: with latency, and some dead nodes.
 func (s *session) living(ctx context.Context, nodes int) (*fleet, error) {
 	return s.fleet(ctx, nodes, "--latency", latency.String(), "--dead", dead)
 }
 
-// long is the soak before a fleet of its own.
+// long is the soak, with a fleet of its own.
 func (s *session) long(ctx context.Context) (err error) {
 	f, err := s.living(ctx, s.sizes[len(s.sizes)-1])
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *session) long(ctx context.Context) (err error) {
 
 func (s *session) path(name string) string { return filepath.Join(s.bin, name) }
 
-// env is all that the programs get to know: nothing of who runs the bench.
+// env is the programs' whole environment: nothing of the user's own.
 func env(kubeconfig, home string) []string {
 	return []string{
 		"PATH=/usr/bin:/bin", "HOME=" + home, "TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8",

@@ -64,7 +64,7 @@ const (
 	oneNodeLimit = 60
 )
 
-// start measures what every command costs before it does anything, and reading one node.
+// start measures the cost of starting any command, and of reading one node.
 func (s *session) start(ctx context.Context) (err error) {
 	f, err := s.fleet(ctx, 1, "--targets", s.dir)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// What the doctor may take (issue: "Proof").
+// Limits of the doctor.
 const (
 	scaleNodes    = 1000
 	deadNodes     = 5   // the share dead of them
@@ -29,7 +29,7 @@ const (
 	upstreamShare = "40%"
 )
 
-// planted are the shares of nodes that EC2 refuses, and the causes that they are.
+// planted are the shares of nodes that EC2 refuses, and the causes to be found.
 var planted = []struct {
 	flag, share, code string
 	nodes             int
@@ -70,9 +70,9 @@ func nodesByCode(r document.DoctorReport) map[string]int {
 
 var requestsText = regexp.MustCompile(`(\d+) requests to the API server`)
 
-// scale examines a large fleet over a slow line.
+// scale examines a large fleet over a slow connection.
 func (s *session) scale(ctx context.Context) (err error) {
-	args := []string{"--latency", latency.String(), "--dead", dead, "--original", upstreamShare, "--churn", "-1s", "--sound"}
+	args := []string{"--latency", latency.String(), "--dead", dead, "--upstream", upstreamShare, "--churn", "-1s", "--sound"}
 	for _, p := range planted {
 		args = append(args, p.flag, p.share)
 	}
@@ -117,9 +117,9 @@ func (s *session) scale(ctx context.Context) (err error) {
 	return err
 }
 
-// sound examines a fleet in which nothing is wrong again and again.
+// sound repeatedly examines a healthy fleet.
 func (s *session) sound(ctx context.Context) (err error) {
-	f, err := s.fleet(ctx, soakNodes, "--original", upstreamShare, "--churn", "10s", "--sound")
+	f, err := s.fleet(ctx, soakNodes, "--upstream", upstreamShare, "--churn", "10s", "--sound")
 	if err != nil {
 		return err
 	}

@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fleet is a simulated one in a process of its own.
+// fleet is a simulated fleet in a process of its own.
 type fleet struct {
 	nodes      int
 	kubeconfig string
-	targets    string // of --targets; "" unless sockets were asked for
+	targets    string // value of --targets; "" unless sockets were requested
 	cmd        *exec.Cmd
 }
 
 // fleetLimit ends a fleet whose bench was killed.
 const fleetLimit = time.Hour
 
-// fleet starts one. Its load on the processor is not counted anywhere, but shared.
+// fleet starts one. Its CPU time is not counted, but it shares the machine.
 func (s *session) fleet(ctx context.Context, nodes int, args ...string) (*fleet, error) {
 	dir, err := os.MkdirTemp(s.dir, "fleet-")
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// front is a proxy of a fleet's API server that records when the nodes were listed: it
-// cannot be observed elsewhere, as the connections are encrypted.
+// front is a proxy of a fleet's API server that records when the nodes were listed.
 type front struct {
 	kubeconfig string
 	server     *httptest.Server
@@ -61,7 +60,7 @@ func newFront(f *fleet) (*front, error) {
 	return x, x.write(f)
 }
 
-// write makes a kubeconfig that leads here.
+// write writes a kubeconfig for the proxy.
 func (x *front) write(f *fleet) error {
 	cfg, err := clientcmd.LoadFromFile(f.kubeconfig)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"cnictl/testenv/terminal"
 )
 
-// press is one key, and what the picture shows that it causes. The condition does not
-// hold before the key, and no new data bring it about: neither the row with the cursor
-// nor the line at the foot changes on its own.
+// press is one key, and a condition that the screen meets after it. The condition does not
+// hold before the key, and new data cannot cause it: neither the row with the cursor nor the
+// bottom line changes on its own.
 type press struct {
 	kind  string
 	bytes string
@@ -75,7 +75,7 @@ const (
 	escape           = "\x1b[27u" // as sent by a terminal that distinguishes esc from the start of a sequence
 )
 
-// script is a person who looks around: the list up and down, filters, orders, a node.
+// script is a user's session: up and down the list, filters, sort orders, a node.
 func script() []press {
 	clear := shows(kindFilter, escape, not(has("filter: ")))
 	opened := shows(kindOpen, "\r", has(" › "))
@@ -101,17 +101,17 @@ const keyLimit = 3 * time.Second
 type typed struct {
 	all    []time.Duration
 	kinds  map[string][]time.Duration
-	lost   int             // no picture within keyLimit: they count as that long
+	lost   int             // no picture within keyLimit, which they count as
 	reason string          // of the first that was
 	echoes []time.Duration // of the least program, one after each key
 }
 
 // typeKeys writes keys one by one. Between a picture and the next key is a pause of
-// random length: the program draws at a steady rate, and a key right after a picture
-// would always wait for a whole beat, one right before never.
+// random length: the program draws at a fixed rate, so a key right after a picture would
+// always wait for a whole frame, one right before it never.
 //
-// After each key the same is done to a program that does nothing but answer: what that
-// takes is the machine's.
+// After each key the same is measured with a program that only echoes, to know the
+// machine's own share.
 func typeKeys(ctx context.Context, t *terminal.Terminal, n int) (typed, error) {
 	echo, err := terminal.Start(ctx, terminal.Options{Columns: columns, Rows: rows, Raw: true}, "/bin/cat")
 	if err != nil {

@@ -1,7 +1,6 @@
-// Command benchtui measures cnictl and its screens as their user meets them: the built
-// binary on a pseudo-terminal, before a simulated fleet in a process of its own, all on
-// the loopback. It prints what it measured beside what is aimed for and beside the
-// figures of eks-node-viewer.
+// Command benchtui measures cnictl and its screens as users see them: the built binary on a
+// pseudo-terminal, with a simulated fleet in a process of its own, all on the loopback. It
+// prints each figure beside its target and beside that of eks-node-viewer.
 package main
 
 import (
@@ -33,7 +32,7 @@ Usage: benchtui [--quick] [--phases LIST] [--for D] [--bin DIR] [--source DIR]
                  doctor  cnictl doctor finds what is planted in 1,000 nodes; exit 1 if it does
                          not count exactly or exceeds its limit
                  archive cnictl doctor --bundle reads 1 GB of logs; exit 1 if it exceeds its limits
-                 doctor-soak  cnictl doctor on a sound fleet again and again; exit 1 on a finding
+                 doctor-soak  cnictl doctor on a healthy fleet repeatedly; exit 1 on a finding
   --for D      how long a soak lasts (default 10m; with --quick 30s)
   --bin DIR    where cnictl and fleetsim are (default: beside benchtui)
   --source DIR the module, for the phase view, which runs Go benchmarks (default: here)
@@ -57,7 +56,7 @@ var program = frame.Program[options]{Name: "benchtui", Usage: usage, Parse: pars
 	return bench(ctx, o, out)
 }}
 
-// longest leaves a fleet time to end on its own.
+// longest leaves a fleet time to exit on its own.
 const longest = fleetLimit / 2
 
 func parse(args []string) (options, error) {

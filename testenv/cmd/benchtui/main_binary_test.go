@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// built is the directory of the programs that "make build" made.
+// built is the directory of the programs that "make build" built.
 func built(t *testing.T) string {
 	t.Helper()
 	bin := os.Getenv("CNI_TEST_BIN")
@@ -20,7 +20,7 @@ func built(t *testing.T) string {
 	return bin
 }
 
-// TestQuick: everything is measured, and nothing is left. What it costs is not tested.
+// TestQuick: everything is measured, and nothing is left behind. The figures are not tested.
 func TestQuick(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()

@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	if _, err := parse([]string{"--bin", bin}); err == nil {
-		t.Error("no binaries are needed")
+		t.Error("parsed without the binaries")
 	}
 	for _, name := range []string{"cnictl", "fleetsim"} {
 		if err := os.WriteFile(filepath.Join(bin, name), nil, 0o700); err != nil {
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--phases", "end"}, {"now"}, {"--odd"}} {
 		if _, err := parse(append([]string{"--bin", bin}, args...)); err == nil {
-			t.Errorf("%v is taken", args)
+			t.Errorf("%v is accepted", args)
 		}
 	}
 	if _, err := parse([]string{"--help"}); !errors.Is(err, flag.ErrHelp) {
@@ -112,17 +112,17 @@ func TestScript(t *testing.T) {
 	}
 }
 
-func TestTable_TellsRows(t *testing.T) {
+func TestTable_ReportsRows(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	x := table{progress: &out}
 	x.add("a", "ms", 40).aim(50)
 	if out.Len() > 0 {
-		t.Errorf("told before it is whole: %q", &out)
+		t.Errorf("reported before it is complete: %q", &out)
 	}
 	x.add("b", "MB", 300).must(250)
-	x.tell()
-	x.tell()
+	x.report()
+	x.report()
 	if want := "a: 40 ms (target 50) ok\nb: 300 MB (target 250) MISSED\n"; out.String() != want {
 		t.Errorf("%q, want %q", &out, want)
 	}
@@ -131,7 +131,7 @@ func TestTable_TellsRows(t *testing.T) {
 	}
 }
 
-// TestSoaked: what is beyond its bound fails the bench, and so does what grows.
+// TestSoaked: a figure beyond its bound fails the bench, and so does one that grows.
 func TestSoaked(t *testing.T) {
 	t.Parallel()
 	steady := func(change func(i int, v *vitals)) []vitals {

@@ -15,7 +15,7 @@ import (
 // ticksPerSecond is USER_HZ, the same on all architectures of Linux that Go has.
 const ticksPerSecond = 100
 
-// used is the processor time of a process so far, of ended threads too.
+// used is the processor time of a process so far, including ended threads.
 func used(pid int) (time.Duration, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -37,7 +37,7 @@ func used(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
-// peak is the most memory that a process has held, in bytes.
+// peak is the maximum memory of a process so far, in bytes.
 func peak(pid int) (float64, error) { return held(pid, "VmHWM:") }
 
 // held is the memory of a process in bytes: of "VmRSS:" now, of "VmHWM:" at most so far.
@@ -58,7 +58,7 @@ func held(pid int, field string) (float64, error) {
 	return 0, fmt.Errorf("read memory: /proc has no %s", field)
 }
 
-// sockets counts those that a process has open.
+// sockets counts a process's open sockets.
 func sockets(pid int) (int, error) {
 	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
 	open, err := os.ReadDir(dir)

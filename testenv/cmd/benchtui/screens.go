@@ -14,8 +14,8 @@ import (
 	"cnictl/testenv/terminal"
 )
 
-// What eks-node-viewer takes for as many nodes: processor time to take in nodes and
-// pods, and of one frame.
+// What eks-node-viewer takes for as many nodes: processor time to read nodes and pods, and
+// for one frame.
 var (
 	viewerIngest = map[int]float64{100: 0.07, 1000: 0.48, 5000: 6.7} // s
 	viewerFrame  = map[int]float64{100: 2.5, 1000: 24, 5000: 102}    // ms
@@ -26,7 +26,8 @@ const (
 	sweepLimit  = 5 * time.Minute // for every node to be read once
 )
 
-// tui starts the screens at a home of their own: they remember filters and orders.
+// tui starts the screens in a home directory of their own, because they save filters and
+// sort orders.
 func (s *session) tui(ctx context.Context, kubeconfig string) (*terminal.Terminal, error) {
 	home, err := os.MkdirTemp(s.dir, "home-")
 	if err != nil {
@@ -74,7 +75,7 @@ func (s *session) first(ctx context.Context, f *fleet) (err error) {
 	return nil
 }
 
-// screen measures the screens before a fleet that lives: a sweep, keys, rest.
+// screen measures the screens with a changing fleet: a sweep, keys, idle time.
 func (s *session) screen(ctx context.Context, f *fleet) (err error) {
 	t, err := s.tui(ctx, f.kubeconfig)
 	if err != nil {
@@ -156,10 +157,10 @@ func (s *session) typing(ctx context.Context, t *terminal.Terminal) error {
 const (
 	focusOut = "\x1b[O"
 	focusIn  = "\x1b[I"
-	settle   = 3 * time.Second // for what is under way
+	settle   = 3 * time.Second // for what is in progress
 )
 
-// resting measures what a screen costs on which nothing is to be done.
+// resting measures the cost of an idle screen.
 func (s *session) resting(ctx context.Context, t *terminal.Terminal) error {
 	paused := func(s *terminal.Screen) bool { return strings.Contains(s.Line(0), "PAUSED") }
 	if _, err := t.Expect(ctx, "p", keyLimit, paused); err != nil {
@@ -192,7 +193,7 @@ func (s *session) idle(ctx context.Context, t *terminal.Terminal, name string) e
 	return nil
 }
 
-// unread is a screen of nodes that cannot be read: nothing is ever due.
+// unread measures a screen of nodes that cannot be read, with nothing to do.
 func (s *session) unread(ctx context.Context) (err error) {
 	f, err := s.fleet(ctx, s.sizes[len(s.sizes)-1], "--no-daemon", "100%", "--churn", "-1s")
 	if err != nil {

@@ -21,15 +21,15 @@ const (
 	soakRest   = 10 * time.Second
 )
 
-// vitals are what a program holds at one moment.
+// vitals are a program's resources at one moment.
 type vitals struct {
 	goroutines, tunnels int // from its diagnostics
 	sockets             int
 	memory              float64 // resident bytes
 }
 
-// soak looks at a fleet that lives for long: rounds of keys and rests until the time is
-// over, with the vitals after each. What it holds must be bounded and must not grow.
+// soak watches a changing fleet for a long time: rounds of keys and pauses, with the vitals
+// after each. They must be bounded and must not grow.
 func (s *session) soak(ctx context.Context, f *fleet) (err error) {
 	t, err := s.tui(ctx, f.kubeconfig)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *session) soak(ctx context.Context, f *fleet) (err error) {
 		if err != nil {
 			return err
 		}
-		v, err := look(ctx, t)
+		v, err := readVitals(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -74,8 +74,8 @@ func (s *session) soaked(nodes int, keys []time.Duration, seen []vitals) {
 	s.add("the same, key to frame, p99", "ms", figure.Milliseconds(figure.Quantile(keys, 0.99))).must(soakKey)
 }
 
-// growth is the most of each count in the first and the last third, and the most memory of
-// all. There are three or more.
+// growth is the maximum of each count in the first and in the last third, and the maximum
+// memory. It takes at least three.
 func growth(seen []vitals) (first, last vitals, memory float64) {
 	most := func(of []vitals) (m vitals) {
 		for _, v := range of {
@@ -88,23 +88,23 @@ func growth(seen []vitals) (first, last vitals, memory float64) {
 	return most(seen[:third]), most(seen[len(seen)-third:]), most(seen).memory
 }
 
-// slack is what a count may differ by when it does not grow: streams come and go, and those
-// of a closed tunnel stay for seconds.
+// slack is how much a stable count may vary: streams come and go, and those of a closed
+// tunnel stay for seconds.
 func slack(count int) int { return 32 + count/4 }
 
 const ctrlG = "\x07"
 
-// look opens the diagnostics, reads them and leaves them.
-func look(ctx context.Context, t *terminal.Terminal) (v vitals, err error) {
-	var told *vitals
+// readVitals opens the diagnostics, reads them and closes them.
+func readVitals(ctx context.Context, t *terminal.Terminal) (v vitals, err error) {
+	var seen *vitals
 	_, err = t.Expect(ctx, ctrlG, keyLimit, func(s *terminal.Screen) bool {
-		told = diagnosed(s)
-		return told != nil
+		seen = diagnosed(s)
+		return seen != nil
 	})
 	if err != nil {
 		return v, err
 	}
-	v = *told
+	v = *seen
 	if _, err = t.Expect(ctx, "h", keyLimit, func(s *terminal.Screen) bool { return diagnosed(s) == nil && hasRows(s) }); err != nil {
 		return v, err
 	}

@@ -9,15 +9,15 @@ import (
 	"cnictl/testenv/terminal"
 )
 
-// What paused screens may hold on to before any fleet: as many streams as are kept, and
-// those who watch.
+// What paused screens may keep, whatever the fleet: the streams that are cached, and the
+// watches.
 const (
 	restGoroutines = 100
 	restSockets    = 24
 )
 
-// TestSoak_Settles: rounds of keys before 500 nodes that live, some of them dead, leave
-// nothing behind: once it is paused the program holds no more than any fleet costs.
+// TestSoak_Settles: after rounds of keys with 500 changing nodes, some of them dead, a paused
+// program keeps no more than with any fleet.
 func TestSoak_Settles(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -59,7 +59,7 @@ func TestSoak_Settles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for late := time.Now().Add(time.Minute); ; {
-		v, err := look(ctx, x)
+		v, err := readVitals(ctx, x)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,29 +16,29 @@ type row struct {
 	value  figure.Number
 	target figure.Number // terminal-ux.md §7, and of the commands
 	viewer figure.Number // eks-node-viewer's
-	strict bool          // a bench that misses the target has failed
+	strict bool          // the bench fails if the target is missed
 }
 
-// table is what was measured, in the order of measuring.
+// table is the measured rows, in order.
 type table struct {
 	rows  []row
 	notes []string
 
-	progress io.Writer // gets each row as soon as it is whole; nil: none
-	told     int       // how many it got
+	progress io.Writer // gets each row as soon as it is complete; nil: none
+	reported int       // rows that it has got
 }
 
-// say tells how far the bench is.
+// say prints progress.
 func (t *table) say(format string, args ...any) {
 	if t.progress != nil {
 		fmt.Fprintf(t.progress, format+"\n", args...)
 	}
 }
 
-// tell says the rows that were not told yet.
-func (t *table) tell() {
-	for ; t.told < len(t.rows); t.told++ {
-		r := &t.rows[t.told]
+// report prints the rows that are new since the last call.
+func (t *table) report() {
+	for ; t.reported < len(t.rows); t.reported++ {
+		r := &t.rows[t.reported]
 		line := strings.TrimSpace(r.name + ": " + r.value.String() + " " + r.unit)
 		if r.target.Known {
 			line += " (target " + r.target.String() + ") " + r.verdict()
@@ -47,22 +47,22 @@ func (t *table) tell() {
 	}
 }
 
-// add appends a row and returns it for its target. The rows before it are whole by now.
+// add appends a row and returns it for its target. The rows before it are complete by now.
 func (t *table) add(name, unit string, value float64) *row {
-	t.tell()
+	t.report()
 	t.rows = append(t.rows, row{name: name, unit: unit, value: figure.Of(value)})
 	return &t.rows[len(t.rows)-1]
 }
 
 func (r *row) aim(target float64) *row { r.target = figure.Of(target); return r }
 
-// must is aim, and a bench that misses it has failed.
+// must sets a target that the bench fails to miss.
 func (r *row) must(target float64) *row { r.strict = true; return r.aim(target) }
 
 // misses reports whether a row is beyond its target.
 func (r *row) misses() bool { return r.target.Known && r.value.Value > r.target.Value }
 
-// verdict is of a row with a target; "" of another.
+// verdict is "" for a row without a target.
 func (r *row) verdict() string {
 	switch {
 	case !r.target.Known:
@@ -73,7 +73,7 @@ func (r *row) verdict() string {
 	return "ok"
 }
 
-// failed names the rows that had to reach their target and did not.
+// failed is an error that names the rows that miss a strict target.
 func (t *table) failed() error {
 	var errs []error
 	for i := range t.rows {

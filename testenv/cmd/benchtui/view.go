@@ -19,7 +19,7 @@ func (s *session) view(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^Benchmark(Change|Key)$", "-benchmem", "-benchtime", s.rounds, "./tui/app")
 	cmd.Dir = s.source
 	cmd.Stderr = os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) } // it ends what it started
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) } // it stops what it started
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
 	if err != nil {

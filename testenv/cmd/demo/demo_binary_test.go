@@ -54,7 +54,7 @@ func TestOnce(t *testing.T) {
 			got[f[2]]++
 		}
 	}
-	// Which paths there are to ping depends on where the pods landed.
+	// Which paths can be pinged depends on which addresses the pods got.
 	for step, atLeast := range map[string]int{
 		"boot": 3, "daemon": 3, "add": 26, "ping": 20, "outside": 6, "cnictl": 1, "delete": 26, "left": 5, "stop": 5,
 	} {
@@ -141,8 +141,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilled_Terminal: a demo that is killed on its screens gives the terminal back as it was,
-// and the next run removes its directory.
+// TestKilled_Terminal: when a demo is killed while its screens are open, the terminal is
+// restored, and the next run removes its directory.
 func TestKilled_Terminal(t *testing.T) {
 	for args, node := range map[string]string{"": "worker-1", "--fleet 5": "ip-10-"} {
 		t.Run(args, func(t *testing.T) { killedOnTerminal(t, args, node) })
@@ -210,7 +210,7 @@ func processes(t *testing.T) []string {
 	return all
 }
 
-// TestFleet: a simulated fleet, without a terminal: what the two commands say of it.
+// TestFleet: the two commands' output about a simulated fleet, without a terminal.
 func TestFleet(t *testing.T) {
 	cmd := command(t, "--fleet", "25")
 	var errOut bytes.Buffer

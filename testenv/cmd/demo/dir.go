@@ -31,8 +31,8 @@ func newDir() (*workDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The lock is taken before the file has its name: there is no moment in which another run
-	// could take this one for dead.
+	// Lock before the file gets its name, so that no other run can ever take this one for
+	// dead.
 	lock, err := os.OpenFile(filepath.Join(path, ".lock"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
 		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -49,7 +49,7 @@ func newDir() (*workDir, error) {
 // remove ends the run and removes its directory.
 func (d *workDir) remove() error { return errors.Join(os.RemoveAll(d.path), d.lock.Close()) }
 
-// keep ends the run and leaves its directory, also to later runs.
+// keep ends the run and leaves its directory; later runs do not remove it either.
 func (d *workDir) keep() error {
 	return errors.Join(os.Remove(filepath.Join(d.path, lockName)), d.lock.Close())
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNewDir_RemovesThoseOfDeadRuns, and nothing else that has such a name.
+// TestNewDir_RemovesThoseOfDeadRuns: nothing else with such a name is removed.
 func TestNewDir_RemovesThoseOfDeadRuns(t *testing.T) {
 	in := t.TempDir()
 	t.Setenv("TMPDIR", in)

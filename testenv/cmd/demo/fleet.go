@@ -20,20 +20,20 @@ const (
 	fleetLimit   = 3 * time.Minute       // of a command that reads the whole fleet
 )
 
-// fleet shows a simulated fleet: a third of it runs upstream, and there is a
-// little of every kind of trouble.
+// fleet shows a simulated fleet: a third of it runs upstream, and a few nodes have each kind
+// of fault.
 func fleet(ctx context.Context, o options, dir string, out io.Writer) error {
 	few := map[fleetsim.Trait]float64{fleetsim.Flapping: 0.01, fleetsim.Fargate: 0.01, fleetsim.Windows: 0.01}
 	for _, t := range fleetsim.Traits() {
-		if few[t] == 0 && t != fleetsim.Old && t != fleetsim.Endless {
+		if few[t] == 0 && t != fleetsim.Upstream && t != fleetsim.Endless {
 			few[t] = 0.002
 		}
 	}
-	if o.fleet < 100 { // of a small one each would have one
+	if o.fleet < 100 { // a small fleet would have one node of each
 		few = map[fleetsim.Trait]float64{fleetsim.Dead: 1 / float64(o.fleet)}
 	}
 	begin := time.Now()
-	sim, err := fleetsim.Start(fleetsim.Options{Nodes: o.fleet, Seed: 1, Original: 0.3, Latency: fleetLatency, Shares: few})
+	sim, err := fleetsim.Start(fleetsim.Options{Nodes: o.fleet, Seed: 1, UpstreamShare: 0.3, Latency: fleetLatency, Shares: few})
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func fleet(ctx context.Context, o options, dir string, out io.Writer) error {
 // some never can.
 const someUnread = 4
 
-// read prints what a command of cnictl says of the fleet, the first lines of it, or all.
+// read prints a cnictl command's output about the fleet, all of it or the first lines.
 func read(ctx context.Context, bin string, env []string, out io.Writer, head int, command string) error {
 	ctx, cancel := context.WithTimeout(ctx, fleetLimit)
 	defer cancel()

@@ -53,13 +53,13 @@ type labNode struct {
 	socket string // introspection
 }
 
-// pace is how slow the simulated AWS is.
+// pace is the simulated AWS's latency.
 type pace struct {
 	latency                map[string]time.Duration
 	attachDelay, linkDelay time.Duration
 }
 
-// newLab makes the account and the network; nodes are booted one by one.
+// newLab creates the account and the network; nodes are booted one by one.
 func newLab(p pace) (*lab, error) {
 	l := &lab{world: fakeaws.NewWorld(fakeaws.Options{Latency: p.latency, AttachDelay: p.attachDelay})}
 	v := l.world.AddVPC(netip.MustParsePrefix("10.0.0.0/16"))
@@ -133,7 +133,7 @@ func (l *lab) targets() string {
 	return strings.Join(out, ",")
 }
 
-// stopDaemons ends all daemons side by side, as a node's shutdown does.
+// stopDaemons stops all daemons in parallel, as a node's shutdown does.
 func (l *lab) stopDaemons(ctx context.Context) error {
 	errs := make([]error, len(l.nodes))
 	var wg sync.WaitGroup

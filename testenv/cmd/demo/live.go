@@ -73,7 +73,7 @@ func startLive(ctx context.Context, l *lab, bin, dir string) error {
 	return errors.Join(errs...)
 }
 
-// interrupted makes Ctrl-C during the start a normal end.
+// interrupted makes Ctrl-C during the start a normal exit.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -81,8 +81,8 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// watch shows the nodes until the user has seen enough: with the screens of cnictl on a
-// terminal, with its table elsewhere.
+// watch shows the nodes until the user quits: with cnictl's screens on a terminal, otherwise
+// with its table.
 func watch(ctx context.Context, l *lab, bin string) error {
 	if onTerminal() {
 		return show(ctx, bin, nil, nil, "tui", "--targets", l.targets())
@@ -94,8 +94,8 @@ func onTerminal() bool {
 	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 }
 
-// show runs cnictl in the foreground, with more in its environment. Its end is the end
-// of the demo, and it gets SIGTERM when the demo dies. It holds the lifeline, too.
+// show runs cnictl in the foreground, with additional environment variables. When it exits
+// the demo ends, and when the demo dies it gets SIGTERM. It holds the lifeline, too.
 func show(ctx context.Context, bin string, lifeline *os.File, env []string, args ...string) error {
 	runtime.LockOSThread() // the kernel watches the thread, not the process
 	defer runtime.UnlockOSThread()
@@ -122,10 +122,10 @@ func show(ctx context.Context, bin string, lifeline *os.File, env []string, args
 }
 
 // churn adds and deletes pods until the context ends. One pod changes at a time,
-// each node drifts around a wish that itself changes now and then, so that ENIs and
-// prefixes come and go too.
+// and each node drifts around a target that changes now and then, so that ENIs and prefixes
+// come and go too.
 func churn(ctx context.Context, l *lab, log io.Writer) {
-	rnd := rand.New(rand.NewPCG(1, 2)) // the same story every time
+	rnd := rand.New(rand.NewPCG(1, 2)) // the same sequence every time
 	pods := map[*labNode][]*node.Pod{}
 	wish := map[*labNode]int{}
 	for _, n := range l.nodes {
@@ -143,8 +143,8 @@ func churn(ctx context.Context, l *lab, log io.Writer) {
 		if rnd.IntN(20) == 0 {
 			wish[n] = 1 + rnd.IntN(maxPods)
 		}
-		// Around the wish one as likely as the other, so that pods also come and go
-		// while the number stays.
+		// At the target both are equally likely, so pods also come and go while their number
+		// stays the same.
 		more := len(pods[n]) < wish[n] || (len(pods[n]) == wish[n] && rnd.IntN(2) == 0)
 		if more && len(pods[n]) < maxPods {
 			pods[n] = addOne(n, pods[n], fmt.Sprintf("web-%d", number), log)

@@ -4,8 +4,8 @@
 // --once it does one bounded round and checks every step instead. With --fleet it
 // shows a simulated fleet (testenv/fleetsim) of as many nodes, which needs no rights.
 //
-// It needs root, or a kernel that lets ordinary users make user namespaces. Nothing
-// of it touches the machine's own network, and everything ends with it.
+// It needs root, or a kernel that lets ordinary users create user namespaces. It does not
+// touch the machine's own network, and leaves nothing behind.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"k8s.io/klog/v2" //nolint:depguard // the libraries log through it, and nothing of ours does
+	"k8s.io/klog/v2" //nolint:depguard // only the libraries log through it
 
 	"cnictl/testenv"
 	"cnictl/testenv/cmd/internal/frame"
@@ -47,7 +47,7 @@ type options struct {
 	bin   string
 	keep  bool
 
-	lifeline *os.File // of what watches the terminal; nil: nothing does
+	lifeline *os.File // of the terminal's watchdog; nil: there is none
 }
 
 func main() {

@@ -222,7 +222,7 @@ func (r *round) unowned() {
 		if first.Ping(to, denial) == nil {
 			err = errors.New("it answers")
 		}
-		r.step("ping", err, "%s → %s  an address that nobody owns must not answer", first.IP, to)
+		r.step("ping", err, "%s → %s  an unassigned address must not answer", first.IP, to)
 		return
 	}
 }

@@ -24,9 +24,8 @@ const leaveScreens = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[
 // settle is how long processes that die with the demo may still draw.
 const settle = 200 * time.Millisecond
 
-// guardTerminal starts a process that outlives the demo, even one that is killed with
-// SIGKILL, and then gives the terminal back as it was. lifeline ends with the last process
-// that has it open.
+// guardTerminal starts a process that outlives the demo, even if that is killed with SIGKILL,
+// and then restores the terminal. lifeline closes with the last process that has it open.
 func guardTerminal() (lifeline *os.File, err error) {
 	if os.Getenv(watchdogVar) != "" || !onTerminal() {
 		return nil, nil
@@ -36,10 +35,10 @@ func guardTerminal() (lifeline *os.File, err error) {
 		return nil, err
 	}
 	defer hold.Close()
-	cmd := exec.Command("/proc/self/exe") //nolint:noctx // it must outlive whatever ends the demo
+	cmd := exec.Command("/proc/self/exe") //nolint:noctx // it must outlive the demo
 	cmd.Env = append(os.Environ(), watchdogVar+"="+watchdogIs)
 	cmd.Stdin, cmd.Stdout, cmd.ExtraFiles = os.Stdin, os.Stdout, []*os.File{hold}
-	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true} // it must not get Ctrl-C
 	if err := cmd.Start(); err != nil {
 		lifeline.Close()
 		return nil, err
@@ -47,8 +46,8 @@ func guardTerminal() (lifeline *os.File, err error) {
 	return lifeline, os.Setenv(watchdogVar, watchdogHas)
 }
 
-// maybeWatchdog is the watchdog's life, where this process is one: it remembers the state of
-// the terminal and restores it when the demo has ended without doing so.
+// maybeWatchdog runs the watchdog if this process is one: it records the terminal's state and
+// restores it if the demo ended without doing so.
 func maybeWatchdog() {
 	if os.Getenv(watchdogVar) != watchdogIs {
 		return

@@ -13,11 +13,11 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"k8s.io/klog/v2" //nolint:depguard // the libraries log through it, and nothing of ours does
+	"k8s.io/klog/v2" //nolint:depguard // only the libraries log through it
 )
 
-// Collecting garbage was a third of what a sweep cost here, and the processor is shared
-// with what reads the fleet: memory is cheaper, up to a limit.
+// Garbage collection took a third of a sweep's CPU time here, which the reader of the fleet
+// needs too: use more memory instead, up to a limit.
 const (
 	gcPercent   = 400
 	memoryLimit = 1 << 30

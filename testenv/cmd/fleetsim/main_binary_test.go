@@ -17,7 +17,7 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// built is the program that "make build" made.
+// built is the program that "make build" built.
 func built(t *testing.T, ctx context.Context, args ...string) *exec.Cmd {
 	t.Helper()
 	bin := os.Getenv("CNI_TEST_BIN")
@@ -36,11 +36,11 @@ func built(t *testing.T, ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestServes_UntilASignal: the kubeconfig that it prints works, and nothing is left.
+// TestServes_UntilASignal: the kubeconfig that it prints works, and nothing is left behind.
 func TestServes_UntilASignal(t *testing.T) {
 	t.Parallel()
 	sockets := t.TempDir()
-	cmd := built(t, t.Context(), "--nodes", "40", "--original", "30%", "--dead", "5%", "--seed", "7", "--targets", sockets)
+	cmd := built(t, t.Context(), "--nodes", "40", "--upstream", "30%", "--dead", "5%", "--seed", "7", "--targets", sockets)
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	out, err := cmd.StdoutPipe()
@@ -99,17 +99,17 @@ func TestServes_ForATime(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	s, err := parse([]string{"--nodes", "5000", "--original", "30%", "--dead", "0.005", "--latency", "150ms", "--node", fleetsim.NodeName(3) + "=slow,lying"})
-	if err != nil || s.opts.Nodes != 5000 || s.opts.Original != 0.3 || s.opts.Shares[fleetsim.Dead] != 0.005 || s.opts.Latency != 150*time.Millisecond || len(s.opts.Named[fleetsim.NodeName(3)]) != 2 {
+	s, err := parse([]string{"--nodes", "5000", "--upstream", "30%", "--dead", "0.005", "--latency", "150ms", "--node", fleetsim.NodeName(3) + "=slow,lying"})
+	if err != nil || s.opts.Nodes != 5000 || s.opts.UpstreamShare != 0.3 || s.opts.Shares[fleetsim.Dead] != 0.005 || s.opts.Latency != 150*time.Millisecond || len(s.opts.Named[fleetsim.NodeName(3)]) != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for _, args := range [][]string{{"--dead", "120%"}, {"--dead", "some"}, {"--node", "x"}, {"now"}, {"--odd", "1"}} {
 		if _, err := parse(args); err == nil {
-			t.Errorf("%v is taken", args)
+			t.Errorf("%v is accepted", args)
 		}
 	}
 	for _, trait := range fleetsim.Traits() {
-		if trait != fleetsim.Old && !strings.Contains(usage, string(trait)) {
+		if trait != fleetsim.Upstream && !strings.Contains(usage, string(trait)) {
 			t.Errorf("the help does not name %s", trait)
 		}
 	}

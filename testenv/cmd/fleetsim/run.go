@@ -23,7 +23,7 @@ Usage: fleetsim [flags]
 
   --nodes N            number of nodes, 1 to 5000 (10)
   --seed N             the same seed gives the same fleet (1)
-  --original SHARE     share of nodes that run upstream, in a mix of releases
+  --upstream SHARE     share of nodes that run upstream, in a mix of releases
   --ipv6               an IPv6 cluster
   --churn D            mean time between two pod changes on a node (30s); -1s: none
   --node-churn D       mean time between two nodes that join or leave (default: none do)
@@ -31,7 +31,7 @@ Usage: fleetsim [flags]
   --latency D          latency of every stream to a node
   --TRAIT SHARE        share of nodes with a trait: slow dead refused half garbage wrong-json
                        huge endless lying hostile flapping no-daemon fargate windows
-                       not-ready unix-socket; nodes of ours whose pool EC2 refuses to
+                       not-ready unix-socket; our nodes whose pool EC2 refuses to
                        grow: full-subnet throttled unauthorized
   --node NAME=TRAIT,…  additional traits of one node; may be repeated
   --kubeconfig FILE    where to write the kubeconfig (0600); default: a directory of its own
@@ -42,7 +42,7 @@ Usage: fleetsim [flags]
 A SHARE is 30% or 0.3.
 
 Examples:
-  fleetsim --nodes 5000 --original 30% --dead 0.5% --latency 150ms
+  fleetsim --nodes 5000 --upstream 30% --dead 0.5% --latency 150ms
   KUBECONFIG=$(fleetsim --nodes 20 --for 1h & …) kubectl get nodes -w
   fleetsim --nodes 3 --targets /tmp/nodes
 `
@@ -86,9 +86,9 @@ func parse(args []string) (settings, error) {
 	fs.StringVar(&s.kubeconfig, "kubeconfig", "", "")
 	fs.StringVar(&s.targets, "targets", "", "")
 	fs.DurationVar(&s.last, "for", 0, "")
-	fs.Var(share{func(v float64) { s.opts.Original = v }}, "original", "")
+	fs.Var(share{func(v float64) { s.opts.UpstreamShare = v }}, "upstream", "")
 	for _, t := range fleetsim.Traits() {
-		if t != fleetsim.Old {
+		if t != fleetsim.Upstream {
 			fs.Var(share{func(v float64) { s.opts.Shares[t] = v }}, string(t), "")
 		}
 	}

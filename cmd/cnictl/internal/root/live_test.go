@@ -16,7 +16,7 @@ import (
 func TestLive_AsksKubernetes(t *testing.T) {
 	t.Parallel()
 	original, off, ours := fleetsim.NodeName(0), fleetsim.NodeName(1), fleetsim.NodeName(2)
-	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{original: {fleetsim.Old}, off: {fleetsim.Refused}}})
+	sim := fleetsim.New(t, fleetsim.Options{Nodes: 3, Seed: 1, Churn: -1, Named: map[string][]fleetsim.Trait{original: {fleetsim.Upstream}, off: {fleetsim.Refused}}})
 	front := before(t, sim)
 	f := factory(t, &lineWriter{}, &lineWriter{})
 	ctx, cancel := bounded(t)

@@ -16,13 +16,13 @@ import (
 func (w *world) failed() introspect.NodeFailures {
 	doc := introspect.NodeFailures{APIVersion: introspect.APIVersion, Kind: introspect.KindFailures, Items: []introspect.Failure{}}
 	for _, f := range slices.Backward(w.failures) {
-		f.At, f.Pod, f.Detail = f.At.UTC(), w.reported(f.Pod), w.node.said(f.Detail)
+		f.At, f.Pod, f.Detail = f.At.UTC(), w.reported(f.Pod), w.node.garble(f.Detail)
 		doc.Items = append(doc.Items, f)
 	}
 	return doc
 }
 
-// eventsAfter is /v1/events: what happened since, or what happens within the wait.
+// eventsAfter is /v1/events: the events since, or the first ones within the wait.
 func (n *node) eventsAfter(r *http.Request) (introspect.NodeEvents, *introspect.Fault) {
 	values := r.URL.Query()
 	var since *uint64
@@ -44,8 +44,8 @@ func (n *node) eventsAfter(r *http.Request) (introspect.NodeEvents, *introspect.
 	end := time.Now().Add(time.Duration(patience) * time.Second)
 	for {
 		var doc introspect.NodeEvents
-		n.look(func(w *world) { doc = w.eventsSince(since, values.Get("epoch")) })
-		// When the next event comes is known only once it is there: look now and then.
+		n.withWorld(func(w *world) { doc = w.eventsSince(since, values.Get("epoch")) })
+		// Nothing announces the next event, so poll.
 		if len(doc.Items) > 0 || !time.Now().Before(end) || !wait(r.Context(), 250*time.Millisecond) {
 			return doc, nil
 		}
@@ -79,7 +79,7 @@ func (w *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
 		if e.Seq <= after {
 			continue
 		}
-		e.At, e.Message = e.At.UTC(), w.node.said(e.Message)
+		e.At, e.Message = e.At.UTC(), w.node.garble(e.Message)
 		if e.Pod != nil {
 			pod := w.reported(*e.Pod)
 			e.Pod = &pod
@@ -89,12 +89,12 @@ func (w *world) eventsSince(since *uint64, epoch string) introspect.NodeEvents {
 	return doc
 }
 
-// podDocument is /v1/pod. What the kernel has is as it should be.
+// podDocument is /v1/pod. The kernel always has what it should.
 func (n *node) podDocument(namespace, name string) (doc introspect.NodePod, found bool) {
 	doc = introspect.NodePod{APIVersion: introspect.APIVersion, Kind: introspect.KindPod, Pod: introspect.PodRef{Namespace: namespace, Name: name}, Interfaces: []introspect.PodInterface{}}
-	n.look(func(w *world) {
+	n.withWorld(func(w *world) {
 		for a := range w.Book.Assignments() {
-			if a.Pod.Namespace != namespace || w.node.said(a.Pod.Name) != name {
+			if a.Pod.Namespace != namespace || w.node.garble(a.Pod.Name) != name {
 				continue
 			}
 			found = true

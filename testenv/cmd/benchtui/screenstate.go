@@ -7,7 +7,7 @@ import (
 	"cnictl/testenv/terminal"
 )
 
-// What the screens show, as far as the bench has to know.
+// This file reads what the screens show.
 
 // Size of the terminal.
 const (

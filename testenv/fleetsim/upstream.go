@@ -13,20 +13,20 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Everything here is spelled after what upstream of each release answers, and goes
-// through no type of ours: a reader that is tested against it is tested against that.
+// Everything here is written by hand as each release of upstream answers it, without our
+// types, so that readers are tested against upstream's format and not against ours.
 
-// originalPaths are its paths. It lists them in a random order; a node keeps one.
-var originalPaths = []string{"/v1/enis", "/v1/eni-configs", "/v1/networkutils-env-settings", "/v1/ipamd-env-settings"}
+// upstreamPaths are its paths. It lists them in random order; here each node has its own.
+var upstreamPaths = []string{"/v1/enis", "/v1/eni-configs", "/v1/networkutils-env-settings", "/v1/ipamd-env-settings"}
 
-// serveOriginal answers as upstream, whose answers carry no type of content.
-func (n *node) serveOriginal(w http.ResponseWriter, r *http.Request) {
+// serveUpstream answers like upstream, which sets no Content-Type.
+func (n *node) serveUpstream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	body := ""
 	p := n.profile.policy
 	switch r.URL.Path {
 	case "/v1/enis":
-		n.look(func(w *world) { body = w.originalENIs() })
+		n.withWorld(func(w *world) { body = w.upstreamENIs() })
 	case "/v1/eni-configs":
 		body = `"default"`
 		if p.CustomNetworking {
@@ -40,18 +40,18 @@ func (n *node) serveOriginal(w http.ResponseWriter, r *http.Request) {
 	case "/v1/ipamd-env-settings":
 		body = fmt.Sprintf(`{"AWS_MANAGE_ENIS_NON_SCHEDULABLE":false,"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":%t,"ENABLE_SUBNET_DISCOVERY":true,"WARM_ENI_TARGET":%d,"WARM_IP_TARGET":%d}`, p.CustomNetworking, p.WarmENI, p.WarmIP)
 	default:
-		order := append(originalPaths[n.index%4:len(originalPaths):len(originalPaths)], originalPaths[:n.index%4]...)
+		order := append(upstreamPaths[n.index%4:len(upstreamPaths):len(upstreamPaths)], upstreamPaths[:n.index%4]...)
 		body = `{"AvailableCommands":["` + strings.Join(order, `","`) + `"]}`
 	}
 	_, _ = w.Write([]byte(body))
 }
 
-// originalENIs is /v1/enis of the node's release.
-func (w *world) originalENIs() string {
+// upstreamENIs is /v1/enis as the node's release has it.
+func (w *world) upstreamENIs() string {
 	release := minor(w.node.release)
 	snap := w.Book.Snapshot()
 	if release < 20 {
-		return w.originalCard(snap.ENIs, release)
+		return w.upstreamCard(snap.ENIs, release)
 	}
 	byCard := map[int][]ipam.ENIState{}
 	last := 0
@@ -62,13 +62,13 @@ func (w *world) originalENIs() string {
 	var cards []string
 	for card := range last + 1 {
 		if enis, ok := byCard[card]; ok {
-			cards = append(cards, strconv.Quote(strconv.Itoa(card))+":"+w.originalCard(enis, release))
+			cards = append(cards, strconv.Quote(strconv.Itoa(card))+":"+w.upstreamCard(enis, release))
 		}
 	}
 	return "{" + strings.Join(cards, ",") + "}"
 }
 
-func (w *world) originalCard(enis []ipam.ENIState, release int) string {
+func (w *world) upstreamCard(enis []ipam.ENIState, release int) string {
 	total, assigned := 0, 0
 	var out []string
 	for _, e := range enis {
@@ -81,7 +81,7 @@ func (w *world) originalCard(enis []ipam.ENIState, release int) string {
 				assigned += c.Assigned
 			}
 		}
-		out = append(out, strconv.Quote(string(e.ID))+":"+w.originalENI(e, release))
+		out = append(out, strconv.Quote(string(e.ID))+":"+w.upstreamENI(e, release))
 	}
 	if w.node.has(Lying) {
 		total, assigned = total+5, -2
@@ -89,13 +89,13 @@ func (w *world) originalCard(enis []ipam.ENIState, release int) string {
 	return fmt.Sprintf(`{"TotalIPs":%d,"AssignedIPs":%d,"ENIs":{%s}}`, total, assigned, strings.Join(out, ","))
 }
 
-func (w *world) originalENI(e ipam.ENIState, release int) string {
+func (w *world) upstreamENI(e ipam.ENIState, release int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"ID":%q,`, e.ID)
 	if release < 9 {
 		var addresses []string
 		for _, c := range e.CIDRs {
-			addresses = append(addresses, fmt.Sprintf(`%q:%s`, c.Prefix.Addr(), w.originalAddress(c, c.Prefix.Addr(), release)))
+			addresses = append(addresses, fmt.Sprintf(`%q:%s`, c.Prefix.Addr(), w.upstreamAddress(c, c.Prefix.Addr(), release)))
 		}
 		fmt.Fprintf(&b, `"IsPrimary":%t,"IsTrunk":%t,"IsEFA":%t,"DeviceNumber":%d,"IPv4Addresses":{%s}}`, e.Primary, e.Trunk, e.EFA, e.Device, strings.Join(addresses, ","))
 		return b.String()
@@ -105,7 +105,7 @@ func (w *world) originalENI(e ipam.ENIState, release int) string {
 		if c.Held {
 			continue
 		}
-		text := fmt.Sprintf(`%q:%s`, c.Prefix, w.originalCIDR(c, release))
+		text := fmt.Sprintf(`%q:%s`, c.Prefix, w.upstreamCIDR(c, release))
 		if c.Prefix.Addr().Is4() {
 			v4 = append(v4, text)
 		} else {
@@ -128,10 +128,10 @@ func (w *world) originalENI(e ipam.ENIState, release int) string {
 	return b.String() + "}"
 }
 
-func (w *world) originalCIDR(c ipam.CIDRState, release int) string {
+func (w *world) upstreamCIDR(c ipam.CIDRState, release int) string {
 	var addresses []string
 	for _, r := range c.Records {
-		addresses = append(addresses, fmt.Sprintf(`%q:%s`, r.Address, w.originalAddress(c, r.Address, release)))
+		addresses = append(addresses, fmt.Sprintf(`%q:%s`, r.Address, w.upstreamAddress(c, r.Address, release)))
 	}
 	member, rest := "IPAddresses", `,"AddressFamily":""`
 	if release < 10 {
@@ -141,7 +141,7 @@ func (w *world) originalCIDR(c ipam.CIDRState, release int) string {
 	return fmt.Sprintf(`{"Cidr":{"IP":%q,"Mask":%q},%q:{%s},"IsPrefix":%t%s}`, c.Prefix.Addr(), mask, member, strings.Join(addresses, ","), c.IsPrefix(), rest)
 }
 
-func (w *world) originalAddress(c ipam.CIDRState, a netip.Addr, release int) string {
+func (w *world) upstreamAddress(c ipam.CIDRState, a netip.Addr, release int) string {
 	var r ipam.AddressState
 	for _, known := range c.Records {
 		if known.Address == a {
@@ -161,7 +161,7 @@ func (w *world) originalAddress(c ipam.CIDRState, a netip.Addr, release int) str
 	if release >= 11 {
 		meta = `,"IPAMMetadata":{}`
 		if r.Assigned() {
-			meta = fmt.Sprintf(`,"IPAMMetadata":{"k8sPodNamespace":%q,"k8sPodName":%s`, r.Pod.Namespace, quoteJSON(w.node.said(r.Pod.Name)))
+			meta = fmt.Sprintf(`,"IPAMMetadata":{"k8sPodNamespace":%q,"k8sPodName":%s`, r.Pod.Namespace, quoteJSON(w.node.garble(r.Pod.Name)))
 			if release >= 20 {
 				meta += `,"interfacesCount":1`
 			}
@@ -172,7 +172,7 @@ func (w *world) originalAddress(c ipam.CIDRState, a netip.Addr, release int) str
 	return fmt.Sprintf(`{"Address":%q,"IPAMKey":%s%s%s,"UnassignedTime":%q}`, a, key, meta, at, unassigned)
 }
 
-// quoteJSON is a string in JSON: Go's own quotes know escapes that JSON does not.
+// quoteJSON quotes a string for JSON: %q has escapes that JSON lacks.
 func quoteJSON(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
