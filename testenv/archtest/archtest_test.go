@@ -15,10 +15,10 @@ func TestTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(tree.Packages) < 10 || len(tree.Requires) < 10 {
-		t.Fatalf("only %d packages and %d requirements were read", len(tree.Packages), len(tree.Requires))
+		t.Fatalf("read only %d packages and %d requirements", len(tree.Packages), len(tree.Requires))
 	}
 	if len(tree.Docs) < 5 || !tree.Names["docs/testing.md"] || tree.Names["bin"] {
-		t.Fatalf("%d texts of %d names were read", len(tree.Docs), len(tree.Names))
+		t.Fatalf("read %d texts of %d names", len(tree.Docs), len(tree.Names))
 	}
 	for name, check := range rules {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestBudgets(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(bin.Deps) == 0 {
-				t.Fatal("no dependencies were read")
+				t.Fatal("read no dependencies")
 			}
 			for _, v := range checkBudget(b, bin) {
 				t.Error(v)
@@ -56,12 +56,12 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestBudgetsName: each budget is that of a binary that the layout knows.
+// TestBudgetsName: each budget is for a binary in the table of layers.
 func TestBudgetsName(t *testing.T) {
 	t.Parallel()
 	for _, b := range budgets {
-		if p, ok := place(b.pkg); !ok || p.floor != binary {
-			t.Errorf("%s is no binary of the layout", b.pkg)
+		if p, ok := place(b.pkg); !ok || p.layer != binary {
+			t.Errorf("%s is not a binary in the table of layers", b.pkg)
 		}
 	}
 }

@@ -24,7 +24,7 @@ var compatHead = []string{"id", "upstream", "ours", "why different", "test"}
 type compatRow struct {
 	line  int
 	ids   []string // of defects; none: it is no defect
-	tests []string // as testindex takes them
+	tests []string // in testindex's notation
 }
 
 var (
@@ -33,8 +33,8 @@ var (
 	defectID   = regexp.MustCompile(`^([a-z0-9.]+)-([1-9][0-9]*)$`)
 )
 
-// parseCompatibility reads the rows of all tables of the page. Errors of the page are
-// reported row by row, and the valid rows are returned.
+// parseCompatibility reads the rows of all tables of the page. It returns the valid rows,
+// and an error for each invalid one.
 func parseCompatibility(page string) (rows []compatRow, wrong []error) {
 	table := false
 	for i, line := range strings.Split(page, "\n") {
@@ -63,7 +63,7 @@ func parseCompatibility(page string) (rows []compatRow, wrong []error) {
 	return rows, wrong
 }
 
-// cellsOf splits a line of a table. A bar that is text is written \|.
+// cellsOf splits a line of a table. \| is a literal bar.
 func cellsOf(line string) (cells []string) {
 	const bar = "\x00"
 	line = strings.ReplaceAll(line, `\|`, bar)
@@ -93,7 +93,7 @@ func compatRowOf(cells []string) (row compatRow, err error) {
 	return row, nil
 }
 
-// missingDefects lists the defects that no row has, and ids that are none or double.
+// missingDefects lists the defects without a row, and invalid and duplicate ids.
 func missingDefects(rows []compatRow) (wrong []error) {
 	seen := map[string]bool{}
 	for _, r := range rows {
@@ -105,7 +105,7 @@ func missingDefects(rows []compatRow) (wrong []error) {
 			}
 			switch {
 			case parts == nil || n == 0 || n > defects[parts[1]]:
-				wrong = append(wrong, fmt.Errorf("line %d: %q is no defect of the lists", r.line, id))
+				wrong = append(wrong, fmt.Errorf("line %d: %q is not in the lists of defects", r.line, id))
 			case seen[id]:
 				wrong = append(wrong, fmt.Errorf("line %d: %s has a row already", r.line, id))
 			}

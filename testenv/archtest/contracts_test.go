@@ -12,7 +12,7 @@ import (
 
 var contractTest = regexp.MustCompile("`([a-z0-9/-]+ Test[A-Za-z0-9_]+)`")
 
-// TestContracts: the tests that pin contracts, by docs/testing.md, exist.
+// TestContracts: the tests that docs/testing.md lists under Contracts exist.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root, "docs/testing.md"))

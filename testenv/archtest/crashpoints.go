@@ -14,15 +14,15 @@ import (
 // crashMarker is in every binary with crash points, and in no other.
 const crashMarker = "CNI_CRASH_"
 
-// crashTag is the build tag of files that have to do with crash points.
+// crashTag is the build tag of files that implement crash points.
 const crashTag = "crashpoints"
 
-// checkCrashPoints: what makes a process die is in no file of a default build, and
-// the places that are marked are in the one table of names.
+// checkCrashPoints: no file of a default build can kill the process, and the table of names
+// has every marked place.
 func checkCrashPoints(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
-		if at, _ := place(p.Path); at.floor == testSupply {
+		if at, _ := place(p.Path); at.layer == testSupply {
 			continue
 		}
 		for _, f := range p.Files {
@@ -62,8 +62,8 @@ func isSelector(e ast.Expr, pkg, name string) bool {
 	return ok && x.Name == pkg && (name == "" || sel.Sel.Name == name)
 }
 
-// checkRelease: a released binary holds no crash point, neither what makes it die nor
-// the name of a point.
+// checkRelease: a released binary contains neither the code that kills it nor the name of a
+// crash point.
 func checkRelease(pkg string, binary []byte) []Violation {
 	markers := []string{crashMarker}
 	for _, p := range crashpoint.All() {

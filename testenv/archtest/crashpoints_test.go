@@ -10,8 +10,8 @@ import (
 
 const crashPackage = "daemon/api/crashpoint"
 
-// TestCrashPoints_DefaultBuild: the file that kills is there, and no default build
-// compiles it.
+// TestCrashPoints_DefaultBuild: the file that kills the process exists, and default builds
+// leave it out.
 func TestCrashPoints_DefaultBuild(t *testing.T) {
 	t.Parallel()
 	listed, err := list(t.Context(), root, "./"+crashPackage)
@@ -26,18 +26,18 @@ func TestCrashPoints_DefaultBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := string(source); !strings.HasPrefix(text, "//go:build "+crashTag+"\n") || !strings.Contains(text, crashMarker) {
-		t.Errorf("on.go does not begin with its tag, or does not have %s: this test looks for the wrong thing", crashMarker)
+		t.Errorf("on.go does not begin with its tag, or lacks %s: fix what this test looks for", crashMarker)
 	}
 }
 
-// TestCrashPoints_Release builds what is marked as a release does and looks for traces;
-// a build with the tag shows that there are some to find.
+// TestCrashPoints_Release builds the marked binaries like a release and looks for traces of
+// crash points; a build with the tag shows that it would find them.
 func TestCrashPoints_Release(t *testing.T) {
 	t.Parallel()
 	marked := markedBinaries(t)
 	for _, pkg := range []string{"cmd/aws-cni", "cmd/aws-k8s-agent"} {
 		if !slices.Contains(marked, pkg) {
-			t.Errorf("%s has no crash points at all, of %v", pkg, marked)
+			t.Errorf("%s has no crash points; marked are %v", pkg, marked)
 		}
 	}
 	for _, row := range []struct {
@@ -67,7 +67,7 @@ func TestCrashPoints_Release(t *testing.T) {
 	}
 }
 
-// markedBinaries are the released programs that link the package of the points.
+// markedBinaries are the released programs that link the crash point package.
 func markedBinaries(t *testing.T) (out []string) {
 	t.Helper()
 	listed, err := list(t.Context(), root, "./cmd/...")
@@ -82,7 +82,7 @@ func markedBinaries(t *testing.T) (out []string) {
 	return out
 }
 
-// TestCrashPoints_Ignored: files under a tag are named by the list.
+// TestCrashPoints_Ignored: the package list names files with a build tag.
 func TestCrashPoints_Ignored(t *testing.T) {
 	t.Parallel()
 	tree := Tree{Packages: []Package{

@@ -17,12 +17,12 @@ type Doc struct {
 	Text string
 }
 
-// documented are where texts for people are.
+// documented are the places of documentation.
 func documented(name string) bool {
 	return name == "README.md" || name == "CONTRIBUTING.md" || strings.HasPrefix(name, "docs/") && path.Ext(name) == ".md"
 }
 
-// made are directories that the build fills: a link there is dead in a fresh clone.
+// made are directories that the build creates: links there are dead in a fresh clone.
 var made = []string{".git", ".cache", "bin", "dist"}
 
 // loadDocs reads the texts and the names of all files and directories, below dir.
@@ -30,7 +30,7 @@ func loadDocs(dir string) (docs []Doc, names map[string]bool, err error) {
 	names = map[string]bool{}
 	err = filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a temporary file of somebody's
+			return nil // somebody's temporary file
 		}
 		if err != nil {
 			return err
@@ -64,8 +64,8 @@ var (
 	scheme     = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*:`)
 )
 
-// checkLinks: relative links lead to what is in the tree. Code is not looked at, nor
-// is what other sites have.
+// checkLinks: relative links lead to files in the tree. Links in code and to other sites are
+// not checked.
 func checkLinks(t Tree) []Violation {
 	var out []Violation
 	for _, d := range t.Docs {
@@ -93,7 +93,7 @@ func checkLinks(t Tree) []Violation {
 	return out
 }
 
-// deadLink says why a link in a text leads nowhere; empty if it does not.
+// deadLink is why a link in a text is dead, or empty.
 func deadLink(names map[string]bool, from, target string) string {
 	if scheme.MatchString(target) || strings.HasPrefix(target, "//") {
 		return ""

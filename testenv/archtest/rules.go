@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// rules are all that apply to the tree, by name.
+// rules are all rules for the tree, by name.
 var rules = map[string]func(Tree) []Violation{
 	"layout":       checkLayout,
-	"floors":       checkFloors,
+	"layers":       checkLayers,
 	"test support": checkTestSupport,
 	"wire only":    checkWireOnly,
 	"purity":       checkPurity,
@@ -32,19 +32,19 @@ func checkLayout(t Tree) []Violation {
 	}
 	for _, p := range t.Packages {
 		if base := path.Base(p.Path); slices.Contains(meaningless, base) || slices.Contains(meaningless, p.Name) {
-			out = append(out, Violation{p.Path, fmt.Sprintf("a package is named by a noun of the domain, not %q", base)})
+			out = append(out, Violation{p.Path, fmt.Sprintf("name the package after a noun of the domain, not %q", base)})
 		}
 		if strings.Contains(p.Name, "_") && !strings.HasSuffix(p.Name, "_test") {
 			out = append(out, Violation{p.Path, "package names have no underscores"})
 		}
 		if _, ok := place(p.Path); !ok {
-			out = append(out, Violation{p.Path, "unknown package: give it a floor in testenv/archtest/floors.go, after reading which floor may do what"})
+			out = append(out, Violation{p.Path, "unknown package: give it a layer in testenv/archtest/layers.go, which says what each layer may do"})
 		}
 	}
 	return out
 }
 
-func checkFloors(t Tree) []Violation {
+func checkLayers(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
 		from, ok := place(p.Path)
@@ -59,8 +59,8 @@ func checkFloors(t Tree) []Violation {
 			if !ok || allowed(from, to, p.Path, rel(imp)) {
 				continue
 			}
-			rule := fmt.Sprintf("imports %s: floor %s may not import floor %s (imports go downward only)", rel(imp), from.floor.name, to.floor.name)
-			if from.floor == adapter && to.floor == adapter {
+			rule := fmt.Sprintf("imports %s: layer %s may not import layer %s (imports go downward only)", rel(imp), from.layer.name, to.layer.name)
+			if from.layer == adapter && to.layer == adapter {
 				rule = fmt.Sprintf("imports %s: adapters never import each other; the shell joins them", rel(imp))
 			}
 			out = append(out, Violation{p.Path, rule})
@@ -70,17 +70,17 @@ func checkFloors(t Tree) []Violation {
 }
 
 func allowed(from, to placement, fromPkg, toPkg string) bool {
-	if from.floor.height > to.floor.height {
+	if from.layer.height > to.layer.height {
 		return true
 	}
-	if from.group && to.group && from.floor == to.floor && sameTree(fromPkg, toPkg) {
+	if from.group && to.group && from.layer == to.layer && sameTree(fromPkg, toPkg) {
 		return true
 	}
 	return slices.ContainsFunc(exceptions, func(e exception) bool { return e.from == fromPkg && e.to == toPkg })
 }
 
-// sameTree: a binary's internal packages belong to it; tui, doctor and testenv are
-// one tree each.
+// sameTree reports whether two packages are in one tree: a binary with its internal
+// packages, tui, doctor or testenv.
 func sameTree(a, b string) bool {
 	depth := 1
 	if strings.HasPrefix(a, "cmd/") {
@@ -93,15 +93,15 @@ func sameTree(a, b string) bool {
 	return root(a) == root(b)
 }
 
-// checkTestSupport: what exists for tests is linked into tests and testenv/cmd only.
+// checkTestSupport: test support is linked only into tests and testenv/cmd.
 func checkTestSupport(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
-		if from, ok := place(p.Path); ok && from.floor == testSupply {
+		if from, ok := place(p.Path); ok && from.layer == testSupply {
 			continue
 		}
 		for _, imp := range p.Imports {
-			if to, ok := place(rel(imp)); inModule(imp) && ok && to.floor == testSupply {
+			if to, ok := place(rel(imp)); inModule(imp) && ok && to.layer == testSupply {
 				out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: testenv and test support are imported from _test.go files and testenv/cmd only", rel(imp))})
 			}
 		}
@@ -118,17 +118,17 @@ func checkWireOnly(t Tree) []Violation {
 		for _, imp := range p.Imports {
 			target := rel(imp)
 			to, ok := place(target)
-			if !inModule(imp) || !strings.HasPrefix(target, "daemon/") || !ok || to.floor.height <= contract.height || slices.Contains(wireAlso, target) || strings.HasPrefix(target, "daemon/fleet/") {
+			if !inModule(imp) || !strings.HasPrefix(target, "daemon/") || !ok || to.layer.height <= contract.height || slices.Contains(wireAlso, target) || strings.HasPrefix(target, "daemon/fleet/") {
 				continue
 			}
-			out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: plugin, tui, doctor and cnictl reach the daemon through floors 0 and 1, fleet and introspect/client", target)})
+			out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: plugin, tui, doctor and cnictl reach the daemon through layers 0 and 1, fleet and introspect/client", target)})
 		}
 	}
 	return out
 }
 
-// impureImports are the parts of the standard library that pure packages stay clear
-// of. Everything outside of the standard library is forbidden there anyway.
+// impureImports are the parts of the standard library that pure packages may not import.
+// Everything outside the standard library is forbidden there anyway.
 var impureImports = []string{
 	"os", "os/exec", "os/signal", "os/user", "net", "net/http", "net/rpc", "net/smtp", "net/textproto", "log", "log/slog", "log/syslog",
 	"syscall", "io/ioutil", "math/rand", "math/rand/v2", "crypto/rand", "database/sql", "plugin", "testing", "unsafe", "flag", "runtime/debug",
@@ -144,16 +144,16 @@ func checkPurity(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
 		at, ok := place(p.Path)
-		if !ok || !at.floor.pure {
+		if !ok || !at.layer.pure {
 			continue
 		}
 		for _, imp := range p.Imports {
 			switch {
 			case inModule(imp):
 			case !standard(imp):
-				out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: floor 0 uses the standard library only", imp)})
+				out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: layer 0 uses the standard library only", imp)})
 			case slices.Contains(impureImports, imp):
-				out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: floor 0 decides and does not act; now, seeds and settings are arguments", imp)})
+				out = append(out, Violation{p.Path, fmt.Sprintf("imports %s: layer 0 decides and does not act; the time, seeds and settings are arguments", imp)})
 			}
 		}
 		for _, f := range p.Files {
@@ -161,7 +161,7 @@ func checkPurity(t Tree) []Violation {
 				continue
 			}
 			for _, c := range f.uses(impureCalls) {
-				out = append(out, Violation{c.where, fmt.Sprintf("uses %s: on floor 0 now is an argument", c.name)})
+				out = append(out, Violation{c.where, fmt.Sprintf("uses %s: on layer 0 the time is an argument", c.name)})
 			}
 		}
 	}
@@ -177,14 +177,13 @@ var (
 	exiting     = map[string][]string{"os": {"Exit"}}
 )
 
-// checkEdges: the environment is read, streams are written, contexts begin and the
-// process ends in main.go; nothing sleeps; nothing logs through a global; nothing
-// runs before main.
+// checkEdges: only main.go reads the environment, writes to streams, creates contexts and
+// exits; nothing sleeps; nothing logs through a global; nothing runs before main.
 func checkEdges(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
 		at, _ := place(p.Path)
-		support := at.floor == testSupply
+		support := at.layer == testSupply
 		for _, f := range p.Files {
 			main := p.Name == "main" && path.Base(f.Name) == "main.go"
 			add := func(uses map[string][]string, rule string) {
@@ -235,7 +234,7 @@ func checkModules(t Tree) []Violation {
 	return out
 }
 
-// checkDocs: each package says what it is for and what it must not do.
+// checkDocs: each package has a package comment.
 func checkDocs(t Tree) []Violation {
 	var out []Violation
 	for _, p := range t.Packages {
@@ -257,7 +256,7 @@ func checkBudget(b budget, bin Binary) []Violation {
 	for _, dep := range bin.Deps {
 		for _, f := range b.forbidden {
 			if under(dep, f) {
-				out = append(out, Violation{b.pkg, fmt.Sprintf("links %s, which is outside of its budget (%s): %s", dep, f, b.why)})
+				out = append(out, Violation{b.pkg, fmt.Sprintf("links %s, which is outside its budget (%s): %s", dep, f, b.why)})
 			}
 		}
 	}
@@ -273,8 +272,8 @@ func generated(f *ast.File) bool { return ast.IsGenerated(f) }
 
 type use struct{ where, name string }
 
-// uses finds selector expressions on imported packages, such as time.Now, whatever
-// name the import has in the file.
+// uses finds selector expressions on imported packages, such as time.Now, also of renamed
+// imports.
 func (f File) uses(names map[string][]string) []use {
 	local := map[string]string{}
 	for _, imp := range f.AST.Imports {

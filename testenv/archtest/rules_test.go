@@ -26,7 +26,7 @@ func fixture(t *testing.T, path, file, src string) Package {
 	return p
 }
 
-// tree has one file: a source file, or a text beside a few others.
+// tree has one file: a source file, or a text among a few others.
 func tree(t *testing.T, path, file, src string) Tree {
 	t.Helper()
 	if !strings.HasSuffix(file, ".md") {
@@ -64,30 +64,30 @@ var fixtures = map[string]struct {
 	"underscore":            {"layout", "testenv/x", "a.go", "package mock_x", "no underscores"},
 	"unknown binary":        {"layout", "cmd/extra", "main.go", "package main", "unknown package"},
 
-	"upward":                  {"floors", "daemon/ipam", "a.go", `package ipam; import _ "cnictl/daemon/warmpool"`, "floor 0a leaf may not import floor 0b pure"},
-	"downward":                {"floors", "daemon/warmpool", "a.go", `package warmpool; import _ "cnictl/daemon/ipam"`, ""},
-	"leaf to leaf":            {"floors", "daemon/ipam", "a.go", `package ipam; import _ "cnictl/daemon/api/cause"`, "floor 0a leaf may not import floor 0a leaf"},
-	"checkpoint on logline":   {"floors", "daemon/api/checkpoint", "a.go", `package checkpoint; import _ "cnictl/daemon/api/logline"`, ""},
-	"logline on checkpoint":   {"floors", "daemon/api/logline", "a.go", `package logline; import _ "cnictl/daemon/api/checkpoint"`, "floor 0a leaf may not import floor 0a leaf"},
-	"planner on resync":       {"floors", "daemon/warmpool", "a.go", `package warmpool; import _ "cnictl/daemon/resync"`, "downward only"},
-	"sim on planner":          {"floors", "testenv/sim", "a.go", `package sim; import _ "cnictl/daemon/warmpool"`, ""},
-	"what-if on sim":          {"floors", "capacity/whatif", "a.go", `package whatif; import _ "cnictl/testenv/sim"`, "downward only"},
-	"sim from its binary":     {"floors", "testenv/cmd/sim", "main.go", `package main; import _ "cnictl/testenv/sim"`, ""},
-	"pure on contract":        {"floors", "daemon/resync", "a.go", `package resync; import _ "cnictl/daemon/config"`, "downward only"},
-	"contract to contract":    {"floors", "daemon/api/introspect", "a.go", `package introspect; import _ "cnictl/daemon/config"`, "downward only"},
-	"adapter on adapter":      {"floors", "daemon/internal/kube", "a.go", `package kube; import _ "cnictl/daemon/internal/imds"`, "adapters never import each other"},
-	"adapter on rtnl":         {"floors", "plugin/podnet/apply", "a.go", `package apply; import _ "cnictl/daemon/rtnl"`, ""},
-	"rtnl on adapter":         {"floors", "daemon/rtnl", "a.go", `package rtnl; import _ "cnictl/daemon/internal/hostnet"`, "downward only"},
-	"fleet on client":         {"floors", "daemon/fleet", "a.go", `package fleet; import _ "cnictl/daemon/api/introspect/client"`, ""},
-	"client on fleet":         {"floors", "daemon/api/introspect/client", "a.go", `package client; import _ "cnictl/daemon/fleet"`, "adapters never import each other"},
-	"shell on shell":          {"floors", "daemon/ipamd", "a.go", `package ipamd; import _ "cnictl/daemon/launch"`, "downward only"},
-	"shell on binary":         {"floors", "plugin/vpc", "a.go", `package vpc; import _ "cnictl/cmd/aws-cni"`, "downward only"},
-	"inside tui":              {"floors", "tui/pages/node", "a.go", `package node; import _ "cnictl/tui/theme"`, ""},
-	"inside a binary":         {"floors", "cmd/cnictl", "main.go", `package main; import _ "cnictl/cmd/cnictl/internal/cli"`, ""},
-	"binary on binary":        {"floors", "cmd/cnictl", "main.go", `package main; import _ "cnictl/cmd/aws-cni/internal/x"`, "downward only"},
-	"test file upward":        {"floors", "daemon/ipam", "a_test.go", `package ipam; import _ "cnictl/daemon/warmpool"`, ""},
-	"testenv on everything":   {"floors", "testenv/node", "a.go", `package node; import _ "cnictl/daemon/ipamd"`, ""},
-	"testenv on testenv":      {"floors", "testenv/node", "a.go", `package node; import _ "cnictl/testenv/vpc"`, ""},
+	"upward":                  {"layers", "daemon/ipam", "a.go", `package ipam; import _ "cnictl/daemon/warmpool"`, "layer 0a leaf may not import layer 0b pure"},
+	"downward":                {"layers", "daemon/warmpool", "a.go", `package warmpool; import _ "cnictl/daemon/ipam"`, ""},
+	"leaf to leaf":            {"layers", "daemon/ipam", "a.go", `package ipam; import _ "cnictl/daemon/api/cause"`, "layer 0a leaf may not import layer 0a leaf"},
+	"checkpoint on logline":   {"layers", "daemon/api/checkpoint", "a.go", `package checkpoint; import _ "cnictl/daemon/api/logline"`, ""},
+	"logline on checkpoint":   {"layers", "daemon/api/logline", "a.go", `package logline; import _ "cnictl/daemon/api/checkpoint"`, "layer 0a leaf may not import layer 0a leaf"},
+	"planner on resync":       {"layers", "daemon/warmpool", "a.go", `package warmpool; import _ "cnictl/daemon/resync"`, "downward only"},
+	"sim on planner":          {"layers", "testenv/sim", "a.go", `package sim; import _ "cnictl/daemon/warmpool"`, ""},
+	"what-if on sim":          {"layers", "capacity/whatif", "a.go", `package whatif; import _ "cnictl/testenv/sim"`, "downward only"},
+	"sim from its binary":     {"layers", "testenv/cmd/sim", "main.go", `package main; import _ "cnictl/testenv/sim"`, ""},
+	"pure on contract":        {"layers", "daemon/resync", "a.go", `package resync; import _ "cnictl/daemon/config"`, "downward only"},
+	"contract to contract":    {"layers", "daemon/api/introspect", "a.go", `package introspect; import _ "cnictl/daemon/config"`, "downward only"},
+	"adapter on adapter":      {"layers", "daemon/internal/kube", "a.go", `package kube; import _ "cnictl/daemon/internal/imds"`, "adapters never import each other"},
+	"adapter on rtnl":         {"layers", "plugin/podnet/apply", "a.go", `package apply; import _ "cnictl/daemon/rtnl"`, ""},
+	"rtnl on adapter":         {"layers", "daemon/rtnl", "a.go", `package rtnl; import _ "cnictl/daemon/internal/hostnet"`, "downward only"},
+	"fleet on client":         {"layers", "daemon/fleet", "a.go", `package fleet; import _ "cnictl/daemon/api/introspect/client"`, ""},
+	"client on fleet":         {"layers", "daemon/api/introspect/client", "a.go", `package client; import _ "cnictl/daemon/fleet"`, "adapters never import each other"},
+	"shell on shell":          {"layers", "daemon/ipamd", "a.go", `package ipamd; import _ "cnictl/daemon/launch"`, "downward only"},
+	"shell on binary":         {"layers", "plugin/vpc", "a.go", `package vpc; import _ "cnictl/cmd/aws-cni"`, "downward only"},
+	"inside tui":              {"layers", "tui/pages/node", "a.go", `package node; import _ "cnictl/tui/theme"`, ""},
+	"inside a binary":         {"layers", "cmd/cnictl", "main.go", `package main; import _ "cnictl/cmd/cnictl/internal/cli"`, ""},
+	"binary on binary":        {"layers", "cmd/cnictl", "main.go", `package main; import _ "cnictl/cmd/aws-cni/internal/x"`, "downward only"},
+	"test file upward":        {"layers", "daemon/ipam", "a_test.go", `package ipam; import _ "cnictl/daemon/warmpool"`, ""},
+	"testenv on everything":   {"layers", "testenv/node", "a.go", `package node; import _ "cnictl/daemon/ipamd"`, ""},
+	"testenv on testenv":      {"layers", "testenv/node", "a.go", `package node; import _ "cnictl/testenv/vpc"`, ""},
 	"testenv from code":       {"test support", "daemon/ipamd", "a.go", `package ipamd; import _ "cnictl/testenv/netns"`, "_test.go files and testenv/cmd only"},
 	"testenv from a tool":     {"test support", "cmd/cnictl", "main.go", `package main; import _ "cnictl/testenv/fakeaws"`, "_test.go files and testenv/cmd only"},
 	"fleettest from code":     {"test support", "cmd/cnictl", "main.go", `package main; import _ "cnictl/daemon/fleet/fleettest"`, "_test.go files and testenv/cmd only"},
@@ -211,7 +211,7 @@ func TestBudgetRule(t *testing.T) {
 	}
 }
 
-// TestEveryRuleHasFixtures: a rule that nothing breaks here proves nothing.
+// TestEveryRuleHasFixtures: a rule without a fixture that breaks it is not tested.
 func TestEveryRuleHasFixtures(t *testing.T) {
 	t.Parallel()
 	broken := map[string]bool{}

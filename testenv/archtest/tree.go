@@ -19,7 +19,7 @@ import (
 
 const module = "cnictl"
 
-// Package is what the rules look at.
+// Package is one package as the rules see it.
 type Package struct {
 	Path    string // below the module's root
 	Name    string
@@ -44,7 +44,7 @@ type Tree struct {
 	Root     []string // names in the root directory
 	Requires []string // modules that go.mod requires directly
 	Docs     []Doc
-	Names    map[string]bool // files and directories below the root, but for what the build makes
+	Names    map[string]bool // files and directories below the root, except what the build creates
 }
 
 // Binary is what one main package links.

@@ -5,42 +5,41 @@ import (
 	"strings"
 )
 
-// floor is a height; imports inside the module go downward only. Floors of the same
-// name in the table differ in height where one may import the other.
-type floor struct {
+// layer is a height; imports inside the module only go downward. Layers of the same name
+// differ in height where one may import the other.
+type layer struct {
 	name   string
 	height int
 	pure   bool // standard library only, no clock, no environment, no I/O
 }
 
 var (
-	leaf       = floor{"0a leaf", 0, true}
-	pure       = floor{"0b pure", 10, true} // + order, see pureOrder
-	contract   = floor{"1 contract", 30, false}
-	bottom     = floor{"2 bottom adapter", 40, false}
-	adapter    = floor{"2 adapter", 41, false}
-	collector  = floor{"2 adapter", 42, false} // reads through other adapters
-	shell      = floor{"3 shell", 50, false}
-	binary     = floor{"4 binary", 60, false}
-	simulation = floor{"test support", 69, true} // on virtual time
-	testSupply = floor{"test support", 70, false}
+	leaf       = layer{"0a leaf", 0, true}
+	pure       = layer{"0b pure", 10, true} // + order, see pureOrder
+	contract   = layer{"1 contract", 30, false}
+	bottom     = layer{"2 bottom adapter", 40, false}
+	adapter    = layer{"2 adapter", 41, false}
+	collector  = layer{"2 adapter", 42, false} // reads through other adapters
+	shell      = layer{"3 shell", 50, false}
+	binary     = layer{"4 binary", 60, false}
+	simulation = layer{"test support", 69, true} // on virtual time
+	testSupply = layer{"test support", 70, false}
 )
 
 // deduction is pure above the contracts.
-func deduction(order int) floor { return floor{"1p deduction", contract.height + 1 + order, true} }
+func deduction(order int) layer { return layer{"1p deduction", contract.height + 1 + order, true} }
 
-func pureAt(order int) floor { f := pure; f.height += order; return f }
+func pureAt(order int) layer { f := pure; f.height += order; return f }
 
-// placement puts packages on floors. A pattern ends in "/..." when it covers a
-// subtree; group means that the packages under the pattern may import each other
-// (without cycles, which the compiler refuses).
+// placement assigns packages to a layer. A pattern ending in "/..." covers a subtree; with
+// group the packages under the pattern may import each other.
 type placement struct {
 	pattern string
-	floor   floor
+	layer   layer
 	group   bool
 }
 
-// placements is the table of style: floors from the bottom up. The first match wins.
+// placements are the layers from the bottom up. The first match wins.
 var placements = []placement{
 	{"daemon/ipam", leaf, false},
 	{"daemon/api/cause", leaf, false},
@@ -80,10 +79,10 @@ var placements = []placement{
 	{"daemon/config", contract, false},
 	{"plugin/netconf", contract, false},
 
-	// What cnictl prints has parts of what daemons answer.
+	// cnictl's documents contain parts of the daemon's.
 	{"daemon/fleet/document", deduction(0), false},
-	// Evidence holds documents of the daemon, so the doctor's pure packages stand above
-	// the contracts.
+	// Evidence contains the daemon's documents, so the doctor's pure packages are above the
+	// contracts.
 	{"doctor/evidence", deduction(1), false},
 	{"doctor/reading", deduction(2), false},
 	{"doctor/causes", deduction(3), false},
@@ -97,7 +96,7 @@ var placements = []placement{
 	{"daemon/internal/imds", adapter, false},
 	{"daemon/internal/kube", adapter, false},
 	{"daemon/internal/hostnet", adapter, false},
-	{"daemon/internal/hostnet/branch", adapter, false}, // tests alone
+	{"daemon/internal/hostnet/branch", adapter, false}, // only tests
 	{"daemon/internal/checkpoint", adapter, false},
 	{"daemon/internal/rpcserver", adapter, false},
 	{"daemon/internal/introspectserver", adapter, false},
@@ -123,7 +122,7 @@ var placements = []placement{
 	{"daemon/nodeinit", shell, false},
 	{"daemon/uninstall", shell, false},
 	{"plugin/vpc", shell, false},
-	{"plugin/vpc/branch", shell, false}, // tests alone
+	{"plugin/vpc/branch", shell, false}, // only tests
 	{"plugin/egress", shell, false},
 	{"plugin/portmap", shell, false},
 	{"tui/pages/pagetest", testSupply, true},
@@ -150,7 +149,7 @@ var placements = []placement{
 	{"deploy/...", testSupply, true},
 }
 
-// exception is an import that the floors forbid and the layout asks for.
+// exception is an import that is allowed although the layers forbid it.
 type exception struct{ from, to, why string }
 
 var exceptions = []exception{
@@ -158,24 +157,24 @@ var exceptions = []exception{
 	{"daemon/fleet/live", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"daemon/fleet/cluster", "daemon/api/introspect/client", "fleet reads each node through the one-node client"},
 	{"doctor/collect/node", "daemon/api/introspect/client", "the doctor asks the node's daemon through the one-node client"},
-	{"doctor/collect/node", "daemon/fleet", "a panic over what a node holds is an error of that source, as of a node"},
+	{"doctor/collect/node", "daemon/fleet", "a panic over what a node returned is an error of that source"},
 	{"daemon/api/checkpoint", "daemon/api/logline", "one way to quote a JSON text"},
-	{"daemon/api/checkpoint", "daemon/api/netnames", "the plugin reads the file without the codec: its version and special names stand once"},
+	{"daemon/api/checkpoint", "daemon/api/netnames", "the plugin reads the file without the codec, but with the same version and special names"},
 	{"tui/pages/pagetest", "testenv/golden", "golden files of the screens"},
-	{"testenv/kubeapi", "deploy", "tests grant and define what a cluster is given"},
-	{"testenv/cluster", "deploy", "the nodes of a cluster have the role that they are granted"},
-	{"testenv/node", "deploy", "the daemon of a simulated node has the capabilities that it is granted"},
-	{"testenv/node/e2e", "deploy", "the role of a simulated node allows what it is granted"},
-	{"testenv/cmd/demo", "deploy", "the role of a simulated node allows what it is granted"},
+	{"testenv/kubeapi", "deploy", "tests grant the roles and create the definitions that a cluster gets"},
+	{"testenv/cluster", "deploy", "the nodes of a cluster have the role that deploy grants"},
+	{"testenv/node", "deploy", "the daemon of a simulated node has the capabilities that deploy grants"},
+	{"testenv/node/e2e", "deploy", "the role of a simulated node allows what deploy grants"},
+	{"testenv/cmd/demo", "deploy", "the role of a simulated node allows what deploy grants"},
 }
 
-// wireOnly packages reach the daemon by what it publishes: its contracts (floors 0
-// and 1) and the packages named here.
+// wireOnly packages may import of the daemon only its contracts (layers 0 and 1) and the
+// packages in wireAlso.
 var wireOnly = []string{"plugin/...", "tui/...", "doctor/...", "cmd/cnictl/..."}
 
 var wireAlso = []string{"daemon/fleet", "daemon/api/introspect/client", "daemon/rtnl"}
 
-// topLevel names are all there may be in the root, besides dot files.
+// topLevel are the only names allowed in the root, besides dot files.
 var topLevel = []string{
 	"cmd", "daemon", "plugin", "tui", "doctor", "capacity", "deploy", "testenv", "docs", "tools",
 	"README.md", "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "Makefile", "go.mod", "go.sum",
@@ -214,7 +213,7 @@ var budgets = []budget{
 	{"cmd/grpc-health-probe", []string{"github.com/aws", "k8s.io", "sigs.k8s.io", "github.com/prometheus", "github.com/vishvananda"}, 0, "kubelet runs it every few seconds"},
 	{"cmd/aws-vpc-cni", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the entrypoint needs the metadata client only"},
 	{"cmd/aws-vpc-cni-init", []string{"github.com/aws/aws-sdk-go-v2/service/ec2", "k8s.io"}, 0, "the init container needs the metadata client only"},
-	{"cmd/cnictl", []string{"github.com/aws/aws-sdk-go-v2/service/cloudwatch"}, 45 << 20, "of AWS it reads EC2, for doctor and capacity refresh (doctor/collect/ec2), and that not with all of EC2's methods"}, // 45 MiB; it has 42, of it 9 CEL; with all methods of EC2 70
+	{"cmd/cnictl", []string{"github.com/aws/aws-sdk-go-v2/service/cloudwatch"}, 45 << 20, "of AWS it needs only EC2, for doctor and capacity refresh (doctor/collect/ec2), and not all of its methods"}, // 45 MiB; it has 42, 9 of them CEL; with all methods of EC2, 70
 }
 
 var oncePerPod = []string{
