@@ -24,5 +24,5 @@
 // (upstream.go).
 //
 // The package reads no clock and no environment, and keeps nothing between two runs. A
-// [World] is not for concurrent use; several worlds may run side by side.
+// [World] is not for concurrent use; several worlds may run in parallel.
 package sim

@@ -1,10 +1,10 @@
-// Package testindex finds tests in the source by what texts call them: a directory of
-// the module, the function and, behind a slash, its subtest or the row of its table.
+// Package testindex finds tests in the source by the names that documents give them: a
+// directory of the module, the function and, after a slash, its subtest or table row.
 //
 //	daemon/warmpool TestPlan_Limits
 //	daemon/warmpool TestPlan_Limits/MAX_ENI
 //
-// Whoever names the tests of a promise is held to names that exist.
+// So documents that name the tests of a promise can be checked.
 package testindex
 
 import (
@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// Index reads the test files of a directory when the first of its tests is asked for.
-// It is not for several goroutines at once.
+// Index reads the test files of a directory when the first of its tests is requested. It is
+// not safe for concurrent use.
 type Index struct {
 	root string
 	dirs map[string]map[string]*ast.FuncDecl
@@ -31,11 +31,11 @@ func New(root string) *Index {
 	return &Index{root: root, dirs: map[string]map[string]*ast.FuncDecl{}}
 }
 
-// Find returns an error that says what of a name does not exist.
+// Find returns an error that says which part of a name does not exist.
 func (x *Index) Find(name string) error {
 	dir, test, ok := strings.Cut(name, " ")
 	if !ok || dir == "" || test == "" {
-		return fmt.Errorf("%q is no test: write a directory, a space and the name", name)
+		return fmt.Errorf("%q is not a test: write a directory, a space and the name", name)
 	}
 	tests, err := x.tests(dir)
 	if err != nil {
@@ -85,8 +85,8 @@ func isTest(f *ast.FuncDecl) bool {
 
 // hasSubtest reports whether a test names a subtest: as the literal that it gives to
 // Run, or as a row of a table. A table is a slice of rows whose first member, or whose
-// member "name", is the name; or a map of rows by name. Other texts are none: the
-// values and messages of a row often hold the same words.
+// member "name", is the name; or a map of rows by name. Other strings do not count: the
+// values and messages of a row often contain the same words.
 func hasSubtest(f *ast.FuncDecl, name string) (found bool) {
 	is := func(e ast.Expr) bool {
 		lit, ok := e.(*ast.BasicLit)

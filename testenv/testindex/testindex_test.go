@@ -22,8 +22,7 @@ func (s suite) TestMethod(t *testing.T) {}
 func helper(t *testing.T) { t.Run("elsewhere", nil) }
 `
 
-// TestFind holds the index to what there is, and to what it must not take for a test
-// or for a row.
+// TestFind checks what the index finds, and what it must not mistake for a test or a row.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -53,7 +52,7 @@ func TestFind(t *testing.T) {
 		"value", "message", "other", "later", "VARIABLE", "loose", "texts", "inner", "text", "argument", "logged", "elsewhere", "none", "",
 	} {
 		if x.Find("some/where TestX/"+row) == nil {
-			t.Errorf("%q is no subtest", row)
+			t.Errorf("%q was found as a subtest", row)
 		}
 	}
 	for _, name := range []string{
@@ -61,7 +60,7 @@ func TestFind(t *testing.T) {
 		"some/where helper", "some TestX", "elsewhere TestX", "TestX", "some/where ", " TestX", "", "../x TestX",
 	} {
 		if x.Find(name) == nil {
-			t.Errorf("%q is no test", name)
+			t.Errorf("%q was found as a test", name)
 		}
 	}
 }

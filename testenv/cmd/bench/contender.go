@@ -43,7 +43,7 @@ func single(plugin string, config map[string]any) []link { return []link{{plugin
 // machine is a simulated node.
 type machine interface {
 	Run(agent.Cmd) (agent.Result, error)
-	NewNetns(name string) (*netns.NS, error) // the name is only a wish
+	NewNetns(name string) (*netns.NS, error) // the name is only a proposal
 	Remove(*netns.NS) error
 	Namespace() *netns.NS
 }
@@ -128,8 +128,8 @@ func (c *contender) links() (n int, err error) {
 }
 
 // run runs one command of the chain for a pod: as a runtime does, each plugin of an ADD is
-// given the result of the one before, and a DEL goes the other way with the last result.
-// What the runtime itself takes is not counted.
+// given the previous one's result, and a DEL goes the other way with the last result. The
+// runtime's own time is not counted.
 func (c *contender) run(p *pod, command string) (sum agent.Result, _ error) {
 	chain := c.chain
 	if command == "DEL" {
@@ -220,7 +220,7 @@ func (c *contender) daemonCPU() (time.Duration, error) {
 	return sum, nil
 }
 
-// startFile starts a program that stays, its output going to a file.
+// startFile starts a program in the background, with its output in a file.
 func startFile(a *agent.Agent, path string, argv ...string) (pid int, err error) {
 	out, err := os.Create(path)
 	if err != nil {

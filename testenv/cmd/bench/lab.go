@@ -21,7 +21,7 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// lab is the contenders and what lies under them.
+// lab is the contenders and their infrastructure.
 type lab struct {
 	floor, reference, ours, pluginOnly *contender
 	deployed, ours6                    *contender // one pod at a time only
@@ -39,10 +39,10 @@ func (l *lab) all() []*contender {
 	return []*contender{l.floor, l.reference, l.ours, l.pluginOnly}
 }
 
-// sequence is who takes turns one pod at a time.
+// sequence is the contenders that take turns, one pod at a time.
 func (l *lab) sequence() []*contender { return append(l.all(), l.deployed, l.ours6) }
 
-// poolSize is what the daemon keeps assigned: more than the most pods at one time.
+// poolSize is how many addresses the daemon holds: more than there are ever pods.
 const poolSize = 600
 
 func newLab(ctx context.Context, bin string, rounds int) (_ *lab, err error) {
@@ -245,7 +245,7 @@ func (l *lab) startOurs(ctx context.Context, bin string, _ int) (err error) {
 	return l.waitWarm(ctx, l.ours, poolSize)
 }
 
-// sequencePool is enough for the pods of one pod at a time, which are all there together.
+// sequencePool is enough for all pods of the one-at-a-time phase, which stay until its end.
 func sequencePool(rounds int) int { return rounds + 20 }
 
 // startDeployed is a node with the conflist as the entrypoint installs it, egress being off

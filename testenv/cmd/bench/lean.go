@@ -14,8 +14,8 @@ import (
 )
 
 // leanServer is a stand-in for the daemon: it answers the plugin's protocol from a
-// counter, keeps no checkpoint and never runs dry. Numbers taken with it are of the
-// plugin alone, and the table says so.
+// counter, keeps no checkpoint and never runs dry. Its numbers are the
+// plugin's alone, and the table says so.
 func leanServer() error {
 	if err := os.MkdirAll(filepath.Dir(cniwire.Socket), 0o755); err != nil {
 		return err
@@ -39,7 +39,7 @@ func leanServer() error {
 	}
 }
 
-// policyAgent is the network policy agent of a node, which answers that all is well.
+// policyAgent is a node's network policy agent, which always answers with success.
 func policyAgent() error {
 	a, err := npa.Start(npa.Options{Socket: filepath.Join(filepath.Dir(cniwire.Socket), "npa.sock")})
 	if err != nil {

@@ -30,7 +30,7 @@ Usage: bench [--rounds N] [--quick] [--phases LIST] [--bin DIR]
   --bin DIR    where aws-cni, aws-k8s-agent and floor are (default: beside bench)
 `
 
-// Words that make the program a part of a node: the stand-in daemon, the network policy
+// Arguments that make the program a part of a node: the stand-in daemon, the network policy
 // agent.
 const (
 	leanServerArg  = "lean-server"
@@ -93,7 +93,7 @@ func parse(args []string) (options, error) {
 // referenceDir holds the reference plugins below the directory of binaries.
 const referenceDir = "reference"
 
-// findReference makes sure that ptp and host-local were built beside our programs.
+// findReference checks that ptp and host-local were built beside our programs.
 func findReference(bin string) error {
 	for _, name := range []string{"ptp", "host-local", "portmap"} {
 		if _, err := os.Stat(filepath.Join(bin, referenceDir, name)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// samples is what one contender's commands took.
+// samples is the figures of one contender's commands.
 type samples struct {
 	wall, cpu []time.Duration
 	faults    []time.Duration // page faults, as plain numbers
@@ -84,7 +84,7 @@ func sequential(ctx context.Context, list []*contender, n int) (adds, dels map[*
 			if done := i + 1 - warmUp; done < 0 || done%window != 0 {
 				continue
 			}
-			// Asking costs a process, so the daemons' accounts are read once a window.
+			// Reading takes a process, so the daemons' CPU time is read once per window.
 			for _, c := range list {
 				cpu, err := c.daemonCPU()
 				if err != nil {
@@ -139,7 +139,7 @@ func parallel(ctx context.Context, list []*contender, blocks, perBlock, width in
 			if c.daemon != 0 {
 				out[c].daemon = append(out[c].daemon, (after-before)/time.Duration(perBlock))
 			}
-			// Not measured, but done the same way: what ADD took must come back.
+			// Not measured, but needed: the addresses must become free again.
 			if err := burst(ctx, c, pods, width, nil, "DEL"); err != nil {
 				return nil, err
 			}
@@ -237,8 +237,7 @@ func crowd(ctx context.Context, list []*contender, many int) (few, full map[*con
 	return few, full, nil
 }
 
-// memory is the most that one process of each contender's ADD holds, bytes: the least of
-// some pods.
+// memory is the peak memory of each contender's ADD in bytes: the minimum over some pods.
 func memory(ctx context.Context, list []*contender, bin string) (map[*contender]int64, error) {
 	out := map[*contender]int64{}
 	for _, c := range list {

@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// startCost is what a program costs before it does anything.
+// startCost is the cost of starting a program.
 type startCost struct {
 	name     string
 	wall     time.Duration // median of a run that only prints its version
@@ -24,7 +24,7 @@ type startCost struct {
 	peak     int64         // memory, bytes; of the least of the runs
 }
 
-// programs are measured by what they do when only asked for their version.
+// programs are measured while they print their version.
 var programs = []struct {
 	name string
 	args []string
@@ -69,8 +69,8 @@ func starts(node machine, bin string, n int) ([]startCost, error) {
 	return out, nil
 }
 
-// peakMemory is the most memory that a run of a program holds: the least of some runs, for
-// the rest is chance of its scheduler.
+// peakMemory is the peak memory of a program: the minimum of some runs, because scheduling
+// makes it vary.
 func peakMemory(node machine, bin string, cmd agent.Cmd) (least int64, _ error) {
 	cmd.Argv = append([]string{filepath.Join(bin, "peak")}, cmd.Argv...)
 	for range 5 {
@@ -80,7 +80,7 @@ func peakMemory(node machine, bin string, cmd agent.Cmd) (least int64, _ error) 
 		}
 		peak, ok := readPeak(r.Stderr)
 		if !ok {
-			return 0, fmt.Errorf("%s: no word on its memory: %q", cmd.Argv[1], r.Stderr)
+			return 0, fmt.Errorf("%s: peak reported no memory: %q", cmd.Argv[1], r.Stderr)
 		}
 		if least == 0 || peak < least {
 			least = peak

@@ -11,18 +11,18 @@ import (
 	"cnictl/testenv/cmd/internal/frame"
 )
 
-// baseline is what an earlier run measured: a file in the repository to compare with.
-// Times of another machine say little; ratios between rows, calls and memory do.
+// baseline is an earlier run's figures, a file in the repository to compare with. Compare
+// ratios between rows, calls and memory: times depend on the machine.
 type baseline struct {
 	Machine string             `json:"machine"`
 	Load    string             `json:"load"` // the machine's, at the end of the run
 	Median  map[string]float64 `json:"median"`
 }
 
-// mostBaseline bounds the file, which a person may have named by mistake.
+// mostBaseline bounds the file, in case the wrong one was named.
 const mostBaseline = 1 << 20
 
-// readBaseline reads the file to compare with; none is an empty one.
+// readBaseline reads the file to compare with; a missing one is empty.
 func readBaseline(o options) (baseline, error) {
 	if o.baseline == "" || o.write {
 		return baseline{}, nil

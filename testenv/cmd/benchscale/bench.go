@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// phase is a part of the bench that can be left out.
+// phase is a part of the bench that can be skipped.
 type phase struct {
 	name string
 	run  func(*session, context.Context) error
@@ -29,8 +29,7 @@ var phases = []phase{
 	{"restore", (*session).restore},
 }
 
-// wholeBench bounds a run on a machine that is busy with other things; on a quiet one it
-// takes four minutes.
+// wholeBench bounds a run on a busy machine; on an idle one it takes four minutes.
 const wholeBench = 15 * time.Minute
 
 // session is one run of the bench.
@@ -44,8 +43,8 @@ type session struct {
 	begin    time.Time
 }
 
-// bench runs the phases and prints the table. An error says what failed, or which
-// figures miss what they must reach.
+// bench runs the phases and prints the table. The error says what failed, or which figures
+// miss their target.
 func bench(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, wholeBench, fmt.Errorf("the bench took longer than %v", wholeBench))
 	defer cancel()
@@ -85,9 +84,9 @@ func bench(ctx context.Context, o options, out, progress io.Writer) (err error) 
 	return s.table.missed()
 }
 
-// copyPrograms makes the nodes run copies. How a file came into the page cache decides
-// how much of it counts as resident: of one that the linker has just written, or that came
-// in one piece, nearly all. The copies are written as an image is unpacked.
+// copyPrograms makes the nodes run copies. How a file got into the page cache decides how
+// much of it counts as resident: nearly all, if the linker has just written it or it was
+// written at once. The copies are written like an image that is unpacked.
 func (s *session) copyPrograms() error {
 	from := s.bin
 	s.bin = filepath.Join(s.dir, "bin")
@@ -115,7 +114,7 @@ func unpack(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	// Without their methods the kernel does not copy in its own way.
+	// Hiding ReadFrom and WriteTo keeps the kernel from copying the file itself.
 	_, err = io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, make([]byte, unpackedAtOnce))
 	return errors.Join(err, out.Close())
 }
@@ -132,12 +131,12 @@ func (s *session) close() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// say prints progress for a waiting user.
+// say prints progress.
 func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(s.progress, "%4.0f s  "+format+"\n", append([]any{time.Since(s.begin).Seconds()}, args...)...)
 }
 
-// part is a number of things, a tenth of it where only the bench itself is looked at.
+// part is a number, or a tenth of it in a quick run that tests only the bench.
 func (s *session) part(n int) int {
 	if s.quick {
 		return max(n/10, 1)
@@ -145,7 +144,7 @@ func (s *session) part(n int) int {
 	return n
 }
 
-// lasting is a time, shorter where only the bench itself is looked at.
+// lasting is a duration, shorter in a quick run that tests only the bench.
 func (s *session) lasting(d time.Duration) time.Duration {
 	if s.quick {
 		return max(d/10, time.Second)

@@ -9,7 +9,7 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// bound is the least that a figure can be, whatever a daemon does, and why.
+// bound is the minimum of a figure for any daemon, and why.
 type bound struct {
 	least figure.Number
 	why   string // how it is computed; printed under the table
@@ -26,7 +26,7 @@ const (
 	describeENI = "DescribeNetworkInterfaces"
 )
 
-// chain is the time of calls that each need the one before.
+// chain is the time of calls that depend on each other.
 func (l latencies) chain(actions ...string) (total time.Duration, text string) {
 	var parts []string
 	for _, a := range actions {
@@ -36,7 +36,7 @@ func (l latencies) chain(actions ...string) (total time.Duration, text string) {
 	return total, strings.Join(parts, " + ")
 }
 
-// startBound is for the time from the start of a daemon until it serves.
+// startBound bounds the time from a daemon's start until it serves.
 func (l latencies) startBound() bound {
 	total, text := l.chain(describeENI)
 	return bound{milliseconds(total), text + ": which ENIs are attached is only known from EC2 (metadata lags behind); the subnets are asked for beside it"}
@@ -51,7 +51,7 @@ type growth struct {
 
 const prefixSize = 16
 
-// perENI is how many pods an ENI holds beside its own address.
+// perENI is how many pod addresses an ENI has room for.
 func (g growth) perENI() int {
 	slots := g.of.IPv4PerENI - 1
 	if g.prefixes {
@@ -60,13 +60,12 @@ func (g growth) perENI() int {
 	return slots
 }
 
-// newENIs is how many ENIs must be made beside the primary one.
+// newENIs is how many ENIs must be created besides the primary one.
 func (g growth) newENIs() int {
 	return max(0, (g.pods-1)/g.perENI())
 }
 
-// bound is for the time from the first ADD until all pods run, if all were known at
-// once.
+// bound bounds the time from the first ADD until all pods run, if all were known at once.
 func (g growth) bound(l latencies) bound {
 	fill, fillText := l.chain(assignIPs)
 	if g.newENIs() == 0 {
@@ -82,7 +81,7 @@ func (g growth) bound(l latencies) bound {
 // primary ENI's tags.
 const callsAtStart = 3
 
-// callBound is for the calls from the start of the daemon until all pods run.
+// callBound bounds the calls from the daemon's start until all pods run.
 func (g growth) callBound() bound {
 	const perENI = 3 // create with all addresses, attach, delete on termination
 	n := callsAtStart + 1 + perENI*g.newENIs()
@@ -94,13 +93,13 @@ func (g growth) callBound() bound {
 	return bound{figure.Of(float64(n)), why}
 }
 
-// exhaustedBound is for growth whose first create is refused.
+// exhaustedBound bounds growth whose first create is refused.
 func (g growth) exhaustedBound(l latencies) bound {
 	total, text := l.chain(createENI, createENI, attachENI)
 	return bound{seconds(total), text + ": the refused call and the same again, without a pause"}
 }
 
-// lateBound is for growth where a device is late and nothing else takes time.
+// lateBound bounds growth where only a late device takes time.
 func lateBound(device time.Duration) bound {
 	return bound{seconds(device), fmt.Sprintf("the device appears %v after the attach; no pause between the throttled tries, nothing asked of metadata", device)}
 }

@@ -77,7 +77,7 @@ func (a *apiServer) node(ctx context.Context, name string, maxPods int64) error 
 	})
 }
 
-// pod makes a pod that is bound to a node.
+// pod creates a pod that is bound to a node.
 func (a *apiServer) pod(ctx context.Context, namespace, name, node string) error {
 	return a.create(ctx, "pods", namespace, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "bench"}},
@@ -85,10 +85,10 @@ func (a *apiServer) pod(ctx context.Context, namespace, name, node string) error
 	})
 }
 
-// sideBySide is how many objects are written at a time.
+// sideBySide is how many objects are written in parallel.
 const sideBySide = 16
 
-// each calls f for 0 to n-1, side by side, until one fails.
+// each calls f for 0 to n-1 in parallel, until one fails.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(sideBySide)

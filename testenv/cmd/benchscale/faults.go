@@ -7,7 +7,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// faults measures the two of spec/performance.md §2.
+// faults measures the two faults of spec/performance.md §2.
 func (s *session) faults(ctx context.Context) error {
 	exhausted := scenario{
 		name: "40 pods, subnet exhausted once", pods: fewPods, options: realistic(),
@@ -24,18 +24,18 @@ func (s *session) faults(ctx context.Context) error {
 	return s.faulty(ctx, throttled, 17*time.Second, 8*time.Second, lateBound(device))
 }
 
-func (s *session) faulty(ctx context.Context, v scenario, original, possible time.Duration, b bound) error {
+func (s *session) faulty(ctx context.Context, v scenario, upstream, possible time.Duration, b bound) error {
 	all, err := s.repeat(ctx, v)
 	if err != nil {
 		return err
 	}
-	s.table.add(v.name, "s", sample(all, wall)...).hoped(seconds(original), seconds(possible)).bound = b
+	s.table.add(v.name, "s", sample(all, wall)...).possible(seconds(upstream), seconds(possible)).bound = b
 	s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none()
 	s.table.add(v.name+": ENIs given up", "", sample(all, deleted)...).none()
 	return nil
 }
 
-// deleted is how many ENIs were given up.
+// deleted is how many ENIs were deleted.
 func deleted(o outcome) float64 {
 	n := 0
 	for _, c := range o.calls {

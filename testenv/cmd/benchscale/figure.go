@@ -18,12 +18,12 @@ type row struct {
 	unit    string
 	samples []float64
 
-	original  figure.Number // spec/performance.md §2
+	upstream  figure.Number // spec/performance.md §2
 	aim, must figure.Number // §3: upstream's times a ratio; an absolute one where there is no other
-	bound     bound         // the least that EC2 allows
+	bound     bound         // the minimum that EC2 allows
 }
 
-// median is what counts of several samples, and what is compared.
+// median is the figure that is compared.
 func (r *row) median() figure.Number {
 	if len(r.samples) == 0 {
 		return figure.Number{}
@@ -31,7 +31,7 @@ func (r *row) median() figure.Number {
 	return figure.Of(slices.Sorted(slices.Values(r.samples))[len(r.samples)/2])
 }
 
-// spread is the least and the most of the samples.
+// spread is the minimum and maximum of the samples.
 func (r *row) spread() string {
 	if len(r.samples) < 2 {
 		return ""
@@ -39,7 +39,7 @@ func (r *row) spread() string {
 	return figure.Of(slices.Min(r.samples)).String() + "–" + figure.Of(slices.Max(r.samples)).String()
 }
 
-// misses reports whether the row is worse than it must be.
+// misses reports whether the row misses its target.
 func (r *row) misses() bool {
 	m := r.median()
 	return r.must.Known && m.Known && m.Value > r.must.Value

@@ -23,7 +23,7 @@ func TestRow(t *testing.T) {
 		{"missed", (&row{samples: []float64{5, 21, 90}}).against(figure.Of(100), scaleAtOnce), "MISSED", true},
 		{"one that must be none", (&row{samples: []float64{1}}).none(), "MISSED", true},
 		{"without a rule", &row{samples: []float64{1}}, "", false},
-		{"only hoped for", (&row{samples: []float64{9}}).hoped(figure.Of(10), figure.Of(4)), "below aim", false},
+		{"only hoped for", (&row{samples: []float64{9}}).possible(figure.Of(10), figure.Of(4)), "below aim", false},
 	} {
 		if got := row.row.verdict(); got != row.verdict || row.row.misses() != row.missed {
 			t.Errorf("%s: %q, missed %t", row.name, got, row.row.misses())

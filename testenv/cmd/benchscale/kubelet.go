@@ -14,23 +14,23 @@ import (
 type kubelet struct {
 	node      *node.Node
 	namespace string
-	atATime   int // sandboxes that are worked on side by side
+	atATime   int // sandboxes in parallel
 }
 
-// After a failed sandbox a kubelet takes a new one, a second or more later.
+// After a failed sandbox kubelet creates a new one, a second or more later.
 const (
 	sandboxAgain = time.Second
 	sandboxTries = 60
 )
 
-// launched is how a number of pods came up.
+// launched is the result of starting some pods.
 type launched struct {
 	pods   []*node.Pod
 	failed []error // ADDs
 	took   time.Duration
 }
 
-// launch runs pods with the names that come from a channel, until it is closed.
+// launch runs pods whose names come from a channel, until it is closed.
 func (k kubelet) launch(ctx context.Context, names <-chan string) (launched, error) {
 	var out launched
 	var mu sync.Mutex // guards out and errs
@@ -89,7 +89,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// queued is the names of n pods that are all known now.
+// queued is the names of n pods, all at once.
 func queued(n int) <-chan string {
 	names := make(chan string, n)
 	for i := range n {

@@ -10,8 +10,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// quietTime is how long the daemon is watched where it has nothing to do: what it does
-// once in a while is to count, and a few milliseconds of it to be seen.
+// quietTime is how long an idle daemon is measured: long enough for its periodic work to
+// count, which takes only milliseconds.
 const quietTime = 20 * time.Second
 
 // load measures the daemon's memory and CPU: at rest, with pods, under a steady stream
@@ -26,7 +26,7 @@ func (s *session) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Ten pods a second find an address: what is measured then is ADD, not growth.
+	// Enough for ten pods a second, so that ADD is measured and not growth.
 	const pool = 220
 	if _, err := t.serve(ctx, env, map[string]string{"MINIMUM_IP_TARGET": fmt.Sprint(pool), "WARM_IP_TARGET": "1"}); err != nil {
 		return err
@@ -52,14 +52,14 @@ func (s *session) load(ctx context.Context) (err error) {
 	if err := s.during(ctx, t, "at rest, 100 pods", func() error { pause(ctx, quiet); return nil }); err != nil {
 		return err
 	}
-	s.row("daemon memory, at rest, 100 pods").original = figure.Of(originalMemory)
+	s.row("daemon memory, at rest, 100 pods").upstream = figure.Of(upstreamMemory)
 	if err := s.stream(ctx, t, k); err != nil {
 		return err
 	}
 	return s.bigCluster(ctx, t, env, quiet)
 }
 
-// row finds one that was measured.
+// row finds a measured row.
 func (s *session) row(name string) *row {
 	for _, r := range s.table.rows {
 		if r.name == name {
@@ -69,7 +69,7 @@ func (s *session) row(name string) *row {
 	return &row{}
 }
 
-// during measures what the daemon uses while something goes on.
+// during measures what the daemon uses while something runs.
 func (s *session) during(ctx context.Context, t *site, what string, do func() error) error {
 	p := t.daemon()
 	before, err := p.cpu()
@@ -92,17 +92,17 @@ func (s *session) during(ctx context.Context, t *site, what string, do func() er
 	if err != nil {
 		return err
 	}
-	// Upstream's figure is of 100 pods, and what is wanted of us holds whatever goes on.
+	// Upstream's figure is for 100 pods; our target applies to any load.
 	memory := s.table.add("daemon memory, "+what, "MB", rss)
-	memory.aim, memory.must = figure.Of(originalMemory).Times(daemonMemory.aim), figure.Of(originalMemory).Times(daemonMemory.must)
+	memory.aim, memory.must = figure.Of(upstreamMemory).Times(daemonMemory.aim), figure.Of(upstreamMemory).Times(daemonMemory.must)
 	s.table.add("of it anonymous, "+what, "MB", anonymous)
 	s.table.add("daemon CPU, "+what, "ms/s", milliseconds(after-before).Value/took.Seconds())
 	s.say("  %s: %.1f MB, anonymous %.1f", what, rss, anonymous)
 	return nil
 }
 
-// stream adds ten pods a second, on a node whose reserve is larger, so that none of them
-// makes it grow, and counts what was asked of EC2 and of the metadata service.
+// stream adds ten pods a second, on a node with enough free addresses that it does not grow,
+// and counts the requests to EC2 and to the metadata service.
 func (s *session) stream(ctx context.Context, t *site, k kubelet) error {
 	const perSecond = 10
 	n := perSecond * int(s.lasting(10*time.Second).Seconds()) // no more than the node has addresses for

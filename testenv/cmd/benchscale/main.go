@@ -4,9 +4,9 @@
 // pods. The nodes are simulated; EC2, the metadata service and kube-apiserver are real
 // servers on the wire, and the kernel is the machine's.
 //
-// It prints each figure beside upstream's, the aim, what the baseline file has, and
-// the least that the latencies of EC2 allow, with how that is computed. Its exit status
-// is 1 when a figure misses what it must reach. It measures; tests never do.
+// It prints each figure beside upstream's, the aim, the baseline file's, and the minimum that
+// EC2's latencies allow, with how that is computed. Its exit status is 1 when a figure misses
+// its target. It measures; tests never do.
 //
 // It needs what the demo needs, and kube-apiserver from "make kube".
 package main

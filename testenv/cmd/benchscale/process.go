@@ -22,10 +22,10 @@ type process struct {
 
 func (t *site) daemon() process { return process{t, t.node.DaemonPID()} }
 
-// megabyte is that of upstream's figures, which are those of ps.
+// megabyte is as in upstream's figures, which are from ps.
 const megabyte = 1 << 20
 
-// rss is the resident memory in MB: all of it, and what no file stands behind.
+// rss is the resident memory in MB: in total, and without file mappings.
 func (p process) rss() (all, anonymous float64, err error) {
 	text, err := p.read("status")
 	if err != nil {
@@ -54,8 +54,8 @@ func (p process) rss() (all, anonymous float64, err error) {
 	return all, anonymous, nil
 }
 
-// cpu is the time used so far. The threads' own figures have nanoseconds and end with
-// them; the process's has those of ended threads too, in hundredths of a second.
+// cpu is the time used so far. Threads are accounted in nanoseconds, but only while they
+// live; the process's figure includes ended threads, in hundredths of a second.
 func (p process) cpu() (time.Duration, error) {
 	ticks, err := p.ticks()
 	if err != nil {
@@ -65,7 +65,7 @@ func (p process) cpu() (time.Duration, error) {
 	return max(ticks, threads), err
 }
 
-// threads is the time that the threads used which are there.
+// threads is the time that the living threads have used.
 func (p process) threads() (time.Duration, error) {
 	dir, err := p.open("task")
 	if err != nil {

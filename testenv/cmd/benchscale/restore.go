@@ -8,16 +8,16 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// A node that holds many pods: 15 ENIs of 49 addresses each.
+// A node with room for many pods: 15 ENIs of 49 addresses each.
 const (
 	bigInstanceType = "m5.24xlarge"
 	bigMaxPods      = 737
 	keptPods        = 700
 )
 
-// restore measures the start of a daemon whose checkpoint has 700 pods, which all exist:
-// each was added by the plugin and has its namespace, veth pair, route and rule, so the
-// daemon finds the link of each.
+// restore measures the start of a daemon whose checkpoint has 700 pods. All of them exist:
+// the plugin has added each, with its namespace, veth pair, route and rule, so the daemon
+// finds every link.
 func (s *session) restore(ctx context.Context) (err error) {
 	t, err := s.newSite(ctx, bigInstanceType, fakeaws.Options{})
 	if err != nil {

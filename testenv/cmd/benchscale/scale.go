@@ -13,24 +13,24 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// What comes to a fresh node.
+// The load on a fresh node.
 const (
 	manyPods = 150
 	fewPods  = 40
-	width    = 20 // ADDs side by side
+	width    = 20 // ADDs in parallel
 )
 
-// scenario is a number of pods that come to a fresh node.
+// scenario is a number of pods that start on a fresh node.
 type scenario struct {
 	name     string
 	pods     int
 	options  fakeaws.Options
 	prefixes bool
-	shown    bool // the API server shows the pods bound to the node before they ask
+	shown    bool // the API server shows the pods bound to the node before their ADDs
 	fault    fakeaws.FaultFunc
 }
 
-// outcome is how a scenario went once.
+// outcome is one run of a scenario.
 type outcome struct {
 	launched
 	begin time.Time      // first ADD
@@ -41,13 +41,13 @@ type outcome struct {
 func (s *session) scale(ctx context.Context) error {
 	for _, v := range []struct {
 		scenario
-		original time.Duration
+		upstream time.Duration
 		failed   figure.Number
 		calls    figure.Number
 		target   target
 	}{
-		{scenario{name: "150 pods, latency 0"}, 22900 * time.Millisecond, figure.Of(330), figure.Of(originalCalls), scaleAtOnce},
-		{scenario{name: "150 pods, realistic", options: realistic()}, 34400 * time.Millisecond, figure.Of(520), figure.Of(originalCalls), scaleRealistic},
+		{scenario{name: "150 pods, latency 0"}, 22900 * time.Millisecond, figure.Of(330), figure.Of(upstreamCalls), scaleAtOnce},
+		{scenario{name: "150 pods, realistic", options: realistic()}, 34400 * time.Millisecond, figure.Of(520), figure.Of(upstreamCalls), scaleRealistic},
 		{scenario{name: "150 pods, prefixes, latency 0", prefixes: true}, 0, figure.Number{}, figure.Number{}, target{}},
 		{scenario{name: "150 pods, prefixes, realistic", prefixes: true, options: realistic()}, 47 * time.Second, figure.Of(760), figure.Number{}, scalePrefixes},
 	} {
@@ -58,10 +58,10 @@ func (s *session) scale(ctx context.Context) error {
 		}
 		took := s.table.add(v.name, "s", sample(all, wall)...)
 		took.bound = v.growth().bound(v.options.Latency)
-		if v.original > 0 {
-			took.against(seconds(v.original), v.target)
+		if v.upstream > 0 {
+			took.against(seconds(v.upstream), v.target)
 		}
-		s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none().original = v.failed
+		s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none().upstream = v.failed
 		calls := s.table.add(v.name+": EC2 calls", "", sample(all, requests)...)
 		calls.bound = v.growth().callBound()
 		if v.calls.Known {
@@ -75,7 +75,7 @@ func (s *session) scale(ctx context.Context) error {
 func realistic() fakeaws.Options { return fakeaws.Options{Latency: fakeaws.RealisticLatency()} }
 
 // bound measures the same growth where the API server shows the pods as soon as they are
-// bound, some time before the runtime has come to them.
+// bound, some time before the runtime starts them.
 func (s *session) bound(ctx context.Context) error {
 	v := scenario{name: "150 pods, bound beforehand, realistic", pods: manyPods, options: realistic(), shown: true}
 	all, err := s.repeat(ctx, v)
@@ -84,8 +84,8 @@ func (s *session) bound(ctx context.Context) error {
 	}
 	took := s.table.add(v.name, "s", sample(all, wall)...).against(seconds(34400*time.Millisecond), scaleRealistic)
 	took.bound = v.growth().bound(v.options.Latency)
-	s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none().original = figure.Of(520)
-	calls := s.table.add(v.name+": EC2 calls", "", sample(all, requests)...).against(figure.Of(originalCalls), scaleCalls)
+	s.table.add(v.name+": failed ADDs", "", sample(all, failures)...).none().upstream = figure.Of(520)
+	calls := s.table.add(v.name+": EC2 calls", "", sample(all, requests)...).against(figure.Of(upstreamCalls), scaleCalls)
 	calls.bound = v.growth().callBound()
 	return nil
 }
@@ -95,7 +95,7 @@ func (v scenario) growth() growth {
 	return growth{pods: v.pods, prefixes: v.prefixes, of: found}
 }
 
-// What is taken of an outcome.
+// Figures of an outcome.
 func wall(o outcome) float64     { return o.took.Seconds() }
 func failures(o outcome) float64 { return float64(len(o.failed)) }
 func requests(o outcome) float64 { return float64(len(o.calls)) }
@@ -108,7 +108,7 @@ func sample(all []outcome, f func(outcome) float64) (out []float64) {
 	return out
 }
 
-// repeat runs a scenario as often as wanted and notes the calls of the median run.
+// repeat runs a scenario several times and notes the calls of the median run.
 func (s *session) repeat(ctx context.Context, v scenario) ([]outcome, error) {
 	var all []outcome
 	for range s.runs {

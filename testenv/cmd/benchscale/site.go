@@ -59,8 +59,8 @@ func (s *session) newSite(ctx context.Context, instanceType string, o fakeaws.Op
 	return t, err
 }
 
-// close ends the node. What EC2 would not have understood is an error, for its answers
-// were then no measure of anything.
+// close stops the node. Requests that EC2 would not have understood are an error, because
+// the measurement is then worthless.
 func (t *site) close() error {
 	var errs []error
 	if t.node != nil {
@@ -97,7 +97,7 @@ func (t *site) serve(ctx context.Context, env ...map[string]string) (time.Durati
 	return time.Since(begin), err
 }
 
-// stop ends the daemon as a rollout does.
+// stop stops the daemon as a rollout does.
 func (t *site) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, servingWithin)
 	defer cancel()

@@ -22,13 +22,13 @@ func (s *session) start(ctx context.Context) error {
 		name     string
 		latency  latencies
 		times    int
-		original time.Duration
+		upstream time.Duration
 		target   target
 	}{
-		{"start → serving, latency 0", nil, 7, originalStartAtOnce, startAtOnce},
-		{"start → serving, realistic", fakeaws.RealisticLatency(), 7, originalStartRealistic, startRealistic},
+		{"start → serving, latency 0", nil, 7, upstreamStartAtOnce, startAtOnce},
+		{"start → serving, realistic", fakeaws.RealisticLatency(), 7, upstreamStartRealistic, startRealistic},
 	} {
-		r := s.table.add(v.name, "ms").against(milliseconds(v.original), v.target)
+		r := s.table.add(v.name, "ms").against(milliseconds(v.upstream), v.target)
 		if v.latency != nil {
 			r.bound = v.latency.startBound()
 		}

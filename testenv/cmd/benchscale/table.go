@@ -9,7 +9,7 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// table is what was measured, in the order of measuring.
+// table is the measured rows, in order.
 type table struct {
 	rows  []*row
 	notes []string // printed below the rows
@@ -42,7 +42,7 @@ func (t *table) print(w io.Writer, before baseline) {
 			bound += fmt.Sprintf(" [%d]", footnote(&whys, r.bound.why))
 		}
 		m, old := r.median(), before.of(r.name)
-		lines = append(lines, []string{r.name, r.unit, m.String(), r.spread(), r.original.String(), m.Over(r.original).String(), r.aim.String(), r.must.String(),
+		lines = append(lines, []string{r.name, r.unit, m.String(), r.spread(), r.upstream.String(), m.Over(r.upstream).String(), r.aim.String(), r.must.String(),
 			bound, m.Over(r.bound.least).String(), old.String(), m.Over(old).String(), r.verdict()})
 	}
 	figure.Lines(w, lines)
@@ -66,7 +66,7 @@ func footnote(list *[]string, text string) int {
 	return len(*list)
 }
 
-// verdict is one word for a person who looks for what is bad.
+// verdict is the row's result in one word.
 func (r *row) verdict() string {
 	m := r.median()
 	switch {
@@ -80,7 +80,7 @@ func (r *row) verdict() string {
 	return "ok"
 }
 
-// missed is an error that names the rows which are worse than they must be.
+// missed is an error that names the rows that miss their target.
 func (t *table) missed() error {
 	var errs []error
 	for _, r := range t.rows {

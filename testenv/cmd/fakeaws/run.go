@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return report(w, stderr)
 }
 
-// build makes the world and settles who unknown callers are.
+// build creates the world and decides which instance unknown callers are.
 func (s *settings) build(stdin io.Reader) (*fakeaws.World, error) {
 	d, err := s.describe(stdin)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *settings) build(stdin io.Reader) (*fakeaws.World, error) {
 	}
 	if _, ok := w.Instance(s.instance); !ok {
 		w.Close()
-		return nil, fmt.Errorf("--instance %q: the world has no such instance", s.instance)
+		return nil, fmt.Errorf("--instance %q: not an instance of the world", s.instance)
 	}
 	return w, nil
 }
@@ -163,7 +163,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// amend puts the flags that go beyond a world's layout into its description.
+// amend adds the flags that are not about a world's layout to its description.
 func (s *settings) amend(d *fakeaws.Description, stdin io.Reader) error {
 	if s.world == "-" && s.faults == "-" {
 		return errors.New("--world and --faults: only one can be read from stdin")
@@ -268,7 +268,7 @@ type lines struct {
 func (l *lines) print(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = fmt.Fprintln(l.w, s) // a reader that went away must not stop the service
+	_, _ = fmt.Fprintln(l.w, s) // a reader that has gone must not stop the service
 }
 
 // endpoints prints where the services listen, as the first line.
@@ -299,7 +299,7 @@ func (l *lines) call(c fakeaws.Call) {
 	}
 }
 
-// report names what clients did that the services do not know.
+// report names the clients' requests that the services do not know.
 func report(w *fakeaws.World, stderr io.Writer) int {
 	all := w.Violations()
 	for _, v := range all {

@@ -1,6 +1,6 @@
-// Peak runs a program and says on stderr how much memory it held at most, in KiB: the
-// kernel's account of a child counts what its parent held at the fork, so the parent has
-// to be smaller than what it measures. Standard input and output are the program's.
+// Peak runs a program and prints its peak memory in KiB on stderr. The kernel counts a
+// child's memory from what its parent had at the fork, so the parent must be smaller than
+// what it measures. Standard input and output are the program's.
 //
 //	peak PROGRAM [ARGUMENT...]    last line on stderr: peak_kib=N
 //

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// askWithin bounds one question, so that a peer which is not there is an answer too.
+// askWithin bounds one request, so that a missing peer gives an answer too.
 const askWithin = 3 * time.Second
 
 // sendWithin bounds a transfer.
@@ -25,7 +25,7 @@ func serveHTTP(l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if failing.Load() {
-			http.Error(w, "failing, as told", http.StatusServiceUnavailable)
+			http.Error(w, "failing, as requested by /fail", http.StatusServiceUnavailable)
 		}
 	})
 	mux.HandleFunc("GET /fail", func(http.ResponseWriter, *http.Request) { failing.Store(true) })
@@ -42,7 +42,7 @@ func serveHTTP(l net.Listener) error {
 	return server.Serve(l)
 }
 
-// answer makes a handler of a question that may fail.
+// answer makes a handler of a request that may fail.
 func answer(f func(*http.Request) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, err := f(r)
@@ -54,10 +54,10 @@ func answer(f func(*http.Request) (string, error)) http.HandlerFunc {
 	}
 }
 
-// talkEvery is short against what interrupts a network for a moment.
+// talkEvery is short compared to the interruptions that a test must notice.
 const talkEvery = 50 * time.Millisecond
 
-// talk keeps one connection to a server of lines and passes on each answer as it comes, until
+// talk keeps one connection to a line server and passes on each answer as it arrives, until
 // the request or the connection ends.
 func talk(w http.ResponseWriter, r *http.Request) {
 	c, err := net.DialTimeout("tcp", r.FormValue("to"), askWithin)
@@ -84,7 +84,7 @@ func talk(w http.ResponseWriter, r *http.Request) {
 			err = out.Flush()
 		}
 		if err != nil {
-			return // who asked sees the end
+			return // the client sees the end
 		}
 	}
 }
@@ -105,7 +105,7 @@ func askLine(network, to string) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// getSource uses a connection of its own, as a Service chooses per connection.
+// getSource opens a new connection, because a Service chooses the endpoint per connection.
 func getSource(to string) (string, error) {
 	client := http.Client{Timeout: askWithin, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + to + "/source")
@@ -117,7 +117,7 @@ func getSource(to string) (string, error) {
 	return string(body), err
 }
 
-// send fills a sink and waits until it says that it has everything.
+// send sends to a sink and waits until it confirms that it has everything.
 func send(to, bytes string) (string, error) {
 	n, err := strconv.ParseInt(bytes, 10, 64)
 	if err != nil || n <= 0 || n > 1<<30 {

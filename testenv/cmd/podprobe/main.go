@@ -5,10 +5,10 @@
 //	GET /healthz                         200, or 503 after /fail
 //	GET /fail                            from now on /healthz fails
 //	GET /source                          the address that the request came from
-//	GET /ask?network=tcp&to=IP:PORT      what a server there answers to a line; 502 and why if none does
-//	GET /get?to=IP:PORT                  what /source of a podprobe there answers
-//	GET /talk?to=IP:PORT                 what a server there answers to lines over one connection, until the request ends
-//	GET /send?to=IP:PORT&bytes=N         sends N bytes to a sink and answers how long it took until they were there, in ms
+//	GET /ask?network=tcp&to=IP:PORT      a server's answer to a line; 502 with the error if there is none
+//	GET /get?to=IP:PORT                  the answer of another podprobe's /source
+//	GET /talk?to=IP:PORT                 a server's answers to lines over one connection, until the request ends
+//	GET /send?to=IP:PORT&bytes=N         sends N bytes to a sink; answers how long it took until they had arrived, in ms
 //
 // A line over TCP or UDP is answered with "<address it came from> <name of the pod>"; the
 // sink counts bytes until the sender ends and answers the count.

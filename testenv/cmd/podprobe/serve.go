@@ -37,7 +37,7 @@ func answerDatagrams(c net.PacketConn, name string) error {
 		if err != nil {
 			return err
 		}
-		_, _ = c.WriteTo(fmt.Appendf(nil, "%s %s\n", from, name), from) // the peer asks again
+		_, _ = c.WriteTo(fmt.Appendf(nil, "%s %s\n", from, name), from) // the peer retries
 	}
 }
 
@@ -45,6 +45,6 @@ func answerDatagrams(c net.PacketConn, name string) error {
 func takeBytes(c net.Conn) {
 	n, err := io.Copy(io.Discard, c)
 	if err == nil {
-		_, _ = fmt.Fprintln(c, n) // else the peer is gone
+		_, _ = fmt.Fprintln(c, n) // an error means that the peer has gone
 	}
 }

@@ -6,7 +6,7 @@
 //	sim -mistakes 500          check that 500 seeds catch each deliberate bug
 //	sim -fleet 1000            scale up 1,000 nodes at once, ours and a model of upstream
 //
-// It exits with 1 if an invariant is broken, a mistake is not caught, or the fleet exceeds
+// It exits with 1 if an invariant is broken, a deliberate bug is not caught, or the fleet exceeds
 // what sim.Comparison.Verdict allows.
 package main
 

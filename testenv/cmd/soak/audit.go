@@ -10,10 +10,10 @@ import (
 	"cnictl/testenv/node"
 )
 
-// auditEvery is how often the books are compared while pods come and go.
+// auditEvery is how often checkpoint, pods and EC2 are compared while pods come and go.
 const auditEvery = time.Second
 
-// audit compares who lives with the daemon's checkpoint and with EC2 until the context
+// audit compares the living pods with the daemon's checkpoint and with EC2 until the context
 // ends.
 func (s *soak) audit(ctx context.Context) {
 	tick := time.NewTicker(auditEvery)
@@ -36,13 +36,13 @@ func (s *soak) audit(ctx context.Context) {
 	}
 }
 
-// ours reports whether EC2 knows an address as one of the node's.
+// ours reports whether an address is the node's in EC2.
 func (s *soak) ours(a netip.Addr) bool {
 	owner, ok := s.cluster.World.OwnerOf(a)
 	return ok && owner.Attachment.InstanceID == s.machine.InstanceID
 }
 
-// compare lists what is wrong between those who live, the checkpoint and EC2.
+// compare lists the differences between the living pods, the checkpoint and EC2.
 func compare(living map[string]tenant, book []node.Allocation, ours func(netip.Addr) bool) (wrong []string) {
 	holder := map[netip.Addr]string{}
 	for _, a := range book {
@@ -55,7 +55,7 @@ func compare(living map[string]tenant, book []node.Allocation, ours func(netip.A
 		has, ok := holder[t.address]
 		switch {
 		case !ok:
-			wrong = append(wrong, fmt.Sprintf("pod %s has %s, which the checkpoint assigns to nobody", pod, t.address))
+			wrong = append(wrong, fmt.Sprintf("pod %s has %s, which the checkpoint assigns to no pod", pod, t.address))
 		case t.sandbox != "" && has != t.sandbox:
 			wrong = append(wrong, fmt.Sprintf("pod %s has %s, which the checkpoint assigns to %.12s", pod, t.address, has))
 		}

@@ -16,8 +16,8 @@ var (
 	two = netip.MustParseAddr("10.0.0.2")
 )
 
-// TestLedger: an address with two pods at a time is reported, one after the other is
-// fine.
+// TestLedger: an address that two pods have at the same time is reported; one after the
+// other is fine.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -34,7 +34,7 @@ func TestLedger(t *testing.T) {
 		t.Error(err)
 	}
 	if got := stayed(before, l.living()); len(got) > 0 {
-		t.Errorf("stayed %v, want nobody", got)
+		t.Errorf("stayed %v, want none", got)
 	}
 	if got := stayed(l.living(), l.living()); got["c"].address != one {
 		t.Errorf("stayed %v, want c", got)
@@ -51,7 +51,7 @@ func TestCompare(t *testing.T) {
 	}{
 		"as it should": {map[string]tenant{"a": {one, "s"}}, []node.Allocation{{ContainerID: "s", IPv4: one}, {ContainerID: "gone", IPv4: two}}, nil},
 		"kubelet's":    {map[string]tenant{"a": {address: one}}, []node.Allocation{{ContainerID: "any", IPv4: one}}, nil},
-		"forgotten":    {map[string]tenant{"a": {one, "s"}}, nil, []string{"pod a has 10.0.0.1, which the checkpoint assigns to nobody"}},
+		"forgotten":    {map[string]tenant{"a": {one, "s"}}, nil, []string{"pod a has 10.0.0.1, which the checkpoint assigns to no pod"}},
 		"another's":    {map[string]tenant{"a": {one, "s"}}, []node.Allocation{{ContainerID: "t", IPv4: one}}, []string{"pod a has 10.0.0.1, which the checkpoint assigns to t"}},
 		"twice": {nil, []node.Allocation{{ContainerID: "s", IPv4: one}, {ContainerID: "t", IPv4: one}},
 			[]string{"the checkpoint assigns 10.0.0.1 to both s and t"}},
@@ -81,7 +81,7 @@ func TestTally(t *testing.T) {
 		t.Errorf("line\n%s\nwant\n%s", got, want)
 	}
 	if got := c.problems(); len(got) > 0 {
-		t.Errorf("problems %q, want none: it all came up in the end", got)
+		t.Errorf("problems %q, want none: all pods came up in the end", got)
 	}
 	c.never("pod-1-2", errors.New("no"))
 	c.mistake("wrong %d", 1)
@@ -104,7 +104,7 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// TestNameOf: every third pod has the name of the one before it, and no others share one.
+// TestNameOf: every third pod has the previous one's name, and no others share one.
 func TestNameOf(t *testing.T) {
 	t.Parallel()
 	last := map[string]int{}

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// triesPerPod bounds what kubelet does without end.
+	// triesPerPod bounds the attempts, which kubelet does not.
 	triesPerPod = 12
-	// retryAfter is shorter than kubelet's 10 s: slots that wait find nothing.
+	// retryAfter is shorter than kubelet's 10 s: waiting slots test nothing.
 	retryAfter = 2 * time.Second
 	// pingWithin is long, because the node is busy.
 	pingWithin = 10 * time.Second
@@ -21,9 +21,8 @@ const (
 // namespace is that of all pods.
 const namespace = "default"
 
-// nameOf names every pod. Every third has the name of the one before it in its slot, as in
-// a StatefulSet: its host end has the same name, and the other's sandbox may not be
-// removed yet.
+// nameOf names every pod. Every third has the name of its predecessor in the slot, as in a
+// StatefulSet: its host end has the same name, and the other's sandbox may still exist.
 func nameOf(slot, round int) string {
 	if round%3 == 2 {
 		round--
@@ -36,7 +35,7 @@ func lifetime(slot, round int) time.Duration {
 	return time.Duration(200+(slot*7+round*13)%15*100) * time.Millisecond
 }
 
-// slots runs one pod after another in each of some slots, until there were so many.
+// slots runs pods one after another in several slots, until the total is reached.
 func slots(ctx context.Context, parallel, pods int, one func(ctx context.Context, slot, round int)) {
 	var wg sync.WaitGroup
 	for slot := range min(parallel, pods) {
@@ -49,7 +48,7 @@ func slots(ctx context.Context, parallel, pods int, one func(ctx context.Context
 	wg.Wait()
 }
 
-// throughCRI is one life of a pod through containerd's CRI, as kubelet has them.
+// throughCRI runs and ends a pod through containerd's CRI, as kubelet does.
 func (s *soak) throughCRI(ctx context.Context, slot, round int) {
 	i := identity{namespace: namespace, name: nameOf(slot, round), uid: newUID()}
 	id, ok := s.runSandbox(ctx, &i)
@@ -73,7 +72,7 @@ func (s *soak) throughCRI(ctx context.Context, slot, round int) {
 	s.tally.gone()
 }
 
-// runSandbox tries until the sandbox is up and in the ledger.
+// runSandbox retries until the sandbox is up and in the ledger.
 func (s *soak) runSandbox(ctx context.Context, i *identity) (id string, ok bool) {
 	for {
 		began := time.Now()
@@ -122,7 +121,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// newUID is a pod's: a new one for every pod, also of the same name.
+// newUID is a UID for a pod: each pod gets a new one, even with the same name.
 func newUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

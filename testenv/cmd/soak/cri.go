@@ -16,7 +16,7 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// Kubelet's bounds of the calls.
+// Kubelet's timeouts of the calls.
 const (
 	dialWithin = 10 * time.Second
 	runWithin  = 4 * time.Minute
@@ -97,7 +97,7 @@ func (s *sandboxes) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// running are the sandboxes that kubelet is not just slow to remove.
+// running are the sandboxes that kubelet does not have to remove.
 var running = &cri.PodSandboxFilter{State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY}}
 
 // list describes sandboxes of pods that the soak made.
@@ -116,8 +116,8 @@ func (s *sandboxes) list(ctx context.Context, which *cri.PodSandboxFilter) ([]st
 	return out, nil
 }
 
-// startAgain starts a container whose process has ended as kubelet does: another of the same
-// configuration in the same sandbox, the next attempt.
+// startAgain restarts a container as kubelet does: it creates another one with the same
+// configuration in the same sandbox, as the next attempt.
 func (s *sandboxes) startAgain(ctx context.Context, name string) error {
 	old, sandbox, config, err := s.ended(ctx, name)
 	if err != nil {

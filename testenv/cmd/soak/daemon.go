@@ -15,7 +15,7 @@ import (
 // restartWithin bounds a restart of the daemon on a busy machine.
 const restartWithin = time.Minute
 
-// killing kills the daemon again and again until the context ends.
+// killing kills the daemon repeatedly until the context ends.
 func (s *soak) killing(ctx context.Context) {
 	if s.killEvery == 0 {
 		return
@@ -48,7 +48,7 @@ func (s *soak) restart(ctx context.Context) error {
 	return err
 }
 
-// held is what a process holds.
+// held is a process's resources.
 type held struct {
 	rss   int // KiB
 	files int
@@ -56,7 +56,7 @@ type held struct {
 
 func (h held) String() string { return fmt.Sprintf("%d MB, %d files", h.rss>>10, h.files) }
 
-// heldBy reads what the daemon holds now.
+// heldBy reads the daemon's resources.
 func (s *soak) heldBy() (held, error) {
 	pid, err := s.machine.Process(node.DaemonBinary)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *soak) heldBy() (held, error) {
 	return h, err
 }
 
-// What a daemon may hold at rest beyond one that has just begun to serve: larger books,
-// and connections to EC2 and the API server that it had not made yet.
+// What an idle daemon may use more than one that has just started: a larger book, and
+// connections to EC2 and the API server.
 const (
 	moreRSS   = 40 << 10 // KiB
 	moreFiles = 16

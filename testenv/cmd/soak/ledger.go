@@ -13,8 +13,8 @@ type tenant struct {
 	sandbox string // "" when kubelet made it
 }
 
-// ledger knows who lives at which address. A tenant enters when its sandbox is up and
-// leaves before anything is asked to end it, so that in between the address is its own.
+// ledger records which pod has which address. A tenant enters when its sandbox is up and
+// leaves before anything starts to delete it, so in between the address must be its own.
 type ledger struct {
 	mu      sync.Mutex
 	tenants map[string]tenant // by pod
@@ -22,7 +22,7 @@ type ledger struct {
 
 func newLedger() *ledger { return &ledger{tenants: map[string]tenant{}} }
 
-// enter takes a pod in; the error is that its address is another's too.
+// enter adds a pod; it is an error if another one has its address.
 func (l *ledger) enter(pod string, t tenant) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *ledger) living() map[string]tenant {
 	return maps.Clone(l.tenants)
 }
 
-// stayed are the tenants of both of two moments: those who lived all the time between.
+// stayed are the tenants at both of two moments, which lived all the time between them.
 func stayed(before, after map[string]tenant) map[string]tenant {
 	out := map[string]tenant{}
 	for pod, t := range before {

@@ -12,11 +12,11 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// settleWithin is how long what has ended may take to be gone: a DEL that was lost with
-// the daemon is noticed with the next look at the sandboxes.
+// settleWithin is how long the clean-up after pods may take: the daemon notices a DEL that was
+// lost in a crash at its next check of the sandboxes.
 const settleWithin = 2 * time.Minute
 
-// leftovers lists what is there beyond what was before the first pod.
+// leftovers lists what exists that did not before the first pod.
 func (s *soak) leftovers(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
@@ -24,10 +24,10 @@ func (s *soak) leftovers(ctx context.Context) ([]string, error) {
 	err := cluster.Await(ctx, "everything to be gone", func() error {
 		seen, err := s.left(ctx)
 		if err != nil {
-			return err // the time may be over in the middle of a look: the one before counts
+			return err // time may run out in the middle of a check: the previous one counts
 		}
 		if left = seen; len(left) > 0 {
-			return fmt.Errorf("%d things", len(left))
+			return fmt.Errorf("%d leftovers", len(left))
 		}
 		return nil
 	})
@@ -39,7 +39,7 @@ func (s *soak) leftovers(ctx context.Context) ([]string, error) {
 
 func (s *soak) left(ctx context.Context) ([]string, error) {
 	moment, cancel := context.WithCancel(ctx)
-	cancel() // one look: the caller repeats it
+	cancel() // check once: the caller repeats it
 	left, err := s.machine.Leftovers(moment)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *soak) left(ctx context.Context) ([]string, error) {
 	}
 	for _, e := range s.cluster.World.ENIs() {
 		if e.Attachment.InstanceID != s.machine.InstanceID {
-			left = append(left, "ENI "+e.ID+" of nobody")
+			left = append(left, "ENI "+e.ID+" without an owner")
 		}
 	}
 	cached, err := s.cachedResults()

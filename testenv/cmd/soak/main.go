@@ -1,5 +1,5 @@
 // Command soak puts thousands of pods on one node of a cluster while the daemon is
-// killed again and again, and fails when anything is left, doubled or never starts.
+// killed repeatedly, and fails when anything is left, assigned twice or never starts.
 //
 // The first part drives containerd's CRI without a kubelet, the second goes through
 // kubelet. Everything is the real program but AWS (testenv/cluster).

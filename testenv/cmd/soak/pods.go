@@ -18,12 +18,12 @@ import (
 const (
 	listEvery = 500 * time.Millisecond
 	// upWithin bounds a pod's start through kubelet, which waits 10 s and more after a
-	// failed try.
+	// failed attempt.
 	upWithin   = 4 * time.Minute
 	goneWithin = 4 * time.Minute
 )
 
-// board has the pods of the API server, for all who wait for some of them.
+// board has the API server's pods, for goroutines that wait for some of them.
 type board struct {
 	mu   sync.Mutex
 	pods map[string]*corev1.Pod
@@ -43,14 +43,14 @@ func (b *board) put(list []corev1.Pod) {
 	b.news = make(chan struct{})
 }
 
-// see returns a pod, nil if there is none, and what is closed when that may be outdated.
+// see returns a pod, nil if there is none, and a channel that is closed at the next change.
 func (b *board) see(name string) (*corev1.Pod, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pods[name], b.news
 }
 
-// await waits until a pod, or that it is not there, is what the caller wants.
+// await waits until a pod, nil if there is none, is what the caller wants.
 func (b *board) await(ctx context.Context, name string, within time.Duration, wanted func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -89,7 +89,7 @@ func (s *soak) posting(ctx context.Context) {
 	}
 }
 
-// throughKubelet is one life of a pod through the API server, scheduler and kubelet.
+// throughKubelet runs and ends a pod through the API server, scheduler and kubelet.
 func (s *soak) throughKubelet(ctx context.Context, slot, round int) {
 	name := nameOf(slot, round)
 	began := time.Now()
@@ -115,7 +115,7 @@ func (s *soak) throughKubelet(ctx context.Context, slot, round int) {
 	wait(ctx, lifetime(slot, round))
 	s.ledger.leave(string(uid))
 	if err := s.deletePod(ctx, name); err != nil {
-		s.tally.never(name, fmt.Errorf("it does not go: %w", err))
+		s.tally.never(name, fmt.Errorf("it was not deleted: %w", err))
 		return
 	}
 	if err == nil {
@@ -123,7 +123,7 @@ func (s *soak) throughKubelet(ctx context.Context, slot, round int) {
 	}
 }
 
-// settle puts a pod that is up into the ledger.
+// settle adds a running pod to the ledger.
 func (s *soak) settle(p *corev1.Pod) error {
 	address, err := netip.ParseAddr(p.Status.PodIP)
 	if err != nil {
@@ -167,7 +167,7 @@ func podOf(name string) *corev1.Pod {
 	}
 }
 
-// sandboxEvents counts the sandboxes that kubelet had to try again.
+// sandboxEvents counts the sandboxes that kubelet had to retry.
 func (s *soak) sandboxEvents(ctx context.Context) error {
 	events, err := cluster.List[corev1.Event](ctx, s.cluster, namespace, metav1.ListOptions{FieldSelector: "type=Warning,involvedObject.kind=Pod"})
 	if err != nil {

@@ -81,7 +81,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 
 func (s *soak) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// start boots the node and keeps what it is like without pods.
+// start boots the node and records its state without pods.
 func (s *soak) start(ctx context.Context, dir string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -107,12 +107,12 @@ type part struct {
 	name string
 	pods int
 	life func(ctx context.Context, slot, round int)
-	more []func(context.Context) // what goes on meanwhile
+	more []func(context.Context) // what runs meanwhile
 
 	after func(context.Context) error
 }
 
-// parts runs both and returns what must not be.
+// parts runs both and returns the problems.
 func (s *soak) parts(ctx context.Context) (problems []string, err error) {
 	// Kubelet would end sandboxes that the API server does not know.
 	if err := s.machine.Stop(ctx, "kubelet", syscall.SIGTERM); err != nil {
@@ -151,7 +151,7 @@ func (s *soak) withKubelet(ctx context.Context) ([]string, error) {
 		more: []func(context.Context){s.posting}, after: s.sandboxEvents})
 }
 
-// afterwards looks at what all pods left.
+// afterwards checks for leftovers of all pods.
 func (s *soak) afterwards(ctx context.Context) (problems []string, err error) {
 	began := time.Now()
 	left, err := s.leftovers(ctx)

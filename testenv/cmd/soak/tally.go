@@ -21,7 +21,7 @@ type tally struct {
 	tries   int             // of these, all
 	done    int             // pods that lived and went
 	failed  []string        // pods that never came up
-	found   map[string]int  // what must not be, by text
+	found   map[string]int  // problems, by text
 	kills   int
 }
 
@@ -39,7 +39,7 @@ func (t *tally) never(pod string, err error) {
 	t.do(func() { t.failed = append(t.failed, pod+": "+err.Error()) })
 }
 
-// mistake notes what must not be.
+// mistake records a problem.
 func (t *tally) mistake(format string, args ...any) {
 	t.do(func() { t.found[fmt.Sprintf(format, args...)]++ })
 }
@@ -50,7 +50,7 @@ func (t *tally) do(f func()) {
 	f()
 }
 
-// line is the state of a part in a line.
+// line is the state of a part on one line.
 func (t *tally) line(since time.Duration, of int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *tally) line(since time.Duration, of int) string {
 		t.done, of, float64(t.done)/max(since.Seconds(), 1), figure.Quantile(t.times, 0.5).Round(time.Millisecond), figure.Quantile(t.times, 0.99).Round(time.Millisecond), t.tries, len(t.failed), t.kills)
 }
 
-// problems are the reasons not to be content.
+// problems are the reasons for which the soak fails.
 func (t *tally) problems() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *tally) problems() []string {
 	return out
 }
 
-// refusals are the texts of failed tries with their counts, the most frequent first.
+// refusals are the errors of failed attempts with their counts, the most frequent first.
 func (t *tally) refusals() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *tally) refusals() []string {
 	return texts
 }
 
-// particulars are the details in which failures of one kind differ.
+// particulars are the details in which errors of one kind differ.
 var particulars = []struct {
 	is  *regexp.Regexp
 	put string
@@ -94,7 +94,7 @@ var particulars = []struct {
 	{regexp.MustCompile(`\beni[0-9a-f]{11}\b`), "LINK"},
 }
 
-// general takes the particulars out of a text.
+// general removes the particulars from a text.
 func general(text string) string {
 	for _, p := range particulars {
 		text = p.is.ReplaceAllString(text, p.put)

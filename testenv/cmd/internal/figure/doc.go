@@ -1,3 +1,3 @@
-// Package figure is what the bench programs print with: numbers that may be unknown,
-// quantiles, and columns of both.
+// Package figure prints the bench programs' results: numbers that may be unknown, quantiles,
+// and columns of both.
 package figure

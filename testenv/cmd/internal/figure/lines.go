@@ -19,5 +19,5 @@ func Lines(w io.Writer, lines [][]string) {
 	for _, l := range lines {
 		fmt.Fprintf(tw, "%s%s\t%s\t\n", l[0], strings.Repeat(" ", widest-utf8.RuneCountInString(l[0])), strings.Join(l[1:], "\t"))
 	}
-	tw.Flush() //nolint:errcheck // as with all that is printed
+	tw.Flush() //nolint:errcheck // as everywhere when printing
 }

@@ -16,7 +16,7 @@ type Number struct {
 // Of is a known figure.
 func Of(v float64) Number { return Number{v, true} }
 
-// Over is the ratio of two figures, unknown where it says nothing.
+// Over is the ratio of two figures, unknown if it is meaningless.
 func (n Number) Over(m Number) Number {
 	if !n.Known || !m.Known || m.Value == 0 {
 		return Number{}
@@ -44,8 +44,7 @@ func (n Number) String() string {
 // Milliseconds is a time as a figure.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Quantile is that of a list which need not be sorted; 1 is the most, and 0 that of an
-// empty list.
+// Quantile is a quantile of an unsorted list: 1 is the maximum. An empty list has 0.
 func Quantile(list []time.Duration, q float64) time.Duration {
 	if len(list) == 0 {
 		return 0

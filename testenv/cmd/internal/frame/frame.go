@@ -1,5 +1,5 @@
 // Package frame is what the programs of testenv have in common: help, flags, signals, the
-// exit status, and what is said of the machine that they run on.
+// exit status, and the description of the machine that they run on.
 package frame
 
 import (
@@ -111,7 +111,7 @@ func Machine() string {
 	return fmt.Sprintf("%d CPUs, Linux %s, %s", runtime.NumCPU(), release, runtime.Version())
 }
 
-// Load is how busy the machine is: what else ran beside the program counts.
+// Load is how busy the machine is, including other programs.
 func Load() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if f := bytes.Fields(b); err == nil && len(f) >= 3 {
