@@ -1,0 +1,94 @@
+package tour
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+)
+
+// clients have a method for each operation of a service, whose input has a field for each
+// option of the AWS CLI's command. Services that no program of ours calls are not in them.
+var clients = map[string]reflect.Type{"ec2": reflect.TypeFor[*ec2.Client]()}
+
+// ofCLI are options that the CLI adds to those of the service.
+var ofCLI = map[string][]string{
+	"":                                 {"query", "output"},
+	"authorize-security-group-ingress": {"source-group", "protocol", "port"},
+}
+
+// unknown are what a command of the AWS CLI has that its service has not.
+func unknown(service, operation string, options []string) (out []string) {
+	client, ok := clients[service]
+	if !ok {
+		return nil
+	}
+	method, ok := client.MethodByName(camel(operation))
+	if !ok {
+		return []string{operation}
+	}
+	input := method.Type.In(2).Elem()
+	for _, o := range options {
+		_, field := input.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, camel(o)) })
+		if !field && !slices.Contains(ofCLI[""], o) && !slices.Contains(ofCLI[operation], o) {
+			out = append(out, operation+" --"+o)
+		}
+	}
+	return out
+}
+
+func camel(name string) string {
+	var out strings.Builder
+	for word := range strings.SplitSeq(name, "-") {
+		out.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return out.String()
+}
+
+// TestCommands_AWS: the commands of the AWS CLI for EC2 that pages show or mention, among
+// them those of the doctor, are operations of the service with these options. They cannot be
+// run here.
+func TestCommands_AWS(t *testing.T) {
+	t.Parallel()
+	var pages []string
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/doctor/*.md"} {
+		found, err := filepath.Glob(Path(t, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	checked := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("\\baws ([a-z0-9-]+) ([a-z0-9-]+)((?: [^`\n|;]+)?)").FindAllStringSubmatch(string(text), -1) {
+			var options []string
+			for _, o := range regexp.MustCompile(` --([a-z0-9-]+)`).FindAllStringSubmatch(m[3], -1) {
+				options = append(options, o[1])
+			}
+			for _, wrong := range unknown(m[1], m[2], options) {
+				t.Errorf("%s: %s has no %s", page, m[1], wrong)
+			}
+			if clients[m[1]] != nil {
+				checked++
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("%d commands checked", checked)
+	}
+	if got, want := unknown("ec2", "describe-subnets", []string{"subnet-id", "subnet-ids", "query"}), []string{"describe-subnets --subnet-id"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := unknown("ec2", "describe-subnet", nil); len(got) != 1 {
+		t.Errorf("describe-subnet: %q", got)
+	}
+}
