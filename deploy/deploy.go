@@ -60,7 +60,8 @@ func roleFile(name string) string {
 }
 
 // IAM returns the policy iam/NAME.json as it is written: "aws-node-ipv4", "aws-node-ipv6",
-// each with "-scoped" too, "cni-metrics-helper" or "cnictl-doctor".
+// each with "-scoped" too, "cni-metrics-helper", "cnictl-doctor" or
+// "network-policy-agent-logs".
 func IAM(name string) (json.RawMessage, error) {
 	return files.ReadFile(path.Join("iam", name+".json"))
 }

@@ -194,6 +194,19 @@ func TestIAM_Helper(t *testing.T) {
 	}
 }
 
+// TestIAM_AgentLogs: the policy allows what the network policy agent needs for its log
+// (spec/deploy.md §5.1), and writes to the group of one cluster only. The agent is AWS's, so
+// that no call of ours can be compared.
+func TestIAM_AgentLogs(t *testing.T) {
+	t.Parallel()
+	const group = "arn:aws:logs:*:*:log-group:/aws/eks/CLUSTER_NAME/cluster"
+	const written = group + " " + group + ":*"
+	want := map[string]string{"logs:CreateLogGroup": written, "logs:CreateLogStream": written, "logs:PutLogEvents": written, "logs:DescribeLogGroups": "*"}
+	if have := allowed(t, "network-policy-agent-logs"); !maps.Equal(have, want) {
+		t.Errorf("%v, want %v", have, want)
+	}
+}
+
 // TestIAM_Doctor: the policy allows what the doctor asks EC2, which only reads.
 func TestIAM_Doctor(t *testing.T) {
 	t.Parallel()

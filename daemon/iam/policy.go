@@ -29,8 +29,8 @@ var (
 	ofIPv6 = []Feature{Start, IPv6, Interfaces, Groups, Sweep}
 )
 
-// Policies are those of deploy/iam by name. The scoped ones touch only interfaces of one
-// cluster: replace the words in capitals, and set CLUSTER_NAME before nodes are made.
+// Policies are those of deploy/iam by name. Replace words in capitals. The scoped ones touch
+// only interfaces of one cluster: set CLUSTER_NAME before nodes are made.
 func Policies() map[string]Policy {
 	return map[string]Policy{
 		"aws-node-ipv4":        node(ofIPv4),
@@ -42,6 +42,10 @@ func Policies() map[string]Policy {
 			allow("ReadClusterName", Needed(HelperName), "*"),
 		),
 		"cnictl-doctor": document(allow("ReadNetwork", Needed(Doctor), "*")),
+		"network-policy-agent-logs": document(
+			allow("WriteLogs", without(Needed(PolicyLogs), describeLogs), logGroup, logGroup+":*"),
+			allow("FindLogGroup", []string{describeLogs}, "*"),
+		),
 	}
 }
 
@@ -49,6 +53,9 @@ const (
 	interfaces = "arn:aws:ec2:*:*:network-interface/*"
 	createTags = "ec2:CreateTags"
 	create     = "ec2:CreateNetworkInterface"
+
+	describeLogs = "logs:DescribeLogGroups"
+	logGroup     = "arn:aws:logs:*:*:log-group:/aws/eks/CLUSTER_NAME/cluster"
 )
 
 func node(features []Feature) Policy {

@@ -17,6 +17,7 @@ const (
 	Helper     Feature = "helper"     // the metrics helper publishes
 	HelperName Feature = "helperName" // it reads the cluster's name, unless AWS_CLUSTER_ID is set
 	Doctor     Feature = "doctor"     // cnictl with --aws
+	PolicyLogs Feature = "policyLogs" // AWS's network policy agent sends its log to CloudWatch
 )
 
 // Action is an action of AWS.
@@ -25,7 +26,8 @@ type Action struct {
 	Features []Feature
 }
 
-// Table lists every action that our programs take, by service and name.
+// Table lists every action that our programs take, and those of AWS's network policy agent,
+// by service and name.
 func Table() []Action { return slices.Clone(table) }
 
 var table = []Action{
@@ -48,6 +50,10 @@ var table = []Action{
 	{"ec2:ModifyNetworkInterfaceAttribute", []Feature{Interfaces, Groups}},
 	{"ec2:UnassignIpv6Addresses", []Feature{IPv6}},
 	{"ec2:UnassignPrivateIpAddresses", []Feature{IPv4}},
+	{"logs:CreateLogGroup", []Feature{PolicyLogs}},
+	{"logs:CreateLogStream", []Feature{PolicyLogs}},
+	{"logs:DescribeLogGroups", []Feature{PolicyLogs}},
+	{"logs:PutLogEvents", []Feature{PolicyLogs}},
 }
 
 // Needed are the names of the actions that any of these features takes.
