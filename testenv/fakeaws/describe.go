@@ -264,6 +264,7 @@ type xmlInstance struct {
 	Groups     []xmlGroup `xml:"groupSet>item"`
 	Interfaces []xmlENI   `xml:"networkInterfaceSet>item"`
 	Tags       []xmlTag   `xml:"tagSet>item"`
+	Profile    string     `xml:"iamInstanceProfile>arn"`
 	Metadata   struct {
 		Tokens   string `xml:"httpTokens"`
 		Endpoint string `xml:"httpEndpoint"`
@@ -307,7 +308,7 @@ func describeInstances(f *form) func(*World) (any, error) {
 
 func (w *World) xmlReservation(i *instance) xmlReservation {
 	x := xmlInstance{ID: i.ID, Type: i.Type, State: xmlState{16, "running"}, AZ: i.AZ, SubnetID: i.SubnetID, VPCID: i.VPCID,
-		PrivateIP: i.PrimaryIP.String(), Launched: i.started.Format(time.RFC3339), Tags: tagSet(i.Tags)}
+		PrivateIP: i.PrimaryIP.String(), Launched: i.started.Format(time.RFC3339), Tags: tagSet(i.Tags), Profile: w.iamARN("instance-profile", i.Role)}
 	x.Metadata.Tokens, x.Metadata.Endpoint, x.Metadata.Hops = "required", "enabled", 2
 	for _, e := range attachedIn(w.listed(), i.ID) {
 		n := w.xmlOf(e)

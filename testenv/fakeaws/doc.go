@@ -17,5 +17,7 @@
 // metadata path is answered with an error that names it and is also recorded in
 // World.Violations, which every test should find empty.
 //
+// Requests signed for EKS or IAM are answered too, as far as cnictl makes them.
+//
 // The package must not import the daemon: it is the other end of the wire.
 package fakeaws

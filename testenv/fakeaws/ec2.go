@@ -45,7 +45,8 @@ var actions = map[string]action{
 	"GetSubnetCidrReservations":       {false, getSubnetCIDRReservations},
 }
 
-// EC2Handler serves a world's EC2 API, the Query protocol of version 2016-11-15.
+// EC2Handler serves a world's EC2 API, the Query protocol of version 2016-11-15, and to requests
+// that are signed for EKS or IAM the calls of account.go.
 func EC2Handler(w *World) http.Handler { return &ec2Server{world: w} }
 
 type ec2Server struct {
@@ -55,6 +56,14 @@ type ec2Server struct {
 }
 
 func (s *ec2Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	switch scopeOf(r) {
+	case "eks":
+		s.serveEKS(rw, r)
+		return
+	case "iam":
+		s.serveIAM(rw, r)
+		return
+	}
 	start := s.world.opts.Now()
 	began := time.Now()
 	id := s.world.uuid()

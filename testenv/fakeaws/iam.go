@@ -88,19 +88,9 @@ type need struct{ action, resource string }
 func (w *World) authorise(caller, action string, f *form) error {
 	needs := w.needs(action, f)
 	return locked(&w.wire, func() error {
-		p, limited := w.wire.iam.policies[caller]
-		if !limited {
-			p, limited = w.wire.iam.policies[""]
-		}
 		for _, n := range needs {
-			if !limited {
-				w.wire.iam.note(caller, n, false)
-				continue
-			}
-			v := p.judge(n)
-			w.wire.iam.note(caller, n, v != allowed)
-			if v != allowed {
-				return w.unauthorised(caller, n, v)
+			if err := w.permit(caller, n); err != nil {
+				return err
 			}
 		}
 		if w.wire.allow != nil && !slices.Contains(w.wire.allow, action) {
@@ -110,6 +100,23 @@ func (w *World) authorise(caller, action string, f *form) error {
 		}
 		return nil
 	})
+}
+
+// permit notes a permission that a caller needs, and refuses one that it lacks. The wire is
+// locked.
+func (w *World) permit(caller string, n need) error {
+	p, limited := w.wire.iam.policies[caller]
+	if !limited {
+		p, limited = w.wire.iam.policies[""]
+	}
+	v := allowed
+	if limited {
+		v = p.judge(n)
+	}
+	if w.wire.iam.note(caller, n, v != allowed); v != allowed {
+		return w.unauthorised(caller, n, v)
+	}
+	return nil
 }
 
 func (i *iam) note(caller string, n need, refused bool) {

@@ -51,7 +51,7 @@ type InstanceSpec struct {
 	SecurityGroups []string   // default: the VPC's default group
 	Tags           map[string]string
 	IPv6           bool   // give the primary ENI an IPv6 address
-	Role           string // IAM role shown by IMDS; default "node-role"
+	Role           string // IAM role shown by IMDS, and instance profile; default "node-role"
 }
 
 // Instance is one instance; its network interfaces are in World.ENIs.

@@ -12,7 +12,7 @@ import (
 
 // Server serves a world's two APIs on two listeners.
 type Server struct {
-	EC2URL  string // for AWS_ENDPOINT_URL_EC2 and AWS_EC2_ENDPOINT
+	EC2URL  string // for AWS_ENDPOINT_URL_EC2, _EKS and _IAM, and AWS_EC2_ENDPOINT
 	IMDSURL string // for AWS_EC2_METADATA_SERVICE_ENDPOINT
 	// ControlURL is where ControlHandler listens, "" when it does not.
 	ControlURL string
@@ -86,7 +86,7 @@ func (s *Server) listen(addr string, h http.Handler) (url string, err error) {
 // Env lists the environment variables that point a program at the servers, with
 // credentials that the world accepts.
 func (s *Server) Env() []string {
-	return []string{"AWS_ENDPOINT_URL_EC2=" + s.EC2URL, "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + s.IMDSURL,
+	return []string{"AWS_ENDPOINT_URL_EC2=" + s.EC2URL, "AWS_ENDPOINT_URL_EKS=" + s.EC2URL, "AWS_ENDPOINT_URL_IAM=" + s.EC2URL, "AWS_EC2_METADATA_SERVICE_ENDPOINT=" + s.IMDSURL,
 		"AWS_ACCESS_KEY_ID=AKIAFAKEAWSFAKEAWS00", "AWS_SECRET_ACCESS_KEY=fake"}
 }
 

@@ -35,6 +35,8 @@ type World struct {
 	pending      []Change
 	listings     []listing // what EC2 lists while it is late, oldest first; empty while it is not
 	trunks       trunks
+	cluster      *Cluster // nil: EKS has none
+	roles        map[string]role
 
 	deliverMu      sync.Mutex // held while subscribers run; taken before mu
 	subscribers    []subscriber
@@ -74,6 +76,7 @@ func NewWorld(opts Options) *World {
 		held:      make(map[string]Hold),
 		types:     make(map[string]limits.Instance),
 		routes:    make(map[string][]Route),
+		roles:     make(map[string]role),
 		counters:  make(map[string]uint64),
 		timers:    make(map[*time.Timer]struct{}),
 		done:      make(chan struct{}),
