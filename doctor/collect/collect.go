@@ -319,9 +319,12 @@ func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) *ev
 }
 
 // second reads the same nodes in full again, and what changes in Kubernetes. All else is as
-// at the first reading.
+// at the first reading. Where that is nothing, it does not wait either.
 func (c *collection) second(ctx context.Context) error {
 	if len(c.deep) == 0 && c.AWS == nil {
+		for i := range c.nodes {
+			c.lasts(&c.nodes[i])
+		}
 		return nil
 	}
 	timer := time.NewTimer(c.Interval)
@@ -355,9 +358,7 @@ func (c *collection) second(ctx context.Context) error {
 			}
 			continue
 		}
-		same := *n.First // what looked sound lasts, as in an evidence file
-		c.putAWS(&same)
-		n.Second = &same
+		c.lasts(n)
 	}
 	err := c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.Second })
 	for name := range names {
@@ -365,6 +366,14 @@ func (c *collection) second(ctx context.Context) error {
 		reading.ContinueLogs(n.First, n.Second)
 	}
 	return err
+}
+
+// lasts makes the second reading of a node that looked sound: that lasts, as in an evidence
+// file.
+func (c *collection) lasts(n *evidence.Node) {
+	same := *n.First
+	c.putAWS(&same)
+	n.Second = &same
 }
 
 // evidence is all that was read, without the nodes that left the cluster meanwhile: what their

@@ -58,10 +58,10 @@ func save(ev *evidence.Evidence) ([]byte, error) {
 	put(root, "at", encode(reflect.ValueOf(ev.At)))
 	put(root, "mode", scalar("!!str", string(ev.Mode)))
 	put(root, "base", scalar("!!str", "none"))
-	if ev.Interval > 0 {
+	once := !slices.ContainsFunc(ev.Nodes, func(n evidence.Node) bool { return n.Second != nil })
+	if ev.Interval > 0 || !once {
 		put(root, "interval", encode(reflect.ValueOf(ev.Interval)))
 	}
-	once := !slices.ContainsFunc(ev.Nodes, func(n evidence.Node) bool { return n.Second != nil })
 	put(root, "once", encode(reflect.ValueOf(once)))
 	put(root, "scope", encode(reflect.ValueOf(ev.Scope)))
 	if len(ev.Report) > 0 {
