@@ -164,8 +164,13 @@ func (k *Keeper) startReads(now time.Time) {
 	}
 	if !r.nextSweep.IsZero() && !r.nextSweep.After(now) {
 		r.nextSweep = time.Time{}
+		busy := k.busyENIs()
+		for _, e := range k.book.Snapshot().ENIs {
+			// One detached by others is not leaked until a reconcile has taken it from the book.
+			busy = append(busy, e.ID)
+		}
 		k.out.Begin(SweepTask{resync.LeakInput{
-			ClusterName: k.settings.ClusterName, Busy: k.busyENIs(), InUse: k.addresses(), InstanceID: k.settings.InstanceID, Started: k.started,
+			ClusterName: k.settings.ClusterName, Busy: busy, InUse: k.addresses(), InstanceID: k.settings.InstanceID, Started: k.started,
 		}})
 	}
 }

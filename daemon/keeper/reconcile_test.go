@@ -308,6 +308,19 @@ func TestSweep(t *testing.T) {
 			t.Fatal("no sweep")
 		}
 	}
+	// One of the book that an earlier daemon made, and that others have just detached.
+	task, _ := last[SweepTask](b)
+	task.In.Now = b.clock
+	detached := resync.ENI{
+		ID: "eni-primary", Status: resync.StatusAvailable, Description: resync.DescriptionPrefix + "x",
+		Tags: map[string]string{resync.TagInstanceID: b.settings.InstanceID, resync.TagCreatedAt: begin.Add(-time.Hour).UTC().Format(time.RFC3339)},
+	}
+	stranger := detached
+	stranger.ID = "eni-leaked"
+	verdicts := resync.Leaked([]resync.ENI{detached, stranger}, task.In)
+	if verdicts[0].Action != resync.LeakSkip || verdicts[1].Action != resync.LeakDelete {
+		t.Errorf("an ENI of the book, and another one: %+v", verdicts)
+	}
 	b.pass(2 * time.Hour)
 	if count[SweepTask](b) != 1 {
 		t.Fatal("two sweeps at once")

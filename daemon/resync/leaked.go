@@ -32,7 +32,7 @@ const firstYear = 2017
 type LeakInput struct {
 	Now         time.Time
 	ClusterName string       // "": ENIs of every cluster of the VPC are looked at
-	Busy        []ipam.ENIID // ENIs that an operation of this process created and still cares for
+	Busy        []ipam.ENIID // ENIs that this process has in its book, or works on
 
 	// InUse lists addresses of this node's pods. An ENI that holds one was taken off
 	// the instance by others; deleting it would end what is left of them.
@@ -88,7 +88,7 @@ func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 	case in.ClusterName != "" && e.Tags[TagClusterName] != in.ClusterName:
 		return LeakSkip, fmt.Sprintf("belongs to cluster %q", e.Tags[TagClusterName])
 	case slices.Contains(in.Busy, e.ID):
-		return LeakSkip, "in use by an operation of this process"
+		return LeakSkip, "in the book of this process, or in use by one of its operations"
 	}
 	if a, used := e.holdsAny(in.InUse); used {
 		return LeakSkip, "a pod on this node has its address " + a.String()
