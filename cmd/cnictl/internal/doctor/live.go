@@ -108,7 +108,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	}
 	o := collect.Options{
 		Cluster: w.Cluster, Targets: targets, Named: len(n.Names) > 0 || len(f.Globals.Nodes) > 0, Pod: n.Pod, Once: n.Once, Interval: interval(f),
-		Installation: n.Installation, Full: n.Full, Exec: f.Globals.Via == document.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
+		Installation: n.Installation, Full: n.Full, Exec: f.Globals.Via == document.ViaExec, NodeTimeout: f.Globals.NodeTimeout, Timeout: max(sourceTimeout(f), collect.DefaultTimeout), Concurrency: f.Globals.Concurrency, UserAgent: f.UserAgent(), Now: f.Now,
 		Progress: progress,
 	}
 	aws := func() uint64 { return 0 }

@@ -56,14 +56,20 @@ func interval(f *cli.Factory) time.Duration {
 	return f.Globals.Interval
 }
 
+// sourceTimeout is the time limit of one source: who gives a node more time, on a slow network
+// or a busy control plane, gives it to each source; 0: the default.
+func sourceTimeout(f *cli.Factory) time.Duration {
+	if f.SourceOf("node-timeout") == cli.FromDefault {
+		return 0
+	}
+	return f.Globals.NodeTimeout
+}
+
 // readings reads the node once or twice.
 func readings(ctx context.Context, f *cli.Factory, once bool, interval time.Duration) (*evidence.Evidence, error) {
 	target, _ := f.LocalTarget(ctx)
 	metadata, _ := f.Env("AWS_EC2_METADATA_SERVICE_ENDPOINT")
-	o := node.Options{Address: target.Address, Metadata: metadata, Now: f.Now}
-	if f.SourceOf("node-timeout") != cli.FromDefault {
-		o.Timeout = f.Globals.NodeTimeout
-	}
+	o := node.Options{Address: target.Address, Metadata: metadata, Now: f.Now, Timeout: sourceTimeout(f)}
 	n := evidence.Node{First: node.Read(ctx, o)}
 	if !once {
 		ticks, stop := f.Tick(interval)
