@@ -23,13 +23,14 @@ import (
 
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/kubeapi"
+	"cnictl/testenv/tour"
 	"cnictl/testenv/vpc"
 )
 
 // TestDeploy takes a cluster with running pods through the life of an installation: upgrade
-// and rollback of the release with which the cluster began, whose selector is the chart's
-// default; the change of the selector; uninstall; upstream's manifest; its adoption; and
-// fields that a managed add-on owns. Meanwhile connections of pods go on, over nodes and to
+// of the release with which the cluster began, whose selector is the chart's default; the
+// change of the selector; uninstall; upstream's manifest; its adoption; fields that a managed
+// add-on owns; and the way of docs/migrate.md to ours and back. Meanwhile connections of pods go on, over nodes and to
 // the outside; no pod restarts; and pods that are created while a DaemonSet rolls all run in
 // the end. Upstream's manifest starts our images: upstream's are not available.
 func TestDeploy(t *testing.T) {
@@ -44,11 +45,11 @@ func TestDeploy(t *testing.T) {
 		do   func(*lab)
 	}{
 		{"upgrade", (*lab).upgrades},
-		{"rollback", (*lab).rollsBack},
 		{"selector", (*lab).changesSelector},
 		{"uninstall", (*lab).uninstalls},
 		{"adoption", (*lab).adopts},
 		{"fields_of_eks", (*lab).takesFields},
+		{"move_and_back", (*lab).moves},
 	} {
 		passed := t.Run(stage.name, func(t *testing.T) {
 			l := &lab{T: t, c: l.c}
@@ -80,14 +81,7 @@ const nextTag = "next"
 
 // upgrades to images of another tag, with the values of the release before.
 func (l *lab) upgrades() {
-	programs, err := kubeapi.ProgramDir()
-	l.check(err)
-	for _, m := range l.c.Machines[:3] {
-		for _, image := range []string{"docker.io/cnictl/aws-vpc-cni:", "docker.io/cnictl/aws-vpc-cni-init:"} {
-			_, err := m.Output(filepath.Join(programs, "ctr"), "-n", "k8s.io", "images", "tag", image+"dev", image+nextTag)
-			l.check(err)
-		}
-	}
+	l.tag("docker.io/cnictl/aws-vpc-cni:"+nextTag, "docker.io/cnictl/aws-vpc-cni-init:"+nextTag)
 	l.rolls("upgrade", func() {
 		l.helm("upgrade", cluster.Release, l.c.Chart(), "--reuse-values", "--set", "global.image.tag="+nextTag)
 	})
@@ -96,17 +90,23 @@ func (l *lab) upgrades() {
 	}
 }
 
-func (l *lab) rollsBack() {
-	l.rolls("rollback", func() { l.helm("rollback", cluster.Release, "1") })
-	if version := l.env("VPC_CNI_VERSION"); version == nextTag {
-		l.Errorf("after the rollback the version is %s", version)
+// tag gives the images of the daemon and of init other names on each node.
+func (l *lab) tag(daemon, initial string) {
+	l.Helper()
+	programs, err := kubeapi.ProgramDir()
+	l.check(err)
+	for _, m := range l.c.Machines[:3] {
+		for image, name := range map[string]string{"aws-vpc-cni": daemon, "aws-vpc-cni-init": initial} {
+			_, err := m.Output(filepath.Join(programs, "ctr"), "-n", "k8s.io", "images", "tag", "--force", "docker.io/cnictl/"+image+":dev", name)
+			l.check(err)
+		}
 	}
 }
 
 // changesSelector to the one of manifests, without ending a pod of the CNI.
 func (l *lab) changesSelector() {
 	before := l.cniPods()
-	args := []string{"upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}
+	args := []string{"upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true,global.image.tag=" + nextTag}
 	l.refuses(`a selector never changes. Set originalMatchLabels to false`, args...)
 	l.kubectl("", "delete", "daemonset", "aws-node", "--cascade=orphan")
 	l.helm(args...)
@@ -139,15 +139,16 @@ func (l *lab) uninstalls() {
 		}
 		return nil
 	})
-	l.kubectl(l.manifest(), "apply", "--filename", "-")
+	l.kubectl(l.manifest("--include-crds"), "apply", "--filename", "-")
 	l.rolled()
 	l.allRun("waits", 3)
 }
 
 // manifest is upstream's: the chart as it renders for a manifest, without what only Helm
 // writes.
-func (l *lab) manifest() string {
-	rendered := l.helm("template", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true", "--include-crds")
+func (l *lab) manifest(args ...string) string {
+	l.Helper()
+	rendered := l.helm(append([]string{"template", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}, args...)...)
 	return regexp.MustCompile(`(?m)^ +(helm\.sh/chart|app\.kubernetes\.io/managed-by): .*\n`).ReplaceAllString(rendered, "")
 }
 
@@ -185,6 +186,61 @@ func (l *lab) takesFields() {
 	}
 	l.samePods(before)
 }
+
+// moves from upstream's manifest to ours and back, as docs/migrate.md says, which shows what
+// was typed and answered here.
+func (l *lab) moves() {
+	l.helm("uninstall", cluster.Release, "--wait")
+	programs, err := kubeapi.ProgramDir()
+	l.check(err)
+	d := deskOf(l.T, l.c.Kubeconfig, programs)
+	const upstream = "602401143452.dkr.ecr.us-west-2.amazonaws.com/amazon-k8s-cni"
+	l.tag(upstream+":v1.23.1", upstream+"-init:v1.23.1")
+	l.tag("registry.example/aws-vpc-cni:v1", "registry.example/aws-vpc-cni-init:v1")
+	d.write("upstream.yaml", l.manifest("--values", filepath.Join(d.dir, "adopt.yaml")))
+
+	var typed strings.Builder
+	types := func(commands ...string) {
+		l.Helper()
+		for _, c := range commands {
+			typed.WriteString("$ " + c + "\n" + varies.ReplaceAllString(d.run(c), ""))
+		}
+	}
+	const (
+		rolledOut = "kubectl rollout status daemonset/aws-node --namespace kube-system"
+		now       = "kubectl get daemonset aws-node --namespace kube-system --output custom-columns=GENERATION:.metadata.generation,IMAGE:.spec.template.spec.containers[0].image"
+		pods      = "kubectl get pods flow-a flow-b flow-c"
+	)
+	types("kubectl apply -f upstream.yaml", rolledOut, now)
+	l.rolled()
+	before, generation := l.cniPods(), l.daemonSet().Generation
+	text := page(l.T, "docs/migrate.md")
+	carry, way := commandsOf(l.T, text, "Carry the settings over"), commandsOf(l.T, text, "With Helm")
+	types(carry[2]) // the settings
+	types(way[0], now)
+	l.samePods(before)
+	if g := l.daemonSet().Generation; g != generation {
+		l.Errorf("adopted: generation %d, was %d", g, generation)
+	}
+	for i, command := range way[2:] {
+		l.rolls(fmt.Sprintf("move-%d", i), func() { types(command) })
+		types(rolledOut, now, pods)
+	}
+	for _, m := range l.c.Machines[:3] {
+		for _, command := range commandsOf(l.T, text, "After going back") {
+			_, err := m.Output("sh", "-c", command)
+			l.check(err)
+		}
+	}
+	pages := tour.NewPages(l.T, "docs/migrate.md")
+	pages.Code("docs/migrate.md", "transcript", typed.String())
+
+	l.helm("upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true")
+	l.rolled()
+}
+
+// varies is what commands print differently each time, or of no interest.
+var varies = regexp.MustCompile(`(?ms)^(Release "|NAME: |LAST DEPLOYED: |NAMESPACE: |DESCRIPTION: |TEST SUITE: |Waiting for )[^\n]*\n|^NOTES:\n.*| +(AGE|(\d+[smh])+)$`)
 
 // helm runs helm, which must succeed.
 func (l *lab) helm(args ...string) string {

@@ -15,8 +15,8 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// typed are the commands of docs/install.md and README.md that change a cluster, by the
-// way to install, in their order.
+// typed are the commands of docs/install.md, docs/operations.md, docs/cli.md and README.md that
+// change a cluster, by the way to install, in their order.
 var typed = map[string][]string{
 	"helm": {
 		"helm upgrade --install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
@@ -27,7 +27,10 @@ var typed = map[string][]string{
 		"helm upgrade --install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
 		"helm upgrade --install cni-metrics-helper deploy/chart/cni-metrics-helper --namespace kube-system --set image.registry=registry.example,image.tag=v1",
 		"kubectl apply -f deploy/monitoring/podmonitor.yaml -f deploy/monitoring/prometheusrule.yaml",
+		"sed 's|runbook_url: |&https://git.example/cnictl/blob/main/|' deploy/monitoring/prometheusrule.yaml | kubectl apply -f -",
 		"kubectl apply -f deploy/rbac/cnictl.yaml",
+		"kubectl create clusterrolebinding cnictl --clusterrole=cnictl --group=GROUP",
+		"kubectl create rolebinding cnictl -n kube-system --role=cnictl --group=GROUP",
 	},
 	"manifests": {"kubectl apply --server-side -f deploy/aws-node.yaml", "kubectl apply --server-side -f deploy/crds"},
 	"kustomize": {"kubectl apply --server-side -k deploy-mine"},
@@ -41,28 +44,42 @@ const operatorKinds = `
   {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}
 `
 
-// desk is a directory in which the commands of pages are typed, at an API server without
-// nodes.
+// desk is a directory in which the commands of pages are typed.
 type desk struct {
 	*testing.T
 	dir, path string
 }
 
+// newDesk is before an API server without nodes.
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	kubectl, err := kubeapi.ProgramDir()
 	if err != nil {
 		testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
 	}
-	tools := filepath.Dir(tour.Path(t, ".cache/tools/helm"))
-	for _, program := range []string{filepath.Join(kubectl, "kubectl"), filepath.Join(tools, "helm")} {
+	for _, program := range []string{filepath.Join(kubectl, "kubectl"), tour.Path(t, ".cache/tools/helm")} {
 		if _, err := os.Stat(program); err != nil {
 			testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
 		}
 	}
 	s := kubeapi.Start(t)
-	d := &desk{T: t, dir: t.TempDir(), path: kubectl + ":" + tools + ":/usr/bin:/bin"}
-	if err := (&cluster.Cluster{API: s}).WriteKubeconfig(filepath.Join(d.dir, "kubeconfig"), s.Endpoint()); err != nil {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := (&cluster.Cluster{API: s}).WriteKubeconfig(kubeconfig, s.Endpoint()); err != nil {
+		t.Fatal(err)
+	}
+	d := deskOf(t, kubeconfig, kubectl)
+	// The test bed's server has roles and accounts of its own.
+	d.run("kubectl delete --ignore-not-found clusterrole,clusterrolebinding aws-node cni-metrics-helper")
+	d.run("kubectl -n kube-system delete --ignore-not-found serviceaccount aws-node cni-metrics-helper")
+	return d
+}
+
+// deskOf has the files that the pages show.
+func deskOf(t *testing.T, kubeconfig, kubectl string) *desk {
+	t.Helper()
+	tools := filepath.Dir(tour.Path(t, ".cache/tools/helm"))
+	d := &desk{T: t, dir: t.TempDir(), path: kubectl + ":" + tools + ":" + os.Getenv("CNI_TEST_BIN") + ":/usr/bin:/bin"}
+	if err := os.Symlink(kubeconfig, filepath.Join(d.dir, "kubeconfig")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.CopyFS(filepath.Join(d.dir, "deploy"), os.DirFS(tour.Path(t, "deploy"))); err != nil {
@@ -72,9 +89,6 @@ func newDesk(t *testing.T) *desk {
 	d.write("values.yaml", fileOf(install, "global:"))
 	d.write("deploy-mine/kustomization.yaml", fileOf(install, "apiVersion: kustomize"))
 	d.write("adopt.yaml", fileOf(page(t, "docs/migrate.md"), "image:"))
-	// The test bed's server has roles and accounts of its own.
-	d.run("kubectl delete --ignore-not-found clusterrole,clusterrolebinding aws-node cni-metrics-helper")
-	d.run("kubectl -n kube-system delete --ignore-not-found serviceaccount aws-node cni-metrics-helper")
 	return d
 }
 
@@ -135,6 +149,12 @@ func TestDocs_Install(t *testing.T) {
 			want := map[string]string{"helm": "image: registry.example/aws-vpc-cni:v1\n", "manifests": "image: cnictl/aws-vpc-cni:", "kustomize": "image: registry.example/aws-vpc-cni:v1\n"}[way]
 			if !strings.Contains(got, want) {
 				t.Errorf("the DaemonSet has no %q:\n%s", want, got)
+			}
+			if way == "helm" {
+				runbook := d.run("kubectl -n kube-system get prometheusrule aws-node -o jsonpath='{.spec.groups[0].rules[0].annotations.runbook_url}'")
+				if want := "https://git.example/cnictl/blob/main/docs/operations.md#awsnodedown"; runbook != want {
+					t.Errorf("runbook_url is %q, want %q", runbook, want)
+				}
 			}
 			if way == "kustomize" && !strings.Contains(got, "- name: ENABLE_PREFIX_DELEGATION\n          value: \"true\"\n") {
 				t.Errorf("the patch is not in the DaemonSet:\n%s", got)

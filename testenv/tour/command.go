@@ -11,7 +11,7 @@ var CommandPages = []string{"README.md", "docs/install.md", "docs/operations.md"
 
 // programs are the first words of command lines. In a block without any, all lines are
 // output.
-var programs = []string{"cnictl", "kubectl", "helm", "make", "docker", "aws", "sed", "curl", "crane", "ctr", "go", "git", "export"}
+var programs = []string{"cnictl", "kubectl", "helm", "make", "docker", "aws", "sed", "curl", "crane", "ctr", "go", "git", "export", "rm"}
 
 // Commands are the commands in the blocks of a page: lines that begin with a program or a
 // prompt, without the prompt and without a trailing comment.

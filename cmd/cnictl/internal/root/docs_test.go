@@ -94,7 +94,9 @@ func TestDocs(t *testing.T) {
 	}
 	for _, page := range []string{"README.md", "docs/cli.md", "docs/capacity.md", "docs/migrate.md"} {
 		for _, name := range pages.Unset(page) {
-			t.Errorf("%s: nothing is made for the section %q", page, name)
+			if page+":"+name != "docs/migrate.md:transcript" { // that of TestDeploy of testenv/cluster
+				t.Errorf("%s: nothing is made for the section %q", page, name)
+			}
 		}
 	}
 }
