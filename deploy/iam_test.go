@@ -50,8 +50,8 @@ func allowed(t *testing.T, name string) map[string]string {
 	return out
 }
 
-// called are the EC2 actions that a client has calls of, by the name of the SDK's client.
-func called(t *testing.T, dir, client string) []string {
+// called are the actions of a service that a client has calls of, by the name of the SDK's client.
+func called(t *testing.T, dir, client, service string) []string {
 	t.Helper()
 	files, err := filepath.Glob("../" + dir + "/*.go")
 	if err != nil {
@@ -72,7 +72,7 @@ func called(t *testing.T, dir, client string) []string {
 				return true
 			}
 			if of, ok := method.X.(*ast.SelectorExpr); ok && of.Sel.Name == client { // c.ec2.Method
-				actions["ec2:"+method.Sel.Name] = true
+				actions[service+":"+method.Sel.Name] = true
 			}
 			return true
 		})
@@ -107,11 +107,12 @@ func TestIAM_Table(t *testing.T) {
 	}{
 		{"daemon/internal/vpcapi", "ec2", "ec2", daemon},
 		{"doctor/collect/ec2", "api", "ec2", []iam.Feature{iam.Doctor}},
+		{"doctor/collect/ec2", "eks", "eks", []iam.Feature{iam.Migrate}}, // and IAM's
 		{"cmd/cni-metrics-helper/internal/publish", "client", "cloudwatch", []iam.Feature{iam.Helper}},
 	} {
-		calls := called(t, program.dir, program.client)
-		for i, call := range calls {
-			calls[i] = strings.Replace(call, "ec2:", program.service+":", 1)
+		calls := called(t, program.dir, program.client, program.service)
+		if program.service == "eks" {
+			calls = append(calls, called(t, program.dir, "iam", "iam")...)
 		}
 		if rows := iam.Needed(program.features...); !slices.Equal(calls, rows) {
 			t.Errorf("%s calls\n%q\nand daemon/iam has rows of\n%q", program.dir, calls, rows)
@@ -160,7 +161,7 @@ func TestIAM_Scoped(t *testing.T) {
 // that have it, and nothing else.
 func TestIAM_Node(t *testing.T) {
 	t.Parallel()
-	calls := called(t, "daemon/internal/vpcapi", "ec2")
+	calls := called(t, "daemon/internal/vpcapi", "ec2", "ec2")
 	if len(calls) < 10 {
 		t.Fatalf("found only %q: does this test still understand the client?", calls)
 	}
@@ -207,15 +208,18 @@ func TestIAM_AgentLogs(t *testing.T) {
 	}
 }
 
-// TestIAM_Doctor: the policy allows what the doctor asks EC2, which only reads.
+// TestIAM_Doctor: the policy allows what the doctor asks EC2, EKS and IAM, which only reads.
 func TestIAM_Doctor(t *testing.T) {
 	t.Parallel()
 	have := allowed(t, "cnictl-doctor")
-	if got, want := slices.Sorted(maps.Keys(have)), called(t, "doctor/collect/ec2", "api"); !slices.Equal(got, want) {
+	want := slices.Concat(called(t, "doctor/collect/ec2", "api", "ec2"), called(t, "doctor/collect/ec2", "eks", "eks"), called(t, "doctor/collect/ec2", "iam", "iam"))
+	if got := slices.Sorted(maps.Keys(have)); !slices.Equal(got, want) {
 		t.Errorf("it allows\n%q\nand the doctor calls\n%q", got, want)
 	}
 	for action, resource := range have {
-		if !strings.HasPrefix(action, "ec2:Describe") && !strings.HasPrefix(action, "ec2:Get") || resource != "*" {
+		_, name, _ := strings.Cut(action, ":")
+		reads := func(verb string) bool { return strings.HasPrefix(name, verb) }
+		if !slices.ContainsFunc([]string{"Describe", "Get", "List", "Simulate"}, reads) || resource != "*" {
 			t.Errorf("%s on %s", action, resource)
 		}
 	}

@@ -41,7 +41,10 @@ func Policies() map[string]Policy {
 			allow("PublishMetrics", Needed(Helper), "*").when("StringEquals", "cloudwatch:namespace", "Kubernetes"),
 			allow("ReadClusterName", Needed(HelperName), "*"),
 		),
-		"cnictl-doctor": document(allow("ReadNetwork", Needed(Doctor), "*")),
+		"cnictl-doctor": document(
+			allow("ReadNetwork", Needed(Doctor), "*"),
+			allow("ReadInstallation", Needed(Migrate), "*"),
+		),
 		"network-policy-agent-logs": document(
 			allow("WriteLogs", without(Needed(PolicyLogs), describeLogs), logGroup, logGroup+":*"),
 			allow("FindLogGroup", []string{describeLogs}, "*"),

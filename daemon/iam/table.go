@@ -18,6 +18,7 @@ const (
 	HelperName Feature = "helperName" // it reads the cluster's name, unless AWS_CLUSTER_ID is set
 	Doctor     Feature = "doctor"     // cnictl with --aws
 	PolicyLogs Feature = "policyLogs" // AWS's network policy agent sends its log to CloudWatch
+	Migrate    Feature = "migrate"    // cnictl migrate check with --aws, besides Doctor
 )
 
 // Action is an action of AWS.
@@ -50,6 +51,13 @@ var table = []Action{
 	{"ec2:ModifyNetworkInterfaceAttribute", []Feature{Interfaces, Groups}},
 	{"ec2:UnassignIpv6Addresses", []Feature{IPv6}},
 	{"ec2:UnassignPrivateIpAddresses", []Feature{IPv4}},
+	{"eks:DescribeAddon", []Feature{Migrate}},
+	{"eks:DescribeCluster", []Feature{Migrate}},
+	{"eks:DescribePodIdentityAssociation", []Feature{Migrate}},
+	{"eks:ListPodIdentityAssociations", []Feature{Migrate}},
+	{"iam:GetInstanceProfile", []Feature{Migrate}},
+	{"iam:GetRole", []Feature{Migrate}},
+	{"iam:SimulatePrincipalPolicy", []Feature{Migrate}},
 	{"logs:CreateLogGroup", []Feature{PolicyLogs}},
 	{"logs:CreateLogStream", []Feature{PolicyLogs}},
 	{"logs:DescribeLogGroups", []Feature{PolicyLogs}},

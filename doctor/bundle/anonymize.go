@@ -96,7 +96,7 @@ func (a *anonymizer) pod(p evidence.Pod) {
 var kindOfMember = map[string]string{
 	"ID": "id", "Instance": "id", "InstanceID": "id", "ENI": "id", "ENIID": "id", "Subnet": "id", "SubnetID": "id", "VPC": "id", "Groups": "id", "GroupIDs": "id",
 	"SecurityGroups": "id", "Target": "id", "Peer": "id", "Node": "node", "ServiceAccount": "service-account", "Namespace": "namespace", "PodNamespace": "namespace", "PodName": "pod",
-	"Service": "service", "PullSecrets": "secret", "Quotas": "quota",
+	"Service": "service", "PullSecrets": "secret", "Quotas": "quota", "Cluster": "cluster",
 }
 
 // kindOfName is what Name is in a type.

@@ -43,7 +43,8 @@ type Options struct {
 	Installation bool // read how aws-node was installed, for a move to the other daemon
 	Full         bool // read in full nodes that look sound, too
 
-	AWS AWS // nil: EC2 is not asked
+	AWS    AWS    // nil: EC2 is not asked
+	Access Access // of an installation, with AWS; nil: EKS and IAM are not asked
 
 	Timeout     time.Duration // of one source; 0 = DefaultTimeout
 	NodeTimeout time.Duration // of the sweep, for each node; 0 = fleet.DefaultNodeTimeout
@@ -56,6 +57,10 @@ type Options struct {
 // AWS reads the EC2 sources about the instances of a cluster, which all nodes share, and the
 // limits of their types: ec2.Reader.Read.
 type AWS func(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType)
+
+// Access reads the sources of EKS and IAM about an installation on the instances, by their
+// ids; role is the one that the service account names: ec2.Reader.Installation.
+type Access func(ctx context.Context, region string, instances []evidence.Instance, role string) map[string]*evidence.Reading
 
 // Collect reads the nodes twice: all of them once in a sweep, those in full that were named
 // or look faulty; these a second time after the interval. An error is that there is nothing
@@ -84,10 +89,11 @@ type collection struct {
 	list    []document.NodeIPAM // as swept
 	aws     *evidence.Reading   // its EC2 sources
 	limits  map[string]evidence.InstanceType
-	nodes   []evidence.Node // in the order of the targets
-	deep    []fleet.Target  // read in full
-	index   map[string]int  // of nodes, by name
-	mu      sync.Mutex      // guards Progress
+	access  map[string]*evidence.Reading // by instance
+	nodes   []evidence.Node              // in the order of the targets
+	deep    []fleet.Target               // read in full
+	index   map[string]int               // of nodes, by name
+	mu      sync.Mutex                   // guards Progress
 }
 
 func (c *collection) progress(done, total int, what string) {
@@ -120,6 +126,15 @@ func (c *collection) first(ctx context.Context) error {
 	wait.Wait()
 	if err != nil {
 		return err
+	}
+	if c.Installation && c.AWS != nil && c.Access != nil {
+		role := ""
+		if c.objects != nil {
+			role = c.objects.shared.ServiceAccount.Content.Annotations["eks.amazonaws.com/role-arn"]
+		}
+		region, _ := c.instances()
+		c.access = c.Access(ctx, region, c.aws.Instances.Content, role)
+		c.progress(1, 1, "EKS and IAM")
 	}
 	c.assemble()
 	c.choose()
@@ -160,14 +175,20 @@ func (c *collection) scope() []string {
 	return names
 }
 
-// readAWS reads EC2 about the instances of the nodes, in their region.
-func (c *collection) readAWS(ctx context.Context) {
-	region, instances := "", []string{}
+// instances are those of the nodes, and their region.
+func (c *collection) instances() (region string, ids []string) {
+	ids = []string{}
 	for _, t := range c.Targets {
 		if o := t.Object; o != nil && o.InstanceID != "" {
-			region, instances = cmp.Or(region, o.Labels["topology.kubernetes.io/region"]), append(instances, o.InstanceID)
+			region, ids = cmp.Or(region, o.Labels["topology.kubernetes.io/region"]), append(ids, o.InstanceID)
 		}
 	}
+	return region, ids
+}
+
+// readAWS reads EC2 about the instances of the nodes, in their region.
+func (c *collection) readAWS(ctx context.Context) {
+	region, instances := c.instances()
 	c.aws, c.limits = c.AWS(ctx, region, instances)
 	c.progress(1, 1, "EC2")
 }
@@ -179,6 +200,15 @@ func (c *collection) putAWS(r *evidence.Reading) {
 	if t, ok := c.limits[r.InstanceType.Content.InstanceType]; ok && !r.InstanceType.Content.Known {
 		r.InstanceType = evidence.Read(t)
 	}
+	if c.access == nil {
+		return
+	}
+	if of := c.access[r.Node.Content.Instance]; of != nil {
+		r.AddOn, r.Role, r.IAM = of.AddOn, of.Role, of.IAM
+		return
+	}
+	why := cmp.Or(c.aws.Instances.Missing, "EC2 does not have the instance of the node")
+	r.AddOn, r.Role, r.IAM = evidence.Lacking[*evidence.AddOn](why), evidence.Lacking[evidence.Role](why), evidence.Lacking[evidence.IAM](why)
 }
 
 func (c *collection) fleet(targets []fleet.Target, within time.Duration) (*fleet.Fleet, error) {

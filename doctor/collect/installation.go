@@ -40,7 +40,7 @@ func (k kube) installation(ctx context.Context) evidence.Installation {
 		wait.Go(do)
 	}
 	wait.Wait()
-	out.AddOn = evidence.Lacking[*evidence.AddOn](evidence.MissingAddOn)
+	out.AddOn, out.Role = evidence.Lacking[*evidence.AddOn](evidence.MissingAddOn), evidence.Lacking[evidence.Role](evidence.MissingRole)
 	out.BPFPins = evidence.Lacking[[]string](evidence.MissingMode)
 	return out
 }

@@ -211,7 +211,7 @@ func checkInstallation(t *testing.T, r *evidence.Reading) {
 	if a := r.Admission.Content; len(a) != 1 || a[0].Name != "policy/validate.policy.example" || a[0].Service != "policy/webhook" || a[0].FailurePolicy != "Ignore" {
 		t.Errorf("admission %+v", a)
 	}
-	if len(r.Monitors.Content) != 0 || r.AddOn.Missing != evidence.MissingAddOn {
+	if len(r.Monitors.Content) != 0 || r.AddOn.Missing != evidence.MissingAddOn || r.Role.Missing != evidence.MissingRole {
 		t.Errorf("monitors %+v, add-on %+v", r.Monitors, r.AddOn)
 	}
 }

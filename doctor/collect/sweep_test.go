@@ -284,3 +284,38 @@ func TestCollect_Planted(t *testing.T) {
 	const nodes = 250
 	count(t, collectAll(t, Options{Cluster: connect(t, plantedFleet(t, nodes)), Interval: time.Millisecond, Timeout: time.Minute, NodeTimeout: time.Minute}), nodes)
 }
+
+// TestCollect_Access: of an installation AWS is asked about the instances that EC2 has, and each
+// node gets the answer about its own. Otherwise EKS and IAM are left alone.
+func TestCollect_Access(t *testing.T) {
+	t.Parallel()
+	c := connect(t, fleetsim.New(t, fleetsim.Options{Nodes: 2, Seed: 4, Churn: -1}))
+	o := Options{
+		Cluster: c, Once: true, Installation: true,
+		AWS: func(_ context.Context, _ string, ids []string) (*evidence.Reading, map[string]evidence.InstanceType) {
+			r := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
+			r.Instances = evidence.Read([]evidence.Instance{{ID: ids[0], Cluster: "shop"}})
+			return r, nil
+		},
+		Access: func(_ context.Context, _ string, instances []evidence.Instance, role string) map[string]*evidence.Reading {
+			if len(instances) != 1 || instances[0].Cluster != "shop" || role != "" {
+				t.Errorf("asked about %+v with the role %q", instances, role)
+			}
+			return map[string]*evidence.Reading{instances[0].ID: {Installation: evidence.Installation{Role: evidence.Read(evidence.Role{ARN: "arn", Via: evidence.ViaNode})}}}
+		},
+	}
+	ev := collectAll(t, o)
+	mine, other := nodeOf(t, ev, fleetsim.NodeName(0)).Last(), nodeOf(t, ev, fleetsim.NodeName(1)).Last()
+	if mine.Role.Content.ARN != "arn" || !mine.AddOn.OK() || !mine.IAM.OK() {
+		t.Errorf("%+v, %+v, %+v", mine.Role, mine.AddOn, mine.IAM)
+	}
+	for id, why := range map[string]string{"role": other.Role.Missing, "add-on": other.AddOn.Missing, "simulation": other.IAM.Missing} {
+		if !strings.Contains(why, "does not have the instance") {
+			t.Errorf("%s of the node without an instance is missing because of %q", id, why)
+		}
+	}
+	o.Installation = false
+	if r := nodeOf(t, collectAll(t, o), fleetsim.NodeName(0)).Last(); r.IAM.OK() || r.Role.OK() {
+		t.Errorf("not of an installation: %+v, %+v", r.IAM, r.Role)
+	}
+}

@@ -36,6 +36,7 @@ type Interface struct {
 	Device              *int              `json:"device"`
 	Type                string            `json:"type" default:"interface"` // trunk, branch, efa, efa-only, …
 	Subnet              string            `json:"subnet"`
+	Primary             netip.Addr        `json:"primary,omitzero"`
 	IPs                 []netip.Addr      `json:"ips"` // secondary
 	Prefixes            []netip.Prefix    `json:"prefixes"`
 	Held                *int              `json:"held"` // addresses it takes from its subnet; nil: see Holds
@@ -95,6 +96,8 @@ type Instance struct {
 	HTTPEndpoint string    `json:"httpEndpoint" enum:"enabled,disabled"`
 	HTTPTokens   string    `json:"httpTokens" enum:"optional,required"`
 	HopLimit     *int      `json:"hopLimit"`
+	Profile      string    `json:"profile,omitempty"` // ARN of its instance profile
+	Cluster      string    `json:"cluster,omitempty"` // by its tags
 }
 
 // Quota is the account's quota of network interfaces in the region.

@@ -78,8 +78,11 @@ const (
 
 	// Of what no mode of the doctor reads, and only an evidence file can have.
 	MissingQuota = notAsked + "it needs servicequotas:GetServiceQuota, which the doctor's policy leaves out; put it in an evidence file"
-	MissingIAM   = notAsked + "it needs iam:SimulatePrincipalPolicy, which the doctor's policy leaves out; put it in an evidence file"
-	MissingAddOn = notAsked + "it needs eks:DescribeAddon, which the doctor's policy leaves out; put it in an evidence file"
+
+	// Of what cnictl migrate check --aws reads, and an evidence file can have.
+	MissingIAM   = notAsked + "cnictl migrate check --aws reads it with iam:SimulatePrincipalPolicy; or put it in an evidence file"
+	MissingRole  = notAsked + "cnictl migrate check --aws reads it with iam:GetRole; or put it in an evidence file"
+	MissingAddOn = notAsked + "cnictl migrate check --aws reads it with eks:DescribeAddon; or put it in an evidence file"
 
 	notAsked = "not asked: "
 )

@@ -9,7 +9,8 @@ type Installation struct {
 	Admission Source[[]Admission]  `json:"k8s.admission"`
 	Monitors  Source[[]Monitor]    `json:"k8s.monitors"` // of Prometheus' operator
 	AddOn     Source[*AddOn]       `json:"eks.addon"`    // nil: aws-node is not a managed add-on
-	BPFPins   Source[[]string]     `json:"host.bpf"`     // names in /sys/fs/bpf/globals/aws
+	Role      Source[Role]         `json:"iam.role"`
+	BPFPins   Source[[]string]     `json:"host.bpf"` // names in /sys/fs/bpf/globals/aws
 }
 
 // KubeObject is the metadata of an object that an installation of aws-node makes.
@@ -53,4 +54,27 @@ type AddOn struct {
 	Version string            `json:"version"`
 	Status  string            `json:"status"`
 	Env     map[string]string `json:"env"` // of its configurationValues
+}
+
+// Role is the role whose credentials the next pods of aws-node get.
+type Role struct {
+	ARN    string  `json:"arn"`
+	Via    string  `json:"via" enum:"pod-identity,irsa,node"`
+	Issuer string  `json:"issuer,omitempty"` // of the cluster's service account tokens; empty: unknown
+	Trust  []Trust `json:"trust"`
+}
+
+// Ways in which pods get a role.
+const (
+	ViaPodIdentity = "pod-identity" // an association with the service account
+	ViaIRSA        = "irsa"         // an annotation of the service account
+	ViaNode        = "node"         // the instance profile
+)
+
+// Trust is a statement by which a role may be assumed.
+type Trust struct {
+	Principals []string `json:"principals"` // service names, and ARNs of accounts, roles and OIDC providers
+	Actions    []string `json:"actions"`
+	Subjects   []string `json:"subjects"`  // of the token, as patterns; none: any
+	Audiences  []string `json:"audiences"` // none: any
 }

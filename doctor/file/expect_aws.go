@@ -48,7 +48,7 @@ const defaultGroup = "sg-a"
 // described is the interface as EC2 describes it.
 func (p *population) described(e *worldENI, ips []netip.Addr, cidrs []netip.Prefix) evidence.Interface {
 	out := evidence.Interface{
-		ID: e.ID, Status: "in-use", Instance: p.Instance, Card: e.Card, Device: e.Device, Type: "interface", Subnet: e.Subnet, IPs: ips, Prefixes: cidrs,
+		ID: e.ID, Status: "in-use", Instance: p.Instance, Card: e.Card, Device: e.Device, Type: "interface", Subnet: e.Subnet, Primary: p.primary[e.ID], IPs: ips, Prefixes: cidrs,
 		Tags: e.Tags, Groups: []string{defaultGroup}, CreatedAt: p.UpSince, DeleteOnTermination: true,
 	}
 	if e.Trunk {

@@ -62,7 +62,7 @@ func read(mode evidence.Mode, id string) bool {
 		return group(id) == "k8s" || id == "ec2.type"
 	}
 	switch id {
-	case "ec2.resv", "ec2.quota", "ec2.sg", "ec2.rtb", "iam.sim", "eks.addon":
+	case "ec2.resv", "ec2.quota", "ec2.sg", "ec2.rtb", "iam.sim", "iam.role", "eks.addon":
 		return false
 	}
 	return true

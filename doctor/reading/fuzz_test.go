@@ -47,12 +47,13 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
-// FuzzKubernetes: whatever an object holds, what is made of it can be saved and read again.
+// FuzzKubernetes: whatever an object or a trust policy holds, what is made of it can be saved and read again.
 func FuzzKubernetes(f *testing.F) {
 	for _, o := range reading.Objects {
 		f.Add([]byte(o))
 	}
 	f.Add([]byte(`{"metadata": {"name": "a"}, "spec": {"podSelector": {}, "features": [{"name": "x"}]}, "data": {"mode": "x"}, "webhooks": [{}], "series": {"count": -1}}`))
+	f.Add([]byte(`{"Statement": [{"Effect": "Allow", "Principal": {"Federated": "a:oidc-provider/b"}, "Action": ["x"], "Condition": {"StringLike": {"b:sub": "y"}}}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := evidence.Unread(at, evidence.MissingNotAsked)
 		one := func(err error, add func()) {
@@ -88,6 +89,8 @@ func FuzzKubernetes(f *testing.F) {
 		})
 		account, err := reading.ServiceAccount(raw)
 		one(err, func() { r.ServiceAccount = evidence.Read(account) })
+		trust, err := reading.Trust(string(raw))
+		one(err, func() { r.Role = evidence.Read(evidence.Role{Via: evidence.ViaIRSA, Trust: trust}) })
 		endpoint, err := reading.PolicyEndpoint(raw)
 		one(err, func() {
 			r.NetworkPolicies = evidence.Read(evidence.NetworkPolicies{Endpoints: []evidence.PolicyEndpoint{endpoint}})

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
 
 	"cnictl/capacity/ec2types"
 	"cnictl/capacity/limits"
@@ -42,7 +43,7 @@ type Options struct {
 	Credentials aws.CredentialsProvider // nil: the default chain
 }
 
-// Reader reads EC2.
+// Reader reads EC2, and of an installation EKS and IAM.
 type Reader struct {
 	opts     Options
 	cfg      aws.Config
@@ -78,10 +79,15 @@ func (r *Reader) client(region string) *ec2.Client {
 			o.BaseEndpoint = &r.opts.Endpoint
 		}
 		o.HTTPClient = counted{o.HTTPClient, &r.requests}
-		if r.opts.UserAgent != "" {
-			o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKey(r.opts.UserAgent))
-		}
+		o.APIOptions = append(o.APIOptions, r.userAgent()...)
 	})
+}
+
+func (r *Reader) userAgent() (options []func(*middleware.Stack) error) {
+	if r.opts.UserAgent != "" {
+		options = append(options, awsmiddleware.AddUserAgentKey(r.opts.UserAgent))
+	}
+	return options
 }
 
 // NoCredentials begins the reason where there are no credentials to read with.

@@ -19,8 +19,8 @@ import (
 )
 
 // Read reads the EC2 sources about the instances of a cluster in its region, and the limits
-// of their types. The quota of interfaces and a simulation of the role's policies are other
-// services', which are not asked.
+// of their types. The quota of interfaces is another service's, which is not asked; a simulation
+// of the role's policies is read by Installation.
 func (r *Reader) Read(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType) {
 	q := query{api: r.client(r.ResolveRegion(region))}
 	out := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
@@ -133,7 +133,10 @@ func (q *query) instances(ctx context.Context, ids []string) ([]evidence.Instanc
 }
 
 func instance(i types.Instance) evidence.Instance {
-	out := evidence.Instance{ID: aws.ToString(i.InstanceId), InstanceType: string(i.InstanceType)}
+	out := evidence.Instance{ID: aws.ToString(i.InstanceId), InstanceType: string(i.InstanceType), Cluster: clusterOf(tags(i.Tags))}
+	if i.IamInstanceProfile != nil {
+		out.Profile = aws.ToString(i.IamInstanceProfile.Arn)
+	}
 	if i.State != nil {
 		out.State = string(i.State.Name)
 	}
@@ -177,7 +180,9 @@ func describedInterface(e types.NetworkInterface) evidence.Interface {
 		if err != nil {
 			continue
 		}
-		if held++; !aws.ToBool(a.Primary) {
+		if held++; aws.ToBool(a.Primary) {
+			out.Primary = addr
+		} else {
 			out.IPs = append(out.IPs, addr)
 		}
 	}

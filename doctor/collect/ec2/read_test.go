@@ -35,7 +35,7 @@ func newBed(t *testing.T) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := w.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: subnet.ID})
+	i, err := w.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: subnet.ID, Tags: map[string]string{"kubernetes.io/cluster/shop": "owned"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s is missing: %s", id, why)
 		}
 	}
-	if i := r.Instances.Content; len(i) != 1 || i[0].ID != b.instance.ID || i[0].State != "running" || i[0].HTTPTokens != "required" || *i[0].HopLimit != 2 {
+	if i := r.Instances.Content; len(i) != 1 || i[0].ID != b.instance.ID || i[0].State != "running" || i[0].HTTPTokens != "required" || *i[0].HopLimit != 2 || i[0].Cluster != "shop" || !strings.HasSuffix(i[0].Profile, ":instance-profile/node-role") {
 		t.Errorf("instances %+v", i)
 	}
 	enis := r.Interfaces.Content
@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 	if e := enis[leaked]; e.Status != "available" || e.Instance != "" || e.Holds() != 33 || len(e.Prefixes) != 2 || !e.CreatedAt.Equal(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) {
 		t.Errorf("leaked %+v", e)
 	}
-	if e := enis[1-leaked]; e.Status != "in-use" || e.Instance != b.instance.ID || *e.Device != 0 || e.Holds() != 1 || len(e.Groups) != 1 || !e.DeleteOnTermination {
+	if e := enis[1-leaked]; e.Status != "in-use" || e.Instance != b.instance.ID || *e.Device != 0 || e.Holds() != 1 || e.Primary != b.instance.PrimaryIP || len(e.Groups) != 1 || !e.DeleteOnTermination {
 		t.Errorf("primary %+v", e)
 	}
 	if s := r.Subnets.Content; len(s) != 1 || s[0].CIDR != b.subnet.CIDR || s[0].Zone != b.subnet.AZ || s[0].Tags["kubernetes.io/role/cni"] != "1" || *s[0].Available != 1024-5-34 {

@@ -117,7 +117,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 		if err != nil {
 			return nil, &cli.Error{Code: cli.ExitUsage, What: "EC2 cannot be read", Why: err.Error(), Do: "aws sts get-caller-identity"}
 		}
-		o.AWS, aws = reader.Read, reader.Requests
+		o.AWS, o.Access, aws = reader.Read, reader.Installation, reader.Requests
 	}
 	if progress == nil {
 		var erase func()
@@ -126,7 +126,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	}
 	ev, err := collect.Collect(ctx, o)
 	if w.Cluster != nil && f.Globals.Verbosity > 0 {
-		f.Note(fmt.Sprintf("%d requests to the API server, %d to EC2", w.Cluster.Requests(), aws()))
+		f.Note(fmt.Sprintf("%d requests to the API server, %d to AWS", w.Cluster.Requests(), aws()))
 	}
 	var failure *cluster.Error
 	switch {

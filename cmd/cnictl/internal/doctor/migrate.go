@@ -68,7 +68,7 @@ a finding.`,
 	fs := cmd.Flags()
 	fs.StringVar(&opts.from, "from", "", "the daemon that runs: "+strings.Join(daemons, " or ")+"; by default what is found")
 	fs.StringVar(&to, "to", "", "the release of upstream to go to, such as v1.23.1: of the daemon to go back to, or of the add-on")
-	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, with the AWS credentials of this shell; only Describe and Get actions are called")
+	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, EKS and IAM, with the AWS credentials of this shell; only actions that read are called")
 	fs.BoolVar(&opts.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")
 	fs.StringVar(&opts.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
 	fs.StringArrayVar(&opts.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")

@@ -1,0 +1,216 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"go.yaml.in/yaml/v3"
+
+	daemoniam "cnictl/daemon/iam"
+	"cnictl/doctor/evidence"
+	"cnictl/doctor/reading"
+)
+
+// Installation reads what EKS and IAM say of an installation of aws-node: the managed add-on,
+// and the role whose credentials the next pods get, of each instance. role is that of the
+// service account's annotation. An instance's reading has these sources alone.
+func (r *Reader) Installation(ctx context.Context, region string, instances []evidence.Instance, role string) map[string]*evidence.Reading {
+	region = r.ResolveRegion(region)
+	q := installation{r: r, region: region, annotated: role,
+		eks: eks.NewFromConfig(r.cfg, func(o *eks.Options) {
+			o.Region, o.HTTPClient, o.BaseEndpoint, o.APIOptions = region, counted{o.HTTPClient, &r.requests}, r.endpoint(o.BaseEndpoint), append(o.APIOptions, r.userAgent()...)
+		}),
+		iam: iam.NewFromConfig(r.cfg, func(o *iam.Options) {
+			o.Region, o.HTTPClient, o.BaseEndpoint, o.APIOptions = region, counted{o.HTTPClient, &r.requests}, r.endpoint(o.BaseEndpoint), append(o.APIOptions, r.userAgent()...)
+		}),
+	}
+	for _, i := range instances {
+		q.cluster = cmp.Or(q.cluster, i.Cluster)
+	}
+	addOn := evidence.Lacking[*evidence.AddOn]("the instances have no tag with the name of the cluster")
+	if q.cluster != "" { // a cluster that is not EKS's has neither add-ons nor associations
+		var wait sync.WaitGroup
+		wait.Go(func() { addOn = timed(ctx, r, q.addOn) })
+		wait.Go(func() { q.association = timed(ctx, r, q.associations) })
+		wait.Go(func() { q.issuer = timed(ctx, r, q.oidcIssuer).Content }) // without it providers are not compared
+		wait.Wait()
+	}
+	out, roles := map[string]*evidence.Reading{}, map[string]*evidence.Reading{}
+	for _, i := range instances {
+		of := roles[i.Profile]
+		if of == nil {
+			of = &evidence.Reading{}
+			of.AddOn, of.Role = addOn, timed(ctx, r, func(ctx context.Context) (evidence.Role, error) { return q.role(ctx, i.Profile) })
+			of.IAM = evidence.Lacking[evidence.IAM](of.Role.Missing)
+			if of.Role.OK() {
+				of.IAM = timed(ctx, r, func(ctx context.Context) (evidence.IAM, error) { return q.simulate(ctx, of.Role.Content.ARN) })
+			}
+			roles[i.Profile] = of
+		}
+		out[i.ID] = of
+	}
+	return out
+}
+
+func (r *Reader) endpoint(found *string) *string {
+	if r.opts.Endpoint != "" {
+		return &r.opts.Endpoint
+	}
+	return found
+}
+
+// installation reads EKS and IAM about one cluster.
+type installation struct {
+	r         *Reader
+	eks       *eks.Client
+	iam       *iam.Client
+	region    string
+	cluster   string // empty: not one of EKS, as far as its instances show
+	annotated string // role of the service account
+
+	association evidence.Source[*ekstypes.PodIdentityAssociation]
+	issuer      string
+}
+
+func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
+	out, err := q.eks.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &q.cluster, AddonName: aws.String("vpc-cni")})
+	var none *ekstypes.ResourceNotFoundException
+	if errors.As(err, &none) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var values struct {
+		Env map[string]any `yaml:"env"`
+	}
+	// JSON or YAML, as it was given. EKS refuses what is neither.
+	if err := yaml.Unmarshal([]byte(aws.ToString(out.Addon.ConfigurationValues)), &values); err != nil {
+		return nil, fmt.Errorf("configurationValues of the add-on: %w", err)
+	}
+	addOn := &evidence.AddOn{Version: aws.ToString(out.Addon.AddonVersion), Status: string(out.Addon.Status), Env: map[string]string{}}
+	for name, value := range values.Env {
+		addOn.Env[name] = fmt.Sprint(value)
+	}
+	return addOn, nil
+}
+
+// associations reads the Pod Identity association of aws-node; nil: there is none.
+func (q *installation) associations(ctx context.Context) (*ekstypes.PodIdentityAssociation, error) {
+	list, err := q.eks.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{ClusterName: &q.cluster, Namespace: aws.String("kube-system"), ServiceAccount: aws.String("aws-node")})
+	if err != nil || len(list.Associations) == 0 {
+		return nil, err
+	}
+	out, err := q.eks.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: &q.cluster, AssociationId: list.Associations[0].AssociationId})
+	if err != nil {
+		return nil, err
+	}
+	return out.Association, nil
+}
+
+// oidcIssuer is that of the cluster's service account tokens.
+func (q *installation) oidcIssuer(ctx context.Context) (string, error) {
+	out, err := q.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &q.cluster})
+	if err != nil || out.Cluster.Identity == nil || out.Cluster.Identity.Oidc == nil {
+		return "", err
+	}
+	return aws.ToString(out.Cluster.Identity.Oidc.Issuer), nil
+}
+
+// role reads the role that the next pods get: of the Pod Identity association, of the service
+// account, or of the instance's profile, in this order.
+func (q *installation) role(ctx context.Context, profile string) (out evidence.Role, err error) {
+	out.Issuer = q.issuer
+	switch a := q.association; {
+	case !a.OK():
+		return out, fmt.Errorf("Pod Identity associations: %s", a.Missing)
+	case a.Content != nil:
+		out.ARN, out.Via = aws.ToString(a.Content.RoleArn), evidence.ViaPodIdentity
+	case q.annotated != "":
+		out.ARN, out.Via = q.annotated, evidence.ViaIRSA
+	case profile == "":
+		return out, errors.New("the instance has no instance profile")
+	default:
+		found, err := q.iam.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(nameOf(profile))})
+		if err != nil {
+			return out, err
+		}
+		if len(found.InstanceProfile.Roles) == 0 {
+			return out, fmt.Errorf("the instance profile %s has no role", nameOf(profile))
+		}
+		out.ARN, out.Via = aws.ToString(found.InstanceProfile.Roles[0].Arn), evidence.ViaNode
+	}
+	found, err := q.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(nameOf(out.ARN))})
+	if err != nil {
+		return out, err
+	}
+	document, err := url.PathUnescape(aws.ToString(found.Role.AssumeRolePolicyDocument))
+	if err != nil {
+		return out, fmt.Errorf("trust policy of %s: %w", out.ARN, err)
+	}
+	out.Trust, err = reading.Trust(document)
+	return out, err
+}
+
+// nameOf is the name at the end of an ARN, behind its path.
+func nameOf(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
+// simulate asks which of the daemon's actions the policies of a role allow, on a network
+// interface of its account: some policies allow them on nothing else.
+func (q *installation) simulate(ctx context.Context, role string) (evidence.IAM, error) {
+	out := evidence.IAM{Role: role, Actions: map[string]string{}}
+	parts := strings.SplitN(role, ":", 6)
+	if len(parts) < 6 {
+		return out, fmt.Errorf("%q is no ARN of a role", role)
+	}
+	in := &iam.SimulatePrincipalPolicyInput{
+		PolicySourceArn: &role, MaxItems: aws.Int32(pageSize),
+		ActionNames:  daemoniam.Needed(daemoniam.Start, daemoniam.IPv4, daemoniam.IPv6, daemoniam.Interfaces, daemoniam.Groups, daemoniam.Sweep),
+		ResourceArns: []string{fmt.Sprintf("arn:%s:ec2:%s:%s:network-interface/eni-00000000000000000", parts[1], q.region, parts[4])},
+	}
+	answer, err := q.iam.SimulatePrincipalPolicy(ctx, in)
+	if err != nil {
+		return out, err
+	}
+	decide(out.Actions, answer.EvaluationResults)
+	return out, nil
+}
+
+// decide adds the actions that are allowed or denied whatever their conditions.
+func decide(actions map[string]string, results []iamtypes.EvaluationResult) {
+	for _, r := range results {
+		switch {
+		case r.EvalDecision == iamtypes.PolicyEvaluationDecisionTypeAllowed:
+			actions[aws.ToString(r.EvalActionName)] = "allowed"
+		case len(r.MissingContextValues) == 0: // else a condition decides, as in a scoped policy
+			actions[aws.ToString(r.EvalActionName)] = "denied"
+		}
+	}
+}
+
+// clusterOf is the name of the cluster by the tags of an instance; empty: unknown.
+func clusterOf(tags map[string]string) string {
+	for _, key := range []string{"aws:eks:cluster-name", "eks:cluster-name", "eks:eks-cluster-name"} {
+		if tags[key] != "" {
+			return tags[key]
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if name, ok := strings.CutPrefix(key, "kubernetes.io/cluster/"); ok {
+			return name
+		}
+	}
+	return ""
+}
