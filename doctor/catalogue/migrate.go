@@ -218,13 +218,14 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/credentials", Title: "the new pods would get other AWS credentials", Severity: Error,
-		Shows:      "Pod Identity is set up and its agent does not run on the node, so no pod of aws-node gets credentials; or the service account names a role that the running pods, older than the annotation, have never used. The trust policy of the role is not read.",
+		Shows:      "Pod Identity is set up and its agent does not run on the node, so no pod of aws-node gets credentials; or the trust policy of the role does not name the service account of aws-node, its audience, the cluster's OIDC provider or Pod Identity; or only the node role is left, and it allows nothing. A warning: the service account names a role that the running pods, older than the annotation, have never used.",
 		Required:   []string{"host.env"},
-		Supporting: []string{"k8s.sa", "k8s.pod"},
+		Supporting: []string{"k8s.sa", "k8s.pod", "iam.role", "iam.sim"},
 		Ceiling:    throughAPI,
-		Check:      Check{"Look at the pods' variables, the annotation and the agent.", "kubectl -n kube-system get serviceaccount aws-node -o yaml; kubectl -n kube-system get pods -l app.kubernetes.io/name=eks-pod-identity-agent -o wide"},
+		Check:      Check{"Look at the annotation, the agent and the trust policy.", "aws iam get-role --role-name ROLE --query Role.AssumeRolePolicyDocument; kubectl -n kube-system get serviceaccount aws-node -o yaml; kubectl -n kube-system get pods -l app.kubernetes.io/name=eks-pod-identity-agent -o wide"},
 		Fixes: []Fix{
 			{Text: "Install the agent on every node, or remove the association.", Command: "aws eks create-addon --cluster-name CLUSTER --addon-name eks-pod-identity-agent", SideEffect: "Adds a DaemonSet."},
+			{Text: "Give the role a trust policy for system:serviceaccount:kube-system:aws-node with the audience sts.amazonaws.com, or for pods.eks.amazonaws.com.", Command: "aws iam update-assume-role-policy --role-name ROLE --policy-document file://trust.json", SideEffect: "Changes who may assume the role."},
 			{Text: "Restart aws-node on one node and look whether it gets ready with the role, before all of them do.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},
 		Links: []string{issue + "3306", issue + "3840", eks + "cni-iam-role.html"},
@@ -312,9 +313,9 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/subnets", Title: "the subnets have few free addresses", Severity: Warning,
-		Shows:      "A start first restores what the node holds and then fills the warm pool. Where a subnet has fewer free addresses than the nodes in it keep warm, some nodes cannot. Whether whole /28 prefixes are free is not read.",
+		Shows:      "A start first restores what the node holds and then fills the warm pool. Where the nodes that grow in a subnet lack more addresses than it has free, or in prefix mode more whole /28 blocks, some cannot. A node that needs a new interface grows in the subnet of its zone with the most free addresses that is its own or tagged kubernetes.io/role/cni; one whose own subnet is tagged 0 may have none.",
 		Required:   []string{"ec2.subnet", "intro.enis"},
-		Supporting: []string{"k8s.ds"},
+		Supporting: []string{"k8s.ds", "ec2.eni", "k8s.eniconfig"},
 		Ceiling:    withAWS,
 		Check:      Check{"Compare free addresses with what the nodes hold.", "cnictl subnets"},
 		Fixes: []Fix{
@@ -324,7 +325,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/eni-foreign", Title: "interfaces would be taken for the daemon's own", Severity: Warning,
-		Shows:      "The instance has an interface without the tag node.k8s.amazonaws.com/no_manage that no daemon made: a daemon that starts adopts it, and may delete it later.",
+		Shows:      "The instance has an interface without the tag node.k8s.amazonaws.com/no_manage that no daemon made: a daemon that starts adopts it, or has done so, and may delete it later.",
 		Required:   []string{"ec2.eni"},
 		Supporting: []string{"intro.enis"},
 		Ceiling:    withAWS,
@@ -373,10 +374,10 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/ports-sockets", Title: "another process holds a port of aws-node", Severity: Error,
-		Shows:    "61678, 61679, 8162 or 8163 belongs to another process of the host: the daemon or the agent that starts cannot listen there.",
+		Shows:    "61678, 61679, 8162, 8163, or one of the sockets ipamd.sock, npa.sock and cni.sock in /var/run/aws-node belongs to another process of the host: the daemon or the agent that starts cannot listen there.",
 		Required: []string{"host.listen"},
 		Ceiling:  onNode,
-		Check:    Check{"Find the owner.", "ss -ltnp | grep -E ':(61678|61679|8162|8163) '"},
+		Check:    Check{"Find the owner.", "ss -ltnp | grep -E ':(61678|61679|8162|8163) '; ss -lxp | grep aws-node"},
 		Fixes: []Fix{
 			{Text: "Move the other process, or ours with INTROSPECTION_BIND_ADDRESS, nodeAgent.metricsBindAddr and nodeAgent.healthProbeBindAddr.", Command: setEnv + "INTROSPECTION_BIND_ADDRESS=127.0.0.1:PORT", SideEffect: rolled, Risk: Restart},
 		},
@@ -396,13 +397,14 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/iptables-mode", Title: "the CNI's chains are in the other back end of the firewall", Severity: Warning,
-		Shows:      "The chains AWS-* are where kube-proxy's are not. A daemon that starts writes them where the host's iptables does, and what is left in the other one is applied too.",
+		Shows:      "Chains AWS-* are in the back end without kube-proxy's, or without the host's iptables where kube-proxy has none: a daemon that starts writes its chains in the other one, and what is left is applied too. Or rules of another program set bits of AWS_VPC_K8S_CNI_CONNMARK (0x80), or route by them.",
 		Required:   []string{"kern.ipt"},
-		Supporting: []string{"k8s.kp"},
+		Supporting: []string{"k8s.kp", "kern.rule"},
 		Ceiling:    onNode,
-		Check:      Check{"Look in both.", "iptables-nft-save | grep AWS; iptables-legacy-save | grep AWS"},
+		Check:      Check{"Look in both, and for marks.", "iptables-nft-save | grep -E 'AWS|mark'; iptables-legacy-save | grep -E 'AWS|mark'; ip rule list | grep fwmark"},
 		Fixes: []Fix{
 			{Text: "Replace the node after the move.", Command: drain, SideEffect: replaced, Risk: Disruptive},
+			{Text: "Where marks clash, give the other program other bits."},
 		},
 		Links: []string{issue + "2948"},
 	},
@@ -419,7 +421,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/kernel", Title: "the kernel lacks what a feature needs", Severity: Error,
-		Shows:      "Network policies are on and the kernel is older than 5.10, or security groups for pods are on and the module 8021q is missing. Whether bpffs is mounted is not read.",
+		Shows:      "Network policies are on and the kernel is older than 5.10 or bpffs is not mounted on /sys/fs/bpf, or security groups for pods are on and the module 8021q is missing.",
 		Required:   []string{"k8s.node", "k8s.ds"},
 		Supporting: []string{"host.pkg"},
 		Ceiling:    throughAPI,
@@ -477,10 +479,10 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/plugin-skew", Title: "the installed plugin is not that of the running image", Severity: Warning,
-		Shows:    "/opt/cni/bin/aws-cni is of another release than aws-node: it was copied by hand, or comes from the AMI. Upstream's daemon refuses its ADDs. Versions are compared, not the files.",
+		Shows:    "/opt/cni/bin/aws-cni is not, byte for byte, the file in the image of the running daemon: it was copied by hand, or comes from the AMI. Upstream's daemon refuses the ADDs of another release. Where the image's file cannot be read, the versions are compared.",
 		Required: []string{"host.cni", "k8s.ds"},
 		Ceiling:  onNode,
-		Check:    Check{"Compare the versions.", "/opt/cni/bin/aws-cni --version; kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[0].image}'"},
+		Check:    Check{"Compare the files, or the versions.", "sha256sum /opt/cni/bin/aws-cni /proc/$(pgrep -o aws-k8s-agent)/root/app/aws-cni; /opt/cni/bin/aws-cni --version; kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[0].image}'"},
 		Fixes: []Fix{
 			{Text: "Restart aws-node on the node: its start installs its own.", Command: restartOne, SideEffect: restarted, Risk: Restart},
 		},

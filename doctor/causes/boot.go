@@ -485,7 +485,8 @@ func iptablesFailed(c *Case) []candidate {
 // modulesText names what the host lacks for iptables, as far as it is known.
 func (c *Case) modulesText() string {
 	text := ""
-	if missing := c.R.Packages.Content.Modules; len(missing) > 0 {
+	missing := slices.DeleteFunc(slices.Clone(c.R.Packages.Content.Modules), func(name string) bool { return name == moduleVLAN })
+	if len(missing) > 0 {
 		text = "; kernel modules are missing: " + strings.Join(missing, ", ")
 	}
 	if ds := c.R.DaemonSet.Content; ds != nil && ds.Mounts[containerNode] != nil && !slices.Contains(ds.Mounts[containerNode], "/run/xtables.lock") {
@@ -559,11 +560,11 @@ const (
 // portsHeld are those of the daemon and of the policy agent.
 var portsHeld = []string{"61678", "61679", "8162", "8163"}
 
-// portTaken states that another process listens on one of these ports.
-func (c *Case) portTaken(ports []string) Fact {
+// portTaken states that another process listens on one of these ports or sockets.
+func (c *Case) portTaken(held []string) Fact {
 	return fact(c, c.R.Listeners, "host.listen", "owners of the ports", "the daemon and the policy agent", func(all []evidence.Listener) (any, State) {
 		for _, l := range all {
-			if at := strings.LastIndexByte(l.Address, ':'); at >= 0 && slices.Contains(ports, l.Address[at+1:]) && l.Process != "" && l.Process != processDaemon && l.Process != processAgent {
+			if slices.Contains(held, l.Address[strings.LastIndexByte(l.Address, ':')+1:]) && l.Process != "" && l.Process != processDaemon && l.Process != processAgent {
 				return l.Process + " listens on " + l.Address, Yes
 			}
 		}

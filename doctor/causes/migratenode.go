@@ -1,14 +1,19 @@
 package causes
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"net/netip"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"cnictl/capacity/limits"
+	"cnictl/daemon/api/cniwire"
+	"cnictl/daemon/api/netnames"
 	"cnictl/daemon/fleet/document"
 	"cnictl/daemon/iam"
 	"cnictl/daemon/resync"
@@ -82,10 +87,76 @@ func credentialsChange(c *Case) []candidate {
 		role := s.Annotations["eks.amazonaws.com/role-arn"]
 		return or(role, "not set"), stateOf(role != "")
 	})
-	return []candidate{
-		ofNode("pods of aws-node ask the Pod Identity agent for credentials, which is not on the node", both(env(podIdentity, "not set, or the agent runs", true), absent)),
+	via := func(way string) Fact {
+		return fact(c, c.R.Role, "iam.role", "via", "not "+way, func(r evidence.Role) (any, State) {
+			return r.ARN + " by " + r.Via, stateOf(r.Via == way)
+		})
+	}
+	associated := moot(via(evidence.ViaPodIdentity))
+	out := []candidate{
+		ofNode("pods of aws-node ask the Pod Identity agent for credentials, which is not on the node", both(either(env(podIdentity, "not set, or the agent runs", true), associated), absent)),
 		ofNode("the next pods use the role "+named.Value+", which those that run have never used", both(named, env("AWS_ROLE_ARN", "set", false), env(podIdentity, "set", false))).as(catalogue.Warning),
 	}
+	refused := fact(c, c.R.Role, "iam.role", "trust", "lets the service account of aws-node assume the role", func(r evidence.Role) (any, State) {
+		why := distrust(r)
+		return or(why, "as it must be"), stateOf(why != "")
+	})
+	out = append(out, ofNode("the next pods cannot assume their role: "+refused.Value, both(either(named, associated), refused)))
+	if !c.R.Role.OK() {
+		return out
+	}
+	emptied := fact(c, c.R.IAM, "iam.sim", "actions", "some allowed", func(sim evidence.IAM) (any, State) {
+		for _, decision := range sim.Actions {
+			if decision != "denied" {
+				return "some allowed", No
+			}
+		}
+		return sim.Role + " allows none", stateOf(len(sim.Actions) > 0)
+	})
+	return append(out, ofNode("nothing but the node role is set up for aws-node, and its policies are gone: "+emptied.Value, both(via(evidence.ViaNode), emptied)))
+}
+
+// distrust is why the trust policy of a role does not let the pods of aws-node assume it; empty:
+// it does, or the role is that of the node.
+func distrust(r evidence.Role) string {
+	const account, audience, webIdentity = "system:serviceaccount:kube-system:aws-node", "sts.amazonaws.com", "sts:AssumeRoleWithWebIdentity"
+	matches := func(patterns []string, value string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			ok, err := path.Match(strings.ReplaceAll(p, "[", `\[`), value)
+			return ok && err == nil
+		})
+	}
+	may := func(t evidence.Trust, action string) bool { return matches(t.Actions, action) }
+	switch r.Via {
+	case evidence.ViaPodIdentity:
+		for _, action := range []string{"sts:AssumeRole", "sts:TagSession"} {
+			if !slices.ContainsFunc(r.Trust, func(t evidence.Trust) bool {
+				return may(t, action) && slices.Contains(t.Principals, "pods.eks.amazonaws.com")
+			}) {
+				return "its trust policy does not allow " + action + " to pods.eks.amazonaws.com"
+			}
+		}
+	case evidence.ViaIRSA:
+		why := "its trust policy has no OIDC provider with " + webIdentity
+		for _, t := range r.Trust {
+			at := slices.IndexFunc(t.Principals, func(p string) bool { return strings.Contains(p, ":oidc-provider/") })
+			if at < 0 || !may(t, webIdentity) {
+				continue
+			}
+			switch issuer := strings.TrimPrefix(r.Issuer, "https://"); {
+			case !slices.ContainsFunc(t.Principals, func(p string) bool { return strings.HasSuffix(p, ":oidc-provider/"+issuer) }) && issuer != "":
+				why = fmt.Sprintf("its trust policy names the provider %s, the cluster has %s", t.Principals[at], issuer)
+			case len(t.Subjects) > 0 && !matches(t.Subjects, account):
+				why = fmt.Sprintf("its trust policy is for %s, not %s", strings.Join(t.Subjects, ", "), account)
+			case len(t.Audiences) > 0 && !matches(t.Audiences, audience):
+				why = fmt.Sprintf("its trust policy is for the audience %s, not %s", strings.Join(t.Audiences, ", "), audience)
+			default:
+				return ""
+			}
+		}
+		return why
+	}
+	return ""
 }
 
 func imagesUnreachable(c *Case) []candidate {
@@ -109,29 +180,38 @@ func imagesUnreachable(c *Case) []candidate {
 	}
 }
 
-// subnetsShort compares the free addresses of each subnet with what the warm pools of the nodes
-// in it lack, which a daemon that starts fetches.
+// subnetsShort compares what each subnet has free with what the warm pools of the nodes lack that
+// grow in it, which a daemon that starts fetches: addresses, and in prefix mode whole /28 blocks.
 func subnetsShort(cs []*Case) []candidate {
-	const path, expected = "free addresses against what the warm pools lack", "no fewer"
-	need, nodes := map[string]int{}, map[string][]string{}
-	free, read, seen := map[string]int{}, false, false
+	const path, expected = "free addresses and /28 blocks against what the warm pools lack", "no fewer"
+	type want struct {
+		addresses, blocks int
+		nodes             []string
+		at                *Case
+	}
+	wants, seen := map[string]want{}, false
 	for _, c := range cs {
-		for _, s := range c.R.Subnets.Content {
-			if s.Available != nil {
-				free[s.ID], read = *s.Available, true
-			}
+		p := c.pool()
+		if p == nil || c.Settings.IPv6 || c.subnetOfNode() == "" {
+			continue
 		}
-		if subnet, p := c.subnetOfNode(), c.pool(); subnet != "" && p != nil && !c.Settings.IPv6 {
-			if lacks := c.keepsWarm() - p.assignable(); lacks > 0 {
-				need[subnet] += lacks
-				nodes[subnet] = append(nodes[subnet], c.Name)
-			}
-			seen = true
+		seen = true
+		lacks := c.keepsWarm() - p.assignable()
+		if lacks <= 0 {
+			continue
 		}
+		w := wants[c.growsIn(p)]
+		if w.addresses, w.nodes, w.at = w.addresses+lacks, append(w.nodes, c.Name), c; c.prefixes() {
+			w.blocks += (lacks + prefixSize - 1) / prefixSize
+		}
+		wants[c.growsIn(p)] = w
 	}
 	if len(cs) == 0 {
 		return nil
 	}
+	read := slices.ContainsFunc(cs, func(c *Case) bool {
+		return slices.ContainsFunc(c.R.Subnets.Content, func(s evidence.Subnet) bool { return s.Available != nil })
+	})
 	if !read || !seen {
 		id, missing := "ec2.subnet", cs[0].R.Subnets.Missing
 		if read {
@@ -140,17 +220,81 @@ func subnetsShort(cs []*Case) []candidate {
 		return []candidate{ofCluster("", cs[0].unread(id, path, expected, or(missing, "no subnet is known")))}
 	}
 	var short, of, texts []string // findings of one code are joined, so one names every subnet
-	for _, subnet := range slices.Sorted(maps.Keys(need)) {
-		if have, known := free[subnet]; known && have < need[subnet] {
-			short, of = append(short, subnet), append(of, nodes[subnet]...)
-			texts = append(texts, fmt.Sprintf("%s has %d for the %d that the warm pools of %d nodes lack", subnet, have, need[subnet], len(nodes[subnet])))
+	for _, id := range slices.Sorted(maps.Keys(wants)) {
+		w := wants[id]
+		text := ""
+		switch s, known := w.at.subnet(id); {
+		case id == "":
+			text = fmt.Sprintf("%d nodes may use no subnet: their own is excluded by its tag %s, and no other of the zone has it", len(w.nodes), resync.TagSubnetRole)
+		case !known || s.Available == nil:
+			continue
+		case *s.Available < w.addresses:
+			text = fmt.Sprintf("%s has %d for the %d that the warm pools of %d nodes lack", id, *s.Available, w.addresses, len(w.nodes))
+		case w.at.freeBlocks(s) < w.blocks:
+			text = fmt.Sprintf("%s has %d free, and at most %d whole /28 blocks for the %d that the warm pools of %d nodes lack", id, *s.Available, w.at.freeBlocks(s), w.blocks, len(w.nodes))
+		default:
+			continue
+		}
+		if of, texts = append(of, w.nodes...), append(texts, text); id != "" {
+			short = append(short, id)
 		}
 	}
-	if len(short) > 0 {
+	if len(texts) > 0 {
 		lacking := cs[0].known("ec2.subnet", path, expected, strings.Join(texts, "; "), true)
 		return []candidate{{scope: document.FindingScope{Cluster: true, Subnet: strings.Join(short, ", ")}, nodes: of, summary: "subnets have too few free addresses: " + lacking.Value, decisive: []Fact{lacking}}}
 	}
 	return []candidate{ofCluster("", cs[0].known("ec2.subnet", path, expected, "enough in each", false))}
+}
+
+// growsIn is the subnet of a pool's next addresses: that of its interfaces while they have room,
+// else the one that a new interface gets; empty: there is none.
+func (c *Case) growsIn(p *pool) string {
+	own := c.subnetOfNode()
+	subnets, known := c.candidates()
+	if !known || p.roomOnENI {
+		return own
+	}
+	best, most := "", -1
+	for _, s := range subnets {
+		if s.Available == nil {
+			return own
+		}
+		if *s.Available > most {
+			best, most = s.ID, *s.Available
+		}
+	}
+	return best
+}
+
+const prefixSize = 16
+
+// freeBlocks is how many aligned /28 blocks of a subnet have no address that is known. The first
+// and the last have addresses that EC2 keeps.
+func (c *Case) freeBlocks(s evidence.Subnet) int {
+	if !s.CIDR.Addr().Is4() || s.CIDR.Bits() > 28 {
+		return 0
+	}
+	held := map[netip.Prefix]bool{}
+	take := func(a netip.Addr) {
+		if block, err := a.Prefix(28); err == nil && a.Is4() && s.CIDR.Contains(a) {
+			held[block] = true
+		}
+	}
+	blocks := 1 << (28 - s.CIDR.Bits())
+	last := binary.BigEndian.AppendUint32(nil, binary.BigEndian.Uint32(s.CIDR.Masked().Addr().AsSlice())+uint32(blocks*prefixSize-1))
+	take(s.CIDR.Addr())
+	take(netip.AddrFrom4([4]byte(last)))
+	for i := range c.R.Interfaces.Content {
+		e := &c.R.Interfaces.Content[i]
+		take(e.Primary)
+		for _, a := range e.IPs {
+			take(a)
+		}
+		for _, p := range e.Prefixes {
+			take(p.Addr())
+		}
+	}
+	return blocks - len(held)
 }
 
 // keepsWarm is how many addresses a node keeps that no pod uses.
@@ -163,7 +307,7 @@ func (c *Case) keepsWarm() int {
 	case c.Settings.WarmIP > 0:
 		return c.Settings.WarmIP
 	case c.prefixes():
-		return 16 * max(1, c.Settings.WarmPrefix)
+		return prefixSize * max(1, c.Settings.WarmPrefix)
 	}
 	return perENI * c.Settings.WarmENI
 }
@@ -175,9 +319,10 @@ func interfacesAdopted(c *Case) []candidate {
 		}
 		var out []string
 		for _, e := range c.attached() {
-			own := e.Tags[resync.TagInstanceID] != "" || strings.HasPrefix(e.Description, resync.DescriptionPrefix)
+			// One that a daemon has adopted has its tag, and keeps the description of its maker.
 			primary := e.Card == 0 && e.Device != nil && *e.Device == 0
-			if !primary && !own && e.Type == "interface" && e.Tags[resync.TagNoManage] != "true" && (c.Settings.ManageUntagged || !c.knows("MANAGE_UNTAGGED_ENI")) {
+			adopted := e.Tags[resync.TagInstanceID] != "" || c.Settings.ManageUntagged || !c.knows("MANAGE_UNTAGGED_ENI")
+			if !primary && !strings.HasPrefix(e.Description, resync.DescriptionPrefix) && e.Type == "interface" && e.Tags[resync.TagNoManage] != "true" && adopted {
 				out = append(out, fmt.Sprintf("%s (%s)", e.ID, or(e.Description, "no description")))
 			}
 		}
@@ -247,8 +392,8 @@ func stateRules(c *Case) []candidate {
 }
 
 func portsHeldByOthers(c *Case) []candidate {
-	taken := c.portTaken(portsHeld)
-	return []candidate{ofNode("another process holds a port of aws-node: "+taken.Value, taken)}
+	taken := c.portTaken(append(portsHeld[:len(portsHeld):len(portsHeld)], cniwire.Socket, cniwire.GRPCSocket, cniwire.PolicySocket))
+	return []candidate{ofNode("another process holds a port or a socket of aws-node: "+taken.Value, taken)}
 }
 
 func cniDirectories(c *Case) []candidate {
@@ -278,8 +423,76 @@ func cniDirectories(c *Case) []candidate {
 }
 
 func chainsElsewhere(c *Case) []candidate {
-	split := c.chainsSplit()
-	return []candidate{ofNode("what the CNI left in one back end of the firewall stays there: "+split.Value, split)}
+	left, marks := c.chainsLeft(), c.marksOfOthers()
+	return []candidate{
+		ofNode("what the CNI left in one back end of the firewall stays there: "+left.Value, left),
+		ofNode("others use the mark of the CNI's connections: "+marks.Value, marks),
+	}
+}
+
+// chainsLeft states that the CNI has chains in the back end that a daemon does not use: the
+// one without kube-proxy's, or else without the host's iptables.
+func (c *Case) chainsLeft() Fact {
+	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-*", "in the back end of kube-proxy alone", func(k evidence.IPTables) (any, State) {
+		kubeNFT, kubeLegacy := chainsIn(k, "KUBE-")
+		if kubeNFT == kubeLegacy {
+			kubeNFT = k.Mode == "nft"
+		}
+		nft, legacy := chainsIn(k, "AWS-")
+		switch {
+		case kubeNFT && legacy:
+			return "AWS-* in legacy, the daemon uses nft", Yes
+		case !kubeNFT && nft:
+			return "AWS-* in nft, the daemon uses legacy", Yes
+		}
+		return "none in the other one", No
+	})
+}
+
+// marksOfOthers states that rules that are not the CNI's write or match the bits of
+// AWS_VPC_K8S_CNI_CONNMARK. A rule of the firewall that sets a whole mark writes them too.
+func (c *Case) marksOfOthers() Fact {
+	ours := uint64(c.Settings.Connmark)
+	expected := fmt.Sprintf("%#x is the CNI's alone", ours)
+	if !c.knows("AWS_VPC_K8S_CNI_CONNMARK") {
+		return c.unread("kern.ipt", "marks", expected, "the settings were not read")
+	}
+	marks := fact(c, c.R.IPTables, "kern.ipt", "marks", expected, func(evidence.IPTables) (any, State) {
+		for _, rule := range c.rulesOfIPTables() {
+			if mark, mask, ok := markSet(rule); ok && (mark|mask)&ours != 0 && !strings.Contains(rule, "AWS") {
+				return rule, Yes
+			}
+		}
+		return "none of others", No
+	})
+	routed := fact(c, c.R.Rules, "kern.rule", "fwmark", expected, func([]evidence.Rule) (any, State) {
+		for _, r := range c.policyRules() {
+			if uint64(r.Mark&r.Mask)&ours != 0 && (r.Priority != netnames.RuleMark || r.Table != netnames.MainTable) {
+				return fmt.Sprintf("rule %q", r), Yes
+			}
+		}
+		return "none of others", No
+	})
+	return either(marks, routed)
+}
+
+// markSet is what a line of iptables-save sets of the mark of packets or connections: it zeroes
+// the bits of the mask, and turns those of the mark.
+func markSet(rule string) (mark, mask uint64, ok bool) {
+	words := strings.Fields(rule)
+	for i, word := range words[:max(0, len(words)-1)] {
+		if word != "--set-xmark" && word != "--set-mark" && word != "--tproxy-mark" {
+			continue
+		}
+		value, of, masked := strings.Cut(words[i+1], "/")
+		mark, err := strconv.ParseUint(value, 0, 32)
+		mask := uint64(1<<32 - 1)
+		if masked && err == nil {
+			mask, err = strconv.ParseUint(of, 0, 32)
+		}
+		return mark, mask, err == nil
+	}
+	return 0, 0, false
 }
 
 func hostManagers(c *Case) []candidate {
@@ -287,14 +500,27 @@ func hostManagers(c *Case) []candidate {
 	return []candidate{ofNode("another program works on the interfaces: "+manager.Value, manager)}
 }
 
+// moduleVLAN is the kernel module of VLAN devices, on which branch interfaces are.
+const moduleVLAN = "8021q"
+
 func kernelLacks(c *Case) []candidate {
 	old := c.kernelOld()
-	vlan := fact(c, c.R.Packages, "host.pkg", "modules", "8021q", func(p evidence.Packages) (any, State) {
-		return "missing: " + some(p.Modules), stateOf(slices.Contains(p.Modules, "8021q"))
+	unmounted := fact(c, c.R.Packages, "host.pkg", "bpffs", "mounted", func(p evidence.Packages) (any, State) {
+		if p.BPFFS == nil {
+			return nil, Unread
+		}
+		return map[bool]string{true: "mounted", false: "not mounted"}[*p.BPFFS], stateOf(!*p.BPFFS)
+	})
+	vlan := fact(c, c.R.Packages, "host.pkg", "modules", moduleVLAN, func(p evidence.Packages) (any, State) {
+		if p.Modules == nil {
+			return nil, Unread
+		}
+		return "missing: " + some(p.Modules), stateOf(slices.Contains(p.Modules, moduleVLAN))
 	})
 	return []candidate{
 		ofNode("network policies need kernel 5.10, the node has "+old.Value, both(old, c.policies())),
-		ofNode("security groups for pods need the kernel module 8021q", both(vlan, c.podENI())),
+		ofNode("network policies need bpffs, and /sys/fs/bpf is not mounted", both(unmounted, c.policies())),
+		ofNode("security groups for pods need the kernel module "+moduleVLAN, both(vlan, c.podENI())),
 	}
 }
 
@@ -354,22 +580,27 @@ func maxPodsAbove(c *Case) []candidate {
 }
 
 func pluginOther(c *Case) []candidate {
-	other := fact(c, c.R.CNI, "host.cni", "version of aws-cni", "that of the image", func(n evidence.CNI) (any, State) {
-		if !c.R.DaemonSet.OK() {
-			return nil, Unread
+	other := fact(c, c.R.CNI, "host.cni", "aws-cni", "the file of the running image", func(n evidence.CNI) (any, State) {
+		at := slices.IndexFunc(n.Bin, func(b evidence.CNIPlugin) bool { return b.Name == "aws-cni" })
+		if at < 0 {
+			return "not installed", No // migrate/cni-dir says so
 		}
-		if c.R.DaemonSet.Content == nil {
+		if b := n.Bin[at]; b.OfImage != nil {
+			return map[bool]string{true: "the file of the running image", false: "another file"}[*b.OfImage], stateOf(!*b.OfImage)
+		}
+		// Without the file of the image there are the versions.
+		switch {
+		case !c.R.DaemonSet.OK():
+			return nil, Unread
+		case c.R.DaemonSet.Content == nil:
 			return "aws-node is not installed", No
 		}
 		image, known := evidence.ParseVersion(c.R.DaemonSet.Content.Images[containerNode])
-		for _, b := range n.Bin {
-			if b.Name != "aws-cni" || b.Version == nil || !known {
-				continue
-			}
-			v, ok := evidence.ParseVersion(*b.Version)
-			return fmt.Sprintf("%s, image %s", v, image), stateOf(ok && v != image)
+		if n.Bin[at].Version == nil || !known {
+			return "not known", No
 		}
-		return "not known", No
+		v, ok := evidence.ParseVersion(*n.Bin[at].Version)
+		return fmt.Sprintf("%s, image %s", v, image), stateOf(ok && v != image)
 	})
 	return []candidate{ofNode("the installed plugin is not that of aws-node: "+other.Value, other)}
 }

@@ -259,12 +259,8 @@ func duplicateIP(cs []*Case) []candidate {
 // chainsSplit states that the CNI's chains and kube-proxy's are in different back ends.
 func (c *Case) chainsSplit() Fact {
 	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-SNAT-CHAIN-0 and KUBE-*", "in the same back end", func(k evidence.IPTables) (any, State) {
-		in := func(name string) (nft, legacy bool) {
-			holds := func(chain string) bool { _, chain, _ = strings.Cut(chain, " "); return strings.HasPrefix(chain, name) }
-			return slices.ContainsFunc(k.NFT.Chains, holds), slices.ContainsFunc(k.Legacy.Chains, holds)
-		}
-		awsNFT, awsLegacy := in("AWS-SNAT-CHAIN")
-		kubeNFT, kubeLegacy := in("KUBE-")
+		awsNFT, awsLegacy := chainsIn(k, "AWS-SNAT-CHAIN")
+		kubeNFT, kubeLegacy := chainsIn(k, "KUBE-")
 		if !kubeNFT && !kubeLegacy {
 			kubeNFT, kubeLegacy = k.Mode == "nft", k.Mode == "legacy"
 		}
@@ -274,6 +270,12 @@ func (c *Case) chainsSplit() Fact {
 		}
 		return fmt.Sprintf("those of the CNI in %s, those of kube-proxy in %s", name[awsNFT], name[kubeNFT]), stateOf(awsNFT != kubeNFT)
 	})
+}
+
+// chainsIn reports in which back ends chains begin with a name.
+func chainsIn(k evidence.IPTables, name string) (nft, legacy bool) {
+	holds := func(chain string) bool { _, chain, _ = strings.Cut(chain, " "); return strings.HasPrefix(chain, name) }
+	return slices.ContainsFunc(k.NFT.Chains, holds), slices.ContainsFunc(k.Legacy.Chains, holds)
 }
 
 func backendMismatch(c *Case) []candidate {

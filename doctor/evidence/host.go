@@ -11,6 +11,7 @@ type Packages struct {
 	ForeignRules  *bool             `json:"foreignRules"`
 	ForeignRoutes *bool             `json:"foreignRoutes"` // systemd-networkd removes routes that it did not make
 	Modules       []string          `json:"modules"`       // kernel modules that are missing
+	BPFFS         *bool             `json:"bpffs"`         // /sys/fs/bpf is mounted
 	SELinux       string            `json:"selinux"`
 }
 
@@ -33,6 +34,7 @@ type CNIPlugin struct {
 	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
 	Size       *int      `json:"size"`
 	Version    *string   `json:"version"`
+	OfImage    *bool     `json:"ofImage"` // byte for byte the file in the image of the daemon that runs
 }
 
 // Kubelet is kubelet's own configuration.

@@ -8,7 +8,7 @@ import (
 
 func (p *population) expectHost(r *evidence.Reading) {
 	r.Packages = evidence.Read(evidence.Packages{
-		Packages: []string{}, Units: map[string]string{}, LinkPolicy: "none", ForeignRules: ref(false), ForeignRoutes: ref(false), Modules: []string{},
+		Packages: []string{}, Units: map[string]string{}, LinkPolicy: "none", ForeignRules: ref(false), ForeignRoutes: ref(false), Modules: []string{}, BPFFS: ref(true),
 	})
 	r.ContainerEnv = evidence.Read(p.containerEnv())
 	r.Kubelet = evidence.Read(evidence.Kubelet{Version: kubeletVersion, MaxPods: p.MaxPods})
@@ -25,7 +25,7 @@ func (p *population) expectHost(r *evidence.Reading) {
 	for _, name := range []string{"aws-cni", "egress-cni", "portmap", "host-local", "bandwidth", "tuning", "loopback"} {
 		plugin := evidence.CNIPlugin{Name: name, ModifiedAt: p.UpSince, Size: ref(4 << 20)}
 		if name == "aws-cni" {
-			plugin.Version = &p.Version
+			plugin.Version, plugin.OfImage = &p.Version, ref(true)
 		}
 		cni.Bin = append(cni.Bin, plugin)
 	}

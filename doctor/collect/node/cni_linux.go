@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -44,10 +46,41 @@ func (c *collector) cni(ctx context.Context) (out evidence.CNI, _ error) {
 		plugin := evidence.CNIPlugin{Name: e.Name(), ModifiedAt: info.ModTime().UTC(), Size: &size}
 		if slices.Contains(ownPlugins, e.Name()) {
 			plugin.Version = version(ctx, c.path(path.Join("/opt/cni/bin", e.Name())))
+			plugin.OfImage = c.ofImage(e.Name())
 		}
 		out.Bin = append(out.Bin, plugin)
 	}
 	return out, nil
+}
+
+// ofImage compares a plugin with the file that the running daemon's image has of it; nil:
+// one of them cannot be read.
+func (c *collector) ofImage(name string) *bool {
+	running, err := c.processes()
+	at := slices.IndexFunc(running, func(p process) bool { return programs[p.name] == "aws-node" })
+	if err != nil || at < 0 {
+		return nil
+	}
+	installed, err := c.digest(path.Join("/opt/cni/bin", name))
+	if err != nil {
+		return nil
+	}
+	shipped, err := c.digest(proc(running[at].pid, path.Join("root/app", name)))
+	if err != nil {
+		return nil
+	}
+	return new(installed == shipped)
+}
+
+func (c *collector) digest(name string) (sum [sha256.Size]byte, err error) {
+	f, _, err := c.open(name)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return [sha256.Size]byte(h.Sum(nil)), err
 }
 
 // version starts a plugin as by hand, without CNI_COMMAND: it prints what it is. One that

@@ -26,7 +26,11 @@ var hostFiles = map[string]string{
 	"etc/cni/net.d/20-other.conf":                    `{"type":`,
 	"etc/cni/net.d/notes.txt":                        `not a configuration`,
 	"opt/cni/bin/aws-cni":                            "#!/bin/sh\n[ -z \"$CNI_COMMAND\" ] && echo 'AWS CNI v1.23.1' >&2\n",
+	"opt/cni/bin/egress-cni":                         "\x7fELF",
 	"opt/cni/bin/loopback":                           "\x7fELF",
+	"proc/10/root/app/aws-cni":                       "#!/bin/sh\n",
+	"proc/10/root/app/egress-cni":                    "\x7fELF",
+	"proc/thread-self/mountinfo":                     "22 1 0:21 / /sys/fs/bpf-old rw - tmpfs none rw\n30 22 0:26 / /sys/fs/bpf rw,nosuid shared:9 - bpf bpf rw,mode=700\n",
 	"etc/kubernetes/kubelet/config.json":             `{"maxPods":29}`,
 	"etc/kubernetes/kubelet/config.json.d/00-a.conf": `{"maxPods":58}`,
 	"etc/kubernetes/kubelet/config.json.d/40-b.conf": `{"evictionHard":{}}`,
@@ -97,7 +101,7 @@ func hostRoot(t *testing.T, below func(name string) string) string {
 	}
 	old := now.Add(-time.Hour)
 	must(t, os.Chtimes(filepath.Join(root, below("var/log/aws-routed-eni/ipamd-2026-11-23T09-00-00.000.log")), old, old))
-	for _, name := range []string{"opt/cni/bin/aws-cni", "opt/cni/bin/loopback", "var/run/aws-node/ipam.json", "var/run/aws-node/ipam-nic-1.json"} {
+	for _, name := range []string{"opt/cni/bin/aws-cni", "opt/cni/bin/egress-cni", "opt/cni/bin/loopback", "var/run/aws-node/ipam.json", "var/run/aws-node/ipam-nic-1.json"} {
 		must(t, os.Chtimes(filepath.Join(root, below(name)), now, now))
 	}
 	return root
@@ -131,12 +135,13 @@ func TestRead_Files(t *testing.T) {
 	}
 	same("host.pkg", r.Packages.Missing, evidence.Packages{
 		Systemd: new(252), Packages: []string{"docker"}, LinkPolicy: "none", ForeignRoutes: new(false), SELinux: "enforcing",
-		Modules: []string{"xt_addrtype", "xt_connmark", "xt_nat"},
+		Modules: []string{"8021q", "xt_addrtype", "xt_connmark", "xt_nat"}, BPFFS: new(true),
 	}, r.Packages.Content)
 	same("host.cni", r.CNI.Missing, evidence.CNI{
 		Conf: []evidence.CNIConf{{File: "10-aws.conflist", Types: []string{"aws-cni", "portmap"}, Valid: true}, {File: "20-other.conf", Types: []string{}}},
 		Bin: []evidence.CNIPlugin{
-			{Name: "aws-cni", ModifiedAt: now, Size: new(len(hostFiles["opt/cni/bin/aws-cni"])), Version: new("v1.23.1")},
+			{Name: "aws-cni", ModifiedAt: now, Size: new(len(hostFiles["opt/cni/bin/aws-cni"])), Version: new("v1.23.1"), OfImage: new(false)},
+			{Name: "egress-cni", ModifiedAt: now, Size: new(4), OfImage: new(true)},
 			{Name: "loopback", ModifiedAt: now, Size: new(4)},
 		},
 	}, r.CNI.Content)
@@ -201,7 +206,7 @@ func TestRead_Container(t *testing.T) {
 		return name
 	}
 	r := Read(t.Context(), options(hostRoot(t, mounted)))
-	if len(r.CNI.Content.Conf) != 2 || len(r.CNI.Content.Bin) != 2 || len(r.LogIPAMD.Content.Lines) != 2 || len(r.RunFiles.Content) != 5 {
+	if len(r.CNI.Content.Conf) != 2 || len(r.CNI.Content.Bin) != 3 || r.CNI.Content.Bin[1].OfImage == nil || !*r.CNI.Content.Bin[1].OfImage || len(r.LogIPAMD.Content.Lines) != 2 || len(r.RunFiles.Content) != 5 {
 		t.Errorf("read %+v, %+v, %v", r.CNI, r.LogIPAMD, r.RunFiles)
 	}
 	for source, missing := range map[string]string{

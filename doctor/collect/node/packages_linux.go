@@ -41,6 +41,7 @@ func (c *collector) packages(ctx context.Context) (out evidence.Packages, err er
 	out.ForeignRules, out.ForeignRoutes = removes(conf.ForeignRules, running, known), removes(conf.ForeignRoutes, running, known)
 	out.Modules, err = c.missingModules()
 	out.SELinux = c.selinux()
+	out.BPFFS = c.bpffs()
 	return out, err
 }
 
@@ -147,8 +148,9 @@ func (c *collector) each(dir string, do func(name string) error) error {
 	return nil
 }
 
-// neededModules are what the CNI's rules and veth pairs take, beside one of the back ends of iptables.
-var neededModules = []string{"nf_conntrack", "veth", "xt_addrtype", "xt_comment", "xt_connmark", "xt_mark", "xt_nat"}
+// neededModules are what the CNI's rules, veth pairs and branch interfaces take, beside one of the
+// back ends of iptables.
+var neededModules = []string{"8021q", "nf_conntrack", "veth", "xt_addrtype", "xt_comment", "xt_connmark", "xt_mark", "xt_nat"}
 
 // missingModules are those that the kernel has neither built in, loaded nor on disk; nil:
 // its list of modules cannot be read.
@@ -182,6 +184,22 @@ func (c *collector) missingModules() ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// bpffs reports whether policy agents find the file system in which they pin their programs;
+// nil: the mounts cannot be read.
+func (c *collector) bpffs() *bool {
+	mounts, err := c.read("/proc/thread-self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(mounts)) {
+		mount, source, _ := strings.Cut(line, " - ")
+		if f := strings.Fields(mount); len(f) > 4 && f[4] == "/sys/fs/bpf" && strings.HasPrefix(source, "bpf ") {
+			return new(true)
+		}
+	}
+	return new(false)
 }
 
 func (c *collector) selinux() string {
