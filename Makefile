@@ -163,9 +163,9 @@ reference:
 ARCH      ?= amd64 arm64
 # Those of people's machines, for cnictl.
 PLATFORMS := linux_amd64 linux_arm64 darwin_amd64 darwin_arm64
-# URL of the project, for labels of images and krew's manifest: releases are published below
-# it. A release sets it.
-SOURCE    ?= https://example.com/cnictl
+# URL of the project, for labels of images, packages and krew's manifest: releases are
+# published below it. Without it they name none, and there is no manifest for krew.
+SOURCE    ?=
 REVISION  := $(shell git rev-parse HEAD 2>/dev/null)
 # The time of everything that is released: the commit's.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
@@ -197,12 +197,16 @@ stage-%: build reference
 		GOARCH=$* $(GO) -C tools/reference build -ldflags "-s -w" -o $(CURDIR)/$(STAGE)/$*/reference/ tool; \
 	fi
 
+# Not empty where charts can have the version.
+CHARTED   := $(shell grep -xE 'v?(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}(-[0-9A-Za-z.-]+)?' <<<"$(VERSION)")
+
 .PHONY: dist
-dist: $(TOOLBIN)/mkdist $(addprefix cnictl-,$(PLATFORMS)) ## pack cnictl in dist/: archives, .deb, .rpm, krew plugin, checksums, SBOMs (VERSION=v1.2.3 SOURCE=https://…)
+dist: $(TOOLBIN)/mkdist $(addprefix cnictl-,$(PLATFORMS)) $(if $(CHARTED),chart) ## pack cnictl and the charts in dist/: archives, .deb, .rpm, krew plugin, chart packages, checksums, SBOMs (VERSION=v1.2.3 SOURCE=https://…)
 	@rm -rf .cache/dist/man .cache/dist/completions && mkdir -p .cache/dist/man .cache/dist/completions
 	@$(GO) run -tags $(TAGS) ./cmd/cnictl/internal/man .cache/dist/man
 	@for shell in bash zsh fish powershell; do .cache/dist/$$($(GO) env GOHOSTOS)_$$($(GO) env GOHOSTARCH)/cnictl completion $$shell >.cache/dist/completions/$$shell; done
-	@$(TOOLBIN)/mkdist -version "$(VERSION)" -source "$(SOURCE)" -in .cache/dist -o dist
+	@$(if $(CHARTED),,echo "dist: no chart packages: $(VERSION) is no version such as v1.2.3, which Helm wants")
+	@$(TOOLBIN)/mkdist -version "$(VERSION)" -source "$(SOURCE)" $(if $(CHARTED),-charts dist/chart) -in .cache/dist -o dist
 
 .PHONY: cnictl-%
 cnictl-%:
@@ -219,7 +223,7 @@ CHARTS    := deploy/chart/aws-vpc-cni deploy/chart/cni-metrics-helper
 # of day, so they are packed again.
 .PHONY: chart
 chart: $(TOOLBIN)/helm ## package the Helm charts in dist/chart (VERSION=v1.2.3)
-	@rm -rf .cache/chart && mkdir -p .cache/chart dist/chart
+	@rm -rf .cache/chart dist/chart && mkdir -p .cache/chart dist/chart
 	@$(TOOLBIN)/helm package $(CHARTS) --version $(VERSION:v%=%) --app-version $(VERSION) -d .cache/chart >/dev/null
 	@for package in .cache/chart/*.tgz; do \
 		tar -xmzf $$package -C .cache/chart; name=$$(basename $$package -$(VERSION:v%=%).tgz); \

@@ -24,7 +24,7 @@ import (
 // Release is what is to be released.
 type Release struct {
 	Version   string
-	Source    string    // URL of the project, below which releases are published
+	Source    string    // URL of the project, below which releases are published; "" if there is none
 	Time      time.Time // of the revision
 	License   string    // text of the project's own licence
 	Inventory func() *software.Inventory
@@ -33,7 +33,8 @@ type Release struct {
 	Man         string // directory of manual pages
 	Completions string // directory of completions: bash, zsh, fish, powershell
 	Kubectl     string // the program that kubectl asks for completions
-	Krew        string // krew's manifest, to be filled in
+	Krew        string // krew's manifest, to be filled in; with a Source
+	Charts      string // directory of packages of Helm charts; "" for none
 }
 
 // Platforms are those of the archives; there are packages for Linux only.
@@ -41,7 +42,7 @@ var Platforms = []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_a
 
 // Build writes everything below a directory, and returns the names of the files there.
 func (r Release) Build(out string) ([]string, error) {
-	if !strings.HasPrefix(r.Source, "https://") {
+	if r.Source != "" && !strings.HasPrefix(r.Source, "https://") {
 		return nil, fmt.Errorf("source %q is not a URL such as https://host/project; set SOURCE", r.Source)
 	}
 	shared, err := r.shared()
@@ -60,8 +61,19 @@ func (r Release) Build(out string) ([]string, error) {
 		}
 		sums[platform] = digest(made["krew/aws-cni_"+platform+".tar.gz"])
 	}
-	if made["krew/aws-cni.yaml"], err = r.manifest(sums); err != nil {
-		return nil, err
+	if r.Source != "" { // the manifest is URLs
+		if made["krew/aws-cni.yaml"], err = r.manifest(sums); err != nil {
+			return nil, err
+		}
+	}
+	if r.Charts != "" {
+		charts, err := files.Tree(r.Charts)
+		if err != nil {
+			return nil, err
+		}
+		for _, chart := range charts {
+			made["chart/"+chart.Name] = chart.Data
+		}
 	}
 	var names []string
 	for name := range made {

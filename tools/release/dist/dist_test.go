@@ -27,6 +27,7 @@ func place(t *testing.T) Release {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"man/cnictl.1": "page", "completions/bash": "of bash", "completions/zsh": "of zsh", "completions/fish": "of fish", "completions/powershell": "of powershell",
+		"chart/a-chart-1.2.3.tgz": "a chart",
 	} {
 		file := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
@@ -48,7 +49,7 @@ func place(t *testing.T) Release {
 		Version: "v1.2.3", Source: "https://example.com/cnictl", Time: time.Unix(1e9, 0), License: "ours\n",
 		Inventory: inventory,
 		Programs:  dir + "/programs", Man: dir + "/man", Completions: dir + "/completions",
-		Kubectl: "../../../deploy/krew/kubectl_complete-cni", Krew: "../../../deploy/krew/aws-cni.yaml",
+		Kubectl: "../../../deploy/krew/kubectl_complete-cni", Krew: "../../../deploy/krew/aws-cni.yaml", Charts: dir + "/chart",
 	}
 }
 
@@ -65,7 +66,7 @@ func TestBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"cnictl-1.2.3-1.aarch64.rpm", "cnictl-1.2.3-1.x86_64.rpm", "cnictl_1.2.3_amd64.deb", "cnictl_1.2.3_arm64.deb",
+		"chart/a-chart-1.2.3.tgz", "cnictl-1.2.3-1.aarch64.rpm", "cnictl-1.2.3-1.x86_64.rpm", "cnictl_1.2.3_amd64.deb", "cnictl_1.2.3_arm64.deb",
 		"cnictl_v1.2.3_darwin_amd64.cdx.json", "cnictl_v1.2.3_darwin_amd64.tar.gz", "cnictl_v1.2.3_darwin_arm64.cdx.json", "cnictl_v1.2.3_darwin_arm64.tar.gz",
 		"cnictl_v1.2.3_linux_amd64.cdx.json", "cnictl_v1.2.3_linux_amd64.tar.gz", "cnictl_v1.2.3_linux_arm64.cdx.json", "cnictl_v1.2.3_linux_arm64.tar.gz",
 		"krew/aws-cni.yaml", "krew/aws-cni_darwin_amd64.tar.gz", "krew/aws-cni_darwin_arm64.tar.gz", "krew/aws-cni_linux_amd64.tar.gz", "krew/aws-cni_linux_arm64.tar.gz",
@@ -150,17 +151,44 @@ func unzipped(t *testing.T, data []byte) (lines []string) {
 // debian lists the files of a package.
 func debian(t *testing.T, data []byte) []string {
 	t.Helper()
+	return unzipped(t, partOf(t, data, "data.tar"))
+}
+
+// controlOf is what a package of Debian says of itself.
+func controlOf(t *testing.T, data []byte) string {
+	t.Helper()
+	zip, err := gzip.NewReader(bytes.NewReader(partOf(t, data, "control.tar")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(zip); ; {
+		h, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.TrimPrefix(h.Name, "./") == "control" {
+			text, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+	}
+}
+
+func partOf(t *testing.T, data []byte, prefix string) []byte {
+	t.Helper()
 	for r := ar.NewReader(bytes.NewReader(data)); ; {
 		h, err := r.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(h.Name, "data.tar") {
+		if strings.HasPrefix(h.Name, prefix) {
 			part, err := io.ReadAll(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return unzipped(t, part)
+			return part
 		}
 	}
 }
@@ -191,6 +219,37 @@ func redHat(t *testing.T, data []byte) (lines []string) {
 	return lines
 }
 
+// TestBuild_NoSource: without a URL of the project nothing names one.
+func TestBuild_NoSource(t *testing.T) {
+	t.Parallel()
+	r := place(t)
+	r.Source = ""
+	out := t.TempDir()
+	names, err := r.Build(out)
+	if err != nil || slices.Contains(names, "krew/aws-cni.yaml") || !slices.Contains(names, "krew/aws-cni_linux_arm64.tar.gz") {
+		t.Fatalf("made %q, %v", names, err)
+	}
+	for _, name := range []string{"cnictl_1.2.3_amd64.deb", "cnictl-1.2.3-1.x86_64.rpm"} {
+		data, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, ".rpm") {
+			p, err := rpmutils.ReadRpm(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Header.HasTag(rpmutils.URL) {
+				t.Errorf("%s names a home page", name)
+			}
+			continue
+		}
+		if control := controlOf(t, data); !strings.Contains(control, "Package: cnictl\n") || strings.Contains(control, "Homepage") {
+			t.Errorf("%s:\n%s", name, control)
+		}
+	}
+}
+
 // TestBuild_Refused: what would make a bad release is an error that says what lacks.
 func TestBuild_Refused(t *testing.T) {
 	t.Parallel()
@@ -198,7 +257,8 @@ func TestBuild_Refused(t *testing.T) {
 		spoil func(*Release)
 		says  string
 	}{
-		"no URL":        {func(r *Release) { r.Source = "" }, "set SOURCE"},
+		"another URL":   {func(r *Release) { r.Source = "http://host/project" }, "set SOURCE"},
+		"no charts":     {func(r *Release) { r.Charts += "-none" }, "chart-none"},
 		"no pages":      {func(r *Release) { r.Man += "-none" }, "man-none"},
 		"no completion": {func(r *Release) { os.Remove(filepath.Join(r.Completions, "fish")) }, "fish: no such file"},
 		"no program":    {func(r *Release) { os.RemoveAll(filepath.Join(r.Programs, "darwin_arm64")) }, "darwin_arm64: "},

@@ -1,6 +1,6 @@
 // Mkdist packs cnictl, built for every platform, for those who install it:
 //
-//	mkdist -version v1.2.3 -source https://host/project [-in .cache/dist] [-o dist]
+//	mkdist -version v1.2.3 [-source https://host/project] [-charts dist/chart] [-in .cache/dist] [-o dist]
 //
 // The directory in has OS_ARCH/cnictl, man/ and completions/. SOURCE_DATE_EPOCH is the time
 // of everything. The working directory is the root of the checkout.
@@ -34,7 +34,8 @@ func run(args []string, out, errOut io.Writer) error {
 	to := fs.String("o", "dist", "directory to write to")
 	var r dist.Release
 	fs.StringVar(&r.Version, "version", "unknown", "version of the programs")
-	fs.StringVar(&r.Source, "source", "", "URL of the project, below which releases are published")
+	fs.StringVar(&r.Source, "source", "", "URL of the project, below which releases are published; without it there is no manifest for krew")
+	fs.StringVar(&r.Charts, "charts", "", "directory of packages of Helm charts")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -54,6 +55,9 @@ func run(args []string, out, errOut io.Writer) error {
 	names, err := r.Build(*to)
 	for _, name := range names {
 		fmt.Fprintln(out, filepath.Join(*to, name))
+	}
+	if err == nil && r.Source == "" {
+		fmt.Fprintln(errOut, "mkdist: no URL of the project: krew/aws-cni.yaml is left out, and packages name no home page; set SOURCE")
 	}
 	return err
 }
