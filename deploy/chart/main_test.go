@@ -38,7 +38,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(program); err != nil {
-		testenv.Missing(t, "kube", err.Error(), "make .cache/tools/helm")
+		testenv.Missing(t, "kube", err.Error(), "make $PWD/.cache/tools/helm")
 	}
 	var out, said bytes.Buffer
 	c := exec.CommandContext(t.Context(), program, args...)

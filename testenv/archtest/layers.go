@@ -52,6 +52,7 @@ var placements = []placement{
 	{"daemon/api/promtext", leaf, false},
 	{"daemon/api/kubeobject", leaf, false},
 	{"capacity/limits", leaf, false},
+	{"deploy/chart", leaf, false}, // the schemas of its values
 
 	{"daemon/netstate", pureAt(0), false},
 	{"daemon/iptables", pureAt(0), false},

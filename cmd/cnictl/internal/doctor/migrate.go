@@ -20,17 +20,17 @@ import (
 // daemons are the values of --from.
 var daemons = []string{"upstream", "ours"}
 
-// NewMigrate builds migrate with its subcommand.
+// NewMigrate builds migrate with its subcommands.
 func NewMigrate(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "migrate",
 		Short:   "Prepare a move from upstream's aws-node to ours, or back",
 		Long:    "Prepare a move from upstream's aws-node to ours, or back. Nothing is changed.",
-		Example: "  {{.Command}} migrate check",
+		Example: "  {{.Command}} migrate check\n  {{.Command}} migrate values --to chart configuration.json",
 		Args:    cli.SubcommandArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(migrateCheck(f))
+	cmd.AddCommand(migrateCheck(f), migrateValues(f))
 	return cmd
 }
 

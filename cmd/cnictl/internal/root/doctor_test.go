@@ -115,6 +115,42 @@ func TestGolden_Migrate(t *testing.T) {
 	})
 }
 
+// TestGolden_Values: values of the chart and of the add-on, each in both directions.
+func TestGolden_Values(t *testing.T) {
+	t.Parallel()
+	const (
+		addon = `{"env": {"WARM_ENI_TARGET": "2", "ENABLE_POD_ENI": "true"}, "enableNetworkPolicy": "true", "affinity": null, "tolerations": [{"operator": "Exists"}]}`
+		chart = "env: {WARM_ENI_TARGET: 2, CLUSTER_NAME: c, ADDITIONAL_ENI_TAGS: {a: b}, WARM_PREFIX_TARGET: null}\ninit: {env: {DISABLE_TCP_EARLY_DEMUX: true}}\n" +
+			"enableNetworkPolicy: true\nimage: {tag: v1}\nupdateStrategy: {type: OnDelete}\nlivenessProbe: {initialDelaySeconds: 90}\n" +
+			"livenessProbeTimeoutSeconds: 20\nnodeAgent: {enabled: true, metricsBindAddr: 8172, image: {tag: v2}}\neniConfig: {create: true, subnets: {a: {id: subnet-1}}}\n"
+		misspelt = "evn: {WARM_ENI_TARGET: \"1\"}\nnodeAgent: {enabeld: false}\nWARM_IP_TARGET: 2\ncrd: {create: true}\nVpcCni: {}\n"
+		variable = "env: {WARM_ENI_TRAGET: \"1\", DISABLE_TCP_EARLY_DEMUX: \"true\", MINE: x}\n"
+	)
+	checkGoldens(t, newWorld(t), map[string]call{
+		"help":               {args: "migrate values --help"},
+		"to-chart":           {args: "migrate values --to chart -", in: addon},
+		"to-chart-json":      {args: "migrate values --to chart - -o json", in: addon},
+		"to-chart-chart":     {args: "migrate values --to chart -", in: chart},
+		"to-chart-misspelt":  {args: "migrate values --to chart -", in: misspelt},
+		"to-chart-variable":  {args: "migrate values --to chart -", in: variable},
+		"to-chart-none":      {args: "migrate values --to chart -", in: "null"},
+		"to-chart-text":      {args: "migrate values --to chart -", in: "None\n"},
+		"to-chart-broken":    {args: "migrate values --to chart -", in: "env: {a: b, a: c}\n"},
+		"to-chart-schema":    {args: "migrate values --to chart - --schema ../../../../deploy/chart/addon.schema.json", in: addon},
+		"to-addon":           {args: "migrate values --to addon -", in: chart},
+		"to-addon-yaml":      {args: "migrate values --to addon - -o yaml", in: chart},
+		"to-addon-jsonpath":  {args: "migrate values --to addon - -o jsonpath={.env.WARM_ENI_TARGET}", in: addon},
+		"to-addon-addon":     {args: "migrate values --to addon -", in: addon},
+		"to-addon-misspelt":  {args: "migrate values --to addon -", in: misspelt},
+		"to-addon-schema":    {args: "migrate values --to addon - --schema ../../../../deploy/chart/addon.schema.json", in: addon},
+		"to-addon-no-schema": {args: "migrate values --to addon - --schema ../../../../deploy/chart/testdata/addon.json", in: addon},
+		"to-nowhere":         {args: "migrate values -", in: addon},
+		"no-file":            {args: "migrate values --to chart none.yaml"},
+		"csv":                {args: "migrate values --to chart - -o csv", in: addon},
+		"complete-to":        {args: "__complete migrate values --to "},
+	})
+}
+
 // TestMigrateDocs: what docs/migrate.md says to type can be typed.
 func TestMigrateDocs(t *testing.T) {
 	t.Parallel()
@@ -127,6 +163,7 @@ func TestMigrateDocs(t *testing.T) {
 		if _, quoted, ok := strings.Cut(line, "| `cnictl "); ok {
 			line = "cnictl " + quoted[:strings.IndexByte(quoted, '`')]
 		}
+		line, _, _ = strings.Cut(line, " > ") // of the shell
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "cnictl ") {
 			checkExample(t, "cnictl", line)
 			seen++

@@ -17,7 +17,7 @@ var recordedCalls = map[string]string{
 	"events": "events", "logs": "logs", "record": "record FILE", "bundle": "bundle -f FILE", "replay": "replay FILE", "tui": "tui", "": "--no-headers",
 	"local": "local", "local status": "local status", "local show": "local show", "local enis": "local enis", "local ips": "local ips", "local pods": "local pods", "local config": "local config",
 	"local plan": "local plan", "local metrics": "local metrics", "local checkpoint": "local checkpoint", "local raw": "local raw", "local get": "local get /v1/enis",
-	"local dial": "local dial", "local doctor": "local doctor", "migrate": "", "migrate check": "", // undecided: a recording has nothing of the installation
+	"local dial": "local dial", "local doctor": "local doctor", "migrate": "", "migrate values": "", "migrate check": "", // undecided: a recording has nothing of the installation
 }
 
 // readsNoNodes are the commands for which --replay is a setting like any other.

@@ -47,7 +47,8 @@ Evidence holds names and addresses of a cluster; files are written with mode 060
   0    success
   1    unexpected failure
   2    usage: unknown flag, command or format, invalid argument, no terminal where one is needed
-  3    doctor: findings at or above --fail-on; migrate check: a block
+  3    doctor: findings at or above --fail-on; migrate check: a block;
+       migrate values: something is left out
   4    partial: some nodes could not be read (0 with --allow-partial); nodes without aws-node,
        such as Fargate and Windows, do not count
   5    no node or cluster could be read, access was denied, or the daemon does not report what

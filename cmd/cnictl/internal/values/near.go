@@ -1,0 +1,35 @@
+package values
+
+import (
+	"strings"
+
+	"cnictl/daemon/fleet/query"
+)
+
+// Near are the names that are most likely meant by a path which there is not: similar ones in
+// the same place, else the same one in another place.
+func Near(path string, names []string) (near []string) {
+	place, key := cut(path)
+	var beside []string
+	for _, name := range names {
+		switch p, k := cut(name); {
+		case p == place:
+			beside = append(beside, k)
+		case strings.EqualFold(k, key):
+			near = append(near, name)
+		}
+	}
+	if similar := query.Near(key, beside); len(similar) > 0 {
+		near = similar
+		for i := range near {
+			near[i] = place + near[i]
+		}
+	}
+	return near[:min(len(near), query.MostNear)]
+}
+
+// cut separates a path into its place, which ends in a point if there is one, and its key.
+func cut(path string) (place, key string) {
+	at := strings.LastIndexByte(path, '.') + 1
+	return path[:at], path[at:]
+}
