@@ -11,5 +11,5 @@
 package deploy
 
 //go:generate ./manifests.sh
-//go:generate go test -run ^TestChart_Readme$ -count=1 . -update
+//go:generate go test -run ^TestChart_ -count=1 . -update
 //go:generate go test -run ^TestIAM_Documents$ -count=1 . -update

@@ -2,10 +2,12 @@ package deploy_test
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +83,33 @@ func read[T any](t *testing.T, file string, decode func([]byte, any) error) *T {
 		t.Fatalf("%s: %v", file, err)
 	}
 	return out
+}
+
+// TestChart_Digest: each chart's values and schema have the digest of its defaults, so that it
+// refuses the defaults of another version.
+func TestChart_Digest(t *testing.T) {
+	const name = "defaultsDigest"
+	for dir := range charts {
+		values := *read[map[string]any](t, filepath.Join(dir, "values.yaml"), yaml.Unmarshal)
+		delete(values, name)
+		text, err := json.Marshal(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest := fmt.Sprintf("%x", sha256.Sum256(text))[:12]
+		for file, place := range map[string]string{"values.yaml": `\n` + name + `: "()`, "values.schema.json": `"` + name + `": \{\s+"const": "()`} {
+			file = filepath.Join(dir, file)
+			have, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			written := regexp.MustCompile(strings.Replace(place, "()", "([^\"]*)", 1)).FindSubmatchIndex(have)
+			if written == nil {
+				t.Fatalf("%s has no place for %s", file, name)
+			}
+			golden.File(t, file, slices.Concat(have[:written[2]], []byte(digest), have[written[3]:]))
+		}
+	}
 }
 
 // TestChart_Readme: README.md lists every value with the default of values.yaml and the

@@ -329,30 +329,31 @@ livenessProbe: {exec: {command: [/app/grpc-health-probe, "-addr=:50051"]}}
 	l.must("upgrade", cni, "--reuse-values")
 }
 
+// olderChart is this chart as it was at v0, with changes: file, what is there now, what was.
+func (l *lab) olderChart(changes ...[3]string) string {
+	l.Helper()
+	older := filepath.Join(l.TempDir(), cni)
+	l.check(os.CopyFS(older, os.DirFS(cni)))
+	for _, change := range append(changes, [3]string{"Chart.yaml", "appVersion: dev", "appVersion: v0"}, [3]string{"templates/daemonset.yaml", `"tag" "v`, `"tag" "v0.`}) {
+		name := filepath.Join(older, change[0])
+		text := readFile(l.T, name)
+		if !strings.Contains(text, change[1]) {
+			l.Fatalf("%s has no %s", change[0], change[1])
+		}
+		l.check(os.WriteFile(name, []byte(strings.Replace(text, change[1], change[2], 1)), 0o600))
+	}
+	return older
+}
+
 // TestUpgrade_OwnValues: no default of an older chart of ours chooses an image of a newer one,
 // not even by --reuse-values.
 func TestUpgrade_OwnValues(t *testing.T) {
 	l := newLab(t)
-	older := filepath.Join(t.TempDir(), cni)
-	l.check(os.CopyFS(older, os.DirFS(cni)))
-	for _, change := range []struct{ file, from, to string }{
-		{"Chart.yaml", "appVersion: dev", "appVersion: v0"},
-		{"templates/daemonset.yaml", `"tag" "v`, `"tag" "v0.`},
-	} {
-		name := filepath.Join(older, change.file)
-		text := readFile(t, name)
-		if !strings.Contains(text, change.from) {
-			t.Fatalf("%s has no %s", change.file, change.from)
-		}
-		l.check(os.WriteFile(name, []byte(strings.Replace(text, change.from, change.to, 1)), 0o600))
-	}
-	l.must("install", older, "--set", registry[cni])
+	l.must("install", l.olderChart(), "--set", registry[cni])
 	if image := l.image(); image != "cnictl/aws-vpc-cni:v0" {
 		t.Errorf("before: image %s", image)
 	}
 	l.must("upgrade", cni, "--reuse-values")
-	manifest, err := helm(t, "get", "manifest", cni, "--namespace", namespace, "--kubeconfig", l.kubeconfig)
-	l.check(err)
 	of := func(manifest string) (out []string) {
 		for line := range strings.SplitSeq(manifest, "\n") {
 			if strings.HasPrefix(strings.TrimSpace(line), "image: ") {
@@ -361,8 +362,35 @@ func TestUpgrade_OwnValues(t *testing.T) {
 		}
 		return out
 	}
-	if have, want := of(manifest), of(mustRender(t, cni)); len(want) != 3 || !slices.Equal(have, want) {
+	if have, want := of(l.manifest()), of(mustRender(t, cni)); len(want) != 3 || !slices.Equal(have, want) {
 		t.Errorf("after: %q, want %q", have, want)
+	}
+}
+
+// TestUpgrade_OwnDefaults: --reuse-values from an older chart of ours with other defaults, here
+// of a probe, is refused, because they would come. A tag that is pinned is kept in the ways that
+// the refusal names, and none of them is refused.
+func TestUpgrade_OwnDefaults(t *testing.T) {
+	l := newLab(t)
+	_, digest, _ := strings.Cut(readFile(t, "aws-vpc-cni/values.yaml"), "\ndefaultsDigest: ")
+	digest = strings.TrimSpace(digest)
+	const delay, was = "initialDelaySeconds: 60", "initialDelaySeconds: 59"
+	older := l.olderChart([3]string{"values.yaml", delay, was}, [3]string{"values.yaml", digest, `"older"`}, [3]string{"values.schema.json", digest, `"older"`})
+	copied := file(t, readFile(t, filepath.Join(older, "values.yaml")))
+	for _, accepted := range [][]string{{"--reset-then-reuse-values"}, {"-f", file(t, "image: {tag: v0}")}, {"-f", copied, "--set-string", "image.tag=v0,defaultsDigest=" + strings.Trim(digest, `"`)}} {
+		l.must("upgrade", older, "--install", "--reset-values", "--set", registry[cni]+",image.tag=v0")
+		if !strings.Contains(l.manifest(), was) {
+			t.Fatalf("the older chart renders\n%s", l.manifest())
+		}
+		const says = "Use --reset-then-reuse-values, or -f with your own values, without the defaultsDigest of a copied values.yaml"
+		l.refused(says, "upgrade", cni, "--reuse-values")
+		l.refused(says, "upgrade", cni, "--reuse-values", "--set", "image.tag=v1")
+		l.refused(says, "upgrade", cni, "-f", copied)
+		l.must("upgrade", append([]string{cni}, accepted...)...)
+		if image := l.image(); image != "cnictl/aws-vpc-cni:v0" || strings.Contains(l.manifest(), was) != slices.Contains(accepted, copied) {
+			t.Errorf("%q: image %s in\n%s", accepted, image, l.manifest())
+		}
+		l.must("upgrade", cni, "--reuse-values", "--set", "image.tag=v1")
 	}
 }
 
