@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -568,79 +569,76 @@ func (l *lab) await(is func() bool) {
 	}
 }
 
-// TestInstall_Page: the sections of docs/install.md and docs/migrate.md about a release that
-// is there already show commands that work, each on a cluster of its own, and the errors that
-// docs/install.md explains are those of the chart. The other sections are typed in
+// TestUpgrade_Page: docs/migrate.md shows how to upgrade a release of upstream's chart, and the
+// way back. The commands of the other sections, and those of docs/install.md, are typed in
 // testenv/cluster.
-func TestInstall_Page(t *testing.T) {
-	install, migrate := readFile(t, "../../docs/install.md"), readFile(t, "../../docs/migrate.md")
-	values := file(t, tour.Files(install, "yaml")[0])
-	section := func(page, title string) string {
-		t.Helper()
-		_, text, found := strings.Cut(page, "# "+title+"\n")
-		if !found {
-			t.Fatalf("no section %q", title)
+func TestUpgrade_Page(t *testing.T) {
+	values := file(t, tour.Files(readFile(t, "../../docs/install.md"), "yaml")[0])
+	l := newLab(t)
+	l.must("upgrade", l.upstreamRelease(), "--set-string", "image.account=602401143452,init.image.account=602401143452,image.tag=v1.23.1,init.image.tag=v1.23.1", "--set-string", "env.WARM_ENI_TARGET=3")
+	var images []string // of the daemon, after each command
+	for _, command := range tour.Commands(section(t, "../../docs/migrate.md", "From a release of upstream's chart")) {
+		args := strings.Fields(strings.NewReplacer("deploy/chart/", "", "values.yaml", values).Replace(command))
+		if _, err := helm(t, append(args[1:], "--kubeconfig", l.kubeconfig)...); err != nil {
+			t.Fatalf("%s: %v", command, err)
 		}
-		text, _, _ = strings.Cut(text, "\n#")
-		return text
+		images = append(images, l.image())
+		if args[1] == "upgrade" && !strings.Contains(l.manifest(), "name: WARM_ENI_TARGET\n              value: \"3\"") {
+			t.Error("what was set is lost")
+		}
 	}
-	for _, tt := range []struct {
-		page, title string
-		prepare     func(*lab)
-		images      []string // of the daemon, after each command; empty: no release
-	}{
-		{
-			page: migrate, title: "From a release of upstream's chart",
-			prepare: func(l *lab) {
-				l.must("upgrade", l.upstreamRelease(), "--set-string", "image.account=602401143452,init.image.account=602401143452,image.tag=v1.23.1,init.image.tag=v1.23.1", "--set-string", "env.WARM_ENI_TARGET=3")
-			},
-			images: []string{upstreamImage, "registry.example/aws-vpc-cni:v1", upstreamImage},
-		},
-		{
-			page: install, title: "Upgrade, roll back, uninstall",
-			prepare: func(l *lab) {
-				l.must("install", cni, "--set", "global.image.tag=v0")
-			},
-			images: []string{"registry.example/aws-vpc-cni:v1", "registry.example/aws-vpc-cni:v1", "cnictl/aws-vpc-cni:v0", ""},
-		},
-	} {
-		t.Run(tt.title, func(t *testing.T) {
-			l := newLab(t)
-			tt.prepare(l)
-			var images []string
-			for line := range strings.SplitSeq(section(tt.page, tt.title), "\n") {
-				command, ok := strings.CutPrefix(line, "helm ")
-				if !ok {
-					continue
-				}
-				args := strings.Fields(strings.NewReplacer("deploy/chart/", "", "values.yaml", values).Replace(command))
-				if !strings.Contains(line, "values.yaml") && args[0] == "upgrade" {
-					args = append(args, "--set", registry[cni])
-				}
-				if _, err := helm(t, append(args, "--kubeconfig", l.kubeconfig)...); err != nil {
-					t.Fatalf("%s: %v", line, err)
-				}
-				image := ""
-				if l.exists("DaemonSet", account) {
-					image = l.image()
-				}
-				images = append(images, image)
-				if args[0] == "upgrade" && tt.page == migrate && !strings.Contains(l.manifest(), "name: WARM_ENI_TARGET\n              value: \"3\"") {
-					t.Error("what was set is lost")
-				}
-			}
-			if !slices.Equal(images, tt.images) {
-				t.Errorf("images after the commands:\n%q, want\n%q", images, tt.images)
-			}
-		})
+	if want := []string{upstreamImage, "registry.example/aws-vpc-cni:v1", upstreamImage}; !slices.Equal(images, want) {
+		t.Errorf("images after the commands:\n%q, want\n%q", images, want)
 	}
-	says := readFile(t, "aws-vpc-cni/values.schema.json") + readFile(t, "aws-vpc-cni/templates/preflight.yaml") + "invalid ownership metadata" // Helm's
-	for line := range strings.SplitSeq(section(install, "Errors"), "\n") {
+}
+
+func section(t *testing.T, page, title string) string {
+	t.Helper()
+	_, text, found := strings.Cut(readFile(t, page), "# "+title+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", page, title)
+	}
+	text, _, _ = strings.Cut(text, "\n#")
+	return text
+}
+
+// TestInstall_Refusals: docs/install.md lists every refusal of the chart, and no other but
+// Helm's own.
+func TestInstall_Refusals(t *testing.T) {
+	var says []string
+	for _, file := range slices.Concat(glob(t, "aws-vpc-cni/templates/*"), []string{"aws-vpc-cni/values.schema.json"}) {
+		for _, m := range refusal.FindAllStringSubmatch(readFile(t, file), -1) {
+			says = append(says, strings.ReplaceAll(m[1], `\"`, `"`))
+		}
+	}
+	var listed []string
+	for line := range strings.SplitSeq(section(t, "../../docs/install.md", "What is refused"), "\n") {
 		if text, ok := strings.CutPrefix(line, "| `"); ok {
 			text, _, _ = strings.Cut(text, "`")
-			if !strings.Contains(says, text) {
-				t.Errorf("docs/install.md explains %q, which nothing says", text)
+			listed = append(listed, text)
+			if text != "invalid ownership metadata" && !slices.ContainsFunc(says, func(s string) bool { return strings.Contains(s, text) }) {
+				t.Errorf("docs/install.md lists %q, which the chart does not say", text)
 			}
 		}
 	}
+	for _, s := range says {
+		if !slices.ContainsFunc(listed, func(text string) bool { return strings.Contains(s, text) }) {
+			t.Errorf("docs/install.md does not list %q", s)
+		}
+	}
+	if len(says) < 20 {
+		t.Errorf("found only %q", says)
+	}
+}
+
+// refusal is a sentence of the schema, or of a template.
+var refusal = regexp.MustCompile(`(?:"const": |fail (?:\(printf )?)"((?:[^"\\]|\\.)* (?:[^"\\]|\\.)*)"`)
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

@@ -9,32 +9,25 @@ import (
 	"strings"
 	"testing"
 
+	"cnictl/deploy/chart"
 	"cnictl/testenv"
 	"cnictl/testenv/cluster"
 	"cnictl/testenv/kubeapi"
 	"cnictl/testenv/tour"
 )
 
-// typed are the commands of docs/install.md, docs/operations.md, docs/cli.md and README.md that
-// change a cluster, by the way to install, in their order.
-var typed = map[string][]string{
+// ways are the sections of pages that change a cluster, by the way to install, in the order in
+// which somebody would type them.
+var ways = map[string][][2]string{
 	"helm": {
-		"helm upgrade --install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
-		"helm upgrade aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
-		"helm history aws-vpc-cni --namespace kube-system",
-		"helm rollback aws-vpc-cni --namespace kube-system",
-		"helm uninstall aws-vpc-cni --namespace kube-system",
-		"helm upgrade --install aws-vpc-cni deploy/chart/aws-vpc-cni --namespace kube-system --values values.yaml",
-		"helm upgrade --install cni-metrics-helper deploy/chart/cni-metrics-helper --namespace kube-system --set image.registry=registry.example,image.tag=v1",
-		"kubectl apply -f deploy/monitoring/podmonitor.yaml -f deploy/monitoring/prometheusrule.yaml",
-		"sed 's|runbook_url: |&https://git.example/cnictl/blob/main/|' deploy/monitoring/prometheusrule.yaml | kubectl apply -f -",
-		"kubectl apply -f deploy/rbac/cnictl.yaml",
-		"kubectl create clusterrolebinding cnictl --clusterrole=cnictl --group=GROUP",
-		"kubectl create rolebinding cnictl -n kube-system --role=cnictl --group=GROUP",
+		{"docs/install.md", "With Helm"}, {"docs/install.md", "Monitoring"}, {"docs/operations.md", "Install alerts and the dashboard"},
+		{"docs/install.md", "cnictl"}, {"docs/cli.md", "Rights"}, {"docs/install.md", upgradeSection},
 	},
-	"manifests": {"kubectl apply --server-side -f deploy/aws-node.yaml", "kubectl apply --server-side -f deploy/crds"},
-	"kustomize": {"kubectl apply --server-side -k deploy-mine"},
+	"manifests": {{"docs/install.md", "With plain manifests"}},
+	"kustomize": {{"docs/install.md", "With kustomize"}},
 }
+
+const upgradeSection = "Upgrade, roll back, uninstall"
 
 // operatorKinds stand for those of the Prometheus Operator. tools/monitoring decodes the
 // objects with its types.
@@ -57,7 +50,7 @@ func newDesk(t *testing.T) *desk {
 	if err != nil {
 		testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
 	}
-	for _, program := range []string{filepath.Join(kubectl, "kubectl"), tour.Path(t, ".cache/tools/helm")} {
+	for _, program := range []string{filepath.Join(kubectl, "kubectl"), tour.Path(t, ".cache/tools/helm"), filepath.Join(os.Getenv("CNI_TEST_BIN"), "cnictl")} {
 		if _, err := os.Stat(program); err != nil {
 			testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
 		}
@@ -131,9 +124,22 @@ func fileOf(page, prefix string) string {
 }
 
 // TestDocs_Install types what docs/install.md shows, with its files; the DaemonSet that
-// results has the images and settings of the files.
+// results has the images and settings of the files. No page of tour.CommandPages shows another
+// command that changes a cluster.
 func TestDocs_Install(t *testing.T) {
-	for way, commands := range typed {
+	typed := map[string]bool{}
+	for way, sections := range ways {
+		var commands []string
+		upgraded := -1 // the first command of upgradeSection
+		for _, section := range sections {
+			if section[1] == upgradeSection {
+				upgraded = len(commands)
+			}
+			commands = append(commands, commandsOf(t, page(t, section[0]), section[1])...)
+		}
+		for _, command := range commands {
+			typed[command] = true
+		}
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t)
@@ -142,24 +148,38 @@ func TestDocs_Install(t *testing.T) {
 				d.run("kubectl apply -f " + plural + ".json")
 				d.run("kubectl wait --for condition=Established --timeout 2m customresourcedefinition " + plural + ".monitoring.coreos.com")
 			}
-			for _, command := range commands {
+			var images []string // of the daemon, as commands change it
+			for i, command := range commands {
+				if i == upgraded { // "Write the new tag into values.yaml"
+					d.write("values.yaml", strings.Replace(fileOf(page(t, "docs/install.md"), "global:"), "tag: v1", "tag: v2", 1))
+				}
 				d.run(command)
+				images = append(images, d.run("kubectl -n kube-system get daemonset aws-node --ignore-not-found -o jsonpath='{.spec.template.spec.containers[0].image}'"))
 			}
-			got := d.run("kubectl -n kube-system get daemonset aws-node -o yaml")
-			want := map[string]string{"helm": "image: registry.example/aws-vpc-cni:v1\n", "manifests": "image: cnictl/aws-vpc-cni:", "kustomize": "image: registry.example/aws-vpc-cni:v1\n"}[way]
-			if !strings.Contains(got, want) {
-				t.Errorf("the DaemonSet has no %q:\n%s", want, got)
+			const v1, v2 = "registry.example/aws-vpc-cni:v1", "registry.example/aws-vpc-cni:v2"
+			if want := map[string][]string{"helm": {v1, v2, v1, ""}, "manifests": {"cnictl/aws-vpc-cni:dev"}, "kustomize": {v1}}[way]; !slices.Equal(slices.Compact(images), want) {
+				t.Errorf("images %q, want %q", images, want)
 			}
-			if way == "helm" {
+			switch way {
+			case "helm":
 				runbook := d.run("kubectl -n kube-system get prometheusrule aws-node -o jsonpath='{.spec.groups[0].rules[0].annotations.runbook_url}'")
 				if want := "https://git.example/cnictl/blob/main/docs/operations.md#awsnodedown"; runbook != want {
 					t.Errorf("runbook_url is %q, want %q", runbook, want)
 				}
-			}
-			if way == "kustomize" && !strings.Contains(got, "- name: ENABLE_PREFIX_DELEGATION\n          value: \"true\"\n") {
-				t.Errorf("the patch is not in the DaemonSet:\n%s", got)
+			case "kustomize":
+				if got := d.run("kubectl -n kube-system get daemonset aws-node -o yaml"); !strings.Contains(got, "- name: ENABLE_PREFIX_DELEGATION\n          value: \"true\"\n") {
+					t.Errorf("the patch is not in the DaemonSet:\n%s", got)
+				}
 			}
 		})
+	}
+	for _, name := range tour.CommandPages {
+		for _, command := range tour.Commands(page(t, name)) {
+			program, _, _ := strings.Cut(command, " ")
+			if slices.Contains([]string{"helm", "kubectl", "sed"}, program) && !typed[command] {
+				t.Errorf("%s: nothing types %q", name, command)
+			}
+		}
 	}
 }
 
@@ -214,8 +234,21 @@ func TestDocs_Migrate(t *testing.T) {
 			if !slices.Equal(got, images) {
 				t.Errorf("images %q, want %q", got, images)
 			}
-			for _, command := range commandsOf(t, text, "Back to the add-on") {
+			// What "aws eks" writes.
+			d.write("configuration.json", `{"env": {"ENABLE_PREFIX_DELEGATION": "true"}}`)
+			d.write("addon.schema.json", string(chart.Addon()))
+			for _, command := range commandsOf(t, text, "The add-on's configurationValues") {
 				d.run(command)
+			}
+			d.run("helm template aws-vpc-cni deploy/chart/aws-vpc-cni --values values.yaml --values configuration.yaml --values settings.yaml")
+			for _, command := range commandsOf(t, text, "Back to the add-on") {
+				if strings.HasPrefix(command, "cnictl ") {
+					command += " || [ $? = 3 ]" // it leaves out ENABLE_IPv4
+				}
+				d.run(command)
+			}
+			if made := d.run("cat configuration.json"); !strings.Contains(made, `"ENABLE_PREFIX_DELEGATION": "true"`) || !strings.Contains(made, `"ADDITIONAL_ENI_TAGS": "{\"a\": \"b\"}"`) {
+				t.Errorf("settings for the add-on:\n%s", made)
 			}
 			if out := d.run("helm list --namespace kube-system --short"); out != "" {
 				t.Errorf("helm still has %s", out)
@@ -229,7 +262,8 @@ func TestDocs_Migrate(t *testing.T) {
 var expectedChange = regexp.MustCompile(`^[-+] +(- )?((deprecated\.daemonset\.template\.)?generation: |image: |app\.kubernetes\.io/(managed-by|version): |helm\.sh/chart: |` +
 	`value: v1(\.23\.1)?$|allowPrivilegeEscalation: false$|readOnlyRootFilesystem: true$|drop:$|ALL$)`)
 
-// commandsOf are those of helm and kubectl in a section.
+// commandsOf are the commands of a section, but those of aws and make, and those of cnictl that
+// read a cluster: TestDocs_Commands of cmd/cnictl/internal/root runs them on a recording.
 func commandsOf(t *testing.T, page, title string) (out []string) {
 	t.Helper()
 	_, text, found := strings.Cut(page, "# "+title+"\n")
@@ -238,7 +272,8 @@ func commandsOf(t *testing.T, page, title string) (out []string) {
 	}
 	text, _, _ = strings.Cut(text, "\n#")
 	for _, command := range tour.Commands(text) {
-		if !strings.HasPrefix(command, "aws ") {
+		program, _, _ := strings.Cut(command, " ")
+		if !slices.Contains([]string{"aws", "make", "cnictl"}, program) || strings.HasPrefix(command, "cnictl migrate values ") {
 			out = append(out, command)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CommandPages show commands that tests run: cnictl's on the recording, the others as
-// TestCommands finds them in the source of a test.
+// CommandPages show commands that tests run: cnictl's on the recording, those of helm, kubectl
+// and sed at an API server, the others as TestCommands finds them in the source of a test.
 var CommandPages = []string{"README.md", "docs/install.md", "docs/operations.md"}
 
 // programs are the first words of command lines. In a block without any, all lines are
