@@ -3,6 +3,7 @@ package root
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -130,7 +131,7 @@ func TestDocs_Commands(t *testing.T) {
 	w := newWorld(t)
 	t.Chdir(strings.TrimSuffix(tour.Path(t, tour.File), tour.File))
 	done := map[string]bool{}
-	for _, page := range tour.CommandPages {
+	for _, page := range append(slices.Clone(tour.CommandPages), "docs/migrate.md") {
 		text, err := os.ReadFile(tour.Path(t, page))
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +153,15 @@ func TestDocs_Commands(t *testing.T) {
 			switch {
 			case strings.HasPrefix(args, "node config"): // recordings have no settings
 				args = "node config large @large"
-			case strings.Contains(args, "--replay"), strings.HasPrefix(args, "doctor explain"), strings.HasPrefix(args, "capacity type"), strings.HasPrefix(args, "explain"):
+			case strings.Contains(args, "--from ours"):
+				file := filepath.Join(t.TempDir(), "ours.yaml")
+				if err := os.WriteFile(file, []byte(ours), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				args += " --evidence " + file
+			case strings.HasPrefix(args, "migrate check") && !strings.Contains(args, "--evidence"): // nor installations
+				args += " --evidence docs/migrate-example.yaml"
+			case strings.Contains(args, "--evidence"), strings.Contains(args, "--replay"), strings.HasPrefix(args, "doctor explain"), strings.HasPrefix(args, "capacity type"), strings.HasPrefix(args, "explain"):
 			default:
 				args += " --replay " + tour.File
 			}

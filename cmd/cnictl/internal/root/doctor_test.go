@@ -84,12 +84,16 @@ sources:
 	checkGoldens(t, w, tests)
 }
 
+// Evidence of healthy clusters with each daemon.
+const (
+	sound = "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: laptop\nonce: true\n"
+	ours  = sound + "world: {daemon: ours, env: {CNI_ADD_WAIT: 20s}}\n"
+)
+
 // TestGolden_Migrate: what stands in the way of a move, in each form, with its exit status.
 func TestGolden_Migrate(t *testing.T) {
 	t.Parallel()
-	const sound = "schemaVersion: 1\nat: 2026-11-21T14:02:11Z\nbase: healthy\nmode: laptop\nonce: true\n"
 	blocked := sound + "world: {agentVersion: v1.4.0}\nsources:\n  k8s.objects: {with: [{name: DaemonSet/aws-node, managers: [{name: kubectl-set, env: [WARM_IP_TARGET]}]}]}\n"
-	ours := sound + "world: {daemon: ours, env: {CNI_ADD_WAIT: 20s}}\n"
 	blind := sound + "sources: {k8s.objects: {missing: forbidden}}\n"
 	checkGoldens(t, newWorld(t), map[string]call{
 		"migrate":           {args: "migrate"},
