@@ -34,7 +34,8 @@ type family struct {
 }
 
 // families are the metrics of docs/metrics.md, which a test of the daemon compares with
-// what it serves, and those of the other exporters, from their recordings.
+// what it serves, and those of the other exporters, whose scrapes in testdata are written by
+// hand: each says from what.
 func families(t *testing.T) map[string]family {
 	t.Helper()
 	page, err := os.ReadFile(metricsPage)
