@@ -22,7 +22,7 @@ import (
 // anonymized replaces names, addresses and ids by others, the same ones everywhere: in
 // members, in names of links that follow from pods, in texts. Which address is in which range,
 // and which is the first of it, stays as it is. The same evidence is replaced the same way,
-// and without it the original cannot be recovered.
+// and without it the evidence cannot be recovered.
 func anonymized(ev *evidence.Evidence) *evidence.Evidence {
 	a := &anonymizer{names: map[string]string{}, kinds: map[string]string{}, shortest: map[netip.Prefix]int{}, links: map[string]string{}, common: commonWords()}
 	digest := sha256.New()

@@ -16,7 +16,7 @@ var awsCauses = []Entry{
 			{Text: "If the service account was changed, restart aws-node.", Command: "kubectl -n kube-system rollout restart daemonset aws-node", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "3705", issue + "1454", issue + "2752", issue + "2839", upstream + "docs/iam-policy.md", eks + "cni-iam-role.html"},
-		Upstream: "all; v1.22.1 alone does not start without ec2:DescribeSecurityGroups; ec2:DescribeSubnets is needed since v1.18.0",
+		Upstream: "all; ec2:DescribeSubnets is needed since v1.18.0; v1.22.1, and only that release, needs ec2:DescribeSecurityGroups to start",
 		Explains: []string{"boot/ipamd-down", "ip/warm-pool-lag"},
 		Signatures: []Signature{
 			{Text: "UnauthorizedOperation", Where: inIAM},

@@ -36,7 +36,7 @@ type Confidence int
 const (
 	None      Confidence = iota // nothing can be said
 	Suspected                   // only symptom and context
-	Probable                    // the telling fact, but not all others
+	Probable                    // the decisive fact, but not all others
 	Confirmed                   // everything the cause requires
 )
 

@@ -14,7 +14,7 @@ const (
 	Whole    = "whole"    // the signature is in the text
 	ByCode   = "code"     // the text has a code of the catalogue or of our daemon
 	Cut      = "cut"      // the text was cut within the signature
-	Reworded = "reworded" // most of the signature's telling words are there
+	Reworded = "reworded" // most of the signature's distinctive words are there
 )
 
 // Candidate is a cause or symptom that a text may come from.

@@ -104,7 +104,7 @@ var netCauses = []Entry{
 	},
 	{
 		Code: "net/snat", Title: "pods have no path out of the VPC", Severity: Error,
-		Shows:      "Pods reach everything in the VPC and nothing outside. Without external SNAT the rule to the node's address is missing or stale; with AWS_VPC_K8S_CNI_EXTERNALSNAT=true the subnet routes to an internet gateway in place of a NAT gateway. Or the VPC has a range that no rule spares, and traffic to it is translated.",
+		Shows:      "Pods reach everything in the VPC and nothing outside. Without external SNAT the rule to the node's address is missing or stale; with AWS_VPC_K8S_CNI_EXTERNALSNAT=true the subnet routes to an internet gateway in place of a NAT gateway. Or no rule excludes a CIDR of the VPC, and traffic to it is translated.",
 		Required:   []string{"kern.ipt", "k8s.ds"},
 		Supporting: []string{"ec2.rtb", "imds", "probe"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},

@@ -78,7 +78,7 @@ var symptoms = []Symptom{
 			{Text: "ResourceAllocated", Where: inEvents},
 			{Text: "NodeTrunkInitiated", Where: inEvents},
 			{Text: "BranchENICoolDownPeriodUpdated", Where: inEvents},
-			{Text: "CNINodeDeletionFailed", Where: inEvents, Note: "the CNINode of a node that is gone stays behind"},
+			{Text: "CNINodeDeletionFailed", Where: inEvents, Note: "the CNINode of a node that is gone is left behind"},
 		},
 	},
 	{

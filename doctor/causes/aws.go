@@ -50,7 +50,7 @@ func iamDenied(c *Case) []candidate {
 	}
 	summary := "EC2 denies the role of aws-node " + or(strings.Join(denied, ", "), "an action: "+quoted(decisive))
 	if slices.Contains(denied, "ec2:DescribeSecurityGroups") && c.Release == (evidence.Version{1, 22, 1}) {
-		summary += ", without which v1.22.1 alone does not start"
+		summary += ", which v1.22.1, and only that release, needs to start"
 	}
 	return []candidate{{summary: summary, decisive: []Fact{decisive}, context: []Fact{c.simulated()}}}
 }
@@ -70,10 +70,10 @@ func (c *Case) simulated() Fact {
 // daemonLogs are the logs of the daemon and of what starts it.
 var daemonLogs = []string{"log.ipamd", "log.awsnode", "intro.summary"}
 
-// answering is what a daemon says that works again.
+// answering is what a daemon logs once it works again.
 var answering = slices.Concat(grown, []string{"Serving RPC Handler"})
 
-// textsIMDS are the words for metadata that do not answer.
+// textsIMDS are the errors of a metadata service that does not answer.
 var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS", "failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout", "169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
 
 // imdsAnswers states that a token can be had from the metadata service; where it was not asked,
@@ -168,7 +168,7 @@ func imdsUnreachable(c *Case) []candidate {
 	decisive := orElse(either(said, adds), moot(both(off, c.unwell())))
 	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, required: []Fact{lenient(orElse(fails, moot(off)))}}}
 	if _, _, n := c.heard(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, and did not again and again
-		again := candidate{summary: "the metadata service fails now and then, and ADDs with it: " + adds.Value, decisive: []Fact{adds}}.as(catalogue.Error)
+		again := candidate{summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value, decisive: []Fact{adds}}.as(catalogue.Error)
 		if grows, _ := c.allowances(); grows.State == Yes { // which is a cause of its own
 			again = again.as(catalogue.Info)
 		}

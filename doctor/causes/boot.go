@@ -128,7 +128,7 @@ func (c *Case) lastError() string {
 			return clip(l.text)
 		}
 	}
-	return "no error is in what was read of its log"
+	return "none in the log lines that were read"
 }
 
 // needsAPI states that a mode is on in which a daemon does not start without the API server.
@@ -208,10 +208,10 @@ func rightMissing(c *Case) []candidate {
 		return "none", No
 	})
 	shown := orElse(logged, refused)
-	if denied.State != No || !c.needsRight("patch pods") { // of which no review asks
+	if denied.State != No || !c.needsRight("patch pods") { // which no access review covers
 		shown = orElse(denied, shown)
 	}
-	return []candidate{{summary: "the service account of aws-node lacks a permission: " + shown.Value, decisive: []Fact{shown}}}
+	return []candidate{{summary: "the service account of aws-node lacks an RBAC permission: " + shown.Value, decisive: []Fact{shown}}}
 }
 
 // denied states that the API server does not grant aws-node what it needs.
@@ -253,7 +253,7 @@ func daemonDown(c *Case) []candidate {
 			for _, l := range all {
 				switch l.Process {
 				case "":
-					return nil, Unread // whose it is was not to be seen
+					return nil, Unread // the owner is not visible
 				case processDaemon:
 					n++
 				}
@@ -352,7 +352,7 @@ func socketSkew(c *Case) []candidate {
 				return text + ", no mount of " + runDirectory + " in " + name, Yes
 			}
 		}
-		return text + ", probes and mounts fit", No
+		return text + ", probes and mounts match", No
 	})
 	return []candidate{{
 		scope:    document.FindingScope{Cluster: true},
@@ -374,7 +374,7 @@ func pluginSkew(c *Case) []candidate {
 		m.texts = append(m.texts, "dial unix "+runDirectory+"/ipamd.sock")
 	}
 	if started := c.started(); !started.IsZero() {
-		m.since = started.Add(2 * time.Minute) // of a roll-out it is normal
+		m.since = started.Add(2 * time.Minute) // normal during a roll-out
 	}
 	said := c.active(m)
 	installed := "of unknown version"
@@ -403,7 +403,7 @@ func (c *Case) started() time.Time {
 
 // checkpointWrong states that there is a checkpoint, and that it cannot be restored.
 func (c *Case) checkpointWrong() Fact {
-	return fact(c, c.R.Checkpoint, "ckpt", "content", "whole, vpc-cni-ipam/1, no address twice", func(k evidence.Checkpoint) (any, State) {
+	return fact(c, c.R.Checkpoint, "ckpt", "content", "complete, vpc-cni-ipam/1, no duplicate address", func(k evidence.Checkpoint) (any, State) {
 		switch {
 		case k.Error != nil:
 			return *k.Error, stateOf(!strings.Contains(*k.Error, "no such file"))
@@ -413,11 +413,11 @@ func (c *Case) checkpointWrong() Fact {
 		seen := map[string]bool{}
 		for _, a := range k.Allocations {
 			if seen[a.Address.String()] {
-				return a.Address.String() + " twice", Yes
+				return "duplicate address " + a.Address.String(), Yes
 			}
 			seen[a.Address.String()] = true
 		}
-		return "whole", No
+		return "complete", No
 	})
 }
 
@@ -459,7 +459,7 @@ func (c *Case) unwritable() Fact {
 				return clip(line), Yes
 			}
 		}
-		return "all in order", No
+		return "no problem found", No
 	})
 }
 
@@ -532,7 +532,7 @@ func cniProblem(n evidence.CNI) string {
 		return slices.Contains(f.Types, "aws-cni") || f.File == "10-aws.conflist"
 	})
 	if at < 0 {
-		return "no configuration of aws-cni is there"
+		return "there is no configuration for aws-cni"
 	}
 	conf := n.Conf[at]
 	if !conf.Valid {
@@ -568,7 +568,7 @@ func (c *Case) portTaken(held []string) Fact {
 				return l.Process + " listens on " + l.Address, Yes
 			}
 		}
-		return "none but them", No
+		return "no other process", No
 	})
 }
 
@@ -585,7 +585,7 @@ func portConflict(c *Case) []candidate {
 	// A conflict about metrics is logged once.
 	said := c.active(mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: texts, any: owner.State == Yes})
 	return []candidate{{
-		summary:  "another process has a port of aws-node: " + or(owner.Value, said.Value),
+		summary:  "another process uses a port that aws-node needs: " + or(owner.Value, said.Value),
 		decisive: []Fact{either(said, both(c.silent(), owner))}, required: []Fact{lenient(owner)},
 	}}
 }
@@ -615,7 +615,7 @@ func primaryLinkMissing(c *Case) []candidate {
 		return map[bool]string{true: "there", false: "no link with " + or(mac, "the MAC address of "+id)}[there], stateOf(!there)
 	})
 	return []candidate{{
-		summary:  "no link of the node is the primary interface: " + said.Value,
+		summary:  "the node has no link for the primary interface: " + said.Value,
 		decisive: []Fact{said}, supporting: []Fact{absent},
 	}}
 }

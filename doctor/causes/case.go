@@ -72,8 +72,8 @@ func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case
 	return c
 }
 
-// cases are the readings of a node, of which the last looks back at the first.
-func cases(ev *evidence.Evidence, n *evidence.Node) *Case {
+// caseOf is the last reading of a node, with the first as its Earlier.
+func caseOf(ev *evidence.Evidence, n *evidence.Node) *Case {
 	var earlier *Case
 	if n.Second != nil {
 		earlier = newCase(n.Name, ev.Mode, n.First, nil)
@@ -349,7 +349,7 @@ func (c *Case) starved() Fact { return orElse(c.dry(), moot(c.failing())) }
 // textsAssignFailed are the plugin's errors when the daemon gave no address.
 var textsAssignFailed = []string{"failed to assign an IP address to container"}
 
-// textsDry are the daemon's words for a pool that had nothing to give.
+// textsDry are what the daemon logs when the pool has no address left.
 var textsDry = []string{"DataStore has no available IP/Prefix addresses", "no available IP/Prefix addresses"}
 
 // failing states that pods of the node fail to get an address now.
@@ -362,14 +362,14 @@ func (c *Case) failing() Fact {
 	)
 }
 
-// Until when pods may well wait for an address: a sandbox takes some seconds, and an interface
-// that is attached for it a good ten more.
+// How long pods normally wait for an address: a sandbox takes some seconds, and attaching an
+// interface for it ten more.
 const (
 	sandboxTime = 10 * time.Second
 	attachTime  = 30 * time.Second
 )
 
-// stuck states that pods have been waiting for an address for longer than so.
+// stuck states that pods have been waiting for an address for longer than this.
 func (c *Case) stuck(most time.Duration) Fact {
 	path := fmt.Sprintf("pods in ContainerCreating for more than %d s", int(most.Seconds()))
 	return fact(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {

@@ -51,14 +51,14 @@ func eniConfigMissing(c *Case) []candidate {
 
 func eniConfigInvalid(c *Case) []candidate {
 	e, err, known := c.eniConfig()
-	found := c.unread("k8s.eniconfig", "ENIConfig "+e.Name, "of the node's zone and VPC", or(c.R.ENIConfigs.Missing, "the node's ENIConfig is unknown"))
+	found := c.unread("k8s.eniconfig", "ENIConfig "+e.Name, "in the node's zone and VPC", or(c.R.ENIConfigs.Missing, "the node's ENIConfig is unknown"))
 	why := ""
 	if known {
 		state := No
 		if err == nil {
 			why, state = c.fault(e)
 		}
-		found = c.known("k8s.eniconfig", "ENIConfig "+e.Name, "of the node's zone and VPC", or(why, "is"), state == Yes)
+		found = c.known("k8s.eniconfig", "ENIConfig "+e.Name, "in the node's zone and VPC", or(why, "in both"), state == Yes)
 		if found.State = state; state == Unread {
 			found.Value, found.Reason = "", or(c.R.Subnets.Missing, "the node's subnet is unknown")
 		}
@@ -72,7 +72,7 @@ func eniConfigInvalid(c *Case) []candidate {
 // fault is what is wrong with an ENIConfig.
 func (c *Case) fault(e evidence.ENIConfig) (string, State) {
 	if !e.Valid {
-		return "its form is wrong: securityGroups is not a list", Yes
+		return "it is malformed: securityGroups is not a list", Yes
 	}
 	for _, id := range e.SecurityGroups {
 		at := slices.IndexFunc(c.R.Groups.Content, func(g evidence.SecurityGroup) bool { return g.ID == id })

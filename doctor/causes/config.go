@@ -21,7 +21,7 @@ var configRules = []rule{
 func minimumOnly(c *Case) []candidate {
 	alone := c.setting("MINIMUM_IP_TARGET", "not set without WARM_IP_TARGET", func(s config.Config) bool { return s.MinIP > 0 && s.WarmIP == 0 })
 	return []candidate{{
-		summary:  fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool stays as it is: %s", c.Settings.MinIP, poolText(c.pool())),
+		summary:  fmt.Sprintf("MINIMUM_IP_TARGET is %d without WARM_IP_TARGET, so the pool does not grow: %s", c.Settings.MinIP, poolText(c.pool())),
 		decisive: []Fact{alone, c.onPool("assigned addresses", "fewer than there are", func(p *pool) (any, State) { return p.assigned, stateOf(p.assigned == p.total) })},
 		required: []Fact{
 			c.onPool("addresses", "below MINIMUM_IP_TARGET", func(p *pool) (any, State) { return p.total, stateOf(p.total >= c.Settings.MinIP) }),
@@ -37,7 +37,7 @@ func (c *Case) ec2Refuses() Fact {
 	return orElse(logged, c.series("awscni_aws_api_error_count"))
 }
 
-// warmWaste adds up what all nodes hold of each subnet and give to no pod.
+// warmWaste adds up what all nodes hold of each subnet without using it for pods.
 func warmWaste(cs []*Case) []candidate {
 	idle, nodes := map[string]int{}, map[string][]string{}
 	for _, c := range cs {
@@ -69,7 +69,7 @@ func warmWaste(cs []*Case) []candidate {
 			}
 			worst = candidate{
 				scope: document.FindingScope{Cluster: true, Subnet: s.ID}, nodes: nodes[s.ID],
-				summary:  fmt.Sprintf("%s of the %s usable addresses of %s are held by the %s nodes that could be read and used by no pod, %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
+				summary:  fmt.Sprintf("%s of the %s usable addresses of %s are held, but not used by pods, on the %s nodes that could be read; %s are free", grouped(idle[s.ID]), grouped(size), s.ID, grouped(len(nodes[s.ID])), grouped(*s.Available)),
 				decisive: []Fact{held, c.known("ec2.subnet", "free addresses of "+s.ID, "10 % or more", *s.Available, 10**s.Available < size)},
 			}
 		}
@@ -119,8 +119,8 @@ func settingsInvalid(c *Case) []candidate {
 	return candidates
 }
 
-// faults are the settings with which the daemon does not start, and those that it replaces by
-// a default without a word.
+// faults are the settings with which the daemon does not start, and those that it silently
+// replaces by a default.
 func (c *Case) faults() (fatal, ignored []config.Problem) {
 	if c.env == nil {
 		return nil, nil

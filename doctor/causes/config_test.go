@@ -23,7 +23,7 @@ func TestWarmWaste_Summary(t *testing.T) {
 	if len(r.Findings) != 1 {
 		t.Fatalf("%d findings", len(r.Findings))
 	}
-	const want = "936 of the 2,043 usable addresses of subnet-a are held by the 39 nodes that could be read and used by no pod, 88 are free"
+	const want = "936 of the 2,043 usable addresses of subnet-a are held, but not used by pods, on the 39 nodes that could be read; 88 are free"
 	f := r.Findings[0]
 	if f.Summary != want || len(f.Nodes) != 39 || !f.Scope.Cluster {
 		t.Errorf("%+v %q of %d nodes, want %q", f.Scope, f.Summary, len(f.Nodes), want)

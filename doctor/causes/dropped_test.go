@@ -61,7 +61,7 @@ var sameWords = [][]string{
 	{"k8s.evt", "log.plugin", "log.kubelet"},
 }
 
-// unfounded are the causes of which a rule states something that no fact of a source that was
+// unfounded are the causes whose rule states something that no fact of a source that was
 // read rules out.
 func unfounded(f fixture) map[string]string {
 	cs := f.cases()

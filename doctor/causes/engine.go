@@ -94,7 +94,7 @@ type Move struct {
 // Of a cluster that is on its way the DaemonSet decides, which the next pods are from.
 func Daemon(ev *evidence.Evidence) (from, release string) {
 	for i := range ev.Nodes {
-		c := cases(ev, &ev.Nodes[i])
+		c := caseOf(ev, &ev.Nodes[i])
 		switch image, ok := c.R.DaemonSet.Content, c.R.DaemonSet.OK(); {
 		case ok && image == nil, !ok && !c.R.Summary.OK() && c.Release == (evidence.Version{}):
 			continue // nothing runs, or nothing was read
@@ -125,7 +125,7 @@ func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 	d := diagnosis{Options: o, mode: string(ev.Mode), ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}}
 	var cs []*Case
 	for i := range ev.Nodes {
-		c := cases(ev, &ev.Nodes[i])
+		c := caseOf(ev, &ev.Nodes[i])
 		if o.Move != nil {
 			c.to = o.Move.To
 		}
@@ -149,7 +149,7 @@ type diagnosis struct {
 func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found) {
 	entry, ok := catalogue.Lookup(r.code)
 	if !ok {
-		panic("a rule for " + r.code + ", which the catalogue does not have")
+		panic("rule for " + r.code + ", which is not in the catalogue")
 	}
 	ceiling := entry.Ceiling.Of(d.mode)
 	if ceiling == catalogue.None {

@@ -109,7 +109,7 @@ func leaked(cs []*Case) []candidate {
 func staying(cs []*Case) (notes []candidate) {
 	for _, c := range cs {
 		if kept := c.keepsPrimary(); kept.State == Yes {
-			note := candidate{summary: "the primary interface stays behind, with its addresses, when the instance ends: " + kept.Value, decisive: []Fact{kept}, nodes: []string{c.Name}}
+			note := candidate{summary: "the primary interface and its addresses are left behind when the instance is terminated: " + kept.Value, decisive: []Fact{kept}, nodes: []string{c.Name}}
 			notes = append(notes, note.as(catalogue.Info))
 		}
 	}
@@ -150,7 +150,7 @@ func (c *Case) primaryLeftBehind(e evidence.Interface) bool {
 		e.Tags[resync.TagNoManage] != "true" && (c.Settings.ClusterName == "" || e.Tags[resync.TagClusterName] == c.Settings.ClusterName)
 }
 
-// sweepDue reports whether the next sweep will take the interface away.
+// sweepDue reports whether the next sweep will delete the interface.
 func (c *Case) sweepDue(e evidence.Interface) bool {
 	if c.Settings.LeakSweepOff || c.R.IAM.Content.Actions["ec2:DeleteNetworkInterface"] == "denied" {
 		return false
@@ -173,11 +173,11 @@ func foreignSlots(c *Case) []candidate {
 		if !p.sized {
 			return nil, Unread
 		}
-		return fmt.Sprintf("%d and %d of others, of %d", p.enis, p.unmanaged, p.maxENI), stateOf(!p.roomForENI)
+		return fmt.Sprintf("%d and %d unmanaged, of %d", p.enis, p.unmanaged, p.maxENI), stateOf(!p.roomForENI)
 	}), refused)
 	decisive, who := found, some(kinds(c.unknownENIs(0)))
 	if p := c.pool(); found.State == Unread && refused.State == Yes && p != nil && p.sized && p.enis < p.limitENI {
-		decisive, who = refused, "EC2 attaches no more than "+fmt.Sprint(p.enis)+" for the daemon"
+		decisive, who = refused, "EC2 refuses to attach more than "+fmt.Sprint(p.enis)+" for the daemon"
 	}
 	cd := candidate{
 		summary:  fmt.Sprintf("interfaces that the daemon does not manage take its slots: %s; %s", who, poolText(c.pool())),
@@ -248,7 +248,7 @@ func ec2Rejected(c *Case) []candidate {
 	return []candidate{{summary: "EC2 refuses to create an interface: " + quoted(refused), decisive: []Fact{refused}}}
 }
 
-// setupErrors are the daemon's words for an attached interface that it could not use.
+// setupErrors are what the daemon logs about an attached interface that it could not use.
 var setupErrors = mention{sources: daemonSays, cured: grown, except: []string{"primary ENI"}, texts: []string{
 	"Unable to discover attached IPs for ENI from metadata service", "giving up trying to retrieve ENIs from metadata service",
 	"failed to find the link which uses MAC address", "no interface found which uses mac address",
@@ -472,7 +472,7 @@ func provisioningOff(c *Case) []candidate {
 		return "none", No
 	})
 	return []candidate{{
-		summary:  "the daemon is configured not to call EC2, and pods lack what it would get: " + poolText(c.pool()),
+		summary:  "the daemon is configured not to call EC2, and pods lack what it would request: " + poolText(c.pool()),
 		decisive: []Fact{either(set, metadata), either(c.starved(), both(metadata, branch))},
 	}}
 }

@@ -136,7 +136,7 @@ func first(facts []Fact, wanted ...State) Fact {
 	return facts[0]
 }
 
-// lasting is a fact that must hold at every reading.
+// lasting is a fact that must hold in every reading.
 func (c *Case) lasting(f func(*Case) Fact) Fact {
 	if c.Earlier == nil {
 		return f(c)

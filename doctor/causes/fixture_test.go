@@ -39,7 +39,7 @@ func (f fixture) options() Options {
 // cases are the nodes of the situation.
 func (f fixture) cases() (cs []*Case) {
 	for i := range f.ev.Nodes {
-		c := cases(f.ev, &f.ev.Nodes[i])
+		c := caseOf(f.ev, &f.ev.Nodes[i])
 		c.to = f.to
 		cs = append(cs, c)
 	}

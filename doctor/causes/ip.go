@@ -34,7 +34,7 @@ var ipRules = []rule{
 // grown are lines of a pool that grew.
 var grown = []string{"Allocated … private IP", "Successfully created and attached a new ENI", "pool action done…assign", "pool action done…attach"}
 
-// Texts of a subnet that has too little left. The last comes for lack of addresses as well as
+// Texts of a subnet that has too little left. The last one comes for a lack of addresses or
 // of blocks.
 const (
 	textNoAddresses = "InsufficientFreeAddressesInSubnet"
@@ -177,7 +177,7 @@ func allocBackoff(c *Case) []candidate {
 	}
 	cd := candidate{
 		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
-		summary:  fmt.Sprintf("the daemon pauses after a shortage that is over: %s; %s", freeAddresses(subnets), poolText(c.pool())),
+		summary:  fmt.Sprintf("the daemon still pauses although the shortage is over: %s; %s", freeAddresses(subnets), poolText(c.pool())),
 		decisive: []Fact{either(pausing, held), c.recovered()},
 		required: []Fact{once, c.short()},
 	}
@@ -207,7 +207,7 @@ func warmPoolLag(c *Case) []candidate {
 		failed = either(failed, dry) // the daemon says so of each request
 	}
 	return []candidate{{
-		summary:  fmt.Sprintf("pods came faster than addresses, which are there now: %s", poolText(c.pool())),
+		summary:  fmt.Sprintf("pods arrived faster than addresses, which are available now: %s", poolText(c.pool())),
 		decisive: []Fact{dry, grew, failed},
 		required: []Fact{not(c.dry()), lenient(not(c.stuck(attachTime)))},
 		supporting: []Fact{c.setting("WARM_IP_TARGET", "more than a burst needs", func(s config.Config) bool {
@@ -248,15 +248,15 @@ func leakedAllocations(c *Case) []candidate {
 		return c.known(id, "what is left of these pods", "something", "nothing", true)
 	}
 	return []candidate{{
-		summary:    fmt.Sprintf("no address is free, and pods that are gone hold some: %s", some(pods)),
+		summary:    fmt.Sprintf("no address is free, and some are held for pods that no longer exist: %s", some(pods)),
 		decisive:   []Fact{found},
 		required:   []Fact{c.dry()},
 		supporting: []Fact{read("k8s.pod", c.R.Pods.Missing), read("kern.link", c.R.Links.Missing)},
 	}}
 }
 
-// dead are the addresses that have been assigned for a while to pods of which neither
-// Kubernetes nor the kernel has anything, as far as these were read.
+// dead are the addresses that have been assigned for a while to pods that neither
+// Kubernetes nor the kernel has, as far as these were read.
 func (c *Case) dead() (out []evidence.Address) {
 	for a := range c.records() {
 		if a.Pod == nil || *a.Pod == "" || c.Now.Sub(a.AssignedAt) < 5*time.Minute { // old releases do not name pods
@@ -277,13 +277,13 @@ func (c *Case) hasVeth(pod evidence.Pod) bool {
 
 // lost is a pod that runs with an address that the daemon has assigned to no pod.
 type lost struct {
-	name    string // of the pod, or what is known of it
+	name    string // of the pod; "a pod" if unknown
 	address netip.Addr
 	wired   bool // the kernel has its link
 }
 
 // lost finds such pods; without the list of pods the daemon's log names their addresses. Pods
-// and records are not read at the same moment: who has come or gone of late is not lost.
+// and records are not read at the same moment: one that came or went just now is not lost.
 func (c *Case) lost() (out []lost) {
 	const late = 2 * time.Minute
 	assigned := map[netip.Addr]bool{} // or until lately
@@ -365,9 +365,9 @@ func modeMixed(c *Case) []candidate {
 	blocked := c.onPool("free slots", "at least 1", func(p *pool) (any, State) {
 		return map[bool]string{true: "some", false: "none"}[p.roomOnENI], stateOf(p.sized && !p.roomOnENI && p.total < p.capacity)
 	})
-	p, what := c.pool(), "single addresses, which a node with prefix delegation gives to no pod"
+	p, what := c.pool(), "single addresses, which a node with prefix delegation does not assign to pods"
 	if p != nil && !p.pd {
-		what = "addresses of prefixes, which a node without prefix delegation gives to no pod"
+		what = "addresses of prefixes, which a node without prefix delegation does not assign to pods"
 	}
 	summary := poolText(p)
 	if p != nil {
@@ -474,7 +474,7 @@ func (c *Case) whyUnused(node string) Fact {
 
 func v6PrefixMissing(c *Case) []candidate {
 	cd := candidate{
-		summary: "the primary interface has no IPv6 prefix, so that no pod of the node can start",
+		summary: "the primary interface has no IPv6 prefix, so no pod on the node can start",
 		decisive: []Fact{
 			c.setting("ENABLE_IPv6", "false", func(s config.Config) bool { return s.IPv6 }), // an IPv4 node never has one
 			fact(c, c.R.ENIs, "intro.enis", "prefixes of the primary interface", "at least 1", func(enis []evidence.ENI) (any, State) {

@@ -137,7 +137,7 @@ func rulesFlushed(c *Case) []candidate {
 	lacks := c.lasting((*Case).rulesLacking)
 	cd := candidate{summary: "running pods have lost their network: " + lacks.Value, decisive: []Fact{lacks}, required: []Fact{lenient(c.manager())}}
 	if again := c.repairs(); lacks.State != Yes && again.State == Yes {
-		cd = candidate{summary: "another program removes what pods need, and the daemon restores it: " + again.Value, decisive: []Fact{again}}
+		cd = candidate{summary: "another program keeps removing network state of pods, and the daemon restores it: " + again.Value, decisive: []Fact{again}}
 		cd = cd.as(catalogue.Warning)
 	}
 	return []candidate{cd}
@@ -160,7 +160,7 @@ func (c *Case) differences(how string) Fact {
 	})
 }
 
-// repairs states that our daemon brought things of pods back again and again.
+// repairs states that our daemon restored network state of pods again and again.
 func (c *Case) repairs() Fact {
 	return fact(c, c.R.Journal, "intro.events", string(introspect.EventHostStateRepaired), "none, or a single one", func(doc introspect.NodeEvents) (any, State) {
 		n, last := 0, ""
@@ -288,7 +288,7 @@ func backendMismatch(c *Case) []candidate {
 	}))
 	shown := either(split, native)
 	return []candidate{{
-		summary:  "the CNI and kube-proxy use different back ends of the firewall: " + shown.Value,
+		summary:  "the CNI and kube-proxy use different iptables back ends: " + shown.Value,
 		decisive: []Fact{shown}, context: []Fact{native},
 	}}
 }
@@ -304,9 +304,9 @@ func noSNAT(c *Case) []candidate {
 			})
 			switch own := c.nodeIP(); {
 			case !jumps:
-				return "POSTROUTING does not lead there", Yes
+				return "POSTROUTING does not jump there", Yes
 			case !translates || k.SNATTo == nil:
-				return "no rule translates", Yes
+				return "no SNAT rule", Yes
 			case own.IsValid() && *k.SNATTo != own:
 				return fmt.Sprintf("translates to %s, the node has %s", *k.SNATTo, own), Yes
 			}
@@ -314,7 +314,7 @@ func noSNAT(c *Case) []candidate {
 		})
 	})
 	inside := c.setting("AWS_VPC_K8S_CNI_EXTERNALSNAT", "as the routes need it", func(s config.Config) bool { return !s.ExternalSNAT && !s.IPv6 })
-	out := []candidate{{summary: "traffic of pods leaves the VPC untranslated: " + wrong.Value, decisive: []Fact{wrong, inside}, required: []Fact{lenient(c.serves())}}}
+	out := []candidate{{summary: "traffic of pods leaves the VPC without SNAT: " + wrong.Value, decisive: []Fact{wrong, inside}, required: []Fact{lenient(c.serves())}}}
 
 	if c.Settings.ExternalSNAT {
 		public := fact(c, c.R.RouteTables, "ec2.rtb", "default route of the pods' subnets", "a NAT gateway", func(all []evidence.RouteTable) (any, State) {
@@ -334,7 +334,7 @@ func noSNAT(c *Case) []candidate {
 	}
 	if unknown := c.lasting((*Case).unlisted); unknown.State == Yes && c.Earlier != nil && c.Now.Sub(c.Earlier.Now) > ruleRefresh {
 		out = append(out, candidate{
-			summary:  "traffic of pods to a range of the VPC is translated as if it left it: no rule spares " + unknown.Value,
+			summary:  "traffic of pods to a CIDR of the VPC is translated as if it left the VPC: no rule excludes " + unknown.Value,
 			decisive: []Fact{unknown, inside}, required: []Fact{lenient(c.serves())},
 		})
 	}
@@ -353,7 +353,7 @@ func noSNAT(c *Case) []candidate {
 // ruleRefresh is how long a daemon takes to see a new range of the VPC.
 const ruleRefresh = 30 * time.Second
 
-// unlisted states that the VPC has ranges of which the rules know nothing.
+// unlisted states that the VPC has CIDRs that the rules do not have.
 func (c *Case) unlisted() Fact {
 	return fact(c, c.R.IPTables, "kern.ipt", "ranges of the VPC in nat "+netnames.SNATChain, "all", func(evidence.IPTables) (any, State) {
 		var lacks []string
@@ -402,7 +402,7 @@ func forwardDrop(c *Case) []candidate {
 		}
 		return *k.ForwardAccepts, stateOf(!*k.ForwardAccepts)
 	})
-	return []candidate{{summary: "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts that of pods", decisive: []Fact{drops, accepts}}}
+	return []candidate{{summary: "the host drops forwarded traffic: the policy of FORWARD is DROP, and no rule accepts pod traffic", decisive: []Fact{drops, accepts}}}
 }
 
 func replyPath(c *Case) []candidate {
@@ -526,7 +526,7 @@ func mtuMismatch(c *Case) []candidate {
 		})
 		path.lenient = sized
 		out = append(out, candidate{
-			summary:  fmt.Sprintf("pods send packets of up to %d bytes, of which the path loses the large ones: %s", c.podMTU(), lost.Value),
+			summary:  fmt.Sprintf("pods send packets of up to %d bytes, but the path loses large ones: %s", c.podMTU(), lost.Value),
 			decisive: []Fact{lost}, required: []Fact{path, lenient(c.known("kern.link", "MTU of pods", "1500 or less", c.podMTU(), c.podMTU() > 1500))},
 		})
 	}

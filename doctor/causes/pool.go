@@ -45,7 +45,7 @@ func (p *pool) String() string {
 	return fmt.Sprintf("%d of %d assigned, %d cooling, %d free", p.assigned, p.total, p.cooling, p.assignable())
 }
 
-// cooldown is how long an address rests after its pod.
+// cooldown is how long an address cools down after its pod.
 func (c *Case) cooldown() time.Duration {
 	if c.older(evidence.Version{1, 15}) {
 		return 30 * time.Second
@@ -129,7 +129,7 @@ func (p *pool) count(c *Case, e *evidence.ENI) {
 	}
 }
 
-// cools reports whether an address rests after its pod.
+// cools reports whether an address is in cooldown.
 func (c *Case) cools(a evidence.Address) bool {
 	return a.Pod == nil && !a.UnassignedAt.IsZero() && c.Now.Sub(a.UnassignedAt) <= c.cooldown()
 }
@@ -262,8 +262,8 @@ func (c *Case) growable() Fact {
 	})
 }
 
-// unlessIdle makes a finding about an empty pool one worth knowing where no pod asks for an
-// address: a full node does no harm until then.
+// unlessIdle lowers a finding about an empty pool to info where no pod asks for an address: a
+// full node does no harm until then.
 func (c *Case) unlessIdle(cd candidate) candidate {
 	if c.failing().State != Yes && (c.Earlier == nil || c.Earlier.failing().State != Yes) {
 		return cd.as(catalogue.Info)

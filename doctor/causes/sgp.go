@@ -88,7 +88,7 @@ func together(cs []*Case) whole {
 	return w
 }
 
-// mayRun reports whether the scheduler may put a pod on a node, resources aside.
+// mayRun reports whether the scheduler may put a pod on a node, apart from resources.
 func mayRun(p *evidence.KubePod, n evidence.KubeNode) bool {
 	for key, value := range p.NodeSelector {
 		if n.Labels[key] != value {
@@ -270,7 +270,7 @@ func trunkLinkMissing(c *Case) []candidate {
 	})
 	return []candidate{{
 		scope:    document.FindingScope{ENI: trunk},
-		summary:  fmt.Sprintf("trunk %s is attached, and not on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
+		summary:  fmt.Sprintf("trunk %s is attached, but not visible on the node: its MAC address is %s", trunk, or(seen.Value, "unknown")),
 		decisive: []Fact{said}, required: []Fact{attached, lenient(seen)},
 	}}
 }
@@ -286,7 +286,7 @@ func (c *Case) unannounced() (out []*evidence.KubePod) {
 	return out
 }
 
-// textNoBranch is the daemon's word for a branch interface that is not announced.
+// textNoBranch is what the daemon logs when a branch interface is not announced yet.
 const textNoBranch = "failed to get Branch ENI resource"
 
 func annotationPending(c *Case) []candidate {
@@ -345,7 +345,7 @@ func branchAllocFailed(c *Case) []candidate {
 }
 
 func annotationDenied(c *Case) []candidate {
-	return []candidate{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller may not announce the branch interface: ", func(e evidence.KubeEvent) bool {
+	return []candidate{c.refusedBranch("BranchENIAnnotationFailed", "the resource controller cannot announce the branch interface: ", func(e evidence.KubeEvent) bool {
 		return e.Reason == "BranchENIAnnotationFailed" || e.Reason == "BranchAllocationFailed" && strings.Contains(e.Message, textEntryExists)
 	})}
 }
@@ -378,7 +378,7 @@ func annotationMalformed(c *Case) []candidate {
 	return []candidate{{summary: "the announcement of a branch interface cannot be used: " + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}}
 }
 
-// textInsufficient is the scheduler's word for nodes that have no branch interface to give.
+// textInsufficient is what the scheduler reports when no node has a branch interface left.
 const textInsufficient = "Insufficient " + limitPodENI
 
 func branchCapacity(cs []*Case) []candidate {
@@ -396,7 +396,7 @@ func branchCapacity(cs []*Case) []candidate {
 }
 
 // branchesScheduled is about pods for which the scheduler finds no node with a branch
-// interface to give.
+// interface left.
 func (w whole) branchesScheduled(cs []*Case) candidate {
 	pending := slices.DeleteFunc(slices.Clone(w.pods), func(p *evidence.KubePod) bool { return p.Phase != "Pending" || p.Node != nil || !asks(p) })
 	used := map[string]int{}
@@ -445,7 +445,7 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 	}
 	return candidate{
 		scope:    document.FindingScope{Cluster: true},
-		summary:  fmt.Sprintf("all branch interfaces are in use (%s): %s wait", full.Value, said.Value),
+		summary:  fmt.Sprintf("all branch interfaces are in use (%s); waiting: %s", full.Value, said.Value),
 		decisive: []Fact{full}, required: []Fact{said},
 	}
 }
@@ -559,7 +559,7 @@ func featureOff(cs []*Case) []candidate {
 		}
 		return names(slices.Concat(off, older)), stateOf(len(off)+len(older) > 0)
 	})
-	text := "pods that a security group policy selects have no branch interface, because they are older than it or its webhook did not answer: "
+	text := "pods that a security group policy selects have no branch interface, because they were created before it or its webhook did not answer: "
 	if len(off) > 0 {
 		text = "security groups for pods are off (ENABLE_POD_ENI), but pods should have them: "
 	}
@@ -615,8 +615,8 @@ func groupRules(c *Case) []candidate {
 		return p.Mode, stateOf(p.Mode == "ipvs")
 	})
 	return []candidate{
-		{summary: "security groups keep pods from DNS: " + closed.Value, decisive: []Fact{closed}, required: []Fact{lenient(asked)}},
-		{summary: "kubelet's probes of branch pods are lost, because early demultiplexing is on: " + unhealthy.Value, decisive: []Fact{demux, unhealthy}, required: []Fact{strict}},
+		{summary: "security groups block DNS of pods: " + closed.Value, decisive: []Fact{closed}, required: []Fact{lenient(asked)}},
+		{summary: "kubelet's probes of branch pods are lost because TCP early demux is on: " + unhealthy.Value, decisive: []Fact{demux, unhealthy}, required: []Fact{strict}},
 		{summary: "kube-proxy in ipvs mode does not work with branch pods in strict mode: " + names(pods), decisive: []Fact{ipvs}, required: []Fact{strict}},
 	}
 }
@@ -652,10 +652,10 @@ func (c *Case) dnsClosed(pods []*evidence.KubePod) Fact {
 			state = No
 			for _, protocol := range []string{"udp", "tcp"} {
 				if !opens(all, groups, false, protocol, serverGroups, servers) {
-					return fmt.Sprintf("%s of %s let no %s out to port 53", strings.Join(groups, ", "), p.Pod, protocol), Yes
+					return fmt.Sprintf("%s of %s do not allow %s out to port 53", strings.Join(groups, ", "), p.Pod, protocol), Yes
 				}
 				if known(all, serverGroups) > 0 && !opens(all, serverGroups, true, protocol, groups, p.IPs) {
-					return fmt.Sprintf("%s of CoreDNS let no %s in to port 53 from %s", strings.Join(serverGroups, ", "), protocol, strings.Join(groups, ", ")), Yes
+					return fmt.Sprintf("%s of CoreDNS do not allow %s in to port 53 from %s", strings.Join(serverGroups, ", "), protocol, strings.Join(groups, ", ")), Yes
 				}
 			}
 		}

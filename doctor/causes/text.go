@@ -219,8 +219,8 @@ func (c *Case) lastly(sources, texts []string) (at time.Time) {
 	return at
 }
 
-// telltale are sources that say all that the first one of a mention does.
-var telltale = []string{"intro.summary", "log.kubelet"}
+// equivalent are sources that contain everything the first source of a mention does.
+var equivalent = []string{"intro.summary", "log.kubelet"}
 
 // active states that something is said now: within the last ten minutes, and again after the
 // last success. A log that was cut proves nothing by its silence.
@@ -236,13 +236,13 @@ func (c *Case) active(m mention) Fact {
 		}
 		return f
 	case last.text != "":
-		f.State, f.At, f.Value = No, last.at, "the last time long ago: "+clip(last.text)
+		f.State, f.At, f.Value = No, last.at, "last logged long ago: "+clip(last.text)
 		return f
 	}
 	for i, source := range m.sources {
 		v := c.voice(source)
 		switch {
-		case i > 0 && !slices.Contains(telltale, source): // its silence proves nothing
+		case i > 0 && !slices.Contains(equivalent, source): // its silence proves nothing
 		case v.missing != "":
 			f.Source, f.Reason = base(source), or(f.Reason, v.missing)
 		case v.truncated:

@@ -255,7 +255,7 @@ func (c *collection) assemble() {
 	}
 }
 
-// blank is a reading with what is known without asking the node.
+// blank is a reading of a node that was not asked.
 func (c *collection) blank(node string) *evidence.Reading {
 	r := evidence.Unread(c.at, evidence.MissingMode)
 	if c.objects != nil {

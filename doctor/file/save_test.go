@@ -102,7 +102,7 @@ func TestSave_LongLogs(t *testing.T) {
 	}
 	got := now.LogIPAMD.Content.Lines
 	if got[len(got)-1].Msg != all[5099].Msg || len(got)-len(again.Nodes[0].First.LogIPAMD.Content.Lines) != 100 {
-		t.Errorf("log.ipamd: %d lines, of which the first reading had %d", len(got), len(again.Nodes[0].First.LogIPAMD.Content.Lines))
+		t.Errorf("log.ipamd: %d lines after a first reading of %d, want 100 more", len(got), len(again.Nodes[0].First.LogIPAMD.Content.Lines))
 	}
 	if len(first.LogIPAMD.Content.Lines) != 5000 {
 		t.Error("what was saved has changed")

@@ -165,7 +165,7 @@ func TestTooMuch(t *testing.T) {
 	t.Parallel()
 	for name, age := range map[string]time.Duration{"old": time.Hour, "recent": time.Minute} {
 		var text strings.Builder
-		text.WriteString(object("error", ago(age), "telling"))
+		text.WriteString(object("error", ago(age), "matters"))
 		text.WriteString(object("info", ago(age), "AWS CNI is on a non schedulable node, not reconciling"))
 		for i := range 40_000 {
 			text.WriteString(object("info", ago(age), "chatter "+letters(i)))
@@ -176,7 +176,7 @@ func TestTooMuch(t *testing.T) {
 		}
 		found := 0
 		for _, l := range log.Lines {
-			if l.Msg == "telling" || strings.Contains(l.Msg, "non schedulable") {
+			if l.Msg == "matters" || strings.Contains(l.Msg, "non schedulable") {
 				found++
 			}
 		}

@@ -61,7 +61,7 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 		if tables, err := run(ctx, program, "list", "tables"); err == nil {
 			s.Tables = &tables
 		}
-		chains, _ = run(ctx, program, "list", "chains") // nothing to be seen there is no hint
+		chains, _ = run(ctx, program, "list", "chains") // seeing nothing there is no hint
 	})
 	if env, err := c.environment(); err == nil {
 		s.IPv6 = env["aws-node"]["ENABLE_IPv6"] == "true"
