@@ -207,9 +207,9 @@ func ENIs(body []byte) ([]evidence.ENI, map[string]evidence.Counters, error) {
 		card := strconv.Itoa(m.Card)
 		c := counters[card]
 		if m.Member == "TotalIPs" {
-			c.TotalIPs = m.Told
+			c.TotalIPs = m.Reported
 		} else {
-			c.AssignedIPs = m.Told
+			c.AssignedIPs = m.Reported
 		}
 		counters[card] = c
 	}
@@ -299,7 +299,7 @@ func Metrics(text []byte) (evidence.Metrics, error) {
 		case len(m.Samples) == maxSamples:
 			return evidence.Metrics{}, fmt.Errorf("metrics: more than %d series", maxSamples)
 		}
-		m.Samples[s.Series()] = max(s.Value, 0) // a gauge that was taken too far down counts as none
+		m.Samples[s.Series()] = max(s.Value, 0) // a gauge that was decremented below zero counts as zero
 	}
 	if len(m.Samples) == 0 {
 		return evidence.Metrics{}, errors.New("metrics: none of them is the daemon's")

@@ -24,7 +24,7 @@ const root = "../../.."
 // notProduced are the codes that nothing gives, each with its reason. They stay,
 // because programs of another version may.
 var notProduced = map[string]string{
-	"DaemonStarting":    "the sockets open when the pool is ready: an ADD before that finds nobody, which is daemon-unreachable",
+	"DaemonStarting":    "the sockets open when the pool is ready: an ADD before that is daemon-unreachable",
 	"NodeUnschedulable": "a cordoned node's pool follows no targets, but still grows for an ADD that waits",
 	"NotSupported":      "every mode that there is is served",
 }
@@ -81,7 +81,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestCodes_AreProduced: what nobody gives must not be looked for.
+// TestCodes_AreProduced: every code that is matched on is also produced.
 func TestCodes_AreProduced(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}

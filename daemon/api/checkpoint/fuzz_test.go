@@ -93,7 +93,7 @@ func FuzzEntry(f *testing.F) {
 			t.Fatalf("read %+v, %v\nwant %+v twice\n%s", got, err, want, file)
 		}
 		if again := originalBytes(t, []Entry{e, e}); string(again) != string(file) {
-			t.Errorf("written\n%s\nthe original's encoder writes\n%s", file, again)
+			t.Errorf("written\n%s\nupstream's encoder writes\n%s", file, again)
 		}
 	})
 }

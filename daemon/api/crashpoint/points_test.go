@@ -10,7 +10,7 @@ func TestAll(t *testing.T) {
 	points := All()
 	slices.Sort(points)
 	if n := len(slices.Compact(slices.Clone(points))); n != len(points) || points[0] == "" {
-		t.Errorf("%d points, of which %d differ; first %q", len(points), n, points[0])
+		t.Errorf("%d points, %d differ; first %q", len(points), n, points[0])
 	}
 	points[0] = "changed"
 	if slices.Contains(All(), "changed") {

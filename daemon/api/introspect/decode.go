@@ -127,7 +127,7 @@ func cardIndex(key string) (int, error) {
 type decoder struct {
 	pool             Pool
 	cidrs, addresses int
-	told             []wireCard // by index in pool.Cards
+	reported         []wireCard // by index in pool.Cards
 	features         map[Shape]bool
 }
 
@@ -185,7 +185,7 @@ func (d *decoder) flat(body []byte) error {
 
 func (d *decoder) card(index int, card wireCard) error {
 	d.pool.Cards = append(d.pool.Cards, CardSummary{Card: index})
-	d.told = append(d.told, card)
+	d.reported = append(d.reported, card)
 	for _, id := range slices.Sorted(maps.Keys(card.ENIs)) {
 		if len(d.pool.ENIs) == maxENIs {
 			return fmt.Errorf("has more than %d ENIs", maxENIs)
@@ -216,17 +216,17 @@ func (d *decoder) finish() (*Pool, error) {
 				total, assigned = total+e.Total, assigned+e.Assigned
 			}
 		}
-		p.compare(card.Card, "TotalIPs", d.told[i].TotalIPs, total)
-		p.compare(card.Card, "AssignedIPs", d.told[i].AssignedIPs, assigned)
+		p.compare(card.Card, "TotalIPs", d.reported[i].TotalIPs, total)
+		p.compare(card.Card, "AssignedIPs", d.reported[i].AssignedIPs, assigned)
 	}
 	slices.SortFunc(p.Mismatches, func(a, b Mismatch) int { return cmp.Compare(a.Card, b.Card) })
 	slices.SortFunc(p.Cards, func(a, b CardSummary) int { return cmp.Compare(a.Card, b.Card) })
 	return p, nil
 }
 
-func (p *Pool) compare(card int, member string, told *int, counted int) {
-	if told != nil && *told != counted {
-		p.Mismatches = append(p.Mismatches, Mismatch{Card: card, Member: member, Told: *told, Counted: counted})
+func (p *Pool) compare(card int, member string, reported *int, counted int) {
+	if reported != nil && *reported != counted {
+		p.Mismatches = append(p.Mismatches, Mismatch{Card: card, Member: member, Reported: *reported, Counted: counted})
 	}
 }
 

@@ -47,10 +47,10 @@ type Pool struct {
 // Mismatch is a counter of a card that is not what its addresses add up to, those of
 // excluded ENIs and of the mode not in use included, as upstream counts.
 type Mismatch struct {
-	Card    int
-	Member  string // TotalIPs or AssignedIPs
-	Told    int
-	Counted int
+	Card     int
+	Member   string // TotalIPs or AssignedIPs
+	Reported int
+	Counted  int
 }
 
 // Shape names the release that introduced a form of /v1/enis; those that follow

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// words says in one line what a pool holds: per ENI what is known of it, and per
+// words says in one line what a pool holds: each ENI, and per
 // address with a record its state.
 func (p *Pool) words() string {
 	var b strings.Builder
@@ -45,7 +45,7 @@ func (p *Pool) words() string {
 		}
 	}
 	for _, m := range p.Mismatches {
-		fmt.Fprintf(&b, "\ncard %d says %s %d, holds %d", m.Card, m.Member, m.Told, m.Counted)
+		fmt.Fprintf(&b, "\ncard %d says %s %d, holds %d", m.Card, m.Member, m.Reported, m.Counted)
 	}
 	return b.String()
 }

@@ -12,11 +12,11 @@ var errNotHTTP = errors.New("the server does not speak HTTP")
 // statusLine is how every answer begins; 0 is any digit.
 const statusLine = "HTTP/0.0 000"
 
-// answering is a connection whose first bytes are looked at: net/http tells an answer that
-// is not HTTP by a text alone. It is read by one goroutine, as connections of net/http are.
+// answering is a connection whose first bytes are checked: net/http reports an answer that is
+// not HTTP only by its error text. It is read by one goroutine, as connections of net/http are.
 type answering struct {
 	net.Conn
-	seen int // bytes of the first answer that were looked at
+	seen int // bytes of the first answer that were checked
 }
 
 func (c *answering) Read(b []byte) (int, error) {

@@ -1,7 +1,7 @@
 // Package client reads the introspection documents of one node, over TCP or a Unix
 // socket.
 //
-// The node may be anything: ours, upstream, a stranger. Every answer is bounded
+// The node may be anything: ours, upstream, another program. Every answer is bounded
 // in time and size, redirects are not followed, no proxy is used, and each failure
 // is an *Error that says what happened and what to do.
 //

@@ -68,8 +68,8 @@ func (c *Client) Config(ctx context.Context) (introspect.NodeConfig, error) {
 	return doc, err
 }
 
-// IPAMEnv is what is asked of /v1/ipamd-env-settings; null of what a release does not
-// tell. introspect.IPAMEnv is the whole, as it is answered.
+// IPAMEnv is what is read of /v1/ipamd-env-settings; null where a release does not report
+// it. introspect.IPAMEnv is the whole document, as it is served.
 type IPAMEnv struct {
 	CustomNetworking *bool `json:"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"`
 	WarmENITarget    *int  `json:"WARM_ENI_TARGET"`
@@ -131,8 +131,7 @@ func (c *Client) Logs(ctx context.Context, q introspect.LogQuery) (introspect.No
 	return doc, err
 }
 
-// ours reads a document of ours and checks its kind, whose member is told apart so
-// that it can be looked at.
+// ours reads a document of ours and checks its kind, which is also in got.
 func (c *Client) ours(ctx context.Context, path string, q url.Values, kind string, got *string, into any) (time.Time, error) {
 	if len(q) > 0 {
 		path += "?" + q.Encode()

@@ -84,7 +84,7 @@ type reasoned interface {
 func classify(ctx context.Context, err error) (introspect.Reason, error) {
 	var dns *net.DNSError
 	var netErr net.Error
-	var told reasoned
+	var known reasoned
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return introspect.ReasonCancelled, errors.New("cancelled")
@@ -92,8 +92,8 @@ func classify(ctx context.Context, err error) (introspect.Reason, error) {
 		return introspect.ReasonTimeout, errors.New("no complete answer in time")
 	case errors.Is(err, errNotHTTP):
 		return introspect.ReasonNotHTTP, errNotHTTP
-	case errors.As(err, &told) && told.NodeReason() != "":
-		return told.NodeReason(), told
+	case errors.As(err, &known) && known.NodeReason() != "":
+		return known.NodeReason(), known
 	case errors.As(err, &dns) && !dns.IsTimeout:
 		return introspect.ReasonUnresolved, fmt.Errorf("host name %q cannot be resolved", dns.Name)
 	case errors.Is(err, fs.ErrNotExist):

@@ -7,13 +7,13 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// TestError_Hint: a stranger's 404 is told apart from a daemon that does not have what
+// TestError_Hint: another program's 404 differs from that of a daemon that does not have what
 // was asked for.
 func TestError_Hint(t *testing.T) {
 	t.Parallel()
-	stranger := &Error{Reason: introspect.ReasonNotFound, Err: errors.New("answered HTTP status 404")}
-	if got := stranger.Hint(); got != Hint(introspect.ReasonNotFound) || got == "" {
-		t.Errorf("a stranger: %q", got)
+	other := &Error{Reason: introspect.ReasonNotFound, Err: errors.New("answered HTTP status 404")}
+	if got := other.Hint(); got != Hint(introspect.ReasonNotFound) || got == "" {
+		t.Errorf("another program: %q", got)
 	}
 	ours := &Error{Reason: introspect.ReasonNotFound, Err: &introspect.Fault{Message: "the daemon has given pod a/b no address"}}
 	if got := ours.Hint(); got != "" {

@@ -111,12 +111,12 @@ func TestClient_Faults(t *testing.T) {
 		want introspect.Reason
 		text string
 	}{
-		"upstream":         {body(`{"AvailableCommands":["/v1/enis"]}`), introspect.ReasonNoEndpoint, "does not know this path"},
-		"not served":       {fault(404, introspect.FaultNotServed), introspect.ReasonNotServed, "what to do (not-served)"},
-		"no such pod":      {fault(404, introspect.FaultNotFound), introspect.ReasonNotFound, "what to do (not-found)"},
-		"bad parameter":    {fault(400, introspect.FaultBadParameter), introspect.ReasonBadRequest, "what to do"},
-		"busy":             {fault(503, introspect.FaultBusy), introspect.ReasonBusy, "what to do"},
-		"a stranger's 404": {http.NotFound, introspect.ReasonNotFound, "answered HTTP status 404"},
+		"upstream":              {body(`{"AvailableCommands":["/v1/enis"]}`), introspect.ReasonNoEndpoint, "does not know this path"},
+		"not served":            {fault(404, introspect.FaultNotServed), introspect.ReasonNotServed, "what to do (not-served)"},
+		"no such pod":           {fault(404, introspect.FaultNotFound), introspect.ReasonNotFound, "what to do (not-found)"},
+		"bad parameter":         {fault(400, introspect.FaultBadParameter), introspect.ReasonBadRequest, "what to do"},
+		"busy":                  {fault(503, introspect.FaultBusy), introspect.ReasonBusy, "what to do"},
+		"another program's 404": {http.NotFound, introspect.ReasonNotFound, "answered HTTP status 404"},
 		"a long one": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(500)
 			_, _ = io.WriteString(w, `{"kind":"Fault","message":"`+strings.Repeat("x", 1<<20)+`"}`)
