@@ -9,7 +9,7 @@ import (
 
 func ref[T any](v T) *T { return &v }
 
-// card0 is what upstream tells of a pool.
+// card0 is what upstream reports of a pool.
 func card0(mode string) introspect.Summary {
 	return introspect.Summary{
 		Cards: []introspect.CardSummary{{Mode: mode, ENIs: ref(2), Total: 20, Assigned: 8, Free: 12}}, CustomNetworking: ref(false),
@@ -88,8 +88,8 @@ func TestComplete_Settings(t *testing.T) {
 	}
 }
 
-// TestComplete_KeepsWhatWasTold: metrics tell limits, and a type may not be in the table.
-func TestComplete_KeepsWhatWasTold(t *testing.T) {
+// TestComplete_KeepsReported: metrics report limits, and a type may not be in the table.
+func TestComplete_KeepsReported(t *testing.T) {
 	t.Parallel()
 	s, err := SummaryOfMetrics([]byte("awscni_total_ip_addresses 9\nawscni_assigned_ip_addresses 4\nawscni_eni_max 2\nawscni_ip_max 18\nawscni_max_pods 20\n"))
 	if err != nil {

@@ -32,7 +32,7 @@ func dialError(err error) func(context.Context) (net.Conn, error) {
 }
 
 // TestSweep_DegradesInOrder: summary, upstream's documents, metrics, and what
-// Kubernetes tells.
+// Kubernetes reports.
 func TestSweep_DegradesInOrder(t *testing.T) {
 	t.Parallel()
 	object := &document.NodeObject{Zone: "eu-1a", OS: "linux"}
@@ -109,7 +109,7 @@ func TestSweep_DegradesInOrder(t *testing.T) {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 	if *status.Addresses.Total != 18 || *status.Addresses.Assigned != 8 {
-		t.Errorf("what metrics tell is not in the sums: %+v", status.Addresses)
+		t.Errorf("what metrics report is not in the sums: %+v", status.Addresses)
 	}
 	if ours.Open() != 0 || original.Open() != 0 {
 		t.Error("a sweep leaves tunnels open")

@@ -14,7 +14,7 @@
 //	watch     the plain types between samplers and screens
 //	schedule  which node is read next (pure)
 //	live      the sampler that runs while somebody looks
-//	store     what is known of a fleet that is watched
+//	store     the state of a fleet that is watched
 //	record    samples in a file, and playing them
 //	query     filters and orders over columns (pure)
 //	show      texts of a node made safe and short (pure)

@@ -175,7 +175,7 @@ func (m *metrics) take(name string, into *int, s promtext.Sample) error {
 		m.started = s.Value
 		return nil
 	}
-	// A running counter that was taken too far down is below zero: it counts as none.
+	// A running counter that was taken too far down is below zero: it counts as zero.
 	if !(s.Value < maxMetricCount) || math.IsInf(s.Value, -1) {
 		return fmt.Errorf("%v is not a count", s.Value)
 	}

@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// original is what an upstream node tells, as far as we read it, among what we do
+// original is what an upstream node reports, as far as we read it, among what we do
 // not.
 const original = `# HELP awscni_assigned_ip_addresses The number of IP addresses assigned to pods
 # TYPE awscni_assigned_ip_addresses gauge
@@ -86,27 +86,27 @@ func TestSummaryOfMetrics_Refuses(t *testing.T) {
 	t.Parallel()
 	const pool = "awscni_total_ip_addresses 1\nawscni_assigned_ip_addresses 1\n"
 	for name, row := range map[string]struct{ text, want string }{
-		"nothing":         {"", "the addresses of the pool are missing"},
-		"another's":       {"node_load1 0.3\n", "the addresses of the pool are missing"},
-		"half":            {"awscni_total_ip_addresses 1\n", "the addresses of the pool are missing"},
-		"no value":        {pool + "awscni_eni_max\n", `line 3: no value in "awscni_eni_max"`},
-		"a word":          {pool + "awscni_eni_max many\n", `the value "many" is not a number`},
-		"infinite":        {pool + "awscni_eni_max +Inf\n", "+Inf is not a count"},
-		"below that":      {pool + "awscni_eni_max -Inf\n", "-Inf is not a count"},
-		"no number":       {pool + "awscni_eni_max NaN\n", "NaN is not a count"},
-		"too much":        {pool + "awscni_eni_max 1e300\n", "is not a count"},
-		"open labels":     {pool + `awscni_ec2api_req_count{fn="x 1` + "\n", "does not end"},
-		"wrong escape":    {pool + `awscni_ec2api_req_count{fn="\x"} 1` + "\n", "has the escape"},
-		"no comma":        {pool + `awscni_ec2api_req_count{a="x"b="y"} 1` + "\n", "labels end"},
-		"no time":         {pool + "process_start_time_seconds -4\n", "is not a time"},
-		"more than that":  {pool + "awscni_eni_max 1 2 3\n", "no value"},
-		"larger":          {pool + strings.Repeat("#\n", MaxMetrics), "more than 4 MiB"},
-		"html":            {"<html>\n", "the addresses of the pool are missing"},
-		"below zero":      {pool + "awscni_eni_max -1\n", ""},
-		"a timestamp":     {pool + "awscni_eni_max 1 1700000000000\n", ""},
-		"a long stranger": {pool + "other" + strings.Repeat("x", 1<<20) + " 1\n", ""},
-		"no name":         {"{}\n" + pool + "{} 1\n{", ""},
-		"spaces":          {"  awscni_total_ip_addresses\t1\r\nawscni_assigned_ip_addresses {  } 1", ""},
+		"nothing":        {"", "the addresses of the pool are missing"},
+		"another's":      {"node_load1 0.3\n", "the addresses of the pool are missing"},
+		"half":           {"awscni_total_ip_addresses 1\n", "the addresses of the pool are missing"},
+		"no value":       {pool + "awscni_eni_max\n", `line 3: no value in "awscni_eni_max"`},
+		"a word":         {pool + "awscni_eni_max many\n", `the value "many" is not a number`},
+		"infinite":       {pool + "awscni_eni_max +Inf\n", "+Inf is not a count"},
+		"below that":     {pool + "awscni_eni_max -Inf\n", "-Inf is not a count"},
+		"no number":      {pool + "awscni_eni_max NaN\n", "NaN is not a count"},
+		"too much":       {pool + "awscni_eni_max 1e300\n", "is not a count"},
+		"open labels":    {pool + `awscni_ec2api_req_count{fn="x 1` + "\n", "does not end"},
+		"wrong escape":   {pool + `awscni_ec2api_req_count{fn="\x"} 1` + "\n", "has the escape"},
+		"no comma":       {pool + `awscni_ec2api_req_count{a="x"b="y"} 1` + "\n", "labels end"},
+		"no time":        {pool + "process_start_time_seconds -4\n", "is not a time"},
+		"more than that": {pool + "awscni_eni_max 1 2 3\n", "no value"},
+		"larger":         {pool + strings.Repeat("#\n", MaxMetrics), "more than 4 MiB"},
+		"html":           {"<html>\n", "the addresses of the pool are missing"},
+		"below zero":     {pool + "awscni_eni_max -1\n", ""},
+		"a timestamp":    {pool + "awscni_eni_max 1 1700000000000\n", ""},
+		"a long unknown": {pool + "other" + strings.Repeat("x", 1<<20) + " 1\n", ""},
+		"no name":        {"{}\n" + pool + "{} 1\n{", ""},
+		"spaces":         {"  awscni_total_ip_addresses\t1\r\nawscni_assigned_ip_addresses {  } 1", ""},
 	} {
 		_, err := SummaryOfMetrics([]byte(row.text))
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {

@@ -246,7 +246,7 @@ func ReasonText(r introspect.Reason) string {
 // problem that is not mere news, else ok.
 func Word(n document.NodeIPAM) string { return WordOf(n, Problems(n)) }
 
-// Codes of nodes of which nothing is wrong, and of those that were not asked yet.
+// Codes of nodes without a problem, and of those that were not asked yet.
 const (
 	CodeOK     = "ok"
 	CodeUnread = "unread"

@@ -157,7 +157,7 @@ func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 		partial bool
 		nodes   int
 	}{
-		"all tell": {[]document.NodeIPAM{known, known, fargate}, false, 2}, "upstream tells none": {[]document.NodeIPAM{known, original}, true, 1},
+		"all report": {[]document.NodeIPAM{known, known, fargate}, false, 2}, "upstream reports none": {[]document.NodeIPAM{known, original}, true, 1},
 		"one was not read": {[]document.NodeIPAM{known, gone}, true, 1}, "none": {nil, false, 0},
 	} {
 		if a := StatusOf(document.NodeIPAMList{Items: tt.items}).Activity; a.Partial != tt.partial || a.Nodes != tt.nodes {
@@ -165,7 +165,7 @@ func TestStatusOf_UnknownStaysUnknown(t *testing.T) {
 		}
 	}
 	if none := StatusOf(document.NodeIPAMList{Items: []document.NodeIPAM{original}}); none.Activity.ADDs != nil || none.Activity.WaitingADDs != nil {
-		t.Errorf("nobody counts: %+v", none.Activity)
+		t.Errorf("no counter: %+v", none.Activity)
 	}
 }
 

@@ -70,9 +70,9 @@ func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
-// bare is a context without its values. The way to a node may be paved with requests of
-// its own, of which the trace of the request to the node must not hear: it would take
-// their connection, made in another goroutine, for the node's.
+// bare is a context without its values. Connecting to a node may take requests that the
+// trace of the request to the node must not see: it would take their connection, made in
+// another goroutine, for the node's.
 type bare struct{ context.Context }
 
 func (bare) Value(any) any { return nil }
@@ -124,7 +124,7 @@ func (r *Reader) Read(ctx context.Context, q Query) document.NodeIPAM {
 	return out
 }
 
-// Broken is a node of which an error is all that is known again.
+// Broken is a node for which there is only an error again.
 func Broken(t Target, err error) document.NodeIPAM {
 	out := Unread(t)
 	out.State, out.Error = document.StateUnreachable, ErrorOf(err)

@@ -86,7 +86,7 @@ func count(c *document.NodeCounts, s document.State) {
 	}
 }
 
-// sum adds what is known and is unknown as soon as one term is.
+// sum adds known values and is unknown as soon as one term is.
 type sum struct {
 	n       int
 	missing bool

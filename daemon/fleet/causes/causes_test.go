@@ -37,7 +37,7 @@ func TestCounts(t *testing.T) {
 	}{
 		"none":         {nil, []document.CauseCount{}},
 		"nothing said": {[]document.NodeIPAM{node("a", &introspect.Summary{})}, []document.CauseCount{}},
-		"counted and told of together": {
+		"counted and reported together": {
 			[]document.NodeIPAM{node("a", waiting), node("b", failures(map[string]int{"pool-dry": 4}))},
 			[]document.CauseCount{{Severity: document.SeverityError, Code: "pool-dry", Title: cause.Code("pool-dry").Title(), Nodes: 2, FailedADDs: ptr(7)}},
 		},
@@ -94,7 +94,7 @@ func TestGroups_Nodes(t *testing.T) {
 	}
 }
 
-// TestTitle: every code that a node can report has a meaning, and one that nobody knows is
+// TestTitle: every code that a node can report has a meaning, and an unknown one is
 // shown escaped.
 func TestTitle(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,7 @@ func reasonOf(err error) introspect.Reason {
 	return ""
 }
 
-// followed is what a watch told.
+// followed is what a watch reported.
 type followed struct {
 	mu      sync.Mutex // guards all below
 	targets map[string]fleet.Target
@@ -121,7 +121,7 @@ func follow(t *testing.T, c *Cluster) *followed {
 	return f
 }
 
-// await waits until what was told has a form.
+// await waits until the reports have a form.
 func (f *followed) await(t *testing.T, what string, check func(map[string]fleet.Target) bool) {
 	t.Helper()
 	late := time.After(patience)

@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// TestSettings_Listens reads where the daemon is told to listen.
+// TestSettings_Listens reads where the daemon is configured to listen.
 func TestSettings_Listens(t *testing.T) {
 	t.Parallel()
 	for bind, want := range map[string]struct {

@@ -253,7 +253,7 @@ func TestRights(t *testing.T) {
 }
 
 // TestRights_OneNamespace: who may see pods in the daemon's namespace alone lacks nothing
-// that the nodes and their daemons take, and is told what the rest takes.
+// that the nodes and their daemons take, and gets an error that says what the rest takes.
 func TestRights_OneNamespace(t *testing.T) {
 	s := kubeapi.Shared(t)
 	node := makeNode(t, s, "node")
@@ -295,7 +295,7 @@ func rule(group string, resources []any, verbs ...any) any {
 	return map[string]any{"apiGroups": []any{group}, "resources": resources, "verbs": verbs}
 }
 
-// TestRights_NothingMore: what nobody should have who may use cnictl.
+// TestRights_NothingMore: what the role must not grant.
 func TestRights_NothingMore(t *testing.T) {
 	s := kubeapi.Shared(t)
 	optional := []string{"create pods/exec", "get pods/proxy"}
@@ -328,7 +328,7 @@ func TestRights_NothingMore(t *testing.T) {
 
 var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
-// makeEvent makes an event about a pod, told by the daemon, changed by edit.
+// makeEvent makes an event about a pod, reported by the daemon, changed by edit.
 func makeEvent(t *testing.T, s *kubeapi.Server, about *corev1.Pod, edit func(map[string]any)) string {
 	t.Helper()
 	o := map[string]any{
@@ -380,16 +380,16 @@ func TestEvents(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancel(bounded(t))
-	told := make(chan Event, 10)
+	events := make(chan Event, 10)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.WatchEvents(ctx, EventQuery{Namespace: namespace}, func(e Event) { told <- e }, nil)
+		ended <- c.WatchEvents(ctx, EventQuery{Namespace: namespace}, func(e Event) { events <- e }, nil)
 	}()
 	var got []string
 	next := func() {
 		t.Helper()
 		select {
-		case e := <-told:
+		case e := <-events:
 			got = append(got, e.UID)
 		case err := <-ended:
 			t.Fatalf("ended with %v after %q", err, got)
@@ -400,7 +400,7 @@ func TestEvents(t *testing.T) {
 	third := from("aws-node", "NoAddress", "2026-01-02T03:04:09Z")
 	next()
 	if want := []string{first, second, third}; !slices.Equal(got, want) {
-		t.Errorf("told of %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {

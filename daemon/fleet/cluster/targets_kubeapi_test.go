@@ -98,7 +98,7 @@ func TestTargets(t *testing.T) {
 	for _, g := range targets {
 		if g.Name == off.Name {
 			if _, err := g.Dial(bounded(t)); reasonOf(err) != introspect.ReasonOff {
-				t.Errorf("a daemon that is told not to answer: %v", err)
+				t.Errorf("a daemon that is configured not to answer: %v", err)
 			}
 		}
 	}
@@ -173,7 +173,7 @@ func TestWatch(t *testing.T) {
 	})
 	f.mu.Lock()
 	if f.puts != 1 {
-		t.Errorf("told %d times of one node", f.puts)
+		t.Errorf("one node reported %d times", f.puts)
 	}
 	f.mu.Unlock()
 
@@ -225,16 +225,16 @@ func TestWatch_Outage(t *testing.T) {
 	f.await(t, "what happens afterwards", func(m map[string]fleet.Target) bool { return m[stays.Name].Object.Unschedulable })
 }
 
-// TestWatch_Hopeless ends with what nobody but an administrator can mend.
+// TestWatch_Hopeless ends with what only an administrator can fix.
 func TestWatch_Hopeless(t *testing.T) {
 	s := kubeapi.Shared(t)
 	nobody := s.Admin()
 	nobody.Impersonate.UserName = "nobody"
-	stranger := s.Admin()
-	stranger.CertData, stranger.KeyData, stranger.BearerToken = nil, nil, "expired"
+	expired := s.Admin()
+	expired.CertData, expired.KeyData, expired.BearerToken = nil, nil, "expired"
 	for want, cfg := range map[introspect.Reason]*Cluster{
 		introspect.ReasonForbidden:  connect(t, s, nobody),
-		introspect.ReasonCredential: connect(t, s, stranger),
+		introspect.ReasonCredential: connect(t, s, expired),
 	} {
 		err := cfg.Watch(bounded(t), func(fleet.Target) {}, func(string) {}, nil)
 		if reasonOf(err) != want {

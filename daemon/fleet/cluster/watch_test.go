@@ -73,7 +73,7 @@ func TestTargets_EndlessList(t *testing.T) {
 	})
 }
 
-// TestWatch_EndsAtOnce: watches that something between cuts as soon as they told of
+// TestWatch_EndsAtOnce: watches that something between cuts as soon as they reported
 // anything are not asked for as fast as they are answered.
 func TestWatch_EndsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestWatch_TellsOfTrouble(t *testing.T) {
 						<-r.Context().Done()
 					}
 				})
-				var told []string
+				var got []string
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 				defer cancel()
 				err := c.Watch(ctx, func(fleet.Target) {}, func(string) {}, func(err error) {
@@ -151,12 +151,12 @@ func TestWatch_TellsOfTrouble(t *testing.T) {
 					if err != nil {
 						text = err.Error()
 					}
-					if len(told) == 0 || told[len(told)-1] != text {
-						told = append(told, text)
+					if len(got) == 0 || got[len(got)-1] != text {
+						got = append(got, text)
 					}
 				})
-				if !errors.Is(err, context.DeadlineExceeded) || strings.Join(told, "|") != strings.Join(row.want, "|") {
-					t.Errorf("told %q, want %q; %v", told, row.want, err)
+				if !errors.Is(err, context.DeadlineExceeded) || strings.Join(got, "|") != strings.Join(row.want, "|") {
+					t.Errorf("got %q, want %q; %v", got, row.want, err)
 				}
 			})
 		})

@@ -224,7 +224,7 @@ type refused struct{}
 func (refused) Error() string                 { return "not allowed" }
 func (refused) NodeReason() introspect.Reason { return introspect.ReasonForbidden }
 
-// TestDetail_NodeUse: of a node whose daemon does not answer Kubernetes still tells.
+// TestDetail_NodeUse: of a node whose daemon does not answer, Kubernetes still reports.
 func TestDetail_NodeUse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -238,7 +238,7 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 	l.poke()
 }
 
-// hand puts a sample. One of which no row can be made is an error of its node.
+// hand puts a sample. One that no row can be made of is an error of its node.
 func (l *Live) hand(m *member, out document.NodeIPAM) {
 	_, err := fleet.Recover(func() (struct{}, error) { l.put(m, out); return struct{}{}, nil })
 	if err != nil {
@@ -352,8 +352,8 @@ func (l *Live) closeAll() {
 	}
 }
 
-// telling is the least time between two tellings of a change: five a second.
-const telling = 200 * time.Millisecond
+// notifyEvery is the minimum time between two notifications of a change: five a second.
+const notifyEvery = 200 * time.Millisecond
 
 // publish passes the store's changes on, at a bounded rate.
 func (l *Live) publish(ctx context.Context) {
@@ -367,7 +367,7 @@ func (l *Live) publish(ctx context.Context) {
 		case l.changed <- struct{}{}:
 		default:
 		}
-		if !pause(ctx, telling) {
+		if !pause(ctx, notifyEvery) {
 			return
 		}
 	}

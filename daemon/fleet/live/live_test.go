@@ -231,7 +231,7 @@ func TestLive_PacesWhatIsLookedAt(t *testing.T) {
 			want []float64
 		}{
 			{visible, introspect.PathSummary, []float64{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60}},
-			{visible, introspect.PathENIs, nil}, // nobody wants them
+			{visible, introspect.PathENIs, nil}, // no screen wants them
 			{rest, introspect.PathSummary, []float64{0, 30, 60}},
 			{original, introspect.PathENIs, []float64{0, 10, 20, 30, 40, 50, 60}},
 			{original, introspect.PathSummary, []float64{0}}, // probed once
@@ -507,7 +507,7 @@ func TestLive_EventsHaveTheOpenNodeRead(t *testing.T) {
 		b.roster.put(n.target())
 		elapse(10 * time.Second)
 		if got := n.times(introspect.PathEvents); got != nil {
-			t.Errorf("events asked for at %v though nobody looks", got)
+			t.Errorf("events asked for at %v though no screen shows them", got)
 		}
 		b.Focus(watch.Focus{Open: "n"})
 		elapse(2 * time.Second)
@@ -687,7 +687,7 @@ func TestLive_Addresses(t *testing.T) {
 		focus watch.Focus
 		want  []float64
 	}{
-		"nobody looks":       {live.Options{}, watch.Focus{}, nil},
+		"no screen shows":    {live.Options{}, watch.Focus{}, nil},
 		"its row is visible": {live.Options{}, watch.Focus{Visible: []string{"n"}}, nil},
 		"maps":               {live.Options{}, watch.Focus{Maps: true}, []float64{0, 60}},
 		"always":             {live.Options{ENIs: true}, watch.Focus{}, []float64{0, 30, 60}},
@@ -707,16 +707,16 @@ func TestLive_Addresses(t *testing.T) {
 	}
 }
 
-// TestLive_WithoutAStore: whoever keeps rows himself is told of all that happens to them.
+// TestLive_WithoutAStore: a caller that keeps its own rows is notified of every change.
 func TestLive_WithoutAStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var told []string
-		tell := func(format string, args ...any) {
+		var got []string
+		note := func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprintf(format, args...))
+			got = append(got, fmt.Sprintf(format, args...))
 		}
 		rows := newRoster()
 		l, err := live.New(live.Options{
@@ -726,9 +726,9 @@ func TestLive_WithoutAStore(t *testing.T) {
 				if n.Object != nil {
 					zone = n.Object.Zone
 				}
-				tell("%s %s %s", n.Metadata.Name, n.State, zone)
+				note("%s %s %s", n.Metadata.Name, n.State, zone)
 			},
-			Removed: func(name string) { tell("%s gone", name) },
+			Removed: func(name string) { note("%s gone", name) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -749,8 +749,8 @@ func TestLive_WithoutAStore(t *testing.T) {
 			t.Error(err)
 		}
 		want := []string{"n api-only ", "n live ", "n api-only eu-1b", "n live eu-1b", "n gone"}
-		if !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 		if v := l.View(); len(v.Nodes) != 0 {
 			t.Errorf("%d nodes in the view", len(v.Nodes))
@@ -758,8 +758,8 @@ func TestLive_WithoutAStore(t *testing.T) {
 	})
 }
 
-// TestLive_StoodStill: a deadline that passed while nothing ran is no node's fault.
-func TestLive_StoodStill(t *testing.T) {
+// TestLive_Suspended: a deadline that passed while nothing ran is no node's fault.
+func TestLive_Suspended(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		stood           time.Duration

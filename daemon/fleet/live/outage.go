@@ -12,7 +12,7 @@ import (
 )
 
 // outage is a time in which the API server cannot be connected to or does not answer. That
-// says nothing about the nodes: what is known of them stays, and one node at a time is tried
+// says nothing about the nodes: their last state stays, and one node at a time is tried
 // until one can be reached. Live.mu guards it.
 type outage struct {
 	since time.Time // zero: there is none

@@ -23,7 +23,7 @@ func bursting() string {
 	return documents[len(documents)]
 }
 
-// TestPanic_IsAnErrorOfItsNode: whatever reads a node fails on what it is told, in the
+// TestPanic_IsAnErrorOfItsNode: whatever reads a node fails on its input, in the
 // goroutine of the sampler or in one that the HTTP client begins. The other nodes are read
 // on, and the node says why it is not.
 func TestPanic_IsAnErrorOfItsNode(t *testing.T) {
@@ -51,8 +51,8 @@ func TestPanic_IsAnErrorOfItsNode(t *testing.T) {
 	}
 }
 
-// TestPanic_OfTheRosterIsTold: the list of nodes fails, and is requested again.
-func TestPanic_OfTheRosterIsTold(t *testing.T) {
+// TestPanic_OfTheRoster: the list of nodes fails, and is requested again.
+func TestPanic_OfTheRoster(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, live.Options{Roster: burstingRoster{}})

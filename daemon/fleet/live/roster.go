@@ -122,7 +122,7 @@ func (l *Live) join(t fleet.Target) {
 	l.put(m, row)
 }
 
-// news is a node of which Kubernetes reports something new: why it could not be read holds
+// news is a node about which Kubernetes reports something new: why it could not be read holds
 // until it is read again.
 func (m *member) news(t fleet.Target) document.NodeIPAM {
 	row := fleet.Unread(t)

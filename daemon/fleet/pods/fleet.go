@@ -16,7 +16,7 @@ type Why struct {
 	Blocked  []introspect.BlockedCard
 }
 
-// Fleet is what is known of the pods of all nodes.
+// Fleet is the pods of all nodes.
 type Fleet struct {
 	View *store.View
 	Kube *watch.ClusterPods // nil: not listed
@@ -62,7 +62,7 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 	return differ
 }
 
-// sides are what is known of the pods of one node, but for what it holds.
+// sides are the Sides of one node, without the addresses that it holds.
 func (f *Fleet) sides(n *store.Node, kube []watch.Pod, differ map[string]time.Time) Sides {
 	name, read := n.Metadata.Name, n.AddressesAt()
 	in := Sides{Pods: kube, Asked: !read.IsZero(), Silent: silence(n)}

@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Sides are what is known of the pods of a node.
+// Sides are what daemon and Kubernetes report about the pods of a node.
 type Sides struct {
 	Pods     []watch.Pod // of Kubernetes
 	Listed   bool        // Kubernetes was asked, and answered

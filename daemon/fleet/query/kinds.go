@@ -33,7 +33,7 @@ func Words[T any](name, header, title string, drop int, of func(T) string) Colum
 	return Column[T]{Name: name, Header: header, Title: title, Drop: drop, Text: func(row T) string { return show.OrUnknown(show.Safe(of(row))) }}
 }
 
-// Count is a column of numbers of which one may not be known: nil.
+// Count is a column of numbers; nil is unknown.
 func Count[T any](name, header, title string, drop int, of func(T) *int) Column[T] {
 	return Column[T]{
 		Name: name, Header: header, Title: title, Right: true, Drop: drop,

@@ -120,7 +120,7 @@ func compare(a, b value, descending bool) int {
 	return c
 }
 
-// order puts what is known before what is not.
+// order puts known values before unknown ones.
 func order(a, b bool) int {
 	switch {
 	case a == b:
@@ -143,7 +143,7 @@ func (o Order[T]) Before(a, b T, tie func(T) string) bool {
 }
 
 // Sort orders rows in place. Unknown values stand last either way. Rows that the keys
-// cannot tell apart are ordered by the tie, ascending, and then left as they were.
+// do not distinguish are ordered by the tie, ascending, and then left as they were.
 func (o Order[T]) Sort(rows []T, tie func(T) string) {
 	// Rows mostly come in the order of the tie: their place is then as good, and cheaper.
 	if tie != nil && slices.IsSortedFunc(rows, func(a, b T) int { return Natural(tie(a), tie(b)) }) {

@@ -15,9 +15,9 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// told is what a node was asked for after so many minutes: a log line, an event and a failed
+// details is what a node was asked for after so many minutes: a log line, an event and a failed
 // ADD a minute, all since the beginning each time, as a node gives them.
-func told(minutes int) watch.Detail {
+func details(minutes int) watch.Detail {
 	d := watch.Detail{
 		Node: "steady", Plan: &introspect.NodePlan{MaxPods: 29, Actions: []introspect.PlannedAction{{Kind: introspect.ActionWait, Text: fmt.Sprintf("wait %d", minutes/5)}}},
 		Events: &introspect.NodeEvents{Epoch: "e"}, Logs: &introspect.NodeLogs{}, Failures: &introspect.NodeFailures{}, Pods: []watch.Pod{{Phase: "Running"}},
@@ -46,7 +46,7 @@ func documented(t testing.TB) []byte {
 	}
 	for i := range 21 {
 		at := start.Add(time.Duration(i) * time.Minute)
-		if err := errors.Join(w.WriteSample(sample("steady", 5, at), at), w.WriteDocuments(told(i), at), w.WriteDocuments(watch.Detail{Node: "never-sampled", Plan: &introspect.NodePlan{}}, at)); err != nil {
+		if err := errors.Join(w.WriteSample(sample("steady", 5, at), at), w.WriteDocuments(details(i), at), w.WriteDocuments(watch.Detail{Node: "never-sampled", Plan: &introspect.NodePlan{}}, at)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -157,7 +157,7 @@ func (p *Player) Seek(to time.Time) {
 	p.store = p.shown
 }
 
-// Samples gives each sample of the recording in order, key frames aside, wherever the player
+// Samples gives each sample of the recording in order, without key frames, wherever the player
 // stands.
 func (p *Player) Samples(each func(Sample) bool) {
 	all := &Player{file: p.file, index: p.index, library: newLibrary()}

@@ -86,9 +86,9 @@ func TestWriter_NothingSecret(t *testing.T) {
 	}
 }
 
-// tape is a recording of 20 minutes: a steady node, one that grows by a pod a minute,
+// recorded is a recording of 20 minutes: a steady node, one that grows by a pod a minute,
 // one that comes and goes, one that fails at the end.
-func tape(t testing.TB) []byte {
+func recorded(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, Header{Tool: "v1.2.3", Title: "prod-eu", StartedAt: start})
@@ -148,7 +148,7 @@ func nodes(v *store.View) string {
 
 func TestPlayer_Plays(t *testing.T) {
 	t.Parallel()
-	p, clock := open(t, tape(t))
+	p, clock := open(t, recorded(t))
 	if p.Title() != "prod-eu (recording)" || p.index.header.Tool != "v1.2.3" || p.Info().Interrupted {
 		t.Errorf("%s %+v", p.Title(), p.index.header)
 	}
@@ -192,7 +192,7 @@ func TestPlayer_Plays(t *testing.T) {
 // there.
 func TestPlayer_SeeksWhereItWouldHavePlayed(t *testing.T) {
 	t.Parallel()
-	file := tape(t)
+	file := recorded(t)
 	sought, _ := open(t, file)
 	last := uint64(0)
 	for _, to := range []time.Duration{0, 19 * time.Minute, 7 * time.Minute, 7*time.Minute + time.Second, 5 * time.Minute, 299 * time.Second, time.Hour, -time.Hour, 16 * time.Minute} {
@@ -218,7 +218,7 @@ func TestPlayer_SeeksWhereItWouldHavePlayed(t *testing.T) {
 // TestPlayer_Samples: each sample once, wherever the player stands.
 func TestPlayer_Samples(t *testing.T) {
 	t.Parallel()
-	p, _ := open(t, tape(t))
+	p, _ := open(t, recorded(t))
 	p.Seek(start.Add(7 * time.Minute))
 	before, count, gone := nodes(p.View()), 0, ""
 	for s := range p.Samples {
@@ -309,7 +309,7 @@ func TestWriter_View(t *testing.T) {
 // TestOpen_CutFile plays a file up to wherever it ends.
 func TestOpen_CutFile(t *testing.T) {
 	t.Parallel()
-	file := tape(t)
+	file := recorded(t)
 	samples := -1
 	for cut := 200; cut < len(file); cut += 997 {
 		p, err := Open(bytes.NewReader(file[:cut]), Options{})
@@ -376,7 +376,7 @@ func repeated(s string, n int) []string {
 // FuzzOpen: whatever lines a recording has, it is refused or played, and its bounds
 // hold.
 func FuzzOpen(f *testing.F) {
-	r, err := gzip.NewReader(bytes.NewReader(tape(f)))
+	r, err := gzip.NewReader(bytes.NewReader(recorded(f)))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -466,7 +466,7 @@ func BenchmarkPlayer(b *testing.B) {
 	})
 }
 
-// BenchmarkWriteView writes a view of 5,000 nodes of which a hundred have changed.
+// BenchmarkWriteView writes a view of 5,000 nodes, a hundred of them changed.
 func BenchmarkWriteView(b *testing.B) {
 	w, err := NewWriter(io.Discard, Header{StartedAt: start})
 	if err != nil {

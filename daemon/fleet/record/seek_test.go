@@ -14,7 +14,7 @@ import (
 // is while a long seek is under way, nothing that a screen calls waits.
 func TestPlayer_AnswersWhileItSeeks(t *testing.T) {
 	t.Parallel()
-	p, clock := open(t, tape(t))
+	p, clock := open(t, recorded(t))
 	p.Seek(start.Add(time.Minute))
 	before := nodes(p.View())
 	p.work.Lock()
@@ -23,9 +23,9 @@ func TestPlayer_AnswersWhileItSeeks(t *testing.T) {
 		defer close(done)
 		p.Seek(start.Add(19 * time.Minute))
 	}()
-	for !p.Now().Equal(start.Add(19 * time.Minute)) { // Now tells at once where it goes
+	for !p.Now().Equal(start.Add(19 * time.Minute)) { // Now is the target at once
 		if t.Context().Err() != nil {
-			t.Fatal("Now does not tell where the seek goes")
+			t.Fatal("Now is not where the seek goes")
 		}
 	}
 	if got := nodes(p.View()); got != before {
@@ -54,7 +54,7 @@ func TestPlayer_AnswersWhileItSeeks(t *testing.T) {
 // recording stands afterwards.
 func TestPlayer_LastSeekCounts(t *testing.T) {
 	t.Parallel()
-	file := tape(t)
+	file := recorded(t)
 	p, _ := open(t, file)
 	p.Play(false)
 	p.work.Lock()
@@ -80,7 +80,7 @@ func TestPlayer_LastSeekCounts(t *testing.T) {
 // TestPlayer_Race calls everything at once, for the race detector.
 func TestPlayer_Race(t *testing.T) {
 	t.Parallel()
-	p, err := Open(bytes.NewReader(tape(t)), Options{})
+	p, err := Open(bytes.NewReader(recorded(t)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BenchmarkPlan picks a node and tells of its end, in a fleet of each size.
+// BenchmarkPlan picks a node and reports its end, in a fleet of each size.
 func BenchmarkPlan(b *testing.B) {
 	for _, size := range []int{100, 500, 5000, 50000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -25,7 +25,7 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				name, ok := p.Next(now)
 				if !ok {
-					b.Fatal("nobody is due")
+					b.Fatal("no node is due")
 				}
 				now = now.Add(time.Duration(10e9 / size)) // a round takes 10 s
 				p.Done(name, now, Result{OK: true, Took: time.Millisecond})

@@ -37,7 +37,7 @@ func read(t *testing.T, p *Plan, now time.Time, r Result) []string {
 	return names
 }
 
-// TestNext_Edges reads a node at 0 s and tells at which second it is due again.
+// TestNext_Edges reads a node at 0 s and checks at which second it is due again.
 func TestNext_Edges(t *testing.T) {
 	t.Parallel()
 	ours, upstream := Result{OK: true}, Result{OK: true, Upstream: true}
@@ -245,11 +245,11 @@ func TestPace_FirstRound(t *testing.T) {
 			}
 			p.Put("new")
 			if p.Swept() {
-				t.Error("nobody has looked at the new one")
+				t.Error("the new one was not read")
 			}
 			p.Remove("new")
 			if !p.Swept() {
-				t.Error("the one that nobody has looked at is gone")
+				t.Error("the one that was not read is gone")
 			}
 		})
 	}
@@ -300,7 +300,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-func TestStood(t *testing.T) {
+func TestPauseDetector(t *testing.T) {
 	t.Parallel()
 	base := time.Now()                                                      // with a monotonic clock
 	wall := func(d time.Duration) time.Time { return base.Round(0).Add(d) } // without one
@@ -322,7 +322,7 @@ func TestStood(t *testing.T) {
 				s.At(row.then)
 			}
 			if got := s.At(row.now); got != row.want {
-				t.Errorf("stood still for %s, want %s", got, row.want)
+				t.Errorf("paused for %s, want %s", got, row.want)
 			}
 			if got := s.At(row.now.Add(Beat)); got != 0 {
 				t.Errorf("then for %s", got)
@@ -473,7 +473,7 @@ func TestKept_WhatIsOnTheScreen(t *testing.T) {
 	if len(dropped) != 1 || !p.Keeps(names[0]) || p.Kept() != MaxKept {
 		t.Errorf("opened: dropped %v, %d kept", dropped, p.Kept())
 	}
-	// One that fails, one that leaves, and all when nobody looks.
+	// One that fails, one that leaves, and all when none is on screen.
 	p.Force(names[0])
 	name, _ := p.Next(at(100 * time.Second))
 	p.Done(name, at(100*time.Second), Result{})

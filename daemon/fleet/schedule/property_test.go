@@ -26,7 +26,7 @@ type world struct {
 type being struct {
 	upstream, dead bool
 	slow           time.Duration
-	known          bool      // the plan was told that it is upstream
+	known          bool      // the plan knows that it is upstream
 	failed         int       // in a row
 	last           time.Time // begin of the last reading
 }

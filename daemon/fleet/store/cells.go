@@ -45,7 +45,7 @@ type nodeColumn struct {
 	text func(*Node) string
 }
 
-// NodeColumns is the one table of what is known of nodes, in the order in which they
+// NodeColumns is the one table of what is shown of nodes, in the order in which they
 // are shown: behind cnictl nodes and the overview.
 func NodeColumns() []query.Column[*Node] {
 	out := make([]query.Column[*Node], len(nodeTable))

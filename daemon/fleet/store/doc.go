@@ -1,4 +1,4 @@
-// Package store holds what is known of a fleet while it is watched: the newest sample
+// Package store holds the state of a fleet while it is watched: the newest sample
 // of each node, a short history, and sums that are kept up as samples come. It is pure:
 // time comes with the samples.
 //

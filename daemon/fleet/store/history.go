@@ -39,7 +39,7 @@ func (p Point) At() time.Time {
 // Gap reports that nothing is known of the moment.
 func (p Point) Gap() bool { return p.Assigned < 0 }
 
-// gap is a moment of which nothing is known.
+// gap is a moment without data.
 func gap(at time.Time) Point {
 	return Point{Unix: second(at), Assigned: -1, Cooling: -1, ENIs: -1, Waiting: -1, WarmIP: -1, MinimumIP: -1}
 }
@@ -108,9 +108,9 @@ const (
 
 // Series divides the time from one moment to another into cells of equal length, each
 // with its end and without its beginning, and gives a point for each, oldest first: the
-// last one in it, else the last one before while that still stands. A cell of which
-// nothing is known, or in which the node could not be read, is a Gap. Of no cells, or
-// of a time that does not go on, there is nothing.
+// last one in it, else the last one before while that still stands. A cell
+// without data, or in which the node could not be read, is a Gap. Without cells, or if
+// the time does not advance, there are none.
 func (h History) Series(from, to time.Time, cells int) []Point {
 	span := to.Sub(from)
 	if cells <= 0 || span <= 0 {

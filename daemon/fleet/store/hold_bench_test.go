@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// BenchmarkHold tells for how long a Put and a View wait at most and in the middle while
+// BenchmarkHold measures how long a Put and a View wait at most and in the middle while
 // 150 samples a second come in at 5,000 nodes and a view is taken 20 times a second: no
 // frame waits for longer.
 func BenchmarkHold(b *testing.B) {

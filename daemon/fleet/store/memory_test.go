@@ -26,7 +26,7 @@ func wire(tb testing.TB, n document.NodeIPAM) document.NodeIPAM {
 	return out
 }
 
-// addressed is a node of which every address is known: three ENIs, twenty pods.
+// addressed is a node whose addresses are all known: three ENIs, twenty pods.
 func addressed(i int, at time.Time) document.NodeIPAM {
 	n := big(i, at)
 	for e := range 3 {
@@ -74,7 +74,7 @@ func held(tb testing.TB, nodes int, make func(int, time.Time) document.NodeIPAM)
 	return int(heap()-before) / nodes, s
 }
 
-// BenchmarkMemory tells how much a node takes.
+// BenchmarkMemory measures how much a node takes.
 func BenchmarkMemory(b *testing.B) {
 	for name, make := range map[string]func(int, time.Time) document.NodeIPAM{"summary": big, "addresses": addressed} {
 		b.Run(name, func(b *testing.B) {

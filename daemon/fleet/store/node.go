@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Node is what is known of one node. It never changes.
+// Node is the state of one node. It never changes.
 type Node struct {
 	document.NodeIPAM
 

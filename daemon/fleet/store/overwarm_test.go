@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// A node that holds far more than its pods can take says so wherever its state is told,
+// A node that holds far more than its pods can take says so wherever its state is shown,
 // one that is ill or has IPv6 does not.
 func TestOverWarm(t *testing.T) {
 	t.Parallel()

@@ -29,14 +29,14 @@ func TestView_Home(t *testing.T) {
 		{"the name in another namespace", introspect.PodRef{Namespace: "other", Name: first[3].Addresses[0].PodName}, netip.Addr{}, ""},
 		{"the beginning of a name", introspect.PodRef{Namespace: "checkout", Name: "checkout-frontend"}, netip.Addr{}, ""},
 		{"an address that no pod had", introspect.PodRef{}, first[8].CIDR.Addr(), big(1, t0).Metadata.Name},
-		{"an address that nobody holds", introspect.PodRef{}, netip.MustParseAddr("192.0.2.1"), ""},
+		{"an address that no pod holds", introspect.PodRef{}, netip.MustParseAddr("192.0.2.1"), ""},
 		{"nothing", introspect.PodRef{}, netip.Addr{}, ""},
 	} {
 		if got := s.View().Home(x.pod, x.addr); got != x.want {
 			t.Errorf("%s: on %q, want %q", x.name, got, x.want)
 		}
 	}
-	// A sample without addresses tells nothing new of them; one of another machine does.
+	// A sample without addresses changes none; one of another machine does.
 	s.PutAt(big(1, after(10)), after(10))
 	if s.View().Home(introspect.PodRef{}, first[3].CIDR.Addr()) == "" {
 		t.Error("a sample without addresses made the store forget them")

@@ -171,7 +171,7 @@ func (n *Node) same(before *Node) bool {
 		reflect.DeepEqual(n.Summary, before.Summary) && reflect.DeepEqual(n.Error, before.Error) && reflect.DeepEqual(n.Object, before.Object)
 }
 
-// total adds what is known and is unknown as soon as one term is.
+// total adds known values and is unknown as soon as one term is.
 type total struct {
 	n     int
 	known bool

@@ -100,7 +100,7 @@ func (s *Store) Remove(name string) {
 	s.touch()
 }
 
-// Take replaces what is known by what another store knows, which is not to be used any
+// Take replaces the contents by those of another store, which must not be used any
 // more. Generations go on.
 func (s *Store) Take(from *Store) {
 	from.mu.Lock()
@@ -112,7 +112,7 @@ func (s *Store) Take(from *Store) {
 	s.touch()
 }
 
-// Node is what is known of a node now, nil when there is none.
+// Node is the current state of a node; nil if there is none.
 func (s *Store) Node(name string) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -101,7 +101,7 @@ func TestStore_ObjectAlone(t *testing.T) {
 	if n := s.View().Node("a"); n.Object == nil || n.State != document.StateLive {
 		t.Errorf("%+v", n)
 	}
-	// Kubernetes tells something new: what the node told stays, and is no new point.
+	// Kubernetes reports something new: what the node reported stays, and is no new point.
 	s.PutAt(object("i-1", 30), after(60))
 	if n := s.View().Node("a"); n.State != document.StateLive || n.Assigned != 5 || *n.Object.MaxPods != 30 || len(n.History) != 1 {
 		t.Errorf("%+v", n)
@@ -228,7 +228,7 @@ func TestHistory_Series(t *testing.T) {
 		"long after":                                    {h, 600, 630, 3, "- - -"},
 		"long before":                                   {h, -600, -500, 2, "- -"},
 		"read every four minutes":                       {History{at(0, 1), at(240, 2), at(480, 3)}, 0, 480, 8, "1 1 1 2 2 2 2 3"},
-		"nobody looked for ten minutes":                 {History{at(0, 1), at(600, 2)}, 0, 600, 10, "1 1 1 - - - - - - 2"},
+		"not read for ten minutes":                      {History{at(0, 1), at(600, 2)}, 0, 600, 10, "1 1 1 - - - - - - 2"},
 		"before a gap it stands for no more than alone": {History{at(0, 1), at(240, -1)}, 0, 240, 12, "1 1 1 - - - - - - - - -"},
 		"more cells than seconds":                       {h, 58, 61, 6, "2 2 2 - - -"},
 		"no history":                                    {nil, 0, 60, 3, "- - -"},

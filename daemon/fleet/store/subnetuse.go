@@ -19,10 +19,10 @@ type SubnetUse struct {
 	Blocks []Block
 }
 
-// BlockUse says what is known of one /28.
+// BlockUse describes one /28.
 type BlockUse uint8
 
-// A /28 of which nothing is known has no Block: it may be free or another's.
+// An unknown /28 has no Block: it may be free or another's.
 const (
 	BlockPrefix  BlockUse = iota + 1 // a prefix of ours
 	BlockMixed                       // single addresses of ours: no prefix can be had there

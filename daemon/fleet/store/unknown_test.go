@@ -22,22 +22,22 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// told is a node of one source that tells of no zero but at the paths given, so that any
-// other zero is one that it did not tell.
-type told struct {
+// reporting is a node of one source that reports zeros only at the paths given: any other
+// zero stands for something that it did not report.
+type reporting struct {
 	node  document.NodeIPAM
 	zeros *regexp.Regexp // paths of the document, and names of columns
 }
 
 var (
-	// The index of a card is always told.
+	// The index of a card is always reported.
 	always  = regexp.MustCompile(`\.(card|device)$`)
 	pool    = regexp.MustCompile(`\.(card|device)$|(cards|enis|cidrs)\[\d+\]\.(total|assigned|cooling|free|enis|prefixes|freePrefixes)$|\.routeTable$|^(eni|ip|ip%|assigned|cooling|free|warm|pods|prefixes)$`)
 	zero    = regexp.MustCompile(`(^|[^0-9.])0($|[^0-9.a-zA-Z])`)
 	started = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 )
 
-// families are what a daemon's metrics may tell, none of it zero.
+// families are what a daemon's metrics may report, none of it zero.
 var families = []string{
 	"awscni_cooling_ip_addresses 2", "awscni_eni_allocated 2", "awscni_eni_max 3", "awscni_ip_max 27",
 	"awscni_total_ipv4_prefixes 1", "awscni_add_ip_req_count 12", "awscni_no_available_ip_addresses 2",
@@ -47,10 +47,10 @@ var families = []string{
 	"awscni_ec2api_req_count{fn=\"X\"} 4\nawscni_ec2api_error_count{fn=\"X\"} 1",
 }
 
-// metricsOnly are nodes of which some of the families are known, each at least once alone.
-func metricsOnly(t *testing.T) []told {
+// metricsOnly are nodes with some of the families, each at least once alone.
+func metricsOnly(t *testing.T) []reporting {
 	t.Helper()
-	var out []told
+	var out []reporting
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 200 {
 		lines := []string{"awscni_total_ip_addresses 18", "awscni_assigned_ip_addresses 7"}
@@ -63,7 +63,7 @@ func metricsOnly(t *testing.T) []told {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, told{document.NodeIPAM{
+		out = append(out, reporting{document.NodeIPAM{
 			Metadata: document.ObjectMeta{Name: fmt.Sprint("metrics-", i)}, State: document.StateMetricsOnly, Source: document.SourceMetrics,
 			SampledAt: &started, Summary: &s, Error: &document.NodeError{Reason: introspect.ReasonOff, Message: "off"},
 		}, always})
@@ -72,13 +72,13 @@ func metricsOnly(t *testing.T) []told {
 }
 
 // originals are nodes that answer as each release does, with and without settings.
-func originals(t *testing.T) []told {
+func originals(t *testing.T) []reporting {
 	t.Helper()
 	files, err := filepath.Glob("../../api/introspect/testdata/shapes/*.json")
 	if err != nil || len(files) < 8 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	var out []told
+	var out []reporting
 	for i, file := range append(files, "") {
 		body, settings := []byte(`{}`), []string{`{"WARM_ENI_TARGET":1}`, `{}`, `{"AvailableCommands":[]}`}[i%3]
 		if file != "" {
@@ -111,20 +111,20 @@ func originals(t *testing.T) []told {
 		if len(n.Summary.Cards) == 0 {
 			zeros = always
 		}
-		out = append(out, told{n, zeros})
+		out = append(out, reporting{n, zeros})
 	}
 	return out
 }
 
-// summaries are nodes of which members of a summary, any of those that may be, are null.
-func summaries(t *testing.T) []told {
+// summaries are nodes whose summaries have null members, in any combination that may occur.
+func summaries(t *testing.T) []reporting {
 	t.Helper()
 	full := `{"kind":"NodeSummary","startedAt":"2026-11-21T11:00:00Z","cards":[{"card":0,"mode":"prefix","enis":2,"otherEnis":1,"eniLimit":3,"slotsPerEni":9,"addressLimit":27,"total":18,"assigned":7,"cooling":2,"free":9,"prefixes":2,"freePrefixes":1}],` +
 		`"targets":{"warmEni":1,"warmIp":2,"minimumIp":3,"warmPrefix":4,"maxEni":5},"maxPods":{"value":29,"ipCapacity":29,"totalCapacity":29,"recommended":29},` +
 		`"trunk":{"enabled":true,"eniId":"eni-t","branchLimit":9,"branchUsed":1},"cooldownSeconds":30,"waitingAdds":1,"unplaced":1,"configProblems":1,` +
 		`"subnets":[{"id":"subnet-1","available":7}],"adds":{"total":9,"failed":1},"dels":{"total":4,"failed":1},"ec2Calls":[{"action":"X","calls":4,"errors":1}]}`
 	member := regexp.MustCompile(`"(enis|otherEnis|eniLimit|slotsPerEni|addressLimit|cooling|prefixes|freePrefixes|warmEni|warmIp|minimumIp|warmPrefix|maxEni|value|ipCapacity|totalCapacity|recommended|branchLimit|branchUsed|cooldownSeconds|waitingAdds|unplaced|configProblems|available|failed)":\d+|"(maxPods|adds|dels|trunk)":\{[^}]*\}|"(ec2Calls|cards|subnets)":\[[^\]]*\]`)
-	var out []told
+	var out []reporting
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range 300 {
 		body := member.ReplaceAllStringFunc(full, func(m string) string {
@@ -137,17 +137,17 @@ func summaries(t *testing.T) []told {
 		if err := json.Unmarshal([]byte(body), &s); err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
-		out = append(out, told{document.NodeIPAM{
+		out = append(out, reporting{document.NodeIPAM{
 			Metadata: document.ObjectMeta{Name: fmt.Sprint("summary-", i)}, State: document.StateLive, Source: document.SourceSummary, SampledAt: &started, Summary: &s,
 		}, always})
 	}
 	return out
 }
 
-// silent are nodes of which Kubernetes alone tells, or nobody.
-func silent() []told {
+// silent are nodes that only Kubernetes reports, or no source.
+func silent() []reporting {
 	object := &document.NodeObject{InstanceType: "m5.large"}
-	var out []told
+	var out []reporting
 	for _, n := range []document.NodeIPAM{
 		{State: document.StateAPIOnly, Object: object},
 		{State: document.StateAPIOnly, Object: object, Error: &document.NodeError{Reason: introspect.ReasonOff}},
@@ -156,7 +156,7 @@ func silent() []told {
 		{State: document.StateUnreachable, Error: &document.NodeError{Reason: introspect.ReasonTimeout}},
 	} {
 		n.Metadata.Name = "silent " + string(n.State)
-		out = append(out, told{n, always})
+		out = append(out, reporting{n, always})
 	}
 	return out
 }
@@ -194,9 +194,9 @@ func walk(v any, path string, zeros *[]string) {
 	}
 }
 
-// TestUntoldIsNoZero: whatever the source of a node's data, no number that it does not
-// tell is a zero, in the document, in a cell of a table, or in what a row is ordered by.
-func TestUntoldIsNoZero(t *testing.T) {
+// TestUnknown_IsNotZero: whatever the source of a node's data, no number that it does not
+// report is a zero, in the document, in a cell of a table, or in what a row is ordered by.
+func TestUnknown_IsNotZero(t *testing.T) {
 	t.Parallel()
 	for _, x := range slices.Concat(metricsOnly(t), originals(t), summaries(t), silent()) {
 		name := x.node.Metadata.Name
@@ -225,15 +225,15 @@ func TestUntoldIsNoZero(t *testing.T) {
 		}
 		status := fleet.StatusOf(fleet.ListOf([]document.NodeIPAM{x.node}, started))
 		for _, path := range append(zerosOf(t, status.Addresses), append(zerosOf(t, status.ENIs), zerosOf(t, status.Activity)...)...) {
-			if path != ".nodes" { // how many tell of what goes on
+			if path != ".nodes" { // how many nodes report activity
 				t.Errorf("%s: the sums have a zero at %s", name, path)
 			}
 		}
 	}
 }
 
-// TestUntoldIsOrderedLast: in either direction, and is no lower bound of a filter.
-func TestUntoldIsOrderedLast(t *testing.T) {
+// TestUnknown_IsOrderedLast: in either direction, and is no lower bound of a filter.
+func TestUnknown_IsOrderedLast(t *testing.T) {
 	t.Parallel()
 	rows := []*store.Node{}
 	for _, cooling := range []*int{nil, new(3), new(0), nil, new(7)} {
@@ -257,8 +257,8 @@ func TestUntoldIsOrderedLast(t *testing.T) {
 	}
 }
 
-// TestTotals_OfPartsThatAreNotTold: they are lower bounds, and nothing when nobody tells.
-func TestTotals_OfPartsThatAreNotTold(t *testing.T) {
+// TestTotals_OfUnknown: they are lower bounds, and unknown when no node reports.
+func TestTotals_OfUnknown(t *testing.T) {
 	t.Parallel()
 	node := func(name string, cooling *int) document.NodeIPAM {
 		return document.NodeIPAM{Metadata: document.ObjectMeta{Name: name}, State: document.StateLive, Summary: &introspect.Summary{
@@ -272,15 +272,15 @@ func TestTotals_OfPartsThatAreNotTold(t *testing.T) {
 		}
 	}
 	s.Put(node("a", nil))
-	check("nobody tells", store.Least{Bound: true})
+	check("no node reports", store.Least{Bound: true})
 	s.Put(node("b", new(4)))
-	check("one of two tells", store.Least{N: 4, Known: true, Bound: true})
+	check("one of two reports", store.Least{N: 4, Known: true, Bound: true})
 	s.Put(node("a", new(0)))
-	check("both tell", store.Least{N: 4, Known: true})
+	check("both report", store.Least{N: 4, Known: true})
 	s.Put(node("b", nil))
-	check("the other tells nothing", store.Least{Known: true, Bound: true})
+	check("only the other reports", store.Least{Known: true, Bound: true})
 	s.Remove("a")
-	check("nobody tells again", store.Least{Bound: true})
+	check("no node reports again", store.Least{Bound: true})
 	s.Remove("b")
-	check("there is nobody", store.Least{Known: true})
+	check("there is no node", store.Least{Known: true})
 }

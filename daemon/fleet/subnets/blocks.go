@@ -43,8 +43,8 @@ func Count(blocks []store.BlockUse, use store.BlockUse) (n int) {
 	return n
 }
 
-// Free is how many /28s may be free, at most: of those of which nothing is known no more
-// than the free addresses fill. Null where there is no map.
+// Free is how many /28s may be free, at most: of the unknown ones no more than the free
+// addresses fill. Null where there is no map.
 func Free(u store.SubnetUse) *int {
 	blocks := Blocks(u)
 	if blocks == nil {
@@ -68,7 +68,7 @@ func Spoiled(u store.SubnetUse) *int {
 	return &spoiled
 }
 
-// BlockAt is what is known of the /28 at a place in the range.
+// BlockAt is the /28 at a place in the range.
 func BlockAt(u store.SubnetUse, i int) (store.Block, bool) {
 	at := PrefixAt(u.Range, i)
 	j, ok := slices.BinarySearchFunc(u.Blocks, at, func(b store.Block, p netip.Prefix) int { return b.Prefix.Addr().Compare(p.Addr()) })

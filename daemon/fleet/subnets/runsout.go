@@ -117,7 +117,7 @@ type model struct {
 	drift float64 // per step
 	walk  float64 // variance of the wandering per step
 	noise float64 // variance of what is seen around it
-	width int     // steps of which level is the mean
+	width int     // steps that level is the mean of
 }
 
 // blocks is into how many parts the past is cut to see how far it wanders: their changes

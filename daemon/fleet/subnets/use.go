@@ -74,7 +74,7 @@ func Short(u store.SubnetUse) bool {
 // whatever reads 95% or more is marked.
 func NearlyFull(share float64) bool { return share >= nearlyFull }
 
-// Fullest are the subnets of which the share is known, the fullest first.
+// Fullest are the subnets whose share is known, the fullest first.
 func Fullest(all []store.SubnetUse) []store.SubnetUse {
 	out := make([]store.SubnetUse, 0, len(all))
 	for _, u := range all {

@@ -55,7 +55,7 @@ func TestShare_Left(t *testing.T) {
 		"full":        {ptr(54), ptr(54), 1, 0},
 		"beyond":      {ptr(60), ptr(54), 60.0 / 54, 0},
 		"none at all": {ptr(0), ptr(0), -1, 0},
-		"not told":    {nil, ptr(54), -1, -1},
+		"unknown":     {nil, ptr(54), -1, -1},
 		"no limit":    {ptr(3), nil, -1, -1},
 	} {
 		item := document.TrunkItem{BranchUsed: x.used, BranchLimit: x.limit}

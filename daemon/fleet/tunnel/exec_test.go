@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// program is what runs in the peer's container: it says back what it is told, in capitals,
+// program is what runs in the peer's container: it echoes its input in capitals,
 // until its input ends, or fails in one of the ways that programs fail.
 func program(argv []string, in io.Reader, out, errs io.Writer) (end string) {
 	failure := func(message string) string {
@@ -173,7 +173,7 @@ func TestExec_Close(t *testing.T) {
 }
 
 // TestExec_Refused: what an upgrade is refused for is the error of Exec, and a dial that
-// nobody answers ends with its context.
+// does not answer ends with its context.
 func TestExec_Refused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {

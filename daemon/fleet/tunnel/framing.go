@@ -113,7 +113,7 @@ func appendOpen(b []byte, stream uint32, first bool, headers ...string) []byte {
 }
 
 // zlibHead begins the zlib stream of a connection's headers: a window of 32 KiB, the
-// lowest level, and SPDY/3's dictionary by its Adler-32, of which nothing is used.
+// lowest level, and SPDY/3's dictionary by its Adler-32; nothing of it is used.
 var zlibHead = []byte{0x78, 0x20, 0xe3, 0xc6, 0xa7, 0xc2}
 
 // appendStored puts a text into the zlib stream of a connection's headers. It is not

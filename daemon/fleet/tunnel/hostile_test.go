@@ -133,7 +133,7 @@ func reply(t *testing.T, id uint32, h http.Header) []byte {
 	return b.Bytes()
 }
 
-// TestHostile_Flood: a peer that sends what nobody reads ends its tunnel, and no earlier
+// TestHostile_Flood: a peer that sends what is never read ends its tunnel, and no earlier
 // than that.
 func TestHostile_Flood(t *testing.T) {
 	t.Parallel()

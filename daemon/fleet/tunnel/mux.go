@@ -73,7 +73,7 @@ func (m *mux) connect(to addr, port string, number uint64, alone bool) (net.Conn
 // room is for frames on their way, of either direction.
 var room = sync.Pool{New: func() any { b := make([]byte, 0, 2*webSocketBuffer); return &b }}
 
-// write sends frames that build appends, of which a conn's are sent before its deadline.
+// write sends the frames that build appends; those of a conn before its deadline.
 // build is called with mu held.
 func (m *mux) write(of *conn, build func([]byte) []byte) error {
 	m.mu.Lock()
@@ -234,7 +234,7 @@ func (m *mux) end(stream uint32) {
 }
 
 // control looks at the number that a control frame begins with, and at no more of it: not
-// even at headers, of which a peer could make much.
+// even at headers, of which a peer could send many.
 func (m *mux) control(h frameHead, number []byte) error {
 	rest := int64(h.length)
 	if h.about() {
@@ -250,7 +250,7 @@ func (m *mux) control(h frameHead, number []byte) error {
 	switch {
 	case h.kind == frameGoAway:
 		return io.EOF // the peers of Kubernetes close the connection then
-	case h.kind == framePing && id&1 == 0: // else an answer, of which we ask none
+	case h.kind == framePing && id&1 == 0: // else an answer, which we never ask for
 		return m.write(nil, func(b []byte) []byte { return appendPing(b, id) })
 	case h.kind == frameOpen:
 		return m.reset(protocolErr, id&maxStreamID) // we serve none

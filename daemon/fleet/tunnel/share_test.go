@@ -56,7 +56,7 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// TestShare_AtOnce: many at once, some of which make tunnels of their own, all of which end.
+// TestShare_AtOnce: many at once, some with tunnels of their own; all end.
 func TestShare_AtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {

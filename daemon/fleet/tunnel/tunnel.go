@@ -94,8 +94,8 @@ func (d *Dialer) Open(ctx context.Context, pod Pod) (*Tunnel, error) {
 
 // carrier is a connection with streams: a mux in a WebSocket, a session without one.
 type carrier interface {
-	// connect opens a connection to a port, the number of which no other one in this carrier
-	// has; closing one that is alone closes the carrier.
+	// connect opens a connection to a port, with a number that is unique in this carrier;
+	// closing one that is alone closes the carrier.
 	connect(to addr, port string, number uint64, alone bool) (net.Conn, error)
 	done() <-chan struct{} // closed when it has ended
 	Close() error
@@ -177,7 +177,7 @@ func (d *Dialer) learn(protocol string) {
 // the user has the verb of the other form alone. What it says of the pod holds for both.
 func mayMendBySPDY(err error) bool {
 	if httpstream.IsHTTPSProxyError(err) {
-		return true // of which the other form's library knows more
+		return true // the other protocol's library reports more about it
 	}
 	r := refusalOf(err)
 	if r == nil {

@@ -49,7 +49,7 @@ func serve(t testing.TB, each func(net.Conn)) uint16 {
 	return uint16(l.Addr().(*net.TCPAddr).Port)
 }
 
-// free is a port that nobody listens at.
+// free is a port without a listener.
 func free(t *testing.T) uint16 {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -111,7 +111,7 @@ func TestDial(t *testing.T) {
 	})
 }
 
-// TestDial_Refused: nobody listens on the node's port.
+// TestDial_Refused: the node's port has no listener.
 func TestDial_Refused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, protocol string) {
@@ -326,7 +326,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// TestDial_NoServer: what is wrong on the way to the API server is told apart.
+// TestDial_NoServer: what is wrong on the way to the API server has its own reason.
 func TestDial_NoServer(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t, nil)
@@ -334,7 +334,7 @@ func TestDial_NoServer(t *testing.T) {
 		change func(host *string, ca *[]byte)
 		reason introspect.Reason
 	}{
-		"nobody listens":    {func(host *string, _ *[]byte) { *host = "https://127.0.0.1:1" }, introspect.ReasonTransport},
+		"no listener":       {func(host *string, _ *[]byte) { *host = "https://127.0.0.1:1" }, introspect.ReasonTransport},
 		"another authority": {func(_ *string, ca *[]byte) { *ca = nil }, introspect.ReasonCredential},
 		"no TLS":            {func(host *string, _ *[]byte) { *host = strings.Replace(*host, "https", "http", 1) }, introspect.ReasonStatus},
 	} {

@@ -33,7 +33,7 @@ func (f *front) newWebSocketDialer() *websocket.Dialer {
 
 // upgradeToWebSocket is a transport of such upgrades. As net/http's it gives the connection
 // as the body of an answer of status 101, a *webSocket; any other answer is the API
-// server's refusal, of which gorilla keeps the first KiB.
+// server's refusal; gorilla keeps its first KiB.
 func upgradeToWebSocket(d *websocket.Dialer) tripper {
 	return func(req *http.Request) (*http.Response, error) {
 		c, resp, err := d.DialContext(req.Context(), "ws"+strings.TrimPrefix(req.URL.String(), "http"), req.Header)
