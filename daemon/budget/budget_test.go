@@ -110,13 +110,13 @@ func TestTake_HousekeepingAtTheFloor(t *testing.T) {
 	if n := len(slices.DeleteFunc(served, func(w budget.Want) bool { return w == budget.Urgent })); n > 12 {
 		t.Errorf("%d of 40 requests were housekeeping", n)
 	}
-	// Housekeeping that has given up keeps nobody waiting.
+	// Housekeeping that has given up delays no other request.
 	b, now = slow()
 	b.Take(now, write, budget.Housekeeping)
 	for range 6 {
 		now = now.Add(61 * time.Second)
 		if wait := b.Take(now, write, budget.Urgent); wait > 0 {
-			t.Fatalf("an urgent request waits %v for nobody", wait)
+			t.Fatalf("an urgent request waits %v for no request", wait)
 		}
 	}
 }
@@ -195,7 +195,7 @@ func TestThrottled_SideBySideCountsOnce(t *testing.T) {
 	}
 }
 
-// Successes restore the rate by equal steps; a long calm at once.
+// Successes restore the rate by equal steps; a long time without throttling at once.
 func TestSucceeded_Restores(t *testing.T) {
 	t.Parallel()
 	p := budget.Policy{Write: budget.Class{Burst: 20, PerSecond: 2}, Shrink: 0.5, Grow: 0.25, Forget: time.Minute}
@@ -326,7 +326,7 @@ func TestProperty_Deterministic(t *testing.T) {
 	}
 }
 
-// After any history a request that waits as long as it is told to gets through at its
+// After any history a request that waits as long as returned gets through at its
 // next try, housekeeping too; at the one after it where the last throttle was forgotten
 // meanwhile. The floor bounds the waits.
 func TestProperty_WaitIsEnoughAndBounded(t *testing.T) {
@@ -386,7 +386,7 @@ func TestProperty_Recovers(t *testing.T) {
 				c = p.Write
 			}
 			if s.Slowed() || math.Abs(s.Saved-c.Burst) > 1e-9 {
-				t.Errorf("seed %d: after a calm hour %+v, want %+v", seed, s, c)
+				t.Errorf("seed %d: after an hour without throttling %+v, want %+v", seed, s, c)
 			}
 		}
 	}

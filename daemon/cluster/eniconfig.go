@@ -23,13 +23,13 @@ var (
 	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,17}$`)
 )
 
-// maxENIConfigName is what Kubernetes takes for a name, in bytes. Of what is longer a
-// little more is kept: it stays no name, and is told to people.
+// maxENIConfigName is what Kubernetes takes for a name, in bytes. A longer one is
+// cut a little above that: it stays invalid, and is shown to people.
 const maxENIConfigName = 253
 
 // ENIConfigName chooses the ENIConfig of a node (spec/ipamd.md §9.3). A present but
 // empty value wins, as in upstream: ParseENIConfig then says what is wrong. The
-// zero Node, of which nothing is known, has the default one.
+// zero Node has the default one.
 func ENIConfigName(n Node, annotationKey, labelKey string) string {
 	if name, ok := n.Labels[externalENIConfigLabel]; ok {
 		return name

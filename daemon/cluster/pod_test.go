@@ -11,7 +11,7 @@ func TestPod_Is(t *testing.T) {
 	}{
 		"the same":        {Pod{UID: "a"}, "a", true},
 		"another":         {Pod{UID: "a"}, "b", false},
-		"not told":        {Pod{UID: "a"}, "", true},
+		"unknown":         {Pod{UID: "a"}, "", true},
 		"of a static pod": {Pod{UID: "a", Mirror: true}, "b", true},
 	} {
 		if got := row.pod.Is(row.uid); got != row.want {

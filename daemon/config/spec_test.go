@@ -143,7 +143,7 @@ func section(text, heading string) string {
 	return body
 }
 
-// inWords are cells of the tables that tell a default by pointing elsewhere.
+// inWords are cells of the tables that give a default by reference.
 var inWords = []string{"§11", "§8.2", "AWS_VPC_ENI_MTU", "from downward API"}
 
 // checkTable compares the first two columns of a table, variables and default.

@@ -82,7 +82,7 @@ func subnetText(p netip.Prefix) string {
 	return p.String()
 }
 
-// substitutions are the placeholders with their values, none of which is part of
+// substitutions are the placeholders with their values; none is part of
 // another.
 func (s *Settings) substitutions() []string {
 	node := ""

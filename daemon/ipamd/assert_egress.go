@@ -34,11 +34,11 @@ const egressSpacing = 200 * time.Millisecond
 // On a node without leases a check is one attempt to open their directory.
 type egressKeeper struct {
 	*asserter          // reports repairs; the goroutine's own
-	dirs      []string // of leases, one of which is there
+	dirs      []string // of leases; only one exists
 	v6        bool     // family of the egress
 
-	hearing sync.Mutex // guards heard
-	heard   egressTold
+	mu      sync.Mutex // guards changed
+	changed egressChanges
 	nudge   chan struct{}
 
 	// Of the goroutine.
@@ -49,8 +49,8 @@ type egressKeeper struct {
 	read     time.Time
 }
 
-// egressTold is what makes a look worth it.
-type egressTold struct{ any, chains bool }
+// egressChanges are what has changed since the last check.
+type egressChanges struct{ any, chains bool }
 
 func newEgressKeeper(a *asserter) *egressKeeper {
 	leases := filepath.Join(install.Defaults(a.ipv6).Egress.DataDir, egress.DefaultNetwork)
@@ -68,28 +68,28 @@ func (e *egressKeeper) notice(list []hostnet.Notice) {
 	if e == nil {
 		return
 	}
-	e.hearing.Lock()
-	defer e.hearing.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for _, n := range list {
 		switch n.Kind {
 		case hostnet.ChangedEgress, hostnet.LostChanges:
-			e.heard = egressTold{true, true}
+			e.changed = egressChanges{true, true}
 		case hostnet.ChangedLinks:
-			e.heard.any = true
+			e.changed.any = true
 		case hostnet.ChangedPod:
-			e.heard.any = e.heard.any || rules.IsEgressAddress(n.Pod)
+			e.changed.any = e.changed.any || rules.IsEgressAddress(n.Pod)
 		}
 	}
-	if e.heard.any {
+	if e.changed.any {
 		signal(e.nudge)
 	}
 }
 
-func (e *egressKeeper) take() (t egressTold) {
-	e.hearing.Lock()
-	defer e.hearing.Unlock()
-	t, e.heard = e.heard, egressTold{}
-	return t
+func (e *egressKeeper) take() (c egressChanges) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, e.changed = e.changed, egressChanges{}
+	return c
 }
 
 // run checks pods' egress until ctx ends.
@@ -106,15 +106,15 @@ func (e *egressKeeper) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		now := time.Now()
-		t := e.take()
-		t.chains = t.chains || !again.IsZero()
+		c := e.take()
+		c.chains = c.chains || !again.IsZero()
 		if !now.Before(full) {
 			full = now.Add(assertPeriod - assertPeriod/10 + jitter(assertPeriod/5))
-			t = egressTold{true, t.chains || e.chainsDue(now)}
+			c = egressChanges{true, c.chains || e.chainsDue(now)}
 		}
-		if t.any || !again.IsZero() && !now.Before(again) {
+		if c.any || !again.IsZero() && !now.Before(again) {
 			again = time.Time{}
-			if wait := e.pass(ctx, t.chains); wait > 0 {
+			if wait := e.pass(ctx, c.chains); wait > 0 {
 				again = time.Now().Add(wait)
 			}
 			if !pause(ctx, egressSpacing) {
@@ -166,7 +166,7 @@ func (e *egressKeeper) assert(ctx context.Context, p *repairs, chains bool) (wai
 			return 0, err
 		}
 	}
-	lost, ended, wait := e.living.Look(p.now, egress.DefaultNetwork, tenants, view)
+	lost, ended, wait := e.living.Observe(p.now, egress.DefaultNetwork, tenants, view)
 	e.empty = len(tenants) == 0
 	if e.ended = append(e.ended, ended...); len(e.ended) > 0 {
 		if err := e.rules.apart(func() error { return e.host.TakeBackEgress(ctx, e.v6, e.ended) }); err != nil {

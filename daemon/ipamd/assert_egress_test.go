@@ -17,15 +17,15 @@ func TestEgressKeeper_Tell(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		notice hostnet.Notice
-		want   egressTold
+		want   egressChanges
 	}{
-		{hostnet.Notice{Kind: hostnet.ChangedEgress}, egressTold{any: true, chains: true}},
-		{hostnet.Notice{Kind: hostnet.LostChanges}, egressTold{any: true, chains: true}},
-		{hostnet.Notice{Kind: hostnet.ChangedLinks}, egressTold{any: true}},
-		{hostnet.Notice{Kind: hostnet.ChangedPod, Pod: netip.MustParseAddr("169.254.172.9")}, egressTold{any: true}},
-		{hostnet.Notice{Kind: hostnet.ChangedPod, Pod: netip.MustParseAddr("fd00::ac:9")}, egressTold{any: true}},
-		{hostnet.Notice{Kind: hostnet.ChangedPod, Pod: netip.MustParseAddr("10.0.0.9")}, egressTold{}},
-		{hostnet.Notice{Kind: hostnet.ChangedNode}, egressTold{}},
+		{hostnet.Notice{Kind: hostnet.ChangedEgress}, egressChanges{any: true, chains: true}},
+		{hostnet.Notice{Kind: hostnet.LostChanges}, egressChanges{any: true, chains: true}},
+		{hostnet.Notice{Kind: hostnet.ChangedLinks}, egressChanges{any: true}},
+		{hostnet.Notice{Kind: hostnet.ChangedPod, Pod: netip.MustParseAddr("169.254.172.9")}, egressChanges{any: true}},
+		{hostnet.Notice{Kind: hostnet.ChangedPod, Pod: netip.MustParseAddr("fd00::ac:9")}, egressChanges{any: true}},
+		{hostnet.Notice{Kind: hostnet.ChangedPod, Pod: netip.MustParseAddr("10.0.0.9")}, egressChanges{}},
+		{hostnet.Notice{Kind: hostnet.ChangedNode}, egressChanges{}},
 	} {
 		a := &asserter{wake: make(chan struct{}, 1), egress: &egressKeeper{nudge: make(chan struct{}, 1)}}
 		a.notice(row.notice)

@@ -146,7 +146,7 @@ func TestAsserter_Released(t *testing.T) {
 			t.Errorf("%s: released %t", when, s.released)
 		}
 	}
-	expect("of which nothing is known", false)
+	expect("unknown", false)
 	del("a") // an ADD of before the start
 	expect("after its DEL", true)
 	del("a")

@@ -176,7 +176,7 @@ func TestWatchers_NoTrunk(t *testing.T) {
 	}
 }
 
-// TestNodeChanged_TrunkLabel: the label of older controllers is heeded when it changes.
+// TestNodeChanged_TrunkLabel: a change of older controllers' label takes effect.
 func TestNodeChanged_TrunkLabel(t *testing.T) {
 	t.Parallel()
 	a := newAsked(t, config.Config{NodeName: "worker", PodENI: true}, nil)

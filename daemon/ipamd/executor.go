@@ -42,7 +42,7 @@ type executor struct {
 // Begin starts a task.
 func (x *executor) Begin(t keeper.Task) {
 	done := func() {}
-	if _, look := t.(keeper.ObserveTask); look {
+	if _, ok := t.(keeper.ObserveTask); ok {
 		done = x.metrics.Action(metrics.FnReconcilePool)
 	}
 	x.spawn(func(ctx context.Context) {

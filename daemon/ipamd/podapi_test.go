@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// asked is a backend of which the test plays the owner and the API server.
+// asked is a backend; the test plays its owner and its API server.
 type asked struct {
 	*backend
 	t      *testing.T

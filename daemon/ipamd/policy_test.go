@@ -163,8 +163,8 @@ func (x *policyBench) eventually(what string, f func() bool) {
 	}
 }
 
-// TestPolicy_Told: the agent is asked for what the plugin asks for, and forgets.
-func TestPolicy_Told(t *testing.T) {
+// TestPolicy_Requests: the agent is asked for what the plugin asks for, and forgets.
+func TestPolicy_Requests(t *testing.T) {
 	t.Parallel()
 	x := newPolicyBench(t)
 	a := x.agent()

@@ -87,7 +87,7 @@ func TestDropping_SandboxComesBack(t *testing.T) {
 			b.send(a.Add)
 			b.write(nil)
 			for count[DropTask](b) == 0 {
-				b.look()
+				b.observe()
 				b.seen(secondary(9), nil)
 			}
 			again := b.add("a", 0)
@@ -193,7 +193,7 @@ func TestReconcile_MovedENI(t *testing.T) {
 	e = append(e, resync.ENI{ID: "eni-moved", Device: 2, Status: "in-use", SubnetID: testSubnet, InstanceID: "i-0123456789abcdef0",
 		AttachmentID: "eni-attach-2", AttachmentStatus: resync.AttachmentAttached, PrimaryIP: primary})
 	b.recon.needEC2, b.recon.askedEC2 = true, time.Time{}
-	b.look()
+	b.observe()
 	b.send(Observed{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}})
 	task, ok := last[AdoptTask](b)
 	if !ok || len(task.Before) != 1 || task.Attached.ENI.Device != 2 || count[TearDownTask](b) != 0 {
@@ -298,7 +298,7 @@ func TestRestore_DoubtfulAddresses(t *testing.T) {
 		if !restart {
 			continue
 		}
-		b.look()
+		b.observe()
 		b.seen(secondary(2), []string{link("a")})
 		b.write(nil)
 		if !two.got(t).Success {

@@ -15,7 +15,7 @@ import (
 func (b *bench) shownGroups(second ...string) {
 	b.t.Helper()
 	for range 100 {
-		b.look()
+		b.observe()
 		v := Observed{AskedMetadata: true, AskedEC2: b.recon.withEC2, Links: []string{"lo"}}
 		v.Interfaces, v.ENIs = attachedView(nil)
 		address := netip.MustParseAddr("10.0.0.9")

@@ -102,10 +102,10 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	if len(b.ops) == 0 {
 		t.Error("the new ENI counts as full before EC2 has shown that the prefix left the other")
 	}
-	look := func(prefixes []netip.Prefix) {
+	show := func(prefixes []netip.Prefix) {
 		t.Helper()
 		for asked := false; !asked; {
-			b.look()
+			b.observe()
 			task, _ := last[ObserveTask](b)
 			asked = task.EC2
 			v := Observed{AskedEC2: asked, Links: []string{link("a"), "lo"}, Routes: []resync.PodRoute{{
@@ -127,17 +127,17 @@ func TestKeeper_PrefixMovedWithPods(t *testing.T) {
 	}
 	for recorded[Quarantined](b) == 0 {
 		refuse()
-		look(moved)
+		show(moved)
 	}
 	refuse()
 	for range 10 {
-		look(moved)
+		show(moved)
 		b.pass(ExhaustedMost)
 		if len(b.ops) > 0 {
 			t.Fatalf("asks for more on a full ENI: %+v", b.only())
 		}
 	}
-	look(nil)
+	show(nil)
 	if op := b.only(); op.Kind != warmpool.PendingAssign || op.ENI != added.ID {
 		t.Errorf("%+v, want a prefix for %s, which has none", op, added.ID)
 	}

@@ -21,7 +21,7 @@ const (
 	// linkEndDelay is when to read the links after a DEL: the runtime removes the network
 	// namespace, and the link with it, a moment later.
 	linkEndDelay = time.Second
-	// ec2Spacing is the minimum time between two requested reads of EC2, each of which
+	// ec2Spacing is the minimum time between two requested reads of EC2, since each
 	// describes all ENIs of the instance.
 	ec2Spacing = 15 * time.Second
 	// ec2Every is how often EC2 is read without a reason: only EC2 shows changed tags.
@@ -156,7 +156,7 @@ func (k *Keeper) startReads(now time.Time) {
 		r.observeSoon(later(now, r.askedEC2.Add(ec2Spacing)))
 	}
 	if !r.observing && (due(r.nextRead) || due(r.soon)) {
-		k.look(now)
+		k.observe(now)
 	}
 	if k.settings.Provisioning && now.Sub(later(k.subnets.read, k.subnets.asked)) >= subnetEvery && !k.subnets.failed.Running(now) {
 		k.subnets.asked = now
@@ -175,7 +175,7 @@ func (k *Keeper) startReads(now time.Time) {
 	}
 }
 
-func (k *Keeper) look(now time.Time) {
+func (k *Keeper) observe(now time.Time) {
 	r := &k.recon
 	r.observing, r.begun, r.soon = true, now, time.Time{}
 	if r.soonLast.After(now) {

@@ -43,8 +43,8 @@ func (b *bench) seen(addresses []netip.Prefix, links []string, routes ...resync.
 	b.send(v)
 }
 
-// look passes the time until the next look.
-func (b *bench) look() {
+// observe advances to the next observation.
+func (b *bench) observe() {
 	b.t.Helper()
 	for range 100 {
 		if b.recon.observing {
@@ -74,7 +74,7 @@ func TestReconcile_Quarantine(t *testing.T) {
 		lost = secondary(2)[1:]
 	}
 	for recorded[Quarantined](b) == 0 {
-		b.look()
+		b.observe()
 		b.seen(lost, []string{link("a")}, route)
 		if b.clock.Sub(b.started) > 10*time.Minute {
 			t.Fatal("not quarantined")
@@ -85,16 +85,16 @@ func TestReconcile_Quarantine(t *testing.T) {
 		t.Fatalf("allocation is now %+v", have)
 	}
 	for range 30 { // for as long as it takes, and longer
-		b.look()
+		b.observe()
 		b.seen(lost, []string{link("a")}, route)
 	}
 	if !b.holds(a.sandbox(0)) {
 		t.Fatal("a living pod lost its allocation")
 	}
-	b.look()
+	b.observe()
 	b.seen(secondary(2), []string{link("a")}, route)
 	for range 3 {
-		b.look()
+		b.observe()
 		b.seen(secondary(2), []string{link("a")}, route)
 	}
 	if recorded[Unquarantined](b) == 0 {
@@ -111,13 +111,13 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	a := b.add("a", 0)
 	b.send(a.Add)
 	b.write(nil)
-	b.look()
+	b.observe()
 	b.seen(secondary(9), nil)
 	if count[DropTask](b) != 0 {
 		t.Fatal("ended before its link can have been there")
 	}
 	for count[DropTask](b) == 0 {
-		b.look()
+		b.observe()
 		b.seen(secondary(9), nil)
 		if b.clock.Sub(b.started) > 3*time.Minute {
 			t.Fatal("never ended")
@@ -134,7 +134,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	if !b.holds(a.sandbox(0)) {
 		t.Fatal("the address is free although its rules could not be removed")
 	}
-	b.look()
+	b.observe()
 	b.seen(secondary(9), nil)
 	if count[DropTask](b) != 2 {
 		t.Fatal("not tried again")
@@ -155,7 +155,7 @@ func TestReconcile_LivingPodStays(t *testing.T) {
 	b.send(a.Add)
 	b.write(nil)
 	for range 10 {
-		b.look()
+		b.observe()
 		b.seen(secondary(9), []string{link("a")})
 	}
 	if count[DropTask](b) != 0 || !b.holds(a.sandbox(0)) {
@@ -180,13 +180,13 @@ func TestReconcile_RecoveredAllocationOutlivesADEL(t *testing.T) {
 	if r := d.got(t); !r.Unknown || len(r.Allocations) != 1 || r.Allocations[0].IPv4 != "10.0.1.1" {
 		t.Errorf("DEL: %+v", r)
 	}
-	b.look()
+	b.observe()
 	b.seen(secondary(9), []string{link("a")}, resync.PodRoute{Address: have.Address, HostLink: link("a")})
 	if !b.holds(live) {
 		t.Fatal("the allocation ended while its link lives")
 	}
 	for count[DropTask](b) == 0 {
-		b.look()
+		b.observe()
 		b.seen(secondary(9), nil)
 		if b.clock.Sub(b.started) > 5*time.Minute {
 			t.Fatal("the allocation outlived its link")
@@ -211,7 +211,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	before, compared := b.book.Snapshot(), b.State(b.clock).Reconciled
 	broken := errors.New("broken")
 	for range 20 {
-		b.look()
+		b.observe()
 		task, _ := last[ObserveTask](b)
 		b.send(Observed{AskedMetadata: true, InterfacesErr: broken, AskedEC2: task.EC2, ENIsErr: broken, KernelErr: broken})
 	}
@@ -224,7 +224,7 @@ func TestReconcile_FailedViewsChangeNothing(t *testing.T) {
 	if got := b.State(b.clock).Reconciled; !got.Equal(compared) {
 		t.Errorf("compared at %v, and before the failures at %v", got, compared)
 	}
-	b.look()
+	b.observe()
 	f, e := attachedView(secondary(9))
 	b.send(Observed{AskedMetadata: true, Interfaces: f, AskedEC2: true, ENIs: e, Links: []string{"lo"}})
 	if got := b.State(b.clock).Reconciled; !got.Equal(b.clock) {
@@ -246,7 +246,7 @@ func TestReconcile_FoundENI(t *testing.T) {
 		AttachmentID: "eni-attach-2", AttachmentStatus: resync.AttachmentAttached, PrimaryIP: netip.MustParseAddr("10.0.0.9"),
 		SecondaryIPs: []netip.Addr{netip.MustParseAddr("10.0.3.1")}, Tags: map[string]string{resync.TagInstanceID: "i-0123456789abcdef0"}})
 	for count[AdoptTask](b) == 0 {
-		b.look()
+		b.observe()
 		task, _ := last[ObserveTask](b)
 		v := Observed{AskedMetadata: true, Interfaces: f, AskedEC2: task.EC2, Links: []string{"lo"}}
 		if task.EC2 {
@@ -376,12 +376,12 @@ func TestReconcile_ConfirmsSoon(t *testing.T) {
 	b.give(2)
 	kept := secondary(1)
 	for recorded[Quarantined](b) == 0 {
-		b.look()
+		b.observe()
 		b.seen(kept, nil)
 	}
 	since := b.clock
 	for len(b.book.Snapshot().ENIs[0].CIDRs) == 2 {
-		b.look()
+		b.observe()
 		b.seen(kept, nil)
 		if took := b.clock.Sub(since); took > resync.ConfirmAfter+time.Second {
 			t.Fatalf("an address that is gone is kept in doubt for %v", took)

@@ -18,7 +18,7 @@ func TestTrunk_HasteEnds(t *testing.T) {
 	looks := func(d time.Duration) (n int) {
 		t.Helper()
 		for end := b.clock.Add(d); ; n++ {
-			b.look()
+			b.observe()
 			if b.clock.After(end) {
 				return n
 			}
@@ -32,7 +32,7 @@ func TestTrunk_HasteEnds(t *testing.T) {
 	}
 	b.seen(secondary(2), nil)
 	for b.awaitsTrunk(b.clock) {
-		b.look()
+		b.observe()
 		b.seen(secondary(2), nil)
 		if b.clock.Sub(b.started) > 2*trunkHaste {
 			t.Fatal("the haste does not end")

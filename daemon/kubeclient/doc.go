@@ -15,7 +15,7 @@
 //   - it never gives up, as cnictl has to where a right is missing.
 //
 // What is the same: a follower lists at resource version 0 and later at no older version
-// than it saw, both of which the API server answers from its cache (if Cached), watches with
+// than it saw (the API server answers both from its cache, if Cached), watches with
 // bookmarks from the last version seen, and lists again when that version is gone.
 //
 // Objects are decoded from the stream one by one, so that neither long lists nor large

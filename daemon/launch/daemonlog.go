@@ -55,7 +55,7 @@ func (l daemonLog) reason() string {
 	return reasonIn(text)
 }
 
-// reasonIn finds it in lines of the log, the first and last of which may be cut.
+// reasonIn finds it in lines of the log; the first and the last may be cut.
 func reasonIn(text []byte) string {
 	var last, grave string
 	for line := range bytes.Lines(text) {

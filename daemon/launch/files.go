@@ -53,11 +53,11 @@ type watch struct {
 	altered  map[string]bool // what others have changed, logged already
 }
 
-// look compares the node with what was installed. A plugin that was removed or that
+// checkFiles compares the node with what was installed. A plugin that was removed or that
 // cannot be executed is installed again: without it the runtime can neither add nor delete
 // pods. The conflist is the runtime's choice of a network: who removes, renames or edits
 // it (another CNI, with the right to) is logged and left alone.
-func (l *launcher) look() {
+func (l *launcher) checkFiles() {
 	for _, name := range plugins() {
 		path := filepath.Join(l.Config.CNIBinDir, name)
 		info, err := os.Lstat(path)

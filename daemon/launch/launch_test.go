@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 		case row.says != "" && (err == nil || !strings.HasPrefix(err.Error(), row.says)):
 			t.Errorf("%v: %v, want %q first", row.env, err, row.says)
 		case len(each(err)) > 1:
-			t.Errorf("%v: told more than once: %v", row.env, err)
+			t.Errorf("%v: logged more than once: %v", row.env, err)
 		case err != nil && out.Len() > 0:
 			t.Errorf("%v: warned of what is refused: %s", row.env, &out)
 		}
@@ -297,7 +297,7 @@ func TestReasonIn(t *testing.T) {
 	}
 }
 
-// FuzzReasonIn: the log may hold anything; what is told was in it.
+// FuzzReasonIn: the log may hold anything; the reason is part of it.
 func FuzzReasonIn(f *testing.F) {
 	f.Add([]byte(`{"level":"warn","msg":"a","error":"b"}` + "\n"))
 	f.Add([]byte(`{"level":"info","msg":"` + "\x00\xff" + `"}`))

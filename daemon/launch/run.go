@@ -147,7 +147,7 @@ func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog)
 			l.log.Info(textChecking+"the daemon is not ready yet",
 				slog.Duration("after", time.Since(started).Round(time.Second)), slog.String("reason", awaited(answer, daemonLog)))
 		case <-look.C:
-			l.look()
+			l.checkFiles()
 		}
 	}
 }

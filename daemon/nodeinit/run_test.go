@@ -24,7 +24,7 @@ func load(t *testing.T, env map[string]string) config.Config {
 }
 
 // TestWanted: which settings, and in which order: a host that takes router advertisements
-// must be told to go on with it before it forwards.
+// must be configured to keep it before it forwards.
 func TestWanted(t *testing.T) {
 	t.Parallel()
 	const (

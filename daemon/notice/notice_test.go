@@ -91,7 +91,7 @@ func FuzzFor(f *testing.F) {
 			}
 		}
 		if repeated > 0 && !strings.Contains(e.Note, fmt.Sprintf("%d times", repeated)) {
-			t.Errorf("%q does not tell %d", e.Note, repeated)
+			t.Errorf("%q does not contain %d", e.Note, repeated)
 		}
 	})
 }
@@ -248,7 +248,7 @@ func TestLimiter_Rates(t *testing.T) {
 }
 
 // TestLimiter_GiveBack: an event that could not be sent leaves no trace, and what was
-// held back meanwhile is told with the one that is sent.
+// held back meanwhile is counted in the one that is sent.
 func TestLimiter_GiveBack(t *testing.T) {
 	t.Parallel()
 	policy := notice.Policy{

@@ -127,7 +127,7 @@ func TestAttachedOf(t *testing.T) {
 		{"excluded", AttachedInput{ENI: eni, Subnet: subnet, Excluded: true}, on(v4, func(a *Attached) { a.ENI.Excluded = true })},
 		{"IPv6: the /80s and nothing else", AttachedInput{ENI: eni, Subnet: subnet, IPv6: true}, v6},
 		{"IPv6, subnets not listed", AttachedInput{ENI: eni, Shown: shown, IPv6: true}, v6},
-		{"IPv6, nobody knows the subnet", AttachedInput{ENI: eni, IPv6: true}, on(v6, func(a *Attached) { a.ENI.Subnet = netip.Prefix{} })},
+		{"IPv6, unknown subnet", AttachedInput{ENI: eni, IPv6: true}, on(v6, func(a *Attached) { a.ENI.Subnet = netip.Prefix{} })},
 		{"IPv6, listed in another order", AttachedInput{ENI: with(eni, func(e *ENI) { e.IPv6s = addrs("fd00::5", "fd00::4") }), Subnet: subnet, IPv6: true}, v6},
 		{"IPv6, another is marked", AttachedInput{ENI: with(eni, func(e *ENI) { e.PrimaryIPv6 = e.IPv6s[1] }), Subnet: subnet, IPv6: true},
 			on(v6, func(a *Attached) { a.ENI.PrimaryIP = eni.IPv6s[1] })},

@@ -50,7 +50,7 @@ func TestEnded(t *testing.T) {
 		{"a card that was added later does not end the others", EndedInput{
 			Assignments: []ipam.Assignment{several, severalLater}, Links: []string{"lo", link("several")}, Routes: []PodRoute{route(severalLater, link("several"))}},
 			EndedResult{Absent: Absences{}}},
-		{"the first look", EndedInput{Assignments: []ipam.Assignment{cart, web}, Links: []string{"lo", link("web")}},
+		{"the first check", EndedInput{Assignments: []ipam.Assignment{cart, web}, Links: []string{"lo", link("web")}},
 			EndedResult{Absent: Absences{cart.Sandbox: morning}, Again: morning.Add(EndedGap)}},
 		{"the second comes too soon", EndedInput{Assignments: []ipam.Assignment{cart}, Links: []string{"lo"}, Absent: Absences{cart.Sandbox: long.Add(1)}},
 			EndedResult{Absent: Absences{cart.Sandbox: long.Add(1)}, Again: morning.Add(1)}},
@@ -96,19 +96,19 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// Random pods come and go; looks happen at any time. An allocation ends only when its
-// link was missing in all looks of the last EndedGap, of which there are two, and it
-// does end if looks go on.
-func TestEnded_RandomLooks(t *testing.T) {
+// Random pods come and go; checks happen at any time. An allocation ends only when its
+// link was missing in all checks of the last EndedGap, at least two, and it does end if
+// checks go on.
+func TestEnded_RandomChecks(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		now := morning
 		var all []ipam.Assignment
 		links := map[string]bool{"lo": true}
-		missing := map[ipam.Sandbox][]time.Time{} // looks since the link was seen last
+		missing := map[ipam.Sandbox][]time.Time{} // checks since the link was seen last
 		var absent Absences
-		look := func() {
+		check := func() {
 			res := Ended(EndedInput{Now: now, Assignments: all, Links: slices.Collect(maps.Keys(links)), HashOf: hashOf, Absent: absent})
 			absent = res.Absent
 			for _, a := range all {
@@ -119,9 +119,9 @@ func TestEnded_RandomLooks(t *testing.T) {
 				}
 			}
 			for _, a := range res.Ended {
-				looks := missing[a.Sandbox]
-				if links[link(a.Pod.Name)] || len(looks) < 2 || now.Sub(looks[0]) < EndedGap || now.Sub(a.AssignedAt) < LinkDelay {
-					t.Fatalf("seed %d: %s ended after %v, looks %v", seed, a.Pod.Name, now.Sub(a.AssignedAt), looks)
+				checks := missing[a.Sandbox]
+				if links[link(a.Pod.Name)] || len(checks) < 2 || now.Sub(checks[0]) < EndedGap || now.Sub(a.AssignedAt) < LinkDelay {
+					t.Fatalf("seed %d: %s ended after %v, checks %v", seed, a.Pod.Name, now.Sub(a.AssignedAt), checks)
 				}
 				all = slices.DeleteFunc(all, func(b ipam.Assignment) bool { return a.Sandbox == b.Sandbox })
 			}
@@ -138,14 +138,14 @@ func TestEnded_RandomLooks(t *testing.T) {
 			case 2:
 				delete(links, link(name))
 			default:
-				look()
+				check()
 			}
 		}
 		clear(links)
 		links["lo"] = true
 		for range 3 {
 			now = now.Add(LinkDelay)
-			look()
+			check()
 		}
 		if len(all) > 0 {
 			t.Fatalf("seed %d: %d allocations never end", seed, len(all))

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// TestReconcile_MetadataAlone: what the instance metadata show is believed where nobody
-// else can be asked: an address and an ENI that somebody attached come in.
+// TestReconcile_MetadataAlone: without EC2 the instance metadata is
+// authoritative: an address and an ENI attached by someone else are added.
 func TestReconcile_MetadataAlone(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
@@ -45,6 +45,6 @@ func TestReconcile_MetadataAlone(t *testing.T) {
 		t.Errorf("events %+v, set up %+v, others %+v", res.Events, res.SetUp, res.Others)
 	}
 	if _, ok := FromMetadata(Interface{ENI: "eni-0", Unread: PartPrefixes}, "i-1", "eni-0"); ok {
-		t.Error("an ENI is believed of which a part could not be read")
+		t.Error("an ENI is accepted although a part of it could not be read")
 	}
 }

@@ -192,8 +192,8 @@ func (r *reconciler) restoreOrphansOf(id ipam.ENIID, cidrs []netip.Prefix) {
 	}
 }
 
-// restoreOrphan takes in the pod of one route, if the records of its CIDR do not tell
-// of it.
+// restoreOrphan restores the pod of one route, if the records of its CIDR do not have
+// it.
 func (r *reconciler) restoreOrphan(id ipam.ENIID, records []ipam.AddressState, p PodRoute) {
 	at, known := slices.BinarySearchFunc(records, p.Address, func(s ipam.AddressState, a netip.Addr) int { return s.Address.Compare(a) })
 	if known {

@@ -24,7 +24,7 @@ type PodRoute struct {
 	ToRule   bool   // the rule to the address is there
 }
 
-// RestoreInput is what is known about allocations when the daemon starts.
+// RestoreInput is all evidence of allocations when the daemon starts.
 type RestoreInput struct {
 	Entries []checkpoint.Entry
 	Links   []string   // names of the host's links

@@ -125,7 +125,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestSandboxOf: the cards of one pod are told apart by its files, and by nothing else.
+// TestSandboxOf: the cards of one pod are distinguished by its files alone.
 func TestSandboxOf(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ interfaces, card, want int }{

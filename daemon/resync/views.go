@@ -116,7 +116,7 @@ type ReconcileResult struct {
 	// them all.
 	Events []ipam.Event
 	Notes  []Note
-	// NeedEC2 asks for a reconcile with a new view of EC2: what is known is not enough.
+	// NeedEC2 asks for a reconcile with a new view of EC2: this one is not conclusive.
 	NeedEC2 bool
 	// Forget lists releases that need no longer be remembered.
 	Forget []netip.Prefix

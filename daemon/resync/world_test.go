@@ -39,7 +39,7 @@ type world struct {
 	now time.Time
 
 	enis   map[ipam.ENIID]*ENI
-	owner  map[netip.Prefix]ipam.ENIID // who has which of worldCIDRs; absent: nobody
+	owner  map[netip.Prefix]ipam.ENIID // of the worldCIDRs that are assigned
 	past   [][]ENI                     // earlier states, for views that lag
 	routes map[netip.Addr]string       // host links of living pods
 

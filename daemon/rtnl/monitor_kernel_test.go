@@ -76,8 +76,8 @@ echo 2 > /proc/sys/net/ipv4/conf/eth0/rp_filter; ip link set eth0 down; ip link 
 	}
 }
 
-// TestWatch_HeldBack: what comes with each ADD of a pod wakes nobody, what takes the place
-// of others or was taken away does.
+// TestWatch_HeldBack: what comes with each ADD of a pod does not wake the reader; what
+// replaces others or was removed does.
 func TestWatch_HeldBack(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -115,11 +115,11 @@ ip route replace 10.9.0.1 dev far; ip rule add priority 0 from 10.9.0.4 lookup 7
 		"address 10.9.9.9/32",
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("told of\n%q, want\n%q", got, want)
+		t.Errorf("got\n%q, want\n%q", got, want)
 	}
 }
 
-// TestGather: a reader is woken once, however much is told, and again when it is armed.
+// TestGather: a reader is woken once, however much is reported, and again when it is armed.
 func TestGather(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -148,7 +148,7 @@ func TestGather(t *testing.T) {
 			t.Fatal(err)
 		}
 		if g.Woken() {
-			t.Errorf("round %d: woken before anything is told", round)
+			t.Errorf("round %d: woken before anything is reported", round)
 		}
 		script(t, ns, "ip link set lo mtu 1400")
 		if err := wait.Read(func(uintptr) bool { return g.Woken() }); err != nil {
@@ -158,7 +158,7 @@ func TestGather(t *testing.T) {
 		if g.Woken() {
 			t.Errorf("round %d: woken twice", round)
 		}
-		told := 0
+		n := 0
 		for {
 			_, err := g.Read(buf)
 			if errors.Is(err, unix.EAGAIN) {
@@ -167,10 +167,10 @@ func TestGather(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told++
+			n++
 		}
-		if told < 2 {
-			t.Errorf("round %d: %d notices", round, told)
+		if n < 2 {
+			t.Errorf("round %d: %d notices", round, n)
 		}
 		if err := g.Arm(); err != nil {
 			t.Fatal(err)
@@ -192,7 +192,7 @@ while i=$((i-1)); [ $i -gt 0 ]; do echo "link set lo mtu $((i+1000))"; done | ip
 			return
 		}
 		if err != nil {
-			t.Fatalf("the overrun was not told: %v", err)
+			t.Fatalf("the overrun was not reported: %v", err)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestWatchFilters(t *testing.T) {
 		if err := rtnl.FilterNotices(buf[:n], func(n rtnl.FilterNotice) {
 			switch {
 			case !n.Gone || n.IPv6 || string(n.Table) != "aws-cni":
-				t.Errorf("told of %+v", n)
+				t.Errorf("reported %+v", n)
 			case n.Rule:
 				got = append(got, "rule of "+string(n.Chain))
 			case len(n.Chain) > 0:
@@ -227,6 +227,6 @@ func TestWatchFilters(t *testing.T) {
 		}
 	}
 	if !slices.Equal(got, []string{"rule of snat-mark", "chain snat-mark", "table"}) {
-		t.Errorf("told of %q", got)
+		t.Errorf("reported %q", got)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// told are the notices in a batch as the kernel would send it to a watch.
-func told(t *testing.T, b *Batch) (out []Notice) {
+// notices are those in a batch as the kernel would send it to a watch.
+func notices(t *testing.T, b *Batch) (out []Notice) {
 	t.Helper()
 	b.seal(1)
 	if err := Notices(b.buf, func(n Notice) { out = append(out, n) }); err != nil {
@@ -42,7 +42,7 @@ func TestNotices(t *testing.T) {
 		{Kind: NoticeRoute, Route: netstate.Route{Dst: subnet, Link: 7, Table: 2, Scope: netstate.OnLink}},
 		{Kind: NoticeLink, Link: netstate.Link{Index: 9, MTU: 1500}},
 	}
-	got := told(t, &b)
+	got := notices(t, &b)
 	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -53,7 +53,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// filterMessage is a change as the kernel tells it.
+// filterMessage is a change as the kernel reports it.
 func filterMessage(kind uint16, family byte, attrs ...string) []byte {
 	var b Batch
 	b.begin("", unix.NFNL_SUBSYS_NFTABLES<<8|kind, 0)
@@ -86,7 +86,7 @@ func TestFilterNotices(t *testing.T) {
 	}
 }
 
-// FuzzNotices: a datagram of any content is read to its end or refused, and what is told
+// FuzzNotices: a datagram of any content is read to its end or refused, and what is reported
 // of routes, rules and addresses is what the dump's decoders say of the same messages.
 func FuzzNotices(f *testing.F) {
 	var b Batch

@@ -23,7 +23,7 @@ func TestHasGeneration(t *testing.T) {
 		err    error
 	}{
 		"a generation":     {answer(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWGEN, 0), true, nil},
-		"nobody there":     {answer(unix.NLMSG_ERROR, int32(unix.EINVAL)), false, nil},
+		"no netlink":       {answer(unix.NLMSG_ERROR, int32(unix.EINVAL)), false, nil},
 		"no such messages": {answer(unix.NLMSG_ERROR, int32(unix.EOPNOTSUPP)), false, nil},
 		"no rights":        {answer(unix.NLMSG_ERROR, int32(unix.EPERM)), false, unix.EPERM},
 		"cut off":          {answer(unix.NLMSG_ERROR, 0)[:6], false, errShort},

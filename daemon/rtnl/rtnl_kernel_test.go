@@ -176,7 +176,7 @@ func checkList[T any](t *testing.T, what string, want []T, fam uint8, list func(
 }
 
 // TestDo_FirstFailure: the kernel goes on after a refused message; the batch says
-// which one it was, tolerated ones aside.
+// which one it was, apart from tolerated ones.
 func TestDo_FirstFailure(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")
@@ -269,7 +269,7 @@ func TestDump_UnderChurn(t *testing.T) {
 }
 
 // TestRules_FurtherConditions: a rule that means something else than its members say
-// is told apart.
+// is distinguished.
 func TestRules_FurtherConditions(t *testing.T) {
 	t.Parallel()
 	testenv.RequireKernel(t, "veth")

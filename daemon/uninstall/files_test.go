@@ -49,8 +49,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// In a container that does not have the plugins' state of the host, nobody can say that
-// there are no leases; on the host itself that is what an absent directory says.
+// In a container that does not have the plugins' state of the host, it is unknown whether
+// there are leases; on the host itself an absent directory means none.
 func TestPaths_Unseen(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -88,7 +88,7 @@ func TestPaths_OddCheckpoint(t *testing.T) {
 	}
 }
 
-// A socket that nobody listens on is no running daemon.
+// A socket without a listener is no running daemon.
 func TestPaths_Running(t *testing.T) {
 	t.Parallel()
 	p := Paths{Run: t.TempDir()}
@@ -107,6 +107,6 @@ func TestPaths_Running(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, ok := p.running(t.Context()); ok {
-		t.Errorf("%s answers though nobody listens", s)
+		t.Errorf("%s answers without a listener", s)
 	}
 }

@@ -74,7 +74,7 @@ func (c *clocked) pass(d time.Duration) {
 	c.now = end
 }
 
-// arrive starts pods, a few milliseconds apart, each of which wakes the planner.
+// arrive starts pods, a few milliseconds apart; each wakes the planner.
 func (c *clocked) arrive(n int) {
 	c.t.Helper()
 	for range n {
@@ -293,7 +293,7 @@ func (c *crowd) check() {
 }
 
 // served lets the operations in flight end and then those that follow: the second
-// round is for the slots of ENIs that were busy or being attached. Nobody waits for
+// round is for the slots of ENIs that were busy or being attached. No pod waits for
 // a third.
 func (c *crowd) served() {
 	c.t.Helper()

@@ -44,7 +44,7 @@ func TestPlan_ExpectedPods(t *testing.T) {
 		{"nor beyond all bounds", scene{"primary:a", Limits{4, []int{2}}, expects(1 << 60)}, e(1), 0, `
 			assign 2 secondary IPs to eni-0: expected-pods
 			attach an ENI at card 0 device 1 with 3 secondary IPs: expected-pods`},
-		{"nonsense counts as none", scene{"primary:af", m5large, expects(-7)}, ip(1, 0), 0, ""},
+		{"a negative count is ignored", scene{"primary:af", m5large, expects(-7)}, ip(1, 0), 0, ""},
 		{"of each card", scene{"primary:a eni@1:a", Limits{10, []int{2, 2}}, expects(0, 3)}, ip(1, 0).with(multiNIC), 0, `
 			assign 1 secondary IP to eni-0: warm-ip-target
 			assign 4 secondary IPs to eni-1: expected-pods`},

@@ -165,7 +165,7 @@ func (j *judge) slots() int {
 }
 
 // held counts the slots of an ENI that are taken, misplaced CIDRs among them: those of another family are others, and
-// a /80 that EC2 does not show holds nobody up.
+// a /80 that EC2 does not show delays no pod.
 func (j *judge) held(e ipam.ENIState) int {
 	n := j.s.Misplaced[e.ID]
 	for _, c := range e.CIDRs {

@@ -38,7 +38,7 @@ func (pl *planner) mayRelease() bool {
 	return !pl.frozen && len(pl.s.Book.Unplaced) == 0
 }
 
-// detachable reports whether the ENI can be detached as it is, its age aside.
+// detachable reports whether the ENI can be detached as it is, whatever its age.
 func (e *eni) detachable() bool {
 	return !e.Primary && !e.Trunk && !e.EFA && !e.busy && e.held == 0 && e.quarantined == 0 && e.assigned == 0 && e.cooling == 0
 }

@@ -72,7 +72,7 @@ func TestUnmet(t *testing.T) {
 }
 
 // TestUnmet_IsWhatRemains: a pool at rest is short of its targets by exactly what Unmet
-// tells, and by nothing when it tells nothing.
+// returns.
 func TestUnmet_IsWhatRemains(t *testing.T) {
 	t.Parallel()
 	unmet := 0

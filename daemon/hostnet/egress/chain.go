@@ -41,7 +41,7 @@ func Comment(network, containerID string) string {
 // Random is how SNAT chooses source ports: an option of iptables, or none.
 type Random string
 
-// The words of AWS_VPC_K8S_CNI_RANDOMIZESNAT and what iptables is told.
+// Values of AWS_VPC_K8S_CNI_RANDOMIZESNAT and the options of iptables that they mean.
 const (
 	RandomNone  Random = ""
 	RandomHash  Random = "--random"

@@ -127,11 +127,10 @@ type seen struct {
 	made    time.Time            // something was made for it last
 }
 
-// Look compares the pods that hold leases with the host. lost is what is to be brought
-// back now; ended is what was brought back for pods whose leases are gone since, to be
-// taken away again. again is when to look once more, and at the table too; 0: nothing is
-// pending.
-func (l *Living) Look(now time.Time, network string, tenants []Tenant, h Host) (lost, ended []Loss, again time.Duration) {
+// Observe compares the pods that hold leases with the host. lost is what is to be restored
+// now; ended is what was restored for pods whose leases are gone since, to be removed again.
+// again is when to observe once more, with the NAT table; 0: nothing is pending.
+func (l *Living) Observe(now time.Time, network string, tenants []Tenant, h Host) (lost, ended []Loss, again time.Duration) {
 	if l.pods == nil {
 		l.pods = map[Tenant]*seen{}
 	}
@@ -149,7 +148,7 @@ func (l *Living) Look(now time.Time, network string, tenants []Tenant, h Host) (
 			l.pods[t] = p
 		}
 		p.learn(network, t, h)
-		due, waits := p.settled(now, p.losses(t, h))
+		due, waits := p.split(now, p.losses(t, h))
 		lost = append(lost, due...)
 		switch {
 		case waits:
@@ -225,8 +224,8 @@ func (p *seen) lostRoute(t Tenant) Loss {
 	return Loss{Tenant: t, Kind: LostRoute, Change: netstate.Change{Do: netstate.AddRoute, Link: p.link, Route: to}}
 }
 
-// settled splits losses into those that have lasted, and those of which that must show.
-func (p *seen) settled(now time.Time, all []Loss) (due []Loss, waits bool) {
+// split returns the losses that have lasted, and whether others must still prove to.
+func (p *seen) split(now time.Time, all []Loss) (due []Loss, waits bool) {
 	was := p.missing
 	p.missing = nil
 	for _, x := range all {

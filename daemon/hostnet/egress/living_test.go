@@ -64,7 +64,7 @@ func (l *living) dropLink(n int) {
 }
 
 // look looks once, at the table too.
-func (l *living) look() (lost, ended []egress.Loss, again time.Duration) {
+func (l *living) observe() (lost, ended []egress.Loss, again time.Duration) {
 	var chains, jumps strings.Builder
 	for _, s := range l.chains {
 		fmt.Fprintf(&chains, ":%s - [0:0]\n", s.Chain)
@@ -73,7 +73,7 @@ func (l *living) look() (lost, ended []egress.Loss, again time.Duration) {
 	nat := egress.NAT("*nat\n:POSTROUTING ACCEPT [0:0]\n" + chains.String() + jumps.String() + "COMMIT\n")
 	h := l.host
 	h.NAT = &nat
-	return l.known.Look(l.now, egress.DefaultNetwork, l.tenants, h)
+	return l.known.Observe(l.now, egress.DefaultNetwork, l.tenants, h)
 }
 
 // repair does what was asked for.
@@ -137,23 +137,23 @@ func TestLiving(t *testing.T) {
 		l := &living{now: time.Unix(1000, 0)}
 		l.add(t, 0)
 		l.add(t, 1)
-		if lost, ended, again := l.look(); len(lost)+len(ended) > 0 || again != 0 {
+		if lost, ended, again := l.observe(); len(lost)+len(ended) > 0 || again != 0 {
 			t.Fatalf("whole: %v, %v, again %v", lost, ended, again)
 		}
 		row.take(l)
 		l.now = l.now.Add(time.Second)
-		if lost, _, again := l.look(); len(lost) > 0 || (again == egress.LossSettles) != (row.want != nil) {
+		if lost, _, again := l.observe(); len(lost) > 0 || (again == egress.LossSettles) != (row.want != nil) {
 			t.Errorf("%s: at once %v, again %v", row.name, kinds(lost), again)
 		}
 		l.now = l.now.Add(egress.LossSettles)
-		lost, ended, _ := l.look()
+		lost, ended, _ := l.observe()
 		if d := cmp.Diff(row.want, kinds(lost)); d != "" || len(ended) > 0 {
 			t.Errorf("%s (-want +got):\n%s", row.name, d)
 		}
 		for range 3 { // an address or a route follows its link
 			l.repair(lost)
 			l.now = l.now.Add(egress.LossSettles)
-			lost, _, _ = l.look()
+			lost, _, _ = l.observe()
 		}
 		if len(lost) > 0 {
 			t.Errorf("%s: after the repair %v", row.name, kinds(lost))
@@ -172,7 +172,7 @@ func TestLiving_NeverWhole(t *testing.T) {
 	for again := time.Nanosecond; again != 0 && looks < 100; looks++ {
 		var lost []egress.Loss
 		l.now = l.now.Add(again)
-		if lost, _, again = l.look(); len(lost) > 0 {
+		if lost, _, again = l.observe(); len(lost) > 0 {
 			t.Fatal(kinds(lost))
 		}
 	}
@@ -189,18 +189,18 @@ func TestLiving_Del(t *testing.T) {
 		l := &living{now: time.Unix(1000, 0)}
 		l.add(t, 0)
 		l.add(t, 1)
-		l.look()
+		l.observe()
 		steps := []func(){func() { delete(l.chains, tenant(0)) }, func() { l.dropRoute(0) }, func() { l.dropLease(0) }, func() {}}
 		for _, step := range steps {
 			step()
 			for range random.IntN(4) {
 				l.now = l.now.Add(time.Duration(random.IntN(500)) * time.Millisecond)
-				lost, ended, _ := l.look()
+				lost, ended, _ := l.observe()
 				l.repair(lost)
 				l.takeBack(ended)
 			}
 		}
-		_, ended, _ := l.look()
+		_, ended, _ := l.observe()
 		l.takeBack(ended)
 		if _, left := l.chains[tenant(0)]; left || len(l.host.Routes) != 1 || len(l.chains) != 1 {
 			t.Fatalf("seed %d: %v and %v are left", seed, l.chains, l.host.Routes)

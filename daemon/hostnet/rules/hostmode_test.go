@@ -35,7 +35,7 @@ func TestHostBackend(t *testing.T) {
 	}
 }
 
-// Rules of ours, of any release, tell nothing about the node.
+// Rules of ours, of any release, say nothing about the node.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]rules.Traces{

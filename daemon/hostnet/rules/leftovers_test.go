@@ -163,7 +163,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// Living pods are told by a route on a link with their name, or to an egress address.
+// Running pods are recognized by a route on a link with their name, or to an egress address.
 func TestLeftovers_Pods(t *testing.T) {
 	t.Parallel()
 	veth := func(name string) netstate.Link { return device(name, "veth") }
@@ -335,7 +335,7 @@ func TestRemoveRuleset(t *testing.T) {
 			t.Errorf("seed %d: a second time %+v", seed, again)
 		}
 		if len(removal.Objects) == 0 {
-			t.Errorf("seed %d: nothing is told", seed)
+			t.Errorf("seed %d: nothing is reported", seed)
 		}
 	}
 }

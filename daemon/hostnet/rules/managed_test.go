@@ -14,7 +14,7 @@ import (
 )
 
 // An ENI that the node's own network configuration keeps stays whole, with what a daemon
-// made on it, and is told; beside it ours goes.
+// made on it, and is reported; ours beside it goes.
 func TestLeftovers_ManagedByOthers(t *testing.T) {
 	t.Parallel()
 	kernel := func() rules.Kernel {
@@ -30,7 +30,7 @@ func TestLeftovers_ManagedByOthers(t *testing.T) {
 		rules  []netstate.Rule // of ens7
 		kept   []string        // links, and a word of why
 	}{
-		{"nobody's", func(k *rules.Kernel) { k.Rules = append(k.Rules, ens7) }, []netstate.Rule{ens7}, nil},
+		{"unowned", func(k *rules.Kernel) { k.Rules = append(k.Rules, ens7) }, []netstate.Rule{ens7}, nil},
 		{"a lease", func(k *rules.Kernel) { k.Rules = append(k.Rules, ens7); k.Addresses[1].Expires = true }, nil,
 			[]string{"link ens7, with its addresses, rules of priority 32765 and routes: its address 10.1.0.51/20 expires"}},
 		{"a lease of the other family", func(k *rules.Kernel) { k.Rules = append(k.Rules, ens7); k.Addresses[3].Expires = true }, nil,

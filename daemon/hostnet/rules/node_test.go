@@ -19,7 +19,7 @@ func prefixes(list ...string) []netip.Prefix {
 	return out
 }
 
-// recordedNode is the node of which the recordings are.
+// recordedNode is the node that was recorded.
 func recordedNode(change ...func(*rules.NodeInput)) rules.NodeInput {
 	in := rules.NodeInput{
 		PrimaryMAC:      "02:fa:4e:00:00:01",

@@ -42,7 +42,7 @@ func FuzzParseSave(f *testing.F) {
 			}
 		}
 		if removal.Script == "" && len(removal.Objects) > 0 {
-			t.Errorf("tells of %q and does nothing", removal.Objects)
+			t.Errorf("lists %q and does nothing", removal.Objects)
 		}
 	})
 }

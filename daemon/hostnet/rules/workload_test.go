@@ -147,7 +147,7 @@ func TestBaseline_BringsBack(t *testing.T) {
 	}
 }
 
-// onlyForeign allows a rule of strict pods' addresses that nobody asked about.
+// onlyForeign allows a rule of strict pods' addresses that was not asked for.
 func onlyForeign(before, after []string) bool {
 	for _, o := range after {
 		if !slices.Contains(before, o) && !slices.Contains([]string{"lookup 77"}, o[max(0, len(o)-9):]) {

@@ -20,7 +20,7 @@ const (
 	maxSize = 64 << 20
 
 	damagedMark = ".damaged-"
-	maxDamaged  = 5 // files kept aside; the oldest goes first
+	maxDamaged  = 5 // files set aside; the oldest is removed first
 )
 
 // LoadResult is what a Load found.
@@ -29,7 +29,7 @@ type LoadResult struct {
 	Entries []checkpoint.Entry
 	// Missing: there is no file, as on a new or rebooted node.
 	Missing bool
-	// Problem says why the file was not believed, nil for a good or missing one:
+	// Problem says why the file was rejected, nil for a good or missing one:
 	// a *checkpoint.FormatError or a *UnusableError.
 	Problem error
 	// KeptAside is where such a file is now.
@@ -43,7 +43,7 @@ func (e *UnusableError) Error() string { return "read " + e.Path + ": it is " + 
 
 // Load reads the file. A file that is damaged, foreign or of another version is renamed
 // aside and reported in LoadResult.Problem, not as an error. An error means that the
-// disk does not do what was asked; the result holds what is known even then.
+// file system failed; the result holds what could be read even then.
 //
 // A file that could not be read (EIO, EMFILE, EACCES) stays where it is and is an
 // error: it may be whole, and pods' addresses are in it.
@@ -110,7 +110,7 @@ func (s *Store) setAside(res LoadResult) (LoadResult, error) {
 	}
 	to := s.path + damagedMark + strconv.Itoa(last+1)
 	if err := errors.Join(err, os.Rename(s.path, to)); err != nil {
-		return res, fmt.Errorf("keep unreadable checkpoint aside: %w", err)
+		return res, fmt.Errorf("set unreadable checkpoint aside: %w", err)
 	}
 	res.KeptAside = to
 	for len(kept) >= maxDamaged {
@@ -120,7 +120,7 @@ func (s *Store) setAside(res LoadResult) (LoadResult, error) {
 		kept = kept[1:]
 	}
 	if err := syncDir(s.dir); err != nil {
-		return res, fmt.Errorf("keep unreadable checkpoint aside: %w", err)
+		return res, fmt.Errorf("set unreadable checkpoint aside: %w", err)
 	}
 	return res, nil
 }
@@ -130,7 +130,7 @@ type damagedFile struct {
 	number int
 }
 
-// damaged lists the files kept aside, the oldest first.
+// damaged lists the files set aside, the oldest first.
 func (s *Store) damaged() ([]damagedFile, error) {
 	names, err := s.siblings(damagedMark)
 	if err != nil {

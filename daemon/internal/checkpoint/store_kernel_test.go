@@ -62,7 +62,7 @@ func TestStore_DiskFull(t *testing.T) {
 	}
 }
 
-// A damaged file that cannot be moved is reported with what is known.
+// A damaged file that cannot be moved is reported with what could be read.
 func TestStore_ReadOnlyDisk(t *testing.T) {
 	testenv.RequireRoot(t)
 	t.Parallel()

@@ -47,7 +47,7 @@ func newEgressBed(t *testing.T, n *bed, v6 bool) *egressBed {
 }
 
 // look compares once, and returns what egress.Living says of it.
-func (e *egressBed) look() (nat iptables.Table, lost, ended []egress.Loss) {
+func (e *egressBed) observe() (nat iptables.Table, lost, ended []egress.Loss) {
 	e.t.Helper()
 	e.do(func() error {
 		view, err := e.host.EgressView(e.v6)
@@ -58,7 +58,7 @@ func (e *egressBed) look() (nat iptables.Table, lost, ended []egress.Loss) {
 			return err
 		}
 		view.NAT = &nat
-		lost, ended, _ = e.known.Look(e.now, egress.DefaultNetwork, e.tenants, view)
+		lost, ended, _ = e.known.Observe(e.now, egress.DefaultNetwork, e.tenants, view)
 		return nil
 	})
 	return nat, lost, ended
@@ -69,7 +69,7 @@ func (e *egressBed) settle() (all []egress.Loss) {
 	e.t.Helper()
 	for range 8 {
 		e.now = e.now.Add(egress.LossSettles)
-		nat, lost, _ := e.look()
+		nat, lost, _ := e.observe()
 		if len(lost) == 0 {
 			continue
 		}
@@ -140,7 +140,7 @@ func (e *egressBed) takesBack(chain string) {
 	e.t.Helper()
 	gone := e.tenants[0].Address.String()
 	e.tenants = e.tenants[1:]
-	_, lost, ended := e.look()
+	_, lost, ended := e.observe()
 	if len(lost) > 0 || len(ended) == 0 {
 		e.t.Fatalf("lost %v, ended %v", lost, ended)
 	}

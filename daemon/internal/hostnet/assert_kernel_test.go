@@ -46,7 +46,7 @@ func (n *bed) make(pods []rules.WorkloadPod) {
 }
 
 // look compares once.
-func (n *bed) look(w *rules.Baseline, pods []rules.WorkloadPod) (out []rules.Repair) {
+func (n *bed) diff(w *rules.Baseline, pods []rules.WorkloadPod) (out []rules.Repair) {
 	n.t.Helper()
 	n.do(func() error {
 		v, err := n.host.View(n.t.Context(), false)
@@ -73,7 +73,7 @@ func TestRepair(t *testing.T) {
 	n.make(pods)
 	n.sh("for i in 0 1 2 3; do ip link set far$i up; done; ip rule add priority 700 from 10.9.9.9 lookup 9") // another program's
 	var w rules.Baseline
-	if got := n.look(&w, pods); len(got) > 0 {
+	if got := n.diff(&w, pods); len(got) > 0 {
 		t.Fatalf("pods that lack nothing: %v", got)
 	}
 	first := netnames.DefaultVethPrefix + pods[0].Hash
@@ -91,7 +91,7 @@ func TestRepair(t *testing.T) {
 			t.Fatalf("%s: nothing was taken", what)
 		}
 		for round := 0; ; round++ {
-			got := n.look(&w, pods)
+			got := n.diff(&w, pods)
 			if len(got) == 0 {
 				break
 			}
@@ -113,7 +113,7 @@ func TestRepair(t *testing.T) {
 	// What was made for a pod that ended meanwhile goes, and nothing else.
 	n.sh("ip rule del priority 512 to 10.0.1.3; ip route del 10.0.1.3")
 	without := n.podState()
-	got := n.look(&w, pods)
+	got := n.diff(&w, pods)
 	n.do(func() error { _, err := n.host.Repair(t.Context(), got); return err })
 	n.do(func() error { return n.host.TakeBack(t.Context(), got) })
 	if d := cmp.Diff(without, n.podState()); d != "" || len(got) != 2 {
@@ -368,7 +368,7 @@ func TestAssert_Idle(t *testing.T) {
 	var w rules.Baseline
 	before := n.podState()
 	for range 3 {
-		if got := n.look(&w, pods); len(got) > 0 {
+		if got := n.diff(&w, pods); len(got) > 0 {
 			t.Fatalf("%d repairs, the first: %v", len(got), got[0])
 		}
 	}

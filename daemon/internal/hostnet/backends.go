@@ -17,7 +17,7 @@ import (
 
 // backend is a rule set beside the one that a pass is about: that of ip6tables, or those of
 // the iptables back end that the node does not use, where an earlier installation
-// may have left rules. One of which nothing is wanted is read until it has nothing of
+// may have left rules. One that needs no rules is read until it has nothing of
 // ours, once for most nodes.
 type backend struct {
 	programs pair

@@ -132,8 +132,7 @@ func (s *survey) nft() (t rules.Traces, known bool) {
 	return t, t.Missing
 }
 
-// textsNoNFT are what nft says where the kernel does not have nf_tables: no socket of the
-// kind, or nobody behind it.
+// textsNoNFT are nft's errors where the kernel does not have nf_tables.
 var textsNoNFT = []string{"Protocol not supported", "Operation not supported", "Invalid argument"}
 
 // rest reads what remains where no hint has been found so far: most nodes without one

@@ -304,7 +304,7 @@ func (m *Monitor) linkGone(l netstate.Link) Notice {
 }
 
 // ofNode distinguishes the settings of the primary ENI's link, and those for all links, from
-// those of pods' links, each of which comes with a notice.
+// those of pods' links, which each cause a notice.
 func (m *Monitor) ofNode(index int32) bool {
 	if index == rtnl.SettingOfAll {
 		return true

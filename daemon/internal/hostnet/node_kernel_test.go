@@ -440,7 +440,7 @@ func TestReadVersion(t *testing.T) {
 	}
 }
 
-// Settings of the kernel that cannot be written are told of once and don't stop a
+// Settings of the kernel that cannot be written are reported once and don't stop a
 // node.
 func TestSetupNode_ReadOnlySysctl(t *testing.T) {
 	t.Parallel()

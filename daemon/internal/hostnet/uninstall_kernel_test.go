@@ -187,7 +187,7 @@ func TestLeftovers_HalfDone(t *testing.T) {
 	}
 }
 
-// Living pods are told, and lose their links and rules with the rest.
+// Running pods are reported, and lose their links and rules with the rest.
 func TestLeftovers_LivingPods(t *testing.T) {
 	t.Parallel()
 	n := newPodBed(t)
@@ -210,7 +210,7 @@ func TestLeftovers_LivingPods(t *testing.T) {
 	}
 }
 
-// Secondary ENIs that the AMI's network configuration keeps stay as they are, and are told.
+// Secondary ENIs that the AMI's network configuration keeps stay as they are, and are reported.
 func TestLeftovers_ManagedByOthers(t *testing.T) {
 	t.Parallel()
 	n := newBed(t, "iptables-nft")
@@ -242,7 +242,7 @@ ip rule del priority 32765 from 10.0.0.71; ip rule add priority 32765 from 10.0.
 	}
 }
 
-// A chain of ours that somebody's rule leads to is emptied and told as left.
+// A chain of ours that someone else's rule jumps to is emptied and reported as left.
 func TestLeftovers_Held(t *testing.T) {
 	t.Parallel()
 	backends(t, func(t *testing.T, n *bed) {

@@ -290,7 +290,7 @@ func TestEvents_TooManyWait(t *testing.T) {
 
 // TestFollow_NothingLostNothingDoubled: several clients follow a node over restarts of
 // its server and of the daemon, while events are appended in bursts that overflow the
-// ring for the slow ones. What each got is what happened, minus the gaps it was told.
+// ring for the slow ones. What each got is what happened, minus the gaps reported to it.
 func TestFollow_NothingLostNothingDoubled(t *testing.T) {
 	t.Parallel()
 	const runs, bursts = 3, 4

@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzBindAddress: what the configuration accepts as INTROSPECTION_BIND_ADDRESS, the
-// server can be told to listen on; what it does not accept leaves the default.
+// server can be configured to listen on; what it does not accept leaves the default.
 func FuzzBindAddress(f *testing.F) {
 	for _, s := range []string{"127.0.0.1:61679", "unix:/var/run/aws-node/introspection.sock", "unix:", "unix:relative.sock", "unix:@abstract", "[::1]:1", ":61679", "localhost:0", "a:b", "unix:/" + strings.Repeat("x", 106), "unix:/" + strings.Repeat("x", 107)} {
 		f.Add(s)

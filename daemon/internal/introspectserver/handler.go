@@ -115,8 +115,7 @@ func setDate(w http.ResponseWriter, at time.Time) {
 	}
 }
 
-// serveOurs answers a document of ours, or the list of paths to a path that nobody
-// knows.
+// serveOurs answers a document of ours, or an unknown path with the list of paths.
 func (h *handler) serveOurs(w http.ResponseWriter, r *http.Request) {
 	doc, known := h.ours[r.URL.Path]
 	if kind, ok := strings.CutPrefix(r.URL.Path, introspect.PathSchemas+"/"); ok {

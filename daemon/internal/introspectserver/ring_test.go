@@ -62,7 +62,7 @@ func (c *reader) read(t *testing.T, r *ring[uint64], limit int) {
 }
 
 // TestRing_NothingLostNothingDoubled: whatever the order of appends and reads of many
-// readers, what each got is what happened, minus the items it was told that it missed.
+// readers, what each got is what happened, minus the items it was reported as missed.
 func TestRing_NothingLostNothingDoubled(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

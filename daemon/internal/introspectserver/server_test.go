@@ -106,7 +106,7 @@ func TestHandler_NoSandboxIDs(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{introspect.PathENIs, introspect.PathSummary, introspect.PathConfig} {
 		if body := get(t, testView(), path, nil).Body.String(); strings.Contains(body, "secret-id") {
-			t.Errorf("%s tells a sandbox id: %s", path, body)
+			t.Errorf("%s reveals a sandbox id: %s", path, body)
 		}
 	}
 }

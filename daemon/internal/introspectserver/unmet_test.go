@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// TestPlan_Unmet: targets that cannot be met are told with what is in the way, so that
+// TestPlan_Unmet: targets that cannot be met are reported with what prevents it, so that
 // no action does not look like contentment.
 func TestPlan_Unmet(t *testing.T) {
 	t.Parallel()

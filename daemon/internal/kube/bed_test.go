@@ -32,7 +32,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// record is what Run told.
+// record is what Run reported.
 type record struct {
 	mu       sync.Mutex
 	nodes    []cluster.Node
@@ -93,7 +93,7 @@ func run(t *testing.T, c *Client) *record {
 			t.Error("Run does not end with its context")
 		}
 		if !r.has(func(r *record) bool { return !r.late })() {
-			t.Error("Run told something after it returned")
+			t.Error("Run reported something after it returned")
 		}
 	})
 	return r

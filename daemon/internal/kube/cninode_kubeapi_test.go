@@ -26,7 +26,7 @@ func TestCNINode(t *testing.T) {
 	name := s.Name(t)
 	s.CreateNode(t, name)
 	c := connect(t, s.Kubeconfig(t, "aws-node"), name)
-	told := run(t, c)
+	rec := run(t, c)
 	synced(t, c)
 	if _, err := c.CNINode(t.Context()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("before it is there: %v", err)
@@ -35,21 +35,21 @@ func TestCNINode(t *testing.T) {
 		t.Errorf("adding to nothing: %v", err)
 	}
 	create(t, s, cniNodeResource, "CNINode", name, map[string]any{"tags": map[string]any{"a": "b"}})
-	eventually(t, "it is told", told.has(func(r *record) bool { return r.exists }))
+	eventually(t, "it is reported", rec.has(func(r *record) bool { return r.exists }))
 	if err := c.AddFeatures(t.Context(), custom, sgp); err != nil {
 		t.Fatal(err)
 	}
 	want := []cluster.Feature{custom, sgp}
-	eventually(t, "its features are told", told.has(func(r *record) bool { return cmp.Equal(r.cniNode.Features, want) }))
+	eventually(t, "its features are reported", rec.has(func(r *record) bool { return cmp.Equal(r.cniNode.Features, want) }))
 	if n, err := c.CNINode(t.Context()); err != nil || !cmp.Equal(n.Features, want) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	apply(t, s, cniNodeResource, "", name, `{"spec":{"features":[]}}`)
-	eventually(t, "that they are gone is told", told.has(func(r *record) bool { return len(r.cniNode.Features) == 0 }))
+	eventually(t, "that they are gone is reported", rec.has(func(r *record) bool { return len(r.cniNode.Features) == 0 }))
 	if err := s.Objects().Resource(cniNodeResource).Delete(t.Context(), name, deleteNow); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "that it is gone is told", told.has(func(r *record) bool { return !r.exists }))
+	eventually(t, "that it is gone is reported", rec.has(func(r *record) bool { return !r.exists }))
 }
 
 // TestFeatureObject: a feature without a value has none in the object either, as upstream's.
@@ -83,7 +83,7 @@ func TestAddFeatures_NoWrite(t *testing.T) {
 	}
 }
 
-// TestAddFeatures_TwoWriters: nobody's feature is lost, although the list is written as
+// TestAddFeatures_TwoWriters: no feature is lost, although the list is written as
 // a whole.
 func TestAddFeatures_TwoWriters(t *testing.T) {
 	t.Parallel()

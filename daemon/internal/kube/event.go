@@ -64,8 +64,8 @@ func (c *Client) Emit(ctx context.Context, e notice.Event) error {
 	return c.emit(ctx, e, time.Now())
 }
 
-// emit sends an event of a time. It may be called again for one of which it is not known
-// whether it arrived: its name is of the time, and what is there already is sent.
+// emit sends an event of a time. It may be called again where it is unknown whether the event
+// arrived: its name is of the time, and one that exists already counts as sent.
 func (c *Client) emit(ctx context.Context, e notice.Event, at time.Time) error {
 	namespace := cmp.Or(e.About.Namespace, nodeEventNamespace)
 	path, err := events.in(namespace)

@@ -20,8 +20,8 @@ func newEvent(about notice.Ref) notice.Event {
 	return notice.For(cause.SubnetExhausted, about, "ec2:AssignPrivateIpAddresses", "subnet-1 is full")
 }
 
-// toldEvents reads the events about an object: its fields that matter, in order.
-func toldEvents(t *testing.T, s *kubeapi.Server, namespace, about string) (out []map[string]any) {
+// sentEvents reads the events about an object: its fields that matter, in order.
+func sentEvents(t *testing.T, s *kubeapi.Server, namespace, about string) (out []map[string]any) {
 	t.Helper()
 	list, err := s.Objects().Resource(eventResource).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -72,7 +72,7 @@ func TestEmit(t *testing.T) {
 			"regarding": tc.regarding, "action": "ec2:AssignPrivateIpAddresses", "reason": "SubnetExhausted", "type": "Warning",
 			"note": "the subnet has no free addresses: subnet-1 is full", "reportingController": "aws-node", "reportingInstance": "aws-node-" + host,
 		}}
-		if diff := cmp.Diff(want, toldEvents(t, s, tc.namespace, tc.about.Name)); diff != "" {
+		if diff := cmp.Diff(want, sentEvents(t, s, tc.namespace, tc.about.Name)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
@@ -101,7 +101,7 @@ func TestEmit_Longest(t *testing.T) {
 	}
 }
 
-// TestEmitLater: what is too much of the same is held back, nobody waits, and Run sends
+// TestEmitLater: what is too much of the same is held back, nothing waits, and Run sends
 // the rest.
 func TestEmitLater(t *testing.T) {
 	t.Parallel()
@@ -127,10 +127,10 @@ func TestEmitLater(t *testing.T) {
 	policy := notice.DefaultPolicy()
 	last := surplus + policy.TotalBurst - policy.ForNode - 1
 	eventually(t, "the last that may be sent was", func() bool {
-		return len(toldEvents(t, s, name, fmt.Sprint("web-", last))) == 1
+		return len(sentEvents(t, s, name, fmt.Sprint("web-", last))) == 1
 	})
 	for i, want := range map[int]int{surplus - 1: 0, surplus: 1, last + 1: 0} {
-		if n := len(toldEvents(t, s, name, fmt.Sprint("web-", i))); n != want {
+		if n := len(sentEvents(t, s, name, fmt.Sprint("web-", i))); n != want {
 			t.Errorf("%d events about pod %d, want %d", n, i, want)
 		}
 	}

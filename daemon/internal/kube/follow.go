@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/kubeclient"
 )
 
-// maxItems bounds a list. The longest are the cluster's ENIConfigs, of which there is
-// about one per availability zone, and a node's pods.
+// maxItems bounds a list. The longest are the cluster's ENIConfigs, about one per
+// availability zone, and a node's pods.
 const maxItems = 20_000
 
 // mirror keeps one store in step with the API server.

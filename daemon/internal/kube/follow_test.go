@@ -176,7 +176,7 @@ func TestFollow_Nonsense(t *testing.T) {
 			c := s.client(t, func(_ int, q url.Values, w http.ResponseWriter) { answer(q, w) })
 			started := time.Now()
 			s.follow(t, c, func() bool { return s.count() > 5 })
-			// Two pauses at least lie between six requests, of which every other may succeed.
+			// Two pauses at least lie between six requests; every other one may succeed.
 			if took, least := time.Since(started), c.pauses.First/2+c.pauses.First; took < least {
 				t.Errorf("six requests in %v, want pauses of %v", took, least)
 			}

@@ -50,7 +50,7 @@ func logTo(c *Client) *lines {
 }
 
 // TestOutage: the API server goes away in each of the ways there are and comes back.
-// The cache serves meanwhile, the loss is told once, and nothing that happened in
+// The cache serves meanwhile, the loss is reported once, and nothing that happened in
 // between is missed.
 func TestOutage(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestOutage(t *testing.T) {
 				c.limits = limits{version: short, get: short, write: short, list: 5 * short}
 			}
 			log := logTo(c)
-			told := run(t, c)
+			rec := run(t, c)
 			synced(t, c)
 			expected(t, c, 1)
 
@@ -88,7 +88,7 @@ func TestOutage(t *testing.T) {
 			if tc.cut {
 				proxy.Cut()
 			}
-			eventually(t, "the loss is told", told.has(func(r *record) bool { return len(r.lost) == 1 }))
+			eventually(t, "the loss is reported", rec.has(func(r *record) bool { return len(r.lost) == 1 }))
 			if p, err := c.Pod(t.Context(), name, "early"); err != nil || p.Name != "early" {
 				t.Errorf("the cached pod: %+v, %v", p, err)
 			}
@@ -111,18 +111,18 @@ func TestOutage(t *testing.T) {
 			if err := proxy.Restore(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it is reached again", told.has(func(r *record) bool { return len(r.versions) == 2 }))
+			eventually(t, "it is reached again", rec.has(func(r *record) bool { return len(r.versions) == 2 }))
 			eventually(t, "what happened is seen", func() bool {
 				_, late, _ := c.pods.get(name + "/late")
 				_, early, current := c.pods.get(name + "/early")
 				n, err := c.Node(t.Context())
 				return late && !early && current && err == nil && n.Unschedulable
 			})
-			if told.has(func(r *record) bool { return len(r.lost) != 1 })() {
-				t.Errorf("the loss was told more than once: %v", told.lost)
+			if rec.has(func(r *record) bool { return len(r.lost) != 1 })() {
+				t.Errorf("the loss was reported more than once: %v", rec.lost)
 			}
 			if n := log.containing("level="); n != 0 {
-				t.Errorf("%d lines were logged besides what is told:\n%s", n, log.text.String())
+				t.Errorf("%d lines were logged besides what is reported:\n%s", n, log.text.String())
 			}
 		})
 	}
@@ -142,20 +142,20 @@ func TestOutage_AtTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := connect(t, kubeconfig, name)
-	told := run(t, c)
-	eventually(t, "that it is not there is told", told.has(func(r *record) bool { return len(r.lost) == 1 }))
+	rec := run(t, c)
+	eventually(t, "its absence is reported", rec.has(func(r *record) bool { return len(r.lost) == 1 }))
 	if _, err := c.Node(t.Context()); err == nil {
 		t.Error("a Node was read")
 	}
 	if err := proxy.Restore(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is reached and the Node told", told.has(func(r *record) bool { return len(r.versions) == 1 && len(r.nodes) == 1 }))
+	eventually(t, "it is reached and the Node reported", rec.has(func(r *record) bool { return len(r.versions) == 1 && len(r.nodes) == 1 }))
 	expected(t, c, 1)
 }
 
 // TestCut: a load balancer resets connections now and then. The watches go on from
-// where they were; nothing is told, and nothing listed again.
+// where they were; nothing is reported, and nothing listed again.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -168,7 +168,7 @@ func TestCut(t *testing.T) {
 	c.pauses.First = 200 * time.Millisecond
 	log := logTo(c)
 	count := counting(c)
-	told := run(t, c)
+	rec := run(t, c)
 	synced(t, c)
 	listed := count.gets.Load()
 	for i := range 5 {
@@ -178,8 +178,8 @@ func TestCut(t *testing.T) {
 		expected(t, c, i+1)
 	}
 	synced(t, c)
-	if told.has(func(r *record) bool { return len(r.lost) != 0 })() {
-		t.Errorf("a loss was told: %v", told.lost)
+	if rec.has(func(r *record) bool { return len(r.lost) != 0 })() {
+		t.Errorf("a loss was reported: %v", rec.lost)
 	}
 	if n := count.gets.Load() - listed; n != 0 {
 		t.Errorf("%d lists were read anew", n)
@@ -202,17 +202,17 @@ func TestSlow(t *testing.T) {
 	if err := proxy.Slow(200 * time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	told := run(t, c)
+	rec := run(t, c)
 	if n, err := c.Node(t.Context()); err != nil || n.Labels["zone"] != "a" {
 		t.Errorf("%+v, %v", n, err)
 	}
 	expected(t, c, 1)
-	if told.has(func(r *record) bool { return len(r.lost) != 0 })() {
-		t.Errorf("a loss was told: %v", told.lost)
+	if rec.has(func(r *record) bool { return len(r.lost) != 0 })() {
+		t.Errorf("a loss was reported: %v", rec.lost)
 	}
 }
 
-// TestMissingRights: a role without a rule costs what the rule is for, and is told once.
+// TestMissingRights: a role without a rule costs what the rule is for, and is reported once.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
 	const user = "cni-metrics-helper" // may list pods, and uses nothing else
@@ -230,7 +230,7 @@ func TestMissingRights(t *testing.T) {
 	log := logTo(c)
 	count := counting(c)
 	c.opts.Pods = false // its owner does not watch them either
-	told := run(t, c)
+	rec := run(t, c)
 	listing := (&mirror[cluster.Pod]{c: c, what: pods, parse: parsePod, store: c.pods, changed: func() {}, log: c.log}).follower("spec.nodeName=" + name)
 	add, done := listing.Begin()
 	err := kubeclient.List(t.Context(), listing.Open, listing.Request, listing.Limits, func(raw json.RawMessage) error { add(raw); return nil })
@@ -254,7 +254,7 @@ func TestMissingRights(t *testing.T) {
 			t.Errorf("%s: %v, want what is missing", what, err)
 		}
 	}
-	if told.has(func(r *record) bool { return len(r.lost) != 0 || len(r.versions) != 1 })() {
-		t.Errorf("it was taken for an outage: %v", told.lost)
+	if rec.has(func(r *record) bool { return len(r.lost) != 0 || len(r.versions) != 1 })() {
+		t.Errorf("it was taken for an outage: %v", rec.lost)
 	}
 }

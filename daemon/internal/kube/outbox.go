@@ -11,12 +11,12 @@ import (
 const (
 	maxWaitingEvents = 64
 	// maxEventAge is as long as API servers keep events by default: what happened
-	// before helps nobody.
+	// before is useless.
 	maxEventAge = time.Hour
 )
 
-// outbox holds the events that wait to be sent, one of each kind: the first, of which
-// most is known, or the newest while the API server is away.
+// outbox holds the events that wait to be sent, one of each kind: the first, which has most
+// detail, or the newest while the API server is away.
 type outbox struct {
 	filled chan struct{} // holds one token while something may wait
 

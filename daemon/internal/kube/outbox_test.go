@@ -120,7 +120,7 @@ func TestOutbox_PutBack(t *testing.T) {
 		t.Fatalf("sent are %q, want both once", names)
 	}
 	if b, a := events[0], events[1]; b.suppressed != 1 || !b.at.Equal(noon.Add(2*time.Second)) || a.suppressed != 9 || !a.at.Equal(noon) {
-		t.Errorf("b is of %v and tells %d more, a of %v and %d", b.at, b.suppressed, a.at, a.suppressed)
+		t.Errorf("b is of %v with %d more, a of %v with %d", b.at, b.suppressed, a.at, a.suppressed)
 	}
 }
 

@@ -50,17 +50,17 @@ func (c *Client) PodFresh(ctx context.Context, namespace, name string) (cluster.
 func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cluster.Pod) bool) (cluster.Pod, error) {
 	key := objectKey(namespace, name)
 	var last cluster.Pod
-	for look := c.Pod; ; {
-		// Taken before the look, so that no change between the two is missed.
+	for read := c.Pod; ; {
+		// Taken before the read, so that no change between the two is missed.
 		next, live := c.pods.changed()
 		cached, _, _ := c.pods.get(key)
-		pod, err := look(ctx, namespace, name)
+		pod, err := read(ctx, namespace, name)
 		if err == nil {
 			last = pod
 			if ok(pod) {
 				return pod, nil
 			}
-			err = errors.New("it is there, but not as wanted")
+			err = errors.New("it exists, but not in the expected state")
 		}
 		pause := c.pauses.blind
 		if live {
@@ -70,9 +70,9 @@ func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cl
 		if ctx.Err() != nil {
 			return last, fmt.Errorf("wait for pod %s: %w; last: %w", key, ctx.Err(), err)
 		}
-		look = c.podAnew
+		read = c.podAnew
 		if changed {
-			look = c.Pod
+			read = c.Pod
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestWaitPod_End(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	there, nowhere := wait(ctx, c, name, "web-0"), wait(ctx, c, name, "none")
-	if got := <-there; !errors.Is(got.err, context.DeadlineExceeded) || got.pod.Name != "web-0" || !strings.Contains(got.err.Error(), "not as wanted") {
+	if got := <-there; !errors.Is(got.err, context.DeadlineExceeded) || got.pod.Name != "web-0" || !strings.Contains(got.err.Error(), "not in the expected state") {
 		t.Errorf("%+v, %v", got.pod, got.err)
 	}
 	if got := <-nowhere; !errors.Is(got.err, context.DeadlineExceeded) || !errors.Is(got.err, ErrNotFound) || got.pod != (cluster.Pod{}) {

@@ -19,8 +19,8 @@ const (
 // shortPause is between two requests for a pod that a test waits for.
 const shortPause = 100 * time.Millisecond
 
-// stalePods is an API server whose list has a pod that is not announced yet, whose watch
-// shows nothing more, and of which a GET tells more.
+// stalePods is an API server whose list has a pod that is not announced yet and whose watch
+// shows nothing more, while a GET does.
 func stalePods(t *testing.T, watch, get http.HandlerFunc) *Client {
 	t.Helper()
 	server := apiServer(t, func(w http.ResponseWriter, r *http.Request) {

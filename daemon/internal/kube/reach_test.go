@@ -18,7 +18,7 @@ func TestReach(t *testing.T) {
 		"forbidden":    {http.StatusForbidden, unknownVersion},
 		"unauthorized": {http.StatusUnauthorized, unknownVersion},
 		"not served":   {http.StatusNotFound, unknownVersion},
-		"told":         {http.StatusOK, "v1.35.4"},
+		"answers":      {http.StatusOK, "v1.35.4"},
 		"broken":       {http.StatusInternalServerError, ""},
 		"starting":     {http.StatusServiceUnavailable, ""},
 	} {
@@ -33,14 +33,14 @@ func TestReach(t *testing.T) {
 				fmt.Fprint(w, `{"gitVersion":"v1.35.4"}`)
 			})
 			c := connect(t, kubeconfig(t, s, s.URL), "x")
-			told := run(t, c)
-			eventually(t, "it is told", told.has(func(r *record) bool { return len(r.versions)+len(r.lost) > 0 }))
+			rec := run(t, c)
+			eventually(t, "it is reported", rec.has(func(r *record) bool { return len(r.versions)+len(r.lost) > 0 }))
 			want := []string{tc.version}
 			if tc.version == "" {
 				want = nil
 			}
-			if told.has(func(r *record) bool { return !slices.Equal(r.versions, want) || len(r.lost) > 0 != (want == nil) })() {
-				t.Errorf("told versions %q and losses %v, want %q", told.versions, told.lost, want)
+			if rec.has(func(r *record) bool { return !slices.Equal(r.versions, want) || len(r.lost) > 0 != (want == nil) })() {
+				t.Errorf("versions %q and losses %v, want %q", rec.versions, rec.lost, want)
 			}
 		})
 	}

@@ -51,8 +51,8 @@ func (s *eventServer) attempts() int {
 	return s.tried
 }
 
-// told returns the notes of what was taken, by object.
-func (s *eventServer) told() map[string][]string {
+// notes returns the notes of what was taken, by object.
+func (s *eventServer) notes() map[string][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string][]string{}
@@ -75,7 +75,7 @@ func (s *eventServer) client(t *testing.T) (*Client, *lines) {
 func takes(string) (int, string) { return http.StatusCreated, "{}" }
 func away(string) (int, string)  { return http.StatusServiceUnavailable, "away" }
 
-// TestEmitLater_Outage: what happened while the API server was away is told after it:
+// TestEmitLater_Outage: what happened while the API server was away is reported after it:
 // once for each object, the Node's too, and no more than may be sent.
 func TestEmitLater_Outage(t *testing.T) {
 	t.Parallel()
@@ -101,8 +101,8 @@ func TestEmitLater_Outage(t *testing.T) {
 	}
 
 	s.becomes(takes)
-	eventually(t, "the Node's is sent", func() bool { return len(s.told()["x"]) == 1 })
-	eventually(t, "those that pods may use are sent", func() bool { return len(s.told()) >= 1+8 }) // before the Node's one more
+	eventually(t, "the Node's is sent", func() bool { return len(s.notes()["x"]) == 1 })
+	eventually(t, "those that pods may use are sent", func() bool { return len(s.notes()) >= 1+8 }) // before the Node's one more
 	eventually(t, "none waits", func() bool {
 		c.events.mu.Lock()
 		defer c.events.mu.Unlock()
@@ -112,13 +112,13 @@ func TestEmitLater_Outage(t *testing.T) {
 	e := newEvent(c.OwnNode())
 	e.Reason = "Other"
 	c.EmitLater(e)
-	eventually(t, "another about the Node was sent", func() bool { return len(s.told()["x"]) == 2 })
-	if n := len(s.told()); n > 1+9 {
-		t.Errorf("%d objects are told of, want as many as may be", n)
+	eventually(t, "another about the Node was sent", func() bool { return len(s.notes()["x"]) == 2 })
+	if n := len(s.notes()); n > 1+9 {
+		t.Errorf("%d objects are reported, want as many as may be", n)
 	}
-	for name, notes := range s.told() {
+	for name, notes := range s.notes() {
 		if len(notes) != 1 && name != "x" {
-			t.Errorf("%s is told of %d times: %q", name, len(notes), notes)
+			t.Errorf("%s is reported %d times: %q", name, len(notes), notes)
 		}
 	}
 	if n := log.containing("events can be sent again"); n != 1 {
@@ -143,8 +143,8 @@ func TestEmitLater_ShortOutage(t *testing.T) {
 	}
 	eventually(t, "they were tried more often than would be allowed", func() bool { return s.attempts() > 30 })
 	s.becomes(takes)
-	eventually(t, "all are told", func() bool { return len(s.told()) == 5 })
-	for name, notes := range s.told() {
+	eventually(t, "all are reported", func() bool { return len(s.notes()) == 5 })
+	for name, notes := range s.notes() {
 		if len(notes) != 1 || !strings.HasSuffix(notes[0], "(and 2 times since the last event)") {
 			t.Errorf("%s: %q, want one that counts two more", name, notes)
 		}
@@ -181,7 +181,7 @@ func TestEmitLater_Refused(t *testing.T) {
 			}
 			eventually(t, "the bad ones were tried", func() bool { return s.attempts() == 2 })
 			c.EmitLater(newEvent(aboutPod("good")))
-			eventually(t, "the good one is sent", func() bool { return len(s.told()["good"]) == 1 })
+			eventually(t, "the good one is sent", func() bool { return len(s.notes()["good"]) == 1 })
 			if n := log.containing("rejected an event"); n != tc.lines {
 				t.Errorf("%d lines about refusals, want %d", n, tc.lines)
 			}
@@ -195,7 +195,7 @@ func TestEmitLater_Refused(t *testing.T) {
 	}
 }
 
-// TestEmitLater_First: as long as the API server answers, an event is told as it was when
+// TestEmitLater_First: as long as the API server answers, an event is reported as it was when
 // it first happened.
 func TestEmitLater_First(t *testing.T) {
 	t.Parallel()
@@ -214,11 +214,11 @@ func TestEmitLater_First(t *testing.T) {
 	done := make(chan struct{})
 	go func() { c.sendEvents(ctx); close(done) }()
 	c.EmitLater(first)
-	eventually(t, "it is sent", func() bool { return len(s.told()["p"]) == 1 })
+	eventually(t, "it is sent", func() bool { return len(s.notes()["p"]) == 1 })
 	cancel()
 	<-done
-	if got := s.told()["p"]; len(got) != 1 || got[0] != first.Note {
-		t.Errorf("told %q, want %q", got, first.Note)
+	if got := s.notes()["p"]; len(got) != 1 || got[0] != first.Note {
+		t.Errorf("got %q, want %q", got, first.Note)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestEmitLater_Poison(t *testing.T) {
 	c.EmitLater(newEvent(c.OwnNode()))
 	eventually(t, "it was tried", func() bool { return s.attempts() > 1 })
 	c.EmitLater(newEvent(aboutPod("p")))
-	eventually(t, "the other is sent", func() bool { return len(s.told()["p"]) == 1 })
+	eventually(t, "the other is sent", func() bool { return len(s.notes()["p"]) == 1 })
 }
 
 // TestEventName: whatever the object's name, and wherever it is cut, it is a name.

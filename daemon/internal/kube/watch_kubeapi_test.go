@@ -38,7 +38,7 @@ func TestWatch_Pods(t *testing.T) {
 	if n, known := c.ExpectedPods(expects); n != 0 || known {
 		t.Errorf("%d pods are expected before anything was read, known: %v", n, known)
 	}
-	told := run(t, c)
+	rec := run(t, c)
 	synced(t, c)
 	expected(t, c, 1)
 
@@ -63,13 +63,13 @@ func TestWatch_Pods(t *testing.T) {
 	if p, err := c.Pod(t.Context(), name, "elsewhere"); err != nil || p.NodeName != name+"-other" {
 		t.Errorf("a pod of another node, asked for by name: %+v, %v", p, err)
 	}
-	if !told.has(func(r *record) bool { return r.pods > 0 })() {
-		t.Error("nothing was told about pods")
+	if !rec.has(func(r *record) bool { return r.pods > 0 })() {
+		t.Error("nothing was reported about pods")
 	}
 }
 
 // TestWatch_Node: capacity, cordon and annotations as they change; what does not
-// concern the daemon, such as a heartbeat, is not told.
+// concern the daemon, such as a heartbeat, is not reported.
 func TestWatch_Node(t *testing.T) {
 	t.Parallel()
 	s := kubeapi.Shared(t)
@@ -83,29 +83,29 @@ func TestWatch_Node(t *testing.T) {
 	if err != nil || direct.MaxPods != 110 || direct.PodENIs != 9 || direct.Labels["zone"] != "a" || direct.Unschedulable {
 		t.Fatalf("by a GET: %+v, %v", direct, err)
 	}
-	told := run(t, c)
-	eventually(t, "the Node is told", told.has(func(r *record) bool { return len(r.nodes) == 1 }))
+	rec := run(t, c)
+	eventually(t, "the Node is reported", rec.has(func(r *record) bool { return len(r.nodes) == 1 }))
 	watched, err := c.Node(t.Context())
 	if diff := cmp.Diff(direct, watched); diff != "" || err != nil {
 		t.Errorf("error %v, the watched Node (-GET +watched):\n%s", err, diff)
 	}
 	apply(t, s, nodeResource, "", name, `{"metadata":{"annotations":{"k8s.amazonaws.com/eniConfig":"b"}},"spec":{"unschedulable":true}}`)
-	eventually(t, "the change is told", told.has(func(r *record) bool {
+	eventually(t, "the change is reported", rec.has(func(r *record) bool {
 		last := r.nodes[len(r.nodes)-1]
 		return last.Unschedulable && cluster.ENIConfigName(last, "k8s.amazonaws.com/eniConfig", "") == "b"
 	}))
 	var before int
-	told.has(func(r *record) bool { before = len(r.nodes); return true })()
+	rec.has(func(r *record) bool { before = len(r.nodes); return true })()
 	apply(t, s, nodeResource, "", name, `{"spec":{"providerID":"aws:///a/i-1"}}`)
 	apply(t, s, nodeResource, "", name, `{"spec":{"unschedulable":false}}`)
-	eventually(t, "the Node is schedulable", told.has(func(r *record) bool { return !r.nodes[len(r.nodes)-1].Unschedulable }))
-	if told.has(func(r *record) bool { return len(r.nodes) != before+1 })() {
-		t.Errorf("not one more than %d Nodes was told", before)
+	eventually(t, "the Node is schedulable", rec.has(func(r *record) bool { return !r.nodes[len(r.nodes)-1].Unschedulable }))
+	if rec.has(func(r *record) bool { return len(r.nodes) != before+1 })() {
+		t.Errorf("reports of Nodes: want one more than %d", before)
 	}
-	if !told.has(func(r *record) bool {
+	if !rec.has(func(r *record) bool {
 		return len(r.versions) == 1 && strings.HasPrefix(r.versions[0], "v1.") && r.lost == nil
 	})() {
-		t.Errorf("reached %q, lost %v", told.versions, told.lost)
+		t.Errorf("reached %q, lost %v", rec.versions, rec.lost)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestWatch_ENIConfig(t *testing.T) {
 	if got, err := c.ENIConfig(t.Context(), name); err != nil || got.Subnet != "subnet-0123456789abcdef0" {
 		t.Errorf("by a GET: %+v, %v", got, err)
 	}
-	told := run(t, c)
+	rec := run(t, c)
 	synced(t, c)
 	apply(t, s, eniConfigResource, "", name, `{"spec":{"subnet":"subnet-0123456789abcdef1","securityGroups":["sg-01234567"]}}`)
 	want := cluster.ENIConfig{Name: name, Subnet: "subnet-0123456789abcdef1", SecurityGroups: []string{"sg-01234567"}}
@@ -132,7 +132,7 @@ func TestWatch_ENIConfig(t *testing.T) {
 		return err == nil && cmp.Equal(got, want)
 	})
 	apply(t, s, eniConfigResource, "", name, `{"spec":{"subnet":"mine"}}`)
-	eventually(t, "the spoilt one is told of", func() bool {
+	eventually(t, "the spoilt one is reported", func() bool {
 		_, err := c.ENIConfig(t.Context(), name)
 		return errors.Is(err, ErrInvalid) && strings.Contains(err.Error(), `"mine"`)
 	})
@@ -148,7 +148,7 @@ func TestWatch_ENIConfig(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	if !told.has(func(r *record) bool { return r.configs > 0 })() {
-		t.Error("nothing was told about ENIConfigs")
+	if !rec.has(func(r *record) bool { return r.configs > 0 })() {
+		t.Error("nothing was reported about ENIConfigs")
 	}
 }

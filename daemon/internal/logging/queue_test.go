@@ -55,7 +55,7 @@ func rowsOf(t *testing.T, text string) (rows []row) {
 }
 
 // account checks that lines come in order, and returns how many came and how many are
-// told to be lost.
+// counted as lost.
 func account(t *testing.T, rows []row) (came, lost int, byLevel map[string]int) {
 	t.Helper()
 	last := -1
@@ -76,7 +76,7 @@ func account(t *testing.T, rows []row) (came, lost int, byLevel map[string]int) 
 }
 
 // TestQueue_DiskHangs: who logs is not held up, what finds no room is counted, warnings
-// find room longer, and once the disk answers all is told.
+// find room longer, and once the disk answers all are counted.
 func TestQueue_DiskHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestQueue_DiskHangs(t *testing.T) {
 		synctest.Wait()
 		came, lost, levels := account(t, rowsOf(t, disk.text.String()))
 		if came+lost != total+warnings || levels["info"] != maxQueuedLines/4*3 || levels["warn"] != warnings {
-			t.Errorf("%d came (%v), %d are told to be lost, of %d", came, levels, lost, total+warnings)
+			t.Errorf("%d came (%v), %d are counted as lost, of %d", came, levels, lost, total+warnings)
 		}
 		log.Info("line", "n", total+warnings)
 		synctest.Wait() // no Close is needed for a line to be there
@@ -192,7 +192,7 @@ func TestQueue_Close(t *testing.T) {
 	})
 }
 
-// TestQueue_DiskFull: lines that the disk refused are counted and told later.
+// TestQueue_DiskFull: lines that the disk refused are counted and reported later.
 func TestQueue_DiskFull(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestQueue_DiskFull(t *testing.T) {
 	})
 }
 
-// TestOpen_ReaderHangs fills a real file that takes nothing more: a pipe that nobody
+// TestOpen_ReaderHangs fills a real file that takes nothing more: a pipe that no one
 // reads.
 func TestOpen_ReaderHangs(t *testing.T) {
 	t.Parallel()
@@ -249,7 +249,7 @@ func TestOpen_ReaderHangs(t *testing.T) {
 			}
 		})
 	}
-	writers.Wait() // though nobody reads
+	writers.Wait() // without a reader
 	closed := make(chan error, 1)
 	go func() {
 		closed <- closer.Close()

@@ -70,7 +70,7 @@ func FuzzScrub(f *testing.F) {
 			line := s + "\n" + secret + "\n" + s
 			if got := scrub.Line(line); strings.Contains(got, aSandbox) && !strings.Contains(s, aSandbox) ||
 				strings.Contains(got, anAccess) && !strings.Contains(s, anAccess) || strings.Contains(got, aToken) && !strings.Contains(s, aToken) {
-				t.Fatalf("%q tells %q: %q", line, secret, got)
+				t.Fatalf("%q reveals %q: %q", line, secret, got)
 			}
 		}
 	})

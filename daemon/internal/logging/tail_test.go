@@ -98,7 +98,7 @@ func TestChoose_Bounds(t *testing.T) {
 	}
 }
 
-// TestChoose_NoOracle: a match inside of what is scrubbed tells nothing.
+// TestChoose_NoOracle: a match inside scrubbed text reveals nothing.
 func TestChoose_NoOracle(t *testing.T) {
 	t.Parallel()
 	text := entry(1, "sandbox "+aSandbox) + entry(2, "token: X-aws-ec2-metadata-token: "+aToken)
@@ -256,7 +256,7 @@ func recordedLogs(tb testing.TB) (logs [][]byte) {
 	return logs
 }
 
-// TestChoose_Recorded: every line of upstream's logs is read, and tells no sandbox
+// TestChoose_Recorded: every line of upstream's logs is parsed, and reveals no sandbox
 // id.
 func TestChoose_Recorded(t *testing.T) {
 	t.Parallel()

@@ -239,7 +239,7 @@ func TestRequestLabels(t *testing.T) {
 		`awscni_ipamd_startup_duration_seconds_count{failure_reason="node_initialization",success="false",with_api_server="false"} 1`,
 		`awscni_ipamd_node_initialization_duration_seconds_count{success="false"} 1`,
 		`awscni_ipamd_action_inprogress{fn="nodeIPPoolReconcile"} 1`,
-		`awscni_eni_allocated 0`, // nobody has set the pool
+		`awscni_eni_allocated 0`, // the pool was never set
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no line %s", line)

@@ -128,7 +128,7 @@ func (c *Client) call(ctx context.Context, f func(context.Context, cnirpc.NPBack
 		case err == nil:
 			return &Error{cause.PolicyAgentRefused, errNotSuccessful}
 		case status.Code(err) == codes.DeadlineExceeded:
-			// The text is of whichever side noticed first.
+			// The text is that of whichever end noticed first.
 			return &Error{cause.PolicyAgentUnreachable, fmt.Errorf("no answer from %s within the deadline of %s: %w", c.socket, callLimit, context.DeadlineExceeded)}
 		case attempt == 1 && passing(err) && pause(ctx, again):
 			continue

@@ -13,8 +13,8 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// TestRenew: sockets that somebody removed are there again, each time, and requests are
-// answered on them; those that stand are left alone, and a stranger's file is.
+// TestRenew: removed sockets are created again, each time, and requests are answered on
+// them; existing ones and another program's file are left alone.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	renew, renewed := make(chan struct{}), make(chan string, 10)

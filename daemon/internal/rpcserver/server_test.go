@@ -336,7 +336,7 @@ func TestSocketModes(t *testing.T) {
 	}
 }
 
-// stale leaves a socket file that nobody serves, as a killed process does.
+// stale leaves a socket file without a server, as a killed process does.
 func stale(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -497,7 +497,7 @@ func TestDrain(t *testing.T) {
 	receive(t, "the lean request", h.entered)
 
 	r.stop()
-	// A connection that asked nothing ends at once, and nobody new gets in.
+	// A connection that asked nothing ends at once, and no new one is accepted.
 	if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("idle connection: %v, want end of file", err)
 	}

@@ -8,9 +8,9 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestErrors_TellNoSecret: what EC2 repeats of a request is not told further, and what
+// TestErrors_NoSecret: what EC2 repeats of a request is not passed on, and what
 // it says without end is cut.
-func TestErrors_TellNoSecret(t *testing.T) {
+func TestErrors_NoSecret(t *testing.T) {
 	t.Parallel()
 	const token = "IQoJb3JpZ2luX2VjEXAMPLEtoken"
 	for name, message := range map[string]string{
@@ -30,7 +30,7 @@ func TestErrors_TellNoSecret(t *testing.T) {
 			}
 			for _, text := range []string{err.Error(), vpcapi.Brief(err).Error()} {
 				if strings.Contains(text, token) || strings.Contains(text, "ASIAIOSFODNN7EXAMPLE") || len(text) > 5000 {
-					t.Errorf("told (%d bytes): %.600s", len(text), text)
+					t.Errorf("text (%d bytes): %.600s", len(text), text)
 				}
 			}
 		})

@@ -70,7 +70,7 @@ func TestIPv6_Prefixes(t *testing.T) {
 }
 
 // IPv6-only subnets are not offered, and an ENI in one is refused before it is made; if
-// nobody knew, the error says what was made.
+// the family was unknown then, the error says what was made.
 func TestIPv6Only_Refused(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{})
@@ -99,7 +99,7 @@ func TestIPv6Only_Refused(t *testing.T) {
 	}
 }
 
-// What is wrong with an ENIConfig is told apart, each from the others.
+// Each fault of an ENIConfig is a distinct error.
 func TestErrors_ENIConfig(t *testing.T) {
 	t.Parallel()
 	type verdict struct{ NoSubnet, NoGroup, OtherZone bool }

@@ -82,7 +82,7 @@ func TestPace_OtherFailures(t *testing.T) {
 }
 
 // Housekeeping leaves the reserve to calls that a pod waits for. Where the caller's
-// time ends before a request's turn, it is told so at once, and EC2 is not asked.
+// time ends before a request's turn, it fails at once, and EC2 is not called.
 func TestPace_UrgentBeforeHousekeeping(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, setup{conf: slow(5, 2)})
@@ -184,7 +184,7 @@ func TestPace_Cancelled(t *testing.T) {
 	}
 }
 
-// What waits gets its turn, and the call tells for how long it waited.
+// What waits gets its turn, and the call reports how long it waited.
 func TestPace_Waits(t *testing.T) {
 	t.Parallel()
 	const interval = 500 * time.Millisecond

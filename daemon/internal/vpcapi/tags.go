@@ -44,7 +44,7 @@ func UserTags(additional map[string]string) (kept map[string]string, dropped []s
 	return kept, dropped
 }
 
-// wantedTags are the tags of every managed ENI, createdAt aside.
+// wantedTags are the tags of every managed ENI except createdAt.
 func (c *Client) wantedTags() map[string]string {
 	tags := map[string]string{TagInstanceID: c.conf.InstanceID}
 	if c.conf.ClusterName != "" {
