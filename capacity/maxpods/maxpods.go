@@ -12,7 +12,7 @@ const prefixSize = 16
 // Unlimited represents the 2^48 addresses of an IPv6 node: more than any max-pods.
 const Unlimited = 1<<31 - 1
 
-// Input is what is known of a node. The zero value of a field means what the
+// Input describes a node. The zero value of a field means what the
 // upstream's default means.
 type Input struct {
 	InstanceType string

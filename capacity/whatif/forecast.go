@@ -12,9 +12,10 @@ type Outlook struct {
 	Run  Result // over some time in which pods are replaced
 }
 
-// Look is a node now and over some time with so many pods replaced per minute. It takes about
-// a millisecond for an hour at one per minute, and gives what a Run with the same load does.
-func Look(n Node, over time.Duration, perMinute float64, m Model) Outlook {
+// Forecast is a node now and over some time with so many pods replaced per minute. It takes
+// about a millisecond for an hour at one per minute, and gives what a Run with the same load
+// does.
+func Forecast(n Node, over time.Duration, perMinute float64, m Model) Outlook {
 	const seed = 1
 	r := settled([]Node{n}, Load{For: over, Seed: seed, Free: -1, Steps: Replacements(perMinute, over, seed)}, m)
 	o := Outlook{Held: r.nodes[0].holds()}

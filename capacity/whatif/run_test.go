@@ -165,7 +165,7 @@ func TestLook(t *testing.T) {
 	t.Parallel()
 	n := Node{Settings: m5large(), Pods: 8}
 	other := Node{Settings: m5large(2, 12), Pods: 8}
-	today, changed := Look(n, time.Hour, 1, Ours), Look(other, time.Hour, 1, Ours)
+	today, changed := Forecast(n, time.Hour, 1, Ours), Forecast(other, time.Hour, 1, Ours)
 	if today.Held.SubnetAddresses() != 20 || changed.Held.SubnetAddresses() != 14 || today.Run.Held.Avg < changed.Run.Held.Avg {
 		t.Errorf("%+v, %+v", today, changed)
 	}
@@ -194,7 +194,7 @@ func BenchmarkLook(b *testing.B) {
 			t := s
 			t.WarmIP = 5
 			for b.Loop() {
-				Look(Node{t, c.pods}, time.Hour, 1, Ours)
+				Forecast(Node{t, c.pods}, time.Hour, 1, Ours)
 				Next(Node{s, c.pods}, t, Ours)
 			}
 		})

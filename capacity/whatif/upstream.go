@@ -16,7 +16,7 @@ const (
 )
 
 // Upstream grows the pool of an idle node as upstream's daemon does while pods come one at
-// a time, each after the pool has settled. Pods that find no address wait, and have none.
+// a time, each after the pool has settled. Pods that find no address wait without one.
 func Upstream(s Settings, pods int) Held { return Grow(s, pods, Original) }
 
 // PlanUpstream is one pass of upstream's daemon (spec/ipamd.md §4.2 to §4.8): addresses that

@@ -49,7 +49,7 @@ fi
 mount -o remount,bind,ro "$root"
 exec chroot "$root" /usr/bin/setpriv --bounding-set="-all,$granted" --inh-caps=-all --no-new-privs /app/aws-k8s-agent "$@"`
 
-// inContainer prepares the program with the mounts of deploy/uninstall.yaml, aside from
+// inContainer prepares the program with the mounts of deploy/uninstall.yaml, except
 // that of /run/cni.
 func (h *host) inContainer(state string, args ...string) *exec.Cmd {
 	h.t.Helper()

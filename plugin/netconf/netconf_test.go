@@ -296,7 +296,7 @@ func repeatsKeys(in []byte) bool {
 		bytes.Count(low, []byte(`"interfaces"`)) > 1 || bytes.Count(low, []byte(`"ips"`)) > 1
 }
 
-// FuzzPrevResult: the same for previous results, the texts of errors aside.
+// FuzzPrevResult: the same for previous results, apart from error texts.
 func FuzzPrevResult(f *testing.F) {
 	f.Add(read(f, "result-0.4.0.json"))
 	for _, s := range []string{

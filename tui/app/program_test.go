@@ -52,7 +52,7 @@ func TestFeedCoalesces(t *testing.T) {
 	fleet := sourcetest.New(40, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	got := make(chan changed) // a telling waits until it is taken
+	got := make(chan changed) // a notification waits until it is taken
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

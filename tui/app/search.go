@@ -111,7 +111,7 @@ func (m *Model) searched(d watch.Detail) tea.Cmd {
 	case s.namespace == "":
 		return m.say(theme.Warn, "no pod is named "+s.name+m.unread())
 	}
-	return m.openPod(introspect.PodRef{Namespace: s.namespace, Name: s.name}) // its screen says what is known
+	return m.openPod(introspect.PodRef{Namespace: s.namespace, Name: s.name}) // its screen shows what the node reports
 }
 
 func (m *Model) openPod(p introspect.PodRef) tea.Cmd {

@@ -13,7 +13,7 @@ import (
 const pairTries = 64
 
 // TryPair makes the pair of a pod's first interface before the caller knows whether the
-// pod gets an address, and of which kind: it changes nothing that exists. Anything in the
+// pod gets an address, and of what kind: it changes nothing that exists. Anything in the
 // way, and errors about it, are left to Network.
 func (s *Setup) TryPair(p rules.Pair) {
 	if s.tryPair(p) == nil {

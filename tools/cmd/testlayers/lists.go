@@ -8,7 +8,7 @@ import (
 )
 
 // checkLists compares the lists of required tests and fuzz targets with what the test
-// files declare, without running any, or rewrites both: a test that nobody listed is
+// files declare, without running any, or rewrites both: a test that is not listed is
 // found in a second.
 func checkLists(w io.Writer, o options, pkgs []pkg) error {
 	tests, err := readRequired(o.root)

@@ -120,7 +120,7 @@ func matched(selection string, results []layerResult) error {
 	tests, subtests := 0, false
 	for _, r := range results {
 		if r.note != "" && r.note != noPackages {
-			return nil // nobody knows what it would have matched
+			return nil // it is unknown what it would have matched
 		}
 		// A test that skips does so before its subtests.
 		tests, subtests = tests+r.passed+r.failed+r.skipped, subtests || r.skipped > 0

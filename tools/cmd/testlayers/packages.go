@@ -30,7 +30,7 @@ type pkg struct {
 
 func (p pkg) hasTests() bool { return len(p.Tests) > 0 || len(p.Fuzz) > 0 }
 
-// noSymbols links test binaries in two thirds of the time: nobody debugs them.
+// noSymbols links test binaries in two thirds of the time: they are not debugged.
 const noSymbols = "-ldflags=-s -w"
 
 // A layer is a set of packages. A package belongs to the highest layer that one

@@ -109,7 +109,7 @@ func bars(l *components.Line, s components.Style) {
 	}
 }
 
-// draw writes a legend, the map, and what is known of the block under the cursor.
+// draw writes a legend, the map, and the block under the cursor.
 func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	sheet := prose.NewSheet(s, width)
 	if len(m.board.cells) == 0 {

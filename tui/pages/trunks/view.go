@@ -67,7 +67,7 @@ func (m *Model) header(s components.Style, width int) string {
 	return l.String()
 }
 
-// pods writes what is known of the branch ENIs of the node under the cursor.
+// pods writes the branch ENIs of the node under the cursor.
 func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	r, ok := m.table.Row()
 	if !ok {
@@ -106,7 +106,7 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	cooling(sheet, with.Cooling)
 }
 
-// cooling writes what is known about branch ENIs without a pod: the controller deletes
+// cooling writes the branch ENIs without a pod: the controller deletes
 // them some time after the pod, without notice.
 func cooling(sheet *prose.Sheet, n *int) {
 	sheet.Head("COOLING", "")

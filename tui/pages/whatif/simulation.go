@@ -197,7 +197,7 @@ func (s *simulation) step(set changes) outlook {
 		o, ok := s.runs[k]
 		if !ok && left > 0 {
 			left--
-			o, ok = engine.Look(n, over, perMinute, m), true
+			o, ok = engine.Forecast(n, over, perMinute, m), true
 			s.runs[k] = o
 		}
 		return o, ok

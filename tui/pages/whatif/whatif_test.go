@@ -54,8 +54,8 @@ func TestOutcome_IsTheEngines(t *testing.T) {
 	}
 	var was, will sum
 	for _, g := range m.sim.groups {
-		was.add(engine.Look(g.Node, over, perMinute, g.model), g.count)
-		will.add(engine.Look(engine.Node{Settings: m.set.to(g.Settings), Pods: g.Pods}, over, perMinute, g.model), g.count)
+		was.add(engine.Forecast(g.Node, over, perMinute, g.model), g.count)
+		will.add(engine.Forecast(engine.Node{Settings: m.set.to(g.Settings), Pods: g.Pods}, over, perMinute, g.model), g.count)
 	}
 	if m.last.was != was || m.last.will != will {
 		t.Errorf("%+v, want %+v and %+v", m.last, was, will)

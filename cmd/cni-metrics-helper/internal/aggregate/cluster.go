@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Cluster is what is known of the pods between polls. The zero value is ready.
+// Cluster is the state of the pods between polls. The zero value is ready.
 type Cluster struct {
 	pods   map[string]*pod
 	listed bool // a list came in before

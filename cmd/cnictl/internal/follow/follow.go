@@ -37,7 +37,7 @@ type Options struct {
 	Redraw func(every time.Duration) error
 }
 
-// Moment is what is known at one time.
+// Moment is the state at one time.
 type Moment struct {
 	View  *store.View
 	Fresh []document.NodeIPAM // read since the time before, by name

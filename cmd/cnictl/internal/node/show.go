@@ -71,7 +71,7 @@ func (v *view) lines() []string {
 	return v.Lines
 }
 
-// join joins what is known.
+// join joins the texts that are not empty.
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
 }
@@ -235,7 +235,7 @@ func causes(counts map[string]int) string {
 }
 
 func (v *view) problems() table.Table {
-	// What can be long comes last, so that it pushes nothing aside.
+	// What can be long comes last, so that it does not shift anything.
 	t := table.Table{Columns: []table.Column{{}, {}, {Right: true}, {Free: true}}}
 	for _, p := range fleet.Problems(v.n) {
 		c := paint.Warn

@@ -221,7 +221,7 @@ func (fr Frame) unreadable(reasons []document.ReasonCount) string {
 
 // problems lists every problem, the worst first.
 func (fr Frame) problems(all []document.Problem, short map[string]string, clock func(string) time.Time) []string {
-	// What can be long comes last, so that it pushes nothing aside.
+	// What can be long comes last, so that it does not shift anything.
 	t := table.Table{Columns: []table.Column{{}, {}, {Drop: 1}, {Free: true, Min: 50}}}
 	for _, q := range all {
 		mark, class := mark(q.Severity)

@@ -373,7 +373,7 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 	}
 	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
 	if fr.Height == 0 || fr.Height >= barFrom {
-		var pool gauge.Pool // of what is known
+		var pool gauge.Pool // of the known values
 		for _, part := range []struct {
 			to   *int
 			from *int
