@@ -36,6 +36,7 @@ var cnictlRights = map[string]struct{ cluster, namespace []string }{
 			"get admissionregistration.k8s.io/validatingwebhookconfigurations",
 			"get apiextensions.k8s.io/customresourcedefinitions",
 			"get core/namespaces",
+			"get core/services",
 			"get rbac.authorization.k8s.io/clusterrolebindings",
 			"get rbac.authorization.k8s.io/clusterroles",
 			"list admissionregistration.k8s.io/mutatingwebhookconfigurations",

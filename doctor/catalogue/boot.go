@@ -88,13 +88,13 @@ var bootCauses = []Entry{
 	},
 	{
 		Code: "boot/socket-skew", Title: "image and manifest disagree on the daemon's address", Severity: Critical,
-		Shows:      "aws-node is never ready after an upgrade of its image alone: the probe asks :50051, while the daemon serves /var/run/aws-node/ipamd.sock (v1.23.0 and later), or the other way round.",
+		Shows:      "aws-node never becomes ready after its image was changed and its manifest was not: the probes dial :50051, and the daemon serves /var/run/aws-node/ipamd.sock (v1.23.0 and later), or the reverse.",
 		Required:   []string{"k8s.ds"},
 		Supporting: []string{"k8s.evt", "k8s.ds.pods", "log.ipamd", "host.listen"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Probable, Confirmed},
 		Check:      Check{"Compare image, probes and the mount of /var/run/aws-node, in both containers.", "kubectl -n kube-system get daemonset aws-node -o yaml | grep -E 'image:|50051|ipamd.sock|run-dir'"},
 		Fixes: []Fix{
-			{Text: "Apply the whole manifest, chart or add-on of the image's release. Never change the image alone.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
+			{Text: "Apply the whole manifest, chart or add-on of the image's release. Changing only the image keeps the old probes and mounts.", Command: "aws eks update-addon --cluster-name CLUSTER --addon-name vpc-cni --addon-version VERSION --resolve-conflicts PRESERVE", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{issue + "3739", upstream + "CHANGELOG.md"},
 		Upstream: "v1.23.0 or later with an older manifest, and older ones with a manifest of v1.23.0",

@@ -102,13 +102,13 @@ var migrateCauses = []Entry{
 		Links: []string{upstream + "CHANGELOG.md", upstream + "docs/troubleshooting.md"},
 	},
 	{
-		Code: "migrate/probe-addr", Title: "the probes ask at an address that the other daemon does not serve", Severity: Error,
-		Shows:    "The probe commands name :50051 while the daemon to come serves ipamd.sock, or the reverse: with the image alone replaced, no pod gets ready, and the liveness probe ends each.",
+		Code: "migrate/probe-addr", Title: "the probes dial an address that the daemon to come does not serve", Severity: Error,
+		Shows:    "The probes dial :50051, which releases before v1.23.0 serve, and the daemon to come serves ipamd.sock; or the reverse. A move that keeps these probes leaves every pod of aws-node not ready, and the liveness probe restarts it again and again.",
 		Required: []string{"k8s.ds"},
 		Ceiling:  throughAPI,
-		Check:    Check{"Look at the probes, and for livenessProbe and readinessProbe in your values.", "kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[0].livenessProbe.exec.command}'"},
+		Check:    Check{"Look at the probes of the DaemonSet, and for livenessProbe and readinessProbe in your values.", "kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[0].livenessProbe.exec.command}'"},
 		Fixes: []Fix{
-			{Text: "Move with the whole chart or manifest, never with the image alone, and take probes out of your values. Then accept the finding with --suppress migrate/probe-addr=cluster.", Command: "kubectl diff -f aws-node.yaml"},
+			{Text: "Install the whole chart or manifest, which has the probes of its release; changing only the images keeps the old ones. Remove livenessProbe and readinessProbe from your values. When kubectl diff shows the new address, accept the finding with --suppress migrate/probe-addr=cluster.", Command: "kubectl diff -f aws-node.yaml"},
 		},
 		Links: []string{upstream + "CHANGELOG.md", upstream + "docs/troubleshooting.md"},
 	},
@@ -125,13 +125,13 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/env-drift", Title: "variables were changed by hand", Severity: Warning,
-		Shows:      "A variable was written with kubectl, or differs from the add-on's configuration: the chart, the manifest or EKS sets it back, and the change disappears with the move.",
+		Shows:      "A variable differs from the manifest of the last kubectl apply or from the add-on's configuration, or was written with kubectl since: the chart, the manifest or EKS sets it back, and the change disappears with the move. The values of a Helm release are in a secret and are not read: of a release only what was written with kubectl is known.",
 		Required:   []string{"k8s.objects"},
 		Supporting: []string{"k8s.ds", "eks.addon"},
 		Ceiling:    throughAPI,
-		Check:      Check{"See who wrote which variable.", "kubectl -n kube-system get daemonset aws-node -o yaml --show-managed-fields"},
+		Check:      Check{"See who wrote which variable, and compare with what was declared.", "kubectl -n kube-system get daemonset aws-node -o yaml --show-managed-fields; kubectl apply view-last-applied daemonset/aws-node -n kube-system; helm get values aws-vpc-cni -n kube-system"},
 		Fixes: []Fix{
-			{Text: "Put the value into your values file or manifest before the move.", Command: "helm get values aws-vpc-cni -n kube-system"},
+			{Text: "Put the value into your values file or manifest before the move, unless the declared one is right.", Command: "helm get values aws-vpc-cni -n kube-system"},
 		},
 		Links: []string{issue + "2272", "https://github.com/aws/containers-roadmap/issues/1333"},
 	},
@@ -184,12 +184,12 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/custom-parts", Title: "parts of the DaemonSet are not in any release", Severity: Warning,
-		Shows:    "Containers, volumes, variables from other objects or pull secrets were added: the chart or manifest to come does not have them and drops them. Security contexts and affinity are not compared.",
+		Shows:    "Containers, volumes, variables from elsewhere, fields of security contexts, affinity or pull secrets were added that no release has: the chart or manifest to come does not have them and drops them.",
 		Required: []string{"k8s.ds"},
 		Ceiling:  throughAPI,
 		Check:    Check{"Compare the live object with what will be applied.", "kubectl diff -f aws-node.yaml"},
 		Fixes: []Fix{
-			{Text: "Carry them over: extraVolumes, extraVolumeMounts, extraEnv and imagePullSecrets of the chart, or an overlay of the manifest.", Command: "helm show values CHART"},
+			{Text: "Carry them over: extraVolumes, extraVolumeMounts, extraEnv, securityContext, podSecurityContext, affinity, nodeSelector and imagePullSecrets of the chart, or an overlay of the manifest.", Command: "helm show values CHART"},
 		},
 		Links: []string{upstream + "charts/aws-vpc-cni/README.md", issue + "3178"},
 	},
@@ -232,9 +232,9 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/images", Title: "a node cannot get the images", Severity: Error,
-		Shows:      "The node has an architecture for which there is no image, or a container of its aws-node pod waits for an image that cannot be pulled. Whether a node reaches the image to come is not tried.",
+		Shows:      "The node has an architecture for which there is no image, a container of its aws-node pod waits for an image that cannot be pulled, kubelet cannot read a pull secret, or the registry is in another partition. A registry in another region is worth knowing. Whether a node reaches the image to come is not tried.",
 		Required:   []string{"k8s.node", "k8s.ds.pods"},
-		Supporting: []string{"k8s.evt"},
+		Supporting: []string{"k8s.ds", "k8s.evt"},
 		Ceiling:    throughAPI,
 		Check:      Check{"Pull the image on a node of each kind: region, account, endpoint of the registry, pull secret.", "kubectl -n kube-system get events --field-selector reason=Failed"},
 		Fixes: []Fix{
@@ -268,7 +268,7 @@ var migrateCauses = []Entry{
 	},
 	{
 		Code: "migrate/webhooks", Title: "a webhook that fails closed decides about pods of aws-node", Severity: Warning,
-		Shows:    "The webhook runs in pods that need the CNI. If they are down when aws-node's pods are replaced, none is admitted, and without them the webhook does not come back.",
+		Shows:    "The webhook decides about the DaemonSet or its pods, and its service leads to pods of the pod network, which need the CNI. If they are down when aws-node's pods are replaced, none is admitted, and without them the webhook does not come back. Where the pods of the service are not known, the finding is probable. Match conditions are not evaluated.",
 		Required: []string{"k8s.admission"},
 		Ceiling:  throughAPI,
 		Check:    Check{"Look at failurePolicy and namespaceSelector.", "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml"},

@@ -506,6 +506,9 @@ func poolText(p *pool) string {
 	return p.String()
 }
 
+// every are all of several.
+func every(names []string) string { return or(strings.Join(names, ", "), "none") }
+
 // some are the first few of many, with their number.
 func some(names []string) string {
 	const most = 3

@@ -274,7 +274,7 @@ func probesElsewhere(c *Case) []candidate {
 		}
 		return "of " + where, No
 	})
-	return []candidate{ofCluster(fmt.Sprintf("the probes ask at %s, and the daemon to come serves %s: move with the whole chart or manifest", elsewhere.Value, where), elsewhere)}
+	return []candidate{ofCluster(fmt.Sprintf("the probes dial %s, and the daemon to come serves %s: the move must replace the probes too", elsewhere.Value, where), elsewhere)}
 }
 
 // envOf are the variables of a container of the DaemonSet, which the next pods get.
@@ -310,32 +310,121 @@ func envUnknown(c *Case) []candidate {
 	return []candidate{ofCluster("variables would be ignored or misread: "+wrong.Value, wrong)}
 }
 
+// envDrifted compares the variables with what declared them: the manifest of kubectl apply and the
+// add-on's configuration. Of a Helm release, whose values are in a secret, only the managers of
+// the fields are known.
 func envDrifted(c *Case) []candidate {
-	byHand := c.onObject(objectDaemonSet, "managers of variables", "none that people run", func(o evidence.KubeObject) (any, State) {
-		var out []string
-		for _, m := range o.Managers {
-			if hand := strings.HasPrefix(m.Name, "kubectl-") && m.Name != "kubectl-client-side-apply" || m.Name == "k9s"; hand && len(m.Env) > 0 {
-				out = append(out, fmt.Sprintf("%s by %s", strings.Join(m.Env, ", "), m.Name))
-			}
-		}
-		return some(out), stateOf(len(out) > 0)
-	})
-	declared := c.onAddOn("configurationValues", "as in the DaemonSet", func(a *evidence.AddOn) (any, State) {
-		if !c.R.DaemonSet.OK() || c.R.DaemonSet.Content == nil {
+	var live map[string]map[string]string
+	if ds := c.R.DaemonSet.Content; ds != nil {
+		live = ds.Env
+	}
+	applied := c.onDaemonSet("last-applied-configuration", "as in the DaemonSet", func(ds *evidence.DaemonSet) (any, State) {
+		if !c.R.Objects.OK() {
 			return nil, Unread
 		}
 		var out []string
-		for _, name := range slices.Sorted(maps.Keys(a.Env)) {
-			if live := c.R.DaemonSet.Content.Env[containerNode][name]; live != a.Env[name] {
-				out = append(out, fmt.Sprintf("%s is %s, declared %s", name, or(live, "not set"), a.Env[name]))
+		declared := c.manifest()
+		for _, container := range slices.Sorted(maps.Keys(declared)) {
+			names := union(slices.Sorted(maps.Keys(declared[container])), slices.Sorted(maps.Keys(live[container])))
+			out = append(out, drift(container, names, live[container], declared[container])...)
+		}
+		return every(out), stateOf(len(out) > 0)
+	})
+	configured := c.onAddOn("configurationValues", "as in the DaemonSet", func(a *evidence.AddOn) (any, State) {
+		if live == nil {
+			return nil, Unread
+		}
+		out := drift(containerNode, slices.Sorted(maps.Keys(a.Env)), live[containerNode], a.Env)
+		return every(out), stateOf(len(out) > 0)
+	})
+	byHand := c.onObject(objectDaemonSet, "managers of variables", "none that people run", func(o evidence.KubeObject) (any, State) {
+		var out []string
+		add := func(m evidence.Manager, container, name string) {
+			text := variable(container, name)
+			if value, ok := live[container][name]; ok {
+				text += " is " + value
+			}
+			out = append(out, text+" by "+m.Name)
+		}
+		for _, m := range o.Managers {
+			if !ofPeople(m) || c.manifest() != nil { // compared with the manifest
+				continue
+			}
+			for _, name := range m.Env {
+				if _, ok := c.addOnEnv()[name]; !ok {
+					add(m, containerNode, name)
+				}
+			}
+			for _, name := range m.InitEnv {
+				add(m, containerInit, name)
 			}
 		}
-		return some(out), stateOf(len(out) > 0)
+		return every(out), stateOf(len(out) > 0)
 	})
-	return []candidate{
-		ofCluster("variables were changed by hand, and the move sets them back: "+byHand.Value, byHand),
-		ofCluster("variables differ from the add-on's configuration: "+declared.Value, declared),
+	var differ []string // findings of one code are joined, so each names all variables
+	facts := []Fact{applied, configured, byHand}
+	for _, f := range facts {
+		if f.State == Yes {
+			differ = append(differ, f.Value)
+		}
 	}
+	var out []candidate
+	for _, f := range facts {
+		out = append(out, ofCluster("variables differ from what was declared, and the move sets them back: "+strings.Join(differ, "; "), f))
+	}
+	return out
+}
+
+// ofPeople reports whether a manager is a program with which people change an object that exists.
+func ofPeople(m evidence.Manager) bool {
+	made := []string{"kubectl-create", "kubectl-client-side-apply", "kubectl-last-applied"} // from a manifest
+	return strings.HasPrefix(m.Name, "kubectl-") && !slices.Contains(made, m.Name) || m.Name == "k9s"
+}
+
+// manifest are the variables that kubectl apply declared, by container; nil: none, or another tool
+// has taken the DaemonSet over, which leaves the annotation behind.
+func (c *Case) manifest() map[string]map[string]string {
+	tookOver := func(o evidence.KubeObject) bool {
+		return o.Name == objectDaemonSet && (o.Annotations[helmRelease] != "" || slices.ContainsFunc(o.Managers, func(m evidence.Manager) bool {
+			return m.Operation == "Apply" && m.Name != "kubectl"
+		}))
+	}
+	if ds := c.R.DaemonSet.Content; ds != nil && !slices.ContainsFunc(c.R.Objects.Content, tookOver) {
+		return ds.Applied
+	}
+	return nil
+}
+
+// addOnEnv are the variables of the add-on's configuration.
+func (c *Case) addOnEnv() map[string]string {
+	if a := c.R.AddOn.Content; a != nil {
+		return a.Env
+	}
+	return nil
+}
+
+// drift are the variables among these that have another value than was declared.
+func drift(container string, names []string, live, declared map[string]string) (out []string) {
+	value := func(of map[string]string, name string) string {
+		if v, ok := of[name]; ok {
+			return or(v, "empty")
+		}
+		return "not set"
+	}
+	for _, name := range names {
+		if live[name] != declared[name] {
+			out = append(out, fmt.Sprintf("%s is %s, declared %s", variable(container, name), value(live, name), value(declared, name)))
+		}
+	}
+	return out
+}
+
+// variable is the name of a variable, with its container unless that is aws-node.
+func variable(container, name string) string {
+	if container == containerNode {
+		return name
+	}
+	return container + " " + name
 }
 
 func envConflicts(c *Case) []candidate {
@@ -404,16 +493,29 @@ func moveDenied(c *Case) []candidate {
 	return []candidate{ofCluster("the service account of aws-node may not "+denied.Value, denied)}
 }
 
-// shipped are the parts that a release of either daemon has.
+// shipped are the parts that some release of either daemon has, by kind.
 var shipped = map[string][]string{
-	"container": {containerNode, containerAgent, containerInit},
-	"volume":    {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
+	"container":                         {containerNode, containerAgent, containerInit},
+	"volume":                            {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
+	"securityContext " + containerInit:  {"privileged=true"},
+	"securityContext " + containerNode:  {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW", "capabilities.drop=ALL", "allowPrivilegeEscalation=false", "readOnlyRootFilesystem=true"},
+	"securityContext " + containerAgent: {"capabilities.add=NET_ADMIN", "privileged=true"},
+	"affinity": {
+		"kubernetes.io/os In linux", "kubernetes.io/arch In amd64,arm64", "kubernetes.io/arch In amd64", "beta.kubernetes.io/os In linux", "beta.kubernetes.io/arch In amd64,arm64", "beta.kubernetes.io/arch In amd64",
+		"eks.amazonaws.com/compute-type NotIn fargate", "eks.amazonaws.com/compute-type NotIn fargate,hybrid,auto",
+	},
 }
 
 func partsAdded(c *Case) []candidate {
-	added := c.onDaemonSet("containers, volumes, variables, pull secrets", "those of a release", func(ds *evidence.DaemonSet) (any, State) {
+	added := c.onDaemonSet("containers, volumes, variables, security, affinity, pull secrets", "those of a release", func(ds *evidence.DaemonSet) (any, State) {
+		parts := map[string][]string{"container": slices.Concat(ds.Containers, ds.InitContainers), "volume": ds.Volumes, "variable": ds.EnvFrom, "affinity": ds.Affinity, "pull secret": ds.PullSecrets}
+		for name, fields := range ds.Security {
+			if name == "pod" || slices.Contains(shipped["container"], name) { // another container is new as a whole
+				parts["securityContext "+name] = fields
+			}
+		}
 		var out []string
-		for kind, names := range map[string][]string{"container": slices.Concat(ds.Containers, ds.InitContainers), "volume": ds.Volumes, "variable": ds.EnvFrom, "pull secret": ds.PullSecrets} {
+		for kind, names := range parts {
 			for _, name := range names {
 				if !slices.Contains(shipped[kind], name) {
 					out = append(out, kind+" "+name)
@@ -421,7 +523,7 @@ func partsAdded(c *Case) []candidate {
 			}
 		}
 		slices.Sort(out)
-		return some(out), stateOf(len(out) > 0)
+		return every(out), stateOf(len(out) > 0)
 	})
 	return []candidate{ofCluster("the DaemonSet has parts that are in no release, and the move drops them: "+added.Value, added)}
 }
@@ -514,16 +616,25 @@ func rolloutWaves(c *Case) []candidate {
 }
 
 func failsClosed(c *Case) []candidate {
-	closed := fact(c, c.R.Admission, "k8s.admission", "failurePolicy", "Ignore, or not of kube-system", func(all []evidence.Admission) (any, State) {
-		var out []string
-		for _, a := range all {
-			if a.FailurePolicy == "Fail" && a.Service != "" && (a.PodNetwork == nil || *a.PodNetwork) {
-				out = append(out, fmt.Sprintf("%s of %s", a.Name, a.Service))
+	closed := func(path, expected string, served func(*bool) bool) Fact {
+		return fact(c, c.R.Admission, "k8s.admission", path, expected, func(all []evidence.Admission) (any, State) {
+			var out []string
+			for _, a := range all {
+				if a.FailurePolicy == "Fail" && a.Service != "" && served(a.PodNetwork) {
+					out = append(out, fmt.Sprintf("%s of %s", a.Name, a.Service))
+				}
 			}
-		}
-		return some(out), stateOf(len(out) > 0)
-	})
-	return []candidate{ofCluster("pods of aws-node need the answer of pods that need aws-node: "+closed.Value, closed)}
+			return every(out), stateOf(len(out) > 0)
+		})
+	}
+	may := closed("failurePolicy", "Ignore, or not of kube-system", func(pods *bool) bool { return pods == nil || *pods })
+	does := closed("pods of the service", "in the host's network", func(pods *bool) bool { return pods != nil && *pods })
+	if does.State != Yes { // no pods, or no right to read them
+		does = c.unread(does.Source, does.Path, does.Expected, "not in what was read")
+	}
+	cd := ofCluster("pods of aws-node need the answer of pods that need aws-node: "+may.Value, may)
+	cd.supporting = []Fact{does}
+	return []candidate{cd}
 }
 
 func podsRefused(c *Case) []candidate {

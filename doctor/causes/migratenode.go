@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,6 +160,26 @@ func distrust(r evidence.Role) string {
 	return ""
 }
 
+var (
+	// pullReasons are those for which a container waits for its image.
+	pullReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
+	// ecrHost is the registry of an account, which an archive hides, and its region.
+	ecrHost = regexp.MustCompile(`^[^./]+\.dkr[.-]ecr(?:-fips)?\.((?:[a-z]+-)+\d+)\.`)
+	// regionOfZone also takes local and Wavelength zones, as us-west-2-lax-1a.
+	regionOfZone = regexp.MustCompile(`^(?:[a-z]+-)+\d+`)
+)
+
+// partition is that of a region, by the beginning of its name. Credentials of one are not valid in
+// another.
+func partition(region string) string {
+	for _, p := range []string{"cn-", "us-gov-", "us-iso-", "us-isob-", "us-isof-", "eu-isoe-", "eusc-"} {
+		if strings.HasPrefix(region, p) {
+			return p
+		}
+	}
+	return ""
+}
+
 func imagesUnreachable(c *Case) []candidate {
 	arch := fact(c, c.R.Node, "k8s.node", "kubernetes.io/arch", "amd64 or arm64", func(n evidence.KubeNode) (any, State) {
 		arch := n.Labels["kubernetes.io/arch"]
@@ -167,16 +188,56 @@ func imagesUnreachable(c *Case) []candidate {
 	pulls := fact(c, c.R.DaemonPods, "k8s.ds.pods", "images", "pulled", func(pods []evidence.DaemonPod) (any, State) {
 		for _, p := range pods {
 			for _, k := range p.Containers {
-				if p.Node == c.own && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName"}, k.Reason) {
+				if p.Node == c.own && slices.Contains(pullReasons, k.Reason) {
 					return k.Name + ": " + k.Reason, Yes
 				}
 			}
 		}
 		return "pulled", No
 	})
+	// Kubelet reports a secret that it cannot read, so no right to secrets is needed.
+	secret := c.onDaemonSet("imagePullSecrets", "there", func(ds *evidence.DaemonSet) (any, State) {
+		if len(ds.PullSecrets) == 0 {
+			return "none", No
+		}
+		if !c.R.Events.OK() || !c.R.DaemonPods.OK() {
+			return nil, Unread
+		}
+		for _, e := range c.R.Events.Content {
+			here := func(p evidence.DaemonPod) bool { return p.Node == c.own && string(p.Pod) == e.Name }
+			if e.Reason == "FailedToRetrieveImagePullSecret" && slices.ContainsFunc(c.R.DaemonPods.Content, here) {
+				return every(ds.PullSecrets), Yes
+			}
+		}
+		return every(ds.PullSecrets), No
+	})
+	registry := func(expected string, wrong func(own, region string) bool) Fact {
+		return c.onDaemonSet("registries of the images", expected, func(ds *evidence.DaemonSet) (any, State) {
+			var out []string
+			for _, name := range slices.Sorted(maps.Keys(ds.Images)) {
+				host := ecrHost.FindStringSubmatch(ds.Images[name])
+				if host == nil {
+					continue
+				}
+				own := regionOfZone.FindString(c.R.Node.Content.Zone)
+				if own == "" {
+					return nil, Unread
+				}
+				if wrong(own, host[1]) {
+					out = append(out, fmt.Sprintf("%s in %s, the node in %s", name, host[1], own))
+				}
+			}
+			return every(out), stateOf(len(out) > 0)
+		})
+	}
+	foreign := registry("of the node's partition", func(own, region string) bool { return partition(own) != partition(region) })
+	remote := registry("of the node's region", func(own, region string) bool { return own != region && partition(own) == partition(region) })
 	return []candidate{
 		ofNode("there is no image for the architecture "+arch.Value, arch),
 		ofNode("an image of aws-node cannot be pulled: "+pulls.Value, pulls),
+		ofNode("kubelet cannot read a pull secret of aws-node: "+secret.Value, secret),
+		ofNode("the registry of an image is in another partition, where the node's credentials are not valid: "+foreign.Value, foreign),
+		ofNode("an image is pulled from another region, which a VPC endpoint for ECR does not reach: "+remote.Value, remote).as(catalogue.Info),
 	}
 }
 

@@ -19,6 +19,7 @@ var (
 	kindDefinitions     = cluster.Kind{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions"}
 	kindNamespaces      = cluster.Kind{Version: "v1", Plural: "namespaces"}
 	kindQuotas          = cluster.Kind{Version: "v1", Plural: "resourcequotas"}
+	kindServices        = cluster.Kind{Version: "v1", Plural: "services"}
 	kindPodMonitors     = cluster.Kind{Group: "monitoring.coreos.com", Version: "v1", Plural: "podmonitors"}
 	kindServiceMonitors = cluster.Kind{Group: "monitoring.coreos.com", Version: "v1", Plural: "servicemonitors"}
 )
@@ -80,16 +81,41 @@ func (k kube) gates(ctx context.Context) (evidence.Source[evidence.Namespace], e
 	if labels.OK() && quotas.OK() {
 		space = evidence.Read(evidence.Namespace{Labels: labels.Content, Quotas: slices.DeleteFunc(quotas.Content, func(name string) bool { return name == "" })})
 	}
+	admitted := one(ctx, k, kindDaemonSets, k.c.Namespace(), daemonName, reading.DaemonLabels)
+	if admitted.Missing == evidence.MissingAbsent {
+		admitted = evidence.Source[reading.Admitted]{} // without labels until it is installed
+	}
+	admitted.Content.Namespace = labels.Content
 	all := []evidence.Admission{}
 	for _, kind := range []cluster.Kind{kindMutating, kindValidating} {
-		some := list(ctx, k, kind, "", "", func(raw []byte) ([]evidence.Admission, error) { return reading.Admission(raw, labels.Content) })
-		if missing := cmp.Or(labels.Missing, some.Missing); missing != "" {
+		some := list(ctx, k, kind, "", "", func(raw []byte) ([]evidence.Admission, error) { return reading.Admission(raw, admitted.Content) })
+		if missing := cmp.Or(labels.Missing, admitted.Missing, some.Missing); missing != "" {
 			return space, evidence.Lacking[[]evidence.Admission](missing)
 		}
 		all = append(all, slices.Concat(some.Content...)...)
 	}
+	for i := range all {
+		if all[i].FailurePolicy == "Fail" && all[i].Service != "" {
+			all[i].PodNetwork = k.podNetwork(ctx, all[i].Service)
+		}
+	}
 	slices.SortFunc(all, func(a, b evidence.Admission) int { return strings.Compare(a.Name, b.Name) })
 	return space, evidence.Read(all)
+}
+
+// podNetwork reports whether all pods of a service have addresses of the pod network. It is not
+// known of a service that cannot be read or has no pods.
+func (k kube) podNetwork(ctx context.Context, service string) *bool {
+	space, name, _ := strings.Cut(service, "/")
+	selector := one(ctx, k, kindServices, space, name, reading.ServiceSelector)
+	if selector.Content == "" {
+		return nil
+	}
+	pods := list(ctx, k, cluster.KindPods, space, selector.Content, reading.Pod)
+	if len(pods.Content) == 0 {
+		return nil
+	}
+	return new(!slices.ContainsFunc(pods.Content, func(p evidence.KubePod) bool { return p.HostNetwork }))
 }
 
 // monitors reads what scrapes metrics. A cluster without Prometheus' operator has no monitors.

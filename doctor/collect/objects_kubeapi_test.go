@@ -114,6 +114,13 @@ func populate(t *testing.T, s *kubeapi.Server) {
 		"rules":        []any{map[string]any{"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "operations": []any{"DELETE"}, "resources": []any{"pods"}}},
 		"clientConfig": map[string]any{"service": map[string]any{"namespace": "policy", "name": "webhook"}},
 	}}}))
+	install(t, s, kindValidating, object("ValidatingWebhookConfiguration", "", "closed", map[string]any{"webhooks": []any{map[string]any{
+		"name": "closed.policy.example", "failurePolicy": "Fail", "sideEffects": "None", "admissionReviewVersions": []any{"v1"},
+		"rules":        []any{map[string]any{"apiGroups": []any{"apps"}, "apiVersions": []any{"v1"}, "operations": []any{"UPDATE"}, "resources": []any{"daemonsets"}}},
+		"clientConfig": map[string]any{"service": map[string]any{"namespace": "default", "name": "policy"}},
+	}}}))
+	install(t, s, kindServices, object("Service", "default", "policy", map[string]any{"spec": map[string]any{"selector": map[string]any{"app": "policy"}, "ports": []any{map[string]any{"port": int64(443)}}}}))
+	s.CreatePod(t, "default", "policy", "", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "policy"} })
 	for name, about := range map[string]map[string]any{
 		"one": {"kind": "Pod", "namespace": "default", "name": "app-node-a"}, "two": {"kind": "Pod", "namespace": "default", "name": "nowhere"},
 		"three": {"kind": "Pod", "namespace": "default", "name": "gone"},
@@ -208,7 +215,9 @@ func checkInstallation(t *testing.T, r *evidence.Reading) {
 	if n := r.Namespace.Content; n.Labels["kubernetes.io/metadata.name"] != systemSpace || !slices.Equal(n.Quotas, []string{"critical"}) {
 		t.Errorf("namespace %+v", n)
 	}
-	if a := r.Admission.Content; len(a) != 1 || a[0].Name != "policy/validate.policy.example" || a[0].Service != "policy/webhook" || a[0].FailurePolicy != "Ignore" {
+	if a := r.Admission.Content; len(a) != 2 || a[1].Name != "policy/validate.policy.example" || a[1].Service != "policy/webhook" || a[1].FailurePolicy != "Ignore" || a[1].PodNetwork != nil {
+		t.Errorf("admission %+v", a)
+	} else if a[0].Name != "closed/closed.policy.example" || a[0].PodNetwork == nil || !*a[0].PodNetwork {
 		t.Errorf("admission %+v", a)
 	}
 	if len(r.Monitors.Content) != 0 || r.AddOn.Missing != evidence.MissingAddOn || r.Role.Missing != evidence.MissingRole {
@@ -229,7 +238,7 @@ func checkObjects(t *testing.T, ev *evidence.Evidence) {
 		slices.Sort(out)
 		return out
 	}
-	if got := names(r.Pods.Content); !slices.Equal(got, []string{"default/app-node-a", "default/nowhere", "kube-system/aws-node-node-a", "kube-system/kube-proxy-a"}) {
+	if got := names(r.Pods.Content); !slices.Equal(got, []string{"default/app-node-a", "default/nowhere", "default/policy", "kube-system/aws-node-node-a", "kube-system/kube-proxy-a"}) {
 		t.Errorf("pods %q", got)
 	}
 	var events []string

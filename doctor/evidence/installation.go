@@ -25,7 +25,8 @@ type KubeObject struct {
 type Manager struct {
 	Name      string   `json:"name"`
 	Operation string   `json:"operation" enum:"Apply,Update" default:"Update"`
-	Env       []string `json:"env"` // variables of the container aws-node that it wrote
+	Env       []string `json:"env"`               // variables of the container aws-node that it wrote
+	InitEnv   []string `json:"initEnv,omitempty"` // and those of its init container
 }
 
 // Namespace is what the namespace of aws-node demands of pods.
@@ -38,8 +39,8 @@ type Namespace struct {
 type Admission struct {
 	Name          string `json:"name" key:"true"`
 	FailurePolicy string `json:"failurePolicy" enum:"Fail,Ignore" default:"Fail"`
-	Service       string `json:"service"` // namespace/name; empty: a URL outside the cluster
-	PodNetwork    *bool  `json:"podNetwork"`
+	Service       string `json:"service"`    // namespace/name; empty: a URL outside the cluster
+	PodNetwork    *bool  `json:"podNetwork"` // whether all pods of the service have addresses of the pod network
 }
 
 // Monitor is a PodMonitor or a ServiceMonitor of Prometheus' operator.

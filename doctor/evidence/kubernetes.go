@@ -106,15 +106,18 @@ type DaemonSet struct {
 	Mounts         map[string][]string          `json:"mounts"` // host paths
 	CPURequest     string                       `json:"cpuRequest"`
 
-	Selector       map[string]string `json:"selector,omitempty"`
-	PodLabels      map[string]string `json:"podLabels,omitempty"`
-	MaxUnavailable string            `json:"maxUnavailable,omitempty"` // a number or a percentage
-	PullSecrets    []string          `json:"pullSecrets,omitempty"`
-	Volumes        []string          `json:"volumes,omitempty"`      // names
-	DuplicateEnv   []string          `json:"duplicateEnv,omitempty"` // variables that aws-node has twice
-	EnvFrom        []string          `json:"envFrom,omitempty"`      // those of aws-node whose value is in another object
-	Ports          []string          `json:"ports,omitempty"`        // names of aws-node's
-	Pods           Rollout           `json:"pods,omitzero"`
+	Selector       map[string]string            `json:"selector,omitempty"`
+	PodLabels      map[string]string            `json:"podLabels,omitempty"`
+	MaxUnavailable string                       `json:"maxUnavailable,omitempty"` // a number or a percentage
+	PullSecrets    []string                     `json:"pullSecrets,omitempty"`
+	Volumes        []string                     `json:"volumes,omitempty"`      // names
+	DuplicateEnv   []string                     `json:"duplicateEnv,omitempty"` // variables that aws-node has twice
+	EnvFrom        []string                     `json:"envFrom,omitempty"`      // those of aws-node whose value is elsewhere, and objects with whole environments
+	Security       map[string][]string          `json:"security,omitempty"`     // fields of the security contexts, as capabilities.add=NET_RAW: of each container, and of the "pod"
+	Affinity       []string                     `json:"affinity,omitempty"`     // what the pods demand of nodes, as kubernetes.io/arch In amd64,arm64, and other kinds of affinity
+	Applied        map[string]map[string]string `json:"applied,omitempty"`      // variables of each container in the manifest of the last kubectl apply; nil: there was none
+	Ports          []string                     `json:"ports,omitempty"`        // names of aws-node's
+	Pods           Rollout                      `json:"pods,omitzero"`
 }
 
 // Rollout counts the pods of a DaemonSet.

@@ -67,6 +67,8 @@ func (p *population) daemonSet() *evidence.DaemonSet {
 		Pods:       evidence.Rollout{Desired: ref(1), Updated: ref(1), Ready: ref(1)},
 		Mounts:     map[string][]string{"aws-node": {"/opt/cni/bin", "/etc/cni/net.d", "/var/log/aws-routed-eni", "/var/run/aws-node", "/run/xtables.lock"}, "aws-vpc-cni-init": {"/opt/cni/bin"}},
 		CPURequest: "25m",
+		Security:   map[string][]string{"aws-node": {"capabilities.add=NET_ADMIN", "capabilities.add=NET_RAW"}, "aws-vpc-cni-init": {"privileged=true"}},
+		Affinity:   []string{"eks.amazonaws.com/compute-type NotIn fargate,hybrid,auto", "kubernetes.io/arch In amd64,arm64", "kubernetes.io/os In linux"},
 	}
 	addr := ":50051"
 	if p.onSocket() {
@@ -81,6 +83,7 @@ func (p *population) daemonSet() *evidence.DaemonSet {
 		ds.Containers, ds.Volumes = append(ds.Containers, "aws-eks-nodeagent"), append(ds.Volumes, "bpf-pin-path")
 		ds.Images["aws-eks-nodeagent"] = "aws-network-policy-agent:" + p.AgentVersion
 		ds.Args["aws-eks-nodeagent"] = []string{"--enable-ipv6=" + p.settingText(p.IPFamily == "ipv6"), "--enable-network-policy=false", "--enable-cloudwatch-logs=false", "--metrics-bind-addr=:8162", "--health-probe-bind-addr=:8163"}
+		ds.Security["aws-eks-nodeagent"] = []string{"capabilities.add=NET_ADMIN", "privileged=true"}
 		ds.Mounts["aws-eks-nodeagent"] = []string{"/opt/cni/bin", "/sys/fs/bpf", "/var/log/aws-routed-eni", "/var/run/aws-node"}
 	}
 	return ds

@@ -34,16 +34,18 @@ func KubeObject(kind string, raw []byte) (evidence.KubeObject, error) {
 		if m.Operation != "Apply" {
 			m.Operation = "Update"
 		}
-		out.Managers = append(out.Managers, evidence.Manager{Name: m.Manager, Operation: m.Operation, Env: ownedEnv(m.FieldsV1)})
+		out.Managers = append(out.Managers, evidence.Manager{
+			Name: m.Manager, Operation: m.Operation, Env: append([]string{}, ownedEnv(m.FieldsV1, "f:containers", daemonContainer)...), InitEnv: ownedEnv(m.FieldsV1, "f:initContainers", initContainer),
+		})
 	}
 	return out, nil
 }
 
-// ownedEnv are the variables of the container aws-node in a set of fields, which nests them as
+// ownedEnv are the variables of a container in a set of fields, which nests them as
 // f:spec, f:template, f:spec, f:containers, k:{"name":"aws-node"}, f:env, k:{"name":"X"}.
-func ownedEnv(fields json.RawMessage) []string {
-	out := []string{}
-	for _, step := range []string{"f:spec", "f:template", "f:spec", "f:containers", `k:{"name":"` + daemonContainer + `"}`, "f:env"} {
+func ownedEnv(fields json.RawMessage, list, container string) []string {
+	var out []string
+	for _, step := range []string{"f:spec", "f:template", "f:spec", list, `k:{"name":"` + container + `"}`, "f:env"} {
 		fields = members(fields)[step]
 	}
 	for key := range members(fields) {
@@ -115,20 +117,37 @@ func Quota(raw []byte) (string, error) {
 	return q.Metadata.Name, nil
 }
 
-// Admission reads a configuration of webhooks: those that decide about pods or DaemonSets of a
-// namespace with these labels.
-func Admission(raw []byte, namespace map[string]string) ([]evidence.Admission, error) {
+// Admitted are the labels of what is admitted: of the DaemonSet, of its pods, and of their namespace.
+type Admitted struct{ DaemonSet, Pod, Namespace map[string]string }
+
+// rule is what a webhook decides about.
+type rule struct {
+	APIGroups  []string `json:"apiGroups"`
+	Operations []string `json:"operations"`
+	Resources  []string `json:"resources"`
+	Scope      string   `json:"scope"`
+}
+
+// covers reports whether one of the operations on a resource in a namespace is decided about.
+func (r rule) covers(group, resource string, operations ...string) bool {
+	of := func(list []string, names ...string) bool {
+		return slices.ContainsFunc(append(names, "*"), func(name string) bool { return slices.Contains(list, name) })
+	}
+	return r.Scope != "Cluster" && of(r.APIGroups, group) && of(r.Resources, resource, "*/*") && of(r.Operations, operations...)
+}
+
+// Admission reads a configuration of webhooks: those that decide about changes of a DaemonSet, or
+// about its pods when they are replaced. Match conditions are not evaluated.
+func Admission(raw []byte, of Admitted) ([]evidence.Admission, error) {
 	c, err := decode[struct {
 		Metadata meta `json:"metadata"`
 		Webhooks []struct {
 			Name              string         `json:"name"`
 			FailurePolicy     string         `json:"failurePolicy"`
 			NamespaceSelector *labelSelector `json:"namespaceSelector"`
-			Rules             []struct {
-				APIGroups []string `json:"apiGroups"`
-				Resources []string `json:"resources"`
-			} `json:"rules"`
-			ClientConfig struct {
+			ObjectSelector    *labelSelector `json:"objectSelector"`
+			Rules             []rule         `json:"rules"`
+			ClientConfig      struct {
 				Service struct {
 					Namespace string `json:"namespace"`
 					Name      string `json:"name"`
@@ -141,13 +160,11 @@ func Admission(raw []byte, namespace map[string]string) ([]evidence.Admission, e
 	}
 	var out []evidence.Admission
 	for _, w := range c.Webhooks {
-		decides := false
-		for _, rule := range w.Rules {
-			for _, r := range rule.Resources {
-				decides = decides || r == "pods" || r == "daemonsets" || r == "*" || r == "*/*"
-			}
-		}
-		if !decides || w.NamespaceSelector.excludes(namespace) {
+		decides := slices.ContainsFunc(w.Rules, func(r rule) bool {
+			return r.covers("", "pods", "CREATE", "DELETE") && !w.ObjectSelector.excludes(of.Pod) ||
+				r.covers("apps", "daemonsets", "CREATE", "UPDATE") && !w.ObjectSelector.excludes(of.DaemonSet)
+		})
+		if !decides || w.NamespaceSelector.excludes(of.Namespace) {
 			continue
 		}
 		a := evidence.Admission{Name: c.Metadata.Name + "/" + w.Name, FailurePolicy: cmp.Or(w.FailurePolicy, "Fail")}
@@ -192,6 +209,33 @@ func (s *labelSelector) excludes(labels map[string]string) bool {
 		}
 	}
 	return false
+}
+
+// ServiceSelector is the label selector of a service's pods; empty: nothing selects them.
+func ServiceSelector(raw []byte) (string, error) {
+	s, err := decode[struct {
+		Spec struct {
+			Selector map[string]string `json:"selector"`
+		} `json:"spec"`
+	}](raw)
+	if err != nil {
+		return "", err
+	}
+	var out []string
+	for name, value := range s.Spec.Selector {
+		out = append(out, name+"="+value)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ","), nil
+}
+
+// DaemonLabels reads the labels of a DaemonSet and of its pods.
+func DaemonLabels(raw []byte) (Admitted, error) {
+	d, err := decode[daemonSet](raw)
+	if err != nil {
+		return Admitted{}, err
+	}
+	return Admitted{DaemonSet: d.Metadata.Labels, Pod: d.Spec.Template.Metadata.Labels}, nil
 }
 
 // Monitor reads a PodMonitor or a ServiceMonitor: what it selects, and the ports that it scrapes.

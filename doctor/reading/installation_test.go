@@ -16,10 +16,11 @@ func TestKubeObject(t *testing.T) {
 		"annotations": {"meta.helm.sh/release-name": "aws-vpc-cni", "kubectl.kubernetes.io/last-applied-configuration": "{}", "team.example/owner": "net"},
 		"managedFields": [{"manager": "eks", "operation": "Apply"}, {"manager": "kubectl-set", "operation": "Update", "fieldsV1": {"f:spec": {"f:template": {"f:spec": {"f:containers": {
 			"k:{\"name\":\"aws-node\"}": {"f:env": {"k:{\"name\":\"WARM_IP_TARGET\"}": {".": {}, "f:value": {}}, "k:{\"name\":\"MAX_ENI\"}": {}, ".": {}}},
-			"k:{\"name\":\"other\"}": {"f:env": {"k:{\"name\":\"X\"}": {}}}}}}}}}]}}`))
+			"k:{\"name\":\"other\"}": {"f:env": {"k:{\"name\":\"X\"}": {}}}},
+			"f:initContainers": {"k:{\"name\":\"aws-vpc-cni-init\"}": {"f:env": {"k:{\"name\":\"ENABLE_IPv6\"}": {}}}}}}}}}]}}`))
 	want := evidence.KubeObject{
 		Name: "DaemonSet/aws-node", Labels: map[string]string{"helm.sh/chart": "aws-vpc-cni-1.23.1"}, Annotations: map[string]string{"meta.helm.sh/release-name": "aws-vpc-cni"},
-		Managers: []evidence.Manager{{Name: "eks", Operation: "Apply", Env: []string{}}, {Name: "kubectl-set", Operation: "Update", Env: []string{"MAX_ENI", "WARM_IP_TARGET"}}},
+		Managers: []evidence.Manager{{Name: "eks", Operation: "Apply", Env: []string{}}, {Name: "kubectl-set", Operation: "Update", Env: []string{"MAX_ENI", "WARM_IP_TARGET"}, InitEnv: []string{"ENABLE_IPv6"}}},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v -want +got:\n%s", err, diff)
@@ -59,22 +60,37 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestAdmission: webhooks count that decide about pods or DaemonSets of the namespace.
+// TestAdmission: webhooks count that decide about the DaemonSet, or its pods when they are replaced.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
+	const (
+		pods       = `"rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["pods"]}]`
+		daemonSets = `"rules": [{"apiGroups": ["apps"], "operations": ["*"], "resources": ["daemonsets"]}]`
+	)
 	for hook, want := range map[string]int{
-		`"rules": [{"resources": ["pods"]}]`:                                                                                       1,
-		`"rules": [{"resources": ["deployments"]}]`:                                                                                0,
-		`"rules": [{"resources": ["configmaps", "*/*"]}]`:                                                                          1,
-		`"rules": [{"resources": ["daemonsets"]}], "namespaceSelector": {"matchLabels": {"team": "shop"}}`:                         0,
-		`"rules": [{"resources": ["pods"]}], "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}`: 1,
-		`"rules": [{"resources": ["pods"]}], "namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}`: 0,
-		`"rules": [{"resources": ["pods"]}], "namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}]}`:           0,
-		`"rules": [{"resources": ["pods"]}], "namespaceSelector": {"matchExpressions": [{"key": "inject", "operator": "Exists"}]}`:                                                0,
-		`"rules": [{"resources": ["pods"]}], "namespaceSelector": {"matchExpressions": [{"key": "inject", "operator": "DoesNotExist"}]}`:                                          1,
-		`"rules": [{"resources": ["pods"]}], "namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}`:                     0,
+		pods:       1,
+		daemonSets: 1,
+		`"rules": [{"apiGroups": ["apps"], "operations": ["*"], "resources": ["deployments"]}]`:                                                        0,
+		`"rules": [{"apiGroups": ["apps"], "operations": ["*"], "resources": ["pods"]}]`:                                                               0,
+		`"rules": [{"apiGroups": ["batch"], "operations": ["*"], "resources": ["*"]}]`:                                                                 0,
+		`"rules": [{"apiGroups": ["*"], "operations": ["UPDATE"], "resources": ["*"]}]`:                                                                1,
+		`"rules": [{"apiGroups": [""], "operations": ["CONNECT", "UPDATE"], "resources": ["pods"]}]`:                                                   0,
+		`"rules": [{"apiGroups": [""], "operations": ["CREATE"], "resources": ["pods/*", "pods/exec"]}]`:                                               0,
+		`"rules": [{"apiGroups": [""], "operations": ["*"], "resources": ["configmaps", "*/*"]}]`:                                                      1,
+		`"rules": [{"apiGroups": ["*"], "operations": ["*"], "resources": ["*"], "scope": "Cluster"}]`:                                                 0,
+		pods + `, "objectSelector": {"matchLabels": {"k8s-app": "aws-node"}}`:                                                                          1,
+		daemonSets + `, "objectSelector": {"matchLabels": {"k8s-app": "aws-node"}}`:                                                                    0,
+		pods + `, "objectSelector": {"matchExpressions": [{"key": "k8s-app", "operator": "NotIn", "values": ["aws-node"]}]}`:                           0,
+		daemonSets + `, "namespaceSelector": {"matchLabels": {"team": "shop"}}`:                                                                        0,
+		pods + `, "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}`:                                                1,
+		pods + `, "namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]}`: 0,
+		pods + `, "namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}]}`:           0,
+		pods + `, "namespaceSelector": {"matchExpressions": [{"key": "inject", "operator": "Exists"}]}`:                                                0,
+		pods + `, "namespaceSelector": {"matchExpressions": [{"key": "inject", "operator": "DoesNotExist"}]}`:                                          1,
+		pods + `, "namespaceSelector": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}]}`:                     0,
 	} {
-		got, err := Admission([]byte(`{"metadata": {"name": "c"}, "webhooks": [{"name": "w", "clientConfig": {"service": {"namespace": "p", "name": "s"}}, `+hook+`}]}`), map[string]string{"kubernetes.io/metadata.name": "kube-system"})
+		of := Admitted{Pod: map[string]string{"k8s-app": "aws-node"}, Namespace: map[string]string{"kubernetes.io/metadata.name": "kube-system"}}
+		got, err := Admission([]byte(`{"metadata": {"name": "c"}, "webhooks": [{"name": "w", "clientConfig": {"service": {"namespace": "p", "name": "s"}}, `+hook+`}]}`), of)
 		if err != nil || len(got) != want {
 			t.Errorf("%s: %+v, %v; want %d", hook, got, err, want)
 		}

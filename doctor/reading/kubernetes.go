@@ -224,9 +224,18 @@ type containerSpec struct {
 			} `json:"fieldRef"`
 		} `json:"valueFrom"`
 	} `json:"env"`
-	LivenessProbe  probe `json:"livenessProbe"`
-	ReadinessProbe probe `json:"readinessProbe"`
-	VolumeMounts   []struct {
+	EnvFrom []struct {
+		ConfigMapRef struct {
+			Name string `json:"name"`
+		} `json:"configMapRef"`
+		SecretRef struct {
+			Name string `json:"name"`
+		} `json:"secretRef"`
+	} `json:"envFrom"`
+	SecurityContext json.RawMessage `json:"securityContext"`
+	LivenessProbe   probe           `json:"livenessProbe"`
+	ReadinessProbe  probe           `json:"readinessProbe"`
+	VolumeMounts    []struct {
 		Name string `json:"name"`
 	} `json:"volumeMounts"`
 	Resources struct {
@@ -252,8 +261,12 @@ func (c containerSpec) environment(fields map[string]string) map[string]string {
 	return out
 }
 
-// unusual are the variables that the container has twice, and those whose value is in another
-// object than the pod.
+// ofPod are the fields of a pod that every release reads into variables.
+var ofPod = []string{"spec.nodeName", "metadata.name", "metadata.namespace"}
+
+// unusual are the variables that the container has twice, and those whose value is elsewhere: in
+// another object, or in a field of the pod that no release reads. Objects with whole environments
+// are among the latter, as KIND/NAME.
 func (c containerSpec) unusual() (twice, elsewhere []string) {
 	seen := map[string]bool{}
 	for _, e := range c.Env {
@@ -261,8 +274,16 @@ func (c containerSpec) unusual() (twice, elsewhere []string) {
 			twice = append(twice, e.Name)
 		}
 		seen[e.Name] = true
-		if e.ValueFrom != nil && e.ValueFrom.FieldRef.FieldPath == "" {
+		if e.ValueFrom != nil && !slices.Contains(ofPod, e.ValueFrom.FieldRef.FieldPath) {
 			elsewhere = append(elsewhere, e.Name)
+		}
+	}
+	for _, from := range c.EnvFrom {
+		if from.ConfigMapRef.Name != "" {
+			elsewhere = append(elsewhere, "ConfigMap/"+from.ConfigMapRef.Name)
+		}
+		if from.SecretRef.Name != "" {
+			elsewhere = append(elsewhere, "Secret/"+from.SecretRef.Name)
 		}
 	}
 	return twice, elsewhere
@@ -291,7 +312,8 @@ func PodEnv(raw []byte) (map[string]map[string]string, error) {
 }
 
 type daemonSet struct {
-	Spec struct {
+	Metadata meta `json:"metadata"`
+	Spec     struct {
 		Selector       labelSelector `json:"selector"`
 		UpdateStrategy struct {
 			RollingUpdate struct {
@@ -301,8 +323,11 @@ type daemonSet struct {
 		Template struct {
 			Metadata meta `json:"metadata"`
 			Spec     struct {
-				Containers       []containerSpec `json:"containers"`
-				InitContainers   []containerSpec `json:"initContainers"`
+				Containers       []containerSpec   `json:"containers"`
+				InitContainers   []containerSpec   `json:"initContainers"`
+				SecurityContext  json.RawMessage   `json:"securityContext"`
+				NodeSelector     map[string]string `json:"nodeSelector"`
+				Affinity         affinity          `json:"affinity"`
 				ImagePullSecrets []struct {
 					Name string `json:"name"`
 				} `json:"imagePullSecrets"`
@@ -346,7 +371,10 @@ func DaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 	for _, s := range spec.ImagePullSecrets {
 		out.PullSecrets = append(out.PullSecrets, s.Name)
 	}
+	out.Affinity = spec.Affinity.demands(spec.NodeSelector)
+	security := map[string][]string{"pod": leaves("", spec.SecurityContext)}
 	for i, c := range slices.Concat(spec.Containers, spec.InitContainers) {
+		security[c.Name] = leaves("", c.SecurityContext)
 		if i < len(spec.Containers) {
 			out.Containers = append(out.Containers, c.Name)
 		} else {
@@ -370,10 +398,91 @@ func DaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 			}
 		}
 	}
+	for name, fields := range security {
+		if len(fields) > 0 {
+			if out.Security == nil {
+				out.Security = map[string][]string{}
+			}
+			out.Security[name] = fields
+		}
+	}
+	out.Applied = applied(d.Metadata.Annotations["kubectl.kubernetes.io/last-applied-configuration"])
 	return out, nil
 }
 
-const daemonContainer = "aws-node"
+// applied are the variables of a manifest as kubectl apply keeps it: the object in an annotation.
+func applied(manifest string) map[string]map[string]string {
+	d, err := decode[daemonSet]([]byte(manifest))
+	if err != nil {
+		return nil
+	}
+	out := map[string]map[string]string{}
+	for _, c := range slices.Concat(d.Spec.Template.Spec.Containers, d.Spec.Template.Spec.InitContainers) {
+		out[c.Name] = c.environment(nil)
+	}
+	return out
+}
+
+// leaves are the values within an object by their paths, as capabilities.add=NET_RAW.
+func leaves(path string, value json.RawMessage) (out []string) {
+	var list []json.RawMessage
+	switch object := members(value); {
+	case len(value) == 0:
+	case object != nil:
+		for name, v := range object {
+			out = append(out, leaves(strings.TrimPrefix(path+"."+name, "."), v)...)
+		}
+		slices.Sort(out)
+	case json.Unmarshal(value, &list) == nil:
+		for _, v := range list {
+			out = append(out, leaves(path, v)...)
+		}
+	case path != "":
+		out = append(out, path+"="+strings.Trim(string(value), `"`))
+	}
+	return out
+}
+
+// affinity is what a pod demands or prefers.
+type affinity struct {
+	Node struct {
+		Required struct {
+			Terms []struct {
+				Expressions []selectorTerm `json:"matchExpressions"`
+				Fields      []selectorTerm `json:"matchFields"`
+			} `json:"nodeSelectorTerms"`
+		} `json:"requiredDuringSchedulingIgnoredDuringExecution"`
+		Preferred json.RawMessage `json:"preferredDuringSchedulingIgnoredDuringExecution"`
+	} `json:"nodeAffinity"`
+	Pod     json.RawMessage `json:"podAffinity"`
+	AntiPod json.RawMessage `json:"podAntiAffinity"`
+}
+
+// demands are the expressions about nodes, as KEY OPERATOR VALUES, and the names of the other
+// kinds of affinity that there are.
+func (a affinity) demands(selector map[string]string) (out []string) {
+	for name, value := range selector {
+		out = append(out, name+" In "+value)
+	}
+	for _, term := range a.Node.Required.Terms {
+		for _, e := range slices.Concat(term.Expressions, term.Fields) {
+			out = append(out, strings.TrimSpace(e.Key+" "+e.Operator+" "+strings.Join(e.Values, ",")))
+		}
+	}
+	for name, kind := range map[string]json.RawMessage{"preferred node affinity": a.Node.Preferred, "pod affinity": a.Pod, "pod anti-affinity": a.AntiPod} {
+		if len(leaves(name, kind)) > 0 {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Containers of the DaemonSet.
+const (
+	daemonContainer = "aws-node"
+	initContainer   = "aws-vpc-cni-init"
+)
 
 // DaemonPod reads a pod of the DaemonSet.
 func DaemonPod(raw []byte, now time.Time) (evidence.DaemonPod, error) {
@@ -475,11 +584,14 @@ func CNINode(raw []byte) (_ *evidence.CNINode, node string, _ error) {
 // what it selects is not known here, and nothing may follow from it.
 type labelSelector struct {
 	MatchLabels      map[string]string `json:"matchLabels"`
-	MatchExpressions []struct {
-		Key      string   `json:"key"`
-		Operator string   `json:"operator"`
-		Values   []string `json:"values"`
-	} `json:"matchExpressions"`
+	MatchExpressions []selectorTerm    `json:"matchExpressions"`
+}
+
+// selectorTerm is an expression about labels.
+type selectorTerm struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values"`
 }
 
 func (s *labelSelector) labels() *map[string]string {

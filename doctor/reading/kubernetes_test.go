@@ -74,12 +74,16 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-const daemonSetJSON = `{"status": {"desiredNumberScheduled": 3, "updatedNumberScheduled": 2, "numberReady": 1},
+const daemonSetJSON = `{"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{\"spec\": {\"template\": {\"spec\": {\"containers\": [{\"name\": \"aws-node\", \"env\": [{\"name\": \"WARM_ENI_TARGET\", \"value\": \"2\"}, {\"name\": \"API_TOKEN\", \"value\": \"x1y2z3\"}]}]}}}}"}},
+	"status": {"desiredNumberScheduled": 3, "updatedNumberScheduled": 2, "numberReady": 1},
 	"spec": {"selector": {"matchLabels": {"k8s-app": "aws-node"}}, "updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}},
 	"template": {"metadata": {"labels": {"team": "net"}}, "spec": {"imagePullSecrets": [{"name": "registry"}], "volumes": [{"name": "bin", "hostPath": {"path": "/opt/cni/bin"}}, {"name": "empty", "emptyDir": {}}],
-	"initContainers": [{"name": "aws-vpc-cni-init", "image": "init:v1"}],
+	"nodeSelector": {"pool": "a"}, "affinity": {"podAntiAffinity": {}, "podAffinity": {"x": ["y"]}, "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+		{"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64", "arm64"]}, {"key": "gpu", "operator": "Exists"}]}]}}},
+	"securityContext": {}, "initContainers": [{"name": "aws-vpc-cni-init", "image": "init:v1", "securityContext": {"privileged": true, "capabilities": {"add": ["NET_ADMIN"], "drop": null}}}],
 	"containers": [{"name": "aws-node", "image": "cni:v1", "env": [{"name": "WARM_ENI_TARGET", "value": "1"}, {"name": "AWS_SECRET_ACCESS_KEY", "value": "x1y2z3"}, {"name": "WARM_ENI_TARGET", "value": "1"},
-		{"name": "MY_NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s"}}}], "ports": [{"name": "metrics"}],
+		{"name": "MY_NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s"}}},
+		{"name": "WARM_IP_TARGET", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['warm']"}}}], "envFrom": [{"configMapRef": {"name": "more"}}, {"secretRef": {"name": "s"}}], "ports": [{"name": "metrics"}],
 		"resources": {"requests": {"cpu": "25m"}}, "volumeMounts": [{"name": "bin"}, {"name": "empty"}],
 		"livenessProbe": {"exec": {"command": ["/app/grpc-health-probe"]}, "timeoutSeconds": 10, "periodSeconds": -1}},
 		{"name": "aws-eks-nodeagent", "image": "np:v1", "args": ["--enable-ipv6=false"]}]}}}}`
@@ -95,8 +99,11 @@ func TestDaemonSet(t *testing.T) {
 		Liveness: evidence.HealthProbe{Command: []string{"/app/grpc-health-probe"}, TimeoutSeconds: new(10)},
 		Mounts:   map[string][]string{"aws-node": {"/opt/cni/bin"}}, CPURequest: "25m",
 		Selector: map[string]string{"k8s-app": "aws-node"}, PodLabels: map[string]string{"team": "net"}, MaxUnavailable: "10%", PullSecrets: []string{"registry"},
-		Volumes: []string{"bin", "empty"}, DuplicateEnv: []string{"WARM_ENI_TARGET"}, EnvFrom: []string{"TOKEN"}, Ports: []string{"metrics"},
-		Pods: evidence.Rollout{Desired: new(3), Updated: new(2), Ready: new(1)},
+		Volumes: []string{"bin", "empty"}, DuplicateEnv: []string{"WARM_ENI_TARGET"}, EnvFrom: []string{"TOKEN", "WARM_IP_TARGET", "ConfigMap/more", "Secret/s"}, Ports: []string{"metrics"},
+		Pods:     evidence.Rollout{Desired: new(3), Updated: new(2), Ready: new(1)},
+		Security: map[string][]string{"aws-vpc-cni-init": {"capabilities.add=NET_ADMIN", "privileged=true"}},
+		Affinity: []string{"gpu Exists", "kubernetes.io/arch In amd64,arm64", "pod affinity", "pool In a"},
+		Applied:  map[string]map[string]string{"aws-node": {"WARM_ENI_TARGET": "2", "API_TOKEN": "<secret>"}},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v -want +got:\n%s", err, diff)
