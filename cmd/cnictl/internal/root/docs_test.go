@@ -151,6 +151,8 @@ func TestDocs_Commands(t *testing.T) {
 			done[args] = true
 			args = placeholders.Replace(args)
 			switch {
+			case strings.HasPrefix(args, "migrate values"): // TestDocs_Migrate runs these, with the files that they read
+				continue
 			case strings.HasPrefix(args, "node config"): // recordings have no settings
 				args = "node config large @large"
 			case strings.Contains(args, "--from ours"):
