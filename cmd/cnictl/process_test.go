@@ -186,36 +186,3 @@ func TestProcess_Pager(t *testing.T) {
 		}
 	}
 }
-
-// CPU that a start may cost, in milliseconds.
-const (
-	versionLimit = 15.0
-	nodesLimit   = 60.0 // of one node
-)
-
-// TestProcess_CPU takes the best of several runs: the machine's other work only adds.
-func TestProcess_CPU(t *testing.T) {
-	t.Parallel()
-	bin := binary(t)
-	target := "n=" + fleettest.Serve(t, t.TempDir(), "n", fleettest.Secondary())
-	for _, tt := range []struct {
-		limit float64
-		args  []string
-	}{{versionLimit, []string{"version", "--client"}}, {nodesLimit, []string{"nodes", "--targets", target}}} {
-		best := -1.0
-		for range 10 {
-			cmd := exec.CommandContext(t.Context(), bin, tt.args...)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %v\n%s", tt.args, err, out)
-			}
-			took := float64((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Microseconds()) / 1000
-			if best < 0 || took < best {
-				best = took
-			}
-		}
-		t.Logf("%v: %.1f ms", tt.args[0], best)
-		if best > tt.limit {
-			t.Errorf("%v takes %.1f ms of CPU, more than %.0f", tt.args[0], best, tt.limit)
-		}
-	}
-}
