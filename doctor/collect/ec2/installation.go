@@ -12,10 +12,9 @@ import (
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
-	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	"github.com/aws/smithy-go"
 	"go.yaml.in/yaml/v3"
 
 	daemoniam "cnictl/daemon/iam"
@@ -29,9 +28,6 @@ import (
 func (r *Reader) Installation(ctx context.Context, region string, instances []evidence.Instance, role string) map[string]*evidence.Reading {
 	region = r.ResolveRegion(region)
 	q := installation{r: r, region: region, annotated: role,
-		eks: eks.NewFromConfig(r.cfg, func(o *eks.Options) {
-			o.Region, o.HTTPClient, o.BaseEndpoint, o.APIOptions = region, counted{o.HTTPClient, &r.requests}, r.endpoint(o.BaseEndpoint), append(o.APIOptions, r.userAgent()...)
-		}),
 		iam: iam.NewFromConfig(r.cfg, func(o *iam.Options) {
 			o.Region, o.HTTPClient, o.BaseEndpoint, o.APIOptions = region, counted{o.HTTPClient, &r.requests}, r.endpoint(o.BaseEndpoint), append(o.APIOptions, r.userAgent()...)
 		}),
@@ -74,20 +70,22 @@ func (r *Reader) endpoint(found *string) *string {
 // installation reads EKS and IAM about one cluster.
 type installation struct {
 	r         *Reader
-	eks       *eks.Client
 	iam       *iam.Client
 	region    string
 	cluster   string // empty: not one of EKS, as far as its instances show
 	annotated string // role of the service account
 
-	association evidence.Source[*ekstypes.PodIdentityAssociation]
+	association evidence.Source[string] // ARN of its role; empty: there is none
 	issuer      string
 }
 
 func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
-	out, err := q.eks.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &q.cluster, AddonName: aws.String("vpc-cni")})
-	var none *ekstypes.ResourceNotFoundException
-	if errors.As(err, &none) {
+	var out struct {
+		Addon struct{ AddonVersion, Status, ConfigurationValues string }
+	}
+	err := q.r.askEKS(ctx, q.region, nil, &out, q.cluster, "addons", "vpc-cni")
+	var refused smithy.APIError
+	if errors.As(err, &refused) && refused.ErrorCode() == "ResourceNotFoundException" {
 		return nil, nil
 	}
 	if err != nil {
@@ -97,36 +95,41 @@ func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
 		Env map[string]any `yaml:"env"`
 	}
 	// JSON or YAML, as it was given. EKS refuses what is neither.
-	if err := yaml.Unmarshal([]byte(aws.ToString(out.Addon.ConfigurationValues)), &values); err != nil {
+	if err := yaml.Unmarshal([]byte(out.Addon.ConfigurationValues), &values); err != nil {
 		return nil, fmt.Errorf("configurationValues of the add-on: %w", err)
 	}
-	addOn := &evidence.AddOn{Version: aws.ToString(out.Addon.AddonVersion), Status: string(out.Addon.Status), Env: map[string]string{}}
+	addOn := &evidence.AddOn{Version: out.Addon.AddonVersion, Status: out.Addon.Status, Env: map[string]string{}}
 	for name, value := range values.Env {
 		addOn.Env[name] = fmt.Sprint(value)
 	}
 	return addOn, nil
 }
 
-// associations reads the Pod Identity association of aws-node; nil: there is none.
-func (q *installation) associations(ctx context.Context) (*ekstypes.PodIdentityAssociation, error) {
-	list, err := q.eks.ListPodIdentityAssociations(ctx, &eks.ListPodIdentityAssociationsInput{ClusterName: &q.cluster, Namespace: aws.String("kube-system"), ServiceAccount: aws.String("aws-node")})
-	if err != nil || len(list.Associations) == 0 {
-		return nil, err
+// associations reads the ARN of the role that a Pod Identity association gives aws-node; empty:
+// there is none.
+func (q *installation) associations(ctx context.Context) (string, error) {
+	const kind = "pod-identity-associations"
+	var list struct {
+		Associations []struct{ AssociationID string }
 	}
-	out, err := q.eks.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: &q.cluster, AssociationId: list.Associations[0].AssociationId})
-	if err != nil {
-		return nil, err
+	of := url.Values{"namespace": {"kube-system"}, "serviceAccount": {"aws-node"}}
+	if err := q.r.askEKS(ctx, q.region, of, &list, q.cluster, kind); err != nil || len(list.Associations) == 0 {
+		return "", err
 	}
-	return out.Association, nil
+	var out struct{ Association struct{ RoleARN string } }
+	err := q.r.askEKS(ctx, q.region, nil, &out, q.cluster, kind, list.Associations[0].AssociationID)
+	return out.Association.RoleARN, err
 }
 
 // oidcIssuer is that of the cluster's service account tokens.
 func (q *installation) oidcIssuer(ctx context.Context) (string, error) {
-	out, err := q.eks.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &q.cluster})
-	if err != nil || out.Cluster.Identity == nil || out.Cluster.Identity.Oidc == nil {
-		return "", err
+	var out struct {
+		Cluster struct {
+			Identity struct{ OIDC struct{ Issuer string } }
+		}
 	}
-	return aws.ToString(out.Cluster.Identity.Oidc.Issuer), nil
+	err := q.r.askEKS(ctx, q.region, nil, &out, q.cluster)
+	return out.Cluster.Identity.OIDC.Issuer, err
 }
 
 // role reads the role that the next pods get: of the Pod Identity association, of the service
@@ -136,8 +139,8 @@ func (q *installation) role(ctx context.Context, profile string) (out evidence.R
 	switch a := q.association; {
 	case !a.OK():
 		return out, fmt.Errorf("Pod Identity associations: %s", a.Missing)
-	case a.Content != nil:
-		out.ARN, out.Via = aws.ToString(a.Content.RoleArn), evidence.ViaPodIdentity
+	case a.Content != "":
+		out.ARN, out.Via = a.Content, evidence.ViaPodIdentity
 	case q.annotated != "":
 		out.ARN, out.Via = q.annotated, evidence.ViaIRSA
 	case profile == "":

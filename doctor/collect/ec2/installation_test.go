@@ -161,6 +161,18 @@ func TestInstallation_NoCluster(t *testing.T) {
 	}
 }
 
+// TestEndpointEKS: each partition has its domain.
+func TestEndpointEKS(t *testing.T) {
+	t.Parallel()
+	for region, want := range map[string]string{
+		"eu-west-1": "https://eks.eu-west-1.amazonaws.com", "cn-north-1": "https://eks.cn-north-1.amazonaws.com.cn", "us-gov-west-1": "https://eks.us-gov-west-1.amazonaws.com",
+	} {
+		if have, err := new(Reader).endpointEKS(t.Context(), region); err != nil || have != want {
+			t.Errorf("%s, %v, want %s", have, err, want)
+		}
+	}
+}
+
 // TestDecide: what a condition decides that the simulation knows nothing of is not denied.
 func TestDecide(t *testing.T) {
 	t.Parallel()
