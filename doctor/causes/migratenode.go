@@ -93,7 +93,7 @@ func credentialsChange(c *Case) []candidate {
 			return r.ARN + " by " + r.Via, stateOf(r.Via == way)
 		})
 	}
-	associated := moot(via(evidence.ViaPodIdentity))
+	associated := via(evidence.ViaPodIdentity)
 	out := []candidate{
 		ofNode("pods of aws-node ask the Pod Identity agent for credentials, which is not on the node", both(either(env(podIdentity, "not set, or the agent runs", true), associated), absent)),
 		ofNode("the next pods use the role "+named.Value+", which those that run have never used", both(named, env("AWS_ROLE_ARN", "set", false), env(podIdentity, "set", false))).as(catalogue.Warning),
@@ -280,6 +280,7 @@ func subnetsShort(cs []*Case) []candidate {
 		}
 		return []candidate{ofCluster("", cs[0].unread(id, path, expected, or(missing, "no subnet is known")))}
 	}
+	unread := ""                  // why blocks cannot be counted
 	var short, of, texts []string // findings of one code are joined, so one names every subnet
 	for _, id := range slices.Sorted(maps.Keys(wants)) {
 		w := wants[id]
@@ -291,6 +292,9 @@ func subnetsShort(cs []*Case) []candidate {
 			continue
 		case *s.Available < w.addresses:
 			text = fmt.Sprintf("%s has %d for the %d that the warm pools of %d nodes lack", id, *s.Available, w.addresses, len(w.nodes))
+		case w.blocks > 0 && !w.at.R.Interfaces.OK():
+			unread = w.at.R.Interfaces.Missing
+			continue
 		case w.at.freeBlocks(s) < w.blocks:
 			text = fmt.Sprintf("%s has %d free, and at most %d whole /28 blocks for the %d that the warm pools of %d nodes lack", id, *s.Available, w.at.freeBlocks(s), w.blocks, len(w.nodes))
 		default:
@@ -303,6 +307,9 @@ func subnetsShort(cs []*Case) []candidate {
 	if len(texts) > 0 {
 		lacking := cs[0].known("ec2.subnet", path, expected, strings.Join(texts, "; "), true)
 		return []candidate{{scope: document.FindingScope{Cluster: true, Subnet: strings.Join(short, ", ")}, nodes: of, summary: "subnets have too few free addresses: " + lacking.Value, decisive: []Fact{lacking}}}
+	}
+	if unread != "" {
+		return []candidate{ofCluster("", cs[0].unread("ec2.eni", path, expected, unread))}
 	}
 	return []candidate{ofCluster("", cs[0].known("ec2.subnet", path, expected, "enough in each", false))}
 }
