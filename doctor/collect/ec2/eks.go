@@ -19,9 +19,38 @@ import (
 // emptyHash is the SHA-256 of no body.
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// askEKS makes a GET of EKS's REST API and decodes the answer. Refusals are a [smithy.APIError].
-// The SDK's package for EKS would make every start of cnictl a tenth slower, for four GETs.
-func (r *Reader) askEKS(ctx context.Context, region string, query url.Values, into any, path ...string) error {
+// eksClient makes the four GETs of EKS's REST API that a check reads. The SDK's package for
+// EKS would make every start of cnictl a tenth slower. Refusals are a [smithy.APIError].
+type eksClient struct {
+	r      *Reader
+	region string
+}
+
+const associationsPath = "pod-identity-associations"
+
+// DescribeCluster decodes an EKS cluster.
+func (c eksClient) DescribeCluster(ctx context.Context, cluster string, into any) error {
+	return c.get(ctx, nil, into, cluster)
+}
+
+// DescribeAddon decodes a managed add-on.
+func (c eksClient) DescribeAddon(ctx context.Context, cluster, name string, into any) error {
+	return c.get(ctx, nil, into, cluster, "addons", name)
+}
+
+// ListPodIdentityAssociations decodes the associations of a service account.
+func (c eksClient) ListPodIdentityAssociations(ctx context.Context, cluster, namespace, account string, into any) error {
+	return c.get(ctx, url.Values{"namespace": {namespace}, "serviceAccount": {account}}, into, cluster, associationsPath)
+}
+
+// DescribePodIdentityAssociation decodes one association.
+func (c eksClient) DescribePodIdentityAssociation(ctx context.Context, cluster, id string, into any) error {
+	return c.get(ctx, nil, into, cluster, associationsPath, id)
+}
+
+// get signs a request and decodes the answer.
+func (c eksClient) get(ctx context.Context, query url.Values, into any, path ...string) error {
+	r, region := c.r, c.region
 	base, err := r.endpointEKS(ctx, region)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ import (
 func (r *Reader) Installation(ctx context.Context, region string, instances []evidence.Instance, role string) map[string]*evidence.Reading {
 	region = r.ResolveRegion(region)
 	q := installation{r: r, region: region, annotated: role,
+		eks: eksClient{r, region},
 		iam: iam.NewFromConfig(r.cfg, func(o *iam.Options) {
 			o.Region, o.HTTPClient, o.BaseEndpoint, o.APIOptions = region, counted{o.HTTPClient, &r.requests}, r.endpoint(o.BaseEndpoint), append(o.APIOptions, r.userAgent()...)
 		}),
@@ -70,6 +71,7 @@ func (r *Reader) endpoint(found *string) *string {
 // installation reads EKS and IAM about one cluster.
 type installation struct {
 	r         *Reader
+	eks       eksClient
 	iam       *iam.Client
 	region    string
 	cluster   string // empty: not one of EKS, as far as its instances show
@@ -83,7 +85,7 @@ func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
 	var out struct {
 		Addon struct{ AddonVersion, Status, ConfigurationValues string }
 	}
-	err := q.r.askEKS(ctx, q.region, nil, &out, q.cluster, "addons", "vpc-cni")
+	err := q.eks.DescribeAddon(ctx, q.cluster, "vpc-cni", &out)
 	var refused smithy.APIError
 	if errors.As(err, &refused) && refused.ErrorCode() == "ResourceNotFoundException" {
 		return nil, nil
@@ -108,16 +110,14 @@ func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
 // associations reads the ARN of the role that a Pod Identity association gives aws-node; empty:
 // there is none.
 func (q *installation) associations(ctx context.Context) (string, error) {
-	const kind = "pod-identity-associations"
 	var list struct {
 		Associations []struct{ AssociationID string }
 	}
-	of := url.Values{"namespace": {"kube-system"}, "serviceAccount": {"aws-node"}}
-	if err := q.r.askEKS(ctx, q.region, of, &list, q.cluster, kind); err != nil || len(list.Associations) == 0 {
+	if err := q.eks.ListPodIdentityAssociations(ctx, q.cluster, "kube-system", "aws-node", &list); err != nil || len(list.Associations) == 0 {
 		return "", err
 	}
 	var out struct{ Association struct{ RoleARN string } }
-	err := q.r.askEKS(ctx, q.region, nil, &out, q.cluster, kind, list.Associations[0].AssociationID)
+	err := q.eks.DescribePodIdentityAssociation(ctx, q.cluster, list.Associations[0].AssociationID, &out)
 	return out.Association.RoleARN, err
 }
 
@@ -128,7 +128,7 @@ func (q *installation) oidcIssuer(ctx context.Context) (string, error) {
 			Identity struct{ OIDC struct{ Issuer string } }
 		}
 	}
-	err := q.r.askEKS(ctx, q.region, nil, &out, q.cluster)
+	err := q.eks.DescribeCluster(ctx, q.cluster, &out)
 	return out.Cluster.Identity.OIDC.Issuer, err
 }
 
