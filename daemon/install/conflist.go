@@ -82,8 +82,8 @@ func subnetText(p netip.Prefix) string {
 	return p.String()
 }
 
-// substitutions are the placeholders with their values; none is part of
-// another.
+// substitutions pairs each placeholder with its value. No placeholder contains another, so
+// their order does not matter.
 func (s *Settings) substitutions() []string {
 	node := ""
 	if s.Egress.NodeIP.IsValid() {

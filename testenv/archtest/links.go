@@ -30,7 +30,7 @@ func loadDocs(dir string) (docs []Doc, names map[string]bool, err error) {
 	names = map[string]bool{}
 	err = filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // somebody's temporary file
+			return nil // a temporary file, gone since the walk
 		}
 		if err != nil {
 			return err

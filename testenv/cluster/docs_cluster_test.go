@@ -16,8 +16,8 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// ways are the sections of pages that change a cluster, by the way to install, in the order in
-// which somebody would type them.
+// ways are the sections of pages that change a cluster, by way of installing, in the order of
+// reading.
 var ways = map[string][][2]string{
 	"helm": {
 		{"docs/install.md", "With Helm"}, {"docs/install.md", "Monitoring"}, {"docs/operations.md", "Install alerts and the dashboard"},

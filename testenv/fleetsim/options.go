@@ -27,7 +27,7 @@ type Options struct {
 	Churn     time.Duration // mean time between two changes of one node's pods; 0: 30 s; negative: none
 	NodeChurn time.Duration // mean time between two nodes that join or leave; 0: none do
 	Latency   time.Duration // of every stream to a node
-	Sound     bool          // except for traits, EC2 refuses nothing, no subnet runs dry and no node is full
+	Sound     bool          // EC2 refuses nothing, subnets and nodes never run out, except for traits
 
 	Shares map[Trait]float64  // share of nodes with each trait; a node gets at most one of these
 	Named  map[string][]Trait // additional traits, by node name ([NodeName])

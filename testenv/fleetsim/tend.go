@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// How often changes are published, and in how many turns every node's pool is brought up to
-// date while somebody watches pods or events.
+// While a client watches pods or events: how often changes are published, and how many turns it
+// takes to update the pool of every node.
 const (
 	tendEvery = 500 * time.Millisecond
 	tendTurns = 20

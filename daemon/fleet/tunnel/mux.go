@@ -233,8 +233,8 @@ func (m *mux) end(stream uint32) {
 	}
 }
 
-// control looks at the number that a control frame begins with, and at no more of it: not
-// even at headers, of which a peer could send many.
+// control reads only the number that a control frame begins with. It skips headers: a peer
+// could send any number of them.
 func (m *mux) control(h frameHead, number []byte) error {
 	rest := int64(h.length)
 	if h.about() {

@@ -68,8 +68,8 @@ func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {
 // DropENIRules removes the rules of ENIs that are gone: those from one address into the
 // table of a secondary ENI, where the address is not one of the attached ENIs'
 // primary addresses. A daemon that died after a detach leaves such a rule, and it would
-// misroute whoever gets the address next. It returns the addresses. A family that
-// attached has no address of is left alone: there the rules are not the daemon's.
+// misroute the next pod with that address. It returns the addresses. If attached has no
+// address of a family, that family's rules are not the daemon's, and stay.
 func (h *Host) DropENIRules(_ context.Context, attached []netip.Addr) ([]netip.Addr, error) {
 	var gone []netip.Addr
 	err := with(func(c *rtnl.Conn) error {

@@ -40,7 +40,7 @@ func (r *row) none() *row {
 	return r
 }
 
-// askedSeldom is for requests per ADD, of which there must be none. The limit is not 0
+// askedSeldom limits requests per ADD. An ADD makes none, but the limit is not 0,
 // because the daemon reads its ENIs soon after the start and once a minute, with some ten
 // requests to the metadata service per ENI, and that may coincide with the ADDs.
 func (r *row) askedSeldom() *row {

@@ -27,7 +27,7 @@ Usage: fleetsim [flags]
   --ipv6               an IPv6 cluster
   --churn D            mean time between two pod changes on a node (30s); -1s: none
   --node-churn D       mean time between two nodes that join or leave (default: none do)
-  --sound              EC2 refuses nothing, no subnet runs dry and no node is full, but for traits
+  --sound              EC2 refuses nothing, subnets and nodes never run out, except for traits
   --latency D          latency of every stream to a node
   --TRAIT SHARE        share of nodes with a trait: slow dead refused half garbage wrong-json
                        huge endless lying hostile flapping no-daemon fargate windows

@@ -444,8 +444,8 @@ func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 	l.nothingLeft(a.n)
 }
 
-// TestAssert_Contested: what somebody removes repeatedly is restored with growing delays, and
-// exists in the end.
+// TestAssert_Contested: state that another program keeps removing is restored with growing
+// delays, and exists in the end.
 func TestAssert_Contested(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

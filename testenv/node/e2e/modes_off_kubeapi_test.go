@@ -10,7 +10,7 @@ import (
 )
 
 // TestModes_ProvisioningOff: the daemon changes nothing in EC2, and assigns the addresses of
-// ENIs that somebody else attached, before or after its start.
+// ENIs attached by others, before or after its start.
 func TestModes_ProvisioningOff(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})
@@ -55,7 +55,7 @@ func (c *cluster) attachForeign(m *member, device, addresses int) fakeaws.ENI {
 }
 
 // servesWhatIsThere uses up two addresses of the second ENI, then the addresses and the ENI
-// that somebody adds.
+// that the test adds.
 func (c *cluster) servesWhatIsThere(m *member) {
 	c.t.Helper()
 	second := m.enis()[1]

@@ -56,8 +56,8 @@ func interval(f *cli.Factory) time.Duration {
 	return f.Globals.Interval
 }
 
-// sourceTimeout is the time limit of one source: who gives a node more time, on a slow network
-// or a busy control plane, gives it to each source; 0: the default.
+// sourceTimeout is the time limit of one source: --node-timeout, if it was given, since a slow
+// network or control plane slows each source; 0: the default.
 func sourceTimeout(f *cli.Factory) time.Duration {
 	if f.SourceOf("node-timeout") == cli.FromDefault {
 		return 0
