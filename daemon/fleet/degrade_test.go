@@ -167,14 +167,16 @@ func TestSweep_PartialWhenItsTimeIsOver(t *testing.T) {
 func TestRead_Deadlines(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		dial, answer time.Duration
-		want         time.Duration
-		reason       introspect.Reason
+		node, dial, answer time.Duration // node is the limit of all; 0 is the default
+		want               time.Duration
+		reason             introspect.Reason
 	}{
-		"in time":          {2900 * time.Millisecond, 1900 * time.Millisecond, 4800 * time.Millisecond, ""},
-		"a slow dial":      {time.Hour, 0, 3 * time.Second, introspect.ReasonTimeout},
-		"a slow answer":    {time.Second, time.Hour, 3 * time.Second, introspect.ReasonTimeout},
-		"both nearly slow": {2900 * time.Millisecond, time.Hour, 4900 * time.Millisecond, introspect.ReasonTimeout},
+		"in time":          {0, 2900 * time.Millisecond, 1900 * time.Millisecond, 4800 * time.Millisecond, ""},
+		"a slow dial":      {0, time.Hour, 0, 3 * time.Second, introspect.ReasonTimeout},
+		"a slow answer":    {0, time.Second, time.Hour, 3 * time.Second, introspect.ReasonTimeout},
+		"both nearly slow": {0, 2900 * time.Millisecond, time.Hour, 4900 * time.Millisecond, introspect.ReasonTimeout},
+		"more time":        {30 * time.Second, 8 * time.Second, 20 * time.Second, 28 * time.Second, ""},
+		"too slow for it":  {30 * time.Second, time.Second, time.Hour, 28 * time.Second, introspect.ReasonTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,7 +196,7 @@ func TestRead_Deadlines(t *testing.T) {
 						return nil, ctx.Err()
 					}
 				}
-				r, err := fleet.NewReader(fleet.Target{Name: "n", Dial: dial}, fleet.ReaderOptions{Now: time.Now})
+				r, err := fleet.NewReader(fleet.Target{Name: "n", Dial: dial}, fleet.ReaderOptions{NodeTimeout: row.node, Now: time.Now})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,8 +15,9 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// RequestTimeout bounds one answer, counted from the connection;
-// client.DialTimeout bounds the way there, Options.NodeTimeout all of it.
+// RequestTimeout bounds one answer, counted from the connection, and client.DialTimeout
+// connecting; Options.NodeTimeout bounds both together. A longer NodeTimeout than the default
+// raises both bounds: on a busy node a program that starts in a container is slow.
 const RequestTimeout = 2 * time.Second
 
 // lateMetrics bounds the reading of metrics of a node that did not
@@ -56,7 +57,7 @@ func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
 	o := client.Options{Address: t.Address, UserAgent: opts.UserAgent, Now: opts.Now}
 	if t.Dial != nil {
 		o.Dial = func(ctx context.Context) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(bare{ctx}, client.DialTimeout)
+			ctx, cancel := context.WithTimeout(bare{ctx}, max(client.DialTimeout, opts.NodeTimeout-RequestTimeout))
 			defer cancel()
 			// The client dials in a goroutine of its own.
 			return Recover(func() (net.Conn, error) { return t.Dial(ctx) })
@@ -101,7 +102,7 @@ func Ask[T any](ctx context.Context, r *Reader, ask func(context.Context, *clien
 		return none, r.absence()
 	}
 	return retry(ctx, func(ctx context.Context) (T, error) {
-		return inTime(ctx, func(ctx context.Context) (T, error) {
+		return inTime(ctx, max(RequestTimeout, r.opts.NodeTimeout-client.DialTimeout), func(ctx context.Context) (T, error) {
 			return Recover(func() (T, error) { return ask(ctx, r.client) })
 		})
 	})
@@ -360,8 +361,8 @@ const noAnswer = "no complete answer in time"
 
 var errSlow = errors.New(noAnswer)
 
-// inTime gives a request RequestTimeout from the moment that it has its connection.
-func inTime[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+// inTime gives a request a limit from the moment that it has its connection.
+func inTime[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var timer *time.Timer // of this goroutine: GotConn is called by the one that asks
@@ -372,7 +373,7 @@ func inTime[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 	}()
 	v, err := ask(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		if timer == nil {
-			timer = time.AfterFunc(RequestTimeout, func() { cancel(errSlow) })
+			timer = time.AfterFunc(limit, func() { cancel(errSlow) })
 		}
 	}}))
 	var e *client.Error
