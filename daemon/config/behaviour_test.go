@@ -29,7 +29,7 @@ var behaviour = map[string][]string{
 	"ENABLE_SUBNET_DISCOVERY":               {e2e + "TestSettings/ENABLE_SUBNET_DISCOVERY off", e2e + "TestSettings/subnet discovery", "daemon/resync TestSubnetPolicy"},
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": {e2e + "TestModes_ProvisioningOff"},
 	"ENABLE_IMDS_ONLY_MODE":                 {e2e + "TestModes_IMDSOnly"},
-	"DISABLE_LEAKED_ENI_CLEANUP":            {e2e + "TestRestart_KeepsOrphansWhenTold", e2e + "TestRestart_DeletesOrphans"},
+	"DISABLE_LEAKED_ENI_CLEANUP":            {e2e + "TestRestart_KeepsOrphansIfSet", e2e + "TestRestart_DeletesOrphans"},
 	"MANAGE_UNTAGGED_ENI":                   {e2e + "TestSettings/MANAGE_UNTAGGED_ENI", e2e + "TestSettings/an untagged ENI is managed"},
 	"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":    {e2e + "TestModes_CustomNetworking"},
 	"ENI_CONFIG_ANNOTATION_DEF":             {e2e + "TestModes_ENIConfigSelection", "daemon/cluster TestENIConfigName"},
