@@ -111,8 +111,8 @@ func (s *Sim) served(err error) {
 // Close stops the fleet and closes all its connections.
 func (s *Sim) Close() {
 	s.stop()
+	_ = s.front.Close() // before the nodes, for which it would answer; only listeners are closed
 	s.streams.close()
-	_ = s.front.Close() // only listeners are closed
 	_ = s.inner.Close()
 	s.servers.Wait()
 }

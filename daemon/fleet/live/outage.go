@@ -81,7 +81,11 @@ func (l *Live) answered(ctx context.Context, m *member, out document.NodeIPAM) b
 	if m.target.Dial == nil || l.opts.Kubernetes.Answers == nil || m.unreachable.Load() != nil {
 		return false
 	}
-	if err := l.checkAPI(ctx); err != nil {
+	since := l.opts.Now()
+	if out.Error == nil || out.Error.Reason != introspect.ReasonTransport { // silent, for longer than that
+		since = since.Add(-apiFresh)
+	}
+	if err := l.checkAPI(ctx, since); err != nil {
 		m.unreachable.Store(new("API server unreachable: " + err.Error()))
 		return false
 	}
@@ -104,12 +108,13 @@ func apiAnswered(out document.NodeIPAM) bool {
 // Bounds of the question whether the API server answers.
 const (
 	apiTimeout = 3 * time.Second
-	apiFresh   = time.Second // how long the last answer, or its lack, is as good as a new one
+	apiFresh   = time.Second // how long the last answer, or its lack, is as good as a new one for a silent node
 )
 
-// checkAPI asks the API server whether it answers, unless that is known of this second: a
-// node that is silent may not be at fault. Readings that fail together share one request.
-func (l *Live) checkAPI(ctx context.Context) error {
+// checkAPI asks the API server whether it answers, unless that is known from since or later:
+// a node that is silent, or whose connection broke, may not be at fault. Readings that fail
+// together share one request.
+func (l *Live) checkAPI(ctx context.Context, since time.Time) error {
 	select {
 	case l.checking <- struct{}{}:
 		defer func() { <-l.checking }()
@@ -117,19 +122,20 @@ func (l *Live) checkAPI(ctx context.Context) error {
 		return ctx.Err()
 	}
 	l.mu.Lock()
-	heard := l.opts.Now().Sub(l.heard) < apiFresh
+	heard := !l.heard.Before(since)
 	l.mu.Unlock()
 	switch {
 	case heard:
 		return nil
-	case l.opts.Now().Sub(l.checked) < apiFresh:
+	case !l.checked.Before(since):
 		return l.silence
 	}
 	ask, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
+	began := l.opts.Now()
 	err := l.opts.Kubernetes.Answers(ask)
 	if ctx.Err() == nil {
-		l.checked, l.silence = l.opts.Now(), err
+		l.checked, l.silence = began, err
 	}
 	return err
 }

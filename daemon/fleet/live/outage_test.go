@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -159,6 +160,77 @@ func TestLive_APIServerHangs(t *testing.T) {
 			t.Errorf("asked the API server %d times in 10 minutes", n)
 		}
 	})
+}
+
+// An API server that ends an instant after it answered breaks the connections over which
+// nodes are being read, and those that it still accepts before it refuses them.
+func TestLive_APIServerEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var ends, ended atomic.Bool
+		var failed atomic.Int64
+		refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		b := run(t, live.Options{
+			Interval: 5 * time.Second,
+			Sampled: func(out document.NodeIPAM) {
+				if out.Error != nil {
+					failed.Add(1)
+				}
+			},
+			Kubernetes: live.Kubernetes{Answers: func(ctx context.Context) error {
+				if ends.Load() {
+					return tunnel.Failed(ctx, refused)
+				}
+				return nil
+			}},
+		})
+		const nodes = 10
+		var targets []fleet.Target
+		var visible []string
+		for i := range nodes {
+			n := newNode(t, fmt.Sprintf("n%d", i))
+			target := n.target()
+			target.Dial = func(ctx context.Context) (net.Conn, error) {
+				if ended.Load() {
+					return nil, tunnel.Failed(ctx, refused)
+				}
+				conn, err := n.Dial(ctx)
+				return &slow{conn, time.Duration(i) * 50 * time.Millisecond, ends.Load}, err
+			}
+			targets, visible = append(targets, target), append(visible, n.name)
+		}
+		b.Focus(watch.Focus{Visible: visible})
+		b.roster.put(targets...)
+		elapse(30 * time.Second)
+		if s := b.Stats(); failed.Load() > 0 || s.Problem != "" {
+			t.Fatalf("%d failed before, %+v", failed.Load(), s)
+		}
+		for b.Stats().InFlight < nodes/2 { // some have just been read
+			elapse(10 * time.Millisecond)
+		}
+		ends.Store(true)
+		elapse(time.Second)
+		ended.Store(true)
+		elapse(time.Minute)
+		if s := b.Stats(); failed.Load() > 0 || !s.Outage() {
+			t.Errorf("%d failed, %+v", failed.Load(), s)
+		}
+	})
+}
+
+// slow is a connection whose bytes take a while, and which breaks.
+type slow struct {
+	net.Conn
+	by     time.Duration
+	broken func() bool
+}
+
+func (c *slow) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if time.Sleep(c.by); c.broken() {
+		return 0, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+	}
+	return n, err
 }
 
 // hanging is a connection over which nothing comes any more while hangs.
