@@ -209,9 +209,13 @@ func TestProbes(t *testing.T) {
 func TestLogs(t *testing.T) {
 	l := requireCluster(t)
 	p := l.run(pod("logs", l.c.Machines[1]))[0]
-	if said, err := l.log(p); err != nil || said != "podprobe serves\n" {
-		t.Errorf("log %q, %v", said, err)
-	}
+	l.await("its log", func() error { // it runs before it prints
+		said, err := l.log(p)
+		if err == nil && said != "podprobe serves\n" {
+			err = fmt.Errorf("log %q", said)
+		}
+		return err
+	})
 }
 
 // log is what the first container of a pod has printed since its start.

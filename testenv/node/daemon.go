@@ -172,6 +172,16 @@ func (n *Node) StopDaemon(ctx context.Context, s syscall.Signal) (agent.Result, 
 	return d.result, errors.Join(err, d.err)
 }
 
+// SignalDaemon sends a signal to the daemon.
+func (n *Node) SignalDaemon(s syscall.Signal) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.daemon == nil {
+		return fmt.Errorf("signal daemon of node %s: not running", n.Name)
+	}
+	return n.agent.Signal(n.daemon.pid, s)
+}
+
 // awaitSilence waits until nothing listens for the plugin any more: a child that a killed
 // daemon was just starting has its sockets until it executes its program. The wait ends after
 // a while, because a test may listen there on purpose.

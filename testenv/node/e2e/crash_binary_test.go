@@ -28,6 +28,14 @@ func (l *lab) kill(n *node.Node, s syscall.Signal) {
 	}
 }
 
+// signal sends the daemon a signal that does not end it.
+func (l *lab) signal(n *node.Node, s syscall.Signal) {
+	l.t.Helper()
+	if err := n.SignalDaemon(s); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
 // TestRestart kills the daemon; the next one must know every pod.
 func TestRestart(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -275,7 +276,9 @@ func sceneOfFailures(t *testing.T) *node.Node {
 			t.Errorf("%+v was answered with %+v", req, r)
 		}
 	}
-	l.sh(n, "until mkdir -p "+checkpointPath+"/in-the-way; do rm -f "+checkpointPath+"; done") // the daemon puts a removed file back
+	l.signal(n, syscall.SIGSTOP) // running, it puts a removed file back
+	l.sh(n, "rm "+checkpointPath+"; mkdir -p "+checkpointPath+"/in-the-way")
+	l.signal(n, syscall.SIGCONT)
 	if len(pods) == 0 {
 		t.Fatal("no pod has an address")
 	}
