@@ -227,7 +227,7 @@ type slow struct {
 
 func (c *slow) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if time.Sleep(c.by); c.broken() {
+	if <-time.After(c.by); c.broken() {
 		return 0, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	}
 	return n, err
