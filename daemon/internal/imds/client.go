@@ -37,9 +37,10 @@ const (
 	maxAnswer      = 64 << 10         // bytes; the largest real list, 50 addresses, is below 1 KiB
 	parallel       = 8                // reads at once: the service limits packets per second and interface
 
-	// The SDK's own limits, kept here because wrapping its transport loses them.
-	dialTimeout   = 250 * time.Millisecond
-	headerTimeout = 500 * time.Millisecond
+	// Four times the SDK's own limits, which a node that is short of CPU misses: its daemon
+	// would restart again and again while pods wait for it.
+	dialTimeout   = time.Second
+	headerTimeout = 2 * time.Second
 )
 
 // Client reads metadata. It may be used by many goroutines.

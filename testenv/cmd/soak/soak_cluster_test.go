@@ -21,7 +21,7 @@ func TestSoak(t *testing.T) {
 		testenv.Missing(t, "kube", err.Error(), "sudo make test LAYERS=cluster")
 	}
 	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "soak"),
-		"--cri", "60", "--kubelet", "6", "--parallel", "12", "--kill-every", "3s", "--within", "5m").CombinedOutput()
+		"--cri", "60", "--kubelet", "6", "--parallel", "12", "--kill-every", "3s", "--within", "20m").CombinedOutput()
 	for _, want := range []string{"CRI: 60/60 pods", "kubelet: 6/6 pods", "leftovers 0, doubled addresses 0, failed pods 0"} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Fatalf("%v, no %q in\n%s", err, want, out)

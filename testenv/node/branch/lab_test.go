@@ -182,7 +182,7 @@ func (m *member) start(more map[string]string) {
 	m.l.t.Helper()
 	env := map[string]string{
 		"MY_NODE_NAME": m.name, "KUBECONFIG": m.proxy.Kubeconfig(m.l.t, "aws-node"),
-		"ENABLE_POD_ENI": "true", "POD_SECURITY_GROUP_ENFORCING_MODE": m.mode, "WARM_IP_TARGET": "1", "CNI_ADD_WAIT": "60s",
+		"ENABLE_POD_ENI": "true", "POD_SECURITY_GROUP_ENFORCING_MODE": m.mode, "WARM_IP_TARGET": "1", "CNI_ADD_WAIT": "60s", "HTTP_TIMEOUT": "60",
 	}
 	if m.l.ipv6 {
 		maps.Copy(env, map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true", "WARM_IP_TARGET": ""})
