@@ -49,7 +49,7 @@ var awsCauses = []Entry{
 	},
 	{
 		Code: "aws/throttled", Title: "EC2 throttles the account's requests", Severity: Error,
-		Shows:      "RequestLimitExceeded or Throttling repeats within minutes, usually on many nodes at once after a scale-up or a roll-out, and pools stay short. A single one that succeeds on retry means nothing.",
+		Shows:      "RequestLimitExceeded or Throttling repeats within minutes, usually on many nodes at once after a scale-up or a rollout, and pools stay short. A single one that succeeds on retry means nothing.",
 		Required:   []string{"metrics", "log.ipamd", "intro.enis"},
 		Supporting: []string{"k8s.nodes", "k8s.ds", "intro.summary", "intro.failures"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, None},

@@ -107,7 +107,7 @@ var bootCauses = []Entry{
 	},
 	{
 		Code: "boot/plugin-version-skew", Title: "the installed plugin does not match the daemon", Severity: Error,
-		Shows:      "Every ADD fails with \"wrong client version\", or the plugin dials the address of another release (127.0.0.1:50051 before v1.23.0, ipamd.sock since), while the daemon is healthy. For some seconds of a roll-out this is normal.",
+		Shows:      "Every ADD fails with \"wrong client version\", or the plugin dials the address of another release (127.0.0.1:50051 before v1.23.0, ipamd.sock since), while the daemon is healthy. For some seconds of a rollout this is normal.",
 		Required:   []string{"log.plugin", "host.cni"},
 		Supporting: []string{"k8s.evt", "k8s.ds", "intro.enis", "metrics", "log.kubelet"},
 		Ceiling:    Ceilings{Confirmed, Confirmed, Confirmed, Confirmed},
@@ -119,7 +119,7 @@ var bootCauses = []Entry{
 		Links:    []string{upstream + "CHANGELOG.md", upstream + "docs/troubleshooting.md"},
 		Upstream: "v1.7.0 or later",
 		Signatures: []Signature{
-			{Text: "wrong client version", Where: inPlugin, Note: "normal for some seconds of a roll-out"},
+			{Text: "wrong client version", Where: inPlugin, Note: "normal for some seconds of a rollout"},
 			{Text: "dial tcp 127.0.0.1:50051", Where: inPlugin, Note: "only with a daemon of v1.23.0 or later; else it is boot/ipamd-down"},
 			{Text: "dial unix /var/run/aws-node/ipamd.sock", Where: inPlugin, Note: "only with a daemon before v1.23.0; else it is boot/ipamd-down"},
 		},

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -53,6 +54,9 @@ func (e *Entry) markdown(b *strings.Builder) {
 	var ceilings []string
 	for _, mode := range Modes() {
 		ceilings = append(ceilings, mode+" "+e.Ceiling.Of(mode).String())
+	}
+	if first := e.Ceiling.Of(Modes()[0]); !slices.ContainsFunc(Modes(), func(mode string) bool { return e.Ceiling.Of(mode) != first }) {
+		ceilings = []string{first.String() + " everywhere"}
 	}
 	fact("At most", strings.Join(ceilings, ", "))
 	fact("Upstream", e.Upstream)

@@ -73,6 +73,7 @@ var migrateCauses = []Entry{
 		Ceiling:    throughAPI,
 		Check:      Check{"Look at the release of the image.", "kubectl -n kube-system get daemonset aws-node -o jsonpath='{.spec.template.spec.containers[*].image}'"},
 		Fixes: []Fix{
+			{Text: "If Helm owns the definition of ENIConfigs, save them and have Helm keep it: otherwise the next step deletes them.", Command: "kubectl get eniconfigs -o yaml > eniconfigs.yaml; kubectl annotate --overwrite crd eniconfigs.crd.k8s.amazonaws.com helm.sh/resource-policy=keep", SideEffect: "Nothing restarts."},
 			{Text: "Upgrade upstream's first, from v1.7 on to any release from v1.12.1 on, and let every node settle.", Command: "helm upgrade aws-vpc-cni eks/aws-vpc-cni -n kube-system --version 1.19.6 -f values.yaml", SideEffect: rolled, Risk: Restart},
 		},
 		Links:    []string{eks + "managing-vpc-cni.html", issue + "2321"},
@@ -167,7 +168,8 @@ var migrateCauses = []Entry{
 		Ceiling:    throughAPI,
 		Check:      Check{"List the definitions.", "kubectl get crd cninodes.vpcresources.k8s.aws policyendpoints.networking.k8s.aws"},
 		Fixes: []Fix{
-			{Text: "Apply the definitions of deploy/crds, or upgrade the control plane, which brings them.", Command: "kubectl apply -f deploy/crds/cninode.yaml", SideEffect: "Adds a definition."},
+			{Text: "CNINodes: upgrade the control plane, which brings them, or apply the definition.", Command: "kubectl apply -f deploy/crds/cninode.yaml", SideEffect: "Adds a definition."},
+			{Text: "PolicyEndpoints: EKS's network policy controller brings them. Upgrade the control plane, or turn enableNetworkPolicy off."},
 		},
 		Links: []string{eks + "security-groups-for-pods.html", eks + "cni-network-policy.html"},
 	},
@@ -238,13 +240,13 @@ var migrateCauses = []Entry{
 		Ceiling:    throughAPI,
 		Check:      Check{"Pull the image on a node of each kind: region, account, endpoint of the registry, pull secret.", "kubectl -n kube-system get events --field-selector reason=Failed"},
 		Fixes: []Fix{
-			{Text: "Correct the image's registry and pull secret, or copy the images to a registry that the nodes reach.", Command: "helm upgrade aws-vpc-cni CHART -n kube-system --reset-then-reuse-values --set image.override=IMAGE", SideEffect: rolled, Risk: Restart},
+			{Text: "Correct the image's registry and pull secret, or copy the images to a registry that the nodes reach.", Command: "helm upgrade aws-vpc-cni CHART -n kube-system --reset-then-reuse-values --set global.image.registry=REGISTRY", SideEffect: rolled, Risk: Restart},
 		},
 		Links: []string{eks + "add-ons-images.html"},
 	},
 	{
-		Code: "migrate/rollout-health", Title: "a roll-out would stall", Severity: Error,
-		Shows:      "Pods of aws-node that are not ready count as unavailable: with as many as maxUnavailable allows, the roll-out replaces no other. An earlier roll-out may also be unfinished.",
+		Code: "migrate/rollout-health", Title: "a rollout would stall", Severity: Error,
+		Shows:      "Pods of aws-node that are not ready count as unavailable: with as many as maxUnavailable allows, the rollout replaces no other. An earlier rollout may also be unfinished.",
 		Required:   []string{"k8s.ds"},
 		Supporting: []string{"k8s.ds.pods"},
 		Ceiling:    throughAPI,
@@ -256,7 +258,7 @@ var migrateCauses = []Entry{
 		Links: []string{policy + "91", issue + "3271", issue + "3704"},
 	},
 	{
-		Code: "migrate/rollout-time", Title: "the roll-out takes several waves", Severity: Info,
+		Code: "migrate/rollout-time", Title: "the rollout takes several waves", Severity: Info,
 		Shows:    "A wave replaces maxUnavailable pods and waits until they are ready: 10 % makes ten waves, each as long as a pull of the images and a start.",
 		Required: []string{"k8s.ds"},
 		Ceiling:  throughAPI,

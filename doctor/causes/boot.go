@@ -374,7 +374,7 @@ func pluginSkew(c *Case) []candidate {
 		m.texts = append(m.texts, "dial unix "+runDirectory+"/ipamd.sock")
 	}
 	if started := c.started(); !started.IsZero() {
-		m.since = started.Add(2 * time.Minute) // normal during a roll-out
+		m.since = started.Add(2 * time.Minute) // normal during a rollout
 	}
 	said := c.active(m)
 	installed := "of unknown version"

@@ -135,8 +135,16 @@ var ownerMarks = []struct{ key, tool string }{
 	{"cluster.x-k8s.io/", "Cluster API"},
 }
 
+// ownerManagers are the field managers of tools that may leave no mark.
+var ownerManagers = map[string]string{
+	"argocd-application-controller": "Argo CD",
+	"argocd-controller":             "Argo CD",
+	"helm-controller":               "Flux",
+	"kustomize-controller":          "Flux",
+}
+
 func ownedByOther(c *Case) []candidate {
-	owner := c.onObject(objectDaemonSet, "labels, annotations", "of no other tool", func(o evidence.KubeObject) (any, State) {
+	owner := c.onObject(objectDaemonSet, "labels, annotations, field managers", "of no other tool", func(o evidence.KubeObject) (any, State) {
 		if release := o.Annotations[helmRelease]; release != "" && release != releaseName {
 			return "Helm release " + release, Yes
 		}
@@ -148,6 +156,11 @@ func ownedByOther(c *Case) []candidate {
 				if strings.HasPrefix(key, m.key) {
 					return m.tool + ": " + key, Yes
 				}
+			}
+		}
+		for _, m := range o.Managers {
+			if tool := ownerManagers[m.Name]; tool != "" {
+				return tool + ": field manager " + m.Name, Yes
 			}
 		}
 		return "none", No
@@ -188,7 +201,7 @@ func labelsText(labels map[string]string) string {
 }
 
 // adopted are the objects of the chart that a namespace without a release may have already.
-var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node", "ConfigMap/amazon-vpc-cni"}
+var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node", "ConfigMap/amazon-vpc-cni", "ConfigMap/aws-node"}
 
 func unmarked(c *Case) []candidate {
 	marks := fact(c, c.R.Objects, "k8s.objects", "annotations "+helmRelease, releaseName+", or the object does not exist", func(all []evidence.KubeObject) (any, State) {
@@ -584,12 +597,12 @@ func rolloutStalls(c *Case) []candidate {
 		return stateOf(unready > 0 && unready < allowed || !done)
 	})
 	return []candidate{
-		ofCluster("a roll-out would replace no pod: "+stalls.Value, stalls),
+		ofCluster("a rollout would stop at the pods that are not ready: "+stalls.Value, stalls),
 		ofCluster("aws-node has not settled: "+slow.Value, slow).as(catalogue.Warning),
 	}
 }
 
-// unavailable is how many pods a roll-out may replace at once: at least one.
+// unavailable is how many pods a rollout may replace at once: at least one.
 func unavailable(ds *evidence.DaemonSet) int {
 	desired := 0
 	if ds.Pods.Desired != nil {
@@ -612,7 +625,7 @@ func rolloutWaves(c *Case) []candidate {
 		n := (*ds.Pods.Desired + unavailable(ds) - 1) / unavailable(ds)
 		return fmt.Sprintf("%d waves of %d, about %.0f minutes", n, unavailable(ds), float64(n)*minutesEach), stateOf(n > 1)
 	})
-	return []candidate{ofCluster("the roll-out takes "+waves.Value, waves)}
+	return []candidate{ofCluster("the rollout takes "+waves.Value, waves)}
 }
 
 func failsClosed(c *Case) []candidate {

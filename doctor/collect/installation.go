@@ -58,6 +58,7 @@ func (k kube) installed(ctx context.Context) evidence.Source[[]evidence.KubeObje
 		{kindDaemonSets, "DaemonSet", space, daemonName},
 		{kindAccounts, "ServiceAccount", space, daemonName},
 		{kindConfigMaps, "ConfigMap", space, daemonConfig},
+		{kindConfigMaps, "ConfigMap", space, daemonName}, // of the chart's cniConfig
 		{kindClusterRoles, "ClusterRole", "", daemonName},
 		{kindClusterBindings, "ClusterRoleBinding", "", daemonName},
 		{kindDefinitions, "CustomResourceDefinition", "", "eniconfigs.crd.k8s.amazonaws.com"},

@@ -92,7 +92,7 @@ func (p *population) daemonSet() *evidence.DaemonSet {
 // image is that of the daemon: in deploy/aws-node.yaml, or upstream's.
 func (p *population) image() string {
 	if p.Daemon == "ours" {
-		return "cnictl/aws-vpc-cni"
+		return "registry.invalid/cnictl/aws-vpc-cni"
 	}
 	return "amazon-k8s-cni"
 }
