@@ -16,8 +16,8 @@ manifest() { # FILE CHART FLAG...
 }
 
 # Names for kustomize and sed to replace: there are no such images.
-manifest aws-node.yaml aws-vpc-cni --include-crds --set originalMatchLabels=true --set global.image.registry=cnictl
+manifest aws-node.yaml aws-vpc-cni --include-crds --set originalMatchLabels=true --set global.image.registry=registry.invalid/cnictl
 # With the name of the node as a label, which alerts tell.
-manifest monitoring/podmonitor.yaml aws-vpc-cni --show-only templates/podmonitor.yaml --set podMonitor.create=true,global.image.registry=cnictl \
+manifest monitoring/podmonitor.yaml aws-vpc-cni --show-only templates/podmonitor.yaml --set podMonitor.create=true,global.image.registry=registry.invalid/cnictl \
 	--set-json 'podMonitor.relabelings=[{"sourceLabels":["__meta_kubernetes_pod_node_name"],"targetLabel":"node"}]'
-manifest cni-metrics-helper.yaml cni-metrics-helper --set image.registry=cnictl
+manifest cni-metrics-helper.yaml cni-metrics-helper --set image.registry=registry.invalid/cnictl

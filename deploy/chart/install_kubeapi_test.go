@@ -225,7 +225,7 @@ func TestInstall_OverManifest(t *testing.T) {
 				t.Errorf("status: %v %s", err, out)
 			}
 			l.must("upgrade", cni, "--set", "originalMatchLabels=true")
-			if image := l.image(); image != "cnictl/aws-vpc-cni:dev" || l.daemonSet().GetGeneration() != generation+1 {
+			if image := l.image(); image != "registry.invalid/cnictl/aws-vpc-cni:dev" || l.daemonSet().GetGeneration() != generation+1 {
 				t.Errorf("image %s, generation %d", image, l.daemonSet().GetGeneration())
 			}
 			l.must("rollback", "1")
@@ -272,7 +272,7 @@ func TestInstall_OverRelease(t *testing.T) {
 	l.refused("Set originalMatchLabels to false", "upgrade", cni, "--set", "originalMatchLabels=true")
 	l.refused("Set originalMatchLabels to false, or the name, podLabels", "upgrade", cni, "--set", "podLabels.a=b")
 	l.must("upgrade", cni)
-	if image := l.image(); image != "cnictl/aws-vpc-cni:dev" {
+	if image := l.image(); image != "registry.invalid/cnictl/aws-vpc-cni:dev" {
 		t.Errorf("after the upgrade: image %s", image)
 	}
 	l.must("upgrade", upstream, "--reset-values")
@@ -280,7 +280,7 @@ func TestInstall_OverRelease(t *testing.T) {
 		t.Errorf("after the downgrade: image %s", image)
 	}
 	l.must("rollback", "2")
-	if image := l.image(); image != "cnictl/aws-vpc-cni:dev" {
+	if image := l.image(); image != "registry.invalid/cnictl/aws-vpc-cni:dev" {
 		t.Errorf("after the rollback: image %s", image)
 	}
 }
@@ -292,7 +292,7 @@ func TestUpgrade_Account(t *testing.T) {
 	l.must("install", l.upstreamChart("1.23.1", "", nil), "--set-string", "image.account=602401143452,image.tag=v1.23.1,init.image.account=602401143452,init.image.tag=v1.23.1")
 	l.refused("(--set image.account=null,image.tag=null,init.image.account=null,init.image.tag=null)", "upgrade", cni, "--reset-then-reuse-values")
 	l.must("upgrade", cni, "--reset-then-reuse-values", "--set", "image.account=null,image.tag=null,init.image.account=null,init.image.tag=null")
-	if image := l.image(); image != "cnictl/aws-vpc-cni:dev" {
+	if image := l.image(); image != "registry.invalid/cnictl/aws-vpc-cni:dev" {
 		t.Errorf("image %s", image)
 	}
 }
@@ -321,7 +321,7 @@ livenessProbe: {exec: {command: [/app/grpc-health-probe, "-addr=:50051"]}}
 		l.refused("--reuse-values brought those of the chart that is installed", "upgrade", cni, "--reuse-values")
 	}
 	l.must("upgrade", cni, "--reset-then-reuse-values")
-	if image := l.image(); image != "cnictl/aws-vpc-cni:dev" {
+	if image := l.image(); image != "registry.invalid/cnictl/aws-vpc-cni:dev" {
 		t.Errorf("image %s", image)
 	}
 	if !strings.Contains(l.manifest(), "name: WARM_ENI_TARGET\n              value: \"3\"") {
@@ -351,7 +351,7 @@ func (l *lab) olderChart(changes ...[3]string) string {
 func TestUpgrade_OwnValues(t *testing.T) {
 	l := newLab(t)
 	l.must("install", l.olderChart(), "--set", registry[cni])
-	if image := l.image(); image != "cnictl/aws-vpc-cni:v0" {
+	if image := l.image(); image != "registry.invalid/cnictl/aws-vpc-cni:v0" {
 		t.Errorf("before: image %s", image)
 	}
 	l.must("upgrade", cni, "--reuse-values")
@@ -388,7 +388,7 @@ func TestUpgrade_OwnDefaults(t *testing.T) {
 		l.refused(says, "upgrade", cni, "--reuse-values", "--set", "image.tag=v1")
 		l.refused(says, "upgrade", cni, "-f", copied)
 		l.must("upgrade", append([]string{cni}, accepted...)...)
-		if image := l.image(); image != "cnictl/aws-vpc-cni:v0" || strings.Contains(l.manifest(), was) != slices.Contains(accepted, copied) {
+		if image := l.image(); image != "registry.invalid/cnictl/aws-vpc-cni:v0" || strings.Contains(l.manifest(), was) != slices.Contains(accepted, copied) {
 			t.Errorf("%q: image %s in\n%s", accepted, image, l.manifest())
 		}
 		l.must("upgrade", cni, "--reuse-values", "--set", "image.tag=v1")

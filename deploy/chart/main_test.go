@@ -51,8 +51,9 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// registry says where the images of a chart are.
-var registry = map[string]string{cni: "global.image.registry=cnictl", helper: "image.registry=cnictl"}
+// registry says where the images of a chart are: in the manifests that are generated, nowhere
+// until somebody replaces it.
+var registry = map[string]string{cni: "global.image.registry=registry.invalid/cnictl", helper: "image.registry=registry.invalid/cnictl"}
 
 // render is helm template, under the name that everybody expects.
 func render(t *testing.T, chart string, args ...string) (string, error) {

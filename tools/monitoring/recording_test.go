@@ -152,19 +152,24 @@ func targetLabels(target string, node int) []string {
 }
 
 // change is what a fault does to a series: "NAME{…} 5" sets it, "NAME{…} +5" lets it grow by
-// 5 a minute, "NAME -" takes all series of that name away, and "down" ends the target.
+// 5 a minute, "NAME -" takes all series of that name away, "down" ends the daemon as a target,
+// and "agent down" the policy agent.
 type change struct {
 	labels labels.Labels
 	name   string
 	value  float64
 	grows  bool
 	gone   bool
+	ends   string // a target
 }
 
 func parseChange(t *testing.T, text string) change {
 	t.Helper()
-	if text == "down" {
-		return change{name: "up"}
+	switch text {
+	case "down":
+		return change{ends: targetDaemon}
+	case "agent down":
+		return change{ends: targetAgent}
 	}
 	series, value, ok := cutLast(text, " ")
 	if name, found := strings.CutSuffix(text, " -"); found {
@@ -277,11 +282,10 @@ func (b *bed) append(app storage.Appender, target string, node int, at time.Dura
 	up := 1.0
 	for _, c := range changes {
 		switch {
-		case c.name == "up":
-			if target == targetDaemon {
-				up = 0
-				clear(out)
-			}
+		case c.ends == target:
+			up = 0
+			clear(out)
+		case c.ends != "":
 		case targetOf(c.name) != target:
 		case c.gone:
 			for key, x := range out {

@@ -102,6 +102,7 @@ var faults = []struct {
 	on         string   // ours/secondary if not named; alerts for both daemons are tried on upstream's too
 }{
 	{alert: "AwsNodeDown", changes: []string{"down"}},
+	{alert: "AwsNodePolicyAgentDown", changes: []string{"agent down"}},
 	{alert: "AwsNodeMetricsAbsent", changes: []string{"awscni_eni_max -"}, everywhere: true},
 	{alert: "AwsNodeNotReady", changes: []string{`kube_pod_status_ready{namespace="kube-system",pod="aws-node-00001",condition="true"} 0`}},
 	{alert: "AwsNodeRolloutStuck", changes: []string{`kube_daemonset_status_updated_number_scheduled{namespace="kube-system",daemonset="aws-node"} 1`}},
@@ -204,6 +205,8 @@ func TestAlerts_NearMiss(t *testing.T) {
 		{"a rollout", "AwsNodeVersionMix", []string{"awscni_build_info -", `awscni_build_info{version="v1.23.2",goversion="go1.26.8"} 1`}, false, time.Hour},
 		{"a few drops after a quiet hour", "AwsNodePolicyDrops", []string{`network_policy_drop_count_total{direction="ingress"} +6`}, true, faultyFor},
 		{"a restart of the daemon", "AwsNodeDown", []string{"down"}, true, 3 * time.Minute},
+		{"the policy agent alone", "AwsNodeDown", []string{"agent down"}, true, faultyFor},
+		{"a restart of the agent", "AwsNodePolicyAgentDown", []string{"agent down"}, true, 3 * time.Minute},
 		{"a pod of another DaemonSet", "AwsNodeNotReady", []string{`kube_pod_status_ready{namespace="kube-system",pod="aws-node-termination-handler-8kq2d",condition="true"} 0`}, false, faultyFor},
 		{"one old reading", "AwsNodeSubnetLow", []string{`awscni_subnet_free_ip_addresses{subnet="subnet-0fa4e000000000001"} 2`}, false, faultyFor},
 		{"a throttled quarter of an hour", "AwsNodeEC2Backoff", []string{`awscni_ec2_backoff_seconds{cause="ec2-throttled",target="attach"} 60`}, false, 8 * time.Minute},

@@ -112,10 +112,14 @@ another. */ -}}
 {{- $env := merge (dict) .Values.env (dict "VPC_CNI_VERSION" (include "version" .)) -}}
 {{- if not .Values.nodeAgent.enabled }}{{ $env = omit $env "NETWORK_POLICY_ENFORCING_MODE" }}{{ end -}}
 {{- range .Values.extraEnv -}}
-{{- if and (eq .name "NETWORK_POLICY_ENFORCING_MODE") (not $.Values.nodeAgent.enabled) -}}
+{{- if and (eq .name "NETWORK_POLICY_ENFORCING_MODE") (ne (toString .value) "none") (not $.Values.nodeAgent.enabled) -}}
 {{- fail "extraEnv has NETWORK_POLICY_ENFORCING_MODE while nodeAgent.enabled is false: with that variable every pod's start asks the agent, which is not there, and fails. Remove the variable, or set nodeAgent.enabled to true" -}}
 {{- end -}}
 {{- $env = omit $env .name -}}
+{{- end -}}
+{{- $four := toString $env.ENABLE_IPv4 }}{{ $six := toString $env.ENABLE_IPv6 -}}
+{{- if and (eq $four $six) (hasKey $env "ENABLE_IPv4") (hasKey $env "ENABLE_IPv6") -}}
+{{- fail (printf "env.ENABLE_IPv4 and env.ENABLE_IPv6 are both %s, with which the daemon does not start. For IPv6 set env.ENABLE_IPv4=false, env.ENABLE_IPv6=true, env.ENABLE_PREFIX_DELEGATION=true, init.env.ENABLE_IPv6=true and nodeAgent.enableIpv6=true" $four) -}}
 {{- end -}}
 {{- range $name, $value := $env }}
 - name: {{ $name }}

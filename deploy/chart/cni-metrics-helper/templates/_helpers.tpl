@@ -30,6 +30,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.image -}}
 {{- if .override -}}
 {{- .override -}}
+{{- else if eq (toString .account) "602401143452" -}}
+{{- fail (printf "the account %v is AWS's, whose image is not this release. For values of upstream's chart, unset the account and tag (--set image.account=null,image.tag=null) and set image.registry to the registry that you pushed the image to" .account) -}}
 {{- else if .account -}}
 {{- .account }}.dkr.ecr.{{ .region }}.{{ .domain }}/cni-metrics-helper:{{ include "tag" $ -}}
 {{- else if .registry -}}
