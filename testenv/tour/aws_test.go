@@ -10,11 +10,17 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
 // clients have a method for each operation of a service, whose input has a field for each
-// option of the AWS CLI's command. Services that no program of ours calls are not in them.
-var clients = map[string]reflect.Type{"ec2": reflect.TypeFor[*ec2.Client]()}
+// option of the AWS CLI's command.
+var clients = map[string]reflect.Type{
+	"ec2": reflect.TypeFor[*ec2.Client](),
+	"eks": reflect.TypeFor[*eks.Client](),
+	"iam": reflect.TypeFor[*iam.Client](),
+}
 
 // ofCLI are options that the CLI adds to those of the service.
 var ofCLI = map[string][]string{
@@ -26,15 +32,19 @@ var ofCLI = map[string][]string{
 func unknown(service, operation string, options []string) (out []string) {
 	client, ok := clients[service]
 	if !ok {
-		return nil
+		return nil // CloudTrail and Service Quotas: three commands
 	}
-	method, ok := client.MethodByName(camel(operation))
-	if !ok {
+	var input reflect.Type
+	for method := range client.Methods() {
+		if same(method.Name, operation) {
+			input = method.Type.In(2).Elem()
+		}
+	}
+	if input == nil {
 		return []string{operation}
 	}
-	input := method.Type.In(2).Elem()
 	for _, o := range options {
-		_, field := input.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, camel(o)) })
+		_, field := input.FieldByNameFunc(func(name string) bool { return same(name, o) })
 		if !field && !slices.Contains(ofCLI[""], o) && !slices.Contains(ofCLI[operation], o) {
 			out = append(out, operation+" --"+o)
 		}
@@ -42,17 +52,11 @@ func unknown(service, operation string, options []string) (out []string) {
 	return out
 }
 
-func camel(name string) string {
-	var out strings.Builder
-	for word := range strings.SplitSeq(name, "-") {
-		out.WriteString(strings.ToUpper(word[:1]) + word[1:])
-	}
-	return out.String()
-}
+// same reports that a name of the SDK, such as AttachRolePolicy, is one of the CLI's.
+func same(sdk, cli string) bool { return strings.EqualFold(sdk, strings.ReplaceAll(cli, "-", "")) }
 
-// TestCommands_AWS: the commands of the AWS CLI for EC2 that pages show or mention, among
-// them those of the doctor, are operations of the service with these options. They cannot be
-// run here.
+// TestCommands_AWS: the commands of the AWS CLI for EC2, EKS and IAM that pages show or mention,
+// among them those of the doctor, are operations with these options. They cannot be run here.
 func TestCommands_AWS(t *testing.T) {
 	t.Parallel()
 	var pages []string
@@ -82,7 +86,7 @@ func TestCommands_AWS(t *testing.T) {
 			}
 		}
 	}
-	if checked < 20 {
+	if checked < 50 {
 		t.Errorf("%d commands checked", checked)
 	}
 	if got, want := unknown("ec2", "describe-subnets", []string{"subnet-id", "subnet-ids", "query"}), []string{"describe-subnets --subnet-id"}; !slices.Equal(got, want) {
