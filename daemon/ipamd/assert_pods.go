@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// living is what there should be things of, as of after a view.
+// living is the state that should exist after a view.
 type living struct {
 	pods  []rules.WorkloadPod
 	enis  []ipam.ENIState

@@ -44,7 +44,7 @@ func (p *repairs) report() {
 	for object := range p.again {
 		if !p.contested[object] {
 			p.contested[object] = true
-			p.log.Warn("host network state is removed repeatedly, so it is restored with growing delays",
+			p.log.Warn("host network state keeps being removed; restoring it with increasing delays",
 				slog.String(logline.KeyReason, object), slog.String(logline.KeyDetail, culprits(object)))
 		}
 	}

@@ -212,7 +212,7 @@ func TestRepairs_Report(t *testing.T) {
 		p.noted("pod-rule 10.0.0.2", hostnet.Loss{Object: rules.ObjectPodRule, Text: "another was missing"})
 		p.report()
 	}
-	if n := strings.Count(log.String(), "removed repeatedly"); n != 1 || !strings.Contains(log.String(), "systemd-networkd") {
+	if n := strings.Count(log.String(), "keeps being removed"); n != 1 || !strings.Contains(log.String(), "systemd-networkd") {
 		t.Errorf("logged a contest %d times:\n%s", n, log.String())
 	}
 	if n := feed.Append(introspect.Event{}); n != 13 {

@@ -283,7 +283,7 @@ func released(e keeper.AddressReleased, at time.Time, policy warmpool.Policy) re
 func givenBack(e keeper.AddressReleased) report {
 	out := addFailed(keeper.AddFailed{
 		Pod: e.Pod, Cause: cause.PodNetworkSetup, Transient: true,
-		Detail: "the plugin gave " + e.Address.String() + " back, because it could not set up the pod's network: plugin.log says why",
+		Detail: "the plugin returned " + e.Address.String() + " because it could not set up the pod's network; see plugin.log",
 	})
 	out.journal.Address = e.Address
 	out.journal = onENI(out.journal, e.ENI, 0, e.Device)
@@ -344,12 +344,12 @@ func failedAddLine(code cause.Code, detail string) string {
 	case cause.CheckpointUnwritable:
 		return fmt.Sprintf(textStoreFailed, detail)
 	case cause.PodNetworkSetup:
-		return "address given back: the pod's network could not be set up"
+		return "address returned: pod network setup failed"
 	case cause.TrunkMissing, cause.TrunkLinkMissing, cause.BranchPending, cause.BranchInvalid, cause.PodUnknown, cause.PodAnnotation,
 		cause.PolicyAgentUnreachable, cause.PolicyAgentRefused:
 		return ""
 	}
-	return "no address given: " + code.Title()
+	return "no address assigned: " + code.Title()
 }
 
 // actionStarted is a change of the pool that begins. Upstream says that the pool is too low

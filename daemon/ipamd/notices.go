@@ -15,8 +15,8 @@ import (
 // uidForm is that of the UIDs that an API server gives.
 var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// objectUID is the UID of a pod's object by that which the runtime knows, "" if it cannot be
-// derived: for static pods the kubelet makes one of another form, which their mirrors in
+// objectUID derives the API's UID of a pod from the one that the runtime knows; "" if that cannot be
+// done: for static pods the kubelet makes one of another form, which their mirrors in
 // the API server do not have. It distinguishes a pod from an earlier one of the same name.
 func objectUID(uid string) string {
 	if uidForm.MatchString(uid) {

@@ -178,7 +178,7 @@ func (p *policies) forget(ctx context.Context, req *cniwire.PolicyRequest) *cniw
 			p.delete(ctx, d)
 		}
 	case full && !queued:
-		p.giveUp(d, "too many wait for it")
+		p.giveUp(d, "too many notifications are pending")
 	default:
 		p.stir()
 	}
@@ -306,7 +306,7 @@ func (p *policies) next(ending bool) (*deletion, time.Duration) {
 	case due < 0 && ending:
 		p.closed = true
 		for _, d := range p.waiting {
-			p.giveUp(d, "it is away, or the pod's name may live, and ipamd ends")
+			p.giveUp(d, "ipamd is shutting down; the agent is unreachable, or a pod of that name may still be running")
 		}
 		p.waiting = nil
 		p.count()
@@ -370,7 +370,7 @@ func (p *policies) ended(d *deletion, err error) {
 	switch {
 	case p.void(d):
 	case now.Sub(d.since) >= deletionPatience:
-		p.giveUp(d, "it is away for too long")
+		p.giveUp(d, "the agent was unreachable for too long")
 	default:
 		p.waiting = slices.Insert(p.waiting, 0, &deletion{pod: d.pod, since: d.since, unsure: d.unsure, ended: make(chan struct{})})
 	}

@@ -113,11 +113,11 @@ func TestFailedAddLine(t *testing.T) {
 		"invalid-request":       "Unable to generate IPAMKey from the detail",
 		"multi-nic-disabled":    "enable multi-nic feature on CNI for creating multi-nic-attachment pods (the detail)",
 		"checkpoint-unwritable": "Failed to update backing store: the detail",
-		"pod-network-setup":     "address given back: the pod's network could not be set up",
-		"daemon-terminating":    "no address given: " + cause.Code("daemon-terminating").Title(),
-		"daemon-starting":       "no address given: " + cause.Code("daemon-starting").Title(),
-		"internal":              "no address given: " + cause.Code("internal").Title(),
-		"not-supported":         "no address given: " + cause.Code("not-supported").Title(),
+		"pod-network-setup":     "address returned: pod network setup failed",
+		"daemon-terminating":    "no address assigned: " + cause.Code("daemon-terminating").Title(),
+		"daemon-starting":       "no address assigned: " + cause.Code("daemon-starting").Title(),
+		"internal":              "no address assigned: " + cause.Code("internal").Title(),
+		"not-supported":         "no address assigned: " + cause.Code("not-supported").Title(),
 
 		// Logged where they are found.
 		"trunk-missing": "", "trunk-link-missing": "", "branch-pending": "", "branch-invalid": "", "pod-unknown": "", "pod-annotation": "",

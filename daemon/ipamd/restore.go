@@ -42,7 +42,7 @@ func (s *starter) restore(ctx context.Context, k *keeper.Keeper, files *checkpoi
 			slog.String(logline.KeyPod, e.PodName), slog.String(logline.KeyNamespace, e.PodNamespace))
 	}
 	for _, a := range restored.Unplaced {
-		s.log.Warn("allocation kept: its address is on no known ENI; nothing is released meanwhile",
+		s.log.Warn("allocation kept although its address is not on a known ENI; releases are suspended",
 			slog.String(logline.KeyIP, a.Address.String()), slog.String(logline.KeyPod, a.Pod.Name))
 	}
 	s.log.Info("allocations restored", slog.Int(logline.KeyCount, restored.Allocations),
@@ -57,12 +57,12 @@ func (x *executor) Report(s keeper.StartStep) {
 	case keeper.Unlisted:
 		x.log.Warn("ENI is in instance metadata but EC2 does not list it as attached", eni, slog.Int(logline.KeyDevice, s.Device))
 	case keeper.TableRead:
-		x.log.Warn("route table of an ENI not looked for", eni, why)
+		x.log.Warn("could not look up the route table of an ENI", eni, why)
 	case keeper.SetUpLate:
 		x.log.Warn("ENI not set up at start, will be retried", eni, why)
 	case keeper.StaleDropped, keeper.HalfDropped:
 		reason := slog.String(logline.KeyReason, map[keeper.StartKind]string{
-			keeper.StaleDropped: "a stale allocation", keeper.HalfDropped: "an ADD that was killed halfway",
+			keeper.StaleDropped: "a stale allocation", keeper.HalfDropped: "an interrupted ADD",
 		}[s.Kind])
 		if s.Err != nil {
 			x.log.Warn("leftover rules not removed", reason, ip, why)

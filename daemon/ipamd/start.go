@@ -238,7 +238,7 @@ func readOutside(ctx context.Context, ec2 keeper.EC2, host *hostnet.Host, sweep 
 		group.Go(func() error {
 			orphans, err := ec2.DescribeOrphans(ctx)
 			if err != nil {
-				log.Warn("did not look for ENIs of an earlier daemon", slog.String(logline.KeyCause, string(keeper.CauseOf(err))), slog.Any(logline.KeyError, err))
+				log.Warn("skipped the search for ENIs of an earlier daemon", slog.String(logline.KeyCause, string(keeper.CauseOf(err))), slog.Any(logline.KeyError, err))
 			}
 			out.orphans = orphans
 			return nil

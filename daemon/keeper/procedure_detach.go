@@ -145,7 +145,7 @@ func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 const refusedFirst = 5 * time.Second
 
 // DeleteRefused is the note of a deletion that the role may not make.
-const DeleteRefused Note = "ENI not deleted yet, for want of a permission"
+const DeleteRefused Note = "ENI not deleted yet: missing permission"
 
 var errStillAttached = errors.New("still attached")
 

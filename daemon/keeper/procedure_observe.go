@@ -81,7 +81,7 @@ func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) Swept {
 		switch v.Action {
 		case resync.LeakTag:
 			if err := persist(ctx, c, func() error { return c.TagCreated(ctx, v.ENI, in.Now) }); err != nil {
-				note(c, "unattached ENI without a birthday not tagged", v.ENI, err)
+				note(c, "could not tag an unattached ENI that has no creation time", v.ENI, err)
 			}
 		case resync.LeakDelete:
 			res.Found++

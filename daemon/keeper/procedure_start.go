@@ -44,7 +44,7 @@ const (
 	SetUpLate                           // an ENI is set up while the daemon serves
 	StaleDropped                        // the rules of a stale allocation
 	PodTableFixed                       // the rule of a running pod
-	HalfDropped                         // the rules of an ADD that was killed halfway
+	HalfDropped                         // the rules of an interrupted ADD
 	ENIRuleDropped                      // the rule of an ENI that is gone
 )
 

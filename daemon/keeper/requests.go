@@ -53,7 +53,7 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 	case s.Network == "" || s.ContainerID == "" || s.IfName == "":
 		k.failAdd(r, now, cause.InvalidRequest, "the request lacks its "+strings.Join(missing(s), " and its "), false)
 	case !plausible(r.Request):
-		k.failAdd(r, now, cause.InvalidRequest, "the request has a name or an id that nothing in Kubernetes can have", false)
+		k.failAdd(r, now, cause.InvalidRequest, "the request has a name or ID that is not valid in Kubernetes", false)
 	case refused != "":
 		k.failAdd(r, now, refused, why, false)
 	case k.terminating:
@@ -63,7 +63,7 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 	case k.isDropping(s):
 		// Its pod's link was gone and its rules are being removed: what the plugin made
 		// now would go with them.
-		k.failAdd(r, now, cause.Internal, "the sandbox's last network is still being removed", true)
+		k.failAdd(r, now, cause.Internal, "the sandbox's previous network is still being removed", true)
 	default:
 		if err := k.assign(r, 0, now); errors.Is(err, ipam.ErrNoAddress) {
 			k.enqueue(r, now)
@@ -130,7 +130,7 @@ func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
 	if i := slices.IndexFunc(got.all, func(a ipam.Assignment) bool { return a.ENI == "" }); i >= 0 {
 		// Restored and kept, but the route table for its traffic is not known.
 		k.giveUp(got.fresh, now)
-		k.failAdd(r, now, cause.Internal, "the sandbox's address "+got.all[i].Address.String()+" is on no network interface that EC2 lists for this instance", true)
+		k.failAdd(r, now, cause.Internal, "the sandbox's address "+got.all[i].Address.String()+" is not on any network interface that EC2 lists for this instance", true)
 		return nil
 	}
 	k.keep(got)

@@ -128,7 +128,7 @@ func (c *subnetCache) full(p resync.SubnetPolicy, now time.Time) string {
 	if c.low.Until.IsZero() {
 		return ""
 	}
-	return cause.SubnetExhausted.Title() + ": " + c.best(p) + " had too few " + now.Sub(c.read).Round(100*time.Millisecond).String() + " ago, and it is being asked again"
+	return cause.SubnetExhausted.Title() + ": " + c.best(p) + " had too few " + now.Sub(c.read).Round(100*time.Millisecond).String() + " ago; retrying"
 }
 
 // fewAddresses is what an ENI with one prefix takes of a subnet's IPv4 addresses: a /80

@@ -119,7 +119,7 @@ const (
 	DetachedKept     Note = "ENI detached but not deleted"
 	FailedAttachKept Note = "ENI of a failed attach not deleted"
 	// FailedAttachAttached: its cleanup failed, the ENI is kept.
-	FailedAttachAttached Note = "ENI of a failed attach not detached, it is set up after all"
+	FailedAttachAttached Note = "could not detach the ENI of a failed attach; using it instead"
 )
 
 // SubnetsTask reads the subnets.

@@ -91,7 +91,7 @@ func (k *Keeper) outlook(r *Add, now time.Time) outlook {
 		if k.growth.code != "" {
 			ahead.code = k.growth.code
 		}
-		ahead.detail = ahead.code.Title() + ", and a network interface on its way in or out occupies a slot; " + ahead.detail
+		ahead.detail = ahead.code.Title() + ", and a network interface being attached or detached occupies a slot; " + ahead.detail
 	}
 	return ahead
 }

@@ -49,7 +49,7 @@ func CheckName(what, name string) error {
 	case name == "":
 		return fmt.Errorf("the name of the %s is empty", what)
 	case len(name) > MaxName || !objectName.MatchString(name) || strings.Contains(name, ".."):
-		return errors.New("the name of the " + what + " is none that Kubernetes accepts")
+		return errors.New("the name of the " + what + " is not a valid Kubernetes name")
 	}
 	return nil
 }

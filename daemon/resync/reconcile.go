@@ -89,7 +89,7 @@ func (r *reconciler) prepare() {
 		})
 	}
 	r.unknown(in.EC2.State, EC2Unknown, "EC2 did not list the node's ENIs: nothing is removed or added")
-	r.unknown(in.Metadata.State, MetadataUnknown, "the instance metadata did not list the interfaces: differences go unseen")
+	r.unknown(in.Metadata.State, MetadataUnknown, "the instance metadata did not list the interfaces: differences cannot be detected")
 	r.unknown(in.Kernel.State, KernelUnknown, "the kernel's pod routes are not known: nothing is removed")
 }
 
@@ -116,7 +116,7 @@ func (r *reconciler) settled() bool {
 	}
 	if r.described[in.Policy.PrimaryENI] == nil {
 		r.note(Note{Kind: EC2Unknown, ENI: in.Policy.PrimaryENI, Text: fmt.Sprintf(
-			"EC2 lists %d attached ENIs, but not the primary one: the list is not believed", len(r.described))})
+			"EC2 lists %d attached ENIs, but not the primary one: ignoring the list", len(r.described))})
 		return false
 	}
 	r.out.Settled = true

@@ -120,7 +120,7 @@ func (r *reconciler) differs(e *ipam.ENIState, f *Interface) {
 		more(shown[at])
 	}
 	if lacks+extra > 0 {
-		r.suspect(e.ID, fmt.Sprintf("the instance metadata lacks %d addresses or prefixes that the book has, and shows %d that it has not", lacks, extra))
+		r.suspect(e.ID, fmt.Sprintf("the instance metadata lacks %d addresses or prefixes that the book has, and has %d that the book lacks", lacks, extra))
 	}
 }
 

@@ -116,10 +116,10 @@ func (pl *planner) limits(po *pool, obstacles []obstacle) string {
 		}
 	}
 	if idle > 0 {
-		text += fmt.Sprintf(" (%d of them may not give addresses to pods)", idle)
+		text += fmt.Sprintf(" (%d of them excluded from serving pods)", idle)
 	}
 	if po.misplaced > 0 {
-		text += fmt.Sprintf(" (%s with pods moved from one to another in EC2)", count(po.misplaced, "address range"))
+		text += fmt.Sprintf(" (%s in use by pods moved between interfaces in EC2)", count(po.misplaced, "address range"))
 	}
 	if pl.p.MaxENI > 0 && pl.p.MaxENI < most {
 		text += fmt.Sprintf(" (MAX_ENI is %d)", pl.p.MaxENI)

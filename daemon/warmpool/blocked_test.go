@@ -29,7 +29,7 @@ func TestBlocked(t *testing.T) {
 		{"full", scene{"primary:aaa eni:aaa eni:aaa", t3small, nil}, e(1), 0,
 			cause.PoolFull, "3 of 3 network interfaces are attached and hold all 9 addresses they can"},
 		{"full since EC2 moved an address with a pod", scene{"primary:aap eni:aa", Limits{4, []int{2}}, misplaced("eni-1")}, e(1), 0,
-			cause.PoolFull, "2 of 2 network interfaces are attached and hold all 4 addresses they can (1 address range with pods moved from one to another in EC2)"},
+			cause.PoolFull, "2 of 2 network interfaces are attached and hold all 4 addresses they can (1 address range in use by pods moved between interfaces in EC2)"},
 		{"full by MAX_ENI", scene{"primary:aaa eni:aaa", t3small, nil}, e(1).with(maxENI(2)), 0,
 			cause.PoolFull, "2 of 3 network interfaces are attached and hold all 6 addresses they can (MAX_ENI is 2)"},
 		{"full by the trunk's slot", scene{"primary:aaa eni:aaa", t3small, nil}, e(1).with(trunkSlot), 0,
@@ -67,7 +67,7 @@ func TestBlocked(t *testing.T) {
 			cause.PoolFull, "network card 1 has an EFA-only interface and no pool"},
 		{"a card that grows", scene{"primary:a eni@1:a", Limits{4, []int{1, 1}}, nil}, Policy{MultiNIC: true}, 1, "", ""},
 		{"an excluded ENI's addresses are not free", scene{"primary:aaa excluded:af", Limits{4, []int{2}}, unplaced}, e(1), 0,
-			cause.PoolFull, "2 of 2 network interfaces are attached and hold all 3 addresses they can (1 of them may not give addresses to pods)"},
+			cause.PoolFull, "2 of 2 network interfaces are attached and hold all 3 addresses they can (1 of them excluded from serving pods)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func TestBlocked_IPv6(t *testing.T) {
 		{"it is on its way", scene{"primary:", m5large, both(waits, pending(Pending{Kind: PendingAssign, ENI: "eni-0", Prefixes: 1}))}, "", ""},
 		{"a late ENI may still come", scene{"excluded:", m5large, both(waits, pending(Pending{Kind: PendingAttach, Device: 1, Prefixes: 1, Late: true}))}, "", ""},
 		{"excluded, and no slot", scene{"excluded:6F", Limits{10, []int{1}}, both(waits, primary)}, cause.PoolFull,
-			"1 of 1 network interfaces are attached and none holds a /80 for pods (1 of them may not give addresses to pods)"},
+			"1 of 1 network interfaces are attached and none holds a /80 for pods (1 of them excluded from serving pods)"},
 		{"no block", scene{"primary:", m5large, func(s *Snapshot) {
 			waits(s)
 			s.Book.ENIs[0].SubnetID = "subnet-a"

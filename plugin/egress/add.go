@@ -227,7 +227,7 @@ func (s *setup) undo() {
 	errs[1] = s.link.undo()
 	for _, err := range errs {
 		if err != nil {
-			s.log.Warn("Egress of a failed ADD is not taken back: " + err.Error())
+			s.log.Warn("Could not undo the egress setup of a failed ADD: " + err.Error())
 		}
 	}
 	if !s.leased || errs[0] != nil {

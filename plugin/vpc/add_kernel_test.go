@@ -171,7 +171,7 @@ func TestBinary_RecordedErrors(t *testing.T) {
 		none := *box
 		none.netns = "/run/netns/none"
 		none.expect(t, "ADD", box.stdin(), 1, explained(t, "err-netns.out", cause.NetnsGone,
-			`CNI_NETNS is "/run/netns/none", where nothing is: the sandbox was removed meanwhile, or the path is not one of the host`+netnsAccepted))
+			`CNI_NETNS is "/run/netns/none", which does not exist: the sandbox was removed meanwhile, or it is not a path on the host`+netnsAccepted))
 		box.expect(t, "ADD", box.stdin(), 1, explained(t, "err-args.out", cause.InvalidRequest, `CNI_ARGS is "FOO=bar"`+argsAccepted), "CNI_ARGS=FOO=bar")
 		box.expect(t, "ADD", `{"cniVersion":`, 1, explained(t, "err-broken-json.out", cause.InvalidConfig, ""))
 		box.expect(t, "ADD", strings.Replace(box.stdin(), `"eni"`, `"enienieni"`, 1), 1, explained(t, "err-vethprefix.out", cause.InvalidConfig,

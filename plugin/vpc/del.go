@@ -148,7 +148,7 @@ func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (handled boo
 func (c *command) anotherPods(address netip.Addr, hostLink string) bool {
 	other, err := apply.LeadsElsewhere(address, hostLink)
 	if err != nil {
-		c.log.Warn("Whose " + address.String() + " is now is not known: " + err.Error())
+		c.log.Warn("Cannot determine the current owner of " + address.String() + ": " + err.Error())
 	}
 	if other {
 		c.log.Info("Address " + address.String() + " belongs to another pod now")

@@ -39,7 +39,7 @@ func netnsDetails(err error) string {
 	case bad.Err == nil:
 		what += "which is not a network namespace"
 	case errors.Is(bad.Err, unix.ENOENT):
-		what += "where nothing is: the sandbox was removed meanwhile, or the path is not one of the host"
+		what += "which does not exist: the sandbox was removed meanwhile, or it is not a path on the host"
 	default:
 		what += "which cannot be opened"
 	}

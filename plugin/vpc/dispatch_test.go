@@ -91,7 +91,7 @@ func TestDispatch(t *testing.T) {
 		{name: "check, no namespace", env: env("CHECK", "CNI_ARGS", "K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0"), stdin: strings.Replace(conf, "{",
 			`{"prevResult":`+recorded(t, "add-web-0.json")+",", 1), code: 999, cause: cause.NetnsGone,
 			msg:  `check cmd: failed to Statfs "/run/netns/none": no such file or directory`,
-			more: `CNI_NETNS is "/run/netns/none", where nothing is: the sandbox was removed meanwhile, or the path is not one of the host` + netnsAccepted},
+			more: `CNI_NETNS is "/run/netns/none", which does not exist: the sandbox was removed meanwhile, or it is not a path on the host` + netnsAccepted},
 		{name: "check, number for mtu", env: env("CHECK"), stdin: `{"name":"a","cniVersion":"0.4.0","pluginLogFile":"/dev/null","mtu":9001}`, code: 999, cause: cause.InvalidConfig,
 			msg:  "check cmd: error loading config from args: error loading config from args: mtu is number, not string, at offset 67",
 			more: `key "mtu" of the network configuration (a file in /etc/cni/net.d) is 9001; accepted is a string: "9001"`},
@@ -154,7 +154,7 @@ func TestDispatch(t *testing.T) {
 			msg: `add cmd: failed to load k8s config from arg: ARGS: unknown args ["FOO=bar"]`, more: `CNI_ARGS is "FOO=bar"` + argsAccepted},
 		{name: "no namespace", env: env("ADD"), stdin: conf, code: 999, cause: cause.NetnsGone,
 			msg:  `add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: failed to Statfs "/run/netns/none": no such file or directory`,
-			more: `CNI_NETNS is "/run/netns/none", where nothing is: the sandbox was removed meanwhile, or the path is not one of the host` + netnsAccepted},
+			more: `CNI_NETNS is "/run/netns/none", which does not exist: the sandbox was removed meanwhile, or it is not a path on the host` + netnsAccepted},
 		{name: "a file as namespace", env: env("ADD", "CNI_NETNS", file), stdin: conf, code: 999, cause: cause.InvalidRequest,
 			msg: "add command: failed to setup network: SetupPodNetwork: failed to setup veth pair: failed to setup veth network: unknown FS magic on " +
 				strconv.Quote(file) + ": " + magic(t, file),

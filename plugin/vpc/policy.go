@@ -94,7 +94,7 @@ func (c *command) hasAnothersLink() bool {
 	for _, prefix := range [...]string{c.conf.VethPrefix, netnames.BranchVethPrefix} {
 		another, err := apply.AnothersLink(rules.NewPair(c.containerID, prefix+hash, c.ifName, 0), c.netns)
 		if err != nil {
-			c.log.Warn("Whose the host link " + prefix + hash + " is, is not known: " + err.Error())
+			c.log.Warn("Cannot determine the owner of host link " + prefix + hash + ": " + err.Error())
 		}
 		if another || err != nil {
 			return true

@@ -39,7 +39,7 @@ func State(state string) string {
 	switch state {
 	case document.TrunkAwaited:
 		return "pending"
-	case document.TrunkUntold:
+	case document.TrunkNotReported:
 		return "not reported"
 	}
 	return show.Safe(state)

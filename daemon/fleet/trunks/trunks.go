@@ -28,7 +28,7 @@ func Node(n *store.Node) (document.TrunkItem, bool) {
 	case t == nil && !advertised, t != nil && !t.Enabled && t.ENIID == "" && !advertised:
 		return out, false
 	case t == nil:
-		out.State, out.BranchLimit = document.TrunkUntold, out.Advertised
+		out.State, out.BranchLimit = document.TrunkNotReported, out.Advertised
 		return out, true
 	}
 	out.ENIID, out.BranchUsed, out.BranchLimit = t.ENIID, t.BranchUsed, t.BranchLimit

@@ -20,7 +20,7 @@ func TestNode_State(t *testing.T) {
 	}{
 		"nothing":         {nil, nil, ""},
 		"off, none":       {&introspect.Trunk{}, ptr(0), ""},
-		"capacity alone":  {nil, ptr(54), document.TrunkUntold},
+		"capacity alone":  {nil, ptr(54), document.TrunkNotReported},
 		"off, capacity":   {&introspect.Trunk{}, ptr(54), document.TrunkOff},
 		"attached":        {&introspect.Trunk{Enabled: true, ENIID: "eni-1"}, nil, document.TrunkAttached},
 		"awaited":         {&introspect.Trunk{Enabled: true, Supported: ptr(true)}, nil, document.TrunkAwaited},

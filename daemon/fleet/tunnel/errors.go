@@ -47,8 +47,8 @@ func (e *Error) APIUnreachable() bool { return e.Unreachable }
 // Gone reports that the API server has forgotten the version that was asked for.
 func (e *Error) Gone() bool { return e.Code == http.StatusGone }
 
-// Hopeless reports whether waiting mends nothing: somebody has to grant a right or to
-// bring a credential.
+// Hopeless reports whether retrying cannot succeed until someone grants a permission or
+// supplies credentials.
 func (e *Error) Hopeless() bool {
 	return e.Reason == introspect.ReasonForbidden || e.Reason == introspect.ReasonCredential
 }

@@ -188,7 +188,7 @@ func (h *Host) setDevice(c *rtnl.Conn, name string, ipv4 bool) {
 			continue
 		}
 		if err := os.WriteFile(path, []byte(s.Value), 0); err != nil {
-			h.opts.Log.Warn("kernel setting of a branch ENI's device cannot be made", "sysctl", s.String(), "error", err)
+			h.opts.Log.Warn("cannot apply a kernel setting to a branch ENI's device", "sysctl", s.String(), "error", err)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (s *survey) traces(p *process) rules.Traces {
 }
 
 func (s *survey) unread(program string, err error) {
-	s.h.opts.Log.Warn("rules of the node cannot be read, its mode of iptables is found without them", "program", program, "error", err)
+	s.h.opts.Log.Warn("cannot read the node's rules; detecting the iptables mode without them", "program", program, "error", err)
 }
 
 // drop waits for programs whose output is not needed.

@@ -203,7 +203,7 @@ func (l *Leftovers) Remove(ctx context.Context) (changes []Change) {
 	return append(changes, l.apply()...)
 }
 
-var errHeld = errors.New("emptied only, because rules of somebody else lead to it; remove those first")
+var errHeld = errors.New("only flushed: another program's rules still reference it; remove those first")
 
 // objectOf names what goes, or the one kind of object that comes.
 func objectOf(c netstate.Change) string {

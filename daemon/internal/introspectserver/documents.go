@@ -78,7 +78,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) (any, error) {
 	case h.polls <- struct{}{}:
 		defer func() { <-h.polls }()
 	default:
-		return nil, busy("5", "%d requests for events wait already: ask without wait, or later", maxPolls)
+		return nil, busy("5", "%d requests are already waiting for events: retry without wait, or later", maxPolls)
 	}
 	// The deadlines of the server are for answers that are given at once. A recorder
 	// in a test has none.
@@ -112,7 +112,7 @@ func (h *handler) pod(w http.ResponseWriter, r *http.Request) (any, error) {
 	v := h.view(w)
 	doc := introspect.NodePod{APIVersion: introspect.APIVersion, Kind: introspect.KindPod, Pod: pod, Interfaces: podInterfaces(v, pod)}
 	if len(doc.Interfaces) == 0 {
-		return nil, notFound("no address of this node is given to pod %s/%s; pods in the host's network and with branch ENIs have none", pod.Namespace, pod.Name)
+		return nil, notFound("no address of this node is assigned to pod %s/%s; pods in the host's network and with branch ENIs have none", pod.Namespace, pod.Name)
 	}
 	for n := range doc.Interfaces {
 		i := &doc.Interfaces[n]
@@ -135,7 +135,7 @@ func (h *handler) logs(_ http.ResponseWriter, r *http.Request) (any, error) {
 	case h.reads <- struct{}{}:
 		defer func() { <-h.reads }()
 	default:
-		return nil, busy("1", "%d requests read the log already: ask later", maxLogReads)
+		return nil, busy("1", "%d requests are already reading the log: retry later", maxLogReads)
 	}
 	doc, err := h.opts.ReadLog(r.Context(), q)
 	switch {

@@ -87,7 +87,7 @@ func (q *query) sequence(name string) *uint64 {
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		q.refuse("%s=%.40q: the next of an earlier answer is accepted", name, s)
+		q.refuse("%s=%.40q: must be the \"next\" value of an earlier response", name, s)
 		return nil
 	}
 	return &n
@@ -157,7 +157,7 @@ func parseLogQuery(r *http.Request) (introspect.LogQuery, error) {
 	if since, ok := q.text("since", 40); ok {
 		at, err := time.Parse(time.RFC3339Nano, since)
 		if err != nil {
-			q.refuse("since=%.40q: a time as 2026-11-21T14:02:11Z is accepted", since)
+			q.refuse("since=%.40q: must be a time such as 2026-11-21T14:02:11Z", since)
 		}
 		out.Since = at
 	}

@@ -97,7 +97,7 @@ func (s *sender) send(ctx context.Context, w waitingEvent) {
 		s.failures++
 		if !s.failing {
 			s.failing = true
-			s.c.log.Warn("events cannot be sent, the newest wait", slog.Any(logline.KeyError, err))
+			s.c.log.Warn("cannot send events; keeping the newest", slog.Any(logline.KeyError, err))
 		}
 	}
 }

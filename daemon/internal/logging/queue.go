@@ -137,6 +137,6 @@ func (q *queue) Close() error {
 	case <-timer.C:
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return fmt.Errorf("close log: %d lines are not written, the disk or the reader of the stream took nothing for %v", q.lines+q.lost, flushTime)
+		return fmt.Errorf("close log: %d lines not written: the disk or stream reader accepted no data for %v", q.lines+q.lost, flushTime)
 	}
 }

@@ -183,7 +183,7 @@ func TestQueue_Close(t *testing.T) {
 			}
 			started := time.Now()
 			err := q.Close()
-			if took := time.Since(started); took != flushTime || err == nil || !strings.Contains(err.Error(), "3 lines are not written") {
+			if took := time.Since(started); took != flushTime || err == nil || !strings.Contains(err.Error(), "3 lines not written") {
 				t.Errorf("after %v: %v", took, err)
 			}
 			close(disk.letGo)

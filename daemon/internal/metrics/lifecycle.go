@@ -35,7 +35,7 @@ func newLifecycle(r registrar, opts Options) lifecycle {
 		inProgress: r.gauges("awscni_ipamd_action_inprogress", "The number of ipamd actions in progress", "fn"),
 		backend:    r.gauges("awscni_connmark_backend", "The connmark backend in use; the active backend's series is set to 1", "backend"),
 		connmark:   r.counters("awscni_connmark_reconcile_total", "The number of connmark Setup/Cleanup reconciliations by result", "result"),
-		repaired:   r.counters("awscni_host_state_repairs_total", "The number of things of the host's network that another program took away and that are back, by kind", "object"),
+		repaired:   r.counters("awscni_host_state_repairs_total", "The number of host network objects restored after another program removed them, by kind", "object"),
 	}
 	// Both results exist from the start, so that a rate is defined before the first one.
 	l.connmark.WithLabelValues("success")

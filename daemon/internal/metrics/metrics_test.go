@@ -120,8 +120,8 @@ func TestFamilies_AsRecorded(t *testing.T) {
 		{"awscni_aws_utils_error_count", "COUNTER", "The number of errors of operations made of several AWS calls, by code", "error,fn"},
 		{"awscni_ec2api_error_count", "COUNTER", "The number of failed requests to EC2 APIs by CNI", "fn"},
 
-		{"awscni_cooling_ip_addresses", "GAUGE", "The number of IP addresses that rest after their last pod", ""},
-		{"awscni_quarantined_ip_addresses", "GAUGE", "The number of pods whose address is on no ENI that is known; nothing is released meanwhile", ""},
+		{"awscni_cooling_ip_addresses", "GAUGE", "The number of IP addresses in cooldown", ""},
+		{"awscni_quarantined_ip_addresses", "GAUGE", "The number of pods whose address is not on a known ENI; nothing is released until it is", ""},
 		{"awscni_max_pods", "GAUGE", "The number of pods that the node may run", ""},
 		{"awscni_pod_capacity", "GAUGE", "The number of pods that the addresses and branch ENIs of the node can serve, host network included", ""},
 		{"awscni_last_reconcile_timestamp_seconds", "GAUGE", "The Unix time at which the pool was last compared with what is attached", ""},
@@ -134,9 +134,9 @@ func TestFamilies_AsRecorded(t *testing.T) {
 		{"awscni_waiting_add_requests", "GAUGE", "The number of add IP address requests that wait for the pool to grow", ""},
 		{"awscni_plan_actions_total", "COUNTER", "The number of planned changes of the pool that were started, by action and reason", "action,reason"},
 		{"awscni_policy_agent_calls_total", "COUNTER", "The number of calls of the network policy agent, by call and result", "call,result"},
-		{"awscni_policy_agent_waiting_deletions", "GAUGE", "The number of deleted pods that the network policy agent has yet to be notified of", ""},
-		{"awscni_host_state_repairs_total", "COUNTER", "The number of things of the host's network that another program took away and that are back, by kind", "object"},
-		{"awscni_ec2_backoff_seconds", "GAUGE", "The time until EC2 is asked again for something that it refused, by target and cause", "cause,target"},
+		{"awscni_policy_agent_waiting_deletions", "GAUGE", "The number of deleted pods not yet reported to the network policy agent", ""},
+		{"awscni_host_state_repairs_total", "COUNTER", "The number of host network objects restored after another program removed them, by kind", "object"},
+		{"awscni_ec2_backoff_seconds", "GAUGE", "The remaining back-off after EC2 refused a request, by target and cause", "cause,target"},
 	} {
 		if _, recorded := want[f.Name]; recorded {
 			t.Errorf("%s is recorded and listed", f.Name)

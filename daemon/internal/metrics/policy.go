@@ -23,7 +23,7 @@ func newPolicyAgent(r registrar) policyAgent {
 	return policyAgent{
 		agentCalls: r.counters("awscni_policy_agent_calls_total", "The number of calls of the network policy agent, by call and result", "call", "result"),
 		deletionsWaiting: register(r, prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "awscni_policy_agent_waiting_deletions", Help: "The number of deleted pods that the network policy agent has yet to be notified of",
+			Name: "awscni_policy_agent_waiting_deletions", Help: "The number of deleted pods not yet reported to the network policy agent",
 		})),
 	}
 }

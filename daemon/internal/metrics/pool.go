@@ -105,9 +105,9 @@ func newPoolDescs() poolDescs {
 		maxIPs:      poolDesc("awscni_ip_max", "The maximum number of IP addresses that can be allocated to the instance"),
 		total:       poolDesc("awscni_total_ip_addresses", "The total number of IP addresses"),
 		assigned:    poolDesc("awscni_assigned_ip_addresses", "The number of IP addresses assigned to pods"),
-		cooling:     poolDesc("awscni_cooling_ip_addresses", "The number of IP addresses that rest after their last pod"),
+		cooling:     poolDesc("awscni_cooling_ip_addresses", "The number of IP addresses in cooldown"),
 		prefixes:    poolDesc("awscni_total_ipv4_prefixes", "The total number of IPv4 prefixes"),
-		quarantined: poolDesc("awscni_quarantined_ip_addresses", "The number of pods whose address is on no ENI that is known; nothing is released meanwhile"),
+		quarantined: poolDesc("awscni_quarantined_ip_addresses", "The number of pods whose address is not on a known ENI; nothing is released until it is"),
 		maxPods:     poolDesc("awscni_max_pods", "The number of pods that the node may run"),
 		podCapacity: poolDesc("awscni_pod_capacity", "The number of pods that the addresses and branch ENIs of the node can serve, host network included"),
 		reconciled:  poolDesc("awscni_last_reconcile_timestamp_seconds", "The Unix time at which the pool was last compared with what is attached"),
@@ -116,7 +116,7 @@ func newPoolDescs() poolDescs {
 		maxBranches: poolDesc("awscni_branch_eni_max", "The number of branch ENIs that the instance type can have"),
 		byCIDR:      poolDesc("awscni_assigned_ip_per_cidr", "The total number of IP addresses assigned per cidr", "cidr"),
 		byENI:       poolDesc("awscni_assigned_ip_per_eni", "The number of allocated ips partitioned by eni", "eni"),
-		backoff:     poolDesc("awscni_ec2_backoff_seconds", "The time until EC2 is asked again for something that it refused, by target and cause", "target", "cause"),
+		backoff:     poolDesc("awscni_ec2_backoff_seconds", "The remaining back-off after EC2 refused a request, by target and cause", "target", "cause"),
 		subnet:      poolDesc("awscni_subnet_free_ip_addresses", "The number of free IP addresses that EC2 reported for a subnet", "subnet"),
 	}
 }

@@ -112,7 +112,7 @@ func (c *Client) Delete(ctx context.Context, namespace, name string) error {
 	})
 }
 
-var errNotSuccessful = errors.New("it answers without success and says no more")
+var errNotSuccessful = errors.New("the agent reported failure without a reason")
 
 func (c *Client) call(ctx context.Context, f func(context.Context, cnirpc.NPBackendClient) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)

@@ -93,5 +93,5 @@ func deleteAll(c *rtnl.Conn, b *rtnl.Batch, r netstate.Rule) error {
 			return nil
 		}
 	}
-	return errors.New("there are ever more rules " + r.String())
+	return errors.New("rules keep reappearing: " + r.String())
 }

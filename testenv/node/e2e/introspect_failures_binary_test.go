@@ -114,7 +114,7 @@ func TestFailures_Classified(t *testing.T) {
 		}},
 		"no container":       {want: cause.InvalidRequest, line: logline.TextNoKey, lasting: true, add: func(r *cniwire.AddRequest) { r.IfName = "" }},
 		"several interfaces": {want: cause.MultiNICDisabled, line: logline.TextMultiNICOff, lasting: true, add: func(r *cniwire.AddRequest) { r.RequiresMultiNIC = true }},
-		"the daemon ends": {env: map[string]string{"CNI_ADD_WAIT": "60s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.DaemonTerminating, line: "no address given: ", gone: true,
+		"the daemon ends": {env: map[string]string{"CNI_ADD_WAIT": "60s", "WARM_ENI_TARGET": "0"}, before: fill(3), want: cause.DaemonTerminating, line: "no address assigned: ", gone: true,
 			world: func(l *lab, _ *fakeaws.Instance) { l.world.SetLatency("CreateNetworkInterface", 20*time.Second) },
 			during: func(l *lab, n *node.Node) {
 				l.until("an ADD that waits", func() bool {

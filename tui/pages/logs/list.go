@@ -19,7 +19,7 @@ func (m *Model) newColumns() []query.Column[*line] {
 		{Name: "time", Header: "TIME", Title: "when", Text: func(l *line) string { return l.At.UTC().Format(time.RFC3339) },
 			Number: func(l *line) (float64, bool) { return float64(l.At.Unix()), !l.At.IsZero() }},
 		{Name: "level", Header: "LEVEL", Title: "debug, info, warn, error, fatal", Text: func(l *line) string { return levelText(*l) }},
-		{Name: "node", Header: "NODE", Title: "whose line it is", Text: func(l *line) string { return l.Node }},
+		{Name: "node", Header: "NODE", Title: "node that the line is from", Text: func(l *line) string { return l.Node }},
 		{Name: "from", Header: "FROM", Title: "log, event (of the daemon), kubernetes (an event of the cluster), container (what the daemon's container wrote)", Text: func(l *line) string { return string(l.From) },
 			Also: func(l *line) string { return l.item.From }},
 		{Name: "kind", Header: "KIND", Title: "kind of event; - for other lines", Text: func(l *line) string { return show.OrUnknown(l.Kind) }},

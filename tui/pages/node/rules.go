@@ -36,7 +36,7 @@ func rules(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 	for _, v := range slices.Sorted(maps.Keys(byValue)) {
 		row := []prose.Span{prose.T(theme.Faint, strings.Join(byValue[v], ", "))}
 		if v == set {
-			row = slices.Insert(row, 0, prose.T(theme.Good, "as kubelet has it: "))
+			row = slices.Insert(row, 0, prose.T(theme.Good, "kubelet's value: "))
 		}
 		sheet.Row(figure(show.Pods(&v)), 11, row...)
 	}
@@ -44,6 +44,6 @@ func rules(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 		sheet.Row(figure(show.Unknown), 11, prose.T(theme.Faint, strings.Join(none, ", ")))
 	}
 	if _, published := byValue[set]; set > 0 && !published {
-		sheet.Row(figure(show.Pods(&set)), 11, prose.T(theme.Warn, "kubelet has it; no published rule gives it"))
+		sheet.Row(figure(show.Pods(&set)), 11, prose.T(theme.Warn, "kubelet's value; matches no published rule"))
 	}
 }

@@ -266,7 +266,7 @@ func (m *Model) kernel(sheet *prose.Sheet, i *introspect.PodInterface) {
 		return
 	}
 	if k.Link == nil {
-		sheet.Field("link", prose.T(theme.Bad, show.OrUnknown(show.Safe(i.HostLink))+" is not there"))
+		sheet.Field("link", prose.T(theme.Bad, show.OrUnknown(show.Safe(i.HostLink))+" is missing"))
 	} else {
 		up := "up"
 		if !k.Link.Up {

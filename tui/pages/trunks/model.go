@@ -98,7 +98,7 @@ func sumOf(rows []*row) sums {
 			s.Awaited++
 		case document.TrunkUnsupported:
 			s.Unsupported++
-		case document.TrunkUntold:
+		case document.TrunkNotReported:
 			s.Untold++
 		}
 		if r.BranchUsed == nil {

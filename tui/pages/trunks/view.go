@@ -139,7 +139,7 @@ func state(sheet *prose.Sheet, r *row) {
 		text = "ENABLE_POD_ENI is on, but " + typeOf(r) + " does not support trunks: pods that need a branch ENI are not scheduled here."
 	case document.TrunkOff:
 		text = "The node has a trunk or branch capacity, but ENABLE_POD_ENI is off."
-	case document.TrunkUntold:
+	case document.TrunkNotReported:
 		text = "The Node object has capacity of vpc.amazonaws.com/pod-eni; the daemon does not report a trunk."
 	}
 	if text != "" {

@@ -93,7 +93,7 @@ func (m *Model) outcome(c pages.Context, sheet *prose.Sheet) {
 		line(sheet, x.label, x.was, x.will, x.worse)
 	}
 	m.next(sheet)
-	sheet.Head("EC2 CALLS", "per hour, of an attach 4 and a detach 3")
+	sheet.Head("EC2 CALLS", "per hour; an attach takes 4, a detach 3")
 	for _, x := range []struct {
 		label     string
 		was, will float64

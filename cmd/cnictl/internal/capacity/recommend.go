@@ -46,8 +46,8 @@ func recommend(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recommend [NODE…]",
 		Short: "Find the warm targets for a goal, and the trade-off around them",
-		Long: `Find the warm targets with which nodes hold the fewest addresses, or send EC2 the fewest
-requests, without more failed ADDs than with today's targets; or with which they hold the fewest
+		Long: `Find the warm targets that minimise the addresses held by nodes, or the requests sent to EC2,
+without more failed ADDs than with today's targets; or with which they hold the fewest
 addresses and still serve a burst of pods on each node without a failed ADD. Every combination
 within these bounds is considered: WARM_IP_TARGET up to 64, MINIMUM_IP_TARGET up to max-pods,
 WARM_ENI_TARGET up to 4, WARM_PREFIX_TARGET up to 8. They are simulated as in capacity whatif.

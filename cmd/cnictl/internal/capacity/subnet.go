@@ -42,7 +42,7 @@ func (n *nodeSettings) register(f *cli.Factory, cmd *cobra.Command, fs *pflag.Fl
 }
 
 func (n *nodeSettings) registerSettings(fs *pflag.FlagSet) {
-	fs.IntVar(&n.MaxPods, "max-pods", 0, "kubelet's max-pods, at which the pool stops growing; 0: it does not")
+	fs.IntVar(&n.MaxPods, "max-pods", 0, "kubelet's max-pods, at which the pool stops growing; 0: no limit")
 	fs.IntVar(&n.MaxENI, "max-eni", 0, "MAX_ENI: at most `N` interfaces, the primary included; 0: no limit")
 	fs.BoolVar(&n.PrefixDelegation, "prefix-delegation", false, "ENABLE_PREFIX_DELEGATION: a slot of an interface holds a /28")
 	fs.BoolVar(&n.CustomNetworking, "custom-networking", false, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: the primary interface serves no pods")

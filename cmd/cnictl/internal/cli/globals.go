@@ -64,7 +64,7 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.BoolVar(&g.NoHeaders, "no-headers", false, "omit table headers")
 	fs.StringVar(&g.Color, "color", "auto", "colour: auto, always or never (NO_COLOR, CLICOLOR and CLICOLOR_FORCE are honoured)")
 	fs.DurationVar(&g.Interval, "interval", 5*time.Second, "how often --watch reads the nodes, at least 2s")
-	fs.DurationVar(&g.Timeout, "timeout", 0, "time limit for the whole command, except with --watch; 0: no limit but --node-timeout")
+	fs.DurationVar(&g.Timeout, "timeout", 0, "time limit for the whole command, except with --watch; 0: only --node-timeout applies")
 	fs.DurationVar(&g.NodeTimeout, "node-timeout", fleet.DefaultNodeTimeout, "time limit for reading one node")
 	fs.IntVar(&g.Concurrency, "concurrency", fleet.DefaultConcurrency, "number of nodes to read in parallel, 1 to 256")
 	fs.StringSliceVar(&g.Nodes, "nodes", nil, "only nodes with these `names`")

@@ -22,11 +22,11 @@ func NewLocal(f *cli.Factory) *cobra.Command {
 the daemon's documents, metrics, logs and checkpoint, the kernel's links, rules, routes,
 firewall and settings, the host's software, files and resources, and instance metadata.
 
-There are two readings, 15 seconds apart unless --interval is given: what is wrong only for
-a moment is not in both. With --once there is one. Run it as root: other users cannot read
-everything. --save-evidence writes what was read to a file, for doctor --evidence. Sandbox IDs
-and credentials are removed; names, addresses and IDs of AWS resources are not. A source that
-takes longer than 3 seconds, or than --node-timeout, is left out.
+There are two readings, 15 seconds apart unless --interval is given: transient problems do not
+appear in both. --once takes a single reading. Run it as root: other users cannot read everything.
+--save-evidence writes what was read to a file, for doctor --evidence. Sandbox IDs and credentials
+are removed; names, addresses and IDs of AWS resources are not. A source that takes longer than 3
+seconds, or than --node-timeout, is left out.
 
 Nothing is changed. Instance metadata is read; of EC2 and the API server, only whether they
 accept a connection from the node is checked.`,

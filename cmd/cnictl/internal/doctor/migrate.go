@@ -66,7 +66,7 @@ a finding.`,
 	}
 	output.Forms(cmd, []string{output.CSV, output.Name})
 	fs := cmd.Flags()
-	fs.StringVar(&opts.from, "from", "", "the daemon that runs: "+strings.Join(daemons, " or ")+"; by default what is found")
+	fs.StringVar(&opts.from, "from", "", "the running daemon: "+strings.Join(daemons, " or ")+"; default: detected")
 	fs.StringVar(&to, "to", "", "the release of upstream to go to, such as v1.23.1: of the daemon to go back to, or of the add-on")
 	fs.BoolVar(&opts.AWS, "aws", false, "also read EC2, EKS and IAM, with the AWS credentials of this shell; only actions that read are called")
 	fs.BoolVar(&opts.Fix, "fix", false, "show how to fix what is found, step by step with side effects; nothing is changed")

@@ -40,7 +40,7 @@ standard input. No cluster is contacted, and nothing is changed.
 
 --to chart prints the values of the chart, as YAML; those of FILE may be the chart's already. The
 exit status is 2 if there is a name that the chart does not have, with the name that was probably
-meant. A variable that aws-node does not read is a warning: the chart renders it all the same.
+meant. A variable that aws-node does not read is a warning: the chart renders it anyway.
 
 --to addon prints configurationValues, as JSON: text where the add-on wants text. It warns of each
 value that the add-on cannot hold or lacks; the exit status is then 3. What the add-on holds
@@ -67,7 +67,7 @@ differs by version: --schema reads the schema that AWS gives for a version.`,
 	}
 	output.Forms(cmd, []string{output.CSV, output.Name})
 	fs := cmd.Flags()
-	fs.StringVar(&to, "to", "", "who takes the values: "+toAddon+" or "+toChart)
+	fs.StringVar(&to, "to", "", "target format: "+toAddon+" or "+toChart)
 	fs.StringVar(&schema, "schema", "", "the add-on's schema: configurationSchema of aws eks describe-addon-configuration, as a `file`")
 	_ = cmd.MarkFlagFilename("schema", "json") // the flag is there
 	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{toAddon, toChart}, cobra.ShellCompDirectiveNoFileComp))

@@ -135,7 +135,7 @@ func (s *Schema) fit(value any, at string, strays *[]Stray) any {
 // Reasons why a value does not fit.
 const (
 	Undefined = "no such value"
-	Null      = "null is no value of it"
+	Null      = "null is not allowed here"
 )
 
 // refuses says why the schema takes no value; "" if it takes some.
