@@ -250,7 +250,7 @@ func TestLeftovers_Held(t *testing.T) {
 		n.sh(n.tool + " -t nat -N MINE; " + n.tool + " -t nat -A MINE -j AWS-SNAT-CHAIN-0")
 		for range 2 {
 			failed := n.remove(n.find())
-			if len(failed) != 1 || !strings.HasPrefix(failed[0], n.tool+" nat chain AWS-SNAT-CHAIN-0: emptied only") {
+			if len(failed) != 1 || !strings.HasPrefix(failed[0], n.tool+" nat chain AWS-SNAT-CHAIN-0: only flushed") {
 				t.Errorf("%q", failed)
 			}
 		}

@@ -96,7 +96,7 @@ func TestEmitLater_Outage(t *testing.T) {
 	for i := range 5 {
 		c.EmitLater(newEvent(aboutPod(fmt.Sprint("p", i))))
 	}
-	if n := log.containing("events cannot be sent"); n != 1 {
+	if n := log.containing("cannot send events"); n != 1 {
 		t.Errorf("%d lines about the outage, want one", n)
 	}
 
