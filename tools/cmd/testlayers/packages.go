@@ -50,7 +50,7 @@ var layers = []layer{
 	{name: "pure", rank: 4, pick: func(p pkg) bool { return p.layer == "pure" }},
 	{name: "adapter", rank: 3, pick: func(p pkg) bool { return p.layer == "adapter" }},
 	{name: "binary", rank: 0, pick: func(p pkg) bool { return p.layer == "binary" }, // Tests of whole processes mostly wait for them.
-		args: []string{"-timeout=40m", "-parallel=3"}, first: []string{"testenv/node/e2e", "testenv/node/branch", "testenv/cmd/benchtui"}},
+		args: []string{"-timeout=60m", "-parallel=2"}, first: []string{"testenv/node/e2e", "testenv/node/branch", "testenv/cmd/benchtui"}},
 	{name: "cluster", rank: 1, pick: func(p pkg) bool { return p.layer == "cluster" }, // One cluster at a time: it fills a small machine.
 		args: []string{"-timeout=40m", "-p=1"}},
 	{name: "race", rank: 2, pick: func(p pkg) bool { return p.layer != "binary" && p.layer != "cluster" && p.Concurrent },
