@@ -575,7 +575,8 @@ func (l *lab) await(is func() bool) {
 func TestUpgrade_Page(t *testing.T) {
 	values := file(t, tour.Files(readFile(t, "../../docs/install.md"), "yaml")[0])
 	l := newLab(t)
-	l.must("upgrade", l.upstreamRelease(), "--set-string", "image.account=602401143452,init.image.account=602401143452,image.tag=v1.23.1,init.image.tag=v1.23.1", "--set-string", "env.WARM_ENI_TARGET=3")
+	l.must("upgrade", l.upstreamRelease(), "--set-string", "image.account=602401143452,init.image.account=602401143452,image.tag=v1.23.1,init.image.tag=v1.23.1",
+		"--set-string", "env.WARM_ENI_TARGET=3,init.image.overrideRepository=mirror.example/amazon-k8s-cni-init,nodeAgent.image.tag=v1.2.1")
 	var images []string // of the daemon, after each command
 	for _, command := range tour.Commands(section(t, "../../docs/migrate.md", "From a release of upstream's chart")) {
 		args := strings.Fields(strings.NewReplacer("deploy/chart/", "", "values.yaml", values).Replace(command))
@@ -585,6 +586,9 @@ func TestUpgrade_Page(t *testing.T) {
 		images = append(images, l.image())
 		if args[1] == "upgrade" && !strings.Contains(l.manifest(), "name: WARM_ENI_TARGET\n              value: \"3\"") {
 			t.Error("what was set is lost")
+		}
+		if m := l.manifest(); args[1] == "upgrade" && (strings.Contains(m, "mirror.example/") || strings.Contains(m, ":v1.2.1")) {
+			t.Error("images of upstream's release stay")
 		}
 	}
 	if want := []string{upstreamImage, "registry.example/aws-vpc-cni:v1", upstreamImage}; !slices.Equal(images, want) {

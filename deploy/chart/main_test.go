@@ -51,8 +51,8 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// registry says where the images of a chart are: in the manifests that are generated, nowhere
-// until somebody replaces it.
+// registry says where the images of a chart are, as in the generated manifests. The name never
+// resolves: a manifest applied unedited pulls nothing.
 var registry = map[string]string{cni: "global.image.registry=registry.invalid/cnictl", helper: "image.registry=registry.invalid/cnictl"}
 
 // render is helm template, under the name that everybody expects.

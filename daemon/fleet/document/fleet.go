@@ -81,7 +81,7 @@ const (
 	TrunkAwaited     = "awaited"     // on, supported, no trunk yet
 	TrunkUnsupported = "unsupported" // on, but the type cannot trunk
 	TrunkOff         = "off"         // a trunk or branch capacity is there, the setting is off
-	TrunkNotReported = "not-told"    // Kubernetes shows capacity, the daemon says nothing
+	TrunkNotReported = "not-told"    // Kubernetes shows capacity, the daemon reports no trunk
 )
 
 // TrunkList is what cnictl trunks shows.

@@ -125,7 +125,7 @@ func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list 
 			if wanted {
 				return list, fmt.Errorf("%s: %w", textBlockIPv6, err)
 			}
-			h.warnOnce("cannot read rules that may be left from before", "program", s.programs.save, "error", err)
+			h.warnOnce("cannot read rules that an earlier run may have left", "program", s.programs.save, "error", err)
 			continue
 		}
 		list = append(list, backendRead{s, want, p, s == h.six})
@@ -195,7 +195,7 @@ func (h *Host) setBackends(ctx context.Context, list []backendRead) error {
 		case rules.Wants(r.want):
 			errs = append(errs, fmt.Errorf("%s: %w", textBlockIPv6, err))
 		default:
-			h.warnOnce("cannot remove rules left from before", "program", r.backend.programs.name, "error", err)
+			h.warnOnce("cannot remove rules that an earlier run left", "program", r.backend.programs.name, "error", err)
 		}
 	}
 	return errors.Join(errs...)

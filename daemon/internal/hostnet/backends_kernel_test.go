@@ -313,7 +313,7 @@ func TestSetupNode_LeftoversUnderALock(t *testing.T) {
 	now.host.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
 	now.setup()
 	now.setup()
-	if got := strings.Count(log.String(), "cannot remove rules left from before"); got != 1 {
+	if got := strings.Count(log.String(), "cannot remove rules that an earlier run left"); got != 1 {
 		t.Errorf("logged %d times:\n%s", got, log.String())
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_UN); err != nil {

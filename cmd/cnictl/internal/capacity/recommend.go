@@ -47,7 +47,7 @@ func recommend(f *cli.Factory) *cobra.Command {
 		Use:   "recommend [NODE…]",
 		Short: "Find the warm targets for a goal, and the trade-off around them",
 		Long: `Find the warm targets that minimise the addresses held by nodes, or the requests sent to EC2,
-without more failed ADDs than with today's targets; or with which they hold the fewest
+without more failed ADDs than with today's targets; or that hold the fewest
 addresses and still serve a burst of pods on each node without a failed ADD. Every combination
 within these bounds is considered: WARM_IP_TARGET up to 64, MINIMUM_IP_TARGET up to max-pods,
 WARM_ENI_TARGET up to 4, WARM_PREFIX_TARGET up to 8. They are simulated as in capacity whatif.

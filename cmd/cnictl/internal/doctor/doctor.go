@@ -49,8 +49,8 @@ func pod(f *cli.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pod NAMESPACE/NAME",
 		Short: "Find out why one pod gets no address or no network",
-		Long: `Find out why one pod gets no address or no network: reads its node in full, and everything
-that the daemon and Kubernetes report about the pod.`,
+		Long: `Find out why one pod gets no address or no network. Its node is examined in full, with
+everything that the daemon and Kubernetes report about the pod.`,
 		Example:           "  {{.Command}} doctor pod shop/cart-7d9f-1",
 		Args:              cli.Args(1, 1, "NAMESPACE/NAME"),
 		ValidArgsFunction: completion.Pod(f),
