@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -86,7 +87,7 @@ func TestProcess_WatchOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary(t), "nodes", "-w", "-o", "json", "--interval=2s", "--kubeconfig="+kubeconfig)
+	cmd := exec.CommandContext(t.Context(), binary(t), "nodes", "-w", "-o", "json", "--interval=2s", "--node-timeout=1m", "--kubeconfig="+kubeconfig)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -108,18 +109,19 @@ func TestProcess_WatchOutage(t *testing.T) {
 		}
 		warnings <- all
 	}()
-	live, failed := map[string]bool{}, 0
+	live, failed := map[string]bool{}, []string{}
 	for lines := json.NewDecoder(out); ; {
 		var doc struct {
 			State    string
 			Metadata struct{ Name string }
+			Error    any
 		}
 		if lines.Decode(&doc) != nil {
 			break
 		}
 		switch {
 		case doc.State != "live":
-			failed++
+			failed = append(failed, fmt.Sprint(doc.State, " ", doc.Error))
 		case !live[doc.Metadata.Name]:
 			if live[doc.Metadata.Name] = true; len(live) == nodes {
 				sim.Close()
@@ -127,8 +129,8 @@ func TestProcess_WatchOutage(t *testing.T) {
 		}
 	}
 	all := <-warnings
-	if err := cmd.Wait(); err != nil || failed > 0 || len(live) != nodes {
-		t.Errorf("%v, %d live, %d failed", err, len(live), failed)
+	if err := cmd.Wait(); err != nil || len(failed) > 0 || len(live) != nodes {
+		t.Errorf("%v, %d live, failed: %q", err, len(live), failed)
 	}
 	if len(all) != 1 || !strings.HasPrefix(all[0], "warning: API server ") || !strings.HasSuffix(all[0], " unreachable: connection refused; retrying") {
 		t.Errorf("warnings %q", all)
@@ -173,7 +175,7 @@ func TestTerminal_Interrupt(t *testing.T) {
 	for _, name := range []string{"v", "w", "x", "y", "z"} {
 		targets += "," + name + "=" + silent(t)
 	}
-	x := onTerminal(t, 100, nil, "nodes", "--concurrency=1", "--node-timeout=700ms", "--timeout=1h", targets)
+	x := onTerminal(t, 100, nil, "nodes", "--concurrency=2", "--node-timeout=8s", "--timeout=1h", targets)
 	x.await("progress", holds("ok 1  failed ", 1))
 	x.press(ctrlC)
 	if code := x.end(); code != 130 || !strings.Contains(x.text(), "good") {

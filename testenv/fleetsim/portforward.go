@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/moby/spdystream"
 	"golang.org/x/net/websocket"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,10 +109,7 @@ type forwarder struct {
 }
 
 // pair is the streams of one request, those that have arrived.
-type pair struct {
-	data, failure               httpstream.Stream
-	dataReplied, failureReplied <-chan struct{}
-}
+type pair struct{ data, failure httpstream.Stream }
 
 // serve returns when the connection ends.
 func (f *forwarder) serve(conn httpstream.Connection) {
@@ -128,7 +126,7 @@ func (f *forwarder) serve(conn httpstream.Connection) {
 }
 
 // accept is called for every new stream: one for errors and one for data, per request.
-func (f *forwarder) accept(s httpstream.Stream, replied <-chan struct{}) error {
+func (f *forwarder) accept(s httpstream.Stream, _ <-chan struct{}) error {
 	port, err := strconv.Atoi(s.Headers().Get(corev1.PortHeader))
 	if err != nil || port < 1 || port > 65535 {
 		return fmt.Errorf("%q header required", corev1.PortHeader)
@@ -142,27 +140,23 @@ func (f *forwarder) accept(s httpstream.Stream, replied <-chan struct{}) error {
 	p := f.pairs[id]
 	switch kind := s.Headers().Get(corev1.StreamType); {
 	case kind == corev1.StreamTypeError && p.failure == nil:
-		p.failure, p.failureReplied = s, replied
+		p.failure = s
 	case kind == corev1.StreamTypeData && p.data == nil:
-		p.data, p.dataReplied = s, replied
+		p.data = s
 	default:
 		return fmt.Errorf("invalid stream type %q", kind)
+	}
+	// Replied to here, before anything else uses the stream: where the reply cannot be sent,
+	// spdystream notes it without a lock when the peer's reset comes.
+	if err := s.(*spdystream.Stream).SendReply(http.Header{}, false); err != nil {
+		return err
 	}
 	if p.failure == nil || p.data == nil {
 		f.pairs[id] = p // either can come first: each has a goroutine
 		return nil
 	}
 	delete(f.pairs, id)
-	f.streams.Go(func() {
-		for _, replied := range []<-chan struct{}{p.failureReplied, p.dataReplied} {
-			select {
-			case <-replied:
-			case <-f.ctx.Done():
-				return
-			}
-		}
-		f.forward(port, p.data, p.failure)
-	})
+	f.streams.Go(func() { f.forward(port, p.data, p.failure) })
 	return nil
 }
 

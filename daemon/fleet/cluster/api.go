@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"sync/atomic"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -34,7 +35,7 @@ func newAPI(cfg *rest.Config) (*api, error) {
 	return &api{client: client, rate: flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestsAtOnce)}, nil
 }
 
-func (a *api) close() { a.client.HTTP.CloseIdleConnections() }
+func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.client.HTTP.Transport) }
 
 // open asks, and hands over the body of an answer that is one.
 func (a *api) open(ctx context.Context, method string, r tunnel.Request, path string, q url.Values, body []byte) (io.ReadCloser, error) {

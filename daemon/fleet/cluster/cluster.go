@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,6 +61,7 @@ type Pod = watch.Pod
 type Cluster struct {
 	cfg     Config
 	api     *api
+	probe   *api // has connections of its own, which it does not keep
 	tunnels *tunnel.Dialer
 }
 
@@ -83,11 +85,21 @@ func Connect(cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	dial := cfg.Rest.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	apart := rest.CopyConfig(cfg.Rest)
+	apart.Dial = dial // clients of configurations with a dialer share no connection
+	probe, err := newAPI(apart)
+	if err != nil {
+		return nil, err
+	}
 	tunnels, err := tunnel.New(cfg.Rest, cfg.Tunnel)
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{cfg: cfg, api: a, tunnels: tunnels}, nil
+	return &Cluster{cfg: cfg, api: a, probe: probe, tunnels: tunnels}, nil
 }
 
 func orElse(s, otherwise string) string {
@@ -104,11 +116,15 @@ func (c *Cluster) Close() {
 }
 
 // Requests counts the requests made to the API server, tunnels included.
-func (c *Cluster) Requests() uint64 { return c.api.requests.Load() + c.tunnels.Requests() }
+func (c *Cluster) Requests() uint64 {
+	return c.api.requests.Load() + c.probe.requests.Load() + c.tunnels.Requests()
+}
 
-// Answers asks the API server for its version: nil when it answers, whatever it says.
+// Answers asks the API server for its version, over a new connection: nil when it answers,
+// whatever it says. One that is ending takes no new connection, but may answer over those it has.
 func (c *Cluster) Answers(ctx context.Context) error {
-	body, err := c.api.open(ctx, http.MethodGet, tunnel.Request{Verb: "get", Resource: "version"}, "/version", nil, nil)
+	defer c.probe.close()
+	body, err := c.probe.open(ctx, http.MethodGet, tunnel.Request{Verb: "get", Resource: "version"}, "/version", nil, nil)
 	var refused *Error
 	switch {
 	case err == nil:

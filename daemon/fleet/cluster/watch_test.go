@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,17 +210,32 @@ func TestRoster_PodOfTheSameNameElsewhere(t *testing.T) {
 	}
 }
 
-// TestAnswers: an API server that refuses answers; one that is silent does not.
+// TestAnswers: an API server that refuses answers; one that is silent does not, and neither does
+// one that takes no new connection.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		silent := false
-		c := served(t, func(w http.ResponseWriter, r *http.Request) {
+		p := fleettest.ServePipe(t, func(w http.ResponseWriter, r *http.Request) {
 			if silent {
 				<-r.Context().Done()
 			}
 			w.WriteHeader(http.StatusForbidden)
 		})
+		ends := false
+		c, err := Connect(Config{Rest: &rest.Config{
+			Host: "http://api",
+			Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				if ends {
+					return nil, syscall.ECONNREFUSED
+				}
+				return p.Dial(ctx)
+			},
+		}, UserAgent: "test", Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
 		if err := c.Answers(t.Context()); err != nil {
 			t.Errorf("refused: %v", err)
 		}
@@ -228,6 +244,15 @@ func TestAnswers(t *testing.T) {
 		defer cancel()
 		if err := c.Answers(ctx); reasonOf(err) != introspect.ReasonTimeout {
 			t.Errorf("silent: %v", err)
+		}
+		silent = false
+		for _, ends = range []bool{false, true} {
+			if _, err := c.Pods(t.Context(), "n"); reasonOf(err) != introspect.ReasonForbidden {
+				t.Errorf("over the connection that there is: %v", err)
+			}
+			if err := c.Answers(t.Context()); ends != errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("ends: %v: %v", ends, err)
+			}
 		}
 	})
 }

@@ -81,7 +81,7 @@ type Live struct {
 	problem    string
 	problemAt  time.Time
 	outage     outage
-	heard      time.Time // when the API server was last known to answer
+	heard      time.Time // the API server answered then or later
 	pauses     schedule.PauseDetector
 	stops      uint64 // how often nothing ran
 	samples    uint64
@@ -232,7 +232,11 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 	m.unreachable.Store(nil)
 	out := m.reader.Read(ctx, q)
 	took := l.opts.Now().Sub(begin)
-	if l.learn(ctx, m, out, l.answered(ctx, m, out), took, stops) {
+	var heard time.Time
+	if l.answered(ctx, m, out) {
+		heard = begin // all that is certain: the answer may have waited here
+	}
+	if l.learn(ctx, m, out, heard, took, stops) {
 		l.hand(m, out)
 	}
 	l.poke()
@@ -257,8 +261,9 @@ func (l *Live) guarded(running *sync.WaitGroup, f func()) {
 	})
 }
 
-// learn notes a reading for the plan and the figures; false: it is of no use.
-func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, answered bool, took time.Duration, stops uint64) bool {
+// learn notes a reading for the plan and the figures; false: it is of no use. heard is zero if
+// the API server did not answer for it.
+func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, heard time.Time, took time.Duration, stops uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.opts.Now()
@@ -281,8 +286,8 @@ func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, answ
 		l.plan.Forget(m.target.Name, now)
 		return false
 	}
-	if answered {
-		l.answers()
+	if !heard.IsZero() {
+		l.answers(heard)
 	}
 	keep, drop := l.plan.Done(m.target.Name, now, schedule.Result{
 		OK: out.Summary != nil, Upstream: out.Source == document.SourceV1, Took: took,

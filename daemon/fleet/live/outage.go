@@ -40,16 +40,14 @@ func (o *outage) failed(now time.Time, why string) {
 	o.retry, o.why = now.Add(o.wait), why
 }
 
-// over notes that the API server answers; true: it did not before.
-func (o *outage) over() bool {
-	was := !o.since.IsZero()
-	*o = outage{}
-	return was
-}
-
-// answers notes that the API server does, and ends an outage; l.mu is held.
-func (l *Live) answers() {
-	if l.heard = l.opts.Now(); l.outage.over() {
+// answers notes that the API server answered at a time or later, and ends an outage that began
+// before; l.mu is held.
+func (l *Live) answers(at time.Time) {
+	if at.After(l.heard) {
+		l.heard = at
+	}
+	if !l.outage.since.IsZero() && !at.Before(l.outage.since) {
+		l.outage = outage{}
 		l.plan.Refresh()
 	}
 }

@@ -75,7 +75,7 @@ func (l *Live) trouble(err error) {
 	defer l.mu.Unlock()
 	if err == nil {
 		l.problem, l.problemAt = "", time.Time{}
-		l.answers()
+		l.answers(l.opts.Now())
 		return
 	}
 	if l.problem == "" {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/moby/spdystream"
 	"golang.org/x/net/websocket"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
@@ -172,7 +173,10 @@ type server struct {
 
 type pair struct{ data, fault httpstream.Stream }
 
-func (s *server) accept(stream httpstream.Stream, replied <-chan struct{}) error {
+func (s *server) accept(stream httpstream.Stream, _ <-chan struct{}) error {
+	if err := stream.(*spdystream.Stream).SendReply(http.Header{}, false); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := stream.Headers()
@@ -192,7 +196,6 @@ func (s *server) accept(stream httpstream.Stream, replied <-chan struct{}) error
 		done := s.peer.running()
 		go func() {
 			defer done()
-			<-replied
 			s.forward(p, h.Get("port"))
 		}()
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	upWithin   = 5 * time.Minute
+	upWithin   = 15 * time.Minute // three minutes on two busy processors are usual
 	downWithin = time.Minute
 	pollEvery  = 100 * time.Millisecond
 )
