@@ -202,8 +202,11 @@ func isTest(name, prefix string) bool {
 	return ok && (rest == "" || rest[0] < 'a' || rest[0] > 'z')
 }
 
-// concurrent reports whether a file has a go statement or imports a package for
-// sharing state between goroutines.
+// unshared are the types and functions of package sync for caches and lazy values: using
+// them does not make a package worth the race detector.
+var unshared = []string{"Map", "Once", "OnceFunc", "OnceValue", "OnceValues", "Pool"}
+
+// concurrent reports whether a file has a go statement or shares state between goroutines.
 func concurrent(path string) (bool, error) {
 	f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -211,14 +214,19 @@ func concurrent(path string) (bool, error) {
 	}
 	for _, imp := range f.Imports {
 		switch p, _ := strconv.Unquote(imp.Path.Value); p {
-		case "sync", "sync/atomic", "golang.org/x/sync/errgroup":
+		case "sync/atomic", "golang.org/x/sync/errgroup":
 			return true, nil
 		}
 	}
 	found := false
 	ast.Inspect(f, func(n ast.Node) bool {
-		if _, ok := n.(*ast.GoStmt); ok {
+		switch n := n.(type) {
+		case *ast.GoStmt:
 			found = true
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "sync" && !slices.Contains(unshared, n.Sel.Name) {
+				found = true
+			}
 		}
 		return !found
 	})

@@ -60,7 +60,7 @@ func TestListPackages(t *testing.T) {
 		"b/b_kernel_test.go":        "package b\n\nimport \"testing\"\n\nfunc TestKernel(t *testing.T) {}\n",
 		"b/b_test.go":               "package b\n\nimport \"testing\"\n\nfunc TestPlain(t *testing.T) {}\n",
 		"testenv/node/node_test.go": "package node\n\nimport \"testing\"\n\nfunc TestNode(t *testing.T) {}\n",
-		"c/c.go":                    "package c\n",
+		"c/c.go":                    "package c\n\nimport \"sync\"\n\nvar cache sync.Map\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
