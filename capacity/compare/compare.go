@@ -87,9 +87,9 @@ func Place(s whatif.Settings, d Demand) Fleet {
 		return f
 	}
 	fewer, full := d.Pods/f.Nodes, d.Pods%f.Nodes
-	f.add(whatif.Upstream(s, fewer), f.Nodes-full)
+	f.add(whatif.Grow(s, fewer, whatif.Upstream), f.Nodes-full)
 	if full > 0 {
-		f.add(whatif.Upstream(s, fewer+1), full)
+		f.add(whatif.Grow(s, fewer+1, whatif.Upstream), full)
 	}
 	return f
 }

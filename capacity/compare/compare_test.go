@@ -74,7 +74,7 @@ func TestPlace_Serves(t *testing.T) {
 			if f.PodsPerNode*f.Nodes < 1000 || f.PodsPerNode*(f.Nodes-1) >= 1000 {
 				t.Errorf("%s: 1000 pods on %d nodes of %d", name, f.Nodes, f.PodsPerNode)
 			}
-			if h := whatif.Upstream(s, f.PodsPerNode); h.Pods != f.PodsPerNode {
+			if h := whatif.Grow(s, f.PodsPerNode, whatif.Upstream); h.Pods != f.PodsPerNode {
 				t.Errorf("%s, prefixes %t: %d of %d pods have an address", name, prefixes, h.Pods, f.PodsPerNode)
 			}
 		}

@@ -51,7 +51,7 @@ func TestFit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h := whatif.Upstream(s, pods)
+		h := whatif.Grow(s, pods, whatif.Upstream)
 		node := subnet.Node{Interfaces: h.ENIs, Addresses: h.Slots}
 		if s.PrefixDelegation {
 			node = subnet.Node{Interfaces: h.ENIs, Prefixes: h.Slots}

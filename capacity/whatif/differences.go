@@ -12,5 +12,5 @@ func Differences(s Settings) (why []string) {
 	case !targets && !s.prefixes() && s.WarmENI == 0:
 		why = append(why, "WARM_ENI_TARGET=0: on a full node upstream attaches and detaches an interface again and again; ours keeps it")
 	}
-	return append(why, "upstream counts cooling addresses as available and checks every 5 s: an ADD that finds none fails at once; with ours it waits for up to 15 s, and the pool grows for it at once")
+	return append(why, "upstream counts cooling addresses as available and checks every 5 s: an ADD that finds none fails at once; with ours it waits up to 10 s while the pool grows for it")
 }

@@ -23,10 +23,11 @@ type Model struct {
 // kubeletRetry is when kubelet repeats an ADD that failed: after 10 to 15 s.
 const kubeletRetry = 10 * time.Second
 
-// Ours and Original are the models: our daemon, and upstream's.
+// The models: our daemon with the default CNI_ADD_WAIT (docs/configuration.md), and upstream's,
+// whose name in documents is older than the word.
 var (
-	Ours     = Model{Name: "ours", Plan: warmpool.Plan, Patience: 15 * time.Second}
-	Original = Model{Name: "original", Plan: PlanUpstream}
+	Ours     = Model{Name: "ours", Plan: warmpool.Plan, Patience: 10 * time.Second}
+	Upstream = Model{Name: "original", Plan: PlanUpstream}
 )
 
 // failures are the ADDs of a pod that fail while it waits for an address.

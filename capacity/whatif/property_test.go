@@ -53,7 +53,7 @@ func TestRun_Properties(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
 		nodes, load := scene(Stream(seed, 9))
-		for _, m := range []Model{Ours, Original} {
+		for _, m := range []Model{Ours, Upstream} {
 			r := NewRun(nodes, load, m)
 			of := make([]int, len(nodes))
 			for i := range of {

@@ -45,7 +45,7 @@ func play(tb testing.TB, nodes []Node, load Load, m Model) Result {
 }
 
 func BenchmarkRun(b *testing.B) {
-	for name, m := range map[string]Model{"ours": Ours, "original": Original} {
+	for name, m := range map[string]Model{"ours": Ours, "upstream": Upstream} {
 		for warm, s := range map[string]Settings{"eni": m5large(), "ip": m5large(2, 12)} {
 			b.Run(name+"/"+warm, func(b *testing.B) {
 				nodes, load := day(b, s)
@@ -81,7 +81,7 @@ func TestRun_FollowsThePolicy(t *testing.T) {
 func TestRun_WaitsForCooling(t *testing.T) {
 	t.Parallel()
 	load := Load{Steps: []Step{{0, 0, -1}, {time.Second, 0, 1}, {2 * time.Second, 0, 1}}, For: time.Hour, Free: -1}
-	for name, m := range map[string]Model{"ours": Ours, "original": Original} {
+	for name, m := range map[string]Model{"ours": Ours, "upstream": Upstream} {
 		r := play(t, []Node{{m5large(1, 0), 5}}, load, m)
 		if r.Waited != 1 || r.Waiting != 0 || r.Longest > 31*time.Second || (name == "ours") != (r.Failed == 0) {
 			t.Errorf("%s: %+v", name, r)

@@ -15,10 +15,6 @@ const (
 	upstreamENIAge = time.Minute
 )
 
-// Upstream grows the pool of an idle node as upstream's daemon does while pods come one at
-// a time, each after the pool has settled. Pods that find no address wait without one.
-func Upstream(s Settings, pods int) Held { return Grow(s, pods, Original) }
-
 // PlanUpstream is one pass of upstream's daemon (spec/ipamd.md §4.2 to §4.8): addresses that
 // cool down count as available, it makes one step of growth per pass, and while a request is
 // in flight it does nothing else.

@@ -142,7 +142,7 @@ func rows(t *testing.T) (out []row) {
 func TestUpstream(t *testing.T) {
 	t.Parallel()
 	for _, r := range rows(t) {
-		h := Upstream(r.s, r.pods)
+		h := Grow(r.s, r.pods, Upstream)
 		r.want.Slots, r.want.Pods = h.Slots, r.pods
 		if h != r.want || h.Wasted() != r.wasted || h.SubnetAddresses() != r.subnet {
 			t.Errorf("%s: %+v", r.line, h)
@@ -155,12 +155,12 @@ func TestUpstream(t *testing.T) {
 func TestOurs(t *testing.T) {
 	t.Parallel()
 	for _, r := range rows(t) {
-		if ours, theirs := Grow(r.s, r.pods, Ours), Grow(r.s, r.pods, Original); ours != theirs {
+		if ours, theirs := Grow(r.s, r.pods, Ours), Grow(r.s, r.pods, Upstream); ours != theirs {
 			t.Errorf("%s: ours %+v, upstream %+v", r.line, ours, theirs)
 		}
 	}
 	s := settingsOf(t, "m5.large", "min=10")
-	ours, theirs := Grow(s, 11, Ours), Grow(s, 11, Original)
+	ours, theirs := Grow(s, 11, Ours), Grow(s, 11, Upstream)
 	if ours.Pods != 11 || theirs.Pods != 10 || theirs.Addresses != 10 {
 		t.Errorf("MINIMUM_IP_TARGET alone: ours %+v, upstream %+v", ours, theirs)
 	}

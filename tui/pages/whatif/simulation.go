@@ -144,7 +144,7 @@ func (s *simulation) take(v *store.View, in func(*store.Node) bool) {
 		s.known.nodes, s.known.pods, s.known.names = s.known.nodes+1, s.known.pods+node.Pods, append(s.known.names, show.Safe(n.Metadata.Name))
 		model := engine.Ours
 		if reading.Upstream(n) {
-			model = engine.Original
+			model = engine.Upstream
 		}
 		k := keyOf(node, model)
 		i, ok := at[k]

@@ -81,7 +81,7 @@ func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 	if most := n.Capacity(); n.pods > most {
 		return whatif.Held{}, cli.Usage("%s not fit on %s with these settings: it has at most %s for pods", show.Plural(n.pods, "pod does", "pods do"), i.Type, show.Plural(most, "address", "addresses"))
 	}
-	h := whatif.Upstream(n.Settings, n.pods)
+	h := whatif.Grow(n.Settings, n.pods, whatif.Upstream)
 	if h.Pods < n.pods {
 		return whatif.Held{}, cli.Usage("the pool stops growing at --max-pods %d: only %d of %d pods have an address", n.MaxPods, h.Pods, n.pods)
 	}

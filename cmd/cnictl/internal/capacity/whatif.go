@@ -22,6 +22,9 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
+// modelUpstream is --model's word for upstream's daemon; that of documents is taken too.
+const modelUpstream = "upstream"
+
 type prediction = document.CapacityWhatIf
 
 // planned are the nodes to simulate, today and with changed settings.
@@ -157,7 +160,7 @@ or with "node": null on the one with the fewest pods; which of a node's pods lea
 --arrivals is a recording, pods come and go as they did while it was made: on the same nodes, or
 with --type on those with the fewest pods.
 
---model original uses upstream's rules instead of ours. With ours, each case in which upstream's
+--model upstream uses upstream's rules instead of ours. With ours, each case in which upstream's
 daemon would behave differently is listed, with the reason.`,
 		Example: "  {{.Command}} capacity whatif --type m5.large --pods 20 --count 50 --warm-ip-target 2\n" +
 			"  {{.Command}} capacity whatif --all --set WARM_IP_TARGET=2 --set MINIMUM_IP_TARGET=12 --rate 30\n" +
@@ -166,9 +169,9 @@ daemon would behave differently is listed, with the reason.`,
 		Args:              cli.Args(0, -1, ""),
 		ValidArgsFunction: completion.Nodes(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, whatif.Original.Name: whatif.Original}[model]
+			m, ok := map[string]whatif.Model{whatif.Ours.Name: whatif.Ours, modelUpstream: whatif.Upstream, whatif.Upstream.Name: whatif.Upstream}[model]
 			if !ok {
-				return cli.Usage("--model is %q: want %s or %s", show.Safe(model), whatif.Ours.Name, whatif.Original.Name)
+				return cli.Usage("--model is %q: want %s or %s", show.Safe(model), whatif.Ours.Name, modelUpstream)
 			}
 			ctx := cmd.Context()
 			nodes, names, errs, err := p.nodes(ctx, f, args)
@@ -229,8 +232,8 @@ daemon would behave differently is listed, with the reason.`,
 	fs := cmd.Flags()
 	p.register(f, cmd)
 	l.register(fs)
-	fs.StringVar(&model, "model", model, "whose `rules`: ours, or original for upstream's")
-	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{whatif.Ours.Name, whatif.Original.Name}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	fs.StringVar(&model, "model", model, "whose `rules`: ours or upstream")
+	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{whatif.Ours.Name, modelUpstream}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	list.Register(f, cmd, false)
 	return cmd
 }
@@ -285,7 +288,7 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 	if m.Name != whatif.Ours.Name || ctx.Err() != nil {
 		return out, r.For, nil
 	}
-	theirs, err := play(whatif.Original)
+	theirs, err := play(whatif.Upstream)
 	if err != nil || ctx.Err() != nil {
 		return out, r.For, err
 	}
