@@ -38,9 +38,9 @@ func CRDs() ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// RBAC returns the roles, their bindings and accounts: those of the manifests "aws-node" and
-// "cni-metrics-helper", or of rbac/NAME.yaml, as "aws-node-annotate" (beside aws-node, for
-// ANNOTATE_POD_IP).
+// RBAC returns roles with their bindings and accounts: those in the manifests "aws-node"
+// and "cni-metrics-helper", or in rbac/NAME.yaml, such as "aws-node-annotate" (in addition
+// to aws-node, for ANNOTATE_POD_IP).
 func RBAC(name string) ([]*unstructured.Unstructured, error) {
 	objects, err := decode(roleFile(name))
 	if err != nil {
@@ -51,7 +51,7 @@ func RBAC(name string) ([]*unstructured.Unstructured, error) {
 	}), nil
 }
 
-// roleFile is where a role is written.
+// roleFile is the file that contains a role.
 func roleFile(name string) string {
 	if name == "aws-node" || name == "cni-metrics-helper" {
 		return name + ".yaml"
@@ -59,8 +59,8 @@ func roleFile(name string) string {
 	return path.Join("rbac", name+".yaml")
 }
 
-// IAM returns the policy iam/NAME.json as it is written: "aws-node-ipv4", "aws-node-ipv6",
-// each with "-scoped" too, "cni-metrics-helper", "cnictl-doctor" or
+// IAM returns the policy iam/NAME.json verbatim: "aws-node-ipv4", "aws-node-ipv6", each
+// also with "-scoped", "cni-metrics-helper", "cnictl-doctor" or
 // "network-policy-agent-logs".
 func IAM(name string) (json.RawMessage, error) {
 	return files.ReadFile(path.Join("iam", name+".json"))
@@ -108,8 +108,8 @@ func Capabilities() ([]string, error) {
 	return nil, errors.New("aws-node.yaml has no container aws-node")
 }
 
-// decode reads the documents of a YAML file. A name that a document has twice is an
-// error, as is one that the embedded files do not have.
+// decode reads the documents of a YAML file. It fails if a document has a key twice or the
+// file is not embedded.
 func decode(file string) ([]*unstructured.Unstructured, error) {
 	data, err := files.ReadFile(file)
 	if err != nil {

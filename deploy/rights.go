@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Granted lists what the role NAME grants, one line a right, in order: "list pods",
-// "patch cninodes.vpcresources.k8s.aws", "get /apis/networking.k8s.aws".
+// Granted lists what the role NAME grants, one right per line, sorted: "list pods", "patch
+// cninodes.vpcresources.k8s.aws", "get /apis/networking.k8s.aws".
 func Granted(name string) ([]string, error) {
 	objects, err := RBAC(name)
 	if err != nil {
@@ -36,7 +36,7 @@ func Granted(name string) ([]string, error) {
 	return out, nil
 }
 
-// named lists what a rule is about.
+// named lists the resources and URLs that a rule applies to.
 func named(rule rbacv1.PolicyRule) []string {
 	out := slices.Clone(rule.NonResourceURLs)
 	for _, group := range rule.APIGroups {
@@ -57,11 +57,11 @@ func rights(verbs []string, what string) (out []string) {
 	return out
 }
 
-// unused is how a role says that upstream grants something which ours has no use for.
+// unused matches a role's comment about something that only upstream needs.
 var unused = regexp.MustCompile(`(?m)^ *# unused: ([a-z ]+) (\S+)$`)
 
-// Unused lists what the role NAME grants because upstream does, and what says there
-// itself that our programs do not use it.
+// Unused lists what the role NAME grants only because upstream does, according to the
+// role's own comments.
 func Unused(name string) ([]string, error) {
 	text, err := files.ReadFile(roleFile(name))
 	if err != nil {

@@ -6,18 +6,18 @@ import (
 	"cnictl/capacity/whatif"
 )
 
-// hostPods are the pods of each node in the host's network, aws-node and kube-proxy
-// (spec/capacity.md §2.1).
+// hostPods is the number of pods of each node in the host's network: aws-node and
+// kube-proxy (spec/capacity.md §2.1).
 const hostPods = 2
 
-// Demand are the pods to place. Each has an address of the pool.
+// Demand is the pods to place. Each has an address of the pool.
 type Demand struct {
 	Pods      int
 	MilliCPU  int64 // that each pod requests; 0: any
 	MemoryMiB int64 // that each pod requests; 0: any
 }
 
-// Bound is what keeps more pods from a node.
+// Bound is what limits the pods of a node.
 type Bound string
 
 const (
@@ -27,22 +27,22 @@ const (
 	ByMemory    Bound = "memory"
 )
 
-// Fleet is what the pods take on nodes of one type. Numbers are 0 where Why says why there
+// Fleet is what the pods need on nodes of one type. Numbers are 0 if Why says why there
 // are none.
 type Fleet struct {
 	MaxPods     int
 	PodsPerNode int
 	Bound       Bound
 	Nodes       int
-	MilliCPU    int // of a node for pods, after kubeReserved; 0: not known
+	MilliCPU    int // per node for pods, after kubeReserved; 0 if unknown
 	MemoryMiB   int // the same
-	Addresses   int // that all nodes take from subnets, with those of the interfaces
-	Wasted      int // of these no pod has, those of the interfaces left out
+	Addresses   int // taken from subnets by all nodes, including those of the interfaces
+	Wasted      int // of these, unused by pods, without those of the interfaces
 	Why         string
 }
 
-// Place puts the pods on as few nodes of the settings' type as hold them, evenly. Pools grow
-// as upstream's do. With max-pods 0 nodes have the recommended one.
+// Place spreads the pods evenly over as few nodes of the settings' type as can hold them.
+// Pools grow as upstream's do. If max-pods is 0, nodes have the recommended one.
 func Place(s whatif.Settings, d Demand) Fleet {
 	i := s.Instance
 	if s.MaxPods == 0 {
@@ -76,7 +76,7 @@ func Place(s whatif.Settings, d Demand) Fleet {
 		bound(int64(f.MemoryMiB)/d.MemoryMiB, ByMemory)
 	}
 	if s.Capacity() == 0 {
-		f.Bound = ByAddresses // which is what max-pods follows
+		f.Bound = ByAddresses // max-pods follows from these
 	}
 	if f.PodsPerNode == 0 {
 		f.Why = "no pod fits: " + string(f.Bound)
@@ -99,14 +99,14 @@ func (f *Fleet) add(h whatif.Held, nodes int) {
 	f.Wasted += nodes * h.Wasted()
 }
 
-// recommended is the max-pods of our rule for plain pods: pods that need a branch interface
-// are not among those that are placed.
+// recommended is our rule's max-pods for plain pods: pods that need a branch interface are
+// not among the pods to place.
 func recommended(s whatif.Settings) int {
 	return min(s.Capacity()+hostPods, maxpods.Cap(s.Instance.VCPUs))
 }
 
-// Types are the known instance types that patterns match; a pattern without * or ? is one
-// type. The first that matches nothing is returned as well.
+// Types returns the known instance types that match the patterns; a pattern without * or ?
+// is one type. unknown is the first pattern that matches nothing.
 func Types(table limits.Table, patterns []string) (found []limits.Instance, unknown string) {
 	seen := map[string]bool{}
 	for _, pattern := range patterns {

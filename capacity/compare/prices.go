@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// Price is what an hour of an instance costs, in USD.
+// Price is the price of an instance per hour, in USD.
 type Price struct {
 	Hourly float64
-	Spot   float64 // 0: not given
+	Spot   float64 // 0 if not given
 }
 
-// Prices are those of one region, by instance type.
+// Prices are the prices of one region, by instance type.
 type Prices map[string]Price
 
-// ReadPrices reads those of a region from CSV with the columns region, type, hourly_usd and
-// optionally spot_usd, in any order. The region may be left out where the file has only one.
-// Errors name the line and the field.
+// ReadPrices reads the prices of a region from CSV with the columns region, type,
+// hourly_usd and optionally spot_usd, in any order. region may be empty if the file has
+// only one. Errors name the line and the field.
 func ReadPrices(r io.Reader, region string) (Prices, error) {
 	in := csv.NewReader(r)
 	in.TrimLeadingSpace = true
@@ -53,7 +53,7 @@ func ReadPrices(r io.Reader, region string) (Prices, error) {
 			return choose(byRegion, region)
 		}
 		if err != nil {
-			return nil, err // names the line
+			return nil, err // it names the line
 		}
 		line, _ := in.FieldPos(0)
 		if err := take(byRegion, head, fields); err != nil {
@@ -62,7 +62,7 @@ func ReadPrices(r io.Reader, region string) (Prices, error) {
 	}
 }
 
-// take adds a line.
+// take adds the prices of a line.
 func take(byRegion map[string]Prices, head, fields []string) error {
 	var p Price
 	var region, name string
@@ -119,7 +119,7 @@ func choose(byRegion map[string]Prices, region string) (Prices, error) {
 	return byRegion[region], nil
 }
 
-// matches reports whether a pattern such as m7g.* names a type.
+// matches reports whether a pattern such as m7g.* matches a type.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil

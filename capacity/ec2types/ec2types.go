@@ -18,12 +18,12 @@ const (
 )
 
 // Describe is EC2's DescribeInstanceTypes. It is a function because a client held as an
-// interface makes the linker keep every method of EC2's, 40 MB.
+// interface makes the linker keep every method of EC2's client, 40 MB.
 type Describe func(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 
-// All reads the types that a region offers, in no order. A type with impossible facts is left
-// out and named in refused. After each page it calls progress with the number of types so far.
-// What was read before an error is returned with it.
+// All reads the types that a region offers, in no particular order. A type with impossible
+// facts is left out and reported in refused. After each page All calls progress with the
+// number of types so far. On an error it returns what it has read, too.
 func All(ctx context.Context, describe Describe, progress func(read int)) (all []limits.Instance, refused []error, err error) {
 	in := &ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(pageSize)}
 	for range maxPages {
@@ -46,9 +46,10 @@ func All(ctx context.Context, describe Describe, progress func(read int)) (all [
 	return all, refused, fmt.Errorf("DescribeInstanceTypes has more than %d pages", maxPages)
 }
 
-// Parse reads what EC2 reports of a type. MaxENIs is the default network card's limit, not
-// EC2's MaximumNetworkInterfaces, which is the total of all cards. A hypervisor, vCPUs or memory
-// beyond what we know are unknown, not errors: new types must work.
+// Parse converts what EC2 reports about a type. MaxENIs is the default network card's
+// limit, not EC2's MaximumNetworkInterfaces, which is the total of all cards. A
+// hypervisor, vCPUs or memory beyond what we know become unknown instead of an error,
+// because new types must work.
 func Parse(in *types.InstanceTypeInfo) (limits.Instance, error) {
 	i := limits.Instance{Type: string(in.InstanceType), Hypervisor: string(in.Hypervisor), BareMetal: aws.ToBool(in.BareMetal), IPv6PerENI: -1}
 	if n := in.NetworkInfo; n != nil {
@@ -82,7 +83,7 @@ func Parse(in *types.InstanceTypeInfo) (limits.Instance, error) {
 	return i, nil
 }
 
-// arch is the architecture that nodes of the type run; x86 types support i386 too.
+// arch is the architecture that nodes of the type use; x86 types also support i386.
 func arch(in *types.ProcessorInfo) string {
 	if in == nil {
 		return ""

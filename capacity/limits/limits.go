@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Date is that of the newest source of the built-in table.
+// Date is the date of the newest source of the built-in table.
 const Date = "2026-09-16"
 
 // Tri is a fact that may be unknown.
@@ -34,21 +34,21 @@ type Instance struct {
 	// instance: pools and max-pods are computed per card.
 	MaxENIs    int
 	IPv4PerENI int    // the primary address included
-	IPv6PerENI int    // −1: not known, 0: no IPv6
+	IPv6PerENI int    // −1 if unknown, 0 without IPv6
 	Hypervisor string // "nitro", "xen", or "" for bare metal and a few old types
 	BareMetal  bool
-	// TrunkingCompatible is Unknown for types that the VPC resource controller does
-	// not list: it refuses such nodes, while the daemon reserves a slot for a trunk.
+	// TrunkingCompatible is Unknown for types that the VPC resource controller does not
+	// list: it refuses such nodes, while the daemon reserves a slot for a trunk.
 	TrunkingCompatible Tri
 	BranchENIs         int // 0 when trunking is No or Unknown
 	DefaultCard        int
 	Cards              []Card // ordered by index
-	VCPUs              int    // 0: not known
-	MemoryMiB          int    // 0: not known
-	Arch               string // "arm64", "amd64", "" = not known
-	// PublishedMaxENIs is the figure that the published max-pods files are computed
-	// from; it differs from MaxENIs where the card layout was corrected later.
-	// 0: no published file lists the type.
+	VCPUs              int    // 0 if unknown
+	MemoryMiB          int    // 0 if unknown
+	Arch               string // "arm64", "amd64" or, if unknown, ""
+	// PublishedMaxENIs is the figure that the published max-pods files are computed from;
+	// it differs from MaxENIs where the card layout was corrected later. 0 if no published
+	// file lists the type.
 	PublishedMaxENIs int
 }
 
@@ -62,7 +62,7 @@ type Card struct {
 // Nitro and bare metal can.
 func (i Instance) PrefixDelegation() bool { return i.Hypervisor == "nitro" || i.BareMetal }
 
-// TotalENIs is the number of interfaces over all network cards, EC2's
+// TotalENIs returns the number of interfaces over all network cards, EC2's
 // MaximumNetworkInterfaces.
 func (i Instance) TotalENIs() int {
 	n := 0

@@ -2,16 +2,15 @@ package limits
 
 import "strings"
 
-// The table is text: one line per type, "\n" after each, in byte order of the
-// name. Fields, one space apart:
+// The table is text: one line per type, each ending in "\n", in byte order of the name.
+// Fields, separated by single spaces:
 //
 //	name enis ipv4 ipv6 hypervisor metal trunking branches card cards vcpus mib arch published
 //
-// "-" is an unknown fact; metal and trunking are y or n; cards is
-// index:enis joined by "|". The generator has checked every line, so parsing has
-// no error to report.
+// "-" is an unknown fact; metal and trunking are y or n; cards is index:enis joined by
+// "|". The generator has checked every line, so parsing cannot fail.
 
-// find returns the line of a type from a sorted table.
+// find returns a type's line in a sorted table.
 func find(table, name string) (string, bool) {
 	lo, hi := 0, len(table) // both at line starts (or the end)
 	for lo < hi {
@@ -96,7 +95,7 @@ func (f *fields) cards() []Card {
 	return cards
 }
 
-// digits reads a decimal number that the generator wrote.
+// digits parses a decimal number that the generator wrote.
 func digits(s string) int {
 	n := 0
 	for i := range len(s) {

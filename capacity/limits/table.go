@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Table is the built-in table, or that with facts read from EC2 in front. The zero Table is
-// the built-in one.
+// Table is the built-in table, with facts read from EC2 taking precedence. The zero Table
+// is the built-in one.
 type Table struct {
 	read []Instance // sorted by type
 }
 
-// With returns the built-in table with types as EC2 reports them in front. EC2 reports neither
-// trunking, branch interfaces nor the published figure, so these stay as built in; so does
-// everything that EC2 left out.
+// With returns the built-in table, overridden by types as EC2 reports them. EC2 reports
+// neither trunking, branch interfaces nor the published figure, so these stay as built in,
+// as does everything that EC2 left out.
 func With(read []Instance) Table {
 	t := Table{read: make([]Instance, 0, len(read))}
 	for _, i := range read {
@@ -57,7 +57,7 @@ func (t Table) Lookup(instanceType string) (Instance, bool) {
 	return Lookup(instanceType)
 }
 
-// Read reports whether the facts of a type are EC2's.
+// Read reports whether the facts of a type came from EC2.
 func (t Table) Read(instanceType string) bool {
 	_, ok := t.find(instanceType)
 	return ok
@@ -90,8 +90,8 @@ func (t Table) Types() iter.Seq[string] {
 	}
 }
 
-// Changed returns the types of read that the built-in table lacks or has otherwise, merged as
-// [With] does, by name.
+// Changed returns the types in read that the built-in table lacks or has different facts
+// for, merged as by [With], sorted by name.
 func Changed(read []Instance) (out []Instance) {
 	for _, i := range With(read).read {
 		if built, known := Lookup(i.Type); !known || !slices.Equal(built.Facts(), i.Facts()) {
@@ -104,8 +104,8 @@ func Changed(read []Instance) (out []Instance) {
 // Fact is one fact of an instance type that EC2 reports, as text.
 type Fact struct{ Name, Value string }
 
-// Facts lists what EC2 reports of a type, in a fixed order and with fixed names; the value of
-// an unknown fact is empty.
+// Facts lists what EC2 reports about a type, in a fixed order and with fixed names; the
+// value of an unknown fact is empty.
 func (i Instance) Facts() []Fact {
 	number := func(n, unknown int) string {
 		if n == unknown {
@@ -131,7 +131,7 @@ func (i Instance) Facts() []Fact {
 	}
 }
 
-// Bounds of facts from outside; the largest known type is far below each.
+// Limits for facts from outside; the largest known type is far below each.
 const (
 	maxTypeName  = 64
 	maxCards     = 256
@@ -141,8 +141,8 @@ const (
 	maxMemoryMiB = 1 << 30 // 1 PiB
 )
 
-// Check returns an error that names the first fact that no instance type can have. Facts of
-// EC2, and of files, are checked before they are used.
+// Check returns an error that names the first fact that no instance type can have. Facts
+// from EC2 and from files are checked before use.
 func (i Instance) Check() error {
 	family, size, dot := strings.Cut(i.Type, ".")
 	switch {
@@ -184,8 +184,8 @@ func (i Instance) Check() error {
 	return nil
 }
 
-// ForgetOddities makes those facts unknown that no count of addresses or interfaces depends on
-// and that [Instance.Check] would refuse.
+// ForgetOddities makes those facts unknown that [Instance.Check] would refuse and that no
+// count of addresses or interfaces depends on.
 func (i *Instance) ForgetOddities() {
 	if i.Hypervisor != "nitro" && i.Hypervisor != "xen" {
 		i.Hypervisor = ""
@@ -198,7 +198,7 @@ func (i *Instance) ForgetOddities() {
 	}
 }
 
-// word reports whether s has the letters of a family or a size.
+// word reports whether s has only characters of a family or a size.
 func word(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

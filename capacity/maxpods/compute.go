@@ -8,7 +8,7 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// computation is a Result while it is made.
+// computation is a Result in the making.
 type computation struct {
 	in    Input
 	i     limits.Instance
@@ -16,15 +16,15 @@ type computation struct {
 	trunk trunkState
 }
 
-// trunkState says what becomes of the slot of a trunk ENI.
+// trunkState is what happens to the slot of a trunk ENI.
 type trunkState uint8
 
 const (
 	noTrunk    trunkState = iota
-	attached              // it is there
-	reserved              // it will be
-	lostToNone            // a slot is kept, but the controller refuses the type
-	noSlot                // it can't come
+	attached              // the trunk exists
+	reserved              // the trunk will be attached
+	lostToNone            // a slot is reserved, but the controller refuses the type
+	noSlot                // no slot is free for it
 )
 
 func (c *computation) term(name string, value int, format string, args ...any) {
@@ -35,7 +35,7 @@ func (c *computation) note(format string, args ...any) {
 	c.r.Notes = append(c.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// facts finds the type; the table outranks Instance.
+// facts looks up the type; the table takes precedence over Instance.
 func (c *computation) facts() bool {
 	if i, ok := c.in.Table.Lookup(c.in.InstanceType); ok {
 		if c.i, c.r.Source = i, FromTable; c.in.Table.Read(i.Type) {
@@ -84,7 +84,7 @@ func (c *computation) interfaces() {
 		u -= c.minus("primary", 1, "custom networking: the primary interface serves no pods")
 	}
 	if primary && u < 1 {
-		// Limits and reservations keep further interfaces away; the primary is there.
+		// Limits and reservations rule out further interfaces; the primary always exists.
 		u = 1
 		c.term("U", u, "the primary interface always exists and serves pods")
 	} else {
@@ -94,7 +94,7 @@ func (c *computation) interfaces() {
 	c.r.Interfaces = u
 }
 
-// minus records a term that is taken away, unless it is 0.
+// minus records a term that is subtracted, unless it is 0.
 func (c *computation) minus(name string, n int, why string) int {
 	n = max(0, n)
 	if n > 0 {
@@ -127,7 +127,7 @@ func (c *computation) trunkTerm() int {
 	return c.minus("trunk", 1, "reserved for the trunk interface")
 }
 
-// addresses counts what the interfaces hold.
+// addresses counts the addresses that the interfaces hold.
 func (c *computation) addresses() {
 	c.r.SlotsPerENI = max(0, c.i.IPv4PerENI-1)
 	c.r.PerSlot = 1
@@ -144,7 +144,7 @@ func (c *computation) addresses() {
 	c.term("ip", c.r.PodIPs, "addresses for pods")
 }
 
-// prefixes says whether slots can hold prefixes, and if not, why.
+// prefixes reports whether slots can hold prefixes, and if not, why.
 func (c *computation) prefixes() (bool, string) {
 	v := c.in.CNI
 	switch {
@@ -189,7 +189,7 @@ func (c *computation) ipv6() {
 	c.term("ip", Unlimited, "one /80, 2^48 addresses, on %s", where)
 }
 
-// branches counts the pods with an interface of their own.
+// branches counts the pods with their own interface.
 func (c *computation) branches() {
 	switch {
 	case c.trunk != attached && c.trunk != reserved:
@@ -229,15 +229,15 @@ func (c *computation) capacity() {
 	most := Cap(c.i.VCPUs)
 	r.Recommended = min(r.TotalCapacity, most)
 	if c.in.IPv6 && r.PodIPs == Unlimited {
-		// A policy number: EKS uses the IPv4 prefix figure, which matters for the
-		// smallest types only.
+		// A policy figure: EKS uses the IPv4 prefix figure, which matters only for the
+		// smallest types.
 		r.Recommended = min(c.i.MaxENIs*r.SlotsPerENI*prefixSize+2, most)
 	}
 	c.term("cap", most, "the EKS convention for %d vCPUs", c.i.VCPUs)
 	c.term("recommended", r.Recommended, "the lower of capacity and cap")
 }
 
-// sum adds without leaving Unlimited.
+// sum adds, saturating at Unlimited.
 func sum(a, b int) int {
 	if a >= Unlimited-b {
 		return Unlimited
@@ -263,7 +263,7 @@ func (c *computation) cards() {
 	}
 }
 
-// judged is the max-pods that the verdict is about.
+// judged is the max-pods under judgement.
 func (c *computation) judged() int {
 	if c.in.MaxPods > 0 {
 		return c.in.MaxPods
@@ -287,7 +287,7 @@ func (c *computation) judge() {
 		r.Short = max(0, r.MaxPods-r.TotalCapacity)
 		r.Stranded = max(0, r.TotalCapacity-r.MaxPods)
 	}
-	// Of max-pods, those in the host's network need no address.
+	// The pods of max-pods that are in the host's network need no address.
 	withAddress := r.MaxPods - r.HostPods
 	switch {
 	case withAddress > sum(r.PodIPs, r.BranchENIs):
@@ -300,7 +300,7 @@ func (c *computation) judge() {
 		r.Verdict = OK
 	}
 	if r.BranchENIs == 0 {
-		return // the first verdict says it all
+		return // the verdict says it all
 	}
 	branchPods := 0
 	if c.in.BranchPods != nil {

@@ -7,9 +7,9 @@ import (
 	"cnictl/capacity/limits"
 )
 
-// Disagreements says where published sources differ about a type, and why: each sentence
-// names the sources, their figures and the reason. The comparison was made for the capacity
-// reference; what follows from the facts of the type is computed.
+// Disagreements lists where published sources differ about a type. Each sentence names the
+// sources, their figures and the reason. The comparison was made for the capacity
+// reference; whatever follows from the facts of the type is computed.
 func Disagreements(i limits.Instance) (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if i.PublishedMaxENIs == 0 {
@@ -41,7 +41,7 @@ func Disagreements(i limits.Instance) (out []string) {
 	return out
 }
 
-// notInNodeadm are types that the VPC CNI lists by hand or that are retired.
+// notInNodeadm reports whether the VPC CNI lists a type by hand or the type is retired.
 func notInNodeadm(instanceType string) bool {
 	return instanceType == "c7i.32xlarge" || strings.HasPrefix(instanceType, "f1.") || strings.HasPrefix(instanceType, "p3.")
 }

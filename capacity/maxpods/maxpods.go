@@ -12,19 +12,18 @@ const prefixSize = 16
 // Unlimited represents the 2^48 addresses of an IPv6 node: more than any max-pods.
 const Unlimited = 1<<31 - 1
 
-// Input describes a node. The zero value of a field means what the
-// upstream's default means.
+// Input describes a node. The zero value of a field means upstream's default.
 type Input struct {
 	InstanceType string
 	Table        limits.Table // zero: the built-in one
-	// Instance gives the facts of a type that the table lacks, as EC2 reports them.
-	// nil: the table only.
+	// Instance gives the facts of a type that the table lacks, as EC2 reports them; nil to
+	// use only the table.
 	Instance *limits.Instance
-	VCPUs    int // 0: those of the table
+	VCPUs    int // 0 to use the table's
 
-	MaxPods int // the node's status.capacity.pods; 0: not known, no verdict
+	MaxPods int // the node's status.capacity.pods; 0 if unknown: no verdict
 
-	MaxENI           int  // MAX_ENI; below 1: not set
+	MaxENI           int  // MAX_ENI; not set if below 1
 	PrefixDelegation bool // ENABLE_PREFIX_DELEGATION
 	CustomNetworking bool // AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG
 	PodENI           bool // ENABLE_POD_ENI
@@ -33,20 +32,20 @@ type Input struct {
 	CNI              Version // zero: a current one
 
 	TrunkAttached bool // a trunk ENI is attached
-	// NoTrunkSlot: every slot was taken before ENABLE_POD_ENI was switched on, so
-	// the trunk cannot come until the node is recycled.
+	// NoTrunkSlot means that every slot was taken before ENABLE_POD_ENI was switched on,
+	// so that the node has no trunk until it is replaced.
 	NoTrunkSlot     bool
-	UnmanagedENIs   int  // on the default card: no_manage, untagged ones when those are not managed, EFA-only
+	UnmanagedENIs   int  // on the default card: no_manage, EFA-only, and untagged ones if those are not managed
 	ExcludedENIs    int  // on the default card, in subnets tagged kubernetes.io/role/cni=0; the primary too
 	PrimaryExcluded bool // the primary is one of them
-	// LeftoverSlots counts slots that hold an address or prefix of the other mode:
-	// nothing of the active mode fits there.
+	// LeftoverSlots counts slots that hold an address or prefix of the other mode and so
+	// nothing of the active mode.
 	LeftoverSlots int
 	EFAOnlyCards  []int // cards whose only interface is EFA-only
 
 	HostPods   *int // pods in the host's network, counted; nil: two, by convention
 	BranchENIs *int // the node's capacity of vpc.amazonaws.com/pod-eni; nil: the table's
-	BranchPods *int // pods with a branch ENI, counted; nil: none is known of
+	BranchPods *int // pods with a branch ENI, counted; nil if unknown
 }
 
 // Version is a release of the VPC CNI.
@@ -56,15 +55,15 @@ type Version struct{ Major, Minor int }
 type Verdict string
 
 const (
-	NoVerdict   Verdict = ""             // max-pods is not known
+	NoVerdict   Verdict = ""             // max-pods is unknown
 	OK          Verdict = "OK"           // between the recommended value and the capacity
 	Over        Verdict = "OVER"         // pods can be scheduled that get no address
 	Under       Verdict = "UNDER"        // addresses can never be used
 	UnknownType Verdict = "UNKNOWN TYPE" // no facts; the numbers are kubelet's default
 )
 
-// Word is a verdict as documents have it: ok, over, under, or unknown where max-pods is
-// not known or the type is not.
+// Word is the verdict as documents write it: ok, over, under, or unknown if max-pods or
+// the type is unknown.
 func (v Verdict) Word() string {
 	switch v {
 	case OK:
@@ -77,7 +76,7 @@ func (v Verdict) Word() string {
 	return "unknown"
 }
 
-// Source says where the facts of the type come from.
+// Source is where the facts of the type come from.
 type Source string
 
 const (
@@ -86,7 +85,7 @@ const (
 	FromDefault Source = "kubelet's default"
 )
 
-// Result is the outcome; Terms shows the way to it.
+// Result is the outcome; Terms shows how it was computed.
 type Result struct {
 	InstanceType string
 	Source       Source
@@ -101,23 +100,24 @@ type Result struct {
 
 	IPCapacity    int // pods that can run without branch ENIs
 	TotalCapacity int
-	Recommended   int // the capacity, held below EKS's cap; 0: the vCPUs, and so the cap, are not known
+	Recommended   int // the capacity, capped by EKS's convention; 0 if the vCPUs, and so the cap, are unknown
 	MaxPods       int // as given
 
 	Verdict Verdict
-	// Short counts the pods that can be scheduled and get no address.
+	// Short counts the pods that can be scheduled but get no address.
 	Short int
 	// Stranded counts the addresses and branch ENIs that max-pods leaves unused.
 	Stranded int
 	// Exposed counts the pods without a branch ENI that can be scheduled beyond the
-	// addresses of a node with branch ENIs: above 0 it is at risk, a verdict beside the other.
+	// addresses of a node with branch ENIs. Above 0 the node is at risk, whatever the
+	// Verdict.
 	Exposed int
-	// KubeReservedMiB is the memory that the judged max-pods (the recommended one
-	// when none is known) takes from pods on EKS AMIs; 0 where neither is known.
+	// KubeReservedMiB is the memory that EKS AMIs reserve for the judged max-pods (the
+	// recommended one if none is known); 0 if neither is known.
 	KubeReservedMiB int
 
-	Cards []CardCost // further cards that get a pool of their own
-	Notes []string   // what a person should know beside the numbers
+	Cards []CardCost // further cards that get their own pool
+	Notes []string   // what a person should know besides the numbers
 
 	terms []Term
 }
@@ -125,8 +125,8 @@ type Result struct {
 // CardCost is what the pool of a further network card holds on an idle node.
 type CardCost struct {
 	Card       int
-	Interfaces int // each takes a primary address
-	Addresses  int // beside those; Unlimited with IPv6: a /80
+	Interfaces int // each has a primary address
+	Addresses  int // in addition to those; Unlimited with IPv6: a /80
 }
 
 // Term is one term of the computation.

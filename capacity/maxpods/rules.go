@@ -19,7 +19,7 @@ const (
 	RuleOurs          = "cnictl"
 )
 
-// RuleNames lists them.
+// RuleNames lists the names of the rules.
 func RuleNames() []string {
 	return []string{RuleBase, RuleENIMaxPods, RuleCalculator, RuleCalculatorMax, RuleNodeadm, RuleManaged, RuleAutoMode, RuleKarpenter, RuleOurs}
 }
@@ -27,7 +27,7 @@ func RuleNames() []string {
 // Rule is the max-pods that one published rule, or ours, gives for an instance type.
 type Rule struct {
 	Name    string
-	MaxPods *int   // nil: none, and Why says why not
+	MaxPods *int   // nil if none; Why says why
 	Terms   []Term // of the computation, in its order
 	Source  string // where the rule is published
 	Why     string // what a person should know about the number; may be empty
@@ -36,18 +36,18 @@ type Rule struct {
 // Planned is an instance type with the settings that its nodes will have.
 type Planned struct {
 	Input
-	MaxENIGiven  *int // --cni-max-eni of the calculator, which takes 0 as no interface; nil: not given
+	MaxENIGiven  *int // --cni-max-eni of the calculator, where 0 means no interface; nil if not given
 	ReservedENIs int  // RESERVED_ENIS of Karpenter
-	PodsPerCore  int  // podsPerCore of Karpenter; 0: not set
-	// Expression is maxPodsExpression of nodeadm; nil: not set.
+	PodsPerCore  int  // podsPerCore of Karpenter; 0 if not set
+	// Expression is nodeadm's maxPodsExpression; nil if not set.
 	Expression func(defaultENIs, ipsPerENI, maxPods int) (int, error)
 }
 
-// currentCNI is the release that a planner's nodes run unless another is given.
+// currentCNI is the release that a plan's nodes run unless another is given.
 var currentCNI = Version{1, 23}
 
-// Problems checks a plan: an error names an impossible combination, warnings what has no
-// effect.
+// Problems checks a plan. An error names an impossible combination, warnings name settings
+// without effect.
 func (p Planned) Problems() (warnings []string, err error) {
 	for name, n := range map[string]int{
 		"max-eni": p.MaxENI, "reserved-enis": p.ReservedENIs, "efa-only": p.UnmanagedENIs, "pods-per-core": p.PodsPerCore, "vcpus": p.VCPUs,
@@ -75,17 +75,17 @@ func (p Planned) Problems() (warnings []string, err error) {
 	return warnings, nil
 }
 
-// mostPlanned bounds the numbers of a plan, far above what any instance has.
+// mostPlanned limits the numbers of a plan; it is far above what any instance has.
 const mostPlanned = 1_000_000
 
-// facts are those that [Compute] uses.
+// facts returns the facts that [Compute] uses.
 func (p Planned) facts() (limits.Instance, bool) {
 	c := computation{in: p.Input}
 	known := c.facts()
 	return c.i, known
 }
 
-// Rules applies every rule to a plan. For an unknown type none gives a number.
+// Rules applies every rule to a plan. For an unknown type no rule gives a number.
 func Rules(p Planned) []Rule {
 	i, known := p.facts()
 	if !known {
@@ -95,7 +95,7 @@ func Rules(p Planned) []Rule {
 		}
 		return out
 	}
-	// The script and managed node groups ask EC2. nodeadm and Karpenter follow the published
+	// The script and managed node groups ask EC2. nodeadm and Karpenter use the published
 	// table, and ask EC2 about types that it lacks.
 	live := i
 	if p.Table.Read(i.Type) {
@@ -119,7 +119,7 @@ func Rules(p Planned) []Rule {
 	return out
 }
 
-// sources are where the rules are published.
+// sources says where the rules are published.
 var sources = map[string]string{
 	RuleBase:          "VPC CNI README",
 	RuleENIMaxPods:    "eni-max-pods.txt of the aws-node image",
@@ -167,7 +167,7 @@ func listed(i limits.Instance) Rule {
 	return r
 }
 
-// calculator is what the script prints, and what it prints with --show-max-allowed.
+// calculator is what the script prints without and with --show-max-allowed.
 func (p Planned) calculator(i limits.Instance) (capped, most Rule) {
 	version := p.CNI
 	if version == (Version{}) {
@@ -271,7 +271,7 @@ func (p Planned) karpenter(i limits.Instance) Rule {
 	return r
 }
 
-// ours is [Compute].
+// ours applies [Compute].
 func (p Planned) ours(i limits.Instance) Rule {
 	result := Compute(p.Input)
 	r := Rule{Name: RuleOurs, Terms: result.Terms()}

@@ -1,6 +1,6 @@
-// Package subnet computes how many nodes fit into subnets: addresses that EC2 keeps, /28
-// blocks that may become prefixes, and the best and the worst that fragmentation leaves of
-// them. It is pure.
+// Package subnet computes how many nodes fit into subnets: the addresses that EC2
+// reserves, the /28 blocks that can become prefixes, and the best and worst case of
+// fragmentation. It is pure.
 package subnet
 
 import (
@@ -8,27 +8,28 @@ import (
 	"net/netip"
 )
 
-// Reserved are the addresses of a subnet that EC2 keeps: network, router, DNS, one for later
-// use, and the last (VPC user guide, subnet sizing).
+// Reserved is the number of addresses of a subnet that EC2 reserves: network, router, DNS,
+// one for future use, and the last (VPC user guide, subnet sizing).
 const Reserved = 5
 
-// inEdges are the single addresses that fit into the first and the last /28, which hold the
-// reserved ones and so become no prefixes.
+// inEdges is the number of single addresses that fit into the first and the last /28,
+// which contain the reserved ones and so cannot become prefixes.
 const inEdges = 2*prefixSize - Reserved
 
 // prefixSize is the number of addresses of a /28.
 const prefixSize = 16
 
-// Subnet is what nodes may take from one subnet.
+// Subnet is what nodes can take from one subnet.
 type Subnet struct {
 	CIDR   netip.Prefix
 	Free   int // addresses
 	Blocks int // complete aligned /28s, none with a reserved address
-	Loose  int // free addresses of blocks that become no prefixes, such as the first and the last
-	Used   int // single addresses that others hold somewhere in either, no longer free
+	Loose  int // free addresses of blocks that cannot become prefixes, such as the first and the last
+	Used   int // single addresses that others hold somewhere in either; not free
 }
 
-// Parse reads the CIDR of an IPv4 subnet of /16 to /28, as empty as a new one.
+// Parse parses the CIDR of an IPv4 subnet, /16 to /28, and returns the subnet without any
+// node.
 func Parse(text string) (Subnet, error) {
 	p, err := netip.ParsePrefix(text)
 	switch {
@@ -44,17 +45,18 @@ func Parse(text string) (Subnet, error) {
 	return Subnet{CIDR: p, Free: 1<<(32-p.Bits()) - Reserved, Blocks: max(0, 1<<(28-p.Bits())-2), Loose: inEdges}, nil
 }
 
-// Without is the subnet when others hold a number of its single addresses.
+// Without returns the subnet with a number of single addresses held by others.
 func (s Subnet) Without(used int) Subnet {
 	used = min(used, s.Free)
 	s.Free, s.Used = s.Free-used, s.Used+used
 	return s
 }
 
-// FreeBlocks are those that may become prefixes, where single addresses share blocks.
+// FreeBlocks is the number of blocks that can become prefixes if single addresses share
+// blocks.
 func (s Subnet) FreeBlocks() int { return max(0, s.Blocks-s.broken(s.Used)) }
 
-// broken is how many blocks single addresses break at best.
+// broken is the number of blocks that single addresses break in the best case.
 func (s Subnet) broken(singles int) int {
 	return (max(0, singles-s.Loose) + prefixSize - 1) / prefixSize
 }
@@ -66,12 +68,12 @@ type Node struct {
 	Prefixes   int // /28s
 }
 
-// Total are the addresses of a node.
+// Total is the number of addresses of a node.
 func (n Node) Total() int { return n.Interfaces + n.Addresses + n.Prefixes*prefixSize }
 
-// Fit is how many nodes fit: the same without prefixes; with them, where EC2 packs single
-// addresses into blocks that are no prefixes anyway (best), and where each spoils another
-// block (worst).
+// Fit returns how many nodes fit. Without prefixes, both numbers are the same. With them,
+// best assumes that EC2 packs single addresses into blocks that cannot be prefixes anyway,
+// and worst that each one spoils another block.
 func (s Subnet) Fit(n Node) (worst, best int) {
 	if n.Total() <= 0 {
 		return 0, 0

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Arrivals are steps in which pods come at random, on average so many a minute, and live
-// for a random time: intervals and lives are exponential. Each goes from any node, which for
-// such lives is the same as remembering where it came to.
+// Arrivals returns steps in which pods arrive at random, perMinute on average, and live
+// for a random time: intervals and lives are exponential. Each leaves from any node, which
+// for such lives is equivalent to remembering where it arrived.
 func Arrivals(perMinute float64, life, length time.Duration, seed uint64) []Step {
 	if perMinute <= 0 || length <= 0 {
 		return nil
@@ -30,12 +30,12 @@ func Arrivals(perMinute float64, life, length time.Duration, seed uint64) []Step
 	return out
 }
 
-// SortSteps orders steps by time; those of one moment stay in their order.
+// SortSteps sorts steps by time; simultaneous ones keep their order.
 func SortSteps(steps []Step) {
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
 }
 
-// Burst is a number of pods that come to a node, evenly over a time.
+// Burst returns steps in which pods arrive on a node, evenly over a time.
 func Burst(node, pods int, over time.Duration) []Step {
 	out := make([]Step, 0, pods)
 	for i := range pods {
@@ -44,11 +44,11 @@ func Burst(node, pods int, over time.Duration) []Step {
 	return out
 }
 
-// replaced is how long after a pod the one that replaces it comes.
+// replaced is the delay between a pod's departure and the arrival of its replacement.
 const replaced = 2 * time.Second
 
-// Replacements are steps in which pods are replaced at random, on average so many a minute:
-// any one goes, and its successor comes.
+// Replacements returns steps in which pods are replaced at random, perMinute on average:
+// any pod leaves, and its successor arrives.
 func Replacements(perMinute float64, length time.Duration, seed uint64) (out []Step) {
 	for _, s := range Arrivals(perMinute, 0, length, seed) {
 		out = append(out, Step{At: s.At, Node: AnyNode, Pods: -1}, Step{At: s.At + replaced, Node: AnyNode, Pods: 1})
@@ -57,16 +57,16 @@ func Replacements(perMinute float64, length time.Duration, seed uint64) (out []S
 	return out
 }
 
-// Seen are the pods of a node at one time.
+// Seen is an observation of a node's pods.
 type Seen struct {
 	At   time.Duration // after the start
-	Pods int           // that have an address
-	ADDs *int          // that succeeded so far; nil: not known
+	Pods int           // with an address
+	ADDs *int          // successful ones so far; nil if unknown
 }
 
-// Between are the steps of a node from one time to a later one, evenly spread: the pods that
-// came by the number of its ADDs, those that went by what is missing then. Without the numbers,
-// or when they began again, pods that came and went in between are not seen.
+// Between returns a node's steps from one observation to the next, evenly spread: its ADDs
+// tell how many pods arrived, and the rest of the difference how many left. Without the
+// ADDs, or if their counter was reset, pods that arrived and left in between go unnoticed.
 func Between(node int, from, to Seen) iter.Seq[Step] {
 	more := to.Pods - from.Pods
 	came := max(more, 0)
@@ -75,7 +75,7 @@ func Between(node int, from, to Seen) iter.Seq[Step] {
 	}
 	went := came - more
 	signs := []int{1, -1}
-	if from.Pods > 0 { // a full node has room for the next one only then
+	if from.Pods > 0 { // only then does a full node have room for the next one
 		signs = []int{-1, 1}
 	}
 	count := max(came, went)

@@ -1,8 +1,8 @@
 package whatif
 
-// Differences says where ours does something else than upstream's loop with these settings,
-// and why. With pods that come one at a time, and none that goes, both hold the same unless
-// the first line is about a target.
+// Differences lists where our daemon behaves differently from upstream's loop with these
+// settings, and why. If pods arrive one at a time and none leaves, both hold the same
+// unless the first line is about a target.
 func Differences(s Settings) (why []string) {
 	switch targets := s.WarmIP > 0 || s.MinimumIP > 0; {
 	case s.WarmIP == 0 && s.MinimumIP > 0:

@@ -1,8 +1,8 @@
-// Package whatif predicts what the pools of nodes hold, and what that costs, under settings
-// that they do not have yet.
+// Package whatif predicts what the pools of nodes would hold, and what that would cost,
+// under settings they do not have yet.
 //
-// [Pool] is the pool of one node under a planner, ours or upstream's: the address book of the
-// daemon and its planner, on virtual time; the nodes of testenv/fleetsim are such pools.
-// [Grow] fills one, [Look] compares one under two settings, and a [Run] plays pods that come
-// and go on many. The package is pure.
+// [Pool] is the pool of one node under a planner, ours or upstream's: the daemon's address
+// book and planner on virtual time; the nodes of testenv/fleetsim are such pools. [Grow]
+// fills one, [Forecast] predicts one, and a [Run] simulates arriving and departing pods on
+// many. The package is pure.
 package whatif

@@ -8,13 +8,13 @@ import (
 
 // Outlook is one node under some settings.
 type Outlook struct {
-	Held Held   // settled with its pods
-	Run  Result // over some time in which pods are replaced
+	Held Held   // after settling with its pods
+	Run  Result // over a time in which pods are replaced
 }
 
-// Forecast is a node now and over some time with so many pods replaced per minute. It takes
-// about a millisecond for an hour at one per minute, and gives what a Run with the same load
-// does.
+// Forecast predicts a node now and over some time with perMinute pods replaced per minute.
+// It takes about a millisecond for an hour at one per minute, and gives the same as a Run
+// with that load.
 func Forecast(n Node, over time.Duration, perMinute float64, m Model) Outlook {
 	const seed = 1
 	r := settled([]Node{n}, Load{For: over, Seed: seed, Free: -1, Steps: Replacements(perMinute, over, seed)}, m)
@@ -26,7 +26,7 @@ func Forecast(n Node, over time.Duration, perMinute float64, m Model) Outlook {
 	return o
 }
 
-// Next is what the planner does first when a settled node gets other settings.
+// Next returns the planner's first actions when a settled node gets other settings.
 func Next(n Node, changed Settings, m Model) []warmpool.Action {
 	r := settled([]Node{n}, Load{Free: -1}, m)
 	of := r.nodes[0]

@@ -2,36 +2,37 @@ package whatif
 
 import "time"
 
-// Held is what a node's pool holds, and the requests that it took.
+// Held is what a node's pool holds, and the requests that took.
 type Held struct {
-	ENIs      int // attached, with the trunk and a primary that serves no pods
+	ENIs      int // attached, including the trunk and a primary that serves no pods
 	Slots     int // addresses or prefixes assigned to interfaces
-	Addresses int // that pods can have: 16 for a prefix
-	Pods      int // that have one
+	Addresses int // for pods: 16 for a prefix
+	Pods      int // with an address
 	Assigns   int // AssignPrivateIpAddresses calls
 	NewENIs   int // interfaces created and attached
 }
 
-// Wasted are addresses that no pod has.
+// Wasted is the number of addresses that no pod uses.
 func (h Held) Wasted() int { return h.Addresses - h.Pods }
 
-// SubnetAddresses are those taken from subnets, with a primary address for each interface.
+// SubnetAddresses is the number of addresses taken from subnets, including a primary
+// address for each interface.
 func (h Held) SubnetAddresses() int { return h.Addresses + h.ENIs }
 
-// epoch is when a run begins on its own clock: at the beginning of a pass of upstream's
+// epoch is when a run starts on its own clock: at the start of a pass of upstream's
 // daemon.
 var epoch = time.Unix(0, 0).UTC()
 
-// Grow fills an idle node with pods that come one at a time, each after the pool has settled.
-// Pods that find no address wait, and have none.
+// Grow fills an idle node with pods that arrive one at a time, each after the pool has
+// settled. Pods that find no address keep waiting.
 func Grow(s Settings, pods int, m Model) Held {
 	n := newNode(s, m, &network{}, epoch, 0)
 	n.fill(pods)
 	return n.holds()
 }
 
-// fill lets pods come one at a time, a minute apart: the pool settles meanwhile, and what it
-// gives back is not held back by what it gave back before.
+// fill adds pods one at a time, a minute apart: the pool settles meanwhile, and an earlier
+// release does not delay the next one.
 func (n *node) fill(pods int) {
 	for range pods {
 		n.Now = n.Now.Add(time.Minute)
@@ -41,7 +42,7 @@ func (n *node) fill(pods int) {
 	}
 }
 
-// holds is what the node's pool holds now.
+// holds returns what the node's pool holds now.
 func (n *node) holds() Held {
 	h := Held{ENIs: n.enis, Pods: n.assigned, Assigns: n.supply.network.calls.Assigns, NewENIs: n.supply.network.calls.NewENIs}
 	snap := n.Book.Snapshot()

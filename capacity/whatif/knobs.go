@@ -10,8 +10,8 @@ import (
 
 // Knob is a setting of the pool.
 type Knob struct {
-	Name string // of the variable in the daemon's environment; maxPods is kubelet's
-	Flag string // of cnictl capacity; "": it has none
+	Name string // the variable in the daemon's environment; maxPods is kubelet's
+	Flag string // of cnictl capacity; "" if none
 	of   func(*Settings) any
 }
 
@@ -28,13 +28,13 @@ var knobs = []Knob{
 	{"IP_COOLDOWN_PERIOD", "", func(s *Settings) any { return &s.Cooldown }},
 }
 
-// maxKnob bounds each number.
+// maxKnob limits each number.
 const maxKnob = math.MaxInt32
 
-// Knobs are all settings but the instance, in the order in which they are shown.
+// Knobs returns all settings except the instance, in the order in which they are shown.
 func Knobs() []Knob { return slices.Clone(knobs) }
 
-// Text is the value as the daemon reads it.
+// Text formats the value as the daemon reads it.
 func (k Knob) Text(s Settings) string {
 	switch v := k.of(&s).(type) {
 	case *int:
@@ -47,7 +47,7 @@ func (k Knob) Text(s Settings) string {
 	return ""
 }
 
-// Set reads a value.
+// Set parses a value and sets it.
 func (k Knob) Set(s *Settings, text string) error {
 	switch v := k.of(s).(type) {
 	case *bool:
@@ -70,7 +70,7 @@ func (k Knob) Set(s *Settings, text string) error {
 	return nil
 }
 
-// Step raises a number by so much, or lowers it to 0 at least; a switch changes over.
+// Step adds by to a number, which does not drop below 0; it toggles a switch.
 func (k Knob) Step(s *Settings, by int) {
 	switch v := k.of(s).(type) {
 	case *int:
@@ -82,10 +82,10 @@ func (k Knob) Step(s *Settings, by int) {
 	}
 }
 
-// Setting is one of the daemon's environment.
+// Setting is a variable of the daemon's environment.
 type Setting struct{ Name, Value string }
 
-// Changed are the settings that differ, as the environment has them.
+// Changed returns the settings that differ, as in the environment.
 func Changed(from, to Settings) []Setting {
 	var out []Setting
 	for _, k := range knobs {
@@ -96,7 +96,8 @@ func Changed(from, to Settings) []Setting {
 	return out
 }
 
-// DaemonSetPatch is a strategic merge patch with these settings; "" for none.
+// DaemonSetPatch returns a strategic merge patch with these settings; "" if there are
+// none.
 func DaemonSetPatch(env []Setting) string {
 	if len(env) == 0 {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Spread is how a number was over time.
+// Spread is the distribution of a number over time.
 type Spread struct {
 	Avg      float64
 	P95, Max int // 95 % of the time it was at most P95
@@ -16,7 +16,7 @@ type Spread struct {
 type meter struct {
 	value int
 	since time.Time
-	spent map[int]time.Duration // how long it was what
+	spent map[int]time.Duration // by value
 	total time.Duration
 	sum   float64 // value × seconds
 }

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Model is a daemon, as its planner and what it does with an ADD that finds no address.
+// Model is a daemon: its planner, and what it does with an ADD that finds no address.
 type Model struct {
 	Name string
 	Plan Planner
@@ -20,7 +20,7 @@ type Model struct {
 	Patience time.Duration
 }
 
-// kubeletRetry is when kubelet repeats an ADD that failed: after 10 to 15 s.
+// kubeletRetry is when kubelet repeats a failed ADD: after 10 to 15 s.
 const kubeletRetry = 10 * time.Second
 
 // The models: our daemon with the default CNI_ADD_WAIT (docs/configuration.md), and upstream's,
@@ -30,7 +30,7 @@ var (
 	Upstream = Model{Name: "original", Plan: PlanUpstream}
 )
 
-// failures are the ADDs of a pod that fail while it waits for an address.
+// failures is the number of ADDs of a pod that fail while it waits for an address.
 func (m Model) failures(waits time.Duration) int {
 	if waits < m.Patience {
 		return 0
@@ -38,14 +38,14 @@ func (m Model) failures(waits time.Duration) int {
 	return 1 + int((waits-m.Patience)/(m.Patience+kubeletRetry))
 }
 
-// network is the subnet of all nodes, and their requests to EC2.
+// network is the subnet of all nodes, and the requests to EC2.
 type network struct {
 	bounded bool
 	free    int
 	calls   Calls
 }
 
-// Calls are requests to EC2, by what they are for.
+// Calls counts requests to EC2 by purpose.
 type Calls struct {
 	NewENIs  int // interfaces created and attached
 	Assigns  int // assignments of addresses or prefixes
@@ -54,11 +54,12 @@ type Calls struct {
 	Refused  int // of all these, because the subnet had too few addresses
 }
 
-// Requests is how many EC2 requests they are: a new interface takes four (create, attach,
-// modify, describe), a detached one three (describe, detach, delete) (spec/capacity.md §10).
+// Requests is the number of EC2 requests: a new interface takes four (create, attach,
+// modify, describe), a detached one three (describe, detach, delete) (spec/capacity.md
+// §10).
 func (c Calls) Requests() int { return 4*c.NewENIs + c.Assigns + c.Releases + 3*c.Detaches }
 
-// plus adds other calls so many times.
+// plus adds d, multiplied by times.
 func (c Calls) plus(d Calls, times int) Calls {
 	return Calls{c.NewENIs + times*d.NewENIs, c.Assigns + times*d.Assigns, c.Releases + times*d.Releases, c.Detaches + times*d.Detaches, c.Refused + times*d.Refused}
 }
@@ -82,13 +83,13 @@ func (c *Calls) count(op Operation, code cause.Code) {
 // node is a node of a run.
 type node struct {
 	Pool
-	room     int // pods that kubelet takes
+	room     int // pods that kubelet accepts
 	rnd      *Random
 	made     int // pods so far
 	enis     int // attached
 	assigned int
 	pods     []pod
-	fewest   int // pods that it ever had in the run
+	fewest   int // minimum number of pods during the run
 	supply   *supply
 }
 
@@ -103,7 +104,7 @@ func (p pod) sandbox() ipam.Sandbox {
 	return ipam.Sandbox{Network: "aws-cni", ContainerID: strconv.Itoa(p.number), IfName: "eth0"}
 }
 
-// newNode is a node whose pool has settled without pods.
+// newNode returns a node whose pool has settled without pods.
 func newNode(s Settings, m Model, net *network, now time.Time, seed uint64) *node {
 	p := s.Policy()
 	n := &node{
@@ -125,7 +126,7 @@ func newNode(s Settings, m Model, net *network, now time.Time, seed uint64) *nod
 	return n
 }
 
-// alike is what a node's pool depends on before the load begins.
+// alike is everything that a node's pool depends on before the load begins.
 type alike struct {
 	policy                 warmpool.Policy
 	enis, ipv4, room, pods int
@@ -137,7 +138,7 @@ func (n Node) alike() alike {
 	return alike{s.Policy(), s.Instance.MaxENIs, s.Instance.IPv4PerENI, s.Room(), n.Pods, s.Trunk}
 }
 
-// copied is a node just like one that has settled and that no pod has left yet.
+// copied returns a copy of a node that has settled and that no pod has left yet.
 func (n *node) copied(seed uint64) *node {
 	out, supply := *n, *n.supply
 	out.rnd, out.pods, out.ENIBackoff, out.supply = Stream(seed, 1), slices.Clone(n.pods), map[ipam.ENIID]time.Time{}, &supply
@@ -157,7 +158,7 @@ func (n *node) copied(seed uint64) *node {
 
 func (n *node) settle() { n.Settle(func(op Operation) { n.ended(op, "") }) }
 
-// ended counts an operation that ended.
+// ended counts a finished operation.
 func (n *node) ended(op Operation, code cause.Code) {
 	n.supply.network.calls.count(op, code)
 	switch {
@@ -169,10 +170,10 @@ func (n *node) ended(op Operation, code cause.Code) {
 	}
 }
 
-// wasted are addresses for pods that no pod has.
+// wasted is the number of addresses for pods that no pod uses.
 func (n *node) wasted() int { return n.supply.held - n.enis - n.assigned }
 
-// add lets a pod come; it waits if there is no address.
+// add adds a pod; it waits if no address is free.
 func (n *node) add() {
 	n.made++
 	p := pod{number: n.made, since: n.Now}
@@ -190,7 +191,7 @@ func (n *node) assign(p pod) bool {
 	return ok
 }
 
-// drop lets a pod go, any one, and returns it.
+// drop removes a random pod and returns it.
 func (n *node) drop() pod {
 	i := n.rnd.Below(len(n.pods))
 	p := n.pods[i]
@@ -204,7 +205,7 @@ func (n *node) drop() pod {
 	return p
 }
 
-// serve gives the pods that wait what there is, the oldest first, and returns them.
+// serve assigns free addresses to waiting pods, the oldest first, and returns those pods.
 func (n *node) serve() (served []pod) {
 	for i := range n.pods {
 		p := &n.pods[i]
@@ -220,8 +221,8 @@ func (n *node) serve() (served []pod) {
 	return served
 }
 
-// wakes is when something happens next: an operation ends (its index), or the planner wants
-// to be asked (-1). A zero time: nothing.
+// wakes returns the node's next event: the end of an operation (op is its index), or the
+// next run of the planner (-1). at is zero if there is none.
 func (n *node) wakes() (at time.Time, op int) {
 	at, op = n.Replan, -1
 	for i := range n.Ops {
@@ -232,14 +233,14 @@ func (n *node) wakes() (at time.Time, op int) {
 	return at, op
 }
 
-// supply is EC2 for a node: it takes its usual time, and refuses what the subnet lacks.
+// supply is EC2 for one node: it takes its usual time, and refuses what the subnet lacks.
 type supply struct {
 	network *network
 	pool    *Pool
 	trunk   bool
 	made    int    // interfaces so far
-	next    uint32 // address, and
-	nextPD  uint32 // prefix
+	next    uint32 // next address
+	nextPD  uint32 // next prefix
 	held    int    // addresses of the subnet
 }
 
@@ -250,7 +251,7 @@ func (x *supply) Subnet(time.Time) (id string, free int) {
 	return "", x.network.free
 }
 
-// Takes is the mean of what the least time and its jitter come to.
+// Takes is the mean of the least time and twice that, the limit of the jitter.
 func (x *supply) Takes(op Operation) time.Duration { return Takes(op.Pending.Kind) * 3 / 2 }
 
 func (x *supply) Refuses(op Operation) cause.Code {
@@ -267,8 +268,8 @@ func (x *supply) Refuses(op Operation) cause.Code {
 	return ""
 }
 
-// Attach makes an interface: the first is the primary one, the second the trunk if there is
-// one.
+// Attach creates an interface: the first is the primary one, the second the trunk if there
+// is one.
 func (x *supply) Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix) {
 	x.made++
 	return ipam.ENI{

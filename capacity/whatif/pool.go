@@ -12,26 +12,28 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Planner says what a daemon does next: [warmpool.Plan] is ours, [PlanUpstream] is upstream's.
+// Planner decides what a daemon does next: [warmpool.Plan] is ours, [PlanUpstream] is
+// upstream's.
 type Planner func(warmpool.Snapshot, warmpool.Policy, time.Time) []warmpool.Action
 
-// EC2 answers the requests of one node.
+// EC2 simulates EC2 for one node.
 type EC2 interface {
-	// Subnet is where the node's interfaces are, with its free addresses as EC2 reports them.
+	// Subnet is the subnet of the node's interfaces, with its free addresses as EC2
+	// reports them.
 	Subnet(now time.Time) (id string, free int)
-	// Takes is how long an operation takes.
+	// Takes returns how long an operation takes.
 	Takes(op Operation) time.Duration
-	// Refuses is why an operation that ends now fails; "": it does not.
+	// Refuses returns why an operation that ends now fails; "" if it succeeds.
 	Refuses(op Operation) cause.Code
-	// Attach makes the interface, with its addresses.
+	// Attach creates the interface, with its addresses.
 	Attach(a warmpool.AttachENI) (ipam.ENI, []netip.Prefix)
-	// Take is addresses or prefixes of the subnet, Give returns them.
+	// Take takes addresses or prefixes from the subnet, Give returns them to it.
 	Take(ips, prefixes int) []netip.Prefix
 	Give(cidrs []netip.Prefix)
 }
 
-// How long EC2 takes for an operation: an assignment usually less than a second, an
-// interface up to ten (spec/capacity.md §4.4). Twice as long is usual.
+// The least time that EC2 takes for an operation: an assignment usually takes less than a
+// second, an interface up to ten (spec/capacity.md §4.4). Up to twice as long is usual.
 var takes = map[warmpool.PendingKind]time.Duration{
 	warmpool.PendingAttach:  4 * time.Second,
 	warmpool.PendingAssign:  900 * time.Millisecond,
@@ -39,15 +41,15 @@ var takes = map[warmpool.PendingKind]time.Duration{
 	warmpool.PendingDetach:  6 * time.Second,
 }
 
-// Takes is the least time that EC2 takes for an operation; jitter doubles it at most.
+// Takes returns the least time that EC2 takes for an operation; jitter at most doubles it.
 func Takes(kind warmpool.PendingKind) time.Duration { return takes[kind] }
 
 const (
-	// exhaustedFor is how long nothing is asked of a subnet without free addresses, and
-	// throttledFor how long nothing is asked after a throttled request.
+	// exhaustedFor is how long nothing is requested from a subnet without free addresses,
+	// and throttledFor how long nothing is requested after a throttled request.
 	exhaustedFor = 2 * time.Minute
 	throttledFor = 10 * time.Second
-	// settleRounds bound how many plans in a row find something to do.
+	// settleRounds limits how many plans in a row Settle carries out.
 	settleRounds = 256
 )
 
@@ -58,8 +60,8 @@ type Operation struct {
 	Begun, End time.Time
 }
 
-// Pool is the pool of a node: its address book under a planner, on virtual time. Who uses it
-// sets Now, the pods that wait, and ends each operation at its time.
+// Pool is the pool of a node: its address book under a planner, on virtual time. The
+// caller sets Now and Waiting, and calls Finish when an operation ends.
 type Pool struct {
 	Book     *ipam.Book
 	Plan     Planner
@@ -71,15 +73,15 @@ type Pool struct {
 	Cordoned bool
 
 	Ops    []Operation
-	Replan time.Time // when the planner wants to be asked again; zero: when something changes
+	Replan time.Time // when the planner must run again; zero: when something changes
 
 	ENIBackoff    map[ipam.ENIID]time.Time
 	AttachBackoff time.Time
 	SubnetBackoff time.Time
-	BackoffCause  cause.Code // of the newest of them
+	BackoffCause  cause.Code // of the most recent backoff
 	LastScaleDown time.Time
 
-	Err error // the first event that the book refused: a mistake of this package
+	Err error // the first event that the book refused: a bug in this package
 }
 
 // Snapshot is what the planner sees.
@@ -101,7 +103,7 @@ func (p *Pool) Snapshot() warmpool.Snapshot {
 	return s
 }
 
-// Start begins what the planner wants and returns it.
+// Start starts the operations that the planner wants and returns them.
 func (p *Pool) Start() []Operation {
 	p.Replan = time.Time{}
 	before := len(p.Ops)
@@ -124,7 +126,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// begin holds what an action gives back.
+// begin starts an action and holds whatever it will give back.
 func (p *Pool) begin(a warmpool.Action) Operation {
 	op := Operation{Action: a, Begun: p.Now}
 	switch a := a.(type) {
@@ -156,7 +158,7 @@ func (p *Pool) begin(a warmpool.Action) Operation {
 	return op
 }
 
-// Finish ends the i-th operation, well or not.
+// Finish ends the i-th operation, successfully or not.
 func (p *Pool) Finish(i int) (Operation, cause.Code) {
 	op := p.Ops[i]
 	p.Ops = slices.Delete(p.Ops, i, i+1)
@@ -169,7 +171,7 @@ func (p *Pool) Finish(i int) (Operation, cause.Code) {
 	return op, code
 }
 
-// holdBack sets the clocks that a failure starts.
+// holdBack starts the backoff after a failure.
 func (p *Pool) holdBack(op Operation, code cause.Code) {
 	until := p.Now.Add(exhaustedFor)
 	if code == cause.EC2Throttled {
@@ -186,7 +188,7 @@ func (p *Pool) holdBack(op Operation, code cause.Code) {
 	}
 }
 
-// carryOut does an action to the book.
+// carryOut applies an action to the book.
 func (p *Pool) carryOut(a warmpool.Action) {
 	switch a := a.(type) {
 	case warmpool.AttachENI:
@@ -217,13 +219,13 @@ func (p *Pool) carryOut(a warmpool.Action) {
 	}
 }
 
-// Attach adds an interface now.
+// Attach adds an interface immediately.
 func (p *Pool) Attach(a warmpool.AttachENI) {
 	e, cidrs := p.EC2.Attach(a)
 	p.Apply(ipam.AttachENI{ENI: e, CIDRs: cidrs})
 }
 
-// Kind is what pods' addresses are of.
+// Kind returns the kind and family of pods' addresses.
 func (p *Pool) Kind() (ipam.Kind, ipam.Family) {
 	switch {
 	case p.Policy.IPv6:
@@ -234,7 +236,7 @@ func (p *Pool) Kind() (ipam.Kind, ipam.Family) {
 	return ipam.SecondaryIPs, ipam.IPv4
 }
 
-// Assign gives a sandbox an address if there is one.
+// Assign assigns an address to a sandbox; false if none is free.
 func (p *Pool) Assign(s ipam.Sandbox, pod ipam.Pod) (ipam.Assignment, bool) {
 	kind, family := p.Kind()
 	change, err := p.Book.Apply(p.Now, ipam.Assign{Sandbox: s, Pod: pod, Kind: kind, Family: family})
@@ -247,8 +249,8 @@ func (p *Pool) Assign(s ipam.Sandbox, pod ipam.Pod) (ipam.Assignment, bool) {
 	return change.Assigned[0], true
 }
 
-// Settle carries out what the planner wants at once, until it wants nothing. done is called
-// with each operation.
+// Settle carries out whatever the planner wants immediately, until it wants nothing, and
+// calls done with each operation.
 func (p *Pool) Settle(done func(Operation)) {
 	for range settleRounds {
 		idle := true
@@ -267,7 +269,7 @@ func (p *Pool) Settle(done func(Operation)) {
 	}
 }
 
-// Apply does an event to the book.
+// Apply applies an event to the book.
 func (p *Pool) Apply(ev ipam.Event) {
 	if _, err := p.Book.Apply(p.Now, ev); err != nil {
 		p.refused(ev, err)

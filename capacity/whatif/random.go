@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Random is a small seeded generator (splitmix64), of predictions and of testenv/sim: the
-// standard library's streams are not promised to stay the same, and seeds are kept in tests.
+// Random is a small seeded generator (splitmix64) for predictions and testenv/sim. The
+// standard library's streams are not guaranteed to stay the same, and tests keep seeds.
 type Random struct{ state uint64 }
 
-// Stream returns a generator for one purpose, so that a new draw of one does not change
-// what the others draw.
+// Stream returns a generator for one purpose, so that an additional draw for one purpose
+// does not change the draws for others.
 func Stream(seed, purpose uint64) *Random {
 	r := &Random{state: seed*0x9e3779b97f4a7c15 ^ purpose*0xd1342543de82ef95}
 	r.Next()
@@ -36,7 +36,7 @@ func (r *Random) Below(n int) int {
 	return int(high)
 }
 
-// exponential returns a duration of an exponential distribution with that mean.
+// exponential returns an exponentially distributed duration with that mean.
 func (r *Random) exponential(mean time.Duration) time.Duration {
 	u := float64(r.Next()>>11+1) / (1 << 53) // (0, 1]
 	return time.Duration(-math.Log(u) * float64(mean))

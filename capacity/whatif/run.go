@@ -12,42 +12,42 @@ type Node struct {
 	Pods     int
 }
 
-// AnyNode lets pods come to the node that has the fewest, as the scheduler spreads them, and
-// go from any.
+// AnyNode makes pods arrive on the node with the fewest, as the scheduler spreads them,
+// and leave any node.
 const AnyNode = -1
 
-// Step lets pods come, or go if there are fewer than 0: any of a node's.
+// Step makes pods arrive or, if Pods is negative, makes any pods of the node leave.
 type Step struct {
 	At   time.Duration // after the start
 	Node int           // or AnyNode
 	Pods int
 }
 
-// Load is what happens to the nodes: steps in order of time.
+// Load is what happens to the nodes: steps ordered by time.
 type Load struct {
 	Steps []Step
 	For   time.Duration
-	Seed  uint64 // which pods go
-	Free  int    // addresses of the nodes' subnet beside those that they hold at the start; below 0: enough
+	Seed  uint64 // determines which pods leave
+	Free  int    // free addresses of the nodes' subnet at the start; below 0: enough
 }
 
-// Result is what a run saw until now.
+// Result is what a run has measured so far.
 type Result struct {
-	For    time.Duration // of the run's own time
+	For    time.Duration // of simulated time
 	Held   Spread        // addresses of the subnet, over all nodes
-	Wasted Spread        // of these, addresses for pods that no pod has
+	Wasted Spread        // of these, addresses for pods that no pod uses
 	Calls  Calls
 
-	ADDs     int           // that were answered
-	Waited   int           // ADDs that found no address at once
+	ADDs     int           // answered ones
+	Waited   int           // ADDs that did not get an address immediately
 	Failed   int           // ADDs that waited too long, and were repeated
-	Waiting  int           // pods that wait at the end
-	WaitedBy time.Duration // what pods waited, all together
-	Longest  time.Duration // that one of them waited
-	Unplaced int           // pods that no node had room for
+	Waiting  int           // pods still waiting at the end
+	WaitedBy time.Duration // total waiting time of pods
+	Longest  time.Duration // longest waiting time of a pod
+	Unplaced int           // pods for which no node had room
 }
 
-// PerHour is a number of the run as that of an hour.
+// PerHour converts a count of the run to one per hour.
 func (r Result) PerHour(n int) float64 {
 	if r.For <= 0 {
 		return 0
@@ -55,7 +55,7 @@ func (r Result) PerHour(n int) float64 {
 	return float64(n) / r.For.Hours()
 }
 
-// low is a node that has fewer pods than ever before in the run.
+// low records that a node has fewer pods than ever before in the run.
 type low struct {
 	at                 time.Duration
 	node, pods, before int
@@ -73,16 +73,16 @@ type Run struct {
 	begun time.Time
 	lows  []low
 
-	settled []*node // one of those that are alike
+	settled []*node // one of each group of identical nodes
 
 	net network
 	tally
-	of []*tally // what counts each node: the run's own tally, or that of its group
+	of []*tally // by node: the run's own tally, or its group's
 }
 
-// tally is what a run saw of some nodes.
+// tally is what a run has measured on some nodes.
 type tally struct {
-	all          *tally // which counts them too
+	all          *tally // the tally that includes these nodes too; nil if none
 	held, wasted meter
 	calls        Calls
 	waits        struct {
@@ -100,21 +100,21 @@ func (t *tally) begin(at time.Time, nodes ...*node) {
 	}
 }
 
-// NewRun settles the nodes.
+// NewRun returns a run whose nodes have settled.
 func NewRun(nodes []Node, load Load, m Model) *Run {
 	r := settled(nodes, load, m)
 	r.plan()
 	return r
 }
 
-// plan asks all planners.
+// plan runs all planners.
 func (r *Run) plan() {
 	for i := range r.nodes {
 		r.replan(i)
 	}
 }
 
-// settled is a run before its planners are asked first.
+// settled returns a run whose planners have not run since the nodes settled.
 func settled(nodes []Node, load Load, m Model) *Run {
 	r := &Run{model: m, load: load, rnd: Stream(load.Seed, 2)}
 	most := 0
@@ -172,7 +172,7 @@ func (r *Run) Next() bool {
 	return step
 }
 
-// Err is a mistake of this package, if there was one.
+// Err returns the first error, which is a bug in this package; nil if none.
 func (r *Run) Err() error {
 	for _, n := range r.nodes {
 		if n.Err != nil {
@@ -182,7 +182,7 @@ func (r *Run) Err() error {
 	return nil
 }
 
-// touch brings a node to the present, lets something happen to it, and asks the planner.
+// touch advances a node to the present, applies what, and runs the planner.
 func (r *Run) touch(i int, what func(*node)) {
 	n := r.nodes[i]
 	held, wasted, calls := n.supply.held, n.wasted(), r.net.calls
@@ -206,7 +206,7 @@ func (r *Run) replan(i int) {
 	r.queue.set(i, at)
 }
 
-// wake ends an operation of a node, or lets the planner be asked.
+// wake ends an operation of a node, or lets its planner run.
 func (r *Run) wake(i int) {
 	r.touch(i, func(n *node) {
 		if _, op := n.wakes(); op >= 0 {
@@ -215,7 +215,7 @@ func (r *Run) wake(i int) {
 	})
 }
 
-// answered counts the ADDs of a node's pod that has an address or is gone.
+// answered counts the ADDs of a pod that has got an address or has left.
 func (r *Run) answered(i int, p pod) {
 	for t := r.of[i]; t != nil; t = t.all {
 		t.waits.adds++
@@ -233,8 +233,8 @@ func (t *tally) waited(m Model, d time.Duration) {
 	t.waits.longest = max(t.waits.longest, d)
 }
 
-// Group lets a run that has not begun count what it sees of each group of nodes too: of is that
-// of each node, from 0. The results are those of [Run.Groups].
+// Group makes a run that has not started also count per group of nodes: of is the group of
+// each node, from 0. [Run.Groups] returns the results.
 func (r *Run) Group(of []int) {
 	groups := make([]*tally, slices.Max(of)+1)
 	for i, g := range of {
@@ -291,7 +291,7 @@ func (r *Run) play(s Step) {
 	}
 }
 
-// emptiest is the node with the fewest pods of those that have room.
+// emptiest is the node with the fewest pods among those that have room.
 func (r *Run) emptiest() int {
 	best := 0
 	for i, n := range r.nodes {
@@ -302,7 +302,7 @@ func (r *Run) emptiest() int {
 	return best
 }
 
-// anyPod is the node of any pod; -1: there is none.
+// anyPod is the node of a random pod; -1 if there are no pods.
 func (r *Run) anyPod() int {
 	sum := 0
 	for _, n := range r.nodes {
@@ -320,13 +320,14 @@ func (r *Run) anyPod() int {
 	return -1
 }
 
-// Elapsed is how far the run is.
+// Elapsed is the simulated time since the start.
 func (r *Run) Elapsed() time.Duration { return r.now.Sub(r.begun) }
 
-// Result is what the run saw until now. Pods that wait count as if they stopped waiting now.
+// Result returns what the run has measured so far. Waiting pods count as if they stopped
+// waiting now.
 func (r *Run) Result() Result { return r.result(&r.tally, func(int) bool { return true }) }
 
-// Groups are the results of the groups of nodes.
+// Groups returns the results of the groups of nodes.
 func (r *Run) Groups() (out []Result) {
 	for i, t := range r.of {
 		if !slices.Contains(r.of[:i], t) {
@@ -355,14 +356,14 @@ func (r *Run) result(of *tally, counts func(node int) bool) Result {
 	}
 }
 
-// wakeups are the nodes that something happens to, the next one first.
+// wakeups are the nodes by the time of their next event, the earliest first.
 type wakeups struct {
 	order []int       // nodes, a heap
 	at    []time.Time // by node
-	pos   []int       // in order, by node; -1: not there
+	pos   []int       // in order, by node; -1 if absent
 }
 
-// set says when something happens to a node next; zero: nothing does.
+// set sets the time of a node's next event; zero if none.
 func (w *wakeups) set(i int, at time.Time) {
 	w.at[i] = at
 	switch {

@@ -10,11 +10,11 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Bounds are the most that the targets are tried with (spec/capacity.md §10); MINIMUM_IP_TARGET
-// goes to max-pods at most.
+// Bounds are the highest targets to try (spec/capacity.md §10); MINIMUM_IP_TARGET is at
+// most max-pods.
 type Bounds struct{ WarmIP, MinimumIP, WarmENI, WarmPrefix int }
 
-// DefaultBounds are those of the specification.
+// DefaultBounds are the specification's bounds.
 func DefaultBounds(nodes []Node) Bounds {
 	b := Bounds{WarmIP: 64, WarmENI: 4, WarmPrefix: 8}
 	for _, n := range nodes {
@@ -23,9 +23,10 @@ func DefaultBounds(nodes []Node) Bounds {
 	return b
 }
 
-// Candidates are the settings of the first node with other targets: those that the modes of
-// the nodes obey, and of those that the planner treats alike the first. If its own are among
-// them they come first, and so outrank those that are as good.
+// Candidates returns the settings of the first node with other targets: only targets that
+// the nodes' modes obey, and of candidates that the planner treats alike only the first.
+// If the node's own targets are among them, they come first, and so outrank equally good
+// ones.
 func Candidates(nodes []Node, b Bounds) (out []Settings) {
 	s := nodes[0].Settings
 	s.WarmIP, s.MinimumIP = 0, 0
@@ -46,7 +47,7 @@ func Candidates(nodes []Node, b Bounds) (out []Settings) {
 	for w := 1; w <= b.WarmIP; w++ { // 0 acts like 1: a pool without a free address is always too low
 		for m := range b.MinimumIP + 1 {
 			if m > 0 && m <= w {
-				continue // the spare is as large already
+				continue // the spare addresses are as many already
 			}
 			s.WarmIP, s.MinimumIP = w, m
 			out = append(out, s)
@@ -67,7 +68,7 @@ func upTo(least, most int) (out []int) {
 	return out
 }
 
-// Point is an outcome of a candidate.
+// Point is the outcome of a candidate.
 type Point struct {
 	Index    int // of the candidate
 	Settings Settings
@@ -76,22 +77,22 @@ type Point struct {
 
 func (p Point) cost() (held float64, calls int) { return p.Result.Held.Avg, p.Result.Calls.Requests() }
 
-// rounding is the part of a sum that may be lost.
+// rounding is the relative error that a sum may have.
 const rounding = 1e-9
 
-// Search finds the candidates that no other one betters both in addresses held and in
-// requests to EC2, among those with at most so many failed ADDs. The outcome is that of
-// playing the load to the end on nodes with the targets of each, under our model. Three
-// things save most of that:
+// Search finds the candidates that no other candidate beats in both addresses held and
+// requests to EC2, among those with at most a given number of failed ADDs. The outcome is
+// the same as playing the load to its end, under our model, on nodes with each candidate's
+// targets. Three things save most of that work:
 //
-//   - What a candidate holds at least is known beforehand ([Settings.least]): it is not tried
-//     once another one holds less than that and sends no request.
-//   - A trial ends as soon as what it has held and requested, and will hold at least, is more
-//     than what another one took in all.
+//   - The least that a candidate holds is known beforehand ([Settings.least]). It is not tried
+//     once another one holds less than that without any request.
+//   - A trial ends as soon as it has held, together with the least that it will still hold, more
+//     than another candidate in all, with no fewer requests.
 //   - A MINIMUM_IP_TARGET that pods and WARM_IP_TARGET exceed at all times changes nothing: if
 //     the nodes settle as they do without it, the rest is the same.
 //
-// A Search is not safe for concurrent use; its trials are, one beside the other.
+// A Search is not safe for concurrent use, but its trials can be played concurrently.
 type Search struct {
 	nodes      []Node
 	load       Load
@@ -99,21 +100,21 @@ type Search struct {
 	failed     int
 	candidates []Settings
 
-	queue  []int               // candidates, those that hold least first
-	floors []float64           // what each of the queue holds at least, on average
+	queue  []int               // candidates, in the order of floors
+	floors []float64           // the least that each of the queue holds, on average; ascending
 	next   int                 // of the queue
-	begun  int                 // trials that are not added yet
-	front  []Point             // replaced, never changed
-	close  *Point              // while there is no front, the one with the fewest failed ADDs
-	plain  map[targets][]start // how nodes settle with no MINIMUM_IP_TARGET
+	begun  int                 // trials that are not yet added
+	front  []Point             // never modified in place
+	close  *Point              // while there is no front, the point with the fewest failed ADDs
+	plain  map[targets][]start // how nodes settle without MINIMUM_IP_TARGET
 }
 
 type targets struct{ warmENI, warmIP, minimumIP, warmPrefix int }
 
 func (s Settings) targets() targets { return targets{s.WarmENI, s.WarmIP, s.MinimumIP, s.WarmPrefix} }
 
-// NewSearch prepares a search. played is the load, played to its end on the nodes: which pods
-// come to and go from which node is the same with all targets.
+// NewSearch prepares a search. played has played the load to its end on the nodes: which
+// pods arrive at and leave which node is the same with all targets.
 func NewSearch(played *Run, nodes []Node, candidates []Settings, failed int) *Search {
 	s := &Search{nodes: nodes, load: played.load, lows: played.lows, failed: failed, candidates: candidates, plain: map[targets][]start{}}
 	floors := make([]float64, len(candidates))
@@ -128,11 +129,12 @@ func NewSearch(played *Run, nodes []Node, candidates []Settings, failed int) *Se
 	return s
 }
 
-// Front are the candidates that none of those tried betters, the fewest addresses first.
+// Front returns the candidates that no tried candidate beats, those with the fewest
+// addresses first.
 func (s *Search) Front() []Point { return s.front }
 
-// Closest is the candidate with the fewest failed ADDs, and of these with the fewest addresses,
-// where all have too many; nil: there is a front, or none was tried.
+// Closest returns the candidate with the fewest failed ADDs, and of these the one with the
+// fewest addresses, if all have too many; nil if there is a front or none has been tried.
 func (s *Search) Closest() *Point {
 	if len(s.front) > 0 {
 		return nil
@@ -140,10 +142,10 @@ func (s *Search) Closest() *Point {
 	return s.close
 }
 
-// Left is how many candidates may still have to be tried, with those that are being tried.
+// Left is how many candidates may still have to be tried, including those being tried.
 func (s *Search) Left() int { return s.rest() + s.begun }
 
-// rest is how many candidates may still have to be begun.
+// rest is how many candidates may still have to be started.
 func (s *Search) rest() int {
 	n := len(s.queue)
 	if k := len(s.front); k > 0 {
@@ -157,7 +159,7 @@ func (s *Search) rest() int {
 	return max(0, n-s.next)
 }
 
-// Next is the next trial; false: all is known once those that were begun are added.
+// Next returns the next trial; false if none is left to start.
 func (s *Search) Next() (*Trial, bool) {
 	if s.rest() == 0 {
 		return nil, false
@@ -179,7 +181,7 @@ func (s *Search) Next() (*Trial, bool) {
 	return t, true
 }
 
-// Add takes a trial that was played.
+// Add adds a trial that was played.
 func (s *Search) Add(t *Trial) {
 	s.begun--
 	if c := s.candidates[t.index]; c.MinimumIP == 0 {
@@ -201,8 +203,8 @@ func (p Point) compare(q Point) int {
 	return cmp.Or(cmp.Compare(p.Result.Failed, q.Result.Failed), cmp.Compare(held, h), cmp.Compare(calls, c), cmp.Compare(p.Index, q.Index))
 }
 
-// idle reports whether MINIMUM_IP_TARGET is never more than the pods that have an address
-// whenever addresses are given back, and the spare ones.
+// idle reports whether MINIMUM_IP_TARGET never exceeds the pods with an address plus the
+// spare addresses whenever addresses are released.
 func (s *Search) idle(nodes []Node) bool {
 	fits := func(n Settings, pods int) bool { return n.MinimumIP <= min(pods+n.WarmIP, n.most()) }
 	for _, n := range nodes {
@@ -218,7 +220,7 @@ func (s *Search) idle(nodes []Node) bool {
 	return true
 }
 
-// least is what nodes hold at least from a moment to the end, in addresses × seconds.
+// least is the least that nodes hold from a moment to the end, in addresses × seconds.
 func (s *Search) least(nodes []Node, from time.Duration) (sum float64) {
 	held := 0
 	for _, n := range nodes {
@@ -241,7 +243,7 @@ func (s *Search) least(nodes []Node, from time.Duration) (sum float64) {
 	return sum
 }
 
-// most is the number of addresses that a pool grows to if its targets ask for them.
+// most is the number of addresses up to which a pool grows if its targets ask for them.
 func (s Settings) most() int {
 	if s.MaxPods > 0 {
 		return min(s.MaxPods, s.Capacity())
@@ -249,9 +251,9 @@ func (s Settings) most() int {
 	return s.Capacity()
 }
 
-// least is how many addresses of the subnet a node holds at least that settled with some pods,
-// and had never fewer than another number since. Our planner gives back only while no pod
-// waits, and only what leaves the targets' spare addresses and minimum.
+// least is the least number of subnet addresses held by a node that settled with some pods
+// and never had fewer than another number since. Our planner releases addresses only while
+// no pod waits, and keeps the targets' spare addresses and minimum.
 func (s Settings) least(settled, fewest int) int {
 	slots, unit := max(1, s.Instance.IPv4PerENI-1), 1
 	if s.prefixes() {
@@ -281,21 +283,21 @@ func (s Settings) least(settled, fewest int) int {
 
 // Trial is a candidate to play.
 type Trial struct {
-	search *Search // what never changes of it
+	search *Search // only fields that never change
 	index  int
 	nodes  []Node
 	front  []Point
-	failed int     // with more failed ADDs it is of no use
-	plain  []start // if nodes settle so, it is known
+	failed int     // with more failed ADDs the trial is useless
+	plain  []start // if the nodes settle like this, the outcome is known
 
 	start []start
 	point Point
-	ended bool // the point is that of the full load
+	ended bool // the point is the outcome of the full load
 }
 
-// Play plays the load, unless and until the outcome is known to be worse than that of another
-// candidate, or the same. going is asked now and then whether to go on; false: the trial is
-// not to be added.
+// Play plays the load, unless and until the outcome is known to be worse than another
+// candidate's or the same as one's. It calls going now and then, and stops if that returns
+// false: played is false then, and the trial must not be added.
 func (t *Trial) Play(going func() bool) (played bool, err error) {
 	s := t.search
 	r := settled(t.nodes, s.load, Ours)
@@ -320,7 +322,7 @@ func (t *Trial) Play(going func() bool) (played bool, err error) {
 	return true, r.Err()
 }
 
-// hopeless reports whether the run is worse than a point whatever comes.
+// hopeless reports whether the run will be worse than a point in any case.
 func (t *Trial) hopeless(r *Run) bool {
 	if r.waits.failed > t.failed {
 		return true
@@ -333,7 +335,7 @@ func (t *Trial) hopeless(r *Run) bool {
 	})
 }
 
-// start is how a node settles, as far as it matters for what follows.
+// start is how a node settles, as far as that affects what follows.
 type start struct {
 	enis   []ipam.ENIState
 	supply supply
@@ -345,7 +347,7 @@ func (n *node) start(now time.Time) start {
 	out.supply.network, out.supply.pool = nil, nil
 	for i := range out.enis {
 		if e := &out.enis[i]; now.Sub(e.AttachedAt) > n.Policy.ENIMinAge {
-			e.AttachedAt = time.Time{} // it is old enough for all
+			e.AttachedAt = time.Time{} // old enough for everything
 		}
 	}
 	if now.Sub(out.scaled) > n.Policy.ScaleDownInterval {
@@ -354,7 +356,7 @@ func (n *node) start(now time.Time) start {
 	return out
 }
 
-// With are the nodes with the targets of other settings.
+// With returns the nodes with the targets of other settings.
 func With(nodes []Node, s Settings) []Node {
 	out := slices.Clone(nodes)
 	for i := range out {
@@ -364,8 +366,9 @@ func With(nodes []Node, s Settings) []Node {
 	return out
 }
 
-// insert is the front with a point, unless another one is as good, and without those that it
-// betters. Of points that are as good the first candidate stays, in whatever order they come.
+// insert returns the front with a point added, unless another one is as good, and without
+// those that the point beats. Of equally good points the one of the first candidate stays,
+// in whatever order they come.
 func insert(front []Point, p Point) []Point {
 	held, calls := p.cost()
 	for _, q := range front {

@@ -10,24 +10,25 @@ import (
 // prefixSize is the number of addresses of a /28.
 const prefixSize = 16
 
-// Settings are those that a node's pool obeys. The targets are as the environment has them:
-// WARM_IP_TARGET or MINIMUM_IP_TARGET above 0 outranks the others.
+// Settings are the settings that a node's pool obeys. The targets are as in the
+// environment: WARM_IP_TARGET or MINIMUM_IP_TARGET above 0 overrides the others.
 type Settings struct {
 	Instance         limits.Instance
-	MaxPods          int           // at this many addresses the pool stops growing; 0: it does not
-	MaxENI           int           // MAX_ENI; below 1: no limit
+	MaxPods          int           // the pool stops growing at this many addresses; 0: no limit
+	MaxENI           int           // MAX_ENI; no limit if below 1
 	PrefixDelegation bool          // ENABLE_PREFIX_DELEGATION
 	CustomNetworking bool          // AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG
 	Trunk            bool          // a trunk takes an interface
-	Cooldown         time.Duration // IP_COOLDOWN_PERIOD; 0: 30 s
+	Cooldown         time.Duration // IP_COOLDOWN_PERIOD; 0 means 30 s
 
 	WarmENI, WarmIP, MinimumIP, WarmPrefix int
 }
 
-// prefixes reports whether slots hold prefixes: on other types they hold addresses.
+// prefixes reports whether slots hold prefixes; on types without prefix delegation they
+// hold addresses.
 func (s Settings) prefixes() bool { return s.PrefixDelegation && s.Instance.PrefixDelegation() }
 
-// Usable are the interfaces that may serve pods.
+// Usable is the number of interfaces that may serve pods.
 func (s Settings) Usable() int {
 	n := s.Instance.MaxENIs
 	if s.MaxENI >= 1 {
@@ -39,10 +40,10 @@ func (s Settings) Usable() int {
 	if s.CustomNetworking {
 		return max(0, n-1)
 	}
-	return max(1, n) // the primary is there
+	return max(1, n) // the primary always exists
 }
 
-// Capacity is how many pods can have an address of the pool.
+// Capacity is the number of pods that can have an address of the pool.
 func (s Settings) Capacity() int {
 	n := s.Usable() * max(0, s.Instance.IPv4PerENI-1)
 	if s.prefixes() {
@@ -51,11 +52,11 @@ func (s Settings) Capacity() int {
 	return n
 }
 
-// hostPods are the pods of max-pods that need no address of the pool: aws-node and
-// kube-proxy (spec/capacity.md §2.1).
+// hostPods is the number of pods in max-pods that need no address of the pool: aws-node
+// and kube-proxy (spec/capacity.md §2.1).
 const hostPods = 2
 
-// Room is how many pods with an address kubelet takes.
+// Room is the number of pods with an address that kubelet accepts.
 func (s Settings) Room() int {
 	if s.MaxPods > 0 {
 		return max(0, s.MaxPods-hostPods)
@@ -63,13 +64,13 @@ func (s Settings) Room() int {
 	return s.Capacity()
 }
 
-// Possible are the settings without a trunk where the instance cannot have one.
+// Possible returns the settings without a trunk if the instance cannot have one.
 func (s Settings) Possible() Settings {
 	s.Trunk = s.Trunk && s.Instance.TrunkingCompatible != limits.No
 	return s
 }
 
-// Idle is why the pool does not look at a setting; "" if it does.
+// Idle returns why the pool ignores a setting; "" if it does not.
 func (s Settings) Idle(name string) string {
 	byAddress := s.WarmIP > 0 || s.MinimumIP > 0
 	switch name {
@@ -106,7 +107,7 @@ func unless(ok bool, why string) string {
 	return why
 }
 
-// Policy is what the planner obeys, with the timers of the daemon's defaults.
+// Policy returns the planner's policy, with the timers of the daemon's defaults.
 func (s Settings) Policy() warmpool.Policy {
 	p := warmpool.Policy{
 		PrefixDelegation: s.prefixes(), CustomNetworking: s.CustomNetworking,

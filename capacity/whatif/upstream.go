@@ -15,9 +15,9 @@ const (
 	upstreamENIAge = time.Minute
 )
 
-// PlanUpstream is one pass of upstream's daemon (spec/ipamd.md §4.2 to §4.8): addresses that
-// cool down count as available, it makes one step of growth per pass, and while a request is
-// in flight it does nothing else.
+// PlanUpstream is one pass of upstream's daemon (spec/ipamd.md §4.2 to §4.8): addresses in
+// cooldown count as available, the pool grows by one step per pass, and while a request is
+// in flight the daemon does nothing else.
 func PlanUpstream(s warmpool.Snapshot, p warmpool.Policy, now time.Time) []warmpool.Action {
 	if len(s.Pending) > 0 || s.Unschedulable && !p.ManageUnschedulable {
 		return nil
@@ -39,18 +39,18 @@ func PlanUpstream(s warmpool.Snapshot, p warmpool.Policy, now time.Time) []warmp
 	return actions
 }
 
-// upstream is what a pass looks at.
+// upstream is the state that a pass works on.
 type upstream struct {
 	s   *warmpool.Snapshot
 	p   *warmpool.Policy
 	now time.Time
 
-	slots, perSlot int // slots of an interface, and addresses of one
+	slots, perSlot int // slots of an interface, and addresses of a slot
 	limit          int // interfaces that may be attached
 	attached       int
 	serving        []*ipam.ENIState
 	cidrs          int // on serving interfaces
-	total, free    int // addresses; those that cool down are free
+	total, free    int // addresses; those in cooldown are free
 	freePrefixes   int
 	wait           time.Time // when something may become possible
 }
@@ -87,8 +87,8 @@ func readUpstream(s *warmpool.Snapshot, p *warmpool.Policy, now time.Time) *upst
 
 func (u *upstream) targets() bool { return u.p.WarmIP > 0 || u.p.MinIP > 0 }
 
-// short is how many CIDRs the daemon lacks by WARM_IP_TARGET and MINIMUM_IP_TARGET, and over
-// how many it has too many (§4.3).
+// short is the number of CIDRs missing for WARM_IP_TARGET and MINIMUM_IP_TARGET, and over
+// the number of surplus ones (§4.3).
 func (u *upstream) short() int {
 	return u.units(max(u.p.WarmIP-u.free, u.p.MinIP-u.total, 0))
 }
@@ -120,7 +120,7 @@ func (u *upstream) low() bool {
 	return u.free < u.p.WarmENI*u.slots || u.p.WarmENI == 0 && u.free == 0
 }
 
-// want is how many CIDRs a step of growth asks for (§4.4).
+// want is the number of CIDRs that a step of growth requests (§4.4).
 func (u *upstream) want() int {
 	switch {
 	case u.targets():
@@ -131,7 +131,7 @@ func (u *upstream) want() int {
 	return u.slots
 }
 
-// step is what a pass does.
+// step returns the actions of a pass.
 func (u *upstream) step() []warmpool.Action {
 	if u.low() {
 		for _, n := range u.s.Subnets {
@@ -183,10 +183,10 @@ func (u *upstream) freeDevice() int {
 	}
 }
 
-// cooling is how many addresses of a CIDR cool down.
+// cooling is the number of addresses of a CIDR in cooldown.
 func (u *upstream) cooling(c *ipam.CIDRState) int { return c.Cooling(u.now, u.p.Cooldown) }
 
-// rested is when the first of the addresses that cool down can be assigned; zero: none does.
+// rested is when the first address in cooldown can be assigned; zero if there is none.
 func (u *upstream) rested() (first time.Time) {
 	for _, e := range u.serving {
 		for j := range e.CIDRs {
@@ -198,12 +198,12 @@ func (u *upstream) rested() (first time.Time) {
 		}
 	}
 	if !first.IsZero() {
-		first = first.Add(u.p.Cooldown + 1) // its last instant counts as cooling
+		first = first.Add(u.p.Cooldown + 1) // the last instant of the cooldown counts
 	}
 	return first
 }
 
-// shrink gives back CIDRs without pods, whether or not their addresses cool down (§4.7).
+// shrink releases CIDRs without pods, even if their addresses are in cooldown (§4.7).
 func (u *upstream) shrink() (out []warmpool.Action) {
 	over := u.over()
 	if over <= 0 {
@@ -234,7 +234,7 @@ func (u *upstream) shrink() (out []warmpool.Action) {
 	return out
 }
 
-// freeOne detaches one interface without pods where there may be one too many (§4.8, §2.4).
+// freeOne detaches one interface without pods if there may be one too many (§4.8, §2.4).
 func (u *upstream) freeOne() []warmpool.Action {
 	spare := u.p.WarmENI
 	if u.p.PrefixDelegation {
@@ -261,7 +261,7 @@ func (u *upstream) freeOne() []warmpool.Action {
 	return nil
 }
 
-// unneeded reports whether the targets are met without an interface's addresses.
+// unneeded reports whether the targets are met without the addresses of an interface.
 func (u *upstream) unneeded(addresses, cidrs int) bool {
 	if u.p.PrefixDelegation && u.freePrefixes-cidrs < u.p.WarmPrefix {
 		return false

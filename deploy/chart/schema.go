@@ -6,8 +6,8 @@ var (
 	//go:embed aws-vpc-cni/values.schema.json
 	values string
 
-	// AWS publishes one per version of the add-on. This file has the properties documented for
-	// v1.15.1 to v1.19.2, in the same form.
+	// AWS publishes one schema per version of the add-on. This file has the properties
+	// documented for v1.15.1 to v1.19.2, in the same form.
 	//go:embed addon.schema.json
 	addon string
 )

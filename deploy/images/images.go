@@ -1,6 +1,6 @@
 // Package images has the list of the container images (images.yaml), which tools/release
-// packs, the script that the init image brings to nodes, and a reader of the archives, for
-// tests of what is in them.
+// packs, the script that the init image installs on nodes, and a reader for the image
+// archives, for tests of their contents.
 package images
 
 import (
@@ -17,9 +17,9 @@ import (
 	"strings"
 )
 
-// Image is one architecture of an image, as a runtime reads it.
+// Image is one architecture of an image, as a runtime sees it.
 type Image struct {
-	Name         string // with its tag
+	Name         string // including the tag
 	Architecture string
 	OS           string
 	Config       struct {
@@ -29,7 +29,7 @@ type Image struct {
 		Env             []string
 		Labels          map[string]string
 	}
-	Files map[string]File // by path, without a slash before it
+	Files map[string]File // by path, without a leading slash
 }
 
 // File is a file or symbolic link of an image.
@@ -46,7 +46,7 @@ type descriptor struct {
 	Annotations map[string]string
 }
 
-// Read reads an OCI archive of make images.
+// Read reads an OCI archive built by make images.
 func Read(file string) ([]Image, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -117,7 +117,7 @@ func each(r io.Reader, f func(*tar.Header, []byte)) error {
 	}
 }
 
-// Unpack writes the files of an image below a directory.
+// Unpack writes the files of an image into a directory.
 func (i *Image) Unpack(dir string) error {
 	for name, f := range i.Files {
 		path := filepath.Join(dir, filepath.FromSlash(name))

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// prometheusRule wraps a rule file of Prometheus for the Prometheus Operator.
+// prometheusRule wraps a Prometheus rule file for the Prometheus Operator.
 func prometheusRule(rules []byte) []byte {
 	var out bytes.Buffer
 	out.WriteString("# Made from rules.yaml by make generate: do not edit.\n" +
@@ -35,11 +35,11 @@ type panel struct {
 	Ours                           bool
 	Targets                        []struct {
 		Expr, Legend string
-		Ours         bool // of a panel that is not
+		Ours         bool // if the panel is not
 	}
 }
 
-// object is a JSON object of Grafana's.
+// object is a JSON object for Grafana.
 type object = map[string]any
 
 // Grafana's grid has 24 columns.
@@ -50,7 +50,7 @@ const (
 	statHeight  = 4
 )
 
-// dashboard makes Grafana's JSON of the panels.
+// dashboard renders the panels as Grafana's JSON.
 func dashboard(panels []byte) ([]byte, error) {
 	var rows []row
 	d := yaml.NewDecoder(bytes.NewReader(panels))
@@ -94,7 +94,7 @@ func dashboard(panels []byte) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// variable lets the reader choose instances among those that have a metric.
+// variable lets the user choose among the instances that have a metric.
 func variable(name, metric string, source object) object {
 	query := "label_values(" + metric + ", instance)"
 	return object{

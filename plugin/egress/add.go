@@ -47,7 +47,7 @@ func (c *command) add() *skel.Error {
 	}
 	defer l.close()
 	s := setup{command: c, nat: n, link: l}
-	s.random = egress.ParseRandom(c.conf.RandomizeSNAT, true) // a restore with -w knows it too, both being of 1.6.2
+	s.random = egress.ParseRandom(c.conf.RandomizeSNAT, true) // -w of iptables-restore came with 1.6.2, as did this
 	failure = s.do(mtu)
 	if failure == nil {
 		failure = c.print(withInterfaces(prev, l.pair, c.Netns))
@@ -68,7 +68,7 @@ func (c *command) netnsFailed(err error) *skel.Error {
 	return internal(why, err.Error())
 }
 
-// print prints a result in the version of the configuration.
+// print prints a result in the configuration's version.
 func (c *command) print(r *types100.Result) *skel.Error {
 	inVersion, err := r.GetAsVersion(c.Version)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *command) write(result []byte) *skel.Error {
 	return nil
 }
 
-// passOn is an ADD with egress off: the previous result is passed on. It avoids
+// passOn is an ADD with egress off: it passes the previous result on. It avoids
 // encoding/json, whose first use costs a tenth of such a run.
 func (c *command) passOn() *skel.Error {
 	if failure := c.chained(); failure != nil {
@@ -112,7 +112,7 @@ func (c *command) mtu() (int, *skel.Error) {
 	return mtu, nil
 }
 
-// chained fails where no plugin ran before.
+// chained returns an error if no plugin ran before this one.
 func (c *command) chained() *skel.Error {
 	if len(c.conf.RawPrevResult) == 0 || string(c.conf.RawPrevResult) == "null" {
 		return internal(cause.InvalidRequest, textChained)
@@ -120,7 +120,7 @@ func (c *command) chained() *skel.Error {
 	return nil
 }
 
-// prevResult is the result of the plugins before.
+// prevResult returns the result of the preceding plugins.
 func (c *command) prevResult() (*types100.Result, *skel.Error) {
 	if failure := c.chained(); failure != nil {
 		return nil, failure
@@ -132,8 +132,8 @@ func (c *command) prevResult() (*types100.Result, *skel.Error) {
 	return prev, nil
 }
 
-// readResult reads a previous result as the library does, which does not refuse nulls
-// where they crash it later.
+// readResult parses a previous result as the library does, except that it refuses nulls
+// that would crash the library later.
 func readResult(raw []byte, confVersion string) (*types100.Result, error) {
 	if _, err := netconf.ParseResult(raw, confVersion); err != nil {
 		return nil, errors.New(textPrevResult + err.Error())
@@ -148,7 +148,7 @@ func readResult(raw []byte, confVersion string) (*types100.Result, error) {
 	return types100.NewResultFromResult(conf.PrevResult)
 }
 
-// withInterfaces is a result with the pair behind its own interfaces.
+// withInterfaces returns the result with the pair appended to its interfaces.
 func withInterfaces(r *types100.Result, pair egress.Pair, netns string) *types100.Result {
 	out := *r
 	out.Interfaces = append(slices.Clone(r.Interfaces),
@@ -164,12 +164,13 @@ type setup struct {
 	link   *link
 	random egress.Random
 
-	leased bool // perhaps
+	leased bool // or may be
 	lease  egress.Lease
-	snat   egress.SNAT // zero: no chain was begun
+	snat   egress.SNAT // zero until the chain is being added
 }
 
-// do makes lease, link and egress. The programs work while the kernel is at the links.
+// do sets up lease, link and egress. host-local and iptables run while the kernel sets up
+// the links.
 func (s *setup) do(mtu int) *skel.Error {
 	wait, err := s.startLease()
 	if err != nil {
@@ -217,8 +218,8 @@ func (s *setup) do(mtu int) *skel.Error {
 	return nil
 }
 
-// undo takes back what was made, the lease last. Its own failures are logged: the
-// lease stays then, and the runtime's DEL tries again.
+// undo reverts what was set up, the lease last. Its own failures are logged: the lease
+// then stays, and the runtime's DEL tries again.
 func (s *setup) undo() {
 	var errs [2]error
 	if s.snat.Chain != "" {

@@ -15,8 +15,8 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// check is the CHECK command: it compares with what ADD left and changes nothing.
-// Without a previous result that names our links there is nothing to compare with.
+// check is the CHECK command. It compares with what ADD left and changes nothing. Without
+// a previous result that names our links there is nothing to compare with.
 func (c *command) check() *skel.Error {
 	if !c.conf.On() {
 		return nil
@@ -61,7 +61,7 @@ func (c *command) differs(missing []string) *skel.Error {
 		Details: "delete the pod to have its network recreated; if it happens again, look for what else changes links and rules on the node"}
 }
 
-// ourLinks are the names in a result: the pod's end, and the host's end before it.
+// ourLinks returns our links' names in a result: the pod end, and the host end before it.
 func ourLinks(r *types100.Result, v6 bool) (host, pod string) {
 	name := egress.PodLink4
 	if v6 {
@@ -121,7 +121,7 @@ func missingLinks(host, pod *rtnl.Conn, podIP netip.Addr, hostLink, podLink stri
 	return append(inHost, inPod...), err
 }
 
-// missingOn compares one side: its link, its route, and in the pod its address.
+// missingOn compares one side: its link, its route and, in the pod, its address.
 func missingOn(conn *rtnl.Conn, name string, podIP netip.Addr, side string, dst netip.Prefix, address netip.Addr) ([]string, error) {
 	link, found, err := conn.LinkByName(name)
 	if err != nil {

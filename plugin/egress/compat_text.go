@@ -1,7 +1,7 @@
 package egress
 
-// Messages of upstream, word for word, that events and guides have
-// (spec/plugin.md §7).
+// Upstream's messages, word for word, which appear in events and guides (spec/plugin.md
+// §7).
 const (
 	aboutText         = "egress CNI plugin "
 	textParse         = "failed to parse config: "

@@ -26,15 +26,15 @@ func (c *command) leasesUnreadable(err error) *skel.Error {
 	return &skel.Error{Code: skel.CodeIO, Msg: textIPAM + err.Error(), Cause: cause.PodNetworkTeardown}
 }
 
-// delUnleased looks for a chain that a DEL of upstream left, which releases the
-// lease first. Where egress is off that costs nothing.
+// delUnleased looks for a chain left by a DEL of upstream, which releases the lease first.
+// With egress off that costs nothing.
 func (c *command) delUnleased() *skel.Error {
 	if !c.conf.On() {
 		return nil
 	}
 	nodeIP, failure := c.nodeIP()
 	if failure != nil {
-		return nil // no ADD can have come far
+		return nil // no ADD can have got far
 	}
 	c.logRequest()
 	err := c.removeChain(nodeIP.Is6(), "")
@@ -76,8 +76,8 @@ func (c *command) release(leases []lease) *skel.Error {
 	return nil
 }
 
-// likelySNAT is what an ADD with this lease made. Only the rules that lead there are
-// deleted by their text, so the node's address does not matter.
+// likelySNAT is what an ADD with this lease added. Only the rules that jump to the chain
+// are deleted by their text, so the node's address does not matter.
 func (c *command) likelySNAT(l lease) (egress.SNAT, error) {
 	return egress.Wanted(c.conf.Name, c.ContainerID, l.address, l.address, egress.RandomNone)
 }

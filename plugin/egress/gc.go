@@ -11,9 +11,9 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// gc is the GC command: leases and chains of this network without a valid attachment are
-// removed as by DEL, host-local is called, and failures do not stop it. Without a list
-// nothing is done.
+// gc is the GC command. It removes leases and chains of this network without a valid
+// attachment, as DEL does, and calls host-local; failures do not stop it. Without a list
+// it does nothing.
 func (c *command) gc() *skel.Error {
 	valid, given, err := netconf.ValidAttachments(c.Stdin)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *command) gc() *skel.Error {
 	return internal(cause.PodNetworkTeardown, "gc: "+strconv.Itoa(len(errs))+" steps failed, the last: "+errs[len(errs)-1].Error())
 }
 
-// collect releases a lease. The chain is the container's, so it stays while another
+// collect releases a lease. The chain belongs to the container, so it stays while another
 // attachment of the container is valid.
 func (c *command) collect(l lease, chainInUse bool) error {
 	d := *c
@@ -75,7 +75,7 @@ func (c *command) collect(l lease, chainInUse bool) error {
 	}
 	ifName := l.ifName
 	if ifName == "" {
-		ifName = "eth0" // host-local requires one, but finds these leases by the container only
+		ifName = "eth0" // host-local requires one, but finds these leases by container only
 	}
 	if err := d.run("DEL", "CNI_CONTAINERID="+l.containerID, "CNI_IFNAME="+ifName, "CNI_NETNS="); err != nil {
 		return errors.New(textIPAM + err.Error())

@@ -19,15 +19,15 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// ipamPlugin manages the addresses of the range.
+// ipamPlugin is the plugin that manages the addresses of the range.
 const ipamPlugin = "host-local"
 
-// delegation is a run of host-local with our own standard input. invoke's own Args take
-// the variables of the process; ours may name another sandbox.
+// delegation is a run of host-local with our own standard input. invoke's own Args use the
+// process's variables; ours may name another sandbox.
 type delegation struct {
 	program string
 	stdin   []byte
-	env     []string // of two variables with one name the last counts
+	env     []string // the last of variables with the same name counts
 	exec    invoke.Exec
 }
 
@@ -44,8 +44,8 @@ func (c *command) delegation(verb string, changes ...string) (*delegation, error
 	}, nil
 }
 
-// patient retries a program that is being written. [invoke.RawExec] tries to, but starts
-// the same exec.Cmd again, which os/exec refuses.
+// patient retries a program that is still being written. [invoke.RawExec] tries to, but
+// starts the same exec.Cmd again, which os/exec refuses.
 type patient struct{ invoke.Exec }
 
 const (
@@ -62,7 +62,7 @@ func (p patient) ExecPlugin(ctx context.Context, program string, stdin []byte, e
 	return nil, fmt.Errorf("%s is being written, for %d s: %w", program, busyTries, err)
 }
 
-// startLease has host-local assign an address. wait returns it.
+// startLease makes host-local assign an address; wait returns it.
 func (c *command) startLease() (wait func() (types.Result, error), _ error) {
 	d, err := c.delegation("ADD")
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *command) startLease() (wait func() (types.Result, error), _ error) {
 	}, nil
 }
 
-// run has host-local do another verb.
+// run calls host-local with another verb.
 func (c *command) run(verb string, changes ...string) error {
 	d, err := c.delegation(verb, changes...)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *command) run(verb string, changes ...string) error {
 	return invoke.ExecPluginWithoutResult(ctx, d.program, d.stdin, d, d.exec)
 }
 
-// leaseOf takes the one address out of host-local's result.
+// leaseOf extracts the only address from host-local's result.
 func leaseOf(r types.Result) (egress.Lease, *skel.Error) {
 	now, err := types100.NewResultFromResult(r)
 	if err != nil {
@@ -117,7 +117,7 @@ func leaseOf(r types.Result) (egress.Lease, *skel.Error) {
 }
 
 func addressOf(ip net.IP) netip.Addr {
-	a, _ := netip.AddrFromSlice(ip) // invalid: none
+	a, _ := netip.AddrFromSlice(ip) // invalid if none
 	return a.Unmap()
 }
 

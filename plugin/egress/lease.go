@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// lease is a file of host-local: its name is the address.
+// lease is a file of host-local, named after the address.
 type lease struct {
 	address     netip.Addr
 	containerID string
 	ifName      string // empty in files of old releases
 }
 
-// defaultDataDir is host-local's when the configuration names none.
+// defaultDataDir is host-local's default, for configurations without dataDir.
 const defaultDataDir = "/var/lib/cni/networks"
 
 func (c *command) leaseDir() string {
 	return filepath.Join(cmp.Or(c.conf.IPAM.DataDir, defaultDataDir), c.conf.Name)
 }
 
-// leases lists those that match. A directory that is not there has none.
+// leases lists the leases that match. A missing directory has none.
 func (c *command) leases(match func(lease) bool) (out []lease, _ error) {
 	dir := c.leaseDir()
 	entries, err := os.ReadDir(dir)
@@ -39,7 +39,7 @@ func (c *command) leases(match func(lease) bool) (out []lease, _ error) {
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // released meanwhile
+			continue // released in the meantime
 		}
 		if err != nil {
 			return nil, err

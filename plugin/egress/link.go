@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// link is the making of the veth pair and of what is on it.
+// link sets up the veth pair and the network on it.
 type link struct {
 	ns   int // the pod's namespace, held open
 	v6   bool
@@ -55,7 +55,7 @@ func openLink(netns string, v6 bool) (*link, error) {
 	return &link{ns: ns, v6: v6, host: host}, nil
 }
 
-// close closes the sockets; what was made stays.
+// close closes the sockets; the pair stays.
 func (l *link) close() {
 	_ = l.host.Close()
 	if l.pod != nil {
@@ -64,10 +64,10 @@ func (l *link) close() {
 	_ = unix.Close(l.ns)
 }
 
-// pairTries bounds how often other names and indexes are drawn.
+// pairTries limits how often other names and indexes are tried.
 const pairTries = 16
 
-// createPair makes the pair, the host's end up. It needs no address.
+// createPair creates the pair, with the host end up. It needs no address.
 func (l *link) createPair(mtu int) error {
 	var b rtnl.Batch
 	var last error
@@ -89,7 +89,7 @@ func (l *link) createPair(mtu int) error {
 	return last
 }
 
-// nameTaken reports an existing link of the name in the pod.
+// nameTaken returns an error if the pod has a link of that name.
 func (l *link) nameTaken() error {
 	pod, err := rtnl.OpenIn(l.ns)
 	if err != nil {
@@ -103,8 +103,8 @@ func (l *link) nameTaken() error {
 	return err
 }
 
-// undo deletes the pair, and with it all that is on it. It waits for a grace period of
-// the kernel.
+// undo deletes the pair, and with it everything on it. It waits for a grace period of the
+// kernel.
 func (l *link) undo() error {
 	if !l.made {
 		return nil
@@ -116,7 +116,7 @@ func (l *link) undo() error {
 	return l.host.Do(&b)
 }
 
-// network configures the pair: the host's side first, so that the pod's first packet is
+// network configures the pair: the host end first, so that the pod's first packet is
 // routed.
 func (l *link) network(p egress.Pod) error {
 	if err := setSysctls(p.HostSysctls); err != nil {
@@ -140,15 +140,15 @@ func (l *link) outside(p egress.Pod) error {
 	return l.addHostRoute(p.HostRoute)
 }
 
-// Tries of the host's route while a dying pod's is still there (#3702).
+// Retries of adding the host's route while a dying pod's route still exists (#3702).
 const (
 	routeTries = 5
 	routePause = 100 * time.Millisecond
 )
 
-// addHostRoute adds the route to the pod. The route of a pod that had the address before
-// goes with its namespace, a moment after its DEL; one that stays over a link that no
-// pod can use any more is replaced.
+// addHostRoute adds the route to the pod. The route of the pod that had the address before
+// disappears with its namespace, a moment after its DEL; a route that stays over a link
+// that no pod can use any more is replaced.
 func (l *link) addHostRoute(r netstate.Route) (err error) {
 	var b rtnl.Batch
 	for try := range routeTries {
@@ -180,8 +180,8 @@ func (l *link) addHostRoute(r netstate.Route) (err error) {
 	return wrapStep("failed to replace stale route on host", l.host.Do(&b))
 }
 
-// ownerGone reports that no pod is behind the host's route to an address: its link is
-// not there, is down, or has lost the other end.
+// ownerGone reports whether no pod is behind the host's route to an address: its link does
+// not exist, is down, or has lost its peer.
 func (l *link) ownerGone(dst netip.Prefix) (bool, error) {
 	fam := uint8(unix.AF_INET)
 	if l.v6 {
@@ -207,8 +207,8 @@ func (l *link) ownerGone(dst netip.Prefix) (bool, error) {
 	return true, nil
 }
 
-// enter opens the socket in the pod and sets what is to be set there. /proc/sys/net
-// shows the namespace of the thread that looks; this one ends with its goroutine.
+// enter opens the socket in the pod and sets the sysctls there. /proc/sys/net shows the
+// namespace of the calling thread; this thread ends with its goroutine.
 func (l *link) enter(sysctls []netstate.Sysctl) error {
 	done := make(chan error)
 	go func() {
@@ -246,7 +246,7 @@ func (l *link) inside(p egress.Pod) error {
 }
 
 // dropHostRoute deletes the route to an address that no other pod can have, because its
-// lease is still there.
+// lease still exists.
 func dropHostRoute(address netip.Addr) error {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -259,8 +259,8 @@ func dropHostRoute(address netip.Addr) error {
 	return host.Do(&b)
 }
 
-// setSysctls only writes values that differ: a write may have to wait for the kernel's
-// network lock. A kernel without IPv6 has no such files, and nothing to set.
+// setSysctls only writes values that differ, because a write may have to wait for the
+// kernel's network lock. A kernel without IPv6 has no such files, and nothing to set.
 func setSysctls(list []netstate.Sysctl) error {
 	for _, s := range list {
 		fd, err := unix.Open("/proc/sys/"+s.Path, unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -292,7 +292,7 @@ func setSysctl(fd int, value string) error {
 	}
 }
 
-// wrapStep adds what was being done to an error.
+// wrapStep prefixes an error with the step that failed.
 func wrapStep(what string, err error) error {
 	if err == nil {
 		return nil

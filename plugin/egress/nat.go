@@ -14,18 +14,18 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// childDeadline bounds a program that we run: iptables waits for its lock, host-local
-// for its directory.
+// childDeadline limits the run time of a child program: iptables waits for its lock,
+// host-local for its directory.
 const childDeadline = time.Minute
 
 // nat is the nat table of one family.
 type nat struct {
-	ctx           context.Context // of the one command that the process does
+	ctx           context.Context // of the only command of the process
 	env           []string
 	save, restore string // programs
 }
 
-// errNoIPTables: there is no program to make rules with.
+// errNoIPTables means that iptables is not installed.
 var errNoIPTables = errors.New("not found")
 
 type noProgramError struct{ name string }
@@ -35,7 +35,7 @@ func (e *noProgramError) Error() string {
 }
 func (e *noProgramError) Is(target error) bool { return target == errNoIPTables }
 
-// openNAT looks the programs up. Those of the host are used, and so its back end.
+// openNAT looks up the programs. It uses the host's, and so the host's back end.
 func (c *command) openNAT(v6 bool) (*nat, error) {
 	name := "iptables"
 	if v6 {
@@ -50,7 +50,7 @@ func (c *command) openNAT(v6 bool) (*nat, error) {
 	return n, nil
 }
 
-// lookPath also finds programs where the runtime's PATH has no system directories.
+// lookPath finds programs even if the runtime's PATH has no system directories.
 func (p *Process) lookPath(name string) string {
 	dirs := filepath.SplitList(p.Getenv("PATH"))
 	for _, dir := range append(dirs, "/usr/sbin", "/sbin", "/usr/local/sbin") {
@@ -64,7 +64,7 @@ func (p *Process) lookPath(name string) string {
 	return ""
 }
 
-// child is a program that runs.
+// child is a running program.
 type child struct {
 	cmd            *exec.Cmd
 	ctx            context.Context // of this program
@@ -72,14 +72,14 @@ type child struct {
 	stdout, stderr bytes.Buffer
 }
 
-// start starts a program, on a thread in the host's network namespace as all of the
-// process are but those that enter a pod's.
+// start starts a program on a thread in the host's network namespace, where all threads of
+// the process are except those that enter a pod's.
 func (n *nat) start(stdin, program string, args ...string) (*child, error) {
 	c := &child{}
 	c.ctx, c.cancel = context.WithTimeout(n.ctx, childDeadline)
 	c.cmd = exec.CommandContext(c.ctx, program, args...)
 	c.cmd.Env, c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = n.env, strings.NewReader(stdin), &c.stdout, &c.stderr
-	c.cmd.WaitDelay = time.Second // what the program started may keep its output open
+	c.cmd.WaitDelay = time.Second // its children may keep the output open
 	if err := c.cmd.Start(); err != nil {
 		c.cancel()
 		return nil, err
@@ -87,7 +87,7 @@ func (n *nat) start(stdin, program string, args ...string) (*child, error) {
 	return c, nil
 }
 
-// wait waits for the program's end and returns what it printed.
+// wait waits for the program to end and returns its output.
 func (c *child) wait() (string, error) {
 	defer c.cancel()
 	err := c.cmd.Wait()
@@ -104,7 +104,7 @@ func (c *child) wait() (string, error) {
 	return "", fmt.Errorf("%s: %s", c.cmd.Path, how)
 }
 
-// begin starts a transaction. It waits for the lock that others may hold.
+// begin starts a transaction. iptables waits for the lock that others may hold.
 func (n *nat) begin(text string) (*child, error) {
 	return n.start(text, n.restore, "--noflush", "-w")
 }
@@ -129,10 +129,10 @@ func (n *nat) table() (iptables.Table, error) {
 	return egress.NAT(saved), err
 }
 
-// natTries bounds how often the table is read and changed while others change it too.
+// natTries limits how often the table is read and changed while others are changing it.
 const natTries = 3
 
-// change applies the transaction that is computed from the current table.
+// change applies a transaction computed from the current table.
 func (n *nat) change(transaction func(iptables.Table) string) (err error) {
 	for range natTries {
 		var now iptables.Table
@@ -146,8 +146,8 @@ func (n *nat) change(transaction func(iptables.Table) string) (err error) {
 	return err
 }
 
-// finishAdd waits for the transaction that adds s. A refused one means that part of it
-// existed already, or that other rules were in the way.
+// finishAdd waits for the transaction that adds s. If it was refused, part of it existed
+// already, or other rules were in the way.
 func (n *nat) finishAdd(c *child, s egress.SNAT) error {
 	if _, err := c.wait(); err == nil {
 		return nil
@@ -155,8 +155,8 @@ func (n *nat) finishAdd(c *child, s egress.SNAT) error {
 	return n.change(func(now iptables.Table) string { return egress.Repair(now, s) })
 }
 
-// remove deletes a chain and what jumps to it. quick is the transaction that mostly
-// fits; empty if there is none.
+// remove deletes a chain and the rules that jump to it. quick is a transaction that
+// usually works; empty if none.
 func (n *nat) remove(chain, quick string) error {
 	if quick != "" && n.do(quick) == nil {
 		return nil

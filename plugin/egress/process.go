@@ -12,7 +12,7 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// Process is the environment of one plugin run. All members are required.
+// Process is the environment of one plugin run. All fields are required.
 type Process struct {
 	Getenv  func(string) string
 	Environ func() []string // for children
@@ -23,7 +23,7 @@ type Process struct {
 	Version string // of this binary; empty in a source build
 }
 
-// Run does the command in CNI_COMMAND and returns the exit code of the process.
+// Run executes the command in CNI_COMMAND and returns the exit code of the process.
 func (p *Process) Run(ctx context.Context) int {
 	var conf netconf.EgressConf
 	var confErr error
@@ -58,14 +58,14 @@ func (p *Process) Run(ctx context.Context) int {
 
 // command is one run of a verb other than VERSION, with its input.
 type command struct {
-	ctx context.Context // of the one command that the process does
+	ctx context.Context // of the only command of the process
 	p   *Process
 	*skel.Request
 	conf netconf.EgressConf
 	log  *pluginlog.Log
 }
 
-// settings fails with what is wrong with our own keys.
+// settings returns an error if our own keys are wrong.
 func (c *command) settings(confErr error) *skel.Error {
 	if confErr == nil {
 		return nil
@@ -81,7 +81,7 @@ func internal(why cause.Code, msg string) *skel.Error {
 	return &skel.Error{Code: skel.CodeInternal, Msg: msg, Cause: why}
 }
 
-// logRequest has the form of aws-cni's.
+// logRequest logs the request in the same form as aws-cni.
 func (c *command) logRequest() {
 	c.log.Info("Received Egress CNI " + c.Command + " request: ContainerID(" + c.ContainerID + ") Netns(" + c.Netns + ") IfName(" + c.IfName +
 		") Args(" + c.Args + ") Path(" + c.Path + ") argsStdinData(" + string(c.Stdin) + ")")

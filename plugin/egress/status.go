@@ -5,8 +5,8 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// status is the STATUS command: whether an ADD finds what it needs, host-local's own
-// word included.
+// status is the STATUS command: it reports whether an ADD would find what it needs,
+// including host-local's own STATUS.
 func (c *command) status() *skel.Error {
 	if !c.conf.On() {
 		return nil

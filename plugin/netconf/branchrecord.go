@@ -2,11 +2,11 @@ package netconf
 
 import "strconv"
 
-// BranchRecord is what the plugin records of a pod with a branch ENI, for DEL, CHECK and
-// GC: the result has no field for the ENI's MAC, which distinguishes its VLAN device from
-// that of a pod that got the VLAN id later. The file is private to the plugin.
+// BranchRecord is the plugin's record of a pod with a branch ENI, for DEL, CHECK and GC.
+// The result has no field for the ENI's MAC, which distinguishes its VLAN device from that
+// of a pod that got the VLAN id later. The file is private to the plugin.
 type BranchRecord struct {
-	NetworkName  string // empty: noted by a plugin that did not
+	NetworkName  string // empty if written by a plugin that did not record it
 	Attachment   Attachment
 	PodNamespace string
 	PodName      string
@@ -14,10 +14,10 @@ type BranchRecord struct {
 	MAC          string // of the branch ENI
 	Address      string // of the pod
 	HostLink     string
-	PolicyMode   string // of network policy; empty: off
+	PolicyMode   string // of network policy; empty if off
 }
 
-// ParseBranchRecord reads a record. Fields are only checked for their type, except those
+// ParseBranchRecord parses a record. It checks only the types of fields, except for those
 // that identify the sandbox.
 func ParseBranchRecord(file []byte) (BranchRecord, error) {
 	var r BranchRecord

@@ -2,9 +2,9 @@ package netconf
 
 import "errors"
 
-// decoder fills a configuration and remembers values of the wrong type, which
-// encoding/json skips and reports at the end: the first of all, and the first of two keys
-// that are looked at before the others.
+// decoder fills a configuration. Like encoding/json, it skips values of the wrong type,
+// which are reported at the end: it records the first of all, and those of name and
+// cniVersion, which are checked before the others.
 type decoder struct {
 	cursor
 	any, name, cniVer *mismatch
@@ -16,7 +16,7 @@ type mismatch struct {
 	field Field
 }
 
-// document reads a configuration that checkSyntax has passed.
+// document reads a configuration that has passed checkSyntax.
 func (d *decoder) document(member func(key string)) {
 	switch d.kind() {
 	case "object":
@@ -27,9 +27,9 @@ func (d *decoder) document(member func(key string)) {
 	}
 }
 
-// problem is what is wrong with the configuration of a network. Mistakes are looked for in
-// the order in which a plugin built on containernetworking/cni meets them, so that of two
-// the same one is reported.
+// problem returns what is wrong with a network's configuration. The checks are in the
+// order of a plugin built on containernetworking/cni, so that of two mistakes the same one
+// is reported.
 func (d *decoder) problem(network, badSettings string) error {
 	switch {
 	case d.name != nil:
@@ -46,7 +46,8 @@ func (d *decoder) problem(network, badSettings string) error {
 	return nil
 }
 
-// Keys of the configuration; the texts first, in the order of NetConf.texts.
+// keys are the keys of the configuration; those with strings first, in the order of
+// NetConf.texts.
 var keys = [...]string{
 	"cniVersion", "name", "type", "vethPrefix", "mtu", "podSGEnforcingMode", "pluginLogFile", "pluginLogLevel",
 	"runtimeConfig", "prevResult", "capabilities",
@@ -75,7 +76,7 @@ func (d *decoder) member(conf *NetConf, key string) {
 	}
 }
 
-// keyIndex finds a key, exactly or else ignoring case; −1 if there is none.
+// keyIndex finds a key, exactly or else ignoring case; −1 if unknown.
 func keyIndex(key string, known []string) int {
 	for i, k := range known {
 		if k == key {
@@ -114,8 +115,8 @@ func (d *decoder) textMember(key string, into *string) {
 	d.raw()
 }
 
-// mismatch records that the next value, which it does not read, has the wrong type,
-// unless an earlier one had. An empty key is the configuration itself.
+// mismatch records that the next value, which it does not consume, has the wrong type,
+// unless one is recorded already. An empty key means the configuration itself.
 func (d *decoder) mismatch(into **mismatch, key, want, accepted string) {
 	if *into != nil {
 		return

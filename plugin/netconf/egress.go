@@ -10,7 +10,7 @@ type EgressConf struct {
 	MTU            string // decimal
 	Enabled        string // "true"; anything else is off
 	RandomizeSNAT  string // none, hashrandom; anything else means prng
-	NodeIP         string // may be empty; its family is that of the egress
+	NodeIP         string // may be empty; its family is the family of the egress
 	PluginLogFile  string
 	PluginLogLevel string
 
@@ -18,7 +18,8 @@ type EgressConf struct {
 	RawPrevResult Raw // supplied by the runtime
 }
 
-// EgressIPAM is what egress-cni itself needs of the settings of its address management.
+// EgressIPAM is the part of the address management's settings that egress-cni itself
+// needs.
 type EgressIPAM struct {
 	Type    string
 	DataDir string
@@ -32,7 +33,7 @@ func (c *EgressConf) texts() [9]*string {
 	return [9]*string{&c.CNIVersion, &c.Name, &c.Type, &c.MTU, &c.Enabled, &c.RandomizeSNAT, &c.NodeIP, &c.PluginLogFile, &c.PluginLogLevel}
 }
 
-// ParseEgress reads the configuration; errors are those of [Parse].
+// ParseEgress parses the configuration; errors are as for [Parse].
 func ParseEgress(stdin []byte) (EgressConf, error) {
 	if err := checkSyntax(stdin); err != nil {
 		return EgressConf{}, &Error{Kind: NotJSON, Err: wrap(textNotJSON, err)}
@@ -84,7 +85,7 @@ func (d *decoder) egressIPAM(into *EgressIPAM) {
 // On reports whether egress is switched on.
 func (c *EgressConf) On() bool { return c.Enabled == "true" }
 
-// LinkMTU is the MTU of the pair. Upstream takes any integer.
+// LinkMTU returns the MTU of the pair. Upstream accepts any integer.
 func (c *EgressConf) LinkMTU() (int, error) {
 	mtu, err := strconv.Atoi(c.MTU)
 	if err != nil {

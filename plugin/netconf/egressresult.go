@@ -7,7 +7,7 @@ import (
 )
 
 // Result is a plugin's complete result, in any version of the specification. Fields that
-// the version does not have are left out.
+// the version does not have are unset.
 type Result struct {
 	Version    string // as given; never empty
 	Interfaces []ResultInterface
@@ -20,7 +20,7 @@ type Result struct {
 // ResultInterface is an entry of "interfaces".
 type ResultInterface struct {
 	Name, MAC, Sandbox string
-	MTU                int    // from 1.1.0 on, as are the next two; 1.0.0 passes them
+	MTU                int    // from 1.1.0 on, as are the next two; 1.0.0 passes them on
 	SocketPath, PCIID  string //
 }
 
@@ -29,13 +29,13 @@ type ResultIP struct {
 	Version   string // "4" or "6"; before 1.0.0
 	Interface *int
 	Address   netip.Prefix
-	Gateway   netip.Addr // may be invalid: none
+	Gateway   netip.Addr // invalid if none
 }
 
 // ResultRoute is an entry of "routes".
 type ResultRoute struct {
 	Dst                   netip.Prefix
-	GW                    netip.Addr // may be invalid: none
+	GW                    netip.Addr // invalid if none
 	MTU, AdvMSS, Priority int
 	Table, Scope          *int
 }
@@ -58,7 +58,7 @@ type ResultOldIP struct {
 	Routes  []ResultRoute
 }
 
-// Generation groups the versions whose results have one form.
+// Generation groups the versions whose results have the same form.
 func Generation(version string) int {
 	switch version {
 	case "0.1.0", "0.2.0":
@@ -71,9 +71,9 @@ func Generation(version string) int {
 	return -1
 }
 
-// ParseResult reads a result that a configuration of that version goes with: one that
-// names no version has the configuration's, and one of another form is refused, as by
-// the CNI library.
+// ParseResult parses a result that belongs to a configuration of version confVersion. A
+// result without a version has the configuration's. A result of another form is refused,
+// as by the CNI library.
 func ParseResult(raw []byte, confVersion string) (*Result, error) {
 	if err := checkSyntax(raw); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (d *fullResultDecoder) result() {
 		case i == 1:
 			d.dns()
 		case i == 2 && d.generation > 0:
-			d.out.Interfaces = nil // the last of equal keys counts
+			d.out.Interfaces = nil // of equal keys, the last one counts
 			d.list(key, func() { d.out.Interfaces = append(d.out.Interfaces, d.iface()) })
 		case i == 3 && d.generation > 0:
 			d.out.IPs = nil
@@ -316,8 +316,8 @@ func (d *fullResultDecoder) textsInto(into *[]string, what string) {
 	})
 }
 
-// prefixInto reads an address with its mask. An IPv4 address in IPv6 form is one of
-// IPv4, as it is for package net.
+// prefixInto reads an address with its mask. An IPv4 address in IPv6 form becomes an IPv4
+// address, as in package net.
 func (d *fullResultDecoder) prefixInto(into *netip.Prefix, what string) {
 	text := ""
 	if !d.want("string", what) {

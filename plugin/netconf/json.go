@@ -9,7 +9,7 @@ import (
 // Raw is JSON text that is kept unchanged.
 type Raw []byte
 
-// MarshalJSON is for encoding/json.
+// MarshalJSON implements json.Marshaler.
 func (r Raw) MarshalJSON() ([]byte, error) {
 	if r == nil {
 		return []byte("null"), nil
@@ -17,19 +17,19 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 	return r, nil
 }
 
-// UnmarshalJSON is for encoding/json.
+// UnmarshalJSON implements json.Unmarshaler.
 func (r *Raw) UnmarshalJSON(b []byte) error {
 	*r = append((*r)[:0], b...)
 	return nil
 }
 
-// cursor walks JSON text that checkSyntax has passed, so it checks nothing again.
+// cursor walks JSON text that has passed checkSyntax, so it checks nothing again.
 type cursor struct {
 	in  []byte
 	pos int
 }
 
-// peek is the first byte of the next value or the next punctuation, 0 at the end.
+// peek returns the first byte of the next value or the next punctuation, 0 at the end.
 func (c *cursor) peek() byte {
 	for c.pos < len(c.in) && isSpace(c.in[c.pos]) {
 		c.pos++
@@ -79,7 +79,7 @@ func (c *cursor) array(fn func()) {
 // next moves to the next member of an object or array; false past the last.
 func (c *cursor) next(open, closing byte) bool {
 	switch c.peek() {
-	case open: // the first: a member that is itself such a value follows a comma
+	case open: // the opening bracket: a nested value would follow a comma
 		c.pos++
 		if c.peek() != closing {
 			return true
@@ -126,7 +126,7 @@ func (c *cursor) raw() []byte {
 	return c.in[start:c.pos]
 }
 
-// skipText moves behind a string.
+// skipText moves past a string.
 func (c *cursor) skipText() {
 	for c.pos++; c.in[c.pos] != '"'; c.pos++ {
 		if c.in[c.pos] == '\\' {
@@ -152,7 +152,7 @@ func (c *cursor) text() string {
 	return unquote(body)
 }
 
-// unquote resolves escapes; what is not UTF-8 becomes U+FFFD.
+// unquote resolves escapes; invalid UTF-8 becomes U+FFFD.
 func unquote(body []byte) string {
 	out := make([]byte, 0, len(body))
 	for len(body) > 0 {
@@ -205,9 +205,9 @@ func unescape(c byte) byte {
 	return c
 }
 
-// sameKey reports whether encoding/json takes key for known, a lower-case or camel-case
-// ASCII name: it ignores case by Unicode's simple folding, which makes the long s and the
-// Kelvin sign letters too.
+// sameKey reports whether encoding/json matches key to known, a lower-case or camel-case
+// ASCII name. encoding/json ignores case by Unicode's simple folding, under which the long
+// s and the Kelvin sign are letters s and k too.
 func sameKey(key, known string) bool {
 	i := 0
 	for _, r := range key {

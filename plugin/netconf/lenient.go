@@ -7,13 +7,13 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Replaced is a setting with an invalid value that is not an error: upstream is lenient
-// about it, and so are we.
+// Replaced is a setting with an invalid value that is not an error, because upstream
+// tolerates it.
 type Replaced struct {
 	Key      string
 	Value    string
 	Accepted string
-	Used     string // what is done instead
+	Used     string // what is used instead
 }
 
 // Replaced lists the settings whose values are not used as given.

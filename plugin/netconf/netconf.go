@@ -3,23 +3,22 @@ package netconf
 import "strconv"
 
 const (
-	// DefaultMTU is the MTU of pods when mtu is absent or unusable: that of a VPC.
+	// DefaultMTU is the MTU of pods if mtu is absent or unusable: the MTU of a VPC.
 	DefaultMTU = 9001
 	minMTU     = 576 // IPv4's minimum; upstream does not distinguish families
 	maxMTU     = 9001
 
-	// MultiNICAnnotation asks for several interfaces when it has the value
-	// MultiNICValue.
+	// MultiNICAnnotation requests several interfaces if its value is MultiNICValue.
 	MultiNICAnnotation = "k8s.amazonaws.com/nicConfig"
 	MultiNICValue      = "multi-nic-attachment"
 
-	// AnnotationCapability is the runtime capability by which containerd passes the
-	// annotations of a pod.
+	// AnnotationCapability is the runtime capability through which containerd passes a
+	// pod's annotations.
 	AnnotationCapability = "io.kubernetes.cri.pod-annotations"
 )
 
-// NetConf is the configuration of one plugin run. Its name and the names of its
-// keys are part of the error texts, which are those of upstream.
+// NetConf is the configuration of one plugin run. Its name and the names of its keys
+// appear in error texts, which are upstream's.
 type NetConf struct {
 	CNIVersion   string          `json:"cniVersion,omitempty"`
 	Name         string          `json:"name,omitempty"`
@@ -46,8 +45,8 @@ func defaults() NetConf {
 	return NetConf{VethPrefix: "eni", MTU: strconv.Itoa(DefaultMTU), PodSGEnforcingMode: "strict"}
 }
 
-// PodMTU is the MTU of the pod's links; ok is false when mtu is not usable and the
-// default is used.
+// PodMTU returns the MTU of the pod's links; ok is false if mtu is unusable and the
+// default applies.
 func (c *NetConf) PodMTU() (mtu int, ok bool) {
 	mtu, err := strconv.Atoi(c.MTU)
 	if err != nil || mtu < minMTU || mtu > maxMTU {
@@ -56,15 +55,14 @@ func (c *NetConf) PodMTU() (mtu int, ok bool) {
 	return mtu, true
 }
 
-// MultiNIC reports whether the pod asks for several interfaces. value is the
-// annotation as given, "" when there is none.
+// MultiNIC reports whether the pod requests several interfaces. value is the annotation as
+// given, "" if none.
 func (c *NetConf) MultiNIC() (wanted bool, value string) {
 	value = c.RuntimeConfig.PodAnnotations[MultiNICAnnotation]
 	return value == MultiNICValue, value
 }
 
-// Conflist is the file in /etc/cni/net.d. Plugins other than ours are kept as they
-// are.
+// Conflist is the file in /etc/cni/net.d. Other plugins' entries are kept unchanged.
 type Conflist struct {
 	CNIVersion   string   `json:"cniVersion"`
 	CNIVersions  []string `json:"cniVersions,omitempty"`

@@ -7,18 +7,18 @@ import (
 	"cnictl/daemon/api/netnames"
 )
 
-// Kind classifies the errors of Parse, which have different CNI codes.
+// Kind classifies the errors of Parse, which map to different CNI codes.
 type Kind uint8
 
 const (
-	NotJSON     Kind = iota + 1 // nothing can be read, or name has the wrong type
+	NotJSON     Kind = iota + 1 // nothing can be parsed, or name has the wrong type
 	NoName                      // name is missing
-	BadName                     // name has characters that a name may not have
+	BadName                     // name has invalid characters
 	BadVersion                  // cniVersion has the wrong type
 	BadSettings                 // a key of ours has the wrong type or value
 )
 
-// Error is an unusable configuration.
+// Error means that a configuration is unusable.
 type Error struct {
 	Kind  Kind
 	Name  string // of the network, for BadName
@@ -26,23 +26,23 @@ type Error struct {
 	Err   error
 }
 
-// Field is a key with a value that is not accepted.
+// Field is a key with an unacceptable value.
 type Field struct {
 	Key      string // path of the key; empty means the configuration itself
 	Value    string // JSON text, or "an object", "an array"; of any length
-	Accepted string // empty: no value is at fault
+	Accepted string // empty if no value is at fault
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrVethPrefix is BadSettings: the prefix leaves no room for the hash.
+// ErrVethPrefix is a BadSettings error: the prefix leaves no room for the hash.
 var ErrVethPrefix = errors.New("conf.VethPrefix can be at most 4 characters long")
 
 const textNotJSON = "error unmarshall network config: "
 
-// Parse reads the configuration. Errors are *Error; with BadSettings the returned
-// configuration has what could be read.
+// Parse parses the configuration. Errors are *Error; with BadSettings the returned
+// configuration has what could be parsed.
 func Parse(stdin []byte) (NetConf, error) {
 	if err := checkSyntax(stdin); err != nil {
 		return NetConf{}, &Error{Kind: NotJSON, Err: wrap(textNotJSON, err)}
@@ -66,8 +66,8 @@ var (
 	errBadName = errors.New("invalid characters found in network name")
 )
 
-// wrapped is what fmt.Errorf makes of "text%w"; linking fmt costs every start of the
-// plugin.
+// wrapped is what fmt.Errorf returns for "text%w"; linking fmt would slow down every start
+// of the plugin.
 type wrapped struct {
 	text string
 	err  error
@@ -78,8 +78,8 @@ func wrap(text string, err error) error { return &wrapped{text, err} }
 func (w *wrapped) Error() string { return w.text + w.err.Error() }
 func (w *wrapped) Unwrap() error { return w.err }
 
-// ValidName is the rule of the CNI specification for network names and container
-// ids: a letter or digit, then letters, digits, '_', '.' and '-'.
+// ValidName applies the CNI specification's rule for network names and container ids: a
+// letter or digit, then letters, digits, '_', '.' and '-'.
 func ValidName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

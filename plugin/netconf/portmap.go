@@ -7,12 +7,12 @@ type PortmapConf struct {
 	Name          string
 	RawPrevResult Raw // supplied by the runtime
 
-	// Idle: the pod has no host ports, and every other key is one that cannot make the
-	// plugin fail. False also for what is not understood.
+	// Idle means that the pod has no host ports and that no other key can make the plugin
+	// fail. It is false for anything that is not understood.
 	Idle bool
 }
 
-// ParsePortmap reads the configuration of the portmap plugin. It returns no errors: an
+// ParsePortmap parses the configuration of the portmap plugin. It returns no errors: an
 // unexpected configuration is not Idle, and the plugin itself reports what is wrong.
 func ParsePortmap(stdin []byte) (conf PortmapConf) {
 	if checkSyntax(stdin) != nil {
@@ -24,7 +24,7 @@ func ParsePortmap(stdin []byte) (conf PortmapConf) {
 	}
 	idle, seen := true, map[string]bool{}
 	d.object(func(key string) {
-		understood := d.portmapMember(&conf, key) // in any case: it reads the value
+		understood := d.portmapMember(&conf, key) // call it in any case: it reads the value
 		idle = idle && understood && !seen[key]
 		seen[key] = true
 	})
@@ -32,7 +32,8 @@ func ParsePortmap(stdin []byte) (conf PortmapConf) {
 	return conf
 }
 
-// portmapMember reads the value of a key; false: it is not one of an idle plugin.
+// portmapMember reads the value of a key. It returns false if an idle plugin would not
+// have it.
 func (d *decoder) portmapMember(conf *PortmapConf, key string) bool {
 	kind := d.kind()
 	text := func(into *string) bool {
@@ -67,7 +68,7 @@ func (d *decoder) portmapMember(conf *PortmapConf, key string) bool {
 	return false
 }
 
-// noPorts reads runtimeConfig, which is to name no port.
+// noPorts reads runtimeConfig and reports whether it names no port.
 func (d *decoder) noPorts() bool {
 	switch d.kind() {
 	case "object":
@@ -81,7 +82,7 @@ func (d *decoder) noPorts() bool {
 	none := true
 	d.object(func(key string) {
 		value := string(d.raw())
-		// Keys that differ in case are the same to encoding/json.
+		// To encoding/json, keys that differ only in case are the same.
 		if sameKey(key, "portMappings") && value != "null" && value != "[]" {
 			none = false
 		}

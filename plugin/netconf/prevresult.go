@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// PrevResult is what DEL needs of the result that ADD printed, whatever its version.
+// PrevResult is the part that DEL needs of the result that ADD printed, in any version.
 type PrevResult struct {
 	Interfaces []Interface `json:"interfaces"`
 	IPs        []IP        `json:"ips"`
 }
 
-// Interface of a result. In ours, mac and sandbox carry other things: see
+// Interface is an interface of a result. In ours, mac and sandbox have other meanings: see
 // plugin/vpc.
 type Interface struct {
 	Name    string `json:"name"`
@@ -19,15 +19,15 @@ type Interface struct {
 	Sandbox string `json:"sandbox"`
 }
 
-// IP of a result.
+// IP is an address of a result.
 type IP struct {
 	Interface *int   `json:"interface"` // index into Interfaces
 	Address   string `json:"address"`   // with its prefix length
 	Gateway   string `json:"gateway"`   // only of pods with branch ENIs
 }
 
-// PrevResult reads the previous result; nil without one. Versions before 0.3.0 have
-// no interfaces, so theirs reads as empty.
+// PrevResult parses the previous result; nil without one. Versions before 0.3.0 have no
+// interfaces, so their results appear empty.
 func (c *NetConf) PrevResult() (*PrevResult, error) {
 	if len(c.RawPrevResult) == 0 || string(c.RawPrevResult) == "null" {
 		return nil, nil
@@ -55,7 +55,7 @@ func (d *resultDecoder) result() {
 	d.object(func(key string) {
 		switch keyIndex(key, []string{"interfaces", "ips"}) {
 		case 0:
-			d.out.Interfaces = nil // the last of equal keys counts
+			d.out.Interfaces = nil // of equal keys, the last one counts
 			if d.want("array", "interfaces") {
 				d.array(d.iface)
 			}
@@ -118,8 +118,8 @@ func (d *resultDecoder) ip() {
 	d.out.IPs = append(d.out.IPs, out)
 }
 
-// Named finds an interface by name, −1 if there is none. Later plugins of the chain add
-// their own interfaces, so positions are not fixed.
+// Named returns the index of the interface with that name, −1 if none. Later plugins of
+// the chain add their own interfaces, so positions are not fixed.
 func (r *PrevResult) Named(name string) int {
 	for i := range r.Interfaces {
 		if r.Interfaces[i].Name == name {
@@ -129,7 +129,7 @@ func (r *PrevResult) Named(name string) int {
 	return -1
 }
 
-// AddressesOf are the addresses of interface i.
+// AddressesOf returns the addresses of interface i.
 func (r *PrevResult) AddressesOf(i int) []netip.Addr {
 	var out []netip.Addr
 	for _, ip := range r.IPs {

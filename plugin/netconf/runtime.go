@@ -14,22 +14,22 @@ type Attachment struct {
 	IfName      string
 }
 
-// Keys of GC's configuration. Runtimes built on containernetworking/cni 1.2.0 and
-// later give both, because the specification first had the second name.
+// Keys of GC's configuration. Runtimes built on containernetworking/cni 1.2.0 and later
+// send both, because the specification first used the second name.
 const (
 	validAttachmentsKey = "cni.dev/valid-attachments"
 	attachmentsKey      = "cni.dev/attachments"
 )
 
-// ValidAttachments reads the attachments that GC must keep. given is false without a
-// list: that says nothing about any attachment, unlike an empty list. A list that cannot
-// be parsed completely is an error, because what it does not name is removed.
+// ValidAttachments parses the attachments that GC must keep. given is false without a
+// list, which says nothing about any attachment, unlike an empty list. A list that cannot
+// be parsed completely is an error, because attachments that are not on it are removed.
 func ValidAttachments(stdin []byte) (valid []Attachment, given bool, _ error) {
 	if err := checkSyntax(stdin); err != nil {
 		return nil, false, err
 	}
 	d := strictDecoder{cursor: cursor{in: stdin}}
-	first := false // the list has its first name
+	first := false // the list was found under validAttachmentsKey
 	if d.want("object", "network configuration") {
 		d.object(func(key string) {
 			switch {
@@ -57,19 +57,19 @@ func (d *strictDecoder) attachment() (a Attachment) {
 	return a
 }
 
-// Allocation is an address that the daemon has given to a sandbox, as its checkpoint
-// (ipam.json) says.
+// Allocation is an address that the daemon has assigned to a sandbox, according to its
+// checkpoint (ipam.json).
 type Allocation struct {
 	NetworkName  string
 	Attachment   Attachment
 	Address      netip.Addr
-	PodNamespace string // empty: given before v1.11
+	PodNamespace string // empty if assigned before v1.11
 	PodName      string
-	AllocatedAt  int64 // ns since 1970; 0: not known
+	AllocatedAt  int64 // ns since 1970; 0 if unknown
 }
 
-// Allocations reads a checkpoint. It is the plugin's own reader: daemon/api/checkpoint
-// would cost a run more than the rest of the plugin.
+// Allocations parses a checkpoint. The plugin has its own parser, because
+// daemon/api/checkpoint would cost a run more than the rest of the plugin.
 func Allocations(file []byte) ([]Allocation, error) {
 	if err := checkSyntax(file); err != nil {
 		return nil, err
@@ -139,14 +139,14 @@ func (d *strictDecoder) allocation() (a Allocation) {
 	return a
 }
 
-// strictDecoder remembers the first value of an unexpected type.
+// strictDecoder records an error for the first value of an unexpected type.
 type strictDecoder struct {
 	cursor
 	err error // the first
 }
 
-// want checks the kind of the next value; a value of another kind but null is an
-// error, and either is skipped.
+// want checks the kind of the next value. It skips a value of another kind, which is an
+// error unless it is null.
 func (d *strictDecoder) want(kind, what string) bool {
 	got := d.kind()
 	if got == kind {
@@ -165,8 +165,8 @@ func (d *strictDecoder) fail(text string) {
 	}
 }
 
-// members reads some string fields of an object. Keys are compared exactly: these
-// documents are written by programs.
+// members reads some string fields of an object. Keys must match exactly, because programs
+// write these documents.
 func (d *strictDecoder) members(what string, keys []string, into ...*string) {
 	if !d.want("object", what) {
 		return

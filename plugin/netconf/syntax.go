@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// maxDepth is encoding/json's bound on nesting.
+// maxDepth is encoding/json's limit on nesting.
 const maxDepth = 10000
 
 var (
@@ -29,7 +29,7 @@ type syntax struct {
 	err   error // the first
 }
 
-// bad is a mistake at the current byte.
+// bad records a mistake at the current byte.
 func (s *syntax) bad() {
 	switch {
 	case s.err != nil:
@@ -40,10 +40,10 @@ func (s *syntax) bad() {
 	}
 }
 
-// offset is where in a text a mistake is.
+// offset is the text for the position of a mistake.
 func offset(pos int) string { return " at offset " + strconv.Itoa(pos) }
 
-// expect takes one byte.
+// expect consumes one byte.
 func (s *syntax) expect(c byte) bool {
 	if !s.take(c) {
 		s.bad()

@@ -10,19 +10,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rotation of the log file: as upstream's, except that backups are not compressed: gzip
-// takes half a second for 100 MB of these lines, as long as a hundred ADDs, and no
-// process outlives the command to do it. Upstream starts compression in a goroutine that
-// dies with the process.
+// The log file rotates as upstream's does, except that backups are not compressed: gzip
+// takes half a second for 100 MB of these lines, as long as a hundred ADDs, and no process
+// outlives the command to do it. Upstream compresses in a goroutine that dies with the
+// process.
 const (
 	logMaxSize    = 100 << 20
 	logMaxBackups = 5
 	logMaxAge     = 30 * 24 * time.Hour
-	backupTime    = "2006-01-02T15-04-05.000" // in the name of a backup, as lumberjack has it
+	backupTime    = "2006-01-02T15-04-05.000" // in the names of backups, lumberjack's format
 )
 
-// appendLog appends to the file in one write, so that lines of parallel runs don't
-// mix. The usual run opens, asks for the size, writes and closes.
+// appendLog appends to the file in one write, so that the lines of parallel runs don't
+// mix. Normally it opens the file, stats it, writes and closes.
 func appendLog(name string, b []byte, now func() time.Time) error {
 	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CREAT | unix.O_CLOEXEC
 	fd, err := unix.Open(name, flags, 0o600)
@@ -42,8 +42,8 @@ func appendLog(name string, b []byte, now func() time.Time) error {
 	return err
 }
 
-// makeDirectory makes a directory with its parents; opening the file reports whether
-// that worked.
+// makeDirectory creates a directory and its parents. It reports no error, because opening
+// the file shows whether it worked.
 func makeDirectory(dir string) {
 	if errors.Is(unix.Mkdir(dir, 0o755), unix.ENOENT) && dir != "/" && dir != "." {
 		makeDirectory(path.Dir(dir))
@@ -51,8 +51,8 @@ func makeDirectory(dir string) {
 	}
 }
 
-// rotate renames the file that fd is open on, unless another run is at it or was
-// faster, and removes old backups.
+// rotate renames the file that fd is open on, unless another run is rotating it or already
+// has, and removes old backups.
 func rotate(name string, fd int, now time.Time) {
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return
@@ -85,7 +85,7 @@ func removeBackups(dir, stem, ext string, now time.Time) {
 	}
 }
 
-// directory lists the names in a directory; nothing if it cannot be read.
+// directory lists the names in a directory; nil if it cannot be read.
 func directory(dir string) (names []string) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -102,8 +102,7 @@ func directory(dir string) (names []string) {
 	}
 }
 
-// backupAt is the time in the name of a backup; those of upstream may be
-// compressed.
+// backupAt is the time in the name of a backup. Upstream's backups may be compressed.
 func backupAt(name, stem, ext string) (time.Time, bool) {
 	name, ok := strings.CutPrefix(strings.TrimSuffix(name, ".gz"), stem+"-")
 	if !ok {

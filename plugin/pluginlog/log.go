@@ -20,7 +20,8 @@ type Log struct {
 	caller [64]byte // buffer
 }
 
-// New opens nothing. file is a path or "stderr"; empty and "stdout" mean that too.
+// New opens no file. file is a path or "stderr"; empty and "stdout" also mean standard
+// error.
 func New(file, level string, now func() time.Time, stderr io.Writer) *Log {
 	least, _ := logline.ParseLevel(level)
 	if strings.EqualFold(file, "stderr") || strings.EqualFold(file, "stdout") {
@@ -29,7 +30,7 @@ func New(file, level string, now func() time.Time, stderr io.Writer) *Log {
 	return &Log{path: file, level: least, now: now, stderr: stderr, lines: make([]byte, 0, 6<<10)}
 }
 
-// Debug adds a line, as Info and Warn do. Each line names the source line that wrote it.
+// Debug adds a line, as Info and Warn do. Each line names the source line that logged it.
 func (l *Log) Debug(msg string) { l.line(logline.Debug, msg) }
 
 // Info adds a line.
@@ -45,7 +46,7 @@ func (l *Log) line(level logline.Level, msg string) {
 	}
 }
 
-// Error adds a line about a failure. Its cause follows upstream's members.
+// Error adds a line about a failure. The cause comes after upstream's members.
 func (l *Log) Error(why cause.Code, msg string) {
 	if logline.Error >= l.level {
 		l.errorLine(why, msg)
@@ -60,8 +61,8 @@ func (l *Log) errorLine(why cause.Code, msg string) {
 	l.lines = logline.End(l.lines)
 }
 
-// begin begins a line. UTC, because reading the zone file costs as much as writing it. It is
-// two calls below the exported method.
+// begin starts a line. Times are UTC because reading the zone file costs as much as
+// writing the log. It must be called exactly two calls below the exported method.
 func (l *Log) begin(level logline.Level, msg string) {
 	var pc [1]uintptr
 	var caller []byte
@@ -72,7 +73,7 @@ func (l *Log) begin(level logline.Level, msg string) {
 	l.lines = logline.Append(l.lines, level, l.now().UTC(), string(caller), msg)
 }
 
-// Flush writes what was collected.
+// Flush writes the collected lines.
 func (l *Log) Flush() {
 	if len(l.lines) == 0 {
 		return

@@ -3,6 +3,7 @@
 // as aws-cni does, half of it for asking iptables for its version.
 //
 // Everything else is left to the reference plugin, which is installed next to it as
-// [Reference] and is executed in its place: pods with host ports, the rarer verbs, and
-// whatever is not understood here, so that errors have its texts.
+// [Reference] and is executed in its place: pods with host ports, the rarer verbs, and any
+// input that this package does not understand, so that errors have the reference plugin's
+// texts.
 package portmap

@@ -8,24 +8,24 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// Reference is the name of the reference plugin, in the directory of ours.
+// Reference is the name of the reference plugin, in our plugin's directory.
 const Reference = "portmap.reference"
 
-// maxStdin bounds what is read to report whether there is anything to do.
+// maxStdin limits the input that is read to determine whether there is anything to do.
 const maxStdin = 16 << 20
 
-// Process is the environment of one run. All members are required.
+// Process is the environment of one run. All fields are required.
 type Process struct {
 	Getenv func(string) string
 	Stdin  io.Reader
 	Stdout io.Writer
 
-	// Exec gives the process to the reference plugin, with the given standard input, nil
-	// for the process's own. It returns only when it cannot.
+	// Exec replaces the process with the reference plugin. stdin is its standard input,
+	// nil for the process's own. Exec returns only on failure.
 	Exec func(stdin []byte) error
 }
 
-// Run does the command in CNI_COMMAND and returns the exit code of the process.
+// Run executes the command in CNI_COMMAND and returns the exit code of the process.
 func (p *Process) Run() int {
 	command := p.Getenv("CNI_COMMAND")
 	if command != "ADD" && command != "DEL" {
@@ -45,8 +45,8 @@ func (p *Process) Run() int {
 	return 0
 }
 
-// answer is the result of a plugin that has nothing to do; false: it has, or what it was
-// given is not beyond doubt.
+// answer returns the result of a plugin that has nothing to do. idle is false if there is
+// something to do or the input is not beyond doubt.
 func (p *Process) answer(command string, stdin []byte) (result []byte, idle bool) {
 	ifName := p.Getenv("CNI_IFNAME")
 	if ifName == "" || !skel.ValidInterfaceName(ifName) || !netconf.ValidName(p.Getenv("CNI_CONTAINERID")) || p.Getenv("CNI_PATH") == "" {
@@ -59,7 +59,7 @@ func (p *Process) answer(command string, stdin []byte) (result []byte, idle bool
 	if command == "DEL" && len(conf.RawPrevResult) == 0 {
 		return nil, true
 	}
-	// A result that the reference plugin could not read fails its DEL too.
+	// A result that the reference plugin cannot read fails its DEL too.
 	prev, err := netconf.ParseResult(conf.RawPrevResult, conf.CNIVersion)
 	switch {
 	case err != nil:

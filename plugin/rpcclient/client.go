@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// redial is the pause between two attempts to connect.
+	// redial is the pause between two connection attempts.
 	redial = 50 * time.Millisecond
-	// maxText bounds an error's text, so that it fits into a frame.
+	// maxText limits an error's text in bytes, so that it fits into a frame.
 	maxText = cniwire.MaxFrame / 2
 
 	userAgent = "aws-cni"
 )
 
-// Server is where a call goes, and how long it may take.
+// Server is where a call goes and how long it may take.
 type Server struct {
 	Socket  string
-	Dial    time.Duration // how long to wait for a server that does not listen yet
-	Timeout time.Duration // of all, connecting included
+	Dial    time.Duration // how long to wait for a server that is not listening yet
+	Timeout time.Duration // for the whole call, including connecting
 }
 
-// Call makes the gRPC call of a cniwire request and returns the framed answer:
-// the reply, or a cniwire.CallError.
+// Call makes the gRPC call for a cniwire request and returns the framed answer: the reply,
+// or a cniwire.CallError.
 func (s Server) Call(ctx context.Context, request []byte) []byte {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -84,7 +84,7 @@ func (s Server) call(ctx context.Context, request []byte) ([]byte, error) {
 	return cniwire.AppendPolicyReply(nil, &cniwire.PolicyReply{Success: ok}), nil
 }
 
-// connect prepares the connection, which is made with the first call.
+// connect prepares the connection; the first call establishes it.
 func (s Server) connect() (*grpc.ClientConn, error) {
 	until := time.Now().Add(s.Dial)
 	return grpc.NewClient("passthrough:///server",
@@ -97,7 +97,7 @@ func (s Server) connect() (*grpc.ClientConn, error) {
 	)
 }
 
-// dial retries while nothing listens.
+// dial retries while nothing is listening.
 func (s Server) dial(ctx context.Context, until time.Time) (net.Conn, error) {
 	for {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", s.Socket)
@@ -113,8 +113,8 @@ func (s Server) dial(ctx context.Context, until time.Time) (net.Conn, error) {
 	}
 }
 
-// callError is an error for the plugin. A deadline has the same text whatever the call
-// was waiting for.
+// callError converts an error for the plugin. An expired deadline has the same text,
+// whatever the call was waiting for.
 func callError(ctx context.Context, err error) *cniwire.CallError {
 	s := status.Convert(err)
 	if s.Code() == codes.DeadlineExceeded && ctx.Err() != nil {
@@ -127,9 +127,9 @@ func callError(ctx context.Context, err error) *cniwire.CallError {
 	}
 }
 
-// wantedVersion is the release in `wrong client version "<c>" (!= "<s>")`: upstream's
-// daemon refuses clients of other releases, although the protocol is the same, and is
-// asked again with its own version.
+// wantedVersion returns the release s in `wrong client version "<c>" (!= "<s>")`.
+// Upstream's daemon refuses clients of other releases, although the protocol is the same,
+// so the call is repeated with the daemon's own version.
 func wantedVersion(err error) (string, bool) {
 	message := status.Convert(err).Message()
 	if !strings.HasPrefix(message, "wrong client version ") {
@@ -155,11 +155,12 @@ func addNetwork(ctx context.Context, conn *grpc.ClientConn, r *cniwire.AddReques
 	}, nil
 }
 
-// unknownPod is in the status of a DEL for a sandbox that upstream's daemon does not know.
+// unknownPod is part of the status of a DEL for a sandbox that upstream's daemon does not
+// know.
 const unknownPod = "datastore: unknown pod"
 
-// delNetwork: a daemon that does not know the sandbox answers with an error; here that is
-// a reply with Unknown.
+// delNetwork calls DelNetwork. If the daemon answers with the error that it does not know
+// the sandbox, delNetwork returns a reply with Unknown set.
 func delNetwork(ctx context.Context, conn *grpc.ClientConn, r *cniwire.DelRequest) (*cniwire.DelReply, error) {
 	m, err := cnirpc.NewCNIBackendClient(conn).DelNetwork(ctx, &cnirpc.DelNetworkRequest{
 		K8S_POD_NAME: r.PodName, K8S_POD_NAMESPACE: r.PodNamespace, K8S_POD_UID: r.PodUID, K8S_POD_INFRA_CONTAINER_ID: r.ContainerID,
@@ -185,7 +186,7 @@ func allocations(in []*cnirpc.IPAllocationMetadata) []cniwire.Allocation {
 	return out
 }
 
-// notifyAgent has the network policy agent enforce a pod's policies or forget the pod.
+// notifyAgent makes the network policy agent enforce a pod's policies or forget the pod.
 func notifyAgent(ctx context.Context, conn *grpc.ClientConn, r *cniwire.PolicyRequest) (bool, error) {
 	agent := cnirpc.NewNPBackendClient(conn)
 	if r.Delete {

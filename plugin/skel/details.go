@@ -8,11 +8,11 @@ import (
 	"cnictl/plugin/netconf"
 )
 
-// maxShown bounds what is shown of a value that others chose, in bytes: an event of
-// Kubernetes has 1024 for everything.
+// maxShown limits how much of a value from outside is shown, in bytes: a Kubernetes event
+// has 1024 for everything.
 const maxShown = 128
 
-// Bounded cuts a value that is shown.
+// Bounded truncates a value for display.
 func Bounded(s string) string {
 	if len(s) <= maxShown {
 		return s
@@ -24,7 +24,7 @@ func Bounded(s string) string {
 	return s[:end] + "... (" + strconv.Itoa(len(s)) + " bytes)"
 }
 
-// Quoted quotes a value and cuts it.
+// Quoted quotes and truncates a value.
 func Quoted(s string) string {
 	if len(s) <= maxShown {
 		return strconv.Quote(s)
@@ -32,8 +32,8 @@ func Quoted(s string) string {
 	return Bounded(strconv.Quote(s))
 }
 
-// SettingDetails is about a value of the network configuration; empty if the error is
-// about something else.
+// SettingDetails describes an invalid value in the network configuration; empty for any
+// other error.
 func SettingDetails(err error) string {
 	var bad *netconf.Error
 	if !errors.As(err, &bad) || bad.Field.Accepted == "" {

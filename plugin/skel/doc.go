@@ -1,8 +1,8 @@
-// Package skel is the frame of a CNI plugin that starts once per pod: the environment
-// and the configuration are checked in the order, with the codes and with the texts of
-// containernetworking/cni (skel, types, version), which is not linked because of what
-// that costs a start (docs/decisions/012-own-code-in-the-plugin.md). Tests of the
-// plugins compare with the library.
+// Package skel is the frame of a CNI plugin that is started once per pod. It checks the
+// environment and the configuration in the same order and with the same codes and texts as
+// containernetworking/cni (skel, types, version), which is not linked because it makes
+// every start slower (docs/decisions/012-own-code-in-the-plugin.md). The plugins' tests
+// compare with the library.
 //
-// [Run] hands the verbs that pass to the plugin; errors are printed on standard output.
+// [Run] passes valid verbs on to the plugin; errors are printed on standard output.
 package skel

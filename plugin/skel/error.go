@@ -2,7 +2,7 @@ package skel
 
 import "cnictl/daemon/api/cause"
 
-// Codes of errors, from the CNI specification.
+// Error codes, from the CNI specification.
 const (
 	CodeIncompatibleVersion = 1
 	CodeBadEnvironment      = 4
@@ -12,16 +12,16 @@ const (
 	CodeBadNetns            = 8
 	CodeTryAgain            = 11
 	CodeNotAvailable        = 50 // STATUS: no ADD can succeed
-	CodeLimited             = 51 // STATUS: and pods that run are cut off
+	CodeLimited             = 51 // STATUS: in addition, running pods are cut off
 	CodeInternal            = 999
 )
 
-// Error is a failed command as the runtime sees it.
+// Error is a command's failure as the runtime sees it.
 type Error struct {
 	Code    int
 	Msg     string
 	Cause   cause.Code
-	Details string // what the message, being upstream's, cannot say
+	Details string // what upstream's message cannot say
 }
 
 func (e *Error) Error() string {
@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 	return e.Msg + "; " + e.Details
 }
 
-// JSON is the error as printed on standard output; its details begin with the cause.
+// JSON renders the error for standard output; its details begin with the cause.
 func (e *Error) JSON() []byte {
 	details := e.Details
 	if details == "" {
@@ -47,7 +47,7 @@ func (e *Error) JSON() []byte {
 	return o.Bytes()
 }
 
-// CauseText is a cause with its sentence.
+// CauseText joins the code of a cause with its sentence.
 func CauseText(code, detail string) string {
 	if code == "" || detail == "" {
 		return code + detail

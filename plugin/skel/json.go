@@ -6,17 +6,17 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Object writes indented JSON, four spaces a level, as the CNI library prints results.
+// Object writes JSON as the CNI library prints results: indented by four spaces a level.
 type Object struct {
 	b     []byte
 	depth int
 	some  bool // the object or list being written has a member
 }
 
-// Bytes is what was written.
+// Bytes returns the JSON written so far.
 func (o *Object) Bytes() []byte { return o.b }
 
-// Item begins the next member of a list.
+// Item starts the next element of a list.
 func (o *Object) Item() {
 	if o.some {
 		o.b = append(o.b, ',')
@@ -28,14 +28,14 @@ func (o *Object) Item() {
 	o.some = true
 }
 
-// Open begins an object or list by its bracket.
+// Open starts an object or list with its opening bracket.
 func (o *Object) Open(bracket byte) {
 	o.b = append(o.b, bracket)
 	o.depth++
 	o.some = false
 }
 
-// Close ends what Open began.
+// Close ends what Open started.
 func (o *Object) Close(bracket byte) {
 	o.depth--
 	if o.some {
@@ -46,40 +46,40 @@ func (o *Object) Close(bracket byte) {
 	o.some = true
 }
 
-// Key begins the next member of an object.
+// Key starts the next member of an object.
 func (o *Object) Key(k string) {
 	o.Item()
 	o.b = logline.AppendQuotedJSON(o.b, k)
 	o.b = append(o.b, ": "...)
 }
 
-// Text writes a member.
+// Text writes a string member.
 func (o *Object) Text(k, v string) {
 	o.Key(k)
 	o.b = logline.AppendQuotedJSON(o.b, v)
 }
 
-// TextIf leaves out an empty text.
+// TextIf writes a string member unless it is empty.
 func (o *Object) TextIf(k, v string) {
 	if v != "" {
 		o.Text(k, v)
 	}
 }
 
-// Number writes a member.
+// Number writes a number member.
 func (o *Object) Number(k string, v int) {
 	o.Key(k)
 	o.b = strconv.AppendInt(o.b, int64(v), 10)
 }
 
-// NumberIf leaves out a zero.
+// NumberIf writes a number member unless it is zero.
 func (o *Object) NumberIf(k string, v int) {
 	if v != 0 {
 		o.Number(k, v)
 	}
 }
 
-// TextsIf writes a list of texts, and leaves out an empty one.
+// TextsIf writes a list of strings unless it is empty.
 func (o *Object) TextsIf(k string, list []string) {
 	if len(list) == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 	"cnictl/plugin/netconf"
 )
 
-// Request is the environment of a command and its input.
+// Request holds a command's environment variables and its input.
 type Request struct {
 	Command       string
 	ContainerID   string
@@ -26,7 +26,7 @@ type Request struct {
 	Version       string // of the configuration, never empty
 }
 
-// Verbs as a set.
+// The verbs, as a bit set.
 const (
 	verbAdd = 1 << iota
 	verbCheck
@@ -92,7 +92,7 @@ func readRequest(getenv func(string) string, stdin io.Reader) (*Request, *Error)
 	return r, nil
 }
 
-// maxStdin bounds the memory that a caller gone wild can make a run take.
+// maxStdin limits the memory that a runaway caller can make a run use.
 const maxStdin = 16 << 20
 
 func validContainerID(id string) *Error {
@@ -105,7 +105,7 @@ func validContainerID(id string) *Error {
 // maxInterfaceName is the kernel's limit, IFNAMSIZ without the final NUL.
 const maxInterfaceName = 15
 
-// ValidInterfaceName reports whether the CNI library takes a name for an interface.
+// ValidInterfaceName reports whether the CNI library accepts name for an interface.
 func ValidInterfaceName(name string) bool { return validInterfaceName(name) == nil }
 
 func validInterfaceName(name string) *Error {
@@ -126,8 +126,8 @@ func validInterfaceName(name string) *Error {
 	return nil
 }
 
-// OwnNetns is the error for a sandbox that is the plugin's own namespace, unless the
-// runtime allows it; also nil when the path does not exist.
+// OwnNetns returns an error if the sandbox is the plugin's own namespace and the runtime
+// does not allow that. It returns nil if the path does not exist.
 func (r *Request) OwnNetns() *Error {
 	if r.Netns == "" || r.Overridden() || !isOwnNetns(r.Netns) {
 		return nil
@@ -141,12 +141,13 @@ func (r *Request) Overridden() bool {
 	return r.NetnsOverride == "1" || strings.EqualFold(r.NetnsOverride, "TRUE")
 }
 
-// ErrOwnNetns is the error of OwnNetns.
+// ErrOwnNetns is the error that OwnNetns returns.
 func ErrOwnNetns() *Error {
 	return &Error{Code: CodeBadNetns, Msg: "plugin's netns and netns from CNI_NETNS should not be the same", Cause: cause.InvalidRequest}
 }
 
-// isOwnNetns compares by a socket of ours: ten times quicker than a look at procfs.
+// isOwnNetns compares with the namespace of a new socket, which is ten times quicker than
+// reading procfs.
 func isOwnNetns(path string) bool {
 	ns, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"cnictl/plugin/netconf"
 )
 
-// PrintResult prints a result as the CNI library does: members in the order of
-// declaration up to 0.4.0 and by name from 1.0.0 on, and a dns up to 0.4.0 even if it
-// is empty.
+// PrintResult prints a result as the CNI library does: up to 0.4.0, members are in the
+// order of declaration and dns is printed even if empty; from 1.0.0 on, members are sorted
+// by name.
 func PrintResult(r *netconf.Result, version string) []byte {
 	o := &Object{}
 	o.Open('{')
@@ -115,7 +115,7 @@ func appendDNS(o *Object, dns *netconf.ResultDNS, byName bool) {
 	o.Close('}')
 }
 
-// list leaves out an empty one.
+// list writes a list of objects unless it is empty.
 func list[T any](o *Object, key string, items []T, each func(T)) {
 	if len(items) == 0 {
 		return

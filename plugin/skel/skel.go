@@ -9,7 +9,7 @@ import (
 	"cnictl/plugin/netconf"
 )
 
-// Process is the environment of one plugin run. All members are required.
+// Process is the environment of one plugin run. All fields are required.
 type Process struct {
 	Getenv func(string) string
 	Stdin  io.Reader
@@ -17,22 +17,22 @@ type Process struct {
 	Stderr io.Writer
 }
 
-// Plugin is what a plugin does itself. All members are required.
+// Plugin is the part that differs between plugins. All fields are required.
 type Plugin struct {
-	About string // the first line that a manual run prints
+	About string // first line of the output when run without CNI_COMMAND
 
-	// Parse reads the configuration as far as every verb needs it. An error is a
-	// *netconf.Error; one of the kind BadSettings is left to the verbs.
+	// Parse reads the parts of the configuration that every verb needs. An error is a
+	// *netconf.Error; those of the kind BadSettings are left to the verbs.
 	Parse func(stdin []byte) (name, version string, err error)
 
 	Add, Check, Del, GC, Status func(*Request) *Error
 
-	// ChecksNetns: Add and Del call OwnNetns themselves, early enough: after an ADD the
-	// process may have a thread in the pod's namespace.
+	// ChecksNetns means that Add and Del call OwnNetns themselves, early enough: after an
+	// ADD the process may have a thread in the pod's namespace.
 	ChecksNetns bool
 }
 
-// Run does the command in CNI_COMMAND and returns the exit code of the process.
+// Run executes the command in CNI_COMMAND and returns the exit code of the process.
 func Run(p *Process, plugin *Plugin) int {
 	if err := dispatch(p, plugin); err != nil {
 		_, _ = p.Stdout.Write(err.JSON())
@@ -99,7 +99,7 @@ func unknownCommand(command string) *Error {
 	return &Error{Code: CodeBadEnvironment, Msg: "unknown CNI_COMMAND: " + command, Cause: cause.InvalidRequest}
 }
 
-// configError is the part of a parse error that concerns every command.
+// configError returns those parse errors that concern every command.
 func configError(command, network string, err error) *Error {
 	var bad *netconf.Error
 	if !errors.As(err, &bad) {

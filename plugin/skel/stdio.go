@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stream is a standard stream by its descriptor: the os package costs a plugin's start
-// more than all that it would be used for.
+// Stream is a standard stream, by its descriptor. The os package would cost a plugin's
+// start more than everything it would be used for.
 type Stream int
 
 // The standard streams.
@@ -18,7 +18,7 @@ const (
 	Stderr
 )
 
-// Read reads what is there.
+// Read reads what is available.
 func (s Stream) Read(b []byte) (int, error) {
 	for {
 		n, err := unix.Read(int(s), b)

@@ -8,16 +8,16 @@ import (
 	"cnictl/daemon/api/cause"
 )
 
-// versions of the CNI specification that results can be printed in, oldest first.
+// versions are the supported versions of the CNI specification, oldest first.
 var versions = [...]string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}
 
 const (
-	// OldestVersion is that of a configuration that names none.
+	// OldestVersion applies to configurations that name none.
 	OldestVersion = "0.1.0"
 	newestVersion = "1.1.0"
 )
 
-// versionJSON answers VERSION.
+// versionJSON is the answer to VERSION.
 const versionJSON = `{"cniVersion":"1.1.0","supportedVersions":["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]}` + "\n"
 
 func supported(version string) bool {
@@ -29,7 +29,7 @@ func supported(version string) bool {
 	return false
 }
 
-// checkVersion refuses a configuration version we don't speak.
+// checkVersion refuses unsupported configuration versions.
 func checkVersion(version string) *Error {
 	if supported(version) {
 		return nil
@@ -40,8 +40,8 @@ func checkVersion(version string) *Error {
 	}
 }
 
-// checkVerbVersion is the check before the verbs that later versions added. It follows
-// the library's logic, as the texts do.
+// checkVerbVersion is the check for verbs that later versions added. Logic and texts are
+// the library's.
 func checkVerbVersion(verb, version, since string) *Error {
 	allowed, err := atLeast(version, since)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"cnictl/plugin/podnet/apply"
 )
 
-// add is the ADD command. confErr is what was wrong with our own settings.
+// add is the ADD command. confErr is the error in our own settings.
 func (c *command) add(version string, confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
 	defer c.log.Flush()
@@ -41,7 +41,7 @@ func (c *command) add(version string, confErr error) *cniError {
 	return nil
 }
 
-// fail logs what the command fails with.
+// fail logs the command's error and returns it.
 func (c *command) fail(err *cniError) *cniError {
 	text := err.msg
 	if err.details != "" {
@@ -51,8 +51,8 @@ func (c *command) fail(err *cniError) *cniError {
 	return err
 }
 
-// connect gets addresses and puts the pod on the network. The namespace is looked at
-// first, so that a sandbox that is gone takes no address.
+// connect gets addresses and puts the pod on the network. It opens the namespace first, so
+// that a sandbox that is already gone takes no address.
 func (c *command) connect() (*podResult, *cniError) {
 	p := c.newPlan()
 	multi := c.wantsMultiNIC()
@@ -73,8 +73,8 @@ func (c *command) connect() (*podResult, *cniError) {
 	if failure != nil {
 		return nil, failure
 	}
-	// The veth pair is made while the daemon is at it: half of what the kernel has to
-	// do, and it needs no address.
+	// Create the veth pair while the daemon is working: it is half of the kernel's work
+	// and needs no address.
 	s.TryPair(p.firstPair(c.containerID))
 	if call != nil {
 		defer call.close()
@@ -119,8 +119,8 @@ func (c *command) wantsMultiNIC() bool {
 	return multi
 }
 
-// askDaemon asks for addresses. The call is nil when upstream's daemon has
-// answered already.
+// askDaemon requests addresses. The call is nil when upstream's daemon has already
+// answered.
 func (c *command) askDaemon(multi bool) (*call, *cniwire.AddReply, *cniError) {
 	r := cniwire.AddRequest{
 		PodName: c.pod.podName, PodNamespace: c.pod.podNamespace, PodUID: c.pod.podUID,
@@ -130,7 +130,7 @@ func (c *command) askDaemon(multi bool) (*call, *cniwire.AddReply, *cniError) {
 	call, err := c.ask(cniwire.AppendAddRequest(make([]byte, 0, 512), &r), addDeadline)
 	var reply *cniwire.AddReply
 	if err != nil && c.legacyInstead(err) {
-		c.log.Flush() // it may keep us waiting
+		c.log.Flush() // the call may block
 		reply, err = c.legacyAdd(&r)
 	}
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *command) callFailed(err error) *cniError {
 	return &cniError{code: codeInternal, msg: addPrefix + textCall + callText(err), cause: callCause(err), details: callDetails(c.Socket, err)}
 }
 
-// hearDaemon waits for the answer.
+// hearDaemon waits for the daemon's answer.
 func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
 	answer, err := call.receive(c.log.Flush)
 	crashpoint.Here(crashpoint.PluginReplyRead)
@@ -157,7 +157,7 @@ func (c *command) hearDaemon(call *call) (*cniwire.AddReply, *cniError) {
 	return reply, nil
 }
 
-// granted is the failure of a reply that refuses.
+// granted returns the error if the reply is a refusal.
 func (c *command) granted(reply *cniwire.AddReply) *cniError {
 	c.log.Info("Received add network response from ipamd for container " + c.containerID + " interface " + c.ifName + ": " + addReplyText(reply))
 	if reply.Success {
@@ -196,7 +196,7 @@ func (c *command) setup(s *apply.Setup, p *plan) *cniError {
 	return nil
 }
 
-// logMade logs the routes and rules in upstream's words.
+// logMade logs the routes and rules with upstream's texts.
 func (c *command) logMade(p *plan) {
 	for i := range p.wanted.Interfaces {
 		f := &p.wanted.Interfaces[i]
@@ -217,8 +217,8 @@ func (c *command) logMade(p *plan) {
 	}
 }
 
-// giveBack returns the address of an ADD that failed. Its own failure is logged:
-// the runtime's DEL tries again.
+// giveBack releases the address of a failed ADD. A failure to do so is only logged: the
+// runtime's DEL tries again.
 func (c *command) giveBack() {
 	reply, err := c.delNetwork("SetupNSFailed", "", delDeadline)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// podArgs is what CNI_ARGS says about the pod.
+// podArgs holds what CNI_ARGS says about the pod.
 type podArgs struct {
 	podName, podNamespace, infraContainerID, podUID string
 }
@@ -16,9 +16,9 @@ type podArgs struct {
 // argKeys are the keys that parseArgs knows.
 var argKeys = [...]string{"K8S_POD_NAME", "K8S_POD_NAMESPACE", "K8S_POD_INFRA_CONTAINER_ID", "K8S_POD_UID", "IgnoreUnknown"}
 
-// parseArgs reads CNI_ARGS: pairs "K=V" joined by semicolons. A key that is not
-// known is an error unless IgnoreUnknown is set. The texts are those of
-// containernetworking/cni (types.LoadArgs).
+// parseArgs parses CNI_ARGS: pairs "K=V" joined by semicolons. An unknown key is an error
+// unless IgnoreUnknown is set. The error texts are those of containernetworking/cni
+// (types.LoadArgs).
 func parseArgs(args string) (podArgs, error) {
 	var out podArgs
 	if args == "" {

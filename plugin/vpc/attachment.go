@@ -12,16 +12,16 @@ import (
 	"cnictl/plugin/podnet/apply"
 )
 
-// attachment is what the previous result says about a pod. In it, the mac of the dummy
-// interface is the VLAN id, its sandbox the device number of the first interface,
-// and the mac of a container interface its route table; see podResult.
+// attachment is the pod's part of the previous result. There, the MAC of the dummy
+// interface is the VLAN id, its sandbox the device number of the first interface, and the
+// MAC of a container interface its route table; see podResult.
 type attachment struct {
 	result *netconf.PrevResult
 	dummy  netconf.Interface
 	ifName string
 }
 
-// newAttachment is nil without a previous result that has this pod's dummy.
+// newAttachment returns nil unless the previous result has this pod's dummy.
 func newAttachment(c *command, prev *netconf.PrevResult) *attachment {
 	if prev == nil {
 		return nil
@@ -45,8 +45,8 @@ func (a *attachment) onlyAddress() (netip.Addr, error) {
 	return list[0], nil
 }
 
-// hostLink is the host's end of the first interface, which ADD writes before the pod's;
-// empty if it is not there.
+// hostLink is the host end of the first interface, which precedes the pod end in ADD's
+// result; empty if it is missing.
 func (a *attachment) hostLink() string {
 	if i := a.result.Named(a.ifName); i > 0 {
 		return a.result.Interfaces[i-1].Name
@@ -54,7 +54,7 @@ func (a *attachment) hostLink() string {
 	return ""
 }
 
-// gateway is that of the address of the first interface; empty if there is none.
+// gateway is the gateway of the first interface's address; empty if none.
 func (a *attachment) gateway() string {
 	first := a.result.Named(a.ifName)
 	for _, ip := range a.result.IPs {
@@ -72,7 +72,7 @@ type attached struct {
 	hostLink string
 }
 
-// interfaces lists what the pod had; nothing if any of it is not understood.
+// interfaces lists the pod's interfaces; none if any part cannot be parsed.
 func (a *attachment) interfaces() ([]attached, error) {
 	device, err := strconv.Atoi(a.dummy.Sandbox)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *attachment) interfaces() ([]attached, error) {
 		}
 		host := ""
 		if i > 0 {
-			host = a.result.Interfaces[i-1].Name // as ADD writes them
+			host = a.result.Interfaces[i-1].Name // in the order in which ADD writes them
 		}
 		for _, address := range a.result.AddressesOf(i) {
 			out = append(out, attached{address: address, table: table, hostLink: host})
@@ -104,9 +104,9 @@ func (a *attachment) interfaces() ([]attached, error) {
 // noPrevResult is logged when only the previous result would show what to tear down.
 const noPrevResult = "Could not teardown pod using prevResult: there is none for this pod"
 
-// byPrevResult tears down an ordinary pod while the daemon does not answer. It never
-// fails: a runtime may not try again, and the daemon itself may be waiting for pods
-// to go. The address stays allocated until the daemon notices.
+// byPrevResult tears down an ordinary pod when the daemon does not answer or does not know
+// it. It never fails: a runtime may not retry, and the daemon itself may be waiting for
+// pods to go. The address stays allocated until the daemon notices.
 func (c *command) byPrevResult(prev *attachment, newer []cniwire.Allocation) {
 	if prev == nil {
 		c.log.Error(cause.InvalidRequest, noPrevResult)
@@ -132,13 +132,12 @@ func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error
 	}
 	for _, a := range list {
 		if holds(newer, a.address) {
-			// A late DEL: links are named after pods, so the kernel's state does not show
-			// it.
+			// A late DEL: links are named after pods, so the kernel does not show it.
 			c.log.Info("Address " + a.address.String() + " belongs to a newer sandbox of the pod now")
 			continue
 		}
 		other, err := apply.LeadsElsewhere(a.address, a.hostLink)
-		// The route of an ADD in progress is not there yet.
+		// An ADD in progress has not added its route yet.
 		if err == nil && other || c.notedElsewhere(noted, &a) {
 			// A late DEL: the address has been given to another pod since.
 			c.log.Info("Address " + a.address.String() + " belongs to another pod now")
@@ -152,7 +151,7 @@ func (c *command) teardownAll(list []attached, newer []cniwire.Allocation) error
 	return errors.Join(errs...)
 }
 
-// notedElsewhere reports whether the daemon's notes have the address for another sandbox,
+// notedElsewhere reports whether the daemon has recorded the address for another sandbox,
 // and not for this one.
 func (c *command) notedElsewhere(noted []netconf.Allocation, a *attached) bool {
 	elsewhere := false

@@ -14,7 +14,7 @@ import (
 	"cnictl/plugin/podnet/apply"
 )
 
-// attachment is what the command is about.
+// attachment is the attachment that the command applies to.
 func (c *command) attachment() netconf.Attachment {
 	return netconf.Attachment{ContainerID: c.containerID, IfName: c.ifName}
 }
@@ -35,9 +35,10 @@ func (c *command) setupBranch(s *apply.Setup, p *plan) error {
 	return err
 }
 
-// setupVLAN makes the device of the branch ENI. The record is written first, so that the
-// DEL after an ADD that died finds it. The records are only locked for that: the rest may
-// have to wait, and the record shows others whose the VLAN id is.
+// setupVLAN creates the device of the branch ENI. The record is written first, so that the
+// DEL after an ADD that died finds it. The records stay locked until the device exists,
+// and no longer: the rest may have to wait, and the record shows others who owns the VLAN
+// id.
 func (c *command) setupVLAN(s *apply.Setup, p *plan, mac string) error {
 	n := &p.nics[0]
 	notes, err := c.makeRecords()
@@ -49,7 +50,7 @@ func (c *command) setupVLAN(s *apply.Setup, p *plan, mac string) error {
 		})
 	}
 	if err != nil {
-		// DEL then goes by the kernel's state, as with pods that upstream made.
+		// DEL then relies on the kernel's state, as with pods that upstream set up.
 		c.log.Warn("The branch ENI of the pod is not noted: " + err.Error())
 	}
 	err = s.VLAN()
@@ -63,16 +64,16 @@ func (c *command) setupVLAN(s *apply.Setup, p *plan, mac string) error {
 	return err
 }
 
-// undo takes back what an ADD made that failed. With a branch ENI the records are locked
-// meanwhile, since another pod may have taken the VLAN id or be about to. The record goes
-// last: DEL goes by it if the plugin dies here.
+// undo reverts what a failed ADD did. With a branch ENI it locks the records, because
+// another pod may have taken the VLAN id or be about to. The record is removed last: DEL
+// needs it if the plugin dies here.
 func (c *command) undo(s *apply.Setup, p *plan) error {
 	if p.branch == nil {
 		return s.Undo()
 	}
 	notes, err := c.openRecords()
 	if err != nil {
-		return s.Undo() // nothing is noted
+		return s.Undo() // there are no records
 	}
 	defer notes.close()
 	other, err := notes.holder(p.branch.VLAN, c.attachment())
@@ -86,16 +87,17 @@ func (c *command) undo(s *apply.Setup, p *plan) error {
 	return err
 }
 
-// branchPod is what DEL knows of a pod with a branch ENI.
+// branchPod is what DEL knows about a pod with a branch ENI.
 type branchPod struct {
 	vlan     int
 	address  netip.Addr
-	hostLink string // empty: not known
+	hostLink string // empty if unknown
 	policy   string
-	recorded *netstate.MAC // of the branch ENI, from the plugin's own record; nil without one
+	recorded *netstate.MAC // of the branch ENI, from the plugin's record; nil without one
 }
 
-// branchByRecord is the branch pod of ADD's record; nil without a usable one.
+// branchByRecord returns the branch pod according to ADD's record; nil without a usable
+// one.
 func (c *command) branchByRecord() *branchPod {
 	rec := c.record(c.attachment())
 	if rec == nil {
@@ -110,7 +112,8 @@ func (c *command) branchByRecord() *branchPod {
 	return &branchPod{vlan: rec.VLAN, address: address, hostLink: rec.HostLink, policy: rec.PolicyMode, recorded: &mac}
 }
 
-// branchByPrevResult is the branch pod of the previous result; nil if it is not one.
+// branchByPrevResult returns the branch pod according to the previous result; nil if the
+// pod is not one.
 func (c *command) branchByPrevResult(prev *attachment) (*branchPod, *cniError) {
 	if prev == nil {
 		return nil, nil
@@ -124,7 +127,7 @@ func (c *command) branchByPrevResult(prev *attachment) (*branchPod, *cniError) {
 	}
 	b := &branchPod{vlan: vlan}
 	if c.netns == "" {
-		return b, nil // whoever has it
+		return b, nil // whoever owns it
 	}
 	if b.address, err = prev.onlyAddress(); err != nil {
 		return nil, internal(cause.InvalidRequest, delPrefix+textPrevResult+err.Error())
@@ -133,13 +136,13 @@ func (c *command) branchByPrevResult(prev *attachment) (*branchPod, *cniError) {
 	return b, nil
 }
 
-// branchDeadline bounds what DEL of a branch pod asks of the daemon, which need not be
-// there.
+// branchDeadline limits how long the DEL of a branch pod waits for the daemon, which need
+// not be running.
 const branchDeadline = 2e9 // ns
 
 // disconnectBranch handles the DEL of a pod that is known to have a branch ENI without
-// asking the daemon. The daemon is still notified: it may hold something for the pod, and
-// the policy agent does.
+// relying on the daemon. The daemon is still notified: it may hold something for the pod,
+// and the policy agent does.
 func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError) {
 	b := c.branchByRecord()
 	if b == nil {
@@ -173,8 +176,8 @@ func (c *command) disconnectBranch(prev *attachment) (handled bool, _ *cniError)
 	return true, nil
 }
 
-// teardownBranch removes what is the pod's own: the VLAN device and its table's rules
-// only if no other pod has got the VLAN id since. The error is in upstream's words.
+// teardownBranch removes what belongs to the pod: the VLAN device and the rules of its
+// table only if no other pod has got the VLAN id since. The error has upstream's text.
 func (c *command) teardownBranch(b *branchPod) (owner, error) {
 	own := c.attachment()
 	notes, err := c.openRecords()
@@ -209,17 +212,17 @@ func (c *command) teardownBranch(b *branchPod) (owner, error) {
 	return owner, nil
 }
 
-// owner is the owner of a VLAN id.
+// owner says who owns a VLAN id.
 type owner uint8
 
 const (
 	ours owner = iota
 	anothers
-	sameAddress // another sandbox's that has the pod's address, too
+	sameAddress // another sandbox, which also has the pod's address
 )
 
-// ownerOf goes by the record of another attachment if there is one, then by the MAC that
-// our own record has, and without a record by where the VLAN's table leads.
+// ownerOf decides by the record of another attachment if one exists, then by the MAC in
+// our own record, and without a record by where the VLAN's table leads.
 func (c *command) ownerOf(notes *records, b *branchPod, own netconf.Attachment) (owner, error) {
 	if notes != nil {
 		switch other, err := notes.holder(b.vlan, own); {
@@ -232,7 +235,7 @@ func (c *command) ownerOf(notes *records, b *branchPod, own netconf.Attachment) 
 		}
 	}
 	if _, ok := netnames.BranchTable(b.vlan); !ok {
-		return ours, nil // the teardown refuses it by name
+		return ours, nil // the teardown refuses the id with an error
 	}
 	if b.recorded != nil {
 		other, err := apply.VLANHasOtherMAC(b.vlan, *b.recorded)
@@ -249,8 +252,8 @@ func otherwise(other bool) owner {
 	return ours
 }
 
-// collectBranches removes the branch pods that are noted in this network and not valid,
-// as by DEL.
+// collectBranches removes, as DEL does, the branch pods recorded in this network without a
+// valid attachment.
 func (c *command) collectBranches(valid []netconf.Attachment) (found, removed int, last error) {
 	notes, err := c.openRecords()
 	if errors.Is(err, unix.ENOENT) {

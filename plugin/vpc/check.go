@@ -17,9 +17,9 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// check is the CHECK command: it compares the pod's network with what ADD left, and
-// changes nothing. Without a previous result of this pod there is nothing to compare
-// with, and the answer is upstream's: success.
+// check is the CHECK command. It compares the pod's network with what ADD left, and
+// changes nothing. Without a previous result of this pod there is nothing to compare with,
+// and CHECK succeeds, as upstream's does.
 func (c *command) check(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
 	defer c.log.Flush()
@@ -68,7 +68,7 @@ func (c *command) check(confErr error) *cniError {
 	return nil
 }
 
-// checked is the state that CHECK looks for; nil when it cannot be determined.
+// checked returns the state that CHECK expects; nil if it cannot be determined.
 func (c *command) checked(prev *attachment) (*rules.Pod, error) {
 	if prev == nil {
 		c.log.Info("There is no previous result of this pod to compare with")
@@ -95,13 +95,13 @@ func (c *command) checked(prev *attachment) (*rules.Pod, error) {
 	return &p, nil
 }
 
-// ends is a pair known only by its names.
+// ends is a pair of which only the names are known.
 func ends(hostLink, podLink string) rules.Pair {
 	return rules.Pair{Host: netstate.End{Name: hostLink}, Pod: netstate.End{Name: podLink}}
 }
 
-// checkedBranch is the state of a pod with a branch ENI. The name of the host's end shows
-// in which mode it was made.
+// checkedBranch returns the expected state of a pod with a branch ENI. The name of the
+// host end shows the mode in which it was set up.
 func (c *command) checkedBranch(prev *attachment) (*rules.Pod, error) {
 	vlan, err := strconv.Atoi(prev.dummy.MAC)
 	if err != nil {
@@ -127,8 +127,8 @@ func (c *command) checkedBranch(prev *attachment) (*rules.Pod, error) {
 	return &p, nil
 }
 
-// checkAllocation compares with the daemon's checkpoint; empty when that matches or
-// cannot be read. Branch ENIs are not the daemon's.
+// checkAllocation compares with the daemon's checkpoint. It returns an empty string if
+// that matches or cannot be read. The daemon does not manage branch ENIs.
 func (c *command) checkAllocation(p *rules.Pod) string {
 	if p.VLAN != nil {
 		return ""
@@ -172,11 +172,11 @@ func joined(list []netip.Addr) string {
 	return strings.Join(texts, " and ")
 }
 
-// maxCheckpoint bounds the file; a node's largest has 100 KB.
+// maxCheckpoint limits the size of the file; the largest on a node has 100 KB.
 const maxCheckpoint = 16 << 20
 
-// allocations reads the daemon's checkpoint, which it writes before it answers an ADD.
-// The errno is ENOENT when the daemon has written none there.
+// allocations reads the daemon's checkpoint, which the daemon writes before it answers an
+// ADD. The error is ENOENT if the daemon has not written one there.
 func (c *command) allocations() ([]netconf.Allocation, error) {
 	fd, err := unix.Open(c.Checkpoint, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *command) allocations() ([]netconf.Allocation, error) {
 	return list, nil
 }
 
-// fileError is a file that something cannot be done with.
+// fileError is a failed operation on a file.
 type fileError struct {
 	verb, path string
 	err        error
@@ -220,7 +220,7 @@ func readError(path string, err error) error { return &fileError{"read", path, e
 func (e *fileError) Error() string { return e.verb + " " + e.path + ": " + e.err.Error() }
 func (e *fileError) Unwrap() error { return e.err }
 
-// hostLinkOf is the host's end of the nth interface of an allocation's pod.
+// hostLinkOf is the host end of the nth interface of an allocation's pod.
 func (c *command) hostLinkOf(a *netconf.Allocation, nth int) string {
 	return netnames.HostVeth(c.conf.VethPrefix, a.PodNamespace, a.PodName, nth)
 }

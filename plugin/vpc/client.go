@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// addDeadline is above the longest time the daemon may let an ADD wait for the
-	// pool to grow (60 s) and below that of the container runtimes (2 min).
+	// addDeadline is longer than the 60 s that the daemon may make an ADD wait for the
+	// pool to grow, and shorter than the timeouts of the container runtimes (2 min).
 	addDeadline = 90 * time.Second
 	delDeadline = 30 * time.Second
 
-	// patience is how long a call may take before the log is written out, so that a
-	// run that is killed while it waits has left its trace.
+	// patience is how long a call may take before the log is flushed, so that a run that
+	// is killed while waiting leaves a trace.
 	patience = 200 * time.Millisecond
 )
 
-// dialError: nothing listens on the daemon's socket.
+// dialError means that connecting to the daemon's socket failed.
 type dialError struct{ errno unix.Errno }
 
 func (e *dialError) Error() string { return "dial daemon: " + e.errno.Error() }
@@ -34,14 +34,14 @@ type call struct {
 	now      func() time.Time
 }
 
-// dial connects to the daemon; the call must be done by then.
+// dial connects to the daemon. The whole call must finish within timeout.
 func dial(socket string, timeout time.Duration, now func() time.Time) (*call, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, &dialError{errnoOf(err)}
 	}
 	c := &call{fd: fd, deadline: now().Add(timeout), now: now}
-	// Also bounds connect, which waits while the listener's queue is full.
+	// Also limits connect, which waits while the listener's queue is full.
 	tv := unix.NsecToTimeval(int64(timeout))
 	err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv)
 	if err == nil {
@@ -80,7 +80,7 @@ func (c *call) send(frame []byte) error {
 
 var errDeadline = errors.New("context deadline exceeded")
 
-// receive reads the answer. slow is called once if it does not arrive immediately.
+// receive reads the answer. It calls slow once if the answer takes longer than patience.
 func (c *call) receive(slow func()) ([]byte, error) {
 	var first [4096]byte
 	buf, n := first[:], 0
@@ -88,7 +88,7 @@ func (c *call) receive(slow func()) ([]byte, error) {
 	for {
 		wait := addDeadline
 		if slow != nil {
-			// By the clock: signals end reads early, again and again.
+			// Measured by the clock, because signals can interrupt reads again and again.
 			if wait = late.Sub(c.now()); wait <= 0 {
 				slow()
 				slow = nil
@@ -118,7 +118,7 @@ func (c *call) receive(slow func()) ([]byte, error) {
 	}
 }
 
-// timeout bounds the next read by wait and by what is left of the deadline.
+// timeout limits the next read to wait and to the time left until the deadline.
 func (c *call) timeout(wait time.Duration) error {
 	left := c.deadline.Sub(c.now())
 	if left <= 0 {
@@ -128,7 +128,7 @@ func (c *call) timeout(wait time.Duration) error {
 	return unix.SetsockoptTimeval(c.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
 }
 
-// callText is a failed call in upstream's words.
+// callText is upstream's text for a failed call.
 func callText(err error) string {
 	var down *dialError
 	var refused *cniwire.CallError

@@ -12,9 +12,8 @@ import (
 	"cnictl/plugin/podnet/apply"
 )
 
-// Messages that events, dashboards and the rules of other tools match on. They are
-// upstream's, word for word, inconsistencies included (spec/plugin.md §2.5,
-// §3.1).
+// Messages that events, dashboards and other tools' rules match on. They are upstream's,
+// word for word, inconsistencies included (spec/plugin.md §2.5, §3.1).
 const (
 	textBadConfig     = "error loading config from args: "
 	textBadArgsAdd    = "failed to load k8s config from arg: "
@@ -48,8 +47,8 @@ const (
 	textIIFRules = "unable to setup IIF based container routes and rules: "
 )
 
-// dialText is how upstream reports a daemon that does not answer its socket: the one that
-// tools match on, although the plugin itself speaks to cniwire.Socket.
+// dialText is how upstream reports a daemon that does not answer on its socket. It names
+// upstream's socket, which tools match on, although the plugin itself uses cniwire.Socket.
 func dialText(errno unix.Errno) string {
 	return `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix ` +
 		cniwire.GRPCSocket + `: connect: ` + errno.Error() + `"`
@@ -58,7 +57,7 @@ func dialText(errno unix.Errno) string {
 // rpcText is how upstream reports any other failure of a call.
 func rpcText(code, desc string) string { return "rpc error: code = " + code + " desc = " + desc }
 
-// setupText is upstream's chain of words for a failure of podnet/apply.
+// setupText is upstream's chain of prefixes for a failure in podnet/apply.
 func setupText(err error, p *plan) string {
 	prefix := textSetup
 	if p.branch != nil {
@@ -76,7 +75,7 @@ func setupText(err error, p *plan) string {
 	return prefix + stepText(apply.FailedStep(err), p, of) + why(err)
 }
 
-// why is a failure without what failed.
+// why is the reason for a failure, without the step that failed.
 func why(err error) string {
 	var errno unix.Errno
 	if errors.As(err, &errno) {
@@ -96,7 +95,7 @@ func netnsText(e *apply.NetnsError) string {
 	return "failed to Statfs " + strconv.Quote(e.Path) + ": " + e.Err.Error()
 }
 
-// stepText is the words for a step of the nth interface.
+// stepText is upstream's text for a step of the nth interface.
 func stepText(step apply.Step, p *plan, nth int) string {
 	n := &p.nics[nth]
 	link := strconv.Quote(n.podLink)
@@ -146,7 +145,7 @@ func stepText(step apply.Step, p *plan, nth int) string {
 	return textVeth // sockets and the pair itself
 }
 
-// branchStepText is the words for a step that only pods with a branch ENI have.
+// branchStepText is upstream's text for a step that only pods with branch ENIs have.
 func branchStepText(step apply.Step, p *plan, table string) (string, bool) {
 	n := &p.nics[0]
 	device := netnames.VLANDevice(p.branch.VLAN)
@@ -160,7 +159,7 @@ func branchStepText(step apply.Step, p *plan, table string) (string, bool) {
 		return textVLAN + "failed to add vlan link " + device + ": ", true
 	case apply.StepVLANAcceptRA:
 		return textVLAN + "failed to disable IPv6 router advertisements: ", true
-	case apply.StepVLANRedirects: // upstream's words differ from those for a veth
+	case apply.StepVLANRedirects: // upstream's text differs from that for a veth
 		return textVLAN + "failed to enable IPv6 ICMP redirects: ", true
 	case apply.StepVLANForwarding:
 		return textVLAN + "failed to disable IPv6 forwarding: ", true
@@ -184,7 +183,7 @@ func branchStepText(step apply.Step, p *plan, table string) (string, bool) {
 	return "", false
 }
 
-// teardownText is upstream's words for a failed teardown of an ordinary pod.
+// teardownText is upstream's text for a failed teardown of an ordinary pod.
 func teardownText(err error, address netip.Addr, table int) string {
 	return textTeardown + textDownIP + byAddressText(err, address, table) + why(err)
 }

@@ -38,7 +38,7 @@ func (c *command) del(confErr error) *cniError {
 	return nil
 }
 
-// prevResult is the previous result, nil when there is none or it cannot be read: a pod
+// prevResult returns the previous result, nil if there is none or it cannot be read: a pod
 // with a damaged result must still be deletable.
 func (c *command) prevResult() *netconf.PrevResult {
 	prev, err := c.conf.PrevResult()
@@ -72,7 +72,7 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	if reply.Unknown {
 		c.log.Info("Container " + c.containerID + " not found")
 		if prev == nil {
-			// The second DEL of every pod: kubelet stops each sandbox twice.
+			// This is the second DEL of every pod: kubelet stops each sandbox twice.
 			c.log.Debug(noPrevResult)
 		} else {
 			c.byPrevResult(prev, reply.Allocations)
@@ -95,15 +95,15 @@ func (c *command) disconnect(prev *attachment) *cniError {
 	return err
 }
 
-// promptly is how long after the request to the daemon its answer may be acted on without
-// a check. An address is in cooldown for seconds before another pod gets it, but a
-// process can be frozen for longer. The check lists the host's routes, a cost that the
-// usual DEL avoids.
+// promptly is how long after the request to the daemon its answer may be used without a
+// check. An address is in cooldown for seconds before another pod gets it, but a process
+// can be frozen for longer. The check lists the host's routes, a cost that the usual DEL
+// avoids.
 const promptly = 100 * time.Millisecond
 
-// byReply tears down what the daemon, asked at a time, says the sandbox had. It does not
-// handle a repeated DEL of a branch ENI, which must not affect a new pod on the same VLAN
-// id.
+// byReply tears down what the daemon, called at the time asked, says the sandbox had. It
+// does not handle a repeated DEL of a branch ENI, which must not affect a new pod with the
+// same VLAN id.
 func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (handled bool, _ *cniError) {
 	if reply.PodVLANID != 0 && c.netns == "" {
 		return false, nil
@@ -144,7 +144,7 @@ func (c *command) byReply(reply *cniwire.DelReply, asked time.Time) (handled boo
 }
 
 // anotherPods reports whether another pod has got the address since, so that its state
-// must not be removed; false if that cannot be determined.
+// must not be removed; false if that is unknown.
 func (c *command) anotherPods(address netip.Addr, hostLink string) bool {
 	other, err := apply.LeadsElsewhere(address, hostLink)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 )
 
 // The details of errors: what is wrong, where, and what is accepted or where to look. The
-// messages cannot, as they are upstream's. Runtimes print both in one line, "message;
-// details".
+// messages cannot say this, because they are upstream's. Runtimes print both in one line,
+// "message; details".
 
 func quoted(s string) string { return skel.Quoted(s) }
 
-// settingDetails is about a value of the network configuration; empty if the error is
-// about something else.
+// settingDetails describes an invalid value in the network configuration; empty for any
+// other error.
 func settingDetails(err error) string { return skel.SettingDetails(err) }
 
-// argsDetails is about CNI_ARGS that parseArgs refuses.
+// argsDetails describes a CNI_ARGS that parseArgs refuses.
 func argsDetails(args string) string {
 	return "CNI_ARGS is " + quoted(args) + `; accepted are pairs KEY=VALUE joined by ";" with the keys ` +
 		strings.Join(argKeys[:], ", ") + ", and others with IgnoreUnknown=1"
 }
 
-// netnsDetails is about CNI_NETNS; empty if the error is about something else.
+// netnsDetails describes an unusable CNI_NETNS; empty for any other error.
 func netnsDetails(err error) string {
 	var bad *apply.NetnsError
 	if !errors.As(err, &bad) {
@@ -58,19 +58,19 @@ func netnsCause(err error) cause.Code {
 	return cause.PodNetworkSetup
 }
 
-// callCause is why a call of the daemon failed.
+// callCause is why a call to the daemon failed.
 func callCause(err error) cause.Code {
 	var refused *cniwire.CallError
 	switch {
 	case errors.Is(err, cniwire.ErrMalformed), errors.Is(err, cniwire.ErrFrameTooLarge):
 		return cause.DaemonMismatch
 	case errors.As(err, &refused) && refused.Answered:
-		return cause.DaemonMismatch // upstream's daemon has no other cause to give
+		return cause.DaemonMismatch // upstream's daemon reports no other cause
 	}
 	return cause.DaemonUnreachable
 }
 
-// callDetails is about a call of the daemon that failed: the message names upstream's
+// callDetails describes a failed call to the daemon, because the message names upstream's
 // socket.
 func callDetails(socket string, err error) string {
 	what := "ipamd ended the connection on " + socket + " before it answered"

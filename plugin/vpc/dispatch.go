@@ -5,7 +5,7 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// request is the environment of a command.
+// request holds a command's environment variables and its input.
 type request struct {
 	containerID string
 	netns       string
@@ -26,11 +26,11 @@ func errOwnNetns() *cniError {
 	return &cniError{code: e.Code, msg: e.Msg, cause: e.Cause}
 }
 
-// dispatch runs the command within the frame that all our plugins have, and returns the
-// exit code of the process.
+// dispatch runs the command in the frame that all our plugins share, and returns the exit
+// code of the process.
 func (p *Process) dispatch() int {
 	var conf netconf.NetConf
-	var confErr error // about our own settings; what is wrong with CNI's comes before
+	var confErr error // about our own settings; errors in CNI's are reported first
 	verb := func(run func(c *command, version string, confErr error) *cniError) func(*skel.Request) *skel.Error {
 		return func(r *skel.Request) *skel.Error {
 			c := &command{Process: p, conf: conf, request: request{

@@ -5,7 +5,7 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// Codes of errors, from the CNI specification.
+// Error codes, from the CNI specification.
 const (
 	codeIO           = skel.CodeIO
 	codeDecoding     = skel.CodeDecoding
@@ -15,22 +15,22 @@ const (
 	codeInternal     = skel.CodeInternal
 )
 
-// cniError is a failed command as the runtime sees it.
+// cniError is a command's failure as the runtime sees it.
 type cniError struct {
 	code    int
 	msg     string
-	cause   cause.Code // ours; empty only if a daemon refuses without one
-	details string     // ours: what the message, being upstream's, cannot say
+	cause   cause.Code // ours; empty only if a daemon refuses without giving one
+	details string     // ours: what upstream's message cannot say
 }
 
 func internal(why cause.Code, msg string) *cniError {
 	return &cniError{code: codeInternal, msg: msg, cause: why}
 }
 
-// printable is the error for the frame that prints it.
+// printable converts the error for the frame, which prints it.
 func (e *cniError) printable() *skel.Error {
 	return &skel.Error{Code: e.code, Msg: e.msg, Cause: e.cause, Details: e.details}
 }
 
-// causeText is a cause with its sentence, as the daemon gives both.
+// causeText joins a cause's code with its sentence, both from the daemon.
 func causeText(code, detail string) string { return skel.CauseText(code, detail) }

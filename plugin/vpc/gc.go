@@ -11,10 +11,10 @@ import (
 	"cnictl/plugin/podnet/apply"
 )
 
-// gc is the GC command: what the daemon has allocated in this network to attachments
-// that the runtime does not name is taken away as by DEL, together with the link, so
-// that a sandbox that is left over cannot go on using an address that another pod
-// gets. It goes on after failures. Without a list nothing is done.
+// gc is the GC command. Whatever the daemon has allocated in this network to attachments
+// that are not on the runtime's list is removed as by DEL, and so is the link, so that a
+// leftover sandbox cannot go on using an address that another pod gets. It continues after
+// failures. Without a list it does nothing.
 func (c *command) gc(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
 	defer c.log.Flush()
@@ -61,7 +61,7 @@ func (c *command) gc(confErr error) *cniError {
 	return c.fail(failure)
 }
 
-// staleOf selects the allocations of a network without a valid attachment.
+// staleOf returns the network's allocations without a valid attachment.
 func staleOf(list []netconf.Allocation, network string, valid []netconf.Attachment) []netconf.Allocation {
 	keep := make(map[netconf.Attachment]bool, len(valid))
 	for _, a := range valid {
@@ -76,7 +76,7 @@ func staleOf(list []netconf.Allocation, network string, valid []netconf.Attachme
 	return out
 }
 
-// callError is a call that did not reach the daemon: the next will not either.
+// callError is a call that did not reach the daemon: further calls will not either.
 type callError struct{ err error }
 
 func (e *callError) Error() string {
@@ -84,8 +84,7 @@ func (e *callError) Error() string {
 }
 func (e *callError) Unwrap() error { return e.err }
 
-// collect removes attachments and returns how many, and the last failure with its
-// cause.
+// collect removes attachments. It returns how many, and the last failure with its cause.
 func (c *command) collect(stale []netconf.Allocation) (removed int, why cause.Code, last error) {
 	for i := range stale {
 		code, err := c.collectOne(&stale[i], interfacesOf(stale, &stale[i]))
@@ -103,8 +102,8 @@ func (c *command) collect(stale []netconf.Allocation) (removed int, why cause.Co
 	return removed, why, last
 }
 
-// interfacesOf is the number of interfaces of an allocation's attachment: one for each
-// address, without saying which is which.
+// interfacesOf counts the interfaces of an allocation's attachment: one per address; which
+// has which address is unknown.
 func interfacesOf(list []netconf.Allocation, a *netconf.Allocation) (n int) {
 	for i := range list {
 		if list[i].Attachment == a.Attachment && list[i].NetworkName == a.NetworkName {
@@ -132,7 +131,7 @@ func (c *command) collectOne(a *netconf.Allocation, interfaces int) (cause.Code,
 		return callCause(err), &callError{err}
 	}
 	switch {
-	case reply.Unknown: // it ended meanwhile
+	case reply.Unknown: // removed in the meantime
 		return "", nil
 	case !reply.Success:
 		return cause.Code(reply.Cause), errors.New(textNotProcessed + ": " + causeText(reply.Cause, reply.Detail))

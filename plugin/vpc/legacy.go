@@ -12,37 +12,37 @@ import (
 	"cnictl/daemon/api/cniwire"
 )
 
-// Upstream's daemon, which a node may have while it is being updated, has no lean socket
-// and only speaks gRPC; and it leaves the call of the policy agent to the plugin. A
-// separate program makes these calls: linking grpc would slow down every other run.
+// Upstream's daemon, which a node may run while it is being updated, has no lean socket
+// and only speaks gRPC, and it leaves calling the policy agent to the plugin. A separate
+// program makes these calls, because linking grpc would slow down every other run.
 
 // helperProgram is installed next to the plugin.
 const helperProgram = "aws-cni-grpc"
 
 const (
-	// policyDial is how long an agent that is not there is looked for.
+	// policyDial is how long to wait for an agent that is not listening.
 	policyDial = 2 * time.Second
 	// helperGrace is how much longer than the call the program may take.
 	helperGrace = 5 * time.Second
 )
 
-// helperError is the program that could not be run, or did not answer.
+// helperError means that the program could not be run, or did not answer.
 type helperError struct{ program, how string }
 
 func (e *helperError) Error() string { return "run " + e.program + ": " + e.how }
 
-// helperOrigin is what to do where the program is missing or does not work.
+// helperOrigin is a hint for errors: where the program comes from.
 const helperOrigin = "which the aws-node image of this release installs beside aws-cni when it starts"
 
-// legacyInstead reports whether upstream's daemon is to be asked after a failure
-// of the lean socket: nothing listens there, but something does on upstream's.
+// legacyInstead reports whether to call upstream's daemon after a failure of the lean
+// socket: nothing is listening there, but something is on upstream's.
 func (c *command) legacyInstead(err error) bool {
 	var down *dialError
 	return errors.As(err, &down) && (errors.Is(down.errno, unix.ENOENT) || errors.Is(down.errno, unix.ECONNREFUSED)) &&
 		listens(c.LegacySocket)
 }
 
-// listens reports whether a program listens on a socket.
+// listens reports whether a program is listening on a socket.
 func listens(socket string) bool {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *command) legacyDel(r *cniwire.DelRequest, timeout time.Duration) (*cniw
 	return cniwire.DecodeDelReply(answer)
 }
 
-// legacyCall makes one call of upstream's daemon.
+// legacyCall makes one call to upstream's daemon.
 func (c *command) legacyCall(request []byte, timeout time.Duration) ([]byte, error) {
 	c.legacy = true
 	answer, err := c.callGRPC(c.LegacySocket, 0, timeout, request)
@@ -77,8 +77,8 @@ func (c *command) legacyCall(request []byte, timeout time.Duration) ([]byte, err
 	return answer, err
 }
 
-// callGRPC has the program make a call. A call that failed is a *cniwire.CallError, a
-// program that did a *helperError.
+// callGRPC makes a call through helperProgram. A failed call is a *cniwire.CallError, a
+// failure of the program a *helperError.
 func (c *command) callGRPC(socket string, dial, timeout time.Duration, request []byte) ([]byte, error) {
 	program, err := helperPath()
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *command) callGRPC(socket string, dial, timeout time.Duration, request [
 	return answer, err
 }
 
-// helperPath is next to this program.
+// helperPath returns the helper's path, in the directory of the running program.
 func helperPath() (string, error) {
 	var self [unix.PathMax]byte
 	n, err := unix.Readlink("/proc/self/exe", self[:])
@@ -119,8 +119,8 @@ func helperPath() (string, error) {
 	return path.Join(path.Dir(string(self[:n])), helperProgram), nil
 }
 
-// start starts a program with one end of a socket as its standard input and output and
-// returns the other. The program's errors go where the plugin's go.
+// start starts a program with one end of a socket pair as its standard input and output,
+// and returns the other end. The program shares the plugin's standard error.
 func start(program string, args ...string) (fd, pid int, _ error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

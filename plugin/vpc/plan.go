@@ -11,21 +11,21 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// plan is what an ADD settles on.
+// plan is what an ADD is going to set up.
 type plan struct {
-	hash   string // of the pod's names
+	hash   string // of the pod's namespace and name
 	mtu    int
 	device int // of the first address's ENI
 	nics   []nic
-	branch *rules.BranchENI // of a pod that has one
-	policy string           // mode of network policy; empty: off
+	branch *rules.BranchENI // nil if none
+	policy string           // mode of network policy; empty if off
 	wanted rules.Pod
 }
 
 const enforcingStandard = "standard"
 
-// newPlan is the plan before the daemon has answered: the first interface of an
-// ordinary pod.
+// newPlan is the plan before the daemon has answered: the first interface of an ordinary
+// pod.
 func (c *command) newPlan() *plan {
 	mtu, _ := c.conf.PodMTU()
 	c.log.Debug("MTU value set is " + strconv.Itoa(mtu) + ":")
@@ -33,8 +33,8 @@ func (c *command) newPlan() *plan {
 	return &plan{hash: hash, mtu: mtu, nics: []nic{{hostLink: c.conf.VethPrefix + hash, podLink: c.ifName}}}
 }
 
-// fill takes the pod's addresses from the daemon's reply. An invalid reply counts as one
-// without an address: upstream panics on it.
+// fill takes the pod's addresses from the daemon's reply. An invalid reply is handled like
+// one without an address, on which upstream panics.
 func (p *plan) fill(c *command, reply *cniwire.AddReply) *cniError {
 	if len(reply.Allocations) == 0 {
 		return badReply("the daemon's reply has no address")
@@ -63,7 +63,7 @@ func (p *plan) fill(c *command, reply *cniwire.AddReply) *cniError {
 	return nil
 }
 
-// fillBranch takes what only pods with a branch ENI have.
+// fillBranch takes from the reply what only pods with branch ENIs have.
 func (p *plan) fillBranch(c *command, reply *cniwire.AddReply) *cniError {
 	mac, ok := netstate.ParseMAC(reply.PodENIMAC)
 	if !ok {
@@ -104,7 +104,7 @@ func (p *plan) firstPair(containerID string) rules.Pair {
 	return rules.NewPair(containerID, p.nics[0].hostLink, p.nics[0].podLink, p.mtu)
 }
 
-// layOut makes the wanted state of the plan. The pairs are those of the sandbox.
+// layOut computes the wanted state of the plan, with the veth pairs of the sandbox.
 func (p *plan) layOut(containerID string) (err error) {
 	if p.branch != nil {
 		p.wanted, err = rules.NewBranchPod(p.firstPair(containerID), p.nics[0].address, *p.branch)

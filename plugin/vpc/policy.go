@@ -16,14 +16,14 @@ import (
 const (
 	// policyDeadline is longer than the daemon's own timeout for the policy agent.
 	policyDeadline = 15 * time.Second
-	// forgetDeadline is short: the daemon answers a deletion at once.
+	// forgetDeadline is short: the daemon answers a deletion immediately.
 	forgetDeadline = 2 * time.Second
-	// agentDeadline bounds the agent's own work, where the plugin has to wait for it.
+	// agentDeadline limits the agent's own work, where the plugin has to wait for it.
 	agentDeadline = 10 * time.Second
 )
 
-// enforcePolicy notifies the policy agent of the pod. When that fails the pod's network
-// stays, as in upstream: the runtime's DEL follows, which notifies the agent that the pod
+// enforcePolicy notifies the policy agent of the pod. If that fails, the pod's network
+// stays, as in upstream: the runtime then calls DEL, which notifies the agent that the pod
 // is gone.
 func (c *command) enforcePolicy(p *plan) *cniError {
 	if p.policy == "" {
@@ -65,10 +65,10 @@ func (c *command) forgetPolicy(mode string) {
 	}
 }
 
-// newerSandbox reports whether the pod has another sandbox, which would lose its
-// policies: the agent knows pods by name. The host's link of that name shows it, the
-// plugin's records and, until the ADD has made the link, the daemon's checkpoint. The
-// daemon checks the latter itself; alone means that the plugin calls the agent.
+// newerSandbox reports whether the pod has another sandbox, which would lose its policies
+// because the agent knows pods by name. It looks at the host link of that name, the
+// plugin's records and, as the link may not exist yet, the daemon's checkpoint. The daemon
+// checks the last itself; alone means that the plugin calls the agent.
 func (c *command) newerSandbox(alone bool) bool {
 	if c.pod.podName == "" {
 		return false
@@ -88,7 +88,7 @@ func (c *command) newerSandbox(alone bool) bool {
 	return true
 }
 
-// hasAnothersLink is also true if it cannot be determined.
+// hasAnothersLink also returns true if the owner cannot be determined.
 func (c *command) hasAnothersLink() bool {
 	hash := netnames.Hash(c.pod.podNamespace, c.pod.podName, 0)
 	for _, prefix := range [...]string{c.conf.VethPrefix, netnames.BranchVethPrefix} {
@@ -106,7 +106,7 @@ func (c *command) hasAnothersLink() bool {
 func (c *command) hasAnothersRecord() bool {
 	notes, err := readRecords(c.Records)
 	if err != nil {
-		return false // on most nodes there are none
+		return false // most nodes have no records
 	}
 	defer notes.close()
 	list, _ := notes.list()
@@ -125,8 +125,8 @@ func (c *command) hasAnothersAllocation() bool {
 	})
 }
 
-// askPolicy has the daemon call the agent. Upstream's daemon does not, and one that is
-// down cannot: then the plugin itself does.
+// askPolicy calls the agent through the daemon. Upstream's daemon does not do that, so
+// next to it the plugin calls the agent itself.
 func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*cniwire.PolicyReply, error) {
 	if c.legacy {
 		return c.callAgent(r, policyDial)
@@ -143,8 +143,7 @@ func (c *command) askPolicy(r *cniwire.PolicyRequest, timeout time.Duration) (*c
 	return cniwire.DecodePolicyReply(answer)
 }
 
-// callAgent calls the agent directly, and waits up to dial for one that does not listen
-// yet.
+// callAgent calls the agent directly. It waits up to dial for the agent to listen.
 func (c *command) callAgent(r *cniwire.PolicyRequest, dial time.Duration) (*cniwire.PolicyReply, error) {
 	c.log.Flush()
 	timeout := agentDeadline
@@ -171,9 +170,9 @@ func (c *command) callAgent(r *cniwire.PolicyRequest, dial time.Duration) (*cniw
 	return &cniwire.PolicyReply{Cause: string(cause.PolicyAgentUnreachable), Detail: "the network policy agent does not answer on " + c.PolicySocket + ": " + err.Error()}, nil
 }
 
-// forgetWithoutDaemon notifies the agent of a deletion while no daemon answers, so that
-// it detaches from the pod although it is unknown whether policies are on. If the agent
-// is not there either, there is nothing to detach.
+// forgetWithoutDaemon notifies the agent of a deletion when no daemon answers, so that the
+// agent detaches from the pod, although it is unknown whether policies are on. If the
+// agent is not running either, there is nothing to detach.
 func (c *command) forgetWithoutDaemon() {
 	if !listens(c.PolicySocket) || c.newerSandbox(true) {
 		return

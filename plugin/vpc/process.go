@@ -24,15 +24,15 @@ type Process struct {
 	Socket  string // of the daemon; empty means cniwire.Socket
 
 	Checkpoint string // of the daemon; empty means DefaultCheckpoint
-	Records    string // directory of our own; empty means DefaultRecords
+	Records    string // the plugin's own directory; empty means DefaultRecords
 
-	LegacySocket string // of upstream's daemon; empty means its own
+	LegacySocket string // of upstream's daemon; empty means cniwire.GRPCSocket
 	PolicySocket string // of the policy agent; empty means cniwire.PolicySocket
 }
 
-// Run does the command in CNI_COMMAND and returns the exit code of the process. After
-// an ADD a thread of the process is in the pod's network namespace, so the process
-// should end.
+// Run executes the command in CNI_COMMAND and returns the exit code of the process. After
+// an ADD a thread of the process is in the pod's network namespace, so the process should
+// end.
 func (p *Process) Run() int {
 	for _, path := range [...]struct {
 		set     *string

@@ -14,14 +14,14 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// DefaultRecords is where the plugin notes which VLAN device belongs to which sandbox.
+// DefaultRecords is where the plugin records which VLAN device belongs to which sandbox.
 const DefaultRecords = "/var/run/aws-node/attachments"
 
 // records are the records of pods with branch ENIs, one file per attachment. A VLAN id
-// belongs to the attachment that has the file for it: ADD removes the files of others
-// with its id, since VLAN ids, and the names and addresses of pods, come back. Opening
-// the directory locks it, so that a late DEL and an ADD of one VLAN id do not see half of
-// each other's work.
+// belongs to the attachment whose file names it: ADD removes other attachments' files with
+// its id, since VLAN ids, and the names and addresses of pods, are reused. openRecords
+// locks the directory, so that a late DEL and an ADD with the same VLAN id do not see each
+// other's half-finished work.
 type records struct {
 	dir    int
 	path   string
@@ -29,9 +29,9 @@ type records struct {
 }
 
 // lockPatience is how long to wait for the lock. Its holder is a run of the plugin that
-// works in the kernel for milliseconds. A stuck one must not block the pods of the node:
-// each file is written atomically, so the records can be used without the lock, and all
-// that is lost is the order of two runs for one VLAN id, one of them stuck.
+// works in the kernel for milliseconds. A stuck run must not block the pods of the node:
+// each file is written atomically, so the records are usable without the lock. All that is
+// lost is the order of two runs with the same VLAN id, one of them stuck.
 const (
 	lockPatience = 5 * time.Second
 	lockPause    = 5 * time.Millisecond
@@ -39,7 +39,7 @@ const (
 
 var errLockHeld = errors.New("another run of the plugin has held the lock for " + strconv.Itoa(int(lockPatience/time.Second)) + " s")
 
-// openRecords opens and locks them. Where there are none it fails with ENOENT.
+// openRecords opens and locks the records. If there are none, it fails with ENOENT.
 func openRecords(path string) (*records, error) {
 	r, err := readRecords(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func openRecords(path string) (*records, error) {
 	return r, nil
 }
 
-// readRecords opens them without the lock.
+// readRecords opens the records without locking them.
 func readRecords(path string) (*records, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -61,7 +61,7 @@ func readRecords(path string) (*records, error) {
 	return &records{dir: fd, path: path}, nil
 }
 
-// lock reports false when another has kept the lock for too long.
+// lock returns false if another run has held the lock for too long.
 func lock(fd int) (bool, error) {
 	again := time.NewTicker(lockPause)
 	defer again.Stop()
@@ -80,7 +80,7 @@ func lock(fd int) (bool, error) {
 	}
 }
 
-// makeRecords makes the directory if need be, for ADD.
+// makeRecords opens the records for ADD, and creates the directory if necessary.
 func (c *command) makeRecords() (*records, error) {
 	err := unix.Mkdir(c.Records, 0o700)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -89,7 +89,7 @@ func (c *command) makeRecords() (*records, error) {
 	return c.openRecords()
 }
 
-// openRecords opens them for ADD, DEL or GC, which go on without the lock.
+// openRecords opens the records for ADD, DEL or GC, which proceed even without the lock.
 func (c *command) openRecords() (*records, error) {
 	r, err := openRecords(c.Records)
 	if err == nil && !r.locked {
@@ -108,10 +108,10 @@ const recordSuffix = ".json"
 // CNI_IFNAME.
 func recordName(a netconf.Attachment) string { return a.ContainerID + "-" + a.IfName + recordSuffix }
 
-// maxRecord bounds a file; an honest one has some 400 bytes.
+// maxRecord limits the size of a file; a real one has some 400 bytes.
 const maxRecord = 8 << 10
 
-// readRecord reads one file; nil when there is none.
+// readRecord reads one file; nil if it does not exist.
 func readRecord(dir int, name string) (*netconf.BranchRecord, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -136,8 +136,8 @@ func readRecord(dir int, name string) (*netconf.BranchRecord, error) {
 	return &rec, nil
 }
 
-// record is the record of an attachment, without the lock: only DEL and CHECK of the
-// attachment itself read it, and on most nodes there is no such file. nil: none.
+// record returns the record of an attachment, nil if none. It does not lock: only DEL and
+// CHECK of the attachment itself read it, and on most nodes the file does not exist.
 func (c *command) record(a netconf.Attachment) *netconf.BranchRecord {
 	rec, err := readRecord(unix.AT_FDCWD, c.Records+"/"+recordName(a))
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *command) record(a netconf.Attachment) *netconf.BranchRecord {
 	return rec
 }
 
-// list reads all records, once. Unreadable ones are left out.
+// list reads all records, and works only once. Unreadable records are left out.
 func (r *records) list() ([]netconf.BranchRecord, error) {
 	var out []netconf.BranchRecord
 	buf := make([]byte, 8<<10)
@@ -170,9 +170,9 @@ func (r *records) list() ([]netconf.BranchRecord, error) {
 	}
 }
 
-// holder is the record of another attachment that has a VLAN id; nil if there is none.
-// One whose branch ENI is not that of the live device is stale: a plugin without records,
-// as after a downgrade, has deleted that pod. It is removed.
+// holder returns the record of another attachment that has a VLAN id; nil if none. A
+// record whose branch ENI is not that of the existing device is stale: a plugin without
+// records, as after a downgrade, has deleted that pod. holder removes it.
 func (r *records) holder(vlan int, own netconf.Attachment) (*netconf.BranchRecord, error) {
 	all, err := r.list()
 	if err != nil {
@@ -199,7 +199,8 @@ func (r *records) holder(vlan int, own netconf.Attachment) (*netconf.BranchRecor
 	return nil, nil
 }
 
-// take notes an attachment, and that others with its VLAN id have lost it.
+// take records an attachment, and removes the records of others that have lost its VLAN
+// id.
 func (r *records) take(rec netconf.BranchRecord) error {
 	all, err := r.list()
 	if err != nil {

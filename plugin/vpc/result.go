@@ -9,14 +9,14 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// podResult is what an ADD made. In the entries of "interfaces" the members carry what
-// DEL needs, across upgrades and downgrades: mac of the container entry is the route
-// table, mac of the dummy the VLAN id (0: no branch ENI), sandbox of the dummy the
-// device number of the first interface (empty with a branch ENI).
+// podResult is the result of an ADD. Fields of the entries of "interfaces" carry what DEL
+// needs, across upgrades and downgrades: the mac of a container entry is the route table,
+// the mac of the dummy the VLAN id (0: no branch ENI), the sandbox of the dummy the device
+// number of the first interface (empty with a branch ENI).
 type podResult struct {
 	nics    []nic
 	netns   string
-	gateway netip.Addr // of the subnet of a branch ENI; zero: none
+	gateway netip.Addr // of the branch ENI's subnet; zero if none
 	dummy   netconf.ResultInterface
 }
 
@@ -28,8 +28,7 @@ type nic struct {
 	table    int
 }
 
-// newPodResult is the result of an ordinary pod; its first address is on an ENI with a
-// device number.
+// newPodResult is the result of a plan whose pod is set up in netns.
 func newPodResult(p *plan, netns string) *podResult {
 	r := &podResult{nics: p.nics, netns: netns, dummy: netconf.ResultInterface{Name: netnames.DummyPrefix + p.hash, MAC: "0", Sandbox: strconv.Itoa(p.device)}}
 	if p.branch != nil {
@@ -39,7 +38,7 @@ func newPodResult(p *plan, netns string) *podResult {
 	return r
 }
 
-// JSON is the result in a version of the specification.
+// JSON renders the result in a version of the specification.
 func (r *podResult) JSON(version string) []byte {
 	out := netconf.Result{
 		Interfaces: make([]netconf.ResultInterface, 0, 2*len(r.nics)+1),

@@ -14,11 +14,11 @@ import (
 	"cnictl/plugin/podnet/apply"
 )
 
-// statusDeadline bounds the daemon's sign of life.
+// statusDeadline limits the wait for the daemon's sign of life.
 const statusDeadline = time.Second
 
-// status is the STATUS command: it fails when no ADD can succeed, with another code
-// when pods that run are cut off. A pool without a free address is neither: see
+// status is the STATUS command. It fails when no ADD can succeed, and with a different
+// code when running pods are cut off. A pool without a free address is neither: see
 // docs/decisions/014-verbs.md.
 func (c *command) status(confErr error) *cniError {
 	c.log = newLog(&c.conf, c.Now, c.Stderr)
@@ -48,11 +48,11 @@ func (c *command) status(confErr error) *cniError {
 	return nil
 }
 
-// statusMinAge is how old an allocation must be for STATUS to look for its rules: the
-// daemon notes it before ADD makes them, and after a DEL that came first they are gone.
+// statusMinAge is the minimum age of an allocation whose rules STATUS checks: the daemon
+// records it before ADD creates them, and after a DEL that came first they are gone.
 const statusMinAge = time.Minute
 
-// unreachable lists the running pods that the host does not reach.
+// unreachable lists the running pods that the host cannot reach.
 func (c *command) unreachable() ([]apply.PodRoute, error) {
 	list, err := c.allocations()
 	if errors.Is(err, unix.ENOENT) {
@@ -61,7 +61,7 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 	if err != nil {
 		return nil, err
 	}
-	// If a pod has several sandboxes only the newest has the links.
+	// If a pod has several sandboxes, only the newest has the links.
 	type podName struct{ namespace, name string }
 	youngest := map[podName]*netconf.Allocation{}
 	for i := range list {
@@ -87,9 +87,9 @@ func (c *command) unreachable() ([]apply.PodRoute, error) {
 	return apply.Unreachable(pods)
 }
 
-// unreachableBranches lists those with branch ENIs, which are not in the daemon's
-// checkpoint. No ADD or DEL of one is in progress meanwhile, so their age does not
-// matter.
+// unreachableBranches lists the unreachable pods with branch ENIs, which are not in the
+// daemon's checkpoint. It holds the lock that ADD and DEL of such pods take, so their age
+// does not matter.
 func (c *command) unreachableBranches() ([]apply.PodRoute, error) {
 	notes, err := openRecords(c.Records)
 	if errors.Is(err, unix.ENOENT) {
@@ -116,8 +116,8 @@ func (c *command) unreachableBranches() ([]apply.PodRoute, error) {
 	return apply.Unreachable(pods)
 }
 
-// alive waits for a sign of life: a daemon that runs closes a connection on which
-// nothing will be asked.
+// alive waits for a sign of life: a running daemon closes a connection whose write side
+// has been shut down without a request.
 func (c *command) alive() error {
 	call, err := dial(c.Socket, statusDeadline, c.Now)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// readyDeadline bounds the wait for addresses, which takes some 0.1 ms. It is upstream's,
-// whose wait includes the detection of duplicates.
+// readyDeadline limits the wait for addresses, which takes some 0.1 ms. The value is
+// upstream's, whose wait includes duplicate address detection.
 const readyDeadline = 10 * time.Second
 
-// readiness waits until the links and addresses of an IPv6 pod are in use on both sides,
+// readiness waits until the links and addresses of an IPv6 pod are usable on both sides,
 // so that the first packet either way finds its neighbour.
 type readiness struct{ host, pod side }
 
-// side is what is waited for in one namespace.
+// side is what readiness waits for in one namespace.
 type side struct {
 	watch     *rtnl.ReadyWatch
 	links     []int32
@@ -24,7 +24,7 @@ type side struct {
 
 func (d *side) wait() error { return d.watch.Wait(d.links, d.addresses, readyDeadline) }
 
-// prepareIPv6 sets what IPv6 needs before the pod ends come up, and begins to listen.
+// prepareIPv6 sets what IPv6 needs before the pod ends come up, and starts listening.
 func (s *Setup) prepareIPv6() (_ *readiness, err error) {
 	w := &readiness{}
 	defer func() {
@@ -68,7 +68,7 @@ func (s *Setup) prepareIPv6() (_ *readiness, err error) {
 	return w, err
 }
 
-// wait is for a pod of either family.
+// wait does nothing for an IPv4 pod, whose w is nil.
 func (w *readiness) wait() error {
 	if w == nil {
 		return nil
@@ -91,7 +91,7 @@ func (w *readiness) close() {
 	}
 }
 
-// add has the wait include another address of the host.
+// add makes the wait include another address of the host.
 func (w *readiness) add(a netstate.Address) {
 	if w != nil {
 		w.host.addresses = append(w.host.addresses, a)

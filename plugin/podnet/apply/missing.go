@@ -16,10 +16,10 @@ import (
 )
 
 // Missing compares the wanted state of a pod with the kernel and changes nothing. Each
-// difference is a line of words. What is there besides is fine: other plugins of the
-// chain add to it. The MACs and indexes of the pairs are not looked at, so the pod may
-// have been made by upstream too; nor are the trunk and the MAC of a VLAN device
-// that are zero, nor its gateway.
+// difference is one line of text. Anything additional is fine: other plugins of the chain
+// add to the pod. The MACs and indexes of the pairs are not compared, so that pods set up
+// by upstream match too; neither are a VLAN device's trunk and gateway, nor its MAC if the
+// wanted one is zero.
 func Missing(ns *Netns, p rules.Pod) (_ []string, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -55,7 +55,7 @@ func Missing(ns *Netns, p rules.Pod) (_ []string, err error) {
 	return lines, nil
 }
 
-// missingVLAN compares the device of a branch ENI and the routes out of it.
+// missingVLAN compares the device of a branch ENI and the default route over it.
 func missingVLAN(host *rtnl.Conn, p rules.Pod) (lines []string, _ error) {
 	v := p.VLAN
 	device, found, err := host.LinkByName(v.Name)
@@ -84,7 +84,7 @@ func missingVLAN(host *rtnl.Conn, p rules.Pod) (lines []string, _ error) {
 }
 
 // difference collects differences. A missing link is reported once, not again for
-// everything that would be on it.
+// everything on it.
 type difference struct {
 	wanted    *rules.Interface
 	family    uint8
@@ -134,7 +134,7 @@ func (d *difference) hostRoute(host *rtnl.Conn) error {
 	return d.routes(host, "host", d.hostEnd, d.wanted.ToPod)
 }
 
-// routes looks for routes of one table over a link.
+// routes checks for routes of one table over a link.
 func (d *difference) routes(c *rtnl.Conn, side string, link netstate.Link, want ...netstate.Route) error {
 	list, err := c.Routes(d.family, want[0].Table)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *difference) hostRules(host *rtnl.Conn) error {
 			d.add("host rule " + want.String() + " is missing")
 		}
 	}
-	// One that leads elsewhere may come first, and takes the pod's packets to an ENI
+	// A rule that leads elsewhere may come first, and take the pod's packets to an ENI
 	// that does not have its address.
 	stale := d.wanted.StaleRule
 	for _, r := range list {
@@ -187,7 +187,7 @@ func (d *difference) podAddress(pod *rtnl.Conn) error {
 	return nil
 }
 
-// podRule is for interfaces after the first.
+// podRule checks the rule of interfaces after the first.
 func (d *difference) podRule(pod *rtnl.Conn) error {
 	if d.wanted.Rule.Priority == 0 {
 		return nil
@@ -209,8 +209,8 @@ func (d *difference) podRoutes(pod *rtnl.Conn) error {
 	return d.routes(pod, "pod", d.podEnd, d.wanted.Gateway, d.wanted.Default)
 }
 
-// podNeighbour looks for the static entry that replaces ARP. udev and others may change
-// the MAC of a new host link; the pod's packets are then lost.
+// podNeighbour checks the static entry that replaces ARP. udev and others may change the
+// MAC of a new host link; the pod's packets are then lost.
 func (d *difference) podNeighbour(pod *rtnl.Conn) error {
 	if !d.hasPodEnd || !d.hasHost {
 		return nil
@@ -237,16 +237,16 @@ func (d *difference) podNeighbour(pod *rtnl.Conn) error {
 type PodRoute struct {
 	Address  netip.Addr
 	HostLink string
-	VLAN     int // of the pod's branch ENI; 0: it has none
+	VLAN     int // of the pod's branch ENI; 0 if none
 }
 
-// strict reports whether the pod was made in strict mode, judging by the host link's
+// strict reports whether the pod was set up in strict mode, judging by the host link's
 // name.
 func (p *PodRoute) strict() bool {
 	return p.VLAN != 0 && strings.HasPrefix(p.HostLink, netnames.BranchVethPrefix)
 }
 
-// table has the route to the pod.
+// table is the table with the route to the pod.
 func (p *PodRoute) table() int {
 	if !p.strict() {
 		return netnames.MainTable
@@ -255,8 +255,8 @@ func (p *PodRoute) table() int {
 	return table
 }
 
-// rules are those without which the pod is cut off. That from an ordinary pod is not
-// among them: the table of its ENI is not known here.
+// rules are the rules without which the pod is cut off. The from-pod rule of an ordinary
+// pod is not included: the table of its ENI is unknown here.
 func (p *PodRoute) rules() []netstate.Rule {
 	own, ipv6 := netstate.Only(p.Address), p.Address.Is6()
 	toPod := netstate.Rule{Priority: netnames.RuleToPod, To: own, Table: netnames.MainTable, IPv6: ipv6}
@@ -273,9 +273,9 @@ func (p *PodRoute) rules() []netstate.Rule {
 	}
 }
 
-// Unreachable lists the pods that have a route over their host link but lack a rule or
-// the VLAN device: systemd-networkd and others delete rules that they did not make. Pods
-// without a link or route have ended or never came up, or another sandbox of the pod has
+// Unreachable lists the pods that have a route over their host link but lack a rule or the
+// VLAN device: systemd-networkd and others delete rules that they did not add. Pods
+// without a link or route have ended or never started, or another sandbox of the pod has
 // the link.
 func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	host, err := rtnl.Open()
@@ -321,7 +321,7 @@ func Unreachable(pods []PodRoute) (_ []PodRoute, err error) {
 	return out, nil
 }
 
-// complete reports whether the pod's rules and VLAN device are there.
+// complete reports whether the pod's rules and VLAN device exist.
 func (p *PodRoute) complete(known []netstate.Rule, links map[string]int32) bool {
 	if _, there := links[netnames.VLANDevice(p.VLAN)]; p.VLAN != 0 && !there {
 		return false
@@ -329,9 +329,9 @@ func (p *PodRoute) complete(known []netstate.Rule, links map[string]int32) bool 
 	return !slices.ContainsFunc(p.rules(), func(want netstate.Rule) bool { return !slices.Contains(known, want) })
 }
 
-// DropLink deletes a host link that the host's route to a pod address goes through,
-// and with it the pod's end. A link of that name without the route belongs to a
-// younger sandbox of the pod and stays.
+// DropLink deletes the host link, and with it the pod end, if the host's route to the pod
+// address uses it. A link of that name without the route belongs to a newer sandbox of the
+// pod and stays.
 func DropLink(address netip.Addr, hostLink string) (_ bool, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -351,6 +351,6 @@ func DropLink(address netip.Addr, hostLink string) (_ bool, err error) {
 	}
 	var b rtnl.Batch
 	b.LinkDel(link.Index)
-	b.Tolerate(unix.ENODEV) // its namespace went meanwhile
+	b.Tolerate(unix.ENODEV) // it went with its namespace
 	return true, host.Do(&b)
 }

@@ -10,12 +10,12 @@ import (
 // Netns is the network namespace of a pod, held open.
 type Netns struct{ fd int }
 
-// NetnsError is a path that is not a network namespace: statfs failed (Err) or found
+// NetnsError means that a path is not a network namespace: statfs failed (Err) or found
 // another file system (Magic).
 type NetnsError struct {
 	Path  string
 	Err   error
-	Magic int64 // of the file system the path lies on, when Err is nil
+	Magic int64 // of the path's file system, if Err is nil
 }
 
 func (e *NetnsError) Error() string {
@@ -49,7 +49,7 @@ func OpenNetns(path string) (*Netns, error) {
 // Close releases the namespace.
 func (n *Netns) Close() error { return unix.Close(n.fd) }
 
-// do runs f on a thread in the namespace. The thread ends with it: it need not return to
+// do runs f on a thread in the namespace. The thread ends with f, so it need not return to
 // its namespace, and no other goroutine runs on it.
 func (n *Netns) do(f func() error) error {
 	done := make(chan error)

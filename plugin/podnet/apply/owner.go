@@ -11,9 +11,9 @@ import (
 )
 
 // AnothersLink reports whether a host link with the pair's name exists but is not the
-// pair's: it has neither the MAC that our sandbox would give it, nor is it the peer of
-// the link in the sandbox's namespace, as with upstream's pods. Such a link belongs to
-// another sandbox of the same pod.
+// pair's: it neither has the MAC that our sandbox would give it, nor is it the peer of the
+// link in the sandbox's namespace, as with upstream's pods. Such a link belongs to another
+// sandbox of the same pod.
 func AnothersLink(p rules.Pair, netns string) (_ bool, err error) {
 	host, err := rtnl.Open()
 	if err != nil {

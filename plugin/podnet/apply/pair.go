@@ -9,22 +9,22 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// pairTries bounds how often the pair is tried again with other indexes.
+// pairTries limits how often the pair is tried with other indexes.
 const pairTries = 64
 
-// TryPair makes the pair of a pod's first interface before the caller knows whether the
-// pod gets an address, and of what kind: it changes nothing that exists. Anything in the
-// way, and errors about it, are left to Network.
+// TryPair creates the pair of a pod's first interface before the caller knows whether the
+// pod gets an address, and of what kind. It changes nothing that exists. Anything in the
+// way, and the errors it causes, are left to Network.
 func (s *Setup) TryPair(p rules.Pair) {
 	if s.tryPair(p) == nil {
 		s.early = setPairSysctls(p)
 	}
 }
 
-// createPair makes the veth pair of interface i, the host end up, and sets the host end's
-// sysctls, unless TryPair did. An existing host link of the same name is deleted: the
-// pod's older sandbox left it. An interface of the pod end's name inside the pod is an
-// error (EEXIST).
+// createPair creates the veth pair of interface i, with the host end up, and sets the host
+// end's sysctls, unless TryPair did. An existing host link of the same name is deleted: an
+// older sandbox of the pod left it. An interface of the pod end's name inside the pod is
+// an error (EEXIST).
 func (s *Setup) createPair(i int, p rules.Pair) error {
 	if i < len(s.made) {
 		if s.made[i].Host.Name == p.Host.Name {
@@ -41,8 +41,8 @@ func (s *Setup) createPair(i int, p rules.Pair) error {
 		next, err := s.makeRoom(p, err)
 		switch {
 		case errors.Is(err, errNothing) && !went:
-			// The older sandbox's namespace is being removed, and its link went
-			// between the try and the look at what is in the way.
+			// The older sandbox's namespace is being removed, and its link disappeared
+			// between the attempt and the check for what is in the way.
 			went = true
 		case err != nil:
 			return err
@@ -56,9 +56,9 @@ func (s *Setup) createPair(i int, p rules.Pair) error {
 	return setPairSysctls(p)
 }
 
-// renameHost renames the host end of a pair that TryPair made, if it turns out to need
-// another name: that of a pod with a branch ENI differs in strict mode. Renaming is
-// cheaper than making the pair again, as deleting one waits for a grace period.
+// renameHost renames the host end of a pair that TryPair created, if it turns out to need
+// another name: in strict mode the name for a pod with a branch ENI differs. Renaming is
+// cheaper than recreating the pair, as deleting one waits for a grace period.
 func (s *Setup) renameHost(i int, p rules.Pair) error {
 	index := s.made[i].Host.Index
 	rename := func() error {
@@ -86,7 +86,7 @@ func (s *Setup) renameHost(i int, p rules.Pair) error {
 func (s *Setup) deleteOld(name string) error {
 	s.batch.Reset()
 	s.batch.LinkDelName(name)
-	s.batch.Tolerate(unix.ENODEV) // its namespace went meanwhile
+	s.batch.Tolerate(unix.ENODEV) // it went with its namespace
 	if err := s.host.Do(&s.batch); err != nil {
 		return failed(StepDeleteStale, err)
 	}
@@ -106,7 +106,8 @@ func (s *Setup) tryPair(p rules.Pair) error {
 	return err
 }
 
-// makeRoom looks at why the pair could not be made and returns the pair to try next.
+// makeRoom finds out why the pair could not be created, removes an old host link that is
+// in the way, and returns the pair to try next.
 func (s *Setup) makeRoom(p rules.Pair, why error) (rules.Pair, error) {
 	switch {
 	case errors.Is(why, unix.EBUSY): // an index in the pod's namespace
@@ -122,7 +123,7 @@ func (s *Setup) makeRoom(p rules.Pair, why error) (rules.Pair, error) {
 	if found {
 		s.batch.Reset()
 		s.batch.LinkDel(stale.Index)
-		s.batch.Tolerate(unix.ENODEV) // its namespace went meanwhile
+		s.batch.Tolerate(unix.ENODEV) // it went with its namespace
 		crashpoint.Here(crashpoint.PluginBeforeOldLink)
 		if err := s.host.Do(&s.batch); err != nil {
 			return p, failed(StepDeleteStale, err)
@@ -142,7 +143,7 @@ func (s *Setup) makeRoom(p rules.Pair, why error) (rules.Pair, error) {
 	return p, failed(StepCreatePair, &nothingError{why}) // the name inside the pod
 }
 
-// errNothing reports that nothing on the host was in the way of the pair.
+// errNothing means that nothing on the host was in the way of the pair.
 var errNothing = errors.New("nothing on the host is in the way")
 
 type nothingError struct{ why error }

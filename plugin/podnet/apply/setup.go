@@ -15,12 +15,12 @@ import (
 
 // Options of Begin.
 type Options struct {
-	// Stay leaves a thread of the process in the pod's namespace instead of opening
-	// the socket there from a throw-away thread. For a process that ends soon.
+	// Stay leaves a thread of the process in the pod's namespace instead of opening the
+	// socket there from a throw-away thread. It is for processes that end soon.
 	Stay bool
 }
 
-// Setup is the making of one pod's network.
+// Setup sets up one pod's network.
 type Setup struct {
 	ns   *Netns
 	opts Options
@@ -31,27 +31,27 @@ type Setup struct {
 	batch  rtnl.Batch
 	lines  []line       // of the batch
 	made   []rules.Pair // by interface: the veth pairs that exist
-	early  error        // of the sysctls of a pair made before its time
-	done   []change     // in order, besides the pairs
-	vlan   int32        // index of the VLAN device that was made; 0: not known
+	early  error        // from setting the sysctls of the pair that TryPair created
+	done   []change     // in order, apart from the pairs
+	vlan   int32        // index of the VLAN device that was created; 0 if unknown
 	usable *readiness   // of an IPv6 pod; nil otherwise
 
-	// Replaced reports that a host link of the same name, left by an older sandbox of
-	// the pod, was deleted.
+	// Replaced means that a host link of the same name, left by an older sandbox of the
+	// pod, was deleted.
 	Replaced bool
-	// ReplacedVLAN is the VLAN device that existed already, of an older sandbox or,
-	// judging by its MAC, of another pod.
+	// ReplacedVLAN is the VLAN device that existed already and was deleted. It belonged to
+	// an older sandbox or, judging by its MAC, to another pod.
 	ReplacedVLAN *netstate.Link
 }
 
-// line is what a message of a batch is for.
+// line describes a message of a batch.
 type line struct {
 	step Step
 	of   int    // index of the interface
-	made change // what to undo once it has taken effect
+	made change // what to undo once the message has taken effect
 }
 
-// change is something made that does not go with a pair.
+// change is something created that does not go away with a pair.
 type change struct {
 	kind changeKind
 	of   int // index of the interface
@@ -65,7 +65,7 @@ const (
 	madeRoute
 	madeRule
 	madeVLAN
-	madePodRule // in the pod: rules do not go with a link
+	madePodRule // rules do not go away with a link
 )
 
 // Begin opens the socket on the host, in the namespace of the calling thread.
@@ -77,14 +77,13 @@ func Begin(ns *Netns, opts Options) (*Setup, error) {
 	return &Setup{ns: ns, opts: opts, host: host}, nil
 }
 
-// Own reports whether the pod's namespace is the host's. False if the kernel does not
-// say.
+// Own reports whether the pod's namespace is the host's; false if the kernel does not say.
 func (s *Setup) Own() bool {
 	same, err := s.host.In(s.ns.fd)
 	return err == nil && same
 }
 
-// Close closes the sockets. What was made stays.
+// Close closes the sockets. The pod's network stays.
 func (s *Setup) Close() error {
 	if s.usable != nil {
 		s.usable.close()
@@ -96,7 +95,7 @@ func (s *Setup) Close() error {
 	return err
 }
 
-// Network makes the pod's network.
+// Network sets up the pod's network.
 func (s *Setup) Network(p rules.Pod) error {
 	err := s.Links(p)
 	if err == nil && p.VLAN != nil {
@@ -108,9 +107,9 @@ func (s *Setup) Network(p rules.Pod) error {
 	return err
 }
 
-// Links is the first part of Network: the pod's links. The parts are there for a caller
-// that keeps others from a VLAN id while VLAN is at work, but not for all of Network,
-// which may have to wait.
+// Links is the first part of Network: the pod's links. Network is split for a caller that
+// keeps others from using a VLAN id during VLAN, but not during all of Network, which may
+// have to wait.
 func (s *Setup) Links(p rules.Pod) error {
 	s.wanted = p
 	for i := range p.Interfaces {
@@ -128,8 +127,8 @@ func (s *Setup) Links(p rules.Pod) error {
 	return nil
 }
 
-// VLAN is the second part of Network, of a pod with a branch ENI: its device. It comes
-// before Connect because its sysctls want a thread on the host.
+// VLAN is the second part of Network, for a pod with a branch ENI: its device. It comes
+// before Connect because its sysctls must be set by a thread in the host's namespace.
 func (s *Setup) VLAN() error {
 	if err := s.clearVLAN(); err != nil {
 		return err
@@ -137,8 +136,8 @@ func (s *Setup) VLAN() error {
 	return s.createVLAN(s.usable)
 }
 
-// Connect is the last part of Network: addresses, routes and rules. It waits until an
-// IPv6 pod can be reached.
+// Connect is the last part of Network: addresses, routes and rules. It waits until an IPv6
+// pod is reachable.
 func (s *Setup) Connect() error {
 	if err := s.enter(); err != nil {
 		return err
@@ -150,7 +149,7 @@ func (s *Setup) Connect() error {
 	if err := s.outside(); err != nil {
 		return err
 	}
-	for i := range s.made { // they have a carrier since the pod ends came up
+	for i := range s.made { // they have had a carrier since the pod ends came up
 		s.host.SettleCarrier(s.made[i].Host.Name)
 	}
 	return s.usable.wait()
@@ -172,7 +171,7 @@ func (s *Setup) enter() error {
 	return nil
 }
 
-// begin starts a batch; say names the purpose of each message.
+// begin starts a batch; say records the purpose of each message.
 func (s *Setup) begin() *rtnl.Batch {
 	s.batch.Reset()
 	s.lines = s.lines[:0]
@@ -181,8 +180,8 @@ func (s *Setup) begin() *rtnl.Batch {
 
 func (s *Setup) say(step Step, of int, made change) { s.lines = append(s.lines, line{step, of, made}) }
 
-// send sends the batch. The kernel goes on after a message that failed, so what took
-// effect is noted message by message.
+// send sends the batch. The kernel continues after a message that failed, so what took
+// effect is recorded message by message.
 func (s *Setup) send(to *rtnl.Conn) error {
 	err := to.Do(&s.batch)
 	for i := range s.lines {
@@ -202,7 +201,7 @@ func (s *Setup) send(to *rtnl.Conn) error {
 	}
 }
 
-// inside is the part in the pod's namespace.
+// inside configures the pod's side, in its namespace.
 func (s *Setup) inside() error {
 	b := s.begin()
 	for i := range s.wanted.Interfaces {
@@ -228,7 +227,7 @@ func (s *Setup) inside() error {
 	return s.send(s.pod)
 }
 
-// outside is the routes and the rules on the host.
+// outside configures the routes and rules on the host.
 func (s *Setup) outside() error {
 	b := s.begin()
 	strict := s.strict()
@@ -251,7 +250,7 @@ func (s *Setup) outside() error {
 	if err != nil {
 		return err
 	}
-	// A stale rule was found: there may be more, and it may have been the wanted rule
+	// If a stale rule was found, there may be more, and it may have been the wanted rule
 	// itself, so the rules are added again.
 	stale := false
 	at := 0
@@ -266,7 +265,7 @@ func (s *Setup) outside() error {
 	return nil
 }
 
-// strict reports whether the pod's packets are led by the links they come in by.
+// strict reports whether the pod's packets are routed by the link on which they arrive.
 func (s *Setup) strict() bool {
 	return s.wanted.VLAN != nil && s.wanted.Interfaces[0].ToPod.Table != netnames.MainTable
 }
@@ -302,8 +301,9 @@ func (s *Setup) dropStale() error {
 	return s.send(s.host)
 }
 
-// Undo takes back what was made, in reverse, the pairs last. It goes on after failures
-// and returns them joined. Deleting a pair waits for a grace period of the kernel.
+// Undo reverts what was done, in reverse order, the pairs last. It continues after
+// failures and returns them joined. Deleting a pair waits for a grace period of the
+// kernel.
 func (s *Setup) Undo() error {
 	crashpoint.Here(crashpoint.PluginBeforeUndo)
 	b, inPod := &s.batch, &rtnl.Batch{}
@@ -318,7 +318,7 @@ func (s *Setup) Undo() error {
 			b.Tolerate(unix.ENOENT)
 		case madeVLAN: // and with it the routes of its table
 			if s.vlan != 0 {
-				b.LinkDel(s.vlan) // its name may be another pod's device by now
+				b.LinkDel(s.vlan) // by now another pod's device may have its name
 			} else {
 				b.LinkDelName(s.wanted.VLAN.Name)
 			}
@@ -344,14 +344,14 @@ func (s *Setup) Undo() error {
 }
 
 // LeaveVLAN makes Undo keep the rules that now belong to another pod, which took the VLAN
-// id: those that match link names, and with the pod's address the others too.
+// id: those that match link names and, if that pod also has the address, the others.
 func (s *Setup) LeaveVLAN(withAddress bool) {
 	s.done = slices.DeleteFunc(s.done, func(c change) bool {
 		return c.kind == madeRule && (withAddress || s.wanted.Interfaces[c.of].Rules[c.rule].InLink != "")
 	})
 }
 
-// over is a route with its link.
+// over returns the route over a link.
 func over(r netstate.Route, link int32) netstate.Route {
 	r.Link = link
 	return r

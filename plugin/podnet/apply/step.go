@@ -25,12 +25,12 @@ const (
 
 	StepEnableIPv6    // sysctls inside an IPv6 pod: of the link
 	StepEnableIPv6Lo  //
-	StepInterfaceRule // inside the pod, of an interface that is not the first
+	StepInterfaceRule // inside the pod, of an interface after the first
 	StepHostAddress   // link-local, for IPv6
 	StepReady         //
 
-	StepBranchStaleRules // of a branch ENI, on the host: rules left over
-	StepOldVLAN          // a device left over
+	StepBranchStaleRules // on the host, for a branch ENI: leftover rules
+	StepOldVLAN          // a leftover device
 	StepCreateVLAN       //
 	StepVLANAcceptRA     // sysctls of the device
 	StepVLANRedirects    //
@@ -43,10 +43,10 @@ const (
 	StepFromVethRule     //
 )
 
-// StepError is a step that failed.
+// StepError is a failed step.
 type StepError struct {
 	Step      Step
-	Interface int // index of the interface it was for
+	Interface int // index of the interface
 	Err       error
 }
 
@@ -55,7 +55,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 
 func failed(step Step, err error) error { return &StepError{Step: step, Err: err} }
 
-// of adds the interface that the step was for.
+// of adds the index of the interface to a *StepError.
 func of(i int, err error) error {
 	var e *StepError
 	if i > 0 && errors.As(err, &e) {
@@ -64,7 +64,7 @@ func of(i int, err error) error {
 	return err
 }
 
-// FailedStep is the step at which err arose, 0 when unknown.
+// FailedStep is the step that returned err, 0 if unknown.
 func FailedStep(err error) Step {
 	var e *StepError
 	if errors.As(err, &e) {

@@ -20,7 +20,7 @@ func setPairSysctls(p rules.Pair) error {
 	return err
 }
 
-// setSysctls sets sysctls; those of one link follow each other. /proc/sys/net shows the
+// setSysctls sets sysctls; those of one link must be consecutive. /proc/sys/net shows the
 // namespace of the calling thread. A kernel without IPv6 has no such files, and nothing to
 // set.
 func setSysctls(list []netstate.Sysctl, step func(netstate.Sysctl) Step) error {

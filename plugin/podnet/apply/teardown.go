@@ -12,13 +12,13 @@ import (
 	"cnictl/plugin/podnet/rules"
 )
 
-// deleteTries bounds the deletion of equal rules. A VPC has at most 50 CIDRs, and
-// old releases made one rule for each.
+// deleteTries limits the deletion of equal rules. A VPC has at most 50 CIDRs, and old
+// releases added one rule for each.
 const deleteTries = 1000
 
-// Teardown removes a pod's rules and route on the host. What is missing is fine.
-// RouteErr is the failure to delete the route: the route goes with the link anyway,
-// so callers only report it.
+// Teardown removes a pod's rules and route on the host, as far as they exist. RouteErr is
+// the failure to delete the route: the route goes with the link anyway, so callers only
+// report it.
 func Teardown(t rules.Teardown) (routeErr, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -54,7 +54,7 @@ func Teardown(t rules.Teardown) (routeErr, err error) {
 	}
 	crashpoint.Here(crashpoint.PluginAfterTeardown)
 	for i, r := range t.All {
-		if b.Errno(1+i) == 0 { // one was there, so there may be more
+		if b.Errno(1+i) == 0 { // one existed, so there may be more
 			if err := deleteAll(host, &rtnl.Batch{}, r); err != nil {
 				return routeErr, failed(stepOf(r), err)
 			}
@@ -80,7 +80,7 @@ func stepOf(r netstate.Rule) Step {
 	return StepFromPodRule
 }
 
-// deleteAll deletes a rule until there is none left.
+// deleteAll deletes a rule until none is left.
 func deleteAll(c *rtnl.Conn, b *rtnl.Batch, r netstate.Rule) error {
 	for range deleteTries {
 		b.Reset()

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// clearVLAN takes away what older pods left: rules of the host link's name and of the
-// VLAN's table, and the device. The pod owns the VLAN id now, so a device that is there
+// clearVLAN removes what older pods left: rules for the host link's name and for the
+// VLAN's table, and the device. The VLAN id is now this pod's, so an existing device
 // belongs to a pod that no longer has its branch ENI.
 func (s *Setup) clearVLAN() error {
 	v := s.wanted.VLAN
@@ -33,7 +33,7 @@ func (s *Setup) clearVLAN() error {
 	return s.send(s.host)
 }
 
-// createVLAN makes the device of the branch ENI and the routes out of it.
+// createVLAN creates the device of the branch ENI and the routes over it.
 func (s *Setup) createVLAN(usable *readiness) error {
 	v := s.wanted.VLAN
 	b := s.begin()
@@ -59,7 +59,7 @@ func (s *Setup) createVLAN(usable *readiness) error {
 	if v.Address.IsValid() {
 		local := netstate.Address{Link: device.Index, Prefix: v.Address, NoDAD: true}
 		b.AddrAdd(local)
-		b.Tolerate(unix.EEXIST) // coming up, the link gives itself the same
+		b.Tolerate(unix.EEXIST) // the link assigns itself the same address when it comes up
 		s.say(StepHostAddress, 0, change{})
 		usable.add(local)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // VLANHasOtherMAC reports whether the device of a VLAN id exists with a MAC other than
-// the branch ENI's, so that it belongs to another one.
+// mac, so that it belongs to another branch ENI.
 func VLANHasOtherMAC(vlan int, mac netstate.MAC) (_ bool, err error) {
 	host, err := rtnl.Open()
 	if err != nil {
@@ -21,9 +21,9 @@ func VLANHasOtherMAC(vlan int, mac netstate.MAC) (_ bool, err error) {
 	return found && device.MAC != mac, err
 }
 
-// VLANLeadsElsewhere reports whether a VLAN id is used for another address than a pod's,
-// by the routes of its table (strict mode) and the rules that look it up (standard mode).
-// It is for pods about which nothing more is known.
+// VLANLeadsElsewhere reports whether a VLAN id is used for an address other than the
+// pod's, judging by the routes of its table (strict mode) and the rules that look it up
+// (standard mode). It is for pods about which nothing else is known.
 func VLANLeadsElsewhere(vlan int, address netip.Addr) (_ bool, err error) {
 	table, ok := netnames.BranchTable(vlan)
 	if !ok {

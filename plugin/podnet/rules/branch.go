@@ -9,31 +9,32 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// BranchENI is the attachment of a pod with its own branch ENI.
+// BranchENI describes a pod's own branch ENI.
 type BranchENI struct {
 	VLAN    int
 	MAC     netstate.MAC
 	Gateway netip.Addr // of its subnet
 	Trunk   int32      // index of the trunk ENI's link
-	// Strict: all that the pod sends and gets passes the branch ENI, also what goes to
-	// the node itself. Otherwise (standard mode) only what leaves the node does.
+	// Strict means that everything the pod sends and receives passes through the branch
+	// ENI, including traffic with the node itself. Otherwise (standard mode) only traffic
+	// that leaves the node does.
 	Strict bool
 }
 
-// VLAN is the device of a branch ENI and the route table that leads out of it.
+// VLAN is the device of a branch ENI and the route table whose routes use it.
 type VLAN struct {
 	Name    string
 	ID      int
 	Parent  int32 // index of the trunk ENI's link; the MTU is the trunk's
 	MAC     netstate.MAC
 	Sysctls []netstate.Sysctl // set before it comes up
-	Address netip.Prefix      // link-local, usable at once; zero for IPv4
+	Address netip.Prefix      // link-local, usable immediately; zero for IPv4
 	Table   int
-	// Stale rules, each deleted until none is left: of pods that had the host link's
-	// name or the VLAN id before.
+	// Stale rules of pods that had the host link's name or the VLAN id before, each
+	// deleted until none is left.
 	Stale []netstate.Rule
 
-	Gateway, Default netstate.Route // over the device, whose index is not known yet
+	Gateway, Default netstate.Route // over the device, whose index is still unknown
 }
 
 // NewBranchPod is the state of a pod with a branch ENI.

@@ -11,27 +11,27 @@ import (
 
 // Pod is the wanted state of one pod.
 type Pod struct {
-	VLAN       *VLAN       // of a pod with a branch ENI; it has one interface
+	VLAN       *VLAN       // nil without a branch ENI; with one, the pod has one interface
 	Interfaces []Interface // by index
 }
 
 // Interface is the wanted state of one interface of a pod, beyond its veth pair. Its
-// routes and its neighbour have no link yet: those inside lead over the pod end, ToPod over
+// routes and its neighbour have no link yet: those in the pod use the pod end, ToPod uses
 // the host end.
 type Interface struct {
 	Pair    Pair
-	Address netip.Prefix // of one address, on the pod end
+	Address netip.Prefix // a single address, on the pod end
 
-	// What IPv6 needs before the pod end comes up. The address is the pod's alone, so
-	// there is no duplicate address detection: neither it nor the link-local address by
-	// which the host looks for the pod is tentative.
+	// What IPv6 needs before the pod end comes up. Only this pod has the address, so
+	// duplicate address detection is off: neither the address nor the link-local address
+	// from which the host looks for the pod is tentative.
 	PodSysctls  []netstate.Sysctl
 	HostSysctls []netstate.Sysctl
 	HostAddress netip.Prefix // link-local, on the host end; zero for IPv4
 
-	// In the pod, in this order: the gateway is reached on the link, what the interface
-	// sends goes through it, and its MAC is the host end's. The rule leads to the table
-	// of an interface that is not the first; the first has the main table and none.
+	// In the pod, in this order: the gateway is on the link, it is the default route, and
+	// its MAC is the host end's. Rule leads to the table of an interface other than the
+	// first; the first uses the main table and has no rule.
 	Gateway   netstate.Route
 	Rule      netstate.Rule
 	Default   netstate.Route
@@ -39,12 +39,12 @@ type Interface struct {
 
 	// On the host.
 	ToPod     netstate.Route
-	StaleRule netstate.Rule   // deleted if there: it would send the pod's traffic out of another ENI
+	StaleRule netstate.Rule   // deleted if it exists: it would send the pod's traffic out of another ENI
 	Rules     []netstate.Rule // added
 }
 
-// Attachment is an address of a pod, the veth pair it lies on and the route table of
-// the ENI that has it. Table 0 and 1 mean main, as in replies of older daemons.
+// Attachment is an address of a pod, its veth pair and the route table of the ENI that has
+// the address. Tables 0 and 1 mean main, as in replies of older daemons.
 type Attachment struct {
 	Pair    Pair
 	Address netip.Addr
@@ -86,7 +86,7 @@ func mainOr(table int) int {
 	return table
 }
 
-// inside is what the pod sees of interface i.
+// inside fills in what interface i looks like in the pod.
 func (f *Interface) inside(pair Pair, i int, address netip.Addr) {
 	gateway := netnames.GatewayIPv4(i)
 	if address.Is6() {
@@ -108,7 +108,7 @@ func (f *Interface) inside(pair Pair, i int, address netip.Addr) {
 	}
 }
 
-// reachedByAddress is the host's side of an address whose ENI has a route table.
+// reachedByAddress fills in the host side of an address whose ENI has a route table.
 func (f *Interface) reachedByAddress(table int) {
 	own, ipv6 := f.Address, f.Address.Addr().Is6()
 	f.ToPod = netstate.Direct(own, 0, netnames.MainTable)
@@ -119,9 +119,9 @@ func (f *Interface) reachedByAddress(table int) {
 	}
 }
 
-// podSysctls enable IPv6 in a pod when the node's defaults for new links disable it.
-// Switching it on restarts the call until the kernel's network lock is free, and it is on
-// nearly everywhere.
+// podSysctls enable IPv6 in a pod even if the node's defaults for new links disable it. A
+// write to disable_ipv6 is restarted until the kernel's network lock is free, so it is
+// read first: IPv6 is enabled nearly everywhere.
 func podSysctls(link string) []netstate.Sysctl {
 	return []netstate.Sysctl{
 		{Path: netstate.IPv6Setting(link, "accept_dad"), Value: "0"},

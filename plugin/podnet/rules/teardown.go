@@ -10,18 +10,17 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// Teardown is what DEL removes on the host. Everything may be missing already. The
-// veth pair is not among it: it goes with the pod's namespace, and deleting it
-// would make somebody wait for the kernel's grace period.
+// Teardown is what DEL removes on the host; all of it may be missing already. The veth
+// pair is not included: it goes with the pod's namespace, and deleting it would mean
+// waiting for the kernel's grace period.
 type Teardown struct {
 	VLANLink string // device of a branch ENI; empty for ordinary pods
 	ToPod    netstate.Rule
-	All      []netstate.Rule // each deleted until none is left: old releases made one per VPC CIDR
+	All      []netstate.Rule // each deleted until none is left: old releases added one per VPC CIDR
 	Route    netstate.Route  // in the main table, whatever its link
 }
 
-// NewTeardown is the removal of an address of either family. Table 0 matches rules
-// of any table.
+// NewTeardown removes an address of either family. Table 0 matches rules of any table.
 func NewTeardown(address netip.Addr, table int) (Teardown, error) {
 	address = address.Unmap()
 	if !address.IsValid() {
@@ -41,9 +40,8 @@ func NewTeardown(address netip.Addr, table int) (Teardown, error) {
 	return t, nil
 }
 
-// NewBranchTeardown is the removal of a branch-ENI pod, whichever enforcing mode it
-// was made with: its VLAN device and the rules that lead to the device's table
-// besides.
+// NewBranchTeardown removes a branch-ENI pod, whichever enforcing mode it was set up with,
+// including its VLAN device and the rules that lead to the device's table.
 func NewBranchTeardown(address netip.Addr, vlan int) (Teardown, error) {
 	table, ok := netnames.BranchTable(vlan)
 	if !ok {

@@ -79,7 +79,7 @@ func writeSysctls(b *strings.Builder, where string, list []netstate.Sysctl) {
 	}
 }
 
-// ruleText is a rule with its family, where no address shows it.
+// ruleText is a rule, with its family if no address shows it.
 func ruleText(r netstate.Rule) string {
 	if r.IPv6 && !r.From.IsValid() && !r.To.IsValid() {
 		return "-6 " + r.String()

@@ -1,5 +1,5 @@
-// Package branch has the tests of pods with branch ENIs, of aws-cni and of
+// Package branch has those tests of pods with branch ENIs, for aws-cni and for
 // plugin/podnet/apply below it, that need VLAN devices. They are a separate package
-// because without VLAN in the kernel the test binary runs in a virtual machine, whose CPU
-// is emulated: the tests of other pods would be slow there.
+// because on a kernel without VLAN support the test binary runs in a virtual machine with
+// an emulated CPU, which would make the other pods' tests slow.
 package branch

@@ -18,13 +18,13 @@ package limits
 // table holds one line per instance type; row.go says how to read it.
 const table = ` + "`"
 
-// column is one field of the table: the CSV column it comes from, what it may hold,
-// and the table's form of it.
+// column is one field of the table: the CSV column it comes from, the values it accepts,
+// and how the table writes them.
 type column struct {
 	name     string
 	accept   *regexp.Regexp
 	optional bool              // may be empty, written "-"
-	words    map[string]string // CSV word → table word; nil: as it is
+	words    map[string]string // CSV word → table word; nil: unchanged
 }
 
 var (
@@ -111,7 +111,8 @@ func tableLine(row []string) (string, error) {
 	return strings.Join(words, " "), checkCards(row)
 }
 
-// checkCards holds the default card's limit and the interface count together.
+// checkCards checks that the default card has the type's interface count, and that the
+// cards are numbered 0, 1, 2…
 func checkCards(row []string) error {
 	enis, card, cards := row[1], row[8], strings.Split(row[9], "|")
 	if !slices.Contains(cards, card+":"+enis) {
