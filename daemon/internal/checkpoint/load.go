@@ -23,30 +23,30 @@ const (
 	maxDamaged  = 5 // files set aside; the oldest is removed first
 )
 
-// LoadResult is what a Load found.
+// LoadResult is the result of a Load.
 type LoadResult struct {
-	// Entries of a good file, or with Problem those that could be salvaged.
+	// Entries of a good file, or the salvaged ones if Problem is set.
 	Entries []checkpoint.Entry
 	// Missing: there is no file, as on a new or rebooted node.
 	Missing bool
 	// Problem says why the file was rejected, nil for a good or missing one:
 	// a *checkpoint.FormatError or a *UnusableError.
 	Problem error
-	// KeptAside is where such a file is now.
+	// KeptAside is the new path of a rejected file.
 	KeptAside string
 }
 
-// UnusableError says that what stands in place of the file cannot be a checkpoint.
+// UnusableError means that whatever is at the path cannot be a checkpoint.
 type UnusableError struct{ Path, Reason string }
 
 func (e *UnusableError) Error() string { return "read " + e.Path + ": it is " + e.Reason }
 
 // Load reads the file. A file that is damaged, foreign or of another version is renamed
 // aside and reported in LoadResult.Problem, not as an error. An error means that the
-// file system failed; the result holds what could be read even then.
+// file system failed; the result then holds whatever could be read.
 //
-// A file that could not be read (EIO, EMFILE, EACCES) stays where it is and is an
-// error: it may be whole, and pods' addresses are in it.
+// A file that could not be read (EIO, EMFILE, EACCES) is an error and stays in place: it
+// may be intact, and it holds the pods' addresses.
 func (s *Store) Load() (LoadResult, error) {
 	s.removeTemporaries()
 	data, err := s.read()
@@ -77,7 +77,7 @@ func (s *Store) makeDirIfMissing() error {
 	return err
 }
 
-// read reads a regular file; opening something else, a pipe say, could block.
+// read reads the file if it is regular; opening a pipe, for example, could block.
 func (s *Store) read() (data []byte, err error) {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, syscall.ELOOP) {
@@ -101,7 +101,7 @@ func (s *Store) read() (data []byte, err error) {
 	return data, err
 }
 
-// setAside renames the file that res.Problem is about.
+// setAside renames the file rejected with res.Problem.
 func (s *Store) setAside(res LoadResult) (LoadResult, error) {
 	last := 0
 	kept, err := s.damaged()
@@ -130,7 +130,7 @@ type damagedFile struct {
 	number int
 }
 
-// damaged lists the files set aside, the oldest first.
+// damaged lists the files set aside, oldest first.
 func (s *Store) damaged() ([]damagedFile, error) {
 	names, err := s.siblings(damagedMark)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	dirMode  = 0o755 // upstream's, so that either daemon can follow the other
+	dirMode  = 0o755 // upstream's, so that either daemon can replace the other
 	tempMark = ".tmp"
 )
 
-// The moments of a Write between which the process may die. Tests stop there.
+// Steps of a Write after which the process may die. Tests stop there.
 const (
 	stepCreated = "temporary created"
 	stepWritten = "temporary written"
@@ -32,26 +32,26 @@ type Store struct {
 	at func(step string)
 }
 
-// Open names the file; nothing need exist yet. It removes what a Write cut short by a
-// crash has left behind.
+// Open returns the store of a file, which need not exist yet. It removes what an earlier
+// Write left behind when a crash cut it short.
 func Open(path string) *Store {
 	s := &Store{path: path, dir: filepath.Dir(path), at: func(string) {}}
 	s.removeTemporaries()
 	return s
 }
 
-// Path is the path of the file.
+// Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
 
-// Exists reports whether a daemon has written here since the node booted.
+// Exists reports whether a daemon has written the file since the node booted.
 func (s *Store) Exists() bool {
 	_, err := os.Lstat(s.path)
 	return err == nil
 }
 
-// Write replaces the file durably. After an error the old file is still there, unless
-// only the last step, syncing the directory, failed: then a loss of power may bring
-// back the old one.
+// Write replaces the file durably. After an error the old file is still in place, unless
+// only the last step, syncing the directory, failed: then the new one is in place, but a
+// loss of power may bring back the old one.
 func (s *Store) Write(data []byte) error {
 	if err := s.write(data); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
@@ -93,8 +93,8 @@ func (s *Store) replaceWith(f *os.File, data []byte) error {
 	return os.Rename(f.Name(), s.path)
 }
 
-// createTemporary makes a file of mode 0600 under a name that no other process uses,
-// and the directory if it is not there.
+// createTemporary creates a file of mode 0600 under a unique name, and the directory if it
+// is missing.
 func (s *Store) createTemporary() (*os.File, error) {
 	pattern := filepath.Base(s.path) + tempMark + "*"
 	f, err := os.CreateTemp(s.dir, pattern)
@@ -115,8 +115,8 @@ func (s *Store) makeDir() error {
 	return os.Chmod(s.dir, dirMode)
 }
 
-// removeTemporaries removes regular files named like ours. A failure is not worth a
-// report: they are unused, and Write picks names that are free.
+// removeTemporaries removes regular files named like our temporary ones. It ignores
+// failures: the files are unused, and Write picks free names.
 func (s *Store) removeTemporaries() {
 	names, err := s.siblings(tempMark)
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *Store) removeTemporaries() {
 	}
 }
 
-// siblings lists the regular files beside the checkpoint whose name is the
-// checkpoint's with a suffix that starts so.
+// siblings lists the regular files beside the checkpoint whose names are the checkpoint's
+// name, suffix and something more.
 func (s *Store) siblings(suffix string) ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// Objects of a [Loss], labels of a metric beside those of [rules.Repair].
+// Objects of a [Loss]; with those of [rules.Repair], the label values of a metric.
 const (
 	ObjectENILink      = "eni-link"
 	ObjectENIAddress   = "eni-address"
@@ -28,19 +28,19 @@ const (
 	ObjectPacketFilter = "packet-filter"
 )
 
-// Loss is something of the node or of an ENI that is not as it was made.
+// Loss is part of the node's or an ENI's state that is no longer as it was set up.
 type Loss struct {
 	Object string // one of the objects above
-	Text   string // what, in a few words
+	Text   string // a short description
 }
 
-// View is what rtnetlink shows of the node in one family.
+// View is the node's rtnetlink state in one family.
 type View struct {
 	ipv6 bool
 	netstate.State
 }
 
-// View reads the node once: pods and ENIs are compared with the same picture.
+// View reads the node once, so that pods and ENIs are compared with the same state.
 func (h *Host) View(_ context.Context, ipv6 bool) (*View, error) {
 	v := &View{ipv6: ipv6}
 	err := with(func(c *rtnl.Conn) (err error) {
@@ -63,8 +63,8 @@ func (v *View) LinkOf(mac string) (index int32, ok bool) {
 	return l.Index, ok
 }
 
-// LostOfENI lists what a secondary ENI that was set up lacks; [Host.SetupENI] brings it
-// back. One whose link is gone lacks nothing: it is being detached.
+// LostOfENI lists what a set-up secondary ENI has lost; [Host.SetupENI] restores it. An ENI
+// without a link has lost nothing: it is being detached.
 func (v *View) LostOfENI(in rules.ENIInput) (out []Loss) {
 	mac, err := parseMAC(in.MAC)
 	if err != nil || in.Validate() != nil {
@@ -75,7 +75,7 @@ func (v *View) LostOfENI(in rules.ENIInput) (out []Loss) {
 		return nil
 	}
 	for _, c := range rules.DiffENI(v.State, link, in, rules.ENI(in, link.Index)) {
-		// A route that will come with another change is not there yet.
+		// Skip deletions of routes that only another change will create.
 		if c.Do != netstate.DelRoute || slices.Contains(v.Routes, c.Route) {
 			out = append(out, Loss{eniObject(c), c.String()})
 		}
@@ -95,12 +95,12 @@ func eniObject(c netstate.Change) string {
 	return ObjectENILink
 }
 
-// LostOfNode lists what of the node's own state is gone that shows without running a
-// program; [Host.SetupNode] brings it back. v is of the cluster's family. Settings that
-// could not be made are left out.
+// LostOfNode lists what the node's own state has lost, as far as that shows without running
+// a program; [Host.SetupNode] restores it. v is of the cluster's family. Kernel settings
+// that could not be set are left out.
 func (h *Host) LostOfNode(v *View, in rules.NodeInput) []Loss { return h.lostOfNode(v, in, false) }
 
-// StillLostOfNode lists what SetupNode did not bring back, with such settings.
+// StillLostOfNode lists what SetupNode did not restore, including such settings.
 func (h *Host) StillLostOfNode(v *View, in rules.NodeInput) []Loss { return h.lostOfNode(v, in, true) }
 
 func (h *Host) lostOfNode(v *View, in rules.NodeInput, readOnly bool) (out []Loss) {
@@ -114,7 +114,7 @@ func (h *Host) lostOfNode(v *View, in rules.NodeInput, readOnly bool) (out []Los
 	}
 	want, err := h.wanted(in, link)
 	if err != nil {
-		return nil // the start has said so
+		return nil // the start reported it
 	}
 	if want.MTU != 0 && link.MTU != want.MTU {
 		out = append(out, Loss{ObjectPrimaryLink, fmt.Sprintf("MTU of %s was %d", link.Name, link.MTU)})
@@ -134,9 +134,8 @@ func (h *Host) lostOfNode(v *View, in rules.NodeInput, readOnly bool) (out []Los
 // repairBatch bounds the messages of one send: see [rtnl.Batch].
 const repairBatch = 200
 
-// Repair brings back what was taken from pods and returns what it brought back. What
-// others brought back meanwhile counts too. An error does not end it: a link may
-// have gone meanwhile.
+// Repair restores what pods have lost and returns what was restored, including what others
+// restored meanwhile. It continues after an error, as a link may have gone meanwhile.
 func (h *Host) Repair(_ context.Context, list []rules.Repair) (done []rules.Repair, _ error) {
 	var errs []error
 	err := with(func(c *rtnl.Conn) error {
@@ -167,10 +166,10 @@ func (h *Host) Repair(_ context.Context, list []rules.Repair) (done []rules.Repa
 	return done, errors.Join(append(errs, err)...)
 }
 
-// setDevice makes the settings of a branch ENI's device before it goes up: the node does
-// not configure itself by what comes in there. A kernel without IPv6 has none of them.
-// Where /proc/sys is read-only an IPv4 pod's device gets no address of IPv6 at least, and
-// so asks no router.
+// setDevice sets up a branch ENI's device before it goes up, so that the node does not
+// configure itself from what it receives there. A kernel without IPv6 has none of the
+// settings. If /proc/sys is read-only, an IPv4 pod's device at least gets no IPv6 address,
+// and so solicits no router.
 func (h *Host) setDevice(c *rtnl.Conn, name string, ipv4 bool) {
 	if ipv4 {
 		if err := noIPv6Address(c, name); err != nil {
@@ -193,7 +192,8 @@ func (h *Host) setDevice(c *rtnl.Conn, name string, ipv4 bool) {
 	}
 }
 
-// noIPv6Address keeps the kernel from making a link-local address for a link that is down.
+// noIPv6Address keeps the kernel from generating a link-local address for a link that is
+// still down.
 func noIPv6Address(c *rtnl.Conn, name string) error {
 	link, found, err := c.LinkByName(name)
 	if err != nil || !found {
@@ -205,7 +205,7 @@ func noIPv6Address(c *rtnl.Conn, name string) error {
 	return c.Do(&b)
 }
 
-// TakeBack removes what Repair made for pods that ended meanwhile, and nothing else.
+// TakeBack undoes only what Repair restored for pods that ended meanwhile.
 func (h *Host) TakeBack(_ context.Context, list []rules.Repair) error {
 	return with(func(c *rtnl.Conn) error {
 		var b rtnl.Batch

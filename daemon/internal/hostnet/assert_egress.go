@@ -15,14 +15,14 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// Objects of pods' egress, beside those of [Loss].
+// Objects of pods' egress, in addition to those of [Loss].
 const (
 	ObjectEgressLink  = "egress-link"
 	ObjectEgressRoute = "egress-route"
 	ObjectEgressChain = "egress-chain"
 )
 
-// EgressObject is the object of a loss of egress.
+// EgressObject returns the object of an egress loss.
 func EgressObject(l egress.Loss) string {
 	switch l.Kind {
 	case egress.LostChain:
@@ -33,8 +33,8 @@ func EgressObject(l egress.Loss) string {
 	return ObjectEgressLink
 }
 
-// concernsEgress: what pods' egress needs of the nat table is taken away. What is added
-// is the plugin's doing.
+// concernsEgress reports whether something that pods' egress needs in the nat table was
+// removed. Additions are the plugin's doing.
 func concernsEgress(n rtnl.FilterNotice) bool {
 	if !n.Gone || string(n.Table) != "nat" {
 		return false
@@ -43,8 +43,8 @@ func concernsEgress(n rtnl.FilterNotice) bool {
 		bytes.HasPrefix(n.Chain, []byte(netnames.EgressChainPrefixV4)) || bytes.HasPrefix(n.Chain, []byte(netnames.EgressChainPrefixV6))
 }
 
-// EgressView reads what the node has of pods' egress, in the family of the egress, but
-// for the nat table.
+// EgressView reads the node's state of pods' egress, in the egress's family, except for the
+// nat table.
 func (h *Host) EgressView(v6 bool) (out egress.Host, _ error) {
 	err := with(func(c *rtnl.Conn) (err error) {
 		if out.Links, err = c.Links(); err != nil {
@@ -63,7 +63,7 @@ func (h *Host) EgressView(v6 bool) (out egress.Host, _ error) {
 	return out, nil
 }
 
-// egressPrograms are those of the back end in use.
+// egressPrograms returns the programs of the back end in use.
 func (h *Host) egressPrograms(v6 bool) (save, restore string, _ error) {
 	if !v6 {
 		return h.programs.save, h.programs.restore, nil
@@ -74,7 +74,7 @@ func (h *Host) egressPrograms(v6 bool) (save, restore string, _ error) {
 	return h.six.programs.save, h.six.programs.restore, nil
 }
 
-// EgressNAT is the nat table in the family of the egress.
+// EgressNAT reads the nat table in the egress's family.
 func (h *Host) EgressNAT(ctx context.Context, v6 bool) (iptables.Table, error) {
 	save, _, err := h.egressPrograms(v6)
 	if err != nil {
@@ -88,10 +88,10 @@ func (h *Host) EgressNAT(ctx context.Context, v6 bool) (iptables.Table, error) {
 	return egress.NAT(saved), err
 }
 
-// egressWait is how many seconds a repair waits for the lock of iptables.
+// egressWait is how many seconds a repair waits for the iptables lock.
 const egressWait = "5"
 
-// restoreEgress writes a transaction, if there is any.
+// restoreEgress writes a transaction unless it is empty.
 func (h *Host) restoreEgress(ctx context.Context, v6 bool, text string) error {
 	if text == "" {
 		return nil
@@ -105,9 +105,9 @@ func (h *Host) restoreEgress(ctx context.Context, v6 bool, text string) error {
 	}})
 }
 
-// RepairEgress brings back what pods' egress lost, nat being the nat table; it returns
-// what it brought back, including what others did meanwhile. Calls queue with
-// those of [Host.SetupNode].
+// RepairEgress restores what pods' egress has lost; nat is the current nat table. It returns
+// what was restored, including what others restored meanwhile. Calls queue with those of
+// [Host.SetupNode].
 func (h *Host) RepairEgress(ctx context.Context, v6 bool, nat iptables.Table, list []egress.Loss) (done []egress.Loss, _ error) {
 	h.node.Lock()
 	defer h.node.Unlock()
@@ -142,7 +142,7 @@ func (h *Host) RepairEgress(ctx context.Context, v6 bool, nat iptables.Table, li
 	return done, errors.Join(errs...)
 }
 
-// TakeBackEgress removes chains and routes that RepairEgress made for pods that ended.
+// TakeBackEgress removes chains and routes that RepairEgress made for pods that have ended.
 func (h *Host) TakeBackEgress(ctx context.Context, v6 bool, list []egress.Loss) error {
 	h.node.Lock()
 	defer h.node.Unlock()
@@ -152,7 +152,7 @@ func (h *Host) TakeBackEgress(ctx context.Context, v6 bool, list []egress.Loss) 
 		if l.Kind == egress.LostChain {
 			chains = append(chains, l.SNAT.Chain)
 		} else if undo, ok := l.Change.Undo(); ok && l.Kind == egress.LostRoute {
-			b.Change(undo) // the addresses of a veth go with it
+			b.Change(undo) // a veth's addresses vanish with it
 		}
 	}
 	err := with(func(c *rtnl.Conn) error { return c.Do(&b) })

@@ -15,22 +15,22 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// backend is a rule set beside the one that a pass is about: that of ip6tables, or those of
-// the iptables back end that the node does not use, where an earlier installation
-// may have left rules. One that needs no rules is read until it has nothing of
-// ours, once for most nodes.
+// backend is a rule set besides a pass's main one: that of ip6tables, or those of the
+// iptables back end that the node does not use, where an earlier installation may have left
+// rules. A back end that needs no rules is read until it has none of ours; on most nodes,
+// that is once.
 type backend struct {
 	programs pair
-	// tables is the file that lists the tables of a legacy back end which are in use,
-	// so that most nodes run no program; "" for nf_tables.
+	// tables is the file that lists a legacy back end's tables in use, so that most
+	// nodes run no program; "" for nf_tables.
 	tables string
-	clean  bool // nothing of ours is there; guarded by Host.node
+	clean  bool // has nothing of ours; guarded by Host.node
 }
 
-// pair are the programs of a rule set.
+// pair is the pair of programs of a rule set.
 type pair struct {
 	name          string // "ip6tables-legacy"
-	save, restore string // paths; "" if there is none
+	save, restore string // paths; "" if missing
 }
 
 func (p pair) there() bool { return p.save != "" && p.restore != "" }
@@ -48,8 +48,8 @@ func findPair(name string) pair {
 	return p
 }
 
-// newBackend is one with programs of a name. They print what the legacy back end has if
-// legacy is true.
+// newBackend returns the back end of the programs <name>-save and <name>-restore. legacy says
+// whether they use the legacy back end.
 func newBackend(name string, legacy bool) *backend {
 	s := &backend{programs: findPair(name)}
 	if legacy {
@@ -58,8 +58,8 @@ func newBackend(name string, legacy bool) *backend {
 	return s
 }
 
-// legacyTables is the file that lists the tables in use of a legacy back end, in the
-// namespace of the thread that reads it.
+// legacyTables returns the file that lists a legacy back end's tables in use, in the
+// reading thread's namespace.
 func legacyTables(name string) string {
 	if strings.HasPrefix(filepath.Base(name), "ip6") {
 		return "/proc/thread-self/net/ip6_tables_names"
@@ -67,21 +67,21 @@ func legacyTables(name string) string {
 	return "/proc/thread-self/net/ip_tables_names"
 }
 
-// inUse reports whether a legacy back end has any table in the thread's namespace. Where
-// the kernel doesn't say, it may.
+// inUse reports whether a legacy back end has any table in the thread's namespace, or may
+// have one because the file cannot be read.
 func inUse(tables string) bool {
 	text, err := os.ReadFile(tables)
 	return len(text) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
-// ip6tables is the name of the IPv6 program beside one of IPv4.
+// ip6tables returns the name of the IPv6 counterpart of an IPv4 program.
 func ip6tables(iptables string) string {
 	dir, name := filepath.Split(iptables)
 	return dir + strings.Replace(name, "iptables", "ip6tables", 1)
 }
 
-// findBackends names the programs of ip6tables after the one that is in use, and those of
-// the other back end as the iptables releases do.
+// findBackends derives the names of the ip6tables programs from the one in use, and names
+// those of the other back end as iptables releases do.
 func (h *Host) findBackends() {
 	legacy := h.backend == rules.IPTables
 	h.six = newBackend(ip6tables(h.iptables), legacy)
@@ -103,12 +103,12 @@ type backendRead struct {
 	backend *backend
 	want    iptables.Ruleset
 	save    *process
-	// leaves: a guard stays while pods need it. The other back end's doesn't: the one in
-	// use has it then.
+	// leaves keeps a guard while pods need it. The other back end's is removed, as the
+	// back end in use then has one.
 	leaves bool
 }
 
-// startBackends starts to read the back ends that may need a change.
+// startBackends starts reading the back ends that may need a change.
 func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list []backendRead, _ error) {
 	for s, want := range h.backends(want6) {
 		wanted := rules.Wants(want)
@@ -133,7 +133,7 @@ func (h *Host) startBackends(ctx context.Context, want6 iptables.Ruleset) (list 
 	return list, nil
 }
 
-// backends yields each back end with what is wanted there.
+// backends yields each back end with its wanted rules.
 func (h *Host) backends(want6 iptables.Ruleset) func(yield func(*backend, iptables.Ruleset) bool) {
 	return func(yield func(*backend, iptables.Ruleset) bool) {
 		if !yield(h.six, want6) {
@@ -154,7 +154,7 @@ func reap(list []backendRead) {
 	}
 }
 
-// finish is the input that brings a back end to what is wanted.
+// finish returns the input that brings a back end to the wanted state.
 func (r backendRead) finish() (script string, _ error) {
 	text, err := r.save.wait()
 	if err != nil {
@@ -180,12 +180,12 @@ func (r backendRead) finish() (script string, _ error) {
 	return script, nil
 }
 
-// backendWait is how many seconds the removal of leftovers waits for the lock of iptables:
-// the daemon's start waits too. The next pass tries again.
+// backendWait is how many seconds the removal of leftovers waits for the iptables lock. It
+// delays the daemon's start, so it is short; the next pass tries again.
 const backendWait = "1"
 
-// setBackends finishes reads and writes what differs. Failing to remove leftovers only
-// warns.
+// setBackends finishes the reads and writes what differs. If leftovers cannot be removed,
+// it only warns.
 func (h *Host) setBackends(ctx context.Context, list []backendRead) error {
 	var errs []error
 	for _, r := range list {

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// PodHashes are the hashes in the names of pods' host links.
+// PodHashes returns the hashes in the names of pods' host links.
 func (v *View) PodHashes() map[string]bool {
 	digits := len(netnames.Hash("", "", 0))
 	out := map[string]bool{}
@@ -23,9 +23,9 @@ func (v *View) PodHashes() map[string]bool {
 	return out
 }
 
-// IdleDevices are the VLAN ids of branch ENIs' devices to which no pod's link is led: by
-// no route in their table, by no rule of strict mode, and by no rule of an address that
-// has a route to a pod's link.
+// IdleDevices returns the VLAN ids of the branch ENI devices that serve no pod: no route in
+// the device's table leads to a pod's link, and neither a rule of strict mode nor a rule
+// for an address with a route to a pod's link leads to the table.
 func (v *View) IdleDevices() map[int]bool {
 	out := map[int]bool{}
 	tables := map[int]int{} // VLAN ids
@@ -59,9 +59,9 @@ func (v *View) IdleDevices() map[int]bool {
 	return out
 }
 
-// DropDevice removes the device of a branch ENI as it is in a view, and the rules
-// that lead to its table. Where another one has its name by now, nothing goes: its pod's
-// rules are the same.
+// DropDevice removes a branch ENI's device as seen in a view, and the rules that lead to
+// its table. If another device has its name by now, DropDevice removes nothing, because
+// that device's pod has the same rules.
 func (h *Host) DropDevice(_ context.Context, v *View, vlan int) error {
 	table, ok := netnames.BranchTable(vlan)
 	if !ok {

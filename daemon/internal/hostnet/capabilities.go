@@ -9,15 +9,15 @@ import (
 	"cnictl/daemon/hostnet/rules"
 )
 
-// A capability is named as the manifest of a pod names it.
+// capability is a Linux capability, named as in pod manifests.
 type capability struct {
 	number uint
 	name   string
 	use    string
 }
 
-// capabilities that a back end works with. Only the tools of the iptables back end talk
-// to the kernel over a raw socket; the others and the daemon itself use netlink.
+// capabilities returns those that a back end needs. Only the tools of the iptables back end
+// use a raw socket; the others and the daemon itself use netlink.
 func capabilities(backend rules.Backend) []capability {
 	needed := []capability{{unix.CAP_NET_ADMIN, "NET_ADMIN", "change links, routes, policy rules and netfilter of the node"}}
 	if backend == rules.IPTables {
@@ -26,8 +26,8 @@ func capabilities(backend rules.Backend) []capability {
 	return needed
 }
 
-// CheckCapabilities names the capability that the process lacks, before the kernel refuses
-// something in words that do not.
+// CheckCapabilities returns an error that names the capabilities the process lacks; the
+// kernel's own errors would not.
 func (h *Host) CheckCapabilities() error {
 	effective, err := effectiveCapabilities()
 	if err != nil {
@@ -36,7 +36,7 @@ func (h *Host) CheckCapabilities() error {
 	return missing(capabilities(h.backend), effective)
 }
 
-// missing names what is needed and not in a set of capabilities, a bit each.
+// missing returns an error that names the needed capabilities missing from a bit set.
 func missing(needed []capability, effective uint64) error {
 	var names, uses []string
 	for _, c := range needed {

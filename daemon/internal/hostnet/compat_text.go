@@ -1,7 +1,6 @@
 package hostnet
 
-// Messages of upstream that people and tools match. A colon and the cause
-// follow them.
+// Upstream's messages that people and tools match on. A colon and the cause follow.
 const (
 	textBackend     = "failed to detect iptables mode vpc-cni is using"
 	textNoPrimary   = "setupHostNetwork: failed to find the link primary ENI with MAC address %s: no interface found which uses mac address %s (attempt 5/5)"

@@ -8,16 +8,16 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// Parts of a node's own state, as [Host.NodeDiffers] names them.
+// Parts of a node's own state, as returned by [Host.NodeDiffers].
 const (
 	PartLink    = "primary link"
 	PartRules   = "policy rules"
 	PartFilters = "packet filters"
 )
 
-// NodeDiffers says which parts of the node's own state are not as in asks for, in the
-// words above, and writes nothing. It costs as much as a [Host.SetupNode] that finds
-// all as wanted: two runs of programs, side by side.
+// NodeDiffers returns the parts of the node's own state, as named above, that differ from
+// what in asks for. It writes nothing. It costs as much as a [Host.SetupNode] that finds
+// nothing to change: two concurrent program runs.
 func (h *Host) NodeDiffers(ctx context.Context, in rules.NodeInput) (parts []string, _ error) {
 	h.node.Lock()
 	defer h.node.Unlock()
@@ -74,7 +74,7 @@ func (h *Host) linkAndRulesDiffer(ctx context.Context, in rules.NodeInput) (part
 	return parts, want, err
 }
 
-// filtersDiffer finishes all reads.
+// filtersDiffer finishes all reads and reports whether a packet filter differs.
 func (h *Host) filtersDiffer(read filterRead, backends []backendRead, want rules.NodeState) (differ bool, _ error) {
 	view, err := h.finishFilterRead(read, want)
 	if err == nil {

@@ -7,8 +7,7 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// leaveGuard asks for what is wanted but for the removal of a guard that living pods
-// need.
+// leaveGuard returns the wanted rule set, changed to keep a guard that living pods need.
 func leaveGuard(now, want iptables.Ruleset, ipv6 bool) (iptables.Ruleset, error) {
 	if !rules.Guarded(now) || rules.Guarded(want) {
 		return want, nil
@@ -20,8 +19,8 @@ func leaveGuard(now, want iptables.Ruleset, ipv6 bool) (iptables.Ruleset, error)
 	return rules.LeavingGuard(want), nil
 }
 
-// egressPods reports whether pods live on the node that have an address of the cluster's
-// other family: the node has a route to each.
+// egressPods reports whether the node has living pods with an address of the cluster's
+// other family: it has a route to each such address.
 func egressPods(ipv6 bool) (living bool, _ error) {
 	err := with(func(c *rtnl.Conn) error {
 		routes, err := c.Routes(familyBy(ipv6), netnames.MainTable)

@@ -15,8 +15,8 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// SetupENI configures a secondary ENI. It waits for the link with the MAC, up to the
-// end of ctx. Repeating it repairs what is missing and writes nothing if nothing is.
+// SetupENI configures a secondary ENI. It waits for the link with the MAC until ctx ends.
+// A repeated call repairs what is missing; if nothing is, it writes nothing.
 func (h *Host) SetupENI(ctx context.Context, in rules.ENIInput) error {
 	if err := in.Validate(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (h *Host) SetupENI(ctx context.Context, in rules.ENIInput) error {
 	})
 }
 
-// LinkError is an ENI whose link did not appear in time.
+// LinkError means that an ENI's link did not appear in time.
 type LinkError struct {
 	MAC string
 	Err error
@@ -44,15 +44,14 @@ func (e *LinkError) Error() string { return fmt.Sprintf(textNoENI+": %v", e.MAC,
 
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// Routes of an ENI are tried five times: the first pause doubles up to 5 s, with up
-// to 15 % on top.
+// Routes of an ENI are tried five times: the pause doubles up to 5 s, plus up to 15 %.
 const (
 	routeTries      = 5
 	routeBackoffMax = 5 * time.Second
 	routeJitter     = 0.15
 )
 
-// retryRoutes runs f until it fails with something else than a refused route.
+// retryRoutes runs f again while it fails with a refused route, routeTries times in all.
 func (h *Host) retryRoutes(ctx context.Context, f func() error) error {
 	pause := h.opts.RouteBackoff
 	for try := 1; ; try++ {
@@ -77,8 +76,8 @@ func refusedRoute(err error) bool {
 	return errors.As(err, &failed) && (failed.Op == "replace route" || failed.Op == "delete route")
 }
 
-// settleENI changes what differs until nothing does. Deleting a foreign address can
-// take ours of the same subnet with it, so one round is not always enough.
+// settleENI applies the differences until there are none. Deleting a foreign address can
+// also remove ours of the same subnet, so one round is not always enough.
 func (h *Host) settleENI(c *rtnl.Conn, in rules.ENIInput, index int32) error {
 	const rounds = 4
 	want := rules.ENI(in, index)

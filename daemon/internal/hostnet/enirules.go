@@ -15,9 +15,9 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// TableFor finds the route table of an ENI before it is set up: that of its card and
-// device, or on further network cards the one that a rule for its primary address
-// leads to already. enisPerCard is the limit of the card.
+// TableFor finds an ENI's route table before the ENI is set up: the one for its card and
+// device or, beyond the first network card, the one that an existing rule for its primary
+// address leads to. enisPerCard is the card's limit.
 func (h *Host) TableFor(_ context.Context, card, device int, primary netip.Addr, enisPerCard int) (int, error) {
 	if card == 0 || !primary.IsValid() {
 		return netnames.RouteTable(card, device), nil
@@ -37,8 +37,8 @@ func (h *Host) TableFor(_ context.Context, card, device int, primary netip.Addr,
 	return table, nil
 }
 
-// TeardownENI removes all policy rules whose source is the primary address of an ENI
-// that is gone. Its routes and addresses went with the link. A zero address has none.
+// TeardownENI removes all policy rules whose source is a detached ENI's primary address.
+// The ENI's routes and addresses went with the link. A zero address has no rules.
 func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {
 	if !primaryIP.IsValid() {
 		return nil
@@ -65,11 +65,11 @@ func (h *Host) TeardownENI(_ context.Context, primaryIP netip.Addr) error {
 	})
 }
 
-// DropENIRules removes the rules of ENIs that are gone: those from one address into the
-// table of a secondary ENI, where the address is not one of the attached ENIs'
-// primary addresses. A daemon that died after a detach leaves such a rule, and it would
-// misroute the next pod with that address. It returns the addresses. If attached has no
-// address of a family, that family's rules are not the daemon's, and stay.
+// DropENIRules removes the rules of detached ENIs: those that lead from a single address to
+// a secondary ENI's table, if the address is not an attached ENI's primary address. A
+// daemon that dies after a detach leaves such a rule behind, which would misroute the next
+// pod with that address. DropENIRules returns the addresses. If attached has no address
+// of a family, the rules of that family are not the daemon's and stay.
 func (h *Host) DropENIRules(_ context.Context, attached []netip.Addr) ([]netip.Addr, error) {
 	var gone []netip.Addr
 	err := with(func(c *rtnl.Conn) error {

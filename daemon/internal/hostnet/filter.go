@@ -15,25 +15,24 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// ErrConnmark is wrapped by errors of the native table.
+// ErrConnmark is wrapped by errors about the native nftables table.
 var ErrConnmark = errors.New("host network setup: set up nftables connmark")
 
-// passes bounds how often a pass over the filters starts again because a
-// transaction was refused: another program changed what had just been read.
+// passes bounds the attempts of a pass over the filters. An attempt fails if a transaction
+// is refused because another program changed what had just been read.
 const passes = 3
 
-// filterView is what the two tools say.
+// filterView is the output of both tools.
 type filterView struct {
 	ruleset    iptables.Ruleset
 	nft        *rules.NFTTable
-	nftUnknown bool // there is a table that cannot be understood
+	nftUnknown bool // the table exists but cannot be parsed
 }
 
 // filterRead is a view being read.
 type filterRead struct{ save, nft *process }
 
-// startFilterRead starts both tools, or only iptables-save where no native table
-// can be.
+// startFilterRead starts both tools, or only iptables-save if there can be no native table.
 func (h *Host) startFilterRead(ctx context.Context) (r filterRead, _ error) {
 	var err error
 	if r.save, err = h.start(exec.CommandContext(ctx, h.programs.save), ""); err != nil {
@@ -50,7 +49,7 @@ func (h *Host) startFilterRead(ctx context.Context) (r filterRead, _ error) {
 	return r, nil
 }
 
-// finish waits for the tools, always for both.
+// finishFilterRead waits for the tools, always for both.
 func (h *Host) finishFilterRead(r filterRead, want rules.NodeState) (v filterView, _ error) {
 	saved, saveErr := r.save.wait()
 	nftErr := h.finishNFTRead(r.nft, &v)
@@ -95,13 +94,13 @@ func (h *Host) finishNFTRead(p *process, v *filterView) error {
 	return nil
 }
 
-// noSuchTable reports whether nft failed because there is no table of the name.
+// noSuchTable reports whether nft failed because the table does not exist.
 func noSuchTable(err error) bool {
 	var failed *ProgramError
 	return errors.As(err, &failed) && strings.Contains(failed.Message, "No such file or directory")
 }
 
-// firstRule names the rule that upstream would have asked for first.
+// firstRule returns the rule that upstream would have checked first.
 func firstRule(want iptables.Ruleset) string {
 	script := rules.DiffRuleset(iptables.Ruleset{}, want)
 	for line := range strings.Count(script, "\n") {
@@ -112,9 +111,9 @@ func firstRule(want iptables.Ruleset) string {
 	return "rules"
 }
 
-// transactions turn a view into the wanted state, in the order in which they must
-// run. Side by side they may run unless ordered: then marks move from one back end to
-// the other, and those of the wanted one come first.
+// transactions returns the transactions that turn a view into the wanted state, in order.
+// They may run concurrently unless ordered: then marks move between the back ends, and
+// the wanted back end's are written first.
 func (h *Host) transactions(v filterView, want rules.NodeState) (list []transaction, ordered bool) {
 	nft := rules.DiffNFT(v.nft, want.NFT)
 	switch {
@@ -133,8 +132,8 @@ func (h *Host) transactions(v filterView, want rules.NodeState) (list []transact
 	return slices.DeleteFunc(list, func(t transaction) bool { return t.script == "" }), ordered
 }
 
-// setFilters finishes a read and writes what differs, again from the start when a
-// transaction is refused.
+// setFilters finishes a read and writes what differs. It starts over if a transaction is
+// refused.
 func (h *Host) setFilters(ctx context.Context, read filterRead, want rules.NodeState) error {
 	for pass := 1; ; pass++ {
 		view, err := h.finishFilterRead(read, want)
@@ -160,12 +159,12 @@ func (h *Host) setFilters(ctx context.Context, read filterRead, want rules.NodeS
 	}
 }
 
-// transaction is one input for a program that applies all of it or nothing.
+// transaction is an input that a program applies completely or not at all.
 type transaction struct {
 	program string
 	args    []string
 	script  string
-	fail    func(error) error // says what failed
+	fail    func(error) error // adds what failed
 }
 
 func (h *Host) nftTransaction(script string) transaction {
@@ -174,8 +173,8 @@ func (h *Host) nftTransaction(script string) transaction {
 	}}
 }
 
-// restoreTransaction waits for the lock of iptables, which others hold for seconds at
-// a time on nodes with many Services; the context bounds it.
+// restoreTransaction waits for the iptables lock, which others hold for seconds at a time
+// on nodes with many Services; the context bounds the wait.
 func (h *Host) restoreTransaction(script string) transaction {
 	return transaction{h.programs.restore, []string{"--noflush", "-w"}, script, func(err error) error {
 		return fmt.Errorf("%s: %w", restoreText(script, err), err)
@@ -194,7 +193,7 @@ func (h *Host) write(ctx context.Context, list []transaction, ordered bool) erro
 	return nil
 }
 
-// run runs transactions side by side.
+// run runs transactions concurrently.
 func (h *Host) run(ctx context.Context, list ...transaction) error {
 	var errs []error
 	started := make([]*process, len(list))
@@ -221,8 +220,8 @@ func (h *Host) run(ctx context.Context, list ...transaction) error {
 
 var failedLine = regexp.MustCompile(`line:? (\d+)`)
 
-// restoreText says in upstream's words which rule iptables-restore refused: it
-// names the line.
+// restoreText returns upstream's message for the rule that iptables-restore refused, found
+// by the line in its error.
 func restoreText(script string, err error) string {
 	var failed *ProgramError
 	if !errors.As(err, &failed) {

@@ -14,23 +14,23 @@ import (
 // Options configures a Host. Only Log is required.
 type Options struct {
 	Log *slog.Logger
-	// IPTables is the program for IPv4. Where it is there with "-nft" and "-legacy" behind
-	// its name too, the mode of the node's own programs decides, else that of the program.
-	// Default "iptables", found in PATH or the system directories.
+	// IPTables is the program for IPv4. If its "-nft" and "-legacy" variants exist too, the
+	// mode of the node's own programs decides, else this program's mode. Default
+	// "iptables", found in PATH or the system directories.
 	IPTables string
 	NFT      string // default "nft"
 	ProcSys  string // default "/proc/sys"
-	// PrimaryWait bounds how long SetupNode waits for the primary ENI's link, beside
-	// its context. Default 12 s: upstream looks five times, 3 s apart.
+	// PrimaryWait, besides the context, bounds SetupNode's wait for the primary ENI's
+	// link. Default 12 s: upstream looks five times, 3 s apart.
 	PrimaryWait time.Duration
-	// RouteBackoff is the first pause before a refused ENI route is tried again.
+	// RouteBackoff is the pause before the first retry of a refused ENI route.
 	// Default 0.5 s.
 	RouteBackoff time.Duration
-	// Observe is called with every program run, from the goroutine that waited for it.
+	// Observe is called after every program run, in the goroutine that waited for it.
 	Observe func(Run)
 }
 
-// Host is the network of the node.
+// Host manages the node's network.
 type Host struct {
 	opts        Options
 	programs    programs
@@ -39,21 +39,20 @@ type Host struct {
 	reason      string // for backend
 	randomFully bool
 
-	node sync.Mutex // held by a pass over the node's own state
-	// nftGone is set once the native table of the other back end is known to be
-	// gone; guarded by node.
+	node sync.Mutex // held during a pass over the node's own state
+	// nftGone is set once the other back end's native table is known to be gone; guarded
+	// by node.
 	nftGone bool
 	six     *backend   // ip6tables of the back end in use
 	others  []*backend // the other back end, both families
-	// warned holds the warnings given already, so that passes don't repeat
-	// themselves; guarded by node.
+	// warned holds the warnings already logged, so that passes do not repeat them;
+	// guarded by node.
 	warned map[string]bool
 
 	readOnly readOnly
 }
 
-// New finds the programs and the back end for rules, in the namespace of the calling
-// thread.
+// New finds the programs and the back end for rules, in the calling thread's namespace.
 func New(opts Options) (*Host, error) {
 	if opts.Log == nil {
 		return nil, errors.New("hostnet: no logger")
@@ -76,10 +75,11 @@ func New(opts Options) (*Host, error) {
 	return h, nil
 }
 
-// Backend is where rules that mark connections live: "nftables" or "iptables".
+// Backend returns the back end of the rules that mark connections: "nftables" or
+// "iptables".
 func (h *Host) Backend() string { return string(h.backend) }
 
-// warnOnce logs a warning unless the same was given before. The caller holds node.
+// warnOnce logs a warning unless it was logged before. The caller holds h.node.
 func (h *Host) warnOnce(msg string, args ...any) {
 	if text := fmt.Sprintln(append([]any{msg}, args...)...); !h.warned[text] {
 		h.warned[text] = true

@@ -11,19 +11,19 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// survey looks for the back end that the node's own programs work with, where iptables
-// is there for both: rules in the other one would not meet theirs. It is made once, at
-// the start. kubelet has made its chains by then, for it started this process; a kubelet
-// that changes its mode later is followed by the next start of the daemon.
+// survey finds the back end that the node's own programs use, if iptables is installed for
+// both: rules in the other one would not interact with theirs. It runs once, at the start.
+// By then kubelet, which started this process, has made its chains. If kubelet changes its
+// mode later, the daemon follows at its next start.
 //
-// Most nodes have no table in the legacy back end: then there is nothing to read.
+// Most nodes have no table in the legacy back end, so there is nothing to read.
 type survey struct {
 	h      *Host
-	chains *process // nft list chains, of both families, kube-proxy's table too; may be nil
-	legacy *process // rules of IPv4 in the legacy back end; nil if it has no table
+	chains *process // nft list chains: both families, including kube-proxy's table; may be nil
+	legacy *process // the legacy back end's IPv4 rules; nil if it has no table
 }
 
-// Names of the programs behind that of iptables, in both modes.
+// Suffixes of the iptables program's name in the two modes.
 const (
 	nftMode    = "-nft"
 	legacyMode = "-legacy"
@@ -36,8 +36,8 @@ func modeName(b rules.Backend) string {
 	return nftMode
 }
 
-// startSurvey starts what a survey reads; nil if there is nothing to choose, or no nft
-// to work with.
+// startSurvey starts the programs of a survey. It returns nil if there is no choice, or no
+// nft.
 func (h *Host) startSurvey() *survey {
 	both := findPair(h.opts.IPTables+nftMode).there() && findPair(h.opts.IPTables+legacyMode).there()
 	if !both || h.programs.nft == "" {
@@ -68,7 +68,8 @@ func (s *survey) start(program string, args ...string) *process {
 	return p
 }
 
-// startSave starts to read one family of one back end; nil if there is nothing.
+// startSave starts reading one family of one back end. It returns nil if there is nothing
+// to read.
 func (s *survey) startSave(iptables string, legacy bool) *process {
 	if legacy && !inUse(legacyTables(iptables)) {
 		return nil
@@ -84,7 +85,7 @@ func (s *survey) startSave(iptables string, legacy bool) *process {
 	return s.start(p.save)
 }
 
-// finish waits for what was started, and decides.
+// finish waits for the programs and chooses the back end.
 func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
 	if s.chains == nil && s.legacy == nil {
 		if plain == rules.NFTables {
@@ -103,10 +104,10 @@ func (s *survey) finish(plain rules.Backend) (b rules.Backend, reason string) {
 	return rules.HostBackend(nft, legacy, plain)
 }
 
-// withoutLegacy decides where the legacy back end is not in use.
+// withoutLegacy chooses the back end when the legacy one is not in use.
 func (s *survey) withoutLegacy() (b rules.Backend, reason string) {
 	there, err := rtnl.HasNFTables()
-	if err != nil { // iptables will say it too, and better
+	if err != nil { // iptables will report it too, and better
 		s.h.opts.Log.Debug("cannot find out whether the kernel has nf_tables", "error", err)
 		there = true
 	}
@@ -116,7 +117,8 @@ func (s *survey) withoutLegacy() (b rules.Backend, reason string) {
 	return rules.NFTables, "the legacy back end has no table"
 }
 
-// nft is what is there of nf_tables in the first place.
+// nft returns the traces in nft's list of chains. known is false if nft did not run, or
+// failed for a reason other than a kernel without nf_tables.
 func (s *survey) nft() (t rules.Traces, known bool) {
 	if s.chains == nil {
 		return t, false
@@ -132,11 +134,11 @@ func (s *survey) nft() (t rules.Traces, known bool) {
 	return t, t.Missing
 }
 
-// textsNoNFT are nft's errors where the kernel does not have nf_tables.
+// textsNoNFT are nft's errors on a kernel without nf_tables.
 var textsNoNFT = []string{"Protocol not supported", "Operation not supported", "Invalid argument"}
 
-// rest reads what remains where no hint has been found so far: most nodes without one
-// have no table in the legacy back end either, and no choice.
+// rest reads the remaining rules if there was no hint so far. Most nodes without a hint
+// have no legacy table either, so there is no choice.
 func (s *survey) rest(nft, legacy rules.Traces, plain rules.Backend) (_, _ rules.Traces) {
 	v6 := ip6tables(s.h.opts.IPTables)
 	last := s.startSave(v6, true)

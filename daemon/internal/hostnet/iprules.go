@@ -7,8 +7,8 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// ipRules lists the policy rules of a family. One about a link that is gone applies to
-// nothing, and so is none of ours.
+// ipRules lists the policy rules of a family. A rule whose link is gone matches nothing, so
+// it does not count as ours.
 func ipRules(c *rtnl.Conn, family uint8) ([]netstate.Rule, error) {
 	list, err := c.ListedRules(family)
 	out := make([]netstate.Rule, len(list))
@@ -19,7 +19,7 @@ func ipRules(c *rtnl.Conn, family uint8) ([]netstate.Rule, error) {
 	return out, err
 }
 
-// readState lists all that the kernel has, in some families.
+// readState reads the kernel's links, and the addresses, routes and rules of some families.
 func readState(c *rtnl.Conn, families ...uint8) (netstate.State, error) {
 	links, err := c.Links()
 	if err != nil {
@@ -28,8 +28,7 @@ func readState(c *rtnl.Conn, families ...uint8) (netstate.State, error) {
 	return readStateOf(c, links, families...)
 }
 
-// readStateOf is readState with links that are known: listing those of all pods is most of
-// its cost.
+// readStateOf is readState with known links: listing all pods' links is most of the cost.
 func readStateOf(c *rtnl.Conn, links []netstate.Link, families ...uint8) (netstate.State, error) {
 	s := netstate.State{Links: links}
 	for _, family := range families {
@@ -50,7 +49,7 @@ func readStateOf(c *rtnl.Conn, links []netstate.Link, families ...uint8) (netsta
 	return s, nil
 }
 
-// do makes changes in one batch: message i is the i-th change.
+// do applies changes in one batch: message i is the i-th change.
 func do(c *rtnl.Conn, changes []netstate.Change) error {
 	var b rtnl.Batch
 	for _, change := range changes {

@@ -2,9 +2,9 @@ package hostnet
 
 import "fmt"
 
-// LinkName finds the name of the link with a MAC in the network namespace of the
-// process. The error wraps [ErrNoLink] if there is none. The init container needs it,
-// which has no Host: it has no iptables.
+// LinkName finds the name of the link with a MAC in the process's network namespace. The
+// error wraps [ErrNoLink] if there is none. It is for the init container, which has no
+// Host because it has no iptables.
 func LinkName(mac string) (string, error) {
 	want, err := parseMAC(mac)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// waitLink returns the link with a MAC as soon as there is one, whatever its name.
-// It returns at the end of ctx with the context's error.
+// waitLink waits for a link with a MAC, whatever its name. When ctx ends, it returns
+// the context's error.
 func waitLink(ctx context.Context, mac string) (netstate.Link, error) {
 	want, err := parseMAC(mac)
 	if err != nil {
@@ -35,7 +35,7 @@ func waitLink(ctx context.Context, mac string) (netstate.Link, error) {
 	// A read in progress ends when its deadline moves into the past.
 	defer context.AfterFunc(ctx, func() { _ = watch.SetReadDeadline(time.Unix(1, 0)) })()
 	for {
-		// The watch is on before this dump, so nothing is missed between them.
+		// The watch started before this dump, so nothing is missed in between.
 		link, ok, err := findLink(want)
 		if ok || err != nil {
 			return link, err
@@ -70,11 +70,11 @@ func findLink(mac netstate.MAC) (link netstate.Link, ok bool, _ error) {
 	return link, ok, nil
 }
 
-// stacked are the kinds of links that take over the MAC of the link they sit on.
+// stacked are the kinds of links that take the MAC of the link beneath them.
 var stacked = []string{"vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "bond", "team", "bridge"}
 
-// pickLink chooses among links of one MAC: the device itself before what sits on
-// it, then the oldest.
+// pickLink picks the link with a MAC: the device itself before links stacked on it, then
+// the oldest.
 func pickLink(links []netstate.Link, mac netstate.MAC) (best netstate.Link, ok bool) {
 	for _, l := range links {
 		if l.MAC != mac || mac == (netstate.MAC{}) {
@@ -109,7 +109,7 @@ func (h *Host) LinkIndex(_ context.Context, mac string) (int, error) {
 	return int(link.Index), nil
 }
 
-// watchLinks subscribes to changes of links in the namespace of the calling thread.
+// watchLinks subscribes to link changes in the calling thread's namespace.
 func watchLinks() (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -121,14 +121,14 @@ func watchLinks() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "rtnetlink link events"), nil
 }
 
-// readUntil reads events until one is about a link with the MAC, or some were lost.
+// readUntil reads events until one concerns a link with the MAC, or some were lost.
 func readUntil(watch *os.File, mac netstate.MAC) error {
 	buf := make([]byte, 32<<10) // an event is one link: some kilobytes
 	for {
 		n, err := watch.Read(buf)
 		switch {
 		case errors.Is(err, unix.ENOBUFS):
-			return nil // events were lost: look for yourself
+			return nil // events were lost: look again
 		case err != nil:
 			return err
 		}
@@ -148,7 +148,7 @@ func concerns(m syscall.NetlinkMessage, mac netstate.MAC) bool {
 	}
 	attrs, err := syscall.ParseNetlinkRouteAttr(&m)
 	if err != nil {
-		return true // look for yourself
+		return true // look again
 	}
 	for _, a := range attrs {
 		if a.Attr.Type == unix.IFLA_ADDRESS && slices.Equal(a.Value, mac[:]) {
@@ -158,7 +158,7 @@ func concerns(m syscall.NetlinkMessage, mac netstate.MAC) bool {
 	return false
 }
 
-// PodLinks lists the links of the host by name, with their interface indexes.
+// PodLinks returns the interface indexes of the host's links by name.
 func (h *Host) PodLinks(_ context.Context) (map[string]int, error) {
 	out := map[string]int{}
 	err := with(func(c *rtnl.Conn) error {

@@ -20,58 +20,58 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// NoticeKind says what a [Notice] makes worth a look.
+// NoticeKind says what to check after a [Notice].
 type NoticeKind int
 
 const (
-	// ChangedPod: something of an address is gone or replaced. It may be a DEL's doing.
+	// ChangedPod: a route or rule of a pod's address was removed or replaced, perhaps by a DEL.
 	ChangedPod NoticeKind = iota + 1
-	// ChangedLinks: links, addresses, or routes and rules that are no single pod's.
+	// ChangedLinks: links, addresses, or routes and rules that do not belong to one pod.
 	ChangedLinks
 	// ChangedNode: packet filters, rules or settings of the node itself.
 	ChangedNode
-	// ChangedEgress: something was taken from the chains of pods' egress, or from what
-	// leads there. It may be a DEL's doing.
+	// ChangedEgress: something was removed from the chains of pods' egress, or from the
+	// rules that lead there, perhaps by a DEL.
 	ChangedEgress
 	// LostChanges: notices were lost. Anything may have changed.
 	LostChanges
 )
 
-// Notice is something that happened in the node's namespace, whoever did it.
+// Notice is a change in the node's namespace, whoever made it.
 type Notice struct {
 	Kind NoticeKind
 	Pod  netip.Addr // of ChangedPod
 }
 
-// Monitor reports changes that concern what the daemon and the plugin make.
+// Monitor reports changes to what the daemon and the plugin set up.
 type Monitor struct {
 	primary netstate.MAC
-	filters atomic.Bool // changes of nftables are watched
+	filters atomic.Bool // nftables changes are watched
 
 	mu    sync.Mutex // guards what follows
 	links map[int32]seenLink
-	looks int  // views that were begun
-	lost  bool // notices about links were, since the last view
+	looks int  // views begun
+	lost  bool // link notices were lost since the last view
 }
 
-// seenLink is the last notice of a link.
+// seenLink is the last known state of a link.
 type seenLink struct {
 	name    string
 	pod     bool
-	made    netstate.MAC // of a pod's link: its first address
+	made    netstate.MAC // a pod link's first MAC
 	current netstate.MAC
 	up      bool
 	mtu     int
-	look    int // how many looks had begun
+	look    int // Monitor.looks at the time
 }
 
-// NewMonitor makes a monitor for the node whose primary ENI has a MAC.
+// NewMonitor makes a monitor for a node, given its primary ENI's MAC.
 func NewMonitor(primaryMAC string) *Monitor {
-	mac, _ := parseMAC(primaryMAC) // without one all settings count
+	mac, _ := parseMAC(primaryMAC) // without a MAC all settings count
 	return &Monitor{primary: mac, links: map[int32]seenLink{}}
 }
 
-// MadeWith is the address with which a pod's link was made, if that was seen.
+// MadeWith returns the MAC that a pod's link was created with, if that was seen.
 func (m *Monitor) MadeWith(index int32) (mac netstate.MAC, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,13 +79,13 @@ func (m *Monitor) MadeWith(index int32) (mac netstate.MAC, ok bool) {
 	return l.made, ok && l.made != (netstate.MAC{})
 }
 
-// gatherTime is how long changes are gathered from the first on, before they are read:
-// those that one program makes in one go, and those of many pods.
+// gatherTime is the pause between the first change and the read. It gathers the changes
+// that a program makes in one go, and those of many pods.
 const gatherTime = 120 * time.Millisecond
 
-// Run reports changes until ctx ends, from two goroutines, all that were gathered at once.
-// It returns an error when the kernel cannot be watched. It reports changes of packet filters
-// only where there is nftables.
+// Run reports changes until ctx ends, from two goroutines and in batches. It returns an error
+// if the kernel cannot be watched. It reports packet filter changes only if the kernel has
+// nftables.
 func (m *Monitor) Run(ctx context.Context, notify func(...Notice)) error {
 	routes, filters, err := openWatches()
 	if err != nil {
@@ -94,10 +94,10 @@ func (m *Monitor) Run(ctx context.Context, notify func(...Notice)) error {
 	return m.follow(ctx, routes, filters, notify)
 }
 
-// SeesFilters reports whether changes of nftables are watched.
+// SeesFilters reports whether nftables changes are watched.
 func (m *Monitor) SeesFilters() bool { return m.filters.Load() }
 
-// openWatches opens both watches; that of packet filters is nil where there is none.
+// openWatches opens both watches. filters is nil if packet filters cannot be watched.
 func openWatches() (routes, filters *watch, _ error) {
 	routes, err := openWatch("rtnetlink changes", rtnl.Watch)
 	if err != nil {
@@ -121,7 +121,7 @@ func (m *Monitor) follow(ctx context.Context, routes, filters *watch, notify fun
 	return group.Wait()
 }
 
-// noteLost remembers that notices about links were lost.
+// noteLost wraps notify to record that link notices were lost.
 func (m *Monitor) noteLost(notify func(...Notice)) func(...Notice) {
 	return func(list ...Notice) {
 		if slices.ContainsFunc(list, func(n Notice) bool { return n.Kind == LostChanges }) {
@@ -133,13 +133,13 @@ func (m *Monitor) noteLost(notify func(...Notice)) func(...Notice) {
 	}
 }
 
-// watch is a socket that receives changes, and what wakes its reader.
+// watch is a socket that receives changes, and the file that wakes its reader.
 type watch struct {
 	*rtnl.Gather
 	wakeup *os.File
 }
 
-// openWatch opens a socket in the namespace of the calling thread.
+// openWatch opens a socket in the calling thread's namespace.
 func openWatch(name string, open func() (int, error)) (*watch, error) {
 	fd, err := open()
 	if err != nil {
@@ -157,7 +157,7 @@ func (w *watch) close() {
 	_ = w.Close()
 }
 
-// read hands datagrams to parse until ctx ends, and closes the watch.
+// read passes datagrams to parse until ctx ends, and closes the watch.
 func (w *watch) read(ctx context.Context, notify func(...Notice), parse func([]byte, func(Notice)) error) error {
 	defer w.close()
 	// A wait in progress ends when its deadline moves into the past.
@@ -192,7 +192,7 @@ func (w *watch) read(ctx context.Context, notify func(...Notice), parse func([]b
 	}
 }
 
-// drain reads all that is there.
+// drain reads all pending datagrams.
 func (w *watch) drain(buf []byte, note func(Notice), parse func([]byte, func(Notice)) error) error {
 	for {
 		n, err := w.Read(buf)
@@ -204,7 +204,7 @@ func (w *watch) drain(buf []byte, note func(Notice), parse func([]byte, func(Not
 		case err != nil:
 			return err
 		case parse(buf[:n], note) != nil:
-			note(Notice{Kind: LostChanges}) // cut off, or not understood
+			note(Notice{Kind: LostChanges}) // truncated or malformed
 		}
 	}
 }
@@ -217,7 +217,7 @@ func (m *Monitor) route(datagram []byte, notify func(Notice)) error {
 	})
 }
 
-// change says what a notice makes worth a look.
+// change translates a kernel notice; Kind 0 means that it does not matter.
 func (m *Monitor) change(n rtnl.Notice) Notice {
 	switch n.Kind {
 	case rtnl.NoticeLink:
@@ -242,7 +242,7 @@ func routeChanged(n rtnl.Notice) Notice {
 	host := n.Host()
 	switch {
 	case n.Route.Table != netnames.MainTable && n.Route.Table != netnames.LocalTable:
-		return Notice{Kind: ChangedLinks} // an ENI's, which nothing changes on most days
+		return Notice{Kind: ChangedLinks} // an ENI's, which rarely changes
 	case !host.IsValid():
 		return Notice{}
 	}
@@ -262,7 +262,7 @@ func ruleChanged(n rtnl.Notice) Notice {
 			return Notice{Kind: ChangedLinks}
 		}
 	case netnames.RuleLocal:
-		return Notice{Kind: ChangedNode} // of strict mode: the kernel's must not come back
+		return Notice{Kind: ChangedNode} // strict mode: the kernel's rule must not come back
 	case netnames.RuleLocalStrict, netnames.RuleMark, netnames.RuleExternal:
 		if gone {
 			return Notice{Kind: ChangedNode}
@@ -271,13 +271,13 @@ func ruleChanged(n rtnl.Notice) Notice {
 	return Notice{}
 }
 
-// linkChanged remembers a link. A pod's link that comes is an ADD's affair.
+// linkChanged records a link. A pod's new link is not a change, as it comes from an ADD.
 func (m *Monitor) linkChanged(l netstate.Link) Notice {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.links[l.Index]
 	now := seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: l.Up(), mtu: l.MTU, made: was.made, look: m.looks}
-	if now.pod && (!known || !was.pod || was.name != now.name) { // an index can come back
+	if now.pod && (!known || !was.pod || was.name != now.name) { // an index can be reused
 		now.made = l.MAC
 	}
 	m.links[l.Index] = now
@@ -303,8 +303,8 @@ func (m *Monitor) linkGone(l netstate.Link) Notice {
 	return Notice{Kind: ChangedLinks}
 }
 
-// ofNode distinguishes the settings of the primary ENI's link, and those for all links, from
-// those of pods' links, which each cause a notice.
+// ofNode reports whether a setting is the primary ENI's or one for all links. Every pod's
+// link also causes notices about its settings, which do not count.
 func (m *Monitor) ofNode(index int32) bool {
 	if index == rtnl.SettingOfAll {
 		return true
@@ -315,16 +315,15 @@ func (m *Monitor) ofNode(index int32) bool {
 	return known && !l.pod && (l.current == m.primary || m.primary == netstate.MAC{})
 }
 
-// Looking is called before the kernel is read for a view that [Monitor.Know] gets.
+// Looking must be called before the kernel is read for a view passed to [Monitor.Know].
 func (m *Monitor) Looking() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.looks++
 }
 
-// Know takes over the links of a view: those that were there before the watch began, and
-// those whose notices were lost. Those that were noticed before it began and are not in
-// it are gone.
+// Know learns the links of a view: those from before the watch began, and those whose
+// notices were lost. Links noticed before the view began that are not in it are gone.
 func (m *Monitor) Know(v *View) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -333,11 +332,11 @@ func (m *Monitor) Know(v *View) {
 		there[l.Index] = true
 		was, known := m.links[l.Index]
 		switch {
-		case known && was.look == m.looks: // noticed since
+		case known && was.look == m.looks: // noticed since the view began
 		case !known || was.name != l.Name:
 			m.links[l.Index] = seenLink{name: l.Name, pod: l.Kind == "veth" && endsWithHash(l.Name), current: l.MAC, up: l.Up(), mtu: l.MTU}
 		case m.lost && was.made != l.MAC:
-			was.made, was.current = netstate.MAC{}, l.MAC // it may be another one of that name
+			was.made, was.current = netstate.MAC{}, l.MAC // it may be another link of that name
 			m.links[l.Index] = was
 		}
 	}
@@ -349,7 +348,7 @@ func (m *Monitor) Know(v *View) {
 	m.lost = false
 }
 
-// Chains and tables that are ours, and the kernel's chains that have rules of ours.
+// Our own tables and chains, and the kernel's that hold rules of ours.
 var (
 	ownTables     = [][]byte{[]byte(netnames.NFTTable)}
 	ownChains     = [][]byte{[]byte("AWS-")}
@@ -357,9 +356,9 @@ var (
 	kernelsChains = [][]byte{[]byte("PREROUTING"), []byte("POSTROUTING"), []byte("FORWARD")}
 )
 
-// filter reports changes of our chains, and deletions in the kernel's. kube-proxy's
-// chains, which change with every Service, are neither. Those of pods' egress are reported
-// by a kind of their own.
+// filter reports changes to our chains and deletions in the kernel's. It ignores
+// kube-proxy's chains, which change with every Service. The chains of pods' egress have
+// a separate kind of notice.
 func filter(datagram []byte, notify func(Notice)) error {
 	changed, egress := false, false
 	err := rtnl.FilterNotices(datagram, func(n rtnl.FilterNotice) {

@@ -11,10 +11,9 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// SetupNode brings the node's own state to what in asks for: MTU of the primary
-// ENI, policy rules, SNAT, marks and the guard of egress addresses, in both families and
-// both back ends of iptables. PrimaryLink, Backend and RandomFully of in are
-// found here. Calls queue.
+// SetupNode brings the node's own state to what in asks for: the primary ENI's MTU, policy
+// rules, SNAT, marks and the guard of egress addresses, in both families and both iptables
+// back ends. It determines in's PrimaryLink, Backend and RandomFully itself. Calls queue.
 func (h *Host) SetupNode(ctx context.Context, in rules.NodeInput) error {
 	h.node.Lock()
 	defer h.node.Unlock()
@@ -72,7 +71,7 @@ func (h *Host) setupLinkAndRules(ctx context.Context, in rules.NodeInput) (want 
 	})
 }
 
-// wanted is the state of a node whose primary link is found.
+// wanted returns the wanted state of a node whose primary link is known.
 func (h *Host) wanted(in rules.NodeInput, link netstate.Link) (rules.NodeState, error) {
 	in.PrimaryLink, in.Backend, in.RandomFully = link.Name, h.backend, h.randomFully
 	if err := in.Validate(); err != nil {
@@ -81,8 +80,8 @@ func (h *Host) wanted(in rules.NodeInput, link netstate.Link) (rules.NodeState, 
 	return rules.Node(in), nil
 }
 
-// setNodeRules sets the rules of both families: one has those that are wanted, the
-// other may have those of a cluster of the other family.
+// setNodeRules sets the rules of both families: one gets the wanted rules, the other may
+// have leftovers from a cluster of the other family.
 func (h *Host) setNodeRules(c *rtnl.Conn, want []netstate.Rule) error {
 	for _, ipv6 := range []bool{false, true} {
 		if err := h.setFamilyRules(c, want, ipv6); err != nil {
@@ -118,8 +117,8 @@ func (h *Host) setPrimaryMTU(c *rtnl.Conn, link netstate.Link, mtu int) error {
 	return nil
 }
 
-// setFamilyRules adds before it deletes. The rule of the mark and those of strict mode
-// must succeed; those of external services only warn, as in upstream.
+// setFamilyRules adds before it deletes. A failure to set the mark's rule or those of strict
+// mode is an error; for rules of external services it only warns, as in upstream.
 func (h *Host) setFamilyRules(c *rtnl.Conn, want []netstate.Rule, ipv6 bool) error {
 	current, err := ipRules(c, familyBy(ipv6))
 	if err != nil {
@@ -145,7 +144,7 @@ func (h *Host) setFamilyRules(c *rtnl.Conn, want []netstate.Rule, ipv6 bool) err
 	return nil
 }
 
-// ruleText says in upstream's words which change of the rules failed.
+// ruleText returns upstream's message for the rule change that failed.
 func ruleText(err error, changes []netstate.Change) string {
 	var failed *rtnl.Error
 	if !errors.As(err, &failed) {

@@ -15,12 +15,12 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// maxTableRoutes bounds the routes that an observation lists of other tables.
+// maxTableRoutes bounds the routes that an observation lists from other tables.
 const maxTableRoutes = 64
 
-// ObservePod reads what the kernel has for the address of a pod whose host link is
-// expected under a name. It changes nothing and compares nothing. An address of a
-// link-local or other zone is refused.
+// ObservePod reads the kernel's state for a pod's address. hostLink is the expected name of
+// the pod's host link. It changes nothing and compares nothing, and refuses an address with
+// a zone.
 func (h *Host) ObservePod(ctx context.Context, addr netip.Addr, hostLink string) (introspect.PodKernel, error) {
 	k := introspect.PodKernel{
 		Rules: []introspect.PodRule{}, Routes: []introspect.PodRoute{}, Tables: []introspect.PodRoute{}, Neighbours: []introspect.PodNeighbour{},
@@ -77,8 +77,8 @@ func observeRules(c *rtnl.Conn, addr netip.Addr, k *introspect.PodKernel) error 
 	return nil
 }
 
-// observeRoutes reads the routes to the address in main, and all of the tables that
-// the rules of the address lead to.
+// observeRoutes reads the routes to the address in the main table, and all routes of the
+// tables that the address's rules lead to.
 func observeRoutes(ctx context.Context, c *rtnl.Conn, addr netip.Addr, names map[int32]string, k *introspect.PodKernel) error {
 	observed := func(r netstate.Route) introspect.PodRoute {
 		return introspect.PodRoute{Table: r.Table, To: r.Dst, Gateway: r.Gateway, Link: names[r.Link]}

@@ -18,8 +18,8 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// PodRoutes lists the addresses of pods by route or rule, in order of address: IPv4 before
-// IPv6. Addresses of living branch pods are not among them: they come from no pool.
+// PodRoutes lists the pod addresses that have a route or rule, sorted, IPv4 before IPv6. It
+// leaves out addresses of living branch pods, which come from no pool.
 func (h *Host) PodRoutes(_ context.Context) ([]resync.PodRoute, error) {
 	found := podRoutes{}
 	err := with(func(c *rtnl.Conn) error {
@@ -45,7 +45,7 @@ func (h *Host) PodRoutes(_ context.Context) ([]resync.PodRoute, error) {
 	return out, nil
 }
 
-// podRoutes are found addresses of pods.
+// podRoutes are the pod addresses found.
 type podRoutes map[netip.Addr]*resync.PodRoute
 
 func (f podRoutes) of(p netip.Prefix) *resync.PodRoute {
@@ -57,7 +57,7 @@ func (f podRoutes) of(p netip.Prefix) *resync.PodRoute {
 	return r
 }
 
-// read adds what the kernel has in one family. names are those of pods' links.
+// read adds the kernel's routes and rules of one family. names are pods' links by index.
 func (f podRoutes) read(c *rtnl.Conn, family uint8, names map[int32]string) error {
 	routes, err := c.Routes(family, netnames.MainTable)
 	if err != nil {
@@ -88,7 +88,7 @@ func (f podRoutes) leaveOut(tables map[int]bool) {
 	maps.DeleteFunc(f, func(_ netip.Addr, r *resync.PodRoute) bool { return tables[r.Table] })
 }
 
-// branchTables are the route tables of the branch ENIs that have a device.
+// branchTables returns the route tables of branch ENIs that have a device.
 func branchTables(links []netstate.Link) map[int]bool {
 	out := map[int]bool{}
 	for _, l := range links {
@@ -100,8 +100,8 @@ func branchTables(links []netstate.Link) map[int]bool {
 	return out
 }
 
-// podLinkNames lists the links that have the form of a pod's: a veth whose name ends
-// with the hash of a pod's name.
+// podLinkNames returns the links that look like a pod's: a veth whose name ends with the
+// hash of a pod's name.
 func podLinkNames(links []netstate.Link) map[int32]string {
 	out := map[int32]string{}
 	for _, l := range links {
@@ -119,19 +119,19 @@ func endsWithHash(name string) bool {
 		strings.Trim(name[prefix:], "0123456789abcdef") == ""
 }
 
-// FixPodTable makes the policy rules of a living pod those of its ENI's table: missing
-// ones are added before wrong ones go.
+// FixPodTable makes a living pod's policy rules lead to its ENI's table: it adds missing
+// rules before it removes wrong ones.
 func (h *Host) FixPodTable(_ context.Context, addr netip.Addr, table int) error {
 	return h.podRules(addr, rules.PodRules(addr, table), nil)
 }
 
-// DropPod removes the policy rules and the route of a pod's address. It succeeds
-// when there are none.
+// DropPod removes the policy rules and the route of a pod's address. It succeeds if there
+// are none.
 func (h *Host) DropPod(_ context.Context, addr netip.Addr) error {
 	return h.podRules(addr, nil, func(c *rtnl.Conn) error { return dropPodRoute(c, addr) })
 }
 
-// dropPodRoute is no closure: inlined elsewhere, it would leave the names of its crash
+// dropPodRoute is not a closure: inlined elsewhere, it would leave the names of its crash
 // points in a release.
 func dropPodRoute(c *rtnl.Conn, addr netip.Addr) error {
 	host := netip.PrefixFrom(addr, addr.BitLen())
@@ -152,7 +152,7 @@ func dropPodRoute(c *rtnl.Conn, addr netip.Addr) error {
 	return err
 }
 
-// podRules brings the rules of an address to what is wanted and then does more.
+// podRules brings an address's rules to the wanted state and then calls more, unless nil.
 func (h *Host) podRules(addr netip.Addr, want []netstate.Rule, more func(*rtnl.Conn) error) error {
 	err := with(func(c *rtnl.Conn) error {
 		current, err := ipRules(c, rtnl.Family(addr))

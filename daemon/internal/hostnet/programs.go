@@ -29,8 +29,8 @@ type programs struct {
 	nft           string // "" if there is none
 }
 
-// findPrograms looks the programs up, those of the mode that the node works with, and
-// sets the back end. It returns what `iptables --version` says.
+// findPrograms finds the programs of the mode that the node uses and sets the back end. It
+// returns the output of `iptables --version`.
 func (h *Host) findPrograms() (version string, _ error) {
 	iptables, err := lookPath(h.opts.IPTables)
 	if err != nil {
@@ -67,8 +67,7 @@ func (h *Host) findPrograms() (version string, _ error) {
 	return version, nil
 }
 
-// lookPath also finds programs where the PATH of an ordinary user has no system
-// directories.
+// lookPath also finds programs if PATH, as an ordinary user's, lacks the system directories.
 func lookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil || strings.Contains(name, "/") {
@@ -82,8 +81,8 @@ func lookPath(name string) (string, error) {
 	return "", err
 }
 
-// readVersion reads "iptables v1.8.9 (nf_tables)". Only the word "legacy" means the
-// iptables back end; old releases that name no mode count as the other, as in upstream.
+// readVersion parses "iptables v1.8.9 (nf_tables)". Only the word "legacy" means the
+// iptables back end; old releases that name no mode count as nftables, as in upstream.
 func readVersion(version string) (backend rules.Backend, randomFully bool) {
 	backend = rules.NFTables
 	if strings.Contains(version, "legacy") {
@@ -91,7 +90,7 @@ func readVersion(version string) (backend rules.Backend, randomFully bool) {
 	}
 	for _, word := range strings.Fields(version) {
 		if number, ok := strings.CutPrefix(word, "v"); ok {
-			return backend, atLeast(number, 1, 6, 2) // first with --random-fully
+			return backend, atLeast(number, 1, 6, 2) // the first release with --random-fully
 		}
 	}
 	return backend, false
@@ -111,7 +110,7 @@ func atLeast(version string, want ...int) bool {
 	return true
 }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	h        *Host
 	cmd      *exec.Cmd
@@ -120,12 +119,12 @@ type process struct {
 	out, err bytes.Buffer
 }
 
-// start starts a program on the calling thread, hence in its network namespace, and
-// returns while it runs.
+// start starts a program on the calling thread, hence in its network namespace, and does
+// not wait for it.
 func (h *Host) start(cmd *exec.Cmd, input string) (*process, error) {
 	p := &process{h: h, cmd: cmd, began: time.Now()}
 	p.run = Run{Program: filepath.Base(cmd.Path), Args: cmd.Args[1:], Input: input}
-	cmd.Env = append(os.Environ(), "LC_ALL=C") // we read its messages
+	cmd.Env = append(os.Environ(), "LC_ALL=C") // its messages are parsed
 	cmd.Stdout, cmd.Stderr = &p.out, &p.err
 	if input != "" {
 		cmd.Stdin = strings.NewReader(input)
@@ -136,7 +135,7 @@ func (h *Host) start(cmd *exec.Cmd, input string) (*process, error) {
 	return p, nil
 }
 
-// wait returns what the program printed.
+// wait waits for the program to end and returns its output.
 func (p *process) wait() (string, error) {
 	err := p.cmd.Wait()
 	if err != nil {
@@ -149,7 +148,7 @@ func (p *process) wait() (string, error) {
 	return p.out.String(), err
 }
 
-// ProgramError is a program that failed.
+// ProgramError is the failure of a program.
 type ProgramError struct {
 	Program string
 	Message string // what it wrote to standard error

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// readOnly are kernel settings that differ and could not be made. They are not tried again
-// and again: a container's /proc/sys stays read-only as long as it runs.
+// readOnly holds the kernel settings that differ and could not be set. LostOfNode leaves
+// them out: a container's /proc/sys stays read-only as long as the container runs.
 type readOnly struct {
 	mu    sync.Mutex // guards paths
 	paths map[string]bool
@@ -33,8 +33,8 @@ func (r *readOnly) note(path string, is bool) {
 	r.paths[path] = is
 }
 
-// setSysctls makes what differs. It is a repair of what the init container did: the
-// daemon's container may have /proc/sys read-only, so failing only warns.
+// setSysctls sets the kernel settings that differ. It repairs the init container's work. If
+// it fails, it only warns, as /proc/sys may be read-only in the daemon's container.
 func (h *Host) setSysctls(c *rtnl.Conn, link netstate.Link, want []netstate.Sysctl) {
 	for _, s := range want {
 		now, err := os.ReadFile(filepath.Join(h.opts.ProcSys, s.Path))
@@ -55,8 +55,8 @@ func (h *Host) setSysctls(c *rtnl.Conn, link netstate.Link, want []netstate.Sysc
 	}
 }
 
-// setSysctl makes one: rp_filter of the primary ENI's link by rtnetlink where /proc/sys is
-// read-only. The kernel has no such way for the others.
+// setSysctl sets one setting. If /proc/sys is read-only, it sets rp_filter of the primary
+// ENI's link over rtnetlink, which is not possible for the others.
 func (h *Host) setSysctl(c *rtnl.Conn, link netstate.Link, s netstate.Sysctl) error {
 	err := os.WriteFile(filepath.Join(h.opts.ProcSys, s.Path), []byte(s.Value), 0)
 	if err == nil || s.Path != "net/ipv4/conf/"+link.Name+"/rp_filter" {

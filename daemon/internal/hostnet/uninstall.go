@@ -17,21 +17,21 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// Leftovers is what the kernel of the thread's namespace has of ours, of any release and
-// whatever the settings were.
+// Leftovers are our objects in the kernel, in the thread's namespace, from any release and
+// with any settings.
 type Leftovers struct {
-	// Pods are the host links of living pods. They are removed like all else.
+	// Pods are the host links of living pods. They are removed like everything else.
 	Pods []string
-	// Kept are secondary ENIs that look like ours and stay: others configure them.
+	// Kept are secondary ENIs that look like ours but stay, because others configure them.
 	Kept []string
 
 	host    *Host
 	filters []filterLeftovers
-	nft     bool              // the native table is there
+	nft     bool              // the native table exists
 	changes []netstate.Change // over rtnetlink
 }
 
-// filterLeftovers is what one rule set has.
+// filterLeftovers are the leftovers in one rule set.
 type filterLeftovers struct {
 	pair
 	rules.FilterRemoval
@@ -43,8 +43,8 @@ type Change struct {
 	Err    error // why it is still there
 }
 
-// FindLeftovers reads both back ends of iptables, nft and rtnetlink. It changes nothing.
-// What cannot be read comes back beside what was found.
+// FindLeftovers reads both iptables back ends, nft and rtnetlink. It changes nothing. If
+// some of them cannot be read, it returns an error besides what it found.
 func FindLeftovers(ctx context.Context, log *slog.Logger, vethPrefix string) (*Leftovers, error) {
 	l := &Leftovers{host: &Host{opts: Options{Log: log}}}
 	var errs []error
@@ -70,13 +70,13 @@ func FindLeftovers(ctx context.Context, log *slog.Logger, vethPrefix string) (*L
 	return l, errors.Join(errs...)
 }
 
-// missingError says what was not looked for.
+// missingError is the error for a program that is not installed.
 func missingError(program string) error {
 	return fmt.Errorf("run %s: it is not installed; run this in a container of the image, which has it", program)
 }
 
-// filterPrograms are those of both back ends and families that there are, or those
-// without a mode in their name; missing are the families that have none.
+// filterPrograms returns the existing programs of both back ends and families, or those
+// without a mode in their name. missing are the families without any.
 func filterPrograms() (list []pair, missing []string) {
 	for _, family := range []string{"iptables", "ip6tables"} {
 		found := false
@@ -114,7 +114,7 @@ func (l *Leftovers) readFilter(ctx context.Context, p pair) (rules.FilterRemoval
 	return rules.RemoveRuleset(now), nil
 }
 
-// readNFT looks for the native table. What is in it does not matter: the name is ours.
+// readNFT looks for the native table. Its content does not matter, as the name is ours.
 func (l *Leftovers) readNFT(ctx context.Context) (there bool, _ error) {
 	path, err := lookPath("nft")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -141,7 +141,7 @@ func (l *Leftovers) readKernel(c *rtnl.Conn, vethPrefix string) (err error) {
 	if k.State, err = readState(c, families...); err != nil {
 		return err
 	}
-	k.Rules = nil // again, with those about links that are gone
+	k.Rules = nil // read again, to include those whose link is gone
 	for _, family := range families {
 		list, err := c.ListedRules(family)
 		if err != nil {
@@ -162,7 +162,7 @@ func (l *Leftovers) readKernel(c *rtnl.Conn, vethPrefix string) (err error) {
 	return nil
 }
 
-// Objects lists what there is to remove.
+// Objects lists the objects to remove.
 func (l *Leftovers) Objects() (out []string) {
 	for _, f := range l.filters {
 		for _, o := range f.Objects {
@@ -180,8 +180,8 @@ func (l *Leftovers) Objects() (out []string) {
 
 const nftObject = "nft table ip " + netnames.NFTTable
 
-// Remove removes everything and says what of it is still there. A second call on what
-// FindLeftovers finds then goes on where the first one ended.
+// Remove removes everything and returns each object, with an error if it is still there.
+// After a failure, a new FindLeftovers and Remove continue where this one ended.
 func (l *Leftovers) Remove(ctx context.Context) (changes []Change) {
 	for _, f := range l.filters {
 		var err error
@@ -205,7 +205,7 @@ func (l *Leftovers) Remove(ctx context.Context) (changes []Change) {
 
 var errHeld = errors.New("only flushed: another program's rules still reference it; remove those first")
 
-// objectOf names what goes, or the one kind of object that comes.
+// objectOf names the object that a change removes, or adds in the case of a rule.
 func objectOf(c netstate.Change) string {
 	text := c.Object()
 	if c.Rule != (netstate.Rule{}) {
@@ -235,7 +235,7 @@ func (l *Leftovers) apply() (out []Change) {
 			done := Change{Object: objectOf(c)}
 			switch {
 			case err == nil:
-			case !errors.As(err, &refused): // the socket's: nothing is known to have happened
+			case !errors.As(err, &refused): // the socket failed: assume that nothing happened
 				done.Err = err
 			case !b.Took(i):
 				done.Err = b.Errno(i)

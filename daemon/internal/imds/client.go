@@ -17,11 +17,11 @@ import (
 
 // Config configures a Client. The zero value works.
 type Config struct {
-	Endpoint string        // "": AWS_EC2_METADATA_SERVICE_ENDPOINT or the instance's own
+	Endpoint string        // "": AWS_EC2_METADATA_SERVICE_ENDPOINT, or the SDK's default
 	Timeout  time.Duration // of one path, SDK retries included; default 10 s
 	Attempts int           // of one path, within Timeout; 0: the SDK's default
-	IPv6     bool          // read what only IPv6 mode needs too (spec/ipamd.md §10.3)
-	Observe  func(Call)    // may be nil; called after every read, by many goroutines
+	IPv6     bool          // also read what only IPv6 mode needs (spec/ipamd.md §10.3)
+	Observe  func(Call)    // may be nil; called after every read, concurrently
 }
 
 // Call is one finished read, SDK retries included.
@@ -35,15 +35,15 @@ type Call struct {
 const (
 	defaultTimeout = 10 * time.Second // spec/ipamd.md §1.5
 	maxAnswer      = 64 << 10         // bytes; the largest real list, 50 addresses, is below 1 KiB
-	parallel       = 8                // reads at once: the service limits packets per second and interface
+	parallel       = 8                // reads at once: the service limits packets per second per interface
 
-	// Four times the SDK's own limits, which a node that is short of CPU misses: its daemon
-	// would restart again and again while pods wait for it.
+	// Four times the SDK's own limits, which a node short of CPU misses: its daemon would
+	// restart again and again while pods wait for it.
 	dialTimeout   = time.Second
 	headerTimeout = 2 * time.Second
 )
 
-// Client reads metadata. It may be used by many goroutines.
+// Client reads metadata. It is safe for concurrent use.
 type Client struct {
 	sdk       *sdk.Client
 	transport *http.Transport
@@ -64,7 +64,7 @@ func New(conf Config) *Client {
 	options := sdk.Options{
 		Endpoint:   conf.Endpoint,
 		HTTPClient: boundedHTTP{&http.Client{Transport: transport}},
-		Logger:     logging.Nop{}, // the SDK would write to stderr; what matters is in the errors
+		Logger:     logging.Nop{}, // the SDK would write to stderr; the errors say what matters
 	}
 	if conf.Attempts > 0 {
 		options.Retryer = retry.AddWithMaxAttempts(retry.NewStandard(), conf.Attempts)
@@ -72,10 +72,9 @@ func New(conf Config) *Client {
 	return &Client{conf: conf, transport: transport, sdk: sdk.New(options)}
 }
 
-// Forget closes connections that are kept for later requests. The caller does so
-// after it put the first NAT rules into the kernel: a connection older than those is
-// unknown to connection tracking, its next packet is taken for a new connection and
-// leaves from another port, and the request on it fails.
+// Forget closes idle connections. Call it after installing the kernel's first NAT rules:
+// connection tracking does not know older connections, so it treats their next packet as
+// a new connection and sends it from another port, and the request fails.
 func (c *Client) Forget() { c.transport.CloseIdleConnections() }
 
 // get reads a path below /latest/meta-data or /latest/dynamic. found is false for 404.
@@ -132,12 +131,12 @@ func (c *Client) need(ctx context.Context, path string) (string, error) {
 	return body, err
 }
 
-// ErrNotThere says that a path which every instance or interface has was answered
-// with 404: an interface went away between two reads, or the service is not EC2's.
+// ErrNotThere means a 404 for a path that every instance or interface has: an interface
+// went away between two reads, or the service is not EC2's.
 var ErrNotThere = errors.New("not there")
 
-// boundedHTTP keeps a service that answers without end from filling memory: the SDK
-// reads whole bodies.
+// boundedHTTP limits answers, so that an endless one cannot fill memory: the SDK reads
+// whole bodies.
 type boundedHTTP struct{ next sdk.HTTPClient }
 
 func (b boundedHTTP) Do(r *http.Request) (*http.Response, error) {

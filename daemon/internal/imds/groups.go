@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// SecurityGroups reads the security groups of an interface, in one request. An
-// interface has at least one; that none is listed is an error, as is a 404.
+// SecurityGroups reads an interface's security groups in one request. Every interface
+// has at least one, so an empty list is an error, as is a 404.
 func (c *Client) SecurityGroups(ctx context.Context, mac string) ([]string, error) {
 	path, err := pathOf(mac, "security-group-ids")
 	if err != nil {

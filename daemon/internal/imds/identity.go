@@ -18,7 +18,7 @@ const (
 	ipv6Path     = metaData + "ipv6"
 )
 
-// Identity says which instance this is.
+// Identity identifies the instance.
 type Identity struct {
 	Region, AZ   string
 	InstanceID   string
@@ -26,12 +26,12 @@ type Identity struct {
 	VPCID        string
 	SubnetID     string // of the primary ENI
 	PrimaryIPv4  netip.Addr
-	PrimaryIPv6  netip.Addr // zero: has none; read with Config.IPv6 only
+	PrimaryIPv6  netip.Addr // zero if none; read only with Config.IPv6
 	PrimaryMAC   string     // lower-case colon form
 	PrimaryENI   ipam.ENIID
 }
 
-// Identity reads who the instance is: two rounds of parallel reads.
+// Identity reads the instance's identity in two rounds of parallel reads.
 func (c *Client) Identity(ctx context.Context) (Identity, error) {
 	var id Identity
 	var mac string
@@ -72,7 +72,7 @@ func (c *Client) Identity(ctx context.Context) (Identity, error) {
 	return id, nil
 }
 
-// into reads a path that must be there into a value.
+// into reads a path that must exist, in g, and parses it into *to.
 func into[T any](g *errgroup.Group, ctx context.Context, c *Client, path string, to *T, parse func(path, s string) (T, error)) {
 	g.Go(func() error {
 		body, err := c.need(ctx, path)

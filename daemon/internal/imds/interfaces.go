@@ -11,11 +11,11 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Interface is a network interface as the metadata shows it.
+// Interface is a network interface as shown by the metadata.
 type Interface = resync.Interface
 
-// Interfaces reads all network interfaces, ordered by card, device and MAC. If any
-// read fails, so does the whole: half a picture would look like lost addresses.
+// Interfaces reads all network interfaces, ordered by card, device and MAC. It fails if
+// any read fails: a partial result would look like lost addresses.
 func (c *Client) Interfaces(ctx context.Context) ([]Interface, error) {
 	body, err := c.need(ctx, macsPath)
 	if err != nil {
@@ -65,7 +65,7 @@ func compare(a, b Interface) int {
 	return 1
 }
 
-// listings reads what each interface has.
+// listings reads which values each interface has.
 func (c *Client) listings(ctx context.Context, macs []string) ([]map[string]bool, error) {
 	out := make([]map[string]bool, len(macs))
 	g, gctx := errgroup.WithContext(ctx)
@@ -79,7 +79,7 @@ func (c *Client) listings(ctx context.Context, macs []string) ([]map[string]bool
 	return out, nil
 }
 
-// readInterface starts the reads of one interface. Each writes a field of its own.
+// readInterface starts the reads of one interface. Each writes a different field.
 func (c *Client) readInterface(g *errgroup.Group, ctx context.Context, base string, names map[string]bool, to *Interface) {
 	into(g, ctx, c, base+"interface-id", &to.ENI, parseENIID)
 	into(g, ctx, c, base+"device-number", &to.Device, parseIndex)
@@ -91,7 +91,7 @@ func (c *Client) readInterface(g *errgroup.Group, ctx context.Context, base stri
 		perhaps(g, ctx, c, base+"subnet-ipv6-cidr-blocks", &to.SubnetIPv6CIDR, func(path, s string) (netip.Prefix, error) { return parseCIDR(path, s, ipv6Blocks) })
 		perhaps(g, ctx, c, base+"ipv6-prefix", &to.IPv6Prefixes, func(path, s string) ([]netip.Prefix, error) { return parseCIDRs(path, s, ipv6Prefixes) })
 	}
-	// These three are there exactly when the listing names them.
+	// These three exist exactly when the listing names them.
 	if names["network-card"] {
 		perhaps(g, ctx, c, base+"network-card", &to.Card, parseIndex)
 	}
@@ -103,7 +103,7 @@ func (c *Client) readInterface(g *errgroup.Group, ctx context.Context, base stri
 	}
 }
 
-// perhaps reads a path where 404 means "none".
+// perhaps is into for a path where 404 means "none".
 func perhaps[T any](g *errgroup.Group, ctx context.Context, c *Client, path string, to *T, parse func(path, s string) (T, error)) {
 	g.Go(func() error {
 		body, found, err := c.get(ctx, path)
@@ -115,7 +115,7 @@ func perhaps[T any](g *errgroup.Group, ctx context.Context, c *Client, path stri
 	})
 }
 
-// parseCIDR reads a list that has one member.
+// parseCIDR reads a list of exactly one CIDR.
 func parseCIDR(path, s string, kind cidrKind) (netip.Prefix, error) {
 	all, err := parseCIDRs(path, s, kind)
 	if err != nil {
@@ -127,7 +127,7 @@ func parseCIDR(path, s string, kind cidrKind) (netip.Prefix, error) {
 	return all[0], nil
 }
 
-// check holds an interface's addresses against its subnet.
+// check checks that an interface's addresses and prefixes are in its subnet.
 func check(i Interface, base string) error {
 	if err := checkWithin(i.SubnetCIDR, base+"local-ipv4s", i.IPv4s, base+"ipv4-prefix", i.Prefixes); err != nil {
 		return err
@@ -135,7 +135,7 @@ func check(i Interface, base string) error {
 	return checkWithin(i.SubnetIPv6CIDR, base+"ipv6s", i.IPv6s, base+"ipv6-prefix", i.IPv6Prefixes)
 }
 
-// checkWithin checks one family's; without a subnet's block there is nothing to check.
+// checkWithin checks one address family. Without a subnet block it checks nothing.
 func checkWithin(subnet netip.Prefix, addrsPath string, addrs []netip.Addr, prefixesPath string, prefixes []netip.Prefix) error {
 	if !subnet.IsValid() {
 		return nil

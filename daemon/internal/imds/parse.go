@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// AnswerError says that the metadata service's answer is not what EC2 documents.
+// AnswerError means that the metadata service's answer is not what EC2 documents.
 type AnswerError struct {
 	Path  string // below /latest
 	Value string
@@ -27,7 +27,7 @@ const (
 	maxIndex    = 1000 // of devices and network cards
 )
 
-// parseLines splits a list. Blank lines are not members.
+// parseLines splits a list into lines and skips blank ones.
 func parseLines(path, body string) ([]string, error) {
 	var out []string
 	for line := range strings.Lines(body) {
@@ -124,7 +124,7 @@ func parseAddr(path, s string, ipv6 bool) (netip.Addr, error) {
 		return netip.Addr{}, &AnswerError{path, s, "an IPv6 address"}
 	case !ipv6 && (err != nil || !a.Is4()):
 		return netip.Addr{}, &AnswerError{path, s, "an IPv4 address"}
-	case !a.IsGlobalUnicast(): // as a pod's or the node's it would break the node
+	case !a.IsGlobalUnicast(): // given to a pod or the node, it would break the node
 		return netip.Addr{}, &AnswerError{path, s, "an address that a host can have, so not of loopback, multicast, link-local or the unspecified ones"}
 	}
 	return a, nil
@@ -133,7 +133,7 @@ func parseAddr(path, s string, ipv6 bool) (netip.Addr, error) {
 // cidrKind is a kind of CIDR list.
 type cidrKind struct {
 	ipv6 bool
-	bits int // every member's length; 0: any
+	bits int // prefix length of every CIDR; 0: any
 	want string
 }
 
@@ -188,7 +188,7 @@ func parseENIID(path, s string) (ipam.ENIID, error) {
 	return ipam.ENIID(id), err
 }
 
-// parseWord checks a value that goes into requests and names, such as a region.
+// parseWord checks a value used in requests and names, such as a region.
 func parseWord(path, s string) (string, error) {
 	s = strings.TrimSpace(s)
 	if s == "" || len(s) > maxIDLength || strings.ContainsFunc(s, func(r rune) bool {

@@ -26,8 +26,8 @@ func (c *Client) LocalIPv4(ctx context.Context) (netip.Addr, error) {
 	return parseAddr(localIPv4Path, strings.TrimSpace(body), false)
 }
 
-// PrimaryIPv6 reads the IPv6 address of the primary ENI. Where it has none the error
-// wraps ErrNotThere.
+// PrimaryIPv6 reads the IPv6 address of the primary ENI. If it has none, the error wraps
+// ErrNotThere.
 func (c *Client) PrimaryIPv6(ctx context.Context) (netip.Addr, error) {
 	body, err := c.need(ctx, ipv6Path)
 	if err != nil {

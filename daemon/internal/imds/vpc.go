@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// pathOf is the path of a value of an interface.
+// pathOf returns the path of one of an interface's values.
 func pathOf(mac, name string) (string, error) {
 	if _, err := parseMAC(macsPath, mac); err != nil {
 		return "", err
@@ -13,8 +13,7 @@ func pathOf(mac, name string) (string, error) {
 	return macsPath + mac + "/" + name, nil
 }
 
-// VPCIPv6CIDRs reads the IPv6 CIDRs of the VPC that an interface is in; it may have
-// none.
+// VPCIPv6CIDRs reads the IPv6 CIDRs of an interface's VPC, if it has any.
 func (c *Client) VPCIPv6CIDRs(ctx context.Context, mac string) ([]netip.Prefix, error) {
 	path, err := pathOf(mac, "vpc-ipv6-cidr-blocks")
 	if err != nil {
@@ -27,7 +26,7 @@ func (c *Client) VPCIPv6CIDRs(ctx context.Context, mac string) ([]netip.Prefix, 
 	return parseCIDRs(path, body, ipv6Blocks)
 }
 
-// VPCCIDRs reads the IPv4 CIDRs of the VPC that an interface is in.
+// VPCCIDRs reads the IPv4 CIDRs of an interface's VPC.
 func (c *Client) VPCCIDRs(ctx context.Context, mac string) ([]netip.Prefix, error) {
 	path, err := pathOf(mac, "vpc-ipv4-cidr-blocks")
 	if err != nil {

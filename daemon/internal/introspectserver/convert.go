@@ -9,9 +9,9 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// ENIs converts the address book to the /v1/enis document. What is on its way back
-// to EC2 (held) is left out, as upstream takes it out of its store first. The
-// container id and the interface name are blanked.
+// ENIs converts the address book to the /v1/enis document. It leaves out what is being
+// returned to EC2 (held), as upstream removes it from its store first. The container id and
+// the interface name are blanked.
 func ENIs(s ipam.Snapshot) introspect.ENIs {
 	doc := introspect.ENIs{}
 	for _, e := range s.ENIs {
@@ -74,5 +74,5 @@ func convertCIDR(c ipam.CIDRState) introspect.CIDR {
 	}
 }
 
-// size is the number of addresses of a CIDR: at most 2^48, that of a /80.
+// size returns the number of addresses in a CIDR: at most 2^48, for a /80.
 func size(p netip.Prefix) int { return 1 << (p.Addr().BitLen() - p.Bits()) }

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxPolls bounds the requests for events that wait at one time: each holds a
+	// maxPolls bounds the concurrently waiting requests for events: each holds a
 	// connection and a goroutine.
 	maxPolls = 32
-	// maxLogReads bounds the requests that read the log at one time: each may look
-	// through some megabytes.
+	// maxLogReads bounds the concurrent requests that read the log: each may search a
+	// few megabytes.
 	maxLogReads = 2
-	// pollSlack is what a waiting request may take beside its wait.
+	// pollSlack is how long a waiting request may take besides its wait.
 	pollSlack = 5 * time.Second
 )
 
@@ -32,7 +32,7 @@ func (h *handler) schemas(http.ResponseWriter, *http.Request) (any, error) {
 	return introspect.Schemas(), nil
 }
 
-// schema answers one schema.
+// schema returns the document of one schema.
 func schema(kind string) document {
 	return func(http.ResponseWriter, *http.Request) (any, error) {
 		if s, ok := introspect.Schema(kind); ok {
@@ -64,7 +64,7 @@ func (h *handler) failures(_ http.ResponseWriter, r *http.Request) (any, error) 
 	}, nil
 }
 
-// events answers what happened since, or waits for it.
+// events returns the events after q.since, or waits for one.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) (any, error) {
 	q, err := parseEventQuery(r)
 	if err != nil {
@@ -80,8 +80,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) (any, error) {
 	default:
 		return nil, busy("5", "%d requests are already waiting for events: retry without wait, or later", maxPolls)
 	}
-	// The deadlines of the server are for answers that are given at once. A recorder
-	// in a test has none.
+	// The server's deadlines are for immediate answers. A recorder in a test has none.
 	deadline := time.Now().Add(q.wait + pollSlack)
 	c := http.NewResponseController(w)
 	if err := errors.Join(c.SetReadDeadline(deadline), c.SetWriteDeadline(deadline)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -97,7 +96,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) (any, error) {
 		case <-h.stop:
 			return doc, nil
 		case <-r.Context().Done():
-			return doc, nil // it is not read
+			return doc, nil // nobody reads it
 		}
 		doc, grown, err = h.opts.Events.read(q, time.Now())
 	}

@@ -34,7 +34,7 @@ func unavailable(what string, err error) *fault {
 	return refuse(http.StatusServiceUnavailable, introspect.FaultUnavailable, "%s: %v; the daemon's log may say more", what, err)
 }
 
-// busy asks to come again after so many seconds.
+// busy asks the client to retry after a number of seconds.
 func busy(after, format string, args ...any) *fault {
 	f := refuse(http.StatusServiceUnavailable, introspect.FaultBusy, format, args...)
 	f.retry = after

@@ -17,8 +17,8 @@ const (
 	maxEventCIDRs = 32
 )
 
-// Feed holds the state changes that /v1/events answers. It may be used from many
-// goroutines; Append never waits for a reader.
+// Feed holds the state changes for /v1/events. It is safe for concurrent use; Append never
+// waits for a reader.
 type Feed struct {
 	epoch string
 
@@ -27,8 +27,8 @@ type Feed struct {
 	change chan struct{} // closed at the next Append; nil while no reader waits
 }
 
-// NewFeed makes an empty feed for the run of the daemon that started at the time
-// given: two runs of a node differ in it, and so in the epoch of their events.
+// NewFeed makes an empty feed for the daemon run that started at the given time, which
+// becomes the epoch of its events, so that two runs on a node differ.
 func NewFeed(started time.Time) *Feed {
 	return &Feed{
 		epoch: strconv.FormatInt(started.UnixNano(), 36),
@@ -36,9 +36,9 @@ func NewFeed(started time.Time) *Feed {
 	}
 }
 
-// Append adds a state change and returns its number. Seq is set here, At is brought to
-// UTC, and what is longer than people read is cut. The feed keeps the event's slices
-// and pointers: the caller must not change what they lead to.
+// Append adds a state change and returns its number. It sets Seq, converts At to UTC and
+// truncates Message and CIDRs. The feed keeps the event's slices and pointers, so the
+// caller must not modify what they refer to.
 func (f *Feed) Append(e introspect.Event) uint64 {
 	e.At = e.At.UTC()
 	e.Message = sentence(e.Message)
@@ -55,9 +55,9 @@ func (f *Feed) Append(e introspect.Event) uint64 {
 	return f.ring.Append(e)
 }
 
-// read answers a request for what comes after its since. Without a since nothing is
-// missing: the answer starts with the oldest event. grown is closed when there is
-// more than what was read.
+// read returns the events after q.since. Without a since nothing counts as missing, and the
+// answer starts with the oldest event. If there are no events, grown is closed at the next
+// one.
 func (f *Feed) read(q eventQuery, now time.Time) (doc introspect.NodeEvents, grown <-chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *Feed) read(q eventQuery, now time.Time) (doc introspect.NodeEvents, gro
 	case *q.since <= last:
 		after = *q.since
 	case q.epoch == "":
-		// Only another run can have numbered so many.
+		// Only another run can have had so many.
 		gap, after = introspect.GapRestart, f.ring.First()-1
 	default:
 		return doc, nil, badParameter("since is %d, but the newest event is %d", *q.since, last)
@@ -97,7 +97,7 @@ func (f *Feed) read(q eventQuery, now time.Time) (doc introspect.NodeEvents, gro
 	return doc, f.change, nil
 }
 
-// gapEvent stands for the events up to a number that the reader cannot get.
+// gapEvent replaces the events up to a number, which the reader cannot get.
 func gapEvent(reason string, upTo, missed uint64, then []introspect.Event, now time.Time) introspect.Event {
 	e := introspect.Event{Seq: upTo, At: now.UTC(), Kind: introspect.EventGap, Reason: reason}
 	if len(then) > 0 {
@@ -109,20 +109,19 @@ func gapEvent(reason string, upTo, missed uint64, then []introspect.Event, now t
 	return e
 }
 
-// FailureLog holds the failed ADDs that /v1/failures answers. It may be used from many
-// goroutines.
+// FailureLog holds the failed ADDs for /v1/failures. It is safe for concurrent use.
 type FailureLog struct {
 	mu   sync.Mutex // guards ring
 	ring *ring[introspect.Failure]
 }
 
-// NewFailureLog makes an empty one.
+// NewFailureLog makes an empty log.
 func NewFailureLog() *FailureLog {
 	return &FailureLog{ring: newRing[introspect.Failure](introspect.MaxFailures)}
 }
 
-// Append adds a failed ADD. The title is that of the cause; the detail is cut to what
-// people read and must hold no sandbox id.
+// Append adds a failed ADD. It takes the title from the cause and truncates the detail,
+// which must not contain a sandbox id.
 func (l *FailureLog) Append(f introspect.Failure) {
 	f.At = f.At.UTC()
 	f.Title = cause.Code(f.Cause).Title()
@@ -132,7 +131,7 @@ func (l *FailureLog) Append(f introspect.Failure) {
 	l.ring.Append(f)
 }
 
-// list gives them newest first.
+// list returns the failures, newest first.
 func (l *FailureLog) list() []introspect.Failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +143,7 @@ func (l *FailureLog) list() []introspect.Failure {
 	return items
 }
 
-// sentence cuts a text to what a person reads, at a character's edge.
+// sentence truncates a text to maxSentence bytes of whole characters.
 func sentence(s string) string {
 	if len(s) <= maxSentence {
 		return s

@@ -20,26 +20,26 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// gzipFrom is the size in bytes from which an answer is compressed: below it fits
-// a few network packets anyway.
+// gzipFrom is the size in bytes from which answers are compressed; smaller ones fit a few
+// network packets anyway.
 const gzipFrom = 1024
 
-// handler answers requests: upstream's paths, then the documents of ours.
+// handler answers requests for upstream's paths and for our documents.
 type handler struct {
 	opts Options
-	ours map[string]document // by path; nil = this daemon does not serve it
-	list []string            // what unknown paths answer
-	host string              // of the address bound to, "" for a socket
+	ours map[string]document // by path; nil: not served by this daemon
+	list []string            // the answer for unknown paths
+	host string              // of the bound address, "" for a socket
 
-	polls chan struct{}   // holds one item per request for events that waits
+	polls chan struct{}   // holds one item per waiting request for events
 	reads chan struct{}   // holds one item per request for the log
-	stop  <-chan struct{} // closed when the server ends: waiting requests are answered
+	stop  <-chan struct{} // closed when the server ends, to answer waiting requests
 }
 
-// document makes an answer of ours. An error is a *fault.
+// document makes one of our answers. An error is a *fault.
 type document func(http.ResponseWriter, *http.Request) (any, error)
 
-// newHandler serves what the options can answer.
+// newHandler returns a handler for the paths that the options enable.
 func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	h := &handler{opts: opts, host: host, polls: make(chan struct{}, maxPolls), reads: make(chan struct{}, maxLogReads), stop: stop}
 	h.ours = map[string]document{
@@ -62,8 +62,8 @@ func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	if opts.ReadLog != nil {
 		h.ours[introspect.PathLogs] = h.logs
 	}
-	// Upstream's paths first, in one order (upstream's order changes from
-	// process to process).
+	// Upstream's paths come first, in a fixed order (upstream's order varies from process
+	// to process).
 	h.list = slices.Clone(introspect.UpstreamPaths)
 	for _, path := range []string{
 		introspect.PathSummary, introspect.PathConfig, introspect.PathPlan, introspect.PathFailures, introspect.PathEvents,
@@ -76,8 +76,8 @@ func newHandler(opts Options, host string, stop <-chan struct{}) *handler {
 	return h
 }
 
-// ServeHTTP never redirects. Upstream's paths and unknown ones answer any method
-// and host alike, as upstream does.
+// ServeHTTP never redirects. As in upstream, its paths and unknown ones accept any method
+// and host.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.opts.Log.Enabled(r.Context(), slog.LevelDebug) {
 		h.logRequest(r.Context(), r)
@@ -101,8 +101,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// view reads the state. The Date of the answer is its moment: readers count cooldowns
-// from it.
+// view reads the state and sets its time as the answer's Date, from which readers compute
+// cooldowns.
 func (h *handler) view(w http.ResponseWriter) View {
 	v := h.opts.Source.View()
 	setDate(w, v.Now)
@@ -115,7 +115,7 @@ func setDate(w http.ResponseWriter, at time.Time) {
 	}
 }
 
-// serveOurs answers a document of ours, or an unknown path with the list of paths.
+// serveOurs serves one of our documents, or the list of paths for an unknown path.
 func (h *handler) serveOurs(w http.ResponseWriter, r *http.Request) {
 	doc, known := h.ours[r.URL.Path]
 	if kind, ok := strings.CutPrefix(r.URL.Path, introspect.PathSchemas+"/"); ok {
@@ -147,10 +147,10 @@ func (h *handler) answer(doc document, w http.ResponseWriter, r *http.Request) (
 	return doc(w, r)
 }
 
-// foreignHost reports whether a request that came in on loopback was made to the name
-// of some other host. A page in a browser on the node could otherwise read these
-// documents, by a name of its own that resolves to 127.0.0.1 (DNS rebinding). Names
-// without a dot do not exist on the Internet.
+// foreignHost reports whether a request received on loopback names another host. Otherwise a
+// web page in a browser on the node could read these documents, with a domain that resolves
+// to 127.0.0.1 (DNS rebinding). Names without a dot are safe, as they do not exist on the
+// Internet.
 func foreignHost(r *http.Request, bound string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	tcp, ok := local.(*net.TCPAddr)
@@ -169,7 +169,7 @@ func foreignHost(r *http.Request, bound string) bool {
 	return strings.Contains(name, ".") && !strings.HasSuffix(name, ".localhost")
 }
 
-// refused answers with a document of ours that says what is wrong.
+// refused answers with a fault document.
 func (h *handler) refused(w http.ResponseWriter, r *http.Request, err error) {
 	var f *fault
 	if !errors.As(err, &f) {
@@ -188,9 +188,9 @@ func (h *handler) refused(w http.ResponseWriter, r *http.Request, err error) {
 	h.write(w, r, body)
 }
 
-// logRequest keeps upstream's phrase, at debug where upstream uses info:
-// a poll every 2 s would be 43,200 lines a day. The URI is the peer's, so it is
-// quoted when it holds anything unprintable and cut when it is long.
+// logRequest logs upstream's phrase, but at debug instead of info: a poll every 2 s would be
+// 43,200 lines a day. The URI comes from the peer, so it is quoted if it contains anything
+// unprintable, and truncated if it is long.
 func (h *handler) logRequest(ctx context.Context, r *http.Request) {
 	uri := r.RequestURI
 	if len(uri) > 256 {
@@ -202,8 +202,8 @@ func (h *handler) logRequest(ctx context.Context, r *http.Request) {
 	h.opts.Log.DebugContext(ctx, fmt.Sprintf(requestLogFormat, r.Method, r.RemoteAddr, uri)) //nolint:sloglint // upstream's line, which people search for
 }
 
-// plain answers a document of upstream: its content type, no trailing newline,
-// no encodings.
+// plain sends one of upstream's documents: with upstream's content type, no trailing
+// newline and no encoding.
 func (h *handler) plain(w http.ResponseWriter, r *http.Request, doc any) {
 	body, ok := h.encode(w, r, doc)
 	if !ok {
@@ -213,7 +213,7 @@ func (h *handler) plain(w http.ResponseWriter, r *http.Request, doc any) {
 	h.write(w, r, body)
 }
 
-// send answers a document of ours: JSON, compressed on request, with an entity tag.
+// send sends one of our documents: JSON, compressed on request, with an entity tag.
 func (h *handler) send(w http.ResponseWriter, r *http.Request, doc any) {
 	body, ok := h.encode(w, r, doc)
 	if !ok {
@@ -280,7 +280,7 @@ func etagMatches(header, etag string) bool {
 	return false
 }
 
-// acceptsGzip reports whether gzip is named and not refused by q=0.
+// acceptsGzip reports whether gzip is listed and not refused with q=0.
 func acceptsGzip(header string) bool {
 	for item := range strings.SplitSeq(header, ",") {
 		coding, params, _ := strings.Cut(item, ";")

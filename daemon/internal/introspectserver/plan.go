@@ -9,14 +9,14 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Pool is what the daemon plans from, at one moment.
+// Pool is the planner's input at one moment.
 type Pool struct {
 	Snapshot warmpool.Snapshot
 	Policy   warmpool.Policy
 	Now      time.Time
 }
 
-// Plan computes the next actions of a pool, under the targets of the query.
+// Plan computes a pool's next actions with the query's targets.
 func Plan(p Pool, q introspect.PlanQuery) introspect.NodePlan {
 	policy, whatIf := withTargets(p.Policy, q)
 	doc := introspect.NodePlan{
@@ -35,7 +35,7 @@ func Plan(p Pool, q introspect.PlanQuery) introspect.NodePlan {
 	}
 	for card := range p.Snapshot.Limits.ENIsByCard {
 		if card > 0 && (!policy.MultiNIC || card < len(p.Snapshot.Unmanaged) && p.Snapshot.Unmanaged[card]) {
-			continue // it gives no addresses by intent
+			continue // gives no addresses, by design
 		}
 		if code, text, blocked := warmpool.Blocked(p.Snapshot, policy, p.Now, card); blocked {
 			doc.Blocked = append(doc.Blocked, introspect.BlockedCard{Card: card, Cause: string(code), Message: text})

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// podInterfaces finds the addresses that a pod holds by the book, by network card.
-// The names of the host links follow from the pod's and from that order.
+// podInterfaces finds a pod's addresses in the address book, sorted by network card. The
+// pod's name and this order determine the names of the host links.
 func podInterfaces(v View, pod introspect.PodRef) []introspect.PodInterface {
 	out := []introspect.PodInterface{}
 	for _, e := range v.Book.ENIs {
@@ -49,13 +49,12 @@ func podInterfaces(v View, pod introspect.PodRef) []introspect.PodInterface {
 
 func cardOf(i introspect.PodInterface) int {
 	if i.Card == nil {
-		return 1 << 20 // those on no known card come last
+		return 1 << 20 // unknown cards come last
 	}
 	return *i.Card
 }
 
-// podDifferences says what the kernel should have for an address and has not, and
-// what it has and should not.
+// podDifferences describes what the kernel lacks for an address and what it should not have.
 func podDifferences(want introspect.PodInterface, k introspect.PodKernel) []string {
 	out := []string{}
 	differs := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -95,8 +94,8 @@ func routeDifferences(want introspect.PodInterface, k introspect.PodKernel, diff
 	}
 }
 
-// ruleDifferences compares with the rules that the pod was given. Of one that is on no
-// known network interface it is not known which table is right.
+// ruleDifferences compares the kernel's rules with those that the plugin made for the pod.
+// If the pod's network interface is unknown, so is the right table.
 func ruleDifferences(want introspect.PodInterface, k introspect.PodKernel, differs func(string, ...any)) {
 	host := netstate.Only(want.Address)
 	table := netnames.MainTable
@@ -106,7 +105,7 @@ func ruleDifferences(want introspect.PodInterface, k introspect.PodKernel, diffe
 	var current []netstate.Rule
 	for _, r := range k.Rules {
 		rule := netstate.Rule{Priority: r.Priority, From: r.From, To: r.To, Table: r.Table, IPv6: want.Address.Is6()}
-		if !slices.Contains(current, rule) { // with conditions that are not shown
+		if !slices.Contains(current, rule) { // rules may differ in conditions not shown here
 			current = append(current, rule)
 		}
 	}

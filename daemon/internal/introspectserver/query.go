@@ -15,9 +15,8 @@ import (
 // maxQuery bounds a query string in bytes.
 const maxQuery = 2048
 
-// query reads parameters one by one and keeps the first thing that is wrong. What is
-// not asked for by a name that done knows is refused: a misspelt target in a what-if
-// would otherwise give the answer to another question.
+// query reads parameters one by one and keeps the first error. done refuses parameters that
+// were not read: a what-if with a misspelt target would otherwise answer another question.
 type query struct {
 	values url.Values
 	known  []string
@@ -43,7 +42,7 @@ func (q *query) refuse(format string, args ...any) {
 	}
 }
 
-// text is a parameter of at most so many bytes; ok reports whether it was given.
+// text returns a parameter of up to `most` bytes; ok reports whether it was given.
 func (q *query) text(name string, most int) (value string, ok bool) {
 	q.known = append(q.known, name)
 	values := q.values[name]
@@ -59,7 +58,7 @@ func (q *query) text(name string, most int) (value string, ok bool) {
 	return values[0], true
 }
 
-// integer is a number within bounds, or what stands in for it.
+// integer returns a number within bounds, with otherwise as the default.
 func (q *query) integer(name string, least, most, otherwise int) int {
 	if n := q.optional(name, least, most); n != nil {
 		return *n
@@ -93,7 +92,7 @@ func (q *query) sequence(name string) *uint64 {
 	return &n
 }
 
-// done is what was wrong, if anything.
+// done returns the first error, if any.
 func (q *query) done() error {
 	for name := range q.values {
 		if q.fault == nil && !slices.Contains(q.known, name) {

@@ -1,8 +1,8 @@
 package introspectserver
 
-// ring holds the newest items of a sequence, up to its capacity, each with its number, so
-// that a reader who knows the last number it has seen loses and repeats nothing, and learns
-// how many it has missed. Numbers start at 1 and never repeat. It has no lock.
+// ring holds the newest items of a sequence, up to its capacity, each with a number. A reader
+// who knows the last number it has seen loses and repeats nothing, and learns how many items
+// it has missed. Numbers start at 1 and never repeat. A ring has no lock.
 type ring[T any] struct {
 	items []T    // item n is at (n−1) mod capacity
 	last  uint64 // number of the newest item, 0 = none yet
@@ -13,7 +13,7 @@ func newRing[T any](capacity int) *ring[T] {
 	return &ring[T]{items: make([]T, capacity)}
 }
 
-// Append adds an item in place of the oldest and returns its number. It does not
+// Append adds an item, replacing the oldest if full, and returns its number. It does not
 // allocate.
 func (r *ring[T]) Append(item T) uint64 {
 	r.last++
@@ -21,10 +21,10 @@ func (r *ring[T]) Append(item T) uint64 {
 	return r.last
 }
 
-// Last is the number of the newest item, 0 while there is none.
+// Last returns the number of the newest item, 0 if none.
 func (r *ring[T]) Last() uint64 { return r.last }
 
-// First is the number of the oldest item that is still there, 1 while there is none.
+// First returns the number of the oldest item still held, 1 if none.
 func (r *ring[T]) First() uint64 {
 	if kept := uint64(len(r.items)); r.last > kept {
 		return r.last - kept + 1
@@ -32,9 +32,9 @@ func (r *ring[T]) First() uint64 {
 	return 1
 }
 
-// Since copies the items after a number, oldest first and at most limit, and returns
-// the number of the first of them. missed counts the items after that number that are
-// no longer there. A number that is not reached yet gives nothing.
+// Since returns a copy of the items after a number, oldest first and at most limit, and the
+// number of the first one. missed counts the items after that number that are no longer
+// held. A number not reached yet returns nothing.
 func (r *ring[T]) Since(after uint64, limit int) (items []T, first, missed uint64) {
 	first = after + 1
 	if after >= r.last {

@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/internal/unixsocket"
 )
 
-// DefaultAddr is where upstream serves.
+// DefaultAddr is upstream's address.
 const DefaultAddr = "127.0.0.1:61679"
 
 const (
@@ -28,11 +28,11 @@ const (
 	drainTimeout   = 2 * time.Second
 	maxHeaderBytes = 16 << 10
 	socketMode     = 0o660
-	lockTimeout    = 3 * time.Second // another daemon holds it for at most the second of its dial
+	lockTimeout    = 3 * time.Second // another daemon holds it for at most the 1 s of its dial
 )
 
 // Options configure a Server. Addr, Source and Log are required. Each of the others
-// opens one path; without it that path answers 404 and is not listed.
+// enables one path, which is otherwise not listed and answers 404.
 type Options struct {
 	Addr   string // host:port, or unix:/path
 	Source Source
@@ -41,16 +41,16 @@ type Options struct {
 	Events   *Feed       // /v1/events
 	Failures *FailureLog // /v1/failures
 
-	// Pool gives what the daemon plans from, for /v1/plan. It is called once per
-	// request, from many goroutines; what it returns is read only.
+	// Pool returns the planner's input, for /v1/plan. It is called once per request,
+	// concurrently; its result is only read.
 	Pool func(context.Context) (Pool, error)
 
-	// ObservePod reads what the kernel has for the address of a pod whose link is
-	// expected under a name, for /v1/pod (hostnet.Host.ObservePod).
+	// ObservePod reads the kernel's state for a pod's address, for /v1/pod
+	// (hostnet.Host.ObservePod). hostLink is the expected name of the pod's link.
 	ObservePod func(ctx context.Context, address netip.Addr, hostLink string) (introspect.PodKernel, error)
 
-	// ReadLog reads the daemon's own log, scrubbed, for /v1/logs (logging.Tail).
-	// [introspect.ErrNoLogFile]: there is none to read.
+	// ReadLog reads the daemon's own log, scrubbed, for /v1/logs (logging.Tail). It
+	// returns [introspect.ErrNoLogFile] if there is no file to read.
 	ReadLog func(context.Context, introspect.LogQuery) (introspect.NodeLogs, error)
 }
 
@@ -61,7 +61,7 @@ type Server struct {
 	served        atomic.Bool
 	ready         chan struct{} // closed when bound is set
 	bound         string
-	stop          chan struct{} // closed when Serve ends: requests that wait are answered
+	stop          chan struct{} // closed when Serve ends, to answer waiting requests
 }
 
 // New checks the options and builds a server.
@@ -75,7 +75,7 @@ func New(opts Options) (*Server, error) {
 	}
 	host := ""
 	if network == "tcp" {
-		host, _, _ = net.SplitHostPort(addr) // parseAddr has done so
+		host, _, _ = net.SplitHostPort(addr) // checked by parseAddr
 	}
 	stop := make(chan struct{})
 	return &Server{
@@ -90,11 +90,11 @@ func New(opts Options) (*Server, error) {
 	}, nil
 }
 
-// parseAddr splits an INTROSPECTION_BIND_ADDRESS: unix:<path>, with nothing more
-// stripped, or host:port.
+// parseAddr splits an INTROSPECTION_BIND_ADDRESS: unix:<path>, with nothing else stripped,
+// or host:port.
 func parseAddr(s string) (network, addr string, err error) {
 	if path, ok := strings.CutPrefix(s, "unix:"); ok {
-		// 107 is what a Linux socket address can hold beside its end.
+		// A Linux socket address holds 107 bytes besides the final NUL.
 		if path == "" || len(path) > 107 || strings.ContainsRune(path, 0) {
 			return "", "", fmt.Errorf("introspection address %q: a socket path of 1 to 107 bytes is accepted after unix:", s)
 		}
@@ -109,12 +109,11 @@ func parseAddr(s string) (network, addr string, err error) {
 // Ready is closed once the server listens.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Addr is where it listens, in the form of Options.Addr; valid once Ready is closed.
+// Addr returns the bound address, in the form of Options.Addr; valid once Ready is closed.
 func (s *Server) Addr() string { return s.bound }
 
-// Serve listens and answers until ctx ends, then lets requests in flight finish.
-// A failure to listen is returned at once. It may be called once: to serve again, make
-// a new Server.
+// Serve listens and answers until ctx ends, then lets requests in flight finish. If it
+// cannot listen, it returns at once. It may be called only once per Server.
 func (s *Server) Serve(ctx context.Context) error {
 	if s.served.Swap(true) {
 		return errors.New("serve introspection: this server has been started before, make a new one")
@@ -175,15 +174,15 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	return ln, nil
 }
 
-// lockDirectory keeps other daemons from replacing a socket in the directory between
-// the look at it and the listening: the second would take away the socket that the
-// first has just made. The lock is on the directory itself, so that no file is left.
+// lockDirectory keeps other daemons from replacing a socket in the directory between the
+// check for a stale one and the listen; otherwise the second daemon would remove the socket
+// that the first has just made. It locks the directory itself, so that no file is left.
 func lockDirectory(ctx context.Context, dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	unlock = func() { _ = f.Close() } // ends the lock with it
+	unlock = func() { _ = f.Close() } // also releases the lock
 	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Summary completes the view's summary with what the address book shows, so that
-// /v1/summary and /v1/enis of one moment agree.
+// Summary completes the view's summary from the address book, so that /v1/summary and
+// /v1/enis of the same moment agree.
 func Summary(v View) introspect.Summary {
 	s := v.Summary
 	s.APIVersion, s.Kind = introspect.APIVersion, introspect.KindSummary
@@ -26,7 +26,7 @@ func Summary(v View) introspect.Summary {
 	return s
 }
 
-// cards are those the daemon named and those that have an ENI.
+// cards returns the cards that the daemon listed, and those that have an ENI.
 func cards(v View) []introspect.CardSummary {
 	out := slices.Clone(v.Summary.Cards)
 	for _, e := range v.Book.ENIs {
@@ -44,8 +44,8 @@ func cards(v View) []introspect.CardSummary {
 	return out
 }
 
-// count sets the counts of a card: CIDRs of its mode on ENIs that serve pods and
-// that EC2 shows and that is not being removed.
+// count sets a card's counts. They cover CIDRs of the card's mode on ENIs that serve pods,
+// except CIDRs and ENIs that are being removed or that EC2 does not show.
 func count(c *introspect.CardSummary, book ipam.Snapshot, now time.Time, cooldown time.Duration) {
 	kind := ipam.SecondaryIPs
 	if c.Mode == introspect.ModePrefix {
@@ -59,7 +59,7 @@ func count(c *introspect.CardSummary, book ipam.Snapshot, now time.Time, cooldow
 		if e.Card != c.Card {
 			continue
 		}
-		*c.ENIs++ // also while it is being detached: it holds its slot
+		*c.ENIs++ // even while it is being detached, as it still holds its slot
 		if !serves(e) {
 			continue
 		}
@@ -78,15 +78,15 @@ func count(c *introspect.CardSummary, book ipam.Snapshot, now time.Time, cooldow
 	}
 }
 
-// serves reports whether the card's counts are of an ENI.
+// serves reports whether an ENI's addresses count towards its card.
 func serves(e *ipam.ENIState) bool { return !e.Excluded && !e.Held && !e.Quarantined() }
 
-// counted reports whether a CIDR counts on a card of the mode.
+// counted reports whether a CIDR counts on a card with a mode.
 func counted(c ipam.CIDRState, mode string) bool {
 	return !c.Held && !c.Quarantined() && c.IsPrefix() == (mode == introspect.ModePrefix)
 }
 
-// enis are the managed ENIs, counted as their card is.
+// enis returns the managed ENIs, counted like their cards.
 func enis(v View, cards []introspect.CardSummary) []introspect.ENISummary {
 	out := make([]introspect.ENISummary, 0, len(v.Book.ENIs))
 	for i := range v.Book.ENIs {
@@ -129,7 +129,7 @@ func eniFlags(e *ipam.ENIState) []string {
 	return out
 }
 
-// config is the /v1/config document.
+// config returns the /v1/config document.
 func config(v View) introspect.NodeConfig {
 	items := v.Config
 	if items == nil {

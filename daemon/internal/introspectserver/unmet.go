@@ -5,8 +5,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// unmet lists the targets of a plan that are out of reach. Those that are not looked at
-// are shown on request only: the shipped manifest sets some on every node.
+// unmet lists a plan's unreachable targets. It lists ignored targets only if the query sets
+// them: the shipped manifest sets some on every node.
 func unmet(p Pool, policy warmpool.Policy, q introspect.PlanQuery) []introspect.UnmetTarget {
 	asked := map[string]bool{"WARM_ENI_TARGET": q.WarmENI != nil, "WARM_PREFIX_TARGET": q.WarmPrefix != nil}
 	out := []introspect.UnmetTarget{}

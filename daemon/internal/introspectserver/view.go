@@ -7,18 +7,18 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Source gives the state to answer from. View may be called from many goroutines.
+// Source provides the state for answers. View may be called concurrently.
 type Source interface{ View() View }
 
-// View is the node at one moment. It is read only.
+// View is the node's state at one moment. It must not be modified.
 type View struct {
 	Now      time.Time
 	Book     ipam.Snapshot
 	Cooldown time.Duration
 
-	// Summary is what the daemon knows beside the book: limits, targets, clocks,
-	// counters. The counts of its cards, Unplaced, CooldownSeconds, APIVersion and
-	// Kind are filled in here; of a card the daemon gives Card, Mode and limits.
+	// Summary is the daemon's state besides the book: limits, targets, clocks, counters.
+	// This package fills in the cards' counts, Unplaced, CooldownSeconds, APIVersion and
+	// Kind; for each card the daemon sets Card, Mode and the limits.
 	Summary introspect.Summary
 	Config  []introspect.ConfigRow
 

@@ -11,22 +11,22 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// What keeps an annotation from being written, besides the API server.
+// Errors that keep an annotation from being written, besides those of the API server.
 var (
-	// ErrReplaced: another pod has the name now.
+	// ErrReplaced means that another pod has the name now.
 	ErrReplaced = errors.New("another pod has its name now")
-	// ErrOtherValue: the annotation is not what it was to be changed from.
+	// ErrOtherValue means that the annotation does not have the value required by onlyIf.
 	ErrOtherValue = errors.New("the annotation has another value")
 )
 
-// Refused reports that a write was refused, by the API server or because of what the pod
-// is: trying again would not help. Other errors mean that there was no answer.
+// Refused reports whether the API server refused a write, or the pod's state prevents it:
+// a retry would not help. Other errors mean that there was no answer.
 func Refused(err error) bool {
 	return answered(err) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrOtherValue)
 }
 
-// AnnotatePod sets an annotation of this very pod, by its UID. With onlyIf it does
-// so only where the annotation has that value; one that is not there has "".
+// AnnotatePod sets an annotation of exactly this pod, identified by its UID. With onlyIf,
+// it does so only if the annotation has that value; a missing annotation counts as "".
 func (c *Client) AnnotatePod(ctx context.Context, p cluster.Pod, key, value string, onlyIf *string) error {
 	path, err := pods.object(p.Namespace, p.Name)
 	if err == nil && p.UID == "" {
@@ -42,8 +42,8 @@ func (c *Client) AnnotatePod(ctx context.Context, p cluster.Pod, key, value stri
 }
 
 func (c *Client) annotate(ctx context.Context, p cluster.Pod, path, key, value string, onlyIf *string) error {
-	// Without a condition the UID is guard enough, and one request does. After a
-	// conflict a look reports whether the pod was replaced.
+	// Without a condition the UID is guard enough, and one request does. After a conflict,
+	// a GET shows whether the pod was replaced.
 	look := onlyIf != nil
 	return c.againstConflicts(ctx, func() error {
 		guard := map[string]any{"uid": p.UID, "annotations": map[string]string{key: value}}
@@ -66,8 +66,8 @@ func (c *Client) annotate(ctx context.Context, p cluster.Pod, path, key, value s
 	})
 }
 
-// replaced recognises that the UID of a patch is not the pod's. The API server takes
-// the guard for an attempt to change it.
+// replaced recognises the error for a patch with a UID that is not the pod's. The API
+// server takes the guard for an attempt to change the UID.
 func replaced(err error) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && apierrors.IsInvalid(err) && status.Status().Details != nil {
 		for _, cause := range status.Status().Details.Causes {
@@ -79,7 +79,7 @@ func replaced(err error) error {
 	return err
 }
 
-// podMeta reads the metadata of a pod, which must be the one meant.
+// podMeta reads a pod's metadata. The UID must match.
 func (c *Client) podMeta(ctx context.Context, p cluster.Pod) (objectMeta, error) {
 	raw, err := c.getObject(ctx, pods, p.Namespace, p.Name)
 	if err != nil {

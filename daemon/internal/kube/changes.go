@@ -6,16 +6,16 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Changes are reported by Run, from one goroutine and never after Run returned. Several
-// changes of a kind in quick succession are reported once, with the last state. Each
-// function may be nil.
+// Changes are callbacks of Run, called from one goroutine and never after Run returned.
+// Several changes of a kind in quick succession are reported once, with the last state.
+// Each function may be nil.
 type Changes struct {
 	Node       func(cluster.Node)
 	ENIConfigs func()
 	CNINode    func(node cluster.CNINode, exists bool)
 	Pods       func()
-	// Reached and Lost report that the API server answers, with its version, and that it
-	// does not. The caches go on serving while it does not.
+	// Reached reports that the API server answers, with its version; Lost that it does
+	// not. The caches keep serving during an outage.
 	Reached func(version string)
 	Lost    func(error)
 }
@@ -31,7 +31,7 @@ const (
 	eniConfigsChanged
 )
 
-// changes collects what is to be reported.
+// changes collects the changes to report.
 type changes struct {
 	mu    sync.Mutex
 	open  change
@@ -51,7 +51,7 @@ func (c *changes) note(what change) {
 	}
 }
 
-// take returns what is open and leaves nothing.
+// take returns the open changes and clears them.
 func (c *changes) take() change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +60,7 @@ func (c *changes) take() change {
 	return open
 }
 
-// deliver reports what changed, the reach first: it explains the rest.
+// deliver reports the open changes, reachability first, as it explains the rest.
 func (c *Client) deliver(on Changes) {
 	open := c.changes.take()
 	if open&reachChanged != 0 {

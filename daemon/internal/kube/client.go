@@ -18,11 +18,11 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// limits are time limits of single calls. Those of version and Node are upstream's
-// (spec/ipamd.md §1.2, §1.4), which has none for the others.
+// limits are time limits of single calls. Those for the version and the Node are upstream's
+// (spec/ipamd.md §1.2, §1.4), which limits no others.
 type limits struct {
 	version, get, write time.Duration
-	list                time.Duration // a page of a list, and until a watch is answered
+	list                time.Duration // for a page of a list, and for the answer to a watch
 }
 
 var defaultLimits = limits{
@@ -41,17 +41,17 @@ type Options struct {
 	Endpoint   string // replaces the server's address when set (CLUSTER_ENDPOINT)
 	UserAgent  string
 
-	// What Run watches besides the Node.
+	// Watched by Run, besides the Node.
 	Pods, CNINode, ENIConfigs bool
 
-	Log *slog.Logger // nil = nothing is logged
+	Log *slog.Logger // nil disables logging
 }
 
-// Node is what the daemon uses of its Node object.
+// Node is the part of the Node object that the daemon uses.
 type Node = cluster.Node
 
-// Client reads, watches and writes what the daemon needs of the Kubernetes API. It is
-// safe for concurrent use.
+// Client reads, watches and writes the objects that the daemon needs of the Kubernetes
+// API. It is safe for concurrent use.
 type Client struct {
 	rest     *rest.RESTClient
 	opts     Options
@@ -61,7 +61,7 @@ type Client struct {
 	changes  *changes
 	reach    *reach
 	events   *outbox
-	instance string // who reports events: "aws-node-" and the host's name
+	instance string // reporting instance of events: "aws-node-" and the host's name
 
 	nodes      *store[cluster.Node]
 	pods       *store[cluster.Pod]
@@ -69,7 +69,7 @@ type Client struct {
 	eniConfigs *store[eniConfig]
 }
 
-// New builds a client; it does not connect.
+// New builds a client. It does not connect.
 func New(opts Options) (*Client, error) {
 	config, err := kubeclient.Config(opts.Kubeconfig, opts.Endpoint)
 	if err != nil {
@@ -96,7 +96,7 @@ func New(opts Options) (*Client, error) {
 	}, nil
 }
 
-// restClient is a client whose scheme knows the API's own types alone, such as the
+// restClient returns a client whose scheme knows only the API's own types, such as the
 // Status of an error.
 func restClient(config *rest.Config, userAgent string) (*rest.RESTClient, error) {
 	version := schema.GroupVersion{Version: "v1"}

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Attempts at a write that others get in the way of, and the pause before the second;
+// Attempts at a write that conflicts with others, and the pause before the second one;
 // it grows fivefold (spec/ipamd.md §6.2).
 const (
 	writeAttempts   = 4
@@ -47,11 +47,11 @@ func (c *Client) getCNINode(ctx context.Context) (cniNode, error) {
 	return n, nil
 }
 
-// AddFeatures sees that the node's CNINode has these features. Nothing is written when
-// it has them. The list is written as a whole, so it must be based on what the API
-// server has: a conflict with another writer is read again and tried again.
+// AddFeatures makes sure that the node's CNINode has these features, and writes nothing if
+// it does. The list is written as a whole, so it must be based on the API server's current
+// one: after a conflict with another writer, it is read and written again.
 func (c *Client) AddFeatures(ctx context.Context, want ...cluster.Feature) error {
-	// The cache is good enough for the first attempt: if it is behind, that conflicts.
+	// The cache is good enough for the first attempt: a stale one causes a conflict.
 	n, cached, _ := c.cniNodes.get(c.opts.NodeName)
 	return c.againstConflicts(ctx, func() error {
 		if !cached {
@@ -88,7 +88,7 @@ func (c *Client) patchFeatures(ctx context.Context, version string, features []c
 	return nil
 }
 
-// againstConflicts repeats a write that conflicts with another one, a few times.
+// againstConflicts retries a write that conflicts with another one, writeAttempts in all.
 func (c *Client) againstConflicts(ctx context.Context, write func() error) error {
 	pause := conflictPause
 	for attempt := 1; ; attempt++ {

@@ -1,19 +1,19 @@
-// Package kube is the daemon's side of the Kubernetes API: its Node, the pods bound to
-// it, its CNINode and the cluster's ENIConfigs are read and watched; features of the
-// CNINode, one annotation of pods and events are written. What the objects mean is
-// decided in daemon/cluster.
+// Package kube is the daemon's client of the Kubernetes API. It reads and watches the Node,
+// the pods bound to it, its CNINode and the cluster's ENIConfigs; it writes features of the
+// CNINode, one annotation of pods, and events. Package daemon/cluster interprets the
+// objects.
 //
-// Lists and watches are daemon/kubeclient's; the rest stands on client-go's REST client.
-// Neither the typed clientset nor a scheme of core/v1 is linked: objects are decoded into
-// structs of the few fields that are used. Nothing pauses for longer than 30 s, all pauses
-// end at once when the API server is back, and problems are logged when they change.
+// Lists and watches use daemon/kubeclient, the rest client-go's REST client. Neither the
+// typed clientset nor a scheme of core/v1 is linked: objects are decoded into structs of
+// the few fields used. No pause exceeds 30 s, all pauses end when the API server is back,
+// and problems are logged when they change.
 //
-// Caches are of this node only, by field selectors. Until one is in step, and for a pod
-// that it does not have (pods are often asked for before the watch shows them), a GET
-// serves; while the API server is away the cache goes on serving. Every call has a time
-// limit of its own and ends with its context. Events wait for the API server's return, of
-// each kind the newest. Nothing limits the rate of requests, as in upstream, because
-// nothing here asks in a loop without a pause that grows.
+// Except for ENIConfigs, field selectors limit the caches to this node. Until a cache is
+// synced, and for a pod that it does not have (pods are often requested before the watch
+// shows them), a GET serves; during an outage of the API server the cache keeps serving.
+// Every call has its own time limit and ends with its context. During an outage the newest
+// event of each kind waits. As in upstream, requests are not rate-limited, because no loop
+// here repeats a request without a pause.
 //
 // The RBAC rules used are those of spec/ipamd.md §9.6.
 package kube

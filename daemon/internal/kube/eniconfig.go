@@ -9,9 +9,9 @@ import (
 	"cnictl/daemon/kubeclient"
 )
 
-// ENIConfig returns an ENIConfig: the cached one, else what a GET answers. Of one that
-// is not there an open watch is proof enough: a fleet that waits for it asks nothing.
-// An error is ErrNotFound, ErrInvalid or one that says that it could not be read.
+// ENIConfig returns an ENIConfig from the cache, or else with a GET. An open watch is proof
+// enough that one is missing, so a fleet that waits for it sends no requests. An error is
+// ErrNotFound, ErrInvalid or a failure to read.
 func (c *Client) ENIConfig(ctx context.Context, name string) (cluster.ENIConfig, error) {
 	found, ok, current := c.eniConfigs.get(name)
 	if !ok {

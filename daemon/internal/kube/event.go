@@ -14,11 +14,11 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// Names that events carry.
+// Names used in events.
 const (
 	reportingController = "aws-node"
-	ownNamespace        = "kube-system" // of the daemon's pod
-	nodeEventNamespace  = "default"     // of events about objects without one
+	ownNamespace        = "kube-system" // namespace of the daemon's pod
+	nodeEventNamespace  = "default"     // namespace of events about objects without one
 )
 
 // eventObject is an event of events.k8s.io/v1.
@@ -64,8 +64,8 @@ func (c *Client) Emit(ctx context.Context, e notice.Event) error {
 	return c.emit(ctx, e, time.Now())
 }
 
-// emit sends an event of a time. It may be called again where it is unknown whether the event
-// arrived: its name is of the time, and one that exists already counts as sent.
+// emit sends an event that happened at a time. It may be repeated if it is unknown whether
+// the event arrived: the time is part of its name, and an existing one counts as sent.
 func (c *Client) emit(ctx context.Context, e notice.Event, at time.Time) error {
 	namespace := cmp.Or(e.About.Namespace, nodeEventNamespace)
 	path, err := events.in(namespace)
@@ -83,8 +83,8 @@ func (c *Client) emit(ctx context.Context, e notice.Event, at time.Time) error {
 	return nil
 }
 
-// identified completes what an event is about. Without a UID it would be shown, but
-// not with the object.
+// identified adds the UID of the object that an event is about. Without it, the event would
+// not be shown with the object.
 func (c *Client) identified(ctx context.Context, e notice.Event) notice.Event {
 	switch {
 	case e.About.UID != "":
@@ -113,8 +113,8 @@ func (c *Client) eventOf(e notice.Event, namespace string, at time.Time) eventOb
 	}
 }
 
-// eventName is the object's name and a number, as kubelet's events have it. The object's
-// is cut so that the whole stays a name, which a part that ends in a sign is not.
+// eventName returns the object's name and a number, as in kubelet's events. The object's
+// name is cut so that the whole is a valid name; no part of one may end in '-' or '.'.
 func eventName(about string, at time.Time) string {
 	suffix := "." + strconv.FormatInt(at.UnixNano(), 16)
 	return strings.TrimRight(about[:min(len(about), kubeclient.MaxName-len(suffix))], "-.") + suffix

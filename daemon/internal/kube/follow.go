@@ -25,11 +25,11 @@ type mirror[T any] struct {
 	changed func()
 	log     *slog.Logger
 
-	troubled bool   // it was logged that the watch fails
-	unusable string // the last thing logged about an object
+	troubled bool   // a failure of the watch was logged
+	unusable string // the last problem logged about an object
 }
 
-// open asks for a list or a watch.
+// open requests a list or a watch.
 func (c *Client) open(ctx context.Context, _ string, r kubeclient.Request, q url.Values) (io.ReadCloser, error) {
 	request := c.rest.Get().AbsPath(r.Kind.Path(r.Namespace)).MaxRetries(0)
 	for name, values := range q {
@@ -38,7 +38,7 @@ func (c *Client) open(ctx context.Context, _ string, r kubeclient.Request, q url
 	return request.Stream(ctx)
 }
 
-// follower of the objects that a field selector selects; "" = all.
+// follower returns a follower of the objects that a field selector selects; "" = all.
 func (m *mirror[T]) follower(fields string) *kubeclient.Follower[json.RawMessage] {
 	return &kubeclient.Follower[json.RawMessage]{
 		Open: m.c.open, Request: kubeclient.Request{Kind: m.what.Kind, Selection: kubeclient.Selection{Fields: fields}},
@@ -48,7 +48,7 @@ func (m *mirror[T]) follower(fields string) *kubeclient.Follower[json.RawMessage
 	}
 }
 
-// begin starts a list. Nothing is stored of one that was not read to its end.
+// begin starts a list. Only a list read to its end is stored.
 func (m *mirror[T]) begin() (add func(json.RawMessage), done func()) {
 	items := map[string]T{}
 	return func(raw json.RawMessage) {
@@ -66,7 +66,7 @@ func (m *mirror[T]) set(raw json.RawMessage) error {
 	key, item, err := m.read(raw)
 	switch {
 	case err != nil:
-		// What it was is no longer true, and what it is cannot be used.
+		// The stored state is outdated, and the new one is unusable.
 		m.remove(key)
 	case m.store.size() >= maxItems:
 		return &kubeclient.TooManyError{Most: maxItems, Of: "objects"}
@@ -106,7 +106,7 @@ func (m *mirror[T]) read(raw []byte) (key string, item T, err error) {
 	return key, item, err
 }
 
-// logUnusable logs what is wrong with an object, not again each time that it comes.
+// logUnusable logs what is wrong with an object, unless it was the last problem logged.
 func (m *mirror[T]) logUnusable(key string, err error) {
 	if text := key + ": " + err.Error(); text != m.unusable {
 		m.unusable = text
@@ -114,7 +114,7 @@ func (m *mirror[T]) logUnusable(key string, err error) {
 	}
 }
 
-// watching notes whether a watch is open.
+// watching records whether a watch is open.
 func (m *mirror[T]) watching(open bool) {
 	m.store.setLive(open)
 	if open && m.troubled {
@@ -123,8 +123,8 @@ func (m *mirror[T]) watching(open bool) {
 	}
 }
 
-// failed logs what the API server refuses, once. Lost reports that it is away; that a
-// version is gone is ordinary.
+// failed logs once that the API server refuses a watch. Outages are reported by
+// Changes.Lost, and an expired resource version is normal.
 func (m *mirror[T]) failed(f kubeclient.Failure) error {
 	err := m.c.failed(fmt.Errorf("%s %s: %w", f.Verb, m.what.Plural, f.Err))
 	if m.troubled || kubeclient.Gone(err) || !answered(err) {

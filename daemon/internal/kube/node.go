@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Node returns the Node, as the watch shows it once it does.
+// Node returns the Node, from the watch once it has shown it, else with a GET.
 func (c *Client) Node(ctx context.Context) (cluster.Node, error) {
 	name := c.opts.NodeName
 	if name == "" {
@@ -29,7 +29,7 @@ func (c *Client) Node(ctx context.Context) (cluster.Node, error) {
 	return n, nil
 }
 
-// getObject reads one object and sees that it is the one that was asked for.
+// getObject reads one object and checks that it is the requested one.
 func (c *Client) getObject(ctx context.Context, what resource, namespace, name string) (json.RawMessage, error) {
 	path, err := what.object(namespace, name)
 	if err != nil {

@@ -22,11 +22,11 @@ const (
 	multiNIC           = "multi-nic-attachment"
 )
 
-// maxAnnotation bounds what is kept of an annotation's value. It is above what
-// cluster.ParseBranch accepts, so that a value that was cut is refused there.
+// maxAnnotation bounds the part of an annotation's value that is kept. It is above what
+// cluster.ParseBranch accepts, which therefore rejects a truncated value.
 const maxAnnotation = 64<<10 + 1
 
-// objectMeta is what is used of any object's metadata.
+// objectMeta holds the metadata fields that are used.
 type objectMeta struct {
 	Namespace         string            `json:"namespace"`
 	Name              string            `json:"name"`
@@ -37,7 +37,7 @@ type objectMeta struct {
 	Annotations       map[string]string `json:"annotations"`
 }
 
-// nodeObject is what is used of core/v1 Node.
+// nodeObject holds the fields of a core/v1 Node that are used.
 type nodeObject struct {
 	Metadata objectMeta `json:"metadata"`
 	Spec     struct {
@@ -74,14 +74,14 @@ func parseNode(raw []byte) (cluster.Node, error) {
 	return n, nil
 }
 
-// quantity is a count in the forms that the API server keeps: canonical, with a suffix
-// only if the value was written with one of its kind. Bounded, so that nothing can be
-// made to compute 1e999999999.
+// quantity matches a count in the forms that the API server stores: canonical, with a
+// suffix only if the value was written with one of that kind. The exponent is bounded, so
+// that nobody can make us compute 1e999999999.
 var quantity = regexp.MustCompile(`^"?([0-9]{1,10})(k|M|Ki|Mi|e[0-9])?"?$`)
 
 var suffixes = map[string]int64{"": 1, "k": 1e3, "M": 1e6, "Ki": 1 << 10, "Mi": 1 << 20}
 
-// count reads a quantity of the capacity that counts something; absent is 0.
+// count reads a count from the node's capacity, 0 if absent.
 func count(capacity map[string]json.RawMessage, name string) (int, error) {
 	raw, ok := capacity[name]
 	if !ok {
@@ -106,7 +106,7 @@ func count(capacity map[string]json.RawMessage, name string) (int, error) {
 	return int(n * factor), nil
 }
 
-// podObject is what is used of core/v1 Pod.
+// podObject holds the fields of a core/v1 Pod that are used.
 type podObject struct {
 	Metadata objectMeta `json:"metadata"`
 	Spec     struct {
@@ -161,8 +161,8 @@ type eniConfig struct {
 	problem string
 }
 
-// parseENIConfig reads an ENIConfig. One that cannot be used is kept as such: whoever
-// asks for it learns why.
+// parseENIConfig reads an ENIConfig. An unusable one is kept with the reason, for the error
+// that ENIConfig returns.
 func parseENIConfig(raw []byte) (eniConfig, error) {
 	var obj struct {
 		Metadata struct {
@@ -183,7 +183,7 @@ func parseENIConfig(raw []byte) (eniConfig, error) {
 	return eniConfig{config: config}, nil
 }
 
-// cniNode is a CNINode and the version that a change of it is based on.
+// cniNode is a CNINode and its resource version, on which a change is based.
 type cniNode struct {
 	node    cluster.CNINode
 	version string

@@ -7,16 +7,15 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// Bounds of what waits to be sent.
+// Bounds of the waiting events.
 const (
 	maxWaitingEvents = 64
-	// maxEventAge is as long as API servers keep events by default: what happened
-	// before is useless.
+	// maxEventAge is how long API servers keep events by default; older ones are useless.
 	maxEventAge = time.Hour
 )
 
-// outbox holds the events that wait to be sent, one of each kind: the first, which has most
-// detail, or the newest while the API server is away.
+// outbox holds the events that wait to be sent, one of each kind: the first, which has the
+// most detail, or the newest while the API server is away.
 type outbox struct {
 	filled chan struct{} // holds one token while something may wait
 
@@ -28,7 +27,7 @@ type outbox struct {
 	away     bool // the last event could not be sent
 }
 
-// eventKind is what only one event waits of.
+// eventKind is a kind of events; at most one event of a kind waits.
 type eventKind struct {
 	about          notice.Ref
 	reason, action string
@@ -38,8 +37,8 @@ type waitingEvent struct {
 	event      notice.Event
 	at         time.Time
 	arrival    uint64
-	failures   int // attempts to send it or one that it replaced
-	suppressed int // what the limiter held back of its kind
+	failures   int // failed attempts to send it or an event it replaced
+	suppressed int // events of its kind that the limiter held back
 }
 
 func (w waitingEvent) kind() eventKind {
@@ -58,7 +57,7 @@ func (o *outbox) put(now time.Time, e notice.Event) {
 	w := waitingEvent{event: e, at: now, arrival: o.arrivals}
 	if old, ok := o.waiting[w.kind()]; ok {
 		if !o.away {
-			return // it is delivered in a moment
+			return // the older one will be sent in a moment
 		}
 		o.limiter.Hold(now, e)
 		w.failures = old.failures
@@ -66,8 +65,7 @@ func (o *outbox) put(now time.Time, e notice.Event) {
 	o.addLocked(w)
 }
 
-// addLocked adds an event to those that wait. Where there are too many the oldest about
-// a pod goes.
+// addLocked adds a waiting event. If there are too many, it drops the oldest about a pod.
 func (o *outbox) addLocked(w waitingEvent) {
 	o.waiting[w.kind()] = w
 	if len(o.waiting) > maxWaitingEvents {
@@ -86,9 +84,9 @@ func (o *outbox) addLocked(w waitingEvent) {
 	}
 }
 
-// take returns the event to be sent next: one that has not failed yet, so that one that
-// always does keeps no other back, and of these the Node's. What the limiter holds back
-// is taken out.
+// take returns the event to send next: the one with the fewest failures, so that one that
+// always fails blocks no others, then the Node's, then the oldest. It removes events that
+// are too old or that the limiter holds back.
 func (o *outbox) take(now time.Time) (waitingEvent, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,7 +130,7 @@ func (o *outbox) putBack(now time.Time, w waitingEvent) {
 	o.addLocked(w)
 }
 
-// answered notes what became of an event that the API server answered to.
+// answered records that the API server accepted or refused an event.
 func (o *outbox) answered(taken bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,7 +140,7 @@ func (o *outbox) answered(taken bool) {
 	}
 }
 
-// first returns the event that comes before all others.
+// first returns the event that sorts before all others.
 func (o *outbox) first(before func(a, b waitingEvent) bool) (found waitingEvent, ok bool) {
 	for _, w := range o.waiting {
 		if !ok || before(w, found) {

@@ -6,14 +6,13 @@ import (
 	"cnictl/daemon/kubeclient"
 )
 
-// pauses are how long to wait before a request is made again.
+// pauses are the waits before a request is repeated.
 type pauses struct {
 	kubeclient.Backoff
 
-	// After blind and reread, and up to half of it more, a pod that is waited for is
-	// requested again. Without an open watch, which is blind, nothing else shows a change;
-	// with one only what it cannot show, such as a pod of another node, or what a dead
-	// connection hides.
+	// WaitPod requests the pod again after blind or reread, plus up to half of it. blind is
+	// for when no watch is open and nothing else shows a change. reread is for an open watch,
+	// which misses pods of other nodes and changes hidden by a dead connection.
 	blind, reread time.Duration
 }
 

@@ -9,9 +9,9 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Pod returns a pod: the cached one, else what a GET answers. A cached pod that has
-// ended is requested again, since a new one may have its name. Whoever knows better
-// than the cache asks PodFresh.
+// Pod returns a pod from the cache, or else with a GET. A cached pod that has ended is
+// requested again, since a new one may have its name. Callers who know that the cache is
+// stale use PodFresh.
 func (c *Client) Pod(ctx context.Context, namespace, name string) (cluster.Pod, error) {
 	if cached, ok, _ := c.pods.get(objectKey(namespace, name)); ok && !cached.Ended {
 		return cached, nil
@@ -19,7 +19,7 @@ func (c *Client) Pod(ctx context.Context, namespace, name string) (cluster.Pod, 
 	return c.podAnew(ctx, namespace, name)
 }
 
-// podAnew asks for a pod. The cache serves while the API server is away.
+// podAnew requests a pod. During an outage of the API server it returns the cached one.
 func (c *Client) podAnew(ctx context.Context, namespace, name string) (cluster.Pod, error) {
 	pod, err := c.PodFresh(ctx, namespace, name)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -30,9 +30,9 @@ func (c *Client) podAnew(ctx context.Context, namespace, name string) (cluster.P
 	return pod, err
 }
 
-// PodFresh returns a pod as the API server has it now, whatever the cache has. It is for
-// callers who know that the cache is behind, since the pod that they mean has another
-// UID; those who ask again pause in between.
+// PodFresh returns a pod from the API server, regardless of the cache. It is for callers
+// who know that the cache is stale because it has another UID for their pod. Callers who
+// retry pause in between.
 func (c *Client) PodFresh(ctx context.Context, namespace, name string) (cluster.Pod, error) {
 	raw, err := c.getObject(ctx, pods, namespace, name)
 	if err != nil {
@@ -45,13 +45,13 @@ func (c *Client) PodFresh(ctx context.Context, namespace, name string) (cluster.
 	return pod, nil
 }
 
-// WaitPod waits until a pod is as wanted. When ctx ends first it returns the last that
-// was seen of it, and an error that is ctx's and names the obstacle.
+// WaitPod waits until ok accepts the pod. If ctx ends first, it returns the pod as last
+// seen and an error that wraps ctx's and names the obstacle.
 func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cluster.Pod) bool) (cluster.Pod, error) {
 	key := objectKey(namespace, name)
 	var last cluster.Pod
 	for read := c.Pod; ; {
-		// Taken before the read, so that no change between the two is missed.
+		// Taken before the read, so that no change in between is missed.
 		next, live := c.pods.changed()
 		cached, _, _ := c.pods.get(key)
 		pod, err := read(ctx, namespace, name)
@@ -77,8 +77,8 @@ func (c *Client) WaitPod(ctx context.Context, namespace, name string, ok func(cl
 	}
 }
 
-// awaitPod waits until the cached pod is another than it was, which is true, a pause is
-// over or ctx ends. Changes of other pods do not end it.
+// awaitPod waits until the cached pod differs from was, the pause is over or ctx ends. It
+// returns true only in the first case. Changes of other pods do not end the wait.
 func (c *Client) awaitPod(ctx context.Context, key string, was cluster.Pod, next <-chan struct{}, pause time.Duration) bool {
 	timer := time.NewTimer(pause + c.pauses.Jittered(pause/2))
 	defer timer.Stop()
@@ -97,8 +97,8 @@ func (c *Client) awaitPod(ctx context.Context, key string, was cluster.Pod, next
 	}
 }
 
-// ExpectedPods counts the node's pods that match. known is false until the watch has
-// shown them once.
+// ExpectedPods counts the node's pods that match. known is false until the pods were
+// listed once.
 func (c *Client) ExpectedPods(match func(cluster.Pod) bool) (n int, known bool) {
 	return c.pods.count(match)
 }

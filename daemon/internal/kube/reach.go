@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// reach is whether the API server can be reached. Requests that fail make it suspect;
-// a probe decides, so that one slow list is not taken for an outage.
+// reach records whether the API server can be reached. A failed request only raises a
+// suspicion; a probe decides, so that one slow list is not taken for an outage.
 type reach struct {
-	suspected chan struct{} // holds one suspicion
+	suspected chan struct{} // holds at most one suspicion
 
 	mu      sync.Mutex
 	known   bool
@@ -29,14 +29,14 @@ func (r *reach) suspect() {
 	}
 }
 
-// back is closed when the API server is reached the next time after it was not.
+// back returns a channel that is closed at the end of the next or current outage.
 func (r *reach) back() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.again
 }
 
-// found notes the outcome of a probe and reports whether it changed.
+// found records the outcome of a probe and reports whether it changed.
 func (r *reach) found(version string, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,16 +52,16 @@ func (r *reach) found(version string, err error) bool {
 	return true
 }
 
-// state is the last outcome.
+// state returns the last outcome.
 func (r *reach) state() (version string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.version, r.err
 }
 
-// probe asks the API server for its version until it answers, and again whenever it is
-// suspect, until ctx ends. One that was reached is lost when it fails twice: a
-// connection that a load balancer resets takes the probe on it along.
+// probe asks the API server for its version until it answers, and again at every suspicion,
+// until ctx ends. A reached server is lost after two failures: the first may be due to a
+// connection that a load balancer has reset.
 func (c *Client) probe(ctx context.Context) {
 	const lost = 2
 	for failures := 0; ; {
@@ -87,11 +87,11 @@ func (c *Client) probe(ctx context.Context) {
 	}
 }
 
-// unknownVersion is reported of an API server that does not say its version.
+// unknownVersion is reported for an API server that does not reveal its version.
 const unknownVersion = "unknown"
 
-// knock asks for the version. Any answer shows that the API server is there: clusters
-// may keep /version from those without a right to read it.
+// knock asks for the version. Any answer shows that the API server is up: clusters may
+// forbid /version to unprivileged clients.
 func (c *Client) knock(ctx context.Context) (version string, err error) {
 	version, err = c.ServerVersion(ctx)
 	if err != nil && answered(err) {
@@ -100,14 +100,15 @@ func (c *Client) knock(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// note reports the outcome of a probe if it changes anything.
+// note records the outcome of a probe and, if it changed, queues a report.
 func (c *Client) note(version string, err error) {
 	if c.reach.found(version, err) {
 		c.changes.note(reachChanged)
 	}
 }
 
-// awaitSuspicion waits for a request to fail; probes that all succeed keep a distance.
+// awaitSuspicion waits for a failed request, and then a moment, so that successful probes
+// are spaced out.
 func (c *Client) awaitSuspicion(ctx context.Context) bool {
 	select {
 	case <-c.reach.suspected:

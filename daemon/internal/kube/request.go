@@ -15,11 +15,11 @@ import (
 	"cnictl/daemon/kubeclient"
 )
 
-// maxErrorBody bounds the text of an answer that is an error; it may be logged.
+// maxErrorBody bounds the body of an error answer, which may be logged.
 const maxErrorBody = 64 << 10
 
-// What is wrong with an object that was asked for, in the API server's or our eyes.
-// Other errors mean that it could not be read.
+// Problems with a requested object, found by the API server or by us. Other errors mean
+// that it could not be read.
 var (
 	ErrNotFound = errors.New("not found")
 	ErrInvalid  = errors.New("it cannot be used")
@@ -70,7 +70,8 @@ func (c *Client) create(ctx context.Context, path string, object any) error {
 	return c.failed(c.rest.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).MaxRetries(1).Do(ctx).Error())
 }
 
-// failed notes an error of a request and explains it; nil stays nil.
+// failed explains a request's error and raises a suspicion if there was no answer. It
+// returns nil for nil.
 func (c *Client) failed(err error) error {
 	switch {
 	case err == nil:
@@ -85,16 +86,16 @@ func (c *Client) failed(err error) error {
 	return err
 }
 
-// answered reports whether an error is the API server's own word: then it is there,
-// whatever it thinks of the request.
+// answered reports whether an error is an answer from the API server itself, which is
+// therefore up.
 func answered(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError &&
 		status.Status().Code != http.StatusTooManyRequests
 }
 
-// boundErrors bounds the answers that client-go reads whole: those to writes, which
-// echo the object, and errors.
+// boundErrors limits the answers that client-go reads whole: errors, and answers to writes,
+// which echo the object.
 type boundErrors struct{ next http.RoundTripper }
 
 func (b boundErrors) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -111,7 +112,7 @@ func (b boundErrors) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// sleep waits, or returns false because ctx ended.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -2,7 +2,7 @@ package kube
 
 import "cnictl/daemon/kubeclient"
 
-// resource is a kind of objects with what paths and errors need.
+// resource is a kind of objects, with the details that paths and errors need.
 type resource struct {
 	kubeclient.Kind
 	singular   string // in errors
@@ -17,12 +17,12 @@ var (
 	events     = resource{kubeclient.Kind{Group: "events.k8s.io", Version: "v1", Plural: "events"}, "event", true}
 )
 
-// in is the path of a namespace's objects.
+// in returns the path of a namespace's objects.
 func (r resource) in(namespace string) (string, error) {
 	return r.Path(namespace), kubeclient.CheckName("namespace", namespace)
 }
 
-// object is the path of one object; namespace is "" where the resource has none.
+// object returns the path of one object; namespace is "" for cluster-scoped resources.
 func (r resource) object(namespace, name string) (string, error) {
 	if err := kubeclient.CheckName(r.singular, name); err != nil {
 		return "", err

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Run watches what Options name, keeps asking whether the API server is there, and
-// sends the events of EmitLater, until ctx ends. It is called once.
+// Run watches the objects that Options select, monitors whether the API server is up and
+// sends the events of EmitLater, until ctx ends. Call it once.
 func (c *Client) Run(ctx context.Context, on Changes) {
 	var group sync.WaitGroup
 	for _, work := range c.work() {
@@ -25,7 +25,7 @@ func (c *Client) Run(ctx context.Context, on Changes) {
 	group.Wait()
 }
 
-// work lists the goroutines of Run.
+// work returns the functions that Run starts as goroutines.
 func (c *Client) work() []func(context.Context) {
 	out := []func(context.Context){c.probe, c.sendEvents}
 	if c.opts.ENIConfigs {
@@ -45,8 +45,8 @@ func (c *Client) work() []func(context.Context) {
 	return out
 }
 
-// follow is the goroutine that keeps a store in step with what a field selector selects;
-// "" = all.
+// follow returns a goroutine's function that keeps a store in sync with the objects that a
+// field selector selects; "" = all.
 func follow[T any](c *Client, what resource, fields string, parse func([]byte) (T, error), into *store[T], kind change) func(context.Context) {
 	m := &mirror[T]{
 		c: c, what: what, parse: parse, store: into,

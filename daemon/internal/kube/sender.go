@@ -16,12 +16,12 @@ import (
 // being deleted (core/v1 NamespaceTerminatingCause).
 const namespaceTerminating = "NamespaceTerminating"
 
-// EmitLater hands an event to Run, which sends it. It never blocks: what is too much is
-// held back, and while the API server is away the newest of each kind waits.
+// EmitLater queues an event for Run to send. It never blocks: excess events are held back,
+// and while the API server is away only the newest of each kind waits.
 func (c *Client) EmitLater(e notice.Event) { c.events.put(time.Now(), e) }
 
-// FlushEvents sends what waits, at once and once, and returns how many events it sent. It is
-// for a daemon that ends before it ever calls Run.
+// FlushEvents tries to send each waiting event once, without pauses, and returns how many it
+// sent. It is for a daemon that exits before it calls Run.
 func (c *Client) FlushEvents(ctx context.Context) (sent int, err error) {
 	for {
 		w, ok := c.events.take(time.Now())
@@ -36,18 +36,18 @@ func (c *Client) FlushEvents(ctx context.Context) (sent int, err error) {
 	}
 }
 
-// DroppedEvents counts the events that were refused, too many or too old.
+// DroppedEvents returns the number of events that were refused, too many or too old.
 func (c *Client) DroppedEvents() uint64 { return c.events.count() }
 
-// sender sends the events that wait.
+// sender sends the waiting events.
 type sender struct {
 	c        *Client
 	failures int  // in a row, without an answer
-	failing  bool // it was logged that events cannot be sent
-	refused  bool // it was logged that the API server refuses events
+	failing  bool // a failure to send was logged
+	refused  bool // a refusal by the API server was logged
 }
 
-// sendEvents sends what waits until ctx ends.
+// sendEvents sends waiting events until ctx ends.
 func (c *Client) sendEvents(ctx context.Context) {
 	s := &sender{c: c}
 	for {
@@ -58,7 +58,7 @@ func (c *Client) sendEvents(ctx context.Context) {
 		}
 		for sleep(ctx, s.pause()) {
 			w, ok := c.events.take(time.Now())
-			// What a whole fleet meets at once is not sent at once.
+			// The jitter spreads out events that a whole fleet has at the same moment.
 			if !ok || !sleep(ctx, c.pauses.Jittered(2*c.pauses.First)) {
 				break
 			}
@@ -67,7 +67,8 @@ func (c *Client) sendEvents(ctx context.Context) {
 	}
 }
 
-// pause is before the next event is chosen, so that it is the newest after a failure.
+// pause returns the wait after failures. It precedes the choice of the next event, so that
+// the newest one is sent.
 func (s *sender) pause() time.Duration {
 	if s.failures == 0 {
 		return 0
@@ -75,9 +76,8 @@ func (s *sender) pause() time.Duration {
 	return s.c.pauses.After(s.failures)
 }
 
-// send sends an event. One that the API server does not take for what it is is given up:
-// it is a help to people, and whoever wants to know finds the cause in the log. Of an
-// API server that is away it waits for the return.
+// send sends an event. It drops one that the API server refuses: events only help people,
+// and the cause is in the log. During an outage of the API server the event waits.
 func (s *sender) send(ctx context.Context, w waitingEvent) {
 	err := s.c.emit(ctx, w.event.Repeated(w.suppressed), w.at)
 	switch {
@@ -102,13 +102,13 @@ func (s *sender) send(ctx context.Context, w waitingEvent) {
 	}
 }
 
-// refused reports that trying again would not help.
+// refused reports whether a retry would not help.
 func refused(err error) bool {
 	return errors.Is(err, ErrInvalid) || answered(err) && !apierrors.IsUnauthorized(err)
 }
 
-// logRefusal logs that events are refused, once. That an object went away with its namespace
-// is ordinary, and so is a request with a name that cannot be.
+// logRefusal logs once that events are refused. Objects that vanish with their namespace and
+// invalid names are normal, and logged at level debug.
 func (s *sender) logRefusal(err error) {
 	ordinary := errors.Is(err, ErrInvalid) || errors.Is(err, ErrNotFound) || apierrors.HasStatusCause(err, namespaceTerminating)
 	if s.refused || ordinary {

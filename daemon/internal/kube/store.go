@@ -10,7 +10,7 @@ import (
 type store[T any] struct {
 	mu     sync.Mutex
 	items  map[string]T // by objectKey
-	synced bool         // it has held what the API server has, at some time
+	synced bool         // a list was stored at least once
 	live   bool         // a watch is open
 	next   chan struct{}
 }
@@ -26,8 +26,8 @@ func objectKey(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// get returns an item. current reports whether one that is not found is not there: the
-// store is in step and a watch is open.
+// get returns an item. current reports whether a missing item does not exist on the API
+// server either: the store is synced and a watch is open.
 func (s *store[T]) get(key string) (item T, found, current bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,21 +47,22 @@ func (s *store[T]) count(match func(T) bool) (n int, synced bool) {
 	return n, s.synced
 }
 
-// changed is closed at the next change. alive reports whether a watch would show one.
+// changed returns a channel that is closed at the next change. alive reports whether a
+// watch is open.
 func (s *store[T]) changed() (next <-chan struct{}, alive bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.next, s.live
 }
 
-// size is how many items there are.
+// size returns the number of items.
 func (s *store[T]) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.items)
 }
 
-// set stores an item and reports whether that changed anything.
+// set stores an item and reports whether it changed.
 func (s *store[T]) set(key string, item T) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +74,7 @@ func (s *store[T]) set(key string, item T) bool {
 	return true
 }
 
-// remove takes an item out and reports whether it was there.
+// remove removes an item and reports whether it was there.
 func (s *store[T]) remove(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +86,8 @@ func (s *store[T]) remove(key string) bool {
 	return true
 }
 
-// replace puts a whole list in place of all items, and reports whether that changed
-// anything.
+// replace replaces all items and reports whether anything changed, which the first list
+// always does.
 func (s *store[T]) replace(items map[string]T) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *store[T]) replace(items map[string]T) bool {
 	return true
 }
 
-// setLive reports whether a watch is open. Who waits for a change asks again.
+// setLive records whether a watch is open. A change wakes the waiters.
 func (s *store[T]) setLive(live bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

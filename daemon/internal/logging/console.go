@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Console returns a logger that writes lines of text for people: `time=... level=info
-// msg="..."`, the form in which upstream's init container and entrypoint write what
-// `kubectl logs` shows. It writes at once.
+// Console returns a logger for human readers: it writes `time=... level=info msg="..."`,
+// unbuffered, like upstream's init container and entrypoint do for `kubectl logs`.
 func Console(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && a.Key == slog.LevelKey {

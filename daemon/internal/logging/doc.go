@@ -1,12 +1,13 @@
 // Package logging opens the daemon's log: slog over upstream's JSON lines
-// (daemon/api/logline), written to stdout, stderr or a file that is rotated.
+// (daemon/api/logline), written to stdout, stderr or a rotated file.
 //
-// There is no global logger: main opens one, hands it down and closes it. Messages
-// are constant texts, details are members named by the keys of logline.
+// There is no global logger: main opens one, passes it down and closes it. Messages are
+// constant; details are members named by logline's keys.
 //
-// Lines are formatted by who logs and written by one goroutine behind a bounded queue:
-// the daemon's owner logs too, and must not wait for a disk. Close ends it.
+// The caller's goroutine formats a line, and one goroutine behind a bounded queue writes
+// it: the daemon's owner goroutine logs too and must not wait for a disk. Close ends the
+// queue.
 //
-// Rotation is lumberjack's. It starts one goroutine that compresses and removes old
+// Lumberjack rotates the file. It starts one goroutine, which compresses and removes old
 // files and never ends; nothing else runs in the background.
 package logging

@@ -14,31 +14,32 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// LevelFatal is for the last line of a process that gives up.
+// LevelFatal is the level of the last line of a process that gives up.
 const LevelFatal = slog.LevelError + 4
 
 // Handler writes one logline per record.
 type Handler struct {
 	out   *output
 	level slog.Leveler
-	attrs []byte // members of WithAttrs, encoded
+	attrs []byte // encoded members from WithAttrs
 	group string // prefix of keys, "a.b.": lines stay flat
 }
 
-// output is shared by a handler and those derived from it.
+// output is shared by a handler and the handlers derived from it.
 type output struct {
 	mu    sync.Mutex // guards w and buf: one line at a time
 	w     io.Writer
-	queue *queue // takes the lines instead of w, if there is one
+	queue *queue // takes the lines instead of w unless nil
 	buf   []byte
 }
 
-// NewHandler writes the records from level on to w.
+// NewHandler returns a handler that writes records of at least level to w.
 func NewHandler(w io.Writer, level slog.Leveler) *Handler {
 	return &Handler{out: &output{w: w}, level: level}
 }
 
-// newQueued writes the records from level on to a queue, which never waits.
+// newQueued returns a handler that adds records of at least level to a queue and never
+// blocks.
 func newQueued(q *queue, level slog.Leveler) *Handler {
 	return &Handler{out: &output{queue: q}, level: level}
 }
@@ -127,7 +128,7 @@ func appendAttr(b []byte, group string, a slog.Attr) []byte {
 	return appendAny(b, key, v.Any())
 }
 
-// appendAny writes what describes itself as text as text, the rest as JSON.
+// appendAny writes values that have a text form as text and all others as JSON.
 func appendAny(b []byte, key string, v any) []byte {
 	switch v := v.(type) {
 	case error:

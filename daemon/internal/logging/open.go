@@ -15,23 +15,23 @@ import (
 // DefaultPath is where the node's /var/log/aws-routed-eni is mounted in the container.
 const DefaultPath = "/host/var/log/aws-routed-eni/ipamd.log"
 
-// Rotation, as upstream's (spec/ipamd.md §11).
+// Rotation limits, as in upstream (spec/ipamd.md §11).
 const (
 	maxMegabytes = 100
 	maxBackups   = 5
 	maxDays      = 30
 )
 
-// Options are the two settings of the log, as the environment gives them.
+// Options are the log's two settings, as set in the environment.
 type Options struct {
 	Path  string // AWS_VPC_K8S_CNI_LOG_FILE: a path, "stdout", "stderr"; "" = DefaultPath
 	Level string // AWS_VPC_K8S_CNI_LOGLEVEL: debug, info, warn, error, fatal; anything else = debug
 }
 
-// Open opens the log. A file is created at once, with its directory, so that an
-// unwritable path is an error here and not a silence later.
+// Open opens the log. It creates a file and its directory at once, so that an unwritable
+// path is an error here rather than lost lines later.
 //
-// Who logs never waits for the disk; Close writes what still waits for it.
+// Logging never waits for the disk; Close writes the queued lines.
 func Open(opts Options) (*slog.Logger, io.Closer, error) {
 	w, closer, err := open(opts.Path)
 	if err != nil {
@@ -60,7 +60,7 @@ func open(path string) (io.Writer, io.Closer, error) {
 	return f, f, nil
 }
 
-// nothing leaves the process's own streams open.
+// nothing is a closer that leaves the process's own streams open.
 type nothing struct{}
 
 func (nothing) Close() error { return nil }

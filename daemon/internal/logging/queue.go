@@ -11,40 +11,40 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Bounds of the lines that wait for the disk. Of both a quarter is kept for warnings
+// Bounds of the lines that wait for the disk. A quarter of each is reserved for warnings
 // and errors.
 const (
 	maxQueuedLines = 4096
 	maxQueuedBytes = 4 << 20
-	flushTime      = 2 * time.Second // that Close waits for the disk
-	keptBuffer     = 256 << 10       // larger ones are given back after a burst
+	flushTime      = 2 * time.Second // how long Close waits for the disk
+	keptBuffer     = 256 << 10       // larger ones are freed after a burst
 )
 
-// textLost is the message in place of lines that found no room, or that the disk
-// refused; their number is in "count".
+// textLost replaces lines that did not fit in the queue or that the disk refused; "count"
+// is their number.
 const textLost = "log lines lost"
 
-// queue stands between those who log and a file: a disk that hangs, or a reader of
-// stdout that does not read, must not hold up the daemon. One goroutine writes what has
-// come meanwhile, in order and at once, so that a killed process loses no more than the
-// lines of the last write. Lines without room are counted, and reported when there is room.
+// queue decouples logging from the file: a hanging disk, or a stalled reader of stdout,
+// must not hold up the daemon. One goroutine writes all pending lines, in order and without
+// delay, so that a killed process loses at most the lines of the last write. Lines that do
+// not fit are counted, and reported once there is room.
 type queue struct {
 	file  io.Writer
 	close func() error // of file
 	now   func() time.Time
-	wake  chan struct{} // of capacity 1: there is something to do
-	ended chan struct{} // closed when the goroutine has written all
+	wake  chan struct{} // of capacity 1; signals work to do
+	ended chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex
 	pending []byte // guarded by mu: whole lines
 	waiting int    // guarded by mu: lines in pending
 	lines   int    // guarded by mu: waiting or being written
 	size    int    // guarded by mu: bytes of lines
-	lost    int    // guarded by mu: lines, since the last that reported it
+	lost    int    // guarded by mu: lines lost since the last report
 	closed  bool   // guarded by mu
 }
 
-// newQueue starts the goroutine; Close ends it.
+// newQueue starts the queue's goroutine, which Close ends.
 func newQueue(file io.Writer, closeFile func() error) *queue {
 	q := &queue{file: file, close: closeFile, now: time.Now, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go q.run()
@@ -75,7 +75,7 @@ func (q *queue) add(line []byte, level slog.Level) {
 func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // a wake-up is already pending
 	}
 }
 
@@ -106,7 +106,7 @@ func (q *queue) run() {
 		q.size -= size
 		if err != nil {
 			if q.lost += lost + bytes.Count(batch[n:], []byte{'\n'}); lost > 0 {
-				q.lost-- // the line that reported the others is none of them
+				q.lost-- // do not count the line that reports the loss
 			}
 		}
 		q.mu.Unlock()
@@ -117,13 +117,13 @@ func (q *queue) run() {
 		case err != nil && closed:
 			return
 		case err != nil:
-			<-q.wake // not again at once: nothing says that it would go better
+			<-q.wake // an immediate retry would probably fail too
 		}
 	}
 }
 
-// Close writes what waits, for flushTime at most, and closes the file. Lines that come
-// later are dropped.
+// Close writes the pending lines, for at most flushTime, and closes the file. Later lines
+// are dropped.
 func (q *queue) Close() error {
 	q.mu.Lock()
 	q.closed = true

@@ -20,22 +20,21 @@ import (
 )
 
 const (
-	// maxScan bounds how much of the log's end is looked through for lines that a
-	// query asks for: half a minute of a very busy daemon at level debug, days of a
-	// quiet one at info.
+	// maxScan bounds how much of the log's end is searched for matching lines: half a
+	// minute of a very busy daemon at level debug, days of a quiet one at info.
 	maxScan = 8 << 20
 	// maxLine bounds one line of an answer.
 	maxLine = 16 << 10
-	// maxSecret is the length of the longest secret without a name that is recognised
-	// only as a whole, with room: an id of 64 digits, an access key.
+	// maxSecret is above the length of any secret that is recognised only as a whole,
+	// without a name: an id of 64 digits, an access key.
 	maxSecret = 256
-	// maxBackup bounds how much of a compressed backup is read: its end is wanted,
-	// and all before it has to be read.
+	// maxBackup bounds how much of a compressed backup is read. Only its end is wanted,
+	// but everything before it has to be read.
 	maxBackup = (maxMegabytes + 1) << 20
 )
 
-// File is where the log goes for a setting of AWS_VPC_K8S_CNI_LOG_FILE, "" when that
-// is a stream of the process.
+// File returns the path of the log for a setting of AWS_VPC_K8S_CNI_LOG_FILE, "" for
+// stdout and stderr.
 func File(setting string) string {
 	switch strings.ToLower(setting) {
 	case "stdout", "stderr":
@@ -46,10 +45,9 @@ func File(setting string) string {
 	return setting
 }
 
-// Tail reads the newest lines that a query asks for from the log of a setting of
-// AWS_VPC_K8S_CNI_LOG_FILE, scrubbed. Where the current file has been begun a moment
-// ago, it goes on in the newest rotated one. [introspect.ErrNoLogFile]: the log is no
-// file.
+// Tail returns the newest lines that match a query, scrubbed, from the log that a setting
+// of AWS_VPC_K8S_CNI_LOG_FILE selects. If the current file is short, it continues in the
+// newest rotated one. If the log is not a file, it returns [introspect.ErrNoLogFile].
 func Tail(ctx context.Context, setting string, q introspect.LogQuery) (introspect.NodeLogs, error) {
 	path := File(setting)
 	if path == "" {
@@ -71,15 +69,14 @@ func Tail(ctx context.Context, setting string, q introspect.LogQuery) (introspec
 // ending is the end of a log.
 type ending struct {
 	text []byte
-	cut  bool // the first line may lack its beginning; there is more before it
+	cut  bool // older text was left out; the first line may lack its beginning
 	more bool // there are older files
 }
 
-// readEnd reads the end of the current file, and before it that of the newest backup
-// while there is room.
+// readEnd reads the end of the current file, preceded by the end of the newest backup if
+// there is room.
 func readEnd(ctx context.Context, path string) (ending, error) {
-	// The file may be renamed while we look: then what we opened is the newest
-	// backup, and the look is taken again.
+	// If the file is renamed meanwhile, we have opened the newest backup and try again.
 	for range 3 {
 		f, err := os.Open(path)
 		if err != nil {
@@ -122,8 +119,8 @@ func readBoth(ctx context.Context, path string, f *os.File) (end ending, changed
 	return before, false, err
 }
 
-// newestBackup finds the file that was rotated last: <name>-<time><extension>, with
-// .gz once it is compressed. Their names sort by time. older reports that there are more.
+// newestBackup finds the file that was rotated last: <name>-<time><extension>, with .gz
+// once it is compressed. The names sort by time. older reports whether there are more.
 func newestBackup(path string) (newest string, older bool) {
 	ext := filepath.Ext(path)
 	found, err := filepath.Glob(quoteGlob(strings.TrimSuffix(path, ext)) + "-*" + quoteGlob(ext) + "*")
@@ -141,7 +138,7 @@ func newestBackup(path string) (newest string, older bool) {
 	}
 	newest = found[len(found)-1]
 	if plain := strings.TrimSuffix(newest, ".gz"); len(found) > 1 && found[len(found)-2] == plain {
-		newest = plain // it is being compressed now: the copy is not complete
+		newest = plain // it is being compressed: the copy is incomplete
 	}
 	return newest, len(found) > 1
 }
@@ -150,7 +147,7 @@ func quoteGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
-// readBackup reads at most so many bytes from the end of a backup.
+// readBackup reads up to `most` bytes from the end of a backup.
 func readBackup(ctx context.Context, path string, most int) (end ending, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -167,7 +164,7 @@ func readBackup(ctx context.Context, path string, most int) (end ending, err err
 	return end, nil
 }
 
-// unpack reads compressed text and keeps at most so many bytes of its end.
+// unpack reads compressed text and keeps up to `most` bytes of its end.
 func unpack(ctx context.Context, r io.Reader, most int) (end ending, err error) {
 	zr, err := gzip.NewReader(r)
 	if err != nil {
@@ -201,7 +198,7 @@ func unpack(ctx context.Context, r io.Reader, most int) (end ending, err error) 
 	return end, nil
 }
 
-// lastBytes reads at most so many bytes from the end of a file.
+// lastBytes reads up to `most` bytes from the end of a file.
 func lastBytes(f *os.File, most int) (ending, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -210,17 +207,17 @@ func lastBytes(f *os.File, most int) (ending, error) {
 	from := max(0, info.Size()-int64(most))
 	text := make([]byte, info.Size()-from)
 	n, err := f.ReadAt(text, from)
-	if err != nil && !errors.Is(err, io.EOF) { // it was cut meanwhile
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: it was truncated meanwhile
 		return ending{}, err
 	}
 	return ending{text: text[:n], cut: from > 0}, nil
 }
 
-// choose takes from the end of a log the newest lines that a query asks for. all says
-// that there are no others. It is pure.
+// choose returns the newest lines of a log's end that match a query. all reports whether
+// there are no others. It is pure.
 func choose(from ending, q introspect.LogQuery) (lines []string, all bool) {
 	all = !from.cut && !from.more
-	// A line that is being written has no end yet.
+	// Skip a line that is still being written.
 	end := from.text[:bytes.LastIndexByte(from.text, '\n')+1]
 	if from.cut {
 		end = end[bytes.IndexByte(end, '\n')+1:]
@@ -233,7 +230,7 @@ func choose(from ending, q introspect.LogQuery) (lines []string, all bool) {
 		raw := end[start : len(end)-1]
 		end = end[:start]
 		if older(raw, q.Since) {
-			// What stands before it is older still: the rest was not asked for.
+			// Everything before it is older still, so nothing is missing.
 			all = true
 			break
 		}
@@ -251,8 +248,8 @@ func choose(from ending, q introspect.LogQuery) (lines []string, all bool) {
 	return lines, all
 }
 
-// wanted is a line as it is answered. Whether it holds the text asked for is judged
-// after scrubbing too, so that a secret cannot be found out piece by piece.
+// wanted returns a line as sent to the client, and whether it matches. The text is matched
+// again after scrubbing, so that a secret cannot be guessed piece by piece.
 func wanted(raw []byte, least logline.Level, q introspect.LogQuery) (string, bool) {
 	if level, ok := member(raw, `"level":"`); least > logline.Debug {
 		if got, known := logline.ParseLevel(level); !ok || !known || got < least {
@@ -262,8 +259,7 @@ func wanted(raw []byte, least logline.Level, q introspect.LogQuery) (string, boo
 	if q.Match != "" && !bytes.Contains(raw, []byte(q.Match)) {
 		return "", false
 	}
-	// What is scrubbed is longer than what is shown: a secret must not be cut in two
-	// before it is recognised.
+	// Scrub more than is shown: a secret must not be cut in two before it is recognised.
 	cut := len(raw) > 4*maxLine
 	line := scrub.Line(strings.ToValidUTF8(string(raw[:min(len(raw), 4*maxLine)]), "\ufffd"))
 	most := maxLine
@@ -276,8 +272,8 @@ func wanted(raw []byte, least logline.Level, q introspect.LogQuery) (string, boo
 	return line, q.Match == "" || strings.Contains(line, q.Match)
 }
 
-// older reports whether a line has a time before another. A line without a time, of
-// a library that writes text, is as old as its neighbours.
+// older reports whether a line's time is before since. A line without a time, from a
+// library that writes text, counts as no older than its neighbours.
 func older(raw []byte, since time.Time) bool {
 	if since.IsZero() {
 		return false
@@ -287,7 +283,7 @@ func older(raw []byte, since time.Time) bool {
 	return err == nil && at.Before(since.Truncate(time.Millisecond))
 }
 
-// member finds a text member among the first of a line: level and ts come first.
+// member finds a text member at the start of a line, where level and ts are.
 func member(raw []byte, key string) (string, bool) {
 	head := raw[:min(len(raw), 128)]
 	_, rest, ok := bytes.Cut(head, []byte(key))

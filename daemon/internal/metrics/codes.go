@@ -2,15 +2,15 @@ package metrics
 
 import "sync"
 
-// codes bounds the label values that come from outside: EC2 answers with some dozens of
-// codes, but what stands between us and EC2 may answer with anything.
+// codes bounds the label values that come from outside: EC2 returns a few dozen codes, but
+// a proxy between us and EC2 may return anything.
 type codes struct {
 	mu   sync.Mutex
 	seen map[string]bool // guarded by mu
 }
 
 const (
-	maxCodes   = 64 // different ones of one daemon
+	maxCodes   = 64 // distinct codes per daemon
 	maxCodeLen = 64 // bytes; "InsufficientFreeAddressesInSubnet" has 33
 	codeOther  = "Other"
 )

@@ -1,19 +1,17 @@
-// Package metrics holds the daemon's Prometheus metrics: all that upstream
-// exposes, under its names, types and labels (spec/ipamd.md §8.1), and ours beside
-// them.
+// Package metrics holds the daemon's Prometheus metrics: all of upstream's, under the same
+// names, types and labels (spec/ipamd.md §8.1), and our own.
 //
-// What comes by events (counters, durations) has a method each. What is a state of
-// the pool is not kept here at all: it is asked for at scrape time through one
-// callback that returns a [PoolGauges], so an ADD pays for a counter or two, and
-// series of addresses that are gone vanish with them.
+// Each event (a counter or a duration) has a method. The state of the pool is not kept
+// here: one callback returns it at scrape time as a [PoolGauges]. So an ADD costs only a
+// counter or two, and the series of an address vanish with it.
 //
-// Fixed against upstream: network cards are added up instead of overwriting each
+// Improvements on upstream: network cards are added up instead of overwriting each
 // other; series of removed CIDRs disappear; forced removals correct every gauge;
 // latencies keep fractions of a millisecond; the label `error` of
-// awscni_aws_utils_error_count is a code and not the full text, and codes are bounded in
-// shape and number; requests without an answer and all failed metadata reads are
-// counted, their latency observed; histograms reach beyond 10 s.
+// awscni_aws_utils_error_count is a code instead of the full text, and codes are bounded
+// in shape and number; requests without an answer and all failed metadata reads are
+// counted, and their latency observed; histograms reach beyond 10 s.
 //
-// A Metrics has a registry of its own; nothing is registered globally and nothing
-// happens at package initialisation.
+// Each Metrics has its own registry. Nothing is registered globally, and nothing happens
+// at package initialisation.
 package metrics

@@ -17,14 +17,14 @@ type ec2 struct {
 }
 
 const (
-	// APIWaitForENI is the pseudo-call of waiting until a new ENI can be used.
+	// APIWaitForENI is the pseudo-call that times the wait until a new ENI is usable.
 	APIWaitForENI = "waitForENIAndIPsAttached"
 	// CodeIMDS is the error code of every failed metadata request.
 	CodeIMDS = "IMDSRequestError"
 	// apiOutOfSync is the pseudo-call counted when metadata and EC2 disagree.
 	apiOutOfSync = "IMDSMetaDataOutOfSync"
-	// CodeNoAnswer is counted for requests that failed without an answer: timeouts, lost
-	// connections. Upstream does not count them.
+	// CodeNoAnswer is the error code of requests that failed without an answer: timeouts,
+	// lost connections. Upstream does not count them.
 	CodeNoAnswer = "RequestError"
 )
 
@@ -41,9 +41,8 @@ func newEC2(r registrar) ec2 {
 	}
 }
 
-// EC2Call records one request to EC2 (whatever retries the SDK made inside): the action,
-// how long it took, and for a failed one the error and its EC2 code, "" if it has
-// none (timeouts, lost connections).
+// EC2Call records one request to EC2, including the SDK's retries: the action, its duration
+// and, on failure, the error and its EC2 code, "" if none (timeouts, lost connections).
 func (e *ec2) EC2Call(action string, took time.Duration, code string, err error) {
 	e.calls.WithLabelValues(action).Inc()
 	if err != nil {
@@ -63,7 +62,7 @@ func (e *ec2) EC2Call(action string, took time.Duration, code string, err error)
 	e.apiErrors.WithLabelValues(api, code).Inc()
 }
 
-// APILatency records how long something took that is not one EC2 request, such as
+// APILatency records the duration of something other than a single EC2 request, such as
 // APIWaitForENI.
 func (e *ec2) APILatency(api string, took time.Duration, code string, err error) {
 	failed, status := "false", "200"
@@ -73,11 +72,10 @@ func (e *ec2) APILatency(api string, took time.Duration, code string, err error)
 	e.latency.WithLabelValues(api, failed, status).Observe(float64(took) / float64(time.Millisecond))
 }
 
-// IMDSError counts a failed metadata request by the name of what was asked for, such as
-// "GetMACs".
+// IMDSError counts a failed metadata request by the name of the getter, such as "GetMACs".
 func (e *ec2) IMDSError(getter string) { e.apiErrors.WithLabelValues(getter, CodeIMDS).Inc() }
 
-// IMDSOutOfSync counts an ENI that the metadata lists and EC2 does not know.
+// IMDSOutOfSync counts an ENI that the metadata lists but EC2 does not know.
 func (e *ec2) IMDSOutOfSync(code string) {
 	e.apiErrors.WithLabelValues(apiOutOfSync, e.codes.bounded(code)).Inc()
 }

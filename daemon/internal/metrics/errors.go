@@ -53,7 +53,7 @@ const (
 	FnPoolReconcileDel = "eniIPPoolReconcileDel"
 )
 
-// Reconciled counts a correction of the address book to what EC2 says.
+// Reconciled counts a correction of the address book to match EC2.
 func (e *errorCounts) Reconciled(fn string) { e.reconciled.WithLabelValues(fn).Inc() }
 
 // Values of fn for PodENIError.
@@ -65,11 +65,11 @@ const (
 // PodENIError counts an error of pod ENI support or of node initialisation.
 func (e *errorCounts) PodENIError(fn string) { e.podENI.WithLabelValues(fn).Inc() }
 
-// ForceRemovedENI counts an ENI that went away under its pods, and those pods.
+// ForceRemovedENI counts an ENI that vanished while pods were using it, and those pods.
 func (e *errorCounts) ForceRemovedENI(pods int) {
 	e.lostENIs.Inc()
 	e.ForceRemovedIPs(pods)
 }
 
-// ForceRemovedIPs counts addresses that went away under their pods.
+// ForceRemovedIPs counts addresses that vanished while pods were using them.
 func (e *errorCounts) ForceRemovedIPs(pods int) { e.lostIPs.Add(float64(max(pods, 0))) }

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// APIMetadata is the label `api` of the latency of every request for instance metadata.
-// Upstream has the name but never observes it.
+// APIMetadata is the label `api` for the latency of instance metadata requests. Upstream
+// defines the name but never uses it.
 const APIMetadata = "GetMetadata"
 
-// getters are upstream's names of metadata, by the last part of the path. It counts
-// failures of some of them only; ours of all.
+// getters are upstream's names for metadata, by the last part of the path. Upstream counts
+// failures of only some of them, we of all.
 var getters = map[string]string{
 	"availability-zone":       "GetAZ",
 	"device-number":           "GetDeviceNumber",
-	"document":                "GetInstanceIdentityDocument", // ours: zone, id, type and address in one
+	"document":                "GetInstanceIdentityDocument", // our own: zone, id, type and address in one
 	"instance-id":             "GetInstanceID",
 	"instance-type":           "GetInstanceType",
 	"interface-id":            "GetInterfaceID",
@@ -36,15 +36,15 @@ var getters = map[string]string{
 	"vpc-ipv6-cidr-blocks":    "GetVPCIPv6CIDRBlocks",
 }
 
-// getterFields is the list of what an interface has; getterOther everything that has no
-// name: paths hold MACs and would have no bound.
+// getterFields is the listing of an interface's values. getterOther covers every path
+// without a name: paths contain MACs, so as labels they would be unbounded.
 const (
 	getterFields = "GetMACImdsFields"
 	getterOther  = "GetOther"
 )
 
-// IMDSCall records one request for instance metadata: its path, how long it took, and
-// the error of a failed one. A 404 is an answer, not an error.
+// IMDSCall records one request for instance metadata: its path, its duration and, on
+// failure, the error. A 404 is an answer, not an error.
 func (e *ec2) IMDSCall(requested string, took time.Duration, err error) {
 	e.APILatency(APIMetadata, took, CodeIMDS, err)
 	if err != nil {

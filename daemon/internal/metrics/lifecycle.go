@@ -17,8 +17,8 @@ type lifecycle struct {
 	repaired   *prometheus.CounterVec
 }
 
-// startBuckets, seconds, are Prometheus's default ones, which upstream has, and
-// more: with a slow API server or EC2 a start takes minutes.
+// startBuckets, in seconds, are Prometheus's defaults, as in upstream, and more: with a
+// slow API server or EC2, a start takes minutes.
 var startBuckets = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300}
 
 func newLifecycle(r registrar, opts Options) lifecycle {
@@ -37,11 +37,10 @@ func newLifecycle(r registrar, opts Options) lifecycle {
 		connmark:   r.counters("awscni_connmark_reconcile_total", "The number of connmark Setup/Cleanup reconciliations by result", "result"),
 		repaired:   r.counters("awscni_host_state_repairs_total", "The number of host network objects restored after another program removed them, by kind", "object"),
 	}
-	// Both results exist from the start, so that a rate is defined before the first one.
+	// Both series exist from the start, so that a rate is defined before the first result.
 	l.connmark.WithLabelValues("success")
 	l.connmark.WithLabelValues("error")
-	// A reconcile is under way a second after the start or a moment later: the series does
-	// not depend on it.
+	// The first reconcile runs a second or so after the start; the series exists before it.
 	l.inProgress.WithLabelValues(FnReconcilePool)
 	return l
 }
@@ -52,33 +51,33 @@ const (
 	FailedNodeInit  = "node_initialization"
 )
 
-// Started records how long the start took, until requests were served or until it
-// failed for a reason ("" = it did not).
+// Started records how long the start took until requests were served, or until it failed;
+// failureReason is "" on success.
 func (l *lifecycle) Started(took time.Duration, withAPIServer bool, failureReason string) {
 	l.startup.WithLabelValues(strconv.FormatBool(failureReason == ""), strconv.FormatBool(withAPIServer), failureReason).Observe(took.Seconds())
 }
 
-// NodeInitialized records how long the initialisation of the node took.
+// NodeInitialized records how long initialising the node took.
 func (l *lifecycle) NodeInitialized(took time.Duration, err error) {
 	l.nodeInit.WithLabelValues(strconv.FormatBool(err == nil)).Observe(took.Seconds())
 }
 
-// Values of fn for Action, beside FnNodeInit.
+// Values of fn for Action, besides FnNodeInit.
 const (
 	FnIncreasePool  = "increaseDatastorePool"
 	FnDecreasePool  = "decreaseDatastorePool"
 	FnReconcilePool = "nodeIPPoolReconcile"
 )
 
-// Action counts something as in progress until the function returned is called.
+// Action counts an action as in progress until done is called.
 func (l *lifecycle) Action(fn string) (done func()) {
 	g := l.inProgress.WithLabelValues(fn)
 	g.Inc()
 	return g.Dec
 }
 
-// ConnmarkBackend names the backend in use, "nftables" or "iptables"; the series of the
-// other one does not exist.
+// ConnmarkBackend sets the backend in use, "nftables" or "iptables". The other one has no
+// series.
 func (l *lifecycle) ConnmarkBackend(name string) {
 	l.backend.Reset()
 	l.backend.WithLabelValues(name).Set(1)
@@ -93,8 +92,7 @@ func (l *lifecycle) ConnmarkReconcile(err error) {
 	l.connmark.WithLabelValues(result).Inc()
 }
 
-// HostStateRepaired counts things of one kind that were brought back; the kinds are a
-// closed set.
+// HostStateRepaired counts restored objects of one kind; the kinds are a closed set.
 func (l *lifecycle) HostStateRepaired(object string, n int) {
 	l.repaired.WithLabelValues(object).Add(float64(n))
 }

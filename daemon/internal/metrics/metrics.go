@@ -9,17 +9,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Options describe the build and where the state of the pool comes from.
+// Options describe the build and the source of the pool's state.
 type Options struct {
 	Version   string // of the daemon; may be ""
 	GoVersion string // runtime.Version()
 
-	// Pool is asked at every scrape, from the scraper's goroutine. It may be nil and
-	// set later with SetPool; until then the gauges of the pool are zero.
+	// Pool is called at every scrape, in the scraper's goroutine. It may be nil and set
+	// later with SetPool; until then the pool's gauges are zero.
 	Pool func() PoolGauges
 }
 
-// Metrics are the metrics of one daemon. Its methods may be called from any goroutine.
+// Metrics are the metrics of one daemon. It is safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
 	pool     atomic.Pointer[func() PoolGauges]
@@ -56,18 +56,18 @@ func New(opts Options) *Metrics {
 // SetPool sets or replaces Options.Pool.
 func (m *Metrics) SetPool(pool func() PoolGauges) { m.pool.Store(&pool) }
 
-// Handler serves the metrics in Prometheus's text format and counts its own requests. A
-// family that cannot be collected is left out; the others are worth having.
+// Handler serves the metrics in Prometheus's text format and counts its own requests. It
+// leaves out a family that cannot be collected and serves the others.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.InstrumentMetricHandler(m.registry,
 		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 }
 
-// Gatherer gives tests and the support bundle the families themselves.
+// Gatherer returns the metric families for tests and the support bundle.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 
 // registrar makes and registers metrics. Names, labels and help are constants of this
-// package, so a refusal is a mistake in it and panics.
+// package, so a rejected one is a bug here and panics.
 type registrar struct{ to *prometheus.Registry }
 
 func register[C prometheus.Collector](r registrar, c C) C {

@@ -2,13 +2,13 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// policyAgent counts calls of the network policy agent.
+// policyAgent counts calls to the network policy agent.
 type policyAgent struct {
 	agentCalls       *prometheus.CounterVec
 	deletionsWaiting prometheus.Gauge
 }
 
-// Calls of the network policy agent and what becomes of them.
+// Calls to the network policy agent, and their results.
 const (
 	CallEnforce = "enforce"
 	CallDelete  = "delete"
@@ -28,10 +28,10 @@ func newPolicyAgent(r registrar) policyAgent {
 	}
 }
 
-// AgentCall counts one call; both texts are of the constants.
+// AgentCall counts one call; both arguments are among the constants above.
 func (p *policyAgent) AgentCall(call, result string) {
 	p.agentCalls.WithLabelValues(call, result).Inc()
 }
 
-// DeletionsWaiting sets how many deletions wait for the agent.
+// DeletionsWaiting sets the number of deletions that wait for the agent.
 func (p *policyAgent) DeletionsWaiting(n int) { p.deletionsWaiting.Set(float64(n)) }

@@ -11,18 +11,18 @@ import (
 // PoolGauges are the state of the pool at one moment, over all network cards.
 type PoolGauges struct {
 	ENIs         int // in the address book
-	MaxENIs      int // attachable, without those that are not ours
+	MaxENIs      int // attachable, without unmanaged ones
 	MaxIPs       int // addresses that MaxENIs can hold for pods; 0 in IPv6
-	Total        int // addresses, whatever their kind, also of excluded ENIs
+	Total        int // addresses of every kind, including those of excluded ENIs
 	Assigned     int
 	Cooling      int
 	IPv4Prefixes int
 	Quarantined  int // allocations whose address is on no known ENI
-	MaxPods      int // of the node; 0: not known, no series
-	PodCapacity  int // pods that the node's addresses serve; 0: not known or no limit, no series
+	MaxPods      int // of the node; 0: unknown, no series
+	PodCapacity  int // pods that the node's addresses can serve; 0: unknown or unlimited, no series
 
-	Reconciled time.Time    // when the pool was last compared with what is attached
-	Branches   *BranchGauge // nil: no security groups for pods, no series
+	Reconciled time.Time    // when the pool was last compared with the attached ENIs
+	Branches   *BranchGauge // nil without security groups for pods: no series
 
 	ByCIDR []CIDRGauge // each CIDR once
 	ByENI  []ENIGauge  // each ENI once
@@ -31,7 +31,7 @@ type PoolGauges struct {
 	Subnets  []SubnetGauge // each subnet once
 }
 
-// SubnetGauge is what EC2 said about a subnet that new ENIs may come from.
+// SubnetGauge is what EC2 reported for a subnet that new ENIs may be created in.
 type SubnetGauge struct {
 	Subnet string // id
 	Free   int    // addresses
@@ -40,7 +40,7 @@ type SubnetGauge struct {
 // BranchGauge is the trunk of a node whose pods may have security groups.
 type BranchGauge struct {
 	Trunk bool // attached
-	Used  int  // by living pods; -1: not known, no series
+	Used  int  // by running pods; -1: unknown, no series
 	Max   int  // of the instance type
 }
 
@@ -56,16 +56,16 @@ type ENIGauge struct {
 	Assigned int
 }
 
-// BackoffGauge is one reason why EC2 is not asked for something now.
+// BackoffGauge is one back-off that currently keeps a request from EC2.
 type BackoffGauge struct {
 	Target string // "attach", "release", or the id of an ENI or a subnet
 	Cause  string // a code of daemon/api/cause
 	Left   time.Duration
 }
 
-// FromSnapshot counts a snapshot of the address book. Limits and back-offs are not in
-// it and remain to be set. As in upstream, a CIDR has a series once one of its
-// addresses has been assigned, so that hundreds of idle secondary IPs cost nothing.
+// FromSnapshot counts a snapshot of the address book. The caller has to add limits and
+// back-offs, which are not in it. As in upstream, a CIDR has a series once one of its
+// addresses has been assigned, so hundreds of idle secondary IPs cost nothing.
 func FromSnapshot(s ipam.Snapshot, now time.Time, cooldown time.Duration) PoolGauges {
 	g := PoolGauges{ENIs: len(s.ENIs), Quarantined: len(s.Unplaced)}
 	for i := range s.ENIs {
@@ -89,8 +89,7 @@ func FromSnapshot(s ipam.Snapshot, now time.Time, cooldown time.Duration) PoolGa
 	return g
 }
 
-// poolDescs describe the gauges of the pool, whose values exist only while they are
-// collected.
+// poolDescs describe the pool's gauges, whose values exist only during a scrape.
 type poolDescs struct {
 	enis, maxENIs, maxIPs, total, assigned, cooling, prefixes, quarantined, maxPods, podCapacity, reconciled, trunk, branches, maxBranches, byCIDR, byENI, backoff, subnet *prometheus.Desc
 }

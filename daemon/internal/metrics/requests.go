@@ -18,8 +18,8 @@ type requests struct {
 	waited    prometheus.Histogram
 }
 
-// waitBuckets, seconds: from "the pool had one" over the time of an EC2 assign and an
-// attach to the longest wait that can be set (60 s).
+// waitBuckets, in seconds, range from "the pool had one" through the time of an EC2 assign
+// and an attach to the longest configurable wait (60 s).
 var waitBuckets = []float64{0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 3, 5, 7.5, 10, 15, 30, 60}
 
 func newRequests(r registrar) requests {
@@ -43,17 +43,17 @@ func (r *requests) AddRequest() { r.adds.Inc() }
 // AddWaited records how long an ADD that got an address waited for it.
 func (r *requests) AddWaited(d time.Duration) { r.waited.Observe(max(d, 0).Seconds()) }
 
-// AddFailed counts an ADD that got none. Codes are a fixed list, so the label is bounded.
+// AddFailed counts an ADD that got no address. The label is bounded, as codes are a fixed list.
 func (r *requests) AddFailed(code cause.Code) { r.failed.WithLabelValues(string(code)).Inc() }
 
-// NoAddress counts an attempt to assign that found nothing free.
+// NoAddress counts an attempt to assign that found no free address.
 func (r *requests) NoAddress() { r.noAddress.Inc() }
 
-// Waiting sets how many ADDs wait now.
+// Waiting sets the number of ADDs waiting now.
 func (r *requests) Waiting(n int) { r.waiting.Set(float64(n)) }
 
-// Reasons that a DEL gives; any other is counted as "Other", because the text comes
-// from outside.
+// Reasons given by a DEL. Any other is counted as "Other", because the text comes from
+// outside.
 const (
 	ReasonPodDeleted    = "PodDeleted"
 	ReasonSetupNSFailed = "SetupNSFailed"

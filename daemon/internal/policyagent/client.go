@@ -24,15 +24,15 @@ import (
 
 const (
 	dialLimit = 2 * time.Second // upstream's
-	callLimit = 5 * time.Second // with dialling and the second attempt
-	// again is when a call is made a second time that the agent refused because a link
-	// is not there yet: it sees links by a listing that may be a moment behind.
+	callLimit = 5 * time.Second // including the dial and the retry
+	// again is the pause before the retry of a call that the agent refused because a link
+	// is missing: its list of links may lag a moment behind.
 	again = 500 * time.Millisecond
-	// largestReply is far above the single byte that the agent answers.
+	// largestReply is far above the agent's actual reply, a single byte.
 	largestReply = 64 << 10
 )
 
-// Client calls the agent. Its methods may be called from any goroutine.
+// Client calls the agent. It is safe for concurrent use.
 type Client struct {
 	conn   *grpc.ClientConn
 	socket string
@@ -41,8 +41,8 @@ type Client struct {
 	dialed error // why the last attempt to connect failed; guarded by mu
 }
 
-// New returns a client of the agent behind a socket, "" for the default one. It connects
-// with the first call.
+// New returns a client of the agent at a socket, "" for the default one. It connects on
+// the first call.
 func New(socket string) (*Client, error) {
 	c := &Client{socket: cmp.Or(socket, cniwire.PolicySocket)}
 	var err error
@@ -62,7 +62,7 @@ func New(socket string) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connection and the calls on it.
+// Close closes the connection and ends the calls on it.
 func (c *Client) Close() error { return c.conn.Close() }
 
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
@@ -82,7 +82,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Cause is the cause of a call that failed, "" if it did not.
+// Cause returns the cause of a failed call, "" if err is not from one.
 func Cause(err error) cause.Code {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -91,10 +91,10 @@ func Cause(err error) cause.Code {
 	return e.Cause
 }
 
-// Unreachable reports that the agent did not answer, and may when asked again.
+// Unreachable reports whether the agent did not answer; a retry may succeed.
 func Unreachable(err error) bool { return Cause(err) == cause.PolicyAgentUnreachable }
 
-// Enforce has the agent attach a pod's policies to that many host links.
+// Enforce makes the agent attach a pod's policies to the given number of host links.
 func (c *Client) Enforce(ctx context.Context, namespace, name, mode string, interfaces int32) error {
 	return c.call(ctx, func(ctx context.Context, np cnirpc.NPBackendClient) (bool, error) {
 		r, err := np.EnforceNpToPod(ctx, &cnirpc.EnforceNpRequest{
@@ -104,7 +104,7 @@ func (c *Client) Enforce(ctx context.Context, namespace, name, mode string, inte
 	})
 }
 
-// Delete has the agent forget a pod.
+// Delete makes the agent forget a pod.
 func (c *Client) Delete(ctx context.Context, namespace, name string) error {
 	return c.call(ctx, func(ctx context.Context, np cnirpc.NPBackendClient) (bool, error) {
 		r, err := np.DeletePodNp(ctx, &cnirpc.DeleteNpRequest{K8S_POD_NAME: name, K8S_POD_NAMESPACE: namespace})
@@ -128,7 +128,7 @@ func (c *Client) call(ctx context.Context, f func(context.Context, cnirpc.NPBack
 		case err == nil:
 			return &Error{cause.PolicyAgentRefused, errNotSuccessful}
 		case status.Code(err) == codes.DeadlineExceeded:
-			// The text is that of whichever end noticed first.
+			// Replaces the error's text, which depends on which end timed out first.
 			return &Error{cause.PolicyAgentUnreachable, fmt.Errorf("no answer from %s within the deadline of %s: %w", c.socket, callLimit, context.DeadlineExceeded)}
 		case attempt == 1 && passing(err) && pause(ctx, again):
 			continue
@@ -144,7 +144,7 @@ func (c *Client) connected(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	c.conn.ResetConnectBackoff() // of the attempts for earlier calls
+	c.conn.ResetConnectBackoff() // left by earlier calls
 	for {
 		c.conn.Connect() // does nothing unless it is idle
 		state := c.conn.GetState()
@@ -162,8 +162,8 @@ func (c *Client) connected(ctx context.Context) error {
 	}
 }
 
-// passing reports an answer that may be another a moment later: the agent has not seen a
-// link yet, or has just been replaced.
+// passing reports whether an error may be transient: the agent has not seen a link yet, or
+// has just been replaced.
 func passing(err error) bool {
 	s := status.Convert(err)
 	if s.Code() == codes.Unavailable {
@@ -173,7 +173,7 @@ func passing(err error) bool {
 	return strings.Contains(text, "link not found") || strings.Contains(text, "no such network interface")
 }
 
-// codeOf distinguishes an agent that refuses from one that does not answer.
+// codeOf distinguishes a refusal from an agent that does not answer.
 func codeOf(err error) cause.Code {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

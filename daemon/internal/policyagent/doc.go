@@ -1,7 +1,6 @@
-// Package policyagent calls the network policy agent of the node: a gRPC server of
-// rpc.NPBackend that attaches its programs to a pod's host links, and forgets them.
+// Package policyagent calls the node's network policy agent: a gRPC server of
+// rpc.NPBackend that attaches its programs to a pod's host links, and forgets pods.
 //
-// Every call ends: it waits for a connection for two seconds, as upstream's plugin
-// does, and takes five in all. One connection is kept. It decides nothing about pods: who
-// is sent and when is its caller's.
+// Every call is bounded: two seconds to connect, as in upstream's plugin, and five in all.
+// One connection is kept open. The caller decides which pods to report, and when.
 package policyagent

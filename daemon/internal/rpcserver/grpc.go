@@ -16,8 +16,8 @@ import (
 	"cnictl/daemon/api/crashpoint"
 )
 
-// newGRPC registers what upstream's server offers: CNIBackend,
-// ConfigServerBackend, health under two names, reflection v1 and v1alpha.
+// newGRPC returns a server with upstream's services: CNIBackend, ConfigServerBackend,
+// health under two names, reflection v1 and v1alpha.
 func (s *Server) newGRPC() *grpc.Server {
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(cniwire.MaxFrame),
@@ -32,7 +32,7 @@ func (s *Server) newGRPC() *grpc.Server {
 	return g
 }
 
-// bounded makes a request wait for a slot. Health checks pass: a daemon whose ADDs
+// bounded makes a request wait for a slot. Health checks do not wait: a daemon whose ADDs
 // all wait for EC2 is busy, not dead.
 func bounded(s slots) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

@@ -8,9 +8,9 @@ import (
 )
 
 // healthServer is the standard health service. "" is SERVING for as long as the process
-// serves, because a liveness probe asks for it. [HealthService] is too, as in upstream,
-// unless Options.Ready makes it say whether a pod could get an address: that is for
-// readiness probes.
+// serves, as liveness probes use it. So is [HealthService], as in upstream, unless
+// Options.Ready is set: then it says whether a pod could get an address, for readiness
+// probes.
 type healthServer struct {
 	*health.Server
 	ready func() bool // nil: always
@@ -32,8 +32,8 @@ func (h *healthServer) List(ctx context.Context, req *healthpb.HealthListRequest
 	return h.Server.List(ctx, req)
 }
 
-// update asks whether addresses can be given. Streams of Watch are notified with the next
-// Check, which kubelet makes every few seconds.
+// update sets the status from ready. Watch streams are notified at the next Check, which
+// kubelet makes every few seconds.
 func (h *healthServer) update() {
 	status := healthpb.HealthCheckResponse_SERVING
 	if h.ready != nil && !h.ready() {

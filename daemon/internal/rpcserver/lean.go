@@ -26,16 +26,16 @@ type lean struct {
 	running  sync.WaitGroup        // one per connection
 }
 
-// past is a deadline that ends a read at once.
+// past is a deadline that ends a read immediately.
 var past = time.Unix(1, 0)
 
 func newLean(s *Server, l *socket) *lean {
 	return &lean{Server: s, socket: l, slots: make(slots, s.opts.MaxRequests), conns: map[net.Conn]struct{}{}}
 }
 
-// serve accepts until stopAccepting. ctx bounds the requests. A connection is only
-// accepted when there is a slot for its request: the others wait in the kernel's
-// queue, which costs no memory here.
+// serve accepts connections until stopAccepting. ctx bounds the requests. A connection is
+// accepted only once there is a slot for its request; the others wait in the kernel's queue,
+// which costs no memory here.
 func (l *lean) serve(ctx context.Context) error {
 	for {
 		if !l.slots.acquire(ctx) {
@@ -65,7 +65,8 @@ func (l *lean) serve(ctx context.Context) error {
 	}
 }
 
-// acceptAgain: running out of descriptors or memory passes.
+// acceptAgain reports whether to accept again after a pause: a shortage of descriptors or
+// memory is temporary.
 func acceptAgain(err error) (time.Duration, bool) {
 	var ne net.Error
 	if errors.As(err, &ne) && ne.Timeout() || isExhausted(err) {
@@ -111,7 +112,7 @@ func (l *lean) isDraining() bool {
 	return l.draining
 }
 
-// stopAccepting closes the socket and ends the connections that sent no request yet.
+// stopAccepting closes the socket and ends connections that have not sent a request yet.
 func (l *lean) stopAccepting() {
 	l.mu.Lock()
 	l.draining = true
@@ -126,8 +127,8 @@ func (l *lean) stopAccepting() {
 
 func (l *lean) wait() { l.running.Wait() }
 
-// handle answers one connection. A request that cannot be read gets no reply: there
-// is nothing that its sender would understand.
+// handle serves one connection. An unreadable request gets no reply, as its sender would
+// not understand one.
 func (l *lean) handle(ctx context.Context, conn *net.UnixConn) {
 	frame, err := cniwire.ReadFrame(conn, make([]byte, 1024))
 	if err != nil {
@@ -169,9 +170,9 @@ func (l *lean) answer(ctx context.Context, req cniwire.Request) []byte {
 	return cniwire.AppendDelReply(make([]byte, 0, 256), l.opts.Backend.Del(ctx, req.Del))
 }
 
-// watch calls cancel when the client closes the connection before it was answered:
-// its runtime has given up, so an address found later would be wasted. The returned
-// channel is closed when watching has ended, which closing conn brings about.
+// watch calls cancel if the client closes the connection before the answer: its runtime has
+// given up, so an address found later would be wasted. Closing conn ends the watch; then
+// the returned channel is closed.
 func watch(conn *net.UnixConn, cancel func()) <-chan struct{} {
 	done := make(chan struct{})
 	conn.SetReadDeadline(time.Time{})

@@ -13,15 +13,15 @@ import (
 	"cnictl/daemon/internal/unixsocket"
 )
 
-// maxSocketPath is sun_path less its final NUL (unix(7)).
+// maxSocketPath is the size of sun_path without the final NUL (unix(7)).
 const maxSocketPath = 107
 
-// newSuffix names a socket while its mode is not set yet.
+// newSuffix marks a socket whose mode is not set yet.
 const newSuffix = ".new"
 
-// socket is a listener that was moved to its name after its mode was set, so that it
-// is never reachable with a wider one. When the file is removed it can be made
-// again, without an end for those who accept.
+// socket is a listener whose file gets its name only after its mode is set, so that it is
+// never reachable with a wider mode. If the file is removed, renew makes a new one without
+// interrupting callers of Accept.
 type socket struct {
 	path string
 	mode fs.FileMode
@@ -29,10 +29,10 @@ type socket struct {
 	mu     sync.Mutex // guards what follows
 	now    *listening
 	closed bool
-	err    error // of the end
+	err    error // result of Close
 }
 
-// listening is a listener with its file.
+// listening is a listener and its file.
 type listening struct {
 	*net.UnixListener
 	inode fs.FileInfo
@@ -59,7 +59,7 @@ func (s *socket) renew(ctx context.Context) (renewed bool, _ error) {
 	}
 	old := s.now
 	s.now = l
-	return true, old.Close() // those who accept go on with the new one
+	return true, old.Close() // callers of Accept continue on the new one
 }
 
 func (s *socket) current() *listening {
@@ -68,7 +68,7 @@ func (s *socket) current() *listening {
 	return s.now
 }
 
-// AcceptUnix accepts from the listener of now.
+// AcceptUnix accepts a connection from the current listener.
 func (s *socket) AcceptUnix() (*net.UnixConn, error) {
 	for {
 		l := s.current()
@@ -83,12 +83,12 @@ func (s *socket) AcceptUnix() (*net.UnixConn, error) {
 func (s *socket) Accept() (net.Conn, error) {
 	conn, err := s.AcceptUnix()
 	if err != nil {
-		return nil, err // and no connection: a nil pointer would be one
+		return nil, err // not conn: a nil pointer in the interface would not be nil
 	}
 	return conn, nil
 }
 
-// Addr is the address under which the listener was made.
+// Addr returns the address that the listener was created with.
 func (s *socket) Addr() net.Addr { return s.current().Addr() }
 
 func listenAt(ctx context.Context, path string, mode fs.FileMode) (*listening, error) {
@@ -117,7 +117,7 @@ func listenAt(ctx context.Context, path string, mode fs.FileMode) (*listening, e
 	return &listening{l, inode}, nil
 }
 
-// makeDir leaves the mode of a directory alone that exists, which is a host path.
+// makeDir creates a directory. It leaves an existing one, which is a host path, unchanged.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -128,8 +128,8 @@ func makeDir(dir string) error {
 	return os.Chmod(dir, modeDir) // whatever the umask is
 }
 
-// publish gives a socket its mode and its name, under which it may be removed at
-// once: nothing is asked of it there.
+// publish sets a socket's mode and gives it its name. It reads the inode before the rename,
+// as the file may be removed right after it.
 func publish(temp, path string, mode fs.FileMode) (fs.FileInfo, error) {
 	if err := os.Chmod(temp, mode); err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (s *socket) Close() error {
 	s.closed = true
 	s.err = s.now.Close()
 	if file, err := os.Lstat(s.path); err == nil && os.SameFile(file, s.now.inode) {
-		if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) { // else it was removed meanwhile
+		if err := os.Remove(s.path); !errors.Is(err, fs.ErrNotExist) { // otherwise removed meanwhile
 			s.err = errors.Join(s.err, err)
 		}
 	}

@@ -20,22 +20,23 @@ const (
 	modeLeanSocket = 0o600 // only the plugin, which runs as root
 )
 
-// Backend answers requests. Its methods are called concurrently and return when they
-// have an answer or soon after ctx ends (the client is gone, or draining took too
-// long); they always return a reply.
+// Backend answers requests. Its methods are called concurrently. They return once they have
+// an answer, or soon after ctx ends (the client is gone, or draining took too long), and
+// always return a reply.
 type Backend interface {
 	Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply
 	Del(ctx context.Context, req *cniwire.DelRequest) *cniwire.DelReply
-	// Policy is asked by our plugin only; upstream's calls the policy agent itself.
+	// Policy is only called by our plugin; upstream's calls the policy agent itself.
 	Policy(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply
 	PolicyConfig() PolicyConfig
 }
 
-// PolicyConfig is what the network policy agent asks for once at its start.
+// PolicyConfig is the configuration that the network policy agent requests once, at its
+// start.
 type PolicyConfig struct {
 	Mode       string // NETWORK_POLICY_ENFORCING_MODE as typed
 	MultiNIC   bool
-	NodeIPv4   string // only the address of the cluster's family is set
+	NodeIPv4   string // only the cluster's family is set
 	NodeIPv6   string
 	InstanceID string
 	Region     string
@@ -47,33 +48,33 @@ type Options struct {
 	LeanSocket string // default cniwire.Socket
 	Backend    Backend
 	Log        *slog.Logger
-	Version    string // of this build; a client's version is only compared for the log
+	Version    string // of this build; compared with a client's version only for the log
 
-	// Ready makes the health service [HealthService] say whether addresses can be given;
-	// nil: it is SERVING as long as the process serves.
+	// Ready makes the health service [HealthService] report whether pods can get
+	// addresses; nil: it is SERVING as long as the process serves.
 	Ready func() bool
 
-	// Renew makes the server look whether its sockets' files are there, and listen again
-	// if they were removed; nil: they are not checked. Renewed is called with each.
+	// Renew makes the server check its socket files and listen again if they were removed;
+	// nil: no checks. Renewed, unless nil, is called with each renewed path.
 	Renew   <-chan struct{}
 	Renewed func(path string)
 
-	// MaxRequests bounds the requests in progress on each socket. It must
-	// exceed the pods that may wait for an address at once, else DELs queue behind
+	// MaxRequests bounds the requests in progress on each socket. It must exceed the
+	// number of pods that may wait for an address at once, or DELs would queue behind
 	// them. Default 1024, above the max-pods of every instance type.
 	MaxRequests int
 	// RequestTimeout bounds reading one lean request and writing one lean reply.
 	// Default 5 s.
 	RequestTimeout time.Duration
-	// DrainLimit bounds how long requests in progress may take after the end.
+	// DrainLimit bounds how long requests in progress may take after ctx ends.
 	// Default 5 s, half of the pod's termination grace period.
 	DrainLimit time.Duration
 }
 
-// Server is made by New and used for one Serve.
+// Server is created with New and used for one Serve.
 type Server struct{ opts Options }
 
-// New returns a server that listens nowhere yet.
+// New returns a server that does not listen yet.
 func New(opts Options) *Server {
 	opts.GRPCSocket = cmp.Or(opts.GRPCSocket, cniwire.GRPCSocket)
 	opts.LeanSocket = cmp.Or(opts.LeanSocket, cniwire.Socket)
@@ -103,7 +104,7 @@ func (s *Server) Serve(ctx context.Context) error {
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		// ErrServerStopped: the end came before this goroutine ran.
+		// ErrServerStopped: ctx ended before this goroutine ran.
 		if err := grpcServer.Serve(grpcSocket); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			return fmt.Errorf("serve gRPC on %s: %w", s.opts.GRPCSocket, err)
 		}
@@ -135,8 +136,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// renew listens again on sockets that were removed, at each request, until ctx
-// ends.
+// renew listens again on removed sockets, whenever opts.Renew asks for it, until ctx ends.
 func (s *Server) renew(ctx context.Context, sockets ...*socket) {
 	for {
 		select {
@@ -156,7 +156,7 @@ func (s *Server) renew(ctx context.Context, sockets ...*socket) {
 	}
 }
 
-// slots bounds what is in progress.
+// slots bounds the requests in progress.
 type slots chan struct{}
 
 // acquire takes a slot, or reports that ctx ended first.

@@ -1,5 +1,5 @@
-// Package unixsocket distinguishes the socket file of a process that is gone from one that is
-// served, before a server takes its place.
+// Package unixsocket distinguishes a dead process's socket file from one that is served,
+// before a server replaces it.
 package unixsocket
 
 import (
@@ -16,9 +16,9 @@ import (
 // ErrInUse means that another process answers on the socket.
 var ErrInUse = errors.New("another process is serving it")
 
-// Stale reports whether there is a socket at the path whose process is gone, which may
-// be replaced; false: there is nothing. A file that is no socket, a socket that is
-// served (ErrInUse), and one whose state is not known are errors that do not name the path.
+// Stale returns true if the socket at the path is left over from a dead process and may be
+// replaced, and false if nothing is there. A file that is not a socket, a socket that is
+// served (ErrInUse) and one in an unknown state are errors, which do not name the path.
 func Stale(ctx context.Context, path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +37,7 @@ func Stale(ctx context.Context, path string) (bool, error) {
 		return false, errors.Join(ErrInUse, conn.Close())
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return true, nil
-	case errors.Is(err, fs.ErrNotExist): // meanwhile
+	case errors.Is(err, fs.ErrNotExist): // removed meanwhile
 		return false, nil
 	}
 	return false, fmt.Errorf("probe whether it is in use: %w", err)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// AnswerError says that EC2's answer is not what EC2 documents.
+// AnswerError means that EC2's answer is not what EC2 documents.
 type AnswerError struct {
-	Field string // EC2's name of it
+	Field string // EC2's name for it
 	Value string
 	Want  string
 }
@@ -19,7 +19,7 @@ func (e *AnswerError) Error() string {
 
 const (
 	maxIDLength      = 64
-	maxAddresses     = 1024 // per ENI and list, far above every instance type
+	maxAddresses     = 1024 // per ENI and list, far above every instance type's limit
 	wantIPv4         = "an IPv4 address"
 	wantIPv6         = "an IPv6 address"
 	wantSubnetIPv4   = "an IPv4 address of the subnet "
@@ -40,7 +40,7 @@ func checkID(field, prefix, id string) error {
 	return nil
 }
 
-// parseIPv4 reads an address; within may be zero for "not known".
+// parseIPv4 reads an address of the subnet within, which is zero if unknown.
 func parseIPv4(field, s string, within netip.Prefix) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is4() {
@@ -55,13 +55,13 @@ func parseIPv4(field, s string, within netip.Prefix) (netip.Addr, error) {
 	return a, nil
 }
 
-// forHosts refuses what would break the node as a pod's address: the subnet, with which
-// addresses are compared, need not be known.
+// forHosts rejects addresses that would break the node as a pod's address. The check against
+// the subnet is not enough, as the subnet may be unknown.
 func forHosts(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !(a.Is4() && a.As4()[0] == 0)
 }
 
-// parseIPv6 reads an address; within may be zero for "not known".
+// parseIPv6 reads an address of the subnet within, which is zero if unknown.
 func parseIPv6(field, s string, within netip.Prefix) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is6() || a.Is4In6() || a.Zone() != "" {
@@ -104,8 +104,7 @@ func parsePrefix6(field, s string, within netip.Prefix) (netip.Prefix, error) {
 	return p, nil
 }
 
-// parseAll reads the members of a list. Members given twice, or more than max, are a
-// mistake of the answer.
+// parseAll parses a list. Duplicates, or more than max members, make the answer invalid.
 func parseAll[T comparable](field string, in []string, max int, parse func(s string) (T, error)) ([]T, error) {
 	if len(in) > max {
 		return nil, &AnswerError{field, fmt.Sprintf("%d members", len(in)), fmt.Sprintf("at most %d", max)}

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// AttachENI attaches an ENI to the instance. EC2 finishes the attachment after the
-// answer; the link appears on the node later still.
+// AttachENI attaches an ENI to the instance. EC2 completes the attachment after it
+// answers; the link appears on the node even later.
 func (c *Client) AttachENI(ctx context.Context, id ipam.ENIID, card, device int) (attachmentID string, err error) {
 	defer fail(&err)
 	out, err := call(ctx, c, "AttachNetworkInterface", c.ec2.AttachNetworkInterface, &ec2.AttachNetworkInterfaceInput{
@@ -41,8 +41,8 @@ func (c *Client) SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, atta
 	return nil
 }
 
-// DetachENI starts to end an attachment; DescribeENIs shows when it has. An
-// attachment that does not exist is an error for which IsNotFound holds.
+// DetachENI starts a detach; DescribeENIs shows when it is complete. If the attachment
+// does not exist, IsNotFound holds for the error.
 func (c *Client) DetachENI(ctx context.Context, attachmentID string) (err error) {
 	defer fail(&err)
 	_, err = call(ctx, c, "DetachNetworkInterface", c.ec2.DetachNetworkInterface, &ec2.DetachNetworkInterfaceInput{AttachmentId: aws.String(attachmentID)})

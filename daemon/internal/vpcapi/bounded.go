@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// boundedHTTP keeps an endpoint that answers without end from filling memory.
+// boundedHTTP limits answers, so that an endless one cannot fill memory.
 type boundedHTTP struct {
 	next ec2.HTTPClient
 	max  int64

@@ -8,9 +8,9 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Brief says what EC2 answered in the order that people read: code, message, then what
-// was called and the request's id. The SDK says it the other way round, and where a text
-// is cut the code would be lost. The error stays what it is for errors.As.
+// Brief puts EC2's error into the order that people read: code, message, then the action and
+// the request id. The SDK uses the reverse order, so a truncated text would lose the code.
+// errors.As still finds the original error.
 func Brief(err error) error {
 	var held *WaitError
 	if errors.As(err, &held) {
@@ -45,12 +45,12 @@ func Brief(err error) error {
 	return b
 }
 
-// refusedAction is how EC2 names what the role may not do.
+// refusedAction matches the action in EC2's message that the role may not call.
 var refusedAction = regexp.MustCompile(`is not authorized to perform: (ec2:[A-Za-z0-9]{1,64})\b`)
 
-// MissingAction is the permission that the role lacks, as IAM spells it; "" if that is
-// not what failed or is not known. It need not be the action that was called: making
-// an ENI with tags takes ec2:CreateTags too.
+// MissingAction returns the permission that the role lacks, as IAM spells it, or "" if it is
+// unknown or err is not about permissions. It can differ from the called action: creating
+// an ENI with tags also needs ec2:CreateTags.
 func MissingAction(err error) string {
 	if !IsUnauthorized(err) {
 		return ""

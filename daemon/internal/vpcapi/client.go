@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Config says whom the client works for. Region and InstanceID are required.
+// Config configures a Client. Region and InstanceID are required.
 type Config struct {
 	Region      string
 	Endpoint    string        // AWS_EC2_ENDPOINT; "": AWS_ENDPOINT_URL_EC2 or AWS's own
@@ -28,28 +28,28 @@ type Config struct {
 	UserAgent   string        // product/version, put before the SDK's own
 
 	InstanceID     string
-	VPCID          string            // DescribeSubnets looks here …
-	AZ             string            // … and here
+	VPCID          string            // DescribeSubnets searches this VPC …
+	AZ             string            // … and this zone
 	ClusterName    string            // CLUSTER_NAME, may be ""
-	AdditionalTags map[string]string // ADDITIONAL_ENI_TAGS; reserved keys are left out, see UserTags
+	AdditionalTags map[string]string // ADDITIONAL_ENI_TAGS; reserved keys are ignored, see UserTags
 
-	Budget budget.Policy // of the node's requests; zero: budget.Default
-	Jitter budget.Jitter // its jitter; nil: random, of all nodes independently
+	Budget budget.Policy // for the node's requests; zero: budget.Default
+	Jitter budget.Jitter // the budget's jitter; nil: random, independent on every node
 
-	Observe     func(Call)              // may be nil; called after every call, by many goroutines
+	Observe     func(Call)              // may be nil; called after every call, concurrently
 	Credentials aws.CredentialsProvider // nil: the SDK's chain (environment, web identity, instance role), at the first call
 }
 
 // Call is one finished EC2 call, SDK retries included.
 type Call struct {
 	Action string        // as EC2 names it
-	Took   time.Duration // from start to end, Waited and the SDK's pauses included
+	Took   time.Duration // total, including Waited and the SDK's pauses
 	Code   string        // EC2's error code, "" for success and for failures without an answer
 	Err    error
 
-	Waited    time.Duration // for the request budget, before all attempts together
+	Waited    time.Duration // for the request budget, over all attempts
 	Attempts  int           // requests made
-	Throttled int           // of them refused by EC2's request limits
+	Throttled int           // of these, refused by EC2's request limits
 }
 
 const (
@@ -64,14 +64,14 @@ type Client struct {
 	pace *pacer
 
 	mu      sync.Mutex
-	subnets map[string]cidrs      // guarded by mu: by subnet id, as DescribeSubnets said last
-	enis    map[ipam.ENIID]ownENI // guarded by mu: of this instance, and those that the client made
+	subnets map[string]cidrs      // guarded by mu: by subnet id, from the last DescribeSubnets
+	enis    map[ipam.ENIID]ownENI // guarded by mu: this instance's, and those that the client created
 }
 
-// ownENI is what is remembered of an ENI: where its addresses must lie.
+// ownENI is an ENI whose subnet is remembered: its addresses must lie there.
 type ownENI struct {
 	subnetID string
-	attached bool // to this instance, so that a list of the instance's has it
+	attached bool // to this instance, so a list of the instance's ENIs has it
 }
 
 // New makes a client. It makes no request.
@@ -87,7 +87,7 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 	}
 	load := []func(*config.LoadOptions) error{
 		config.WithRegion(conf.Region),
-		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; what matters is in the errors
+		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; the errors say what matters
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(conf.HTTPTimeout)),
 	}
 	if conf.Credentials != nil {
@@ -103,7 +103,7 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 		if conf.Endpoint != "" {
 			o.BaseEndpoint = aws.String(conf.Endpoint)
 		}
-		if r, ok := o.Retryer.(aws.RetryerV2); ok { // every one of the SDK's is
+		if r, ok := o.Retryer.(aws.RetryerV2); ok { // all of the SDK's are
 			o.Retryer = pacedRetryer{r}
 		}
 		o.APIOptions = append(o.APIOptions, pace.install)
@@ -115,7 +115,7 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 	return &Client{ec2: client, conf: conf, pace: pace, subnets: make(map[string]cidrs), enis: make(map[ipam.ENIID]ownENI)}, nil
 }
 
-// Budget is the state of the request budget, for each action that was called.
+// Budget returns the state of the request budget, for each action called so far.
 func (c *Client) Budget() []budget.State { return c.pace.states(time.Now()) }
 
 // call times one EC2 call and reports it.
@@ -132,7 +132,7 @@ func call[In, Out any](ctx context.Context, c *Client, action string, do func(co
 	return out, err
 }
 
-// remember notes an ENI that the client made or that is attached to the instance.
+// remember records an ENI that the client created or that is attached to the instance.
 func (c *Client) remember(e ENI) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,9 +145,9 @@ func (c *Client) forget(id ipam.ENIID) {
 	delete(c.enis, id)
 }
 
-// described notes which ENIs EC2 showed of those asked for; without ids that is all of
-// the instance's. What it did not show is forgotten, or this would grow forever with
-// the ENIs that others delete.
+// described records which of the requested ENIs EC2 returned; without ids, all of the
+// instance's were requested. It forgets the others, or the map would grow forever with ENIs
+// that others delete.
 func (c *Client) described(ids []ipam.ENIID, shown []ENI) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

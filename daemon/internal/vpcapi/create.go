@@ -14,15 +14,15 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// CreateENI says what to create. EC2 does not make an ENI with a /80 and an address, which it
-// needs for itself: the /80 is assigned later.
+// CreateENI is a request for a new ENI. EC2 cannot create one with both a /80 and the
+// address that the ENI itself needs, so the /80 is assigned later.
 type CreateENI = keeper.CreateENI
 
-// CreateENI creates a tagged ENI. The answer lists all its addresses, so there is no need
-// to wait for the metadata service.
+// CreateENI creates a tagged ENI. The answer lists all its addresses, so there is no need to
+// wait for the metadata service.
 //
-// An error after EC2 created the ENI (an answer that makes no sense) leaves it to the
-// sweep of unattached ENIs: its tags say whose it is.
+// After an error that follows the creation (a malformed answer), the sweep of unattached
+// ENIs deletes the ENI: its tags identify the owner.
 func (c *Client) CreateENI(ctx context.Context, s CreateENI) (_ ENI, err error) {
 	defer fail(&err)
 	if c.cidrsOfSubnet(s.SubnetID).ipv6Only() {
@@ -94,7 +94,7 @@ func (c *Client) created(s CreateENI, in *types.NetworkInterface) (ENI, error) {
 	return e, nil
 }
 
-// DeleteENI deletes an ENI that is not attached. One that does not exist is success.
+// DeleteENI deletes an unattached ENI. It succeeds if the ENI does not exist.
 func (c *Client) DeleteENI(ctx context.Context, id ipam.ENIID) (err error) {
 	defer fail(&err)
 	_, err = call(ctx, c, "DeleteNetworkInterface", c.ec2.DeleteNetworkInterface, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: aws.String(string(id))})

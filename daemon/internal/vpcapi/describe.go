@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	pageSize        = 200 // resources asked for per page
-	maxPages        = 50  // of one description: a token that never ends is an error
+	pageSize        = 200 // resources requested per page
+	maxPages        = 50  // of one description; more of them are an error
 	maxFilterValues = 200 // EC2's limit per request
 )
 
-// DescribeENIs describes ENIs. Ids that EC2 does not know are missing from the
-// answer, which is no error. Without ids it describes the ENIs of the instance,
-// whatever the state of their attachment. The answer is ordered by id.
+// DescribeENIs describes ENIs. Ids that EC2 does not know are missing from the answer,
+// which is not an error. Without ids it describes the instance's ENIs, whatever the state
+// of their attachment. The result is sorted by id, in chunks of 200 requested ids.
 //
-// It asks by filter, not by id: one stale id would fail a call by id as a whole.
+// It uses a filter instead of ids, because one stale id would fail the whole call.
 func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) (_ []ENI, err error) {
 	defer fail(&err)
 	if len(ids) == 0 {
@@ -53,9 +53,9 @@ func (c *Client) DescribeENIs(ctx context.Context, ids []ipam.ENIID) (_ []ENI, e
 	return out, nil
 }
 
-// DescribeOrphans describes ENIs that a daemon on this instance made and that are
-// attached nowhere: it died between two calls. ENIs marked no_manage, and those whose
-// description another program wrote, are left out.
+// DescribeOrphans describes unattached ENIs created by a daemon on this instance that died
+// between two calls. It leaves out ENIs marked no_manage, and those with another program's
+// description.
 func (c *Client) DescribeOrphans(ctx context.Context) (_ []ENI, err error) {
 	defer fail(&err)
 	found, err := c.describeENIs(ctx, filter("tag:"+TagInstanceID, c.conf.InstanceID), filter("status", "available"))
@@ -67,9 +67,9 @@ func (c *Client) DescribeOrphans(ctx context.Context) (_ []ENI, err error) {
 	}), nil
 }
 
-// DescribeLeaked describes ENIs of the VPC that CNI daemons on any node made and that
-// are attached nowhere; of the cluster's only, where its name is known. Which of them
-// are leaked is the caller's to decide.
+// DescribeLeaked describes the VPC's unattached ENIs created by CNI daemons on any node, or
+// only on the cluster's nodes if the cluster's name is known. The caller decides which of
+// them are leaked.
 func (c *Client) DescribeLeaked(ctx context.Context) (_ []ENI, err error) {
 	defer fail(&err)
 	filters := []types.Filter{filter("tag-key", TagInstanceID), filter("status", "available"), filter("vpc-id", c.conf.VPCID)}
@@ -119,9 +119,9 @@ func pages(next func() (*string, error)) error {
 	return &AnswerError{"nextToken", "set on page " + strconv.Itoa(maxPages), "an end"}
 }
 
-// DescribeInstanceType asks EC2 for the network limits of a type that the built-in
-// table does not know. MaxENIs is the default network card's; whether the type can
-// have a trunk EC2 does not say.
+// DescribeInstanceType asks EC2 for the network limits of a type that is not in the
+// built-in table. MaxENIs is the default network card's. EC2 does not say whether the type
+// can have a trunk.
 func (c *Client) DescribeInstanceType(ctx context.Context, name string) (_ limits.Instance, err error) {
 	defer fail(&err)
 	out, err := call(ctx, c, "DescribeInstanceTypes", c.ec2.DescribeInstanceTypes, &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(name)}})

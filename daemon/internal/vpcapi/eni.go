@@ -17,11 +17,11 @@ import (
 // ENI is a network interface as EC2 describes it.
 type ENI = resync.ENI
 
-// ConnTrack holds connection tracking timeouts that were set; zero: EC2's default.
+// ConnTrack holds the configured connection tracking timeouts; zero: EC2's default.
 type ConnTrack = resync.ConnTrack
 
-// parseENI checks a described or created ENI. within returns its subnet's CIDRs, zero
-// when they are not known.
+// parseENI checks a described or created ENI. within returns its subnet's CIDRs, zero if
+// unknown.
 func parseENI(in *types.NetworkInterface, within func(subnetID string) cidrs) (ENI, error) {
 	e := ENI{ID: ipam.ENIID(aws.ToString(in.NetworkInterfaceId)), Status: string(in.Status), InterfaceType: string(in.InterfaceType),
 		Description: aws.ToString(in.Description), SubnetID: aws.ToString(in.SubnetId), SourceDestCheck: aws.ToBool(in.SourceDestCheck),

@@ -34,13 +34,13 @@ const (
 	codeUnauthorized       = "UnauthorizedOperation"
 	codeAccessDenied       = "AccessDenied"
 
-	// messageExhausted is what an exhausted subnet can also look like, under
-	// codeInvalidValue (amazon-vpc-cni-k8s issue 3105): there is no other mark.
+	// messageExhausted, with codeInvalidValue, can also mean an exhausted subnet
+	// (amazon-vpc-cni-k8s issue 3105). Nothing else identifies this error.
 	messageExhausted = "There aren't sufficient free Ipv4 addresses or prefixes"
-	// messageOtherZone is in what EC2 says, under several codes, when an ENI and its
-	// instance are in different availability zones; its words vary in case.
+	// messageOtherZone is in EC2's message, with several codes, if an ENI and its instance
+	// are in different availability zones. The case varies.
 	messageOtherZone = "availability zone"
-	// messageOtherNetwork is how EC2 calls a security group of another VPC.
+	// messageOtherNetwork is EC2's wording for a security group of another VPC.
 	messageOtherNetwork = "belong to different networks"
 )
 
@@ -52,7 +52,7 @@ func apiError(err error) smithy.APIError {
 	return nil
 }
 
-// Code is EC2's error code, "" when EC2 did not answer (or err is nil).
+// Code returns EC2's error code, "" if EC2 did not answer or err is nil.
 func Code(err error) string {
 	if e := apiError(err); e != nil {
 		return e.ErrorCode()
@@ -65,8 +65,8 @@ func says(err error, code, message string) bool {
 	return e != nil && e.ErrorCode() == code && strings.Contains(e.ErrorMessage(), message)
 }
 
-// IsThrottled reports that EC2's request limits refused the call, retries included, or
-// that it was held back because they would have.
+// IsThrottled reports whether EC2's request limits refused the call, including its retries,
+// or the budget held it back to avoid that.
 func IsThrottled(err error) bool {
 	var held *WaitError
 	if errors.As(err, &held) {
@@ -76,17 +76,17 @@ func IsThrottled(err error) bool {
 	return ok
 }
 
-// IsSubnetExhausted reports that the subnet has not as many free addresses, whether
-// they were asked for at an ENI's creation or later.
+// IsSubnetExhausted reports whether the subnet has too few free addresses, for the creation
+// of an ENI or an assignment.
 func IsSubnetExhausted(err error) bool {
 	return Code(err) == codeSubnetExhausted || says(err, codeInvalidValue, messageExhausted)
 }
 
-// IsFragmented reports that the subnet has no free aligned /28, whatever its free
-// count says.
+// IsFragmented reports whether the subnet has no free aligned /28, whatever its count of
+// free addresses.
 func IsFragmented(err error) bool { return Code(err) == codeFragmented }
 
-// IsNotFound reports that the ENI or attachment does not exist (any more).
+// IsNotFound reports whether the ENI or attachment does not exist (any more).
 func IsNotFound(err error) bool {
 	switch Code(err) {
 	case codeENINotFound, codeAttachmentNotFound:
@@ -95,8 +95,8 @@ func IsNotFound(err error) bool {
 	return false
 }
 
-// IsNoSubnet reports that there is no such subnet: an ENIConfig names one that was
-// deleted, or of another region or account.
+// IsNoSubnet reports whether the subnet does not exist: an ENIConfig names one that was
+// deleted, or is in another region or account.
 func IsNoSubnet(err error) bool {
 	switch Code(err) {
 	case codeSubnetNotFound, codeSubnetMalformed:
@@ -105,8 +105,8 @@ func IsNoSubnet(err error) bool {
 	return false
 }
 
-// IsNoSecurityGroup reports that a security group does not exist or is not one of the
-// ENI's VPC.
+// IsNoSecurityGroup reports whether a security group does not exist or is not in the ENI's
+// VPC.
 func IsNoSecurityGroup(err error) bool {
 	switch Code(err) {
 	case codeGroupNotFound, codeGroupIDNotFound, codeGroupMalformed:
@@ -115,8 +115,8 @@ func IsNoSecurityGroup(err error) bool {
 	return says(err, codeInvalidParameter, messageOtherNetwork) || says(err, codeInvalidValue, messageOtherNetwork)
 }
 
-// IsOtherZone reports that an ENI cannot be attached because its subnet is in another
-// availability zone than the instance: an ENIConfig names a subnet of another zone.
+// IsOtherZone reports whether an ENI cannot be attached because its subnet and the instance
+// are in different availability zones: an ENIConfig names a subnet of another zone.
 func IsOtherZone(err error) bool {
 	e := apiError(err)
 	if e == nil || !strings.Contains(strings.ToLower(e.ErrorMessage()), messageOtherZone) {
@@ -129,8 +129,8 @@ func IsOtherZone(err error) bool {
 	return false
 }
 
-// IsUnanswered reports that EC2 may have done what it was asked for: no answer came,
-// one that makes no sense, or one that says only that something broke.
+// IsUnanswered reports whether EC2 may have carried out the failed request: there was no
+// answer, a malformed one, or a server error.
 func IsUnanswered(err error) bool {
 	if err == nil {
 		return false
@@ -153,14 +153,14 @@ func IsUnanswered(err error) bool {
 	return e.ErrorFault() == smithy.FaultServer && !IsThrottled(err)
 }
 
-// refused reports that the client made no request at all.
+// refused reports whether the client itself refused and made no request.
 func refused(err error) bool {
 	var groups *GroupsError
 	var ipv6Only *IPv6OnlyError
 	return errors.As(err, &groups) || errors.As(err, &ipv6Only) && ipv6Only.Made == ""
 }
 
-// IsUnauthorized reports that the role may not call the action.
+// IsUnauthorized reports whether the role may not call the action.
 func IsUnauthorized(err error) bool {
 	switch Code(err) {
 	case codeUnauthorized, codeAccessDenied, "AccessDeniedException":
@@ -169,7 +169,7 @@ func IsUnauthorized(err error) bool {
 	return false
 }
 
-// IsAttachLimit reports that the instance or its network card takes no further ENI.
+// IsAttachLimit reports whether the instance or its network card takes no more ENIs.
 func IsAttachLimit(err error) bool {
 	switch Code(err) {
 	case codeAttachLimit, codeENILimit:
@@ -178,7 +178,7 @@ func IsAttachLimit(err error) bool {
 	return false
 }
 
-// IsAddressLimit reports that the ENI takes no further address or prefix.
+// IsAddressLimit reports whether the ENI takes no more addresses or prefixes.
 func IsAddressLimit(err error) bool {
 	switch Code(err) {
 	case codeAddressLimit, codeAddressLimit6:
@@ -187,7 +187,8 @@ func IsAddressLimit(err error) bool {
 	return false
 }
 
-// Cause says why the call failed in the words that daemon and plugin share; "" for nil.
+// Cause returns the cause of a failed call, as a code that daemon and plugin share; "" for
+// nil.
 func Cause(err error) cause.Code {
 	switch {
 	case err == nil:
@@ -212,8 +213,8 @@ func Cause(err error) cause.Code {
 	return cause.EC2Error
 }
 
-// fail puts a failed call into the words of procedures. It is what every call of
-// [keeper.EC2] ends with.
+// fail converts a failed call's error to a [keeper.Failure]. Every method of [keeper.EC2]
+// defers it.
 func fail(err *error) {
 	if *err != nil {
 		*err = &keeper.Failure{
@@ -224,12 +225,12 @@ func fail(err *error) {
 
 var _ keeper.EC2 = &Client{}
 
-// maxMessage bounds what EC2 says about an error, in bytes: it goes into logs, events and
-// answers. The longest real ones carry an encoded authorization message.
+// maxMessage bounds EC2's error messages, in bytes: they go into logs, events and answers.
+// The longest real ones carry an encoded authorization message.
 const maxMessage = 4 << 10
 
-// clean removes from an answer what must not be passed on: to a wrong signature EC2 answers
-// with the request that it expected, the session's token among it.
+// clean removes from an error what must not be passed on: EC2 answers a wrong signature with
+// the request that it expected, including the session token.
 func clean(err error) {
 	var api *smithy.GenericAPIError
 	if !errors.As(err, &api) {

@@ -14,19 +14,19 @@ import (
 
 const (
 	maxGroups     = 16 // security groups of one ENI: EC2's highest quota
-	maxReadGroups = 64 // … and what an answer may list at most, should the quota grow
+	maxReadGroups = 64 // … and the most that an answer may list, should the quota grow
 )
 
-// SameGroups reports that two lists name the same security groups, in whatever order
-// and however often.
+// SameGroups reports whether two lists name the same security groups, ignoring order and
+// duplicates.
 func SameGroups(a, b []string) bool { return slices.Equal(sortedGroups(a), sortedGroups(b)) }
 
 func sortedGroups(groups []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(groups)))
 }
 
-// SetSecurityGroups replaces the security groups of an ENI. Whether they are others
-// than it has, see SameGroups, is the caller's to know.
+// SetSecurityGroups replaces an ENI's security groups. The caller checks beforehand, with
+// SameGroups, whether they differ.
 func (c *Client) SetSecurityGroups(ctx context.Context, id ipam.ENIID, groups []string) (err error) {
 	defer fail(&err)
 	groups = sortedGroups(groups)
@@ -42,10 +42,10 @@ func (c *Client) SetSecurityGroups(ctx context.Context, id ipam.ENIID, groups []
 	return nil
 }
 
-// GroupsError says that a list of security groups cannot be one.
+// GroupsError means that a list of security groups is invalid.
 type GroupsError struct {
-	Count int    // of the list
-	ID    string // the member that is none; "": the list is too short or too long
+	Count int    // length of the list
+	ID    string // the invalid member; "": the list is too short or too long
 }
 
 func (e *GroupsError) Error() string {

@@ -28,12 +28,12 @@ func newPacer(p budget.Policy, jitter budget.Jitter) *pacer {
 	return &pacer{budget: budget.New(p, jitter)}
 }
 
-// recheck bounds one sleep: a success elsewhere may have raised the rate meanwhile, or a
-// pod may have come that waits for the call.
+// recheck bounds one sleep: meanwhile a success elsewhere may have raised the rate, or a
+// pod that needs the call may have arrived.
 const recheck = 250 * time.Millisecond
 
-// wait returns when the action's next request may be made. If the caller's time ends
-// before that, it fails at once: waiting cannot succeed.
+// wait returns when the action's next request may be made. If the caller's deadline is
+// earlier, it fails at once, since waiting cannot succeed.
 func (p *pacer) wait(ctx context.Context, action string) (waited time.Duration, err error) {
 	start := time.Now()
 	for {
@@ -61,8 +61,8 @@ func (p *pacer) take(now time.Time, action string, want budget.Want) time.Durati
 	return p.budget.Take(now, action, want)
 }
 
-// note reports to the budget how an attempt ended. One that EC2 did not answer, or that
-// broke there, says nothing about the request limits.
+// note reports an attempt's outcome to the budget. An attempt without an answer, or with a
+// server error, says nothing about the request limits.
 func (p *pacer) note(started time.Time, action string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +80,8 @@ func (p *pacer) states(now time.Time) []budget.State {
 	return p.budget.States(now)
 }
 
-// install puts the pacer behind the SDK's retry loop, so that it sees each attempt,
-// and before the signature, which must not be older than the request.
+// install puts the pacer after the SDK's retry loop, so that it sees each attempt, and
+// before the signing, so that the wait does not make the signature stale.
 func (p *pacer) install(stack *middleware.Stack) error {
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("RequestBudget", p.attempt), "Retry", middleware.After)
 }
@@ -100,9 +100,9 @@ func (p *pacer) attempt(ctx context.Context, in middleware.FinalizeInput, next m
 	return out, metadata, err
 }
 
-// pacedRetryer leaves the wait after a throttle to the budget, which every attempt
-// passes: the SDK's own pause would be added to it. How often a call is tried, and how
-// long after other failures, stays the SDK's (AWS_MAX_ATTEMPTS, AWS_RETRY_MODE).
+// pacedRetryer skips the SDK's pause after a throttle, which would add to the budget's wait
+// before every attempt. The number of attempts and the pauses after other failures remain
+// the SDK's (AWS_MAX_ATTEMPTS, AWS_RETRY_MODE).
 type pacedRetryer struct{ aws.RetryerV2 }
 
 func (r pacedRetryer) RetryDelay(attempt int, err error) (time.Duration, error) {
@@ -112,12 +112,12 @@ func (r pacedRetryer) RetryDelay(attempt int, err error) (time.Duration, error) 
 	return r.RetryerV2.RetryDelay(attempt, err)
 }
 
-// WaitError says that a call ended while it waited for its turn within the budget: the
-// caller gave up, or its time would have ended before.
+// WaitError means that a call ended while it waited for its turn in the budget: the caller
+// gave up, or its deadline is before the turn.
 type WaitError struct {
 	Action string
-	Left   time.Duration // until the turn would have come, as far as was known
-	Lost   bool          // an earlier attempt of the call got no answer: EC2 may have carried it out
+	Left   time.Duration // estimated time to its turn
+	Lost   bool          // an earlier attempt got no answer: EC2 may have carried it out
 	err    error         // the context's
 }
 
@@ -127,20 +127,20 @@ func (e *WaitError) Error() string {
 
 func (e *WaitError) Unwrap() error { return e.err }
 
-// CanceledError keeps the SDK from another attempt.
+// CanceledError keeps the SDK from making another attempt.
 func (e *WaitError) CanceledError() bool { return true }
 
 type urgentKey struct{}
 
-// Urgent marks the calls made with the context as ones that a waiting pod needs. They
-// may use all of the budget; others, which are housekeeping, leave a part for them.
+// Urgent marks the calls made with the context as needed by a waiting pod. They may use the
+// whole budget; all others are housekeeping and leave a part for them.
 func Urgent(ctx context.Context) context.Context {
 	return UrgentWhile(ctx, func() bool { return true })
 }
 
-// UrgentWhile is Urgent as long as pods reports that some wait: for calls that were
-// begun for a reserve, which pods may have come to need since. pods is asked before
-// each request, from the goroutine of the call.
+// UrgentWhile is Urgent for as long as pods reports that some are waiting. It is for calls
+// that were begun for a reserve, which pods may need by now. pods is called before each
+// request, in the call's goroutine.
 func UrgentWhile(ctx context.Context, pods func() bool) context.Context {
 	return context.WithValue(ctx, urgentKey{}, pods)
 }
@@ -152,8 +152,7 @@ func wantOf(ctx context.Context) budget.Want {
 	return budget.Housekeeping
 }
 
-// measure is what a call's attempts add up to. They follow each other, so it needs no
-// lock.
+// measure sums up a call's attempts. They are sequential, so it needs no lock.
 type measure struct {
 	waited    time.Duration
 	attempts  int
@@ -184,5 +183,5 @@ func measureOf(ctx context.Context) *measure {
 	if m, ok := ctx.Value(measureKey{}).(*measure); ok {
 		return m
 	}
-	return &measure{} // not made by call
+	return &measure{} // the context is not from call
 }

@@ -19,29 +19,29 @@ import (
 // Subnet is a subnet of the node's VPC and availability zone.
 type Subnet = resync.Subnet
 
-// cidrs are a subnet's. Both zero: the subnet is not known.
+// cidrs are a subnet's CIDRs. Both are zero if the subnet is unknown.
 type cidrs struct {
-	v4 netip.Prefix // zero in a known subnet: it is IPv6-only
-	v6 netip.Prefix // zero: has none
+	v4 netip.Prefix // zero if the known subnet is IPv6-only
+	v6 netip.Prefix // zero if none
 }
 
-// ipv6Only reports that the subnet is known to give no IPv4 addresses.
+// ipv6Only reports whether the subnet is known to have no IPv4 addresses.
 func (c cidrs) ipv6Only() bool { return !c.v4.IsValid() && c.v6.IsValid() }
 
-// IPv6OnlyError refuses a subnet without IPv4: a node's ENI has an IPv4 address in
-// every mode, and its metadata and its rules are made of it.
+// IPv6OnlyError rejects a subnet without IPv4: in every mode a node's ENI needs an IPv4
+// address, on which its metadata and rules are based.
 type IPv6OnlyError struct {
 	SubnetID string
-	Made     ipam.ENIID // EC2 made this ENI before anybody knew; "": it was not asked
+	Made     ipam.ENIID // the ENI that EC2 created before this was known; "": no request was made
 }
 
 func (e *IPv6OnlyError) Error() string {
 	return fmt.Sprintf("subnet %s is IPv6-only: a node's network interfaces need an IPv4 address too; use a dual-stack subnet", e.SubnetID)
 }
 
-// DescribeSubnets lists the subnets of the node's VPC in its availability zone, by id.
-// Addresses in later answers of the client are checked against them. IPv6-only subnets
-// are left out: no ENI of a node can be made there, see IPv6OnlyError.
+// DescribeSubnets lists the subnets of the node's VPC in its availability zone, by id. The
+// client checks addresses in later answers against them. IPv6-only subnets are left out: a
+// node's ENI cannot be created there, see IPv6OnlyError.
 func (c *Client) DescribeSubnets(ctx context.Context) (_ []Subnet, err error) {
 	defer fail(&err)
 	var out []Subnet
@@ -93,7 +93,7 @@ func parseSubnet(in *types.Subnet) (Subnet, error) {
 	return s, nil
 }
 
-// parseSubnetIPv6 finds the block that is associated; EC2 allows one.
+// parseSubnetIPv6 finds the associated block; EC2 allows only one.
 func parseSubnetIPv6(in []types.SubnetIpv6CidrBlockAssociation) (netip.Prefix, error) {
 	var out netip.Prefix
 	for _, a := range in {
@@ -121,7 +121,7 @@ func (c *Client) rememberSubnets(all []Subnet) {
 	}
 }
 
-// cidrsOf are those of the subnet that an ENI's addresses lie in, as far as known.
+// cidrsOf returns the CIDRs of an ENI's subnet, as far as known.
 func (c *Client) cidrsOf(id ipam.ENIID) cidrs {
 	c.mu.Lock()
 	defer c.mu.Unlock()

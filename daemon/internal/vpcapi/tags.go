@@ -16,10 +16,10 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Tags of the ENIs that the daemon makes (spec/ipamd.md §4.5, §5.4).
+// Tags of the ENIs that the daemon creates (spec/ipamd.md §4.5, §5.4).
 const (
 	TagCreatedAt   = resync.TagCreatedAt  // RFC 3339
-	TagInstanceID  = resync.TagInstanceID // who made it
+	TagInstanceID  = resync.TagInstanceID // the creator
 	TagNoManage    = resync.TagNoManage   // "true": hands off
 	TagClusterName = resync.TagClusterName
 	TagOwner       = "eks:eni:owner"
@@ -30,8 +30,8 @@ const (
 	reservedTagPart = "k8s.amazonaws.com"
 )
 
-// UserTags returns the ADDITIONAL_ENI_TAGS that are written, and the keys that are left
-// out because they are the CNI's own.
+// UserTags returns the ADDITIONAL_ENI_TAGS to write, and the keys left out because they are
+// reserved for the CNI.
 func UserTags(additional map[string]string) (kept map[string]string, dropped []string) {
 	kept = make(map[string]string)
 	for _, k := range slices.Sorted(maps.Keys(additional)) {
@@ -83,8 +83,8 @@ func parseTags(in []types.Tag) (map[string]string, error) {
 	return out, nil
 }
 
-// TagENI writes the tags of a managed ENI that it has not or has otherwise. Without
-// any there is no call.
+// TagENI writes a managed ENI's tags that are missing or have another value. If there are
+// none, it makes no call.
 func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]string) (err error) {
 	defer fail(&err)
 	missing := c.wantedTags()
@@ -102,7 +102,7 @@ func (c *Client) TagENI(ctx context.Context, id ipam.ENIID, have map[string]stri
 	return nil
 }
 
-// TagCreated writes the birthday of an ENI that has none, or a senseless one.
+// TagCreated writes the creation time of an ENI that has none, or an invalid one.
 func (c *Client) TagCreated(ctx context.Context, id ipam.ENIID, at time.Time) (err error) {
 	defer fail(&err)
 	_, err = call(ctx, c, "CreateTags", c.ec2.CreateTags, &ec2.CreateTagsInput{

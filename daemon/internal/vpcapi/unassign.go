@@ -13,10 +13,9 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Unassign gives addresses (/32, /128) and prefixes (/28, /80) back to EC2: one call
-// for prefixes and one for addresses of each family, so two for IPv4. A call that
-// fails does not keep the other from being made; [keeper.PartlyUnassigned] then says which
-// CIDRs are gone.
+// Unassign returns addresses (/32, /128) and prefixes (/28, /80) to EC2: one call each for
+// IPv4 prefixes, IPv4 addresses and everything IPv6. If a call fails, the others are made
+// nevertheless; [keeper.PartlyUnassigned] then says which CIDRs are gone.
 func (c *Client) Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) (err error) {
 	defer fail(&err)
 	var prefixes, addrs, ipv6 []netip.Prefix
