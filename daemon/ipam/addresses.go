@@ -74,7 +74,7 @@ func (b *Book) setHeld(c *cidr, held bool) {
 	}
 }
 
-// findCIDRs finds CIDRs of one ENI, each once.
+// findCIDRs finds CIDRs of one ENI, without duplicates.
 func (b *Book) findCIDRs(id ENIID, prefixes []netip.Prefix) (*eni, []*cidr, error) {
 	e, err := b.findENI(id)
 	if err != nil {
@@ -102,8 +102,8 @@ func unassignedOnly(cidrs []*cidr) error {
 	return nil
 }
 
-// newCIDRs returns those prefixes that the ENI does not hold yet, ordered, or an
-// error if one of them cannot be on it.
+// newCIDRs returns the prefixes that the ENI does not hold yet, in order, or an error if one
+// of them cannot be on it.
 func (b *Book) newCIDRs(e *eni, prefixes []netip.Prefix) ([]netip.Prefix, error) {
 	var fresh []netip.Prefix
 	for _, p := range prefixes {
@@ -126,7 +126,7 @@ func (b *Book) newCIDRs(e *eni, prefixes []netip.Prefix) ([]netip.Prefix, error)
 	}
 	slices.SortFunc(fresh, comparePrefixes)
 	fresh = slices.Compact(fresh)
-	// In this order a prefix stands right before all that it contains.
+	// In this order a prefix comes right before everything that it contains.
 	var widest netip.Prefix
 	for _, p := range fresh {
 		if widest.IsValid() && widest.Overlaps(p) {
@@ -141,7 +141,7 @@ func comparePrefixes(p, q netip.Prefix) int {
 	return cmp.Or(p.Addr().Compare(q.Addr()), cmp.Compare(p.Bits(), q.Bits()))
 }
 
-// overlap fails when a CIDR of another length covers some of the same addresses.
+// overlap fails if a CIDR of another length covers some of the same addresses.
 func (b *Book) overlap(p netip.Prefix) error {
 	if p.IsSingleIP() {
 		if c := b.locate(p.Addr()); c != nil {
@@ -149,7 +149,7 @@ func (b *Book) overlap(p netip.Prefix) error {
 		}
 		return nil
 	}
-	for _, c := range b.cidrs { // prefixes come rarely, and this is a few hundred compares
+	for _, c := range b.cidrs { // prefixes are added rarely, and this is a few hundred comparisons
 		if p.Overlaps(c.prefix) {
 			return fmt.Errorf("%v covers %v of ENI %s: %w", p, c.prefix, c.eni.ID, ErrDuplicate)
 		}
@@ -157,7 +157,7 @@ func (b *Book) overlap(p netip.Prefix) error {
 	return nil
 }
 
-// insertCIDRs adds checked prefixes and places what waits for them.
+// insertCIDRs adds validated prefixes and places the unplaced assignments in them.
 func (b *Book) insertCIDRs(e *eni, fresh []netip.Prefix) Change {
 	added := make([]*cidr, 0, len(fresh))
 	for _, p := range fresh {
@@ -193,8 +193,8 @@ func (b *Book) dropCIDR(c *cidr) []Assignment {
 	return released
 }
 
-// placeInto places the unplaced assignments whose address lies in one of the CIDRs
-// that are in use.
+// placeInto places the unplaced assignments whose address is in one of the CIDRs, if the CIDR
+// is in use.
 func (b *Book) placeInto(cidrs []*cidr) Change {
 	var ch Change
 	if len(b.unplaced) == 0 {
@@ -218,8 +218,8 @@ func (b *Book) placeInto(cidrs []*cidr) Change {
 	return ch
 }
 
-// place puts an assigned record into a CIDR in the stead of a free record of the same
-// address, if there is one.
+// place puts an assigned record into a CIDR, replacing a free record of the same address, if
+// there is one.
 func (b *Book) place(c *cidr, r *record) {
 	if old := c.find(r.addr); old != nil {
 		r.unassignedAt = old.unassignedAt

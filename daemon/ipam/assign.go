@@ -109,15 +109,14 @@ func (b *Book) enlist(r *record) {
 	b.lastInterface = max(b.lastInterface, r.sandbox.Interface)
 }
 
-// disown ends the ownership of a record without finding it a new place.
+// disown ends the ownership of a record without moving it to a new place.
 func (b *Book) disown(r *record) {
 	delete(b.owners, r.sandbox)
 	delete(b.taken, r.addr)
 	r.sandbox, r.pod = Sandbox{}, Pod{}
 }
 
-// release finds a disowned record its place among the free ones; an unplaced one
-// vanishes.
+// release moves a disowned record to the free ones; an unplaced record is dropped.
 func (b *Book) release(r *record) {
 	c := r.cidr
 	if c == nil {
@@ -136,7 +135,7 @@ func (b *Book) release(r *record) {
 	b.counted(c, -1)
 }
 
-// counted changes the number of assigned addresses of a CIDR and its rank.
+// counted changes the number of assigned addresses of a CIDR, and moves it to its new rank.
 func (b *Book) counted(c *cidr, by int) {
 	c.count(by)
 	b.reorder(c)

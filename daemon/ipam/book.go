@@ -11,18 +11,17 @@ import (
 
 // Options are the settings of a Book.
 type Options struct {
-	// Cooldown is how long an address rests after its sandbox ended before it may
-	// be given again (IP_COOLDOWN_PERIOD). Zero: it may be given at once, as the
-	// last choice.
+	// Cooldown is how long an address is unavailable after its sandbox ended
+	// (IP_COOLDOWN_PERIOD). With zero it is available at once, as the last choice.
 	Cooldown time.Duration
 }
 
 // Book is the address book of a node. It is not safe for concurrent use.
 type Book struct {
 	cooldown time.Duration
-	now      time.Time // the latest time seen; time never runs backwards
+	now      time.Time // the latest time seen; it never goes backwards
 
-	enis     []*eni // ordered by card, device, id
+	enis     []*eni // ordered by card, device, ID
 	eniByID  map[ENIID]*eni
 	cidrs    map[netip.Prefix]*cidr
 	owners   map[Sandbox]*record    // every assignment, placed or not
@@ -35,7 +34,7 @@ type Book struct {
 	cooling recordList               // over all CIDRs, in order of unassignedAt
 
 	snapshot      Snapshot
-	stale         bool // snapshot is older than the book
+	stale         bool // snapshot is outdated
 	staleUnplaced bool
 }
 
@@ -51,8 +50,8 @@ func New(opts Options) *Book {
 	}
 }
 
-// Apply applies one event, or returns an error and leaves the book as it was. A
-// now before that of an earlier call counts as the earlier one.
+// Apply applies one event, or returns an error and leaves the book unchanged. If now is before
+// the time of an earlier call, that time is used instead.
 func (b *Book) Apply(now time.Time, ev Event) (Change, error) {
 	if now.After(b.now) {
 		b.now = now
@@ -99,7 +98,7 @@ func (b *Book) Apply(now time.Time, ev Event) (Change, error) {
 	return Change{}, fmt.Errorf("apply %T: %w", ev, ErrInvalid)
 }
 
-// Cooldown is the rest period the book was made with.
+// Cooldown is the cooldown period of the book.
 func (b *Book) Cooldown() time.Duration { return b.cooldown }
 
 // Lookup finds the assignment of a sandbox, placed or not.
@@ -111,9 +110,9 @@ func (b *Book) Lookup(s Sandbox) (Assignment, bool) {
 	return r.assignment(), true
 }
 
-// Interfaces finds the assignments of all interfaces of a sandbox, placed or not, in
-// the order of Sandbox.Interface: one for an ordinary pod, one per network card for a
-// pod that asked for it. The Interface of s itself does not matter.
+// Interfaces finds the assignments of all interfaces of a sandbox, placed or not, in the order
+// of Sandbox.Interface: one for an ordinary pod, one per network card for a pod that requested
+// that. The Interface of s itself is ignored.
 func (b *Book) Interfaces(s Sandbox) []Assignment {
 	var all []Assignment
 	for s.Interface = 0; s.Interface <= b.lastInterface; s.Interface++ {
@@ -133,8 +132,8 @@ func (b *Book) AtAddress(a netip.Addr) (Assignment, bool) {
 	return r.assignment(), true
 }
 
-// Assignments yields every assignment: the placed ones by ENI and address, then the
-// unplaced ones by address. The book must not be changed meanwhile.
+// Assignments yields every assignment: the placed ones by ENI and address, then the unplaced
+// ones by address. The book must not change during the iteration.
 func (b *Book) Assignments() iter.Seq[Assignment] {
 	return func(yield func(Assignment) bool) {
 		for _, e := range b.enis {
@@ -154,8 +153,8 @@ func (b *Book) Assignments() iter.Seq[Assignment] {
 	}
 }
 
-// locate finds the CIDR that holds an address. Only four lengths exist, so two
-// look-ups do.
+// locate finds the CIDR that contains an address. Each family has only two lengths, so two
+// look-ups suffice.
 func (b *Book) locate(a netip.Addr) *cidr {
 	if c := b.cidrs[netip.PrefixFrom(a, a.BitLen())]; c != nil {
 		return c
@@ -175,7 +174,7 @@ func (b *Book) findENI(id ENIID) (*eni, error) {
 	return e, nil
 }
 
-// insertENI keeps b.enis in the order of a snapshot.
+// insertENI inserts an ENI, keeping b.enis in the order of a snapshot.
 func (b *Book) insertENI(e *eni) {
 	i, _ := slices.BinarySearchFunc(b.enis, e, compareENIs)
 	b.enis = slices.Insert(b.enis, i, e)

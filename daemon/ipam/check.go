@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// Check verifies every invariant of the book and reports all that are broken. It
-// walks everything: tests call it after every event, the daemon never on a
-// request.
+// Check verifies every invariant of the book and reports all that are broken. It walks
+// everything: tests call it after every event, the daemon never during a request.
 func (b *Book) Check() error {
 	var k checker
 	k.owners(b)
@@ -159,7 +158,7 @@ func (k *checker) coolingList(b *Book) {
 	}
 }
 
-// snapshot verifies that what the last snapshot shows of unchanged parts is still true.
+// snapshot verifies that the last snapshot is still right about unchanged parts.
 func (k *checker) snapshot(b *Book) {
 	for _, e := range b.enis {
 		for _, c := range e.cidrs {

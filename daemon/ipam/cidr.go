@@ -13,8 +13,8 @@ const (
 	ipv4PrefixBits = 28 // EC2 delegates IPv4 in blocks of 16
 	ipv6PrefixBits = 80 // and IPv6 in blocks of 2^48
 
-	// keepAll is the largest CIDR that remembers every address it ever gave. A
-	// larger one prefers addresses it has a record of, which bounds its records.
+	// keepAll is the largest CIDR that remembers every address it ever gave out. A larger one
+	// prefers addresses with a record, which bounds its records.
 	keepAll = 16
 )
 
@@ -25,17 +25,17 @@ type cidr struct {
 	size   uint64 // addresses in it
 	held   bool
 
-	quarantined time.Time // since when; zero: not
+	quarantined time.Time // since when; zero if not
 
 	records  []*record // ordered by address
 	assigned int
-	rested   recordList // free records, the longest rested first
+	rested   recordList // free records, the longest unassigned first
 
 	pool *pool
 	at   int // position in pool.cidrs
 
 	state CIDRState
-	stale bool // state is older than this
+	stale bool // state is outdated
 }
 
 // prefixBits is the length of a delegated prefix of the address's family.
@@ -125,7 +125,7 @@ func (c *cidr) forget(r *record) {
 	c.touch()
 }
 
-// touch marks what a snapshot shows of the CIDR as changed.
+// touch marks the CIDR's part of a snapshot as changed.
 func (c *cidr) touch() {
 	c.stale = true
 	c.eni.touch()
@@ -136,7 +136,7 @@ func (c *cidr) hasFresh() bool { return uint64(len(c.records)) < c.size }
 
 func (c *cidr) free() bool { return c.rested.first != nil || c.hasFresh() }
 
-// nextRested is the record that take would return, nil when that is a fresh address.
+// nextRested is the record that take would return, nil if it would use a fresh address.
 func (c *cidr) nextRested() *record {
 	if c.size <= keepAll && c.hasFresh() {
 		return nil
@@ -144,9 +144,9 @@ func (c *cidr) nextRested() *record {
 	return c.rested.first
 }
 
-// lowestFresh is the lowest address without a record; hasFresh must hold. Records are
-// ordered and distinct, so their offsets run ahead of their indices from the
-// first gap on, and the gap is found by bisection.
+// lowestFresh is the lowest address without a record; hasFresh must be true. Records are
+// ordered and distinct, so their offsets exceed their indices from the first gap on, and
+// bisection finds the gap.
 func (c *cidr) lowestFresh() netip.Addr {
 	low, high := 0, len(c.records)
 	for low < high {
@@ -160,7 +160,7 @@ func (c *cidr) lowestFresh() netip.Addr {
 	return c.address(uint64(low))
 }
 
-// take chooses the address of step 3 in the package comment. free must hold.
+// take chooses the address as in step 3 of the package doc. free must be true.
 func (c *cidr) take() *record {
 	if r := c.nextRested(); r != nil {
 		r.unlink()
@@ -172,17 +172,16 @@ func (c *cidr) take() *record {
 	return r
 }
 
-// count changes the number of assigned addresses.
+// count changes the number of assigned addresses by by.
 func (c *cidr) count(by int) {
 	c.assigned += by
 	c.eni.assigned += by
 }
 
-// mayGive reports whether the CIDR as such may give addresses to new pods.
+// mayGive reports whether the CIDR itself allows giving an address to a new pod.
 func (c *cidr) mayGive() bool { return !c.held && c.quarantined.IsZero() && c.free() }
 
-// inUse reports whether addresses of the CIDR may be placed: a quarantined one keeps
-// the pods it has.
+// inUse reports whether addresses of the CIDR may be placed: a quarantined one keeps its pods.
 func (c *cidr) inUse() bool { return !c.held && !c.eni.held }
 
 func (c *cidr) snapshot() CIDRState {

@@ -13,17 +13,17 @@ type eni struct {
 	book *Book
 	held bool
 
-	quarantined time.Time // since when; zero: not
+	quarantined time.Time // since when; zero if not
 
 	cidrs    []*cidr // ordered by prefix
-	assigned int     // over all CIDRs, whatever their kind
+	assigned int     // in all CIDRs of any kind
 	pools    [classes]pool
 
 	state ENIState
 	stale bool
 }
 
-// permanent ENIs are never detached, so pods on them hinder nothing.
+// permanent ENIs are never detached, so pods on them prevent no detach.
 func (e *eni) permanent() bool { return e.Primary || e.Trunk || e.EFA }
 
 func (e *eni) usable() bool { return !e.Excluded && !e.held && e.quarantined.IsZero() }

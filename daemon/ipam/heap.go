@@ -1,14 +1,14 @@
 package ipam
 
-// ranked is an element of a heap. position holds its index plus one, so that the
-// zero value of an element is in no heap.
+// ranked is an element of a heap. position holds its index plus one, so the zero value of an
+// element is in no heap.
 type ranked[T any] interface {
 	before(T) bool
 	position() *int
 }
 
-// heap is a binary heap whose elements know where they are, so that one of them
-// can be moved or removed without a search.
+// heap is a binary heap whose elements know their position, so that any of them can be moved
+// or removed without a search.
 type heap[T ranked[T]] struct{ items []T }
 
 func (h *heap[T]) empty() bool { return len(h.items) == 0 }
@@ -16,8 +16,8 @@ func (h *heap[T]) empty() bool { return len(h.items) == 0 }
 // best is the first element; the heap must not be empty.
 func (h *heap[T]) best() T { return h.items[0] }
 
-// update puts x into its place after its rank changed: in says whether it belongs
-// into the heap at all.
+// update moves x to its place after its rank changed. in says whether x belongs in the heap at
+// all.
 func (h *heap[T]) update(x T, in bool) {
 	at := *x.position() - 1
 	switch {

@@ -2,7 +2,7 @@ package ipam
 
 import "cmp"
 
-// class is a kind of CIDR in one family: what an Assign asks for.
+// class is a kind of CIDR in one family, as requested by an Assign.
 type class uint8
 
 const classes = 4
@@ -21,8 +21,8 @@ type poolKey struct {
 	class class
 }
 
-// pool holds the CIDRs of one ENI and class that can give an address now. It is in
-// the heap of its card while it is not empty and its ENI is usable.
+// pool holds the CIDRs of one ENI and class that have a free address now. It is in the heap of
+// its card while it is not empty and its ENI is usable.
 type pool struct {
 	eni   *eni
 	cidrs heap[*cidr]
@@ -32,7 +32,7 @@ type pool struct {
 
 func (p *pool) position() *int { return &p.at }
 
-// before is the order of step 1 in the package comment.
+// before is the order of step 1 in the package doc.
 func (p *pool) before(q *pool) bool {
 	if n := cmp.Compare(q.eni.assigned, p.eni.assigned); n != 0 {
 		return n < 0
@@ -56,8 +56,8 @@ func (c *cidr) before(d *cidr) bool {
 	return c.prefix.Addr().Less(d.prefix.Addr())
 }
 
-// compareCandidates orders two CIDRs that both can give an address by how well the
-// address fits, leaving equals equal.
+// compareCandidates orders two CIDRs with a free address by how well that address fits. It
+// returns 0 for equals.
 func compareCandidates(c, d *cidr) int {
 	if n := cmp.Compare(d.assigned, c.assigned); n != 0 {
 		return n
@@ -74,14 +74,14 @@ func compareCandidates(c, d *cidr) int {
 	return cn.unassignedAt.Compare(dn.unassignedAt)
 }
 
-// reorder puts a CIDR and its ENI into their places after the CIDR changed.
+// reorder moves a CIDR and its ENI to their places after the CIDR changed.
 func (b *Book) reorder(c *cidr) {
 	c.pool.cidrs.update(c, c.mayGive())
 	b.reorderENI(c.eni)
 }
 
-// reorderENI puts an ENI into its places after its flags, its number of assigned
-// addresses or one of its pools changed.
+// reorderENI moves an ENI to its places after its flags, its number of assigned addresses or
+// one of its pools changed.
 func (b *Book) reorderENI(e *eni) {
 	usable := e.usable()
 	for i := range e.pools {
@@ -90,7 +90,7 @@ func (b *Book) reorderENI(e *eni) {
 	}
 }
 
-// cardPool is the heap of a card and class, made on first use.
+// cardPool returns the heap of a card and class, created on first use.
 func (b *Book) cardPool(key poolKey) *heap[*pool] {
 	h, ok := b.pools[key]
 	if !ok {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// This file takes out of use what EC2 does not show any more.
+// This file takes out of use whatever EC2 no longer shows.
 
-// quarantineCIDRs begins the quarantine of CIDRs at a time, or ends it: zero.
+// quarantineCIDRs starts the quarantine of CIDRs at a time or, with the zero time, ends it.
 func (b *Book) quarantineCIDRs(id ENIID, prefixes []netip.Prefix, since time.Time) (Change, error) {
 	_, cidrs, err := b.findCIDRs(id, prefixes)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Book) quarantineENI(id ENIID, since time.Time) (Change, error) {
 	return Change{}, nil
 }
 
-// changeQuarantine keeps the time of a quarantine that lasts.
+// changeQuarantine starts or ends a quarantine; an ongoing one keeps its time.
 func changeQuarantine(have *time.Time, since time.Time) (changed bool) {
 	if have.IsZero() == since.IsZero() {
 		return false
@@ -44,7 +44,7 @@ func changeQuarantine(have *time.Time, since time.Time) (changed bool) {
 	return true
 }
 
-// shown fails when EC2 does not show the ENI or one of its CIDRs.
+// shown fails if the ENI or one of the CIDRs is quarantined.
 func (e *eni) shown(cidrs []*cidr) error {
 	if !e.quarantined.IsZero() {
 		return fmt.Errorf("ENI %s: %w", e.ID, ErrQuarantined)

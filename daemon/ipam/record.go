@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// record is what the book knows of one address: assigned, cooling, or rested
-// (assigned before, free again).
+// record is what the book knows about one address: assigned, in cooldown, or rested (assigned
+// before, now free).
 type record struct {
 	addr         netip.Addr
-	cidr         *cidr   // nil: unplaced
-	sandbox      Sandbox // zero: not assigned
+	cidr         *cidr   // nil if unplaced
+	sandbox      Sandbox // zero if not assigned
 	pod          Pod
 	assignedAt   time.Time
-	unassignedAt time.Time // the last time, kept while assigned so that Revert can go back
+	unassignedAt time.Time // the last time; kept while assigned, for Revert
 
 	list       *recordList // Book.cooling, cidr.rested, or nil while assigned
 	prev, next *record
@@ -51,7 +51,7 @@ func (r *record) state() AddressState {
 	return s
 }
 
-// restedLonger orders free records: who was unassigned first is given first.
+// restedLonger orders free records: the first unassigned is the first to be assigned again.
 func (r *record) restedLonger(o *record) bool {
 	if n := r.unassignedAt.Compare(o.unassignedAt); n != 0 {
 		return n < 0
@@ -62,8 +62,8 @@ func (r *record) restedLonger(o *record) bool {
 // recordList is a doubly linked list of records in the order of restedLonger.
 type recordList struct{ first, last *record }
 
-// insert puts a record into its place. Time runs forward, so that is nearly always
-// the end; a Revert returns what came from the front.
+// insert puts a record in its place. Time only moves forward, so that is nearly always the
+// end; a Revert returns a record that came from the front.
 func (l *recordList) insert(r *record) {
 	after := l.last
 	if l.first != nil && r.restedLonger(l.first) {
@@ -85,7 +85,7 @@ func (l *recordList) insert(r *record) {
 	}
 }
 
-// unlink takes a record off the list that it is on, if any.
+// unlink removes a record from its list, if it is on one.
 func (r *record) unlink() {
 	if r.list == nil {
 		return
@@ -107,7 +107,7 @@ func cooling(unassignedAt, now time.Time, cooldown time.Duration) bool {
 	return cooldown > 0 && !unassignedAt.IsZero() && now.Sub(unassignedAt) <= cooldown
 }
 
-// endCooldowns makes the addresses free whose rest is over.
+// endCooldowns frees the addresses whose cooldown is over.
 func (b *Book) endCooldowns() {
 	for r := b.cooling.first; r != nil && !cooling(r.unassignedAt, b.now, b.cooldown); r = b.cooling.first {
 		r.unlink()

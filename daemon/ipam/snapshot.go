@@ -2,8 +2,8 @@ package ipam
 
 import "time"
 
-// Snapshot returns the state of the book. Only what changed since the last call is
-// rebuilt: the records of changed CIDRs and the lists that lead to them.
+// Snapshot returns the state of the book. It rebuilds only what changed since the last call:
+// the records of changed CIDRs and the lists that contain them.
 func (b *Book) Snapshot() Snapshot {
 	if !b.stale {
 		return b.snapshot
@@ -26,18 +26,18 @@ func (b *Book) Snapshot() Snapshot {
 	return next
 }
 
-// Totals counts the addresses that pods can have of one network card.
+// Totals counts the addresses of one network card that pods can have.
 type Totals struct {
 	Total        int // addresses, assigned or not
 	Assigned     int
-	Cooling      int // unassigned and still resting
-	Free         int // could be given now
+	Cooling      int // unassigned and still in cooldown
+	Free         int // could be assigned now
 	Prefixes     int // CIDRs that are prefixes
 	FreePrefixes int // prefixes with neither an assigned nor a cooling address
 }
 
-// Totals counts the CIDRs of a kind on one network card. ENIs and CIDRs that are held
-// or quarantined and ENIs that are excluded are left out, with the pods on them.
+// Totals counts the CIDRs of a kind on one network card. It leaves out held or quarantined ENIs
+// and CIDRs and excluded ENIs, including their pods.
 func (s Snapshot) Totals(card int, kind Kind, now time.Time, cooldown time.Duration) Totals {
 	var t Totals
 	for i := range s.ENIs {
@@ -69,7 +69,7 @@ func (t *Totals) add(c *CIDRState, cooling int) {
 	}
 }
 
-// Cooling counts the addresses that rest at now.
+// Cooling counts the addresses in cooldown at now.
 func (c CIDRState) Cooling(now time.Time, cooldown time.Duration) int {
 	n := 0
 	for i := range c.Records {

@@ -10,14 +10,14 @@ import (
 // ENIID is an EC2 network interface id, "eni-0123456789abcdef0".
 type ENIID string
 
-// Sandbox is the key of an assignment: one interface of one CNI attachment. The three
-// names are non-empty for assignments made by ADD.
+// Sandbox is the key of an assignment: one interface of one CNI attachment. The three names
+// are non-empty for assignments made by ADD.
 type Sandbox struct {
 	Network     string // CNI network name, normally "aws-cni"
 	ContainerID string // CNI container id of the sandbox
 	IfName      string // interface name inside the pod, normally "eth0"
-	// Interface distinguishes the addresses of a pod with an interface per network card:
-	// it is the card. 0 for every other pod, whatever card its address is on.
+	// Interface distinguishes the addresses of a pod with an interface per network card: it is
+	// the index of the card. It is 0 for every other pod, whatever card its address is on.
 	Interface int
 }
 
@@ -31,9 +31,9 @@ func validateInterface(s Sandbox) error {
 	return nil
 }
 
-// String names the sandbox in error texts: network, interface and a hash of the
-// container id, by which lines about one sandbox are found together. The id itself
-// stays out, because errors go where people outside the node read them.
+// String names the sandbox in error texts: network, interface and a hash of the container ID,
+// which relates lines about one sandbox. The ID itself is left out, because errors are read by
+// people outside the node.
 func (s Sandbox) String() string {
 	id := fnv.New32a()
 	_, _ = id.Write([]byte(s.ContainerID)) // never fails
@@ -44,12 +44,12 @@ func (s Sandbox) String() string {
 	return text
 }
 
-// Pod names the owner of a sandbox for people and for host link names. It is not
-// a key: a recreated StatefulSet pod has the same name and another sandbox.
+// Pod names the owner of a sandbox, for users and for host link names. It is not a key: a
+// recreated StatefulSet pod has the same name and a different sandbox.
 type Pod struct {
 	Namespace  string
 	Name       string
-	Interfaces int // network interfaces the pod asked for; 0 reads as 1
+	Interfaces int // network interfaces the pod asked for; 0 means 1
 }
 
 // ENI holds the facts of one attached network interface.
@@ -66,10 +66,10 @@ type ENI struct {
 	Subnet     netip.Prefix // IPv4 CIDR of the subnet
 	PrimaryIP  netip.Addr
 	RouteTable int       // 254 (main) for the primary ENI
-	AttachedAt time.Time // when this process learned of it
+	AttachedAt time.Time // when this process found out about it
 }
 
-// Event is one change of the book. The set is closed.
+// Event is a change to the book. The set is closed.
 type Event interface{ isEvent() }
 
 type (
@@ -78,35 +78,34 @@ type (
 		ENI   ENI
 		CIDRs []netip.Prefix
 	}
-	// DetachENI removes an ENI with all its CIDRs. Without Force it fails with
-	// ErrENIInUse while a pod holds one of its addresses; with Force those
-	// assignments are returned in Change.Released.
+	// DetachENI removes an ENI with all its CIDRs. Without Force it fails with ErrENIInUse
+	// while a pod has one of its addresses; with Force those assignments are returned in
+	// Change.Released.
 	DetachENI struct {
 		ID    ENIID
 		Force bool
 	}
-	// SetExcluded changes whether new pods may get addresses of the ENI.
+	// SetExcluded sets whether the ENI is excluded from giving addresses to new pods.
 	SetExcluded struct {
 		ID       ENIID
 		Excluded bool
 	}
-	// AddCIDRs adds secondary IPs (/32, /128) or prefixes (/28, /80). CIDRs already
-	// there are left as they are. Unplaced assignments whose address falls into a
-	// new CIDR are placed.
+	// AddCIDRs adds secondary IPs (/32, /128) or prefixes (/28, /80). Existing CIDRs are left
+	// as they are. Unplaced assignments whose address is in a new CIDR are placed.
 	AddCIDRs struct {
 		ID    ENIID
 		CIDRs []netip.Prefix
 	}
-	// RemoveCIDRs removes CIDRs. Without Force it fails with ErrCIDRInUse when one
-	// of them has an assigned address, and removes none.
+	// RemoveCIDRs removes CIDRs. Without Force it fails with ErrCIDRInUse if one of them has an
+	// assigned address, and removes none.
 	RemoveCIDRs struct {
 		ID    ENIID
 		CIDRs []netip.Prefix
 		Force bool
 	}
-	// HoldCIDRs takes unassigned CIDRs out of use while their release to EC2 is in
-	// flight. It fails, holding none, with ErrCIDRInUse if one has an assigned
-	// address and with ErrQuarantined if one or the ENI is quarantined.
+	// HoldCIDRs takes unassigned CIDRs out of use while their release to EC2 is in flight. It
+	// fails, holding none, with ErrCIDRInUse if one has an assigned address and with
+	// ErrQuarantined if one of them or the ENI is quarantined.
 	HoldCIDRs struct {
 		ID    ENIID
 		CIDRs []netip.Prefix
@@ -116,9 +115,9 @@ type (
 		ID    ENIID
 		CIDRs []netip.Prefix
 	}
-	// QuarantineCIDRs takes CIDRs out of use that EC2 does not show any more. Their
-	// pods keep their addresses; nothing in them is given to new pods, and they are
-	// not held for release. Those that are quarantined already keep their time.
+	// QuarantineCIDRs takes CIDRs out of use that EC2 no longer shows. Their pods keep their
+	// addresses; new pods get none, and the CIDRs cannot be held for release. CIDRs that are
+	// already quarantined keep their time.
 	QuarantineCIDRs struct {
 		ID    ENIID
 		CIDRs []netip.Prefix
@@ -128,24 +127,24 @@ type (
 		ID    ENIID
 		CIDRs []netip.Prefix
 	}
-	// QuarantineENI does to an ENI with all its CIDRs, present and future, what
-	// QuarantineCIDRs does to some.
+	// QuarantineENI does to an ENI and all its CIDRs, present and future, what QuarantineCIDRs
+	// does to some of them.
 	QuarantineENI struct{ ID ENIID }
-	// UnquarantineENI puts it back. CIDRs that are quarantined themselves stay so.
+	// UnquarantineENI puts it back into use. CIDRs that are quarantined themselves stay so.
 	UnquarantineENI struct{ ID ENIID }
-	// HoldENI takes an ENI without assignments out of use while it is detached. It
-	// fails with ErrQuarantined if the ENI or one of its CIDRs is quarantined.
+	// HoldENI takes an ENI without assignments out of use while it is being detached. It fails
+	// with ErrQuarantined if the ENI or one of its CIDRs is quarantined.
 	HoldENI struct{ ID ENIID }
-	// UnholdENI puts it back.
+	// UnholdENI puts it back into use.
 	UnholdENI struct{ ID ENIID }
 
-	// Assign gives a sandbox one address of a network card. The same sandbox again
-	// gets the address it has (Change.Existing is then true). ErrNoAddress means
-	// nothing is free now.
+	// Assign gives a sandbox one address of a network card. A sandbox that already has an
+	// address keeps it (Change.Existing is then true). ErrNoAddress means that nothing is free
+	// now.
 	//
-	// A pod with an interface on every card is assigned card by card, Interface being
-	// the card; when one card has nothing, a Revert of each Assign before it that was
-	// not Existing leaves the book as it was. [Book.Interfaces] finds what it has.
+	// A pod with an interface on every card is assigned card by card, with Interface set to
+	// the card. If one card has nothing, a Revert of each earlier Assign that was not Existing
+	// leaves the book as it was. [Book.Interfaces] finds the pod's assignments.
 	Assign struct {
 		Sandbox Sandbox
 		Pod     Pod
@@ -153,26 +152,26 @@ type (
 		Kind    Kind
 		Family  Family
 	}
-	// Restore re-creates an assignment read from the checkpoint or rebuilt from the
-	// kernel. An address outside every known CIDR becomes an unplaced assignment:
-	// it keeps its sandbox, is never given to another, and is placed as soon as
-	// its CIDR is known. ErrAddressTaken: two sandboxes claim one address.
+	// Restore recreates an assignment read from the checkpoint or rebuilt from the kernel. An
+	// address outside every known CIDR becomes an unplaced assignment: its sandbox keeps it,
+	// nobody else can get it, and it is placed once its CIDR is known. ErrAddressTaken means
+	// that two sandboxes claim one address.
 	Restore struct {
 		Sandbox    Sandbox
 		Pod        Pod
 		Address    netip.Addr
 		AssignedAt time.Time
 	}
-	// Unassign ends the assignment of the first of Sandbox, Aliases... that has one;
-	// the address starts cooling. ErrUnknownSandbox when none has.
+	// Unassign ends the assignment of the first of Sandbox, Aliases... that has one, and starts
+	// the address's cooldown. ErrUnknownSandbox means that none has one.
 	Unassign struct {
 		Sandbox Sandbox
 		Aliases []Sandbox
 	}
-	// Revert undoes an Assign that was never answered: no cooldown.
+	// Revert undoes an Assign that was never answered, without a cooldown.
 	Revert struct{ Sandbox Sandbox }
-	// Reassign undoes an Unassign that was never answered: the sandbox gets
-	// the same address back with its old time.
+	// Reassign undoes an Unassign that was never answered: the sandbox gets the same address
+	// back with its old time.
 	Reassign struct{ Assignment Assignment }
 )
 
@@ -224,62 +223,62 @@ type Assignment struct {
 	AssignedAt time.Time
 }
 
-// Change is what an applied event did.
+// Change is the effect of an applied event.
 type Change struct {
-	Assigned []Assignment // made or found (Existing) by Assign; made by Restore, Reassign; placed by AttachENI, AddCIDRs
+	Assigned []Assignment // made or found (Existing) by Assign; made by Restore, Reassign; placed when their CIDR comes into use
 	Released []Assignment // ended by Unassign, Revert, forced removals
-	Existing bool         // Assign found the sandbox's address
+	Existing bool         // Assign found an existing address of the sandbox
 }
 
-// Snapshot is an immutable picture of the book.
+// Snapshot is an immutable view of the book.
 type Snapshot struct {
-	ENIs     []ENIState   // ordered by card, device, id
-	Unplaced []Assignment // restored, address in no known CIDR; ordered by address
+	ENIs     []ENIState   // ordered by card, device, ID
+	Unplaced []Assignment // restored, with an address in no known CIDR; ordered by address
 }
 
-// ENIState is one ENI in a Snapshot. It and all it points to are never changed
-// after publication, so snapshots share the states of unchanged ENIs.
+// ENIState is one ENI in a Snapshot. It and everything it refers to never change after
+// publication, so snapshots share the states of unchanged ENIs.
 type ENIState struct {
 	ENI
 	Held          bool
-	QuarantinedAt time.Time   // zero: not quarantined
+	QuarantinedAt time.Time   // zero if not quarantined
 	CIDRs         []CIDRState // ordered by prefix
 }
 
-// Quarantined reports whether EC2 does not show the ENI any more. Its pods keep
-// their addresses, it serves no others, and it is not given back.
+// Quarantined reports whether the ENI is quarantined because EC2 no longer shows it. Its pods
+// keep their addresses, it serves no others, and it is not released.
 func (e ENIState) Quarantined() bool { return !e.QuarantinedAt.IsZero() }
 
 // CIDRState is one secondary IP or prefix of an ENI.
 type CIDRState struct {
 	Prefix        netip.Prefix
 	Held          bool
-	QuarantinedAt time.Time      // zero: not quarantined; the ENI may be for all that
+	QuarantinedAt time.Time      // zero if not quarantined itself; its ENI may still be
 	Assigned      int            // addresses owned by sandboxes now
-	Records       []AddressState // addresses that are assigned or were since the process started; ordered
+	Records       []AddressState // addresses assigned now or since the process started; ordered
 }
 
-// Quarantined reports whether EC2 does not show the CIDR any more; see
+// Quarantined reports whether the CIDR is quarantined because EC2 no longer shows it; see
 // [ENIState.Quarantined].
 func (c CIDRState) Quarantined() bool { return !c.QuarantinedAt.IsZero() }
 
-// IsPrefix reports a /28 or /80, not a secondary IP.
+// IsPrefix reports whether the CIDR is a /28 or /80 rather than a secondary IP.
 func (c CIDRState) IsPrefix() bool { return !c.Prefix.IsSingleIP() }
 
 // AddressState is the record of one address.
 type AddressState struct {
 	Address      netip.Addr
-	Sandbox      Sandbox // zero: not assigned
+	Sandbox      Sandbox // zero if not assigned
 	Pod          Pod
 	AssignedAt   time.Time
-	UnassignedAt time.Time // zero: never unassigned, or assigned now
+	UnassignedAt time.Time // zero if never unassigned, or if assigned now
 }
 
 // Assigned reports whether a sandbox owns the address.
 func (a AddressState) Assigned() bool { return a.Sandbox != Sandbox{} }
 
-// Cooling reports whether the address rests at now: unassigned at most cooldown ago.
-// With a cooldown of zero nothing rests.
+// Cooling reports whether the address is in cooldown at now: unassigned at most cooldown ago.
+// With a cooldown of zero it never is.
 func (a AddressState) Cooling(now time.Time, cooldown time.Duration) bool {
 	return !a.Assigned() && cooling(a.UnassignedAt, now, cooldown)
 }

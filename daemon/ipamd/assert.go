@@ -16,59 +16,58 @@ import (
 )
 
 const (
-	// assertPeriod is how often the host is checked without a notice: legacy iptables
+	// assertPeriod is how often the host is checked without a notification: legacy iptables
 	// sends none.
 	assertPeriod = 30 * time.Second
-	// assertFilters is how often packet filters are checked without a notice where the
-	// kernel sends notices of them: each check runs programs.
+	// assertFilters is how often packet filters are checked without a notification where the
+	// kernel sends notifications of them: each check runs programs.
 	assertFilters = 5 * time.Minute
-	// assertRounds bounds the looks of a pass: what a repair makes can be needed by
-	// another one.
+	// assertRounds bounds the rounds of a pass: one repair can make another one necessary.
 	assertRounds = 4
-	// addGrace is longer than any ADD takes: after it no plugin is at work on a pod, nor
+	// addGrace is longer than any ADD takes: after it no plugin is still working on a pod or
 	// about to use a VLAN device.
 	addGrace = 2 * time.Minute
-	// assertENI bounds the repair of an ENI, whose link is there.
+	// assertENI bounds the repair of an ENI, whose link exists.
 	assertENI = 5 * time.Second
 )
 
-// asserter brings back what other programs take from the host's network: of living pods,
-// of ENIs and of the node. Its goroutine reads the kernel first and asks the owner then,
-// so that a DEL, which frees the address before it touches the kernel, is never worked
-// against; nor is an ADD: until it must have ended, only what was whole once is brought back.
+// asserter restores host network state that other programs remove: of running pods, of ENIs
+// and of the node. Its goroutine reads the kernel first and then asks the owner. A DEL frees
+// the address before it touches the kernel, so it is never worked against. Neither is an ADD:
+// until it must have ended, only state that was once complete is restored.
 type asserter struct {
 	log     *slog.Logger
 	host    *hostnet.Host
 	owner   *owner
 	metrics *metrics.Metrics
 	feed    *introspectserver.Feed
-	api     *kubernetes // nil: there is no API server
+	api     *kubernetes // nil if there is no API server
 	rules   *nodeRules
 	monitor *hostnet.Monitor
 	egress  *egressKeeper
 	ipv6    bool
 	mtu     int
-	// branchPods: pods have branch ENIs, which the API server knows.
+	// branchPods: pods have branch ENIs; the API server knows them.
 	branchPods bool
 
-	mu        sync.Mutex // guards what follows up to wake
+	mu        sync.Mutex // guards the fields up to wake
 	noticed   noticed
-	node      pace // of checks of the node
+	node      pace // limits the checks of the node
 	sandboxes map[podName]branchSandbox
 	wake      chan struct{}
 
-	// Of the pass's goroutine.
-	restored  map[netip.Addr]string // owners, as of the start
+	// Only used by the goroutine that runs passes.
+	restored  map[netip.Addr]string // address owners at the start
 	atStart   map[string]bool       // hashes of the pods' links at the start; nil before the first pass
 	baseline  rules.Baseline
 	contests  rules.Contests
-	unneeded  map[int]time.Time // VLAN devices of no pod, since when
+	unneeded  map[int]time.Time // VLAN devices without a pod, and since when
 	filters   time.Time         // last check of packet filters
-	failure   string            // the last one that was logged
+	failure   string            // the last one logged
 	contested map[string]bool   // objects whose contest with another program was logged
 }
 
-// newAsserter remembers whose pods lived before this process began.
+// newAsserter records which pods were running before this process started.
 func (d *daemon) newAsserter() *asserter {
 	a := &asserter{
 		log: d.log, host: d.host, owner: d.owner, metrics: d.metrics, feed: d.recorder.feed, api: d.api, rules: d.rules,
@@ -83,7 +82,7 @@ func (d *daemon) newAsserter() *asserter {
 	return a
 }
 
-// watch follows the kernel's notices. Without it the periodic checks remain.
+// watch follows the kernel's notifications. Without them, only the periodic checks remain.
 func (a *asserter) watch(ctx context.Context) {
 	for {
 		err := a.monitor.Run(ctx, a.notice)
@@ -102,7 +101,7 @@ func (a *asserter) watch(ctx context.Context) {
 func (a *asserter) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	full := time.Now() // the first one at once: others may have changed the host before the start
+	full := time.Now() // the first check runs at once: others may have changed the host before the start
 	var again time.Time
 	for {
 		select {
@@ -136,8 +135,8 @@ func (a *asserter) run(ctx context.Context) {
 	}
 }
 
-// pass looks once. wait is how long until something is to be brought back that was left
-// alone for now; 0: nothing was.
+// pass checks once. It returns how long until something that was left alone for now is to be
+// restored; 0 if nothing was.
 func (a *asserter) pass(ctx context.Context, l chore) (wait time.Duration) {
 	if !l.full && !l.links && !l.node && !a.concerned(l.gone) {
 		return 0
@@ -151,13 +150,13 @@ func (a *asserter) pass(ctx context.Context, l chore) (wait time.Duration) {
 	return p.wait
 }
 
-// filtersDue reports whether packet filters are checked without a notice.
+// filtersDue reports whether to check packet filters without a notification.
 func (a *asserter) filtersDue(now time.Time) bool {
 	return a.host.Backend() != string(rules.NFTables) || !a.monitor.SeesFilters() || now.Sub(a.filters) >= assertFilters
 }
 
-// concerned reports whether notices about single addresses are about pods that live, and
-// not the doings of a DEL.
+// concerned reports whether notifications about single addresses concern running pods rather
+// than the work of a DEL.
 func (a *asserter) concerned(gone map[netip.Addr]bool) bool {
 	yes, ok := ask(a.owner, func(k *keeper.Keeper, _ time.Time) bool {
 		for addr := range gone {
@@ -170,7 +169,7 @@ func (a *asserter) concerned(gone map[netip.Addr]bool) bool {
 	return ok && (yes || a.branchPods)
 }
 
-// fail logs what is not logged yet.
+// fail logs an error unless it is the last one logged.
 func (a *asserter) fail(err error) {
 	if text := err.Error(); a.failure != text {
 		a.failure = text

@@ -16,30 +16,30 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// branchOwner starts the owners of branch pods' addresses, which are in no pool.
+// branchOwner prefixes the owners of branch pods' addresses, which are in no pool.
 const branchOwner = "branch/"
 
 func isBranchOwner(owner string) bool { return strings.HasPrefix(owner, branchOwner) }
 
-// branchSandbox is the sandbox of a branch pod, which can live longer than each of its
-// sandboxes. The runtime ends the namespace, and the pod's link with it, only after the DEL;
-// from the DEL on nothing of the sandbox is brought back.
+// branchSandbox is the current sandbox of a branch pod, which can outlive its sandboxes. The
+// runtime removes the namespace, and with it the pod's link, only after the DEL; from the DEL
+// on nothing of the sandbox is restored.
 type branchSandbox struct {
 	container string // of the last ADD or DEL
-	released  bool   // its DEL came
+	released  bool   // its DEL has arrived
 	since     time.Time
-	seen      time.Time // when the API server last showed the pod; zero: not yet
+	seen      time.Time // when the API server last showed the pod; zero if not yet
 }
 
 const (
-	// sandboxKept is how long a branch pod is remembered that the API server does not
-	// show, and sandboxesMost how many pods are.
+	// sandboxKept is how long a branch pod is remembered that the API server does not show,
+	// and sandboxesMost is how many pods are remembered.
 	sandboxKept   = 10 * time.Minute
 	sandboxesMost = 4096
 )
 
-// released takes note of a DEL before its plugin has the answer, and so before it removes
-// anything. That of an older sandbox says nothing about a newer one.
+// released records a DEL before its plugin gets the answer, and so before the plugin removes
+// anything. The DEL of an older sandbox says nothing about a newer one.
 func (a *asserter) released(req *cniwire.DelRequest, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,7 +49,7 @@ func (a *asserter) released(req *cniwire.DelRequest, now time.Time) {
 	}
 }
 
-// noteSandbox is called with mu held.
+// noteSandbox records a pod's sandbox. The caller holds a.mu.
 func (a *asserter) noteSandbox(pod podName, s branchSandbox) {
 	if !a.branchPods || pod.name == "" {
 		return
@@ -60,7 +60,7 @@ func (a *asserter) noteSandbox(pod podName, s branchSandbox) {
 	a.sandboxes[pod] = s
 }
 
-// sandbox is a pod's sandbox, as far as it is known.
+// sandbox returns a pod's sandbox, if known.
 func (a *asserter) sandbox(p cluster.Pod) (s branchSandbox, known bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +68,7 @@ func (a *asserter) sandbox(p cluster.Pod) (s branchSandbox, known bool) {
 	return s, known
 }
 
-// forgetSandboxes forgets pods that have not been there for long.
+// forgetSandboxes forgets pods that have been gone for long.
 func (a *asserter) forgetSandboxes(there []cluster.Pod, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,8 +86,8 @@ func (a *asserter) forgetSandboxes(there []cluster.Pod, now time.Time) {
 	}
 }
 
-// branchesNow are the living branch pods of the node as the API server shows them; false:
-// it does not.
+// branchesNow returns the node's running branch pods as shown by the API server; false if it
+// does not show them.
 func (a *asserter) branchesNow() (out []cluster.Pod, known bool) {
 	if !a.branchPods {
 		return nil, false
@@ -101,13 +101,13 @@ func (a *asserter) branchesNow() (out []cluster.Pod, known bool) {
 	return out, known
 }
 
-// onBranch reports whether a pod may have a branch ENI in use: also one that is being
-// deleted, until its DEL comes. It may serve for long until then.
+// onBranch reports whether a pod may be using a branch ENI. This includes a pod that is being
+// deleted, until its DEL comes: it may keep serving for long.
 func onBranch(p cluster.Pod) bool {
 	return p.BranchENI && p.PodENI != "" && !p.Finished && !p.HostNetwork
 }
 
-// addBranches adds the branch pods to what lives.
+// addBranches adds the branch pods to the living state.
 func (p *repairs) addBranches(view *hostnet.View, to *living) {
 	pods, known := p.branchesNow()
 	if !known {
@@ -144,7 +144,7 @@ func (p *repairs) addBranches(view *hostnet.View, to *living) {
 	}
 }
 
-// endedBranches are those of repairs whose branch pod has ended while they were made.
+// endedBranches returns the repairs whose branch pod ended while they were made.
 func (p *repairs) endedBranches(done []rules.Repair) (gone []rules.Repair) {
 	pods, known := p.branchesNow()
 	if !known {
@@ -163,12 +163,12 @@ func (p *repairs) endedBranches(done []rules.Repair) (gone []rules.Repair) {
 	return gone
 }
 
-// dropDevices removes the VLAN devices of branch pods that ended without a DEL: no pod at
-// the API server has their VLAN id, and no pod's link leads to them. The id may be given
-// to another pod at any time, so each is read again before.
+// dropDevices removes the VLAN devices of branch pods that ended without a DEL: no pod at the
+// API server has their VLAN ID, and no pod's link leads to them. The ID may be given to another
+// pod at any time, so everything is read again before each removal.
 func (p *repairs) dropDevices(ctx context.Context, view *hostnet.View, s living) error {
 	if s.vlans == nil || p.api.lost.Load() {
-		clear(p.unneeded) // which pods run is not known
+		clear(p.unneeded) // it is unknown which pods run
 		return nil
 	}
 	idle := view.IdleDevices()
@@ -193,8 +193,8 @@ func (p *repairs) dropDevices(ctx context.Context, view *hostnet.View, s living)
 	return nil
 }
 
-// dropDevice removes one if it is still of no pod: first the kernel is read, then who
-// lives, so that no ADD of a pod that has the VLAN id began before the reading.
+// dropDevice removes a device if it still belongs to no pod. It reads the kernel first and
+// then the running pods, so no ADD of a pod with the VLAN ID can have begun before the read.
 func (p *repairs) dropDevice(ctx context.Context, vlan int) error {
 	view, err := p.host.View(ctx, p.ipv6)
 	if err != nil {

@@ -21,35 +21,35 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// egressSpacing is the minimum time between two checks of pods' egress: below the time that
-// a loss must last.
+// egressSpacing is the minimum time between two checks of pods' egress: shorter than a loss
+// must last before it is repaired.
 const egressSpacing = 200 * time.Millisecond
 
-// egressKeeper brings back what other programs take from the egress of living pods: the
-// chains, the jumps, the routes and the links of egress-cni. It knows the pods by the
-// leases of host-local. A DEL removes chain, route and lease in this order and reaches
-// the daemon last, so a loss must last; and what was made for a pod whose lease goes
-// afterwards is removed again.
+// egressKeeper restores what other programs remove from the egress of running pods: the
+// chains, jumps, routes and links of egress-cni. It knows the pods by the leases of
+// host-local. A DEL removes chain, route and lease in this order and reaches the daemon last,
+// so only a loss that lasts is repaired; and a repair for a pod whose lease disappears
+// afterwards is undone.
 //
 // On a node without leases a check is one attempt to open their directory.
 type egressKeeper struct {
-	*asserter          // reports repairs; the goroutine's own
-	dirs      []string // of leases; only one exists
-	v6        bool     // family of the egress
+	*asserter          // reports repairs; used only by this goroutine
+	dirs      []string // lease directories; only one exists
+	v6        bool     // IP family of the egress
 
 	mu      sync.Mutex // guards changed
 	changed egressChanges
 	nudge   chan struct{}
 
-	// Of the goroutine.
+	// Only used by its goroutine.
 	living   egress.Living
 	contests rules.Contests
-	empty    bool          // there was no lease at the last look
-	ended    []egress.Loss // to be taken away again
+	empty    bool          // the last check found no lease
+	ended    []egress.Loss // repairs to undo
 	read     time.Time
 }
 
-// egressChanges are what has changed since the last check.
+// egressChanges says what has changed since the last check.
 type egressChanges struct{ any, chains bool }
 
 func newEgressKeeper(a *asserter) *egressKeeper {
@@ -59,11 +59,11 @@ func newEgressKeeper(a *asserter) *egressKeeper {
 			log: a.log, host: a.host, metrics: a.metrics, feed: a.feed, api: a.api, rules: a.rules, monitor: a.monitor, contested: map[string]bool{},
 		},
 		v6: !a.ipv6, nudge: make(chan struct{}, 1), empty: true,
-		dirs: []string{filepath.Join("/host", leases), leases}, // mounted, or the host's own
+		dirs: []string{filepath.Join("/host", leases), leases}, // mounted, or on the host
 	}
 }
 
-// notice takes notices. It is called from the monitor's goroutines.
+// notice takes notifications. The monitor's goroutines call it.
 func (e *egressKeeper) notice(list []hostnet.Notice) {
 	if e == nil {
 		return
@@ -129,12 +129,12 @@ func (e *egressKeeper) run(ctx context.Context) {
 	}
 }
 
-// chainsDue reports whether chains are checked without a notice.
+// chainsDue reports whether to check chains without a notification.
 func (e *egressKeeper) chainsDue(now time.Time) bool {
 	return e.host.Backend() != string(rules.NFTables) || !e.monitor.SeesFilters() || now.Sub(e.read) >= assertFilters
 }
 
-// pass looks once. wait is how long until the next look; 0: nothing is pending.
+// pass checks once. It returns how long until the next check; 0 if nothing is pending.
 func (e *egressKeeper) pass(ctx context.Context, chains bool) (wait time.Duration) {
 	p := &repairs{asserter: e.asserter, now: time.Now()}
 	wait, err := e.assert(ctx, p, chains)
@@ -161,7 +161,7 @@ func (e *egressKeeper) assert(ctx context.Context, p *repairs, chains bool) (wai
 			return 0, err
 		}
 		view.NAT = &nat
-		// Again: a DEL may have ended meanwhile.
+		// Read them again: a DEL may have ended meanwhile.
 		if tenants, err = e.tenants(); err != nil {
 			return 0, err
 		}
@@ -180,7 +180,7 @@ func (e *egressKeeper) assert(ctx context.Context, p *repairs, chains bool) (wai
 	return e.repair(ctx, p, nat, lost, wait)
 }
 
-// repair brings back what is not contested.
+// repair restores everything that is not contested.
 func (e *egressKeeper) repair(ctx context.Context, p *repairs, nat iptables.Table, lost []egress.Loss, wait time.Duration) (time.Duration, error) {
 	due := slices.DeleteFunc(lost, func(l egress.Loss) bool {
 		later := e.contests.Wait(p.now, thingOf(l))
@@ -192,7 +192,7 @@ func (e *egressKeeper) repair(ctx context.Context, p *repairs, nat iptables.Tabl
 	if len(due) == 0 {
 		return wait, nil
 	}
-	for _, l := range due { // also what is made in part
+	for _, l := range due { // including partial repairs
 		e.living.Made(p.now, l.Tenant)
 	}
 	var done []egress.Loss
@@ -204,7 +204,7 @@ func (e *egressKeeper) repair(ctx context.Context, p *repairs, nat iptables.Tabl
 		e.noted(p, l)
 	}
 	p.report()
-	return egress.LossSettles, err // whether the leases stayed, and what a repair made possible
+	return egress.LossSettles, err // check that the leases stayed, and what the repair made possible
 }
 
 func thingOf(l egress.Loss) string { return l.Kind + " " + l.Tenant.Address.String() }
@@ -220,15 +220,15 @@ func (e *egressKeeper) noted(p *repairs, l egress.Loss) {
 	}
 }
 
-// apart runs f while no pass over the node's own rules runs, which takes what is written
-// meanwhile for its own.
+// apart runs f while no pass over the node's own rules runs: a pass would take f's writes for
+// its own.
 func (n *nodeRules) apart(f func() error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return f()
 }
 
-// tenants are the pods that hold leases.
+// tenants returns the pods that hold leases.
 func (e *egressKeeper) tenants() ([]egress.Tenant, error) {
 	for _, dir := range e.dirs {
 		list, err := readTenants(dir)
@@ -263,7 +263,7 @@ func readTenants(dir string) (out []egress.Tenant, _ error) {
 	return out, nil
 }
 
-// maxLease bounds what is read of a lease: two names.
+// maxLease bounds how much of a lease is read: it holds two names.
 const maxLease = 1 << 10
 
 func readLease(path string) (string, error) {

@@ -19,20 +19,20 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Objects that are no state of the kernel's network.
+// Objects that are not state of the kernel's network.
 const (
 	objectCheckpoint = "checkpoint"
 	objectSocket     = "socket"
 )
 
-// assertedFiles are what the daemon keeps below /var/run/aws-node, and makes again when
-// it was removed: without the checkpoint a restart loses the allocations, without
-// the sockets no pod starts.
+// assertedFiles are the daemon's files below /var/run/aws-node, which it recreates if they are
+// removed: without the checkpoint a restart loses the allocations, without the sockets no pod
+// starts.
 type assertedFiles struct {
 	log     *slog.Logger
 	dirs    []string
 	missing func() (checkpoint, socket bool)
-	// Carry out what is to be done about it.
+	// Functions that recreate what is missing.
 	write  func()
 	listen func()
 }
@@ -64,8 +64,8 @@ func absent(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// run looks after the files until ctx ends: at once when something was removed from
-// their directories, else once a period.
+// run checks the files until ctx ends: immediately when something was removed from their
+// directories, otherwise once per period.
 func (f *assertedFiles) run(ctx context.Context) {
 	removed := make(chan struct{}, 1)
 	var follower sync.WaitGroup
@@ -102,7 +102,7 @@ func (f *assertedFiles) follow(ctx context.Context, removed chan<- struct{}) {
 			said = err.Error()
 			f.log.Debug("no notifications of removed files", slog.Any(logline.KeyError, err))
 		}
-		signal(removed) // a directory is another one now
+		signal(removed) // one of the directories has been replaced
 		if !pause(ctx, assertSpacing) {
 			return
 		}
@@ -127,10 +127,10 @@ func (f *assertedFiles) followOnce(ctx context.Context, removed chan<- struct{})
 			return err
 		}
 	}
-	signal(removed) // what went before the watch
+	signal(removed) // in case something was removed before the watch
 	// A read in progress ends when its deadline moves into the past.
 	defer context.AfterFunc(ctx, func() { _ = watch.SetReadDeadline(time.Unix(1, 0)) })()
-	// What went is looked for, whatever the events say: a look costs three system calls.
+	// Look for removals regardless of the events' content: a check costs three system calls.
 	buf := make([]byte, 4<<10)
 	for {
 		if _, err := watch.Read(buf); err != nil {
@@ -145,7 +145,7 @@ func (f *assertedFiles) followOnce(ctx context.Context, removed chan<- struct{})
 	}
 }
 
-// fileBack reports a file that was removed and is there again.
+// fileBack reports a file that was removed and exists again.
 func (a *asserter) fileBack(object, path string) {
 	a.metrics.HostStateRepaired(object, 1)
 	text := path + " was removed"

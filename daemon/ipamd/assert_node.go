@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/internal/hostnet"
 )
 
-// nodeRules are the rules of the node: those who change what they depend on and those who
-// bring them back take turns, and all use the newest.
+// nodeRules are the rules of the node. Those who change their input and those who restore
+// them take turns, and all use the newest input.
 type nodeRules struct {
 	host   *hostnet.Host
 	writes *filterWrites
@@ -22,15 +22,15 @@ type nodeRules struct {
 	in rules.NodeInput
 }
 
-// input is what the rules are made of now.
+// input returns the current input of the rules.
 func (n *nodeRules) input() rules.NodeInput {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.in
 }
 
-// setCIDRs makes the rules those of other ranges of the VPC. They are the newest also
-// when that fails.
+// setCIDRs updates the rules to other CIDRs of the VPC. The new CIDRs are kept even if the
+// update fails.
 func (n *nodeRules) setCIDRs(ctx context.Context, cidrs []netip.Prefix) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -38,7 +38,7 @@ func (n *nodeRules) setCIDRs(ctx context.Context, cidrs []netip.Prefix) error {
 	return n.host.SetupNode(ctx, n.in)
 }
 
-// assert brings the rules back and returns what of packet filters was gone.
+// assert restores the rules and returns which packet filter rules were missing.
 func (n *nodeRules) assert(ctx context.Context) ([]hostnet.Loss, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -47,14 +47,14 @@ func (n *nodeRules) assert(ctx context.Context) ([]hostnet.Loss, error) {
 	return n.writes.end(), err
 }
 
-// filterWrites notes the scripts that a pass writes to packet filters.
+// filterWrites records the scripts that a pass writes to packet filters.
 type filterWrites struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	noting  bool
 	scripts []string
 }
 
-// observe is called with every program run.
+// observe is called for every program run.
 func (w *filterWrites) observe(r hostnet.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *filterWrites) end() (out []hostnet.Loss) {
 	return out
 }
 
-// filterText says which chains and tables a script brought back.
+// filterText names the chains and tables that a script restored.
 func filterText(script string) string {
 	var chains []string
 	note := func(name string) {

@@ -10,12 +10,12 @@ import (
 
 const (
 	// assertSettled is how long an ADD is left to finish before its pod is checked, and
-	// assertLearn how long the first of many ADDs waits for the check that covers them all.
+	// assertLearn is how long the first of many ADDs waits for the check that covers them all.
 	assertSettled = time.Second
 	assertLearn   = 5 * time.Second
-	// assertSpacing is the minimum time between two checks that run programs, and between
-	// two after lost notices; but assertBurst follow at once: repairs cause notices, too,
-	// and must not delay the repair of the next loss.
+	// assertSpacing is the minimum time between two checks that run programs, and between two
+	// checks after lost notifications. assertBurst checks may follow at once: repairs cause
+	// notifications, too, and must not delay the repair of the next loss.
 	assertSpacing = 500 * time.Millisecond
 	assertBurst   = 3
 )
@@ -24,15 +24,15 @@ const (
 type noticed struct {
 	links bool
 	gone  map[netip.Addr]bool
-	soon  time.Time // when links and gone are due; zero: nothing
-	// Those that cost more have a time of their own, so that they hold up nothing.
+	soon  time.Time // when links and gone are due; zero if nothing is
+	// Costlier checks have their own time, so that they do not delay the others.
 	node, lost bool
 	later      time.Time
-	// ADDs that were answered since the last look: the first and the last one.
+	// Arrival of the first and the last ADD answered since the last check.
 	first, last time.Time
 }
 
-// due is when the next part is.
+// due returns when the next part is due.
 func (t *noticed) due(node pace) (due time.Time) {
 	earliest := func(at time.Time) {
 		if due.IsZero() || at.Before(due) {
@@ -51,7 +51,7 @@ func (t *noticed) due(node pace) (due time.Time) {
 	return due
 }
 
-// learn is when the pods of ADDs are checked: one check for many.
+// learn returns when the pods of ADDs are checked: one check covers many.
 func (t *noticed) learn() time.Time {
 	at, most := t.last.Add(assertSettled), t.first.Add(assertLearn)
 	if most.Before(at) {
@@ -60,13 +60,13 @@ func (t *noticed) learn() time.Time {
 	return at
 }
 
-// pace is that of looks that cost much.
+// pace limits costly checks.
 type pace struct{ until time.Time }
 
-// next is when the next look may begin.
+// next returns when the next check may begin.
 func (p pace) next() time.Time { return p.until.Add(-(assertBurst - 1) * assertSpacing) }
 
-// took notes a look.
+// took records a check.
 func (p *pace) took(now time.Time) { p.until = latest(p.until, now).Add(assertSpacing) }
 
 func latest(a, b time.Time) time.Time {
@@ -76,7 +76,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// chore is what a pass is about.
+// chore is what a pass must check.
 type chore struct {
 	links, node, full bool
 	gone              map[netip.Addr]bool
@@ -84,7 +84,7 @@ type chore struct {
 
 func (c chore) any() bool { return c.links || c.node || c.full || len(c.gone) > 0 }
 
-// notice takes notices. It is called from the monitor's goroutines.
+// notice takes notifications. The monitor's goroutines call it.
 func (a *asserter) notice(list ...hostnet.Notice) {
 	a.egress.notice(list)
 	a.mu.Lock()
@@ -114,8 +114,8 @@ func (a *asserter) notice(list ...hostnet.Notice) {
 	}
 }
 
-// added takes note of an ADD before its plugin has the answer: what it makes then is to
-// be seen.
+// added records an ADD before its plugin gets the answer, so that what the plugin sets up
+// next is checked.
 func (a *asserter) added(req *cniwire.AddRequest, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,7 +127,7 @@ func (a *asserter) added(req *cniwire.AddRequest, now time.Time) {
 	}
 }
 
-// take takes the notices that are due, and returns when the rest is.
+// take removes the notifications that are due, and returns when the rest are.
 func (a *asserter) take(now time.Time) (l chore, due time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,11 +17,11 @@ type repairs struct {
 	now   time.Time
 	wait  time.Duration
 	done  []hostnet.Loss
-	seen  map[string]bool // things that were brought back
-	again map[string]bool // objects that others remove again and again
+	seen  map[string]bool // things that were restored
+	again map[string]bool // objects that others keep removing
 }
 
-// assert compares everything once, and more often while there is something to repair.
+// assert compares everything once, and again while repairs are being made.
 func (p *repairs) assert(ctx context.Context, node bool) error {
 	for round := 0; ; round++ {
 		p.monitor.Looking()
@@ -32,7 +32,7 @@ func (p *repairs) assert(ctx context.Context, node bool) error {
 		p.monitor.Know(view)
 		s, ok := p.state(view)
 		if !ok {
-			return nil // the end
+			return nil // the daemon is ending
 		}
 		if round == 0 {
 			if err := p.dropDevices(ctx, view, s); err != nil {
@@ -51,8 +51,7 @@ func (p *repairs) assert(ctx context.Context, node bool) error {
 	}
 }
 
-// later reports that a thing is left alone for now, because others remove it again and
-// again.
+// later reports whether a thing is left alone for now because others keep removing it.
 func (p *repairs) later(thing string) bool {
 	wait := p.contests.Wait(p.now, thing)
 	if wait > 0 && (p.wait == 0 || wait < p.wait) {
@@ -61,7 +60,7 @@ func (p *repairs) later(thing string) bool {
 	return wait > 0
 }
 
-// anyDue reports whether one of the losses of a thing is not to be left alone for now.
+// anyDue reports whether any loss of a thing should be repaired now.
 func (p *repairs) anyDue(lost []hostnet.Loss, of string) bool {
 	due := false
 	for _, l := range lost {
@@ -70,8 +69,7 @@ func (p *repairs) anyDue(lost []hostnet.Loss, of string) bool {
 	return due
 }
 
-// noted remembers what was brought back. Several losses of one kind and thing in a pass
-// are one.
+// noted records a restored loss. Several losses of one kind and thing in a pass count as one.
 func (p *repairs) noted(thing string, l hostnet.Loss) {
 	p.done = append(p.done, l)
 	if p.seen[thing] {
@@ -89,7 +87,7 @@ func (p *repairs) noted(thing string, l hostnet.Loss) {
 	}
 }
 
-// enis brings back what ENIs lost.
+// enis restores what ENIs lost.
 func (p *repairs) enis(ctx context.Context, view *hostnet.View, enis []ipam.ENIState) {
 	for _, e := range enis {
 		if e.Primary || e.Held {
@@ -121,7 +119,7 @@ func (p *repairs) enis(ctx context.Context, view *hostnet.View, enis []ipam.ENIS
 	}
 }
 
-// givenBack reports that an ENI left the pool meanwhile.
+// givenBack reports whether an ENI has left the pool meanwhile.
 func (p *repairs) givenBack(id ipam.ENIID) bool {
 	used, ok := ask(p.owner, func(k *keeper.Keeper, _ time.Time) bool {
 		return slices.ContainsFunc(k.ENIs(), func(e ipam.ENIState) bool { return e.ID == id && !e.Held })
@@ -129,8 +127,8 @@ func (p *repairs) givenBack(id ipam.ENIID) bool {
 	return ok && !used
 }
 
-// nodeState brings back what the node lost. filters: packet filters are checked, too;
-// what they lack only shows when it is brought back.
+// nodeState restores what the node lost. With filters it also checks packet filters; what they
+// lack shows only when it is restored.
 func (p *repairs) nodeState(ctx context.Context, view *hostnet.View, filters bool) {
 	in := p.rules.input()
 	before := p.host.LostOfNode(view, in)

@@ -13,11 +13,11 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// living is the state that should exist after a view.
+// living is the state that should exist, determined after a view was read.
 type living struct {
 	pods  []rules.WorkloadPod
 	enis  []ipam.ENIState
-	vlans map[int]bool // of branch pods; nil: not known
+	vlans map[int]bool // of branch pods; nil if unknown
 }
 
 func (p *repairs) state(view *hostnet.View) (living, bool) {
@@ -46,8 +46,8 @@ func (p *repairs) state(view *hostnet.View) (living, bool) {
 // ownerOf distinguishes one owner of an address from the next.
 func ownerOf(s ipam.Sandbox) string { return s.Network + "/" + s.ContainerID + "/" + s.IfName }
 
-// interfaceNumbers are the positions of the interfaces of pods that have several, by which
-// their links are named.
+// interfaceNumbers returns the positions of the interfaces of pods that have several. Their
+// links are named by these.
 func interfaceNumbers(all []ipam.Assignment) map[ipam.Sandbox]int {
 	cards := map[string][]int{}
 	for _, a := range all {
@@ -65,8 +65,7 @@ func interfaceNumbers(all []ipam.Assignment) map[ipam.Sandbox]int {
 	return out
 }
 
-// podOf is what an allocation should have; false for those whose table or link is not
-// known.
+// podOf returns what an allocation should have; false if its table or link is unknown.
 func (p *repairs) podOf(a *ipam.Assignment, nth map[ipam.Sandbox]int) (out rules.WorkloadPod, ok bool) {
 	if a.ENI == "" {
 		return out, false
@@ -88,7 +87,7 @@ func (p *repairs) podOf(a *ipam.Assignment, nth map[ipam.Sandbox]int) (out rules
 	return out, true
 }
 
-// pods brings back what pods lost; again: look once more.
+// pods restores what pods lost. It returns again if another look is needed.
 func (p *repairs) pods(ctx context.Context, view *hostnet.View, pods []rules.WorkloadPod) (again bool, _ error) {
 	var due []rules.Repair
 	for _, r := range p.baseline.Diff(view.State, pods, p.monitor.MadeWith) {
@@ -113,7 +112,7 @@ func (p *repairs) pods(ctx context.Context, view *hostnet.View, pods []rules.Wor
 	return len(done) > 0, err
 }
 
-// ended are those of repairs whose pod has ended while they were made.
+// ended returns the repairs whose pod ended while they were made.
 func (p *repairs) ended(done []rules.Repair) []rules.Repair {
 	gone, ok := ask(p.owner, func(k *keeper.Keeper, _ time.Time) (gone []rules.Repair) {
 		for _, r := range done {

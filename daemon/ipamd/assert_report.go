@@ -12,10 +12,10 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// listedLosses is how many losses of a pass are listed one by one.
+// listedLosses is how many losses of a pass are listed individually.
 const listedLosses = 5
 
-// report logs what a pass brought back: one line and one event.
+// report logs what a pass restored, as one line and one event.
 func (p *repairs) report() {
 	if len(p.done) == 0 {
 		return
@@ -51,7 +51,7 @@ func (p *repairs) report() {
 	p.emit(objects, detail)
 }
 
-// emit sends the event about the Node.
+// emit sends an event about the Node.
 func (a *asserter) emit(objects []string, detail string) {
 	if a.api == nil {
 		return
@@ -61,7 +61,7 @@ func (a *asserter) emit(objects []string, detail string) {
 	}
 }
 
-// culprits says who is known to take such things away.
+// culprits names the programs known to remove such things.
 func culprits(object string) string {
 	switch object {
 	case hostnet.ObjectPacketFilter:

@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// branches answers ADD and DEL of pods that have a branch ENI: their address comes from
-// the VPC resource controller, and the pool has no part in it.
+// branches answers ADDs and DELs of pods that have a branch ENI: their address comes from the
+// VPC resource controller, not from the pool.
 type branches struct {
 	kubernetes *kubernetes
 	owner      *owner
@@ -29,20 +29,20 @@ type branches struct {
 	snat       bool   // AWS_VPC_K8S_CNI_EXTERNALSNAT
 }
 
-// trunkPoll is how often a trunk that is awaited is looked for.
+// trunkPoll is how often to look for an awaited trunk.
 const trunkPoll = 200 * time.Millisecond
 
 // branchError is a failed ADD of a branch pod.
 type branchError struct {
 	code cause.Code
-	line string // upstream's log line, which people search for
+	line string // upstream's log line, which users search for
 	err  error
 }
 
 func (e *branchError) Error() string { return e.err.Error() }
 
-// add answers an ADD of a branch pod. It waits for what is on its way, because the first
-// ADD of a pod comes before its annotation: failing it would cost a whole sandbox.
+// add answers an ADD of a branch pod. It waits for what is on its way, because a pod's first
+// ADD comes before its annotation, and failing it would cost a whole sandbox.
 func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod) *cniwire.AddReply {
 	began := time.Now()
 	branch, err := b.announced(ctx, pod)
@@ -52,7 +52,7 @@ func (b *branches) add(ctx context.Context, req *cniwire.AddRequest, pod cluster
 	}
 	if err != nil {
 		failed := &branchError{cause.Internal, textNoBranch, err}
-		_ = errors.As(err, &failed) // else it stays an internal error, and never a success
+		_ = errors.As(err, &failed) // otherwise it stays an internal error, and never a success
 		failed.code = unlessEnding(ctx, failed.code)
 		return b.fail(req, failed, time.Since(began))
 	}
@@ -109,7 +109,7 @@ func (b *branches) announced(ctx context.Context, pod cluster.Pod) (cluster.Bran
 	return cluster.Branch{}, &branchError{cause.BranchInvalid, line, err}
 }
 
-// trunkLink waits for the trunk and finds its link.
+// trunkLink waits for the trunk and its link.
 func (b *branches) trunkLink(ctx context.Context) (int, error) {
 	for {
 		trunk, there := b.trunk()
@@ -160,19 +160,19 @@ func (b *branches) fail(req *cniwire.AddRequest, f *branchError, took time.Durat
 	return &cniwire.AddReply{Cause: string(f.code), Detail: f.code.Title() + ": " + f.err.Error(), Transient: f.code != cause.BranchInvalid}
 }
 
-// del answers the DEL of a sandbox that the pool does not know: it may be a branch pod's,
-// whose plugin lost its own record of it. false: it is not.
+// del answers the DEL of a sandbox that is not in the pool: it may be a branch pod's whose
+// plugin lost its own record of it. It returns false if it is not.
 func (b *branches) del(ctx context.Context, req *cniwire.DelRequest) (*cniwire.DelReply, bool) {
 	pod, err := b.kubernetes.Pod(ctx, req.PodNamespace, req.PodName)
 	switch {
 	case err != nil || pod.PodENI == "" || !pod.BranchENI:
-		// Gone, or not a branch pod: nothing of it is left here.
+		// Gone, or not a branch pod: nothing of it remains here.
 		if err != nil && !errors.Is(err, kube.ErrNotFound) {
 			b.log.Warn("pod of an unknown sandbox not read", slog.String(logline.KeyPod, req.PodName), slog.String(logline.KeyNamespace, req.PodNamespace), slog.Any(logline.KeyError, err))
 		}
 		return nil, false
 	case !pod.Is(req.PodUID):
-		// A newer pod of the same name: its branch ENI is not this sandbox's.
+		// A newer pod of the same name: its branch ENI does not belong to this sandbox.
 		return nil, false
 	}
 	branch, err := cluster.ParseBranch(pod.PodENI, b.ipv6)

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/internal/vpcapi"
 )
 
-// callCounts counts EC2 calls by action. Calls end on many goroutines.
+// callCounts counts EC2 calls by action. Calls end in many goroutines.
 type callCounts struct {
 	mu       sync.Mutex
 	byAction map[string]*introspect.EC2Calls // guarded by mu
@@ -37,8 +37,8 @@ func (c *callCounts) count(call vpcapi.Call, at time.Time) {
 	n.LastAt = &at
 }
 
-// list is what the calls came to, with the rates to which throttles hold them: a call that
-// is held back is not counted before it ends.
+// list returns the counts of all calls, with the rates to which throttling holds them. A call
+// that is held back is counted only when it ends.
 func (c *callCounts) list(rates []budget.State) []introspect.EC2Calls {
 	c.mu.Lock()
 	defer c.mu.Unlock()

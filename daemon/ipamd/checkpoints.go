@@ -19,19 +19,19 @@ import (
 type checkpoints struct {
 	path   string // of card 0
 	stores map[int]*store.Store
-	// written are the files that a write made; see lost.
+	// written holds the files that were written; see lost.
 	mu      sync.Mutex // guards written
 	written map[string]bool
-	// unlisted is why the further files are not known; nil: they are known.
+	// unlisted is why the additional files could not be listed; nil if they were.
 	unlisted error
 }
 
-// openCheckpoints opens the file of card 0, and those of other cards that an earlier
-// daemon left: their pods may live on though the cards are not used any more.
+// openCheckpoints opens the file of card 0, and those of other cards that an earlier daemon
+// left: their pods may still run although the cards are no longer used.
 func openCheckpoints(path string) *checkpoints {
 	c := &checkpoints{path: path, stores: map[int]*store.Store{0: store.Open(path)}}
 	names, err := os.ReadDir(filepath.Dir(path))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the first load makes it
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the first load creates it
 		c.unlisted = fmt.Errorf("look for the checkpoints of additional network cards, whose pods would lose their addresses (the next start retries): %w", err)
 	}
 	for _, n := range names {
@@ -42,7 +42,7 @@ func openCheckpoints(path string) *checkpoints {
 	return c
 }
 
-// exists reports that a daemon ran here before.
+// exists reports whether a daemon ran here before.
 func (c *checkpoints) exists() bool {
 	for _, s := range c.stores {
 		if s.Exists() {
@@ -52,13 +52,13 @@ func (c *checkpoints) exists() bool {
 	return false
 }
 
-// loaded is what the files held.
+// loaded is the content of the files.
 type loaded struct {
 	entries  []checkpoint.Entry
 	problems []loadProblem
 }
 
-// loadProblem is a file that was not believed.
+// loadProblem is a file that was rejected.
 type loadProblem struct {
 	keptAside string
 	err       error
@@ -94,7 +94,7 @@ func (c *checkpoints) load() (loaded, error) {
 	return out, nil
 }
 
-// write writes the files of an image. After an error any of them may be old.
+// write writes the files of an image. After an error, any of them may be outdated.
 func (c *checkpoints) write(i keeper.Image) error {
 	for _, f := range i.Files {
 		s, ok := c.stores[f.Card]
@@ -119,8 +119,8 @@ func (c *checkpoints) wrote(path string) {
 	c.written[path] = true
 }
 
-// lost reports, once until the next write, that a file is gone which this daemon or one
-// before it wrote. Any goroutine may ask.
+// lost reports, once until the next write, whether a file is gone that this daemon or an
+// earlier one wrote. Any goroutine may call it.
 func (c *checkpoints) lost() (lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

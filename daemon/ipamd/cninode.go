@@ -11,12 +11,12 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Times of asking for a trunk: the CNINode may be made after the node, by a controller
-// that may be down.
+// Times of requesting a trunk: the CNINode may be created after the node, by a controller that
+// may be down.
 const (
 	trunkAskFirst = time.Second
 	trunkAskMost  = 30 * time.Second
-	// trunkAskEvery is how often a request that was accepted is checked again.
+	// trunkAskEvery is how often an accepted request is checked again.
 	trunkAskEvery = 5 * time.Minute
 )
 
@@ -25,7 +25,7 @@ func (a *kubernetes) cniNodeChanged(ctx context.Context, n cluster.CNINode, ther
 		_ = a.owner.post(ctx, keeper.TrunkHinted{Attached: true}) // only fails when ctx ends
 	}
 	if there && !a.cniNodeThere {
-		signal(a.appeared) // what failed for lack of it need not be waited for
+		signal(a.appeared) // a request that failed because it was missing can be retried now
 	}
 	a.cniNodeThere = there
 	signal(a.features)
@@ -34,10 +34,10 @@ func (a *kubernetes) cniNodeChanged(ctx context.Context, n cluster.CNINode, ther
 // trunkAsking is the state of the request for the trunk.
 type trunkAsking struct {
 	failures keeper.Clock
-	// distance is between two writes: whoever takes the features away again is not
-	// fought at full speed.
+	// distance spaces the writes: if something else removes the features again, the daemon
+	// does not fight it at full speed.
 	distance keeper.Clock
-	writes   int // since the features were last left alone
+	writes   int // since the features were last left in place
 	wrote    time.Time
 
 	asked, full, failing bool
@@ -46,14 +46,13 @@ type trunkAsking struct {
 // trunkContested is the number of writes after which a contest is logged.
 const trunkContested = 3
 
-// held reports that nothing has changed that makes asking now worthwhile.
+// held reports whether a back-off makes a request now pointless.
 func (t *trunkAsking) held(now time.Time) bool {
 	return t.failures.Running(now) || t.distance.Running(now)
 }
 
-// askForTrunk writes into the CNINode what the VPC resource controller is to do, for as
-// long as it takes: it attaches a trunk ENI to nodes that ask for it
-// (spec/security-groups-for-pods.md §10).
+// askForTrunk keeps the request to the VPC resource controller in the CNINode: the controller
+// attaches a trunk ENI to nodes that request one (spec/security-groups-for-pods.md §10).
 func (a *kubernetes) askForTrunk(ctx context.Context) {
 	var t trunkAsking
 	for ctx.Err() == nil {
@@ -61,7 +60,7 @@ func (a *kubernetes) askForTrunk(ctx context.Context) {
 	}
 }
 
-// awaitFeatures waits, or until there is a reason to look earlier.
+// awaitFeatures waits for that long, or until there is a reason to check earlier.
 func (a *kubernetes) awaitFeatures(ctx context.Context, t *trunkAsking, wait time.Duration) {
 	features := a.features
 	if t.held(time.Now()) {
@@ -78,8 +77,8 @@ func (a *kubernetes) awaitFeatures(ctx context.Context, t *trunkAsking, wait tim
 	}
 }
 
-// askOnce sees that the CNINode asks for the trunk, if it is to, and returns how long that
-// holds.
+// askOnce makes sure that the CNINode requests the trunk, if one is wanted, and returns the
+// time until the next check.
 func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time) time.Duration {
 	want, slot := a.trunkFeatures()
 	full := len(want) > 0 && !slot
@@ -87,7 +86,7 @@ func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time)
 		a.log.Warn(textNoTrunkSlot)
 	}
 	t.full = full
-	if len(want) == 0 || full { // not known yet: that it is, is signalled
+	if len(want) == 0 || full { // not wanted yet: a signal comes when it is
 		return trunkAskMost
 	}
 	if err := a.wantFeatures(ctx, t, now, want); err != nil {
@@ -113,8 +112,7 @@ func (a *kubernetes) askOnce(ctx context.Context, t *trunkAsking, now time.Time)
 	return trunkAskEvery
 }
 
-// wantFeatures writes the features that the CNINode lacks, unless they were written a
-// moment ago.
+// wantFeatures writes the features that the CNINode lacks, unless they were written recently.
 func (a *kubernetes) wantFeatures(ctx context.Context, t *trunkAsking, now time.Time, want []cluster.Feature) error {
 	n, err := a.CNINode(ctx)
 	if err != nil {
@@ -141,8 +139,8 @@ func (a *kubernetes) wantFeatures(ctx context.Context, t *trunkAsking, now time.
 	return nil
 }
 
-// trunkFeatures are the features that the node wants, all in one patch: a controller that
-// saw the trunk asked for before the ENIConfig would make it in the wrong subnet.
+// trunkFeatures are the features that the node wants, all in one patch: if a controller saw
+// the request for the trunk before the ENIConfig, it would create it in the wrong subnet.
 func (a *kubernetes) trunkFeatures() (want []cluster.Feature, slot bool) {
 	type answer struct {
 		wanted, slot bool
@@ -159,7 +157,7 @@ func (a *kubernetes) trunkFeatures() (want []cluster.Feature, slot bool) {
 		switch got.eniConfig {
 		case "":
 			return nil, false
-		case "default": // upstream names it in no CNINode either
+		case "default": // upstream does not name it in a CNINode either
 		default:
 			want = append(want, cluster.Feature{Name: cluster.FeatureCustomNetworking, Value: got.eniConfig})
 		}

@@ -5,9 +5,9 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// Texts that guides, support people and tools search for (spec/ipamd.md §1.3, §6.1, §11),
-// as upstream prints them. Where the wording after a text of logline is not recorded it is
-// ours.
+// Texts that guides, support staff and tools search for (spec/ipamd.md §1.3, §6.1, §11), as
+// upstream prints them. Where no record exists of the wording after a text of logline, the
+// wording is ours.
 const (
 	textStarting       = logline.TextStarting
 	textInitFailure    = "Initialization failure"
@@ -28,12 +28,12 @@ const (
 	textReconciled     = "Successfully Reconciled ENI/IP pool"
 	textServing        = logline.TextServing
 
-	// Of the API server and the Node.
+	// About the API server and the Node.
 	textAPIReached     = logline.TextAPIReached + " %s"
 	textAPIUnreachable = logline.TextAPIUnreachable + ", will be tried again"
 	textNonSchedulable = logline.TextNonSchedulable + " the pool changes for waiting pods only"
 
-	// Of the pool. maxIPsPerENI counts addresses in prefix mode too.
+	// About the pool. maxIPsPerENI counts addresses in prefix mode, too.
 	textTargets     = logline.TextTargets + " %d, warm IP target: %d, warm prefix target: %d, warm ENI target: %d, minimum IP target: %d"
 	textStats       = logline.TextStats + "%d - total IPs: %d, assigned IPs: %d, cooldown IPs: %d"
 	textOfPoolStats = "%d: Total IPs/Prefixes = %d/%d, AssignedIPs/CooldownIPs: %d/%d, c.maxIPsPerENI = %d"
@@ -44,7 +44,7 @@ const (
 	textCooling     = "IP %s " + logline.TextCooling + " of %s (available after %s)"
 	textCooled      = "IP %s " + logline.TextCooled
 
-	// Of network interfaces.
+	// About network interfaces.
 	textCreateFailed     = logline.TextCreateFailed + " %v for subnet %s"
 	textAllocateFailed   = logline.TextAllocateFailed + " %s: %v"
 	textDetachFailed     = logline.TextDetachFailed + " %s: %v"
@@ -56,7 +56,7 @@ const (
 	textMarkingUnmanaged = logline.TextMarkingUnmanaged + " %s " + logline.TextAsUnmanaged
 	textSkipUnmanaged    = logline.TextSkippingUnmanaged + " %s: " + logline.TextSinceUnmanaged
 
-	// Of pods with branch ENIs, behind "Send AddNetworkReply: ", and of annotations.
+	// About pods with branch ENIs, after "Send AddNetworkReply: ", and about annotations.
 	textNoPod            = "Failed to get pod:"
 	textNoTrunkSlot      = logline.TextNoTrunkSlot
 	textNoTrunk          = "No trunk ENI found, cannot add a pod ENI"
@@ -66,7 +66,7 @@ const (
 	textAnnotationFailed = "Failed to add the pod annotation:"
 )
 
-// branchLines are upstream's lines for what can be wrong with a branch annotation.
+// branchLines are upstream's lines for the possible faults of a branch annotation.
 var branchLines = map[cluster.BranchFault]string{
 	cluster.BranchMissing:   textNoBranch,
 	cluster.BranchMalformed: "Failed to unmarshal PodENIData JSON:",

@@ -12,10 +12,9 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// This file puts what happens here under the names that upstream's metrics have
-// for it (spec/ipamd.md §8.1).
+// This file maps what happens here to the names in upstream's metrics (spec/ipamd.md §8.1).
 
-// actionName is upstream's name of an operation of that kind while it runs.
+// actionName is upstream's name for a running operation of that kind.
 func actionName(k warmpool.PendingKind) string {
 	switch k {
 	case warmpool.PendingAttach, warmpool.PendingAssign:
@@ -25,8 +24,8 @@ func actionName(k warmpool.PendingKind) string {
 	}
 }
 
-// errorNames are upstream's names of a failed operation. It counts a link that does
-// not come twice, where it waits and where it gives up.
+// errorNames are upstream's names for a failed operation. Upstream counts a missing link
+// twice, where it waits and where it gives up.
 func errorNames(k warmpool.PendingKind, why cause.Code) []string {
 	switch k {
 	case warmpool.PendingAttach:
@@ -46,8 +45,8 @@ func errorNames(k warmpool.PendingKind, why cause.Code) []string {
 	}
 }
 
-// refusedName is upstream's name of an event that the address book did not take:
-// the one of a reconcile, or of growth. "" if it has none.
+// refusedName is upstream's name for an event that the address book rejected, from a reconcile
+// or from growth; "" if it has none.
 func refusedName(e keeper.BookRefused) string {
 	switch ev := e.Event.(type) {
 	case ipam.AttachENI:
@@ -56,7 +55,7 @@ func refusedName(e keeper.BookRefused) string {
 		return refusedCIDRsName(ev.CIDRs, e.ByReconcile)
 	case ipam.RemoveCIDRs:
 		if e.ByReconcile {
-			return metrics.FnIPReconcileDel // of prefixes too: upstream has no other
+			return metrics.FnIPReconcileDel // also of prefixes: upstream has no other name
 		}
 		return metrics.FnDecrease
 	case ipam.DetachENI:
@@ -83,7 +82,7 @@ func refusedCIDRsName(cidrs []netip.Prefix, byReconcile bool) string {
 	return metrics.FnAddSecondaryIPs
 }
 
-// reconcileNames are upstream's names of what a reconcile changed.
+// reconcileNames are upstream's names for what a reconcile changed.
 var reconcileNames = map[resync.NoteKind]string{
 	resync.ENIFound: metrics.FnENIReconcileAdd, resync.ENIRemoved: metrics.FnENIReconcileDel,
 	resync.AddressesAdded: metrics.FnPoolReconcileAdd, resync.AddressesRemoved: metrics.FnPoolReconcileDel,

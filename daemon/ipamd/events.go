@@ -20,20 +20,20 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// report is everything that one event of the keeper is outside. Zero members: nothing.
+// report is every outside effect of one keeper event. Zero members have no effect.
 type report struct {
 	log     line
-	debug   line               // a second line
+	debug   line               // an additional line
 	count   func(*recorder)    // metrics and totals
 	journal introspect.Event   // of /v1/events
 	err     lastError          // of /v1/summary
 	failure introspect.Failure // of /v1/failures
-	notice  notice.Event       // for Kubernetes; one about a Node is about this node
+	notice  notice.Event       // for Kubernetes; a notice about a Node is about this node
 	pool    poolChange
 	cools   netip.Addr // an address whose cooldown begins
 }
 
-// line is a log line. One that upstream has begins with upstream's text; the members are ours.
+// line is a log line. If upstream has one, it begins with upstream's text; the attributes are ours.
 type line struct {
 	level slog.Level
 	text  string
@@ -52,7 +52,7 @@ type lastError struct {
 	text      string
 }
 
-// reportOf has one case for each type of event. All that an event is outside follows from it.
+// reportOf has one case for each type of event. All outside effects of an event follow from it.
 func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 	switch e := event.(type) {
 	case keeper.AddressAssigned:
@@ -260,8 +260,8 @@ func reportOf(event keeper.Event, at time.Time, policy warmpool.Policy) report {
 	return report{}
 }
 
-// released is the end of an allocation. Upstream has two lines for it, the pod's at info and
-// the address's at debug; ours is one, at info.
+// released reports the end of an allocation. Upstream logs two lines, one about the pod at info
+// and one about the address at debug; we log one, at info.
 func released(e keeper.AddressReleased, at time.Time, policy warmpool.Policy) report {
 	journal := addressEntry(introspect.EventAddressReleased, e.Assignment)
 	journal.Reason = e.Reason
@@ -278,8 +278,8 @@ func released(e keeper.AddressReleased, at time.Time, policy warmpool.Policy) re
 	return out
 }
 
-// givenBack is the failure of the ADD whose address a DEL brings back because the plugin
-// could not use it. The keeper counts that ADD as one that got its address.
+// givenBack reports the failed ADD whose address a DEL returns because the plugin could not use
+// it. The keeper counted that ADD as one that got its address.
 func givenBack(e keeper.AddressReleased) report {
 	out := addFailed(keeper.AddFailed{
 		Pod: e.Pod, Cause: cause.PodNetworkSetup, Transient: true,
@@ -294,7 +294,7 @@ func addFailed(e keeper.AddFailed) report {
 	out := report{
 		count: func(r *recorder) {
 			r.metrics.AddFailed(e.Cause)
-			if !afterAddress(e.Cause) { // else its ADD was counted when it got its address
+			if !afterAddress(e.Cause) { // otherwise its ADD was counted when it got its address
 				r.history.adds.Total++
 			}
 			failed(r.history.adds, e.Cause)
@@ -313,13 +313,13 @@ func addFailed(e keeper.AddFailed) report {
 		out.log = errorLine(text, causeAttr(e.Cause), slog.String(logline.KeyDetail, e.Detail), slog.String(logline.KeyPod, e.Pod.Name),
 			slog.String(logline.KeyNamespace, e.Pod.Namespace), slog.Duration(logline.KeyDuration, e.Took))
 		if e.Cause == cause.DaemonTerminating || e.Cause == cause.DaemonStarting {
-			out.log.level = slog.LevelWarn // the runtime tries again: a rollout is no alarm
+			out.log.level = slog.LevelWarn // the runtime retries: a rollout is no reason for an alarm
 		}
 	}
 	return out
 }
 
-// afterAddress reports that an ADD failed which had got its address.
+// afterAddress reports whether the failed ADD had already got its address.
 func afterAddress(c cause.Code) bool {
 	switch c {
 	case cause.PodNetworkSetup, cause.PolicyAgentUnreachable, cause.PolicyAgentRefused:
@@ -328,9 +328,9 @@ func afterAddress(c cause.Code) bool {
 	return false
 }
 
-// failedAddLine is the log line of a failed ADD. Alarms count textNoAddress, so only a pool
-// that has no address to give logs it, whatever keeps it from growing. "": the line was
-// written where the cause was found.
+// failedAddLine is the log line of a failed ADD. Alarms count textNoAddress, so it is logged only
+// if the pool has no address to give, whatever keeps the pool from growing. It is "" if the line
+// was already logged where the cause was found.
 func failedAddLine(code cause.Code, detail string) string {
 	switch code {
 	case cause.PoolDry, cause.PoolFull, cause.AddressesCooling, cause.SubnetExhausted, cause.SubnetFragmented, cause.NoUsableSubnet,
@@ -352,8 +352,8 @@ func failedAddLine(code cause.Code, detail string) string {
 	return "no address assigned: " + code.Title()
 }
 
-// actionStarted is a change of the pool that begins. Upstream says that the pool is too low
-// where it grows for another reason than a target of addresses.
+// actionStarted reports the start of a pool change. Upstream logs that the pool is too low if it
+// grows for any reason other than a target of addresses.
 func actionStarted(op keeper.Operation) report {
 	text := "pool action started"
 	switch op.Reason {
@@ -398,14 +398,14 @@ func actionFailed(e keeper.ActionFailed) report {
 		err:     lastError{keeper.ActionName(kind), code, e.Err.Error()},
 	}
 	out.journal.Cause = string(code)
-	switch code { // it needs a person; others have an event of their own or pass
+	switch code { // these need a person; others have their own event or pass
 	case cause.ENIAttachLimit, cause.ENILinkMissing, cause.NoUsableSubnet, cause.SubnetFragmented:
 		out.notice = nodeNotice(code, e.Err.Error())
 	}
 	return out
 }
 
-// subnetShort is a subnet that has no addresses, or no /28s, to give.
+// subnetShort reports a subnet that has no addresses, or no /28s, left.
 func subnetShort(subnet string, eni ipam.ENIID, code cause.Code, text string, why slog.Attr) report {
 	return report{
 		log: warnLine(textSubnetShort, slog.String(logline.KeySubnet, subnet), eniAttr(eni), why),
@@ -416,8 +416,8 @@ func subnetShort(subnet string, eni ipam.ENIID, code cause.Code, text string, wh
 	}
 }
 
-// unmanaged is an ENI that is left alone. Only what is not the CNI's to manage is
-// "unmanaged" to upstream.
+// unmanaged reports an ENI that is left alone. Upstream calls only those "unmanaged" that the
+// CNI must not manage.
 func unmanaged(o resync.Other) report {
 	why := []slog.Attr{
 		eniAttr(o.ID), slog.Int(logline.KeyNetworkCard, o.Card), slog.Int(logline.KeyDevice, o.Device), slog.String(logline.KeyReason, o.Why),
@@ -441,8 +441,8 @@ func schedulingChanged(cordoned bool, policy warmpool.Policy) report {
 	return out
 }
 
-// difference is one between the pool and the outside; upstream has lines for some. kind "":
-// it is not kept.
+// difference reports a difference between the pool and the outside; upstream has lines for some.
+// With kind "" it is not kept in the journal.
 func difference(kind introspect.EventKind, n resync.Note) report {
 	text := "pool differs from what is attached"
 	switch n.Kind {
@@ -467,10 +467,10 @@ func difference(kind introspect.EventKind, n resync.Note) report {
 	return out
 }
 
-// notes are what tasks report that is more than a log line of ours.
+// notes are the notes of tasks that need more than a log line of ours.
 var notes = map[keeper.Note]struct {
-	line           string // upstream's, of the ENI and the error
-	util, internal string // upstream's names in the metrics of what EC2, or the node, did not do
+	line           string // upstream's, formatted with the ENI and the error
+	util, internal string // upstream's metric names for failures of EC2, or of the node
 	journal        introspect.EventKind
 }{
 	keeper.ENIFreed:             {line: textFreed},
@@ -505,7 +505,7 @@ func noted(e keeper.Noted) report {
 	return out
 }
 
-// failureOf is the part that failures have in common.
+// failureOf is the common part of all failure reports.
 func failureOf(kind introspect.EventKind, operation string, code cause.Code, err error) report {
 	return report{
 		journal: introspect.Event{Kind: kind, Cause: string(code), Message: sentence("", err)},
@@ -513,7 +513,7 @@ func failureOf(kind introspect.EventKind, operation string, code cause.Code, err
 	}
 }
 
-// thisNode stands for the node in a report.
+// thisNode is a placeholder for the node in a report.
 var thisNode = notice.Ref{Kind: "Node"}
 
 func nodeNotice(code cause.Code, detail string) notice.Event {
@@ -524,7 +524,7 @@ func addressEntry(kind introspect.EventKind, a ipam.Assignment) introspect.Event
 	return onENI(introspect.Event{Kind: kind, Pod: podRef(a.Pod), Address: a.Address}, a.ENI, a.Card, a.Device)
 }
 
-// onENI says where an entry of the journal is about.
+// onENI adds the ENI that a journal entry is about.
 func onENI(e introspect.Event, id ipam.ENIID, card, device int) introspect.Event {
 	if id != "" {
 		e.ENIID, e.Card, e.Device = string(id), &card, &device
@@ -564,7 +564,7 @@ func podRef(p ipam.Pod) *introspect.PodRef {
 	return &introspect.PodRef{Namespace: p.Namespace, Name: p.Name}
 }
 
-// milliseconds is how long something took; nil: it took no time, or is not over.
+// milliseconds is a duration in ms; nil if it took no time or is not over.
 func milliseconds(d time.Duration) *int64 {
 	if d <= 0 {
 		return nil
@@ -572,7 +572,7 @@ func milliseconds(d time.Duration) *int64 {
 	return new(d.Milliseconds())
 }
 
-// sentence is the message of an entry.
+// sentence is the message of a journal entry.
 func sentence(text string, err error) string {
 	if err != nil {
 		text = strings.TrimPrefix(text+": "+err.Error(), ": ")

@@ -22,8 +22,8 @@ import (
 // linkWaitLimit is how long the link of an attached ENI may take to appear.
 const linkWaitLimit = 2 * time.Minute
 
-// executor carries out the keeper's tasks beside it, each in a goroutine of its own. It is
-// the [keeper.Calls] of them all: EC2, the node and time.
+// executor carries out the keeper's tasks concurrently with it, each in its own goroutine. It
+// implements [keeper.Calls] for all of them: EC2, the node and time.
 type executor struct {
 	keeper.EC2
 	*hostnet.Host
@@ -31,9 +31,9 @@ type executor struct {
 	mtu  int
 	ipv6 bool // of an IPv6 cluster
 
-	spawn func(func(context.Context)) // starts a goroutine that Run owns and whose context Run ends
+	spawn func(func(context.Context)) // starts a goroutine that Run waits for and whose context Run ends
 	post  func(keeper.Message)
-	// podsWait reports that ADDs wait for the pool; any goroutine may ask.
+	// podsWait reports whether ADDs wait for the pool; any goroutine may ask.
 	podsWait func() bool
 	metrics  *metrics.Metrics
 	log      *slog.Logger
@@ -57,13 +57,13 @@ func (x *executor) Begin(t keeper.Task) {
 	})
 }
 
-// Post hands the keeper what came of a step.
+// Post hands the keeper the result of a step.
 func (x *executor) Post(m keeper.Message) { x.post(m) }
 
-// Now is the time.
+// Now returns the current time.
 func (x *executor) Now() time.Time { return time.Now() }
 
-// Sleep waits, or ends with the context.
+// Sleep waits. It fails when the context ends.
 func (x *executor) Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -81,7 +81,7 @@ func (x *executor) Jitter(n time.Duration) time.Duration { return jitter(n) }
 // jitter spreads nodes over time. It need not be unpredictable.
 func jitter(n time.Duration) time.Duration { return rand.N(n) }
 
-// Both runs two steps side by side.
+// Both runs two steps in parallel and returns the first error.
 func (x *executor) Both(f, g func() error) error {
 	var group errgroup.Group
 	group.Go(f)
@@ -99,7 +99,7 @@ func (x *executor) SetUpENI(ctx context.Context, eni ipam.ENI) error {
 	return x.setUp(ctx, eni, linkWaitLimit)
 }
 
-// setUp distinguishes a link that does not appear from every other failure of this host.
+// setUp distinguishes a missing link from every other failure of this host.
 func (x *executor) setUp(ctx context.Context, eni ipam.ENI, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -121,11 +121,11 @@ func eniInput(eni ipam.ENI, ipv6 bool, mtu int) rules.ENIInput {
 	}
 }
 
-// startLinkWait bounds the wait for links of ENIs that were attached before the
-// daemon started: they are there unless the attach is seconds old.
+// startLinkWait bounds the wait for links of ENIs that were attached before the daemon
+// started: they exist unless the attach is seconds old.
 const startLinkWait = time.Second
 
-// SetUpFound sets all up side by side.
+// SetUpFound sets up all ENIs in parallel.
 func (x *executor) SetUpFound(ctx context.Context, enis []ipam.ENI) []error {
 	failed := make([]error, len(enis))
 	var group errgroup.Group

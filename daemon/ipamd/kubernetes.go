@@ -17,9 +17,9 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// kubernetes joins the API server with the keeper: what changes there is posted. Nothing
-// waits for it: a daemon without an API server serves what it knows, and what needs an
-// object waits for that object alone.
+// kubernetes connects the API server to the keeper by posting changes. Nothing waits for the
+// API server: without it the daemon serves from what it knows, and whatever needs an object
+// waits for that object alone.
 type kubernetes struct {
 	*kube.Client
 	log    *slog.Logger
@@ -27,23 +27,23 @@ type kubernetes struct {
 	owner  *owner
 
 	reached  atomic.Bool
-	missed   atomic.Bool                  // it was logged that it cannot be reached
-	lost     atomic.Bool                  // it cannot be reached, as far as the watches know
-	node     atomic.Pointer[cluster.Node] // nil: not read yet
+	missed   atomic.Bool                  // a failure to reach it has been logged
+	lost     atomic.Bool                  // the watches report it as unreachable
+	node     atomic.Pointer[cluster.Node] // nil if not read yet
 	podsSeen chan struct{}                // the pods have changed
-	selected chan struct{}                // what an ENIConfig depends on has changed
-	features chan struct{}                // the CNINode has to be checked
-	appeared chan struct{}                // there is a CNINode now
+	selected chan struct{}                // something that the choice of ENIConfig depends on has changed
+	features chan struct{}                // the CNINode must be checked
+	appeared chan struct{}                // a CNINode has appeared
 	trunk    bool                         // the node can have a trunk ENI; set by the start
 
-	// Of the goroutine that gets the changes.
+	// Only used by the goroutine that receives the changes.
 	cniNodeThere bool
 	trunkLabel   string
 }
 
-// newKubernetes builds the API client. Without a usable configuration the daemon serves
-// without one, as upstream does in its ordinary modes: nil. Modes that cannot do
-// without must not start: a pod would get an address that its security groups are not on.
+// newKubernetes builds the API client. Without a usable configuration it returns nil, and the
+// daemon serves without the API server, as upstream does in its ordinary modes. Modes that
+// need the API server must not start: a pod would get an address without its security groups.
 func newKubernetes(d Deps, log *slog.Logger) (*kubernetes, error) {
 	c := d.Config
 	client, err := kube.New(kube.Options{
@@ -65,7 +65,7 @@ func newKubernetes(d Deps, log *slog.Logger) (*kubernetes, error) {
 	}, nil
 }
 
-// modesWithAPIServer names the settings that are on and make the API server mandatory.
+// modesWithAPIServer names the enabled settings that require the API server.
 func modesWithAPIServer(c config.Config) (on []string) {
 	for _, mode := range []struct {
 		on       bool
@@ -83,7 +83,7 @@ func modesWithAPIServer(c config.Config) (on []string) {
 // answered reports whether the API server has answered.
 func (a *kubernetes) answered() bool { return a != nil && a.reached.Load() }
 
-// greet asks the API server for its version and logs the answer, once. Nothing waits for it.
+// greet asks the API server for its version, once, and logs the answer. Nothing waits for it.
 func (a *kubernetes) greet(ctx context.Context) {
 	version, err := a.ServerVersion(ctx)
 	if err != nil {
@@ -99,14 +99,14 @@ func (a *kubernetes) welcomed(version string) {
 	}
 }
 
-// failed logs once that the API server does not answer.
+// failed logs once that the API server does not respond.
 func (a *kubernetes) failed(err error) {
 	if !a.reached.Load() && !a.missed.Swap(true) {
 		a.log.Warn(textAPIUnreachable, slog.Any(logline.KeyError, err))
 	}
 }
 
-// watchers are the goroutines that follow the API server.
+// watchers returns the goroutines that follow the API server.
 func (a *kubernetes) watchers() []func(context.Context) {
 	out := []func(context.Context){a.watch, a.countPods}
 	if a.config.CustomNetworking {
@@ -151,7 +151,7 @@ func (a *kubernetes) nodeChanged(ctx context.Context, n cluster.Node) {
 	signal(a.selected)
 }
 
-// A label by which older VPC resource controllers report the state of the trunk ENI.
+// A label in which older VPC resource controllers report the state of the trunk ENI.
 // It is read and never written.
 const (
 	trunkLabel       = "vpc.amazonaws.com/has-trunk-attached"
@@ -173,7 +173,7 @@ func (a *kubernetes) trunkLabelled(ctx context.Context, value string) {
 	}
 }
 
-// podsDebounce joins changes of pods: a deployment binds dozens at once.
+// podsDebounce batches changes of pods: a deployment binds dozens at once.
 const podsDebounce = 20 * time.Millisecond
 
 // countPods reports to the keeper which pods will ask for an address.
@@ -191,7 +191,7 @@ func (a *kubernetes) countPods(ctx context.Context) {
 			}
 			pod := ipam.Pod{Namespace: p.Namespace, Name: p.Name}
 			if p.MultiNIC {
-				pod.Interfaces = 2 // how many is the keeper's to know
+				pod.Interfaces = 2 // the keeper knows the exact number
 			}
 			pods = append(pods, pod)
 			return true
@@ -205,19 +205,19 @@ func (a *kubernetes) countPods(ctx context.Context) {
 	}
 }
 
-// How soon an ENIConfig that could not be read is requested again. A change of it, or of
-// the Node, comes by the watches.
+// How soon an ENIConfig that could not be read is requested again. The watches report changes
+// of the ENIConfig and of the Node.
 const eniConfigFirst, eniConfigMost = 2 * time.Second, time.Minute
 
 // eniConfigReading is the state of reading the ENIConfig.
 type eniConfigReading struct {
 	clock keeper.Clock
-	name  *string // that was read last
-	good  string  // that could be used last
+	name  *string // the one last read
+	good  string  // the last usable one
 }
 
-// followENIConfig gives the keeper the ENIConfig that the Node selects, each time that one
-// of them changes.
+// followENIConfig passes the ENIConfig that the Node selects to the keeper, whenever either of
+// them changes.
 func (a *kubernetes) followENIConfig(ctx context.Context) {
 	if a.config.NodeName == "" {
 		_ = a.owner.post(ctx, keeper.ENIConfigRead{ // only fails when ctx ends
@@ -241,13 +241,13 @@ func (a *kubernetes) followENIConfig(ctx context.Context) {
 	}
 }
 
-// readENIConfig reads the ENIConfig and returns when to do so again; 0: when it changes.
+// readENIConfig reads the ENIConfig and returns when to read it again; 0 means on a change.
 func (a *kubernetes) readENIConfig(ctx context.Context, r *eniConfigReading, now time.Time) time.Duration {
 	node, blind := a.node.Load(), false
 	if node == nil {
 		n, err := a.Node(ctx)
 		if err != nil {
-			if kube.Refused(err) { // else it is away, which passes
+			if kube.Refused(err) { // otherwise it is unreachable, which is temporary
 				_ = a.owner.post(ctx, keeper.ENIConfigRead{Err: fmt.Errorf("the Node cannot be read, and with it which ENIConfig it selects: %w", err)}) // only fails when ctx ends
 			}
 			return r.again(now)
@@ -275,13 +275,13 @@ func (a *kubernetes) readENIConfig(ctx context.Context, r *eniConfigReading, now
 	return 0
 }
 
-// again is when to try again what has failed.
+// again returns the delay before the next attempt after a failure.
 func (r *eniConfigReading) again(now time.Time) time.Duration {
 	r.clock.Fail(now, now, "", eniConfigFirst, eniConfigMost, jitter)
 	return r.clock.Until.Sub(now)
 }
 
-// signal wakes whoever waits, once for any number of signals.
+// signal wakes the receiver, once for any number of signals.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -289,7 +289,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// pause waits. It is false when ctx ended first.
+// pause waits. It returns false if ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

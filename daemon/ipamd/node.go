@@ -19,7 +19,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// node is what start-up learned about this instance. It never changes.
+// node is what start-up found out about this instance. It never changes.
 type node struct {
 	config         config.Config
 	settings       []config.Setting
@@ -34,14 +34,14 @@ type node struct {
 	securityGroups []string
 	subnetPolicy   resync.SubnetPolicy
 	started        time.Time
-	nodeWait       time.Duration // how long the pool waits for the Node object; 0: there is no API server
+	nodeWait       time.Duration // how long the pool waits for the Node object; 0 if there is no API server
 }
 
-// nodeWaitLimit is how long the pool does not grow ahead of pods while
-// it is not known whether the node is cordoned.
+// nodeWaitLimit is how long the pool does not grow ahead of demand while it is unknown whether
+// the node is cordoned.
 const nodeWaitLimit = 5 * time.Second
 
-// newNode joins the settings with what the instance is.
+// newNode combines the settings with the facts of the instance.
 func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, f facts) (*node, error) {
 	c, identity := d.Config, f.identity
 	instance, err := instanceOf(ctx, ec2, identity.InstanceType, f.interfaces)
@@ -50,7 +50,7 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 	}
 	about := config.Facts{InstanceType: identity.InstanceType, PrefixDelegation: instance.PrefixDelegation(), MaxENIs: instance.MaxENIs}
 	problems := config.Validate(c, about)
-	known := config.Validate(c, config.Facts{}) // before anything was touched
+	known := config.Validate(c, config.Facts{}) // already reported
 	news := slices.DeleteFunc(slices.Clone(problems), func(p config.Problem) bool { return slices.Contains(known, p) })
 	if err := reportProblems(log, news); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func newNode(ctx context.Context, d Deps, log *slog.Logger, ec2 *vpcapi.Client, 
 	return n, nil
 }
 
-// hostRules is the input for the node's rules as start-up knows it.
+// hostRules is the input for the node's rules, from what start-up knows.
 func hostRules(c config.Config, id imds.Identity, vpcCIDRs []netip.Prefix) rules.NodeInput {
 	return rules.NodeInput{
 		IPv6: c.IPv6, StrictPodENI: c.PodENI && c.PodSecurityMode == "strict",

@@ -12,12 +12,13 @@ import (
 	"cnictl/daemon/notice"
 )
 
-// uidForm is that of the UIDs that an API server gives.
+// uidForm is the form of the UIDs that an API server assigns.
 var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// objectUID derives the API's UID of a pod from the one that the runtime knows; "" if that cannot be
-// done: for static pods the kubelet makes one of another form, which their mirrors in
-// the API server do not have. It distinguishes a pod from an earlier one of the same name.
+// objectUID returns the UID of a pod's API object for the UID that the runtime knows, or "" if
+// that is impossible: for static pods the kubelet creates UIDs of another form, which their
+// mirrors in the API server do not have. It distinguishes a pod from an earlier one of the
+// same name.
 func objectUID(uid string) string {
 	if uidForm.MatchString(uid) {
 		return uid
@@ -25,12 +26,12 @@ func objectUID(uid string) string {
 	return ""
 }
 
-// refusals reports each EC2 call that the node's IAM role may not make, from the first one
-// at the start on: upstream's line in the log, and its event on the daemon's pod and on the
-// Node.
+// refusals reports each EC2 call that the node's IAM role may not make, beginning with the
+// first one at the start: with upstream's log line, and its event on the daemon's pod and on
+// the Node.
 type refusals struct {
 	log *slog.Logger
-	api *kubernetes // nil: none is configured
+	api *kubernetes // nil if none is configured
 }
 
 func (r refusals) observe(call vpcapi.Call) {
@@ -50,7 +51,7 @@ func (r refusals) observe(call vpcapi.Call) {
 	}
 }
 
-// flushLimit bounds how long a start that failed waits for its events.
+// flushLimit bounds how long a failed start waits for its events to be sent.
 const flushLimit = 3 * time.Second
 
 // flush sends the events of a failed start before the process ends.

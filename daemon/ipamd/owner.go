@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// owner runs the keeper: its goroutine is the only one that touches it.
+// owner runs the keeper. Only its goroutine touches the keeper.
 type owner struct {
 	keeper  *keeper.Keeper
 	now     func() time.Time
@@ -21,10 +21,10 @@ type owner struct {
 	waiting atomic.Bool   // ADDs wait for the pool, as of the last step
 }
 
-// podsWait reports that ADDs wait for the pool. Any goroutine may ask.
+// podsWait reports whether ADDs wait for the pool. Any goroutine may ask.
 func (o *owner) podsWait() bool { return o.waiting.Load() }
 
-// item is something for the owner: a message for its keeper, or a question.
+// item is an item in the owner's inbox: a message for its keeper, or a question.
 type item struct {
 	message keeper.Message
 	ask     func(now time.Time)
@@ -34,7 +34,7 @@ func newOwner(met *metrics.Metrics) *owner {
 	return &owner{now: time.Now, metrics: met, inbox: make(chan item, inboxSize), ended: make(chan struct{})}
 }
 
-// inboxSize lets requests be posted while the owner is at work.
+// inboxSize lets requests be posted while the owner is busy.
 const inboxSize = 256
 
 // drainLimit bounds the items taken before answers are flushed.
@@ -53,7 +53,7 @@ func (o *owner) run(stop <-chan struct{}) {
 		case <-timer.C:
 		case <-stop:
 			stopping, stop = true, nil
-			o.drain() // what was posted before the stop
+			o.drain() // items posted before the stop
 		}
 		o.step()
 		waiting := o.keeper.Waiting()
@@ -63,7 +63,7 @@ func (o *owner) run(stop <-chan struct{}) {
 		if stopping && o.keeper.Settled(now) {
 			return
 		}
-		// A due time in the past means "at once", but never a busy loop.
+		// A due time in the past means "at once", but must not cause a busy loop.
 		timer.Reset(max(o.keeper.NextWake(now).Sub(now), time.Millisecond))
 	}
 }
@@ -76,14 +76,14 @@ func (o *owner) step() {
 	}
 }
 
-// handle takes one item and those already queued behind it, so that parallel
-// requests share one checkpoint write and one plan.
+// handle takes one item and those already queued behind it, so that parallel requests share
+// one checkpoint write and one plan.
 func (o *owner) handle(i item) {
 	o.take(i)
 	o.drain()
 }
 
-// drain takes what is queued.
+// drain takes queued items, at most drainLimit.
 func (o *owner) drain() {
 	for range drainLimit {
 		select {
@@ -103,11 +103,11 @@ func (o *owner) take(i item) {
 	i.ask(o.now())
 }
 
-// errEnded says that the owner no longer answers.
+// errEnded means that the owner no longer answers.
 var errEnded = errors.New("ipamd has ended")
 
-// post hands a message over from another goroutine. It gives up with the context, and
-// when the owner has ended.
+// post hands over a message from another goroutine. It gives up when the context ends or the
+// owner has ended.
 func (o *owner) post(ctx context.Context, m keeper.Message) error {
 	select {
 	case o.inbox <- item{message: m}:
@@ -120,7 +120,7 @@ func (o *owner) post(ctx context.Context, m keeper.Message) error {
 }
 
 // deliver posts a message, however long that takes. If the owner has ended, the message is
-// dropped: it matters no more.
+// dropped: it no longer matters.
 func (o *owner) deliver(m keeper.Message) {
 	select {
 	case o.inbox <- item{message: m}:
@@ -128,8 +128,8 @@ func (o *owner) deliver(m keeper.Message) {
 	}
 }
 
-// tryPost posts a message that is useful but comes again: it is dropped while the inbox is
-// full.
+// tryPost posts a message that is useful but will come again: it is dropped while the inbox
+// is full.
 func (o *owner) tryPost(m keeper.Message) {
 	select {
 	case o.inbox <- item{message: m}:
@@ -137,8 +137,8 @@ func (o *owner) tryPost(m keeper.Message) {
 	}
 }
 
-// ask runs a question in the owner's goroutine, between two messages, and returns its
-// answer. It is false when the owner has ended.
+// ask runs a question in the owner's goroutine, between two messages, and returns its answer.
+// It returns false if the owner has ended.
 func ask[T any](o *owner, question func(k *keeper.Keeper, now time.Time) T) (T, bool) {
 	reply := make(chan T, 1)
 	select {
@@ -148,8 +148,8 @@ func ask[T any](o *owner, question func(k *keeper.Keeper, now time.Time) T) (T, 
 	return answered(o, reply)
 }
 
-// answered waits for the owner's reply to something that was posted. It is false when
-// the owner ended without one.
+// answered waits for the owner's reply to something that was posted. It returns false if the
+// owner ended without replying.
 func answered[T any](o *owner, reply <-chan T) (T, bool) {
 	select {
 	case r := <-reply:
@@ -157,7 +157,7 @@ func answered[T any](o *owner, reply <-chan T) (T, bool) {
 	case <-o.ended:
 	}
 	select {
-	case r := <-reply: // the last thing it did
+	case r := <-reply: // it was the owner's last reply
 		return r, true
 	default:
 		var none T

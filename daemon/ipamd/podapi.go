@@ -19,19 +19,20 @@ import (
 // podAgain is how soon a pod that could not be read is requested again.
 const podAgain = 250 * time.Millisecond
 
-// errOlderPod: the sandbox's pod is not the one that is known by its name.
+// errOlderPod means that the sandbox's pod is not the one now known by its name.
 var errOlderPod = errors.New("the API server shows another pod of this name")
 
-// pod reads the pod of a request, which some modes need. The API server may be away for a
-// moment; a pod that it does not know is gone. The kubelet may know of a pod before our
-// watch does: until then the one before it has the name, whose branch ENI is its own.
+// pod reads the pod of a request, which some modes need. It retries if the API server is
+// briefly unreachable; a pod that the API server does not know is gone. The kubelet may know
+// of a pod before our watch does: until then its predecessor, with its own branch ENI, is
+// found under that name.
 func (b *backend) pod(ctx context.Context, req *cniwire.AddRequest) (cluster.Pod, error) {
 	read := b.kubernetes.Pod
 	for fresh := false; ; {
 		pod, err := read(ctx, req.PodNamespace, req.PodName)
 		switch {
 		case err == nil && !pod.Is(req.PodUID) && !fresh:
-			read, fresh = b.kubernetes.PodFresh, true // the cache is behind
+			read, fresh = b.kubernetes.PodFresh, true // the cache lags behind
 			continue
 		case err == nil && !pod.Is(req.PodUID):
 			err = fmt.Errorf("%w: its UID is %s, that of the sandbox %.64q", errOlderPod, pod.UID, req.PodUID)
@@ -44,7 +45,7 @@ func (b *backend) pod(ctx context.Context, req *cniwire.AddRequest) (cluster.Pod
 	}
 }
 
-// needsPod reports that ADDs cannot be answered without the pod's object.
+// needsPod reports whether ADDs need the pod's object.
 func (b *backend) needsPod() bool { return b.branches != nil || b.annotate }
 
 // failPod answers an ADD whose pod cannot be read.
@@ -57,15 +58,14 @@ func (b *backend) failPod(req *cniwire.AddRequest, code cause.Code, line string,
 	return &cniwire.AddReply{Cause: string(code), Detail: code.Title() + ": " + err.Error(), Transient: !errors.Is(err, kube.ErrNotFound)}
 }
 
-// podIPs is the annotation that shows others a pod's address (ANNOTATE_POD_IP).
+// podIPs is the annotation that shows a pod's address to others (ANNOTATE_POD_IP).
 const podIPs = "vpc.amazonaws.com/pod-ips"
 
 // annotateLimit bounds the patches of one request, and the wait for a free worker.
 const annotateLimit = 5 * time.Second
 
-// announceable looks whether the API server is back that is known to be lost, before an
-// ADD takes an address whose annotation would fail. It waits as long as the annotation
-// would.
+// announceable checks, while the API server is known to be lost, whether it is back, before an
+// ADD takes an address whose annotation would fail. It waits as long as the annotation would.
 func (b *backend) announceable(ctx context.Context) error {
 	if !b.annotate || !b.kubernetes.lost.Load() {
 		return nil
@@ -73,7 +73,7 @@ func (b *backend) announceable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, annotateLimit)
 	defer cancel()
 	for {
-		// The watches may find out much later that it is back.
+		// The watches may notice much later that it is back.
 		_, err := b.kubernetes.ServerVersion(ctx)
 		switch {
 		case err == nil:
@@ -84,9 +84,9 @@ func (b *backend) announceable(ctx context.Context) error {
 	}
 }
 
-// announce writes the address of a pod into its annotation. If that fails the ADD fails,
-// and the address is given back at once: the runtime's DEL may never come. add is what the
-// keeper was asked, nil if the address is not the pool's.
+// announce writes a pod's address into its annotation. If that fails the ADD fails, and the
+// address is given back at once: the runtime's DEL may never come. add is the request to the
+// keeper, nil if the address is not from the pool.
 func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod cluster.Pod, reply *cniwire.AddReply, add *keeper.Add) *cniwire.AddReply {
 	if len(reply.Allocations) == 0 {
 		return reply
@@ -105,8 +105,8 @@ func (b *backend) announce(ctx context.Context, req *cniwire.AddRequest, pod clu
 	return b.failPod(req, unlessEnding(ctx, cause.PodAnnotation), textAnnotationFailed, fmt.Errorf("write %s=%s: %w", podIPs, address, err), time.Since(began))
 }
 
-// annotatePod writes the address, also when the API server is away for a moment, until ctx
-// ends.
+// annotatePod writes the address, retrying until ctx ends if the API server is briefly
+// unreachable.
 func (b *backend) annotatePod(ctx context.Context, pod cluster.Pod, address string) error {
 	for {
 		err := b.kubernetes.AnnotatePod(ctx, pod, podIPs, address, nil)
@@ -116,24 +116,24 @@ func (b *backend) annotatePod(ctx context.Context, pod cluster.Pod, address stri
 	}
 }
 
-// takeBack frees what an ADD took that fails after all, and returns when it is free: the
-// reply says that the sandbox has no address.
+// takeBack frees the addresses of an ADD that fails after all, and returns when they are free:
+// the reply says that the sandbox has no address.
 func (b *backend) takeBack(add *keeper.Add) {
 	done := make(chan struct{}, 1) // buffered: the owner never blocks on it
 	b.owner.deliver(keeper.TakeBack{Add: add, Done: func() { done <- struct{}{} }})
-	_, _ = answered(b.owner, done) // false: the daemon ends, and writes no more
+	_, _ = answered(b.owner, done) // false if the daemon ends, and writes nothing more
 }
 
-// Bounds of what DELs do beside their answers.
+// Bounds of the work that DELs do in the background.
 const (
-	// withdrawPatience is how long a DEL waits for it all the same: with an API server
-	// that answers the annotation is empty when the DEL is answered.
+	// withdrawPatience is how long a DEL waits for it nevertheless: if the API server
+	// responds, the annotation is empty when the DEL is answered.
 	withdrawPatience = time.Second
 	withdrawalsMost  = 64
 )
 
-// withdrawBeside withdraws an address beside the answer to its DEL, which does not wait
-// for an API server that is away.
+// withdrawBeside withdraws an address in the background of its DEL, whose answer does not wait
+// for an unreachable API server.
 func (b *backend) withdrawBeside(ctx context.Context, req *cniwire.DelRequest, reply *cniwire.DelReply) {
 	select {
 	case b.withdrawals <- struct{}{}:
@@ -159,8 +159,8 @@ func (b *backend) withdrawBeside(ctx context.Context, req *cniwire.DelRequest, r
 	}
 }
 
-// withdraw takes the address out of the annotation of a pod that lost it, if it still says
-// so: a newer sandbox of the pod may have written its own. DEL does not fail for it.
+// withdraw removes the address from the annotation of a pod that lost it, if it is still
+// there: a newer sandbox of the pod may have written its own. A failure does not fail the DEL.
 func (b *backend) withdraw(ctx context.Context, req *cniwire.DelRequest, reply *cniwire.DelReply) {
 	if len(reply.Allocations) == 0 {
 		return
@@ -169,7 +169,7 @@ func (b *backend) withdraw(ctx context.Context, req *cniwire.DelRequest, reply *
 	defer cancel()
 	pod, err := b.kubernetes.Pod(ctx, req.PodNamespace, req.PodName)
 	if err == nil && pod.Is(req.PodUID) {
-		// Whatever the cache has of the annotation: the ADD may have been a moment ago.
+		// Regardless of the annotation in the cache: the ADD may have been a moment ago.
 		address := addressOf(reply.Allocations[0])
 		err = b.kubernetes.AnnotatePod(ctx, pod, podIPs, "", &address)
 	}

@@ -19,33 +19,34 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Bounds of deletions that did not reach the agent. An agent that is unreachable for
-// longer was most likely removed from the node; what it keeps of a pod until its own
-// restart costs memory, not connectivity.
+// Bounds of deletions that did not reach the agent. An agent that is unreachable for longer
+// was most likely removed from the node. What it keeps about a pod until it restarts costs
+// memory, not connectivity.
 const (
 	deletionFirst, deletionMost = 500 * time.Millisecond, 30 * time.Second
 	deletionPatience            = 10 * time.Minute
 	deletionsMost               = 1024 // above the max-pods of every instance type
-	// liveMost is how many pods are remembered before those whose DEL never came are
-	// looked for.
+	// liveMost is how many pods are remembered before the daemon looks for pods whose DEL
+	// never came.
 	liveMost = 4 * deletionsMost
 )
 
-// podName is what the agent knows a pod by. Another sandbox, and another pod after the
-// first, has the same.
+// podName is how the agent identifies a pod. Another sandbox of the pod, or a later pod of
+// the same name, has the same podName.
 type podName struct{ namespace, name string }
 
-// deletion is a pod that the agent is to forget.
+// deletion is a pod that the agent must forget.
 type deletion struct {
 	pod    podName
 	since  time.Time
-	unsure bool          // another sandbox may live: nothing is remembered of the pod
-	after  time.Time     // when it may be sent
-	ended  chan struct{} // closed when the call that is under way has ended
+	unsure bool          // no sandbox is remembered for the pod, so another one may still run
+	after  time.Time     // earliest time to send it
+	ended  chan struct{} // closed when the call in progress has ended
 }
 
-// policies notifies the network policy agent of pods that start and end. An ADD waits for its
-// answer; a DEL does not, because a pod must be able to end while the agent is unreachable.
+// policies notifies the network policy agent when pods start and end. An ADD waits for the
+// agent's answer; a DEL does not, because a pod must be able to end while the agent is
+// unreachable.
 type policies struct {
 	agent   *policyagent.Client
 	owner   *owner
@@ -54,19 +55,19 @@ type policies struct {
 	mode    string // NETWORK_POLICY_ENFORCING_MODE
 	links   hostLinks
 
-	wake chan struct{} // something is due sooner than thought
+	wake chan struct{} // something is due sooner than planned
 
-	mu      sync.Mutex         // guards what follows
-	live    map[podName]string // the sandbox that was enforced last, or is being
-	most    int                // of live, before the ended are looked for
-	waiting []*deletion        // the oldest first
-	sending *deletion          // nil: no call is under way
-	clock   keeper.Clock       // of an agent that is away
-	closed  bool               // nothing more is sent
+	mu      sync.Mutex         // guards the fields below
+	live    map[podName]string // the sandbox that was last enforced or is being enforced
+	most    int                // size of live at which ended pods are looked for
+	waiting []*deletion        // oldest first
+	sending *deletion          // nil if no call is in progress
+	clock   keeper.Clock       // back-off while the agent is unreachable
+	closed  bool               // nothing more will be sent
 }
 
-// policyOn reports that the agent is notified of pods in that mode. In the mode "none" no
-// agent enforces anything: one that is enabled does not start.
+// policyOn reports whether the agent is notified of pods in that mode. In mode "none" no
+// agent enforces anything: an enabled agent does not start.
 func policyOn(mode string) bool { return mode != "" && !strings.EqualFold(mode, "none") }
 
 func newPolicies(agent *policyagent.Client, o *owner, log *slog.Logger, met *metrics.Metrics, mode string, links hostLinks) *policies {
@@ -86,12 +87,12 @@ func (b *backend) Policy(ctx context.Context, req *cniwire.PolicyRequest) *cniwi
 	return b.policies.enforce(ctx, req)
 }
 
-// enforce has the agent attach a pod's policies, and returns when it has.
+// enforce asks the agent to attach a pod's policies, and returns when that is done.
 func (p *policies) enforce(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply {
 	began := time.Now()
 	pod := podName{req.PodNamespace, req.PodName}
 	if earlier := p.lives(ctx, pod, req.ContainerID); earlier != nil {
-		select { // its end would undo what is made now
+		select { // when it ends it would undo what enforce does now
 		case <-earlier.ended:
 		case <-ctx.Done():
 		}
@@ -123,8 +124,8 @@ func resultOf(err error) string {
 	return metrics.ResultRefused
 }
 
-// lives notes the sandbox of a pod that is to be enforced. A deletion of that name that
-// waits is void; one that is under way is returned.
+// lives records the sandbox of a pod that is about to be enforced. It cancels a waiting
+// deletion of that name, and returns one that is in progress.
 func (p *policies) lives(ctx context.Context, pod podName, sandbox string) *deletion {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +141,7 @@ func (p *policies) lives(ctx context.Context, pod podName, sandbox string) *dele
 	return nil
 }
 
-// forgetEnded forgets pods whose DEL never came: those without a link. p.mu is held.
+// forgetEnded forgets pods without a link: their DEL never came. The caller holds p.mu.
 func (p *policies) forgetEnded(ctx context.Context) {
 	if there, err := p.links.pods(ctx); err == nil {
 		maps.DeleteFunc(p.live, func(pod podName, _ string) bool { return !there.has(pod) })
@@ -148,8 +149,8 @@ func (p *policies) forgetEnded(ctx context.Context) {
 	p.most = max(liveMost, 2*len(p.live))
 }
 
-// forget queues the notification that a pod is gone, unless another sandbox of its name
-// runs: the agent knows no sandboxes, and would remove the policies of that one.
+// forget queues the notification that a pod is gone, unless another sandbox of the same name
+// is running: the agent does not know sandboxes, and would remove the policies of that one.
 func (p *policies) forget(ctx context.Context, req *cniwire.PolicyRequest) *cniwire.PolicyReply {
 	pod := podName{req.PodNamespace, req.PodName}
 	done := &cniwire.PolicyReply{Success: true}
@@ -173,7 +174,7 @@ func (p *policies) forget(ctx context.Context, req *cniwire.PolicyRequest) *cniw
 	}
 	p.mu.Unlock()
 	switch {
-	case closed && !queued: // the daemon ends: this is the last chance
+	case closed && !queued: // the daemon is ending: this is the last chance
 		if !p.mayLive(ctx, d) {
 			p.delete(ctx, d)
 		}
@@ -185,8 +186,8 @@ func (p *policies) forget(ctx context.Context, req *cniwire.PolicyRequest) *cniw
 	return done
 }
 
-// queued reports whether d is being sent already, or a waiting deletion covers it. p.mu is
-// held.
+// queued reports whether d is already being sent, or is covered by a waiting deletion. The
+// caller holds p.mu.
 func (p *policies) queued(d *deletion) bool {
 	if p.sending != nil && p.sending.pod == d.pod && (!p.sending.unsure || d.unsure) {
 		return true
@@ -202,8 +203,8 @@ func (p *policies) queued(d *deletion) bool {
 	return false
 }
 
-// assignedElsewhere reports that a newer sandbox of the pod has an address. Of pods that
-// have a branch ENI the address book knows nothing.
+// assignedElsewhere reports whether a newer sandbox of the pod has an address. Pods with a
+// branch ENI are not in the address book.
 func (p *policies) assignedElsewhere(pod podName, sandbox string) bool {
 	elsewhere, _ := ask(p.owner, func(k *keeper.Keeper, _ time.Time) bool {
 		return slices.ContainsFunc(k.Assignments(), func(a ipam.Assignment) bool {
@@ -221,10 +222,10 @@ func (p *policies) stir() {
 	}
 }
 
-// count shows how many deletions wait. p.mu is held.
+// count updates the metric of waiting deletions. The caller holds p.mu.
 func (p *policies) count() { p.metrics.DeletionsWaiting(len(p.waiting)) }
 
-// answers notes that the agent is there.
+// answers records that the agent responds.
 func (p *policies) answers() {
 	p.mu.Lock()
 	p.clock = keeper.Clock{}
@@ -232,9 +233,9 @@ func (p *policies) answers() {
 	p.stir()
 }
 
-// sendDeletions notifies the agent of deletions: each is retried until the agent answers, it
-// is void, or it has waited for too long. When the daemon ends it sends the rest if the agent
-// answers; ctx ends later.
+// sendDeletions notifies the agent of deletions. Each is retried until the agent answers, it
+// becomes void, or it has waited too long. When the daemon ends it sends the rest if the agent
+// responds; ctx ends later.
 func (p *policies) sendDeletions(ctx, ending context.Context) {
 	for {
 		d, wait := p.next(ending.Err() != nil)
@@ -254,11 +255,11 @@ func (p *policies) sendDeletions(ctx, ending context.Context) {
 	}
 }
 
-// mayLive reports that a pod of the name may run though none is remembered, as after a
-// restart: the host has a link of that name. A pod that ended has none, or not for long:
-// its namespace takes the link along. The kernel shows every sandbox, also a second one of
-// the same pod, and can always be asked, unlike the API server. A pod that comes after this
-// check waits in enforce for what is sent now.
+// mayLive reports whether a pod of that name may be running although none is remembered, as
+// after a restart: the host has a link of that name. A pod that ended has no link, or not for
+// long, since the link goes with its namespace. The kernel shows every sandbox, including a
+// second one of the same pod, and unlike the API server it is always available. A pod that
+// arrives after this check waits in enforce for the call that is sent now.
 func (p *policies) mayLive(ctx context.Context, d *deletion) bool {
 	if !d.unsure {
 		return false
@@ -271,8 +272,8 @@ func (p *policies) mayLive(ctx context.Context, d *deletion) bool {
 	return err != nil || there.has(d.pod)
 }
 
-// later puts off a deletion of a pod whose name may live. One that does for long is not
-// the one that was deleted, and will have a DEL of its own.
+// later postpones a deletion because a pod of that name may be running. A pod that keeps
+// running is not the deleted one, and will have its own DEL.
 func (p *policies) later(d *deletion) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -289,7 +290,7 @@ func (p *policies) later(d *deletion) {
 	})
 }
 
-// next takes the deletion that is due, or says when the next one is; 0: not known.
+// next takes a deletion that is due, or returns the time until one is; 0 if unknown.
 func (p *policies) next(ending bool) (*deletion, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -320,7 +321,7 @@ func (p *policies) next(ending bool) (*deletion, time.Duration) {
 	return d, 0
 }
 
-// rest waits for something to be due. 0: for as long as nothing is.
+// rest waits until something is due; with wait 0, until it is woken.
 func (p *policies) rest(ending context.Context, wait time.Duration) {
 	var due <-chan time.Time
 	if wait > 0 {
@@ -335,8 +336,8 @@ func (p *policies) rest(ending context.Context, wait time.Duration) {
 	}
 }
 
-// void reports that a newer sandbox has the name by now, or that a newer deletion waits.
-// p.mu is held.
+// void reports whether the name has a newer sandbox by now, or a newer deletion is waiting.
+// The caller holds p.mu.
 func (p *policies) void(d *deletion) bool {
 	_, lives := p.live[d.pod]
 	return lives || slices.ContainsFunc(p.waiting, func(w *deletion) bool { return w.pod == d.pod })
@@ -347,14 +348,14 @@ func (p *policies) delete(ctx context.Context, d *deletion) error {
 	err := p.agent.Delete(ctx, d.pod.namespace, d.pod.name)
 	p.metrics.AgentCall(metrics.CallDelete, resultOf(err))
 	if err != nil {
-		// As in upstream, a call that the agent refuses is not repeated.
+		// As in upstream, a call that the agent rejects is not repeated.
 		p.log.Warn("could not notify the network policy agent of a deleted pod", slog.String(logline.KeyCause, string(policyagent.Cause(err))),
 			slog.String(logline.KeyPod, d.pod.name), slog.String(logline.KeyNamespace, d.pod.namespace), slog.Any(logline.KeyError, err))
 	}
 	return err
 }
 
-// ended takes a deletion back whose call did not reach the agent, if it is of use still.
+// ended requeues a deletion whose call did not reach the agent, if it is still needed.
 func (p *policies) ended(d *deletion, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

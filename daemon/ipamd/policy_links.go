@@ -9,11 +9,11 @@ import (
 // hostLinks lists the links of the host by name.
 type hostLinks func(context.Context) (map[string]int, error)
 
-// linkedPods are the pods with a link on the host, by what names it.
+// linkedPods are the pods with a link on the host, by the hash in its name.
 type linkedPods map[string]bool
 
-// pods lists the pods that have a link, with whatever prefix: branch ENIs have another
-// than the rest, and the setting can change while a pod lives.
+// pods lists the pods that have a link, with any prefix: branch ENIs use another prefix than
+// the rest, and the setting can change while a pod runs.
 func (l hostLinks) pods(ctx context.Context) (linkedPods, error) {
 	names, err := l(ctx)
 	if err != nil {

@@ -13,49 +13,50 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// poolLines writes the lines about the state of the pool that belong to no single
-// event. Upstream writes most of them in every loop, every five seconds; here each
-// comes when what it says has changed. Only the owner's goroutine uses it.
+// poolLines logs the lines about the state of the pool that belong to no single event.
+// Upstream logs most of them in every loop, every five seconds; here each is logged when its
+// content has changed. Only the owner's goroutine uses it.
 type poolLines struct {
 	log      *slog.Logger
-	debug    bool // lines of that level are written; if not, they need not be made
+	debug    bool // debug lines are written; if not, they need not be formatted
 	policy   warmpool.Policy
 	cooldown time.Duration
 
-	grown bool      // see poolChanged: to be logged at once
-	used  bool      // see poolUsed: to be logged some time
-	next  time.Time // when that may be logged
+	grown bool      // set by poolChanged: log at once
+	used  bool      // set by poolUsed: log eventually
+	next  time.Time // earliest time to log after poolUsed
 
 	cooling []rest // oldest first
 
 	stats   []ipam.Totals // as last logged, per card
 	pools   []ipam.Totals
-	limited []bool                // per card: no further ENI fits, and one is wanted
+	limited []bool                // per card: no further ENI fits, although one is wanted
 	stays   map[ipam.ENIID]string // why an ENI cannot be deleted, as last logged
 }
 
-// rest is an address that cools.
+// rest is an address in cooldown.
 type rest struct {
 	address netip.Addr
 	until   time.Time
 }
 
-// poolLinesEvery is the minimum time between two lines of a pool that is only used.
+// poolLinesEvery is the minimum time between two lines while addresses are only taken and
+// returned.
 const poolLinesEvery = 30 * time.Second
 
 func newPoolLines(ctx context.Context, log *slog.Logger, policy warmpool.Policy) poolLines {
 	return poolLines{log: log, debug: log.Enabled(ctx, slog.LevelDebug), policy: policy, cooldown: policy.Cooldown, stays: make(map[ipam.ENIID]string)}
 }
 
-// poolChange is what an event means for the lines.
+// poolChange is the effect of an event on these lines.
 type poolChange uint8
 
 const (
-	poolUsed    poolChange = iota + 1 // an address was taken or came back
+	poolUsed    poolChange = iota + 1 // an address was taken or returned
 	poolChanged                       // the pool's ENIs or CIDRs changed
 )
 
-// note takes what an event means for the lines. It is all that an ADD or a DEL pays.
+// note records the effect of an event. It is the only cost for an ADD or a DEL.
 func (p *poolLines) note(change poolChange, cools netip.Addr, at time.Time) {
 	p.used = p.used || change == poolUsed
 	p.grown = p.grown || change == poolChanged
@@ -64,7 +65,7 @@ func (p *poolLines) note(change poolChange, cools netip.Addr, at time.Time) {
 	}
 }
 
-// stepped logs what the last step of the keeper changed.
+// stepped logs what the keeper's last step changed.
 func (p *poolLines) stepped(k *keeper.Keeper, now time.Time) {
 	p.rested(now)
 	if !p.grown && (!p.used || now.Before(p.next)) {
@@ -97,11 +98,11 @@ func (p *poolLines) rested(now time.Time) {
 		n++
 	}
 	if p.cooling = p.cooling[n:]; len(p.cooling) == 0 {
-		p.cooling = nil // its array would grow forever
+		p.cooling = nil // otherwise its array would grow forever
 	}
 }
 
-// logLimit reports that a pool has come to the limit of ENIs, once until it leaves it.
+// logLimit logs once that a pool has reached its ENI limit, until it leaves the limit.
 func (p *poolLines) logLimit(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
 	for len(p.limited) <= card {
 		p.limited = append(p.limited, false)
@@ -113,7 +114,7 @@ func (p *poolLines) logLimit(s warmpool.Snapshot, policy warmpool.Policy, card i
 	p.limited[card] = limited
 }
 
-// logStats logs what the pool of a card holds.
+// logStats logs the contents of a card's pool.
 func (p *poolLines) logStats(s warmpool.Snapshot, policy warmpool.Policy, card int, now time.Time) {
 	for len(p.stats) <= card {
 		p.stats, p.pools = append(p.stats, ipam.Totals{Total: -1}), append(p.pools, ipam.Totals{Total: -1})
@@ -136,7 +137,7 @@ func (p *poolLines) logStats(s warmpool.Snapshot, policy warmpool.Policy, card i
 	}
 }
 
-// logStays logs why ENIs stay, where that changed.
+// logStays logs why ENIs cannot be deleted, if the reason changed.
 func (p *poolLines) logStays(s warmpool.Snapshot, policy warmpool.Policy, now time.Time) {
 	seen := make(map[ipam.ENIID]string, len(s.Book.ENIs))
 	for i := range s.Book.ENIs {
@@ -150,8 +151,8 @@ func (p *poolLines) logStays(s warmpool.Snapshot, policy warmpool.Policy, now ti
 	p.stays = seen
 }
 
-// stays says why an ENI cannot be deleted, in upstream's order (spec/ipamd.md §2.4);
-// "" where nothing forbids it.
+// stays returns why an ENI cannot be deleted, checked in upstream's order (spec/ipamd.md
+// §2.4); "" if it can.
 func stays(enis []ipam.ENIState, i int, p warmpool.Policy, perENI int, now time.Time) string {
 	e := &enis[i]
 	assigned, cooling := 0, 0
@@ -178,7 +179,7 @@ func stays(enis []ipam.ENIState, i int, p warmpool.Policy, perENI int, now time.
 	return required(enis, i, p, perENI)
 }
 
-// required names the target that the other ENIs of the card alone would miss.
+// required names the target that the card's other ENIs alone would not meet.
 func required(enis []ipam.ENIState, i int, p warmpool.Policy, perENI int) string {
 	var total, free, idle int
 	for j := range enis {

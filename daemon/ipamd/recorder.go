@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// recorder turns the keeper's events into log lines, metrics, the feed, the last failures
-// and Kubernetes events. Only the owner's goroutine uses it.
+// recorder turns the keeper's events into log lines, metrics, the feed, the last failures and
+// Kubernetes events. Only the owner's goroutine uses it.
 type recorder struct {
 	ctx      context.Context //nolint:containedctx // of the log, which uses none
 	log      *slog.Logger
@@ -28,7 +28,7 @@ type recorder struct {
 	running  map[keeper.OpID]func() // ends an action's part of the gauge
 	history  history
 	lines    poolLines
-	kube     *kubernetes // nil: there is no API server
+	kube     *kubernetes // nil if there is no API server
 }
 
 func newRecorder(ctx context.Context, log *slog.Logger, met *metrics.Metrics, feed *introspectserver.Feed, policy warmpool.Policy) *recorder {
@@ -39,8 +39,8 @@ func newRecorder(ctx context.Context, log *slog.Logger, met *metrics.Metrics, fe
 	}
 }
 
-// started records the first event of a run: readers of the events see by it where
-// a new daemon began.
+// started records the first event of a run, which shows readers of the events where a new
+// daemon began.
 func (r *recorder) started(at time.Time, version string) {
 	r.feed.Append(introspect.Event{At: at.UTC(), Kind: introspect.EventStarted, Message: version})
 }
@@ -79,7 +79,7 @@ func (r *recorder) publish(at time.Time, p report) {
 	if p.notice.About == thisNode {
 		p.notice.About = r.kube.OwnNode()
 	}
-	if p.notice.About.Name != "" { // else it is not known
+	if p.notice.About.Name != "" { // otherwise it is unknown
 		r.kube.EmitLater(p.notice)
 	}
 }
@@ -95,8 +95,8 @@ func (r *recorder) actionEnded(id keeper.OpID, waited time.Duration, err error) 
 	}
 }
 
-// history is what is remembered for people: counters since the start and the last
-// failures, repeated ones folded together.
+// history is kept for users: counters since the start and the last failures, with repeated
+// ones merged.
 type history struct {
 	adds, dels introspect.RequestCounts
 	errors     []introspect.LastError // newest first
@@ -116,7 +116,7 @@ func failed(c introspect.RequestCounts, code cause.Code) {
 	c.Causes[string(code)]++
 }
 
-// clone is a copy that the owner's goroutine no longer changes.
+// clone returns a copy that the owner's goroutine no longer changes.
 func (h *history) clone() history {
 	out := *h
 	out.errors = slices.Clone(h.errors)
@@ -125,7 +125,7 @@ func (h *history) clone() history {
 	return out
 }
 
-// note puts an error first; one of the same operation and cause moves up and counts.
+// note puts an error first; one with the same operation and cause moves up and is counted.
 func (h *history) note(at time.Time, operation string, code cause.Code, text string) {
 	e := introspect.LastError{At: at.UTC(), Operation: operation, Cause: string(code), Message: bounded(text), Count: 1}
 	same := func(o introspect.LastError) bool { return o.Operation == e.Operation && o.Cause == e.Cause }
@@ -137,7 +137,7 @@ func (h *history) note(at time.Time, operation string, code cause.Code, text str
 	h.errors = h.errors[:min(len(h.errors), introspect.MaxLastErrors)]
 }
 
-// bounded cuts a message of the outside to what a person reads.
+// bounded cuts an external message to a readable length.
 func bounded(message string) string {
 	const limit = 300
 	if len(message) <= limit {

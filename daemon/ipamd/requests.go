@@ -12,37 +12,37 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// backend is what the RPC servers call. It turns a call into a message and waits
-// for the answer, which always comes.
+// backend serves the RPC servers. It turns a call into a message and waits for the answer,
+// which always comes.
 type backend struct {
 	owner  *owner
 	log    *slog.Logger
 	wait   time.Duration // how long an ADD may wait for the pool, CNI_ADD_WAIT
 	policy rpcserver.PolicyConfig
 
-	kubernetes *kubernetes // nil: there is no API server
-	branches   *branches   // nil: pods have no branch ENIs
-	policies   *policies   // nil: there is no policy agent
+	kubernetes *kubernetes // nil if there is no API server
+	branches   *branches   // nil if pods have no branch ENIs
+	policies   *policies   // nil if there is no policy agent
 	annotate   bool        // ANNOTATE_POD_IP
-	// asserter restores what plugins make; nil: there is none.
+	// asserter restores what plugins set up; nil if there is none.
 	asserter *asserter
-	// beside runs what no answer waits for long; see withdraw.
+	// beside runs work that answers hardly wait for; see withdraw.
 	beside      func(func(context.Context))
-	withdrawals chan struct{} // a place each
-	// onEnd calls a function when the daemon begins to end, unless it is stopped before.
+	withdrawals chan struct{} // limits the withdrawals in progress
+	// onEnd calls a function when the daemon begins to end, unless stopped before.
 	onEnd func(func()) (stop func() bool)
 }
 
-// PolicyConfig is what the network policy agent asks for.
+// PolicyConfig is what the network policy agent requests.
 func (b *backend) PolicyConfig() rpcserver.PolicyConfig { return b.policy }
 
-// askLeast is how long an ADD may ask the API server at the least, whatever CNI_ADD_WAIT
-// is: that of 0 means not to wait for the pool, and not that nothing can be read.
+// askLeast is the minimum time that an ADD may query the API server, whatever CNI_ADD_WAIT is:
+// 0 means not to wait for the pool, not that nothing can be read.
 const askLeast = 3 * time.Second
 
-// Add answers an ADD. All that it waits for has one deadline; only the annotation comes
-// after it, so that the answer is there within CNI_ADD_WAIT and annotateLimit: 65 s at the
-// most, less than the plugin waits.
+// Add answers an ADD. All its waits share one deadline; only the annotation comes after it, so
+// that the answer comes within CNI_ADD_WAIT plus annotateLimit: at most 65 s, less than the
+// plugin waits.
 func (b *backend) Add(ctx context.Context, req *cniwire.AddRequest) *cniwire.AddReply {
 	reply := b.add(ctx, req)
 	if reply.Success && b.asserter != nil {
@@ -69,7 +69,7 @@ func (b *backend) add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 		return b.failPod(req, unlessEnding(waiting, cause.PodAnnotation), textAnnotationFailed, err, b.owner.now().Sub(began))
 	}
 	var reply *cniwire.AddReply
-	var add *keeper.Add // nil: the pool has no part in it
+	var add *keeper.Add // nil if the address is not from the pool
 	if b.branches != nil && pod.BranchENI {
 		reply = b.branches.add(waiting, req, pod)
 	} else {
@@ -81,11 +81,11 @@ func (b *backend) add(ctx context.Context, req *cniwire.AddRequest) *cniwire.Add
 	return reply
 }
 
-// errEnding is why a request stops to wait when the daemon begins to end.
+// errEnding is why a request stops waiting when the daemon begins to end.
 var errEnding = errors.New(cause.DaemonTerminating.Title())
 
-// waiting bounds how long a request waits for what the API server is to show. It ends
-// early when the daemon does: requests that wait would hold up its end.
+// waiting bounds how long a request waits for the API server. The wait ends early when the
+// daemon does: waiting requests would delay the shutdown.
 func (b *backend) waiting(ctx context.Context, limit time.Duration) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	stop := b.onEnd(func() { end(errEnding) })
@@ -97,7 +97,7 @@ func (b *backend) waiting(ctx context.Context, limit time.Duration) (context.Con
 	}
 }
 
-// unlessEnding is the cause of a wait that failed.
+// unlessEnding returns code, or DaemonTerminating if the daemon's end cut the wait short.
 func unlessEnding(waiting context.Context, code cause.Code) cause.Code {
 	if errors.Is(context.Cause(waiting), errEnding) {
 		return cause.DaemonTerminating
@@ -105,8 +105,8 @@ func unlessEnding(waiting context.Context, code cause.Code) cause.Code {
 	return code
 }
 
-// addPooled answers an ADD from the pool, for which it waits until a deadline. It returns
-// what the keeper was asked, too.
+// addPooled answers an ADD from the pool, waiting for it until the deadline. It also returns
+// the request to the keeper.
 func (b *backend) addPooled(ctx context.Context, req *cniwire.AddRequest, deadline time.Time) (*cniwire.AddReply, *keeper.Add) {
 	reply := make(chan *cniwire.AddReply, 1) // buffered: the owner never blocks on it
 	add := &keeper.Add{
@@ -117,7 +117,7 @@ func (b *backend) addPooled(ctx context.Context, req *cniwire.AddRequest, deadli
 		return refuse("the request was given up before ipamd took it: " + err.Error()), add
 	}
 	stop := context.AfterFunc(ctx, func() {
-		// The caller is gone; the owner answers at once, or when the disk has.
+		// The caller is gone; the owner answers at once, or when the disk write has ended.
 		b.owner.deliver(keeper.Abandon{Add: add})
 	})
 	defer stop()
@@ -147,7 +147,7 @@ func (b *backend) Del(ctx context.Context, req *cniwire.DelRequest) *cniwire.Del
 	return &cniwire.DelReply{Cause: string(cause.DaemonTerminating), Detail: errEnded.Error()}
 }
 
-// afterDel does what a DEL needs the API server for.
+// afterDel does the part of a DEL that needs the API server.
 func (b *backend) afterDel(ctx context.Context, req *cniwire.DelRequest, r *cniwire.DelReply) *cniwire.DelReply {
 	if r.Unknown && b.branches != nil {
 		if found, ok := b.branches.del(ctx, req); ok {

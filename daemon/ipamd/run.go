@@ -21,8 +21,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Deps is what the daemon's process gives to Run. Empty paths and addresses mean the
-// upstream's.
+// Deps is what the daemon's process passes to Run. Empty paths and addresses mean upstream's.
 type Deps struct {
 	Config   config.Config
 	Problems []config.Problem // of loading Config
@@ -36,17 +35,17 @@ type Deps struct {
 	PolicySocket string // of the network policy agent
 }
 
-// The end of the process comes drainGrace after SIGTERM at the latest: below the
-// manifest's terminationGracePeriodSeconds of 10. Operations are asked to end at
-// opsGrace, which leaves them time to clean up.
+// The process ends at most drainGrace after SIGTERM, which is below the manifest's
+// terminationGracePeriodSeconds of 10. Operations are asked to end at opsGrace, which leaves
+// them time to clean up.
 const (
 	opsGrace   = 5 * time.Second
 	drainGrace = 8 * time.Second
 )
 
-// Run starts the daemon and serves until ctx ends; then it stops taking requests,
-// answers those it has, lets EC2 calls in flight finish within drainGrace and
-// returns nil. Any error is fatal to the process and has been logged.
+// Run starts the daemon and serves until ctx ends. Then it stops taking requests, answers
+// those it has, lets EC2 calls in flight finish within drainGrace and returns nil. Any error
+// is fatal to the process and has already been logged.
 func Run(ctx context.Context, d Deps) error {
 	log, closer, err := logging.Open(logging.Options{Path: d.Config.LogFile, Level: d.Config.LogLevel})
 	if err != nil {
@@ -61,7 +60,7 @@ func Run(ctx context.Context, d Deps) error {
 
 func run(ctx context.Context, d Deps, log *slog.Logger) error {
 	log.Info(textStarting+" "+d.Version+"  ...", slog.String(logline.KeyVersion, d.Version)) //nolint:sloglint // upstream's line
-	// What needs no fact of the instance is checked before anything is touched.
+	// Check whatever needs no facts about the instance before touching anything.
 	if err := reportProblems(log, append(d.Problems, config.Validate(d.Config, config.Facts{})...)); err != nil {
 		return fmt.Errorf("%s: %w", textInitFailure, err)
 	}
@@ -75,8 +74,8 @@ func run(ctx context.Context, d Deps, log *slog.Logger) error {
 	return daemon.serve(ctx, ops, endOps)
 }
 
-// operations is the group of goroutines that call EC2 and the kernel beside the
-// owner. They outlive Run's context by the drain's grace.
+// operations is the group of goroutines that call EC2 and the kernel concurrently with the
+// owner. They outlive Run's context by at most drainGrace.
 type operations struct {
 	group sync.WaitGroup
 	spawn func(func(context.Context))
@@ -89,8 +88,8 @@ func newOperations(ctx context.Context) (*operations, context.CancelFunc) {
 	return ops, end
 }
 
-// reportProblems logs settings that are not used as written and fails on those that
-// forbid a start.
+// reportProblems logs settings that are not used as written, and fails if any of them
+// prevents the start.
 func reportProblems(log *slog.Logger, problems []config.Problem) error {
 	var fatal []error
 	for _, p := range problems {
@@ -114,16 +113,16 @@ type daemon struct {
 	owner    *owner
 	recorder *recorder
 	calls    *callCounts
-	ec2      *vpcapi.Client // nil: IMDS-only mode
+	ec2      *vpcapi.Client // nil in IMDS-only mode
 	files    *checkpoints
 	images   <-chan keeper.Image
 	metrics  *metrics.Metrics
 	host     *hostnet.Host
 	imds     *imds.Client
-	api      *kubernetes // nil: none is configured
+	api      *kubernetes // nil if none is configured
 	rules    *nodeRules
 	asserter *asserter
-	renew    chan struct{} // the RPC server's sockets have to be checked
+	renew    chan struct{} // signals that the RPC server's sockets must be checked
 }
 
 // serve runs the owner, the servers and the periodic readers until ctx ends, then
@@ -155,7 +154,7 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 		<-serveCtx.Done()
 		time.AfterFunc(opsGrace, endOps)
 		time.AfterFunc(drainGrace, func() { close(graceEnd) })
-		// While the servers drain: ADDs that wait for the pool are answered now.
+		// While the servers drain, answer the ADDs that wait for the pool.
 		d.owner.deliver(keeper.Terminate{})
 		return nil
 	})
@@ -177,8 +176,8 @@ func (d *daemon) serve(ctx context.Context, ops *operations, endOps context.Canc
 	return err
 }
 
-// endsBefore waits for something until a channel is closed. What has not ended then
-// ends with the process.
+// endsBefore calls wait and reports whether it returned before limit was closed. Otherwise
+// wait keeps running until the process ends.
 func endsBefore(limit <-chan struct{}, wait func()) bool {
 	ended := make(chan struct{})
 	go func() {

@@ -41,7 +41,7 @@ func (d *daemon) grpcSocket() string {
 	return cniwire.GRPCSocket
 }
 
-// servers lists what listens. The RPC server is fatal when it cannot; the others
+// servers lists the servers to run. The RPC server is fatal if it cannot listen; the others
 // keep trying, as in upstream.
 func (d *daemon) servers(ctx context.Context, ops *operations) ([]func(context.Context) error, error) {
 	b, err := d.backend(ctx, ops)
@@ -60,15 +60,15 @@ func (d *daemon) servers(ctx context.Context, ops *operations) ([]func(context.C
 	}
 	if !d.deps.Config.IntrospectionOff {
 		if _, err := d.introspection(); err != nil {
-			return nil, err // of the address: trying again would not help
+			return nil, err // a bad address: a retry would not help
 		}
 		out = append(out, func(ctx context.Context) error { return d.keepServing(ctx, "introspection", d.introspect) })
 	}
 	return out, nil
 }
 
-// introspect serves introspection once: a Server cannot be started again, so each
-// round has its own.
+// introspect serves introspection once: a Server cannot be restarted, so each attempt creates
+// a new one.
 func (d *daemon) introspect(ctx context.Context) error {
 	server, err := d.introspection()
 	if err != nil {
@@ -89,7 +89,8 @@ func (d *daemon) readLog(ctx context.Context, q introspect.LogQuery) (introspect
 	return logging.Tail(ctx, d.deps.Config.LogFile, q)
 }
 
-// backend is what answers requests until ctx ends, and those that it has a while longer.
+// backend creates the [backend], which answers requests until ctx ends, and those it has a
+// while longer.
 func (d *daemon) backend(ctx context.Context, ops *operations) (*backend, error) {
 	c := d.node.config
 	b := &backend{
@@ -114,7 +115,7 @@ func (d *daemon) backend(ctx context.Context, ops *operations) (*backend, error)
 	return b, nil
 }
 
-// readiness is what a readiness probe may ask for; nil: whether the process serves.
+// readiness returns the check of the readiness probe; nil to check only that the process serves.
 func (d *daemon) readiness() func() bool {
 	if !d.node.config.ReadyWithAddresses {
 		return nil

@@ -14,16 +14,16 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// metadataOnly takes the place of EC2 in IMDS-only mode: the instance metadata decide,
-// though they know neither tags nor types.
+// metadataOnly replaces EC2 in IMDS-only mode: it uses the instance metadata, which has
+// neither tags nor ENI types.
 type metadataOnly struct {
-	keeper.EC2 // none: in this mode nothing asks EC2 for a change
+	keeper.EC2 // nil: in this mode nothing asks EC2 for a change
 	metadata   *imds.Client
 	instance   string
 	primary    ipam.ENIID
 }
 
-// DescribeENIs describes ENIs by id, or without ids all that are attached.
+// DescribeENIs describes ENIs by ID or, without IDs, all attached ENIs.
 func (m metadataOnly) DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]resync.ENI, error) {
 	shown, err := m.metadata.Interfaces(ctx)
 	if err != nil {
@@ -47,11 +47,11 @@ func unread(err error) error {
 	return &keeper.Failure{Cause: cause.EC2Error, Unanswered: true, Err: err}
 }
 
-// DescribeSubnets lists none.
+// DescribeSubnets returns no subnets.
 func (m metadataOnly) DescribeSubnets(context.Context) ([]resync.Subnet, error) { return nil, nil }
 
-// instanceOf finds the limits of the instance type: in the table, else from EC2. Without
-// EC2 (nil) a type that is not in the table has what is attached: nothing is added anyway.
+// instanceOf finds the limits of the instance type, in the table or else from EC2. Without EC2
+// (nil) the limits of an unlisted type are what is attached: nothing is added anyway.
 func instanceOf(ctx context.Context, ec2 *vpcapi.Client, instanceType string, shown []imds.Interface) (limits.Instance, error) {
 	if found, ok := limits.Lookup(instanceType); ok {
 		return found, nil

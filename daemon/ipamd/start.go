@@ -22,8 +22,8 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// start learns what the node is, brings the host's rules and the address book up to
-// date and returns a daemon that is ready to serve.
+// start finds out about the node, brings the host's rules and the address book up to date and
+// returns a daemon that is ready to serve.
 func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *daemon, err error) {
 	initStart := time.Now()
 	met := metrics.New(metrics.Options{Version: d.Version, GoVersion: runtime.Version()})
@@ -69,8 +69,8 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 		api.trunk = node.keeperSettings().Trunk
 	}
 	files := openCheckpoints(d.Config.CheckpointPath)
-	// A checkpoint means that a daemon ran here before. It may have died between two
-	// EC2 calls; a new node is spared the question.
+	// A checkpoint means that a daemon ran here before, which may have died between two EC2
+	// calls. A new node skips the search.
 	restart := files.exists()
 	sweep := restart && node.provisioning && !d.Config.LeakSweepOff
 	var calls keeper.EC2 = metadataOnly{metadata: metadata, instance: f.identity.InstanceID, primary: f.identity.PrimaryENI}
@@ -112,7 +112,7 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 	}, nil
 }
 
-// starter holds what the parts of a start share.
+// starter holds the state shared by the parts of a start.
 type starter struct {
 	log      *slog.Logger
 	now      func() time.Time
@@ -123,7 +123,7 @@ type starter struct {
 	exec     *executor
 }
 
-// keeper makes the state machine and fills it.
+// keeper creates the state machine and fills it.
 func (s *starter) keeper(ctx context.Context, files *checkpoints, f facts, out keeper.Outside) (*keeper.Keeper, error) {
 	settings := s.node.keeperSettings()
 	k := keeper.New(keeper.Options{
@@ -135,7 +135,7 @@ func (s *starter) keeper(ctx context.Context, files *checkpoints, f facts, out k
 	return k, s.restore(ctx, k, files, f.interfaces)
 }
 
-// primaryTracking is what is set for the primary ENI: new ENIs get the same.
+// primaryTracking is the primary ENI's connection tracking setting; new ENIs get the same.
 func primaryTracking(attached []vpcapi.ENI, primary ipam.ENIID) resync.ConnTrack {
 	for _, e := range attached {
 		if e.ID == primary {
@@ -153,7 +153,7 @@ func newEC2(ctx context.Context, c config.Config, id imds.Identity, observe func
 	})
 }
 
-// facts is what the node says about itself.
+// facts is what the node reports about itself.
 type facts struct {
 	identity   imds.Identity
 	interfaces []imds.Interface
@@ -162,9 +162,8 @@ type facts struct {
 	rules      *nodeRules
 }
 
-// readFacts reads instance metadata and sets up the host's rules as soon as what they
-// need is known. That is before the first EC2 request, whose connection new NAT rules
-// would break.
+// readFacts reads instance metadata and sets up the host's rules as soon as their input is
+// known. That is before the first EC2 request, whose connection new NAT rules would break.
 func readFacts(ctx context.Context, metadata *imds.Client, c config.Config, log *slog.Logger) (facts, error) {
 	var f facts
 	found := make(chan struct{}) // closed when f.host is set
@@ -220,17 +219,17 @@ func vpcCIDRs(ctx context.Context, metadata *imds.Client, mac string, ipv6 bool)
 	return metadata.VPCCIDRs(ctx, mac)
 }
 
-// firstView is the first picture of everything beyond the process.
+// firstView is the first view of everything outside the process.
 type firstView struct {
 	attached []vpcapi.ENI
 	subnets  []vpcapi.Subnet
 	routes   []resync.PodRoute
 	links    map[string]int
-	orphans  []vpcapi.ENI // made by an earlier daemon and attached nowhere
+	orphans  []vpcapi.ENI // created by an earlier daemon, and not attached
 }
 
-// readOutside reads EC2 and the kernel side by side: none of these needs another's answer.
-// Orphans are looked for here, before this process creates an ENI of its own.
+// readOutside reads EC2 and the kernel in parallel: none needs another's answer. It looks for
+// orphans here, before this process creates an ENI itself.
 func readOutside(ctx context.Context, ec2 keeper.EC2, host *hostnet.Host, sweep bool, log *slog.Logger) (firstView, error) {
 	var out firstView
 	group, ctx := errgroup.WithContext(ctx)
@@ -245,7 +244,7 @@ func readOutside(ctx context.Context, ec2 keeper.EC2, host *hostnet.Host, sweep 
 		})
 	}
 	group.Go(func() (err error) {
-		// By instance and not by the ids of IMDS, which lags behind attachments.
+		// By instance rather than by the IDs in IMDS, which lags behind attachments.
 		if out.attached, err = ec2.DescribeENIs(ctx, nil); err != nil {
 			return fmt.Errorf(textNoENIs+": %w", err)
 		}
@@ -254,7 +253,7 @@ func readOutside(ctx context.Context, ec2 keeper.EC2, host *hostnet.Host, sweep 
 	group.Go(func() error {
 		subnets, err := ec2.DescribeSubnets(ctx)
 		if err != nil {
-			// Growth can do without: the node's own subnet is known.
+			// Growth works without them: the node's own subnet is known.
 			log.Warn("subnets not described at start", slog.String(logline.KeyCause, string(keeper.CauseOf(err))), slog.Any(logline.KeyError, err))
 			return nil
 		}

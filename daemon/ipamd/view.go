@@ -19,8 +19,8 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// View asks the owner, which answers between two messages: what it returns is
-// consistent and current.
+// View asks the owner, which answers between two messages, so the result is consistent and
+// current.
 func (d *daemon) View() introspectserver.View { return d.view(d.picture()) }
 
 func (d *daemon) picture() (keeper.State, history) {
@@ -32,13 +32,13 @@ func (d *daemon) picture() (keeper.State, history) {
 		return picture{k.State(now), d.recorder.history.clone()}
 	})
 	if !ok {
-		// The process is ending: nothing is known any more.
+		// The process is ending and the state is no longer available.
 		p.state.Now, p.past = time.Now(), newHistory()
 	}
 	return p.state, p.past
 }
 
-// pool is what /v1/plan plans from.
+// pool is the input of /v1/plan.
 func (d *daemon) pool(context.Context) (introspectserver.Pool, error) {
 	p, ok := ask(d.owner, func(k *keeper.Keeper, now time.Time) introspectserver.Pool {
 		snapshot, policy := k.Pool(now)
@@ -50,7 +50,7 @@ func (d *daemon) pool(context.Context) (introspectserver.Pool, error) {
 	return p, nil
 }
 
-// poolGauges is what a scrape of the metrics shows of the pool.
+// poolGauges returns the pool's metrics for a scrape.
 func (d *daemon) poolGauges() metrics.PoolGauges {
 	st, past := d.picture()
 	v := d.view(st, past)
@@ -58,7 +58,7 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 	for _, c := range v.Summary.Cards {
 		usable := max(0, *c.ENILimit-*c.OtherENIs)
 		g.MaxENIs += usable
-		if !d.node.config.IPv6 { // upstream's figure, which knows of no exception
+		if !d.node.config.IPv6 { // upstream's figure, which makes no exceptions
 			perSlot := 1
 			if c.Mode == introspect.ModePrefix {
 				perSlot = 16
@@ -86,7 +86,7 @@ func (d *daemon) poolGauges() metrics.PoolGauges {
 	return g
 }
 
-// branchGauge is nil on a node that can have no trunk.
+// branchGauge is nil on a node that cannot have a trunk.
 func (d *daemon) branchGauge(t *introspect.Trunk) *metrics.BranchGauge {
 	if !t.Enabled || t.Supported == nil || !*t.Supported {
 		return nil
@@ -116,8 +116,8 @@ func (d *daemon) view(st keeper.State, past history) introspectserver.View {
 	}
 }
 
-// eniConfigName is the ENIConfig that the Node selects, whether or not custom networking
-// is on: upstream answers with it too.
+// eniConfigName is the ENIConfig that the Node selects, whether or not custom networking is
+// on: upstream returns it either way.
 func (d *daemon) eniConfigName() string {
 	c := d.node.config
 	var node cluster.Node
@@ -151,7 +151,7 @@ func prefixTexts(ps []netip.Prefix) []string {
 	return cidrTexts(ps)
 }
 
-// snatNumber is upstream's number of a port randomisation.
+// snatNumber is upstream's number for a mode of port randomization.
 func snatNumber(mode config.SNATPorts) int {
 	switch mode {
 	case config.SNATPortsNone:
@@ -195,7 +195,7 @@ func (d *daemon) summary(st keeper.State, past history) introspect.Summary {
 	return s
 }
 
-// rates are those at which EC2 is asked; none in IMDS-only mode.
+// rates are the current limits on EC2 request rates; nil in IMDS-only mode.
 func (d *daemon) rates() []budget.State {
 	if d.ec2 == nil {
 		return nil
@@ -222,8 +222,8 @@ func (n *node) cardView(st keeper.State, card, most int) introspect.CardSummary 
 	}
 }
 
-// notForPods counts the slots of a card whose ENI gives pods no addresses: the primary
-// ENI under custom networking, the trunk.
+// notForPods counts the slots of a card whose ENI gives no addresses to pods: the primary
+// ENI under custom networking, and the trunk.
 func (n *node) notForPods(st keeper.State, card int) (slots int) {
 	if card != 0 {
 		return 0

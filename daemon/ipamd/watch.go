@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/keeper"
 )
 
-// Periods of the readers beside the owner (spec/ipamd.md §1.3, §1.8).
+// Periods of the readers that run beside the owner (spec/ipamd.md §1.3, §1.8).
 const (
 	vpcCIDRPeriod    = 30 * time.Second
 	groupsPeriod     = 30 * time.Second
@@ -34,8 +34,8 @@ func (d *daemon) watchers() []func(context.Context) {
 	return out
 }
 
-// every calls f once a period, with jitter so that a fleet's nodes drift apart,
-// until ctx ends.
+// every calls f once per period, with jitter so that a fleet's nodes drift apart, until ctx
+// ends.
 func every(ctx context.Context, period func() time.Duration, f func(context.Context)) {
 	for {
 		p := period()
@@ -52,8 +52,8 @@ func every(ctx context.Context, period func() time.Duration, f func(context.Cont
 
 func constant(p time.Duration) func() time.Duration { return func() time.Duration { return p } }
 
-// watchVPCCIDRs keeps the host's SNAT and connmark rules true to the VPC's CIDRs. A
-// pass that failed is repeated at the next period even if nothing changed.
+// watchVPCCIDRs keeps the host's SNAT and connmark rules in line with the VPC's CIDRs. A failed
+// pass is repeated at the next period even if nothing changed.
 func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 	dirty := false
 	every(ctx, constant(vpcCIDRPeriod), func(ctx context.Context) {
@@ -79,7 +79,7 @@ func (d *daemon) watchVPCCIDRs(ctx context.Context) {
 	})
 }
 
-// watchSecurityGroups keeps the ENIs' security groups those of the primary ENI.
+// watchSecurityGroups keeps the keeper up to date on the primary ENI's security groups.
 func (d *daemon) watchSecurityGroups(ctx context.Context) {
 	every(ctx, constant(groupsPeriod), func(ctx context.Context) {
 		groups, err := d.imds.SecurityGroups(ctx, d.node.identity.PrimaryMAC)
@@ -91,8 +91,8 @@ func (d *daemon) watchSecurityGroups(ctx context.Context) {
 	})
 }
 
-// offlineMaxPods is what max-pods is taken for until the Node object was read: the
-// published figure of the type, else kubelet's default.
+// offlineMaxPods is the assumed max-pods until the Node object has been read: the published
+// figure of the type, else kubelet's default.
 func offlineMaxPods(instanceType string) (int, string) {
 	if n, ok := maxpods.FileRule(instanceType); ok {
 		return n, "instance-type"
@@ -100,8 +100,8 @@ func offlineMaxPods(instanceType string) (int, string) {
 	return podLimitFallback, "default"
 }
 
-// keepServing repeats a server that ended early: introspection and metrics are never
-// fatal (spec/ipamd.md §1.2).
+// keepServing restarts a server that ended early: introspection and metrics are never fatal
+// (spec/ipamd.md §1.2).
 func (d *daemon) keepServing(ctx context.Context, name string, serve func(context.Context) error) error {
 	const first, most = time.Second, time.Minute
 	for pause := first; ; pause = min(2*pause, most) {

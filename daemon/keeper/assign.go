@@ -15,7 +15,7 @@ import (
 func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reason, now time.Time) {
 	e, _ := k.eni(id)
 	if k.subnets.unread(e.SubnetID, now) {
-		k.refreshSubnets() // the next plan asks for what the subnet has
+		k.refreshSubnets() // the next plan requests what the subnet has
 		return
 	}
 	op := k.start(Operation{
@@ -32,10 +32,10 @@ func (k *Keeper) startAssign(id ipam.ENIID, ips, prefixes int, why warmpool.Reas
 type AssignDone struct {
 	ID    OpID
 	CIDRs []netip.Prefix
-	// All: CIDRs is everything the ENI holds, read after EC2 said that it is full or
-	// did not say what it gave.
+	// All: CIDRs is everything the ENI holds, read after EC2 reported that it is full or
+	// did not report what it assigned.
 	All  bool
-	Full bool // EC2 says that the ENI takes no more
+	Full bool // EC2 reports that the ENI cannot take more
 	Err  error
 }
 
@@ -67,18 +67,18 @@ func (m AssignDone) handle(k *Keeper, now time.Time) {
 	}
 }
 
-// addCIDRs puts into the book what it lacks of an ENI's CIDRs.
+// addCIDRs adds to the book those of an ENI's CIDRs that it lacks.
 func (k *Keeper) addCIDRs(id ipam.ENIID, all []netip.Prefix, now time.Time) {
 	e, ok := k.eni(id)
 	if !ok {
-		return // it left meanwhile
+		return // it was detached meanwhile
 	}
 	crashpoint.Here(crashpoint.BeforeBookAddCIDRs)
 	k.take(resync.Attached{ENI: e.ENI, CIDRs: all}, now)
 	crashpoint.Here(crashpoint.AfterBookAddCIDRs)
 }
 
-// take puts into the book what it lacks of an ENI, as EC2 has just said.
+// take adds an ENI's missing CIDRs to the book, as EC2 has just reported them.
 func (k *Keeper) take(a resync.Attached, now time.Time) {
 	k.conclude(a.CIDRs, now)
 	for _, ev := range resync.Adopt(k.book.Snapshot(), []resync.Attached{a}) {
@@ -95,8 +95,8 @@ func (k *Keeper) take(a resync.Attached, now time.Time) {
 	}
 }
 
-// conclude ends the release of what EC2 has given again: it has taken it back, though its
-// answer to that comes later.
+// conclude ends the release of CIDRs that EC2 has assigned again: it has taken them back,
+// although its answer to the release is still to come.
 func (k *Keeper) conclude(given []netip.Prefix, now time.Time) {
 	for _, op := range k.inFlight() {
 		if op.Kind != warmpool.PendingRelease {
@@ -122,13 +122,13 @@ func (k *Keeper) removeCIDRs(eni ipam.ENIID, cidrs []netip.Prefix, now time.Time
 	k.apply(now, ipam.RemoveCIDRs{ID: eni, CIDRs: cidrs})
 	crashpoint.Here(crashpoint.AfterBookRemoveCIDRs)
 	for _, p := range cidrs {
-		delete(k.recon.moved, p) // it was still here
+		delete(k.recon.moved, p) // the book still had it on this ENI
 	}
 	k.record(now, CIDRsRemoved{ENI: eni, CIDRs: cidrs})
 }
 
-// noteVanished stops using the addresses of an ENI that EC2 no longer knows: it was
-// deleted by something else. The next read of EC2 removes it from the book.
+// noteVanished stops using the addresses of an ENI that EC2 no longer knows because something
+// else deleted it. The next read of EC2 removes it from the book.
 func (k *Keeper) noteVanished(op *Operation, err error, now time.Time) {
 	if !IsNotFound(err) {
 		return

@@ -9,11 +9,11 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// firstCard is the only network card that gives addresses to pods of most nodes.
+// firstCard is the only network card that gives addresses to pods on most nodes.
 var firstCard = []int{0}
 
-// cards are the network cards that give addresses to pods, the first one first. It is not
-// the caller's to change.
+// cards returns the network cards that give addresses to pods, the first card first. The
+// caller must not change the slice.
 func (k *Keeper) cards() []int {
 	if !k.settings.MultiNIC {
 		return firstCard
@@ -30,12 +30,12 @@ func (k *Keeper) cards() []int {
 // taken is what a request got.
 type taken struct {
 	all   []ipam.Assignment // by card
-	fresh []ipam.Assignment // of them, those that it had not before
+	fresh []ipam.Assignment // those of them that are new
 }
 
-// takeAddresses gives a request its addresses: one, of the first card that has one, or for a pod
-// with an interface per network card one of each, or none at all. [ipam.ErrNoAddress]
-// means that nothing has changed.
+// takeAddresses assigns a request its addresses: one, from the first card that has one, or for
+// a pod with an interface per network card either one per card or none at all.
+// [ipam.ErrNoAddress] means that nothing has changed.
 func (k *Keeper) takeAddresses(r *Add, owed int, now time.Time) (taken, error) {
 	if !r.Request.RequiresMultiNIC {
 		return k.takeOne(r, owed, now)
@@ -54,7 +54,7 @@ func (k *Keeper) takeAddresses(r *Add, owed int, now time.Time) (taken, error) {
 
 func (k *Keeper) takeOne(r *Add, owed int, now time.Time) (out taken, err error) {
 	if k.holds(r.sandbox(0)) {
-		owed = 0 // it takes none
+		owed = 0 // it takes no new address
 	}
 	for _, card := range k.cards() {
 		if owed > 0 && k.spare(card, now) <= owed {
@@ -76,7 +76,7 @@ func (k *Keeper) takeOne(r *Add, owed int, now time.Time) (out taken, err error)
 	return taken{}, err
 }
 
-// spare counts the addresses of a card that pods could get now.
+// spare counts the addresses of a card that are free now.
 func (k *Keeper) spare(card int, now time.Time) int {
 	s := k.book.Snapshot()
 	return s.Totals(card, ipam.SecondaryIPs, now, k.policy.Cooldown).Free + s.Totals(card, ipam.Prefixes, now, k.policy.Cooldown).Free
@@ -89,7 +89,7 @@ func (t *taken) add(ch ipam.Change) {
 	}
 }
 
-// join is append that takes a first list as it is: most requests get one address.
+// join is append, except that it reuses more if all is empty: most requests get one address.
 func join(all, more []ipam.Assignment) []ipam.Assignment {
 	if len(all) == 0 {
 		return slices.Clip(more)
@@ -97,9 +97,8 @@ func join(all, more []ipam.Assignment) []ipam.Assignment {
 	return append(all, more...)
 }
 
-// assignOn takes an address of one card. The active kind of CIDR comes first and the
-// other one after it: an address of a former mode that still works is better than a
-// failed pod.
+// assignOn assigns an address of one card. It tries the active kind of CIDR first, then the
+// other one: an address of a former mode that still works is better than a failed pod.
 func (k *Keeper) assignOn(r *Add, card, iface int, now time.Time) (ipam.Change, error) {
 	ev := ipam.Assign{Sandbox: r.sandbox(iface), Pod: k.podOf(r), Card: card, Family: k.family(), Kind: k.kind()}
 	ch, err := k.book.Apply(now, ev)
@@ -113,7 +112,7 @@ func (k *Keeper) assignOn(r *Add, card, iface int, now time.Time) (ipam.Change, 
 		return ch, err
 	}
 	if a := ch.Assigned[0]; k.unsettled[a.Address] && !ch.Existing {
-		// The DEL of its last pod is not on disk: it may yet be taken back.
+		// The DEL of its last pod is not on disk, so it may still be reverted.
 		k.apply(now, ipam.Revert{Sandbox: a.Sandbox})
 		return ipam.Change{}, ipam.ErrNoAddress
 	}
@@ -127,7 +126,7 @@ func (k *Keeper) giveUp(fresh []ipam.Assignment, now time.Time) {
 	}
 }
 
-// keep writes what a request got into the ledger.
+// keep records a request's addresses in the ledger.
 func (k *Keeper) keep(t taken) {
 	for _, a := range t.all {
 		delete(k.recon.absent, a.Sandbox) // its link is about to be made again
@@ -140,8 +139,8 @@ func (k *Keeper) keep(t taken) {
 	}
 }
 
-// holdsAll reports whether assignments are still what the book says: a DEL may have
-// ended them meanwhile, or a failed write of an ADD that this one repeats.
+// holdsAll reports whether the book still has these assignments: a DEL may have ended them
+// meanwhile, or the failed write of an ADD that this one repeats.
 func (k *Keeper) holdsAll(all []ipam.Assignment) bool {
 	for _, a := range all {
 		if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
@@ -151,8 +150,8 @@ func (k *Keeper) holdsAll(all []ipam.Assignment) bool {
 	return true
 }
 
-// revert takes assignments back that were never answered, unless the sandbox's DEL has
-// ended them since. It returns those that it took.
+// revert reverts assignments that were never answered, unless the sandbox's DEL has ended
+// them since. It returns those that it reverted.
 func (k *Keeper) revert(fresh []ipam.Assignment, now time.Time) (reverted []ipam.Assignment) {
 	for _, a := range fresh {
 		if have, ok := k.book.Lookup(a.Sandbox); !ok || have.Address != a.Address {
@@ -166,7 +165,7 @@ func (k *Keeper) revert(fresh []ipam.Assignment, now time.Time) (reverted []ipam
 	return reverted
 }
 
-// held are the assignments of a sandbox: of one interface, or of one per card.
+// held returns the assignments of a sandbox: of one interface, or of one per card.
 func (k *Keeper) held(s ipam.Sandbox) []ipam.Assignment { return k.book.Interfaces(s) }
 
 // holds reports whether a sandbox has an address.
@@ -174,8 +173,8 @@ func (k *Keeper) holds(s ipam.Sandbox) bool {
 	return k.anyKey(s, func(key ipam.Sandbox) bool { return has(k.ledger.home, key) })
 }
 
-// anyKey reports whether something is true of one of the keys under which a sandbox may
-// have addresses. Cards count also when they are not used any more.
+// anyKey reports whether a predicate holds for one of the keys under which a sandbox may have
+// addresses. This includes cards that are no longer used.
 func (k *Keeper) anyKey(s ipam.Sandbox, is func(ipam.Sandbox) bool) bool {
 	return slices.ContainsFunc(k.ledger.cards, func(card int) bool {
 		s.Interface = card
@@ -198,7 +197,7 @@ func (k *Keeper) family() ipam.Family {
 	return ipam.IPv4
 }
 
-// refuseMultiNIC says why a pod cannot have an interface per network card, "" if it can.
+// refuseMultiNIC returns why a pod cannot have an interface per network card, "" if it can.
 func (k *Keeper) refuseMultiNIC(r *Add) (cause.Code, string) {
 	switch {
 	case !r.Request.RequiresMultiNIC:

@@ -26,7 +26,7 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 		Token: k.settings.TokenPrefix + "-" + strconv.FormatUint(uint64(op.ID), 10),
 	}
 	if op.ipv6 {
-		op.create.IPv6, op.create.Prefixes = true, 0 // its /80 is assigned later: EC2 does not give both at once
+		op.create.IPv6, op.create.Prefixes = true, 0 // its /80 is assigned later: EC2 does not assign both at once
 	}
 	taken := 1
 	if !k.settings.IPv6 {
@@ -36,8 +36,8 @@ func (k *Keeper) startAttach(a warmpool.AttachENI, now time.Time) {
 	k.out.Begin(*op)
 }
 
-// subnetCIDR is the block of a subnet; zero: not known. Where EC2 does not describe
-// subnets an ENI that is there knows its own, from the metadata.
+// subnetCIDR is the block of a subnet; zero if unknown. Where EC2 does not describe subnets,
+// an existing ENI knows its subnet's block from the metadata.
 func (k *Keeper) subnetCIDR(id string) netip.Prefix {
 	if cidr := k.subnets.cidr(id, k.settings.IPv6); cidr.IsValid() {
 		return cidr
@@ -50,7 +50,7 @@ func (k *Keeper) subnetCIDR(id string) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// ENICreated reports that EC2 has made an ENI; it is to be attached now.
+// ENICreated reports that EC2 has created an ENI, which is attached next.
 type ENICreated struct {
 	ID  OpID
 	ENI ipam.ENIID
@@ -62,7 +62,7 @@ func (m ENICreated) handle(k *Keeper, _ time.Time) {
 	}
 }
 
-// AttachAccepted reports that EC2 has taken an attachment; the link is awaited now.
+// AttachAccepted reports that EC2 has accepted an attachment; its link is awaited now.
 type AttachAccepted struct {
 	ID  OpID
 	ENI ipam.ENIID
@@ -74,21 +74,21 @@ func (m AttachAccepted) handle(k *Keeper, now time.Time) {
 	}
 }
 
-// AttachDone reports a new ENI that is attached and whose routes are in the kernel, or why
-// there is none.
+// AttachDone reports a new ENI that is attached and has its routes in the kernel, or why there
+// is none.
 type AttachDone struct {
 	ID         OpID
-	ENI        ipam.ENI // zero ID: none was made
+	ENI        ipam.ENI // zero ID if none was created
 	Attachment string
 	CIDRs      []netip.Prefix
-	Attached   bool // also when it failed: it occupies its slot until it is gone
+	Attached   bool // also on failure: the ENI occupies its slot until it is gone
 	Err        error
 }
 
 func (m AttachDone) handle(k *Keeper, now time.Time) {
 	op := k.finish(m.ID, now, m.Err)
 	if m.Err != nil {
-		if m.Attached { // on its way out, or in after all
+		if m.Attached { // being detached, or set up after all
 			k.attachments[m.ENI.ID] = m.Attachment
 			k.recon.adopting[m.ENI.ID] = Slot{m.ENI.Card, m.ENI.Device}
 		}
@@ -107,7 +107,7 @@ func (m AttachDone) handle(k *Keeper, now time.Time) {
 	k.record(now, ENIAttached{ENI: m.ENI, CIDRs: m.CIDRs})
 }
 
-// growthFailed turns the failure of an attach into the clock that fits it.
+// growthFailed sets the clock that matches the failure of an attach.
 func (k *Keeper) growthFailed(op *Operation, err error, now time.Time) {
 	if IsSubnetExhausted(err) || IsFragmented(err) {
 		k.subnetShort(op, err, now)
@@ -116,20 +116,20 @@ func (k *Keeper) growthFailed(op *Operation, err error, now time.Time) {
 	k.hold("attach", "", &k.backoff.attach, op, now, CauseOf(err))
 }
 
-// subnetShort sets the clock of a subnet that had no addresses, or no /28s, to give.
+// subnetShort sets the clock of a subnet that had no addresses, or no /28s, left.
 func (k *Keeper) subnetShort(op *Operation, err error, now time.Time) {
 	clocks, scope := k.backoff.subnet, "subnet"
 	if IsFragmented(err) && op.Prefixes > 0 {
 		clocks, scope = k.backoff.subnetPrefixes, "subnet-prefix"
 	}
 	k.hold(scope, op.SubnetID, of(clocks, op.SubnetID), op, now, CauseOf(err))
-	// Others may have become usable: their tags and counts are read again.
+	// Other subnets may have become usable: read their tags and counts again.
 	k.subnets.expire()
 	k.refreshSubnets()
 	k.record(now, SubnetShort{Subnet: op.SubnetID, ENI: op.ENI, Err: err})
 }
 
-// Adopted reports that an ENI that came late is ready for pods.
+// Adopted reports that an [AdoptTask] has made its ENI ready for pods.
 type Adopted struct{ Attached resync.Attached }
 
 func (m Adopted) handle(k *Keeper, now time.Time) {
@@ -140,7 +140,7 @@ func (m Adopted) handle(k *Keeper, now time.Time) {
 	k.record(now, ENIAttached{ENI: a.ENI, CIDRs: a.CIDRs})
 }
 
-// Gone reports that an ENI that came late is not attached any more.
+// Gone reports that an ENI whose slot is still reserved is no longer attached.
 type Gone struct{ ENI ipam.ENI }
 
 func (m Gone) handle(k *Keeper, _ time.Time) {

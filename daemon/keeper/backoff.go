@@ -7,12 +7,12 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// The clocks keep the daemon from asking for something that was just refused. A clock is a
+// The clocks keep the daemon from repeating a request that was just refused. A clock is a
 // value: time and jitter are arguments.
 
-// Steps of the clocks. EC2 refills a throttled action at 5 tokens a second per
-// account, so many nodes must spread out over tens of seconds; an exhausted subnet
-// changes when pods or ENIs go, which is a matter of seconds to minutes.
+// Steps of the clocks. EC2 refills a throttled action at 5 tokens a second per account, so
+// many nodes must spread out over tens of seconds. An exhausted subnet recovers when pods or
+// ENIs go, within seconds to minutes.
 const (
 	ThrottleFirst, ThrottleMost   = 500 * time.Millisecond, 30 * time.Second
 	ExhaustedFirst, ExhaustedMost = 2 * time.Second, 2 * time.Minute
@@ -23,15 +23,15 @@ type Jitter func(n time.Duration) time.Duration
 
 // Clock is one exponential back-off with jitter. The zero value does not run.
 type Clock struct {
-	Until time.Time  // nothing is asked for before
+	Until time.Time  // no request before this time
 	Cause cause.Code // of the last failure
 
 	step   time.Duration
 	failed time.Time // when it was last set
 }
 
-// Fail sets the clock for an attempt that began at started. Attempts that ran side by
-// side and fail together count as one: only a new attempt doubles the step.
+// Fail sets the clock for an attempt that began at started. Parallel attempts that fail
+// together count as one: only a new attempt doubles the step.
 func (c *Clock) Fail(started, now time.Time, why cause.Code, first, most time.Duration, jitter Jitter) {
 	c.Cause = why
 	if started.Before(c.failed) {
@@ -43,18 +43,18 @@ func (c *Clock) Fail(started, now time.Time, why cause.Code, first, most time.Du
 	c.Until = now.Add(c.step/2 + jitter(c.step/2+1))
 }
 
-// Succeed ends the back-off, unless the attempt that succeeded began before the last
-// failure: then it says nothing about what holds now.
+// Succeed ends the back-off, unless the successful attempt began before the last failure:
+// then it does not show the current state.
 func (c *Clock) Succeed(started time.Time) {
 	if c != nil && !started.Before(c.failed) {
 		*c = Clock{}
 	}
 }
 
-// Running reports that the clock holds something back now.
+// Running reports whether the clock holds requests back now.
 func (c Clock) Running(now time.Time) bool { return c.Until.After(now) }
 
-// backoffs are all clocks of the node: one per thing that can be short.
+// backoffs are all clocks of the node, one per resource that can run short.
 type backoffs struct {
 	attach         Clock // creating and attaching ENIs (throttling, limits)
 	release        Clock // unassigning and detaching
@@ -78,7 +78,7 @@ func of[K comparable](m map[K]*Clock, key K) *Clock {
 	return c
 }
 
-// enis lists the ENIs' clocks that still run, and why; nil: none does.
+// enis lists the ENIs' running clocks and their causes; nil if none runs.
 func (b backoffs) enis(now time.Time) (until map[ipam.ENIID]time.Time, why map[ipam.ENIID]cause.Code) {
 	for id, c := range b.eni {
 		if !c.Running(now) {
@@ -99,7 +99,7 @@ func until[K comparable](m map[K]*Clock, key K) time.Time {
 	return time.Time{}
 }
 
-// gave notes that EC2 gave addresses of a subnet.
+// gave records that a subnet had addresses to give.
 func (k *Keeper) gave(op *Operation, now time.Time) {
 	k.free("subnet", op.SubnetID, k.backoff.subnet[op.SubnetID], op, now)
 	if op.Prefixes > 0 {
@@ -107,7 +107,7 @@ func (k *Keeper) gave(op *Operation, now time.Time) {
 	}
 }
 
-// hold sets a clock after a failure. Throttling begins with a short step.
+// hold sets a clock after a failure. The steps are short after throttling and for releases.
 func (k *Keeper) hold(scope, id string, c *Clock, op *Operation, now time.Time, why cause.Code) {
 	first, most := ExhaustedFirst, ExhaustedMost
 	if why == cause.EC2Throttled || scope == "release" {
@@ -120,7 +120,7 @@ func (k *Keeper) hold(scope, id string, c *Clock, op *Operation, now time.Time, 
 	}
 }
 
-// free ends the clock of something that worked.
+// free ends the clock of an action that succeeded.
 func (k *Keeper) free(scope, id string, c *Clock, op *Operation, now time.Time) {
 	if c == nil || c.Until.IsZero() {
 		return
@@ -131,12 +131,12 @@ func (k *Keeper) free(scope, id string, c *Clock, op *Operation, now time.Time) 
 	}
 }
 
-// throttleCooldown is how long after a throttled request the pool does nothing ahead of pods, and how
-// far nodes that were throttled together drift apart before they all do so again.
+// throttleCooldown is how long after a throttled request the pool does nothing ahead of
+// demand, and how far nodes that were throttled together drift apart before they resume.
 const throttleCooldown = 5 * time.Minute
 
-// Throttled reports that EC2 refused a request for being one too many of this account,
-// also if a repetition of it was taken.
+// Throttled reports that EC2 refused a request because the account made too many, even if a
+// retry was accepted.
 type Throttled struct{}
 
 func (Throttled) handle(k *Keeper, now time.Time) {

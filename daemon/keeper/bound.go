@@ -11,15 +11,15 @@ type podName struct{ namespace, name string }
 
 // boundPod is a pod of the node that will ask for an address.
 type boundPod struct {
-	every bool // it will ask for one of each network card
+	every bool // it will ask for one per network card
 	since time.Time
 }
 
-// boundPatience is how long an address is kept for a pod that does not ask. What its
-// sandbox waits for, a volume for instance, comes sooner or not soon.
+// boundPatience is how long an address is kept for a pod that does not ask for it. What its
+// sandbox waits for, such as a volume, comes sooner or not soon.
 const boundPatience = 5 * time.Minute
 
-// PodsBound are the pods of the node that will ask for an address and have none, as the
+// PodsBound lists the pods of the node that will ask for an address and have none, as the
 // API server shows them. The pool grows for them before they ask.
 //
 // A pod with an interface per network card has Interfaces 2 or more.
@@ -35,7 +35,7 @@ func (m PodsBound) handle(k *Keeper, now time.Time) {
 		}
 		bound[name] = pod
 	}
-	// Their status shows an address seconds after they got it.
+	// Their status shows an address only seconds after they got it.
 	for a := range k.book.Assignments() {
 		delete(bound, podName{a.Pod.Namespace, a.Pod.Name})
 	}
@@ -45,14 +45,14 @@ func (m PodsBound) handle(k *Keeper, now time.Time) {
 	k.bound, k.boundKnown = bound, true
 }
 
-// PodsUnseen says that the API server no longer reports which pods are bound: the last
-// report ages. How long each has not asked is kept, or every blip of the API server would
-// reserve an address for all of them again.
+// PodsUnseen reports that the API server no longer shows which pods are bound, so the last
+// report ages. The Keeper remembers how long each pod has not asked; otherwise every blip of
+// the API server would reserve an address for all of them again.
 type PodsUnseen struct{}
 
 func (m PodsUnseen) handle(k *Keeper, _ time.Time) { k.boundKnown = false }
 
-// expected counts the bound pods that do not wait yet, per card; nil: not known.
+// expected counts the bound pods that are not waiting yet, per card; nil if unknown.
 func (k *Keeper) expected(now time.Time) []int {
 	if !k.boundKnown {
 		return nil

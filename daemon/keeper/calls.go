@@ -10,17 +10,17 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// EC2 is what procedures ask of EC2. Each method is one call (Unassign: one for each
-// kind of CIDR). Errors are [*Failure] where EC2's answer says something to react to.
+// EC2 is what procedures need from EC2. Each method is one call (Unassign: one per kind of
+// CIDR). Errors are [*Failure] if EC2's answer is one that the daemon reacts to.
 type EC2 interface {
-	// CreateENI creates an ENI. The same token twice is the same ENI.
+	// CreateENI creates an ENI. Calls with the same token create it once.
 	CreateENI(context.Context, CreateENI) (resync.ENI, error)
-	// AttachENI starts an attachment and returns its id.
+	// AttachENI starts an attachment and returns its ID.
 	AttachENI(ctx context.Context, id ipam.ENIID, card, device int) (string, error)
 	SetDeleteOnTermination(ctx context.Context, id ipam.ENIID, attachment string) error
-	// DetachENI starts to end an attachment.
+	// DetachENI starts to detach an attachment.
 	DetachENI(ctx context.Context, attachment string) error
-	// DeleteENI deletes an unattached ENI; one that does not exist is success.
+	// DeleteENI deletes an unattached ENI; if it does not exist, that is success.
 	DeleteENI(ctx context.Context, id ipam.ENIID) error
 	AssignIPs(ctx context.Context, id ipam.ENIID, n int) ([]netip.Addr, error)
 	AssignPrefixes(ctx context.Context, id ipam.ENIID, n int) ([]netip.Prefix, error)
@@ -29,21 +29,21 @@ type EC2 interface {
 	// SetSecurityGroups replaces the security groups of an ENI.
 	SetSecurityGroups(ctx context.Context, id ipam.ENIID, groups []string) error
 	Unassign(ctx context.Context, id ipam.ENIID, cidrs []netip.Prefix) error
-	// DescribeENIs describes ENIs by id; those that do not exist are missing from the
-	// answer. No ids: all that are attached to the instance.
+	// DescribeENIs describes ENIs by ID; those that do not exist are missing from the
+	// result. Without IDs, it describes all ENIs attached to the instance.
 	DescribeENIs(ctx context.Context, ids []ipam.ENIID) ([]resync.ENI, error)
-	// DescribeOrphans describes unattached ENIs that a daemon of this instance made.
+	// DescribeOrphans describes unattached ENIs that a daemon of this instance created.
 	DescribeOrphans(context.Context) ([]resync.ENI, error)
 	DescribeSubnets(context.Context) ([]resync.Subnet, error)
-	// DescribeLeaked describes unattached ENIs that CNI daemons of the VPC made.
+	// DescribeLeaked describes unattached ENIs that CNI daemons of the VPC created.
 	DescribeLeaked(context.Context) ([]resync.ENI, error)
-	// TagENI writes the tags of a managed ENI that it has not or has otherwise.
+	// TagENI writes the tags of a managed ENI that are missing or have other values.
 	TagENI(ctx context.Context, id ipam.ENIID, have map[string]string) error
-	// TagCreated marks an ENI without a birthday as created now.
+	// TagCreated marks an ENI without a creation time as created now.
 	TagCreated(ctx context.Context, id ipam.ENIID, now time.Time) error
 }
 
-// Host is what procedures ask of the node: its metadata service and its kernel.
+// Host is what procedures need from the node: its metadata service and its kernel.
 type Host interface {
 	// Interfaces lists the ENIs that the metadata service shows.
 	Interfaces(context.Context) ([]resync.Interface, error)
@@ -58,57 +58,56 @@ type Host interface {
 	DropPod(context.Context, netip.Addr) error
 }
 
-// Runtime is how procedures wait and what they leave to others.
+// Runtime is how procedures wait, run steps and report results.
 type Runtime interface {
 	Now() time.Time
-	// Sleep waits. It fails when the procedure should come to its end.
+	// Sleep waits. It fails when the procedure should end.
 	Sleep(context.Context, time.Duration) error
 	// Jitter returns a number in [0, n).
 	Jitter(n time.Duration) time.Duration
-	// Both runs two steps side by side and returns the first error of them.
+	// Both runs two steps in parallel and returns the first error.
 	Both(f, g func() error) error
-	// Lasting returns a context that goes on when the procedure should have ended, for at
-	// most that long, to clean up what was begun in EC2.
+	// Lasting returns a context that continues after the procedure should have ended, for at most
+	// limit, to clean up what was begun in EC2.
 	Lasting(ctx context.Context, limit time.Duration) (lasting context.Context, done func())
-	// Post hands the Keeper what came of a step. It does not block for long.
+	// Post hands the Keeper the result of a step. It does not block for long.
 	Post(Message)
 }
 
-// Note is what a procedure reports of its work besides its result, as people read it.
+// Note is what a procedure reports besides its result, worded for users.
 type Note string
 
-// note reports something that a procedure did (err is nil) or that went wrong and was
-// survived.
+// note reports something that a procedure did (err is nil), or an error that it survived.
 func note(c Calls, what Note, about ipam.ENIID, err error) {
 	c.Post(Noted{What: what, ENI: about, Err: err})
 }
 
-// Calls is everything outside of the process that a procedure uses.
+// Calls is everything outside the process that a procedure uses.
 type Calls interface {
 	EC2
 	Host
 	Runtime
 }
 
-// CreateENI says what to create: IPs secondary addresses or Prefixes /28s, one kind
-// of them, or an IPv6 address. No security groups: the VPC's default group.
+// CreateENI describes the ENI to create: IPs secondary addresses or Prefixes /28s, only one of
+// the two, or an IPv6 address. Without security groups it gets the VPC's default group.
 type CreateENI struct {
 	SubnetID       string
 	SecurityGroups []string
 	IPs, Prefixes  int
 	IPv6           bool
 	ConnTrack      resync.ConnTrack
-	Token          string    // client token: EC2 answers its repetition with the same ENI; "": each call is one of its own
-	CreatedAt      time.Time // of the first try: a repetition under a token must say the same; zero: now
+	Token          string    // client token: EC2 answers a repetition with the same ENI; "": each call is separate
+	CreatedAt      time.Time // of the first attempt: a repetition under a token must match it; zero: now
 }
 
-// Failure is a failed call in the words that the daemon reacts to.
+// Failure is a failed call, classified by how the daemon reacts.
 type Failure struct {
 	Cause        cause.Code
 	NotFound     bool // the ENI or attachment does not exist (any more)
-	AddressLimit bool // the ENI takes no further address
-	// Unanswered: EC2 may have done what it was asked for; its answer is missing or
-	// says only that something broke.
+	AddressLimit bool // the ENI cannot take more addresses
+	// Unanswered: EC2 may have carried out the request; its answer is missing or says
+	// only that something broke.
 	Unanswered bool
 	Err        error
 }
@@ -116,7 +115,7 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// PartlyUnassigned says that some of the CIDRs to unassign are gone and others not.
+// PartlyUnassigned reports that only some of the CIDRs were unassigned.
 type PartlyUnassigned struct {
 	Gone []netip.Prefix
 	Err  error

@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// commitRetry spaces attempts to write a checkpoint that could not be written,
-	// from the first to the most.
+	// commitRetry and commitRetryMost are the shortest and longest pause before a failed
+	// checkpoint write is repeated.
 	commitRetry     = time.Second
 	commitRetryMost = 30 * time.Second
-	// commitLimit is how long a write may take before those who wait for it are answered
-	// that the disk hangs: below the time that a drain leaves.
+	// commitLimit is how long a write may take before the waiting requests are answered that the
+	// disk hangs: less than a drain allows.
 	commitLimit = 3 * time.Second
-	// slowCommit is more than a healthy disk takes.
+	// slowCommit is longer than a healthy disk takes.
 	slowCommit = time.Second
 )
 
-// Image is what changed of the checkpoint files up to one generation of the allocations.
-// Its bytes are the Keeper's: they hold until the write is reported by [Committed].
+// Image holds the changed checkpoint files as of one generation of the allocations. The Keeper
+// owns its bytes, which stay valid until [Committed] reports the write.
 type Image struct {
 	Gen   uint64
 	Files []ImageFile // at least one
@@ -38,19 +38,19 @@ type ImageFile struct {
 type answer struct {
 	gen  uint64
 	done func(now time.Time)            // sends the reply
-	undo func(now time.Time, err error) // takes the change back and sends a failure
+	undo func(now time.Time, err error) // reverts the change and sends a failure
 }
 
-// changed records that the ledger differs from what was last handed to the writer.
+// changed records that the ledger differs from what the writer last received.
 func (k *Keeper) changed() {
 	k.gen++
-	// A request waits for the disk, which may work again.
+	// A request waits for the disk, which may be working again.
 	if soon := k.commitFailedAt.Add(commitRetry); soon.Before(k.commitAfter) {
 		k.commitAfter = soon
 	}
 }
 
-// answerDurably sends a reply as soon as everything changed so far is on disk.
+// answerDurably sends a reply once all changes so far are on disk.
 func (k *Keeper) answerDurably(now time.Time, done func(time.Time), undo func(time.Time, error)) {
 	if k.gen == k.durable {
 		done(now)
@@ -59,8 +59,8 @@ func (k *Keeper) answerDurably(now time.Time, done func(time.Time), undo func(ti
 	k.unanswered = append(k.unanswered, answer{gen: k.gen, done: done, undo: undo})
 }
 
-// flush hands the newest image to the writer unless one is being written; the
-// changes of all requests that arrived meanwhile then go out together.
+// flush hands the newest image to the writer unless a write is in progress. Changes of all
+// requests that arrive during a write go out together in the next one.
 func (k *Keeper) flush(now time.Time) {
 	if k.writing || k.gen == k.durable || now.Before(k.commitAfter) {
 		return
@@ -101,11 +101,11 @@ func (m Committed) handle(k *Keeper, now time.Time) {
 	k.commitPause = min(max(2*k.commitPause, commitRetry), commitRetryMost)
 	k.commitFailedAt, k.commitAfter = now, now.Add(k.commitPause)
 	k.commitFailed(now, m.Err)
-	// Also what came after that image: it may rest on what is taken back.
+	// This includes later changes: they may depend on the reverted ones.
 	k.undo(k.takeUpTo(k.gen), now, m.Err)
 }
 
-// commitFailed records a failure, but not its repetitions.
+// commitFailed records a failure, but not repetitions of it.
 func (k *Keeper) commitFailed(now time.Time, err error) {
 	if text := err.Error(); k.commitProblem != text {
 		k.commitProblem = text
@@ -113,31 +113,31 @@ func (k *Keeper) commitFailed(now time.Time, err error) {
 	}
 }
 
-// undo takes changes back, newest first: a later one may rest on an earlier one.
+// undo reverts changes, newest first: a later one may depend on an earlier one.
 func (k *Keeper) undo(due []answer, now time.Time, err error) {
 	for _, a := range slices.Backward(due) {
 		a.undo(now, err)
 	}
 }
 
-// stuck reports that the writer has been at one image for too long.
+// stuck reports whether the writer has been busy with one image for too long.
 func (k *Keeper) stuck(now time.Time) bool {
 	return k.writing && now.Sub(k.wrote) >= commitLimit
 }
 
-// commitFailing reports that waiting for the disk cannot succeed.
+// commitFailing reports whether waiting for the disk cannot succeed.
 func (k *Keeper) commitFailing(now time.Time) bool {
 	return k.stuck(now) || now.Before(k.commitAfter)
 }
 
-// Settled reports that the checkpoint is as current as the disk allows: there is
-// nothing to wait for before the end.
+// Settled reports whether the checkpoint is as current as the disk allows: a shutdown has
+// nothing to wait for.
 func (k *Keeper) Settled(now time.Time) bool {
 	return k.gen == k.durable || k.commitFailing(now)
 }
 
-// failStuck fails everybody who waits for a disk that does not answer. When the
-// write ends after all, the file is behind the book and is written again.
+// failStuck fails all requests that wait for a disk that does not respond. If the write does
+// end, the file is behind the book and is written again.
 func (k *Keeper) failStuck(now time.Time) {
 	if !k.stuck(now) || len(k.unanswered) == 0 {
 		return

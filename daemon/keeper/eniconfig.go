@@ -6,24 +6,24 @@ import (
 	"cnictl/daemon/cluster"
 )
 
-// ENIConfigRead is what the API server says of the node's ENIConfig. Until one has been
-// read without error no ENI is created; after that the last good one serves while the
-// API server is away.
+// ENIConfigRead is what the API server returned for the node's ENIConfig. No ENI is created
+// until one has been read without error; after that, the last good one is used while the API
+// server is unreachable.
 type ENIConfigRead struct {
-	Name   string // that the Node selects
+	Name   string // the name that the Node selects
 	Config cluster.ENIConfig
-	Err    error // it is missing or makes no sense
-	// Unread: Err says nothing about the object, only that it could not be read.
+	Err    error // it is missing or invalid
+	// Unread: the object could not be read; Err says nothing about its content.
 	Unread bool
 }
 
-// customNetworking is the node's ENIConfig as far as it is known.
+// customNetworking is the node's ENIConfig as far as known.
 type customNetworking struct {
 	name    string
-	config  cluster.ENIConfig // zero Subnet: none can be used
-	problem string            // why; "": not read yet
-	unread  bool              // the problem is that it cannot be read
-	last    cluster.ENIConfig // that was used last, until now or some time ago
+	config  cluster.ENIConfig // zero Subnet if none can be used
+	problem string            // why none can be used; "" if not read yet
+	unread  bool              // the problem is that it could not be read
+	last    cluster.ENIConfig // the one last used, possibly still in use
 }
 
 func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
@@ -35,9 +35,9 @@ func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
 		k.useENIConfig(m.Config, now)
 		return
 	case m.Unread && c.config.Subnet != "" && selected == m.Name:
-		return // as last known
+		return // keep the last known one
 	}
-	// It is tried every few seconds, and the words for a server that is away differ.
+	// It is retried every few seconds, and the errors for an unreachable server vary.
 	known := c.problem != "" && selected == m.Name && (c.unread && m.Unread || c.problem == m.Err.Error())
 	c.config, c.problem, c.unread = cluster.ENIConfig{}, m.Err.Error(), m.Unread
 	k.settings.Subnets.CustomSubnet = ""
@@ -46,8 +46,8 @@ func (m ENIConfigRead) handle(k *Keeper, now time.Time) {
 	}
 }
 
-// useENIConfig makes new ENIs follow a configuration. Those that are there stay as they
-// are, as in upstream.
+// useENIConfig makes new ENIs follow a configuration. Existing ENIs stay as they are, as in
+// upstream.
 func (k *Keeper) useENIConfig(config cluster.ENIConfig, now time.Time) {
 	c := &k.custom
 	if sameENIConfig(c.config, config) {
@@ -56,7 +56,7 @@ func (k *Keeper) useENIConfig(config cluster.ENIConfig, now time.Time) {
 	c.config, c.problem = config, ""
 	k.settings.Subnets.CustomSubnet = config.Subnet
 	if !sameENIConfig(c.last, config) {
-		// What failed before may be mended by it: a group that did not exist, a full subnet.
+		// It may fix earlier failures: a group that did not exist, a full subnet.
 		k.backoff.attach = Clock{}
 		k.subnets.expire()
 	}
@@ -68,7 +68,7 @@ func sameENIConfig(a, b cluster.ENIConfig) bool {
 	return a.Subnet == b.Subnet && a.Name == b.Name && sameGroups(a.SecurityGroups, b.SecurityGroups)
 }
 
-// ENIConfigName is the name of the ENIConfig that the Node selects; "" is not known.
+// ENIConfigName is the name of the ENIConfig that the Node selects; "" if unknown.
 func (k *Keeper) ENIConfigName() string { return k.custom.name }
 
 // groupsOfNew are the security groups of new ENIs.
@@ -79,9 +79,9 @@ func (k *Keeper) groupsOfNew() []string {
 	return k.groups
 }
 
-// awaitsENIConfig reports that it is not certain yet whether an ENI can be created under
-// custom networking: the API server has not answered yet which ENIConfig it is, or the list
-// of subnets is older than the ENIConfig and is about to be read again.
+// awaitsENIConfig reports whether it is still uncertain that an ENI can be created under
+// custom networking: either the API server has not yet returned the ENIConfig, or the list of
+// subnets is older than the ENIConfig and is about to be read again.
 func (k *Keeper) awaitsENIConfig(now time.Time) bool {
 	c := &k.custom
 	switch {
@@ -93,7 +93,7 @@ func (k *Keeper) awaitsENIConfig(now time.Time) bool {
 	return k.noENIConfig() != "" && (k.subnets.refreshing || k.subnets.stale(now))
 }
 
-// noENIConfig says why no ENI can be created under custom networking, "" if one can.
+// noENIConfig returns why no ENI can be created under custom networking, "" if one can.
 func (k *Keeper) noENIConfig() string {
 	c := &k.custom
 	switch {

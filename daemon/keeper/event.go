@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Event is one change of state, or one thing that people should read. The set is closed.
+// Event is a change of state, or something that users should read. The set is closed.
 type Event interface{ event() }
 
 // happened makes a type an [Event].
@@ -22,7 +22,7 @@ type (
 	AddressAssigned struct {
 		happened
 		ipam.Assignment
-		Took time.Duration // since the ADD came
+		Took time.Duration // since the ADD arrived
 	}
 	AddressReleased struct {
 		happened
@@ -32,7 +32,7 @@ type (
 	AddFailed struct {
 		happened
 		Pod       ipam.Pod
-		PodUID    string // as the runtime gave it, "" where it did not
+		PodUID    string // from the runtime, "" if it gave none
 		Cause     cause.Code
 		Detail    string
 		Transient bool
@@ -51,7 +51,7 @@ type (
 		happened
 		Pod ipam.Pod
 	}
-	// PoolMissed is an ADD that found no free address and waits.
+	// PoolMissed is an ADD that found no free address.
 	PoolMissed struct {
 		happened
 		Pod ipam.Pod
@@ -65,7 +65,7 @@ type (
 
 // Events of the pool.
 type (
-	// Planned is a plan that differs from the one before.
+	// Planned is a plan that differs from the previous one.
 	Planned struct {
 		happened
 		Plan string
@@ -78,7 +78,7 @@ type (
 		happened
 		Operation
 		Took   time.Duration
-		Waited time.Duration // of an attach: since EC2 took it, until the ENI could be used
+		Waited time.Duration // of an attach: from EC2's acceptance until the ENI could be used
 	}
 	ActionFailed struct {
 		happened
@@ -96,7 +96,7 @@ type (
 		ID           ipam.ENIID
 		Card, Device int
 	}
-	// ENIUnmanaged is an attached ENI that is not the daemon's to use, recorded once.
+	// ENIUnmanaged is an attached ENI that the daemon may not use, recorded once.
 	ENIUnmanaged struct {
 		happened
 		resync.Other
@@ -125,14 +125,14 @@ type (
 		happened
 		Backoff
 	}
-	// SubnetShort is EC2's refusal of addresses, for want of them.
+	// SubnetShort is EC2's refusal to assign addresses because the subnet has too few.
 	SubnetShort struct {
 		happened
 		Subnet string
 		ENI    ipam.ENIID
 		Err    error
 	}
-	// SubnetFull is a subnet that is not asked for addresses, for want of them.
+	// SubnetFull is a subnet that is not asked for addresses because it has too few.
 	SubnetFull struct {
 		happened
 		Subnet string
@@ -143,7 +143,7 @@ type (
 		happened
 		Err error
 	}
-	// BookRefused is a bug: the book contradicts an event.
+	// BookRefused is a bug: the book rejected an event that contradicts it.
 	BookRefused struct {
 		happened
 		Event       ipam.Event
@@ -158,7 +158,7 @@ type (
 	Terminating         struct{ happened }
 )
 
-// Events of the node and of what it is compared with.
+// Events of the node and of its comparison with the outside.
 type (
 	SchedulingChanged struct {
 		happened
@@ -248,8 +248,8 @@ type (
 	}
 )
 
-// Noted is something that a task did or, with an error, survived. It is a message and,
-// passed on, an event.
+// Noted is something that a task did or, with an error, survived. It is a message, which the
+// Keeper passes on as an event.
 type Noted struct {
 	happened
 	What Note

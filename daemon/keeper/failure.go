@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/api/cause"
 )
 
-// What a procedure could not do, found in its error with errors.Is.
+// What a procedure failed to do; check with errors.Is.
 var (
 	ErrCreate              = errors.New("create ENI")
 	ErrDeleteOnTermination = errors.New("set delete-on-termination")
@@ -22,7 +22,7 @@ func failure(err error) Failure {
 	return Failure{Err: err}
 }
 
-// CauseOf says why a procedure failed; "" for nil.
+// CauseOf returns why a procedure failed; "" for nil.
 func CauseOf(err error) cause.Code {
 	if err == nil {
 		return ""
@@ -33,28 +33,28 @@ func CauseOf(err error) cause.Code {
 	return cause.Internal
 }
 
-// IsNotFound reports that the ENI or attachment does not exist (any more).
+// IsNotFound reports whether the ENI or attachment does not exist (any more).
 func IsNotFound(err error) bool { return err != nil && failure(err).NotFound }
 
-// IsAddressLimit reports that the ENI takes no further address.
+// IsAddressLimit reports whether the ENI cannot take more addresses.
 func IsAddressLimit(err error) bool { return err != nil && failure(err).AddressLimit }
 
-// IsUnanswered reports that EC2 may have done what it was asked for.
+// IsUnanswered reports whether EC2 may have carried out the request although it failed.
 func IsUnanswered(err error) bool { return err != nil && failure(err).Unanswered }
 
-// IsThrottled reports that EC2's request limits refused a call.
+// IsThrottled reports whether EC2's request limits refused a call.
 func IsThrottled(err error) bool { return CauseOf(err) == cause.EC2Throttled }
 
-// IsSubnetExhausted reports that a subnet has not as many free addresses.
+// IsSubnetExhausted reports whether a subnet has too few free addresses.
 func IsSubnetExhausted(err error) bool { return CauseOf(err) == cause.SubnetExhausted }
 
-// IsFragmented reports that a subnet has no free aligned /28.
+// IsFragmented reports whether a subnet has no free aligned /28.
 func IsFragmented(err error) bool { return CauseOf(err) == cause.SubnetFragmented }
 
-// hostFailure is a failure of this host and not of EC2.
+// hostFailure marks an error as a failure of this host rather than of EC2.
 func hostFailure(err error) error {
 	if f := failure(err); f.Cause != "" {
-		return err // the host says more, such as a link that is missing
+		return err // the host names a more specific cause, such as a missing link
 	}
 	return &Failure{Cause: cause.Internal, Err: err}
 }

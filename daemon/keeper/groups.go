@@ -11,12 +11,12 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// securityGroups keeps the ENIs' security groups those of the primary ENI, as upstream
-// does (spec/ipamd.md §4.9); but an ENI is only written to if EC2 shows others on it, and
-// a write that failed is retried.
+// securityGroups keeps the ENIs' security groups equal to those of the primary ENI, as
+// upstream does (spec/ipamd.md §4.9); but it writes an ENI only if EC2 shows different groups
+// on it, and retries a failed write.
 //
-// The primary ENI itself is never written to: its groups belong to the operator, and
-// the metadata that show them may be older than what EC2 shows.
+// It never writes the primary ENI: its groups belong to the operator, and the metadata that
+// shows them may be older than what EC2 shows.
 type securityGroups struct {
 	shown   map[ipam.ENIID][]string // as EC2 last described them
 	written map[ipam.ENIID]written
@@ -24,14 +24,14 @@ type securityGroups struct {
 	failed  Clock
 }
 
-// written is what an ENI was given last. A description that was begun before that, or a
-// moment after it, may be older.
+// written is what was last written to an ENI. A description requested before that, or shortly
+// after it, may be outdated.
 type written struct {
 	groups []string
 	at     time.Time
 }
 
-// groupsRest is how long EC2 may go on to show the groups that an ENI had.
+// groupsRest is how long EC2 may still show an ENI's previous groups.
 const groupsRest = time.Minute
 
 // GroupsRead are the primary ENI's security groups as metadata shows them.
@@ -46,7 +46,7 @@ func (m GroupsRead) handle(k *Keeper, now time.Time) {
 	k.record(now, GroupsChanged{Groups: len(m.Groups)})
 }
 
-// see keeps what EC2 shows, in an answer that was asked for at begun.
+// see records what EC2 shows, in an answer that was requested at begun.
 func (s *securityGroups) see(all []resync.ENI, begun time.Time) {
 	s.shown = make(map[ipam.ENIID][]string, len(all))
 	for _, e := range all {
@@ -58,7 +58,7 @@ func (s *securityGroups) see(all []resync.ENI, begun time.Time) {
 	maps.DeleteFunc(s.written, func(_ ipam.ENIID, w written) bool { return begun.Sub(w.at) >= groupsRest })
 }
 
-// alignGroups writes the groups of ENIs that have others than the primary ENI.
+// alignGroups rewrites the groups of ENIs that differ from those of the primary ENI.
 func (k *Keeper) alignGroups(now time.Time) {
 	s := &k.sg
 	if len(s.shown) == 0 || !k.settings.Provisioning || k.settings.Subnets.Custom || k.terminating || s.writing || s.failed.Running(now) || len(k.groups) == 0 {
@@ -94,7 +94,7 @@ func (t GroupsTask) carry(ctx context.Context, c Calls) {
 			done.Failed, done.Err = id, err
 		}
 		if IsThrottled(done.Err) || CauseOf(done.Err) == cause.EC2Unauthorized {
-			break // so would be the rest
+			break // the rest would fail, too
 		}
 	}
 	c.Post(done)
@@ -103,9 +103,9 @@ func (t GroupsTask) carry(ctx context.Context, c Calls) {
 // GroupsDone reports the ENIs whose security groups were replaced.
 type GroupsDone struct {
 	ENIs   []ipam.ENIID
-	Gone   []ipam.ENIID // EC2 does not know them any more
+	Gone   []ipam.ENIID // EC2 no longer knows them
 	Groups []string
-	Failed ipam.ENIID // the first of those that were not
+	Failed ipam.ENIID // the first one that failed
 	Err    error
 }
 
@@ -132,11 +132,11 @@ func (m GroupsDone) handle(k *Keeper, now time.Time) {
 	k.record(now, GroupsFailed{ENI: m.Failed, Err: m.Err})
 }
 
-// groupsMost bounds the pause after groups that could not be written: a missing
-// permission is not tried forever in short steps.
+// groupsMost bounds the pause after groups could not be written: a missing permission is not
+// retried forever in short steps.
 const groupsMost = 10 * time.Minute
 
-// sameGroups compares sets.
+// sameGroups compares groups as sets.
 func sameGroups(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(g string) bool { return !slices.Contains(b, g) })
 }

@@ -10,9 +10,9 @@ import (
 // AtAddress returns the assignment of an address.
 func (k *Keeper) AtAddress(a netip.Addr) (ipam.Assignment, bool) { return k.book.AtAddress(a) }
 
-// Check verifies what must hold between two messages: the invariants of the address
-// book, and that the ledger has exactly the book's allocations. It walks everything and
-// is for tests and simulations.
+// Check verifies the invariants that hold between two messages: those of the address book,
+// and that the ledger has exactly the book's allocations. It walks everything and is meant
+// for tests and simulations.
 func (k *Keeper) Check() error {
 	if err := k.book.Check(); err != nil {
 		return err

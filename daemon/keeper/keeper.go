@@ -9,27 +9,27 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Message is one thing that happened outside. The set is closed.
+// Message reports something that happened outside. The set is closed.
 type Message interface {
 	handle(k *Keeper, now time.Time)
 }
 
-// Outside carries out what the Keeper decides. Its methods do not block, and report
-// only by messages that are handled later.
+// Outside carries out what the Keeper decides. Its methods do not block, and report back
+// only through messages that are handled later.
 type Outside interface {
 	// Begin starts a task; see Carry.
 	Begin(Task)
-	// Write starts to write an image; one is under way at a time.
+	// Write starts writing an image; only one write is in progress at a time.
 	Write(Image)
-	// Record takes an event for logs, metrics, the journal and Kubernetes.
+	// Record passes an event to the logs, metrics, the journal and Kubernetes.
 	Record(at time.Time, e Event)
 }
 
-// Settings are what the node's configuration says.
+// Settings come from the node's configuration.
 type Settings struct {
 	Policy            warmpool.Policy
-	Provisioning      bool   // EC2 may be asked to change something
-	SweepLeaks        bool   // unattached ENIs of the VPC's CNI daemons are deleted
+	Provisioning      bool   // EC2 may be asked to make changes
+	SweepLeaks        bool   // delete leaked ENIs, those of the VPC's CNI daemons that are not attached
 	CheckpointPath    string // for error texts
 	VethPrefix        string
 	ExternalSNAT      bool
@@ -40,16 +40,16 @@ type Settings struct {
 	ClusterName       string
 	ManageUntagged    bool
 	MultiNIC          bool // pods may have an interface per network card
-	IPv6              bool // pods have IPv6 addresses, of /80s, and no others
+	IPv6              bool // pods get IPv6 addresses only, from /80s
 	// Trunk: pods may have branch ENIs (ENABLE_POD_ENI), and the instance type supports
-	// trunks or is not known to.
+	// trunks or is unknown.
 	Trunk   bool
 	Subnets resync.SubnetPolicy
-	// NodeWait is how long after the start the pool grows for waiting pods only, until
-	// NodeRead has said whether the node is cordoned; 0: no NodeRead will come.
+	// NodeWait is how long after the start the pool grows only for waiting pods, until
+	// NodeRead reports whether the node is cordoned; 0 if no NodeRead will come.
 	NodeWait time.Duration
-	// TokenPrefix starts the client tokens of this run of the daemon; no two runs of
-	// a node have the same.
+	// TokenPrefix starts the client tokens of this run of the daemon. No two runs on a node
+	// share one.
 	TokenPrefix string
 }
 
@@ -82,21 +82,21 @@ type Keeper struct {
 
 	gen     uint64 // counts changes of the ledger
 	durable uint64 // the newest change known to be on disk
-	// encoded is the newest image, per card. The writer reads it while writing is set; a
-	// new one per ADD would make the collector the daemon's main work.
+	// encoded is the newest image, per card. The writer reads it while writing is set. It is
+	// reused: a new one per ADD would make garbage collection the daemon's main work.
 	encoded map[int][]byte
-	writing bool      // an image is with the checkpoint writer
-	wrote   time.Time // since when
-	// commitAfter holds writes back for a moment after one failed.
+	writing bool      // the checkpoint writer has an image
+	wrote   time.Time // when it got that image
+	// commitAfter delays further writes briefly after one failed.
 	commitAfter    time.Time
 	commitPause    time.Duration
 	commitFailedAt time.Time
-	commitProblem  string // as last recorded; "": the last write worked
+	commitProblem  string // as last recorded; "" if the last write worked
 	unanswered     []answer
-	unsettled      map[netip.Addr]bool         // their DEL is not answered yet
-	leaving        map[ipam.Sandbox]netip.Addr // the same by sandbox
+	unsettled      map[netip.Addr]bool         // addresses whose DEL is not answered yet
+	leaving        map[ipam.Sandbox]netip.Addr // the same addresses by sandbox
 
-	waiting     []*Add // ADDs that found the pool dry, oldest first
+	waiting     []*Add // ADDs that found the pool empty, oldest first
 	awaitDrop   []*Del // DELs of sandboxes whose rules are being removed
 	missed      map[podName]missedPod
 	ops         map[OpID]*Operation
@@ -109,7 +109,7 @@ type Keeper struct {
 	growth      growthError
 
 	lastScaleDown  time.Time
-	throttledUntil time.Time // until then nothing is done ahead of pods
+	throttledUntil time.Time // until then nothing is done ahead of demand
 	terminating    bool
 	unschedulable  bool
 	nodeKnown      bool // the Node object has been read
@@ -119,7 +119,7 @@ type Keeper struct {
 	custom     customNetworking
 	sg         securityGroups
 	bound      map[podName]boundPod
-	boundKnown bool // it is what the API server shows now
+	boundKnown bool // bound is what the API server shows now
 	trunk      trunkWait
 }
 
@@ -134,16 +134,16 @@ func New(o Options) *Keeper {
 	}
 }
 
-// idleWake bounds the time between two steps when nothing happens: the fallback
-// tick of the pool (spec/ipamd.md §4.1).
+// idleWake bounds the time between two steps when nothing happens: the pool's fallback
+// tick (spec/ipamd.md §4.1).
 const idleWake = 5 * time.Second
 
-// Handle takes one thing that happened. Several may be handled before a Step, so that
-// parallel requests share one checkpoint write and one plan.
+// Handle takes one message. Several may be handled before a Step, so that parallel requests
+// share one checkpoint write and one plan.
 func (k *Keeper) Handle(now time.Time, m Message) { m.handle(k, now) }
 
-// Step draws the consequences of what was handled: who can be answered, what is to
-// be written, what the pool should do.
+// Step acts on the handled messages: it answers the requests that it can, writes the
+// checkpoint and tells the pool what to do.
 func (k *Keeper) Step(now time.Time) {
 	k.serveWaiting(now)
 	k.failStuck(now)
@@ -154,7 +154,7 @@ func (k *Keeper) Step(now time.Time) {
 	k.startReads(now)
 }
 
-// NextWake says when Step is due although nothing happened. It may have passed.
+// NextWake returns when Step is due even if nothing happens. It may be in the past.
 func (k *Keeper) NextWake(now time.Time) time.Time {
 	wake := now.Add(idleWake)
 	earlier := func(t time.Time) {
@@ -190,14 +190,14 @@ func (k *Keeper) NextWake(now time.Time) time.Time {
 	return wake
 }
 
-// apply puts something that happened into the book. The book refuses only what
-// contradicts it, which is a bug: it is recorded and the state stays as it was.
+// apply puts an event into the book. The book refuses only events that contradict it, which
+// is a bug: the refusal is recorded and the state stays as it was.
 func (k *Keeper) apply(now time.Time, ev ipam.Event) ipam.Change {
 	ch, _ := k.try(now, ev)
 	return ch
 }
 
-// try is apply for those who go on only if the book takes the event.
+// try is apply for callers that continue only if the book accepts the event.
 func (k *Keeper) try(now time.Time, ev ipam.Event) (ipam.Change, error) {
 	ch, err := k.book.Apply(now, ev)
 	if err != nil {
@@ -229,10 +229,10 @@ func (k *Keeper) otherKind() ipam.Kind {
 	return ipam.Prefixes
 }
 
-// NodeRead is what the Kubernetes API says about the node.
+// NodeRead is what the Kubernetes API reports about the node.
 type NodeRead struct {
-	MaxPods       int // 0: not said
-	BranchENIs    int // that the resource controller advertises; 0: none
+	MaxPods       int // 0 if not reported
+	BranchENIs    int // number that the resource controller advertises; 0 if none
 	Source        string
 	Unschedulable bool
 }
@@ -250,13 +250,13 @@ func (m NodeRead) handle(k *Keeper, now time.Time) {
 	}
 }
 
-// nodeAwaited reports that it is not known yet whether the node is cordoned, and will
-// be soon.
+// nodeAwaited reports whether it is unknown whether the node is cordoned, but will be known
+// soon.
 func (k *Keeper) nodeAwaited(now time.Time) bool {
 	return !k.nodeKnown && now.Before(k.started.Add(k.settings.NodeWait))
 }
 
-// SetMaxPods sets kubelet's limit.
+// SetMaxPods sets kubelet's pod limit.
 func (k *Keeper) SetMaxPods(now time.Time, n int, source string) {
 	if k.policy.MaxPods != n {
 		k.record(now, MaxPodsChanged{MaxPods: n, Source: source})
@@ -264,7 +264,7 @@ func (k *Keeper) SetMaxPods(now time.Time, n int, source string) {
 	k.policy.MaxPods, k.maxPodsSource = n, source
 }
 
-// VPCCIDRsRead is a change of the VPC's CIDRs that the host's rules already follow.
+// VPCCIDRsRead reports a change of the VPC's CIDRs. The host's rules already follow it.
 type VPCCIDRsRead struct{ CIDRs []netip.Prefix }
 
 func (m VPCCIDRsRead) handle(k *Keeper, now time.Time) {
@@ -272,7 +272,7 @@ func (m VPCCIDRsRead) handle(k *Keeper, now time.Time) {
 	k.record(now, VPCCIDRsChanged{CIDRs: m.CIDRs})
 }
 
-// Terminate ends growth and answers the ADDs that wait.
+// Terminate stops growth and answers the waiting ADDs.
 type Terminate struct{}
 
 func (m Terminate) handle(k *Keeper, now time.Time) {

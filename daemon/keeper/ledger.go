@@ -9,21 +9,21 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// ledger holds the allocations as encoded checkpoint entries, so that writing a file is
-// one copy of bytes and not an encoding of every pod. Each network card has a file of its
-// own (spec/ipamd.md §2.1).
+// ledger holds the allocations as encoded checkpoint entries, so that writing a file copies
+// bytes once instead of encoding every pod. Each network card has its own file
+// (spec/ipamd.md §2.1).
 type ledger struct {
 	files map[int]*ledgerFile
 	cards []int                // of the files, in the order of writing
-	home  map[ipam.Sandbox]int // the file that an allocation is in
+	home  map[ipam.Sandbox]int // the card whose file holds the allocation
 }
 
-// ledgerFile is the allocations of one network card.
+// ledgerFile holds the allocations of one network card.
 type ledgerFile struct {
 	index map[ipam.Sandbox]int
 	keys  []ipam.Sandbox
 	rows  [][]byte
-	dirty bool // it differs from what was last handed to the writer
+	dirty bool // it differs from what the writer last received
 }
 
 func newLedger() ledger {
@@ -46,7 +46,7 @@ func (l *ledger) file(card int) *ledgerFile {
 	return f
 }
 
-// put keeps an allocation in the file of its card.
+// put stores an allocation in the file of its card.
 func (l *ledger) put(a ipam.Assignment) {
 	card := l.cardOf(a)
 	f := l.file(card)
@@ -58,16 +58,16 @@ func (l *ledger) put(a ipam.Assignment) {
 	f.put(a.Sandbox, encodeEntry(a))
 }
 
-// writeLast makes a file the last one to be written: an entry that has left it is in
-// another by then. A crash in between leaves it in both, and the next start in one.
+// writeLast moves a file to the end of the writing order: an entry that left it is already in
+// another file by then. After a crash in between it is in both, and after the next start in one.
 func (l *ledger) writeLast(card int) {
 	at := slices.Index(l.cards, card)
 	l.cards = append(slices.Delete(l.cards, at, at+1), card)
 }
 
-// cardOf is the file of an allocation. The file distinguishes the interfaces of a pod, so it
-// is that of the interface even if the ENI has moved to another card. An allocation whose
-// card is not known stays where it was.
+// cardOf returns the card whose file holds an allocation. For a pod with several interfaces
+// that is the number of the interface, even if the ENI has moved to another card, because the
+// file tells the interfaces apart. An allocation whose card is unknown stays where it was.
 func (l *ledger) cardOf(a ipam.Assignment) int {
 	if a.Pod.Interfaces > 1 || a.Sandbox.Interface > 0 {
 		return a.Sandbox.Interface
@@ -107,8 +107,8 @@ func (l *ledger) len() (n int) {
 	return n
 }
 
-// dirty yields the files to be written, at least one: in the order of their cards, but one
-// that an entry has left after the one that has it now.
+// dirty yields the files to write, at least one, in the order of their cards; but a file that
+// an entry has left comes after the file that has the entry now.
 func (l *ledger) dirty() iter.Seq2[int, *ledgerFile] {
 	return func(yield func(int, *ledgerFile) bool) {
 		none := true
@@ -121,27 +121,26 @@ func (l *ledger) dirty() iter.Seq2[int, *ledgerFile] {
 			}
 		}
 		if none {
-			yield(0, l.files[0]) // a change that another one undid
+			yield(0, l.files[0]) // a change that a later one undid
 		}
 	}
 }
 
-// touch makes every file one that is to be written.
+// touch marks every file as to be written.
 func (l *ledger) touch() {
 	for _, f := range l.files {
 		f.dirty = true
 	}
 }
 
-// load begins with what the files were found to hold, and reports whether they hold
-// something else than the allocations that were made of it: an entry that was not
-// believed, or one in the file of another card. All files are to be written then, for
-// what is left over in one would come back at the next start.
+// load fills the ledger with the allocations restored from the files, and reports whether the
+// files hold anything else: a rejected entry, or an entry in another card's file. Then all
+// files must be written, or the leftovers would come back at the next start.
 func (l *ledger) load(found []checkpoint.Entry, allocations []ipam.Assignment) (differ bool) {
 	at := make(map[ipam.Sandbox]int, len(found))
 	for _, e := range found {
 		l.file(e.Card)
-		if s := resync.SandboxOf(e); !has(at, s) { // of two the first is believed
+		if s := resync.SandboxOf(e); !has(at, s) { // the first of two entries wins
 			at[s] = e.Card
 		}
 	}

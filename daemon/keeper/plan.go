@@ -18,8 +18,8 @@ import (
 // OpID numbers the operations of one run of the daemon.
 type OpID uint64
 
-// Operation is one action of a plan that is being carried out. The [Task] that does it is a
-// copy: only the Keeper's own follows the progress.
+// Operation is one action of a plan in progress. The [Task] that carries it out is a copy:
+// only the Keeper's Operation tracks the progress.
 type Operation struct {
 	ID               OpID
 	warmpool.Pending                // as the planner counts it
@@ -27,11 +27,11 @@ type Operation struct {
 	Reason           warmpool.Reason
 	Started          time.Time
 
-	Created    ipam.ENIID // made by EC2
-	AwaitsLink ipam.ENIID // attached by EC2, its link has not been set up yet
-	Accepted   time.Time  // since when
+	Created    ipam.ENIID // created in EC2
+	AwaitsLink ipam.ENIID // attached in EC2, but its link has not been set up yet
+	Accepted   time.Time  // when EC2 accepted the attach
 
-	// What only the task needs.
+	// Used only by the task.
 	ipv6   bool
 	create CreateENI       // of an attach
 	subnet netip.Prefix    // of an attach: the block of its subnet
@@ -55,7 +55,7 @@ func (op Operation) carry(ctx context.Context, c Calls) {
 	}
 }
 
-// ActionName names a kind of operation for people and metrics.
+// ActionName names a kind of operation for users and metrics.
 func ActionName(k warmpool.PendingKind) string {
 	switch k {
 	case warmpool.PendingAttach:
@@ -69,16 +69,16 @@ func ActionName(k warmpool.PendingKind) string {
 	}
 }
 
-// lateAfter is how long what an operation will bring is counted on: an attach takes
+// lateAfter is how long the planner counts on what an operation will bring: an attach takes
 // EC2 a few seconds.
 const lateAfter = 15 * time.Second
 
-// lateAnyway is the same for an attach that EC2 has not taken yet.
+// lateAnyway is the same for an attach that EC2 has not accepted yet.
 const lateAnyway = 5 * time.Minute
 
-// late reports that what an operation will bring is not counted on. An attach is late
-// when EC2 has taken it and the link does not come. Before that it waits for EC2's
-// request limits: another beside it would wait as well, and bring an ENI too many.
+// late reports whether the planner no longer counts on what an operation will bring. An attach
+// is late when EC2 has accepted it and the link does not appear. Before that it waits for EC2's
+// request limits: a second attach would wait as well, and bring one ENI too many.
 func (op *Operation) late(now time.Time) bool {
 	if op.Kind == warmpool.PendingAttach {
 		return !op.Accepted.IsZero() && now.Sub(op.Accepted) >= lateAfter || now.Sub(op.Started) >= lateAnyway
@@ -126,7 +126,7 @@ func (k *Keeper) snapshot(now time.Time) warmpool.Snapshot {
 	return s
 }
 
-// noSubnet reports that no ENI can be created wherever the daemon may.
+// noSubnet reports whether there is no subnet in which the daemon may create an ENI.
 func (k *Keeper) noSubnet() bool {
 	if k.noENIConfig() != "" {
 		return true
@@ -134,9 +134,9 @@ func (k *Keeper) noSubnet() bool {
 	return k.subnets.known() && len(k.settings.Subnets.Candidates(k.subnets.all)) == 0
 }
 
-// countWaiting counts the pods that want an address now, by card: those whose ADD waits
-// and those that will try again. Who wants one address waits for the first card that can
-// take another ENI, who wants one of each waits for them all.
+// countWaiting counts the pods that want an address now, by card: those whose ADD is waiting
+// and those that will retry. A pod that wants one address waits for the first card that can
+// take another ENI; a pod that wants one per card waits for them all.
 func (k *Keeper) countWaiting(s *warmpool.Snapshot, now time.Time) {
 	every, one := k.retrying(now)
 	for _, r := range k.waiting {
@@ -156,7 +156,7 @@ func (k *Keeper) countWaiting(s *warmpool.Snapshot, now time.Time) {
 	}
 }
 
-// growing is the first card whose pool has or will have an address for one more.
+// growing is the first card whose pool has, or will have, an address for one more pod.
 func (k *Keeper) growing(s warmpool.Snapshot, now time.Time) int {
 	cards := k.cards()
 	if len(cards) == 1 {
@@ -170,21 +170,21 @@ func (k *Keeper) growing(s warmpool.Snapshot, now time.Time) int {
 	return 0
 }
 
-// effective is the policy of this moment.
+// effective is the policy as it applies now.
 func (k *Keeper) effective() warmpool.Policy {
 	p := k.policy
 	p.ReserveTrunkSlot = k.reservesTrunkSlot()
 	return p
 }
 
-// plan asks the planner what to do and starts it.
+// plan gets a plan from the planner and starts it.
 func (k *Keeper) plan(now time.Time) {
 	k.wakeAt = time.Time{}
 	if !k.settings.Provisioning {
 		return
 	}
 	if k.subnets.known() && k.noSubnet() && k.settings.Subnets.Fallback() != "" && k.subnets.stale(now) {
-		k.refreshSubnets() // without a usable subnet no plan asks for the list
+		k.refreshSubnets() // with no usable subnet, no plan asks for the list
 	}
 	actions := warmpool.Plan(k.snapshot(now), k.effective(), now)
 	k.recordPlan(actions, now)
@@ -192,7 +192,7 @@ func (k *Keeper) plan(now time.Time) {
 		switch a := a.(type) {
 		case warmpool.AttachENI:
 			if k.subnets.stale(now) {
-				// One list serves all ENIs of this plan; planning goes on when it is here.
+				// One list serves all ENIs of this plan; planning continues when it arrives.
 				k.refreshSubnets()
 				continue
 			}
@@ -213,7 +213,7 @@ func (k *Keeper) plan(now time.Time) {
 	}
 }
 
-// Next is the plan for this moment. It changes nothing.
+// Next returns the current plan. It changes nothing.
 func (k *Keeper) Next(now time.Time) []warmpool.Action {
 	if !k.settings.Provisioning {
 		return nil
@@ -221,7 +221,7 @@ func (k *Keeper) Next(now time.Time) []warmpool.Action {
 	return warmpool.Plan(k.snapshot(now), k.effective(), now)
 }
 
-// recordPlan records a plan that differs from the one before.
+// recordPlan records a plan that differs from the previous one.
 func (k *Keeper) recordPlan(actions []warmpool.Action, now time.Time) {
 	var b strings.Builder
 	for _, a := range actions {
@@ -238,15 +238,15 @@ func (k *Keeper) recordPlan(actions []warmpool.Action, now time.Time) {
 	}
 }
 
-// inFlight are the operations, oldest first.
+// inFlight lists the operations in progress, oldest first.
 func (k *Keeper) inFlight() []*Operation {
 	if len(k.ops) == 0 {
-		return nil // most plans: nothing is allocated
+		return nil // most plans take this path: it allocates nothing
 	}
 	return slices.SortedFunc(maps.Values(k.ops), func(a, b *Operation) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// start books an operation. Its task is for the caller to begin.
+// start records an operation. The caller begins its task.
 func (k *Keeper) start(op Operation, now time.Time) *Operation {
 	k.lastOp++
 	op.ID, op.Started, op.ipv6 = k.lastOp, now, k.settings.IPv6
@@ -258,7 +258,7 @@ func (k *Keeper) start(op Operation, now time.Time) *Operation {
 	return &op
 }
 
-// finish ends an operation; what it brought is applied by the caller.
+// finish ends an operation. The caller applies its result.
 func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 	op := k.ops[id]
 	delete(k.ops, id)
@@ -268,7 +268,7 @@ func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 	}
 	grows := op.Kind == warmpool.PendingAttach || op.Kind == warmpool.PendingAssign
 	if err == nil {
-		// Addresses for an ENI that is there say nothing about why there is no other.
+		// New addresses on an existing ENI do not explain why another ENI is missing.
 		if op.Kind == warmpool.PendingAttach || grows && k.growth.kind == op.Kind {
 			k.growth = growthError{}
 		}
@@ -282,7 +282,7 @@ func (k *Keeper) finish(id OpID, now time.Time, err error) *Operation {
 	return op
 }
 
-// bounded cuts a message of the outside to what a person reads.
+// bounded cuts an external message to a readable length.
 func bounded(message string) string {
 	const limit = 300
 	if len(message) <= limit {

@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// assignAddresses asks for secondary IPs or prefixes, whichever is not 0. EC2 assigns all or
-// nothing, so a subnet that has fewer is asked for half as many, down to one.
+// assignAddresses requests secondary IPs or prefixes, whichever is not 0. EC2 assigns all or
+// nothing, so if the subnet has too few it requests half as many, repeatedly, down to one.
 func assignAddresses(ctx context.Context, c Calls, op Operation) AssignDone {
 	res := assignOnce(ctx, c, op)
 	for op.IPs+op.Prefixes > 1 && isShort(res.Err) {
@@ -24,19 +24,19 @@ func assignAddresses(ctx context.Context, c Calls, op Operation) AssignDone {
 			return less.Err
 		})
 		if IsThrottled(err) {
-			return res // EC2's answer about the subnet says more
+			return res // EC2's answer about the subnet is more informative
 		}
 		res = less
 	}
 	return res
 }
 
-// fewerRetryLimit is how long a smaller request is repeated while EC2 throttles it.
-// Without that, a node whose second request is always throttled would ask for the same
-// amount again and again.
+// fewerRetryLimit is how long a smaller request is retried while EC2 throttles it. Without
+// retries, a node whose second request is always throttled would request the same amount again
+// and again.
 const fewerRetryLimit = 15 * time.Second
 
-// unthrottled repeats a call while EC2 throttles it.
+// unthrottled retries a call while EC2 throttles it.
 func unthrottled(ctx context.Context, c Calls, call func() error) error {
 	limit := c.Now().Add(fewerRetryLimit)
 	var clock Clock
@@ -48,7 +48,7 @@ func unthrottled(ctx context.Context, c Calls, call func() error) error {
 	}
 }
 
-// isShort reports that a subnet has fewer addresses or blocks than were asked for.
+// isShort reports whether a subnet has fewer addresses or blocks than requested.
 func isShort(err error) bool { return IsFragmented(err) || IsSubnetExhausted(err) }
 
 func assignOnce(ctx context.Context, c Calls, op Operation) AssignDone {
@@ -85,8 +85,8 @@ func assignOnce(ctx context.Context, c Calls, op Operation) AssignDone {
 	return res
 }
 
-// unrouted fails when the kernel routes an address of the CIDRs to a pod, or does not
-// say.
+// unrouted fails if the kernel routes an address of the CIDRs to a pod, or if its routes
+// cannot be read.
 func unrouted(ctx context.Context, c Calls, cidrs []netip.Prefix) error {
 	if len(cidrs) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func unrouted(ctx context.Context, c Calls, cidrs []netip.Prefix) error {
 	return nil
 }
 
-// errRouted: whatever the book says, a living pod keeps its address.
+// errRouted: whatever the book says, a running pod keeps its address.
 var errRouted = errors.New("the kernel routes it to a pod")
 
 // releaseCIDRs returns CIDRs to EC2, unless the kernel still routes one of their addresses
@@ -118,8 +118,8 @@ func releaseCIDRs(ctx context.Context, c Calls, op Operation) ReleaseDone {
 	if err == nil {
 		return ReleaseDone{ID: op.ID, Gone: op.CIDRs}
 	}
-	// Whatever the error says, EC2 may have taken some of them back: the client repeats
-	// a request whose answer was lost, and EC2 refuses to do it twice.
+	// Whatever the error, EC2 may have taken some of them back: the client repeats a request
+	// whose answer was lost, and EC2 refuses to do it twice.
 	gone := goneOf(ctx, c, op.ENI, op.CIDRs)
 	var partly *PartlyUnassigned
 	if errors.As(err, &partly) {
@@ -132,12 +132,12 @@ func releaseCIDRs(ctx context.Context, c Calls, op Operation) ReleaseDone {
 	return ReleaseDone{ID: op.ID, Gone: gone, Err: fmt.Errorf("unassign %v of ENI %s: %w", op.CIDRs, op.ENI, err)}
 }
 
-// listRest is how long a list of EC2 may go on to show what it did not do: a list that
-// does not show a change yet says nothing about a call that failed a moment ago.
+// listRest is how long EC2's lists may lag: a list that does not show a change yet says
+// nothing about a call that failed a moment ago.
 const listRest = 10 * time.Second
 
-// goneOf asks EC2 which of the CIDRs the ENI has no more, for as long as it takes: to
-// give a pod an address that EC2 has taken back is worse than to wait.
+// goneOf asks EC2 which of the CIDRs the ENI no longer has, for as long as it takes: giving a
+// pod an address that EC2 has taken back is worse than waiting.
 func goneOf(ctx context.Context, c Calls, eni ipam.ENIID, cidrs []netip.Prefix) []netip.Prefix {
 	if c.Sleep(ctx, listRest) != nil {
 		return cidrs // the process ends; the next start asks EC2 anyway

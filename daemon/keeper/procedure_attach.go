@@ -13,19 +13,18 @@ import (
 // Limits of single procedures. An EC2 attach is normally visible on the node within
 // seconds; upstream waits up to 162 s for it (spec/ipamd.md §4.5).
 const (
-	// AttachRetryLimit is below resync.LeakMinAge: a sweep of another node deletes what
-	// is that old and unattached.
+	// AttachRetryLimit is below resync.LeakMinAge: the sweep of another node deletes
+	// unattached ENIs of that age.
 	AttachRetryLimit = 4 * time.Minute
 	DeleteRetryLimit = 5 * time.Minute
 	createTries      = 4
-	// detachPollFirst is when EC2 is asked first whether a detach has ended.
+	// detachPollFirst is when EC2 is first asked whether a detach has ended.
 	detachPollFirst = 500 * time.Millisecond
 )
 
-// attachENI creates an ENI with its addresses, attaches it, makes it die with its
-// instance and puts its routes into the kernel. A failure is reported as soon as it is one; an
-// ENI that was made is then the caller's to [detachENI], if it is Attached, and to
-// [deleteENI].
+// attachENI creates an ENI with its addresses, attaches it, makes it end with its instance and
+// puts its routes into the kernel. It reports a failure immediately; the caller then cleans up
+// an ENI that was created, with [detachENI] if it is Attached, and with [deleteENI].
 func attachENI(ctx context.Context, c Calls, op Operation) AttachDone {
 	made, err := createFewer(ctx, c, op.create)
 	if err != nil {
@@ -47,28 +46,28 @@ func attachENI(ctx context.Context, c Calls, op Operation) AttachDone {
 }
 
 // createFewer creates the ENI with as many of its addresses as the subnet has: like
-// assignAddresses it asks for half as many each time, down to one.
+// assignAddresses, it requests half as many each time, down to one.
 func createFewer(ctx context.Context, c Calls, p CreateENI) (resync.ENI, error) {
 	made, err := createENI(ctx, c, p)
 	token := p.Token
 	for p.IPs+p.Prefixes > 1 && isShort(err) {
 		p.IPs, p.Prefixes = p.IPs/2, p.Prefixes/2
-		p.Token = fmt.Sprintf("%s-%d", token, p.IPs+p.Prefixes) // another request
+		p.Token = fmt.Sprintf("%s-%d", token, p.IPs+p.Prefixes) // it is a different request
 		var less resync.ENI
 		lessErr := unthrottled(ctx, c, func() (err error) {
 			less, err = createENI(ctx, c, p)
 			return err
 		})
 		if IsThrottled(lessErr) {
-			break // EC2's answer about the subnet says more
+			break // EC2's answer about the subnet is more informative
 		}
 		made, err = less, lessErr
 	}
 	return made, err
 }
 
-// createENI creates the ENI. An answer that was lost is requested again under the same
-// token, or the ENI that EC2 may have made would leak.
+// createENI creates the ENI. If the answer is lost it repeats the request under the same
+// token, or the ENI that EC2 may have created would leak.
 func createENI(ctx context.Context, c Calls, spec CreateENI) (resync.ENI, error) {
 	spec.CreatedAt = c.Now()
 	var clock Clock
@@ -83,11 +82,11 @@ func createENI(ctx context.Context, c Calls, spec CreateENI) (resync.ENI, error)
 	}
 }
 
-// attachCreated starts the attachment. Throttling keeps the ENI and tries again: starting
-// over would cost three more mutating calls. After any other error EC2 is asked whether
-// the ENI is attached: the answer may have been lost, and so may that of a request which
-// the client repeated on its own and EC2 then refused. After an earlier try, which may have
-// taken effect, a list that lacks the attachment may be older.
+// attachCreated starts the attachment. When throttled, it keeps the ENI and retries: starting
+// over would cost three more mutating calls. After any other error it asks EC2 whether the ENI
+// is attached: the answer may have been lost, possibly that of a request which the client
+// repeated by itself and EC2 then refused. After an earlier attempt, which may have taken
+// effect, a list that lacks the attachment may be outdated.
 func attachCreated(ctx context.Context, c Calls, id ipam.ENIID, card, device int) (string, error) {
 	limit, believe := c.Now().Add(AttachRetryLimit), c.Now().Add(listRest)
 	var clock Clock
@@ -113,8 +112,8 @@ func attachCreated(ctx context.Context, c Calls, id ipam.ENIID, card, device int
 	}
 }
 
-// settleENI makes an attached ENI die with its instance and puts its routes into the
-// kernel, side by side. An ENI enters the pool only after both.
+// settleENI makes an attached ENI end with its instance and puts its routes into the kernel,
+// in parallel. An ENI enters the pool only after both.
 func settleENI(ctx context.Context, c Calls, eni ipam.ENI, attachment string) error {
 	return c.Both(
 		func() error { return endWithInstance(ctx, c, eni.ID, attachment) },
@@ -122,7 +121,7 @@ func settleENI(ctx context.Context, c Calls, eni ipam.ENI, attachment string) er
 	)
 }
 
-// endWithInstance makes an attached ENI die with its instance.
+// endWithInstance makes EC2 delete an attached ENI with its instance.
 func endWithInstance(ctx context.Context, c Calls, id ipam.ENIID, attachment string) error {
 	if err := persist(ctx, c, func() error { return c.SetDeleteOnTermination(ctx, id, attachment) }); err != nil {
 		return fmt.Errorf("%w of ENI %s: %w", ErrDeleteOnTermination, id, err)
@@ -137,7 +136,7 @@ func setUpENI(ctx context.Context, c Calls, eni ipam.ENI) error {
 	return nil
 }
 
-// persist repeats a call that may be repeated while it is throttled or not answered.
+// persist repeats an idempotent call while it is throttled or not answered.
 func persist(ctx context.Context, c Calls, call func() error) error {
 	limit := c.Now().Add(AttachRetryLimit)
 	var clock Clock
@@ -152,11 +151,11 @@ func persist(ctx context.Context, c Calls, call func() error) error {
 	}
 }
 
-// NotSetUp is the note of each failed try of adoptENI.
+// NotSetUp is the note about each failed attempt of adoptENI.
 const NotSetUp Note = "ENI not set up, will be tried again"
 
-// adoptENI sets up an attached ENI that could not be set up before, until it is done or
-// the ENI is gone. It is false when the procedure had to end first.
+// adoptENI sets up an attached ENI that could not be set up before, retrying until it succeeds
+// or the ENI is gone. Both results are false if the procedure had to end first.
 func adoptENI(ctx context.Context, c Calls, eni ipam.ENI) (adopted, ended bool) {
 	var clock Clock
 	var believe time.Time

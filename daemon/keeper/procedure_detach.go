@@ -11,9 +11,9 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// detachENI takes an ENI off the instance and returns when its slot is free, unless the
-// kernel still routes an address of its CIDRs to a pod. The ENI is then the caller's to
-// [deleteENI].
+// detachENI detaches an ENI from the instance and returns when its slot is free. It fails if
+// the kernel still routes an address of its CIDRs to a pod. The caller then deletes the ENI
+// with [deleteENI].
 func detachENI(ctx context.Context, c Calls, a resync.Attached) error {
 	eni, attachment := a.ENI, a.AttachmentID
 	if err := unrouted(ctx, c, a.CIDRs); err != nil {
@@ -37,8 +37,8 @@ func detachENI(ctx context.Context, c Calls, a resync.Attached) error {
 		if CauseOf(err) == cause.EC2Unauthorized {
 			return fmt.Errorf("%w %s: %w", ErrDetach, eni.ID, err)
 		}
-		// Whatever another error says, EC2 may have taken the detach: the client repeats a
-		// request whose answer was lost, and this is the answer to the last one.
+		// After any other error EC2 may still have accepted the detach: the client repeats a request
+		// whose answer was lost, and this is the answer to the last attempt.
 		if IsNotFound(err) {
 			err = detachOther(ctx, c, eni.ID, attachment)
 		}
@@ -50,8 +50,8 @@ func detachENI(ctx context.Context, c Calls, a resync.Attached) error {
 	return nil
 }
 
-// detachOther ends an ENI's attachment when it is another one than was said; none is
-// none to end.
+// detachOther detaches an ENI's current attachment if it is not the one named by said. It does
+// nothing if there is none.
 func detachOther(ctx context.Context, c Calls, id ipam.ENIID, said string) error {
 	found, err := c.DescribeENIs(ctx, []ipam.ENIID{id})
 	if err != nil || len(found) == 0 || found[0].AttachmentID == "" || found[0].AttachmentID == said {
@@ -63,8 +63,8 @@ func detachOther(ctx context.Context, c Calls, id ipam.ENIID, said string) error
 	return nil
 }
 
-// awaitDetached waits for the end of an attachment that is being ended already. It
-// fails only when the procedure has to end first.
+// awaitDetached waits for the end of an attachment that is already being detached. It fails
+// only when the procedure must end first.
 func awaitDetached(ctx context.Context, c Calls, eni ipam.ENI) error {
 	if err := untilDetached(ctx, c, eni.ID, true, nil); err != nil {
 		return err
@@ -73,21 +73,20 @@ func awaitDetached(ctx context.Context, c Calls, eni ipam.ENI) error {
 	return nil
 }
 
-// RulesKept is the note of rules that could not be removed.
+// RulesKept is the note about rules that could not be removed.
 const RulesKept Note = "rules of a detached ENI not removed"
 
-// tearDownENI removes the rules of an ENI that is gone; a leftover rule is repaired by the
-// next start.
+// tearDownENI removes the rules of a detached ENI. The next start removes any leftover rule.
 func tearDownENI(ctx context.Context, c Calls, eni ipam.ENI) {
 	if err := c.TeardownENI(ctx, eni.PrimaryIP); err != nil {
 		note(c, RulesKept, eni.ID, err)
 	}
 }
 
-// untilDetached waits until EC2 shows the ENI attached nowhere. The detach cannot be
-// taken back, so nothing but the end of the procedure ends the wait, unless asking for
-// it failed and EC2 shows that it has not been taken. Before EC2's lists have shown the
-// ENI attached (its attach failed a moment ago), one that does not may be older.
+// untilDetached waits until EC2 shows the ENI unattached. A detach cannot be undone, so only
+// the end of the procedure ends the wait, unless the request failed and EC2 shows that it was
+// not accepted. If EC2's lists have never shown the ENI attached (its attach failed a moment
+// ago), a list that does not show it attached may be outdated.
 func untilDetached(ctx context.Context, c Calls, id ipam.ENIID, shown bool, failed error) error {
 	var clock Clock
 	believe := c.Now().Add(listRest)
@@ -111,9 +110,8 @@ func untilDetached(ctx context.Context, c Calls, id ipam.ENIID, shown bool, fail
 	}
 }
 
-// deleteENI deletes an ENI as soon as it is attached nowhere. It goes on when the
-// procedure should have ended, as far as the process's grace goes: a forgotten ENI
-// would leak.
+// deleteENI deletes an ENI once it is not attached. It continues after the procedure should
+// have ended, as long as the process's grace period allows: a forgotten ENI would leak.
 func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 	lasting, done := c.Lasting(ctx, DeleteRetryLimit)
 	defer done()
@@ -140,11 +138,11 @@ func deleteENI(ctx context.Context, c Calls, id ipam.ENIID) error {
 	}
 }
 
-// refusedFirst is about how soon a deletion that the role may not make is tried again:
+// refusedFirst is roughly how soon a deletion is retried for which the role lacks permission:
 // people are slower than clocks.
 const refusedFirst = 5 * time.Second
 
-// DeleteRefused is the note of a deletion that the role may not make.
+// DeleteRefused is the note about a deletion for which the role lacks permission.
 const DeleteRefused Note = "ENI not deleted yet: missing permission"
 
 var errStillAttached = errors.New("still attached")

@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// observe reads the kernel, and the metadata service and EC2 if it is asked to.
+// observe reads the kernel and, if asked to, the metadata service and EC2.
 func observe(ctx context.Context, c Calls, metadata, ec2 bool) Observed {
 	v := Observed{AskedMetadata: metadata, AskedEC2: ec2}
 	if metadata {
@@ -22,7 +22,7 @@ func observe(ctx context.Context, c Calls, metadata, ec2 bool) Observed {
 	if ec2 {
 		v.ENIs, v.ENIsErr = c.DescribeENIs(ctx, nil)
 	}
-	// The kernel last: a pod that came meanwhile is seen.
+	// Read the kernel last, so that pods that arrived meanwhile are seen.
 	v.Links, v.Routes, v.KernelErr = observeKernel(ctx, c)
 	return v
 }
@@ -39,7 +39,7 @@ func observeKernel(ctx context.Context, c Calls) ([]string, []resync.PodRoute, e
 	return slices.Sorted(maps.Keys(links)), routed(routes), nil
 }
 
-// routed are the addresses with a route: rules alone keep no address. nil: there are none.
+// routed returns the addresses with a route, nil if none: rules alone do not keep an address.
 func routed(all []resync.PodRoute) (out []resync.PodRoute) {
 	for _, r := range all {
 		if r.HostLink != "" {
@@ -50,7 +50,7 @@ func routed(all []resync.PodRoute) (out []resync.PodRoute) {
 }
 
 // dropPods removes the rules of pods that are gone, and returns those whose rules are all
-// removed: only their addresses are free.
+// removed: only their addresses become free.
 func dropPods(ctx context.Context, c Calls, gone []ipam.Assignment) []ipam.Assignment {
 	var done []ipam.Assignment
 	for _, a := range gone {
@@ -97,8 +97,8 @@ func sweepLeaked(ctx context.Context, c Calls, in resync.LeakInput) Swept {
 	return res
 }
 
-// tagENIs writes the tags that ENIs of the daemon lack, and lets those that a daemon made end
-// with their instance: the one that made them may have died before it could. A failure
+// tagENIs adds missing tags to the daemon's ENIs, and makes those that a daemon created end
+// with their instance: the daemon that created them may have died before it could. A failure
 // only warns.
 func tagENIs(ctx context.Context, c Calls, enis []resync.ENI) {
 	for _, e := range enis {
@@ -113,12 +113,12 @@ func tagENIs(ctx context.Context, c Calls, enis []resync.ENI) {
 	}
 }
 
-// tagSpread is the time over which nodes whose tags were throttled spread their retries:
-// EC2 takes three minutes to serve a thousand nodes.
+// tagSpread is the time over which nodes whose tag requests were throttled spread their
+// retries: EC2 takes three minutes to serve a thousand nodes.
 const tagSpread = 4 * time.Minute
 
-// spread is persist for what all nodes do when they start and nothing waits for: when
-// throttled, it sleeps a random time of up to tagSpread before it retries.
+// spread is persist for calls that all nodes make when they start and that nothing waits for:
+// when throttled, it sleeps for a random time up to tagSpread before it retries.
 func spread(ctx context.Context, c Calls, call func() error) error {
 	err := call()
 	switch {

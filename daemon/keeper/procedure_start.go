@@ -9,22 +9,22 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// StartHost is what a start asks of the node beside [Host].
+// StartHost is what a start needs from the node besides [Host].
 type StartHost interface {
-	// SetUpFound sets up ENIs that were attached before, and does not wait long for their
-	// links. It says of each why it could not; nil: it could.
+	// SetUpFound sets up ENIs that were attached before, without waiting long for their links.
+	// It returns an error per ENI; nil if the ENI was set up.
 	SetUpFound(ctx context.Context, enis []ipam.ENI) []error
-	// TableFor is the route table that the kernel has for an ENI.
+	// TableFor returns the route table that the kernel has for an ENI.
 	TableFor(ctx context.Context, card, device int, primary netip.Addr, enisPerCard int) (int, error)
-	// FixPodTable leads the traffic of a pod into a table.
+	// FixPodTable routes the traffic of a pod through a table.
 	FixPodTable(ctx context.Context, address netip.Addr, table int) error
-	// DropENIRules removes the rules of all ENIs but those with these addresses.
+	// DropENIRules removes the rules of all ENIs except those with these addresses.
 	DropENIRules(ctx context.Context, attached []netip.Addr) ([]netip.Addr, error)
-	// Report takes what a start did, or could not do.
+	// Report takes what a start did or failed to do.
 	Report(StartStep)
 }
 
-// StartStep is one thing that a start did to the kernel; with an error, could not do.
+// StartStep is something that a start did to the kernel or, with an error, failed to do.
 type StartStep struct {
 	Kind    StartKind
 	ENI     ipam.ENIID // of Unlisted, TableRead, SetUpLate
@@ -34,13 +34,13 @@ type StartStep struct {
 	Err     error
 }
 
-// StartKind is what a start does to the kernel.
+// StartKind is a kind of [StartStep].
 type StartKind uint8
 
-// Kinds of steps. TableRead and SetUpLate are reported when they fail.
+// Kinds of steps. TableRead and SetUpLate are reported only when they fail.
 const (
-	Unlisted       StartKind = iota + 1 // nothing: only the metadata shows the ENI
-	TableRead                           // the route table of an ENI on a further network card
+	Unlisted       StartKind = iota + 1 // nothing done: only the metadata shows the ENI
+	TableRead                           // the route table of an ENI on an additional network card
 	SetUpLate                           // an ENI is set up while the daemon serves
 	StaleDropped                        // the rules of a stale allocation
 	PodTableFixed                       // the rule of a running pod
@@ -48,8 +48,8 @@ const (
 	ENIRuleDropped                      // the rule of an ENI that is gone
 )
 
-// Begin fills the book of a new Keeper from what a start has read (Found, Usable and Late of s
-// follow from the rest) and brings the kernel's rules into line with it.
+// Begin fills the book of a new Keeper from what a start has read (it computes Found, Usable
+// and Late of s itself) and brings the kernel's rules into line with it.
 func Begin(ctx context.Context, c interface {
 	Calls
 	StartHost
@@ -84,7 +84,7 @@ func Begin(ctx context.Context, c interface {
 		drop(StaleDropped, e.Address())
 	}
 	for _, a := range k.Assignments() {
-		// The traffic of living pods goes into the table of their ENI.
+		// The traffic of running pods goes through the table of their ENI.
 		if r, there := known[a.Address]; there && a.ENI != "" && (!r.ToRule || r.Table != a.RouteTable) {
 			c.Report(StartStep{Kind: PodTableFixed, Address: a.Address, Table: a.RouteTable, Err: c.FixPodTable(ctx, a.Address, a.RouteTable)})
 		}
@@ -98,8 +98,8 @@ func Begin(ctx context.Context, c interface {
 	return restored, nil
 }
 
-// findTables gives ENIs of further network cards the route tables that the kernel has for
-// them: pods of an earlier daemon are routed by these.
+// findTables sets the route tables of ENIs on additional network cards to those that the
+// kernel has for them: pods of an earlier daemon are routed by these.
 func (k *Keeper) findTables(ctx context.Context, c StartHost, found []resync.Attached) {
 	for i := range found {
 		e := &found[i].ENI
@@ -116,8 +116,8 @@ func (k *Keeper) findTables(ctx context.Context, c StartHost, found []resync.Att
 }
 
 // setUpFound puts the routes of every secondary ENI into the kernel. An ENI whose routes
-// cannot be made comes late: it stays out of the pool until they are (spec/ipamd.md §13.1
-// row 13), and serving does not wait for it.
+// cannot be made is late: it stays out of the pool until they are (spec/ipamd.md §13.1 row
+// 13), and serving does not wait for it.
 func setUpFound(ctx context.Context, c StartHost, found []resync.Attached) (usable, late []resync.Attached) {
 	var secondary []ipam.ENI
 	for _, a := range found {
@@ -142,8 +142,8 @@ func setUpFound(ctx context.Context, c StartHost, found []resync.Attached) (usab
 	return usable, late
 }
 
-// dropENIRules removes the rules of ENIs that a daemon before this one detached: neither EC2
-// nor the metadata shows them.
+// dropENIRules removes the rules of ENIs that an earlier daemon detached: neither EC2 nor the
+// metadata shows them.
 func dropENIRules(ctx context.Context, c StartHost, s Start) {
 	var attached []netip.Addr
 	for _, e := range s.Attached {

@@ -9,9 +9,9 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Ready reports whether a pod that came now could have an address: one is free, or the
-// node has as many pods as it can have. A pool that is empty, or dry because growth is
-// blocked, is not ready.
+// Ready reports whether a pod that arrived now could get an address: one is free, or the node
+// has as many pods as it can have. A pool that is empty, or dry because growth is blocked, is
+// not ready.
 func (k *Keeper) Ready(now time.Time) bool {
 	if k.terminating || !slices.ContainsFunc(k.book.Snapshot().ENIs, k.serves) {
 		return false

@@ -12,51 +12,51 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Times of reads (spec/ipamd.md §5.1; there only the metadata is read, and
-// nothing for 60 s after a pool action).
+// Read intervals. (spec/ipamd.md §5.1: upstream reads only the metadata, and nothing for
+// 60 s after a pool action.)
 const (
 	readPeriod = time.Minute
-	// firstRead is early, to find what a DEL without a daemon left behind.
+	// firstRead is early, to find what a DEL left behind while no daemon ran.
 	firstRead = time.Second
 	// linkEndDelay is when to read the links after a DEL: the runtime removes the network
-	// namespace, and the link with it, a moment later.
+	// namespace, and with it the link, a moment later.
 	linkEndDelay = time.Second
 	// ec2Spacing is the minimum time between two requested reads of EC2, since each
 	// describes all ENIs of the instance.
 	ec2Spacing = 15 * time.Second
-	// ec2Every is how often EC2 is read without a reason: only EC2 shows changed tags.
+	// ec2Every is how often EC2 is read even without a reason: only EC2 shows changed tags.
 	// A thousand nodes make one request every two seconds.
 	ec2Every = 30 * time.Minute
 )
 
-// reconciler is what the Keeper remembers between two reads.
+// reconciler is the Keeper's state between two reads.
 type reconciler struct {
 	jitter Jitter
 
 	nextRead  time.Time // the periodic one
-	soon      time.Time // the first one requested before that; zero: none
-	soonLast  time.Time // the last one requested
-	confirm   time.Time // when what was quarantined last may be certain; zero: nothing was
-	needEC2   bool      // the next read asks EC2
+	soon      time.Time // the first read requested before nextRead; zero if none
+	soonLast  time.Time // the last read requested
+	confirm   time.Time // when the latest quarantine can be confirmed; zero if none
+	needEC2   bool      // the next read includes EC2
 	observing bool
-	begun     time.Time    // the read under way
-	withEC2   bool         // it asks EC2
-	touched   []*Operation // in flight at any time of the read
+	begun     time.Time    // start of the read in progress
+	withEC2   bool         // the read in progress includes EC2
+	touched   []*Operation // in flight at any time during the read
 	released  []resync.Release
 
-	others   []resync.Other              // attached, not for the book
-	adopting map[ipam.ENIID]Slot         // attached, to be set up or on their way out
-	moved    map[netip.Prefix]ipam.ENIID // CIDRs that the book has on another ENI than EC2
+	others   []resync.Other              // attached, but not for the book
+	adopting map[ipam.ENIID]Slot         // attached, to be set up or being detached
+	moved    map[netip.Prefix]ipam.ENIID // CIDRs that the book has on a different ENI than EC2
 	absent   resync.Absences             // pods without a link
-	dropping map[ipam.Sandbox]bool       // their rules are being removed
-	compared time.Time                   // when metadata or EC2, and the kernel, were last read without an error
+	dropping map[ipam.Sandbox]bool       // sandboxes whose rules are being removed
+	compared time.Time                   // last error-free read of the metadata or EC2, and the kernel
 	lastEC2  time.Time                   // when EC2 last answered
 	askedEC2 time.Time                   // when it was last asked
-	earlyEC2 time.Time                   // from when it may be asked once before its time; zero: not
-	lasting  map[resync.Note]bool        // states that last, recorded already
+	earlyEC2 time.Time                   // when EC2 may be asked once ahead of time; zero if not
+	lasting  map[resync.Note]bool        // lasting states that are already recorded
 
-	efaOnly   []int     // network cards that can serve no pods
-	nextSweep time.Time // zero: one is under way, or none is wanted
+	efaOnly   []int     // network cards that cannot serve pods
+	nextSweep time.Time // zero if one is in progress, or none is wanted
 }
 
 func newReconciler(now time.Time, jitter Jitter, sweep bool) reconciler {
@@ -70,7 +70,7 @@ func newReconciler(now time.Time, jitter Jitter, sweep bool) reconciler {
 	return r
 }
 
-// due is when to read or sweep next; zero: a message comes first.
+// due returns when to read or sweep next; zero if a message comes first.
 func (r *reconciler) due() time.Time {
 	next := r.nextSweep
 	for _, t := range []time.Time{r.nextRead, r.soon, r.confirm} {
@@ -81,7 +81,7 @@ func (r *reconciler) due() time.Time {
 	return next
 }
 
-// observeSoon requests a read at a time, or before.
+// observeSoon requests a read at the given time or earlier.
 func (r *reconciler) observeSoon(at time.Time) {
 	if r.soon.IsZero() || at.Before(r.soon) {
 		r.soon = at
@@ -98,26 +98,26 @@ func (r *reconciler) observeBy(at time.Time) {
 	}
 }
 
-// givenBack remembers what EC2's lists may still show for a while.
+// givenBack remembers released CIDRs that EC2's lists may still show for a while.
 func (r *reconciler) givenBack(cidrs []netip.Prefix, now time.Time) {
 	for _, p := range cidrs {
 		r.released = append(r.released, resync.Release{CIDR: p, At: now})
 	}
 }
 
-// given forgets a release of what EC2 has given again.
+// given forgets the release of CIDRs that EC2 has assigned again.
 func (r *reconciler) given(cidrs []netip.Prefix) {
 	r.released = slices.DeleteFunc(r.released, func(rel resync.Release) bool { return slices.Contains(cidrs, rel.CIDR) })
 }
 
-// settled leaves out of a list of EC2 what it may show though it was given back.
+// settled removes released CIDRs from a list that EC2 returned: they may still be shown.
 func (r *reconciler) settled(listed []netip.Prefix) []netip.Prefix {
 	return slices.DeleteFunc(slices.Clone(listed), func(p netip.Prefix) bool {
 		return slices.ContainsFunc(r.released, func(rel resync.Release) bool { return rel.CIDR == p })
 	})
 }
 
-// slots are the places of ENIs that are not in the book, per card.
+// slots returns the slots of ENIs that are not in the book, per card.
 func (r *reconciler) slots(cards int) (enis []int, devices [][]int) {
 	enis, devices = make([]int, cards), make([][]int, cards)
 	add := func(s Slot) {
@@ -140,11 +140,11 @@ func (r *reconciler) slots(cards int) (enis []int, devices [][]int) {
 	return enis, devices
 }
 
-// servesNone reports that a network card can serve no pods: its only ENI is an elastic
+// servesNone reports whether a network card cannot serve pods: its only ENI is an elastic
 // fabric adapter without addresses.
 func (r *reconciler) servesNone(card int) bool { return slices.Contains(r.efaOnly, card) }
 
-// startReads starts what is due: a read of the outside, a sweep for leaked ENIs.
+// startReads starts whatever is due: a read of the outside, a sweep for leaked ENIs.
 func (k *Keeper) startReads(now time.Time) {
 	r := &k.recon
 	if k.terminating {
@@ -166,7 +166,8 @@ func (k *Keeper) startReads(now time.Time) {
 		r.nextSweep = time.Time{}
 		busy := k.busyENIs()
 		for _, e := range k.book.Snapshot().ENIs {
-			// One detached by others is not leaked until a reconcile has taken it from the book.
+			// An ENI that something else detached is not leaked until a reconcile has removed it
+			// from the book.
 			busy = append(busy, e.ID)
 		}
 		k.out.Begin(SweepTask{resync.LeakInput{
@@ -200,7 +201,7 @@ func (k *Keeper) observe(now time.Time) {
 	k.out.Begin(ObserveTask{Metadata: periodic || r.withEC2, EC2: r.withEC2})
 }
 
-// busyENIs are those that operations are at work on.
+// busyENIs lists the ENIs that operations are working on.
 func (k *Keeper) busyENIs() []ipam.ENIID {
 	var out []ipam.ENIID
 	for _, op := range k.ops {
@@ -222,7 +223,7 @@ func appendBusy(out []ipam.ENIID, op *Operation) []ipam.ENIID {
 	return out
 }
 
-// busy is what operations have worked on since the read began.
+// busy is everything that operations have worked on since the read began.
 func (k *Keeper) busy() resync.Busy {
 	var b resync.Busy
 	for _, op := range k.recon.touched {
@@ -238,7 +239,7 @@ func (k *Keeper) busy() resync.Busy {
 	return b
 }
 
-// Observed reports what the outside shows. A part with an error is not known.
+// Observed reports what the outside shows. A part with an error is unknown.
 type Observed struct {
 	AskedMetadata bool
 	Interfaces    []resync.Interface
@@ -294,7 +295,7 @@ func (k *Keeper) reconcilePolicy() resync.ReconcilePolicy {
 	}
 }
 
-// reconcile brings the book to what the outside shows.
+// reconcile updates the book to match what the outside shows.
 func (k *Keeper) reconcile(v Observed, now time.Time) {
 	r := &k.recon
 	in := resync.ReconcileInput{
@@ -330,7 +331,7 @@ func (k *Keeper) reconcile(v Observed, now time.Time) {
 		k.forget(e.ID)
 	}
 	for _, a := range res.SetUp {
-		// One that moved to another slot is torn down before it is set up.
+		// An ENI that moved to another slot is torn down before it is set up.
 		var before []ipam.ENI
 		if i := slices.IndexFunc(res.Gone, moved(a.ENI.ID)); i >= 0 {
 			before = res.Gone[i : i+1 : i+1]
@@ -351,8 +352,8 @@ func (k *Keeper) reconcile(v Observed, now time.Time) {
 	}
 }
 
-// immortal lists ENIs of this node's daemon that would outlive their instance: marking
-// them failed when they were attached.
+// immortal lists ENIs of this node's daemon that would outlive their instance because
+// setting delete-on-termination failed when they were attached.
 func (k *Keeper) immortal(all []resync.ENI) []resync.ENI {
 	if !k.settings.Provisioning {
 		return nil
@@ -389,8 +390,8 @@ func (k *Keeper) setOthers(others []resync.Other, now time.Time) {
 	k.recon.others = others
 }
 
-// setMoved keeps which CIDRs the book cannot take since it has them on another ENI. What
-// operations were at work on was not compared.
+// setMoved keeps the CIDRs that the book cannot accept because it has them on another ENI.
+// ENIs that operations were working on were not compared.
 func (k *Keeper) setMoved(notes []resync.Note, busy []ipam.ENIID) {
 	maps.DeleteFunc(k.recon.moved, func(_ netip.Prefix, id ipam.ENIID) bool { return !slices.Contains(busy, id) })
 	for _, n := range notes {
@@ -400,8 +401,8 @@ func (k *Keeper) setMoved(notes []resync.Note, busy []ipam.ENIID) {
 	}
 }
 
-// misplaced counts, per ENI, the CIDRs that EC2 has moved to it; nil: there are none. One
-// that is in use on its other ENI does not count: what showed it elsewhere was older.
+// misplaced counts, per ENI, the CIDRs that EC2 has moved to it; nil if none. A CIDR in use on
+// its other ENI does not count: the read that showed it elsewhere was older.
 func (k *Keeper) misplaced() (out map[ipam.ENIID]int) {
 	for p, id := range k.recon.moved {
 		if k.inUse(p) {
@@ -415,8 +416,8 @@ func (k *Keeper) misplaced() (out map[ipam.ENIID]int) {
 	return out
 }
 
-// inUse reports that the book has a CIDR, or a part of it, where EC2 shows it as far as is
-// known and where it is not being given back.
+// inUse reports whether the book has a CIDR, or a part of it, on the ENI where EC2 is known to
+// show it, and it is not being released.
 func (k *Keeper) inUse(p netip.Prefix) bool {
 	return slices.ContainsFunc(k.book.Snapshot().ENIs, func(e ipam.ENIState) bool {
 		return !e.Quarantined() && !e.Held && slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool {
@@ -446,8 +447,8 @@ func (k *Keeper) applyFound(now time.Time, ev ipam.Event) {
 	}
 }
 
-// waitOutRest asks EC2 again when it is certain whether what it shows of addresses that
-// were given back is old: they may have been given again.
+// waitOutRest asks EC2 again once it is certain whether the released addresses that it shows
+// are outdated: they may have been assigned again.
 func (k *Keeper) waitOutRest(res resync.ReconcileResult, now time.Time) {
 	for _, n := range res.Notes {
 		if n.Kind != resync.AddressesResting {
@@ -462,7 +463,7 @@ func (k *Keeper) waitOutRest(res resync.ReconcileResult, now time.Time) {
 	}
 }
 
-// recordNotes records what a reconcile found; a state that lasts is recorded once.
+// recordNotes records the findings of a reconcile; a lasting state is recorded once.
 func (k *Keeper) recordNotes(res resync.ReconcileResult, now time.Time) {
 	r := &k.recon
 	still := make(map[resync.Note]bool, len(res.Notes))
@@ -474,7 +475,7 @@ func (k *Keeper) recordNotes(res resync.ReconcileResult, now time.Time) {
 		switch n.Kind {
 		case resync.AddressesQuarantined, resync.ENIQuarantined:
 			k.record(now, Quarantined{Note: n})
-			// Soon it is back or certain; else pods might lack addresses for a minute.
+			// It is soon back or confirmed; otherwise pods might lack addresses for a minute.
 			r.confirm = now.Add(resync.ConfirmAfter)
 		case resync.AddressesBack, resync.ENIBack:
 			k.record(now, Unquarantined{Note: n})
@@ -488,7 +489,7 @@ func (k *Keeper) recordNotes(res resync.ReconcileResult, now time.Time) {
 	}
 }
 
-// findEnded finds allocations whose pod is gone though no DEL came.
+// findEnded finds allocations whose pod is gone although no DEL came.
 func (k *Keeper) findEnded(v Observed, now time.Time) {
 	r := &k.recon
 	if v.KernelErr != nil {
@@ -512,8 +513,8 @@ func (k *Keeper) findEnded(v Observed, now time.Time) {
 	k.out.Begin(DropTask{gone})
 }
 
-// Dropped reports ended allocations whose rules are removed: an address is free only when
-// nothing of its last pod is left.
+// Dropped reports ended allocations whose rules were removed: an address becomes free only
+// when nothing of its last pod is left.
 type Dropped struct{ Tried, Done []ipam.Assignment }
 
 func (m Dropped) handle(k *Keeper, now time.Time) {

@@ -21,7 +21,7 @@ func (k *Keeper) startRelease(id ipam.ENIID, cidrs []netip.Prefix, why warmpool.
 	}, now))
 }
 
-// ReleaseDone reports CIDRs that EC2 took back.
+// ReleaseDone reports which CIDRs EC2 took back.
 type ReleaseDone struct {
 	ID   OpID
 	Gone []netip.Prefix
@@ -64,7 +64,7 @@ func (k *Keeper) startDetach(a warmpool.DetachENI, now time.Time) {
 	k.out.Begin(*op)
 }
 
-// DetachDone reports an ENI that is gone from the instance; its deletion goes on.
+// DetachDone reports that an ENI has left the instance; its deletion continues.
 type DetachDone struct {
 	ID  OpID
 	Err error
@@ -80,7 +80,7 @@ func (m DetachDone) handle(k *Keeper, now time.Time) {
 	k.free("release", "", &k.backoff.release, op, now)
 	k.forget(op.ENI)
 	if e, ok := k.eni(op.ENI); ok {
-		k.subnets.give(e.SubnetID, 1+addressesIn(prefixesOf(e))) // the primary address, too
+		k.subnets.give(e.SubnetID, 1+addressesIn(prefixesOf(e))) // including the primary address
 	}
 	crashpoint.Here(crashpoint.BeforeBookDetachENI)
 	k.apply(now, ipam.DetachENI{ID: op.ENI})

@@ -21,10 +21,10 @@ import (
 type Add struct {
 	Request  *cniwire.AddRequest
 	Arrived  time.Time
-	Deadline time.Time // until when it may wait for the pool
+	Deadline time.Time // end of its wait for the pool
 	Reply    func(*cniwire.AddReply)
 
-	fresh []ipam.Assignment // what it took, for TakeBack
+	fresh []ipam.Assignment // its new addresses, for TakeBack
 }
 
 // Abandon ends the wait of an Add whose caller went away.
@@ -61,8 +61,8 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 	case len(k.waiting) > 0 && !k.holds(s):
 		k.enqueue(r, now) // first come, first served
 	case k.isDropping(s):
-		// Its pod's link was gone and its rules are being removed: what the plugin made
-		// now would go with them.
+		// Its pod's link was gone and its rules are being removed: anything the plugin set up now
+		// would be removed with them.
 		k.failAdd(r, now, cause.Internal, "the sandbox's previous network is still being removed", true)
 	default:
 		if err := k.assign(r, 0, now); errors.Is(err, ipam.ErrNoAddress) {
@@ -71,11 +71,11 @@ func (r *Add) handle(k *Keeper, now time.Time) {
 	}
 }
 
-// maxName bounds every name and id of a request, in bytes: that of a pod is the longest.
+// maxName bounds every name and ID of a request, in bytes; pod names are the longest.
 const maxName = 253
 
-// plausible reports that a request's names are valid: they end up in the checkpoint, in
-// logs and in documents that others read. Missing names are refused where they are needed.
+// plausible reports whether a request's names are valid: they end up in the checkpoint, in
+// logs and in documents that others read. Missing names are rejected where they are needed.
 func plausible(r *cniwire.AddRequest) bool {
 	for _, name := range []string{r.PodName, r.PodNamespace, r.PodUID, r.ContainerID, r.IfName, r.NetworkName} {
 		if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
@@ -85,7 +85,7 @@ func plausible(r *cniwire.AddRequest) bool {
 	return true
 }
 
-// missing names what a sandbox key lacks.
+// missing names the missing parts of a sandbox key.
 func missing(s ipam.Sandbox) (out []string) {
 	if s.Network == "" {
 		out = append(out, "network name")
@@ -99,8 +99,8 @@ func missing(s ipam.Sandbox) (out []string) {
 	return out
 }
 
-// dropping are the assignments of a sandbox that are free when their rules are gone:
-// Dropped sees to it.
+// dropping returns the assignments of a sandbox whose rules are being removed. Dropped frees
+// them once the rules are gone.
 func (k *Keeper) dropping(s ipam.Sandbox) []ipam.Assignment {
 	if !k.isDropping(s) {
 		return nil
@@ -108,14 +108,14 @@ func (k *Keeper) dropping(s ipam.Sandbox) []ipam.Assignment {
 	return slices.DeleteFunc(k.held(s), func(a ipam.Assignment) bool { return !k.recon.dropping[a.Sandbox] })
 }
 
-// isDropping reports that the rules of a sandbox's last network are being removed.
+// isDropping reports whether the rules of a sandbox's last network are being removed.
 func (k *Keeper) isDropping(s ipam.Sandbox) bool {
 	return len(k.recon.dropping) > 0 && k.anyKey(s, func(key ipam.Sandbox) bool { return k.recon.dropping[key] })
 }
 
-// assign gives the request its address, or returns ipam.ErrNoAddress with nothing
-// changed. Any other failure is answered here. On each card it leaves what is owed to
-// older requests that wait for one of every card.
+// assign gives the request its address, or returns ipam.ErrNoAddress with nothing changed.
+// Any other failure is answered here. On each card it leaves the addresses that are owed to
+// older waiting requests for one of every card.
 func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
 	crashpoint.Here(crashpoint.BeforeBookAssign)
 	got, err := k.takeAddresses(r, owed, now)
@@ -128,7 +128,7 @@ func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
 	}
 	crashpoint.Here(crashpoint.AfterBookAssign)
 	if i := slices.IndexFunc(got.all, func(a ipam.Assignment) bool { return a.ENI == "" }); i >= 0 {
-		// Restored and kept, but the route table for its traffic is not known.
+		// Restored and kept, but the route table for its traffic is unknown.
 		k.giveUp(got.fresh, now)
 		k.failAdd(r, now, cause.Internal, "the sandbox's address "+got.all[i].Address.String()+" is not on any network interface that EC2 lists for this instance", true)
 		return nil
@@ -145,8 +145,7 @@ func (k *Keeper) assign(r *Add, owed int, now time.Time) error {
 	return nil
 }
 
-// answerAssigned answers an ADD whose addresses are on disk, if they are still the
-// sandbox's.
+// answerAssigned answers an ADD whose addresses are on disk, if the sandbox still has them.
 func (k *Keeper) answerAssigned(r *Add, all []ipam.Assignment, now time.Time) {
 	if !k.holdsAll(all) {
 		k.failAdd(r, now, cause.PoolDry, "the sandbox's address was released before its ADD was answered", true)
@@ -214,7 +213,7 @@ type Del struct {
 	Request *cniwire.DelRequest
 	Reply   func(*cniwire.DelReply)
 
-	dropped []ipam.Assignment // whose rules were being removed when it came
+	dropped []ipam.Assignment // assignments whose rules were being removed when it arrived
 }
 
 func (r *Del) sandbox() ipam.Sandbox {
@@ -267,9 +266,9 @@ func (r *Del) handle(k *Keeper, now time.Time) {
 	)
 }
 
-// ofPod are the assignments of a pod, whatever its sandbox. A recreated StatefulSet pod
-// has the name and the links of the one before it, and may have its address. One that was
-// rebuilt from the kernel is known by its link alone.
+// ofPod returns the assignments of a pod, whatever its sandbox. A recreated StatefulSet pod
+// has the name and links of its predecessor, and may have its address. An assignment that was
+// rebuilt from the kernel is identified by its link alone.
 func (k *Keeper) ofPod(p ipam.Pod) (out []ipam.Assignment) {
 	if p.Name == "" {
 		return nil
@@ -287,8 +286,8 @@ func (k *Keeper) ofPod(p ipam.Pod) (out []ipam.Assignment) {
 	return out
 }
 
-// answerUnknown answers a DEL of a sandbox that has no address. While an earlier DEL of it
-// waits for the disk it waits as well: if that fails, there is an address again.
+// answerUnknown answers a DEL of a sandbox that has no address. While an earlier DEL of the
+// sandbox waits for the disk, this one waits as well: if that fails, there is an address again.
 func (k *Keeper) answerUnknown(r *Del, now time.Time) {
 	k.expectEnd(r.Request, now)
 	done := func(now time.Time) {
@@ -316,7 +315,7 @@ func (k *Keeper) answerReleased(r *Del, all []ipam.Assignment, now time.Time) {
 	r.Reply(&cniwire.DelReply{Success: true, Allocations: allocations(all), NetworkPolicyMode: k.settings.NetworkPolicyMode})
 }
 
-// inOrder joins assignments of one sandbox by interface.
+// inOrder merges assignments of one sandbox, sorted by interface.
 func inOrder(a, b []ipam.Assignment) []ipam.Assignment {
 	if len(a) == 0 {
 		return b
@@ -366,8 +365,8 @@ func (k *Keeper) settle(a ipam.Assignment) {
 	}
 }
 
-// restartCooldown restarts the cooldown of an address when the disk took long: the plugin
-// removes the pod's rules only after the answer.
+// restartCooldown restarts the cooldown of an address if the disk was slow: the plugin removes
+// the pod's rules only after the answer.
 func (k *Keeper) restartCooldown(a ipam.Assignment, took time.Duration, now time.Time) {
 	if took < slowCommit || has(k.ledger.home, a.Sandbox) {
 		return
@@ -376,17 +375,17 @@ func (k *Keeper) restartCooldown(a ipam.Assignment, took time.Duration, now time
 	k.apply(now, ipam.Unassign{Sandbox: a.Sandbox})
 }
 
-// expectUnrouted reads the kernel before the address has cooled: a plugin that died after
-// this answer leaves the pod's route, and then no other pod may get the address. Without
-// a cooldown nothing holds it that long.
+// expectUnrouted schedules a read of the kernel before the address has cooled: a plugin that
+// died after this answer leaves the pod's route behind, and then no other pod may get the
+// address. Without a cooldown nothing holds the address that long.
 func (k *Keeper) expectUnrouted(now time.Time) {
 	if k.policy.Cooldown > 0 {
 		k.recon.observeSoon(now.Add(k.orphanAge()))
 	}
 }
 
-// orphanAge is how long after a DEL a route to the pod means that a pod lives there:
-// a plugin removes it in milliseconds.
+// orphanAge is how long after a DEL a remaining route means that the pod still runs: a plugin
+// removes the route within milliseconds.
 func (k *Keeper) orphanAge() time.Duration { return min(resync.OrphanAge, k.policy.Cooldown/2) }
 
 func (k *Keeper) failDel(r *Del, now time.Time, code cause.Code, err error, detail string) {
@@ -394,9 +393,9 @@ func (k *Keeper) failDel(r *Del, now time.Time, code cause.Code, err error, deta
 	r.Reply(&cniwire.DelReply{Cause: string(code), Detail: detail})
 }
 
-// expectEnd reads the links again soon if the pod's allocation was rebuilt from the
-// kernel. Its sandbox is not known: this DEL may be a late one of an older sandbox of the
-// same pod, so only the end of the link ends the allocation.
+// expectEnd schedules an early read of the links if the pod's allocation was rebuilt from the
+// kernel. Its sandbox is unknown: this DEL may be a late one of an older sandbox of the same
+// pod, so only the end of the link ends the allocation.
 func (k *Keeper) expectEnd(req *cniwire.DelRequest, now time.Time) {
 	if k.holds(resync.Recovered(netnames.HostVeth(k.settings.VethPrefix, req.PodNamespace, req.PodName, 0))) {
 		k.recon.observeSoon(now.Add(linkEndDelay))

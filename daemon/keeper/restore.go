@@ -13,10 +13,10 @@ import (
 	"cnictl/daemon/resync"
 )
 
-// Slot is a place for an ENI.
+// Slot is where an ENI is attached.
 type Slot struct{ Card, Device int }
 
-// PrimaryMissingError says that EC2 does not list the instance's primary ENI.
+// PrimaryMissingError reports that EC2 does not list the instance's primary ENI.
 type PrimaryMissingError struct {
 	Instance string
 	Primary  ipam.ENIID
@@ -27,7 +27,7 @@ func (e *PrimaryMissingError) Error() string {
 	return fmt.Sprintf("EC2 lists %d attached to %s, but not the primary one, %s", e.Listed, e.Instance, e.Primary)
 }
 
-// Found judges what is attached when the daemon starts: a start is the reconcile of an empty
+// Found judges the attached ENIs when the daemon starts: a start is a reconcile of an empty
 // book. The routes of its SetUp must be in the kernel before [Keeper.Restore].
 func (k *Keeper) Found(now time.Time, enis []resync.ENI, interfaces []resync.Interface, subnets []resync.Subnet) (resync.ReconcileResult, error) {
 	res := resync.Reconcile(resync.ReconcileInput{
@@ -41,28 +41,28 @@ func (k *Keeper) Found(now time.Time, enis []resync.ENI, interfaces []resync.Int
 	return res, nil
 }
 
-// Start is everything that is known when the daemon begins.
+// Start is everything known when the daemon starts.
 type Start struct {
 	Attached   []resync.ENI // to the instance, as EC2 lists them
 	Found      resync.ReconcileResult
-	Usable     []resync.Attached // of Found.SetUp, those whose routes are in the kernel
-	Late       []resync.Attached // … and those whose routes could not be made yet
-	Orphans    []resync.ENI      // made by an earlier daemon on this node and attached nowhere
-	Subnets    []resync.Subnet   // nil: not known
+	Usable     []resync.Attached // the part of Found.SetUp whose routes are in the kernel
+	Late       []resync.Attached // the part whose routes could not be made yet
+	Orphans    []resync.ENI      // created by an earlier daemon on this node, and not attached
+	Subnets    []resync.Subnet   // nil if unknown
 	Interfaces []resync.Interface
 	Entries    []checkpoint.Entry // of all files
-	Damaged    bool               // not all of the file could be read
-	Restart    bool               // a daemon ran here before: EC2's lists may still show what it gave back
+	Damaged    bool               // part of the file could not be read
+	Restart    bool               // a daemon ran here before: EC2's lists may still show what it released
 	Links      []string
 	Routes     []resync.PodRoute
 }
 
-// Restored says what a start made of it.
+// Restored summarizes what a start restored.
 type Restored struct {
 	Allocations int
 	Recovered   int                // allocations rebuilt from the kernel
-	Stale       []checkpoint.Entry // whose pod is gone: their rules are to be removed
-	Unplaced    []ipam.Assignment  // kept: their address is on no known ENI
+	Stale       []checkpoint.Entry // allocations whose pod is gone: their rules are to be removed
+	Unplaced    []ipam.Assignment  // kept although their address is on no known ENI
 }
 
 // Restore fills the book of a new Keeper: ENIs from EC2, allocations from the
@@ -105,9 +105,9 @@ func (k *Keeper) Restore(now time.Time, s Start) (Restored, error) {
 	}, nil
 }
 
-// doubt keeps free addresses out of use that EC2 lists and the metadata does not. Both
-// lists lag, and the daemon before this one may have released them just before it died.
-// The next read of EC2 decides.
+// doubt keeps free addresses out of use that EC2 lists and the metadata does not. Both lists
+// lag, and the previous daemon may have released the addresses just before it died. The next
+// read of EC2 decides.
 func (k *Keeper) doubt(s Start, now time.Time) {
 	for _, f := range s.Interfaces {
 		e, ok := k.eni(f.ENI)
@@ -127,7 +127,7 @@ func (k *Keeper) doubt(s Start, now time.Time) {
 	}
 }
 
-// beginLeftovers starts what a start leaves to do.
+// beginLeftovers starts the tasks that remain after a start.
 func (k *Keeper) beginLeftovers(s Start, now time.Time) {
 	for _, a := range s.Late {
 		k.adopt(a, nil)
@@ -160,7 +160,7 @@ func (k *Keeper) adopt(a resync.Attached, before []ipam.ENI) {
 	k.out.Begin(AdoptTask{Attached: a, Before: before})
 }
 
-// EndingTask waits for the end of an attachment that an earlier daemon was ending, and
+// EndingTask waits for the end of an attachment that an earlier daemon was detaching, and
 // deletes the ENI.
 type EndingTask struct {
 	ENI  ipam.ENI
@@ -197,7 +197,7 @@ func (k *Keeper) podsIn(cidrs []netip.Prefix) bool {
 	return false
 }
 
-// addresses lists those that pods have.
+// addresses lists the addresses that pods have.
 func (k *Keeper) addresses() []netip.Addr {
 	var out []netip.Addr
 	for a := range k.book.Assignments() {

@@ -11,29 +11,29 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// State is a picture of everything at one moment. It is immutable.
+// State is a snapshot of everything at one moment. It is immutable.
 type State struct {
 	Now           time.Time
 	Book          ipam.Snapshot
 	Policy        warmpool.Policy
 	Limits        warmpool.Limits
 	OtherENIs     []int     // per card
-	Waiting       int       // ADDs that wait for the pool
-	WaitingSince  time.Time // of the oldest; zero: none waits
+	Waiting       int       // ADDs waiting for the pool
+	WaitingSince  time.Time // arrival of the oldest one; zero if none waits
 	Operations    []Operation
 	Backoffs      []Backoff
-	Subnets       []resync.Subnet // that new ENIs may use, the one with most addresses first
-	SubnetsRead   time.Time       // zero: never
+	Subnets       []resync.Subnet // that new ENIs may use, the one with the most free addresses first
+	SubnetsRead   time.Time       // zero if never
 	Terminating   bool
 	Unschedulable bool
 	NodeKnown     bool // the Node object has been read
 	MaxPodsSource string
-	Reconciled    time.Time // when the pool was last compared with what is attached
+	Reconciled    time.Time // last comparison of the pool with what is attached
 	NextReconcile time.Time
-	NextSweep     time.Time // zero: no sweeps
+	NextSweep     time.Time // zero if there are no sweeps
 }
 
-// Backoff is a clock that runs.
+// Backoff is a running clock.
 type Backoff struct {
 	Scope string // attach, release, eni, subnet, subnet-prefix
 	ID    string // of the ENI or subnet
@@ -41,7 +41,7 @@ type Backoff struct {
 	Cause cause.Code
 }
 
-// State returns a picture of everything.
+// State returns a snapshot of everything.
 func (k *Keeper) State(now time.Time) State {
 	s := State{
 		Now: now, Book: k.book.Snapshot(), Policy: k.effective(), Limits: k.limits,
@@ -62,12 +62,12 @@ func (k *Keeper) State(now time.Time) State {
 	return s
 }
 
-// Pool is what the planner sees now, for plans with other targets.
+// Pool returns the planner's current input, for planning with other targets.
 func (k *Keeper) Pool(now time.Time) (warmpool.Snapshot, warmpool.Policy) {
 	return k.snapshot(now), k.effective()
 }
 
-// Waiting counts the ADDs that wait for the pool.
+// Waiting counts the ADDs that are waiting for the pool.
 func (k *Keeper) Waiting() int { return len(k.waiting) }
 
 func (k *Keeper) backoffs(now time.Time) []Backoff {

@@ -12,29 +12,29 @@ import (
 // subnetCache is the list of subnets as EC2 last described it.
 type subnetCache struct {
 	all        []resync.Subnet
-	read       time.Time // when EC2 answered last; zero: never
+	read       time.Time // when EC2 last answered; zero if never
 	asked      time.Time // when it was last read without a plan that needs it
 	expired    bool      // known to be out of date
 	refreshing bool
 	failed     Clock // of reading the list
-	few        int   // less than that is too little for anything
+	few        int   // fewer addresses than this are of no use
 	low        Clock // while no usable subnet has addresses: when to read again
 }
 
-// subnetEvery is how often the list is read when no plan needs it: people read the counts,
-// and the tags exclude ENIs, also where the read at the start failed. A thousand nodes make
-// two requests a second.
+// subnetEvery is how often the list is read when no plan needs it: users read the counts, and
+// the tags exclude ENIs; this also covers a failed read at the start. A thousand nodes make two
+// requests a second.
 const subnetEvery = 10 * time.Minute
 
 // subnetMaxAge is how old the list may be when an ENI is created from it.
 const subnetMaxAge = time.Minute
 
-// outdated reports that the free counts may have changed since they were read.
+// outdated reports whether the free counts may have changed since they were read.
 func (c *subnetCache) outdated(now time.Time) bool {
 	return c.expired || now.Sub(c.read) > subnetMaxAge
 }
 
-// doubtful reports that a count that is too low should not be believed any more.
+// doubtful reports whether a count that is too low should no longer be believed.
 func (c *subnetCache) doubtful(now time.Time) bool {
 	if c.low.Until.IsZero() {
 		return c.outdated(now)
@@ -42,7 +42,7 @@ func (c *subnetCache) doubtful(now time.Time) bool {
 	return c.expired || !c.low.Running(now)
 }
 
-// stale reports that the list should be read again before it is used.
+// stale reports whether the list should be read again before it is used.
 func (c *subnetCache) stale(now time.Time) bool {
 	return c.doubtful(now) && !c.failed.Running(now)
 }
@@ -70,8 +70,8 @@ func (c *subnetCache) take(id string, addresses int) {
 	}
 }
 
-// emptied notes that a subnet had fewer addresses than its free count said: it is read
-// again before anything else is asked of the subnet.
+// emptied records that a subnet had fewer addresses than its free count said. The list is read
+// again before the subnet is used again.
 func (c *subnetCache) emptied(id string) {
 	for i := range c.all {
 		if c.all[i].ID == id {
@@ -81,8 +81,8 @@ func (c *subnetCache) emptied(id string) {
 	c.expire()
 }
 
-// unread reports that a subnet was last seen with hardly any address and that its free
-// count should be read again before addresses are asked for.
+// unread reports whether a subnet was last seen with too few addresses and its free count
+// should be read again before addresses are requested.
 func (c *subnetCache) unread(id string, now time.Time) bool {
 	if !c.stale(now) {
 		return false
@@ -95,12 +95,12 @@ func (c *subnetCache) unread(id string, now time.Time) bool {
 	return false
 }
 
-// give raises the known free count by what went back to EC2.
+// give raises the known free count by the addresses returned to EC2.
 func (c *subnetCache) give(id string, addresses int) {
 	c.take(id, -addresses)
 }
 
-// cidr is the block of a subnet; zero: not known.
+// cidr is the block of a subnet; zero if unknown.
 func (c *subnetCache) cidr(id string, ipv6 bool) netip.Prefix {
 	for _, s := range c.all {
 		switch {
@@ -114,7 +114,7 @@ func (c *subnetCache) cidr(id string, ipv6 bool) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// best is the usable subnet with most free addresses, "" if there is none.
+// best is the usable subnet with the most free addresses, "" if there is none.
 func (c *subnetCache) best(p resync.SubnetPolicy) string {
 	if all := p.Candidates(c.all); len(all) > 0 {
 		return all[0].ID
@@ -122,8 +122,8 @@ func (c *subnetCache) best(p resync.SubnetPolicy) string {
 	return ""
 }
 
-// full says that no usable subnet had addresses when EC2 was last asked, even if that may
-// be doubted by now: "" if one had.
+// full says that no usable subnet had addresses when EC2 was last asked, even if that is
+// doubtful by now. It returns "" if one had.
 func (c *subnetCache) full(p resync.SubnetPolicy, now time.Time) string {
 	if c.low.Until.IsZero() {
 		return ""
@@ -131,7 +131,7 @@ func (c *subnetCache) full(p resync.SubnetPolicy, now time.Time) string {
 	return cause.SubnetExhausted.Title() + ": " + c.best(p) + " had too few " + now.Sub(c.read).Round(100*time.Millisecond).String() + " ago; retrying"
 }
 
-// fewAddresses is what an ENI with one prefix takes of a subnet's IPv4 addresses: a /80
+// fewAddresses is how many of a subnet's IPv4 addresses an ENI with one prefix takes; a /80
 // takes none.
 func fewAddresses(ipv6 bool) int {
 	if ipv6 {
@@ -140,9 +140,9 @@ func fewAddresses(ipv6 bool) int {
 	return 17
 }
 
-// forPlanner lists the usable subnets. A count that is too low for anything and
-// doubtful is passed on as not known: else a subnet that was full once would be
-// taken for full forever, for nothing but a wish for an ENI makes it read again.
+// forPlanner lists the usable subnets. A free count that is too low and doubtful is passed on
+// as unknown: otherwise a subnet that was full once would count as full forever, since only
+// the wish for an ENI makes it read again.
 func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs, now time.Time) []warmpool.Subnet {
 	candidates := p.Candidates(c.all)
 	out := make([]warmpool.Subnet, len(candidates))
@@ -158,8 +158,8 @@ func (c *subnetCache) forPlanner(p resync.SubnetPolicy, b backoffs, now time.Tim
 	return out
 }
 
-// gaveFewer notes that EC2 gave less than an operation asked for, since the subnet has
-// no more.
+// gaveFewer records that EC2 assigned fewer addresses than an operation requested because the
+// subnet has no more.
 func (k *Keeper) gaveFewer(op *Operation, got []netip.Prefix) {
 	if !k.settings.IPv6 && len(got) < op.IPs+op.Prefixes {
 		k.subnets.emptied(op.SubnetID)
@@ -175,7 +175,7 @@ func (k *Keeper) refreshSubnets() {
 	k.out.Begin(SubnetsTask{})
 }
 
-// SubnetsRead reports DescribeSubnets.
+// SubnetsRead reports the result of DescribeSubnets.
 type SubnetsRead struct {
 	Subnets []resync.Subnet
 	Err     error
@@ -184,7 +184,7 @@ type SubnetsRead struct {
 func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	k.subnets.refreshing = false
 	if m.Err != nil {
-		// Fail open: the list as last known, or the node's own subnet, serves on
+		// Fail open: the last known list, or the node's own subnet, stays in use
 		// (upstream stops here; spec/ipamd.md §13.1 row 13).
 		k.subnets.failed.Fail(now, now, CauseOf(m.Err), ThrottleFirst, ExhaustedMost, k.jitter)
 		k.record(now, SubnetsFailed{Err: m.Err})
@@ -203,9 +203,8 @@ func (m SubnetsRead) handle(k *Keeper, now time.Time) {
 	k.noteFullSubnet(now)
 }
 
-// noteFullSubnet reports a subnet without free addresses to a pool that has none for the
-// next ADD. EC2 is not asked for addresses that the list says it does not have, so no
-// failed call reports it.
+// noteFullSubnet records a subnet without free addresses if the pool has none for the next
+// ADD. EC2 is not asked for addresses that the list does not show, so no failed call reports it.
 func (k *Keeper) noteFullSubnet(now time.Time) {
 	if k.subnets.low.Until.IsZero() || !k.settings.Provisioning {
 		return
@@ -215,7 +214,7 @@ func (k *Keeper) noteFullSubnet(now time.Time) {
 	}
 }
 
-// addressesIn counts the IPv4 addresses of CIDRs: those that EC2 counts.
+// addressesIn counts the IPv4 addresses in CIDRs, as EC2 does.
 func addressesIn(cidrs []netip.Prefix) (n int) {
 	for _, p := range cidrs {
 		if p.Addr().Is6() {

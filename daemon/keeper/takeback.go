@@ -2,14 +2,14 @@ package keeper
 
 import "time"
 
-// ReasonTakenBack is the Reason of an AddressReleased whose address no pod had: its ADD
-// failed before it was answered. It does not cool.
+// ReasonTakenBack is the Reason of an AddressReleased whose address no pod ever had: its ADD
+// failed before it was answered. The address has no cooldown.
 const ReasonTakenBack = "PodAnnotationFailed"
 
-// TakeBack ends an ADD that got its addresses but fails before the plugin is answered:
-// they are free again at once, since no packet was ever sent from them. What the sandbox
-// had before stays: that pod is running. Done is called exactly once, when that is on disk
-// or cannot be written.
+// TakeBack reverts an ADD that got its addresses but fails before the plugin is answered: they
+// are free again at once, since no packet was ever sent from them. Addresses that the sandbox
+// already had stay: that pod is running. Done is called exactly once, when the change is on
+// disk or cannot be written.
 type TakeBack struct {
 	Add  *Add
 	Done func()

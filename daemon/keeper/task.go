@@ -8,12 +8,12 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// Task is something to be done outside, beside the Keeper. The set is closed.
+// Task is work to be done outside, concurrently with the Keeper. The set is closed.
 type Task interface {
 	carry(ctx context.Context, c Calls)
 }
 
-// Urgent reports that pods wait for a task: its calls go before others.
+// Urgent reports whether pods wait for a task: its calls take precedence.
 func Urgent(t Task) bool {
 	switch t := t.(type) {
 	case Operation:
@@ -24,14 +24,14 @@ func Urgent(t Task) bool {
 	return false
 }
 
-// Grows reports that a task adds to the pool. Begun for a reserve, it is as urgent as
-// any as soon as a pod waits: what it brings is the next that the pod can get.
+// Grows reports whether a task adds to the pool. Even if begun for a reserve, it is urgent as
+// soon as a pod waits: what it brings is the next address that the pod can get.
 func Grows(t Task) bool {
 	op, ok := t.(Operation)
 	return ok && (op.Kind == warmpool.PendingAttach || op.Kind == warmpool.PendingAssign)
 }
 
-// urgent reports that a reason to grow is a pod's and not a warm target's.
+// urgent reports whether the reason to grow is a pod rather than a warm target.
 func urgent(why warmpool.Reason) bool {
 	switch why {
 	case warmpool.WaitingPods, warmpool.ExpectedPods, warmpool.PoolEmpty:
@@ -43,14 +43,14 @@ func urgent(why warmpool.Reason) bool {
 // Carry carries out a task. It blocks for as long as the calls do.
 func Carry(ctx context.Context, c Calls, t Task) { t.carry(ctx, c) }
 
-// carryAttach makes an ENI, and cleans up after a failure.
+// carryAttach creates and attaches an ENI, and cleans up after a failure.
 func carryAttach(ctx context.Context, c Calls, op Operation) {
 	res := attachENI(ctx, c, op)
 	c.Post(res)
 	if res.Err == nil || res.ENI.ID == "" {
 		return
 	}
-	// The pool knows of the failure and grows elsewhere, so this may take its time.
+	// The pool already knows of the failure and grows elsewhere, so this may take time.
 	if res.Attached {
 		failed := resync.Attached{ENI: res.ENI, CIDRs: res.CIDRs, AttachmentID: res.Attachment}
 		if err := detachENI(ctx, c, resync.Attached{ENI: res.ENI, AttachmentID: res.Attachment}); err != nil {
@@ -68,9 +68,9 @@ func carryAttach(ctx context.Context, c Calls, op Operation) {
 // AdoptTask sets up an attached ENI that could not be set up before.
 type AdoptTask struct {
 	Attached        resync.Attached
-	Before          []ipam.ENI // what the same ENI was before it moved: torn down first
-	Ours            bool       // made by this node's daemon: deleted when it is found detached
-	EndWithInstance bool       // it is not marked yet to end with the instance
+	Before          []ipam.ENI // the same ENI before it moved: torn down first
+	Ours            bool       // created by this node's daemon: deleted if found detached
+	EndWithInstance bool       // it is not yet marked to be deleted with the instance
 }
 
 func (t AdoptTask) carry(ctx context.Context, c Calls) {
@@ -100,7 +100,7 @@ func (t AdoptTask) carry(ctx context.Context, c Calls) {
 	}
 }
 
-// DeleteTask deletes ENIs of this node as soon as they are attached nowhere.
+// DeleteTask deletes ENIs of this node once they are not attached.
 type DeleteTask struct{ ENIs []ipam.ENIID }
 
 func (t DeleteTask) carry(ctx context.Context, c Calls) {
@@ -118,7 +118,7 @@ const (
 	ENIFreed         Note = "ENI freed" // deleted
 	DetachedKept     Note = "ENI detached but not deleted"
 	FailedAttachKept Note = "ENI of a failed attach not deleted"
-	// FailedAttachAttached: its cleanup failed, the ENI is kept.
+	// FailedAttachAttached: the cleanup failed, so the ENI is kept.
 	FailedAttachAttached Note = "could not detach the ENI of a failed attach; using it instead"
 )
 
@@ -165,7 +165,7 @@ func (t SweepTask) carry(ctx context.Context, c Calls) {
 	c.Post(sweepLeaked(ctx, c, t.In))
 }
 
-// TagTask writes the tags that ENIs lack and lets them end with their instance.
+// TagTask adds missing tags to ENIs and makes them end with their instance.
 type TagTask struct{ ENIs []resync.ENI }
 
 func (t TagTask) carry(ctx context.Context, c Calls) {

@@ -7,29 +7,29 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Times of waiting for a trunk ENI, which the VPC resource controller attaches after it
-// was asked to. The metadata show it seconds before or after EC2 does.
+// Times of waiting for a trunk ENI, which the VPC resource controller attaches on request.
+// The metadata shows it seconds before or after EC2 does.
 const (
-	// trunkPoll is how often metadata is read while the trunk is awaited; upstream does so
+	// trunkPoll is how often the metadata is read while the trunk is awaited; upstream does so
 	// forever (spec/ipamd.md §5.1).
 	trunkPoll = 5 * time.Second
-	// trunkHaste is how long, after a reason to expect it.
+	// trunkHaste is how long that lasts after a reason to expect the trunk.
 	trunkHaste = 5 * time.Minute
-	// trunkPatience is how long a slot is kept for a trunk that does not come: nodes of
-	// types that the controller does not know would lack an ENI forever.
+	// trunkPatience is how long a slot is kept for a trunk that does not come: without a limit,
+	// nodes of types that the controller does not know would lack an ENI forever.
 	trunkPatience = 15 * time.Minute
 )
 
 // trunkWait is the state of the node's trunk ENI.
 type trunkWait struct {
-	eni     ipam.ENIID // "": none is attached
+	eni     ipam.ENIID // "" if none is attached
 	hinted  time.Time  // the last reason to expect it
-	shown   bool       // the controller reported it attached; repetitions do not count
+	shown   bool       // the controller reported it attached; repeated reports do not count
 	givenUp bool
-	refused bool // the controller says that there will be none
+	refused bool // the controller reports that there will be none
 }
 
-// Trunk is the node's trunk ENI; false while there is none.
+// Trunk returns the node's trunk ENI; false if there is none.
 func (k *Keeper) Trunk() (ipam.ENIState, bool) {
 	for _, e := range k.book.Snapshot().ENIs {
 		if e.Trunk && !e.Quarantined() {
@@ -39,7 +39,7 @@ func (k *Keeper) Trunk() (ipam.ENIState, bool) {
 	return ipam.ENIState{}, false
 }
 
-// TrunkWanted reports that a trunk is to be asked for: there is none, and a slot for it.
+// TrunkWanted reports whether the node wants a trunk, and whether it has one or a slot for it.
 func (k *Keeper) TrunkWanted() (wanted, slot bool) {
 	if !k.settings.Trunk {
 		return false, false
@@ -60,24 +60,24 @@ func (k *Keeper) TrunkWanted() (wanted, slot bool) {
 	}
 	for _, op := range k.ops {
 		if op.ENI == "" && op.Card == 0 {
-			attached++ // an attach
+			attached++ // it is an attach
 		}
 	}
 	return true, attached < most
 }
 
-// reservesTrunkSlot reports that a slot of card 0 is kept free.
+// reservesTrunkSlot reports whether a slot of card 0 is kept free for the trunk.
 func (k *Keeper) reservesTrunkSlot() bool { return k.settings.Trunk && !k.trunk.givenUp }
 
-// awaitsTrunk reports that the trunk is expected soon.
+// awaitsTrunk reports whether the trunk is expected soon.
 func (k *Keeper) awaitsTrunk(now time.Time) bool {
 	return k.settings.Trunk && k.trunk.eni == "" && !k.trunk.refused && now.Sub(k.trunk.hinted) < trunkHaste
 }
 
-// TrunkHinted is a reason to expect the trunk: the controller was asked for it
-// (Attached is false), or reports it. It does so with every change of the objects that it
-// writes, so only the first report counts: else the daemon would read at short intervals
-// forever for a trunk that does not show.
+// TrunkHinted is a reason to expect the trunk: it was requested from the controller (Attached
+// is false), or the controller reports it. The controller repeats its report with every change
+// of the objects that it writes, so only the first one counts: otherwise the daemon would read
+// at short intervals forever for a trunk that does not appear.
 type TrunkHinted struct{ Attached bool }
 
 func (m TrunkHinted) handle(k *Keeper, now time.Time) {
@@ -96,8 +96,8 @@ func (m TrunkHinted) handle(k *Keeper, now time.Time) {
 	k.recon.observeBy(now.Add(trunkPoll))
 }
 
-// TrunkRefused says that the controller reports that the node can have no trunk, or no
-// longer does: the slot need not be kept.
+// TrunkRefused reports whether the controller says that the node cannot have a trunk: then the
+// slot need not be kept.
 type TrunkRefused struct{ Refused bool }
 
 func (m TrunkRefused) handle(k *Keeper, now time.Time) {
@@ -138,8 +138,8 @@ func (k *Keeper) awaitTrunk(now time.Time) {
 	}
 }
 
-// BranchFailed is the failed ADD of a pod whose answer is not the pool's: it has a branch
-// ENI, its object could not be read or written, or the network policy agent did not take it.
+// BranchFailed is the failed ADD of a pod for a reason outside the pool: the pod has a branch
+// ENI, its object could not be read or written, or the network policy agent did not accept it.
 type BranchFailed struct {
 	Pod    ipam.Pod
 	PodUID string // see [AddFailed]
@@ -152,7 +152,7 @@ func (m BranchFailed) handle(k *Keeper, now time.Time) {
 	k.record(now, AddFailed{Pod: m.Pod, PodUID: m.PodUID, Cause: m.Cause, Detail: m.Text, Took: m.Took, Transient: transientCause(m.Cause)})
 }
 
-// LocalCIDRs are the destinations that see a pod's own address.
+// LocalCIDRs are the destinations to which traffic keeps the pod's own address.
 func (k *Keeper) LocalCIDRs() []string {
 	reply := k.addReply(nil)
 	if k.settings.IPv6 {

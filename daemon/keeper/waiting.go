@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/warmpool"
 )
 
-// enqueue lets a request wait for the pool, unless waiting cannot help.
+// enqueue makes a request wait for the pool, unless waiting cannot help.
 func (k *Keeper) enqueue(r *Add, now time.Time) {
 	k.record(now, PoolMissed{Pod: r.pod()})
 	if !r.Deadline.After(now) {
@@ -21,13 +21,13 @@ func (k *Keeper) enqueue(r *Add, now time.Time) {
 	k.waiting = append(k.waiting, r)
 }
 
-// serveWaiting gives waiting requests, oldest first, what has become free, and
-// answers those whose time is over or for whom nothing can become free in time.
+// serveWaiting gives addresses that have become free to waiting requests, oldest first, and
+// answers requests that have timed out or for which nothing can become free in time.
 func (k *Keeper) serveWaiting(now time.Time) {
 	if len(k.waiting) == 0 {
 		return
 	}
-	// The same for all of a kind, and only needed when one goes without.
+	// The same for all of a kind, and needed only if one gets nothing.
 	known := map[bool]outlook{}
 	ahead := func(r *Add) outlook {
 		multi := r.Request.RequiresMultiNIC
@@ -37,17 +37,17 @@ func (k *Keeper) serveWaiting(now time.Time) {
 		return known[multi]
 	}
 	dry := map[bool]bool{} // for pods with an interface per network card, and for others
-	owed := 0              // those of the former that go on waiting
+	owed := 0              // the number of the former that keep waiting
 	k.waiting = slices.DeleteFunc(k.waiting, func(r *Add) bool {
-		// When there was none for one, there is none for those behind it, unless they
-		// have one already.
+		// If there was no address for one request, there is none for those behind it, unless they
+		// already have one.
 		multi := r.Request.RequiresMultiNIC
 		if s := r.sandbox(0); (!dry[multi] || k.holds(s)) && !k.isDropping(s) {
 			if err := k.assign(r, owed, now); !errors.Is(err, ipam.ErrNoAddress) {
 				return true
 			}
 			dry[multi] = true
-			dry[true] = true // without one address there are not several
+			dry[true] = true // without one address there cannot be several
 		}
 		if k.terminating || !r.Deadline.After(now) || ahead(r).hopeless(r.Deadline) {
 			k.fail(r, now, ahead(r))
@@ -60,19 +60,19 @@ func (k *Keeper) serveWaiting(now time.Time) {
 	})
 }
 
-// outlook is what the pool can hope for while nothing is free.
+// outlook is what can be expected of the pool while nothing is free.
 type outlook struct {
-	growing bool      // what may bring addresses is in flight
-	cooled  time.Time // when the next cooling address is free; zero: none is cooling
+	growing bool      // an operation that may bring addresses is in flight
+	cooled  time.Time // when the next cooling address is free; zero if none is cooling
 	blocked bool
 	code    cause.Code // if blocked
 	detail  string
 }
 
 func (k *Keeper) outlook(r *Add, now time.Time) outlook {
-	// After a restart addresses may wait for EC2's word.
+	// After a restart, addresses may wait for EC2 to confirm them.
 	ahead := outlook{cooled: k.nextCooled(now), growing: k.recon.lastEC2.IsZero()}
-	ahead.growing = ahead.growing || len(k.recon.adopting) > 0 // they may come in
+	ahead.growing = ahead.growing || len(k.recon.adopting) > 0 // these may bring addresses
 	ahead.growing = ahead.growing || k.awaitsENIConfig(now)
 	attaching := false
 	for _, op := range k.ops {
@@ -82,11 +82,11 @@ func (k *Keeper) outlook(r *Add, now time.Time) outlook {
 	ahead.code, ahead.detail, ahead.blocked = k.Blocked(now, r.Request.RequiresMultiNIC)
 	switch {
 	case ahead.code != cause.PoolFull:
-	case attaching: // late, so that the planner does not count on it
+	case attaching: // late, so the planner does not count on it
 		ahead.blocked = false
 	case len(k.recon.adopting) > 0:
-		// The cause is not the node's limit: an ENI that is being attached or detached has
-		// the slot.
+		// The cause is not the node's limit: an ENI that is being attached or detached occupies the
+		// slot.
 		ahead.code = cause.ENILinkMissing
 		if k.growth.code != "" {
 			ahead.code = k.growth.code
@@ -96,9 +96,9 @@ func (k *Keeper) outlook(r *Add, now time.Time) outlook {
 	return ahead
 }
 
-// Blocked says why an ADD would get no address now and none is on its way; see
-// [warmpool.Blocked]. A pod with an interface per network card needs one of each card,
-// every other pod one of any.
+// Blocked returns why an ADD would get no address now and none is on its way; see
+// [warmpool.Blocked]. A pod with an interface per network card needs an address of each card,
+// any other pod an address of any card.
 func (k *Keeper) Blocked(now time.Time, everyCard bool) (cause.Code, string, bool) {
 	if !k.settings.Provisioning {
 		return cause.ProvisioningDisabled, cause.ProvisioningDisabled.Title(), true
@@ -121,7 +121,7 @@ func (k *Keeper) Blocked(now time.Time, everyCard bool) (cause.Code, string, boo
 	return code, text, !everyCard
 }
 
-// hopeless reports whether the pool can neither grow nor cool down before a
+// hopeless reports whether the pool can neither grow nor have an address cool down before a
 // deadline: then the ADD fails at once.
 func (l outlook) hopeless(deadline time.Time) bool {
 	if l.growing || (!l.cooled.IsZero() && l.cooled.Before(deadline)) {
@@ -130,7 +130,7 @@ func (l outlook) hopeless(deadline time.Time) bool {
 	return l.blocked && !transientCause(l.code)
 }
 
-// transientCause reports whether the same ADD may succeed soon without intervention.
+// transientCause reports whether the same ADD may soon succeed without intervention.
 func transientCause(c cause.Code) bool {
 	switch c {
 	case cause.PoolFull, cause.NoUsableSubnet, cause.ENIConfigMissing, cause.NodeUnschedulable, cause.ProvisioningDisabled, cause.EC2Unauthorized, cause.BranchInvalid:
@@ -140,14 +140,14 @@ func transientCause(c cause.Code) bool {
 	}
 }
 
-// missedPod is a pod whose last ADD went without an address.
+// missedPod is a pod whose last ADD got no address.
 type missedPod struct {
-	every bool // it asked for one of each network card
+	every bool // it asked for one per network card
 	at    time.Time
 }
 
-// missedHolds is how long the pool grows for a pod whose ADD went without: kubelet tries
-// again after 10 to 15 s.
+// missedHolds is how long the pool grows for a pod whose ADD got no address: kubelet retries
+// after 10 to 15 s.
 const missedHolds = time.Minute
 
 func (k *Keeper) miss(r *Add, now time.Time) {
@@ -155,9 +155,9 @@ func (k *Keeper) miss(r *Add, now time.Time) {
 	k.missed[podName{r.Request.PodNamespace, r.Request.PodName}] = missedPod{every: r.Request.RequiresMultiNIC, at: now}
 }
 
-// retrying counts the pods whose last ADD went without a moment ago and that neither
-// wait nor are expected. Where an ADD may not wait at all, nothing else shows the pods
-// to a pool that grows only for them.
+// retrying counts the pods whose last ADD recently got no address and that are neither waiting
+// nor expected. Where an ADD may not wait at all, only this shows the pods to a pool that
+// grows only on demand.
 func (k *Keeper) retrying(now time.Time) (every, one int) {
 	if len(k.missed) == 0 {
 		return 0, 0
@@ -177,7 +177,7 @@ func (k *Keeper) retrying(now time.Time) (every, one int) {
 	return every, one
 }
 
-// waitingPods are the pods whose ADD waits.
+// waitingPods are the pods whose ADD is waiting.
 func (k *Keeper) waitingPods() map[podName]bool {
 	waits := make(map[podName]bool, len(k.waiting))
 	for _, r := range k.waiting {
@@ -195,12 +195,12 @@ type growthError struct {
 	text string // what EC2 said
 }
 
-// failureHolds is how old a failure may be when an ADD arrives and still be its reason:
-// the next attempt is under way, or about to be.
+// failureHolds is how old a failure may be when an ADD arrives and still count as its reason:
+// the next attempt is under way, or about to start.
 const failureHolds = time.Minute
 
-// fail answers a request that gets no address with the best known reason: what blocks
-// growth now, else what failed last, else what is taking so long.
+// fail answers a request that gets no address with the best known reason: what blocks growth
+// now, else the last failure, else the action that takes so long.
 func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	code, detail := cause.PoolDry, cause.PoolDry.Title()
 	if last := k.growth; last.at.After(r.Arrived.Add(-failureHolds)) {
@@ -214,7 +214,7 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	case ahead.blocked:
 		code, detail = ahead.code, ahead.detail
 		if last := k.growth; last.code == code {
-			detail += "; the last attempt: " + last.text // names the action and what EC2 said
+			detail += "; the last attempt: " + last.text // it names the action and EC2's message
 		}
 	case slow != "":
 		if noLink && code == cause.PoolDry {
@@ -229,12 +229,12 @@ func (k *Keeper) fail(r *Add, now time.Time, ahead outlook) {
 	k.failAdd(r, now, code, detail, transientCause(code) || code == cause.ENIConfigMissing && k.awaitsENIConfig(now))
 }
 
-// slowAction is how long a pool action may take before it is named as the reason: a
-// normal attach takes less.
+// slowAction is how long a pool action may take before it is named as the reason. A normal
+// attach is faster.
 const slowAction = 5 * time.Second
 
-// slowest describes the oldest pool action in flight if it is slow, and whether EC2 has
-// done its part of it.
+// slowest describes the oldest pool action in flight if it is slow, and reports whether EC2
+// has done its part.
 func (k *Keeper) slowest(now time.Time) (text string, noLink bool) {
 	var oldest *Operation
 	for _, op := range k.ops {
@@ -255,8 +255,7 @@ func (k *Keeper) slowest(now time.Time) (text string, noLink bool) {
 	return text + " that began " + now.Sub(oldest.Started).Round(100*time.Millisecond).String() + " ago", oldest.AwaitsLink != ""
 }
 
-// nextCooled returns when the next cooling address becomes free; zero if none is
-// cooling.
+// nextCooled returns when the next cooling address becomes free; zero if none is cooling.
 func (k *Keeper) nextCooled(now time.Time) time.Time {
 	var next time.Time
 	for _, e := range k.book.Snapshot().ENIs {
@@ -271,7 +270,7 @@ func (k *Keeper) nextCooled(now time.Time) time.Time {
 				if !a.Cooling(now, k.policy.Cooldown) {
 					continue
 				}
-				// An address rests while now − unassigned ≤ cooldown.
+				// An address is in cooldown while now − unassigned ≤ cooldown.
 				at := a.UnassignedAt.Add(k.policy.Cooldown + time.Nanosecond)
 				if next.IsZero() || at.Before(next) {
 					next = at

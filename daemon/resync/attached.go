@@ -16,9 +16,9 @@ type Attached struct {
 	Tags         map[string]string
 }
 
-// Adopt returns the events that bring what EC2 has, and the book lacks, into the
-// book. It never removes anything. A CIDR that the book cannot take, because a part of
-// it is on another ENI there (it has moved, and the view is older), is left out.
+// Adopt returns the events that add to the book what EC2 has and the book lacks. It never
+// removes anything. It leaves out a CIDR that the book cannot accept because a part of it is
+// on another ENI there (the CIDR has moved, and the view is older).
 func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
 	known := make(map[ipam.ENIID]netip.Addr, len(book.ENIs)) // to the primary address
 	for i := range book.ENIs {
@@ -27,7 +27,7 @@ func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
 	index := indexOf(&book)
 	var events []ipam.Event
 	for _, a := range view {
-		primary, there := known[a.ENI.ID] // the view may be older, or lack it
+		primary, there := known[a.ENI.ID] // the view may be older, or lack the address
 		var fresh []netip.Prefix
 		for _, p := range a.CIDRs {
 			if !ipam.ValidCIDR(p) || p.Contains(a.ENI.PrimaryIP) || p.Contains(primary) {
@@ -49,18 +49,18 @@ func Adopt(book ipam.Snapshot, view []Attached) []ipam.Event {
 	return events
 }
 
-// AttachedInput is an attached ENI as all sources show it.
+// AttachedInput is an attached ENI as shown by all sources.
 type AttachedInput struct {
 	ENI      ENI       // as EC2 describes it
-	Subnet   Subnet    // zero: not known
-	Shown    Interface // as metadata shows it; zero: they do not
+	Subnet   Subnet    // zero if unknown
+	Shown    Interface // as the metadata shows it; zero if it does not
 	Primary  bool
 	Excluded bool
 	IPv6     bool // of an IPv6 cluster
 	Now      time.Time
 }
 
-// AttachedOf is an ENI for the book, with all its CIDRs of the family.
+// AttachedOf returns an ENI for the book, with all its CIDRs of the family.
 func AttachedOf(in AttachedInput) Attached {
 	d := in.ENI
 	device := d.Device

@@ -29,7 +29,7 @@ func (r *reconciler) compareWithEC2() {
 	r.sortOthers()
 }
 
-// compareENI finds what became of an ENI of the book and of its CIDRs.
+// compareENI compares an ENI of the book and its CIDRs with EC2's view.
 func (r *reconciler) compareENI(e *ipam.ENIState) {
 	d := r.described[e.ID]
 	switch {
@@ -64,8 +64,8 @@ func (r *reconciler) owner(d *ENI) Ownership {
 	})
 }
 
-// vanished quarantines an ENI that EC2 does not show as attached, and removes it from
-// the book when that is certain and no pod uses it.
+// vanished quarantines an ENI that EC2 does not show as attached, and removes it from the book
+// when that is confirmed and no pod uses it.
 func (r *reconciler) vanished(e *ipam.ENIState, why string) {
 	pods := assignedOn(e)
 	switch {
@@ -85,8 +85,8 @@ func (r *reconciler) vanished(e *ipam.ENIState, why string) {
 	r.cutOff(e.ID, netip.Prefix{}, pods, why)
 }
 
-// leave takes an ENI out of the book that is attached but not the book's any more, as
-// soon as no pod uses it.
+// leave removes an ENI from the book that is attached but no longer belongs there, once no pod
+// uses it.
 func (r *reconciler) leave(e *ipam.ENIState, why string) (left bool) {
 	if assignedOn(e) == 0 && !r.liveOn(e) {
 		r.removals = append(r.removals, ipam.DetachENI{ID: e.ID})
@@ -101,8 +101,8 @@ func (r *reconciler) leave(e *ipam.ENIState, why string) (left bool) {
 	return false
 }
 
-// confirmed reports whether EC2's view was begun late enough after a quarantine began
-// to be certain. disputed: the metadata still shows what EC2 does not.
+// confirmed reports whether EC2's view began long enough after the start of a quarantine to
+// confirm it. disputed means that the metadata still shows what EC2 does not.
 func (r *reconciler) confirmed(since time.Time, disputed bool) bool {
 	wait := ConfirmAfter
 	if disputed {
@@ -133,11 +133,11 @@ func (r *reconciler) liveOn(e *ipam.ENIState) bool {
 	return slices.ContainsFunc(e.CIDRs, func(c ipam.CIDRState) bool { return r.live(c.Prefix) })
 }
 
-// exclude follows the tags of an ENI's subnet.
+// exclude applies the tags of an ENI's subnet.
 func (r *reconciler) exclude(e *ipam.ENIState) {
 	i := slices.IndexFunc(r.in.Subnets, func(s Subnet) bool { return s.ID == e.SubnetID })
 	if i < 0 {
-		return // not known: as before
+		return // unknown: leave it as it is
 	}
 	excluded := r.in.Policy.Subnets.Excludes(e.Primary, r.in.Subnets[i])
 	if excluded == e.Excluded {
@@ -151,7 +151,7 @@ func (r *reconciler) exclude(e *ipam.ENIState) {
 	r.note(n)
 }
 
-// usable collects the CIDRs of a description that pods could use, in order.
+// usable collects the CIDRs of a described ENI that pods could use, in order.
 func (r *reconciler) usable(out []netip.Prefix, d *ENI) []netip.Prefix {
 	out = out[:0]
 	if r.in.Policy.IPv6 {
@@ -170,7 +170,7 @@ func comparePrefixes(p, q netip.Prefix) int {
 	return cmp.Compare(p.Bits(), q.Bits())
 }
 
-// compareCIDRs finds what became of the CIDRs of an ENI that the book and EC2 know.
+// compareCIDRs compares the CIDRs of an ENI that is both in the book and in EC2's view.
 func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 	r.view = r.usable(r.view, d)
 	var back, lost, gone []netip.Prefix
@@ -220,8 +220,8 @@ func (r *reconciler) compareCIDRs(e *ipam.ENIState, d *ENI) {
 	}
 }
 
-// metadataDisputes reports whether metadata shows a CIDR on an ENI that EC2 does not
-// show there. The primary address, which both show, is in their lists too.
+// metadataDisputes reports whether the metadata shows a CIDR on an ENI that EC2 does not show
+// there. The primary address does not count: both show it, and the metadata lists it, too.
 func (r *reconciler) metadataDisputes(d *ENI, p netip.Prefix) bool {
 	f := r.shown[d.ID]
 	if p == netip.PrefixFrom(d.PrimaryIP, d.PrimaryIP.BitLen()) {
@@ -236,7 +236,7 @@ func (r *reconciler) metadataDisputes(d *ENI, p netip.Prefix) bool {
 	return slices.Contains(f.Prefixes, p) || slices.Contains(f.IPv6Prefixes, p)
 }
 
-// addMissing adds what EC2 shows on an ENI of the book and the book lacks.
+// addMissing adds the CIDRs that EC2 shows on an ENI of the book and the book lacks.
 func (r *reconciler) addMissing(e *ipam.ENIState, d *ENI) {
 	r.view = r.usable(r.view, d)
 	var fresh []netip.Prefix
@@ -259,7 +259,7 @@ func (r *reconciler) addMissing(e *ipam.ENIState, d *ENI) {
 	}
 }
 
-// mayAdd reports whether the book can and should take a CIDR, and notes it as taken.
+// mayAdd reports whether the book can and should accept a CIDR, and marks it as taken.
 func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) bool {
 	if r.busyCIDR(p) || p == netip.PrefixFrom(primary, primary.BitLen()) {
 		return false
@@ -285,7 +285,7 @@ func (r *reconciler) mayAdd(id ipam.ENIID, primary netip.Addr, p netip.Prefix) b
 	return true
 }
 
-// sortOthers finds the ENIs to set up and those whose slots are others'.
+// sortOthers finds the ENIs to set up, and those that occupy slots outside the book.
 func (r *reconciler) sortOthers() {
 	var here []ENI
 	for i := range r.in.EC2.ENIs {
@@ -330,7 +330,7 @@ func (r *reconciler) other(id ipam.ENIID, card, device int, why string) {
 	r.out.Others = append(r.out.Others, Other{ID: id, Card: card, Device: device, Why: why})
 }
 
-// entry is what the book would have of an ENI.
+// entry is an ENI as the book would hold it.
 func (r *reconciler) entry(d *ENI) Attached {
 	in := AttachedInput{ENI: *d, Primary: d.ID == r.in.Policy.PrimaryENI, IPv6: r.in.Policy.IPv6, Now: r.in.Now}
 	if i := slices.IndexFunc(r.in.Subnets, func(s Subnet) bool { return s.ID == d.SubnetID }); i >= 0 {
@@ -343,7 +343,7 @@ func (r *reconciler) entry(d *ENI) Attached {
 	return AttachedOf(in)
 }
 
-// attached is entry with the CIDRs that the book can take.
+// attached is entry, with only the CIDRs that the book can accept.
 func (r *reconciler) attached(d *ENI) Attached {
 	a := r.entry(d)
 	a.CIDRs = a.CIDRs[:0]

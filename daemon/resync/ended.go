@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// LinkDelay bounds the time between the answer of an ADD and the host link that
-	// the plugin makes after it. An allocation that old without a link has ended.
+	// LinkDelay bounds the time between the answer to an ADD and the host link that the plugin
+	// then creates. An allocation that old without a link has ended.
 	LinkDelay = time.Minute
-	// EndedGap is the least time between two looks at the host's links that both miss
-	// a pod's: a link is absent for a moment while it changes its name or namespace.
+	// EndedGap is the minimum time between two looks at the host's links that both miss a pod's
+	// link: a link is absent for a moment while its name or namespace changes.
 	EndedGap = 5 * time.Second
 )
 
-// young reports whether the link of an allocation may be still to come. A time far in
-// the future is of no use (the clock was set back) and makes nothing young.
+// young reports whether the link of an allocation may still be to come. A time far in the
+// future is ignored (the clock was set back): that allocation is not young.
 func young(assignedAt, now time.Time) bool {
 	if assignedAt.IsZero() || now.IsZero() {
 		return false
@@ -27,37 +27,37 @@ func young(assignedAt, now time.Time) bool {
 	return -LinkDelay < age && age < LinkDelay
 }
 
-// Absences holds, by sandbox, when a look first missed the link of an allocation.
+// Absences holds, by sandbox, when the link of an allocation was first found missing.
 type Absences map[ipam.Sandbox]time.Time
 
 // EndedInput is one look at the host's links.
 type EndedInput struct {
 	Now         time.Time         // when the links were listed
-	Assignments []ipam.Assignment // all, as they are after the links were listed
-	Links       []string          // names of the host's links; none at all: not read
-	Routes      []PodRoute        // read with the links; nil: not read
-	// HashOf is the suffix that the host link of a pod's first interface ends with.
+	Assignments []ipam.Assignment // all assignments, read after the links were listed
+	Links       []string          // names of the host's links; empty if not read
+	Routes      []PodRoute        // read with the links; nil if not read
+	// HashOf returns the suffix of the name of the host link of a pod's first interface.
 	HashOf func(namespace, name string) string
-	Absent Absences // EndedResult.Absent of the look before; nil: the first one
+	Absent Absences // EndedResult.Absent of the previous look; nil for the first one
 }
 
 // EndedResult says which allocations have ended.
 type EndedResult struct {
 	Ended  []ipam.Assignment // in the order of the input
 	Absent Absences          // for the next look
-	// Again is when another look could end an allocation that this one missed a link
-	// of; zero: none is missed.
+	// Again is when another look could end an allocation whose link this one missed; zero if no
+	// link was missed.
 	Again time.Time
 }
 
-// Ended finds the allocations whose pod is gone though no DEL came: two looks at least
+// Ended finds the allocations whose pod is gone although no DEL came: two looks at least
 // [EndedGap] apart found no host link of the pod, and the allocation is older than
-// [LinkDelay]. One rebuilt from the kernel is bound to its own link, one that names no
-// pod is kept always.
+// [LinkDelay]. An allocation rebuilt from the kernel is tied to its own link; one without
+// a pod name is always kept.
 //
-// A pod that was recreated under the same name has a link of the same name. Then the
-// route decides: the older of two such allocations has ended when no host link leads
-// to its address and one leads to that of the younger.
+// A pod that was recreated under the same name has a link of the same name. Then the route
+// decides: the older of two such allocations has ended if no host link leads to its address
+// and one leads to the address of the younger.
 func Ended(in EndedInput) EndedResult {
 	out := EndedResult{Absent: in.Absent}
 	if len(in.Links) == 0 {
@@ -72,7 +72,7 @@ func Ended(in EndedInput) EndedResult {
 		}
 		first, seen := in.Absent[a.Sandbox]
 		if !seen || first.After(in.Now) || first.Before(a.AssignedAt) {
-			first = in.Now // the first look, or that of an earlier life of the sandbox
+			first = in.Now // the first look, or one at an earlier life of the sandbox
 		}
 		ripe := first.Add(EndedGap)
 		if young(a.AssignedAt, in.Now) {
@@ -85,20 +85,19 @@ func Ended(in EndedInput) EndedResult {
 		} else if out.Again.IsZero() || ripe.Before(out.Again) {
 			out.Again = ripe
 		}
-		// Kept for those that ended too: the caller may fail to clean up after them.
+		// Ended allocations are kept, too: the caller may fail to clean up after them.
 		out.Absent[a.Sandbox] = first
 	}
 	return out
 }
 
-// linkIndex answers which allocations have a link.
+// linkIndex knows which allocations have a link.
 type linkIndex struct {
 	in     *EndedInput
 	names  map[string]bool
 	hashes map[string]bool
 	routed map[netip.Addr]bool
-	// newest is the latest allocation of each pod name and interface that has a
-	// route, by its time.
+	// newest is the time of the latest routed allocation of each pod name and interface.
 	newest map[podInterface]time.Time
 }
 
@@ -140,7 +139,7 @@ func (k *linkIndex) linked(a *ipam.Assignment) bool {
 	case a.Sandbox.Network == netnames.RecoveredNetwork:
 		return k.names[a.Sandbox.ContainerID]
 	case a.Pod.Namespace == "" || a.Pod.Name == "":
-		return true // the links do not show it
+		return true // links cannot show it
 	case k.routed[a.Address]:
 		return true
 	case k.in.Routes != nil && k.newest[interfaceOf(a)].After(a.AssignedAt):

@@ -23,11 +23,11 @@ type ENI struct {
 	Card, Device        int
 	DeleteOnTermination bool
 
-	PrimaryIP       netip.Addr // zero: has none (efa-only)
+	PrimaryIP       netip.Addr // zero if it has none (efa-only)
 	SecondaryIPs    []netip.Addr
 	Prefixes        []netip.Prefix // /28
 	IPv6s           []netip.Addr   // in no order
-	PrimaryIPv6     netip.Addr     // the one of them that is marked; zero: none is
+	PrimaryIPv6     netip.Addr     // the one of them that is marked as primary; zero if none is
 	IPv6Prefixes    []netip.Prefix // /80
 	SecurityGroups  []string
 	SourceDestCheck bool
@@ -35,20 +35,20 @@ type ENI struct {
 	Tags            map[string]string
 }
 
-// ConnTrack holds connection tracking timeouts that were set; zero: EC2's default.
+// ConnTrack holds the connection tracking timeouts that are set; zero means EC2's default.
 type ConnTrack struct {
 	TCPEstablished, UDPStream, UDP time.Duration
 }
 
-// States of an ENI that decide about it.
+// Statuses of an ENI that decisions depend on.
 const (
-	StatusAvailable     = "available" // attached nowhere
+	StatusAvailable     = "available" // not attached
 	AttachmentAttached  = "attached"
 	AttachmentDetaching = "detaching"
 )
 
-// Attached reports whether the ENI occupies a slot of an instance, attaching and detaching
-// included. The instance metadata know no attachment's id.
+// Attached reports whether the ENI occupies a slot of an instance; this includes attaching and
+// detaching. The instance metadata does not show attachment IDs.
 func (e ENI) Attached() bool { return e.AttachmentID != "" || e.AttachmentStatus != "" }
 
 // Trunk reports whether the ENI carries branch ENIs.
@@ -60,8 +60,8 @@ func (e ENI) EFA() bool { return e.InterfaceType == string(TypeEFA) }
 // EFAOnly reports whether the ENI is an elastic fabric adapter without addresses.
 func (e ENI) EFAOnly() bool { return e.InterfaceType == string(TypeEFAOnly) }
 
-// PrimaryOf is the ENI's own address of a family; zero: it has none. Of IPv6 addresses of
-// which none is marked it is the smallest, as they are listed in any order.
+// PrimaryOf returns the ENI's own address of a family; zero if it has none. If no IPv6 address
+// is marked as primary it is the smallest one, since they are listed in any order.
 func (e ENI) PrimaryOf(ipv6 bool) netip.Addr {
 	switch {
 	case !ipv6:
@@ -72,7 +72,7 @@ func (e ENI) PrimaryOf(ipv6 bool) netip.Addr {
 	return slices.MinFunc(e.IPv6s, netip.Addr.Compare)
 }
 
-// CIDRsOf lists what pods of a family can use: for IPv6 the /80s and nothing else.
+// CIDRsOf lists what pods of a family can use: for IPv6 only the /80s.
 func (e ENI) CIDRsOf(ipv6 bool) []netip.Prefix {
 	if ipv6 {
 		return slices.Clone(e.IPv6Prefixes)
@@ -98,14 +98,14 @@ type Interface struct {
 	MAC            string // lower-case colon form
 	ENI            ipam.ENIID
 	Device         int // device number
-	Card           int // network card; 0 where the service does not say
+	Card           int // network card; 0 if the service does not report it
 	SubnetID       string
-	SubnetCIDR     netip.Prefix   // IPv4; zero: none
-	SubnetIPv6CIDR netip.Prefix   // zero: none; read with Config.IPv6 only
+	SubnetCIDR     netip.Prefix   // IPv4; zero if none
+	SubnetIPv6CIDR netip.Prefix   // zero if none; read only with Config.IPv6
 	IPv4s          []netip.Addr   // the first is the primary one; empty for efa-only
 	Prefixes       []netip.Prefix // /28
 	IPv6s          []netip.Addr
-	IPv6Prefixes   []netip.Prefix // /80; read with Config.IPv6 only
+	IPv6Prefixes   []netip.Prefix // /80; read only with Config.IPv6
 	SecurityGroups []string
 
 	// Unread names the lists that could not be read. They are unknown, not empty.
@@ -122,7 +122,7 @@ const (
 	PartIPv6Prefixes
 )
 
-// CIDRsOf lists what pods of a family can use, as [ENI.CIDRsOf].
+// CIDRsOf lists what pods of a family can use, like [ENI.CIDRsOf].
 func (f Interface) CIDRsOf(ipv6 bool) []netip.Prefix {
 	if ipv6 {
 		return slices.Clone(f.IPv6Prefixes)
@@ -130,7 +130,7 @@ func (f Interface) CIDRsOf(ipv6 bool) []netip.Prefix {
 	return f.CIDRs()
 }
 
-// CIDRs lists what IPv4 pods can use, as [ENI.CIDRs].
+// CIDRs lists what IPv4 pods can use, like [ENI.CIDRs].
 func (f Interface) CIDRs() []netip.Prefix {
 	ips := f.IPv4s
 	if len(ips) > 0 {

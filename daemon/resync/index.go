@@ -6,8 +6,8 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// cidrIndex says on which ENI a CIDR is. No two of its CIDRs overlap, and each is a
-// single address or a prefix of the one length of its family.
+// cidrIndex maps CIDRs to their ENIs. Its CIDRs do not overlap, and each is a single address
+// or a prefix of the one length of its family.
 type cidrIndex map[netip.Prefix]ipam.ENIID
 
 // indexOf collects the CIDRs of a book.
@@ -47,8 +47,8 @@ func indexAfter(book *ipam.Snapshot, removals []ipam.Event) cidrIndex {
 	return x
 }
 
-// overlap finds the ENI of a CIDR that covers some of the addresses of a valid one,
-// the lowest by id if there are several.
+// overlap finds the ENI of a CIDR that overlaps a valid CIDR p, the one with the lowest ID if
+// there are several.
 func (x cidrIndex) overlap(p netip.Prefix) (ipam.ENIID, bool) {
 	if id, taken := x[p]; taken {
 		return id, true

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// What marks an ENI as made by a CNI daemon (spec/ipamd.md §4.5).
+// Marks of an ENI that a CNI daemon created (spec/ipamd.md §4.5).
 const (
 	TagCreatedAt      = "node.k8s.amazonaws.com/createdAt" // RFC 3339
 	TagClusterName    = "cluster.k8s.amazonaws.com/name"
@@ -21,25 +21,25 @@ const (
 // younger one may be between its creation and its attachment.
 const LeakMinAge = 5 * time.Minute
 
-// maxLeakClockSkew is how far in the future a birthday may lie: clocks of nodes
-// differ. One beyond it is a mistake and would keep its ENI forever.
+// maxLeakClockSkew is how far in the future a creation time may be, since the clocks of nodes
+// differ. A later one is a mistake and would keep its ENI forever.
 const maxLeakClockSkew = 5 * time.Minute
 
-// firstYear is that of the first CNI release: an earlier birthday is a mistake.
+// firstYear is the year of the first CNI release: an earlier creation time is a mistake.
 const firstYear = 2017
 
 // LeakInput is what decides about unattached ENIs besides EC2's description.
 type LeakInput struct {
 	Now         time.Time
-	ClusterName string       // "": ENIs of every cluster of the VPC are looked at
-	Busy        []ipam.ENIID // ENIs that this process has in its book, or works on
+	ClusterName string       // "" to look at ENIs of every cluster in the VPC
+	Busy        []ipam.ENIID // ENIs that this process has in its book or is working on
 
-	// InUse lists addresses of this node's pods. An ENI that holds one was taken off
-	// the instance by others; deleting it would end what is left of them.
+	// InUse lists addresses of this node's pods. An ENI with one of them was detached by
+	// something else; deleting it would cut off those pods for good.
 	InUse []netip.Addr
 
-	// InstanceID and Started say whose process this is and since when it runs: an ENI
-	// that an earlier process of the node made is leaked, however young it is.
+	// InstanceID and Started identify this process and its start: an ENI that an earlier
+	// process of the node created is leaked, however young it is.
 	InstanceID string
 	Started    time.Time
 }
@@ -50,7 +50,7 @@ type LeakAction uint8
 // The actions.
 const (
 	LeakSkip   LeakAction = iota // leave it alone
-	LeakTag                      // write a birthday (now); a later sweep decides
+	LeakTag                      // write the current time as creation time; a later sweep decides
 	LeakDelete                   // delete it
 )
 
@@ -61,11 +61,10 @@ type LeakVerdict struct {
 	Reason string
 }
 
-// Leaked decides about ENIs that a description of unattached ENIs returned, in its
-// order (spec/ipamd.md §5.5). An ENI is deleted only if a CNI daemon made it, at
-// least [LeakMinAge] ago by its own birthday tag or in an earlier life of this node's
-// daemon. A missing or senseless birthday is
-// rewritten and waited for.
+// Leaked decides about the unattached ENIs in a description, in its order (spec/ipamd.md §5.5).
+// An ENI is deleted only if a CNI daemon created it, either at least [LeakMinAge] ago by its
+// creation time tag or in an earlier life of this node's daemon. A missing or invalid creation
+// time is rewritten, and a later sweep decides.
 func Leaked(described []ENI, in LeakInput) []LeakVerdict {
 	out := make([]LeakVerdict, 0, len(described))
 	for i := range described {
@@ -113,7 +112,7 @@ func judgeLeak(e *ENI, in *LeakInput) (LeakAction, string) {
 	return LeakDelete, "unattached since its creation or a detach, created " + created
 }
 
-// holdsAny finds an address among those that the ENI gives to pods.
+// holdsAny returns one of the addresses that is among those the ENI has for pods.
 func (e *ENI) holdsAny(addrs []netip.Addr) (netip.Addr, bool) {
 	for _, a := range addrs {
 		for _, p := range slices.Concat(e.CIDRs(), e.IPv6Prefixes) {
@@ -125,7 +124,7 @@ func (e *ENI) holdsAny(addrs []netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// WithoutPods leaves out the ENIs that hold an address of a pod.
+// WithoutPods returns the ENIs that hold no pod's address.
 func WithoutPods(enis []ENI, inUse []netip.Addr) []ENI {
 	var out []ENI
 	for i := range enis {
@@ -136,17 +135,16 @@ func WithoutPods(enis []ENI, inUse []netip.Addr) []ENI {
 	return out
 }
 
-// Times between sweeps.
+// Time between sweeps.
 const (
 	sweepEvery  = 60 * time.Minute
 	SweepJitter = 300 * time.Second // exclusive bound of the random part
 )
 
-// NextSweep is when to sweep for leaked ENIs next: after a start (lastEnded is zero),
-// or 60 minutes after the last sweep ended, which may have passed. Either is put off by
-// jitter, a random duration in [0, SweepJitter) that keeps the nodes of a cluster
-// apart; one outside is bent into it. It is to be asked once per sweep: the answer
-// moves with now.
+// NextSweep returns when to sweep for leaked ENIs next: after a start (lastEnded is zero), or
+// 60 minutes after the last sweep ended, but not before now. Both are delayed by jitter, a
+// random duration in [0, SweepJitter) that keeps the nodes of a cluster apart and is clamped
+// to that range. Call it once per sweep: the result moves with now.
 func NextSweep(now time.Time, jitter time.Duration, lastEnded time.Time) time.Time {
 	jitter = min(max(0, jitter), SweepJitter-1)
 	if lastEnded.IsZero() {

@@ -2,10 +2,10 @@ package resync
 
 import "cnictl/daemon/ipam"
 
-// FromMetadata is an ENI as far as the instance metadata alone show it: attached, this
-// node's, and of no special type, for they say nothing of tags, types and attachments.
-// An ENI without addresses is taken for an elastic fabric adapter that can have none.
-// false: a part of it could not be read, and nothing follows from the rest.
+// FromMetadata describes an ENI from the instance metadata alone: attached, belonging to this
+// node, and of no special type, since the metadata shows no tags, types or attachments. An ENI
+// without addresses is taken for an elastic fabric adapter that cannot have any. It returns
+// false if a part could not be read: nothing follows from the rest.
 func FromMetadata(f Interface, instance string, primary ipam.ENIID) (ENI, bool) {
 	if f.Unread != 0 {
 		return ENI{}, false

@@ -8,13 +8,13 @@ const (
 	TagInstanceID = "node.k8s.amazonaws.com/instance_id"
 )
 
-// NotManaged is why an ENI by its tags is among the [Other] ones.
+// NotManaged is why an ENI is an [Other] because of its tags.
 const NotManaged = "not the CNI's to manage"
 
 // InterfaceType is EC2's type of a network interface.
 type InterfaceType string
 
-// The types that are treated differently.
+// The types that need special treatment.
 const (
 	TypeTrunk   InterfaceType = "trunk"
 	TypeEFA     InterfaceType = "efa"
@@ -26,11 +26,11 @@ type Ownership uint8
 
 const (
 	Managed   Ownership = iota // its addresses are for pods
-	Unmanaged                  // occupies a slot, is never touched
-	Ignored                    // on a network card that is not used; not counted
+	Unmanaged                  // occupies a slot and is never touched
+	Ignored                    // on an unused network card; not counted
 )
 
-// OwnershipInput is what decides about one ENI.
+// OwnershipInput is the input of [Owner].
 type OwnershipInput struct {
 	Primary        bool
 	Card           int
@@ -61,8 +61,8 @@ func Owner(in OwnershipInput) Ownership {
 	}
 }
 
-// EFAOnlyCards lists the network cards beyond the first that can serve no pods: an
-// efa-only ENI is on them and no managed one (spec/ipamd.md §5.4).
+// EFAOnlyCards lists the network cards beyond the first that cannot serve pods: they have an
+// efa-only ENI and no managed one (spec/ipamd.md §5.4).
 func EFAOnlyCards(attached []ENI, owner func(*ENI) Ownership) []int {
 	var cards []int
 	managed := map[int]bool{}

@@ -12,20 +12,20 @@ import (
 )
 
 // Reconcile compares the book with what EC2, the instance metadata and the kernel show
-// (spec/ipamd.md §5, and §13.1 rows 1 and 2 for what it does otherwise).
+// (spec/ipamd.md §5; differences from upstream: §13.1 rows 1 and 2).
 //
-// EC2 is the authority: nothing is added or removed on the word of the metadata. What
-// EC2 does not show is quarantined at first, and removed when a later view of EC2
-// ([ConfirmAfter], [DisputeAfter]) does not show it either, no pod is assigned to it
-// and the kernel has no pod route into it. What EC2 shows and the book lacks is added,
-// unless it was given back within [ReleaseRest]. A view that could not be read says
-// nothing. What operations are at work on is left alone.
+// EC2 is the authority: the metadata alone never causes an addition or a removal. What EC2
+// does not show is quarantined first. It is removed when a later view of EC2
+// ([ConfirmAfter], [DisputeAfter]) does not show it either, no pod is assigned to it and the
+// kernel has no pod route into it. What EC2 shows and the book lacks is added, unless it was
+// released within [ReleaseRest]. A view that could not be read has no effect. Whatever
+// operations are working on is left alone.
 //
-// An ENI that is not managed any more (its tags changed) is quarantined while pods are
-// on it and then leaves the book without a call.
+// An ENI that is no longer managed (its tags changed) is quarantined while pods use it, and
+// then leaves the book without an EC2 call.
 //
-// An empty book is a start: what is being attached or detached then is an earlier
-// process's of the same node.
+// An empty book means a start: then, whatever is being attached or detached belongs to an
+// earlier process of the same node.
 func Reconcile(in ReconcileInput) ReconcileResult {
 	r := reconciler{in: &in, start: len(in.Book.ENIs) == 0}
 	r.prepare()
@@ -40,8 +40,7 @@ func Reconcile(in ReconcileInput) ReconcileResult {
 	return r.out
 }
 
-// reconciler collects what follows. Additions may need what removals make free, so
-// they come last.
+// reconciler collects the results. Additions may need what removals free, so they come last.
 type reconciler struct {
 	in    *ReconcileInput
 	out   ReconcileResult
@@ -49,14 +48,14 @@ type reconciler struct {
 
 	removals, flags, additions []ipam.Event
 
-	routes   []PodRoute // that lead to a host link, ordered by address
+	routes   []PodRoute // those that lead to a host link, ordered by address
 	shown    map[ipam.ENIID]*Interface
 	busyENIs map[ipam.ENIID]bool
 
 	described map[ipam.ENIID]*ENI
 	inBook    map[ipam.ENIID]bool // after the removals
-	short     []*ipam.ENIState    // EC2 shows CIDRs on them that the book lacks
-	cidrs     cidrIndex           // after the removals, with what is to be added; made when needed
+	short     []*ipam.ENIState    // EC2 shows CIDRs on these that the book lacks
+	cidrs     cidrIndex           // after the removals, plus the additions; built when needed
 	recovered map[ipam.Sandbox]bool
 
 	view, metadata []netip.Prefix // scratch
@@ -101,8 +100,8 @@ func (r *reconciler) unknown(state Knowledge, kind NoteKind, text string) {
 
 func (r *reconciler) note(n Note) { r.out.Notes = append(r.out.Notes, n) }
 
-// settled reports whether EC2's view can be believed: a list without the primary ENI,
-// which lives as long as the instance, is not the node's.
+// settled reports whether EC2's view can be trusted: a list without the primary ENI, which
+// lives as long as the instance, cannot be the node's.
 func (r *reconciler) settled() bool {
 	in := r.in
 	if in.EC2.State != Known {
@@ -128,11 +127,11 @@ func (r *reconciler) attachedHere(e *ENI) bool {
 	return e.Attached() && (e.InstanceID == "" || e.InstanceID == r.in.Policy.InstanceID)
 }
 
-// busy reports whether operations are at work on an ENI of the book.
+// busy reports whether operations are working on an ENI of the book.
 func (r *reconciler) busy(e *ipam.ENIState) bool { return e.Held || r.busyENIs[e.ID] }
 
-// fresh reports whether an ENI was attached so shortly before a view that the view may
-// not show it yet.
+// fresh reports whether an ENI was attached so shortly before a view that the view may not
+// show it yet.
 func (r *reconciler) fresh(e *ipam.ENIState, view time.Time) bool {
 	return view.Sub(e.AttachedAt) < attachRest
 }
@@ -143,10 +142,10 @@ func (r *reconciler) busySlot(card, device int) bool {
 	return slices.Contains(r.in.Busy.Slots, Slot{card, device})
 }
 
-// ours reports whether the pods' family is that of p.
+// ours reports whether p is of the pods' family.
 func (r *reconciler) ours(p netip.Prefix) bool { return p.Addr().Is6() == r.in.Policy.IPv6 }
 
-// live reports whether a pod lives in a CIDR, or may.
+// live reports whether a CIDR has, or may have, a running pod.
 func (r *reconciler) live(p netip.Prefix) bool {
 	return r.in.Kernel.State != Known || len(r.routesIn(p)) > 0
 }
@@ -161,8 +160,8 @@ func (r *reconciler) routesIn(p netip.Prefix) []PodRoute {
 	return r.routes[first:end]
 }
 
-// restoreOrphans takes in pods that live at an address of the book that the book
-// believes free: their record was lost. The address would be given to another.
+// restoreOrphans restores running pods whose address the book believes to be free: their
+// record was lost, and the address would be given to another pod.
 func (r *reconciler) restoreOrphans() {
 	if len(r.routes) == 0 {
 		return
@@ -181,9 +180,9 @@ func (r *reconciler) restoreOrphans() {
 	}
 }
 
-// restoreOrphansOf takes in the pods that live in CIDRs which the book is about to get.
-// Waiting for the next look would leave a minute in which their addresses look free.
-// The book keeps a pod whose ENI is still to be set up without a place.
+// restoreOrphansOf restores the running pods in CIDRs that are about to be added to the book.
+// Waiting for the next look would let their addresses look free for a minute. The book keeps a
+// pod unplaced while its ENI is still to be set up.
 func (r *reconciler) restoreOrphansOf(id ipam.ENIID, cidrs []netip.Prefix) {
 	for _, c := range cidrs {
 		for _, p := range r.routesIn(c) {
@@ -192,8 +191,7 @@ func (r *reconciler) restoreOrphansOf(id ipam.ENIID, cidrs []netip.Prefix) {
 	}
 }
 
-// restoreOrphan restores the pod of one route, if the records of its CIDR do not have
-// it.
+// restoreOrphan restores the pod of one route, unless the records of its CIDR have it.
 func (r *reconciler) restoreOrphan(id ipam.ENIID, records []ipam.AddressState, p PodRoute) {
 	at, known := slices.BinarySearchFunc(records, p.Address, func(s ipam.AddressState, a netip.Addr) int { return s.Address.Compare(a) })
 	if known {
@@ -214,7 +212,7 @@ func (r *reconciler) restoreOrphan(id ipam.ENIID, records []ipam.AddressState, p
 		Text: "host link " + p.HostLink + " has a route to an address without allocation: kept until the link is gone"})
 }
 
-// addressKey marks an address in the set of recovered keys.
+// addressKey represents an address in the set of recovered keys.
 func addressKey(a netip.Addr) ipam.Sandbox { return ipam.Sandbox{IfName: a.String()} }
 
 // recoveredKeys lists the keys of allocations that were rebuilt from the kernel.
@@ -239,7 +237,7 @@ func recoveredKeys(book *ipam.Snapshot) map[ipam.Sandbox]bool {
 	return keys
 }
 
-// forget lists the releases that EC2 has had the time to carry out in all its lists.
+// forget lists the releases that all of EC2's lists have had time to reflect.
 func (r *reconciler) forget() {
 	for _, rel := range r.in.Released {
 		if r.in.Now.Sub(rel.At) >= ReleaseRest && (!r.out.Settled || r.rested(rel)) {
@@ -248,5 +246,5 @@ func (r *reconciler) forget() {
 	}
 }
 
-// rested reports whether EC2's view was begun late enough to be right about a release.
+// rested reports whether EC2's view began late enough to reflect a release.
 func (r *reconciler) rested(rel Release) bool { return r.in.EC2.At.Sub(rel.At) >= ReleaseRest }

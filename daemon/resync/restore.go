@@ -11,44 +11,43 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Recovered returns the key of an assignment rebuilt from a host link.
+// Recovered returns the key of an assignment that was rebuilt from a host link.
 func Recovered(hostLink string) ipam.Sandbox {
 	return ipam.Sandbox{Network: netnames.RecoveredNetwork, ContainerID: hostLink, IfName: netnames.RecoveredIfName}
 }
 
-// PodRoute is what the kernel has for the address of a pod.
+// PodRoute is the kernel's state for a pod address.
 type PodRoute struct {
 	Address  netip.Addr
-	HostLink string // "" if only rules are left
+	HostLink string // "" if only rules remain
 	Table    int    // of the pod's ENI; main if no rule leads elsewhere
-	ToRule   bool   // the rule to the address is there
+	ToRule   bool   // the rule to the address exists
 }
 
-// RestoreInput is all evidence of allocations when the daemon starts.
+// RestoreInput is all evidence of allocations at the daemon's start.
 type RestoreInput struct {
 	Entries []checkpoint.Entry
 	Links   []string   // names of the host's links
-	Routes  []PodRoute // that lead to a host link
-	// HashOf is the suffix that the host link of a pod's first interface ends with.
+	Routes  []PodRoute // those that lead to a host link
+	// HashOf returns the suffix of the name of the host link of a pod's first interface.
 	HashOf func(namespace, name string) string
-	// Now is the time. Entries younger than [LinkDelay] are kept without a link: their
-	// ADD may have been answered and the link not made yet. [Ended] judges them later.
-	// The zero time makes every entry old.
+	// Now is the current time. Entries younger than [LinkDelay] are kept without a link: their
+	// ADD may have been answered before the link was created. [Ended] judges them later. With
+	// the zero time, every entry is old.
 	Now time.Time
 }
 
 // RestoreResult says what to put into the book and what to clean up.
 type RestoreResult struct {
 	Events    []ipam.Restore
-	Stale     []checkpoint.Entry // no link of that pod is left: rules and routes of its address go
+	Stale     []checkpoint.Entry // no link of that pod remains: its address's rules and routes must go
 	Recovered int                // events rebuilt from the kernel
 }
 
-// Restore joins the checkpoint with the kernel. An entry that names its pod is kept
-// while a link of that pod exists or the entry is young, and one that names none is
-// kept always. A pod
-// route that no kept entry explains is a live allocation whose entry was lost: it
-// is kept under a key of its own.
+// Restore combines the checkpoint with the kernel. An entry that names its pod is kept while a
+// link of that pod exists or the entry is young; an entry without a pod name is always kept. A
+// pod route that no kept entry explains is a live allocation whose entry was lost: it is kept
+// under its own key.
 func Restore(in RestoreInput) RestoreResult {
 	var out RestoreResult
 	linked := Hashes(in.Links)
@@ -62,9 +61,8 @@ func Restore(in RestoreInput) RestoreResult {
 		}
 		key := SandboxOf(e)
 		if explained[addr] || restored[key] || key == (ipam.Sandbox{}) || !addr.IsValid() {
-			// The same address or sandbox twice, or none: the first entry wins. DEL of
-			// another finds nothing, and an address that a pod still has shows in the
-			// kernel.
+			// A duplicate address or sandbox, or none: the first entry wins. The DEL of the other finds
+			// nothing, and an address that a pod still has shows in the kernel.
 			continue
 		}
 		explained[addr], restored[key] = true, true
@@ -94,8 +92,8 @@ func Restore(in RestoreInput) RestoreResult {
 	return out
 }
 
-// SandboxOf is the key of an allocation. A pod with an interface per network card has an
-// entry in each card's file; every other pod is in one file, of whatever card.
+// SandboxOf returns the key of an allocation. A pod with an interface per network card has an
+// entry in each card's file; every other pod is in one file, whichever card it is of.
 func SandboxOf(e checkpoint.Entry) ipam.Sandbox {
 	s := ipam.Sandbox{Network: e.NetworkName, ContainerID: e.ContainerID, IfName: e.IfName}
 	if e.Interfaces > 1 {
@@ -107,7 +105,7 @@ func SandboxOf(e checkpoint.Entry) ipam.Sandbox {
 // hashLen is the length of the name hash in a host link's name.
 const hashLen = 11
 
-// Hashes lists the hashes of pod names that links of the host end with.
+// Hashes returns the hashes of pod names at the end of the host's link names.
 func Hashes(links []string) map[string]bool {
 	set := make(map[string]bool, len(links))
 	for _, name := range links {

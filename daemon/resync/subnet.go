@@ -18,23 +18,23 @@ type Subnet struct {
 	ID           string
 	AZ           string
 	CIDR         netip.Prefix // IPv4
-	IPv6CIDR     netip.Prefix // zero: none
+	IPv6CIDR     netip.Prefix // zero if none
 	AvailableIPs int
 	Tags         map[string]string
 }
 
-// SubnetPolicy is what decides which subnets may be used.
+// SubnetPolicy decides which subnets may be used.
 type SubnetPolicy struct {
 	NodeSubnet  string
 	ClusterName string
 	Discovery   bool // ENABLE_SUBNET_DISCOVERY
-	// Custom: an ENIConfig names the subnet of new ENIs (spec/ipamd.md §9.3). Tags do
-	// not count for it.
+	// Custom: an ENIConfig names the subnet of new ENIs (spec/ipamd.md §9.3). Its tags are
+	// ignored.
 	Custom       bool
-	CustomSubnet string // "": no ENIConfig is known, so that no ENI can be created
+	CustomSubnet string // "" if no ENIConfig is known, so no ENI can be created
 }
 
-// Fallback is the subnet of new ENIs while no list of subnets is known.
+// Fallback is the subnet of new ENIs while the list of subnets is unknown.
 func (p SubnetPolicy) Fallback() string {
 	if p.Custom {
 		return p.CustomSubnet
@@ -42,8 +42,8 @@ func (p SubnetPolicy) Fallback() string {
 	return p.NodeSubnet
 }
 
-// Usable reports whether new ENIs may be created in the subnet. Without discovery
-// only the node's own subnet is; an exclusion tag counts in either case.
+// Usable reports whether new ENIs may be created in the subnet. Without discovery only the
+// node's own subnet is usable; an exclusion tag applies in either case.
 func (p SubnetPolicy) Usable(s Subnet) bool {
 	if p.Custom {
 		return s.ID == p.CustomSubnet
@@ -59,8 +59,8 @@ func (p SubnetPolicy) Usable(s Subnet) bool {
 	}
 }
 
-// Excluded reports whether an ENI that is already attached in the subnet may give
-// addresses to new pods no longer.
+// Excluded reports whether an ENI already attached in the subnet must no longer give
+// addresses to new pods.
 func (p SubnetPolicy) Excluded(s Subnet) bool {
 	switch s.Tags[TagSubnetRole] {
 	case "":
@@ -72,9 +72,8 @@ func (p SubnetPolicy) Excluded(s Subnet) bool {
 	}
 }
 
-// Excludes is Excluded for an ENI: under custom networking the primary ENI serves no new
-// pods, whatever its subnet (upstream gives pods the addresses that it has,
-// spec/ipamd.md §9.3).
+// Excludes is Excluded for an ENI: under custom networking the primary ENI serves no new pods,
+// whatever its subnet (upstream gives its addresses to pods, spec/ipamd.md §9.3).
 func (p SubnetPolicy) Excludes(primary bool, s Subnet) bool {
 	return p.Custom && primary || p.Excluded(s)
 }
@@ -95,7 +94,7 @@ func (p SubnetPolicy) clusterAllowed(s Subnet) bool {
 	return !restricted
 }
 
-// Candidates returns the usable subnets, the one with most free addresses first.
+// Candidates returns the usable subnets, the one with the most free addresses first.
 func (p SubnetPolicy) Candidates(all []Subnet) []Subnet {
 	var usable []Subnet
 	for _, s := range all {

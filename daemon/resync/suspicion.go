@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// This file looks for reasons to ask EC2. Without its view nothing is changed.
+// This file looks for reasons to ask EC2. Without EC2's view nothing is changed.
 
 func (r *reconciler) compareWithMetadata() {
 	in := r.in
@@ -38,13 +38,14 @@ func (r *reconciler) compareWithMetadata() {
 	r.unknownENIs(inBook)
 }
 
-// suspect notes that the metadata does not fit the book.
+// suspect records that the metadata does not match the book.
 func (r *reconciler) suspect(id ipam.ENIID, text string) {
 	r.out.NeedEC2 = true
 	r.note(Note{Kind: MetadataDiffers, ENI: id, Text: text + ": asking EC2"})
 }
 
-// quarantined asks about what is out of use: EC2 shows it again or makes it certain.
+// quarantined requests EC2's view if anything is quarantined: EC2 shows it again or confirms
+// that it is gone.
 func (r *reconciler) quarantined() {
 	for i := range r.in.Book.ENIs {
 		e := &r.in.Book.ENIs[i]
@@ -55,7 +56,7 @@ func (r *reconciler) quarantined() {
 	}
 }
 
-// unknownENIs looks for ENIs that only the metadata shows and for slots of others that
+// unknownENIs looks for ENIs that only the metadata shows, and for slots of other ENIs that
 // have become free.
 func (r *reconciler) unknownENIs(inBook map[ipam.ENIID]bool) {
 	others := make(map[ipam.ENIID]bool, len(r.in.Others))
@@ -64,7 +65,7 @@ func (r *reconciler) unknownENIs(inBook map[ipam.ENIID]bool) {
 		switch {
 		case r.shown[o.ID] == nil:
 			r.suspect(o.ID, "the instance metadata does not show this unmanaged ENI any more")
-		case o.Why != NotManaged: // it was on its way in or out, or EC2's list lagged: it may be ours by now
+		case o.Why != NotManaged: // it was being attached or detached, or EC2's list lagged: it may be ours by now
 			r.suspect(o.ID, "EC2 did not list this ENI as attached")
 		}
 	}
@@ -79,8 +80,7 @@ func (r *reconciler) unknownENIs(inBook map[ipam.ENIID]bool) {
 	}
 }
 
-// differs compares the CIDRs of an ENI. A list that could not be read differs from
-// nothing.
+// differs compares the CIDRs of an ENI. A list that could not be read never differs.
 func (r *reconciler) differs(e *ipam.ENIState, f *Interface) {
 	shown := r.metadata[:0]
 	if r.in.Policy.IPv6 {
@@ -135,8 +135,7 @@ func (f *Interface) unread(p netip.Prefix) bool {
 	return f.Unread&PartPrefixes != 0
 }
 
-// resting reports whether a CIDR was given back so recently that the metadata may
-// show it still.
+// resting reports whether a CIDR was released so recently that the metadata may still show it.
 func (r *reconciler) resting(p netip.Prefix) bool {
 	return slices.ContainsFunc(r.in.Released, func(rel Release) bool {
 		return rel.CIDR == p && r.in.Metadata.At.Sub(rel.At) < ReleaseRest

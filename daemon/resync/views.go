@@ -7,33 +7,33 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Knowledge says what a view is worth.
+// Knowledge is the state of a view.
 type Knowledge uint8
 
-// The states of a view. Only a known one says anything by what it lacks.
+// The states of a view. Only in a known view does a missing item mean anything.
 const (
 	NotAsked Knowledge = iota
-	Failed             // asked, no answer: nothing follows from it
+	Failed             // asked without an answer: nothing follows from it
 	Known
 )
 
 // EC2View is what EC2 lists as attached to the instance.
 type EC2View struct {
 	State Knowledge
-	At    time.Time // when the reading began
+	At    time.Time // when the read began
 	ENIs  []ENI
 }
 
-// MetadataView is what the instance metadata lists. It lags behind EC2 in both
-// directions, so it only gives reason to ask EC2.
+// MetadataView is what the instance metadata lists. It lags behind EC2 in both directions, so
+// it is only a reason to ask EC2.
 type MetadataView struct {
 	State      Knowledge
-	At         time.Time // when the reading began
+	At         time.Time // when the read began
 	Interfaces []Interface
 }
 
-// KernelView is what the node's kernel has. Its routes must be read after the other
-// views, so that a pod that came meanwhile is seen.
+// KernelView is the state of the node's kernel. Its routes must be read after the other views,
+// so that pods that arrived meanwhile are seen.
 type KernelView struct {
 	State  Knowledge
 	Routes []PodRoute
@@ -42,60 +42,59 @@ type KernelView struct {
 // Slot is a device index of a network card.
 type Slot struct{ Card, Device int }
 
-// Busy is what operations of this process were at work on at any time since the views
-// were begun to be read. It is left alone: the operations know better.
+// Busy is what operations of this process were working on at any time since the reads of the
+// views began. It is left alone: the operations know better.
 type Busy struct {
 	ENIs  []ipam.ENIID
 	CIDRs []netip.Prefix
-	Slots []Slot // of attachments whose ENI has no id yet
+	Slots []Slot // of attachments whose ENI has no ID yet
 }
 
-// Release is a CIDR that this process gave back to EC2.
+// Release is a CIDR that this process released to EC2.
 type Release struct {
 	CIDR netip.Prefix
 	At   time.Time // when EC2 answered
 }
 
-// Other is an attached ENI outside of the book. It occupies its slot.
+// Other is an attached ENI outside the book. It occupies its slot.
 type Other struct {
 	ID           ipam.ENIID
 	Card, Device int
 	Why          string
 }
 
-// ReconcilePolicy is what decides which ENIs and addresses pods may use.
+// ReconcilePolicy decides which ENIs and addresses pods may use.
 type ReconcilePolicy struct {
 	InstanceID     string
 	PrimaryENI     ipam.ENIID
 	ManageUntagged bool // MANAGE_UNTAGGED_ENI
 	MultiNIC       bool // ENABLE_MULTI_NIC
-	IPv6           bool // pods have IPv6 addresses, of /80s, and no others
+	IPv6           bool // pods get IPv6 addresses only, from /80s
 	Subnets        SubnetPolicy
-	// EC2Every is after how long EC2 is asked though nothing is suspicious: it alone
-	// shows changed tags. Zero: never for that.
+	// EC2Every is how often EC2 is asked even if nothing is suspicious: only EC2 shows changed
+	// tags. Zero means never for that reason.
 	EC2Every time.Duration
-	// OrphanAge is [OrphanAge] or less, below the time that an address rests; zero:
-	// OrphanAge.
+	// OrphanAge overrides [OrphanAge]. It must not be longer, and must be below the cooldown;
+	// zero means the default.
 	OrphanAge time.Duration
 }
 
 const (
-	// ReleaseRest is how long EC2 may go on to show a CIDR that was given back
-	// (spec/ipamd.md §5.3).
+	// ReleaseRest is how long EC2 may still show a released CIDR (spec/ipamd.md §5.3).
 	ReleaseRest = time.Minute
-	// ConfirmAfter is how much later EC2 must still not show a CIDR or ENI before it
-	// is removed: what was just assigned is missing in its lists for a moment.
+	// ConfirmAfter is how much later EC2 must still not show a CIDR or ENI before it is
+	// removed: whatever was just assigned is briefly missing in its lists.
 	ConfirmAfter = 30 * time.Second
-	// DisputeAfter is the same for what the instance metadata still shows.
+	// DisputeAfter is the same for anything that the instance metadata still shows.
 	DisputeAfter = 5 * time.Minute
-	// attachRest is how long after its attachment an ENI may be missing in lists.
+	// attachRest is how long after its attachment an ENI may be missing from lists.
 	attachRest = time.Minute
-	// OrphanAge is how long after the end of an allocation its route may be left
-	// before it means that a pod lives there.
+	// OrphanAge is how long the route of an ended allocation may remain before it means that
+	// a pod is running there.
 	OrphanAge = 10 * time.Second
 )
 
-// ReconcileInput is all that a reconcile looks at.
+// ReconcileInput is the input of [Reconcile].
 type ReconcileInput struct {
 	Now      time.Time
 	Book     ipam.Snapshot
@@ -103,33 +102,32 @@ type ReconcileInput struct {
 	EC2      EC2View
 	Metadata MetadataView
 	Kernel   KernelView
-	Subnets  []Subnet // nil: not known
+	Subnets  []Subnet // nil if unknown
 	Busy     Busy
 	Released []Release
-	Others   []Other   // ReconcileResult.Others of the last time that EC2 was known
-	LastEC2  time.Time // when EC2 answered the last time; zero: never
+	Others   []Other   // ReconcileResult.Others of the last reconcile in which EC2 was known
+	LastEC2  time.Time // when EC2 last answered; zero if never
 }
 
-// ReconcileResult is what follows from the views.
+// ReconcileResult is the result of [Reconcile].
 type ReconcileResult struct {
-	// Events are to be applied in this order; a book that is as in the input takes
-	// them all.
+	// Events are to be applied in this order. A book in the state of the input accepts them all.
 	Events []ipam.Event
 	Notes  []Note
-	// NeedEC2 asks for a reconcile with a new view of EC2: this one is not conclusive.
+	// NeedEC2 requests a reconcile with a new view of EC2: this one is inconclusive.
 	NeedEC2 bool
-	// Forget lists releases that need no longer be remembered.
+	// Forget lists releases that need not be remembered any longer.
 	Forget []netip.Prefix
 
 	// The rest follows from EC2's view and is empty without it.
 
-	Settled bool       // EC2's view was known and made sense
-	SetUp   []Attached // managed and attached, not in the book: for AttachENI once their routes stand
+	Settled bool       // EC2's view was known and plausible
+	SetUp   []Attached // managed and attached, but not in the book: for AttachENI once their routes exist
 	Ending  []Attached // at a start: managed ENIs that an earlier process was detaching
-	Gone    []ipam.ENI // removed from the book because EC2 shows them no more: their rules go
-	Others  []Other    // ordered by card, device, id; ENIs to set up are not among them
-	// EFAOnlyCards are network cards beyond the first on which an efa-only ENI is and
-	// no managed one (spec/ipamd.md §5.4), in order.
+	Gone    []ipam.ENI // removed from the book because EC2 no longer shows them: their rules must be removed
+	Others  []Other    // ordered by card, device, ID; without the ENIs to set up
+	// EFAOnlyCards are network cards beyond the first with an efa-only ENI and no managed one
+	// (spec/ipamd.md §5.4), in order.
 	EFAOnlyCards []int
 	// CutOff counts assignments whose address EC2 does not show on their ENI.
 	CutOff int
@@ -138,7 +136,7 @@ type ReconcileResult struct {
 // NoteKind is the kind of a note. Its text is stable.
 type NoteKind string
 
-// Notes of changes: an event goes with each.
+// Notes of changes: each comes with an event.
 const (
 	AddressesAdded       NoteKind = "addresses-added"
 	AddressesRemoved     NoteKind = "addresses-removed"
@@ -152,7 +150,7 @@ const (
 	PodRecovered         NoteKind = "pod-recovered"
 )
 
-// Notes of a state: they come again with every reconcile while it lasts.
+// Notes of a state: they are repeated by every reconcile while it lasts.
 const (
 	ENIFound         NoteKind = "eni-found" // to be set up
 	AddressesResting NoteKind = "addresses-resting"
@@ -164,8 +162,8 @@ const (
 	KernelUnknown    NoteKind = "kernel-unknown"
 )
 
-// Lasting reports whether the kind is of a state, not of a change: it need not be reported
-// again while it lasts.
+// Lasting reports whether the kind describes a state rather than a change: it need not be
+// reported again while it lasts.
 func (k NoteKind) Lasting() bool {
 	switch k {
 	case ENIFound, AddressesResting, AddressConflict, PodsCutOff, MetadataDiffers, MetadataUnknown, EC2Unknown, KernelUnknown:
@@ -174,12 +172,12 @@ func (k NoteKind) Lasting() bool {
 	return false
 }
 
-// Note says what was found, for people. It is comparable, for the sake of those that last.
+// Note is a finding, worded for users. It is comparable, so that lasting ones can be recognized.
 type Note struct {
 	Kind NoteKind
-	ENI  ipam.ENIID   // "": none in particular
-	CIDR netip.Prefix // the first of Count; zero: none
-	// Count is the number of CIDRs, or of pods where the kind is about pods.
+	ENI  ipam.ENIID   // "" if none in particular
+	CIDR netip.Prefix // the first of Count; zero if none
+	// Count is the number of CIDRs, or of pods if the kind is about pods.
 	Count int
 	Text  string // why
 }

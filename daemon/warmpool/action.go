@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The String forms are for people: logs and cnictl node plan.
+// The String forms are for users: logs and cnictl node plan.
 
 func (a AttachENI) String() string {
 	where := ""

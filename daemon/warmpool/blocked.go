@@ -9,9 +9,9 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Blocked says why a waiting ADD of a network card gets no address now and none is
-// on its way: the cause, and one sentence with the figures. It is false while an
-// address is free, or the pool can grow or is growing.
+// Blocked returns why a waiting ADD of a network card gets no address now and none is on its
+// way: the cause, and one sentence with the figures. It returns false while an address is
+// free, or the pool can grow or is growing.
 func Blocked(s Snapshot, p Policy, now time.Time, card int) (cause.Code, string, bool) {
 	switch {
 	case s.Terminating:
@@ -38,8 +38,8 @@ func Blocked(s Snapshot, p Policy, now time.Time, card int) (cause.Code, string,
 	return code, text, true
 }
 
-// AtENILimit reports that the pool of a network card is short and nothing but the limit
-// of ENIs keeps a further one from being attached.
+// AtENILimit reports whether the pool of a network card is short and only the ENI limit
+// prevents attaching another one.
 func AtENILimit(s Snapshot, p Policy, now time.Time, card int) bool {
 	if s.Terminating || card < 0 || card >= cards(&s, &p) || at(s.Unmanaged, card) {
 		return false
@@ -51,8 +51,8 @@ func AtENILimit(s Snapshot, p Policy, now time.Time, card int) bool {
 	return slices.ContainsFunc(g.obstacles, func(o obstacle) bool { return o.kind == atMaxENIs })
 }
 
-// precedence orders the obstacles for a person: what can be fixed comes before
-// limits that are as they should be.
+// precedence orders the obstacles for users: those that can be fixed come before limits that
+// are as they should be.
 var precedence = []obstacleKind{fragmented, exhausted, noSubnet, eniLate, attachLate}
 
 func (pl *planner) explain(po *pool, obstacles []obstacle) (cause.Code, string) {
@@ -70,7 +70,7 @@ func (pl *planner) explain(po *pool, obstacles []obstacle) (cause.Code, string) 
 	return cause.PoolFull, held
 }
 
-// describe words an obstacle that is not a limit.
+// describe describes an obstacle that is not a limit.
 func (pl *planner) describe(o obstacle) (cause.Code, string) {
 	until := ""
 	if !o.until.IsZero() {
@@ -99,7 +99,7 @@ func (pl *planner) describe(o obstacle) (cause.Code, string) {
 	return cause.EC2Error, "the last network interface could not be created or attached" + until
 }
 
-// limits words the limit that a full pool has reached.
+// limits describes the limit that a full pool has reached.
 func (pl *planner) limits(po *pool, obstacles []obstacle) string {
 	if slices.ContainsFunc(obstacles, func(o obstacle) bool { return o.kind == atMaxPods }) {
 		return fmt.Sprintf("the pool holds %d addresses, max-pods is %d", po.total, pl.p.MaxPods)

@@ -1,12 +1,12 @@
 package warmpool
 
-// clean plans the return of what pods can never use: empty ENIs and unused
-// addresses that may not serve pods, and what secondary-IP or prefix mode left
-// behind when the other took over. That occupies slots which growth may need, so it
-// happens while the pool is short too, and does not wait for the scale-down spacing.
+// clean plans the release of what pods can never use: empty ENIs and unused addresses that may
+// not serve pods, and what one of secondary-IP and prefix mode left behind when the other took
+// over. These occupy slots that growth may need, so clean also runs while the pool is short,
+// and does not wait for the scale-down spacing.
 //
-// What the primary ENI holds under custom networking stays: a launch template may have
-// put it there, for something else than pods.
+// The addresses of the primary ENI under custom networking stay: a launch template may have
+// put them there for something other than pods.
 func (pl *planner) clean(po *pool) {
 	if !pl.mayRelease() {
 		return

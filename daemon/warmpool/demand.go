@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// rampWindow is how far back an ADD belongs to the crowd of now. An attach takes EC2
-	// some seconds, and those who came before it must still count after it.
+	// rampWindow is how far back an ADD belongs to the current crowd. An attach takes EC2 some
+	// seconds, and pods that arrived before it must still count after it.
 	rampWindow = 10 * time.Second
 
-	// rampMoment is how far back an ADD was served together with those of now: what
-	// waits for an operation is served in the moment in which it ends.
+	// rampMoment is how far back an ADD counts as served together with the current ones: ADDs
+	// that wait for an operation are served at the moment when it ends.
 	rampMoment = 100 * time.Millisecond
 
-	// rampRatio is how many times a crowd must have come within the window before it is
-	// thought to come once more.
+	// rampRatio is how many times the size of the crowd must have arrived within the window
+	// before another crowd is expected.
 	rampRatio = 2
 
-	// mostExpected bounds a number that comes from outside; no node runs that many pods.
+	// mostExpected bounds an external number; no node runs that many pods.
 	mostExpected = 1 << 16
 )
 
-// foresee is how many pods will ask for an address beside those that wait: those that
-// the API server has bound to the node or, while that is not known, as many as come at
-// a time in a ramp.
+// foresee is how many pods will ask for an address besides the waiting ones: those that the
+// API server has bound to the node or, while that is unknown, as many as arrive together in a
+// ramp.
 func (po *pool) foresee(s *Snapshot, p *Policy, now time.Time) int {
 	n := 0
 	switch {
@@ -40,15 +40,15 @@ func (po *pool) foresee(s *Snapshot, p *Policy, now time.Time) int {
 	return n
 }
 
-// ramp is how many pods come at a time in a queue for which the reserve is too small; 0:
-// there is none. The container runtime works on some sandboxes at a time and begins the
-// next as soon as one is served, so a queue shows itself in that many more have come in
-// the last seconds than come now; of a crowd that comes at once all wait together.
+// ramp is how many pods arrive together in a queue for which the reserve is too small; 0 if
+// there is none. The container runtime works on a few sandboxes at a time and begins the next
+// as soon as one is served. So a queue shows when more pods arrived in the last seconds than
+// are arriving now; a crowd that arrives all at once waits together.
 //
-// With a reserve of ENIs those that wait count, for each mistake costs an ENI. A reserve
-// of prefixes is filled up one call after the other: what a call has just served would
-// find as little when the next one ends, so it counts too. Who wants single addresses,
-// or nothing, in reserve wants none too many.
+// With a reserve of ENIs only waiting pods count, since each mistake costs an ENI. A reserve of
+// prefixes is filled by one call after another: the pods that a call has just served would find
+// just as little when the next call ends, so they count, too. A target of single addresses, or
+// of none, does not ask for a ramp.
 func (po *pool) ramp(t targets, now time.Time) int {
 	if t.ips || t.spare == 0 || po.waiting == 0 && !t.prefixes {
 		return 0
@@ -70,7 +70,7 @@ func (po *pool) ramp(t targets, now time.Time) int {
 	return crowd
 }
 
-// arrivals counts the pods of a CIDR that came within the window and in this moment.
+// arrivals counts the pods of a CIDR that arrived within the window, and within the moment.
 func arrivals(c *ipam.CIDRState, since, just time.Time) (window, moment int) {
 	if c.Assigned == 0 {
 		return 0, 0
@@ -97,11 +97,11 @@ func (po *pool) pods() int {
 	return n
 }
 
-// unserved is how many of the pods that wait or are expected neither a free address nor
-// one in flight is for; negative: so many are left over.
+// unserved is how many of the waiting or expected pods have neither a free address nor one in
+// flight; if negative, that many addresses are left over.
 func (po *pool) unserved() int { return po.waiting + po.expected - po.free() - po.pending }
 
-// served says which of those pods growth is for: the ones that wait come first.
+// served returns which of those pods growth is for: waiting pods come first.
 func (po *pool) served() Reason {
 	if po.waiting > po.free()+po.pending {
 		return WaitingPods

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// noBound stands for the CIDRs until max-pods when max-pods is not known.
+// noBound is the number of CIDRs until max-pods if max-pods is unknown.
 const noBound = 1 << 30
 
-// growth is the state of one pool's growth while it is planned.
+// growth is the state of one pool's growth during planning.
 type growth struct {
 	wanted    bool // the pool is short
-	left      int  // CIDRs still to be found
-	room      int  // CIDRs until max-pods and the reserve
-	reserve   int  // of them, those beyond max-pods
+	left      int  // CIDRs still needed
+	room      int  // CIDRs until max-pods plus the reserve
+	reserve   int  // the part of room beyond max-pods
 	whole     bool // fill whole ENIs, as WARM_ENI_TARGET asks
-	deferred  bool // some of it waits for an operation on an ENI to end
+	deferred  bool // a part of it waits for an operation on an ENI to end
 	planned   int  // actions
 	obstacles []obstacle
 	why       Reason
@@ -23,13 +23,13 @@ type growth struct {
 
 func (g *growth) blocked(o obstacle) { g.obstacles = append(g.obstacles, o) }
 
-// took books n CIDRs.
+// took records n CIDRs as planned.
 func (g *growth) took(n int) {
 	g.left -= n
 	g.room -= n
 }
 
-// leave books n CIDRs that an operation in flight makes way for.
+// leave leaves n CIDRs to the next plan, after an operation in flight.
 func (g *growth) leave(n int) {
 	if n > 0 {
 		g.deferred = true
@@ -37,11 +37,11 @@ func (g *growth) leave(n int) {
 	}
 }
 
-// more reports whether another CIDR is wanted and allowed.
+// more reports whether another CIDR is needed and allowed.
 func (g *growth) more() bool { return g.left > 0 && g.room > 0 }
 
-// step is how many CIDRs to ask for at once for that many free slots. Where whole ENIs
-// are filled the one that reaches max-pods is too, as upstream does.
+// step is how many CIDRs to request at once for that many free slots. If whole ENIs are filled,
+// so is the one that reaches max-pods, as in upstream.
 func (g *growth) step(slots int) int {
 	if g.whole && g.room > g.reserve {
 		return slots
@@ -49,9 +49,9 @@ func (g *growth) step(slots int) int {
 	return min(slots, g.left, g.room)
 }
 
-// grow plans the way from what the pool has to what it wants, for all pods that come
-// at once: first the free slots of attached ENIs, then those of ENIs that are busy
-// or being attached, then new ENIs beside them.
+// grow plans the growth from what the pool has to what it wants, for all arriving pods at once:
+// first the free slots of attached ENIs, then those of ENIs that are busy or being attached,
+// then new ENIs.
 func (pl *planner) grow(po *pool) growth {
 	if po.ipv6 {
 		return pl.grow6(po)
@@ -70,14 +70,14 @@ func (pl *planner) grow(po *pool) growth {
 	return g
 }
 
-// waitOut asks to be called again when an obstacle may be gone.
+// waitOut asks for another plan when an obstacle may be gone.
 func (pl *planner) waitOut(g *growth) {
 	for _, o := range g.obstacles {
 		pl.waitFor(o.until, o.reason())
 	}
 }
 
-// wish computes what the pool lacks and how much of it max-pods allows.
+// wish computes what the pool lacks, and how much of it max-pods allows.
 func (pl *planner) wish(po *pool) growth {
 	t := targetsOf(po, pl.p)
 	short, why := shortfall(po, t, pl.perENI)
@@ -91,14 +91,13 @@ func (pl *planner) wish(po *pool) growth {
 	g.wanted = g.left > 0
 	g.room = noBound
 	if pl.p.MaxPods > 0 {
-		// Resting addresses do not count: on a full node the pods that replace others
-		// would wait for them.
+		// Addresses in cooldown do not count: otherwise, on a full node, replacement pods would
+		// have to wait for them.
 		g.reserve = t.reserve(pl.p.MaxPods)
 		g.room = po.units(pl.p.MaxPods + g.reserve - po.usable() - po.pending)
 		if g.wanted && g.room <= 0 {
 			g.blocked(obstacle{kind: atMaxPods})
-			// At max-pods the targets are as good as met; waiting ADDs still hold
-			// back every release.
+			// At max-pods the targets count as met; waiting ADDs still prevent every release.
 			g.wanted = po.waiting > 0
 		}
 	}
@@ -129,7 +128,7 @@ func (pl *planner) fill(po *pool, g *growth) {
 	}
 }
 
-// available is how many of n CIDRs can be asked for on an attached ENI.
+// available is how many of n CIDRs can be requested on an attached ENI.
 func (pl *planner) available(e *eni, n int, d draw) (int, obstacle) {
 	if until := pl.s.ENIBackoff[e.ID]; until.After(pl.now) {
 		return 0, obstacle{kind: eniLate, subject: string(e.ID), until: until}
@@ -137,8 +136,7 @@ func (pl *planner) available(e *eni, n int, d draw) (int, obstacle) {
 	return pl.drawn(e.SubnetID, n, d)
 }
 
-// drawn books as many of n CIDRs as a subnet can give to an ENI that is already in
-// it.
+// drawn reserves as many of n CIDRs as a subnet can give to an ENI that is already in it.
 func (pl *planner) drawn(subnetID string, n int, d draw) (int, obstacle) {
 	if n <= 0 {
 		return 0, obstacle{}
@@ -152,17 +150,16 @@ func (pl *planner) drawn(subnetID string, n int, d draw) (int, obstacle) {
 	return n, why
 }
 
-// deferTo leaves to ENIs with an operation in flight what their free slots can
-// hold: those that are busy and those that are being attached. When the operation
-// ends, the next plan fills them. A new ENI for it would be one too many, and since
-// it would hold pods, it would stay.
+// deferTo leaves to ENIs with an operation in flight what their free slots can hold: ENIs that
+// are busy or being attached. When the operation ends, the next plan fills them. A new ENI
+// instead would be one too many and, since it would get pods, would stay.
 func (pl *planner) deferTo(po *pool, g *growth) {
 	for i := range po.enis {
 		e := &po.enis[i]
 		if !e.grows() || !e.busy || e.filled || !g.more() {
 			continue
 		}
-		// Slots whose CIDRs are on their way out count as free.
+		// Slots whose CIDRs are being released count as free.
 		slots := pl.perENI - (e.cidrs - e.held) - e.incoming
 		n, _ := pl.available(e, min(slots, g.left, g.room), po.draw())
 		g.leave(n)
@@ -174,7 +171,7 @@ func (pl *planner) deferTo(po *pool, g *growth) {
 	}
 }
 
-// attach plans new ENIs, side by side.
+// attach plans new ENIs, to be attached in parallel.
 func (pl *planner) attach(po *pool, g *growth) {
 	for g.more() {
 		if pl.s.AttachBackoff.After(pl.now) {
@@ -223,7 +220,7 @@ func (pl *planner) reserved(po *pool) bool {
 	return pl.p.ReserveTrunkSlot && po.card == 0 && !po.trunk
 }
 
-// freeDevice is the lowest device index that nothing uses or will use.
+// freeDevice is the lowest device index that is neither used nor planned.
 func (po *pool) freeDevice() (int, bool) {
 	for d, used := range po.devices {
 		if !used {

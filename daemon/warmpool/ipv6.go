@@ -1,8 +1,7 @@
 package warmpool
 
-// grow6 plans what an IPv6 pool lacks: a /80 on each ENI that serves pods, and an ENI
-// with one where none can. No node runs out of a /80, so that is all, and no target
-// asks for more.
+// grow6 plans what an IPv6 pool lacks: a /80 on each ENI that serves pods, or an ENI with one
+// if no ENI can have one. No node uses up a /80, so that is enough, and targets ask for no more.
 func (pl *planner) grow6(po *pool) growth {
 	g := growth{why: IPv6Prefix, room: noBound}
 	if toServe := po.unserved(); toServe > 0 {
@@ -16,7 +15,7 @@ func (pl *planner) grow6(po *pool) growth {
 	g.left = po.bare(&g)
 	g.wanted = g.left > 0
 	pl.fill(po, &g)
-	// A further ENI is no way around one that cannot get its /80 now.
+	// Another ENI does not help if one cannot get its /80 now.
 	if !g.wanted && !po.settled(&g) {
 		g.left, g.wanted = 1, true
 		pl.attach(po, &g)
@@ -25,8 +24,8 @@ func (pl *planner) grow6(po *pool) growth {
 	return g
 }
 
-// writeOff takes no account of /80s that EC2 does not show. Pods may live in one that it
-// has taken away, so that it stays in the book, and those that wait would forever.
+// writeOff ignores /80s that EC2 does not show. If EC2 has taken one away, pods may still run in
+// it, so it stays in the book, and waiting pods would wait for it forever.
 func (po *pool) writeOff() {
 	for i := range po.enis {
 		e := &po.enis[i]
@@ -49,8 +48,8 @@ func (po *pool) bare(g *growth) int {
 	return n
 }
 
-// settled reports whether some ENI of the card has a /80 or will get one. An ENI that
-// EC2 does not show counts until pods wait: it may be EC2's list that is wrong.
+// settled reports whether some ENI of the card has a /80 or will get one. An ENI that EC2 does
+// not show counts until pods wait: EC2's list may be wrong.
 func (po *pool) settled(g *growth) bool {
 	if po.total > 0 || po.attaching {
 		g.deferred = g.deferred || po.attaching

@@ -2,12 +2,12 @@ package warmpool
 
 import "time"
 
-// obstacleKind says what keeps a pool from growing.
+// obstacleKind is a reason why a pool cannot grow.
 type obstacleKind uint8
 
 const (
 	atMaxPods  obstacleKind = iota + 1
-	atMaxENIs               // every slot of the card is taken, spoken for or reserved
+	atMaxENIs               // every slot of the card is taken, planned for or reserved
 	attachLate              // Snapshot.AttachBackoff
 	eniLate                 // Snapshot.ENIBackoff
 	exhausted               // a subnet
@@ -15,14 +15,14 @@ const (
 	noSubnet
 )
 
-// obstacle is one thing in the way of growth.
+// obstacle is one thing that prevents growth.
 type obstacle struct {
 	kind    obstacleKind
 	subject string    // the subnet or ENI
-	until   time.Time // zero: no known end
+	until   time.Time // zero if it has no known end
 }
 
-// reason is the reason to wait for the end of an obstacle that has one.
+// reason is the reason to wait for the end of an obstacle, if it has an end.
 func (o obstacle) reason() Reason {
 	switch o.kind {
 	case attachLate:

@@ -2,12 +2,12 @@ package warmpool
 
 import "time"
 
-// Plan says what to do now: at most one action per ENI, growth before releases,
-// at most one Wait, last. The same arguments always give the same plan, and a plan
-// that is carried out leads to an empty one (or a Wait) in a few rounds.
+// Plan returns what to do now: at most one action per ENI, growth before releases, and at most
+// one Wait, last. The same arguments always give the same plan, and carrying plans out leads
+// to an empty plan (or a Wait) in a few rounds.
 //
-// Nothing that is planned touches an address that is assigned, cooling or held, or
-// exceeds a limit of the instance, MAX_ENI or max-pods.
+// No action touches an address that is assigned, in cooldown or held, or exceeds a limit of
+// the instance, MAX_ENI or max-pods.
 func Plan(s Snapshot, p Policy, now time.Time) []Action {
 	if s.Terminating {
 		return nil
@@ -33,7 +33,7 @@ type planner struct {
 	now time.Time
 
 	perENI  int  // secondary IPs or /28s that an ENI can hold; one /80
-	frozen  bool // serve the pods that come, nothing else
+	frozen  bool // serve arriving pods, nothing else
 	subnets subnets
 
 	cleanGate, shrinkGate gate
@@ -57,14 +57,13 @@ func newPlanner(s *Snapshot, p *Policy, now time.Time) *planner {
 	return pl
 }
 
-// frozen reports whether the targets do not count, because the node is cordoned or EC2
+// frozen reports whether the targets are ignored, because the node is cordoned or EC2
 // throttles.
 func frozen(s *Snapshot, p *Policy) bool { return cordoned(s, p) || s.Throttled }
 
 func cordoned(s *Snapshot, p *Policy) bool { return s.Unschedulable && !p.ManageUnschedulable }
 
-// waitFor asks to be called again at a time that is useful for a reason; the
-// earliest one wins.
+// waitFor asks for another plan at a time that a reason gives; the earliest one wins.
 func (pl *planner) waitFor(until time.Time, why Reason) {
 	if !until.After(pl.now) {
 		return

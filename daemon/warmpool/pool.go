@@ -12,24 +12,24 @@ const (
 	prefixSize6 = 1 << 48
 )
 
-// pool is one network card: what the book holds there, added up.
+// pool is the state of one network card: the totals of what the book holds there.
 type pool struct {
 	card     int
 	prefixes bool // counts /28s or /80s, else secondary IPs
 	ipv6     bool // counts /80s
 	enis     []eni
 
-	// Addresses of CIDRs of the active kind, on ENIs that serve pods, held and
-	// quarantined ones left out. Free = total − assigned − cooling.
+	// Addresses in CIDRs of the active kind, on ENIs that serve pods, without held and
+	// quarantined ones. Free = total − assigned − cooling.
 	total, assigned, cooling int
-	freePrefixes             int       // prefixes with no address assigned or cooling
+	freePrefixes             int       // prefixes with no address assigned or in cooldown
 	misplaced                int       // CIDRs that EC2 has moved, see Snapshot.Misplaced
 	pending                  int       // addresses in flight from EC2
-	waiting                  int       // ADDs that found the pool dry
-	expected                 int       // ADDs that will come beside them, see foresee
-	coolEnd                  time.Time // the first moment at which one of the cooling addresses is free
+	waiting                  int       // ADDs that found the pool empty
+	expected                 int       // further ADDs to come, see foresee
+	coolEnd                  time.Time // when the first address in cooldown becomes free
 
-	arriving  []*Pending // ENIs that are being attached, late ones left out
+	arriving  []*Pending // ENIs being attached, without late ones
 	attaching bool       // an ENI is being attached, late or not
 
 	attached int  // ENIs that occupy a slot: in the book, elsewhere, in flight, planned
@@ -46,19 +46,19 @@ type eni struct {
 	serves  bool // gives addresses to pods
 	busy    bool // an operation on it is in flight or planned
 	filled  bool // this plan asks for addresses on it
-	leaving bool // to be detached, now or when it may be
+	leaving bool // to be detached, now or once allowed
 
 	cidrs    int // CIDRs on it that occupy slots: all of IPv4, or /80s in an IPv6 cluster
-	held     int // of them on their way out: their release is in flight or planned
+	held     int // of those, being released: in flight or planned
 	incoming int // CIDRs in flight to it
 
-	quarantined int // CIDRs that EC2 does not show: they occupy slots until that is certain
+	quarantined int // CIDRs that EC2 does not show: they occupy slots until that is confirmed
 
-	surplus   int       // CIDRs of the active kind with no address assigned, cooling, held or quarantined
-	misfits   int       // the same of the other kind
+	surplus   int       // CIDRs of the active kind with no address assigned or in cooldown, not held or quarantined
+	misfits   int       // the same for the other kind
 	assigned  int       // addresses of pods, either kind
 	cooling   int       // either kind
-	cleanable time.Time // when the first cooling address in a CIDR that no pod can use is free
+	cleanable time.Time // when the first address in cooldown in a CIDR that pods cannot use becomes free
 }
 
 // free is the number of addresses that a pod could get now.
@@ -78,7 +78,7 @@ func (po *pool) unit() int {
 	return 1
 }
 
-// draw is what one CIDR takes from a subnet.
+// draw is the demand of one CIDR on a subnet.
 func (po *pool) draw() draw {
 	switch {
 	case po.ipv6:
@@ -89,7 +89,7 @@ func (po *pool) draw() draw {
 	return draw{addresses: 1}
 }
 
-// units is the number of CIDRs that hold at least that many addresses.
+// units is the number of CIDRs needed for that many addresses.
 func (po *pool) units(addresses int) int {
 	if addresses <= 0 {
 		return 0
@@ -144,7 +144,7 @@ func (po *pool) occupy(device int) {
 	}
 }
 
-// add counts one ENI of the book and the CIDRs on it that the book has elsewhere.
+// add counts one ENI of the book, and its misplaced CIDRs, which the book has elsewhere.
 func (po *pool) add(st *ipam.ENIState, misplaced int, p *Policy, now time.Time) {
 	po.attached++
 	po.occupy(st.Device)
@@ -162,7 +162,7 @@ func (po *pool) add(st *ipam.ENIState, misplaced int, p *Policy, now time.Time) 
 	po.enis = append(po.enis, e)
 }
 
-// count adds one CIDR to its ENI and, when pods can use it, to the pool.
+// count adds one CIDR to its ENI and, if pods can use it, to the pool.
 func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 	e.assigned += c.Assigned
 	cooling, end := cool(c, now, p.Cooldown)
@@ -175,7 +175,7 @@ func (po *pool) count(e *eni, c *ipam.CIDRState, p *Policy, now time.Time) {
 		e.cleanable = earlier(e.cleanable, end)
 	}
 	if !ours || po.ipv6 && !active {
-		return // it takes no slot of the pool's, and is not the pool's to give back
+		return // it takes no slot of the pool, and the pool must not release it
 	}
 	e.cidrs++
 	if c.Held {
@@ -240,9 +240,9 @@ func (po *pool) expect(op *Pending) {
 	}
 }
 
-// cool counts the resting addresses of a CIDR and says when the first of them is
-// free again. It is ipam.AddressState.Cooling for a whole CIDR, cheap enough to be
-// asked for every address of the node.
+// cool counts the addresses of a CIDR in cooldown and returns when the first of them is free
+// again. It is ipam.AddressState.Cooling for a whole CIDR, cheap enough to run over every
+// address of the node.
 func cool(c *ipam.CIDRState, now time.Time, cooldown time.Duration) (n int, end time.Time) {
 	if len(c.Records) == c.Assigned {
 		return 0, time.Time{}
@@ -257,12 +257,12 @@ func cool(c *ipam.CIDRState, now time.Time, cooldown time.Duration) (n int, end 
 		end = earlier(end, r.UnassignedAt)
 	}
 	if n > 0 {
-		end = end.Add(cooldown + 1) // its last instant counts as cooling
+		end = end.Add(cooldown + 1) // the cooldown includes its last instant
 	}
 	return n, end
 }
 
-// earlier is the earlier of two times, the zero time counting as never.
+// earlier is the earlier of two times; the zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -17,7 +17,7 @@ const (
 	IPv6Prefix   Reason = "ipv6-prefix"
 )
 
-// Reasons to give addresses and ENIs back.
+// Reasons to release addresses and ENIs.
 const (
 	SurplusIPs      Reason = "surplus-ips"
 	SurplusPrefixes Reason = "surplus-prefixes"
@@ -38,7 +38,7 @@ const (
 	AddressesCooling Reason = "addresses-cooling"
 )
 
-// reasons is every reason with its title, in the order of the constants.
+// reasons lists every reason with its title, in the order of the constants.
 var reasons = []struct {
 	reason Reason
 	title  string

@@ -7,13 +7,13 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// gate is the earliest time of a release, and what it waits for.
+// gate is the earliest time of a release, and the reason to wait for it.
 type gate struct {
 	opens time.Time
 	why   Reason
 }
 
-// later is the one of two gates that opens last.
+// later returns the gate that opens last.
 func (g gate) later(h gate) gate {
 	if h.opens.After(g.opens) {
 		return h
@@ -21,8 +21,7 @@ func (g gate) later(h gate) gate {
 	return g
 }
 
-// gates are the times before which nothing is cleaned up and nothing is scaled
-// down.
+// gates are the times before which nothing is cleaned up or scaled down.
 func gates(s *Snapshot, p *Policy) (clean, shrink gate) {
 	clean = gate{s.ReleaseBackoff, ReleaseBackedOff}
 	if s.LastScaleDown.IsZero() {
@@ -31,20 +30,20 @@ func gates(s *Snapshot, p *Policy) (clean, shrink gate) {
 	return clean, clean.later(gate{s.LastScaleDown.Add(p.ScaleDownInterval), ScaleDownSpacing})
 }
 
-// mayRelease reports whether anything at all may be given back: not on a cordoned
-// node, whose instance is likely to end, and not while the address of some
-// assignment is in no known CIDR, for it may be in one that looks unused.
+// mayRelease reports whether anything may be released at all: not on a cordoned node, whose
+// instance is likely to end, not while EC2 throttles, and not while the address of an
+// assignment is in no known CIDR, since it may be in one that looks unused.
 func (pl *planner) mayRelease() bool {
 	return !pl.frozen && len(pl.s.Book.Unplaced) == 0
 }
 
-// detachable reports whether the ENI can be detached as it is, whatever its age.
+// detachable reports whether the ENI can be detached in its current state, whatever its age.
 func (e *eni) detachable() bool {
 	return !e.Primary && !e.Trunk && !e.EFA && !e.busy && e.held == 0 && e.quarantined == 0 && e.assigned == 0 && e.cooling == 0
 }
 
-// leave plans to detach an ENI, now or as soon as it is old enough. Until then the
-// plan treats it as gone, so that no other ENI is drained in its place.
+// leave plans to detach an ENI, now or once it is old enough. Until then the plan treats it as
+// gone, so that no other ENI is drained instead.
 func (pl *planner) leave(e *eni, g gate, why Reason) {
 	e.leaving = true
 	if !e.AttachedAt.IsZero() {
@@ -58,8 +57,8 @@ func (pl *planner) leave(e *eni, g gate, why Reason) {
 	pl.releases = append(pl.releases, DetachENI{ENI: e.ID, Reason: why})
 }
 
-// release plans to give back up to n unused CIDRs of one kind, the highest first,
-// and returns how many there are or will be when the gate opens.
+// release plans to release up to n unused CIDRs of one kind, the highest first. It returns how
+// many it releases, now or when the gate opens.
 func (pl *planner) release(e *eni, prefixes bool, n int, g gate, why Reason) int {
 	if n <= 0 {
 		return 0
@@ -84,7 +83,7 @@ func (pl *planner) release(e *eni, prefixes bool, n int, g gate, why Reason) int
 	return len(cidrs)
 }
 
-// unused reports whether a CIDR of an ENI can be given back now.
+// unused reports whether a CIDR of an ENI can be released now.
 func (pl *planner) unused(e *eni, c *ipam.CIDRState) bool {
 	if c.Held || c.Quarantined() || c.Assigned > 0 || c.Prefix.Addr().Is4() == pl.p.IPv6 {
 		return false

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// shrink plans the return of what the targets do not ask for: empty ENIs first,
-// which frees a slot and a primary address too, then single CIDRs of the emptiest
-// ENIs, so that those empty next. It never makes the pool short: what is judged is
-// the pool as it will be afterwards. An IPv6 pool holds nothing that it could spare.
+// shrink plans the release of what exceeds the targets: first empty ENIs, which also frees a
+// slot and a primary address, then single CIDRs of the emptiest ENIs, so that those empty next.
+// It never makes the pool short: it judges the pool as it will be afterwards. An IPv6 pool
+// holds nothing to spare.
 func (pl *planner) shrink(po *pool) {
 	if po.ipv6 || !pl.mayRelease() || po.waiting > 0 || po.pending > 0 {
 		return
@@ -16,7 +16,7 @@ func (pl *planner) shrink(po *pool) {
 	t := targetsOf(po, pl.p)
 	left := excess(po, t, pl.perENI)
 	if po.expected > 0 && pl.s.Expected == nil {
-		pl.waitFor(pl.now.Add(rampMoment), ExpectedPods) // by then they have come, or do not
+		pl.waitFor(pl.now.Add(rampMoment), ExpectedPods) // by then they have arrived, or will not
 	}
 	for _, e := range po.order(byFewestCIDRs) {
 		if e.detachable() && e.surplus <= left {
@@ -40,7 +40,7 @@ func (pl *planner) shrink(po *pool) {
 	}
 }
 
-// coolingMatters reports whether something may go once the cooling addresses are
+// coolingMatters reports whether something may be released once the addresses in cooldown are
 // free.
 func (pl *planner) coolingMatters(po *pool, t targets) bool {
 	over := po.total - po.assigned - po.expected - t.spareAddresses(pl.perENI)
@@ -70,12 +70,12 @@ func (po *pool) order(compare func(a, b *eni) int) []*eni {
 	return list
 }
 
-// byFewestCIDRs sorts ENIs for detaching: least lost first, then last attached.
+// byFewestCIDRs sorts ENIs for detaching: fewest CIDRs lost first, then last attached.
 func byFewestCIDRs(a, b *eni) int {
 	return cmp.Or(cmp.Compare(a.surplus, b.surplus), cmp.Compare(b.Device, a.Device))
 }
 
-// byEmptiest sorts ENIs for draining: the primary, which never goes, comes last.
+// byEmptiest sorts ENIs for draining: the primary, which is never detached, comes last.
 func byEmptiest(a, b *eni) int {
 	switch {
 	case a.Primary && !b.Primary:
@@ -86,8 +86,8 @@ func byEmptiest(a, b *eni) int {
 	return cmp.Or(cmp.Compare(a.assigned, b.assigned), cmp.Compare(a.cidrs, b.cidrs), cmp.Compare(b.Device, a.Device))
 }
 
-// byFullest sorts ENIs for filling: the primary, which always stays, then those
-// with the most pods, so that the others can empty.
+// byFullest sorts ENIs for filling: the primary, which is never detached, then those with the
+// most pods, so that the others can empty.
 func byFullest(a, b *eni) int {
 	switch {
 	case a.Primary && !b.Primary:

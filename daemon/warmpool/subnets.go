@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// subnetRefresh is Policy.SubnetRefresh when it is not set.
+// subnetRefresh is the default of Policy.SubnetRefresh.
 const subnetRefresh = time.Minute
 
 // subnets tracks what this plan takes from each subnet.
@@ -25,14 +25,14 @@ func newSubnets(s *Snapshot, p *Policy, now time.Time) subnets {
 	return sn
 }
 
-// draw is what one CIDR takes from a subnet.
+// draw is the demand of one CIDR on a subnet.
 type draw struct {
-	addresses int  // of its IPv4 range: none for a /80
+	addresses int  // of the IPv4 range: none for a /80
 	block     bool // an aligned block must be free
 }
 
-// offer is how many of want CIDRs a subnet can give beside extra single
-// addresses; 0 comes with what is in the way and until when.
+// offer is how many of want CIDRs a subnet can give besides extra single addresses. If it is 0,
+// the obstacle says what prevents it and until when.
 func (sn *subnets) offer(s *Subnet, want, extra int, d draw) (int, obstacle) {
 	if s.BackoffUntil.After(sn.now) {
 		return 0, obstacle{kind: exhausted, subject: s.ID, until: s.BackoffUntil}
@@ -49,14 +49,14 @@ func (sn *subnets) offer(s *Subnet, want, extra int, d draw) (int, obstacle) {
 	return 0, obstacle{kind: exhausted, subject: s.ID, until: sn.now.Add(sn.refresh)}
 }
 
-// take books addresses of a subnet for an action of this plan.
+// take reserves addresses of a subnet for an action of this plan.
 func (s *Subnet) take(addresses int) {
 	if s.AvailableIPs >= 0 {
 		s.AvailableIPs = max(0, s.AvailableIPs-addresses)
 	}
 }
 
-// find is the subnet with that id, nil when it is not listed.
+// find returns the subnet with that ID, nil if it is not listed.
 func (sn *subnets) find(id string) *Subnet {
 	for i := range sn.list {
 		if sn.list[i].ID == id {
@@ -66,11 +66,11 @@ func (sn *subnets) find(id string) *Subnet {
 	return nil
 }
 
-// refused is when the back-off ended of a subnet that had no block when it was last asked
-// for one; zero: it had, or was never asked. Its free count does not show whether it has
-// one now, so the subnets that refused are asked after the others, the latest last. Else,
-// where EC2 throttles too, a request that fails again would each time use up the token
-// that the next one needs.
+// refused returns when the back-off ended, or will end, of a subnet that had no block when last
+// asked; zero if it had one, or was never asked. The free count does not show whether it has a
+// block now, so subnets that refused are asked after the others, the most recent last.
+// Otherwise, while EC2 throttles as well, a request that fails again would each time use up the
+// token that the next one needs.
 func (s *Subnet) refused(d draw) time.Time {
 	if s == nil || !d.block {
 		return time.Time{}
@@ -78,9 +78,9 @@ func (s *Subnet) refused(d draw) time.Time {
 	return s.PrefixBackoff
 }
 
-// pick chooses the subnet of a new ENI that wants that many CIDRs: the one with
-// the most free addresses among those that can give at least one, and of those the one that
-// did not refuse.
+// pick chooses the subnet of a new ENI that needs that many CIDRs: of those that can give at
+// least one, the one that has not refused, or refused longest ago, and then the one with the
+// most free addresses.
 func (sn *subnets) pick(want int, d draw, blocked func(obstacle)) (id string, n int) {
 	if len(sn.list) == 0 {
 		return "", want

@@ -1,6 +1,6 @@
 package warmpool
 
-// targets are the wishes of the policy for one pool, one of three kinds.
+// targets are the policy's targets for one pool, one of three kinds.
 type targets struct {
 	ips      bool // spare and minimum count addresses
 	prefixes bool // spare counts free /28s
@@ -10,8 +10,8 @@ type targets struct {
 	minimum int // MINIMUM_IP_TARGET
 }
 
-// targetsOf applies the precedence: IP targets, then (prefix mode) the prefix
-// target, then the ENI target. Cards beyond the first always want one address.
+// targetsOf applies the precedence: IP targets, then (in prefix mode) the prefix target, then
+// the ENI target. Cards beyond the first always want one address.
 func targetsOf(po *pool, p *Policy) targets {
 	switch {
 	case po.card > 0:
@@ -25,10 +25,9 @@ func targetsOf(po *pool, p *Policy) targets {
 	}
 }
 
-// spareAddresses is how many addresses should be free. It is never 0: whatever the
-// target, a pool in which nothing is free is too low, and nothing is given back
-// that would make it so. That is what keeps a target of 0 from swinging and
-// MINIMUM_IP_TARGET alone from being a cap.
+// spareAddresses is how many addresses should be free. It is never 0: whatever the target, a
+// pool without a free address is too low, and nothing is released that would make it so. That
+// keeps a target of 0 from oscillating, and MINIMUM_IP_TARGET alone from being a cap.
 func (t targets) spareAddresses(perENI int) int {
 	switch {
 	case t.ips:
@@ -40,13 +39,13 @@ func (t targets) spareAddresses(perENI int) int {
 	}
 }
 
-// reservePart is the reserve of a pool that grows by ENIs, as 1 in so many of max-pods.
+// reservePart defines the reserve of a pool that grows by ENIs: max-pods divided by it.
 const reservePart = 20
 
-// reserve is how many usable addresses beyond max-pods a pool keeps for the first pods
-// that are replaced on a full node, if the target asks for spare ones. Only a pool that
-// grows by ENIs has one: attaching the next ENI takes EC2 seconds, an assignment takes a
-// fraction of one.
+// reserve is how many usable addresses beyond max-pods a pool keeps for the first pods that
+// are replaced on a full node, if the target asks for spare addresses. Only a pool that grows
+// by ENIs has a reserve: attaching the next ENI takes EC2 seconds, an assignment a fraction of
+// a second.
 func (t targets) reserve(maxPods int) int {
 	if t.ips || t.prefixes || t.spare == 0 {
 		return 0
@@ -54,9 +53,9 @@ func (t targets) reserve(maxPods int) int {
 	return (maxPods + reservePart - 1) / reservePart
 }
 
-// shortfall is the number of addresses that the pool lacks, counting what is in
-// flight as there and every ADD that waits or is expected as served. Cooling
-// addresses are neither free nor gone.
+// shortfall is the number of addresses that the pool lacks, counting addresses in flight as
+// present and every waiting or expected ADD as served. Addresses in cooldown are neither free
+// nor gone.
 func shortfall(po *pool, t targets, perENI int) (int, Reason) {
 	toServe := po.unserved()
 	toSpare := t.spareAddresses(perENI) + toServe
@@ -80,9 +79,9 @@ func shortfall(po *pool, t targets, perENI int) (int, Reason) {
 	}
 }
 
-// excess is the number of CIDRs that can go without making the pool short. Only
-// addresses that are free now count, so that what is released is not asked for
-// again while others rest.
+// excess is the number of CIDRs that can go without making the pool short. Only addresses that
+// are free now count, so that what is released is not requested again while others are in
+// cooldown.
 func excess(po *pool, t targets, perENI int) int {
 	over := po.free() - po.expected - t.spareAddresses(perENI)
 	if t.ips {

@@ -2,29 +2,29 @@ package warmpool
 
 import "time"
 
-// UnmetTarget is a target that the pool of a network card will not reach, whatever is
-// waited for. Plan has no action for it, and it is no fault: pods may have all the
-// addresses they need.
+// UnmetTarget is a target that the pool of a network card cannot reach, however long one
+// waits. Plan has no action for it, and it is not a fault: pods may have all the addresses they
+// need.
 type UnmetTarget struct {
 	Target   string // the setting: WARM_ENI_TARGET, WARM_IP_TARGET, MINIMUM_IP_TARGET, WARM_PREFIX_TARGET
 	Wanted   int    // in the target's unit: ENIs' worth of free addresses, free addresses, addresses, prefixes' worth of free addresses
-	Possible int    // the most of it beside the pods of now; 0 for a target that is not looked at
+	Possible int    // the most that is possible beside the current pods; 0 for an ignored target
 	Limit    Limit
 }
 
-// Limit says what keeps a target from being reached. Its text is stable.
+// Limit is what keeps a target from being reached. Its text is stable.
 type Limit string
 
-// The limits, the narrowest first where several hold.
+// The limits, the narrowest first if several apply.
 const (
 	LimitCordoned   Limit = "cordoned"
 	LimitMaxPods    Limit = "max-pods"
 	LimitNoSubnet   Limit = "no-usable-subnet"
 	LimitENIs       Limit = "eni-limit"
 	LimitAddresses  Limit = "address-limit"
-	LimitMode       Limit = "mode"       // the target is of the other of secondary-IP and prefix mode
+	LimitMode       Limit = "mode"       // the target belongs to the other of secondary-IP and prefix mode
 	LimitOverridden Limit = "overridden" // another target takes precedence
-	LimitIPv6       Limit = "ipv6"       // no target counts in an IPv6 cluster
+	LimitIPv6       Limit = "ipv6"       // an IPv6 cluster ignores all targets
 )
 
 // Title is the one-line meaning of a limit, "" for an unknown one.
@@ -50,15 +50,14 @@ func (l Limit) Title() string {
 	return ""
 }
 
-// Ignored reports whether a target is not looked at, instead of being out of reach.
+// Ignored reports whether the target is ignored, rather than out of reach.
 func (l Limit) Ignored() bool {
 	return l == LimitMode || l == LimitOverridden || l == LimitIPv6
 }
 
-// Unmet lists the targets of a network card that its pool cannot reach with the pods
-// that it has, in the order of precedence. Clocks, operations in flight, resting
-// addresses and short subnets do not count: they pass. Cards beyond the first have no
-// targets of the operator.
+// Unmet lists the targets of a network card that its pool cannot reach with its current pods,
+// in the order of precedence. Back-offs, operations in flight, addresses in cooldown and short
+// subnets do not count: they are temporary. Cards beyond the first have no operator targets.
 func Unmet(s Snapshot, p Policy, now time.Time, card int) []UnmetTarget {
 	if s.Terminating || card != 0 || cards(&s, &p) == 0 || at(s.Unmanaged, 0) {
 		return nil
@@ -108,8 +107,7 @@ func Unmet(s Snapshot, p Policy, now time.Time, card int) []UnmetTarget {
 	return out
 }
 
-// most is how many addresses the pool can come to hold, and what it is that ends
-// there.
+// most is how many addresses the pool can reach, and what limits it there.
 func (pl *planner) most(po *pool) (int, Limit) {
 	if cordoned(pl.s, pl.p) {
 		return po.total + po.pending, LimitCordoned
@@ -122,7 +120,7 @@ func (pl *planner) most(po *pool) (int, Limit) {
 			slots++ // it is being detached
 		case e.grows():
 			serving++
-			// What is on its way out or will be, because pods cannot use it, makes way.
+			// CIDRs that are or will be released because pods cannot use them make room.
 			most += max(0, pl.perENI-(e.cidrs-e.held-e.misfits)) * po.unit()
 		}
 	}
@@ -147,8 +145,8 @@ func (pl *planner) most(po *pool) (int, Limit) {
 	return most, limit
 }
 
-// untilMaxPods is how many addresses the pool has when max-pods ends its growth, with so
-// many ENIs to come.
+// untilMaxPods is how many addresses the pool has when max-pods ends its growth, if coming
+// ENIs can still be attached.
 func (pl *planner) untilMaxPods(po *pool, coming int) int {
 	t, total := targetsOf(po, pl.p), po.total
 	if t.ips || t.prefixes {
