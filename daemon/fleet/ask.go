@@ -8,10 +8,9 @@ import (
 	"cnictl/daemon/api/introspect/client"
 )
 
-// Ask has ask read from each of the nodes named, in their order, none: all: with its
-// client, bounded as a sweep is. It returns how each ended; nil where it was well.
-// What is read is ask's to keep; it is called from several goroutines, once for each
-// index of the names.
+// Ask calls ask, with the client, for each of the named nodes in that order; for all nodes if
+// names is empty. Concurrency is bounded as in a sweep. It returns one error per node, nil on
+// success. ask keeps what it reads; it is called from several goroutines, once per index.
 func (f *Fleet) Ask(ctx context.Context, names []string, ask func(ctx context.Context, i int, t Target, c *client.Client) error) []error {
 	nodes := f.nodes
 	if len(names) > 0 {

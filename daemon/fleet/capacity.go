@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// MaxPods is kubelet's setting as the daemon reports it, else as Kubernetes does; null: not
-// known.
+// MaxPods is kubelet's setting as the daemon reports it, else as Kubernetes does; nil if
+// unknown.
 func MaxPods(n document.NodeIPAM) *int {
 	if n.Summary != nil && n.Summary.MaxPods != nil && n.Summary.MaxPods.Value != nil {
 		return n.Summary.MaxPods.Value
@@ -23,11 +23,11 @@ func MaxPods(n document.NodeIPAM) *int {
 	return nil
 }
 
-// Capacity is how many addresses of a card pods can have at most: those that it can hold, or
-// max-pods where that is lower, which byMaxPods says; null: not known. Where the card already
-// holds far more than max-pods, it is what the card can hold.
+// Capacity is the most addresses of a card that pods can have: as many as the card can hold,
+// or max-pods if that is lower, which byMaxPods reports; nil if unknown. If the card already
+// holds far more than max-pods, it is as many as the card can hold.
 func Capacity(n document.NodeIPAM, c introspect.CardSummary) (most *int, byMaxPods bool) {
-	const prefix = 16 // the last one may exceed what pods can use
+	const prefix = 16 // size of a prefix: the last one may exceed what pods can use
 	pods := MaxPods(n)
 	if c.AddressLimit == nil || pods == nil || *pods <= 0 || *pods >= *c.AddressLimit || c.Total >= *pods+prefix || c.Card != 0 {
 		return c.AddressLimit, false
@@ -35,8 +35,7 @@ func Capacity(n document.NodeIPAM, c introspect.CardSummary) (most *int, byMaxPo
 	return pods, true
 }
 
-// room is how many addresses a card could get beyond those it holds, as far as pods can use
-// them; null: not known.
+// room is how many more addresses a card could get that pods could use; nil if unknown.
 func room(n document.NodeIPAM, c introspect.CardSummary) *int {
 	if c.AddressLimit == nil {
 		return nil
@@ -48,7 +47,7 @@ func room(n document.NodeIPAM, c introspect.CardSummary) *int {
 	return new(max(0, most-c.Total))
 }
 
-// instanceType is what a node is, "" while that is not known.
+// instanceType returns the node's instance type, "" if unknown.
 func instanceType(n document.NodeIPAM) string {
 	switch {
 	case n.Summary != nil && n.Summary.InstanceType != "":
@@ -59,15 +58,15 @@ func instanceType(n document.NodeIPAM) string {
 	return ""
 }
 
-// Limits that a node reports are used up to these, several times those of the largest type: a
+// Caps on the limits that a node reports, several times those of the largest type: a
 // simulation takes time for each address, and nodes may report anything.
 const (
 	mostReportedENIs  = 64
-	mostReportedSlots = 128 // of an interface
+	mostReportedSlots = 128 // per ENI
 )
 
-// instanceOf is what a node can have: of a type that the table lacks, what the daemon reports
-// of the default network card. Such types are new, so Nitro.
+// instanceOf returns the limits of a node. For a type missing from the table it uses what the
+// daemon reports about the default network card, and assumes Nitro, as such types are new.
 func instanceOf(n document.NodeIPAM) (limits.Instance, bool) {
 	kind := instanceType(n)
 	if i, ok := limits.Lookup(kind); ok || kind == "" || n.Summary == nil || len(n.Summary.Cards) == 0 {
@@ -84,8 +83,8 @@ func instanceOf(n document.NodeIPAM) (limits.Instance, bool) {
 	return i, i.Check() == nil
 }
 
-// MaxPodsRules are what the published rules give for a node with the settings that it has; none
-// while its pool or its type is not known.
+// MaxPodsRules applies the published rules to a node with its current settings; nil while its
+// pool or its type is unknown.
 func MaxPodsRules(n document.NodeIPAM) []maxpods.Rule {
 	s := n.Summary
 	i, ok := instanceOf(n)
@@ -102,7 +101,7 @@ func MaxPodsRules(n document.NodeIPAM) []maxpods.Rule {
 	return slices.DeleteFunc(maxpods.Rules(p), func(r maxpods.Rule) bool { return r.Name == maxpods.RuleOurs })
 }
 
-// WhatIf is a node as it is, to simulate; why says what of it is not known.
+// WhatIf returns the node's current state for a simulation; why says what is missing.
 func WhatIf(n document.NodeIPAM) (node whatif.Node, why string) {
 	s := n.Summary
 	switch {
@@ -139,6 +138,6 @@ func WhatIf(n document.NodeIPAM) (node whatif.Node, why string) {
 	if s.CustomNetworking != nil {
 		to.CustomNetworking = *s.CustomNetworking
 	}
-	// A node that says that it has more pods than addresses would be simulated for ever.
+	// A node that claims more pods than addresses would be simulated for ever.
 	return whatif.Node{Settings: to, Pods: max(0, min(s.Cards[0].Assigned, to.Capacity()))}, ""
 }

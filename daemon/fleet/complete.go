@@ -9,10 +9,9 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// complete adds to a summary that was made of upstream's documents, or of metrics,
-// what the Node object and the published limits of its instance type say. What the
-// daemon reported stays as it is. MAX_ENI, which upstream does not report, counts as
-// unset.
+// complete fills the gaps in a summary made from upstream's documents or from metrics, using
+// the Node object and the published limits of its instance type. It keeps what the daemon
+// reported. MAX_ENI, which upstream does not report, is assumed unset.
 func complete(s *introspect.Summary, enis []introspect.NodeENI, o *document.NodeObject) {
 	if o == nil {
 		return
@@ -72,9 +71,9 @@ func completeTrunk(t *introspect.Trunk, i limits.Instance, o *document.NodeObjec
 	}
 }
 
-// judgeMaxPods computes what the addresses allow, where the settings that it depends on
-// are known: the mode by what the pool holds, custom networking. A pool in change from one
-// mode to the other has no figure that would hold.
+// judgeMaxPods computes how many pods the addresses allow, if the settings it depends on are
+// known: custom networking, and the mode, which it infers from the pool. A pool that is
+// changing between modes has no stable figure.
 func judgeMaxPods(s *introspect.Summary, enis []introspect.NodeENI, i limits.Instance, o *document.NodeObject) {
 	card := slices.IndexFunc(s.Cards, func(c introspect.CardSummary) bool { return c.Card == i.DefaultCard })
 	if s.CustomNetworking == nil || card < 0 || s.Cards[card].Mode == introspect.ModeMixed {

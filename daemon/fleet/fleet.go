@@ -23,13 +23,13 @@ const (
 type Options struct {
 	Targets     []Target
 	Concurrency int           // nodes read at once; 0 = DefaultConcurrency
-	NodeTimeout time.Duration // for everything asked of one node; 0 = DefaultNodeTimeout
+	NodeTimeout time.Duration // for all requests to one node; 0 = DefaultNodeTimeout
 	UserAgent   string
 	Now         func() time.Time
 }
 
-// Fleet reads a fixed set of nodes, again and again. Its methods may be called
-// from one goroutine at a time.
+// Fleet reads a fixed set of nodes, any number of times. Its methods must not be called
+// concurrently.
 type Fleet struct {
 	opts  Options
 	nodes []*Reader
@@ -76,17 +76,17 @@ func (f *Fleet) Names() []string {
 	return names
 }
 
-// Progress counts a sweep under way. A node that runs no daemon is OK.
+// Progress counts the nodes of a running sweep. A node that runs no daemon is OK.
 type Progress struct{ Done, OK, Failed, Total int }
 
-// Query says what to ask of the nodes.
+// Query says what to read from the nodes.
 type Query struct {
-	ENIs     bool           // also read /v1/enis of nodes that have a summary
-	Progress func(Progress) // called after each node, by one goroutine at a time; nil = not wanted
+	ENIs     bool           // also read /v1/enis from nodes that have a summary
+	Progress func(Progress) // called after each node, never concurrently; nil = unused
 }
 
-// Sweep reads every node once. When ctx ends, the nodes not read yet are in the
-// list as cancelled or timed out.
+// Sweep reads every node once. When ctx ends, the remaining nodes are listed as cancelled
+// or timed out.
 func (f *Fleet) Sweep(ctx context.Context, q Query) document.NodeIPAMList {
 	items := make([]document.NodeIPAM, len(f.nodes))
 	next := make(chan int)
@@ -120,7 +120,7 @@ func (f *Fleet) Sweep(ctx context.Context, q Query) document.NodeIPAMList {
 	return ListOf(items, f.opts.Now())
 }
 
-// Node reads one node by name; ok is false when no target has it.
+// Node reads one node by name; ok is false if no target has that name.
 func (f *Fleet) Node(ctx context.Context, name string, q Query) (_ document.NodeIPAM, ok bool) {
 	for _, n := range f.nodes {
 		if n.target.Name == name {
@@ -130,7 +130,7 @@ func (f *Fleet) Node(ctx context.Context, name string, q Query) (_ document.Node
 	return document.NodeIPAM{}, false
 }
 
-// Config reads the settings of one node by name; ok is false when no target has it.
+// Config reads the settings of one node by name; ok is false if no target has that name.
 func (f *Fleet) Config(ctx context.Context, name string) (_ introspect.NodeConfig, ok bool, _ error) {
 	for _, n := range f.nodes {
 		if n.target.Name == name {
@@ -143,12 +143,12 @@ func (f *Fleet) Config(ctx context.Context, name string) (_ introspect.NodeConfi
 	return introspect.NodeConfig{}, false, nil
 }
 
-// read reads a node, or says that there was no time left to.
+// read reads a node, or reports that no time was left for it.
 func (f *Fleet) read(ctx context.Context, n *Reader, q Query) document.NodeIPAM {
 	if ctx.Err() == nil || n.client == nil {
 		out := n.Read(ctx, q)
 		if n.target.Dial != nil {
-			n.Close() // no more tunnels are open than nodes are read
+			n.Close() // keeps no more tunnels open than nodes being read
 		}
 		return out
 	}
@@ -163,16 +163,16 @@ func (f *Fleet) read(ctx context.Context, n *Reader, q Query) document.NodeIPAM 
 	return out
 }
 
-// Failed reports that a node could not be read, or not wholly. One that runs no daemon and
-// need not has not failed.
+// Failed reports that a node could not be read completely. A node that runs no daemon and
+// needs none has not failed.
 func Failed(n document.NodeIPAM) bool { return n.Error != nil && !Excused(n) }
 
-// computeType is the label by which EKS names nodes that it runs in another way; the
-// DaemonSet of aws-node keeps off these.
+// computeType is the label with which EKS marks nodes of special compute types; the
+// aws-node DaemonSet avoids them.
 const computeType = "eks.amazonaws.com/compute-type"
 
-// Excused reports that a node runs no daemon and need not: on Windows, Fargate, EKS Auto
-// Mode and on hybrid nodes.
+// Excused reports that a node runs no daemon and needs none: Windows, Fargate, EKS Auto
+// Mode and hybrid nodes.
 func Excused(n document.NodeIPAM) bool {
 	switch {
 	case n.State != document.StateNoDaemon:
@@ -189,7 +189,7 @@ func Excused(n document.NodeIPAM) bool {
 	return false
 }
 
-// ListOf gathers the results with the errors of those that failed.
+// ListOf combines the results with the errors of the nodes that failed.
 func ListOf(items []document.NodeIPAM, at time.Time) document.NodeIPAMList {
 	list := document.NodeIPAMList{
 		APIVersion: introspect.APIVersion, Kind: document.KindNodeList,

@@ -12,14 +12,14 @@ import (
 	"cnictl/daemon/api/promtext"
 )
 
-// Bounds of a text of metrics.
+// Limits for a metrics text.
 const (
 	MaxMetrics     = 4 << 20 // bytes
-	maxMetricCount = 1 << 31 // no node counts further
+	maxMetricCount = 1 << 31 // no node counts higher
 	maxEC2Actions  = 64
 )
 
-// metrics is what is taken from a text. Counts are -1 until they are found.
+// metrics is what parseMetrics extracts. Counts are -1 if missing.
 type metrics struct {
 	total, assigned, cooling int
 	enis, eniLimit           int
@@ -33,9 +33,9 @@ type metrics struct {
 	calls                    map[string]introspect.EC2Calls
 }
 
-// SummaryOfMetrics makes a summary of a daemon's metrics, ours or upstream's; what they
-// do not have is null. Upstream's have no cooldown: addresses in cooldown count as free. On a node with several cards its gauges are those of the card changed
-// last.
+// SummaryOfMetrics makes a summary from a daemon's metrics, ours or upstream's; whatever they
+// lack is null. Upstream's have no cooldown: addresses in cooldown count as free. On a node
+// with several cards, its gauges show the card that changed last.
 func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 	m, err := parseMetrics(text)
 	if err != nil {
@@ -57,7 +57,7 @@ func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 	if m.addressLimit > 0 && card.Mode != introspect.ModePrefix { // 0 in IPv6; it counts prefixes as addresses
 		card.AddressLimit = &m.addressLimit
 	}
-	// The gauges are set one after the other: for a moment they need not add up.
+	// The gauges are set one after the other and may briefly disagree.
 	taken := card.Assigned + max(m.cooling, 0)
 	card.Total = max(card.Total, taken)
 	card.Free = card.Total - taken
@@ -78,7 +78,7 @@ func SummaryOfMetrics(text []byte) (introspect.Summary, error) {
 		at := time.UnixMilli(int64(m.started * 1000)).UTC()
 		s.StartedAt = &at
 	}
-	if wrong := s.Check(); wrong != nil { // as of a summary: no node has millions of addresses
+	if wrong := s.Check(); wrong != nil { // as for a summary: no node has millions of addresses
 		return introspect.Summary{}, fmt.Errorf("metrics: %w", wrong)
 	}
 	return s, nil
@@ -104,8 +104,8 @@ func (m *metrics) ec2() []introspect.EC2Calls {
 	return list
 }
 
-// parseMetrics reads the lines of the few families that a summary has a place for. All
-// others are passed over, whatever they hold.
+// parseMetrics reads the few families that a summary has a field for. It skips all others,
+// whatever they contain.
 func parseMetrics(text []byte) (*metrics, error) {
 	if len(text) > MaxMetrics {
 		return nil, fmt.Errorf("metrics: more than %d MiB", MaxMetrics>>20)
@@ -145,7 +145,7 @@ func (m *metrics) counts() map[string]*int {
 	}
 }
 
-// Families that are no single count.
+// Families that are not a single count.
 const (
 	metricCalls   = "awscni_ec2api_req_count"
 	metricErrors  = "awscni_ec2api_error_count"
@@ -175,13 +175,13 @@ func (m *metrics) take(name string, into *int, s promtext.Sample) error {
 		m.started = s.Value
 		return nil
 	}
-	// A running counter that was taken too far down is below zero: it counts as zero.
+	// A gauge that was decremented too often is negative: it counts as zero.
 	if !(s.Value < maxMetricCount) || math.IsInf(s.Value, -1) {
 		return fmt.Errorf("%v is not a count", s.Value)
 	}
 	n := max(int(s.Value), 0)
 	if into != nil {
-		// Those of several series, as one by cause, are added up.
+		// A family with several series, such as one per cause, is summed.
 		*into = min(max(*into, 0)+n, maxMetricCount-1)
 		return nil
 	}

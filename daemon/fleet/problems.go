@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Codes of problems that are no cause code and no reason.
+// Problem codes that are neither cause codes nor reasons.
 const (
 	CodeNoFreeAddress  = "no-free-address"
 	CodeMaxPodsOver    = "max-pods-over"
@@ -28,13 +28,13 @@ const (
 	CodeNoDaemon       = "no-daemon"
 )
 
-// Errors are of the past. One counts as a warning while what it is about may still
-// hold; afterwards it is history, and no state of the node.
+// Errors are past events. An error counts as a warning while its cause may persist; after
+// that it is history and does not affect the node's state.
 const (
-	// freshError: without any other sign that things go wrong. A back-off that an
-	// error caused is a problem of its own, for as long as it lasts.
+	// freshError applies when nothing else points to trouble. A back-off caused by an error is
+	// a separate problem for as long as it lasts.
 	freshError = 30 * time.Second
-	// freshWhileWaiting: while ADDs wait, earlier errors may say why.
+	// freshWhileWaiting applies while ADDs wait: earlier errors may explain it.
 	freshWhileWaiting = 5 * time.Minute
 )
 
@@ -59,7 +59,7 @@ func Problems(n document.NodeIPAM) []document.Problem {
 	return ps.list
 }
 
-// ByCause orders codes of one severity: a dry pool follows from the others.
+// ByCause orders codes of one severity: pool-dry comes last, as a consequence of the others.
 func ByCause(a, b string) int {
 	last := func(code string) int {
 		if code == string(cause.PoolDry) {
@@ -78,13 +78,13 @@ type problems struct {
 	list []document.Problem
 }
 
-// add appends a problem and returns it for its times.
+// add appends a problem and returns it so that the caller can set its times.
 func (ps *problems) add(severity document.Severity, code, format string, args ...any) *document.Problem {
 	ps.list = append(ps.list, document.Problem{Node: ps.node, Severity: severity, Code: code, Message: fmt.Sprintf(format, args...)})
 	return &ps.list[len(ps.list)-1]
 }
 
-// reading reports why the node could not be read.
+// reading reports why a node could not be read.
 func (ps *problems) reading(n document.NodeIPAM) {
 	code, message := string(n.State), ""
 	if n.Error != nil {
@@ -100,7 +100,7 @@ func (ps *problems) reading(n document.NodeIPAM) {
 	case n.Summary != nil && n.Error != nil:
 		ps.add(document.SeverityWarning, CodePartlyReadable, "partly read%s", message)
 	case n.Summary != nil, n.Error == nil && n.State == document.StateAPIOnly:
-		// All was read, or nothing was asked yet.
+		// Everything was read, or nothing was requested yet.
 	default:
 		ps.add(document.SeverityError, code, "%s%s", ReadingWord(n.State), message)
 	}
@@ -129,7 +129,7 @@ func (ps *problems) pool(s introspect.Summary) {
 	}
 }
 
-// onCard names the card where a node has several.
+// onCard names the card if the node has several.
 func onCard(s introspect.Summary, c introspect.CardSummary) string {
 	if len(s.Cards) < 2 {
 		return ""
@@ -184,10 +184,10 @@ func (ps *problems) errors(s introspect.Summary, now time.Time) {
 	}
 }
 
-// isOver reports whether an error is history: some time ago, or about a lack of
-// addresses that ended.
+// isOver reports whether an error is history: too old, or about a shortage of addresses that
+// has ended.
 func isOver(e introspect.LastError, s introspect.Summary, now time.Time) bool {
-	age := now.Sub(e.At).Abs() // a node may take its clock a moment after its Date
+	age := now.Sub(e.At).Abs() // a node may read its clock a moment after it sets Date
 	switch {
 	case waits(s):
 		return age > freshWhileWaiting
@@ -209,7 +209,7 @@ func (ps *problems) settings(s introspect.Summary) {
 		case introspect.MaxPodsUnder:
 			ps.add(document.SeverityInfo, CodeMaxPodsUnder, "max-pods %d leaves %d of %d possible pods unused", *m.Value, *m.TotalCapacity-*m.Value, *m.TotalCapacity)
 		}
-		if m.AtRisk > 0 && m.Verdict != introspect.MaxPodsOver { // which says more
+		if m.AtRisk > 0 && m.Verdict != introspect.MaxPodsOver { // which already covers it
 			ps.add(document.SeverityInfo, CodeMaxPodsAtRisk, "max-pods %d counts branch ENIs: %s may get no address", *m.Value, plural(m.AtRisk, "pod without one", "pods without one"))
 		}
 	}
@@ -225,13 +225,13 @@ func plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// Words of nodes that have no summary and no problem.
+// Words for nodes that have neither a summary nor a problem.
 const (
 	WordUnread   = "not read yet"
 	WordNoDaemon = "no daemon needed" // on Fargate and Windows, for example
 )
 
-// ReasonText is why a node could not be read in a few words for people.
+// ReasonText says in a few words why a node could not be read.
 func ReasonText(r introspect.Reason) string {
 	switch r {
 	case introspect.ReasonNotHTTP:
@@ -242,18 +242,18 @@ func ReasonText(r introspect.Reason) string {
 	return strings.ReplaceAll(string(r), "-", " ")
 }
 
-// Word is the node's state in one or two words, for the STATUS column: the worst
-// problem that is not mere news, else ok.
+// Word is the node's state in one or two words, for the STATUS column: its worst problem, else
+// ok. Of the info problems only cordoned and terminating count.
 func Word(n document.NodeIPAM) string { return WordOf(n, Problems(n)) }
 
-// Codes of nodes without a problem, and of those that were not asked yet.
+// Codes for nodes without a problem and for nodes not read yet.
 const (
 	CodeOK     = "ok"
 	CodeUnread = "unread"
 )
 
-// StatusCode is the node's state in one word for programs: how it could be read where it
-// could not, else the code of the worst problem that is not mere news, else ok.
+// StatusCode is the node's state in one word for programs: the read state if the read failed,
+// else the code of the worst problem as in Word, else ok.
 func StatusCode(n document.NodeIPAM, problems []document.Problem) string {
 	switch {
 	case Excused(n):
@@ -273,7 +273,7 @@ func StatusCode(n document.NodeIPAM, problems []document.Problem) string {
 	return CodeOK
 }
 
-// ReadingWord is how far a node could be read, for people.
+// ReadingWord describes the read state for people.
 func ReadingWord(s document.State) string {
 	if s == document.StateNoDaemon {
 		return "no daemon"
@@ -281,7 +281,7 @@ func ReadingWord(s document.State) string {
 	return string(s)
 }
 
-// WordOf is Word where the problems are known.
+// WordOf is Word for problems already computed.
 func WordOf(n document.NodeIPAM, problems []document.Problem) string {
 	switch {
 	case Excused(n):

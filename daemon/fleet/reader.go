@@ -15,33 +15,32 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// RequestTimeout bounds one answer, counted from the connection, and client.DialTimeout
-// connecting; Options.NodeTimeout bounds both together. A longer NodeTimeout than the default
-// raises both bounds: on a busy node a program that starts in a container is slow.
+// RequestTimeout limits one request, from the moment it has a connection; client.DialTimeout
+// limits connecting; Options.NodeTimeout limits both together. A NodeTimeout above the default
+// raises both limits: on a busy node, starting a program in a container is slow.
 const RequestTimeout = 2 * time.Second
 
-// lateMetrics bounds the reading of metrics of a node that did not
-// answer in time. They come from the same process, most likely as silent there, and
-// a sweep would wait for it twice.
+// lateMetrics limits reading the metrics of a node that did not answer in time. The same
+// process serves them and is probably just as silent there, and a sweep would wait twice.
 const lateMetrics = time.Second
 
 // ReaderOptions configure a Reader. Now is required.
 type ReaderOptions struct {
-	NodeTimeout time.Duration // for everything that one Read asks; 0 = DefaultNodeTimeout
+	NodeTimeout time.Duration // for all requests of one Read; 0 = DefaultNodeTimeout
 	UserAgent   string
 	Now         func() time.Time
 }
 
-// Reader reads one target, again and again, and remembers what it learned of it. One
-// goroutine calls Read at a time; the other methods are safe beside it.
+// Reader reads one target any number of times, and remembers what it learned about it. Only
+// one goroutine at a time may call Read; the other methods may run concurrently with it.
 type Reader struct {
 	target   Target
 	opts     ReaderOptions
-	client   *client.Client // nil: the target is absent
-	upstream atomic.Bool    // it has no summary
-	// Upstream's settings, which it takes from its environment at its start: asked for
-	// once, as it writes a line to its log for each request. Read's goroutine alone uses them.
-	env      *client.IPAMEnv // nil: it has none, or was not asked yet
+	client   *client.Client // nil if the target is absent
+	upstream atomic.Bool    // the node has no summary
+	// Upstream's settings, which it takes from its environment when it starts. They are read
+	// only once, as upstream logs every request. Only Read's goroutine uses them.
+	env      *client.IPAMEnv // nil if the node has none or was not asked yet
 	envAsked bool
 }
 
@@ -59,7 +58,7 @@ func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
 		o.Dial = func(ctx context.Context) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(bare{ctx}, max(client.DialTimeout, opts.NodeTimeout-RequestTimeout))
 			defer cancel()
-			// The client dials in a goroutine of its own.
+			// The client dials in a separate goroutine.
 			return Recover(func() (net.Conn, error) { return t.Dial(ctx) })
 		}
 	}
@@ -71,20 +70,20 @@ func NewReader(t Target, opts ReaderOptions) (*Reader, error) {
 	return r, nil
 }
 
-// bare is a context without its values. Connecting to a node may take requests that the
-// trace of the request to the node must not see: it would take their connection, made in
-// another goroutine, for the node's.
+// bare is a context without its values. Connecting to a node may take further requests, made
+// in another goroutine. They must stay hidden from the trace of the request to the node,
+// which would mistake their connection for the node's.
 type bare struct{ context.Context }
 
 func (bare) Value(any) any { return nil }
 
-// Target is what the reader reads.
+// Target returns the reader's target.
 func (r *Reader) Target() Target { return r.target }
 
-// Client asks the node for single documents; nil while the target is absent.
+// Client returns the client for single documents; nil while the target is absent.
 func (r *Reader) Client() *client.Client { return r.client }
 
-// Upstream reports that the node was seen to have no summary.
+// Upstream reports that the node turned out to have no summary.
 func (r *Reader) Upstream() bool { return r.upstream.Load() }
 
 // Close ends idle connections. The reader can be used again.
@@ -94,8 +93,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// Ask has ask read one document, within the time of one request and tried once more
-// when the connection was lost. It may be called beside Read.
+// Ask calls ask to read one document, within the time of one request, and retries once if
+// the connection was lost. It may run concurrently with Read.
 func Ask[T any](ctx context.Context, r *Reader, ask func(context.Context, *client.Client) (T, error)) (T, error) {
 	if r.client == nil {
 		var none T
@@ -108,15 +107,14 @@ func Ask[T any](ctx context.Context, r *Reader, ask func(context.Context, *clien
 	})
 }
 
-// absence is why an absent target is not asked.
+// absence returns why an absent target is not asked.
 func (r *Reader) absence() error {
 	return &client.Error{Address: r.target.Name, Reason: r.target.Absent.Reason, Err: errors.New(r.target.Absent.Message)}
 }
 
-// Read asks for the best that the node can give: its summary, where it has none the
-// upstream's documents, where neither can be had its metrics. What Kubernetes knows
-// stands beside that, and completes what is no summary of ours. An answer on which this
-// program fails is an error of the node.
+// Read returns the best that the node offers: its summary, else upstream's documents, else
+// its metrics. It adds what Kubernetes knows, which also fills the gaps in any summary that
+// is not ours. If an answer makes this program panic, that is an error of the node.
 func (r *Reader) Read(ctx context.Context, q Query) document.NodeIPAM {
 	out, err := Recover(func() (document.NodeIPAM, error) { return r.read(ctx, q), nil })
 	if err != nil {
@@ -125,7 +123,7 @@ func (r *Reader) Read(ctx context.Context, q Query) document.NodeIPAM {
 	return out
 }
 
-// Broken is a node for which there is only an error again.
+// Broken returns a node about which only an error is known.
 func Broken(t Target, err error) document.NodeIPAM {
 	out := Unread(t)
 	out.State, out.Error = document.StateUnreachable, ErrorOf(err)
@@ -147,7 +145,7 @@ func (r *Reader) read(ctx context.Context, q Query) document.NodeIPAM {
 	if err != nil {
 		out.Error = ErrorOf(err)
 		if r.target.Key == "" {
-			r.upstream.Store(false) // another daemon may have taken its place
+			r.upstream.Store(false) // another daemon may have replaced it
 			r.env, r.envAsked = nil, false
 		}
 		if out.Summary == nil && r.target.Metrics != nil && ctx.Err() == nil {
@@ -163,7 +161,7 @@ func (r *Reader) read(ctx context.Context, q Query) document.NodeIPAM {
 	return out
 }
 
-// Unread is a node as it is known before anything was asked of it.
+// Unread returns a node as known before any request to it.
 func Unread(t Target) document.NodeIPAM {
 	if t.Sample != nil {
 		return *t.Sample
@@ -207,8 +205,8 @@ func stateOf(n document.NodeIPAM) document.State {
 	case introspect.ReasonForbidden:
 		return document.StateForbidden
 	case introspect.ReasonOff, introspect.ReasonNoPod, introspect.ReasonPodNotRunning, introspect.ReasonCancelled:
-		// There is nothing to ask, or it was not asked to the end: the object is what
-		// is known, where it is.
+		// There is nothing to ask, or the read was cancelled: the Node object, if present, is
+		// all that is known.
 		if n.Object != nil {
 			return document.StateAPIOnly
 		}
@@ -269,7 +267,7 @@ type pool struct {
 	at  time.Time
 }
 
-// ENIs reads /v1/enis, counted with the cooldown of the summary; nil: of none.
+// ENIs reads /v1/enis and counts with the cooldown of the summary, which may be nil.
 func (r *Reader) ENIs(ctx context.Context, s *introspect.Summary) ([]introspect.NodeENI, time.Time, error) {
 	p, err := r.enis(ctx, cooldownOf(s))
 	if err != nil {
@@ -288,8 +286,8 @@ func (r *Reader) enis(ctx context.Context, cooldown time.Duration) (pool, error)
 	})
 }
 
-// fillV1 makes a summary of upstream's documents. Its settings are read
-// too, once; a node that has none of them is shown without.
+// fillV1 makes a summary from upstream's documents. It also reads upstream's settings, once;
+// a node that serves none is shown without them.
 func (r *Reader) fillV1(ctx context.Context, q Query, out *document.NodeIPAM) error {
 	p, err := r.enis(ctx, client.DefaultCooldown)
 	if err != nil {
@@ -318,8 +316,8 @@ func (r *Reader) fillV1(ctx context.Context, q Query, out *document.NodeIPAM) er
 	return envErr
 }
 
-// fillMetrics makes a summary of the node's metrics. The error that led here stays: it
-// is why there is no more than that.
+// fillMetrics makes a summary from the node's metrics. The error that led here stays: it
+// explains why there is nothing better.
 func (r *Reader) fillMetrics(ctx context.Context, out *document.NodeIPAM) {
 	if out.Error.Reason == introspect.ReasonTimeout {
 		var cancel context.CancelFunc
@@ -339,8 +337,8 @@ func (r *Reader) fillMetrics(ctx context.Context, out *document.NodeIPAM) {
 	out.Source, out.Summary, out.SampledAt = document.SourceMetrics, &s, &at
 }
 
-// Cooldown is how long a node keeps addresses from other pods after their last one; false
-// where it does not report that, or not a day at most.
+// Cooldown returns how long a node keeps a released address from other pods; false if it is
+// unreported or not within 0–24 hours.
 func Cooldown(s *introspect.Summary) (time.Duration, bool) {
 	if s == nil || s.CooldownSeconds == nil || *s.CooldownSeconds < 0 || *s.CooldownSeconds > 86400 {
 		return 0, false
@@ -348,7 +346,7 @@ func Cooldown(s *introspect.Summary) (time.Duration, bool) {
 	return time.Duration(*s.CooldownSeconds * float64(time.Second)), true
 }
 
-// cooldownOf is the Cooldown to count addresses by.
+// cooldownOf returns the cooldown for counting addresses: the default if unknown.
 func cooldownOf(s *introspect.Summary) time.Duration {
 	if cooldown, ok := Cooldown(s); ok {
 		return cooldown
@@ -356,16 +354,16 @@ func cooldownOf(s *introspect.Summary) time.Duration {
 	return client.DefaultCooldown
 }
 
-// noAnswer is what is said of a node that was too slow.
+// noAnswer is the message for a node that was too slow.
 const noAnswer = "no complete answer in time"
 
 var errSlow = errors.New(noAnswer)
 
-// inTime gives a request a limit from the moment that it has its connection.
+// inTime limits a request from the moment it has its connection.
 func inTime[T any](ctx context.Context, limit time.Duration, ask func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var timer *time.Timer // of this goroutine: GotConn is called by the one that asks
+	var timer *time.Timer // GotConn runs in this goroutine, so no lock
 	defer func() {
 		if timer != nil {
 			timer.Stop()
@@ -383,10 +381,10 @@ func inTime[T any](ctx context.Context, limit time.Duration, ask func(context.Co
 	return v, err
 }
 
-// retryWithin bounds the wait before the one further try.
+// retryWithin limits the wait before the retry.
 const retryWithin = 100 * time.Millisecond
 
-// retry tries once more when the connection was lost.
+// retry repeats a request once if the connection was lost.
 func retry[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	v, err := ask(ctx)
 	if !client.Temporary(err) {

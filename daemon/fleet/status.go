@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// StatusOf sums a sweep up, but for how full subnets are, the causes and the sweep itself.
+// StatusOf summarizes a sweep, except for subnet fill, causes and the sweep itself.
 func StatusOf(list document.NodeIPAMList) document.FleetStatus {
 	s := document.FleetStatus{
 		APIVersion: introspect.APIVersion, Kind: document.KindFleet,
@@ -19,7 +19,7 @@ func StatusOf(list document.NodeIPAMList) document.FleetStatus {
 	s.Nodes.Total = len(list.Items)
 	addressLimit, space, eniLimit := sum{}, sum{}, sum{}
 	var subnets []introspect.Subnet
-	silent := false // a node that should answer was not read
+	silent := false // a node that should answer could not be read
 	for _, n := range list.Items {
 		count(&s.Nodes, n.State)
 		s.Problems = append(s.Problems, Problems(n)...)
@@ -28,7 +28,7 @@ func StatusOf(list document.NodeIPAMList) document.FleetStatus {
 			silent = silent || !Excused(n)
 			continue
 		}
-		if len(n.Summary.Cards) == 0 { // it reported no pool
+		if len(n.Summary.Cards) == 0 { // the node reported no pool
 			addressLimit.missing, space.missing, eniLimit.missing = true, true, true
 		}
 		for _, c := range n.Summary.Cards {
@@ -59,7 +59,7 @@ func StatusOf(list document.NodeIPAMList) document.FleetStatus {
 	return s
 }
 
-// none is the pool of a fleet in which no node has one.
+// none sets the pool of a fleet in which no node has one.
 func none(s *document.FleetStatus) {
 	a := &s.Addresses
 	for _, into := range []**int{&a.Total, &a.Assigned, &a.Cooling, &a.Free, &s.ENIs.Attached} {
@@ -86,7 +86,7 @@ func count(c *document.NodeCounts, s document.State) {
 	}
 }
 
-// sum adds known values and is unknown as soon as one term is.
+// sum adds known values; one unknown term makes it unknown.
 type sum struct {
 	n       int
 	missing bool
@@ -145,7 +145,7 @@ func accumulate(into **int, v *int) {
 	*into = &total
 }
 
-// mergeSubnets keeps the freshest entry of each subnet.
+// mergeSubnets keeps the newest entry of each subnet.
 func mergeSubnets(have, more []introspect.Subnet) []introspect.Subnet {
 	for _, s := range more {
 		i := slices.IndexFunc(have, func(h introspect.Subnet) bool { return h.ID == s.ID })
@@ -159,7 +159,7 @@ func mergeSubnets(have, more []introspect.Subnet) []introspect.Subnet {
 	return have
 }
 
-// Rank orders severities, the worst first.
+// Rank orders severities, worst first.
 func Rank(s document.Severity) int {
 	switch s {
 	case document.SeverityError:

@@ -13,39 +13,39 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Target is a node and the way to it.
+// Target is a node and how to reach it.
 type Target struct {
 	Name    string
-	Address string // unix:/path, host:port or http://host:port; with Dial a label
+	Address string // unix:/path, host:port or http://host:port; only a label if Dial is set
 
-	// Dial connects to its introspection server; nil: Address is dialled.
+	// Dial connects to its introspection server; if nil, Address is dialled.
 	Dial func(ctx context.Context) (net.Conn, error)
-	Via  string // what Dial goes through, one of introspect.Via*; "" without Dial: direct
+	Via  string // what Dial goes through, one of introspect.Via*; "" if direct
 
-	// Key names what runs there, as the UID of a pod does: what was learned of its
-	// features holds for as long as the key does.
+	// Key identifies what runs there, like the UID of a pod: learned features stay valid as
+	// long as the key does.
 	Key string
 
-	// Metrics reads the text of its metrics, at most once a sample and only when
-	// introspection cannot be read; nil: there is no way to them.
+	// Metrics reads the text of its metrics, at most once per sample and only if introspection
+	// cannot be read; nil if there is no way to read them.
 	Metrics func(ctx context.Context) ([]byte, error)
 
-	Object *document.NodeObject // what Kubernetes knows of it; nil: it was not asked
+	Object *document.NodeObject // what Kubernetes knows about it; nil if it was not asked
 
-	// Sample is what a recording has of it, which is all that can be read; nil: it is no
-	// recording.
+	// Sample is the recorded state, the only thing to read from a recording; nil if this is not
+	// a recording.
 	Sample *document.NodeIPAM
 
-	// Absent is why there is no use in asking it; State then says which kind of
-	// absence that is, unreachable when it is "".
+	// Absent says why asking it is pointless; State then gives the kind of absence, unreachable
+	// if "".
 	Absent *document.NodeError
 	State  document.State
 }
 
-// maxName is the longest name of a Kubernetes node (RFC 1123).
+// maxName is the maximum length of a Kubernetes node name (RFC 1123).
 const maxName = 253
 
-// ParseTargets reads NAME=ADDRESS items; a bare address is its own name.
+// ParseTargets parses NAME=ADDRESS items; a bare address is also the name.
 func ParseTargets(items []string) ([]Target, error) {
 	var targets []Target
 	seen := map[string]bool{}

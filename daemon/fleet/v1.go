@@ -5,7 +5,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 )
 
-// summaryOfV1 makes a summary of upstream's documents. All else stays null: see
+// summaryOfV1 makes a summary from upstream's documents. Everything else stays null: see
 // complete.
 func summaryOfV1(p *introspect.Pool, env *client.IPAMEnv) introspect.Summary {
 	s := introspect.Summary{APIVersion: introspect.APIVersion, Kind: introspect.KindSummary, Cards: p.Cards}

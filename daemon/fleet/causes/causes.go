@@ -9,14 +9,14 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Report is what one node says.
+// Report is what one node reports.
 type Report struct {
 	Name       string
 	Problems   []document.Problem
 	FailedADDs map[string]int // by cause code, since the daemon started
 }
 
-// ReportOf is the report of a node with its problems.
+// ReportOf returns the report of a node with the given problems.
 func ReportOf(n document.NodeIPAM, problems []document.Problem) Report {
 	r := Report{Name: n.Metadata.Name, Problems: problems}
 	if n.Summary != nil && n.Summary.ADDs != nil {
@@ -25,29 +25,29 @@ func ReportOf(n document.NodeIPAM, problems []document.Problem) Report {
 	return r
 }
 
-// Group is one cause with the nodes that report it, which are of type N.
+// Group is one cause with the nodes, of type N, that report it.
 type Group[N any] struct {
 	Code     string
-	Severity document.Severity // the worst that a node gives it
+	Severity document.Severity // the worst that any node reports
 	Nodes    []*Affected[N]    // in the order of the nodes
-	Times    int               // occurrences that are counted
+	Times    int               // failed ADDs with the cause
 }
 
-// Affected is one node with what it says of a cause.
+// Affected is one node with what it reports about a cause.
 type Affected[N any] struct {
 	Name     string
 	Node     N
 	Severity document.Severity
-	Problems []document.Problem // of the cause; none when only counted
+	Problems []document.Problem // with this cause; none if it only has failed ADDs
 	Times    int                // failed ADDs with the cause since the daemon started
 }
 
-// Groups sorts what nodes report by cause: the worst first, of these causes before what
-// follows from them, and those of most nodes.
+// Groups groups what nodes report by cause: by severity, worst first, then causes before their
+// consequences, then by the number of nodes, most first.
 func Groups[N any](nodes []N, report func(N) Report) []*Group[N] {
 	type entry struct {
 		group *Group[N]
-		last  int // index of the node last added
+		last  int // index of the last added node
 	}
 	by := map[string]*entry{}
 	var out []*Group[N]
@@ -94,7 +94,7 @@ func worse(a, b document.Severity) document.Severity {
 	return b
 }
 
-// Counts are the groups of a sweep as documents have them; never null.
+// Counts returns the groups of a sweep as documents have them; never nil.
 func Counts(items []document.NodeIPAM) []document.CauseCount {
 	groups := Groups(items, func(n document.NodeIPAM) Report { return ReportOf(n, fleet.Problems(n)) })
 	out := make([]document.CauseCount, len(groups))

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Title is the one-line meaning of a code; a code that is not known is its own.
+// Title is the one-line meaning of a code; for an unknown code, the code itself.
 func Title(code string) string {
 	if t := cause.Code(code).Title(); t != "" {
 		return t

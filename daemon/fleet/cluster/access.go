@@ -13,15 +13,15 @@ import (
 	"cnictl/daemon/fleet/tunnel"
 )
 
-// Rule is a right in Kubernetes' RBAC.
+// Rule is a permission in Kubernetes RBAC.
 type Rule struct {
 	Verb        string // get
 	Group       string // "" = core
 	Resource    string // pods
 	Subresource string // portforward
 	Namespace   string // "" = all
-	For         string // what it is for
-	Optional    bool   // there is another way, or only a part is missing without
+	For         string // what needs it
+	Optional    bool   // there is an alternative, or only part of the output needs it
 	Allowed     bool
 }
 
@@ -39,10 +39,10 @@ func (r Rule) String() string {
 	return r.Verb + " " + resource
 }
 
-// Access is what the user may.
+// Access holds the permissions that the user has or lacks.
 type Access struct{ Rules []Rule }
 
-// Missing are the rules that the user lacks and that something does not work without.
+// Missing returns the required rules that the user lacks.
 func (a Access) Missing() (out []Rule) {
 	for _, r := range a.Rules {
 		if !r.Allowed && !r.Optional {
@@ -52,9 +52,9 @@ func (a Access) Missing() (out []Rule) {
 	return out
 }
 
-// Rules are the rights that reading a cluster takes with a daemon in a namespace: those of
-// deploy/rbac/cnictl.yaml, and as optional those of the roles beside it. A right that is
-// used in one namespace is asked for there: who has it there alone is not turned away.
+// Rules returns the permissions needed to read a cluster whose daemon runs in the given
+// namespace: those of deploy/rbac/cnictl.yaml, and as optional ones those of the roles beside
+// it. A permission used in one namespace is checked there, so having it only there is enough.
 func Rules(namespace string) []Rule {
 	rules := []Rule{
 		{Verb: "list", Resource: "nodes", For: "listing nodes"},
@@ -75,7 +75,7 @@ func Rules(namespace string) []Rule {
 	return rules
 }
 
-// Check asks the API server what the user may. Every user may ask.
+// Check asks the API server which permissions the user has. Every user may ask that.
 func (c *Cluster) Check(ctx context.Context) (Access, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -94,12 +94,12 @@ func (c *Cluster) Check(ctx context.Context) (Access, error) {
 	return Access{Rules: rules}, nil
 }
 
-// may asks for one right of the user's own.
+// may checks one permission of the user.
 func (c *Cluster) may(ctx context.Context, rule Rule) (bool, error) {
 	return c.review(ctx, "selfsubjectaccessreviews", "SelfSubjectAccessReview", rule, map[string]any{})
 }
 
-// Allows asks whether a ServiceAccount has a right.
+// Allows checks whether a ServiceAccount has a permission.
 func (c *Cluster) Allows(ctx context.Context, namespace, account string, rule Rule) (bool, error) {
 	return c.review(ctx, "subjectaccessreviews", "SubjectAccessReview", rule, map[string]any{
 		"user":   "system:serviceaccount:" + namespace + ":" + account,
@@ -135,7 +135,7 @@ func (c *Cluster) review(ctx context.Context, plural, kind string, rule Rule, sp
 	return answer.Status.Allowed, nil
 }
 
-// Advice is what may help against a failure of the API server, in one clause.
+// Advice suggests, in one clause, what to do about an API server failure.
 func Advice(err error) string {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/kubeclient"
 )
 
-const maxRefusal = 16 << 10 // bytes of an answer that is an error
+const maxRefusal = 16 << 10 // bytes of an error response
 
 // api makes ordinary requests.
 type api struct {
@@ -37,7 +37,7 @@ func newAPI(cfg *rest.Config) (*api, error) {
 
 func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.client.HTTP.Transport) }
 
-// open asks, and hands over the body of an answer that is one.
+// open sends a request and returns the body of a successful response.
 func (a *api) open(ctx context.Context, method string, r tunnel.Request, path string, q url.Values, body []byte) (io.ReadCloser, error) {
 	if err := a.rate.Wait(ctx); err != nil {
 		return nil, tunnel.Failed(ctx, context.DeadlineExceeded)
@@ -49,7 +49,7 @@ func (a *api) open(ctx context.Context, method string, r tunnel.Request, path st
 	}
 	if resp.StatusCode/100 != 2 {
 		defer resp.Body.Close()
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is all there is to say
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // use whatever arrived
 		return nil, tunnel.Refused(r, resp.StatusCode, said)
 	}
 	return resp.Body, nil

@@ -28,11 +28,11 @@ const (
 	MetricsPort      = 61678
 )
 
-// ViaAuto is the way for Config.Via that the daemon's own settings ask for: port-forward,
-// or exec where it listens on a unix socket.
+// ViaAuto is the Config.Via that follows the daemon's settings: port-forward, or exec if the
+// daemon listens on a Unix socket.
 const ViaAuto = "auto"
 
-// The rate of requests, apart from tunnels.
+// The rate of requests, excluding tunnels.
 const (
 	requestsPerSecond = 50
 	requestsAtOnce    = 100
@@ -40,7 +40,7 @@ const (
 
 // Config of a Cluster. Rest and Now are required.
 type Config struct {
-	Rest         *rest.Config // its time limit is not used
+	Rest         *rest.Config // its Timeout is ignored
 	Namespace    string       // of the DaemonSet; "" = DefaultNamespace
 	Selector     string       // of its pods; "" = DefaultSelector
 	NodeSelector string       // labels of nodes; "" = all
@@ -51,7 +51,7 @@ type Config struct {
 	Now          func() time.Time
 }
 
-// Error is a failure with its reason.
+// Error is a failure and its reason.
 type Error = tunnel.Error
 
 // Pod is a pod as Kubernetes lists it.
@@ -61,11 +61,11 @@ type Pod = watch.Pod
 type Cluster struct {
 	cfg     Config
 	api     *api
-	probe   *api // has connections of its own, which it does not keep
+	probe   *api // its connections are separate and not kept
 	tunnels *tunnel.Dialer
 }
 
-// Connect builds the clients; it does not connect.
+// Connect builds the clients; it does not connect to anything.
 func Connect(cfg Config) (*Cluster, error) {
 	if cfg.Rest == nil || cfg.Now == nil {
 		return nil, errors.New("connect to cluster: Rest and Now are required")
@@ -77,7 +77,7 @@ func Connect(cfg Config) (*Cluster, error) {
 		return nil, fmt.Errorf("connect to cluster: no method %q to reach a node: %s", cfg.Via, strings.Join(ways, ", "))
 	}
 	cfg.Rest = rest.CopyConfig(cfg.Rest)
-	cfg.Rest.Timeout = 0 // would end watches and tunnels; contexts bound each request
+	cfg.Rest.Timeout = 0 // would end watches and tunnels; contexts limit each request
 	if cfg.UserAgent != "" {
 		cfg.Rest.UserAgent = cfg.UserAgent
 	}
@@ -90,7 +90,7 @@ func Connect(cfg Config) (*Cluster, error) {
 		dial = new(net.Dialer).DialContext
 	}
 	apart := rest.CopyConfig(cfg.Rest)
-	apart.Dial = dial // clients of configurations with a dialer share no connection
+	apart.Dial = dial // clients whose config has a dialer never share connections
 	probe, err := newAPI(apart)
 	if err != nil {
 		return nil, err
@@ -109,19 +109,20 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-// Close ends idle connections. Watches and tunnels end with their contexts and owners.
+// Close closes idle connections. Watches end with their contexts, tunnels when closed.
 func (c *Cluster) Close() {
 	c.api.close()
 	c.tunnels.Close()
 }
 
-// Requests counts the requests made to the API server, tunnels included.
+// Requests returns the number of requests made to the API server, including tunnels.
 func (c *Cluster) Requests() uint64 {
 	return c.api.requests.Load() + c.probe.requests.Load() + c.tunnels.Requests()
 }
 
-// Answers asks the API server for its version, over a new connection: nil when it answers,
-// whatever it says. One that is ending takes no new connection, but may answer over those it has.
+// Answers asks the API server for its version over a new connection: nil if it answers, whatever
+// the answer. A server that is shutting down may still answer over existing connections, but
+// accepts no new one.
 func (c *Cluster) Answers(ctx context.Context) error {
 	defer c.probe.close()
 	body, err := c.probe.open(ctx, http.MethodGet, tunnel.Request{Verb: "get", Resource: "version"}, "/version", nil, nil)
@@ -135,10 +136,10 @@ func (c *Cluster) Answers(ctx context.Context) error {
 	return err
 }
 
-// Tunnels makes streams to pods of this cluster.
+// Tunnels returns the dialer of streams to pods of this cluster.
 func (c *Cluster) Tunnels() *tunnel.Dialer { return c.tunnels }
 
-// Daemon is where a target's daemon runs, of its Object.
+// Daemon returns the pod that runs the daemon, from a target's Object.
 func Daemon(o *document.NodeObject) (tunnel.Pod, bool) {
 	if o == nil || o.Daemon == nil {
 		return tunnel.Pod{}, false
@@ -159,8 +160,8 @@ func (c *Cluster) Pods(ctx context.Context, node string) ([]Pod, error) {
 	return out, nil
 }
 
-// AllPods lists pods of all nodes, and those that no node has yet. Of a cluster of more than
-// watch.MaxClusterPods it lists those without an address.
+// AllPods lists the pods of all nodes, and those not yet bound to a node. If the cluster has more
+// than watch.MaxClusterPods, it lists only those without an address.
 func (c *Cluster) AllPods(ctx context.Context, find watch.PodQuery) (*watch.ClusterPods, error) {
 	return c.allPods(ctx, find, watch.MaxClusterPods)
 }
@@ -188,7 +189,7 @@ func (c *Cluster) allPods(ctx context.Context, find watch.PodQuery, most int) (*
 	return out, err
 }
 
-// Pod reads one pod, and the node that it is on.
+// Pod reads one pod and returns it with its node.
 func (c *Cluster) Pod(ctx context.Context, namespace, name string) (_ Pod, node string, _ error) {
 	var doc podDoc
 	if err := c.api.get(ctx, KindPods, namespace, name, &doc); err != nil {
@@ -197,7 +198,7 @@ func (c *Cluster) Pod(ctx context.Context, namespace, name string) (_ Pod, node 
 	return doc.pod(), doc.Spec.NodeName, nil
 }
 
-// PodNames lists the pods of a name, of a namespace, or of both; "" = any.
+// PodNames lists the pods with a given name, in a given namespace, or both; "" = any.
 func (c *Cluster) PodNames(ctx context.Context, namespace, name string) ([]introspect.PodRef, error) {
 	var s Selection
 	if name != "" {

@@ -10,13 +10,14 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// CNINode is what is used of a node's CNINode.
+// CNINode is what is used from a CNINode object.
 type CNINode = watch.CNINode
 
 // Feature of a CNINode.
 type Feature = watch.CNINodeFeature
 
-// CNINode reads a node's; ok is false when it has none, or the cluster knows no such kind.
+// CNINode reads the CNINode of a node; ok is false if it has none or the cluster has no such
+// kind.
 func (c *Cluster) CNINode(ctx context.Context, node string) (_ CNINode, ok bool, _ error) {
 	var doc struct {
 		Spec struct {
@@ -34,8 +35,8 @@ func (c *Cluster) CNINode(ctx context.Context, node string) (_ CNINode, ok bool,
 	return CNINode{Name: node, Features: append([]Feature{}, doc.Spec.Features...)}, true, nil
 }
 
-// NodeUse returns what Kubernetes knows of the use of a node: by the pods on it, without
-// which there is an error, and its CNINode where that may be read.
+// NodeUse returns what Kubernetes knows about the usage of a node: from the pods on it, which it
+// must be able to list, and from its CNINode if that is readable.
 func (c *Cluster) NodeUse(ctx context.Context, node string) (watch.NodeUse, error) {
 	var pods []Pod
 	var own CNINode
@@ -58,7 +59,7 @@ func (c *Cluster) NodeUse(ctx context.Context, node string) (watch.NodeUse, erro
 	return out, nil
 }
 
-// useOf counts pods. One that has ended has given its address back.
+// useOf counts pods. A pod that has ended has released its address.
 func useOf(pods []Pod) (u watch.NodeUse) {
 	for _, p := range pods {
 		if p.Phase == "Succeeded" || p.Phase == "Failed" {

@@ -1,8 +1,8 @@
-// Package cluster finds out from a Kubernetes API server which nodes there are, which of
-// them run the daemon, and how each is reached; it also reads pods, events, logs and
-// CNINodes for those who look at one node.
+// Package cluster finds out from a Kubernetes API server which nodes exist, which of them run
+// the daemon, and how to reach each. It also reads pods, events, logs and CNINodes for views of
+// single nodes.
 //
-// It only reads. Of nodes and aws-node pods it keeps what a row needs; pods of anybody else
-// are read for one node at a time. Lists are paged, and nothing of an object that is not
-// kept is decoded.
+// It only reads. From nodes and aws-node pods it keeps only what a row needs; it reads other
+// pods for one node at a time, or when all pods are requested. Lists are paged, and only the
+// kept fields of objects are decoded.
 package cluster

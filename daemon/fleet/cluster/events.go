@@ -14,17 +14,17 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// EventQuery narrows events; the zero value is all that concern the CNI.
+// EventQuery selects events; the zero value selects all that concern the CNI.
 type EventQuery struct {
 	Node      string // that the event is about, or that reports it
 	Namespace string // "" = all
 	Since     time.Time
 }
 
-// Event is an event of Kubernetes about the CNI's doings.
+// Event is a Kubernetes event about the CNI.
 type Event = watch.KubeEvent
 
-// eventOf is what is shown of an event.
+// eventOf returns what is shown of an event.
 func eventOf(d *kubeobject.Event) Event {
 	_, at, count := d.Times()
 	return Event{
@@ -33,7 +33,7 @@ func eventOf(d *kubeobject.Event) Event {
 	}
 }
 
-// Components whose events are all the CNI's.
+// All events of these components concern the CNI.
 const (
 	daemonComponent     = "aws-node"
 	controllerComponent = "vpc-resource-controller"
@@ -41,7 +41,7 @@ const (
 )
 
 // concerns reports whether an event is about the CNI: reported by it or by the controller of
-// branch ENIs, about aws-node's own pods, or that a pod could not be wired.
+// branch ENIs, about aws-node's pods, or about a pod whose sandbox could not be created.
 func (c *Cluster) concerns(e Event, q EventQuery) bool {
 	if q.Node != "" && e.Node != q.Node || e.At.Before(q.Since) {
 		return false
@@ -69,9 +69,9 @@ func (c *Cluster) Events(ctx context.Context, q EventQuery) ([]Event, error) {
 	return out, nil
 }
 
-// nodeEventQueries ask for events that may concern a node by what they are about or who
-// reports them: all events of a large cluster are tens of megabytes. The API server takes
-// source for either of the two places where an event says it.
+// nodeEventQueries selects events that may concern a node, by their object or their reporter: all
+// events of a large cluster are tens of megabytes. The API server matches source against either
+// of the two fields in which an event names it.
 func (c *Cluster) nodeEventQueries(node string) (out []EventQuery, fields []string) {
 	for _, q := range []struct{ namespace, field string }{
 		{"", "involvedObject.kind=Node,involvedObject.name=" + node},
@@ -86,8 +86,8 @@ func (c *Cluster) nodeEventQueries(node string) (out []EventQuery, fields []stri
 	return out, fields
 }
 
-// NodeEvents lists the events about the CNI on one node or about the pods on it, oldest
-// first, the newest [watch.MaxKubeEvents] at most.
+// NodeEvents lists the CNI events on one node or about the pods on it, oldest first, at most the
+// newest [watch.MaxKubeEvents].
 func (c *Cluster) NodeEvents(ctx context.Context, node string, since time.Time) ([]Event, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -113,11 +113,11 @@ func (c *Cluster) NodeEvents(ctx context.Context, node string, since time.Time) 
 	if err := firstOf(errs[:len(fields)]); err != nil {
 		return nil, err
 	}
-	// Without the pods there are still those that say their node.
+	// Without the pods, the events that name their node remain.
 	return eventsOn(node, pods, found), nil
 }
 
-// firstOf is the error that came before those of being cancelled for it.
+// firstOf returns the original error rather than the cancellations that it caused.
 func firstOf(errs []error) error {
 	var first error
 	for _, err := range errs {
@@ -129,7 +129,7 @@ func firstOf(errs []error) error {
 	return first
 }
 
-// eventsOn keeps of lists of events, each once, those on a node.
+// eventsOn merges lists of events and keeps those on a node, each once.
 func eventsOn(node string, pods []Pod, lists [][]Event) []Event {
 	there, seen := map[string]bool{}, map[string]bool{}
 	for _, p := range pods {
@@ -157,12 +157,12 @@ func sortEvents(events []Event) {
 	})
 }
 
-// WatchEvents passes the existing events to put, oldest first, then each new one, until
-// ctx ends or the API server refuses them. One that happens again is passed again. trouble
-// is called with the reason while a failed watch is retried, and with nil once it is back;
-// it may be nil. Calls are made by one goroutine.
+// WatchEvents passes the existing events to put, oldest first, then each new one, until ctx ends
+// or the API server refuses them. An event that recurs is passed again. While a failed watch is
+// retried, trouble is called with the reason, and with nil once it works again; trouble may be
+// nil. Calls are never concurrent.
 func (c *Cluster) WatchEvents(ctx context.Context, q EventQuery, put func(Event), trouble func(error)) error {
-	sent := map[string]time.Time{} // by UID: after a gap the API server sends all again
+	sent := map[string]time.Time{} // by UID: after a gap the API server resends all
 	once := func(e Event) {
 		if last, ok := sent[e.UID]; ok && !e.At.After(last) || !c.concerns(e, q) {
 			return

@@ -14,28 +14,28 @@ import (
 var backoff = kubeclient.Backoff{First: 500 * time.Millisecond, Most: 30 * time.Second}
 
 const (
-	giveUpAfter = 3 // refusals in a row, where it worked before: a right is gone
-	// reportAfter is how many failures in a row are reported: one is over with the next
-	// attempt, as at the end of a connection, before anybody has read of it.
+	giveUpAfter = 3 // refusals in a row if it worked before: the permission was revoked
+	// reportAfter is how many failures in a row it takes to report one: a single failure, such as
+	// a closed connection, is over with the next attempt, before anybody can read about it.
 	reportAfter = 2
 )
 
-// follower keeps its owner in step with the objects of a kind.
+// follower keeps its owner in sync with the objects of a kind.
 type follower[T any] struct {
 	c         *Cluster
 	kind      Kind
 	namespace string
 	selection Selection
-	replace   func([]T) // all there are, at the start and after a gap
+	replace   func([]T) // all existing objects, at the start and after a gap
 	set       func(T)
 	unset     func(T)
-	trouble   func(error) // nil: it is of no interest
+	trouble   func(error) // nil if unused
 
 	troubled bool // trouble was reported
-	once     bool // it was listed at some time
+	once     bool // it was listed at least once
 }
 
-// run follows until ctx ends or waiting cannot help; its error is then why.
+// run follows the objects until ctx ends or retrying cannot help; it then returns why.
 func (f *follower[T]) run(ctx context.Context) error {
 	all := func(apply func(T)) func(T) error {
 		return func(item T) error { apply(item); return nil }
@@ -64,7 +64,7 @@ func (f *follower[T]) watching(granted bool) {
 	}
 }
 
-// well notes that what was asked for is granted.
+// well records that the request succeeded.
 func (f *follower[T]) well() {
 	if f.troubled {
 		f.troubled = false
@@ -72,7 +72,7 @@ func (f *follower[T]) well() {
 	}
 }
 
-// failed reports a failure that goes on, and gives up where waiting cannot help.
+// failed reports a persistent failure, and gives up if retrying cannot help.
 func (f *follower[T]) failed(ctx context.Context, failure kubeclient.Failure) error {
 	err := &FollowError{Kind: f.kind.Plural, Err: unreadable(ctx, request(failure.Verb, f.kind, f.namespace, ""), failure.Err)}
 	if hopeless(err) && (!failure.Granted || failure.InARow >= giveUpAfter) {
@@ -85,8 +85,8 @@ func (f *follower[T]) failed(ctx context.Context, failure kubeclient.Failure) er
 	return nil
 }
 
-// FollowError says in one line that objects of a kind cannot be followed, why, and what
-// to do.
+// FollowError is a failure to follow the objects of a kind; its text says in one line why, and
+// what to do.
 type FollowError struct {
 	Kind string // nodes
 	Err  error
@@ -98,7 +98,7 @@ func (e *FollowError) Error() string {
 
 func (e *FollowError) Unwrap() error { return e.Err }
 
-// NodeReason is the reason, for those who know the method alone.
+// NodeReason returns the reason, for callers that know only this method.
 func (e *FollowError) NodeReason() introspect.Reason {
 	var known interface{ NodeReason() introspect.Reason }
 	if errors.As(e.Err, &known) {

@@ -17,10 +17,10 @@ import (
 	"cnictl/daemon/kubeclient"
 )
 
-// within bounds a request that is no watch where its caller does not.
+// within limits any request except a watch, if its caller sets no limit.
 const within = 60 * time.Second
 
-// limits of a list: what a cluster of pods may have.
+// limits of a list, sized for the pods of a whole cluster.
 var limits = kubeclient.Limits{Objects: 200_000, Within: within}
 
 // Kind is a resource of the API.
@@ -29,7 +29,7 @@ type Kind = kubeclient.Kind
 // Selection narrows a list.
 type Selection = kubeclient.Selection
 
-// Kinds that are read here.
+// Kinds read by this package.
 var (
 	KindNodes    = kubeclient.Nodes
 	KindPods     = kubeclient.Pods
@@ -37,22 +37,22 @@ var (
 	KindCNINodes = kubeclient.CNINodes
 )
 
-// request is what was asked of the API server, for the error of it.
+// request describes a request to the API server, for its error.
 func request(verb string, k Kind, namespace, name string) tunnel.Request {
 	return tunnel.Request{Verb: verb, Group: k.Group, Resource: k.Plural, Namespace: namespace, Name: name}
 }
 
-// openList asks for a list or a watch.
+// openList requests a list or a watch.
 func (a *api) openList(ctx context.Context, verb string, r kubeclient.Request, q url.Values) (io.ReadCloser, error) {
 	return a.open(ctx, http.MethodGet, request(verb, r.Kind, r.Namespace, ""), r.Kind.Path(r.Namespace), q, nil)
 }
 
-// list reads all objects of a kind and hands each on as soon as it is decoded.
+// list reads all objects of a kind and passes each on as soon as it is decoded.
 func list[T any](ctx context.Context, a *api, k Kind, namespace string, s Selection, each func(T)) error {
 	return listUpTo(ctx, a, k, namespace, s, limits, each)
 }
 
-// listUpTo is list with other limits, and the bare [kubeclient.TooManyError].
+// listUpTo is list with custom limits. Its error wraps [kubeclient.TooManyError].
 func listUpTo[T any](ctx context.Context, a *api, k Kind, namespace string, s Selection, l kubeclient.Limits, each func(T)) error {
 	r := kubeclient.Request{Kind: k, Namespace: namespace, Selection: s}
 	err := kubeclient.List(ctx, a.openList, r, l, func(item T) error { each(item); return nil })
@@ -62,7 +62,7 @@ func listUpTo[T any](ctx context.Context, a *api, k Kind, namespace string, s Se
 	return unreadable(ctx, request(kubeclient.VerbList, k, namespace, ""), err)
 }
 
-// unreadable is the error of an answer that cannot be read to its end.
+// unreadable returns the error for a response that could not be read completely.
 func unreadable(ctx context.Context, r tunnel.Request, err error) error {
 	var (
 		known   *Error

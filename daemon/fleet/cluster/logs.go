@@ -18,17 +18,17 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// LogOptions narrow the log of a container.
+// LogOptions select lines of a container's log.
 type LogOptions struct {
 	Container string        // "" = DefaultContainer
 	Follow    bool          // until ctx ends
-	Previous  bool          // of the run before
+	Previous  bool          // of the previous run
 	Since     time.Duration // 0 = all
 	Tail      int           // lines; 0 = all
 }
 
-// DaemonLogs reads what a container of a daemon's pod wrote, line by line with times. The
-// caller closes it, and bounds what it reads.
+// DaemonLogs reads the log of a container of a daemon pod, line by line with timestamps. The
+// caller closes it and limits how much it reads.
 func (c *Cluster) DaemonLogs(ctx context.Context, pod tunnel.Pod, o LogOptions) (io.ReadCloser, error) {
 	q := url.Values{"container": {orElse(o.Container, DefaultContainer)}, "timestamps": {"true"}}
 	if o.Follow {
@@ -47,11 +47,11 @@ func (c *Cluster) DaemonLogs(ctx context.Context, pod tunnel.Pod, o LogOptions) 
 	return c.api.open(ctx, http.MethodGet, r, KindPods.Path(pod.Namespace, pod.Name, "log"), q, nil)
 }
 
-// maxRead bounds in bytes what is read of a container's log for its newest lines: the API
-// server counts lines, of any length.
+// maxRead is how many bytes of a container's log are read to find its newest lines: the API
+// server counts only lines, whatever their length.
 const maxRead = 4 << 20
 
-// ContainerLog reads the newest lines that the daemon's container wrote.
+// ContainerLog reads the newest lines of the daemon container's log.
 func (c *Cluster) ContainerLog(ctx context.Context, daemon document.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -76,8 +76,8 @@ func (c *Cluster) ContainerLog(ctx context.Context, daemon document.DaemonPod, q
 	return out, nil
 }
 
-// newestLines keeps the last lines of a text, so many of so many bytes at most; truncated
-// reports that there were more. Of a line that is longer than all the beginning is kept.
+// newestLines keeps the last lines of a text, at most that many lines and size bytes; truncated
+// reports that there were more. Of a line longer than size it keeps the beginning.
 func newestLines(text io.Reader, lines, size int) (out []watch.ContainerLine, truncated bool, _ error) {
 	limited := &io.LimitedReader{R: text, N: maxRead}
 	r := bufio.NewReaderSize(limited, 64<<10)
@@ -102,7 +102,7 @@ func newestLines(text io.Reader, lines, size int) (out []watch.ContainerLine, tr
 	}
 }
 
-// readLine reads a line without its end, and of a long one the beginning.
+// readLine reads a line without its line ending, and only the first size bytes of a long one.
 func readLine(r *bufio.Reader, size int) (line []byte, cut bool, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -114,7 +114,7 @@ func readLine(r *bufio.Reader, size int) (line []byte, cut bool, err error) {
 	}
 }
 
-// containerLine takes the time off that Kubernetes writes before each line.
+// containerLine splits off the timestamp that Kubernetes writes before each line.
 func containerLine(line []byte) watch.ContainerLine {
 	stamp, text, ok := strings.Cut(string(line), " ")
 	if at, err := time.Parse(time.RFC3339Nano, stamp); err == nil && ok {

@@ -12,10 +12,10 @@ import (
 	"cnictl/daemon/fleet/tunnel"
 )
 
-// maxMetrics bounds the text of a node's metrics in bytes.
+// maxMetrics limits the size of a node's metrics in bytes.
 const maxMetrics = 4 << 20
 
-// metrics reads a node's metrics over a connection of their own.
+// metrics reads a node's metrics over a separate connection.
 func metrics(ctx context.Context, dial func(context.Context, uint16) (net.Conn, error)) ([]byte, error) {
 	c, err := dial(ctx, MetricsPort)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// nodeDoc is what is decoded of a Node.
+// nodeDoc is the decoded part of a Node.
 type nodeDoc struct {
 	Metadata kubeobject.Meta `json:"metadata"`
 	Spec     struct {
@@ -32,7 +32,7 @@ const (
 	osWindows        = "windows"
 )
 
-// object is what a row shows of a Node.
+// object returns what a row shows of a Node.
 func (n *nodeDoc) object() *document.NodeObject {
 	o := &document.NodeObject{
 		Zone: kubeobject.Zone(n.Metadata.Labels), InstanceType: kubeobject.InstanceType(n.Metadata.Labels),

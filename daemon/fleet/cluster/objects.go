@@ -5,23 +5,23 @@ import (
 	"encoding/json"
 )
 
-// Objects reads all objects of a kind, page by page, and hands each on as the API server
-// has it. Without a namespace it reads those of all.
+// Objects reads all objects of a kind, page by page, and passes each on as the API server sent
+// it. Namespace "" means all namespaces.
 func (c *Cluster) Objects(ctx context.Context, k Kind, namespace string, s Selection, each func(json.RawMessage)) error {
 	return list(ctx, c.api, k, namespace, s, each)
 }
 
-// Object reads one object as the API server has it.
+// Object reads one object as the API server sends it.
 func (c *Cluster) Object(ctx context.Context, k Kind, namespace, name string) (json.RawMessage, error) {
 	var raw json.RawMessage
 	err := c.api.get(ctx, k, namespace, name, &raw)
 	return raw, err
 }
 
-// DaemonPods reads the pods of the DaemonSet as the API server has them.
+// DaemonPods reads the pods of the DaemonSet as the API server sends them.
 func (c *Cluster) DaemonPods(ctx context.Context, each func(json.RawMessage)) error {
 	return c.Objects(ctx, KindPods, c.cfg.Namespace, Selection{Labels: c.cfg.Selector}, each)
 }
 
-// Namespace is that of the DaemonSet.
+// Namespace returns the namespace of the DaemonSet.
 func (c *Cluster) Namespace() string { return c.cfg.Namespace }

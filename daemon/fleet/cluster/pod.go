@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/tunnel"
 )
 
-// podDoc is what is decoded of a pod.
+// podDoc is the decoded part of a pod.
 type podDoc struct {
 	Metadata struct {
 		kubeobject.Meta
@@ -41,7 +41,7 @@ type container struct {
 	} `json:"resources"`
 }
 
-// pod is what is shown of any pod.
+// pod returns what is shown of any pod.
 func (p *podDoc) pod() Pod {
 	out := Pod{
 		PodRef: introspect.PodRef{Namespace: p.Metadata.Namespace, Name: p.Metadata.Name},
@@ -57,7 +57,7 @@ func (p *podDoc) pod() Pod {
 	return out
 }
 
-// trouble is why a pod does not run, "" when it does or nothing is said. The scheduler's
+// trouble returns why a pod does not run, "" if it runs or the reason is unknown. The scheduler's
 // reason says little without its message.
 func (p *podDoc) trouble() string {
 	t := p.Status.Trouble()
@@ -77,7 +77,7 @@ type daemonPod struct {
 	settings settings
 }
 
-// settings are those of the daemon that say where it can be asked.
+// settings are the daemon settings that determine where it can be reached.
 type settings struct {
 	off  bool   // DISABLE_INTROSPECTION
 	bind string // INTROSPECTION_BIND_ADDRESS, "" = the default
@@ -118,7 +118,7 @@ func (p *podDoc) daemon() daemonPod {
 	return d
 }
 
-// isTrue reads a switch as the daemon does.
+// isTrue parses a boolean as the daemon does.
 func isTrue(s string) bool {
 	switch strings.TrimSpace(s) {
 	case "1", "t", "T", "true", "TRUE", "True":
@@ -130,10 +130,10 @@ func isTrue(s string) bool {
 // runs reports whether the daemon's container may answer.
 func (d *daemonPod) runs() bool { return d.Phase == "Running" && d.trouble == "" }
 
-// where is the daemon's pod for a tunnel.
+// where returns the daemon's pod as the target of a tunnel.
 func (d *daemonPod) where() tunnel.Pod { return tunnel.Pod{Namespace: d.Namespace, Name: d.Name} }
 
-// better reports whether of two pods on one node this is the one to ask.
+// better reports whether this pod, rather than another one on the same node, is the one to ask.
 func (d *daemonPod) better(than *daemonPod) bool {
 	if than == nil {
 		return true

@@ -15,8 +15,7 @@ import (
 	fleetquery "cnictl/daemon/fleet/query"
 )
 
-// Targets lists the nodes and the daemon's pods once. The nodes are in the order of their
-// names.
+// Targets lists the nodes and the daemon's pods once. The result is sorted by node name.
 func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 	nodes, pods := map[string]*document.NodeObject{}, map[string]*daemonPod{}
 	err := both(ctx,
@@ -47,7 +46,7 @@ func (c *Cluster) Targets(ctx context.Context) ([]fleet.Target, error) {
 	return out, nil
 }
 
-// both runs two things side by side; the first error ends the other.
+// both runs two functions concurrently; the first error cancels the other.
 func both(ctx context.Context, a, b func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,7 +65,7 @@ func both(ctx context.Context, a, b func(context.Context) error) error {
 	return <-errs
 }
 
-// wants reports whether a node is one of those asked for.
+// wants reports whether a node is selected.
 func (c *Cluster) wants(node string) bool {
 	return c.cfg.Nodes == nil || slices.Contains(c.cfg.Nodes, node)
 }
@@ -87,14 +86,14 @@ func (c *Cluster) daemonSelection() Selection {
 	return s
 }
 
-// target joins a node with its daemon's pod, which may be missing.
+// target builds the target of a node and its daemon's pod, which may be nil.
 func (c *Cluster) target(name string, node *document.NodeObject, pod *daemonPod) fleet.Target {
 	t := fleet.Target{Name: name, Address: name, Object: node}
 	if pod == nil {
 		t.State, t.Absent = document.StateNoDaemon, absent(introspect.ReasonNoPod, whyNoPod(node, c.cfg))
 		return t
 	}
-	with := *node // the one given may be shared with an earlier target
+	with := *node // node may be shared with an earlier target
 	with.Daemon = new(pod.DaemonPod)
 	t.Object, t.Key = &with, pod.UID
 	if !pod.runs() {
@@ -126,7 +125,7 @@ func why(pod *daemonPod) string {
 	return pod.Phase + ", " + pod.trouble
 }
 
-// lead sets the way to a daemon that runs.
+// lead sets how to reach a running daemon.
 func (c *Cluster) lead(t *fleet.Target, pod *daemonPod) {
 	where := pod.where()
 	share := c.tunnels.Share(where)
@@ -159,15 +158,15 @@ func (c *Cluster) lead(t *fleet.Target, pod *daemonPod) {
 	}
 }
 
-// never is a dial of a daemon that is configured not to answer where it could be reached; its
-// metrics may still be.
+// never returns a dial function for a daemon whose settings make it unreachable; its metrics may
+// still be reachable.
 func (c *Cluster) never(message string) func(context.Context) (net.Conn, error) {
 	return func(context.Context) (net.Conn, error) {
 		return nil, &Error{Reason: introspect.ReasonOff, Err: fmt.Errorf("%s", message)}
 	}
 }
 
-// dialProgram is what joins its standard input and output with the daemon's server.
+// dialProgram returns the command that connects its stdin and stdout to the daemon's server.
 func dialProgram(bind string) []string {
 	argv := []string{"cnictl", "local", "dial"}
 	if bind != "" {
@@ -176,8 +175,8 @@ func dialProgram(bind string) []string {
 	return argv
 }
 
-// listens returns where the daemon's server is: its port, or that it is on a unix socket;
-// known is false for an address that cannot be read.
+// listens returns where the daemon's server listens: its port, or that it uses a Unix socket;
+// known is false if the address cannot be parsed.
 func (s settings) listens() (port uint16, unix, known bool) {
 	switch {
 	case s.bind == "":

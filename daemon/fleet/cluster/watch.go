@@ -10,11 +10,10 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Watch puts every target, and each again when it changes, until ctx ends or the API
-// server refuses for good (forbidden, credential). While it retries it calls trouble with
-// the reason, in one line with what to do, and with nil once it works again; trouble may be
-// nil. Calls are made by one goroutine at a time, those of put when both nodes and pods are
-// known.
+// Watch puts every target, and puts it again when it changes, until ctx ends or the API server
+// refuses for good (forbidden, credential). While it retries it calls trouble with a one-line
+// reason that says what to do, and with nil once it works again; trouble may be nil. Calls are
+// never concurrent; put is first called when both nodes and pods are known.
 func (c *Cluster) Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error {
 	r := &roster{c: c, put: put, remove: remove, trouble: trouble, nodes: map[string]*document.NodeObject{}, pods: map[string]*daemonPod{}, on: map[string]map[string]*daemonPod{}, troubles: map[string]error{}}
 	nodes := &follower[nodeDoc]{
@@ -37,18 +36,18 @@ type roster struct {
 	c       *Cluster
 	put     func(fleet.Target)
 	remove  func(string)
-	trouble func(error) // nil: not wanted
+	trouble func(error) // nil if unused
 
 	mu                  sync.Mutex       // guards all below, and the calls of put, remove and trouble
-	troubles            map[string]error // by kind, of those that are not followed now
+	troubles            map[string]error // by kind: why its watch is failing
 	nodes               map[string]*document.NodeObject
 	pods                map[string]*daemonPod            // by name
 	on                  map[string]map[string]*daemonPod // by node and name
 	haveNodes, havePods bool
 }
 
-// troubleOf takes the error of the watch of a kind, and reports the error of any: of nodes
-// before pods.
+// troubleOf returns the trouble function for the watch of a kind. It reports the error of either
+// watch, nodes before pods.
 func (r *roster) troubleOf(kind string) func(error) {
 	return func(err error) {
 		r.mu.Lock()
@@ -75,7 +74,7 @@ func (r *roster) best(node string) (best *daemonPod) {
 	return best
 }
 
-// publish puts one node as it is now.
+// publish puts the current state of one node.
 func (r *roster) publish(node string) {
 	if o := r.nodes[node]; o != nil && r.haveNodes && r.havePods {
 		r.put(r.c.target(node, o, r.best(node)))
@@ -109,7 +108,7 @@ func (r *roster) replaceNodes(all []nodeDoc) {
 	}
 }
 
-// change takes in a node; quiet: all are published afterwards.
+// change updates a node; if quiet, the caller publishes all nodes afterwards.
 func (r *roster) change(name string, o *document.NodeObject, quiet bool) {
 	if !r.c.wants(name) || reflect.DeepEqual(r.nodes[name], o) {
 		return // most updates are heartbeats
@@ -176,7 +175,7 @@ func (r *roster) changePod(d daemonPod, quiet bool) {
 		return
 	}
 	if last != nil && last.node != d.node {
-		r.publish(last.node) // a pod of the same name elsewhere: this one is gone
+		r.publish(last.node) // a pod of the same name is elsewhere: the old one is gone
 	}
 	r.publish(d.node)
 }

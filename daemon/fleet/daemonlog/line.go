@@ -1,6 +1,6 @@
-// Package daemonlog reads lines of the logs of ipamd, ours and upstream's, as a node
-// or the container's log gives them. It is pure. What it returns is as the node wrote it:
-// whoever prints it makes it safe first.
+// Package daemonlog parses log lines of ipamd, ours and upstream's, as a node or the container's
+// log returns them. It is pure. It returns text as the node wrote it: printers must make it safe
+// first.
 package daemonlog
 
 import (
@@ -13,14 +13,14 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Levels in their order.
+// Levels in ascending order.
 var levels = []string{"debug", "info", "warn", "error", "fatal"}
 
-// Levels lists the levels that a line can have, the lowest first.
+// Levels returns the levels that a line can have, lowest first.
 func Levels() []string { return slices.Clone(levels) }
 
-// Severity is the place of a level among Levels, in any case and also by the names that
-// other loggers use. What is none of them counts as info.
+// Severity returns the index of a level in Levels, in any case and including the names that other
+// loggers use. Unknown levels count as info.
 func Severity(level string) int {
 	switch level = strings.ToLower(level); level {
 	case "warning":
@@ -34,29 +34,30 @@ func Severity(level string) int {
 	return 1
 }
 
-// Line is what one line says.
+// Line is a parsed log line.
 type Line struct {
-	At         time.Time // zero: not in the line
-	Level      string    // one of Levels, "" = not in the line
-	Message    string    // text of the message; all of a line without a known form
-	Known      bool      // it is an object with members, as both daemons write them
+	At         time.Time // zero if not in the line
+	Level      string    // one of Levels, "" if not in the line
+	Message    string    // text of the message; the whole line if its format is unknown
+	Known      bool      // it is an object, as both daemons write
 	HasMessage bool      // the object has a message
-	Members    []Member  // of the object beside level, ts, caller and msg, in their order
+	Members    []Member  // of the object except level, ts, caller and msg, in order
 }
 
 // Member is a member of a line.
 type Member struct{ Key, Value string }
 
-// IsPod and IsNamespace report a member that names a pod: ours, or an argument of CNI.
+// IsPod and IsNamespace report a member that names a pod or its namespace: ours, or a CNI
+// argument.
 func (m Member) IsPod() bool { return m.Key == logline.KeyPod || m.Key == "K8S_POD_NAME" }
 func (m Member) IsNamespace() bool {
 	return m.Key == logline.KeyNamespace || m.Key == "K8S_POD_NAMESPACE"
 }
 
-// Subject is what a line is about; "" where it does not name one.
+// Subject is what a line is about; unnamed parts are "".
 type Subject struct{ Namespace, Pod, ENI, IP string }
 
-// Subject takes what the line is about from its members, and returns the others.
+// Subject extracts what the line is about from its members, and returns the other members.
 func (l Line) Subject() (s Subject, rest []Member) {
 	for _, m := range l.Members {
 		switch {
@@ -78,13 +79,12 @@ func (l Line) Subject() (s Subject, rest []Member) {
 	return s, rest
 }
 
-// Access reports whether the line only records a request to the daemon's introspection: a
-// poll writes one each time, upstream's daemon at info, ours at debug.
+// Access reports whether the line only records a request to the daemon's introspection: each poll
+// writes one, upstream's daemon at info, ours at debug.
 func (l Line) Access() bool { return strings.HasPrefix(l.Message, logline.TextAccess) }
 
-// Parse reads a line: an object with level, ts and msg, or any text, both also behind
-// the time that a container's log puts before them. The time in the object counts before
-// that one.
+// Parse parses a line: an object with level, ts and msg, or any text, either of them also after
+// the timestamps that a container's log adds. The time in the object takes precedence.
 func Parse(text string) Line {
 	var line Line
 	for {
@@ -109,14 +109,15 @@ func Parse(text string) Line {
 	return line
 }
 
-// Members of an object that is not sound: a line that was cut off, or written with escapes
-// that JSON does not have. Within a string their quotes would be escaped.
+// Members of an invalid object: a line that was cut off, or has escapes that JSON does not allow.
+// Inside a string, their quotes would be escaped.
 var (
 	gleanedTime  = regexp.MustCompile(`"ts": ?"([^"\\]{1,40})"`)
 	gleanedLevel = regexp.MustCompile(`"level": ?"([a-zA-Z]{1,10})"`)
 )
 
-// glean takes of an object that is not sound what puts the line into its place.
+// glean extracts time and level from an invalid object, so that the line can be sorted and
+// filtered.
 func (l *Line) glean(object string) {
 	if m := gleanedTime.FindStringSubmatch(object); m != nil {
 		if at, ok := ParseTime(m[1]); ok {
@@ -128,8 +129,8 @@ func (l *Line) glean(object string) {
 	}
 }
 
-// read takes the members of an object that is known to be sound. Of equal names the last
-// one counts; null is as if it were not there.
+// read reads the members of a valid object. Of duplicate names the last one counts; null members
+// count as absent.
 func (l *Line) read(object string) {
 	d := json.NewDecoder(strings.NewReader(object))
 	if _, err := d.Token(); err != nil {
@@ -164,7 +165,7 @@ func (l *Line) read(object string) {
 	}
 }
 
-// plain is a value as people write it; text reports that it is a string.
+// plain returns a value as people write it; text reports that it is a string.
 func plain(raw json.RawMessage) (_ string, text bool) {
 	var s string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
@@ -173,7 +174,7 @@ func plain(raw json.RawMessage) (_ string, text bool) {
 	return string(raw), false
 }
 
-// ParseTime reads the two forms of ts: with and without a colon in the zone.
+// ParseTime parses both forms of ts: with and without a colon in the zone.
 func ParseTime(s string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05Z0700"} {
 		if at, err := time.Parse(layout, s); err == nil && at.Year() > 1 {

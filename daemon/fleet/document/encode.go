@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Marshal is a document as compact JSON, its members in their order. Structs are written
-// by their members, whatever MarshalJSON they have.
+// Marshal returns a document as compact JSON, with its members in order. It writes structs member
+// by member, whatever MarshalJSON they have.
 func Marshal(doc any) ([]byte, error) {
 	e := encoder{types: map[reflect.Type][]field{}}
 	e.leaves = json.NewEncoder(&e.out)
@@ -23,21 +23,21 @@ func Marshal(doc any) ([]byte, error) {
 	return e.out.Bytes(), nil
 }
 
-// rule is which value of a member means unknown.
+// rule says which value of a member means unknown.
 type rule int
 
 const (
-	asIs      rule = iota // none does
+	asIs      rule = iota // none
 	emptyNull             // an empty string
 	zeroNull              // 0
 )
 
 // field is a member of a struct.
 type field struct {
-	index []int  // of the field, through the structs that are embedded
-	key   []byte // its name, quoted, and the colon
+	index []int  // of the field, including embedded structs
+	key   []byte // its quoted name and the colon
 	rule  rule
-	omit  bool // when it is empty
+	omit  bool // if it is empty
 }
 
 type encoder struct {
@@ -116,7 +116,7 @@ func (e *encoder) list(v reflect.Value) error {
 	return nil
 }
 
-// mapped writes a map whose keys are strings, by key.
+// mapped writes a map with string keys, sorted by key.
 func (e *encoder) mapped(v reflect.Value) error {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
@@ -163,7 +163,7 @@ func (e *encoder) object(v reflect.Value) error {
 	return nil
 }
 
-// empty is what a member that may be left out is left out for.
+// empty reports whether omitempty applies to a value.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -173,8 +173,8 @@ func empty(v reflect.Value) bool {
 	}
 }
 
-// fieldsOf lists the members of a struct: those of the structs that it embeds stand
-// among them. at leads to the struct.
+// fieldsOf lists the members of a struct, including those of embedded structs. at is the index
+// path of the struct.
 func fieldsOf(t reflect.Type, at []int) []field {
 	var out []field
 	for i := range t.NumField() {

@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// Kinds of documents about what the whole fleet has in its subnets and on its trunks.
+// Kinds of documents about the subnets and trunks of a fleet.
 const (
 	KindSubnetList = "SubnetList"
 	KindSubnetMap  = "SubnetMap"
@@ -48,11 +48,11 @@ type SubnetItem struct {
 
 // Uses of a /28 of a subnet.
 const (
-	BlockUnknown  = "unknown"  // free, or others have addresses in it
+	BlockUnknown  = "unknown"  // free, or used by others
 	BlockPrefix   = "prefix"   // a prefix of a node
-	BlockSpoiled  = "spoiled"  // single addresses of nodes: no prefix can be had there
+	BlockSpoiled  = "spoiled"  // single addresses of nodes: it cannot become a prefix
 	BlockPrimary  = "primary"  // a node's own address
-	BlockReserved = "reserved" // EC2 keeps addresses in it
+	BlockReserved = "reserved" // contains addresses reserved by EC2
 )
 
 // SubnetMap is what cnictl subnets shows of one subnet.
@@ -79,9 +79,9 @@ type SubnetBlock struct {
 const (
 	TrunkAttached    = "attached"
 	TrunkAwaited     = "awaited"     // on, supported, no trunk yet
-	TrunkUnsupported = "unsupported" // on, but the type cannot trunk
-	TrunkOff         = "off"         // a trunk or branch capacity is there, the setting is off
-	TrunkNotReported = "not-told"    // Kubernetes shows capacity, the daemon reports no trunk
+	TrunkUnsupported = "unsupported" // on, but the instance type does not support it
+	TrunkOff         = "off"         // the setting is off, but there is a trunk or branch capacity
+	TrunkNotReported = "not-told"    // Kubernetes shows capacity, but the daemon reports no trunk
 )
 
 // TrunkList is what cnictl trunks shows.

@@ -75,7 +75,7 @@ type AddressItem struct {
 	UnassignedAt *time.Time   `json:"unassignedAt"`         // null while assigned
 }
 
-// Since is when the address came into its state.
+// Since returns when the address entered its state.
 func (a AddressItem) Since() *time.Time {
 	if a.State == introspect.AddressAssigned {
 		return a.AssignedAt
@@ -83,9 +83,8 @@ func (a AddressItem) Since() *time.Time {
 	return a.UnassignedAt
 }
 
-// FlattenAddresses lists the addresses of the ENIs of a node, in their order. Of a prefix
-// the addresses that
-// were never used are one item.
+// FlattenAddresses lists the addresses of a node's ENIs in order. The never used addresses of a
+// prefix are one item.
 func FlattenAddresses(node string, enis []introspect.NodeENI) []AddressItem {
 	items := []AddressItem{}
 	for _, e := range enis {

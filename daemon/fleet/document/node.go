@@ -7,27 +7,27 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// State says how much is known of a node.
+// State says how much is known about a node.
 type State string
 
 const (
 	StateLive        State = "live"        // it answered
-	StateUnreachable State = "unreachable" // no connection, no answer in time, or an unusable one
-	StateForbidden   State = "forbidden"   // the connection was not allowed
+	StateUnreachable State = "unreachable" // no connection, no timely answer, or an unusable one
+	StateForbidden   State = "forbidden"   // connecting was not allowed
 
-	// StateStale: it answered before and does not now. What is shown is its last answer.
+	// StateStale: it answered before but does not now. Its last answer is shown.
 	StateStale State = "stale"
-	// StateMetricsOnly: only its metrics could be read. The summary holds what they report.
+	// StateMetricsOnly: only its metrics could be read. The summary holds what they contain.
 	StateMetricsOnly State = "metrics-only"
-	// StateAPIOnly: it was not read yet, or cannot be. Only its Kubernetes object is known.
+	// StateAPIOnly: it has not been read yet, or cannot be. Only its Kubernetes object is known.
 	StateAPIOnly State = "api-only"
 	// StateNoDaemon: no aws-node pod runs there, as on Fargate and Windows.
 	StateNoDaemon State = "no-daemon"
 )
 
-// Ways in which a node was reached.
+// How a node was reached.
 const (
-	ViaDirect      = "direct"       // a socket or an address of the caller's
+	ViaDirect      = "direct"       // a socket or an address given by the caller
 	ViaPortForward = "port-forward" // a stream through the API server and the kubelet
 	ViaExec        = "exec"         // a program run in the daemon's container
 	ViaProxy       = "proxy"        // the API server's proxy to the pod
@@ -128,7 +128,7 @@ type DaemonPod struct {
 	StartedAt *time.Time `json:"startedAt"`              // of the pod
 }
 
-// Tag is the tag of the image, else the beginning of its digest; "" when it has neither.
+// Tag returns the tag of the image, else the beginning of its digest; "" if it has neither.
 func (d DaemonPod) Tag() string {
 	name, digest, _ := strings.Cut(d.Image, "@")
 	if _, tag, ok := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":"); ok {
@@ -138,8 +138,8 @@ func (d DaemonPod) Tag() string {
 	return digest[:min(enough, len(digest))]
 }
 
-// DaemonVersion is the version that the node's daemon reports, else the tag of its image,
-// which is all that upstream shows of it. "" when neither is known.
+// DaemonVersion returns the version that the node's daemon reports, else the tag of its image,
+// which is all that upstream shows; "" if neither is known.
 func (n NodeIPAM) DaemonVersion() string {
 	switch {
 	case n.Summary != nil && n.Summary.Version != "":

@@ -22,13 +22,13 @@ type NodePodList struct {
 
 // States of a pod's address.
 const (
-	PodHasAddress  = "assigned"     // the daemon gave it one
-	PodBranch      = "branch"       // it has a branch ENI, which is none of the pool's
+	PodHasAddress  = "assigned"     // the daemon assigned one
+	PodBranch      = "branch"       // it has a branch ENI, outside the pool
 	PodHostNetwork = "host-network" // it uses the node's own address
 	PodEnded       = "ended"        // it has ended and needs none
 	PodWaiting     = "waiting"      // it has none and should get one
-	PodUnknown     = "unknown"      // it has an address that the daemon does not know of
-	PodLeftOver    = "left-over"    // the daemon holds an address for a pod that Kubernetes does not have
+	PodUnknown     = "unknown"      // it has an address unknown to the daemon
+	PodLeftOver    = "left-over"    // the daemon holds an address for a pod that is gone from Kubernetes
 )
 
 // NodePodItem is one pod of a node.

@@ -78,7 +78,7 @@ type SubnetFill struct {
 type Severity string
 
 const (
-	SeverityError   Severity = "error"   // pods fail or cannot be seen to work
+	SeverityError   Severity = "error"   // pods fail, or cannot be checked
 	SeverityWarning Severity = "warning" // degraded, or will fail
 	SeverityInfo    Severity = "info"    // worth knowing
 )

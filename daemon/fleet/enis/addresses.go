@@ -12,14 +12,13 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// AddressRow is an address with the moment at which its node reported it, by the node's
-// clock.
+// AddressRow is an address with the time of its report, by the node's clock.
 type AddressRow struct {
 	document.AddressItem
 	At *time.Time
 }
 
-// Addresses are those of a node.
+// Addresses returns the addresses of a node.
 func Addresses(n document.NodeIPAM) []AddressRow {
 	items := document.FlattenAddresses(n.Metadata.Name, n.ENIs)
 	rows := make([]AddressRow, len(items))
@@ -29,7 +28,7 @@ func Addresses(n document.NodeIPAM) []AddressRow {
 	return rows
 }
 
-// AddressItems are the documents of addresses.
+// AddressItems returns the documents of addresses.
 func AddressItems(rows []AddressRow) []document.AddressItem {
 	items := make([]document.AddressItem, len(rows))
 	for i, r := range rows {
@@ -38,7 +37,8 @@ func AddressItems(rows []AddressRow) []document.AddressItem {
 	return items
 }
 
-// AddressColumns are those of addresses; several: of several nodes, with their names.
+// AddressColumns returns the columns of addresses; with several, those for several nodes, which
+// add the node.
 func AddressColumns(several bool) []query.Column[AddressRow] {
 	columns := []query.Column[AddressRow]{
 		{Name: "address", Header: "ADDRESS", Title: "address, or a prefix for those of its addresses that were never used", Text: func(a AddressRow) string { return a.Address }, Number: addressNumber},
@@ -83,8 +83,8 @@ func forSeconds(a AddressRow) (float64, bool) {
 	return a.At.Sub(*a.Since()).Seconds(), true
 }
 
-// addressNumber orders addresses; those of IPv6 that differ only beyond what a float
-// holds keep their order.
+// addressNumber orders addresses. IPv6 addresses that differ only beyond the precision of a float
+// keep their order.
 func addressNumber(a AddressRow) (float64, bool) {
 	ip := a.CIDR.Addr()
 	if parsed, err := netip.ParseAddr(a.Address); err == nil {
@@ -97,7 +97,7 @@ func addressNumber(a AddressRow) (float64, bool) {
 	return v, true
 }
 
-// podName is NAMESPACE/NAME, unknown without a name.
+// podName returns NAMESPACE/NAME, or unknown without a name.
 func podName(a AddressRow) string {
 	if a.PodName == "" {
 		return show.Unknown

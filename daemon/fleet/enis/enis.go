@@ -1,5 +1,5 @@
-// Package enis lists the ENIs of nodes and their addresses in rows. Commands and screens
-// share its columns. It is pure.
+// Package enis lists the ENIs of nodes and their addresses in rows. Commands and screens share
+// its columns. It is pure.
 package enis
 
 import (
@@ -14,7 +14,7 @@ import (
 
 type item = document.ENIItem
 
-// Items are the ENIs of a node with its name.
+// Items returns the ENIs of a node with its name.
 func Items(node string, enis []introspect.NodeENI) []document.ENIItem {
 	items := make([]document.ENIItem, len(enis))
 	for i, e := range enis {
@@ -23,7 +23,7 @@ func Items(node string, enis []introspect.NodeENI) []document.ENIItem {
 	return items
 }
 
-// Columns are those of ENIs; several: of several nodes, with their names.
+// Columns returns the columns of ENIs; with several, those for several nodes, which add the node.
 func Columns(several bool) []query.Column[document.ENIItem] {
 	number := func(name, header, title string, of func(item) int) query.Column[item] {
 		return query.Column[item]{
@@ -44,7 +44,7 @@ func Columns(several bool) []query.Column[document.ENIItem] {
 		drop(number("total", "TOTAL", "addresses in the pool", func(e item) int { return e.Total }), 6),
 		query.Count("prefixes", "PREFIXES", "prefixes held", 7, func(e item) *int {
 			if e.CIDRs == nil && e.Total > 0 {
-				return nil // its summary alone was read
+				return nil // only its summary was read
 			}
 			return &e.Prefixes
 		}),
@@ -67,7 +67,7 @@ func cidrs(e introspect.NodeENI) string {
 	return show.OrUnknown(strings.Join(texts, ","))
 }
 
-// Kind names what an ENI is.
+// Kind is the kind of an ENI.
 func Kind(e introspect.NodeENI) string {
 	var words []string
 	for _, w := range []struct {

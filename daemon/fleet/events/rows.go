@@ -13,14 +13,14 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Row is an event with what distinguishes it from others, and the clock for its age.
+// Row is an event with a unique key, and the time that its age is relative to.
 type Row struct {
 	document.EventItem
 	Key string
 	Now time.Time
 }
 
-// OfDaemon is the row of an event of a node's daemon.
+// OfDaemon returns the row of an event of a node's daemon.
 func OfDaemon(node string, epoch string, e introspect.Event, now time.Time) Row {
 	item := document.EventItem{
 		At: e.At, From: document.FromDaemon, Node: node, What: string(e.Kind), Object: object(node, e), Message: Text(e), Cause: e.Cause,
@@ -29,7 +29,7 @@ func OfDaemon(node string, epoch string, e introspect.Event, now time.Time) Row 
 	return Row{item, node + "\x00" + epoch + "\x00" + strconv.FormatUint(e.Seq, 10), now}
 }
 
-// object is what an event of a daemon is about.
+// object returns the object of a daemon event.
 func object(node string, e introspect.Event) string {
 	if e.Pod != nil {
 		return e.Pod.Namespace + "/" + e.Pod.Name
@@ -37,7 +37,7 @@ func object(node string, e introspect.Event) string {
 	return cmp.Or(e.ENIID, e.SubnetID, node)
 }
 
-// OfKubernetes is the row of an event of the API server.
+// OfKubernetes returns the row of a Kubernetes event.
 func OfKubernetes(e watch.KubeEvent, now time.Time) Row {
 	item := document.EventItem{
 		At: e.At, From: document.FromKubernetes, Node: e.Node, What: e.Reason, Object: e.Object, Message: e.Message,
@@ -46,7 +46,7 @@ func OfKubernetes(e watch.KubeEvent, now time.Time) Row {
 	return Row{item, "kubernetes\x00" + cmp.Or(e.UID, e.Namespace+"/"+e.Name), now}
 }
 
-// Columns are those of events, behind cnictl events and the filters of the log screen.
+// Columns returns the columns of events, for cnictl events and the filters of the log screen.
 func Columns() []query.Column[Row] {
 	wide := func(c query.Column[Row]) query.Column[Row] { c.Wide = true; return c }
 	return []query.Column[Row]{
@@ -72,7 +72,7 @@ func Columns() []query.Column[Row] {
 	}
 }
 
-// Merge puts rows into the order of their times.
+// Merge sorts rows by time.
 func Merge(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
 }

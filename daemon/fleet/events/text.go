@@ -1,6 +1,5 @@
-// Package events says what an event of a daemon means, in words and by its weight, and
-// lists events of daemons and of Kubernetes in rows. Commands and screens share it. It is
-// pure.
+// Package events turns the events of daemons into text and severities, and lists events of
+// daemons and of Kubernetes in rows. Commands and screens share it. It is pure.
 package events
 
 import (
@@ -13,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Severity is error for what failed, warning for what else is wrong; "" for the rest.
+// Severity is error for failures, warning for other trouble, and "" for the rest.
 func Severity(k introspect.EventKind) document.Severity {
 	switch k {
 	case introspect.EventADDFailed, introspect.EventDELFailed, introspect.EventActionFailed, introspect.EventReconcileFailed,
@@ -29,8 +28,7 @@ func Severity(k introspect.EventKind) document.Severity {
 // Warning reports that something went wrong.
 func Warning(k introspect.EventKind) bool { return Severity(k) != "" }
 
-// Text is an event in a sentence, as documents have it: without its pod, which they name
-// beside it.
+// Text is an event as a sentence, as in documents: without its pod, which they name separately.
 func Text(e introspect.Event) string {
 	e.Pod = nil
 	parts := parts(e)
@@ -40,14 +38,14 @@ func Text(e introspect.Event) string {
 	return sentence(e, append(parts, outcome(e)...))
 }
 
-// Pieces is what an event says, one thing each, with its pod and its CIDRs and nothing
-// twice. They are made safe.
+// Pieces are the parts of an event's text, including its pod and its CIDRs, without repetition.
+// They are safe to print.
 func Pieces(e introspect.Event) []string {
 	if e.Reason != "" && strings.Contains(e.Message, e.Reason) {
 		e.Reason = ""
 	}
 	if e.ENIID != "" {
-		e.SubnetID = "" // that of the ENI
+		e.SubnetID = "" // implied by the ENI
 		if strings.Contains(e.Message, e.ENIID) {
 			e.ENIID = ""
 		}
@@ -67,10 +65,10 @@ func Pieces(e introspect.Event) []string {
 	return pieces
 }
 
-// Line is Pieces in one line.
+// Line joins Pieces into one line.
 func Line(e introspect.Event) string { return sentence(e, Pieces(e)) }
 
-// parts is what an event is about and says.
+// parts returns the objects and the texts of an event.
 func parts(e introspect.Event) []string {
 	var all []string
 	if e.Pod != nil && e.Pod.Name != "" {
@@ -87,7 +85,7 @@ func parts(e introspect.Event) []string {
 	return all
 }
 
-// outcome is how long an event took, and what is missing of it.
+// outcome says how long an event took, and what is missing.
 func outcome(e introspect.Event) []string {
 	var all []string
 	if e.DurationMS != nil {

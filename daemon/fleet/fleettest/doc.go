@@ -1,4 +1,4 @@
-// Package fleettest serves nodes for the tests of those who read them: ours through
-// the real introspection server from fixed views, and upstream's from recorded
-// answers. It is imported from tests only.
+// Package fleettest serves nodes for tests of code that reads them: ours through the real
+// introspection server from fixed views, and upstream's from recorded answers. Only tests import
+// it.
 package fleettest

@@ -5,12 +5,12 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// maxPods is what the daemon reports of an input: the computation's own terms.
+// maxPods returns what the daemon reports for an input.
 func maxPods(in maxpods.Input) *introspect.MaxPods {
 	return introspect.MaxPodsOf(&in.MaxPods, "node", maxpods.Compute(in))
 }
 
-// MaxPodsInputs are nodes whose computations have every term there is.
+// MaxPodsInputs returns nodes whose calculations cover every existing term.
 func MaxPodsInputs() []maxpods.Input {
 	return []maxpods.Input{
 		{InstanceType: "m5.large", MaxPods: 29},

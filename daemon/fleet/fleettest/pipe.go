@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Pipe is a node behind connections in memory, for tests on a clock of their own
-// (testing/synctest): a target's Dial, without sockets.
+// Pipe is a node behind in-memory connections, for tests with a fake clock (testing/synctest): it
+// is a target's Dial without sockets.
 type Pipe struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -50,13 +50,13 @@ func (p *Pipe) Dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// Dials counts the connections that were asked for.
+// Dials returns the number of attempted connections.
 func (p *Pipe) Dials() int { return int(p.dials.Load()) }
 
-// Open counts the connections that are open.
+// Open returns the number of open connections.
 func (p *Pipe) Open() int { return int(p.open.Load()) }
 
-// Accept, Close and Addr make a listener of it.
+// Accept, Close and Addr make Pipe a listener.
 func (p *Pipe) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
@@ -72,10 +72,10 @@ func (p *Pipe) Close() error {
 	return nil
 }
 
-// Addr is of no use.
+// Addr returns a placeholder.
 func (p *Pipe) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
-// counted counts a connection until it is closed.
+// counted is a connection that is counted until it is closed.
 type counted struct {
 	net.Conn
 	open *atomic.Int64

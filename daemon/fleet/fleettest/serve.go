@@ -15,22 +15,22 @@ import (
 	"cnictl/daemon/internal/introspectserver"
 )
 
-// View is the state of a node of ours.
+// View is the state of one of our nodes.
 type View = introspectserver.View
 
 type source func() View
 
 func (s source) View() View { return s() }
 
-// Serve runs the introspection server of a node of ours on a socket in dir until the
-// test ends, and returns its address.
+// Serve runs the introspection server of one of our nodes on a socket in dir until the test ends,
+// and returns its address.
 func Serve(tb testing.TB, dir, name string, v View) string {
 	tb.Helper()
 	return ServeFunc(tb, dir, name, func() View { return v })
 }
 
-// ServeFunc is Serve for a node whose state changes: view is called for each
-// request, from any goroutine.
+// ServeFunc is Serve for a node whose state changes: view is called for each request, from any
+// goroutine.
 func ServeFunc(tb testing.TB, dir, name string, view func() View) string {
 	tb.Helper()
 	s, err := introspectserver.New(introspectserver.Options{
@@ -59,8 +59,8 @@ func ServeFunc(tb testing.TB, dir, name string, view func() View) string {
 	return s.Addr()
 }
 
-// ServeRecorded answers as upstream did at one moment of a recording: its four
-// documents, the list of them under every other path, the node's clock at now.
+// ServeRecorded answers as upstream did at one moment of a recording: its four documents, the list
+// of them under every other path, and now as the node's clock.
 func ServeRecorded(tb testing.TB, dir, name, recording, moment string, now time.Time) string {
 	tb.Helper()
 	read := func(file string) []byte {

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/config"
 )
 
-// settings are a few of a node's: one left alone, one in effect, one with a problem,
-// one set that this version does not act on.
+// settings returns a few settings of a node: one left alone, one in effect, one with a problem,
+// and one that is set but ignored by this version.
 func settings() []introspect.ConfigRow {
 	env := map[string]string{"WARM_IP_TARGET": "5", "WARM_ENI_TARGET": "-3", "POD_SECURITY_GROUP_ENFORCING_MODE": "standard"}
 	shown := []string{"ENABLE_PREFIX_DELEGATION", "WARM_IP_TARGET", "WARM_ENI_TARGET", "POD_SECURITY_GROUP_ENFORCING_MODE"}

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/ipam"
 )
 
-// Now is the clock of the fixed views.
+// Now returns the time of the fixed views.
 func Now() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
 
 func ptr[T any](v T) *T { return &v }
@@ -57,8 +57,8 @@ func Secondary() View {
 	return v
 }
 
-// Starved is a c5.xlarge whose pool ran dry: two ADDs wait, EC2 throttles, a
-// setting is wrong, an ENI is being attached.
+// Starved is a c5.xlarge whose pool ran dry: two ADDs wait, EC2 throttles, a setting is wrong, an
+// ENI is being attached.
 func Starved() View {
 	now := Now()
 	v := View{
@@ -146,7 +146,7 @@ func address(s string) ipam.CIDRState {
 	return ipam.CIDRState{Prefix: netip.PrefixFrom(netip.MustParseAddr(s), 32)}
 }
 
-// nth is the address at an offset in a CIDR.
+// nth returns the address at an offset in a CIDR.
 func nth(c *ipam.CIDRState, offset int) netip.Addr {
 	a := c.Prefix.Addr()
 	for range offset {

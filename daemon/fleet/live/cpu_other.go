@@ -4,6 +4,5 @@ package live
 
 import "time"
 
-// processorTime is not known here: the sampling is then held to its share by the time
-// that reading takes alone.
+// processorTime is unavailable here: sampling is then paced only by how long reads take.
 func processorTime() time.Duration { return 0 }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used, 0 when the system does not report it.
+// processorTime returns the processor time this process has used; 0 if the system does not
+// report it.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -15,9 +15,9 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Detail reads documents of one node, each with its own reason when it cannot be had.
-// Upstream is asked for no more than it serves, and not more often than a sample
-// may be taken of it: its addresses are then those that it last reported.
+// Detail reads documents of one node, each with a separate reason if it fails. It asks
+// upstream only for what upstream serves, and no more often than upstream may be sampled: in
+// between it returns the addresses that upstream last reported.
 func (l *Live) Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	d := &detail{l: l, out: watch.Detail{Node: node, Errors: map[watch.Want]document.NodeError{}}}
 	l.mu.Lock()
@@ -34,16 +34,16 @@ func (l *Live) Detail(ctx context.Context, node string, want watch.Want, q watch
 	return d.out
 }
 
-// detail is one Detail under way.
+// detail is one running Detail call.
 type detail struct {
 	l       *Live
 	m       *member
 	source  string
 	object  *document.NodeObject
 	summary *introspect.Summary
-	lost    *document.NodeError // the node cannot be reached: there is no use in asking on
+	lost    *document.NodeError // set if the node cannot be reached: further requests are pointless
 
-	mu  sync.Mutex // guards out.Errors while the node and Kubernetes are asked side by side
+	mu  sync.Mutex // guards out.Errors while the node and Kubernetes are asked concurrently
 	out watch.Detail
 }
 
@@ -53,7 +53,7 @@ func (d *detail) fail(want watch.Want, e document.NodeError) {
 	d.out.Errors[want] = e
 }
 
-// kubernetes reads what Kubernetes has of the node.
+// kubernetes reads what Kubernetes knows about the node.
 func (d *detail) kubernetes(ctx context.Context, want watch.Want, q watch.Query) {
 	k := &d.l.opts.Kubernetes
 	var asking sync.WaitGroup
@@ -93,7 +93,7 @@ func askKubernetes[T any](d *detail, want watch.Want, asked bool, into *T, ask f
 	*into = got
 }
 
-// lastEvents are those that Kubernetes last returned for a node.
+// lastEvents are the events that Kubernetes last returned for a node.
 type lastEvents struct {
 	node   string
 	since  time.Time
@@ -101,11 +101,11 @@ type lastEvents struct {
 	events []watch.KubeEvent
 }
 
-// kubeEventsEvery is how long the events of a node are as good as new: asking for them
-// takes several requests that the API server answers from its storage.
+// kubeEventsEvery is how long the events of a node are reused: reading them takes several
+// requests that the API server answers from its storage.
 const kubeEventsEvery = 10 * time.Second
 
-// kubeEvents are the events that Kubernetes has of a node.
+// kubeEvents returns the events that Kubernetes has for a node.
 func (l *Live) kubeEvents(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error) {
 	l.mu.Lock()
 	last := l.lastEvents
@@ -123,11 +123,11 @@ func (l *Live) kubeEvents(ctx context.Context, node string, since time.Time) ([]
 	return events, nil
 }
 
-// containerLog reads the log of the daemon's container, unless the daemon gave its own.
+// containerLog reads the log of the daemon's container, unless the daemon served its log.
 func (d *detail) containerLog(ctx context.Context, want watch.Want, q watch.Query) {
 	if e, failed := d.out.Errors[watch.WantLogs]; want&watch.WantLogs != 0 {
 		if !failed || e.Reason == introspect.ReasonBusy || e.Reason == introspect.ReasonBadRequest || e.Reason == introspect.ReasonCancelled {
-			return // it gave it, or may the next time
+			return // the daemon served it, or may next time
 		}
 	}
 	k := &d.l.opts.Kubernetes
@@ -143,7 +143,7 @@ func (d *detail) containerLog(ctx context.Context, want watch.Want, q watch.Quer
 	})
 }
 
-// documents reads the daemon's documents, one after the other over one connection.
+// documents reads the daemon's documents sequentially over one connection.
 func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) {
 	switch {
 	case d.m == nil:
@@ -173,7 +173,7 @@ func (d *detail) documents(ctx context.Context, want watch.Want, q watch.Query) 
 	readInto(ctx, d, want&watch.WantLogs, &d.out.Logs, func(ctx context.Context, c *client.Client) (introspect.NodeLogs, error) { return c.Logs(ctx, q.Logs) })
 }
 
-// one reads one document, when it is wanted.
+// one reads one document if it is wanted.
 func (d *detail) one(want watch.Want, read func() error) {
 	if want == 0 {
 		return
@@ -191,9 +191,9 @@ func (d *detail) one(want watch.Want, read func() error) {
 	switch e.Reason {
 	case introspect.ReasonNotFound, introspect.ReasonNotServed, introspect.ReasonBadRequest, introspect.ReasonBusy,
 		introspect.ReasonMalformed, introspect.ReasonNotJSON, introspect.ReasonTooLarge, introspect.ReasonStatus:
-		// It answers, and may give the others.
+		// It answers, and may serve the others.
 	case introspect.ReasonNoEndpoint:
-		if d.source == "" && want != watch.WantENIs { // upstream, it seems: each request would be written down there
+		if d.source == "" && want != watch.WantENIs { // probably upstream, which logs each request
 			d.lost = e
 		}
 	default:
@@ -201,7 +201,7 @@ func (d *detail) one(want watch.Want, read func() error) {
 	}
 }
 
-// readInto reads one document that only our daemon serves, when it is wanted.
+// readInto reads one document that only our daemon serves, if it is wanted.
 func readInto[T any](ctx context.Context, d *detail, want watch.Want, into **T, read func(context.Context, *client.Client) (T, error)) {
 	d.one(want, func() error {
 		doc, err := ask(ctx, d, read)
@@ -212,7 +212,7 @@ func readInto[T any](ctx context.Context, d *detail, want watch.Want, into **T, 
 	})
 }
 
-// ask asks for a document that only ours serves.
+// ask requests a document that only our daemon serves.
 func ask[T any](ctx context.Context, d *detail, read func(context.Context, *client.Client) (T, error)) (T, error) {
 	if d.source == document.SourceV1 {
 		var none T
@@ -251,8 +251,8 @@ func (d *detail) enis(ctx context.Context) error {
 	return nil
 }
 
-// keptENIs returns the addresses that upstream last reported; done is false when it may
-// be asked again, which is noted.
+// keptENIs returns the addresses that upstream last reported; done is false if upstream may
+// be asked again, which keptENIs then records in the schedule.
 func (d *detail) keptENIs() (done bool, _ error) {
 	l := d.l
 	l.mu.Lock()
@@ -273,7 +273,7 @@ func (d *detail) keptENIs() (done bool, _ error) {
 	return true, &client.Error{Address: d.out.Node, Reason: introspect.ReasonBusy, Err: fmt.Errorf("the upstream daemon is read at most every %s", schedule.UpstreamMin)}
 }
 
-// close ends the connection of a node that is not on the screen.
+// close ends the connection to a node that is not on the screen.
 func (d *detail) close() {
 	d.l.mu.Lock()
 	keep := d.l.plan.Keeps(d.out.Node)

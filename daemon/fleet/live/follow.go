@@ -13,14 +13,14 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// follower is the one request for events that waits at the open node, so that what
-// happens there is on the screen at once. The loop alone uses it.
+// follower is the long poll for events on the open node, which brings its events to the
+// screen at once. Only the loop uses it.
 type follower struct {
 	member *member
 	cancel context.CancelFunc
 }
 
-// follow begins and ends that request as the focus says.
+// follow starts and ends that request to match the focus.
 func (l *Live) follow(ctx context.Context, running *sync.WaitGroup, f *follower) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,14 +46,14 @@ func (l *Live) follow(ctx context.Context, running *sync.WaitGroup, f *follower)
 }
 
 const (
-	eventWait     = 25 * time.Second // below what proxies and port-forwards cut
-	eventSlack    = 5 * time.Second  // of one request, beside its wait
+	eventWait     = 25 * time.Second // shorter than the idle timeouts of proxies and port-forwards
+	eventSlack    = 5 * time.Second  // for one request, on top of its wait
 	eventRetry    = 5 * time.Second
 	eventRetryMax = time.Minute
-	eventGap      = 500 * time.Millisecond // between two requests, of a node that answers at once
+	eventGap      = 500 * time.Millisecond // between two requests, if the node answers at once
 )
 
-// followEvents has a node read whenever it reports an event.
+// followEvents forces a read of the node whenever it reports an event.
 func (l *Live) followEvents(ctx context.Context, m *member) {
 	l.countFollower(1)
 	defer l.countFollower(-1)

@@ -18,83 +18,84 @@ import (
 type Options struct {
 	Roster Roster
 	Now    func() time.Time
-	// Store takes what is learned; nil: View stays empty and Changed never fires, for those
-	// for which Sampled and Removed are enough.
+	// Store takes the results; if nil, View stays empty and Changed never fires: for callers
+	// that need only Sampled and Removed.
 	Store *store.Store
 
 	Title       string        // of the fleet, for people
 	UserAgent   string        // sent to the nodes
 	Concurrency int           // nodes read at once; 0 = fleet.DefaultConcurrency
-	NodeTimeout time.Duration // for everything asked of one node; 0 = fleet.DefaultNodeTimeout
-	Interval    time.Duration // between two samples of what is looked at; 0 = schedule.DefaultInterval
-	// Background is the time between two samples of the rest; 0 = schedule.DefaultBackground.
-	// Who wants all nodes alike sets it to Interval and leaves Focus alone: reading all of a
-	// large fleet then takes as long as it may.
+	NodeTimeout time.Duration // for all requests to one node; 0 = fleet.DefaultNodeTimeout
+	Interval    time.Duration // between two samples of a node on the screen; 0 = schedule.DefaultInterval
+	// Background is the time between two samples of the other nodes; 0 =
+	// schedule.DefaultBackground. Callers that want all nodes alike set it to Interval and never
+	// call Focus: a sweep of a large fleet then takes as long as it may.
 	Background time.Duration
-	ENIs       bool // every sample of every node is to have its addresses
+	ENIs       bool // include the addresses in every sample of every node
 
 	Kubernetes
-	// Sampled gets each row after the store, from one goroutine at a time, and must neither
-	// wait nor call this Live: a node before its first sample (api-only without an error), each sample, and
-	// what Kubernetes reports. Removed reports that a node went. nil: they are not wanted.
+	// Sampled gets each row after the store, never concurrently, and must neither block nor
+	// call this Live: a node before its first sample (api-only without an error), each sample,
+	// and each change that Kubernetes reports. Removed reports that a node is gone. Both may be
+	// nil.
 	Sampled func(document.NodeIPAM)
 	Removed func(name string)
-	// CPU is the processor time that this process has used, by which the sampling is
-	// held to its share; nil: the system's word.
+	// CPU returns the processor time that this process has used, which limits the sampling to
+	// its share; if nil, the system is asked.
 	CPU func() time.Duration
 
-	unstored bool // Store is not filled
+	unstored bool // there is no store to fill
 }
 
-// Kubernetes is what is asked of Kubernetes beside the list of nodes. nil: it is not
-// asked.
+// Kubernetes holds the requests to Kubernetes beyond the list of nodes; nil ones are not
+// made.
 type Kubernetes struct {
 	// Pods lists the pods on a node.
 	Pods func(ctx context.Context, node string) ([]watch.Pod, error)
-	// AllPods lists those of all nodes, and those that no node has yet.
+	// AllPods lists the pods of all nodes, and those not yet bound to a node.
 	AllPods func(ctx context.Context, find watch.PodQuery) (*watch.ClusterPods, error)
-	// Events lists what concerns the CNI on a node, oldest first, the newest
-	// watch.MaxKubeEvents at most.
+	// Events lists events on a node that concern the CNI, oldest first, at most the newest
+	// watch.MaxKubeEvents.
 	Events func(ctx context.Context, node string, since time.Time) ([]watch.KubeEvent, error)
-	// ContainerLog reads what a daemon's container wrote.
+	// ContainerLog reads the log of a daemon's container.
 	ContainerLog func(ctx context.Context, daemon document.DaemonPod, q watch.ContainerLogQuery) (watch.ContainerLog, error)
-	// Use returns what Kubernetes knows of the use of a node.
+	// Use returns what Kubernetes knows about the node's usage.
 	Use func(ctx context.Context, node string) (watch.NodeUse, error)
-	// Answers asks the API server for next to nothing: nil when it answers, whatever it says.
+	// Answers sends the API server a minimal request: nil if it answers, whatever the answer.
 	Answers func(ctx context.Context) error
-	// Requests counts the requests made to the API server so far.
+	// Requests returns the number of requests made to the API server so far.
 	Requests func() uint64
 }
 
 // Live samples a fleet.
 type Live struct {
 	opts    Options
-	wake    chan struct{} // the plan may have something to do
+	wake    chan struct{} // signals that the plan may have work
 	changed chan struct{}
 
 	mu         sync.Mutex // guards all below
 	plan       *schedule.Plan
 	members    map[string]*member
-	listed     bool // the roster named a node
+	listed     bool // the roster has named at least one node
 	focus      watch.Focus
 	paused     bool
 	problem    string
 	problemAt  time.Time
 	outage     outage
-	heard      time.Time // the API server answered then or later
+	heard      time.Time // the API server answered at this time or later
 	pauses     schedule.PauseDetector
-	stops      uint64 // how often nothing ran
+	stops      uint64 // how often the process was paused
 	samples    uint64
 	failed     uint64
 	dropped    uint64
-	followers  int // requests for events under way
+	followers  int // event requests in flight
 	latency    histogram
 	meter      meter
 	lastEvents lastEvents
 
 	sampled sync.Mutex // held while Sampled or Removed is called
 
-	checking chan struct{} // holds a token while the API server is asked whether it answers; guards all below
+	checking chan struct{} // holds a token during a check of the API server; guards all below
 	checked  time.Time     // when it was last asked
 	silence  error         // why it did not answer
 }
@@ -134,7 +135,7 @@ func (l *Live) Run(ctx context.Context) error {
 	return nil
 }
 
-// loop begins what the plan says, when it says.
+// loop starts what the plan asks for, when it is due.
 func (l *Live) loop(ctx context.Context, running *sync.WaitGroup) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -151,7 +152,7 @@ func (l *Live) loop(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// dispatch begins all readings that are due, and returns when to look again.
+// dispatch starts all reads that are due, and returns how long to wait until the next look.
 func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,8 +187,8 @@ func (l *Live) dispatch(ctx context.Context, running *sync.WaitGroup) time.Durat
 	return min(wait, schedule.Beat)
 }
 
-// beat notices that nothing ran for a while. Connections that were kept are not to be
-// trusted then. l.mu is held.
+// beat detects that the process was paused. Kept connections are no longer trusted then.
+// The caller holds l.mu.
 func (l *Live) beat(now time.Time) {
 	if l.pauses.At(now) == 0 {
 		return
@@ -200,16 +201,16 @@ func (l *Live) beat(now time.Time) {
 	}
 }
 
-// How old the addresses of a node that is not looked at may be while maps of subnets are
-// shown. They cost more to read than all the rest.
+// How old the addresses of a node that is not on the screen may be while subnet maps are
+// shown. They cost more to read than everything else.
 const (
 	enisEvery      = time.Minute
 	enisEveryLarge = 5 * time.Minute // in a fleet of more than largeFleet nodes
 	largeFleet     = 500
 )
 
-// wantsENIs: the open node reports its addresses with each sample, upstream always does,
-// and other nodes are asked for them now and then while there are maps.
+// wantsENIs reports whether to read the addresses too: with every sample of the open node and
+// of upstream nodes, and of other nodes now and then while maps are shown.
 func (l *Live) wantsENIs(m *member, now time.Time) bool {
 	if l.opts.ENIs || m.target.Name == l.focus.Open || m.source == document.SourceV1 {
 		m.enisAsked = now
@@ -226,7 +227,7 @@ func (l *Live) wantsENIs(m *member, now time.Time) bool {
 	return true
 }
 
-// sample reads a node and says what came of it.
+// sample reads a node and stores the result.
 func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint64) {
 	begin := l.opts.Now()
 	m.unreachable.Store(nil)
@@ -234,7 +235,7 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 	took := l.opts.Now().Sub(begin)
 	var heard time.Time
 	if l.answered(ctx, m, out) {
-		heard = begin // all that is certain: the answer may have waited here
+		heard = begin // the earliest possible time: the answer may have waited here
 	}
 	if l.learn(ctx, m, out, heard, took, stops) {
 		l.hand(m, out)
@@ -242,7 +243,7 @@ func (l *Live) sample(ctx context.Context, m *member, q fleet.Query, stops uint6
 	l.poke()
 }
 
-// hand puts a sample. One that no row can be made of is an error of its node.
+// hand puts a sample. If it cannot be turned into a row, that is an error of its node.
 func (l *Live) hand(m *member, out document.NodeIPAM) {
 	_, err := fleet.Recover(func() (struct{}, error) { l.put(m, out); return struct{}{}, nil })
 	if err != nil {
@@ -250,8 +251,8 @@ func (l *Live) hand(m *member, out document.NodeIPAM) {
 	}
 }
 
-// guarded runs f in a goroutine. A panic in it is reported as trouble with the reading:
-// it must neither end the process, which would leave the terminal as it is, nor be lost.
+// guarded runs f in a goroutine and reports a panic in it as trouble with the sampling: a
+// panic must neither end the process, which would leave the terminal broken, nor get lost.
 func (l *Live) guarded(running *sync.WaitGroup, f func()) {
 	running.Go(func() {
 		if _, err := fleet.Recover(func() (struct{}, error) { f(); return struct{}{}, nil }); err != nil {
@@ -261,8 +262,8 @@ func (l *Live) guarded(running *sync.WaitGroup, f func()) {
 	})
 }
 
-// learn notes a reading for the plan and the figures; false: it is of no use. heard is zero if
-// the API server did not answer for it.
+// learn updates the schedule and the statistics from a read. It returns false if the result
+// is useless. heard is zero if the API server did not answer.
 func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, heard time.Time, took time.Duration, stops uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,7 +273,7 @@ func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, hear
 		m.reader.Close()
 		return false
 	}
-	// Whoever runs first after a standstill notices it.
+	// Whoever runs first after a pause detects it.
 	if l.beat(now); l.stops != stops && out.Error != nil {
 		l.dropped++
 		m.reader.Close()
@@ -307,8 +308,8 @@ func (l *Live) learn(ctx context.Context, m *member, out document.NodeIPAM, hear
 	return true
 }
 
-// put hands on what is known of a node, unless it is gone. The store makes a row of it,
-// which takes longer than all that l.mu guards: that is not held for it.
+// put publishes a node's row, unless the node is gone. Building the row in the store takes
+// longer than anything under l.mu, so samples are put without that lock.
 func (l *Live) put(m *member, out document.NodeIPAM) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -330,7 +331,7 @@ func (l *Live) put(m *member, out document.NodeIPAM) {
 	}
 }
 
-// poke has the loop look at the plan.
+// poke makes the loop look at the plan.
 func (l *Live) poke() {
 	select {
 	case l.wake <- struct{}{}:
@@ -338,7 +339,7 @@ func (l *Live) poke() {
 	}
 }
 
-// closeNamed ends the idle connections of nodes; l.mu is held.
+// closeNamed ends the idle connections of nodes. The caller holds l.mu.
 func (l *Live) closeNamed(names []string) {
 	for _, name := range names {
 		if m := l.members[name]; m != nil && m.reader != nil {
@@ -360,7 +361,7 @@ func (l *Live) closeAll() {
 // notifyEvery is the minimum time between two notifications of a change: five a second.
 const notifyEvery = 200 * time.Millisecond
 
-// publish passes the store's changes on, at a bounded rate.
+// publish forwards the store's changes at a limited rate.
 func (l *Live) publish(ctx context.Context) {
 	for {
 		select {
@@ -378,7 +379,7 @@ func (l *Live) publish(ctx context.Context) {
 	}
 }
 
-// pause waits; false: ctx ended first.
+// pause waits for d; it returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// histogram counts durations in steps of a fourth of a doubling, from 100 µs on. It
-// forgets slowly, so that it shows recent times.
+// histogram counts durations in buckets, four to a doubling, starting at 100 µs. Old counts
+// fade, so it shows recent times.
 type histogram struct {
 	buckets [96]uint32
 	total   uint32
@@ -14,8 +14,8 @@ type histogram struct {
 
 const (
 	histogramBase   = 100 * time.Microsecond
-	histogramSteps  = 4.0     // to a doubling
-	histogramForget = 1 << 14 // at so many, all counts are halved
+	histogramSteps  = 4.0     // per doubling
+	histogramForget = 1 << 14 // all counts are halved when total reaches this
 )
 
 func (h *histogram) add(d time.Duration) {
@@ -34,7 +34,7 @@ func (h *histogram) add(d time.Duration) {
 	}
 }
 
-// quantile is the upper bound of the bucket that holds it; 0 while nothing was counted.
+// quantile returns the upper bound of the bucket that contains q; 0 if nothing was counted.
 func (h *histogram) quantile(q float64) time.Duration {
 	if h.total == 0 {
 		return 0
@@ -49,14 +49,14 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return 0
 }
 
-// meter measures what one sample costs this process.
+// meter measures what one sample costs in processor time.
 type meter struct {
 	at      time.Time
 	cpu     time.Duration
 	samples uint64
 }
 
-// What a cost is taken from: fewer samples would measure other work more than them.
+// A cost needs at least this much data: with fewer samples, other work would dominate it.
 const (
 	meterEvery   = time.Second
 	meterAtLeast = 20 // samples

@@ -11,34 +11,34 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// member is one node and what was learned of it. Live.mu guards all but the reader,
-// which guards itself, and what mu does.
+// member is one node and what was learned about it. Live.mu guards everything except the
+// reader, which is safe by itself, and the fields that mu guards.
 type member struct {
 	target fleet.Target
-	reader *fleet.Reader      // nil: its target cannot be read at all
-	cancel context.CancelFunc // of the last reading
+	reader *fleet.Reader      // nil if its target is invalid
+	cancel context.CancelFunc // cancels the last read
 
-	source    string              // of the last answer; "" = none yet
-	summary   *introspect.Summary // the last
+	source    string              // of the last answer; "" if none yet
+	summary   *introspect.Summary // the latest
 	noEvents  bool                // it does not serve events
 	enisAsked time.Time
 
-	unreachable atomic.Pointer[string] // why the API server could not be reached in this reading; nil: it was
+	unreachable atomic.Pointer[string] // why this read could not reach the API server; nil if it could
 
-	// The addresses that upstream last reported, while the node is looked at: it is
-	// not asked for them again in between.
+	// The addresses that upstream last reported, while the node is open: upstream is not asked
+	// again in between.
 	enis   []introspect.NodeENI
 	enisAt time.Time
 
-	mu     sync.Mutex           // guards all below, and the order in which its rows are put; taken with Live.mu held or without
-	gone   bool                 // it left, or another took its place: nothing is put any more
-	object *document.NodeObject // what Kubernetes reported last
-	known  bool                 // it answered at some time; until then:
-	state  document.State       // of the row that was put last
+	mu     sync.Mutex           // guards all below and the order of rows; Live.mu may be held
+	gone   bool                 // it left or was replaced: no more rows
+	object *document.NodeObject // the latest from Kubernetes
+	known  bool                 // it has answered at least once; until then:
+	state  document.State       // of the latest row
 	why    *document.NodeError
 }
 
-// learn keeps what a sample has of the node.
+// learn remembers what a sample says about the node.
 func (m *member) learn(out document.NodeIPAM, open bool, now time.Time) {
 	if out.Summary == nil {
 		return
@@ -49,7 +49,7 @@ func (m *member) learn(out document.NodeIPAM, open bool, now time.Time) {
 	}
 }
 
-// same reports that a target is the one that is read already, with other news of it.
+// same reports whether t is still the same target, even if its details changed.
 func (m *member) same(t fleet.Target) bool {
 	return m.target.Key == t.Key && m.target.Address == t.Address && m.target.Via == t.Via &&
 		(m.target.Absent == nil) == (t.Absent == nil) && (m.target.Dial == nil) == (t.Dial == nil)

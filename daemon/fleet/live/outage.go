@@ -11,37 +11,37 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// outage is a time in which the API server cannot be connected to or does not answer. That
-// says nothing about the nodes: their last state stays, and one node at a time is tried
+// outage is a time during which the API server refuses connections or does not answer. That
+// says nothing about the nodes: they keep their last state, and one node at a time is tried
 // until one can be reached. Live.mu guards it.
 type outage struct {
-	since time.Time // zero: there is none
+	since time.Time // zero if there is none
 	retry time.Time // no node is tried before
 	wait  time.Duration
 	why   string
 }
 
-// Times between two tries.
+// Times between two attempts.
 const (
 	outageRetry    = time.Second
 	outageRetryMax = 30 * time.Second
 )
 
-// failed notes a node that was not reached because the API server was not.
+// failed records that a node was not reached because the API server was not.
 func (o *outage) failed(now time.Time, why string) {
 	switch {
 	case o.since.IsZero():
 		o.since, o.wait = now, outageRetry
 	case now.Before(o.retry):
-		return // begun before the last that failed
+		return // started before the last failure
 	default:
 		o.wait = min(2*o.wait, outageRetryMax)
 	}
 	o.retry, o.why = now.Add(o.wait), why
 }
 
-// answers notes that the API server answered at a time or later, and ends an outage that began
-// before; l.mu is held.
+// answers records that the API server answered at the given time or later, and ends an outage
+// that began before that. The caller holds l.mu.
 func (l *Live) answers(at time.Time) {
 	if at.After(l.heard) {
 		l.heard = at
@@ -52,14 +52,13 @@ func (l *Live) answers(at time.Time) {
 	}
 }
 
-// may reports whether a node may be tried now; of those that wait for an outage to end it is
-// one at a time.
+// may reports whether a node may be tried now. During an outage only one node at a time may.
 func (o *outage) may(now time.Time, inFlight int) bool {
 	return o.since.IsZero() || !now.Before(o.retry) && inFlight == 0
 }
 
-// until is when to look again: nothing is due before the next try, and while a node is
-// tried its end is waited for.
+// until returns when to look again: during an outage not before the next attempt, and while
+// an attempt runs, not before it ends.
 func (o *outage) until(now time.Time, wait time.Duration, inFlight int) time.Duration {
 	switch {
 	case o.since.IsZero():
@@ -70,8 +69,8 @@ func (o *outage) until(now time.Time, wait time.Duration, inFlight int) time.Dur
 	return max(wait, o.retry.Sub(now))
 }
 
-// answered reports whether the API server answered while a node was read, which one that is
-// silent does not say.
+// answered reports whether the API server answered while a node was read. If the node itself
+// was silent, it asks the API server.
 func (l *Live) answered(ctx context.Context, m *member, out document.NodeIPAM) bool {
 	if apiAnswered(out) {
 		return true
@@ -80,7 +79,7 @@ func (l *Live) answered(ctx context.Context, m *member, out document.NodeIPAM) b
 		return false
 	}
 	since := l.opts.Now()
-	if out.Error == nil || out.Error.Reason != introspect.ReasonTransport { // silent, for longer than that
+	if out.Error == nil || out.Error.Reason != introspect.ReasonTransport { // silent for more than apiFresh
 		since = since.Add(-apiFresh)
 	}
 	if err := l.checkAPI(ctx, since); err != nil {
@@ -90,8 +89,8 @@ func (l *Live) answered(ctx context.Context, m *member, out document.NodeIPAM) b
 	return true
 }
 
-// apiAnswered reports that a sample, or the reason why there is none, came through the API
-// server. A node that is silent may be so because the API server is.
+// apiAnswered reports that a sample, or the reason for its absence, came through the API
+// server. A node may be silent because the API server is.
 func apiAnswered(out document.NodeIPAM) bool {
 	if out.Error == nil {
 		return out.Summary != nil
@@ -103,15 +102,15 @@ func apiAnswered(out document.NodeIPAM) bool {
 	return out.Summary != nil
 }
 
-// Bounds of the question whether the API server answers.
+// Limits for checking whether the API server answers.
 const (
 	apiTimeout = 3 * time.Second
-	apiFresh   = time.Second // how long the last answer, or its lack, is as good as a new one for a silent node
+	apiFresh   = time.Second // how long the last result, good or bad, is reused for a silent node
 )
 
-// checkAPI asks the API server whether it answers, unless that is known from since or later:
-// a node that is silent, or whose connection broke, may not be at fault. Readings that fail
-// together share one request.
+// checkAPI asks the API server whether it answers, unless that is known as of since: the API
+// server may be to blame for a silent node or a broken connection. Reads that fail together
+// share one request.
 func (l *Live) checkAPI(ctx context.Context, since time.Time) error {
 	select {
 	case l.checking <- struct{}{}:
@@ -138,7 +137,7 @@ func (l *Live) checkAPI(ctx context.Context, since time.Time) error {
 	return err
 }
 
-// unreachable is why the API server could not be connected to, if that is what failed.
+// unreachable returns why the API server could not be reached, if that is what failed.
 func unreachable(err error) (why string, ok bool) {
 	var api interface {
 		error
@@ -150,7 +149,7 @@ func unreachable(err error) (why string, ok bool) {
 	return api.Error(), true
 }
 
-// noting is a target whose member learns that the API server could not be reached.
+// noting wraps a target so that its member records when the API server cannot be reached.
 func (m *member) noting(t fleet.Target) fleet.Target {
 	if t.Dial == nil {
 		return t

@@ -12,15 +12,15 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Roster reports which nodes there are: a cluster, or a list that was given.
+// Roster reports the existing nodes: those of a cluster, or of a given list.
 type Roster interface {
-	// Watch puts every target, and each again when it changes, until ctx ends or the
-	// list is no longer available. While it retries it calls trouble with the reason, and
-	// with nil once it works again. Calls are made by one goroutine at a time.
+	// Watch puts every target, and puts it again when it changes, until ctx ends or the list is
+	// no longer available. While it retries it calls trouble with the reason, and with nil once
+	// it works again. It makes its calls one at a time.
 	Watch(ctx context.Context, put func(fleet.Target), remove func(name string), trouble func(error)) error
 }
 
-// Static is a roster that does not change.
+// Static returns a roster that never changes.
 func Static(targets []fleet.Target) Roster { return static(slices.Clone(targets)) }
 
 type static []fleet.Target
@@ -33,13 +33,13 @@ func (s static) Watch(ctx context.Context, put func(fleet.Target), _ func(string
 	return nil
 }
 
-// How long to wait before the roster is asked again after it failed.
+// How long to wait before retrying a failed roster.
 const (
 	rosterRetry    = time.Second
 	rosterRetryMax = 30 * time.Second
 )
 
-// watch follows the roster. The nodes that are known are sampled on while it fails.
+// watch follows the roster. Known nodes are still sampled while the roster fails.
 func (l *Live) watch(ctx context.Context) {
 	failed := false
 	for wait := rosterRetry; ; wait = min(2*wait, rosterRetryMax) {
@@ -69,7 +69,7 @@ func (l *Live) watch(ctx context.Context) {
 
 var errRosterEnded = errors.New("the node list ended; retrying")
 
-// trouble notes why the roster cannot be followed, nil: it can.
+// trouble records why the roster cannot be followed; nil if it can.
 func (l *Live) trouble(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *Live) trouble(err error) {
 	}
 }
 
-// join takes a target in, or what is new of it.
+// join adds a target, or updates it.
 func (l *Live) join(t fleet.Target) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,8 +122,8 @@ func (l *Live) join(t fleet.Target) {
 	l.put(m, row)
 }
 
-// news is a node about which Kubernetes reports something new: why it could not be read holds
-// until it is read again.
+// news returns a row with new details from Kubernetes. A node that was never read keeps the
+// reason until the next read.
 func (m *member) news(t fleet.Target) document.NodeIPAM {
 	row := fleet.Unread(t)
 	m.mu.Lock()
@@ -134,7 +134,7 @@ func (m *member) news(t fleet.Target) document.NodeIPAM {
 	return row
 }
 
-// leave takes a node out.
+// leave removes a node.
 func (l *Live) leave(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +156,7 @@ func (l *Live) leave(name string) {
 	}
 }
 
-// stop ends what is under way with a node; l.mu is held. Nothing is put of it afterwards.
+// stop cancels all work on a node and prevents further rows. The caller holds l.mu.
 func (l *Live) stop(m *member) {
 	if m.cancel != nil {
 		m.cancel()

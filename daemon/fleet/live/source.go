@@ -8,19 +8,19 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// View is the newest picture of the fleet.
+// View returns the newest snapshot of the fleet.
 func (l *Live) View() *store.View { return l.opts.Store.View() }
 
 // Changed fires when View has something new, at most five times a second.
 func (l *Live) Changed() <-chan struct{} { return l.changed }
 
-// Now is the clock.
+// Now returns the current time.
 func (l *Live) Now() time.Time { return l.opts.Now() }
 
 // Title names the fleet.
 func (l *Live) Title() string { return l.opts.Title }
 
-// Focus says what is looked at, so that it is read first.
+// Focus sets what is on the screen, so that it is read first.
 func (l *Live) Focus(f watch.Focus) {
 	f.Visible = slices.Clone(f.Visible)
 	l.mu.Lock()
@@ -33,7 +33,7 @@ func (l *Live) Focus(f watch.Focus) {
 	l.poke()
 }
 
-// Refresh reads what is looked at now, also while the sampling is paused.
+// Refresh reads the nodes on the screen now, even while sampling is paused.
 func (l *Live) Refresh() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +44,7 @@ func (l *Live) Refresh() {
 	l.poke()
 }
 
-// Pace sets the time between two samples of what is looked at, and whether to sample at
+// Pace sets the time between two samples of a node on the screen, and whether to sample at
 // all.
 func (l *Live) Pace(p watch.Pace) {
 	l.mu.Lock()
@@ -54,7 +54,7 @@ func (l *Live) Pace(p watch.Pace) {
 	l.poke()
 }
 
-// Stats returns how the reading goes.
+// Stats returns statistics of the sampling.
 func (l *Live) Stats() watch.Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// byUrgency are the states of a pod's address, those first that a person has to look at.
+// byUrgency lists the states of a pod's address, those that need attention first.
 var byUrgency = []string{
 	document.PodWaiting, document.PodUnknown, document.PodLeftOver, document.PodHasAddress,
 	document.PodBranch, document.PodHostNetwork, document.PodEnded,
 }
 
-// Columns are those of the pods of a node; several: of several nodes, with their names and
-// what kind of address each has.
+// Columns returns the columns of a node's pods; with several, those for pods of several nodes,
+// which add the node and the kind of address.
 func Columns(several bool) []query.Column[*Row] {
 	columns := []query.Column[*Row]{
 		{Name: "pod", Header: "POD", Title: "NAMESPACE/NAME of the pod", Least: 20, Text: func(r *Row) string { return show.Safe(show.OrUnknown(r.full)) }},
@@ -49,7 +49,7 @@ func seconds(r *Row) (float64, bool) {
 	return r.At.Sub(*r.Since).Seconds(), true
 }
 
-// Kind is where the address of a pod comes from, in a word.
+// Kind says in one word where a pod's address comes from.
 func Kind(r *Row) string {
 	switch {
 	case r.CIDR.IsValid() && r.CIDR.IsSingleIP():
@@ -64,7 +64,7 @@ func Kind(r *Row) string {
 	return show.Unknown
 }
 
-// Fault reports whether a person has to look at the row.
+// Fault reports whether the row needs attention.
 func Fault(r *Row) bool {
 	switch r.State {
 	case document.PodWaiting, document.PodUnknown, document.PodLeftOver:

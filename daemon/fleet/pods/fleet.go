@@ -10,26 +10,26 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Why is what the daemon of a node says about ADDs.
+// Why is what the daemon of a node reports about ADDs.
 type Why struct {
 	Failures []introspect.Failure
 	Blocked  []introspect.BlockedCard
 }
 
-// Fleet is the pods of all nodes.
+// Fleet holds the pods of all nodes.
 type Fleet struct {
 	View *store.View
-	Kube *watch.ClusterPods // nil: not listed
-	Why  map[string]Why     // by node, as far as it was asked
+	Kube *watch.ClusterPods // nil if not listed
+	Why  map[string]Why     // by node, for the nodes that were asked
 	Now  time.Time
 
-	// Differ is when the two sides were first seen to differ about a pod: they are not read at
-	// the same moment, so that they do so now and then with nothing wrong. Join replaces it.
+	// Differ is when the daemon and Kubernetes were first seen to disagree about a pod. They are
+	// read at different moments, so brief disagreement is normal. Join returns the next value.
 	Differ map[string]time.Time
 }
 
-// Join gives the rows of all nodes, and of pods without one, to each; differ is Differ of
-// the next time.
+// Join passes the rows of each node, and of each unscheduled pod, to each; differ is the Differ
+// for the next call.
 func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 	of := map[string][]watch.Pod{}
 	if f.Kube != nil {
@@ -38,7 +38,7 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 		}
 	}
 	differ = map[string]time.Time{}
-	var held []document.AddressItem // of one node after the other
+	var held []document.AddressItem // reused for each node
 	for _, n := range f.View.Nodes {
 		in := f.sides(n, of[n.Metadata.Name], differ)
 		held = n.Pods(held[:0])
@@ -62,7 +62,7 @@ func (f *Fleet) Join(each func([]*Row)) (differ map[string]time.Time) {
 	return differ
 }
 
-// sides are the Sides of one node, without the addresses that it holds.
+// sides returns the Sides of one node without Held.
 func (f *Fleet) sides(n *store.Node, kube []watch.Pod, differ map[string]time.Time) Sides {
 	name, read := n.Metadata.Name, n.AddressesAt()
 	in := Sides{Pods: kube, Asked: !read.IsZero(), Silent: silence(n)}
@@ -89,7 +89,7 @@ func (f *Fleet) sides(n *store.Node, kube []watch.Pod, differ map[string]time.Ti
 	return in
 }
 
-// silence is why the daemon of a node says nothing about its pods.
+// silence returns why the daemon of a node reports nothing about its pods.
 func silence(n *store.Node) string {
 	switch {
 	case fleet.Excused(n.NodeIPAM):
@@ -100,7 +100,7 @@ func silence(n *store.Node) string {
 	return "its node's addresses have not been read yet"
 }
 
-// blocked is what holds back the pool of a node, as far as its summary says.
+// blocked returns what holds back the pool of a node, according to its summary.
 func blocked(n *store.Node) []introspect.BlockedCard {
 	if n.Summary == nil || n.Free > 0 {
 		return nil

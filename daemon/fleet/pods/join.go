@@ -14,35 +14,36 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Sides are what daemon and Kubernetes report about the pods of a node.
+// Sides are what Kubernetes and the daemon report about the pods of a node.
 type Sides struct {
-	Pods     []watch.Pod // of Kubernetes
-	Listed   bool        // Kubernetes was asked, and answered
+	Pods     []watch.Pod // from Kubernetes
+	Listed   bool        // Kubernetes listed the pods
 	Held     []document.AddressItem
 	Asked    bool   // the daemon reported its addresses
-	Silent   string // why it did not; "" = it could not be read
+	Silent   string // why it did not; "" if it could not be read
 	Failures []introspect.Failure
 	Blocked  []introspect.BlockedCard
 
-	// Settled says whether the two sides, which were not read at the same moment, are so far
-	// apart in time that a difference between them is one; nil: always.
+	// Settled reports whether a difference between the two sides has lasted long enough to be
+	// real, as they are read at different moments; nil = always.
 	Settled func(pod introspect.PodRef, address string) bool
 }
 
 // Row is one address of a pod, or a pod without one.
 type Row struct {
 	document.NodePodItem
-	ID   string       // NAMESPACE/NAME, with the address where another row has that name
+	ID   string       // NAMESPACE/NAME, with the address if the name is not unique
 	full string       // NAMESPACE/NAME
-	Node string       // "" = it is not bound to one
-	CIDR netip.Prefix // secondary IP or prefix that the address is of; zero: none of the pool
-	At   time.Time    // until when ages count
+	Node string       // "" if it is not bound to one
+	CIDR netip.Prefix // secondary IP or prefix of the address; zero if not from the pool
+	At   time.Time    // the time that ages are relative to
 }
 
-// Join puts the two sides together, by namespace and name, and by address where the daemon
-// names no pods, as those before v1.10 don't: which pods have an address, which have none and why, which addresses are held for pods that are gone.
+// Join merges the two sides by namespace and name, or by address if the daemon does not name
+// pods, like those before v1.10. The rows show which pods have an address, which have none and
+// why, and which addresses are held for pods that are gone.
 func Join(in Sides) []*Row {
-	listed := map[introspect.PodRef]*[]*document.AddressItem{} // pods of Kubernetes, with what is held for them
+	listed := map[introspect.PodRef]*[]*document.AddressItem{} // by pod in Kubernetes: held addresses
 	having := map[string]introspect.PodRef{}                   // by address
 	for _, p := range in.Pods {
 		listed[p.PodRef] = new([]*document.AddressItem)
@@ -93,7 +94,7 @@ func name(pod introspect.PodRef) string {
 	return pod.Namespace + "/" + pod.Name
 }
 
-// Items are the documents of rows.
+// Items returns the documents of rows.
 func Items(rows []*Row) []document.NodePodItem {
 	items := make([]document.NodePodItem, len(rows))
 	for i, r := range rows {
@@ -107,14 +108,14 @@ func (in Sides) settled(pod introspect.PodRef, address string) bool {
 }
 
 func rowOf(ref introspect.PodRef, a *document.AddressItem) *Row {
-	device := a.Device // a row keeps no list of addresses
+	device := a.Device // so that the row does not keep the list of addresses alive
 	return &Row{CIDR: a.CIDR, NodePodItem: document.NodePodItem{
 		PodRef: ref, State: document.PodHasAddress, Address: a.Address,
 		ENIID: a.ENIID, Device: &device, SubnetID: a.SubnetID, Since: a.AssignedAt,
 	}}
 }
 
-// FromPool are the addresses of a pod that its node's pool should hold.
+// FromPool returns the addresses of a pod that its node's pool should hold.
 func FromPool(p watch.Pod) []string {
 	if p.HostNetwork || p.PodENI != "" || p.Phase == "Succeeded" || p.Phase == "Failed" {
 		return nil
@@ -122,8 +123,8 @@ func FromPool(p watch.Pod) []string {
 	return p.IPs
 }
 
-// joined says a pod of Kubernetes with what the daemon holds for it: a row for each
-// address.
+// joined returns the rows of a pod in Kubernetes, one for each address that the daemon holds
+// for it.
 func joined(in Sides, p watch.Pod, held []*document.AddressItem) []*Row {
 	if len(held) > 0 {
 		var rows []*Row
@@ -145,7 +146,7 @@ func joined(in Sides, p watch.Pod, held []*document.AddressItem) []*Row {
 	return []*Row{r}
 }
 
-// stateWithout says how a pod stands that the daemon holds nothing for.
+// stateWithout returns the state of a pod for which the daemon holds no address.
 func stateWithout(in Sides, p watch.Pod) (state, reason string) {
 	silent := cmp.Or(in.Silent, "the daemon could not be read")
 	switch {
@@ -170,8 +171,8 @@ func stateWithout(in Sides, p watch.Pod) (state, reason string) {
 	return document.PodWaiting, WhyNone(in.Failures, in.Blocked, p)
 }
 
-// WhyNone says why a pod that should have an address has none: its last failed ADD, what
-// blocks the pool, what Kubernetes says of it.
+// WhyNone explains why a pod that should have an address has none: its last failed ADD, what
+// blocks the pool, or what Kubernetes reports about it.
 func WhyNone(failures []introspect.Failure, blocked []introspect.BlockedCard, p watch.Pod) string {
 	for _, failure := range failures { // newest first
 		if failure.Pod == p.PodRef {

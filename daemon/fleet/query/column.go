@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// Column is one thing that can be known of a row.
+// Column is one property of a row.
 type Column[T any] struct {
-	Name   string // in filters, orders and --columns: lower case, no blanks
-	Header string // of tables
+	Name   string // in filters, orders and --columns: lower case, without blanks
+	Header string // in tables
 	Title  string // one line for help
-	Right  bool   // numbers stand to the right
-	Wide   bool   // shown only when asked for
-	Named  bool   // shown only when named
-	Drop   int    // where room is short the highest goes first; 0: never
-	Least  int    // narrowest useful width; 0: that of the header
+	Right  bool   // right-aligned, for numbers
+	Wide   bool   // shown only with --wide or the like
+	Named  bool   // shown only if named explicitly
+	Drop   int    // the highest is dropped first if space is short; 0 = never
+	Least  int    // narrowest useful width; 0 = width of the header
 
-	Text   func(T) string          // as shown, made safe; required
-	Number func(T) (float64, bool) // for comparisons and orders; nil: text alone. false: not known
-	Also   func(T) string          // a second text that column=value takes; nil, or "" of a row: none
-	Rank   func(T) int             // for orders where it is there, before Number and Text: the lowest first
+	Text   func(T) string          // as shown, safe to print; required
+	Number func(T) (float64, bool) // for comparisons and orders, false if unknown; nil = text only
+	Also   func(T) string          // a second text that column=value matches; nil, or "" for a row, if none
+	Rank   func(T) int             // if set, orders use it instead of Number and Text, lowest first
 
-	// CSV are the columns that stand for it in CSV, which has one plain number in a column;
-	// nil: its text, or with a Unit its Number.
+	// CSV are its columns in CSV, which has one plain number per column; nil = its Text, or its
+	// Number if it has a Unit.
 	CSV  []Column[T]
-	Unit string // of Number where Text writes it otherwise: "%", "SECONDS"
+	Unit string // of Number if Text formats it differently: "%", "SECONDS"
 
-	// Joined is the texts of all columns of the table, one behind the other, with ASCII
-	// letters in lower case; nil: they are not kept. A word that is not there is in no
-	// column, which is the answer for most rows.
+	// Joined returns the concatenated texts of all columns of the table, with ASCII letters in
+	// lower case; nil if they are not cached. A word missing from it is in no column, which is the
+	// case for most rows.
 	Joined func(T) string
 }
 
-// Plain are the columns as CSV has them.
+// Plain returns the columns as CSV has them.
 func Plain[T any](columns []Column[T]) []Column[T] {
 	var out []Column[T]
 	for _, c := range columns {
@@ -60,7 +60,7 @@ func Plain[T any](columns []Column[T]) []Column[T] {
 	return out
 }
 
-// Find returns the column of a name.
+// Find returns the column with the given name.
 func Find[T any](columns []Column[T], name string) (Column[T], bool) {
 	for _, c := range columns {
 		if c.Name == name {
@@ -70,16 +70,16 @@ func Find[T any](columns []Column[T], name string) (Column[T], bool) {
 	return Column[T]{}, false
 }
 
-// synonyms are other names of columns, with those that a table may have in their place.
+// synonyms maps a column name to the names that a table may use instead.
 var synonyms = map[string][]string{
 	"status": {"state"}, "state": {"status"}, "cool": {"cooling"}, "cooling": {"cool"}, "spoiled/28": {"spoiled28"},
 	"dev": {"device"}, "used": {"assigned"}, "ip": {"address"}, "since": {"for"}, "age": {"for"}, "block": {"cidr"},
 	"what": {"kind"}, "kind": {"what"}, "message": {"text"}, "text": {"message"}, "at": {"time"}, "time": {"at"},
 }
 
-// Meant returns the column that a name means: the column of that name, else the one with
-// that header, upper and lower case alike and with - or nothing for a blank, else the one
-// that a synonym names.
+// Meant returns the column that a name refers to: the column with that name, else the one with
+// that header, ignoring case and with - or nothing for a blank, else the one that a synonym
+// names.
 func Meant[T any](columns []Column[T], name string) (Column[T], bool) {
 	name = strings.ToLower(name)
 	if c, ok := Find(columns, name); ok {
@@ -104,11 +104,11 @@ type Shown struct {
 	Name  string
 	Drop  int
 	Wide  bool
-	Least int // 0: as the column has it
+	Least int // 0 = as the column has it
 }
 
-// Arrange puts the columns that a screen shows first, in its order. The others are Named:
-// filters and orders take them, as those of the command do.
+// Arrange moves the columns that a screen shows to the front, in its order. The others become
+// Named: filters and orders accept them, like those of the command.
 func Arrange[T any](all []Column[T], shown ...Shown) []Column[T] {
 	out := make([]Column[T], 0, len(all))
 	for _, s := range shown {
@@ -128,8 +128,8 @@ func Arrange[T any](all []Column[T], shown ...Shown) []Column[T] {
 	return out
 }
 
-// Pick returns the columns that names mean, in that order, and the first name that means
-// none.
+// Pick returns the columns that names refer to, in that order, and the first name without a
+// column.
 func Pick[T any](columns []Column[T], names ...string) (picked []Column[T], unknown string) {
 	for _, name := range names {
 		c, ok := Meant(columns, name)
@@ -141,7 +141,7 @@ func Pick[T any](columns []Column[T], names ...string) (picked []Column[T], unkn
 	return picked, ""
 }
 
-// Usual are the columns shown where none are named; wide: with those that are Wide.
+// Usual returns the columns shown by default; with wide, also those that are Wide.
 func Usual[T any](columns []Column[T], wide bool) (usual []Column[T]) {
 	for _, c := range columns {
 		if !c.Named && (wide || !c.Wide) {
@@ -160,7 +160,7 @@ func Names[T any](columns []Column[T]) []string {
 	return names
 }
 
-// number is the Number of a row; what is no number is not known.
+// number is Number for a row; NaN is unknown.
 func (c *Column[T]) number(row T) (float64, bool) {
 	if c.Number == nil {
 		return 0, false
@@ -169,10 +169,10 @@ func (c *Column[T]) number(row T) (float64, bool) {
 	return v, ok && !math.IsNaN(v)
 }
 
-// IsUnknown reports whether a text stands for an unknown value: empty, - or ?.
+// IsUnknown reports whether a text means unknown: empty, - or ?.
 func IsUnknown(text string) bool { return text == "" || text == "-" || text == "?" }
 
-// among names what would have been accepted, the most alike first where one is alike.
+// among names a similar column if there is one, else all columns.
 func among[T any](name string, columns []Column[T]) string {
 	known := Names(columns)
 	for _, n := range known {

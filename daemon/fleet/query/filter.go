@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// MaxText bounds a filter and an order, in bytes.
+// MaxText limits a filter or an order, in bytes.
 const MaxText = 1024
 
-// Options say what a filter may speak of.
+// Options determine what a filter may refer to.
 type Options[T any] struct {
 	Columns []Column[T]
-	Visible []string                       // columns that words look at; nil: those that are neither Wide nor Named
-	Label   func(T, string) (string, bool) // of label: terms; nil: rows have no labels
+	Visible []string                       // searched for words; nil = all neither Wide nor Named
+	Label   func(T, string) (string, bool) // for label: terms; nil if rows have no labels
 }
 
-// Filter chooses rows: those that every term accepts. It never changes.
+// Filter selects the rows that match every term. It never changes.
 type Filter[T any] struct {
 	terms   []term[T]
 	visible []Column[T]
-	joined  func(T) string // of the columns; nil: none have it
+	joined  func(T) string // of the columns; nil if one has none
 	label   func(T, string) (string, bool)
 }
 
@@ -28,11 +28,11 @@ type Filter[T any] struct {
 type term[T any] struct {
 	not    bool
 	kind   kind
-	key    string // as written: of a column or a label
-	op     string // between key and text; "" of a label alone
-	text   string // as meant, quotes gone
+	key    string // name of a column or a label
+	op     string // between key and text; "" for a label's existence
+	text   string // without quotes
 	lower  string // text in lower case
-	ascii  bool   // lower is
+	ascii  bool   // lower is ASCII
 	re     *regexp.Regexp
 	column Column[T]
 	number float64
@@ -48,10 +48,10 @@ const (
 	field
 )
 
-// Empty reports whether the filter accepts every row.
+// Empty reports whether the filter matches every row.
 func (f *Filter[T]) Empty() bool { return f == nil || len(f.terms) == 0 }
 
-// Match reports whether every term accepts a row.
+// Match reports whether a row matches every term.
 func (f *Filter[T]) Match(row T) bool {
 	if f == nil {
 		return true
@@ -96,7 +96,7 @@ func (f *Filter[T]) accepts(t *term[T], row T) bool {
 	return t.compares(row)
 }
 
-// compares holds a column to a value.
+// compares compares a column with the value.
 func (t *term[T]) compares(row T) bool {
 	if t.op == "=" || t.op == "!=" {
 		return t.equals(row) == (t.op == "=")
@@ -116,7 +116,8 @@ func (t *term[T]) compares(row T) bool {
 	return n <= t.number
 }
 
-// equals: the number is the value, or the text, or what else stands for it, fits it.
+// equals reports whether the column's number equals the value, or its text or alternative text
+// matches it.
 func (t *term[T]) equals(row T) bool {
 	if t.isNum {
 		if n, ok := t.column.number(row); ok && n == t.number {
@@ -131,7 +132,7 @@ func (t *term[T]) equals(row T) bool {
 	return t.glob(t.column.Text(row))
 }
 
-// within looks for a word.
+// within reports whether a text contains the word.
 func (t *term[T]) within(text string) bool {
 	if t.ascii {
 		return containsFold(text, t.lower)
@@ -139,7 +140,7 @@ func (t *term[T]) within(text string) bool {
 	return strings.Contains(strings.ToLower(text), t.lower)
 }
 
-// glob matches all of a text against a pattern with stars.
+// glob matches a whole text against a pattern with stars.
 func (t *term[T]) glob(text string) bool {
 	if !t.ascii {
 		text = strings.ToLower(text)
@@ -147,7 +148,7 @@ func (t *term[T]) glob(text string) bool {
 	return Glob(text, t.lower)
 }
 
-// lowerOf turns ASCII letters to lower case.
+// lowerOf maps ASCII letters to lower case.
 var lowerOf = func() (table [256]byte) {
 	for i := range table {
 		table[i] = byte(i)
@@ -158,8 +159,8 @@ var lowerOf = func() (table [256]byte) {
 	return table
 }()
 
-// containsFold looks for a part in ASCII lower case. Bytes of other characters never
-// are those of ASCII ones.
+// containsFold looks for a part in ASCII lower case. In UTF-8, bytes of other characters are
+// never ASCII.
 func containsFold(s, part string) bool {
 	if part == "" {
 		return true
@@ -180,8 +181,8 @@ func containsFold(s, part string) bool {
 	return false
 }
 
-// Glob matches all of a text, ignoring case, against a pattern in lower case in which * stands for any
-// text. It takes at most len(s)*len(p) steps.
+// Glob matches a whole text, ignoring case, against a pattern in lower case in which * matches
+// any text. It takes at most len(s)*len(p) steps.
 func Glob(s, p string) bool {
 	si, pi, star, mark := 0, 0, -1, 0
 	for si < len(s) {
@@ -205,7 +206,7 @@ func Glob(s, p string) bool {
 	return pi == len(p)
 }
 
-// String is the filter as Parse reads it.
+// String returns the filter in the form that Parse reads.
 func (f *Filter[T]) String() string {
 	if f == nil {
 		return ""
@@ -246,11 +247,11 @@ func quoteValue(s string) string {
 	return s
 }
 
-// quote writes a text between quotes; a quote within stands twice.
+// quote puts a text in quotes and doubles the quotes inside.
 func quote(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// parseNumber reads a number, a percentage or a duration (5m, 3h20m, 2d4h), which
-// counts in seconds.
+// parseNumber parses a number, a percentage or a duration (5m, 3h20m, 2d4h), which becomes
+// seconds.
 func parseNumber(s string) (float64, bool) {
 	s = strings.TrimSuffix(s, "%")
 	if s == "" || len(s) > 32 || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
@@ -262,7 +263,7 @@ func parseNumber(s string) (float64, bool) {
 	return parseDuration(s)
 }
 
-// parseDuration reads whole units as ages are printed, the largest first.
+// parseDuration parses units as ages are printed, largest first.
 func parseDuration(s string) (float64, bool) {
 	total, rest, last := 0.0, s, 0.0
 	for rest != "" {

@@ -2,7 +2,7 @@ package query
 
 import "cnictl/daemon/fleet/show"
 
-// Of makes columns of rows out of those of a part of each row.
+// Of adapts columns of a part of each row to the whole row.
 func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 	out := make([]Column[T], len(columns))
 	for i, c := range columns {
@@ -27,8 +27,8 @@ func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 	return out
 }
 
-// Words is a column of text that came from a node or the cluster: made safe, and "-"
-// where there is none.
+// Words is a text column with values from a node or the cluster: made safe to print, and "-" if
+// empty.
 func Words[T any](name, header, title string, drop int, of func(T) string) Column[T] {
 	return Column[T]{Name: name, Header: header, Title: title, Drop: drop, Text: func(row T) string { return show.OrUnknown(show.Safe(of(row))) }}
 }
@@ -42,7 +42,7 @@ func Count[T any](name, header, title string, drop int, of func(T) *int) Column[
 	}
 }
 
-// Number is a number for comparisons; false: not known.
+// Number converts v for comparisons; false if unknown.
 func Number(v *int) (float64, bool) {
 	if v == nil {
 		return 0, false

@@ -2,9 +2,9 @@ package query
 
 import "cmp"
 
-// Natural compares names as people order them: numbers in them by their value, so that
-// node-4 stands before node-34. Names that differ in leading zeros alone are ordered by
-// their bytes: equal means the same name.
+// Natural compares names as people order them: by the values of the numbers in them, so that
+// node-4 comes before node-34. Names that differ only in leading zeros are ordered by their
+// bytes: only identical names are equal.
 func Natural(a, b string) int {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {
@@ -37,7 +37,7 @@ func Natural(a, b string) int {
 
 func digit(b byte) bool { return '0' <= b && b <= '9' }
 
-// number cuts the digits that a text begins with off, without leading zeros.
+// number splits off the leading digits of a text, without leading zeros.
 func number(text string) (digits, rest string) {
 	end := 0
 	for end < len(text) && digit(text[end]) {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// MostNear is how many similar names are suggested.
+// MostNear is the maximum number of suggested names.
 const MostNear = 5
 
-// Near returns the known names that are most likely meant by what was typed, the likeliest
-// first: those that differ in a few letters, else those that contain it. A domain counts only
-// where one was typed.
+// Near returns the known names that the typed name most likely means, likeliest first: those
+// that differ in a few letters, else those that contain it. Domains are compared only if one
+// was typed.
 func Near(name string, known []string) []string {
 	type candidate struct {
 		name     string
@@ -39,8 +39,8 @@ func Near(name string, known []string) []string {
 	return names
 }
 
-// distance is how many bytes to insert, delete, replace or swap with their neighbour make b
-// of a; above most it is any number above it.
+// distance is the number of bytes to insert, delete, replace or swap with a neighbour to turn a
+// into b; if that is more than most, it is any number above most.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// maxKeys bounds an order: more keys than that never decide anything.
+// maxKeys limits an order: further keys would never decide anything.
 const maxKeys = 8
 
-// Order is a list of columns to sort by, the first one foremost. The zero Order keeps
-// what is there but for the tie.
+// Order is a list of columns to sort by, most significant first. The zero Order sorts by the
+// tie only.
 type Order[T any] struct{ keys []key[T] }
 
 type key[T any] struct {
@@ -19,12 +19,12 @@ type key[T any] struct {
 	descending bool
 }
 
-// By orders by one column.
+// By returns an order by one column.
 func By[T any](c Column[T], descending bool) Order[T] {
 	return Order[T]{keys: []key[T]{{c, descending}}}
 }
 
-// First is the foremost key; false when there is none.
+// First returns the most significant key; ok is false if there is none.
 func (o Order[T]) First() (column string, descending, ok bool) {
 	if len(o.keys) == 0 {
 		return "", false, false
@@ -32,7 +32,7 @@ func (o Order[T]) First() (column string, descending, ok bool) {
 	return o.keys[0].column.Name, o.keys[0].descending, true
 }
 
-// ParseOrder reads "-ip,node": column names, a minus before those that descend.
+// ParseOrder parses "-ip,node": column names, with a minus for descending ones.
 func ParseOrder[T any](text string, columns []Column[T]) (Order[T], error) {
 	if len(text) > MaxText {
 		return Order[T]{}, fmt.Errorf("sort order is %d bytes long; the limit is %d", len(text), MaxText)
@@ -60,7 +60,7 @@ func ParseOrder[T any](text string, columns []Column[T]) (Order[T], error) {
 	return o, nil
 }
 
-// String is the order as ParseOrder reads it.
+// String returns the order in the form that ParseOrder reads.
 func (o Order[T]) String() string {
 	var b strings.Builder
 	for i, k := range o.keys {
@@ -75,14 +75,14 @@ func (o Order[T]) String() string {
 	return b.String()
 }
 
-// sortable is a row with its foremost key read once.
+// sortable is a row with the cached value of its first key.
 type sortable[T any] struct {
 	value value
 	index int32
 	row   T
 }
 
-// value is what a column orders a row by.
+// value is the sort value of a row for a column.
 type value struct {
 	text    string
 	number  float64
@@ -142,10 +142,10 @@ func (o Order[T]) Before(a, b T, tie func(T) string) bool {
 	return Natural(tie(a), tie(b)) < 0
 }
 
-// Sort orders rows in place. Unknown values stand last either way. Rows that the keys
-// do not distinguish are ordered by the tie, ascending, and then left as they were.
+// Sort sorts rows in place. Unknown values come last in either direction. Rows that are equal by
+// the keys are sorted by the tie, ascending; remaining equal rows keep their order.
 func (o Order[T]) Sort(rows []T, tie func(T) string) {
-	// Rows mostly come in the order of the tie: their place is then as good, and cheaper.
+	// Rows usually come sorted by the tie: their index then does the same and is cheaper.
 	if tie != nil && slices.IsSortedFunc(rows, func(a, b T) int { return Natural(tie(a), tie(b)) }) {
 		tie = nil
 	}

@@ -9,21 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a filter beside MaxText.
+// Limits of a filter besides MaxText.
 const (
 	maxTerms  = 32
 	maxRegexp = 256 // bytes
 )
 
-// Parse reads a filter: terms between blanks that all must hold.
+// Parse parses a filter: terms separated by blanks, all of which must match.
 //
-//	WORD            in any visible column, upper and lower case alike
-//	"TWO WORDS"     the same, with blanks; "" within stands for one quote
+//	WORD            in any visible column, ignoring case
+//	"TWO WORDS"     the same, with blanks; "" inside is one quote
 //	re:EXPRESSION   a regular expression (RE2) on any visible column
-//	KEY=VALUE       the column's text, with * for any part of it, or its number; KEY==VALUE too
+//	KEY=VALUE       the column's text, where * matches any part, or its number; also KEY==VALUE
 //	KEY!=VALUE      the opposite
 //	KEY>N           and >=, <, <=: numbers, percentages and ages (90, 80%, 2h30m)
-//	label:KEY       the label is there
+//	label:KEY       the label exists
 //	label:KEY=VALUE and !=, with * as above
 //	!TERM           the opposite of any of these
 func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
@@ -56,8 +56,7 @@ func Parse[T any](text string, o Options[T]) (*Filter[T], error) {
 	return f, nil
 }
 
-// joinedOf is the text in which words of all these columns are found; nil when one of
-// them has none.
+// joinedOf returns the Joined function of the columns; nil if one of them has none.
 func joinedOf[T any](columns []Column[T]) (joined func(T) string) {
 	for _, c := range columns {
 		if joined = c.Joined; joined == nil {
@@ -76,7 +75,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// refused reports characters that no cell holds.
+// refused reports characters that no cell contains.
 func refused(text string, i int, r rune) (bool, string) {
 	if r == utf8.RuneError {
 		if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
@@ -89,7 +88,7 @@ func refused(text string, i int, r rune) (bool, string) {
 	return false, ""
 }
 
-// column is the place of a byte in characters, from 1.
+// column converts a byte offset to a character position, starting at 1.
 func column(text string, at int) int { return utf8.RuneCountInString(text[:at]) + 1 }
 
 type parser[T any] struct {
@@ -106,7 +105,7 @@ func (p *parser[T]) blanks() {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// eat takes a prefix.
+// eat consumes a prefix.
 func (p *parser[T]) eat(prefix string) bool {
 	if strings.HasPrefix(p.text[p.at:], prefix) {
 		p.at += len(prefix)
@@ -155,7 +154,7 @@ func (t *term[T]) fold() {
 	}
 }
 
-// name takes what stands before an operator, a quote or a blank.
+// name consumes everything up to an operator, a quote or a blank.
 func (p *parser[T]) name(also string) string {
 	start := p.at
 	for p.at < len(p.text) && !isBlank(p.text[p.at]) && !strings.ContainsRune(`=!<>"`+also, rune(p.text[p.at])) {
@@ -165,7 +164,7 @@ func (p *parser[T]) name(also string) string {
 }
 
 func (p *parser[T]) operator() string {
-	if p.eat("==") { // as kubectl's selectors have it
+	if p.eat("==") { // as in kubectl's selectors
 		return "="
 	}
 	for _, op := range []string{"!=", ">=", "<=", "=", ">", "<"} {
@@ -176,12 +175,12 @@ func (p *parser[T]) operator() string {
 	return ""
 }
 
-// operators are the characters of operators, those of other languages included. No value
-// begins with one unless it is quoted.
+// operators are the characters of operators, including those of other languages. A value that
+// begins with one must be quoted.
 const operators = "=<>~!"
 
-// notAnOperator refuses a word like free~0 or state:ok: its writer means a column, and it
-// would match nothing.
+// notAnOperator rejects a word like free~0 or state:ok: its author means a column, and as a word
+// it would match nothing.
 func (p *parser[T]) notAnOperator() error {
 	rest := p.text[p.at:]
 	end := strings.IndexAny(rest, "~:! \t\"")
@@ -195,7 +194,7 @@ func (p *parser[T]) notAnOperator() error {
 	return fmt.Errorf("%s%c is not a comparison; use %s=VALUE, %s!=VALUE or, for numbers, %s>N; quote a word that contains such characters", c.Name, rest[end], c.Name, c.Name, c.Name)
 }
 
-// operand takes what a column or a label is compared with.
+// operand consumes the value that a column or a label is compared with.
 func (p *parser[T]) operand(key, op string) (string, error) {
 	if p.at < len(p.text) && strings.IndexByte(operators, p.text[p.at]) >= 0 {
 		return "", fmt.Errorf("%s%s%c is not a comparison; use =, == or !=, or for numbers >, >=, < or <=; quote a value that starts with such characters", key, op, p.text[p.at])
@@ -203,7 +202,7 @@ func (p *parser[T]) operand(key, op string) (string, error) {
 	return p.value()
 }
 
-// value takes the rest of a term, its quotes undone.
+// value consumes the rest of a term and removes its quotes.
 func (p *parser[T]) value() (string, error) {
 	var b strings.Builder
 	for p.at < len(p.text) && !isBlank(p.text[p.at]) {
@@ -219,7 +218,7 @@ func (p *parser[T]) value() (string, error) {
 	return b.String(), nil
 }
 
-// quoted takes what stands between quotes; a quote within is there twice.
+// quoted consumes a quoted text, in which a quote is doubled.
 func (p *parser[T]) quoted(b *strings.Builder) error {
 	open := p.at
 	for p.at++; p.at < len(p.text); p.at++ {
@@ -255,7 +254,7 @@ func (p *parser[T]) pattern(t *term[T]) error {
 	return nil
 }
 
-// notOfLabels reports characters that Kubernetes allows in no label name.
+// notOfLabels reports characters that Kubernetes does not allow in label names.
 func notOfLabels(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./", r)
 }

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// clock is the time in a recording, which goes on from an anchor at a speed. Its lock is
-// held for a few instructions: who asks for the time never waits for a seek.
+// clock is the time in a recording, which runs from an anchor at a given speed. Its lock is held
+// only for a few instructions: reading the time never waits for a seek.
 type clock struct {
-	now func() time.Time // the real one
-	end time.Time        // of the recording: time stands still there
+	now func() time.Time // the real time
+	end time.Time        // of the recording, where time stops
 
 	mu     sync.Mutex
-	at     time.Time // in the recording when the real one showed real
+	at     time.Time // anchor: the time in the recording at real
 	real   time.Time
 	speed  float64
 	paused bool
 }
 
-// position is where the recording stands.
+// position returns the current time in the recording.
 func (c *clock) position() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.here()
 }
 
-// here is position with the lock held.
+// here is position for callers that hold the lock.
 func (c *clock) here() time.Time {
 	at := c.at
 	if !c.paused {
@@ -37,14 +37,14 @@ func (c *clock) here() time.Time {
 	return at
 }
 
-// set goes to a time.
+// set moves to a time.
 func (c *clock) set(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at, c.real = at, c.now()
 }
 
-// change makes now the anchor before it changes how time goes.
+// change sets the anchor to now before it changes how time runs.
 func (c *clock) change(how func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *clock) change(how func()) {
 	how()
 }
 
-// rate is the speed.
+// rate returns the speed.
 func (c *clock) rate() float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

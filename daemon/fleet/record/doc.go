@@ -1,18 +1,17 @@
-// Package record keeps samples of a fleet in a file and plays them again.
+// Package record writes samples of a fleet to a file and plays them back.
 //
-// A recording is gzip over lines of JSON: a header, then an entry per line with its
-// time. An entry holds a sample of a node, or says that a sample was like the one before,
-// or that a node is gone, or holds documents that a node was asked for beside its sample:
-// its plan, failed ADDs, events, log, pods, and what its kernel has for single pods. Every
-// few minutes a key frame begins: a gzip member of its own with all nodes, so that a player
-// can begin there. A file that ends in the middle is played up to there.
+// A recording is gzipped JSON lines: a header, then timestamped entries, one per line. An entry
+// holds a sample of a node, or says that the sample was unchanged or that the node is gone, or
+// holds other documents read from the node: its plan, failed ADDs, events, log, pods, and the
+// kernel state of single pods. Every few minutes a key frame begins: a separate gzip member
+// with all nodes, from which a player can start. A truncated file is played up to the cut.
 //
 // The header may name a moment, such as an incident, at which the screens open.
 //
-// A recording is made to be handed on, so it holds what the screens show and nothing
-// more: no environment, no tokens, of annotations only vpc.amazonaws.com/pod-eni; of the
-// labels of a node those of Kubernetes, AWS, eksctl and Karpenter; and messages and log
-// lines without what looks like a credential or a container id.
+// A recording is made to be shared, so it holds only what the screens show: no environment and
+// no tokens; of annotations only vpc.amazonaws.com/pod-eni; of node labels only those of
+// Kubernetes, AWS, eksctl and Karpenter; and messages and log lines without anything that looks
+// like a credential or a container ID.
 //
-// What is read is hostile: the sizes of lines, nodes and the file are bounded.
+// Input is untrusted: the sizes of lines, nodes and the file are limited.
 package record

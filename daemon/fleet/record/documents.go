@@ -14,9 +14,9 @@ import (
 	"cnictl/daemon/scrub"
 )
 
-// documents are what a node was asked for beside its samples. What is nil was not recorded.
-// Events, log lines and Kubernetes events go on from those recorded before; the others replace
-// them.
+// documents are what was read from a node besides its samples. Nil ones were not recorded.
+// Events, log lines and Kubernetes events are appended to those recorded before; the others
+// replace them.
 type documents struct {
 	Node  string `json:"node"`
 	Whole bool   `json:"whole,omitempty"` // of a key frame: nothing before it counts
@@ -30,7 +30,7 @@ type documents struct {
 	Wiring     []introspect.NodePod     `json:"wiring,omitempty"` // of single pods
 }
 
-// What is kept of a node: the newest.
+// How many of the newest are kept per node.
 const (
 	keptEvents     = 500
 	keptLines      = 500
@@ -38,7 +38,7 @@ const (
 	keptWiring     = 64
 )
 
-// with adds what was recorded later.
+// with adds later documents.
 func (d documents) with(more documents) documents {
 	if more.Whole {
 		more.Whole = false
@@ -91,7 +91,7 @@ func (d documents) bounded() documents {
 
 func newest[T any](all []T, most int) []T { return all[max(0, len(all)-most):] }
 
-// since leaves what is not in those before; ok is false when that is nothing.
+// since returns what is new compared with before; ok is false if that is nothing.
 func (d documents) since(before documents) (_ documents, ok bool) {
 	if reflect.DeepEqual(d.Plan, before.Plan) {
 		d.Plan = nil
@@ -141,8 +141,8 @@ func lastSeq(e *introspect.NodeEvents) uint64 {
 	return e.Items[len(e.Items)-1].Seq
 }
 
-// shareableDocuments are those of a reading without what is not for others: texts lose what
-// looks like a credential, and logs the lines of requests for introspection.
+// shareableDocuments returns documents without what must not be shared: it removes what looks
+// like a credential, and log lines about introspection requests.
 func shareableDocuments(of watch.Detail) documents {
 	d := documents{Node: of.Node, Plan: of.Plan, Pods: slices.Clone(of.Pods), KubeEvents: slices.Clone(of.KubeEvents)}
 	if of.Failures != nil {
@@ -188,8 +188,8 @@ func shareableDocuments(of watch.Detail) documents {
 	return d
 }
 
-// WriteDocuments adds what a node was asked for beside its sample, as far as it is new. What is
-// of one pod is added to that of others.
+// WriteDocuments adds documents read from a node besides its sample, as far as they are new.
+// The wiring of each pod is kept separately.
 func (w *Writer) WriteDocuments(of watch.Detail, at time.Time) error {
 	before := w.docs[of.Node]
 	fresh, ok := shareableDocuments(of).since(before)
@@ -212,17 +212,17 @@ func (w *Writer) keyDocuments(at time.Time) error {
 	return nil
 }
 
-// library holds the documents of nodes as a recording has them at a time.
+// library holds the documents of all nodes at the current position.
 type library struct {
 	mu    sync.Mutex // guards what follows
 	of    map[string]documents
-	bytes map[string]int // of the lines that each came in
+	bytes map[string]int // of the lines that hold each node's documents
 	total int
 }
 
 func newLibrary() *library { return &library{of: map[string]documents{}, bytes: map[string]int{}} }
 
-// add takes an entry in whose line has so many bytes.
+// add adds an entry whose line has size bytes.
 func (l *library) add(d documents, size int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -247,7 +247,8 @@ func (l *library) remove(node string) {
 	delete(l.of, node)
 }
 
-// pods are those of the nodes whose pods were recorded, as they are asked for; nil: of none.
+// pods returns the matching pods of the nodes whose pods were recorded; nil if there are no such
+// nodes.
 func (l *library) pods(find watch.PodQuery) *watch.ClusterPods {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -270,14 +271,14 @@ func (l *library) pods(find watch.PodQuery) *watch.ClusterPods {
 	return out
 }
 
-// give puts what was wanted and recorded into a detail, and returns what was not.
+// give copies what was wanted and recorded into a detail, and returns what is missing.
 func (l *library) give(d *watch.Detail, want watch.Want, q watch.Query) (missing watch.Want) {
 	l.mu.Lock()
 	has := l.of[d.Node]
 	l.mu.Unlock()
 	have := watch.Detail{Plan: has.Plan, Failures: has.Failures, Events: has.Events, Logs: has.Logs, KubeEvents: has.KubeEvents, Pods: has.Pods}
 	if q.Plan != (introspect.PlanQuery{}) {
-		have.Plan = nil // that of other targets was not recorded
+		have.Plan = nil // a plan for other targets was not recorded
 	}
 	for i := range has.Wiring {
 		if has.Wiring[i].Pod == q.Pod {

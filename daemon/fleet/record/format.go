@@ -9,8 +9,8 @@ import (
 	"cnictl/daemon/scrub"
 )
 
-// Format and Version name the files of this package. A file of a later version is
-// refused.
+// Format and Version identify the files of this package. Files of a later version are
+// rejected.
 const (
 	Format  = "cnictl-recording"
 	Version = 1
@@ -29,7 +29,7 @@ type Header struct {
 	OpensAt *time.Time `json:"opensAt,omitempty"`
 }
 
-// entry is one line after the header. One of its members beside the time is there.
+// entry is one line after the header. Exactly one member besides the time is set.
 type entry struct {
 	At   time.Time          `json:"at"`
 	Key  *keyframe          `json:"key,omitempty"`  // all nodes follow; what was before is forgotten
@@ -49,20 +49,20 @@ type same struct {
 	LatencySeconds *float64   `json:"latencySeconds,omitempty"`
 }
 
-// Bounds of what is read.
+// Limits on input.
 const (
-	maxLine  = 8 << 20 // bytes of a line: a node with all its addresses is a twentieth of that
+	maxLine  = 8 << 20 // bytes; a node with all its addresses takes a twentieth of that
 	maxNodes = 20_000
-	maxFile  = 1 << 30 // bytes of a file, compressed
-	maxRatio = 200     // of the content to the file, beyond maxSlack: similar samples compress to a fiftieth
+	maxFile  = 1 << 30 // bytes, compressed
+	maxRatio = 200     // unpacked to compressed, beyond maxSlack; similar samples reach 50
 	maxSlack = 16 << 20
-	maxHeld  = 256 << 20 // bytes of the lines of all nodes at one moment
+	maxHeld  = 256 << 20 // bytes of the current lines of all nodes
 )
 
-// labelDomains are those whose labels are kept: what others write there is theirs.
+// labelDomains are those whose labels are kept: other labels are private to their owners.
 var labelDomains = []string{"kubernetes.io", "k8s.io", "k8s.aws", "amazonaws.com", "eksctl.io", "karpenter.sh"}
 
-// shareable is a sample without what is not for others.
+// shareable returns a sample without what must not be shared.
 func shareable(n document.NodeIPAM) document.NodeIPAM {
 	if n.Error != nil {
 		e := *n.Error
@@ -73,7 +73,7 @@ func shareable(n document.NodeIPAM) document.NodeIPAM {
 		s := *n.Summary
 		s.LastErrors = slices.Clone(s.LastErrors)
 		for i := range s.LastErrors {
-			s.LastErrors[i].Message = scrub.Line(s.LastErrors[i].Message) // of a node that did not
+			s.LastErrors[i].Message = scrub.Line(s.LastErrors[i].Message) // the node may not have scrubbed it
 		}
 		n.Summary = &s
 	}

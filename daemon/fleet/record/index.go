@@ -7,26 +7,25 @@ import (
 	"time"
 )
 
-// index is what a recording has where.
+// index is the table of contents of a recording.
 type index struct {
 	header      Header
-	frames      []frame // by time; the first is the beginning
+	frames      []frame // by time; the first is the beginning of the file
 	from, to    time.Time
 	samples     int
 	nodes       map[string]bool
-	repeated    int // entries of a key frame that are still to come: they are no samples of their own
+	repeated    int // remaining entries of a key frame, which are not counted as samples
 	interrupted bool
 }
 
-// frame is where a player can begin.
+// frame is where a player can start.
 type frame struct {
 	at     time.Time
 	offset int
-	lines  int // up to the next frame
+	lines  int // number of lines up to the next frame
 }
 
-// scan reads a recording once. A file that ends in the middle is no error, one that is
-// something else is.
+// scan reads a recording once. Truncation is not an error; any other kind of file is.
 func scan(file []byte) (index, error) {
 	x := index{nodes: map[string]bool{}}
 	r, err := readFrom(file, 0)
@@ -64,10 +63,10 @@ func scan(file []byte) (index, error) {
 	}
 }
 
-// note takes an entry in. member is where it begins one, else -1.
+// note adds an entry. member is the offset of the member that it begins, else -1.
 func (x *index) note(line []byte, at time.Time, member int) {
 	if at.Before(x.to) {
-		at = x.to // the clock of the recorder went back: its order is what counts
+		at = x.to // the recorder's clock went back: the order counts
 	}
 	x.to = at
 	if x.from.IsZero() {
@@ -96,8 +95,8 @@ func (x *index) note(line []byte, at time.Time, member int) {
 	}
 }
 
-// nameIn is the name of the node of a sample, "" where there is none. It is good enough
-// for counting: an escaped one stands for itself.
+// nameIn returns the node name of a sample, "" if there is none. It is good enough for
+// counting: it does not decode escapes.
 func nameIn(line []byte) string {
 	_, rest, ok := bytes.Cut(line[:min(len(line), 1024)], []byte(`"metadata":{"name":"`))
 	if !ok {
@@ -107,12 +106,12 @@ func nameIn(line []byte) string {
 	return string(name)
 }
 
-// maxReplay is how many entries a seek applies at most before the place sought, for the
-// sake of the history, beyond the last key frame.
+// maxReplay limits the entries that a seek applies, beyond the last key frame, to rebuild the
+// history before the target.
 const maxReplay = 20_000
 
-// before finds the frame from which to play for a time: early enough for a history,
-// where that is not too far.
+// before finds the frame from which to play to reach a time: early enough for the history, if
+// that is not too many entries.
 func (x *index) before(at time.Time, history time.Duration) frame {
 	last := 0
 	for i, f := range x.frames {

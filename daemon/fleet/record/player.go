@@ -17,52 +17,51 @@ import (
 
 // Options of a Player.
 type Options struct {
-	Now func() time.Time // the clock; nil: time.Now
+	Now func() time.Time // nil = time.Now
 }
 
-// Bounds of the speed of a player.
+// Limits of the playback speed.
 const (
 	MinSpeed = 0.1
 	MaxSpeed = 1000
 )
 
-// Player plays a recording: it is a fleet at another time. Its methods may be called
-// from any goroutine. Seek and Advance take as long as it takes to read the file; all
-// others answer at once, also meanwhile.
+// Player plays a recording. Its methods may be called from any goroutine. Seek and Advance take
+// as long as it takes to read the file; all others return at once, even during a seek.
 type Player struct {
 	clock clock
 	file  []byte
-	index index // never changed
+	index index // never modified
 	shown *store.Store
 
-	sought      atomic.Uint64 // seeks asked for
+	sought      atomic.Uint64 // number of seeks requested
 	count       atomic.Uint64 // samples applied
-	interrupted atomic.Bool   // the file ends in the middle, or has something unreadable
+	interrupted atomic.Bool   // the file is truncated or partly unreadable
 	published   atomic.Pointer[library]
 
-	work     sync.Mutex                   // guards what follows, while the file is read
-	store    *store.Store                 // what is played into: shown, while seeking another
-	library  *library                     // likewise: published
-	reader   *reader                      // of what comes next
-	next     *entry                       // read and not yet due
+	work     sync.Mutex                   // guards what follows; held while the file is read
+	store    *store.Store                 // played into: shown, or a new one during a seek
+	library  *library                     // likewise: published, or a new one
+	reader   *reader                      // at the next entry
+	next     *entry                       // read but not yet due
 	nextSize int                          // bytes of its line
 	last     map[string]document.NodeIPAM // the complete sample of each node
-	sizes    map[string]int               // bytes of the line of each
-	size     int                          // of all
-	played   time.Time                    // of the newest entry applied
-	repeat   int                          // entries of a key frame still to come that add nothing new
-	broken   string                       // why it cannot go on
-	each     func(Sample)                 // takes the samples in place of the store, unless nil
+	sizes    map[string]int               // bytes of the line of each node's sample
+	size     int                          // sum of sizes
+	played   time.Time                    // latest time among the applied entries
+	repeat   int                          // remaining entries of a key frame that add nothing new
+	broken   string                       // why playback cannot continue
+	each     func(Sample)                 // if set, receives the samples instead of the store
 }
 
-// Sample is one of a node. Node is nil when the node is gone.
+// Sample is a sample of a node. Node is nil if the node is gone.
 type Sample struct {
-	At   time.Time // never before that of the sample before
+	At   time.Time // never earlier than in the previous Sample
 	Name string
 	Node *document.NodeIPAM
 }
 
-// Open reads a recording and stands at its beginning, playing.
+// Open reads a recording and starts playing at its beginning.
 func Open(r io.Reader, o Options) (*Player, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -87,7 +86,7 @@ func Open(r io.Reader, o Options) (*Player, error) {
 	return p, nil
 }
 
-// OpensAt is where the screens begin to play.
+// OpensAt returns where the screens start to play.
 func (p *Player) OpensAt() time.Time {
 	if at := p.index.header.OpensAt; at != nil {
 		return *at
@@ -95,11 +94,11 @@ func (p *Player) OpensAt() time.Time {
 	return p.index.from
 }
 
-// Range is the time from the first to the last entry.
+// Range returns the times of the first and the last entry.
 func (p *Player) Range() (from, to time.Time) { return p.index.from, p.index.to }
 
-// Interrupted reports a file that ends in the middle, or has something unreadable: what
-// comes before is played.
+// Interrupted reports that the file is truncated or partly unreadable: the part before that is
+// played.
 func (p *Player) Interrupted() bool { return p.interrupted.Load() }
 
 // Run plays until ctx ends.
@@ -116,8 +115,8 @@ func (p *Player) Run(ctx context.Context) error {
 	}
 }
 
-// Advance applies what is due by now. While a seek is under way there is nothing to do:
-// its end shows the fleet of then.
+// Advance applies what is due by now. During a seek it does nothing: the seek ends with the
+// fleet at its target time.
 func (p *Player) Advance() {
 	if !p.work.TryLock() {
 		return
@@ -126,9 +125,9 @@ func (p *Player) Advance() {
 	p.apply(p.clock.position())
 }
 
-// Seek goes to a time, to the beginning or the end when it lies outside. Now shows it
-// at once, View once the fleet of that time is rebuilt; of several seeks at a time the
-// last one counts.
+// Seek moves to a time within the recording, or to its nearest end. Now shows that time at
+// once, View once the fleet of that time has been rebuilt; of several concurrent seeks the last
+// one wins.
 func (p *Player) Seek(to time.Time) {
 	if to.Before(p.index.from) {
 		to = p.index.from
@@ -148,7 +147,7 @@ func (p *Player) Seek(to time.Time) {
 		p.apply(to)
 		return
 	}
-	p.store = store.New().KeepENIs() // the fleet is not shown while it is rebuilt
+	p.store = store.New().KeepENIs() // not shown while it is rebuilt
 	p.library = newLibrary()
 	p.begin(f)
 	p.apply(to)
@@ -157,8 +156,8 @@ func (p *Player) Seek(to time.Time) {
 	p.store = p.shown
 }
 
-// Samples gives each sample of the recording in order, without key frames, wherever the player
-// stands.
+// Samples passes each sample of the recording to each, in order and without key frames,
+// whatever the current position.
 func (p *Player) Samples(each func(Sample) bool) {
 	all := &Player{file: p.file, index: p.index, library: newLibrary()}
 	more := true
@@ -170,7 +169,7 @@ func (p *Player) Samples(each func(Sample) bool) {
 	}
 }
 
-// begin stands at a frame with nothing applied.
+// begin moves to a frame, with nothing applied.
 func (p *Player) begin(f frame) {
 	p.last, p.sizes, p.size = map[string]document.NodeIPAM{}, map[string]int{}, 0
 	p.next, p.played, p.broken = nil, time.Time{}, ""
@@ -185,7 +184,7 @@ func (p *Player) begin(f frame) {
 	}
 }
 
-// apply puts everything up to a time into the store.
+// apply applies everything up to a time.
 func (p *Player) apply(upto time.Time) {
 	for p.step(upto) {
 	}
@@ -221,7 +220,7 @@ func (p *Player) entry(e entry) {
 	}
 	switch {
 	case e.Key != nil:
-		// All nodes follow: who comes from before knows them.
+		// All nodes follow: redundant unless playback starts here.
 		if p.count.Load() > 0 {
 			p.repeat = e.Key.Nodes
 		}
@@ -272,27 +271,27 @@ func (p *Player) put(n document.NodeIPAM, at time.Time, size int) {
 	p.store.PutAt(n, at)
 }
 
-// Play goes on, or stops where it is.
+// Play resumes or pauses.
 func (p *Player) Play(on bool) { p.clock.change(func() { p.clock.paused = !on }) }
 
-// Speed sets how fast time goes: 1 is as it was. It is bounded.
+// Speed sets the playback speed, within MinSpeed and MaxSpeed: 1 is real time.
 func (p *Player) Speed(factor float64) {
 	p.clock.change(func() { p.clock.speed = max(MinSpeed, min(MaxSpeed, factor)) })
 }
 
-// Rate is how fast time goes.
+// Rate returns the playback speed.
 func (p *Player) Rate() float64 { return p.clock.rate() }
 
-// View is the fleet as the recording has it now.
+// View returns the fleet at the current position.
 func (p *Player) View() *store.View { return p.shown.View() }
 
 // Changed fires when View has something new.
 func (p *Player) Changed() <-chan struct{} { return p.shown.Changed() }
 
-// Now is where the recording stands.
+// Now returns the current position.
 func (p *Player) Now() time.Time { return p.clock.position() }
 
-// Title names the fleet that was recorded.
+// Title names the recorded fleet.
 func (p *Player) Title() string {
 	if p.index.header.Title == "" {
 		return "recording"
@@ -300,16 +299,16 @@ func (p *Player) Title() string {
 	return p.index.header.Title + " (recording)"
 }
 
-// Focus changes nothing: all there is was read.
+// Focus does nothing: everything there is has been read.
 func (*Player) Focus(watch.Focus) {}
 
 // Refresh applies what is due.
 func (p *Player) Refresh() { p.Advance() }
 
-// Pace stops and goes on; the interval is that of the recording.
+// Pace pauses and resumes; the interval is that of the recording.
 func (p *Player) Pace(pace watch.Pace) { p.Play(!pace.Paused) }
 
-// Stats say how far the recording was played.
+// Stats reports how much has been played.
 func (p *Player) Stats() watch.Stats {
 	s := watch.Stats{Samples: p.count.Load()}
 	if p.Interrupted() {
@@ -318,8 +317,8 @@ func (p *Player) Stats() watch.Stats {
 	return s
 }
 
-// Detail gives what the recording has of a node. Events, log lines and Kubernetes events are all
-// those up to now: the query does not narrow them.
+// Detail returns the recorded documents of a node. Events, log lines and Kubernetes events are
+// all those up to now: the query does not narrow them.
 func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch.Query) watch.Detail {
 	d := watch.Detail{Node: node, At: p.Now(), Errors: map[watch.Want]document.NodeError{}}
 	n := p.shown.Node(node)
@@ -328,7 +327,7 @@ func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch
 		message := NotIncluded
 		switch {
 		case w == watch.WantContainerLog && d.Logs != nil:
-			continue // it is read only of a daemon that does not serve its log
+			continue // it is only read if the daemon does not serve its log
 		case w == watch.WantENIs && n != nil && n.NodeIPAM.ENIs != nil:
 			d.ENIs = n.NodeIPAM.ENIs
 			continue
@@ -341,11 +340,10 @@ func (p *Player) Detail(_ context.Context, node string, want watch.Want, q watch
 	return d
 }
 
-// NotIncluded says that something was not recorded.
+// NotIncluded is the message for what was not recorded.
 const NotIncluded = "not included in this recording"
 
-// Info describes the recording as its document does; the caller adds the name of the
-// file.
+// Info returns the recording's document; the caller adds the file name.
 func (p *Player) Info() document.Recording {
 	r := recording(p.index.from, p.index.to, len(p.index.nodes), p.index.samples, p.Interrupted())
 	r.Title = p.index.header.Title

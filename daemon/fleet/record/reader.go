@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// errEnd is the end of what can be read: of the file, or the place where it is cut.
+// errEnd marks the end of the readable data: of the file, or where it is truncated.
 var errEnd = errors.New("end of the recording")
 
-// reader reads entries from a member of a recording on.
+// reader reads entries, starting at a member of a recording.
 type reader struct {
-	data  *bytes.Reader // the rest of the file; a gzip reader takes no byte too many of it
+	data  *bytes.Reader // the rest of the file; gzip reads no byte too many from it
 	zip   *gzip.Reader
 	lines *bufio.Reader
-	cut   bool // the file ends in the middle
+	cut   bool // the file is truncated
 }
 
-// readFrom begins at a member.
+// readFrom starts at a member.
 func readFrom(file []byte, offset int) (*reader, error) {
 	r := &reader{data: bytes.NewReader(file)}
 	if _, err := r.data.Seek(int64(offset), io.SeekStart); err != nil {
@@ -37,10 +37,11 @@ func readFrom(file []byte, offset int) (*reader, error) {
 	return r, nil
 }
 
-// offset is where the member after this one begins, once this one is read.
+// offset returns where the next member begins, once this one is read.
 func (r *reader) offset() int { return int(r.data.Size()) - r.data.Len() }
 
-// line reads a line, over the ends of members. Members are announced by begin.
+// line reads a line, continuing into the next member at the end of one. It calls begin for each
+// new member.
 func (r *reader) line(begin func(offset int)) ([]byte, error) {
 	var long []byte
 	for {
@@ -60,8 +61,8 @@ func (r *reader) line(begin func(offset int)) ([]byte, error) {
 				return nil, err
 			}
 		default:
-			// The end in the middle of a line, a broken checksum, garbage behind a
-			// member: all complete lines have been read.
+			// A truncated line, a broken checksum, or garbage after a member: all complete lines have
+			// been read.
 			r.cut = true
 			return nil, errEnd
 		}
@@ -85,7 +86,7 @@ func (r *reader) nextMember(begin func(int)) error {
 	return nil
 }
 
-// entry reads the next entry, and how many bytes its line has.
+// entry reads the next entry and returns it with the length of its line in bytes.
 func (r *reader) entry() (entry, int, error) {
 	line, err := r.line(nil)
 	if err != nil {
@@ -106,8 +107,8 @@ func parseEntry(line []byte) (entry, error) {
 	return e, nil
 }
 
-// timeOf is the time of an entry, read without the rest where the line is as Writer
-// writes it.
+// timeOf returns the time of an entry, without parsing the rest if the line has Writer's
+// format.
 func timeOf(line []byte) (time.Time, error) {
 	const before = `{"at":"`
 	if rest, ok := bytes.CutPrefix(line, []byte(before)); ok {
@@ -119,7 +120,7 @@ func timeOf(line []byte) (time.Time, error) {
 	return e.At, err
 }
 
-// head is the part of a line that says what it is.
+// head returns the part of a line that identifies its kind.
 func head(line []byte) []byte { return line[:min(len(line), 64)] }
 
 func isKey(line []byte) bool { return bytes.Contains(head(line), []byte(`,"key":`)) }

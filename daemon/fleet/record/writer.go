@@ -17,15 +17,15 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// KeyInterval is the time between two key frames. In a large fleet they are closer: the
-// entries between two are what a player may have to apply to go somewhere.
+// KeyInterval is the time between two key frames. In a large fleet they are closer together: a
+// player may have to apply all entries between two of them to seek.
 const (
 	KeyInterval = 5 * time.Minute
-	keyEntries  = 20_000 // or ten of each node, where that is more
+	keyEntries  = 20_000 // or ten per node, if that is more
 )
 
-// Writer writes a recording. It keeps one sample of each node. It is used by one
-// goroutine at a time.
+// Writer writes a recording. It keeps one sample of each node, and is not safe for concurrent
+// use.
 type Writer struct {
 	out    io.Writer
 	zip    *gzip.Writer
@@ -35,24 +35,24 @@ type Writer struct {
 	since  int       // samples since then
 	count  int       // samples
 	nodes  map[string]bool
-	docs   map[string]documents // by node: all that was written
+	docs   map[string]documents // by node: everything written
 	from   time.Time
 	to     time.Time
-	viewed []*store.Node // the nodes of the last view that was written
+	viewed []*store.Node // nodes of the last written view
 	failed error
 
-	buf bytes.Buffer  // of one document or line
-	enc *json.Encoder // into buf
+	buf bytes.Buffer  // for one document or line
+	enc *json.Encoder // to buf
 }
 
-// written is a sample as it was last written.
+// written is the last written sample of a node.
 type written struct {
 	sample document.NodeIPAM
-	body   uint64 // of the sample but for its times and its object
+	body   uint64 // hash of the sample without its times and its object
 	object uint64
 }
 
-// NewWriter begins a recording with a header, whose format and version are set here.
+// NewWriter starts a recording with the given header; it sets the header's format and version.
 func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	header.Format, header.Version = Format, Version
 	header.StartedAt = header.StartedAt.UTC()
@@ -64,8 +64,8 @@ func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	return w, w.Flush()
 }
 
-// WriteSample adds a sample that was taken, or failed, at a time. It is in the file for
-// sure after Flush.
+// WriteSample adds a sample that was taken, or failed, at the given time. Only Flush guarantees
+// that it is in the file.
 func (w *Writer) WriteSample(n document.NodeIPAM, at time.Time) error {
 	if !w.key.IsZero() && (at.Sub(w.key).Abs() >= KeyInterval || w.since >= max(keyEntries, 10*len(w.last))) {
 		if err := w.keyFrame(at); err != nil {
@@ -88,7 +88,7 @@ func (w *Writer) WriteSample(n document.NodeIPAM, at time.Time) error {
 	return nil
 }
 
-// WriteRemoved reports that a node is no more.
+// WriteRemoved records that a node is gone.
 func (w *Writer) WriteRemoved(node string, at time.Time) error {
 	if _, ok := w.last[node]; !ok {
 		return nil
@@ -98,9 +98,9 @@ func (w *Writer) WriteRemoved(node string, at time.Time) error {
 	return w.line(entry{At: stamp(at), Gone: node})
 }
 
-// WriteView adds what a view has new since the one written before, and flushes.
+// WriteView adds the changes since the last written view, and flushes.
 func (w *Writer) WriteView(v *store.View, at time.Time) error {
-	old := w.viewed // both are by name
+	old := w.viewed // both are sorted by name
 	for _, n := range v.Nodes {
 		name := n.Metadata.Name
 		for len(old) > 0 && old[0].Metadata.Name < name {
@@ -129,7 +129,7 @@ func (w *Writer) WriteView(v *store.View, at time.Time) error {
 	return w.Flush()
 }
 
-// write adds a sample, or that it is like the one before.
+// write adds a sample, or an entry that it is unchanged.
 func (w *Writer) write(n document.NodeIPAM, at time.Time) error {
 	body, object := n, n.Object
 	body.SampledAt, body.LatencySeconds, body.Object = nil, nil, nil
@@ -164,7 +164,7 @@ func (w *Writer) sum(v any) (uint64, error) {
 	return maphash.Bytes(w.seed, w.buf.Bytes()), nil
 }
 
-// keyFrame begins a gzip member with all nodes.
+// keyFrame starts a gzip member with all nodes.
 func (w *Writer) keyFrame(at time.Time) error {
 	if err := w.zip.Close(); err != nil {
 		return w.broken(err)
@@ -182,7 +182,7 @@ func (w *Writer) keyFrame(at time.Time) error {
 	return w.keyDocuments(at)
 }
 
-// stamp is a time as the file has it.
+// stamp returns a time in the file's precision.
 func stamp(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }
 
 func (w *Writer) line(v any) error {
@@ -190,7 +190,7 @@ func (w *Writer) line(v any) error {
 		return w.failed
 	}
 	w.buf.Reset()
-	if err := w.enc.Encode(v); err != nil { // with a line feed behind it
+	if err := w.enc.Encode(v); err != nil { // ends with a line feed
 		return fmt.Errorf("encode a line of the recording: %w", err)
 	}
 	if w.buf.Len() > maxLine {
@@ -200,7 +200,7 @@ func (w *Writer) line(v any) error {
 	return w.broken(err)
 }
 
-// broken keeps the first error of the file: what follows it could not be read.
+// broken keeps the first error of the file: nothing after it would be readable.
 func (w *Writer) broken(err error) error {
 	if err != nil && w.failed == nil {
 		w.failed = fmt.Errorf("write the recording: %w", err)
@@ -208,7 +208,7 @@ func (w *Writer) broken(err error) error {
 	return w.failed
 }
 
-// Flush writes out what was added: a file that is cut afterwards has it.
+// Flush writes out everything added so far, which then survives truncation.
 func (w *Writer) Flush() error {
 	if w.failed != nil {
 		return w.failed
@@ -216,8 +216,8 @@ func (w *Writer) Flush() error {
 	return w.broken(w.zip.Flush())
 }
 
-// Info describes the recording so far as its document does; the caller adds the name of
-// the file and the title.
+// Info returns the document of the recording so far; the caller adds the file name and the
+// title.
 func (w *Writer) Info() document.Recording {
 	return recording(w.from, w.to, len(w.nodes), w.count, false)
 }
@@ -234,7 +234,7 @@ func recording(from, to time.Time, nodes, samples int, interrupted bool) documen
 	return r
 }
 
-// Close ends the recording; the file beneath is the caller's to close.
+// Close ends the recording; the caller closes the underlying file.
 func (w *Writer) Close() error {
 	if w.failed != nil {
 		return w.failed

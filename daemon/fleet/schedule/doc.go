@@ -1,16 +1,17 @@
-// Package schedule plans which node of a fleet is read next. It is pure: time is an
-// argument, and what was read is reported to it.
+// Package schedule plans which node of a fleet to read next. It is pure: time is an
+// argument, and the caller reports the outcome of each read.
 //
-// What is looked at comes first, then the others, and none is starved by those before
-// it: every second pick of what is looked at, and every one of the others, is of the
-// node that is due longest, and after a few of the former one of the others has its turn.
+// Nodes on the screen come first, but nothing starves: every second pick of a node on the
+// screen, and every pick of another node, takes the one that has been due longest; and after
+// a few nodes on the screen, another node gets a turn.
 //
-// An upstream node is never read more often than every [UpstreamMin], whoever
-// asks, as each request writes a line into its log. A node that fails [BrokenAfter]
-// times in a row is left alone for [BrokenEvery]. The rest is read at the interval that
-// the fleet's size allows: [Plan.Background] widens with what reading costs.
+// An upstream node is never read more often than every [UpstreamMin], whoever asks, as
+// upstream logs every request. A node that fails [BrokenAfter] times in a row is read only
+// every [BrokenEvery]. The other nodes are read at the interval that the size of the fleet
+// allows: [Plan.Background] widens with the cost of reading.
 //
-// The first look at each node is what the user waits for. Until everybody has had it
-// ([Plan.Swept]) reading may take what it needs to be over within [FirstWithin], where
-// answers come that fast; afterwards it is held to [MaxShare] of one processor.
+// The user waits for the first read of each node. Until every node has had it
+// ([Plan.Swept]), reading may use as much processor time as it takes to finish within
+// [FirstWithin], if nodes answer that fast; afterwards it is limited to [MaxShare] of one
+// processor.
 package schedule

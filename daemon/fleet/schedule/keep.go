@@ -5,9 +5,9 @@ import "slices"
 // Kept counts the nodes whose tunnels are kept open.
 func (p *Plan) Kept() int { return len(p.kept) }
 
-// keep decides whether a node's tunnel stays open: for what is on the screen, while
-// there is room. Among many rows those that came last stay, and of those that came
-// together the first read: were each to displace another, none would be used twice.
+// keep decides whether a node's tunnel stays open: if it is on the screen and there is room.
+// If there are too many, the latest on the screen keep theirs, and among nodes that came
+// together the first one read: if each displaced another, no tunnel would be used twice.
 func (p *Plan) keep(n *node) (bool, []string) {
 	switch {
 	case p.paused || p.away || !p.onScreen(n):
@@ -38,7 +38,7 @@ func (p *Plan) keep(n *node) (bool, []string) {
 	return true, []string{oldest.name}
 }
 
-// rank orders nodes by when they came to the screen, the open one last.
+// rank orders nodes by when they came on the screen, the open one last.
 func (p *Plan) rank(n *node) uint64 {
 	if n.name == p.open {
 		return ^uint64(0)

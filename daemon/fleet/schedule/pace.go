@@ -2,24 +2,24 @@ package schedule
 
 import "time"
 
-// step is what widened intervals are rounded up to.
+// step is the unit to which widened intervals are rounded up.
 const step = 5 * time.Second
 
-// firstLookFactor lengthens the interval of rows on the screen until everybody was read
-// once: at the default, from five seconds to the ten that a row may have.
+// firstLookFactor lengthens the interval of rows on the screen until every node has been read
+// once: at the default, from five seconds to the ten that a row may take.
 const firstLookFactor = 2
 
-// Cost returns the processor time that one reading takes, as measured lately.
+// Cost sets the measured processor time of one read, which the plan smooths.
 func (p *Plan) Cost(one time.Duration) { p.cost = smooth(p.cost, max(one, 0)) }
 
-// Interval is the time between two readings of a row on the screen.
+// Interval is the time between two reads of a row on the screen.
 func (p *Plan) Interval() time.Duration {
 	return widen(p.interval(), time.Duration(len(p.shown))*p.tookTop/time.Duration(p.cfg.Workers))
 }
 
 func (p *Plan) interval() time.Duration { return max(p.cfg.Interval, MinVisible) }
 
-// Background is the time between two readings of what is not on the screen.
+// Background is the time between two reads of a node that is not on the screen.
 func (p *Plan) Background() time.Duration {
 	n := time.Duration(len(p.nodes))
 	return widen(p.background(), max(n*p.took/time.Duration(p.steadySlots()), n*p.steadyGap()))
@@ -27,12 +27,12 @@ func (p *Plan) Background() time.Duration {
 
 func (p *Plan) background() time.Duration { return max(p.cfg.Background, p.cfg.Interval) }
 
-// Widened reports that an interval is longer than asked for, as the fleet is large.
+// Widened reports that an interval is longer than requested because the fleet is large.
 func (p *Plan) Widened() bool {
 	return p.Interval() > p.interval() || p.Background() > p.background()
 }
 
-// widen makes an interval as long as what is to be done in it takes.
+// widen lengthens an interval to the time that its work needs.
 func widen(wanted, needed time.Duration) time.Duration {
 	if needed <= wanted {
 		return wanted
@@ -40,7 +40,7 @@ func widen(wanted, needed time.Duration) time.Duration {
 	return max(wanted, min((needed+step-1)/step*step, MaxBackground))
 }
 
-// every is the interval of a lane.
+// every returns the interval of a lane.
 func (p *Plan) every(t tier, upstream bool) time.Duration {
 	var d time.Duration
 	switch t {
@@ -51,7 +51,7 @@ func (p *Plan) every(t tier, upstream bool) time.Duration {
 	case tierVisible:
 		d = p.Interval()
 		if !p.Swept() {
-			d *= firstLookFactor // who has not been read yet is waited for most
+			d *= firstLookFactor // the user waits most for nodes not read yet
 		}
 	case tierFailing:
 		d = max(p.cfg.Interval, MinFailing)
@@ -69,11 +69,12 @@ func (p *Plan) every(t tier, upstream bool) time.Duration {
 	return d
 }
 
-// Swept reports that every node was begun to be read at some time.
+// Swept reports that at least one read of every node was started.
 func (p *Plan) Swept() bool { return p.unread == 0 }
 
-// gap is the time that two readings of the others are apart at least, so that reading
-// takes no more than its share of the processor; and that the first round is over soon.
+// gap is the minimum time between two reads of nodes off the screen. It keeps reading within
+// its share of the processor; the first round uses a shorter gap if it needs one to finish in
+// time.
 func (p *Plan) gap() time.Duration {
 	if !p.Swept() {
 		return min(p.steadyGap(), FirstWithin/time.Duration(len(p.nodes)))
@@ -85,11 +86,11 @@ func (p *Plan) steadyGap() time.Duration {
 	return min(time.Duration(float64(p.cost)/MaxShare), MaxBackground/time.Duration(max(len(p.nodes), 1)))
 }
 
-// burst is how many of the others may be read at once before they are held to gap: a
-// timer for each would cost more than it spares.
+// burst is how many nodes off the screen may be read at once before gap applies: a timer for
+// each would cost more than it saves.
 const burst = 4
 
-// pace notes that one of the others was picked.
+// pace records that a node off the screen was picked.
 func (p *Plan) pace(now time.Time) {
 	gap := p.gap()
 	if earliest := now.Add(-burst * gap); p.paced.Before(earliest) {
@@ -98,18 +99,18 @@ func (p *Plan) pace(now time.Time) {
 	p.paced = p.paced.Add(gap)
 }
 
-// rounds measure how long it takes to read everybody once, without the time in which
-// there was nothing to read.
+// rounds measures how long it takes to read every node once, excluding the time in which no
+// read was in flight.
 type rounds struct {
 	round uint64
 	left  int // nodes not read in this round
 	start time.Time
 	idle  time.Duration
-	rest  time.Time // since when nothing is read; zero: something is
+	rest  time.Time // since when no read is in flight; zero if one is
 	sweep time.Duration
 }
 
-// Sweep is how long the last complete round took.
+// Sweep returns how long the last complete round took.
 func (r *rounds) Sweep() time.Duration { return r.sweep }
 
 func (r *rounds) began(n *node, now time.Time) {

@@ -2,19 +2,18 @@ package schedule
 
 import "time"
 
-// Beat is how often a PauseDetector must be given the time while a read is in flight.
+// Beat is how often a PauseDetector needs the time while a read is in flight.
 const Beat = time.Second
 
 // pausedAfter is how late a beat may be on a machine that is merely busy.
 const pausedAfter = 5 * Beat
 
-// PauseDetector notices that the process or the machine was paused: it was suspended, or
-// the laptop slept. Reads in flight have then missed their deadline, which says nothing
-// about the nodes.
+// PauseDetector detects that the process was stopped or the machine slept. Reads in flight
+// have then missed their deadline, which says nothing about the nodes.
 type PauseDetector struct{ last time.Time }
 
-// At takes the current time, at least every [Beat]. It returns how long nothing ran; 0
-// means no pause.
+// At takes the current time, at least every [Beat]. It returns how long the process was
+// paused; 0 if it was not.
 func (s *PauseDetector) At(now time.Time) time.Duration {
 	last := s.last
 	s.last = now
@@ -27,5 +26,5 @@ func (s *PauseDetector) At(now time.Time) time.Duration {
 	return late
 }
 
-// Rest notes that no read is in flight: the next call of At may come at any later time.
+// Rest records that no read is in flight: the next call of At may come at any time.
 func (s *PauseDetector) Rest() { s.last = time.Time{} }

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Bounds of the plan.
+// Limits of the plan.
 const (
 	DefaultInterval   = 5 * time.Second
 	DefaultBackground = 30 * time.Second
@@ -13,31 +13,30 @@ const (
 	MinOpen     = 2 * time.Second // the node whose screen is open
 	MinVisible  = 5 * time.Second
 	MinFailing  = 10 * time.Second
-	MinForced   = time.Second // between two readings asked for by hand
+	MinForced   = time.Second // between two reads requested by hand
 	UpstreamMin = 10 * time.Second
 	BrokenAfter = 3 // failures in a row
 	BrokenEvery = time.Minute
-	AwayFactor  = 6 // longer are all intervals while the screen is not looked at
+	AwayFactor  = 6 // lengthens all intervals while the screen is in the background
 
 	MaxKept  = 16  // tunnels kept open
 	MaxShare = 0.3 // of one processor for reading
 
-	// FirstWithin is the time in which everybody is to be read for the first time. It is
-	// what the user waits for: until then reading may take more than MaxShare, and all
-	// workers but one.
+	// FirstWithin is the time within which every node is to be read for the first time. The
+	// user waits for this: until then reading may exceed MaxShare and use all workers but one.
 	FirstWithin = 20 * time.Second
 
-	fairShare = 4 // picks of what is looked at before one of the others
+	fairShare = 4 // consecutive picks of nodes on the screen before one of another node
 )
 
 // Config of a Plan. Workers is required.
 type Config struct {
 	Workers    int           // nodes read at once
-	Interval   time.Duration // between two readings of what is looked at; 0 = DefaultInterval
-	Background time.Duration // of the rest; 0 = DefaultBackground
+	Interval   time.Duration // between two reads of a node on the screen; 0 = DefaultInterval
+	Background time.Duration // of the other nodes; 0 = DefaultBackground
 }
 
-// Plan says which node to read next. It is not safe for concurrent use.
+// Plan decides which node to read next. It is not safe for concurrent use.
 type Plan struct {
 	cfg    Config
 	nodes  map[string]*node
@@ -49,17 +48,17 @@ type Plan struct {
 	away   bool
 	paused bool
 
-	unread   int // were never begun to be read
+	unread   int // nodes of which no read was ever started
 	inFlight int
-	others   int // of them what is not looked at
-	ailing   int // of them what fails
-	streak   int // picks of what is looked at in a row
+	others   int // of inFlight, those not on the screen
+	ailing   int // of others, those that fail
+	streak   int // consecutive picks of nodes on the screen
 	kept     []*node
 
-	cost    time.Duration // processor time of one reading, smoothed
-	took    time.Duration // time of one reading of the others, smoothed
-	tookTop time.Duration // time of one reading of what is looked at, smoothed
-	paced   time.Time     // the others are read no earlier
+	cost    time.Duration // processor time of one read, smoothed
+	took    time.Duration // time of one read of a node off the screen, smoothed
+	tookTop time.Duration // time of one read of a node on the screen, smoothed
+	paced   time.Time     // earliest next read of a node off the screen
 
 	rounds
 }
@@ -76,7 +75,7 @@ func New(cfg Config) *Plan {
 	return &Plan{cfg: cfg, nodes: map[string]*node{}, shown: map[string]bool{}, rounds: rounds{round: 1}}
 }
 
-// Put adds a node; one that is there stays as it is.
+// Put adds a node; an existing one is left alone.
 func (p *Plan) Put(name string) {
 	if p.nodes[name] != nil {
 		return
@@ -90,7 +89,7 @@ func (p *Plan) Put(name string) {
 	p.place(n)
 }
 
-// Remove takes a node out. What is still read of it may be reported to Done, which ignores it.
+// Remove removes a node. If a read of it is in flight, Done ignores its result.
 func (p *Plan) Remove(name string) {
 	n := p.nodes[name]
 	if n == nil {
@@ -113,10 +112,10 @@ func (p *Plan) Remove(name string) {
 // Len counts the nodes.
 func (p *Plan) Len() int { return len(p.nodes) }
 
-// InFlight counts the readings that were begun and not reported to Done.
+// InFlight counts the reads that were started and not yet reported to Done.
 func (p *Plan) InFlight() int { return p.inFlight }
 
-// Focus says what is looked at. It returns the nodes whose tunnels are to be closed.
+// Focus sets what is on the screen. It returns the nodes whose tunnels are to be closed.
 func (p *Plan) Focus(open string, visible []string, away bool) (drop []string) {
 	before, was := p.shown, p.open
 	p.open, p.away = open, away
@@ -144,7 +143,7 @@ func (p *Plan) Focus(open string, visible []string, away bool) (drop []string) {
 	return p.dropWhere(func(n *node) bool { return away || !p.onScreen(n) })
 }
 
-// mark notes since which look a node is on the screen.
+// mark records since which look a node has been on the screen.
 func (p *Plan) mark(n *node) {
 	if n.shown = 0; p.onScreen(n) {
 		n.shown = p.looks
@@ -155,7 +154,7 @@ func (p *Plan) isVisible(name string) bool { return p.shown[name] }
 
 func (p *Plan) onScreen(n *node) bool { return n.name == p.open || p.isVisible(n.name) }
 
-// Pace sets the interval of what is looked at, 0 leaves it, and whether to read at all.
+// Pace sets the interval for nodes on the screen, unless it is 0, and whether to read at all.
 // It returns the nodes whose tunnels are to be closed.
 func (p *Plan) Pace(interval time.Duration, paused bool) (drop []string) {
 	if interval > 0 {
@@ -167,7 +166,7 @@ func (p *Plan) Pace(interval time.Duration, paused bool) (drop []string) {
 	return p.dropWhere(func(*node) bool { return true })
 }
 
-// Refresh has what is looked at read now, also while paused; when nothing is, all.
+// Refresh makes the nodes on the screen due now, even while paused; all nodes if none is.
 func (p *Plan) Refresh() {
 	any := false
 	for _, n := range p.nodes {
@@ -183,7 +182,7 @@ func (p *Plan) Refresh() {
 	}
 }
 
-// Force has one node read now.
+// Force makes one node due now.
 func (p *Plan) Force(name string) {
 	if n := p.nodes[name]; n != nil {
 		p.force(n)
@@ -195,7 +194,7 @@ func (p *Plan) force(n *node) {
 	p.place(n)
 }
 
-// Touch notes that a node was asked for something beside the plan.
+// Touch records a request to a node outside the plan.
 func (p *Plan) Touch(name string, now time.Time) {
 	n := p.nodes[name]
 	if n == nil || n.busy {
@@ -209,7 +208,7 @@ func (p *Plan) Touch(name string, now time.Time) {
 	p.place(n)
 }
 
-// Allows reports whether a node may be asked for something beside the plan.
+// Allows reports whether a node may be sent a request outside the plan.
 func (p *Plan) Allows(name string, now time.Time) bool {
 	n := p.nodes[name]
 	return n == nil || !n.upstream || n.last.IsZero() || now.Sub(n.last) >= UpstreamMin
@@ -258,8 +257,8 @@ func (p *Plan) pick(now time.Time) *node {
 	return top
 }
 
-// dueFocused is the node to read of what is looked at: by turns the one that matters
-// most and the one that is due longest.
+// dueFocused returns the next node to read among those on the screen: alternately the most
+// important one and the one that has been due longest.
 func (p *Plan) dueFocused(now time.Time) *node {
 	var first candidate
 	for t := tierForced; t <= tierVisible; t++ {
@@ -271,14 +270,14 @@ func (p *Plan) dueFocused(now time.Time) *node {
 	return first.node
 }
 
-// candidate is a node and since when it is due.
+// candidate is a node and the time since which it has been due.
 type candidate struct {
 	node  *node
 	since time.Time
 }
 
-// dueOf takes the node of a tier that is due longest in place of one that is not due
-// that long.
+// dueOf replaces first with the node of a tier that has been due longest, if it has been due
+// longer than first.
 func (p *Plan) dueOf(t tier, now time.Time, first *candidate) {
 	for _, upstream := range [...]bool{false, true} {
 		if n, at := p.first(t, upstream); n != nil && !at.After(now) && (first.node == nil || at.Before(first.since)) {
@@ -287,7 +286,7 @@ func (p *Plan) dueOf(t tier, now time.Time, first *candidate) {
 	}
 }
 
-// first is the head of a lane and when it is due.
+// first returns the head of a lane and when it is due.
 func (p *Plan) first(t tier, upstream bool) (*node, time.Time) {
 	q := p.lanes[laneOf(t, upstream)]
 	if len(q) == 0 || p.paused && t != tierForced {
@@ -299,7 +298,7 @@ func (p *Plan) first(t tier, upstream bool) (*node, time.Time) {
 	return q[0], q[0].last.Add(p.every(t, upstream))
 }
 
-// dueOther is the node that is due longest of those not on the screen.
+// dueOther returns the node off the screen that has been due longest.
 func (p *Plan) dueOther(now time.Time) *node {
 	if now.Before(p.paced) || !p.room() {
 		return nil
@@ -313,7 +312,8 @@ func (p *Plan) dueOther(now time.Time) *node {
 	return first.node
 }
 
-// room: some workers are kept for what is looked at.
+// room reports whether another node off the screen may be read: some workers are reserved for
+// nodes on the screen.
 func (p *Plan) room() bool { return p.others < p.slots() }
 
 func (p *Plan) slots() int {
@@ -332,8 +332,8 @@ func (p *Plan) steadySlots() int {
 
 func (p *Plan) roomForAiling() bool { return p.ailing < max(1, p.slots()/2) }
 
-// Wake returns when Next may have a node, unless something is reported before; ok is false
-// when only that can change it.
+// Wake returns when Next may return a node if nothing is reported before; ok is false if only
+// a report can change that.
 func (p *Plan) Wake(now time.Time) (at time.Time, ok bool) {
 	if p.inFlight >= p.cfg.Workers {
 		return time.Time{}, false
@@ -361,22 +361,22 @@ func (p *Plan) Wake(now time.Time) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Result of a reading.
+// Result is the outcome of a read.
 type Result struct {
 	OK       bool
-	Upstream bool          // it is an upstream node; of a failed reading not known
-	Took     time.Duration // of the clock
+	Upstream bool          // it is an upstream node; unknown if the read failed
+	Took     time.Duration // wall-clock time
 }
 
-// Done notes the end of a reading. keep reports that the node's tunnel stays open; drop
-// are those that are to be closed for it.
+// Done reports the end of a read. keep says whether the node's tunnel stays open; drop lists
+// the nodes whose tunnels are to be closed in exchange.
 func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []string) {
 	n := p.nodes[name]
 	if n == nil || !n.busy {
 		return false, nil
 	}
 	switch {
-	case !r.OK: // it may have waited for a deadline, which says nothing about the others
+	case !r.OK: // it may have waited for a deadline, which says nothing about other nodes
 	case n.tier.focused():
 		p.tookTop = smooth(p.tookTop, r.Took)
 	default:
@@ -400,8 +400,8 @@ func (p *Plan) Done(name string, now time.Time, r Result) (keep bool, drop []str
 	return p.keep(n)
 }
 
-// Forget discards a reading during which the process was paused: the node is read again
-// as soon as it may be.
+// Forget discards a read during which the process was paused or the API server was
+// unreachable: the node is read again as soon as possible.
 func (p *Plan) Forget(name string, now time.Time) {
 	n := p.nodes[name]
 	if n == nil || !n.busy {
@@ -416,7 +416,7 @@ func (p *Plan) Forget(name string, now time.Time) {
 	p.place(n)
 }
 
-// free gives the worker of a node back.
+// free releases the worker of a node.
 func (p *Plan) free(n *node) {
 	n.busy = false
 	p.inFlight--
@@ -428,7 +428,7 @@ func (p *Plan) free(n *node) {
 	}
 }
 
-// smooth moves an average towards a value.
+// smooth moves an average towards a new value.
 func smooth(average, value time.Duration) time.Duration {
 	if average == 0 {
 		return value

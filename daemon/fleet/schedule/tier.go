@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// tier is what a node is read for. Nodes of one tier have one interval, so that they
-// are due in the order in which they were read.
+// tier is the reason why a node is read. Nodes of one tier share one interval, so they come
+// due in the order in which they were last read.
 type tier int
 
 const (
-	tierForced  tier = iota // asked for by hand
+	tierForced  tier = iota // requested by hand
 	tierOpen                // its screen is open
 	tierVisible             // its row is on the screen
-	tierFailing             // its last reading failed
+	tierFailing             // its last read failed
 	tierRest
-	tierBroken // it failed several times in a row
+	tierBroken // it failed BrokenAfter times in a row
 	tiers
 )
 
-// focused tiers are what is looked at.
+// focused tiers hold the nodes on the screen.
 func (t tier) focused() bool { return t <= tierVisible }
 
-// ailing tiers may wait for their deadlines: they are kept from taking all workers.
+// ailing tiers may wait for their deadlines: they must not take all workers.
 func (t tier) ailing() bool { return t == tierFailing || t == tierBroken }
 
-// queue is a heap of nodes, the one read longest ago at the top.
+// queue is a heap of nodes, the one read longest ago on top.
 type queue []*node
 
 func (q queue) Len() int { return len(q) }
@@ -59,8 +59,8 @@ func (q *queue) Pop() any {
 // node is one node of the plan.
 type node struct {
 	name     string
-	seq      uint64    // in the order of their coming
-	last     time.Time // begin of the last reading; zero: none
+	seq      uint64    // order of insertion
+	last     time.Time // start of the last read; zero if none
 	tier     tier
 	index    int // in the queue of its tier
 	busy     bool
@@ -69,10 +69,10 @@ type node struct {
 	failures int // in a row
 	shown    uint64
 	kept     bool
-	round    uint64 // the last one that read it
+	round    uint64 // the last round in which it was read
 }
 
-// lane is the queue that a node is in. Upstream has lanes of its own, as its
+// lane is the queue that a node is in. Upstream nodes have separate lanes, as their
 // intervals differ.
 func (p *Plan) lane(n *node) *queue { return &p.lanes[laneOf(n.tier, n.upstream)] }
 
@@ -83,7 +83,7 @@ func laneOf(t tier, upstream bool) int {
 	return int(t) * 2
 }
 
-// place puts a node into the queue of its tier.
+// place moves a node to the queue of its tier.
 func (p *Plan) place(n *node) {
 	if n.busy {
 		return

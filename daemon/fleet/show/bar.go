@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Sign is what stands for one state of an address, in bars, charts, strips and their
-// legends alike: a shape of its own in either alphabet, so that colour is not needed.
+// Sign is the symbol for one state of an address in bars, charts, strips and their legends. Its
+// shape is unique in either alphabet, so it works without colour.
 type Sign struct{ Glyph, ASCII string }
 
-// Pick is the sign in the alphabet there is.
+// Pick returns the sign in the available alphabet.
 func (s Sign) Pick(ascii bool) string {
 	if ascii {
 		return s.ASCII
@@ -18,12 +18,12 @@ func (s Sign) Pick(ascii bool) string {
 	return s.Glyph
 }
 
-// States of addresses. Others' are taken in a subnet by what is no node read here.
+// States of addresses. Others are taken in a subnet by anything except the read nodes.
 var (
 	Used    = Sign{"█", "#"}
 	Cooling = Sign{"▒", "%"}
 	Free    = Sign{"░", "="}
-	Room    = Sign{"·", "."} // not held
+	Room    = Sign{"·", "."} // could still be added
 	Others  = Sign{"▓", "+"}
 )
 
@@ -33,8 +33,8 @@ const (
 	levels     = 8
 )
 
-// Spark draws values between 0 and 1, a cell each, in eight levels. NaN is a gap: a
-// blank. What lies outside is drawn as the lowest or the highest level.
+// Spark draws values between 0 and 1, one cell each, in eight levels. NaN is a gap: a blank.
+// Values outside are drawn as the lowest or the highest level.
 func Spark(values []float64, ascii bool) string {
 	var b strings.Builder
 	b.Grow(len(values) * 3)
@@ -43,7 +43,7 @@ func Spark(values []float64, ascii bool) string {
 			b.WriteByte(' ')
 			continue
 		}
-		level := int(min(max(v, 0), 1) * (levels - 0.5)) // the highest is for what is full or nearly
+		level := int(min(max(v, 0), 1) * (levels - 0.5)) // the highest level is for full or nearly full
 		if ascii {
 			b.WriteByte(sparkASCII[level])
 		} else {
@@ -53,7 +53,7 @@ func Spark(values []float64, ascii bool) string {
 	return b.String()
 }
 
-// Rate prints a number of things per minute: 0.4, 12.
+// Rate formats a rate per minute: 0.4, 12.
 func Rate(v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):

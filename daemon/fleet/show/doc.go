@@ -1,4 +1,4 @@
-// Package show writes values of a fleet for people: strings of nodes made safe to
-// print, counts, ages, bars and sparklines. It is pure: every screen and every table
-// writes a thing the same way.
+// Package show formats values of a fleet for people: strings from nodes made safe to print,
+// counts, ages, bars and sparklines. It is pure. Every screen and every table formats a value the
+// same way.
 package show

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Unknown stands for what is not known.
+// Unknown is shown for unknown values.
 const Unknown = "-"
 
-// Int prints a count, Unknown for nil. Numbers beyond a billion occur with IPv6
-// prefixes only and print as a power of two.
+// Int formats a count, nil as Unknown. Numbers beyond a billion occur only with IPv6 prefixes and
+// are shown as a power of two.
 func Int(v *int) string {
 	if v == nil {
 		return Unknown
@@ -18,7 +18,7 @@ func Int(v *int) string {
 	return Count(*v)
 }
 
-// Count prints a count.
+// Count formats a count.
 func Count(n int) string {
 	if n < 1<<30 {
 		return strconv.Itoa(n)
@@ -30,7 +30,7 @@ func Count(n int) string {
 	return "~2^" + strconv.Itoa(bits)
 }
 
-// Plural counts things.
+// Plural formats a count with its noun.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -38,7 +38,7 @@ func Plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// OrUnknown prints a string, Unknown when it is empty.
+// OrUnknown returns s, or Unknown if it is empty.
 func OrUnknown(s string) string {
 	if s == "" {
 		return Unknown
@@ -46,7 +46,7 @@ func OrUnknown(s string) string {
 	return s
 }
 
-// Age prints a duration as kubectl prints ages: 5s, 5m, 3h20m, 2d4h.
+// Age formats a duration like kubectl: 5s, 5m, 3h20m, 2d4h.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -75,8 +75,7 @@ func twoUnits(d, big time.Duration, bigName string, small time.Duration, smallNa
 	return fmt.Sprintf("%d%s%d%s", n, bigName, rest, smallName)
 }
 
-// Since prints the age of a moment, Unknown for nil and for one so far off that a
-// node cannot mean it.
+// Since formats the age of a time; Unknown if nil, or too far away to be meant.
 func Since(at *time.Time, now time.Time) string {
 	if at == nil || absurd(now.Sub(*at)) {
 		return Unknown
@@ -84,7 +83,7 @@ func Since(at *time.Time, now time.Time) string {
 	return Age(now.Sub(*at))
 }
 
-// Until prints how long it is to a moment, Unknown as Since does.
+// Until formats the time until a moment; Unknown as in Since.
 func Until(at *time.Time, now time.Time) string {
 	if at == nil || absurd(at.Sub(now)) {
 		return Unknown
@@ -92,5 +91,5 @@ func Until(at *time.Time, now time.Time) string {
 	return Age(at.Sub(now))
 }
 
-// absurd reports a distance no node has seen: a time that is missing is year 1.
+// absurd reports an impossibly long time: a missing time is the year 1.
 func absurd(d time.Duration) bool { return d.Abs() > 100*365*24*time.Hour }

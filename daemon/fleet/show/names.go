@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Domain is what all names of nodes have from their first dot on, as the nodes of a VPC do;
-// "" where they differ, and where one is an address: it has no domain.
+// Domain returns the common part of all node names from their first dot on, as the nodes of a VPC
+// share it; "" if they differ, or if one is an IP address, which has no domain.
 func Domain(names iter.Seq[string]) string {
 	domain, first := "", true
 	for name := range names {
@@ -20,7 +20,7 @@ func Domain(names iter.Seq[string]) string {
 	return domain
 }
 
-// isAddress distinguishes an IP address, with or without port, from a name.
+// isAddress reports an IP address, with or without a port, as opposed to a name.
 func isAddress(name string) bool {
 	if _, err := netip.ParseAddrPort(name); err == nil {
 		return true

@@ -6,13 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxLen bounds one string of a node, in bytes: longer ones are cut, since nothing a
-// healthy node says is that long.
+// maxLen limits one string from a node, in bytes: longer ones are cut, as nothing that a healthy
+// node reports is that long.
 const maxLen = 1024
 
-// Safe shows control, escape, bidi and other characters that print as nothing, and
-// bytes that are no UTF-8, as escapes. A terminal then shows what is there and
-// nothing else happens.
+// Safe escapes control, escape, bidi and other invisible characters, and invalid UTF-8. A terminal
+// then shows the text and does nothing else.
 func Safe(s string) string {
 	if len(s) > maxLen {
 		cut := maxLen

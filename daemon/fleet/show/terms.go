@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// Pods prints a number of pods or addresses of the arithmetic of max-pods.
+// Pods formats a number of pods or addresses in a max-pods calculation.
 func Pods(n *int) string {
 	if n != nil && *n == introspect.MaxPodsUnlimited {
 		return "unlimited"
@@ -15,8 +15,8 @@ func Pods(n *int) string {
 	return Int(n)
 }
 
-// Term says a term of the arithmetic of max-pods, "" for one that a later daemon may
-// have.
+// Term explains a term of a max-pods calculation; "" for an unknown one, perhaps from a later
+// daemon.
 func Term(name string) string {
 	switch name {
 	case "E":

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width is the number of cells that a text without colours takes on a terminal.
+// Width returns the number of terminal cells that a text without colours takes.
 func Width(s string) int {
 	if isASCII(s) {
 		return len(s)
@@ -16,7 +16,7 @@ func Width(s string) int {
 	return ansi.StringWidth(alone(s))
 }
 
-// isASCII reports whether a text is printable ASCII alone: a byte is a cell.
+// isASCII reports whether a text is only printable ASCII, where each byte is one cell.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i]-' ' > '~'-' ' {
@@ -26,8 +26,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// alone makes a text safe and such that what stands before it is left as it is: a mark at
-// its beginning would join the character before.
+// alone makes a text safe, and independent of the text before it: a combining mark at its start
+// would join the previous character.
 func alone(s string) string {
 	s = Safe(s)
 	r, size := utf8.DecodeRuneInString(s)
@@ -38,18 +38,18 @@ func alone(s string) string {
 	return quoted[1:len(quoted)-1] + alone(s[size:])
 }
 
-// ClipMiddle cuts a text to a width by leaving its middle out, so that those that differ
-// at their ends alone, like the names of the pods of a deployment, can still be distinguished.
+// ClipMiddle shortens a text to a width by cutting out its middle, so that texts that differ only
+// at their ends, such as the names of a deployment's pods, remain distinguishable.
 func ClipMiddle(s string, width int) string {
-	const tail = 6 // -xxxxx, which is a pod's own
+	const tail = 6 // -xxxxx, the unique part of a pod's name
 	if Width(s) <= width || width < 2*tail || !isASCII(s) {
 		return Clip(s, width)
 	}
 	return s[:width-1-tail] + "…" + s[len(s)-tail:]
 }
 
-// Clip cuts a text without colours to a width, with an ellipsis as its last cell. What
-// is not safe to print is escaped.
+// Clip shortens a text without colours to a width, with an ellipsis in the last cell. It escapes
+// what is not safe to print.
 func Clip(s string, width int) string {
 	if isASCII(s) {
 		switch {

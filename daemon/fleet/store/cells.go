@@ -4,11 +4,11 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// nodeColumns is how many columns nodeTable has.
+// nodeColumns is the number of columns in nodeTable.
 const nodeColumns = 34
 
-// nodeCells are the texts of the columns of a node, made once by sample: filters and
-// orders read them for every row.
+// nodeCells holds the texts of a node's columns. They are built once per sample, since filters
+// and orders read them for every row.
 type nodeCells struct {
 	text  string
 	lower string // text with ASCII letters in lower case
@@ -39,14 +39,14 @@ func (c *nodeCells) at(i int) string {
 	return c.text[c.ends[i-1]:c.ends[i]]
 }
 
-// nodeColumn is a column of the table of nodes before its texts are kept.
+// nodeColumn is a column of nodeTable before its texts are cached.
 type nodeColumn struct {
 	query.Column[*Node]
 	text func(*Node) string
 }
 
-// NodeColumns is the one table of what is shown of nodes, in the order in which they
-// are shown: behind cnictl nodes and the overview.
+// NodeColumns returns all columns of nodes in display order, for cnictl nodes and the
+// overview.
 func NodeColumns() []query.Column[*Node] {
 	out := make([]query.Column[*Node], len(nodeTable))
 	for i := range nodeTable {

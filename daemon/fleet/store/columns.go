@@ -13,13 +13,12 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Unread stands in the cells of a node that should have answered and could not be read.
+// Unread is shown in the cells of a node that should have answered but could not be read.
 const Unread = "?"
 
 type column = query.Column[*Node]
 
-// nodeTable lists the columns. Those that are neither Wide nor Named are what cnictl
-// nodes prints.
+// nodeTable lists the columns. cnictl nodes prints those that are neither Wide nor Named.
 var nodeTable = [nodeColumns]nodeColumn{
 	{column{Name: "node", Header: "NODE", Title: "name of the node", Least: 12}, func(n *Node) string { return show.Safe(n.Metadata.Name) }},
 	{column{Name: "type", Header: "TYPE", Title: "instance type", Drop: 3}, TypeText},
@@ -65,7 +64,7 @@ var nodeTable = [nodeColumns]nodeColumn{
 		CSV: []column{{Name: "state", Header: "STATUS", Text: func(n *Node) string { return show.Safe(n.status()) }}}}, func(n *Node) string { return show.Safe(n.Status()) }},
 }
 
-// plain is a column of CSV: a number, or nothing.
+// plain is a CSV column: a number or nothing.
 func plain(header string, of func(*Node) *int) column {
 	return column{Header: header, Text: func(n *Node) string { return show.Int(of(n)) }}
 }
@@ -79,7 +78,7 @@ func pooledInt(of func(*Node) int) func(*Node) *int {
 	}
 }
 
-// branchColumns are the numbers of Branches.
+// branchColumns are the CSV columns for the numbers in Branches.
 var branchColumns = []column{
 	plain("BRANCH", branchInt(func(t *introspect.Trunk) *int { return t.BranchUsed })),
 	plain("BRANCH LIMIT", branchInt(func(t *introspect.Trunk) *int { return t.BranchLimit })),
@@ -94,7 +93,7 @@ func branchInt(of func(*introspect.Trunk) *int) func(*Node) *int {
 	}
 }
 
-// trunks is how many trunk ENIs a node has.
+// trunks returns the number of trunk ENIs of a node.
 func trunks(n *Node) *int {
 	switch {
 	case n.Summary == nil || Branches(n.Summary.Trunk) == show.Unknown:
@@ -105,7 +104,7 @@ func trunks(n *Node) *int {
 	return new(1)
 }
 
-// known is a text that only an answer of the node gives.
+// known is a text that only the node itself can provide.
 func known(text func(*Node) string) func(*Node) string {
 	return func(n *Node) string {
 		if n.Known {
@@ -115,8 +114,8 @@ func known(text func(*Node) string) func(*Node) string {
 	}
 }
 
-// unread stands for what a node did not report: ? when it should have, - when it was not
-// asked or has nothing to report.
+// unread is shown for what a node did not report: ? if it should have, - if it was not asked
+// or has nothing to report.
 func unread(n *Node) string {
 	switch n.State {
 	case document.StateAPIOnly, document.StateNoDaemon:
@@ -127,7 +126,7 @@ func unread(n *Node) string {
 	return Unread
 }
 
-// of is a text from the node or Kubernetes.
+// of is a text from the node or from Kubernetes.
 func of(value func(*Node) string) func(*Node) string {
 	return func(n *Node) string {
 		switch v := value(n); {
@@ -140,7 +139,7 @@ func of(value func(*Node) string) func(*Node) string {
 	}
 }
 
-// owner is the other word for a source.
+// owner is the alternative text of the source column.
 func owner(n *Node) string {
 	if n.Known && n.Source == document.SourceV1 {
 		return "upstream"
@@ -160,7 +159,7 @@ func object(value func(*document.NodeObject) string) func(*Node) string {
 // pooled reports whether the node's daemon reported a pool.
 func (n *Node) pooled() bool { return n.Known && len(n.Summary.Cards) > 0 }
 
-// ofPool is a text of the counts of the pool.
+// ofPool is a text about the pool.
 func ofPool(text func(*Node) string) func(*Node) string {
 	return known(func(n *Node) string {
 		if !n.pooled() {
@@ -200,11 +199,11 @@ func summaryInt(value func(*introspect.Summary) *int) number {
 	})
 }
 
-// longestType is room for every instance type that EC2 has, and for as much again.
+// longestType is twice the length of the longest EC2 instance type.
 const longestType = 40
 
-// typeOf is the instance type that the node's daemon reports, which may be any text: where
-// it is not a type, the one of Kubernetes counts.
+// typeOf returns the instance type that the node's daemon reports. As that may be any text, it
+// falls back to the one from Kubernetes if the report is implausible.
 func typeOf(n *Node) string {
 	reported := ""
 	if n.Summary != nil {
@@ -217,7 +216,7 @@ func typeOf(n *Node) string {
 	return reported
 }
 
-// TypeText is the instance type as tables show it.
+// TypeText returns the instance type as tables show it.
 func TypeText(n *Node) string { return show.Clip(of(typeOf)(n), longestType) }
 
 func instanceOf(n *Node) string {
@@ -252,8 +251,8 @@ func percentText(n *Node) string {
 	return strconv.Itoa(int(p)) + "%"
 }
 
-// warmTargets are the targets that act, as ipamd weighs them: addresses before prefixes
-// before ENIs. What does not act is nil.
+// warmTargets returns the targets in effect, with the precedence of ipamd: addresses before
+// prefixes before ENIs. The others are nil.
 func warmTargets(s introspect.Summary) introspect.Targets {
 	set := func(v *int) *int {
 		if v == nil || *v <= 0 {
@@ -273,7 +272,7 @@ func warmTargets(s introspect.Summary) introspect.Targets {
 	return t
 }
 
-// targetParts are the targets with the words that tables and CSV have for them.
+// targetParts are the targets with their names in tables and CSV.
 var targetParts = []struct {
 	word, header string
 	of           func(introspect.Targets) *int
@@ -284,7 +283,7 @@ var targetParts = []struct {
 	{"eni", "WARM ENI", func(t introspect.Targets) *int { return t.WarmENI }},
 }
 
-// targetColumns are the numbers of WarmTargets.
+// targetColumns are the CSV columns for the numbers in WarmTargets.
 var targetColumns = func() (out []column) {
 	for _, p := range targetParts {
 		out = append(out, plain(p.header, func(n *Node) *int {
@@ -297,7 +296,7 @@ var targetColumns = func() (out []column) {
 	return out
 }()
 
-// WarmTargets names the targets that act.
+// WarmTargets names the targets in effect.
 func WarmTargets(s introspect.Summary) string {
 	act := warmTargets(s)
 	var parts []string
@@ -320,7 +319,7 @@ func maxPodsText(n *Node) string {
 	return strings.TrimSuffix(strconv.Itoa(*v)+" "+maxPodsVerdict(n), " ")
 }
 
-// maxPodsVerdict is ok, over or under; "" where nothing judged it.
+// maxPodsVerdict is ok, over or under; "" if unknown.
 func maxPodsVerdict(n *Node) string {
 	if n.Summary == nil || n.Summary.MaxPods == nil || n.Summary.MaxPods.Value == nil {
 		return ""
@@ -335,7 +334,7 @@ func branches(n *Node) *int {
 	return n.Summary.Trunk.BranchUsed
 }
 
-// Branches shows the branch ENIs in use and the limit of a node that has or may have a
+// Branches shows the branch ENIs in use and their limit, for a node that has or may get a
 // trunk.
 func Branches(t *introspect.Trunk) string {
 	if t == nil || t.ENIID == "" && (!t.Enabled || t.Supported != nil && !*t.Supported) {
@@ -355,15 +354,15 @@ func trunkText(n *Node) string {
 	return "1 " + text
 }
 
-// trendSpan and trendCells are of the trend column: a cell for each 100 seconds.
+// trendSpan and trendCells size the trend column: one cell per 100 seconds.
 const (
 	trendSpan  = 15 * time.Minute
 	trendCells = 9
 )
 
-// Trend is the addresses that pods have over 15 minutes up to the newest point, in steps
-// of equal length, the newest last: between 0 and 1 of Capacity, of the most it has held
-// where that is not known. What is not known is NaN.
+// Trend returns the addresses that pods had during the 15 minutes before the newest point, in
+// equal steps, oldest first, as a fraction of Capacity, or of the most addresses ever held if
+// that is unknown. Unknown steps are NaN.
 func (n *Node) Trend(steps int) []float64 {
 	if len(n.History) == 0 {
 		return nil
@@ -394,7 +393,7 @@ func trendText(n *Node) string {
 	return show.OrUnknown(text)
 }
 
-// trend is by how much the addresses that pods have grew.
+// trend is the growth of the number of addresses that pods have.
 func trend(n *Node) (float64, bool) {
 	first, last := -1, -1
 	for i, p := range n.History {
@@ -412,7 +411,7 @@ func trend(n *Node) (float64, bool) {
 	return float64(n.History[last].Assigned - n.History[first].Assigned), true
 }
 
-// Modes names the modes of the cards, joined by + where they differ.
+// Modes names the modes of the cards, joined by + if they differ.
 func (n *Node) Modes() string {
 	var modes []string
 	for _, c := range n.Summary.Cards {
@@ -437,7 +436,7 @@ func createdAt(n *Node) *time.Time {
 	return n.Object.CreatedAt
 }
 
-// age counts by the time of the sample: a node does not change between two.
+// age is relative to the time of the sample, so that it is constant between samples.
 func age(of func(*Node) *time.Time) number {
 	return func(n *Node) (float64, bool) {
 		at := of(n)
@@ -457,8 +456,8 @@ func ageText(of func(*Node) *time.Time) func(*Node) string {
 	}
 }
 
-// seen is the time by which a node's ages count: that of its sample, else when it last
-// changed.
+// seen is the time that a node's ages are relative to: that of its sample, else of its last
+// change.
 func (n *Node) seen() time.Time {
 	if n.SampledAt != nil {
 		return *n.SampledAt
@@ -507,7 +506,7 @@ func subnetsText(n *Node) string {
 	return show.OrUnknown(show.Safe(strings.Join(ids, ",")))
 }
 
-// rank orders states worst first: by severity, nodes with nothing wrong last.
+// rank orders nodes by severity, worst first; those without a problem come last.
 func rank(n *Node) int {
 	if len(n.Problems) == 0 {
 		return fleet.Rank(document.SeverityInfo) + 1

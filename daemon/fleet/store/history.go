@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// HistoryLen is how many points a History holds at most.
+// HistoryLen is the maximum number of points in a History.
 const HistoryLen = 90
 
-// Spacing is the time between two points of a History: 90 of them are 15 minutes.
-// Samples between are not kept, but for those that begin or end a gap.
+// Spacing is the time between two points of a History: 90 points are 15 minutes. Samples in
+// between are dropped, except those that begin or end a gap.
 const Spacing = 10 * time.Second
 
-// Point is one moment of a node, in as little room as does: a fleet has half a million.
+// Point is the state of a node at one moment, kept small: a fleet has half a million.
 type Point struct {
-	Unix      uint32 // the moment, in seconds
-	Assigned  int32  // -1: nothing is known, see Gap
-	Cooling   int32  // -1: not known
+	Unix      uint32 // the time, in seconds
+	Assigned  int32  // -1 = unknown, see Gap
+	Cooling   int32  // -1 = unknown
 	Free      int32
-	ENIs      int16 // -1: not known
-	Waiting   int16 // ADDs that wait; -1: not known
-	WarmIP    int16 // WARM_IP_TARGET then; -1: not known or not set
-	MinimumIP int16 // MINIMUM_IP_TARGET then; -1: not known or not set
+	ENIs      int16 // -1 = unknown
+	Waiting   int16 // waiting ADDs; -1 = unknown
+	WarmIP    int16 // WARM_IP_TARGET at the time; -1 = unknown or unset
+	MinimumIP int16 // MINIMUM_IP_TARGET at the time; -1 = unknown or unset
 }
 
-// History is the last points, oldest first. A moment in which the node could not be read
-// is a point with Assigned -1: a gap, not a zero.
+// History holds the latest points, oldest first. A failed read of the node is a point with
+// Assigned -1: a gap, not a zero.
 type History []Point
 
-// At is the moment of the point, to the second; zero of a gap without one.
+// At returns the time of the point, to the second; zero for a gap without a time.
 func (p Point) At() time.Time {
 	if p.Unix == 0 {
 		return time.Time{}
@@ -36,15 +36,15 @@ func (p Point) At() time.Time {
 	return time.Unix(int64(p.Unix), 0).UTC()
 }
 
-// Gap reports that nothing is known of the moment.
+// Gap reports that the state at that time is unknown.
 func (p Point) Gap() bool { return p.Assigned < 0 }
 
-// gap is a moment without data.
+// gap returns a point without data.
 func gap(at time.Time) Point {
 	return Point{Unix: second(at), Assigned: -1, Cooling: -1, ENIs: -1, Waiting: -1, WarmIP: -1, MinimumIP: -1}
 }
 
-// point is what a node is at a moment.
+// point returns the state of a node as a point.
 func point(n *Node, at time.Time) Point {
 	t := n.Summary.Targets
 	p := Point{
@@ -58,10 +58,10 @@ func point(n *Node, at time.Time) Point {
 	return p
 }
 
-// Taken is how many addresses pods have or had a moment before, as far as it is known.
+// Taken counts the addresses that pods have or had until recently, as far as known.
 func (p Point) Taken() int { return int(p.Assigned + max(0, p.Cooling)) }
 
-// small bounds a count: with IPv6 prefixes one does not fit.
+// small limits a count: with IPv6 prefixes it may not fit.
 func small(n int) int32 { return int32(min(max(0, n), math.MaxInt32)) }
 
 func smaller(v *int) int16 {
@@ -71,14 +71,14 @@ func smaller(v *int) int16 {
 	return int16(min(max(-1, *v), math.MaxInt16))
 }
 
-// second is a time as points have it: 1970 to 2106.
+// second converts a time to that of a point: 1970 to 2106.
 func second(at time.Time) uint32 { return uint32(min(max(0, at.Unix()), math.MaxUint32)) }
 
-// grow is how many points a History is given room for at a time.
+// grow is how many points a History grows by.
 const grow = 16
 
-// add appends a point where one is due. The array behind a History is shared with the
-// ones before: none sees beyond its own length.
+// add appends a point if one is due. A History shares its array with earlier ones, none of
+// which sees beyond its length.
 func (h History) add(p Point) History {
 	if len(h) > 0 {
 		last := h[len(h)-1]
@@ -100,17 +100,16 @@ func (h History) add(p Point) History {
 
 func slot(p Point) int64 { return int64(p.Unix) / int64(Spacing/time.Second) }
 
-// How long a point stands for the time after it.
+// How long a point stays valid.
 const (
-	standsAlone = time.Minute     // or three cells: the last one, or one before a gap
-	standsUntil = 5 * time.Minute // up to the next point: a large fleet is read seldom
+	standsAlone = time.Minute     // or three cells: the last point, or one before a gap
+	standsUntil = 5 * time.Minute // until the next point: a large fleet is read less often
 )
 
-// Series divides the time from one moment to another into cells of equal length, each
-// with its end and without its beginning, and gives a point for each, oldest first: the
-// last one in it, else the last one before while that still stands. A cell
-// without data, or in which the node could not be read, is a Gap. Without cells, or if
-// the time does not advance, there are none.
+// Series divides the time span into cells of equal length, which include their end but not
+// their beginning, and returns one point per cell, oldest first: the last point in the cell,
+// else the last one before it, if still valid. A cell without data, or in which the node could
+// not be read, is a Gap. Series returns nil if cells or the span is not positive.
 func (h History) Series(from, to time.Time, cells int) []Point {
 	span := to.Sub(from)
 	if cells <= 0 || span <= 0 {

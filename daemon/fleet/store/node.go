@@ -10,36 +10,36 @@ import (
 type Node struct {
 	document.NodeIPAM
 
-	// Sums over the cards, valid while Known. Null: not known of every card.
-	Known    bool // Summary is there
+	// Sums over the cards, valid if Known; nil if unknown for any card.
+	Known    bool // Summary is present
 	Assigned int
 	Cooling  *int
-	Free     int  // those that rest among them while Cooling is null
+	Free     int  // includes those in cooldown if Cooling is nil
 	Held     int  // addresses of the pool: Assigned + Cooling + Free
-	Limit    *int // addresses that the node can hold
+	Limit    *int // maximum number of addresses on the node
 	ENIs     *int
 	ENILimit *int
 	Prefixes *int
 
-	Word     string             // the state in a word or two, as STATUS shows it
+	Word     string             // the state in one or two words, as in STATUS
 	Code     string             // the state in one word for programs
-	Severity document.Severity  // of the worst problem; "" without any
+	Severity document.Severity  // of the worst problem; "" if none
 	Problems []document.Problem // worst first
 
-	Rates   *Rates // null with the first sample
+	Rates   *Rates // nil after the first sample
 	History History
 
-	Changed time.Time // when anything but the time of the sample was another
+	Changed time.Time // when anything other than the sample time last changed
 
 	counters  []counters // for the rates of the next sample
-	places    []place    // where its ENIs are, as far as it is known
-	addresses addresses  // that it holds, likewise
+	places    []place    // where its ENIs are, as far as known
+	addresses addresses  // that it holds, as far as known
 	uses      []use      // of subnets
-	cells     *nodeCells // texts of NodeColumns; nil of a node that was not made here
+	cells     *nodeCells // texts of NodeColumns; nil if not made by this package
 }
 
-// Rates are per minute, over the last minute or since the sample before where that is longer
-// ago, of one run of the daemon; null of what is not counted.
+// Rates are per minute, over the last minute or since the previous sample if that is longer
+// ago, within one run of the daemon; nil for what is not counted.
 type Rates struct {
 	Over     time.Duration
 	ADDs     *float64

@@ -5,19 +5,18 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// WordOverWarm is the word for a node that is well but for holding far more free
-// addresses than its pods can be expected to take: others of the subnet cannot have them.
+// WordOverWarm marks a node that is fine except that it holds far more free addresses than its
+// pods are likely to need: other nodes of the subnet cannot have them.
 const WordOverWarm = "over-warm"
 
-// OverWarm reports such a pool: more than two thirds of it is free, and more than any one
-// ENI or prefix of an ordinary instance type brings. The addresses of an IPv6
-// prefix are never scarce.
+// OverWarm reports a pool that is more than two thirds free, with more free addresses than any one
+// ENI or prefix of an ordinary instance type provides. IPv6 addresses are never scarce.
 func (n *Node) OverWarm() bool {
 	const many = 30
 	return n.Known && n.Summary.IPFamily != "ipv6" && n.Free > many && n.Free > 2*n.Assigned
 }
 
-// wasteful reports that nothing else is to be said of a node than that it is OverWarm.
+// wasteful reports that being OverWarm is the only thing wrong with a node.
 func (n *Node) wasteful() bool {
 	return n.State == document.StateLive && n.Word == fleet.CodeOK && n.OverWarm()
 }

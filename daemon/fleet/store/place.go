@@ -10,22 +10,22 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// place is where an ENI is and which /28s it has addresses in. An ENI never changes its
-// subnet, so what one reading of the ENIs found holds for later samples without them.
+// place is the location of an ENI and the /28s in which it has addresses. An ENI never changes
+// its subnet, so a place stays valid for later samples without ENIs.
 type place struct {
-	eni    introspect.NodeENI // without CIDRs; its counts are those of that reading
+	eni    introspect.NodeENI // without CIDRs; its counts are from when the ENIs were read
 	blocks []part             // by address
 }
 
 // use is what one node has in one subnet.
 type use struct {
-	subnet introspect.Subnet // Available and AsOf null: the node only has ENIs there
+	subnet introspect.Subnet // Available and AsOf are nil if the node only has ENIs there
 	zone   string
 	enis   int
 	held   int
 	wasted int
 	blocks [][]part     // of each of its ENIs; shared with places
-	own    netip.Prefix // the /28 of the node's own address, zero: it is elsewhere
+	own    netip.Prefix // the /28 of the node's own address; zero if that is in another subnet
 }
 
 // part is what an ENI has in one /28.
@@ -42,12 +42,12 @@ func (p part) prefix() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4(a), 28)
 }
 
-// sameBlocks reports that a node has the same in the /28s of a subnet as before.
+// sameBlocks reports that a node's use of the /28s of a subnet is unchanged.
 func (u use) sameBlocks(before use) bool {
 	return u.own == before.own && slices.EqualFunc(u.blocks, before.blocks, slices.Equal[[]part])
 }
 
-// place says where the ENIs are, and what that makes of the subnets.
+// place finds out where the ENIs are and derives the use of the subnets.
 func (n *Node) place(before *Node, at time.Time, answered bool) {
 	if !n.Known {
 		return
@@ -79,8 +79,8 @@ func (n *Node) place(before *Node, at time.Time, answered bool) {
 	n.primaryAddress()
 }
 
-// inSubnets adds the ENIs up by subnet: those in the sample, else those that
-// the summary counts.
+// inSubnets sums up the ENIs by subnet: those in the sample, else those that the summary
+// counts.
 func (n *Node) inSubnets(zone string) {
 	count := func(id string, p *place, total, free int) {
 		subnet := ""
@@ -131,8 +131,7 @@ func (n *Node) use(subnet string) *use {
 	return nil
 }
 
-// primaryAddress adds the node's own address, the one primary address that is known, to
-// the subnet that it is of.
+// primaryAddress adds the node's own address, the only primary address known, to its subnet.
 func (n *Node) primaryAddress() {
 	if n.Object == nil {
 		return
@@ -150,7 +149,7 @@ func (n *Node) primaryAddress() {
 	}
 }
 
-// blockOf is the /28 of an address.
+// blockOf returns the /28 of an address.
 func blockOf(a netip.Addr) netip.Prefix {
 	p, err := a.Prefix(28)
 	if err != nil {
@@ -159,7 +158,7 @@ func blockOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// blocksOf are the /28s that an ENI has something in, by address.
+// blocksOf returns the /28s that an ENI uses, by address.
 func blocksOf(e introspect.NodeENI) []part {
 	var parts []part
 	for _, c := range e.CIDRs {
@@ -177,16 +176,16 @@ func blocksOf(e introspect.NodeENI) []part {
 	return slices.Clone(merged(parts))
 }
 
-// few bounds what a node says to have in a /28, which has 16 addresses.
+// few caps what a node reports about a /28, which has 16 addresses.
 func few(n int) uint8 { return uint8(min(max(0, n), 16)) }
 
-// merged joins the neighbours of a sorted list that are of one /28.
+// merged merges neighbours in the same /28 in a sorted list.
 func merged(parts []part) []part {
 	out := parts[:0]
 	for _, p := range parts {
 		if len(out) > 0 && out[len(out)-1].base == p.base {
 			last := &out[len(out)-1]
-			last.use = min(last.use, p.use) // a prefix fills it, a single address spoils it
+			last.use = min(last.use, p.use) // a prefix fills a /28, a single address breaks it up
 			last.held, last.used = few(int(last.held)+int(p.held)), few(int(last.used)+int(p.used))
 			continue
 		}

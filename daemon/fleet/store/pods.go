@@ -12,21 +12,21 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// addresses are what a node holds, as of the last reading of its addresses, in as little
-// room as does: a fleet has a hundred thousand.
+// addresses are what a node held when its addresses were last read, kept small: a fleet has a
+// hundred thousand.
 type addresses struct {
 	all   []address
-	names string    // NAMESPACE/NAME of those that have or had one, between line feeds, which no name has
-	at    time.Time // of the reading, by the clock of the one who read; zero: they were not read
+	names string    // NAMESPACE/NAME of their pods, each between line feeds
+	at    time.Time // of the read, by the reader's clock; zero if never
 }
 
-// address is one, or all those of a prefix that no pod has had.
+// address is a single address, or all addresses of a prefix that no pod has had.
 type address struct {
 	addr  [16]byte
-	since uint32 // in its state, in seconds; 0: not known
-	name  uint32 // end of its name in names; 0: none
-	eni   uint16 // among the places
-	bits  uint8  // of the secondary IP or prefix that it is of
+	since uint32 // when it entered its state, in seconds; 0 = unknown
+	name  uint32 // end of its pod's name in names; 0 = none
+	eni   uint16 // index into places
+	bits  uint8  // of its secondary IP or prefix
 	state state
 }
 
@@ -36,10 +36,10 @@ const (
 	stateFree state = iota
 	stateAssigned
 	stateCooling
-	stateRest // the addresses of a prefix without a record
+	stateRest // the remaining addresses of a prefix, which have no record
 )
 
-// addressesOf reads them out of ENIs.
+// addressesOf extracts the addresses from ENIs.
 func addressesOf(enis []introspect.NodeENI, at time.Time) addresses {
 	out := addresses{at: at}
 	var names strings.Builder
@@ -57,7 +57,7 @@ func addressesOf(enis []introspect.NodeENI, at time.Time) addresses {
 				default:
 					h.since = seconds(a.UnassignedAt)
 				}
-				if a.PodName != "" && a.State == introspect.AddressAssigned { // one that moved is where it is now
+				if a.PodName != "" && a.State == introspect.AddressAssigned { // a moved pod is where it is now
 					names.WriteString("\n" + a.PodNamespace + "/" + a.PodName)
 					h.name = uint32(names.Len())
 				}
@@ -93,8 +93,8 @@ func (h address) cidr() netip.Prefix {
 	return p
 }
 
-// contains reports whether an address is of the same secondary IP or prefix: cidr would do,
-// but takes ten times as long.
+// contains reports whether an address belongs to the same secondary IP or prefix. Comparing
+// cidr values would work, but takes ten times as long.
 func (h *address) contains(addr *[16]byte) bool {
 	bits := int(h.bits)
 	if h.ip().Is4() {
@@ -104,7 +104,7 @@ func (h *address) contains(addr *[16]byte) bool {
 	return slices.Equal(h.addr[:full], addr[:full]) && (full == 16 || (h.addr[full]^addr[full])>>(8-bits%8) == 0)
 }
 
-// pod is who has an address.
+// pod returns the pod that has an address.
 func (a addresses) pod(h address) (ref introspect.PodRef) {
 	if h.name == 0 {
 		return ref
@@ -115,7 +115,7 @@ func (a addresses) pod(h address) (ref introspect.PodRef) {
 	return ref
 }
 
-// AddressesAt is when the node's addresses were last read; zero: never.
+// AddressesAt is when the node's addresses were last read; zero if never.
 func (n *Node) AddressesAt() time.Time { return n.addresses.at }
 
 // Pods appends the addresses that pods had when the node's addresses were last read.
@@ -128,7 +128,7 @@ func (n *Node) Pods(out []document.AddressItem) []document.AddressItem {
 	return out
 }
 
-// item is an address as lists have it.
+// item returns an address as lists show it.
 func (n *Node) item(h address) document.AddressItem {
 	pod := n.addresses.pod(h)
 	out := document.AddressItem{
@@ -155,8 +155,8 @@ func (n *Node) item(h address) document.AddressItem {
 	return out
 }
 
-// Interfaces are the ENIs of the node: as they were read last, with the counts of the
-// newest sample. CIDRs is null of one whose addresses were never read.
+// Interfaces returns the ENIs of the node as last read, with the counts of the newest sample.
+// CIDRs is nil if the addresses of an ENI were never read.
 func (n *Node) Interfaces() []introspect.NodeENI {
 	if n.NodeIPAM.ENIs != nil || n.Summary == nil {
 		return n.NodeIPAM.ENIs
@@ -177,7 +177,7 @@ func (n *Node) Interfaces() []introspect.NodeENI {
 	return out
 }
 
-// cidrs are the secondary IPs and prefixes of an ENI, without their addresses.
+// cidrs returns the secondary IPs and prefixes of an ENI, without their addresses.
 func (a addresses) cidrs(eni int) []introspect.NodeCIDR {
 	out := []introspect.NodeCIDR{}
 	for _, h := range a.all {
@@ -188,15 +188,15 @@ func (a addresses) cidrs(eni int) []introspect.NodeCIDR {
 	return out
 }
 
-// Holder is where an address is.
+// Holder is what holds an address.
 type Holder struct {
 	Node *Node
-	Own  bool // it is the node's own; else:
+	Own  bool // the node's own address; else:
 	Item document.AddressItem
 }
 
-// Holder finds an address: of a pod, of a node, or held for pods. What was held when the
-// addresses of the nodes were last read counts. A nil View knows of none.
+// Holder finds the holder of an address: a pod, a node, or a pool. It uses the addresses as
+// last read from each node. A nil View finds none.
 func (v *View) Holder(addr netip.Addr) (best Holder, found bool) {
 	if v == nil || !addr.IsValid() {
 		return Holder{}, false
@@ -234,7 +234,7 @@ func (v *View) Holder(addr netip.Addr) (best Holder, found bool) {
 	return best, rank > 0
 }
 
-// Unread counts the nodes whose addresses were not read, of those that have any.
+// Unread counts the nodes whose addresses were never read, except those that need no daemon.
 func (v *View) Unread() (n int) {
 	for range v.unread {
 		n++
@@ -242,7 +242,7 @@ func (v *View) Unread() (n int) {
 	return n
 }
 
-// UnreadFirst names so many of them at the most.
+// UnreadFirst returns the names of these nodes; most is the limit.
 func (v *View) UnreadFirst(most int) (names []string) {
 	for n := range v.unread {
 		if len(names) == most {
@@ -267,8 +267,8 @@ type PodAt struct {
 	Node string
 }
 
-// PodsNamed finds pods that have addresses by the beginning of their names, in a namespace
-// or, for "", in any: those of exactly that name first, most at the most.
+// PodsNamed finds pods with addresses by a prefix of their names, in one namespace or, for "",
+// in any. Exact matches come first; most is the limit.
 func (v *View) PodsNamed(namespace, name string, most int) []PodAt {
 	if v == nil || name == "" {
 		return nil
@@ -302,9 +302,9 @@ func (v *View) PodsNamed(namespace, name string, most int) []PodAt {
 	return out[:min(len(out), most)]
 }
 
-// Home is the node of a pod, or of an address as Holder finds it, when its addresses were
-// last read; "" where no node has reported it. A pod without a name or an address
-// that is not valid is not looked for. A nil View knows of none.
+// Home returns the node of a pod, or of an address as Holder finds it, as of the last read of
+// its addresses; "" if no node has reported it. It ignores a pod without a name and an invalid
+// address. A nil View finds none.
 func (v *View) Home(pod introspect.PodRef, addr netip.Addr) string {
 	if v == nil {
 		return ""

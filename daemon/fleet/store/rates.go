@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Counts of counters, in the order in which they are kept.
+// Indexes into counters.n.
 const (
 	countADDs = iota
 	countFailed
@@ -17,14 +17,14 @@ const (
 	allCounts
 )
 
-// counters are what a daemon counts since it started.
+// counters are the counts of a daemon since it started.
 type counters struct {
 	started time.Time
 	at      time.Time
-	n       [allCounts]int // -1: unknown
+	n       [allCounts]int // -1 = unknown
 }
 
-// countersOf reads them; nil where the daemon reports none, or the sample has no time.
+// countersOf reads the counters; nil if the daemon reports none or the sample has no time.
 func countersOf(n document.NodeIPAM) *counters {
 	s := n.Summary
 	if s == nil || n.SampledAt == nil || s.StartedAt == nil || s.ADDs == nil && s.DELs == nil && s.EC2Calls == nil {
@@ -51,9 +51,9 @@ func countersOf(n document.NodeIPAM) *counters {
 	return c
 }
 
-// since gives the rates from an earlier moment of the same run; nil when it was another
-// run, when a counter went back, or when no time has passed. A counter that is missing
-// at either moment has none.
+// since returns the rates since an earlier moment of the same run; nil if that was another
+// run, if a counter went backwards, or if no time has passed. A counter missing at either
+// moment has no rate.
 func (c *counters) since(before *counters) *Rates {
 	if c == nil || before == nil || !c.started.Equal(before.started) || !c.at.After(before.at) {
 		return nil
@@ -75,15 +75,15 @@ func (c *counters) since(before *counters) *Rates {
 	}
 }
 
-// Rates are taken over the last rateWindow, so that what happens in bursts does not flicker.
-// Counts are kept countsApart, and the newest.
+// Rates cover the last rateWindow, so that bursts do not make them flicker. Counts are kept
+// every countsApart, plus the newest.
 const (
 	rateWindow  = time.Minute
 	countsApart = 10 * time.Second
 )
 
-// rates gives those up to the newest counts, and the counts to keep for the next, oldest
-// first. The slice that it is given stays as it is.
+// rates returns the rates up to the newest counts, and the counts to keep for next time,
+// oldest first. It does not modify kept.
 func (c *counters) rates(kept []counters, before *Rates) (*Rates, []counters) {
 	if c == nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func (c *counters) rates(kept []counters, before *Rates) (*Rates, []counters) {
 		return nil, []counters{*c}
 	}
 	if c.started.Equal(kept[last].started) && c.at.Equal(kept[last].at) {
-		return before, kept // the node's clock, which counts seconds, has not moved
+		return before, kept // the node's clock, in whole seconds, has not advanced
 	}
 	if c.since(&kept[last]) == nil {
 		return nil, []counters{*c}

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// NewNode says of one sample what a Node says: for those who read nodes once.
+// NewNode builds a Node from a single sample, for callers that read nodes once.
 func NewNode(n document.NodeIPAM) *Node {
 	at := time.Time{}
 	if n.SampledAt != nil {
@@ -19,13 +19,13 @@ func NewNode(n document.NodeIPAM) *Node {
 	return next(nil, n, at)
 }
 
-// next makes a node of a sample that was taken, or failed, at a time, and of what was
-// known before.
+// next builds a node from a sample that was taken, or failed, at the given time, and from its
+// previous state.
 func next(before *Node, n document.NodeIPAM, at time.Time) *Node {
 	if before != nil && other(before.Object, n.Object) {
 		before = nil
 	}
-	// A stale sample with a summary is of a recording: it repeats what was known.
+	// A stale sample with a summary comes from a recording: it repeats an earlier state.
 	out, answered := &Node{NodeIPAM: n}, n.Summary != nil && n.State != document.StateStale
 	if before != nil {
 		out.carry(before, at)
@@ -44,12 +44,12 @@ func next(before *Node, n document.NodeIPAM, at time.Time) *Node {
 	return out
 }
 
-// other reports that a name stands for another machine than before.
+// other reports that the name now belongs to another machine.
 func other(before, now *document.NodeObject) bool {
 	return before != nil && now != nil && before.InstanceID != "" && now.InstanceID != "" && before.InstanceID != now.InstanceID
 }
 
-// carry keeps what a sample without an answer lacks.
+// carry keeps the previous values of what a failed sample lacks.
 func (n *Node) carry(before *Node, at time.Time) {
 	if n.Object == nil {
 		n.Object = before.Object
@@ -69,9 +69,9 @@ func (n *Node) carry(before *Node, at time.Time) {
 	n.State = document.StateStale
 }
 
-// sum adds the cards up.
+// sum adds up the cards.
 func (n *Node) sum() {
-	// A daemon that reports no card has reported nothing else of its pool.
+	// A daemon that reports no card has reported nothing about its pool.
 	first := total{known: len(n.Summary.Cards) > 0}
 	limit, eniLimit := first, first
 	cooling, enis, prefixes := first, first, first
@@ -92,13 +92,13 @@ func (n *Node) sum() {
 	n.Limit, n.ENILimit = limit.value(), eniLimit.value()
 }
 
-// Well reports that nothing is wrong with a node that was read; it may hold too much.
+// Well reports that the node was read and nothing is wrong with it, except perhaps over-warm.
 func (n *Node) Well() bool {
 	return n.Word == fleet.CodeOK || n.Word == WordOverWarm
 }
 
-// Status is the word as people read it: upstream reports less, so its ok says whose it
-// is. Filters and documents have the Code.
+// Status is the state for people: upstream's ok is marked, as upstream reports less. Filters
+// and documents use Code.
 func (n *Node) Status() string {
 	if n.Error != nil && n.State != document.StateLive {
 		if word, found := strings.CutSuffix(n.Word, ": "+string(n.Error.Reason)); found {
@@ -108,7 +108,7 @@ func (n *Node) Status() string {
 	return n.status()
 }
 
-// status is Status with the code of why the node could not be read, as CSV has it.
+// status is Status with the reason code of a failed read, as in CSV.
 func (n *Node) status() string {
 	if n.Word == fleet.CodeOK && n.Source == document.SourceV1 {
 		return fleet.CodeOK + " (upstream)"
@@ -116,7 +116,7 @@ func (n *Node) status() string {
 	return n.Word
 }
 
-// Label is a label of the Node object.
+// Label returns a label of the Node object.
 func (n *Node) Label(name string) (string, bool) {
 	if n.Object == nil {
 		return "", false
@@ -125,12 +125,12 @@ func (n *Node) Label(name string) (string, bool) {
 	return v, ok
 }
 
-// Document is the node as cnictl prints it.
+// Document returns the node as cnictl prints it.
 func (n *Node) Document() document.NodeDocument {
 	return document.NodeDocument{NodeIPAM: n.NodeIPAM, Status: n.Code, Problems: append([]document.Problem{}, n.Problems...)}
 }
 
-// judge says how the node is.
+// judge sets the problems and the state.
 func (n *Node) judge(at time.Time) {
 	n.Problems = fleet.Problems(n.NodeIPAM)
 	n.Word, n.Code = fleet.WordOf(n.NodeIPAM, n.Problems), fleet.StatusCode(n.NodeIPAM, n.Problems)
@@ -145,7 +145,7 @@ func (n *Node) judge(at time.Time) {
 	}
 }
 
-// remember keeps rates and the history up.
+// remember updates the rates and the history.
 func (n *Node) remember(before *Node, at time.Time, answered bool) {
 	if before != nil {
 		n.History, n.counters = before.History, before.counters
@@ -165,13 +165,13 @@ func (n *Node) remember(before *Node, at time.Time, answered bool) {
 	}
 }
 
-// same reports that nothing but the time of the sample is another.
+// same reports that nothing but the time of the sample changed.
 func (n *Node) same(before *Node) bool {
 	return n.State == before.State && n.Word == before.Word && n.Source == before.Source &&
 		reflect.DeepEqual(n.Summary, before.Summary) && reflect.DeepEqual(n.Error, before.Error) && reflect.DeepEqual(n.Object, before.Object)
 }
 
-// total adds known values and is unknown as soon as one term is.
+// total adds known values; one unknown term makes it unknown.
 type total struct {
 	n     int
 	known bool

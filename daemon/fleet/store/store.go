@@ -10,11 +10,11 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// Store is a fleet that is watched. Its methods may be called from any goroutine: one
-// lock guards all, since a sample takes it for microseconds.
+// Store is the state of a watched fleet. Its methods may be called from any goroutine; one
+// lock guards everything, as a sample holds it only for microseconds.
 type Store struct {
 	mu      sync.Mutex
-	nodes   []*Node // by name, as query.Natural orders
+	nodes   []*Node // by name, in query.Natural order
 	sums    sums
 	subnets subnets
 	newest  time.Time
@@ -22,8 +22,8 @@ type Store struct {
 
 	keepENIs bool
 
-	view    atomic.Pointer[View] // of the generation that it says, or older
-	stale   atomic.Bool          // there is something newer than view
+	view    atomic.Pointer[View] // of its Generation, which may be old
+	stale   atomic.Bool          // view is out of date
 	changed chan struct{}
 }
 
@@ -34,24 +34,23 @@ func New() *Store {
 	return s
 }
 
-// KeepENIs has nodes keep the ENIs with all addresses of their samples. It is for those
-// who record complete samples, and is called before the first Put: without it those of
-// our daemon go once they are counted, since they take more room than all the rest and are
-// read again for a node that is looked at. Upstream's, which is not to be asked
-// often, stay.
+// KeepENIs makes nodes keep the ENIs of their samples with all addresses, for callers that
+// record complete samples. Call it before the first Put. Otherwise those from our daemon are
+// dropped once counted: they take more memory than everything else, and are read again for a
+// node on the screen. Those from upstream stay, as it must not be read often.
 func (s *Store) KeepENIs() *Store {
 	s.keepENIs = true
 	return s
 }
 
-// Changed fires after a change, once for all changes since it was last received from.
+// Changed fires after a change, once for all changes since the last receive.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
-// Put takes a sample. One that failed has no time of its own: it counts as taken with
-// the newest one of all; see PutAt.
+// Put stores a sample. A failed one has no time and gets that of the newest sample of all
+// nodes; see PutAt.
 func (s *Store) Put(n document.NodeIPAM) { s.PutAt(n, time.Time{}) }
 
-// PutAt takes a sample that was taken, or failed, at a time by the caller's clock.
+// PutAt stores a sample that was taken, or failed, at the given time by the caller's clock.
 func (s *Store) PutAt(n document.NodeIPAM, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +99,8 @@ func (s *Store) Remove(name string) {
 	s.touch()
 }
 
-// Take replaces the contents by those of another store, which must not be used any
-// more. Generations go on.
+// Take replaces the contents with those of another store, which must not be used afterwards.
+// Generations continue.
 func (s *Store) Take(from *Store) {
 	from.mu.Lock()
 	nodes, sums, subnets, newest := from.nodes, from.sums, from.subnets, from.newest
@@ -112,7 +111,7 @@ func (s *Store) Take(from *Store) {
 	s.touch()
 }
 
-// Node is the current state of a node; nil if there is none.
+// Node returns the current state of a node; nil if none.
 func (s *Store) Node(name string) *Node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +127,7 @@ func find(nodes []*Node, name string) (int, bool) {
 	return slices.BinarySearchFunc(nodes, name, func(n *Node, name string) int { return query.Natural(n.Metadata.Name, name) })
 }
 
-// touch notes a change. The lock is held.
+// touch records a change. The caller holds s.mu.
 func (s *Store) touch() {
 	s.gen++
 	s.stale.Store(true)
@@ -138,7 +137,7 @@ func (s *Store) touch() {
 	}
 }
 
-// View is the fleet now. While nothing changes it is the same one.
+// View returns the current state of the fleet: the same View until something changes.
 func (s *Store) View() *View {
 	if !s.stale.Load() {
 		return s.view.Load()

@@ -10,31 +10,31 @@ import (
 
 // subnet is what all nodes have in one subnet.
 type subnet struct {
-	shown  SubnetUse                    // but for the blocks
-	words  map[string]introspect.Subnet // by node
-	newest string                       // the node whose word on it counts; "" = none has one
+	shown  SubnetUse                    // except Blocks
+	words  map[string]introspect.Subnet // what each node reports about the subnet
+	newest string                       // the node whose report is used; "" if none
 	blocks []shared
-	dirty  bool    // blocks differ from what view shows
-	view   []Block // never changed once shown
+	dirty  bool    // view is out of date
+	view   []Block // never modified once shown
 }
 
 // shared is a /28 in which several nodes may have addresses.
 type shared struct {
 	prefix netip.Prefix
-	by     [BlockPrimary + 1]int // nodes that use it so
+	by     [BlockPrimary + 1]int // number of nodes by kind of use
 	held   int
 	used   int
 	nodes  []string
 }
 
-// add counts what a node has in the subnet.
+// add adds a node's use of the subnet.
 func (s *subnet) add(node string, u use) {
 	s.count(u, 1)
 	s.blocksOf(node, u, 1)
 	s.hear(node, u)
 }
 
-// hear takes in what a node says of the subnet.
+// hear records a node's report about the subnet.
 func (s *subnet) hear(node string, u use) {
 	s.words[node] = u.subnet
 	if u.zone != "" {
@@ -45,8 +45,8 @@ func (s *subnet) hear(node string, u use) {
 	}
 }
 
-// change counts a node's use in place of the one before. It does not leave in between:
-// the newest word on the subnet need not be searched for, and what has not changed stays.
+// change replaces a node's use. It does so in place, which keeps what has not changed and avoids
+// a search for the newest report.
 func (s *subnet) change(node string, before, now use) {
 	s.count(before, -1)
 	s.count(now, 1)
@@ -63,14 +63,14 @@ func (s *subnet) change(node string, before, now use) {
 	}
 }
 
-// remove takes it off again.
+// remove subtracts a node's use.
 func (s *subnet) remove(node string, u use) {
 	s.count(u, -1)
 	s.blocksOf(node, u, -1)
 	s.forget(node)
 }
 
-// forget drops what a node said of the subnet.
+// forget drops a node's report about the subnet.
 func (s *subnet) forget(node string) {
 	delete(s.words, node)
 	if s.newest == node {
@@ -91,8 +91,8 @@ func (s *subnet) count(u use, sign int) {
 	s.shown.Wasted += sign * u.wasted
 }
 
-// newer orders what nodes say of a subnet: by when EC2 answered, then by name, so that
-// the order of the samples does not matter.
+// newer orders reports about a subnet by when EC2 answered, then by node name, so that the
+// order of the samples does not matter.
 func newer(a introspect.Subnet, aNode string, b introspect.Subnet, bNode string) bool {
 	switch {
 	case a.AsOf == nil && b.AsOf == nil:
@@ -108,7 +108,7 @@ func newer(a introspect.Subnet, aNode string, b introspect.Subnet, bNode string)
 	return aNode < bNode
 }
 
-// adopt takes over what a node says of the subnet.
+// adopt uses a node's report about the subnet.
 func (s *subnet) adopt(node string) {
 	s.newest = node
 	if node == "" {
@@ -126,7 +126,7 @@ func (s *subnet) adopt(node string) {
 	}
 }
 
-// blocksOf counts what a node has in the /28s of the subnet.
+// blocksOf counts a node's use of the /28s of the subnet.
 func (s *subnet) blocksOf(node string, u use, sign int) {
 	for _, parts := range u.blocks {
 		for _, p := range parts {
@@ -138,7 +138,7 @@ func (s *subnet) blocksOf(node string, u use, sign int) {
 	}
 }
 
-// block counts what a node has in a /28.
+// block counts a node's use of one /28.
 func (s *subnet) block(b Block, sign int) {
 	s.dirty = true
 	i, found := slices.BinarySearchFunc(s.blocks, b.Prefix, func(have shared, p netip.Prefix) int { return have.prefix.Compare(p) })
@@ -161,7 +161,7 @@ func (s *subnet) block(b Block, sign int) {
 	}
 }
 
-// use is the subnet as a view shows it.
+// use returns the subnet as a view shows it.
 func (s *subnet) use() SubnetUse {
 	if s.dirty {
 		s.dirty, s.view = false, slices.Grow[[]Block](nil, len(s.blocks))
@@ -180,7 +180,7 @@ func (s *subnet) use() SubnetUse {
 	return out
 }
 
-// subnets are all of them, by id.
+// subnets are all subnets, by ID.
 type subnets []*subnet
 
 func (all *subnets) of(id string) *subnet {
@@ -193,7 +193,7 @@ func (all *subnets) of(id string) *subnet {
 	return (*all)[i]
 }
 
-// replace counts a node's uses in place of those before.
+// replace replaces a node's uses.
 func (all *subnets) replace(node string, before, now []use) {
 	for _, u := range now {
 		s := all.of(u.subnet.ID)

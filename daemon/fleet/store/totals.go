@@ -5,18 +5,18 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// sums are the totals with what is needed to take a node off again.
+// sums are the totals plus what is needed to subtract a node again.
 type sums struct {
 	Totals
 	limit, eniLimit, pods       int
-	noLimit, noENILimit, noPods int // known nodes whose limit is not, and nodes without max-pods
+	noLimit, noENILimit, noPods int // known nodes without a known limit, and nodes without max-pods
 	cooling, enis               int
 	noCooling, noENIs           int // known nodes that do not report them
-	known                       int // nodes in the sums
-	missing                     int // nodes that should be in the sums and are not
+	known                       int // known nodes in the sums
+	missing                     int // nodes missing from the sums
 }
 
-// add counts a node; with sign -1 it takes it off.
+// add adds a node, or subtracts it if sign is -1.
 func (s *sums) add(n *Node, sign int) {
 	s.Nodes += sign
 	*s.group(n) += sign
@@ -67,7 +67,7 @@ func accumulate(sum, unknown *int, v *int, sign int) {
 	*sum += sign * *v
 }
 
-// group is the count of nodes that a node is of.
+// group returns the count that a node belongs to.
 func (s *sums) group(n *Node) *int {
 	switch n.State {
 	case document.StateLive:
@@ -93,8 +93,8 @@ func (s *sums) group(n *Node) *int {
 // MaxPods is fleet.MaxPods.
 func (n *Node) MaxPods() *int { return fleet.MaxPods(n.NodeIPAM) }
 
-// Capacity is how many addresses pods can have at most: those that the node can hold, or
-// max-pods where that is lower; null: not known.
+// Capacity is the most addresses that pods can have: the limit of the node, or max-pods if that
+// is lower; nil if unknown.
 func (n *Node) Capacity() *int {
 	pods := n.MaxPods()
 	if n.Limit == nil || pods == nil || *pods <= 0 || *pods > *n.Limit {
@@ -103,12 +103,12 @@ func (n *Node) Capacity() *int {
 	return pods
 }
 
-// least is a sum that missing of the nodes in the sums do not report.
+// least returns a sum to which missing of the nodes did not contribute.
 func (s *sums) least(sum, missing int) Least {
 	return Least{N: sum, Known: missing == 0 && s.missing == 0 || missing < s.known, Bound: missing > 0 || s.missing > 0}
 }
 
-// totals are the sums as a view shows them.
+// totals returns the sums as a view shows them.
 func (s *sums) totals() Totals {
 	t := s.Totals
 	known := func(sum, unknown int) *int {

@@ -2,52 +2,52 @@ package store
 
 import "time"
 
-// View is the fleet at one moment. It never changes.
+// View is the state of the fleet at one moment. It never changes.
 type View struct {
-	Generation uint64    // grows with every change
+	Generation uint64    // increases with every change
 	At         time.Time // of the newest sample
-	Nodes      []*Node   // by name, as query.Natural orders
+	Nodes      []*Node   // by name, in query.Natural order
 	Totals     Totals
-	Subnets    []SubnetUse // by id
+	Subnets    []SubnetUse // by ID
 }
 
 // Least is a sum over the nodes that report its terms.
 type Least struct {
 	N     int
-	Known bool // else no node reports it, and N means nothing
+	Known bool // false if no node reports it; N is then meaningless
 	Bound bool // some node does not report it: N is a lower bound
 }
 
-// Totals sum the fleet up.
+// Totals are sums over the fleet.
 type Totals struct {
 	Nodes    int
 	Live     int // answered
-	Partial  int // answered in part, or an older sample is shown
-	Down     int // could not be read, or runs no daemon although it should
-	Unasked  int // not yet asked
-	NoDaemon int // runs no daemon and need not (Fargate, Windows)
+	Partial  int // partly read, or shown with an older sample
+	Down     int // could not be read, or lacks the daemon it should run
+	Unasked  int // not read yet
+	NoDaemon int // runs no daemon and needs none (Fargate, Windows)
 
 	Assigned int
 	Cooling  Least
 	Free     int
 	Held     int
-	Limit    *int // null while the limit of a node is not known
+	Limit    *int // nil while the limit of any node is unknown
 	Pods     *int // max-pods of all nodes
-	Waiting  int  // ADDs that wait for an address
+	Waiting  int  // waiting ADDs
 
 	ENIs     Least
 	ENILimit *int
 	Trunks   int
 	Branches int
-	BranchOf int // limit of those that have a trunk
+	BranchOf int // branch ENI limit of the nodes with a trunk
 
 	Errors   int // nodes with a problem of severity error
 	Warnings int
 
-	Complete bool // no node is missing from the sums; else they are lower bounds
+	Complete bool // no node is missing from the sums, which are lower bounds otherwise
 }
 
-// Node returns a node by name, nil when there is none.
+// Node returns a node by name; nil if none.
 func (v *View) Node(name string) *Node {
 	if i, found := find(v.Nodes, name); found {
 		return v.Nodes[i]

@@ -7,14 +7,14 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Reserved is the use of a /28 in which EC2 keeps addresses, beside those of the store.
+// Reserved is the use of a /28 with addresses reserved by EC2, in addition to the uses in store.
 const Reserved = store.BlockUse(0xff)
 
-// blockSize is how many addresses a /28 has.
+// blockSize is the number of addresses in a /28.
 const blockSize = 16
 
-// Blocks lays the /28s of a subnet out by their place in its range: 0 where nothing is
-// known; null where the range is not one of a VPC.
+// Blocks returns the uses of the /28s of a subnet by their position in its range: 0 if unknown;
+// nil if the range is not that of a VPC subnet.
 func Blocks(u store.SubnetUse) []store.BlockUse {
 	if Usable(u.Range) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func Blocks(u store.SubnetUse) []store.BlockUse {
 	return out
 }
 
-// Count counts the blocks of a use.
+// Count counts the blocks with a given use.
 func Count(blocks []store.BlockUse, use store.BlockUse) (n int) {
 	for _, b := range blocks {
 		if b == use {
@@ -43,8 +43,8 @@ func Count(blocks []store.BlockUse, use store.BlockUse) (n int) {
 	return n
 }
 
-// Free is how many /28s may be free, at most: of the unknown ones no more than the free
-// addresses fill. Null where there is no map.
+// Free is an upper bound for the number of free /28s: the unknown ones, but no more than the
+// free addresses fill. Nil if there is no map.
 func Free(u store.SubnetUse) *int {
 	blocks := Blocks(u)
 	if blocks == nil {
@@ -57,8 +57,8 @@ func Free(u store.SubnetUse) *int {
 	return &free
 }
 
-// Spoiled is how many /28s single addresses keep from being prefixes. Null where there is
-// no map.
+// Spoiled is the number of /28s that single addresses keep from becoming prefixes. Nil if there
+// is no map.
 func Spoiled(u store.SubnetUse) *int {
 	blocks := Blocks(u)
 	if blocks == nil {
@@ -68,7 +68,7 @@ func Spoiled(u store.SubnetUse) *int {
 	return &spoiled
 }
 
-// BlockAt is the /28 at a place in the range.
+// BlockAt returns the /28 at a position in the range.
 func BlockAt(u store.SubnetUse, i int) (store.Block, bool) {
 	at := PrefixAt(u.Range, i)
 	j, ok := slices.BinarySearchFunc(u.Blocks, at, func(b store.Block, p netip.Prefix) int { return b.Prefix.Addr().Compare(p.Addr()) })
@@ -78,13 +78,13 @@ func BlockAt(u store.SubnetUse, i int) (store.Block, bool) {
 	return u.Blocks[j], true
 }
 
-// PrefixAt is the /28 at a place in a range.
+// PrefixAt returns the prefix of the /28 at a position in a range.
 func PrefixAt(r netip.Prefix, i int) netip.Prefix {
 	n := number(r.Masked().Addr()) + uint32(i)*blockSize
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), smallest)
 }
 
-// indexOf is the place of a /28 in a range.
+// indexOf returns the position of a /28 in a range.
 func indexOf(r, block netip.Prefix) (int, bool) {
 	if !block.IsValid() || !r.Contains(block.Addr()) {
 		return 0, false

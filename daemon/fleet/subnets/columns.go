@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Row is a subnet with what was measured of it, and the moment that ages are counted to.
+// Row is a subnet with its trend, and the time that ages are relative to.
 type Row struct {
 	store.SubnetUse
 	Trend    Trend
@@ -16,10 +16,10 @@ type Row struct {
 	Now      time.Time
 }
 
-// NewRow is the row of a subnet.
+// NewRow returns the row of a subnet.
 func NewRow(u store.SubnetUse, t Trend, now time.Time) *Row { return &Row{u, t, t.Project(), now} }
 
-// Columns are those of subnets, behind cnictl subnets and the screen.
+// Columns returns the columns of subnets, for cnictl subnets and the screen.
 func Columns() []query.Column[*Row] {
 	text, number := query.Words[*Row], query.Count[*Row]
 	wide := func(c query.Column[*Row]) query.Column[*Row] { c.Wide = true; return c }
@@ -47,7 +47,7 @@ func Columns() []query.Column[*Row] {
 	}
 }
 
-// leftSeconds counts as the durations of filters do.
+// leftSeconds is in the unit of durations in filters.
 func leftSeconds(r *Row) (float64, bool) { return r.Forecast.Left.Seconds(), r.Forecast.Left > 0 }
 
 func left(r *Row) string {
@@ -57,7 +57,7 @@ func left(r *Row) string {
 	return "~" + show.Age(r.Forecast.Left)
 }
 
-// asOfSeconds is the age of EC2's count.
+// asOfSeconds returns the age of EC2's count.
 func asOfSeconds(r *Row) (float64, bool) {
 	if show.Since(r.AsOf, r.Now) == show.Unknown {
 		return 0, false
@@ -65,10 +65,10 @@ func asOfSeconds(r *Row) (float64, bool) {
 	return r.Now.Sub(*r.AsOf).Seconds(), true
 }
 
-// perHour orders changes: what drains fastest is the least.
+// perHour sorts the subnet that drains fastest first.
 func perHour(r *Row) (float64, bool) { return r.Forecast.PerHour, len(r.Trend) > 1 }
 
-// change is the rate at which the free addresses become more or fewer.
+// change returns the rate at which the number of free addresses changes.
 func change(r *Row) string {
 	if len(r.Trend) < 2 {
 		return ""

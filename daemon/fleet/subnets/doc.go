@@ -1,4 +1,4 @@
-// Package subnets says what a fleet has in a subnet beyond the sums of the store: how much
-// of the range is taken and by whom, which /28 blocks can still become prefixes, and when
-// the subnet is empty if it goes on as measured. It is pure.
+// Package subnets computes more about a subnet than the sums in the store: how much of its
+// range is in use and by whom, which /28 blocks can still become prefixes, and when it will run
+// out of addresses at the measured rate. It is pure.
 package subnets

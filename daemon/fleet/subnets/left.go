@@ -5,9 +5,10 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Left is what further nodes may take of a subnet, as far as the nodes read know: the blocks
-// in which they hold addresses are no longer free as a block. Of what EC2 counted as taken beside
-// these, only the number is known. False: not a subnet with a known count of free addresses.
+// Left is what additional nodes could still take from a subnet, as far as the read nodes show: a
+// block in which they hold addresses is no longer a free block. Of the other addresses that EC2
+// counts as taken, only the number is known. False if the subnet has no known count of free
+// addresses.
 func Left(u store.SubnetUse) (subnet.Subnet, bool) {
 	if Usable(u.Range) == 0 || u.Available == nil {
 		return subnet.Subnet{}, false

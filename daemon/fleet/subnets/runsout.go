@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// LeastSpan is how long the readings of a subnet must last for [Trend.RunsOut].
+// LeastSpan is the minimum time that readings must cover for [Trend.RunsOut].
 const LeastSpan = 24 * time.Hour
 
-// Horizon is how far ahead a forecast looks: 30 days, but no more than 14 times as far as the
-// readings go back.
+// Horizon is how far ahead a forecast looks: 30 days, but at most 14 times the span of the
+// readings.
 func Horizon(span time.Duration) time.Duration { return 14 * min(span, mostAhead/14) }
 
 const mostAhead = 30 * 24 * time.Hour
 
-// RunsOut is when a subnet has no free address left. A time after the horizon is zero. The
-// band from Early to Late holds the truth in 80 % of all cases.
+// RunsOut is when a subnet runs out of free addresses. Times after the horizon are zero. The
+// interval from Early to Late contains the true time in 80 % of all cases.
 type RunsOut struct {
-	Early, Likely, Late time.Time     // 10, 50 and 90 % of the futures have run out by then
-	PerHour             float64       // free addresses; negative: fewer
-	Share               float64       // of the futures in which it runs out before the horizon
-	Over                time.Duration // of the readings
+	Early, Likely, Late time.Time     // by then, 10, 50 and 90 % of the futures have run out
+	PerHour             float64       // free addresses; negative if their number falls
+	Share               float64       // of the futures that run out before the horizon
+	Over                time.Duration // span of the readings
 }
 
 const (
 	step     = time.Hour
-	mostPast = 60 * 24 // steps back that count
-	futures  = 1000    // that are drawn
-	day      = 24      // steps of a daily cycle
-	cycles   = 3       // days that show one
+	mostPast = 60 * 24 // steps back that are used
+	futures  = 1000    // number of simulated futures
+	day      = 24      // steps per day
+	cycles   = 3       // days needed to detect a daily cycle
 )
 
-// RunsOut forecasts when the free addresses are used up, from readings of at least [LeastSpan];
-// false: they are of less. The addresses go on as a line that wanders (a random walk), with
-// the daily cycle that three days or more have shown and the noise that was seen. How fast
-// the line falls and how far it wanders are themselves uncertain, the more the shorter the
-// readings. The futures drawn are always the same for the same readings.
+// RunsOut forecasts when the free addresses run out, from readings that cover at least
+// [LeastSpan]; false if they cover less. The model is a random walk with drift, plus the observed
+// noise and, after three days, the observed daily cycle. The drift and the variance of the walk
+// are uncertain too, the more so the shorter the readings. The simulated futures are always the
+// same for the same readings.
 func (t Trend) RunsOut() (RunsOut, bool) {
 	n := len(t)
 	if n == 0 || t[n-1].At.Sub(t[0].At) < LeastSpan {
@@ -70,7 +70,8 @@ func (t Trend) RunsOut() (RunsOut, bool) {
 	return out, true
 }
 
-// steps are the readings at equal distances, the last at the end: each the newest of its time.
+// steps resamples the readings at equal intervals up to the last one: each value is the newest
+// reading at that time.
 func (t Trend) steps() []float64 {
 	end := t[len(t)-1].At
 	count := min(int(end.Sub(t[0].At)/step)+1, mostPast)
@@ -84,8 +85,8 @@ func (t Trend) steps() []float64 {
 	return out
 }
 
-// seasonOf is the daily cycle of values: by how much each step of the day differs from the
-// mean of the day around it. It is zero where too few days were seen.
+// seasonOf returns the daily cycle of values: by how much each step of the day differs from the
+// mean of the day around it. It is zero if there are too few days.
 func seasonOf(values []float64) (season [day]float64) {
 	if len(values) < cycles*day {
 		return season
@@ -111,21 +112,21 @@ func seasonOf(values []float64) (season [day]float64) {
 	return season
 }
 
-// model is a line that wanders, seen through noise.
+// model is a random walk with drift, observed through noise.
 type model struct {
 	level float64 // at the end
 	drift float64 // per step
-	walk  float64 // variance of the wandering per step
-	noise float64 // variance of what is seen around it
-	width int     // steps that level is the mean of
+	walk  float64 // variance of the walk per step
+	noise float64 // variance of the observations around it
+	width int     // number of steps that level is the mean of
 }
 
-// blocks is into how many parts the past is cut to see how far it wanders: their changes
-// are hardly related.
+// blocks is the number of parts into which the past is divided to estimate the walk: their
+// changes are nearly independent.
 const blocks = 8
 
-// modelOf fits a model by the variance of the changes over one step and over an eighth of
-// the past: wandering grows with the distance, noise does not.
+// modelOf fits a model to the variance of the changes over one step and over an eighth of the
+// past: the variance of the walk grows with the distance, that of the noise does not.
 func modelOf(values []float64) model {
 	long := (len(values) - 1) / blocks
 	near, far := spread(values, 1), spread(values, long)
@@ -147,7 +148,7 @@ func modelOf(values []float64) model {
 	return m
 }
 
-// spread is the variance of the changes over so many steps.
+// spread is the variance of the changes over the given number of steps.
 func spread(values []float64, over int) float64 {
 	var changes []float64
 	for i := len(values) - 1; i-over >= 0; i -= over {
@@ -170,14 +171,14 @@ func mean(values []float64) (sum float64) {
 	return sum
 }
 
-// futures draws what may come, and returns after how many steps each has no address left, in
-// order; ahead+1: in none of them.
+// futures simulates the future and returns, sorted, after how many steps each run has no address
+// left; ahead+1 if it never runs out.
 func (m model) futures(past, ahead int, season [day]float64) []int {
 	random := rand.New(rand.NewPCG(1, 2))
 	n, w := float64(past-m.width), float64(m.width)
 	out := make([]int, futures)
 	for i := range out {
-		var chi float64 // the variance was seen in few changes
+		var chi float64 // the variance was estimated from few changes
 		for range blocks - 1 {
 			x := random.NormFloat64()
 			chi += x * x / (blocks - 1)

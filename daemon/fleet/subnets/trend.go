@@ -16,13 +16,13 @@ type Reading struct {
 	Free int
 }
 
-// keep bounds the readings of one subnet.
+// keep limits the readings of one subnet.
 const keep = 120
 
 // Trend are the readings of one subnet, oldest first.
 type Trend []Reading
 
-// Take adds a reading that is newer than the last.
+// Take adds a reading if it is newer than the last, and drops the oldest ones beyond the limit.
 func (t Trend) Take(r Reading) Trend {
 	t = t.add(r)
 	if len(t) > keep {
@@ -31,7 +31,7 @@ func (t Trend) Take(r Reading) Trend {
 	return t
 }
 
-// add keeps all readings.
+// add is Take without the limit.
 func (t Trend) add(r Reading) Trend {
 	if n := len(t); n > 0 && !r.At.After(t[n-1].At) {
 		return t
@@ -39,13 +39,13 @@ func (t Trend) add(r Reading) Trend {
 	return append(t, r)
 }
 
-// Trends are those of a fleet, by subnet.
+// Trends are the trends of a fleet, by subnet.
 type Trends map[string]Trend
 
-// Take adds the counts of a view.
+// Take adds the counts in a view.
 func (t Trends) Take(v *store.View) { t.each(v, Trend.Take) }
 
-// Keep is Take for a forecast from a recording: it drops no reading.
+// Keep is Take without dropping readings, for forecasts from recordings.
 func (t Trends) Keep(v *store.View) { t.each(v, Trend.add) }
 
 func (t Trends) each(v *store.View, add func(Trend, Reading) Trend) {
@@ -56,7 +56,7 @@ func (t Trends) each(v *store.View, add func(Trend, Reading) Trend) {
 	}
 }
 
-// Values are those of a sparkline, oldest first.
+// Values returns the values of a sparkline, oldest first.
 func (t Trend) Values() []float64 {
 	out := make([]float64, len(t))
 	for i, r := range t {
@@ -65,24 +65,24 @@ func (t Trend) Values() []float64 {
 	return out
 }
 
-// What a slope needs so that it means something.
+// Minimum requirements for a meaningful slope.
 const (
 	leastReadings = 5
 	leastSpan     = 10 * time.Minute
 	leastFall     = 8   // addresses over the span
-	leastFit      = 0.7 // share of the variance that a line explains
+	leastFit      = 0.7 // share of the variance explained by the line
 	longestLeft   = 7 * 24 * time.Hour
 )
 
-// Forecast is when a subnet runs out if it goes on as measured.
+// Forecast is when a subnet runs out at the measured rate.
 type Forecast struct {
-	PerHour float64 // addresses; negative: fewer
+	PerHour float64 // free addresses; negative if their number falls
 	Over    time.Duration
-	Left    time.Duration // 0: nothing can be said
+	Left    time.Duration // 0 if unknown
 }
 
-// Project fits a line. It says nothing of few readings, of a short time, of a small
-// change or of one that goes up and down.
+// Project fits a line. It makes no forecast from few readings, a short time, a small change, or
+// an unsteady one.
 func (t Trend) Project() Forecast {
 	n := len(t)
 	if n < 2 {
@@ -110,10 +110,10 @@ func (t Trend) Project() Forecast {
 	return f
 }
 
-// Words says how the free addresses go on, in one sentence; "" of fewer than two readings.
-// A rate is never said without what follows of it: one that would empty the subnet within
-// a day warns even where it is no forecast yet, with what it lacks; a slower one that
-// means nothing yet is not said.
+// Words describes the trend of the free addresses in one sentence; "" for fewer than two
+// readings. It never gives a rate without its consequence: a rate that would empty the subnet
+// within a day is a warning even if there is too little data for a forecast, and then says what
+// is missing; a slower rate without a forecast is omitted.
 func (t Trend) Words() string {
 	n := len(t)
 	if n < 2 {
@@ -138,10 +138,11 @@ func (t Trend) Words() string {
 	return "measured for " + show.Age(f.Over) + " (" + readings + "): too little for a forecast"
 }
 
-// soon is how near an end is that even a rate of few readings warns of.
+// soon is how near the end must be for a warning from a rate with too little data.
 const soon = 24 * time.Hour
 
-// atRate is how long so many addresses last; 0: forever, or longer than can be forecast.
+// atRate is how long the given number of addresses lasts; 0 if forever, or longer than a forecast
+// can look.
 func (f Forecast) atRate(free int) time.Duration {
 	hours := float64(free) / -f.PerHour
 	if f.PerHour >= 0 || hours > longestLeft.Hours() {
@@ -150,7 +151,7 @@ func (f Forecast) atRate(free int) time.Duration {
 	return time.Duration(hours * float64(time.Hour))
 }
 
-// Words says a forecast in two words, "" when there is none.
+// Words is a forecast in two words, "" if there is none.
 func (f Forecast) Words() string {
 	if f.Left <= 0 {
 		return ""
@@ -158,15 +159,15 @@ func (f Forecast) Words() string {
 	return "~" + show.Age(f.Left) + " left"
 }
 
-// Change says the rate, and over how long it was measured.
+// Change is the rate, and the time over which it was measured.
 func (f Forecast) Change() string { return rate(f.PerHour) + " over " + show.Age(f.Over) }
 
-// FreeChange is Change where nothing beside it says of what it is.
+// FreeChange is Change with the word "free", for where the context does not say what changes.
 func (f Forecast) FreeChange() string {
 	return strings.Replace(rate(f.PerHour), "/h", " free/h", 1) + " over " + show.Age(f.Over)
 }
 
-// rate says a change of free addresses.
+// rate formats a rate of free addresses.
 func rate(perHour float64) string {
 	v := math.Round(perHour)
 	if v == 0 {

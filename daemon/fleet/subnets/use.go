@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	largest    = 16 // bits of the largest subnet
-	smallest   = 28 // bits of the smallest one
+	largest    = 16 // prefix length of the largest subnet
+	smallest   = 28 // prefix length of the smallest subnet
 	nearlyFull = 0.95
 )
 
-// Usable is how many addresses an IPv4 subnet gives; 0 where the range is not one of a VPC.
+// Usable is how many addresses an IPv4 subnet provides; 0 if the range is not that of a VPC
+// subnet.
 func Usable(r netip.Prefix) int {
 	if !r.IsValid() || !r.Addr().Is4() || r.Bits() < largest || r.Bits() > smallest {
 		return 0
@@ -25,8 +26,8 @@ func Usable(r netip.Prefix) int {
 	return 1<<(32-r.Bits()) - subnet.Reserved
 }
 
-// Others is how many addresses others than the nodes read have; null when it is not known,
-// as where EC2's count is older than the pools.
+// Others is how many addresses are held by anything except the read nodes; nil if unknown, such
+// as when EC2's count is older than the pools.
 func Others(u store.SubnetUse) *int {
 	usable := Usable(u.Range)
 	if u.Available == nil || usable == 0 {
@@ -39,7 +40,7 @@ func Others(u store.SubnetUse) *int {
 	return &others
 }
 
-// Full is the share of a subnet that is taken, from 0 to 1; false when it is not known.
+// Full is the share of a subnet that is in use, from 0 to 1; false if unknown.
 func Full(u store.SubnetUse) (float64, bool) {
 	usable := Usable(u.Range)
 	if usable == 0 || u.Available == nil {
@@ -48,8 +49,8 @@ func Full(u store.SubnetUse) (float64, bool) {
 	return min(max(1-float64(*u.Available)/float64(usable), 0), 1), true
 }
 
-// Percent says how full a subnet is, unknown when that is not known. It is cut, not
-// rounded: what is not quite full never says 100%.
+// Percent formats how full a subnet is. It rounds down: a subnet that is not quite full never
+// shows 100%.
 func Percent(u store.SubnetUse) string {
 	full, ok := Full(u)
 	if !ok {
@@ -58,7 +59,7 @@ func Percent(u store.SubnetUse) string {
 	return strconv.Itoa(int(full*100)) + "%"
 }
 
-// FullPercent is Full in percent, as filters and orders take it.
+// FullPercent is Full in percent, for filters and orders.
 func FullPercent(u store.SubnetUse) (float64, bool) {
 	full, ok := Full(u)
 	return 100 * full, ok
@@ -70,11 +71,10 @@ func Short(u store.SubnetUse) bool {
 	return ok && NearlyFull(full) || u.Available != nil && *u.Available == 0
 }
 
-// NearlyFull reports a share that leaves no more than a twentieth. The edge belongs to it:
-// whatever reads 95% or more is marked.
+// NearlyFull reports a share of at least 95 %: whatever shows as 95% or more is marked.
 func NearlyFull(share float64) bool { return share >= nearlyFull }
 
-// Fullest are the subnets whose share is known, the fullest first.
+// Fullest returns the subnets whose fill is known, fullest first.
 func Fullest(all []store.SubnetUse) []store.SubnetUse {
 	out := make([]store.SubnetUse, 0, len(all))
 	for _, u := range all {

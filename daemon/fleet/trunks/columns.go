@@ -10,7 +10,7 @@ import (
 
 type row = document.TrunkItem
 
-// Columns are those of nodes with branch ENIs, behind cnictl trunks and the screen.
+// Columns returns the columns of nodes with branch ENIs, for cnictl trunks and the screen.
 func Columns() []query.Column[row] {
 	text, number := query.Words[row], query.Count[row]
 	wide := func(c query.Column[row]) query.Column[row] { c.Wide = true; return c }
@@ -34,7 +34,7 @@ func Columns() []query.Column[row] {
 
 func state(r row) string { return r.State }
 
-// State is a state of a trunk for people; documents and filters have the other.
+// State is the state of a trunk for people; documents and filters use the raw state.
 func State(state string) string {
 	switch state {
 	case document.TrunkAwaited:
@@ -45,7 +45,7 @@ func State(state string) string {
 	return show.Safe(state)
 }
 
-// waitingPods names the pods that wait.
+// waitingPods names the waiting pods.
 func waitingPods(r row) string {
 	var names []string
 	for _, p := range r.Pods {

@@ -1,6 +1,6 @@
-// Package trunks says of nodes how they stand with branch ENIs, and of their pods which
-// wait for one: what security groups for pods look like from outside the controller that
-// makes them. It is pure.
+// Package trunks reports the branch ENIs of nodes and which of their pods wait for one: what
+// security groups for pods look like from outside the controller that creates the ENIs. It is
+// pure.
 package trunks
 
 import (
@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Node is how a node stands with branch ENIs; false: it has nothing to do with them.
+// Node returns the branch ENI state of a node; false if it has nothing to do with branch ENIs.
 func Node(n *store.Node) (document.TrunkItem, bool) {
 	var t *introspect.Trunk
 	out := document.TrunkItem{Node: n.Metadata.Name, Pods: []document.BranchPod{}}
@@ -51,8 +51,7 @@ func stateOf(t *introspect.Trunk) string {
 	return document.TrunkAwaited
 }
 
-// Share is how much of the branch ENIs that a node can have is in use; false when it is not
-// known.
+// Share is the share of a node's possible branch ENIs that is in use; false if unknown.
 func Share(t document.TrunkItem) (float64, bool) {
 	if t.BranchUsed == nil || t.BranchLimit == nil || *t.BranchLimit <= 0 {
 		return 0, false
@@ -60,13 +59,13 @@ func Share(t document.TrunkItem) (float64, bool) {
 	return float64(*t.BranchUsed) / float64(*t.BranchLimit), true
 }
 
-// Percent is Share in percent, as filters and orders take it.
+// Percent is Share in percent, for filters and orders.
 func Percent(t document.TrunkItem) (float64, bool) {
 	share, ok := Share(t)
 	return 100 * share, ok
 }
 
-// Left is how many branch ENIs can still be made; null when it is not known.
+// Left is how many branch ENIs can still be created; nil if unknown.
 func Left(t document.TrunkItem) *int {
 	if t.BranchUsed == nil || t.BranchLimit == nil {
 		return nil
@@ -75,9 +74,9 @@ func Left(t document.TrunkItem) *int {
 	return &left
 }
 
-// WithPods adds what the pods of the node show. The controller deletes branch ENIs some
-// time after their pods, and does not report it: those in use that no pod shows are cooling, or
-// the annotation of their pods is on its way.
+// WithPods adds what the pods of the node show. The controller deletes branch ENIs some time after
+// their pods and does not report that: those in use without a pod are cooling, or their pod has
+// not been annotated yet.
 func WithPods(t document.TrunkItem, pods []watch.Pod, ipv6 bool) document.TrunkItem {
 	waiting, with := Split(pods)
 	t.Pods = make([]document.BranchPod, 0, len(waiting)+len(with))
@@ -96,7 +95,7 @@ func WithPods(t document.TrunkItem, pods []watch.Pod, ipv6 bool) document.TrunkI
 	return t
 }
 
-// Split parts pods that wait for a branch ENI from those that have one.
+// Split separates pods that wait for a branch ENI from those that have one.
 func Split(all []watch.Pod) (waiting, with []watch.Pod) {
 	for _, p := range all {
 		switch {
@@ -109,12 +108,12 @@ func Split(all []watch.Pod) (waiting, with []watch.Pod) {
 	return waiting, with
 }
 
-// Waiting is a pod that has no branch ENI yet.
+// Waiting returns a pod that has no branch ENI yet.
 func Waiting(p watch.Pod) document.BranchPod {
 	return document.BranchPod{PodRef: p.PodRef, Waiting: true, Phase: p.Phase, Reason: p.Reason, Since: p.StartedAt}
 }
 
-// branch is a pod with its branch ENI, as its annotation has it.
+// branch returns a pod with its branch ENI, from its annotation.
 func branch(p watch.Pod, ipv6 bool) document.BranchPod {
 	out := document.BranchPod{PodRef: p.PodRef, Phase: p.Phase, Reason: p.Reason, Since: p.StartedAt}
 	b, err := cluster.ParseBranch(p.PodENI, ipv6)

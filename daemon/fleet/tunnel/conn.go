@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// maxKept is how much room for data a stream keeps that has none.
+// maxKept is the largest empty read buffer that a stream keeps.
 const maxKept = 64 << 10
 
 var errDeadline error = os.ErrDeadlineExceeded
 
-// conn is a connection to a port through a mux: a stream of data, and beside it one of what
-// the node's runtime has to complain about. A deadline ends a read, not the stream; with a
-// write that has begun it ends the tunnel, as half a frame is out.
+// conn is a connection to a port through a mux: a data stream, and an error stream on which the
+// node's runtime reports problems. An expired deadline ends a read, not the stream; during a
+// write it ends the tunnel, as half a frame has been sent.
 type conn struct {
 	mux         *mux
 	to          addr
 	alone       bool   // closing it closes the mux
-	fault, data uint32 // numbers of the streams
+	fault, data uint32 // stream IDs
 
-	// What is below is guarded by the mux's mu.
-	in         bytes.Buffer // not read yet
+	// The mux's mu guards everything below.
+	in         bytes.Buffer // received but not read yet
 	complaint  []byte
 	faultEnded bool
 	dataEnded  bool
-	late       bool // complaintWithin has passed since the first of them ended
+	late       bool // complaintWithin has passed since the first stream ended
 	wait       *time.Timer
-	final      error // of all reads when in is empty; nil: there may be more
+	final      error // result of all reads once in is empty; nil while more may come
 	closed     bool
 	writing    bool
 	reads      limit
 	writes     limit
 }
 
-// Read reads data; after all of it, what the node's runtime complained about is the error.
+// Read reads data; after the last byte, it returns what the node's runtime reported as an error.
 func (c *conn) Read(p []byte) (int, error) {
 	m := c.mux
 	m.mu.Lock()
@@ -50,7 +50,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		case len(p) == 0:
 			return 0, nil
 		case c.in.Len() > 0:
-			n, _ := c.in.Read(p) // it has some
+			n, _ := c.in.Read(p) // never fails: in is not empty
 			m.unread -= n
 			if c.in.Len() == 0 && c.in.Cap() > maxKept {
 				c.in = bytes.Buffer{}
@@ -64,8 +64,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// end notes that a stream of the two has ended. The other one is given a moment: they may
-// end in any order.
+// end records that one of the two streams has ended. They may end in any order, so it waits a
+// moment for the other one.
 func (c *conn) end(stream uint32) {
 	if stream == c.fault {
 		c.faultEnded = true
@@ -91,8 +91,8 @@ func (c *conn) stopWaiting() {
 	}
 }
 
-// verdict returns why there is no more to come, io.EOF being that it is the end; nil: there
-// may be more. A complaint says more than that the connection is gone.
+// verdict returns why there is no more data, io.EOF at the regular end; nil while more may come.
+// A complaint explains more than a lost connection.
 func (c *conn) verdict() error {
 	both := c.faultEnded && c.dataEnded
 	lost := c.mux.err != nil
@@ -121,7 +121,7 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close ends the stream, in both directions.
+// Close ends the stream in both directions.
 func (c *conn) Close() error {
 	m := c.mux
 	m.mu.Lock()
@@ -144,8 +144,8 @@ func (c *conn) Close() error {
 	case c.alone:
 		m.Close()
 	case !gone:
-		// What resets a stream waits for the connection; who closes it need not.
-		go func() { _ = m.reset(cancelled, c.fault, c.data) }() // without effect when that is gone
+		// A reset waits for the connection; the caller of Close need not.
+		go func() { _ = m.reset(cancelled, c.fault, c.data) }() // no effect if that is gone
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (c *conn) LocalAddr() net.Addr  { return c.mux.wire.LocalAddr() }
 func (c *conn) RemoteAddr() net.Addr { return c.to }
 
 func (c *conn) SetDeadline(t time.Time) error {
-	_ = c.SetReadDeadline(t) // neither has errors
+	_ = c.SetReadDeadline(t) // neither returns errors
 	return c.SetWriteDeadline(t)
 }
 
@@ -171,20 +171,20 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.writes.set(t, c.mux, func() {
 		if c.writing {
 			c.mux.failLocked(errDeadline)
-			go c.mux.wire.Close() // which may take a moment, and lets go of the write
+			go c.mux.wire.Close() // may take a moment; unblocks the write
 		}
 	})
 	return nil
 }
 
-// limit is a deadline. It is guarded by the mu of a mux.
+// limit is a deadline. The mux's mu guards it.
 type limit struct {
 	over  bool
-	timer *time.Timer // nil: none runs
+	timer *time.Timer // nil if none is running
 }
 
-// set moves it; the zero time is never. When it comes, then is called with mu held, and all
-// who wait look again.
+// set changes the deadline; the zero time means never. At the deadline, then is called with mu
+// held, and all waiters check again.
 func (l *limit) set(t time.Time, m *mux, then func()) {
 	l.stop()
 	left := time.Until(t)
@@ -208,7 +208,7 @@ func (l *limit) set(t time.Time, m *mux, then func()) {
 	m.changed.Broadcast()
 }
 
-// stop lets no timer run on.
+// stop stops the timer.
 func (l *limit) stop() {
 	if l.timer != nil {
 		l.timer.Stop()

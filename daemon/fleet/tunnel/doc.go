@@ -1,35 +1,34 @@
-// Package tunnel makes streams into a pod's network namespace through the Kubernetes API
-// server and the kubelet, without a local port and without a rule for the network: the
-// way of "kubectl port-forward". What runs on the node's loopback is reached because
-// aws-node's pod has the node's network.
+// Package tunnel opens streams into a pod's network namespace through the Kubernetes API
+// server and the kubelet, like "kubectl port-forward" but without a local port; it needs no
+// network rule either. It reaches servers on the node's loopback because aws-node's pod uses
+// the host network.
 //
-// A tunnel is one upgraded connection, by WebSocket or, where the upgrade fails, by
-// SPDY/3.1; a stream in it is a [net.Conn] whose deadlines work. An [Dialer.Exec] is a
-// program's standard input and output as such a stream, an [Dialer.Proxy] the API server's
-// proxy to a pod.
+// A tunnel is one upgraded connection, over WebSocket or, if that upgrade fails, SPDY/3.1. Each
+// stream in it is a [net.Conn] with working deadlines. [Dialer.Exec] makes such a stream from
+// the standard input and output of a program, [Dialer.Proxy] from the API server's proxy to a
+// pod.
 //
-// A sweep makes thousands of tunnels, so those in WebSockets are made to be cheap: the
-// upgrade is gorilla/websocket's with its buffers pooled, and what a forwarded port takes
-// of SPDY in it is a mux of ours (decision 023), which unpacks no headers, holds no tables
-// and has one goroutine. SPDY without a WebSocket, to which a dial falls back, is
-// moby/spdystream's, and execs are client-go's. What those do not give is made around them,
-// and no more:
+// A sweep opens thousands of tunnels, so WebSocket tunnels are cheap: gorilla/websocket does the
+// upgrade, with pooled buffers, and a minimal mux (decision 023) speaks the part of SPDY that a
+// forwarded port needs. It unpacks no headers, holds no tables and runs one goroutine. The
+// fallback, SPDY without a WebSocket, uses moby/spdystream, and execs use client-go. This
+// package adds only what those libraries lack:
 //
-//   - Neither dials nor streams have contexts or deadlines: shake bounds an upgrade, and a
-//     net.Pipe before each stream of a session has the deadlines. One that passes ends a
-//     read or a write; the stream goes on. (In a mux a deadline that passes while a write
-//     is under way ends the tunnel.)
-//   - The upgrade to SPDY is net/http's, because client-go's leaves a connection behind
-//     with each refusal and does not stop waiting for an answer.
-//   - A session holds spdystream directly, because apimachinery's form of it bounds neither
-//     what headers unpack to nor what a peer sends before it is read.
+//   - Neither dials nor streams have contexts or deadlines: shake limits an upgrade, and a
+//     net.Pipe in front of each stream of a session provides deadlines. An expired deadline
+//     ends a read or a write; the stream continues. (In a mux, a deadline that expires during
+//     a write ends the tunnel.)
+//   - net/http does the upgrade to SPDY, because client-go leaks a connection with each refusal
+//     and cannot be interrupted while it waits for the response.
+//   - A session uses spdystream directly, because apimachinery's wrapper limits neither the
+//     size of unpacked headers nor how much a peer sends before it is read.
 //
-// A tunnel in a WebSocket costs its client some 30 KiB and a goroutine, one without about a
-// MiB and a dozen (BenchmarkTunnel).
+// A WebSocket tunnel costs the client about 30 KiB and one goroutine, a SPDY tunnel about 1 MiB
+// and a dozen (BenchmarkTunnel).
 //
-// A dial is bounded by its context. A closed tunnel's connection is closed when Close
-// returns; its goroutines end soon after, those of a stream that the peer never answered
-// within a second, those that wait for a peer which takes nothing within [handshakeLimit].
-// A closed exec has its input ended, and a second later its connection; client-go's
-// heartbeat of it looks every five seconds whether there is one.
+// The context limits a dial. When Close of a tunnel returns, its connection is closed. Its
+// goroutines end soon after: within a second for a stream that the peer never answered, within
+// [handshakeLimit] if they wait for a peer that accepts no data. Closing an exec ends its input,
+// and one second later its connection; client-go's heartbeat checks for the connection every
+// five seconds.
 package tunnel

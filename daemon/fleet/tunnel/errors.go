@@ -20,31 +20,31 @@ import (
 // Error is a failure of a tunnel, a stream or a request to the API server.
 type Error struct {
 	Reason introspect.Reason
-	Code   int   // HTTP status of the API server's answer; 0 = none came
+	Code   int   // HTTP status of the API server's response; 0 if there was none
 	Err    error // what happened, for people
 
-	// Unreachable: no connection to the API server could be made. It says nothing about the
-	// node that was asked for.
+	// Unreachable: the API server could not be connected to, which says nothing about the
+	// requested node.
 	Unreachable bool
 
-	// With ReasonForbidden: the rule that is missing.
+	// The missing permission; only with ReasonForbidden.
 	Verb      string // get, create
 	Group     string // of the resource; "" = core
 	Resource  string // pods/portforward
-	Namespace string // "" = of the cluster
+	Namespace string // "" = cluster-wide
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// NodeReason is Reason, for those who know the method alone.
+// NodeReason returns Reason, for callers that know only this method.
 func (e *Error) NodeReason() introspect.Reason { return e.Reason }
 
-// APIUnreachable is Unreachable, for those who know the method alone.
+// APIUnreachable returns Unreachable, for callers that know only this method.
 func (e *Error) APIUnreachable() bool { return e.Unreachable }
 
-// Gone reports that the API server has forgotten the version that was asked for.
+// Gone reports that the API server no longer has the requested resource version.
 func (e *Error) Gone() bool { return e.Code == http.StatusGone }
 
 // Hopeless reports whether retrying cannot succeed until someone grants a permission or
@@ -53,15 +53,15 @@ func (e *Error) Hopeless() bool {
 	return e.Reason == introspect.ReasonForbidden || e.Reason == introspect.ReasonCredential
 }
 
-// Request is what was asked of the API server, for the error of it.
+// Request describes a request to the API server, for its error.
 type Request struct {
 	Verb, Group, Resource, Namespace, Name string
 }
 
-// maxText bounds what an error repeats of the other side's words.
+// maxText limits how much of the other side's text an error repeats.
 const maxText = 400
 
-// Failed is the error of a request that got no answer.
+// Failed returns the error for a request that got no response.
 func Failed(ctx context.Context, err error) *Error {
 	var known *Error
 	var dns *net.DNSError
@@ -75,7 +75,7 @@ func Failed(ctx context.Context, err error) *Error {
 	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
 		reason, text = introspect.ReasonCancelled, errors.New("cancelled")
 	case errors.As(err, &noProgram), strings.Contains(err.Error(), "getting credentials: "):
-		// client-go has no type for what a credential program does not give.
+		// client-go has no error type for a failed credential program.
 		reason, text = introspect.ReasonCredential, fmt.Errorf("cannot get credentials for the cluster: %s", brief(innermost(err).Error()))
 	case distrusted(err), errors.As(err, &record):
 		reason, text = introspect.ReasonCredential, fmt.Errorf("the API server's certificate does not match the kubeconfig: %s", brief(innermost(err).Error()))
@@ -98,7 +98,7 @@ func isTimeout(err error) bool {
 		errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// distrusted: the certificate is not of who we wanted to talk to, or ours is not taken.
+// distrusted reports that the server's certificate does not match, or that it rejected ours.
 func distrusted(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError
@@ -120,7 +120,7 @@ func innermost(err error) error {
 	}
 }
 
-// status is what is read of a metav1.Status. Only the API server itself answers with one.
+// status is the used part of a metav1.Status. Only the API server itself responds with one.
 type status struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
@@ -128,7 +128,7 @@ type status struct {
 	Code    int    `json:"code"`
 }
 
-// Refused is the error of a request that the API server did not grant, by its answer.
+// Refused returns the error for a request that the API server refused, based on its response.
 func Refused(r Request, code int, body []byte) *Error {
 	e := &Error{Reason: introspect.ReasonStatus, Code: code}
 	said, _ := readStatus(body)
@@ -152,7 +152,7 @@ func Refused(r Request, code int, body []byte) *Error {
 	case code == http.StatusInternalServerError || code == http.StatusBadGateway:
 		e.Reason = backendReason(said.Message)
 	case code == http.StatusBadRequest && said.Reason == "BadRequest" && strings.HasPrefix(r.Resource, "pods/"):
-		e.Reason = introspect.ReasonPodNotRunning // it is on no node yet
+		e.Reason = introspect.ReasonPodNotRunning // it is not bound to a node yet
 	}
 	text := said.Message
 	if text == "" {
@@ -165,7 +165,7 @@ func Refused(r Request, code int, body []byte) *Error {
 	return e
 }
 
-// rule is the right that a request takes, as people say it.
+// rule describes the permission that a request needs, for people.
 func (r Request) rule() string {
 	resource := r.Resource
 	if r.Group != "" {
@@ -191,8 +191,8 @@ func readStatus(body []byte) (status, bool) {
 	return s, err == nil && s.Kind == "Status"
 }
 
-// backendReason finds out from the text of the API server or the kubelet what they could
-// not do: text is all there is.
+// backendReason derives from the text of the API server or the kubelet what failed: there is
+// nothing but the text.
 func backendReason(text string) introspect.Reason {
 	switch {
 	case containsAny(text, "i/o timeout", "timed out", "deadline exceeded", "no route to host"):
@@ -203,8 +203,8 @@ func backendReason(text string) introspect.Reason {
 	return introspect.ReasonTransport
 }
 
-// streamError is the error of a stream, by what the node's runtime wrote into its error
-// stream.
+// streamError returns the error of a stream from the text that the node's runtime wrote to the
+// error stream.
 func streamError(text string) *Error {
 	e := &Error{Reason: backendReason(text), Err: fmt.Errorf("the node's runtime: %s", brief(text))}
 	if strings.Contains(text, "connection refused") {
@@ -222,7 +222,7 @@ func containsAny(text string, parts ...string) bool {
 	return false
 }
 
-// brief is a text on one line, and not a long one.
+// brief puts a text on one line and shortens it.
 func brief(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > maxText {

@@ -20,7 +20,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// Exec runs a program in a container, with its standard input and output as the stream.
+// Exec runs a program in a container and returns a stream to its standard input and output.
 // Closing the stream ends its input.
 func (d *Dialer) Exec(ctx context.Context, pod Pod, container string, argv []string) (net.Conn, error) {
 	to := addr{pod, "exec " + strings.Join(argv, " ")}
@@ -40,8 +40,8 @@ func (d *Dialer) Exec(ctx context.Context, pod Pod, container string, argv []str
 	return conn, nil
 }
 
-// execWebSocket: client-go's executor makes its connection itself and says nothing of it
-// before the program ends, so a wrapper of its transport bounds and reports the upgrade.
+// execWebSocket wraps the transport to limit and report the upgrade: client-go's executor
+// connects by itself and reports nothing before the program ends.
 func (d *Dialer) execWebSocket(ctx context.Context, u *url.URL, to addr) (net.Conn, error) {
 	made := make(chan error, 1)
 	cfg := rest.CopyConfig(d.front.config)
@@ -59,7 +59,7 @@ func (d *Dialer) execWebSocket(ctx context.Context, u *url.URL, to addr) (net.Co
 	p, ended := execute(ctx, executor, to)
 	select {
 	case err = <-made:
-	case err = <-ended: // there was no request, for want of credentials; or it is over already
+	case err = <-ended: // no request was made, for lack of credentials; or it is over already
 		select {
 		case err = <-made:
 		default:
@@ -72,7 +72,7 @@ func (d *Dialer) execWebSocket(ctx context.Context, u *url.URL, to addr) (net.Co
 	return p, nil
 }
 
-// execSPDY hands the executor a connection that was made already.
+// execSPDY gives the executor an existing connection.
 func (d *Dialer) execSPDY(ctx context.Context, u *url.URL, to addr) (net.Conn, error) {
 	s, protocol, err := d.front.spdy(ctx, u, channels.StreamProtocolV5Name, channels.StreamProtocolV4Name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *Dialer) execSPDY(ctx context.Context, u *url.URL, to addr) (net.Conn, e
 	return p, nil
 }
 
-// handed is a connection in place of what would make one.
+// handed supplies an existing connection instead of making one.
 type handed struct {
 	session  *session
 	protocol string
@@ -103,10 +103,10 @@ func (h handed) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (h handed) NewConnection(*http.Response) (httpstream.Connection, error) { return h.session, nil }
 
-// execute runs the program with a pipe to it, which ends with the program. Closing the pipe
-// ends the program's input; one that does not end with that is left to itself. That it is
-// given time has a second reason: when its context ends before it has begun to read,
-// client-go's executor leaves goroutines for good.
+// execute runs the program connected to a pipe, which ends with the program. Closing the pipe
+// ends the program's input; after linger, the program is abandoned. The delay has a second
+// reason: if its context ends before it has begun to read, client-go's executor leaks
+// goroutines.
 func execute(ctx context.Context, e remotecommand.Executor, to addr) (*pipe, <-chan error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ends with the connection
 	p, ended := newPipe(to, func() { time.AfterFunc(linger, cancel) }), make(chan error, 1)
@@ -120,8 +120,8 @@ func execute(ctx context.Context, e remotecommand.Executor, to addr) (*pipe, <-c
 	return p, ended
 }
 
-// endless is the far end of a pipe: closing it returns no error, which client-go
-// would log.
+// endless is the far end of a pipe. After a close it returns no error, which client-go would
+// log.
 type endless struct{ net.Conn }
 
 func (e endless) Read(b []byte) (int, error) {
@@ -140,8 +140,8 @@ func (e endless) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// explainExec returns why a program ended, from what client-go says and the program wrote
-// beside; nil when nothing went wrong.
+// explainExec returns why a program ended, from client-go's error and the program's stderr; nil
+// if it succeeded.
 func explainExec(err error, stderr string) error {
 	if err == nil {
 		return nil
@@ -163,7 +163,7 @@ func explainExec(err error, stderr string) error {
 	return e
 }
 
-// limited keeps the beginning of what is written.
+// limited keeps the beginning of what is written to it.
 type limited struct {
 	mu   sync.Mutex // guards text
 	text []byte

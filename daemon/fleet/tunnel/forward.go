@@ -12,22 +12,22 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// Headers of a stream, as Kubernetes names them.
+// Stream headers, as Kubernetes names them.
 const (
 	headerType    = "streamType"
 	headerPort    = "port"
 	headerRequest = "requestID"
 )
 
-// maxComplaint bounds what is read of an error stream in bytes.
+// maxComplaint limits how much of an error stream is read, in bytes.
 const maxComplaint = 8 << 10
 
-// complaintWithin is how long an error stream may end after its data stream, or a data
-// stream after the complaint.
+// complaintWithin is how much later than the data stream the error stream may end, or the data
+// stream after a complaint.
 const complaintWithin = 500 * time.Millisecond
 
-// forward is one forwarded connection: the data, and beside it what the node's runtime has
-// to complain about.
+// forward is one forwarded connection: a data stream, and an error stream on which the node's
+// runtime reports problems.
 type forward struct {
 	session     *session
 	data, fault httpstream.Stream
@@ -50,13 +50,13 @@ func openForward(s *session, number uint64, port string) (f forward, err error) 
 	return f, err
 }
 
-// connect makes the two streams one connection, whose bytes two goroutines carry.
+// connect combines the two streams into one connection; two goroutines copy the bytes.
 func (s *session) connect(to addr, port string, number uint64, alone bool) (net.Conn, error) {
 	f, err := openForward(s, number, port)
 	if err != nil {
 		return nil, err
 	}
-	end := func() { go f.reset() } // which waits for the connection; who closes it need not
+	end := func() { go f.reset() } // waits for the connection; the caller of Close need not
 	if alone {
 		end = func() { s.Close() }
 	}
@@ -68,21 +68,21 @@ func (s *session) connect(to addr, port string, number uint64, alone bool) (net.
 func (f forward) reset() {
 	for _, st := range []httpstream.Stream{f.data, f.fault} {
 		if st != nil {
-			_ = st.Reset() // without effect when the connection is gone
+			_ = st.Reset() // no effect if the connection is gone
 		}
 	}
 }
 
-// carry moves bytes until there are no more.
+// carry copies bytes until there are no more.
 func (f forward) carry(p *pipe) {
 	said, in, out := make(chan string, 1), make(chan struct{}), make(chan struct{})
 	go func() {
-		text, _ := io.ReadAll(io.LimitReader(f.fault, maxComplaint)) // a stream ends, and has no errors
+		text, _ := io.ReadAll(io.LimitReader(f.fault, maxComplaint)) // a stream ends without an error
 		said <- string(text)
 	}()
 	go func() {
 		defer close(in)
-		_, _ = io.Copy(p.far, f.data) // the end is explained below
+		_, _ = io.Copy(p.far, f.data) // verdict explains the end
 	}()
 	go func() {
 		if _, err := io.Copy(f.data, p.far); err != nil {
@@ -92,8 +92,8 @@ func (f forward) carry(p *pipe) {
 	p.finish(f.verdict(said, in, out))
 }
 
-// verdict waits for the end, and returns why it came; nil is that there was no more. The two
-// streams may end in any order.
+// verdict waits for the end and returns its cause; nil for a regular end. The two streams may
+// end in any order.
 func (f forward) verdict(said <-chan string, in, out <-chan struct{}) error {
 	var text string
 	heard := false

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// What a forwarded port takes of SPDY/3.1, as the peers of Kubernetes speak it: no flow
-// control, and headers of replies that are not needed.
+// The part of SPDY/3.1 that a forwarded port needs, as the peers of Kubernetes speak it: without
+// flow control and without the headers of replies.
 
 // Types of control frames.
 const (
@@ -22,27 +22,27 @@ const (
 )
 
 const (
-	frameVersion = 0x8003 // with the bit of a control frame
-	flagFin      = 0x01   // the last frame of the stream in this direction
-	protocolErr  = 1      // statuses of a reset
+	frameVersion = 0x8003 // including the control bit
+	flagFin      = 0x01   // last frame of the stream in this direction
+	protocolErr  = 1      // status codes of a reset
 	cancelled    = 5
 	maxStreamID  = 1<<31 - 1
-	// maxData bounds a data frame that is sent, so that it is one frame of the WebSocket.
+	// maxData limits a sent data frame so that it fits into one WebSocket frame.
 	maxData = webSocketBuffer - 64
 )
 
 var errProtocol = errors.New("the other side does not speak the protocol of tunnels")
 
-// frameHead is what a frame begins with.
+// frameHead is the header of a frame.
 type frameHead struct {
 	control bool
-	kind    uint16 // of a control frame
-	stream  uint32 // of a data frame
+	kind    uint16 // if control
+	stream  uint32 // if not control
 	flags   byte
-	length  int // bytes that follow
+	length  int // bytes after the header
 }
 
-// readHead reads the head of a frame into room of 8 bytes.
+// readHead reads the header of a frame, using room, which has 8 bytes.
 func readHead(r io.Reader, room []byte) (frameHead, error) {
 	if _, err := io.ReadFull(r, room); err != nil {
 		return frameHead{}, err
@@ -65,8 +65,7 @@ func readHead(r io.Reader, room []byte) (frameHead, error) {
 	return h, nil
 }
 
-// about reports whether a control frame begins with the number of a stream or a ping, and
-// we look at it.
+// about reports whether a control frame begins with a stream ID or a ping ID that is needed.
 func (h frameHead) about() bool {
 	switch h.kind {
 	case frameOpen, frameReply, frameReset, frameHeaders, framePing:
@@ -97,8 +96,8 @@ func appendPing(b []byte, id uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendControl(b, framePing, 0, 4), id)
 }
 
-// appendOpen opens a stream with headers: names in lower case and values, in turns. The
-// first of a connection begins its zlib stream.
+// appendOpen opens a stream with headers: alternating lower-case names and values. The first one
+// of a connection starts its zlib stream.
 func appendOpen(b []byte, stream uint32, first bool, headers ...string) []byte {
 	text := binary.BigEndian.AppendUint32(nil, uint32(len(headers)/2))
 	for _, s := range headers {
@@ -108,16 +107,16 @@ func appendOpen(b []byte, stream uint32, first bool, headers ...string) []byte {
 	packed := appendStored(nil, text, first)
 	b = appendControl(b, frameOpen, 0, 10+len(packed))
 	b = binary.BigEndian.AppendUint32(b, stream)
-	b = append(b, 0, 0, 0, 0, 0, 0) // of no other stream, in the highest priority
+	b = append(b, 0, 0, 0, 0, 0, 0) // no associated stream, highest priority
 	return append(b, packed...)
 }
 
-// zlibHead begins the zlib stream of a connection's headers: a window of 32 KiB, the
-// lowest level, and SPDY/3's dictionary by its Adler-32; nothing of it is used.
+// zlibHead starts the zlib stream of a connection's headers: a window of 32 KiB, the lowest
+// level, and the Adler-32 of SPDY/3's dictionary; nothing of that is used.
 var zlibHead = []byte{0x78, 0x20, 0xe3, 0xc6, 0xa7, 0xc2}
 
-// appendStored puts a text into the zlib stream of a connection's headers. It is not
-// compressed: that would take tables of 0.8 MiB for some hundred bytes.
+// appendStored adds a text to the zlib stream of a connection's headers, uncompressed: compression
+// would take tables of 0.8 MiB for a few hundred bytes.
 func appendStored(b, text []byte, first bool) []byte {
 	if first {
 		b = append(b, zlibHead...)
@@ -128,5 +127,5 @@ func appendStored(b, text []byte, first bool) []byte {
 		b = binary.LittleEndian.AppendUint16(b, ^uint16(len(part)))
 		b = append(b, part...)
 	}
-	return append(b, 0, 0, 0, 0xff, 0xff) // an empty block makes the reader hand out what it has
+	return append(b, 0, 0, 0, 0xff, 0xff) // an empty block makes the reader flush
 }

@@ -12,25 +12,26 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// wire is what carries the frames of a mux. Close may be called again, and beside all else.
+// wire carries the frames of a mux. Close may be called repeatedly and concurrently with
+// anything else.
 type wire interface {
 	io.ReadWriteCloser
 	LocalAddr() net.Addr
 }
 
-// mux is the client's side of a connection with SPDY streams, for forwarded ports alone.
-// One goroutine reads it, whoever has something to say writes, one at a time.
+// mux is the client side of a connection with SPDY streams, only for forwarded ports. One
+// goroutine reads it; any goroutine may write, one at a time.
 type mux struct {
 	wire  wire
 	ended chan struct{} // closed with err
 
-	mu      sync.Mutex       // guards all below, and what is said so of in conn
-	changed sync.Cond        // of mu: whatever somebody may wait for
-	conns   map[uint32]*conn // by the numbers of their two streams
-	next    uint32           // number of the next stream
+	mu      sync.Mutex       // guards all below, and fields of conn as noted there
+	changed sync.Cond        // on mu, for every state that anybody waits for
+	conns   map[uint32]*conn // by both stream IDs
+	next    uint32           // ID of the next stream
 	unread  int              // bytes in all conns
 	writing bool
-	err     *Error // why it ended; nil: it has not
+	err     *Error // why it ended; nil if it has not
 }
 
 func newMux(w wire) *mux {
@@ -45,14 +46,14 @@ func newMux(w wire) *mux {
 
 func (m *mux) done() <-chan struct{} { return m.ended }
 
-// Close ends the connection with all its streams.
+// Close ends the connection and all its streams.
 func (m *mux) Close() error {
 	m.fail(errLost)
 	return m.wire.Close()
 }
 
-// connect opens the two streams of a connection to a port, in one write, and does not wait
-// for the replies: what is written to a stream may follow at once.
+// connect opens the two streams of a connection to a port with one write. It does not wait for
+// the replies: data may be written to a stream at once.
 func (m *mux) connect(to addr, port string, number uint64, alone bool) (net.Conn, error) {
 	c := &conn{mux: m, to: to, alone: alone}
 	id := strconv.FormatUint(number, 10)
@@ -70,11 +71,11 @@ func (m *mux) connect(to addr, port string, number uint64, alone bool) (net.Conn
 	return c, nil
 }
 
-// room is for frames on their way, of either direction.
+// room pools buffers for frames in either direction.
 var room = sync.Pool{New: func() any { b := make([]byte, 0, 2*webSocketBuffer); return &b }}
 
-// write sends the frames that build appends; those of a conn before its deadline.
-// build is called with mu held.
+// write sends the frames that build appends; if of is not nil, within its deadline. build is
+// called with mu held.
 func (m *mux) write(of *conn, build func([]byte) []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +100,7 @@ func (m *mux) write(of *conn, build func([]byte) []byte) error {
 	if err == nil {
 		return nil
 	}
-	m.failLocked(err) // what went out is half a frame
+	m.failLocked(err) // half a frame may have been sent
 	return m.refuse(of)
 }
 
@@ -110,7 +111,7 @@ func (m *mux) setWriting(of *conn, on bool) {
 	}
 }
 
-// refuse returns why nothing can be written.
+// refuse returns why nothing can be written, nil if it can.
 func (m *mux) refuse(of *conn) error {
 	switch {
 	case of != nil && of.closed:
@@ -131,7 +132,7 @@ func (m *mux) refuse(of *conn) error {
 	return nil
 }
 
-// reset ends streams. Where that cannot be sent, the connection is stuck and ends.
+// reset resets streams. If that cannot be sent, the connection is stuck and is closed.
 func (m *mux) reset(status uint32, streams ...uint32) error {
 	stuck := time.AfterFunc(handshakeLimit, func() { m.Close() })
 	defer stuck.Stop()
@@ -143,7 +144,7 @@ func (m *mux) reset(status uint32, streams ...uint32) error {
 	})
 }
 
-// fail ends the connection for all who use it; the wire is its caller's to close.
+// fail ends the connection for all users; the caller closes the wire.
 func (m *mux) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,7 +163,7 @@ func (m *mux) failLocked(err error) {
 	m.changed.Broadcast()
 }
 
-// read takes frames until there are no more.
+// read processes frames until there are no more.
 func (m *mux) read() error {
 	var head [8]byte
 	for {
@@ -181,7 +182,7 @@ func (m *mux) read() error {
 	}
 }
 
-// payload hands the data of a frame to its stream, as it comes.
+// payload passes the data of a frame to its stream as it arrives.
 func (m *mux) payload(h frameHead) error {
 	b := room.Get().(*[]byte)
 	defer room.Put(b)
@@ -201,7 +202,7 @@ func (m *mux) payload(h frameHead) error {
 	return nil
 }
 
-// take keeps data of a stream; that of none is dropped.
+// take buffers data for a stream and drops data for unknown streams.
 func (m *mux) take(stream uint32, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -223,7 +224,7 @@ func (m *mux) take(stream uint32, data []byte) error {
 	return nil
 }
 
-// end notes that a stream has no more data.
+// end records that a stream has no more data.
 func (m *mux) end(stream uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -233,8 +234,8 @@ func (m *mux) end(stream uint32) {
 	}
 }
 
-// control reads only the number that a control frame begins with. It skips headers: a peer
-// could send any number of them.
+// control reads only the ID at the start of a control frame. It skips headers: a peer could send
+// any number of them.
 func (m *mux) control(h frameHead, number []byte) error {
 	rest := int64(h.length)
 	if h.about() {
@@ -249,11 +250,11 @@ func (m *mux) control(h frameHead, number []byte) error {
 	id := binary.BigEndian.Uint32(number)
 	switch {
 	case h.kind == frameGoAway:
-		return io.EOF // the peers of Kubernetes close the connection then
-	case h.kind == framePing && id&1 == 0: // else an answer, which we never ask for
+		return io.EOF // Kubernetes peers close the connection then
+	case h.kind == framePing && id&1 == 0: // else a reply, which we never request
 		return m.write(nil, func(b []byte) []byte { return appendPing(b, id) })
 	case h.kind == frameOpen:
-		return m.reset(protocolErr, id&maxStreamID) // we serve none
+		return m.reset(protocolErr, id&maxStreamID) // we accept no streams
 	case h.kind == frameReset, (h.kind == frameReply || h.kind == frameHeaders) && h.flags&flagFin != 0:
 		m.end(id & maxStreamID)
 	}

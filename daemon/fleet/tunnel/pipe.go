@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// pipe is the near end of a connection whose bytes others carry: neither client-go's
-// streams nor requests have deadlines, and a net.Pipe has. A deadline ends a read or a
-// write, not the stream.
+// pipe is the near end of a connection whose bytes other goroutines copy: unlike client-go's
+// streams and requests, a net.Pipe has deadlines. An expired deadline ends a read or a write,
+// not the stream.
 type pipe struct {
 	net.Conn
 	to   addr
-	stop func() // makes the carriers end
+	stop func() // stops the copying goroutines
 
 	far  net.Conn
 	once sync.Once     // of stop
 	said sync.Once     // of err
 	gone chan struct{} // closed with err
-	err  error         // why there is no more; nil: it is the end
+	err  error         // why it ended; nil at the regular end
 }
 
 func newPipe(to addr, stop func()) *pipe {
@@ -28,7 +28,7 @@ func newPipe(to addr, stop func()) *pipe {
 	return &pipe{Conn: near, to: to, stop: stop, far: far, gone: make(chan struct{})}
 }
 
-// finish is for the carriers: there is no more, because of err.
+// finish is called by the copying goroutines when there is no more data, because of err.
 func (p *pipe) finish(err error) {
 	p.said.Do(func() {
 		p.err = err
@@ -66,7 +66,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the stream, in both directions.
+// Close ends the stream in both directions.
 func (p *pipe) Close() error {
 	p.once.Do(func() {
 		p.Conn.Close()
@@ -80,7 +80,7 @@ func (p *pipe) RemoteAddr() net.Addr { return p.to }
 // addr names the other end.
 type addr struct {
 	pod  Pod
-	what string // a port, a program
+	what string // a port or a program
 }
 
 func (addr) Network() string  { return "tunnel" }

@@ -14,9 +14,9 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// Proxy gives a connection that speaks HTTP/1.1 and whose requests go through the API
-// server's proxy to a port of the pod's address. GET alone is passed on. It works where the
-// daemon listens on the node's address and the control plane reaches that.
+// Proxy returns a connection that speaks HTTP/1.1 and forwards its requests through the API
+// server's proxy to a port of the pod's address. Only GET is forwarded. It works if the daemon
+// listens on the node's address and the control plane can reach that.
 func (d *Dialer) Proxy(ctx context.Context, pod Pod, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ends with the connection
 	p := newPipe(addr{pod, "proxy " + strconv.Itoa(int(port))}, cancel)
@@ -24,13 +24,14 @@ func (d *Dialer) Proxy(ctx context.Context, pod Pod, port uint16) (net.Conn, err
 	return p, nil
 }
 
-// proxy serves requests until the other end closes; an error is the API server's refusal.
+// proxy serves requests until the other end closes; it returns an error if the API server
+// refuses.
 func (d *Dialer) proxy(ctx context.Context, pod Pod, port uint16, c net.Conn) error {
 	in := bufio.NewReader(c)
 	for {
 		req, err := http.ReadRequest(in)
 		if err != nil {
-			return nil // the end
+			return nil // closed
 		}
 		if req.Method != http.MethodGet {
 			return fmt.Errorf("the proxy passes on GET, not %s", req.Method)
@@ -58,17 +59,17 @@ func (d *Dialer) proxyOne(ctx context.Context, pod Pod, port uint16, req *http.R
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusBadRequest {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is all there is to say
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // use whatever arrived
 		if said, own := readStatus(body); own {
 			return proxyRefused(pod, resp.StatusCode, body, said)
 		}
-		resp.Body = io.NopCloser(bytes.NewReader(body)) // the node's own
+		resp.Body = io.NopCloser(bytes.NewReader(body)) // the node's own response
 		resp.ContentLength = int64(len(body))
 	}
 	return resp.Write(to)
 }
 
-// proxyRefused is the error of a proxy request that the API server answered itself.
+// proxyRefused returns the error for a proxy request that the API server itself rejected.
 func proxyRefused(pod Pod, code int, body []byte, said status) error {
 	e := Refused(Request{Verb: "get", Resource: "pods/proxy", Namespace: pod.Namespace, Name: pod.Name}, code, body)
 	if containsAny(said.Message, "connection refused") {

@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// maxUnread bounds what the peer sent and was not read yet. A frame has up to 16 MiB,
-	// those of Kubernetes' peers have 32 KiB.
+	// maxUnread limits the data that a peer has sent and nobody has read. A frame may have 16 MiB;
+	// Kubernetes peers send 32 KiB.
 	maxUnread = 32 << 20
-	// maxControl bounds a control frame, and a header in it after it is unpacked.
+	// maxControl limits a control frame, and each unpacked header in it.
 	maxControl = 64 << 10
 	maxHeaders = 64
-	// linger is how often a stream that was not answered looks whether anybody still waits,
-	// and how long a program has to end with its input.
+	// linger is how often an unanswered stream checks whether its session has ended, and how
+	// long a program has to end after its input.
 	linger = time.Second
 )
 
 var errTooMuch = errors.New("the other side sends more than is read")
 
-// counted is the connection below a session's streams.
+// counted is the connection under a session's streams.
 type counted struct {
 	net.Conn
-	unread atomic.Int64 // bytes that no stream has handed out yet
+	unread atomic.Int64 // bytes that no stream has delivered yet
 	once   sync.Once
-	ended  chan struct{} // closed when it was closed, by whichever side
+	ended  chan struct{} // closed when either side closes the connection
 }
 
 func newCounted(c net.Conn) *counted { return &counted{Conn: c, ended: make(chan struct{})} }
@@ -45,7 +45,7 @@ func (w *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close may be called again.
+// Close may be called repeatedly.
 func (w *counted) Close() error {
 	w.once.Do(func() {
 		w.Conn.Close()
@@ -54,9 +54,9 @@ func (w *counted) Close() error {
 	return nil
 }
 
-// session is one connection with streams, spoken by spdystream, in the form in which
-// client-go takes one. apimachinery's does not bound what a peer makes of headers, and
-// waits for a peer's reply to each stream without a context.
+// session is one connection with streams, implemented by spdystream, in the form that client-go
+// accepts. apimachinery's version does not limit the size of headers, and waits for the peer's
+// reply to each stream without a context.
 type session struct {
 	*counted
 	spdy *spdystream.Connection
@@ -77,16 +77,15 @@ func newSession(c net.Conn) (*session, error) {
 		s.counted.Close()
 		return nil, err
 	}
-	go s.spdy.Serve(func(theirs *spdystream.Stream) { _ = theirs.Reset() }) // we serve none
+	go s.spdy.Serve(func(theirs *spdystream.Stream) { _ = theirs.Reset() }) // we accept no streams
 	go func() {
-		<-s.spdy.CloseChan() // reading has ended, whatever for
+		<-s.spdy.CloseChan() // reading has ended for any reason
 		s.counted.Close()
 	}()
 	return s, nil
 }
 
-// CreateStream does not wait for the reply: what is written to the stream may follow at
-// once.
+// CreateStream opens a stream without waiting for the reply: data may be written at once.
 func (s *session) CreateStream(h http.Header) (httpstream.Stream, error) {
 	under, err := s.spdy.CreateStream(h, nil, false)
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *session) CreateStream(h http.Header) (httpstream.Stream, error) {
 	return out, nil
 }
 
-// Close ends the connection with all its streams.
+// Close ends the connection and all its streams.
 func (s *session) Close() error {
 	s.mu.Lock()
 	s.shut = true
@@ -116,7 +115,7 @@ func (s *session) Close() error {
 	s.mu.Unlock()
 	s.counted.Close()
 	for st := range open {
-		_ = st.Stream.Reset() // lets go of who waits for its reader
+		_ = st.Stream.Reset() // unblocks whoever waits for its reader
 	}
 	return nil
 }
@@ -136,7 +135,7 @@ func (s *session) RemoveStreams(of ...httpstream.Stream) {
 		}
 	}
 	if len(s.open) == 0 {
-		s.unread.Store(0) // what came for streams that are gone will never be read
+		s.unread.Store(0) // data of closed streams is never read
 	}
 }
 
@@ -152,7 +151,7 @@ func (s *session) lost() bool {
 
 var errLost = errors.New("the tunnel was closed by the other side")
 
-// stream is one of a session's, whose reader makes room.
+// stream is a stream of a session; reading from it frees room for more data.
 type stream struct {
 	*spdystream.Stream
 	session *session
@@ -164,7 +163,7 @@ func (st *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Reset ends both directions. Where that cannot be sent, the connection is stuck and ends.
+// Reset ends both directions. If that cannot be sent, the connection is stuck and is closed.
 func (st *stream) Reset() error {
 	st.session.RemoveStreams(st)
 	stuck := time.AfterFunc(handshakeLimit, func() { st.session.counted.Close() })
@@ -172,7 +171,7 @@ func (st *stream) Reset() error {
 	return st.Stream.Reset()
 }
 
-// await takes the peer's reply, for which spdystream would wait forever.
+// await consumes the peer's reply, for which spdystream would wait forever.
 func (st *stream) await() {
 	for errors.Is(st.WaitTimeout(linger), spdystream.ErrTimeout) {
 		select {

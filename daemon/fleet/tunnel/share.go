@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Shared dials streams to one pod that share a tunnel while there is one: it is made for
-// the first and ends with the last. It is safe for concurrent use.
+// Shared dials streams to one pod that share a tunnel: the first stream opens it and the last
+// one closes it. It is safe for concurrent use.
 type Shared struct {
 	dialer *Dialer
 	pod    Pod
 
 	mu    sync.Mutex // guards all below
-	open  *Tunnel    // nil: none
+	open  *Tunnel    // nil if none
 	users map[*Tunnel]int
 }
 
@@ -40,7 +40,7 @@ func (s *Shared) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	return &sharedConn{Conn: c, leave: sync.OnceFunc(func() { s.leave(t) })}, nil
 }
 
-// join uses the open tunnel, if there is one that works.
+// join returns the open tunnel if it still works, else nil.
 func (s *Shared) join() *Tunnel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,8 @@ func (s *Shared) join() *Tunnel {
 	return s.open
 }
 
-// add keeps a new tunnel for those to come. Of two that were made at once the later one.
+// add makes a new tunnel available for sharing. If two were opened concurrently, the later one
+// wins.
 func (s *Shared) add(t *Tunnel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +69,7 @@ func (s *Shared) add(t *Tunnel) {
 	s.users[t]++
 }
 
-// leave closes a tunnel without users.
+// leave drops a user of a tunnel and closes the tunnel if that was the last one.
 func (s *Shared) leave(t *Tunnel) {
 	s.mu.Lock()
 	s.users[t]--
@@ -85,13 +86,13 @@ func (s *Shared) leave(t *Tunnel) {
 	}
 }
 
-// sharedConn is a stream that may end its tunnel.
+// sharedConn is a stream whose end may close its tunnel.
 type sharedConn struct {
 	net.Conn
 	leave func()
 }
 
 func (c *sharedConn) Close() error {
-	c.leave() // first: a stream of a tunnel that is gone need not be reset
+	c.leave() // first: a stream of a closed tunnel need not be reset
 	return c.Conn.Close()
 }

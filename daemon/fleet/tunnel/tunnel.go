@@ -18,8 +18,7 @@ import (
 
 // Options of a Dialer.
 type Options struct {
-	// Protocol forces one of ProtocolWebSocket and ProtocolSPDY; "" tries the first and
-	// then the second.
+	// Protocol is ProtocolWebSocket or ProtocolSPDY; "" tries the first and then the second.
 	Protocol string
 }
 
@@ -32,11 +31,11 @@ const (
 // Pod names a pod.
 type Pod struct{ Namespace, Name string }
 
-// Dialer makes tunnels through one API server. It is safe for concurrent use.
+// Dialer opens tunnels through one API server. It is safe for concurrent use.
 type Dialer struct {
 	front    *front
 	forced   string
-	known    atomic.Pointer[string] // the protocol that this API server is known to speak
+	known    atomic.Pointer[string] // the protocol that this API server is known to support
 	requests atomic.Uint64
 }
 
@@ -54,14 +53,14 @@ func New(cfg *rest.Config, opts Options) (*Dialer, error) {
 	return &Dialer{front: f, forced: opts.Protocol}, nil
 }
 
-// Close ends idle connections; tunnels are their owners'.
+// Close closes idle connections; tunnels are closed by their owners.
 func (d *Dialer) Close() { d.front.pool.CloseIdleConnections() }
 
-// Requests counts those made to the API server.
+// Requests returns the number of requests made to the API server.
 func (d *Dialer) Requests() uint64 { return d.requests.Load() }
 
-// Dial opens a tunnel with one stream to a port of the pod's network namespace. Closing
-// the stream closes both.
+// Dial opens a tunnel with one stream to a port of the pod's network namespace. Closing the
+// stream closes both.
 func (d *Dialer) Dial(ctx context.Context, pod Pod, port uint16) (net.Conn, error) {
 	t, err := d.Open(ctx, pod)
 	if err != nil {
@@ -75,7 +74,7 @@ func (d *Dialer) Dial(ctx context.Context, pod Pod, port uint16) (net.Conn, erro
 	return c, nil
 }
 
-// Open makes a tunnel for many streams.
+// Open opens a tunnel for many streams.
 func (d *Dialer) Open(ctx context.Context, pod Pod) (*Tunnel, error) {
 	t := &Tunnel{pod: pod}
 	err := d.negotiate(ctx, pod, "portforward", nil, func(protocol string, u *url.URL) (err error) {
@@ -92,10 +91,10 @@ func (d *Dialer) Open(ctx context.Context, pod Pod) (*Tunnel, error) {
 	return t, nil
 }
 
-// carrier is a connection with streams: a mux in a WebSocket, a session without one.
+// carrier is a connection with streams: a mux over WebSocket, or a session without one.
 type carrier interface {
-	// connect opens a connection to a port, with a number that is unique in this carrier;
-	// closing one that is alone closes the carrier.
+	// connect opens a connection to a port, with a number that is unique in this carrier; if
+	// alone, closing the connection closes the carrier.
 	connect(to addr, port string, number uint64, alone bool) (net.Conn, error)
 	done() <-chan struct{} // closed when it has ended
 	Close() error
@@ -108,18 +107,18 @@ type Tunnel struct {
 	number  atomic.Uint64 // of the last stream
 }
 
-// Dial opens a stream.
+// Dial opens a stream to a port.
 func (t *Tunnel) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 	return t.dial(ctx, port, false)
 }
 
-// dial opens a stream. The node connects to its port meanwhile: that it could not is an
-// error of the first read.
+// dial opens a stream while the node connects to its port. If that fails, the first read
+// returns the error.
 func (t *Tunnel) dial(ctx context.Context, port uint16, alone bool) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, Failed(ctx, err)
 	}
-	stop := context.AfterFunc(ctx, func() { t.carrier.Close() }) // writing has no other limit
+	stop := context.AfterFunc(ctx, func() { t.carrier.Close() }) // nothing else limits the write
 	to := strconv.Itoa(int(port))
 	c, err := t.carrier.connect(addr{t.pod, to}, to, t.number.Add(1)-1, alone)
 	if !stop() && err == nil {
@@ -132,14 +131,14 @@ func (t *Tunnel) dial(ctx context.Context, port uint16, alone bool) (net.Conn, e
 	return c, nil
 }
 
-// Done is closed when the tunnel has ended, by Close or because it broke.
+// Done is closed when the tunnel has been closed or is broken.
 func (t *Tunnel) Done() <-chan struct{} { return t.carrier.done() }
 
-// Close ends the tunnel with all its streams.
+// Close ends the tunnel and all its streams.
 func (t *Tunnel) Close() error { return t.carrier.Close() }
 
-// negotiate makes an upgrade by the protocol that the API server speaks. A WebSocket takes
-// the verb get (and since Kubernetes 1.35 also create), SPDY the verb create.
+// negotiate makes an upgrade in the protocol that the API server supports. WebSocket needs the
+// verb get (since Kubernetes 1.35 also create), SPDY the verb create.
 func (d *Dialer) negotiate(ctx context.Context, pod Pod, resource string, q url.Values, by func(protocol string, u *url.URL) error) error {
 	u := d.front.url("/api/v1/namespaces/"+url.PathEscape(pod.Namespace)+"/pods/"+url.PathEscape(pod.Name)+"/"+resource, q)
 	request := Request{Verb: "get", Resource: "pods/" + resource, Namespace: pod.Namespace, Name: pod.Name}
@@ -173,26 +172,27 @@ func (d *Dialer) learn(protocol string) {
 	}
 }
 
-// mayMendBySPDY: the API server, or a proxy before it, does not know the WebSocket form, or
-// the user has the verb of the other form alone. What it says of the pod holds for both.
+// mayMendBySPDY reports that SPDY might succeed: the API server, or a proxy in front of it, does
+// not support WebSocket, or the user lacks only the verb for it. What the API server says about
+// the pod applies to both.
 func mayMendBySPDY(err error) bool {
 	if httpstream.IsHTTPSProxyError(err) {
 		return true // the other protocol's library reports more about it
 	}
 	r := refusalOf(err)
 	if r == nil {
-		return false // no answer at all
+		return false // no response at all
 	}
 	switch _, own := readStatus(r.body); {
 	case r.status == http.StatusForbidden:
 		return true
-	case own: // an API server that knew what it was asked for
+	case own: // an API server that understood the request
 		return r.status == http.StatusBadRequest || r.status == http.StatusMethodNotAllowed
 	}
 	return r.status != http.StatusUnauthorized && r.status != http.StatusTooManyRequests
 }
 
-// explain is the error of an upgrade.
+// explain returns the error of an upgrade.
 func explain(ctx context.Context, r Request, err error) error {
 	no := refusalOf(err)
 	if no == nil {

@@ -25,22 +25,22 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// handshakeLimit bounds each of connecting, TLS and the answer to an upgrade, also where
-// no one waits for them any more.
+// handshakeLimit limits each of connecting, TLS and the response to an upgrade, even if nobody
+// waits for them any more.
 const handshakeLimit = 5 * time.Second
 
-// maxRefusal bounds what is read of an answer that is no upgrade.
+// maxRefusal limits how much is read of a response that is not an upgrade.
 const maxRefusal = 16 << 10
 
-// front is the way to the API server that all tunnels of a Dialer share: credentials, TLS
-// with its sessions, and the proxy.
+// front is the shared access of a Dialer's tunnels to the API server: credentials, TLS with
+// session resumption, and the proxy.
 type front struct {
 	base *url.URL
 	pool *http.Transport
-	trip http.RoundTripper // pool with the credentials
-	web  http.RoundTripper // upgrades to WebSockets, with the credentials
+	trip http.RoundTripper // pool plus credentials
+	web  http.RoundTripper // upgrades to WebSocket, with credentials
 
-	config *rest.Config // for what client-go makes itself
+	config *rest.Config // for client-go's own clients
 }
 
 func newFront(cfg *rest.Config) (*front, error) {
@@ -60,9 +60,9 @@ func newFront(cfg *rest.Config) (*front, error) {
 		secure = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	secure = secure.Clone()
-	secure.NextProtos = []string{"http/1.1"} // there is no upgrade in HTTP/2
-	// Each tunnel is a connection of its own. With a session of an earlier one no
-	// certificate is sent and checked again.
+	secure.NextProtos = []string{"http/1.1"} // HTTP/2 has no upgrade
+	// Each tunnel is a separate connection. Resuming a TLS session saves sending and checking
+	// the certificate again.
 	secure.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	dial := cfg.Dial
 	if options.DialHolder != nil && options.DialHolder.Dial != nil {
@@ -80,7 +80,7 @@ func newFront(cfg *rest.Config) (*front, error) {
 		TLSNextProto:        map[string]func(string, *tls.Conn) http.RoundTripper{},
 		TLSHandshakeTimeout: handshakeLimit, MaxResponseHeaderBytes: 64 << 10,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 2 << 10,
-		// Connections stay after a refusal, or a dial that was abandoned.
+		// Connections remain after a refusal or an abandoned dial.
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: 2 * handshakeLimit,
 	}
 	trip, err := transport.HTTPWrappersForConfig(options, pool)
@@ -102,7 +102,7 @@ func (f *front) url(path string, query url.Values) *url.URL {
 
 const otherProtocol = "the upgrade is to another protocol"
 
-// refusal is an answer that is no upgrade.
+// refusal is a response that is not an upgrade.
 type refusal struct {
 	status int
 	body   []byte
@@ -110,8 +110,8 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("answered HTTP status %d", r.status) }
 
-// refusalOf finds the refusal in what a library made of it; nil: there was no answer.
-// client-go keeps of the answer's code what a Status or gorilla's text has.
+// refusalOf extracts the refusal from a library's error; nil if there was no response. client-go
+// keeps only the status code that a Status or gorilla's text contains.
 func refusalOf(err error) *refusal {
 	var no *refusal
 	var failed *httpstream.UpgradeFailureError
@@ -123,26 +123,25 @@ func refusalOf(err error) *refusal {
 		return nil
 	case errors.As(failed.Cause, &said):
 		body, _ := json.Marshal(status{Kind: "Status", Message: said.ErrStatus.Message, Reason: string(said.ErrStatus.Reason), Code: int(said.ErrStatus.Code)})
-		return &refusal{int(said.ErrStatus.Code), body} // of strings and a number: it is JSON
+		return &refusal{int(said.ErrStatus.Code), body} // cannot fail: strings and a number
 	}
 	no = &refusal{status: http.StatusSwitchingProtocols, body: []byte(otherProtocol)}
 	if _, text, ok := strings.Cut(failed.Cause.Error(), "websocket: bad handshake ("); ok {
 		line, body, _ := strings.Cut(text, ")")
 		code, _, _ := strings.Cut(line, " ")
-		no.status, _ = strconv.Atoi(code) // 0 is as good as any that is not known
+		no.status, _ = strconv.Atoi(code) // 0 if unknown
 		no.body = []byte(strings.TrimPrefix(body, ": "))
 	}
 	return no
 }
 
-// tripper is a function as a transport.
+// tripper is a function used as a transport.
 type tripper func(*http.Request) (*http.Response, error)
 
 func (t tripper) RoundTrip(req *http.Request) (*http.Response, error) { return t(req) }
 
-// shake makes an upgrade that is bounded by a context, and by a limit of its own; the
-// upgraded connection is not. gorilla's dialer looks at a context's deadline alone once it
-// has connected.
+// shake makes an upgrade limited by ctx and by a fixed timeout; neither limits the upgraded
+// connection. Once connected, gorilla's dialer respects only the deadline of a context.
 func shake(ctx context.Context, req *http.Request, by http.RoundTripper) (*http.Response, error) {
 	var used connUsed
 	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: used.got}), 3*handshakeLimit)
@@ -155,14 +154,14 @@ func shake(ctx context.Context, req *http.Request, by http.RoundTripper) (*http.
 	if err != nil {
 		var no *httpstream.UpgradeFailureError
 		if !errors.As(err, &no) {
-			used.close() // an answer that came too late leaves its connection without a user
+			used.close() // a late response leaves its connection without a user
 		}
 		return nil, err
 	}
 	return resp, nil
 }
 
-// connUsed is the connection that a request got last.
+// connUsed is the connection that a request used last.
 type connUsed struct {
 	mu    sync.Mutex // guards all below
 	conn  net.Conn
@@ -186,7 +185,7 @@ func (c *connUsed) close() {
 	}
 }
 
-// webSocket makes a connection with streams in a WebSocket.
+// webSocket opens a connection with streams over WebSocket.
 func (f *front) webSocket(ctx context.Context, u *url.URL) (*mux, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -200,7 +199,7 @@ func (f *front) webSocket(ctx context.Context, u *url.URL) (*mux, error) {
 	switch {
 	case !ok:
 		defer resp.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is all there is to say
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // use whatever arrived
 		if resp.StatusCode == http.StatusSwitchingProtocols {
 			body = []byte(otherProtocol)
 		}
@@ -212,10 +211,9 @@ func (f *front) webSocket(ctx context.Context, u *url.URL) (*mux, error) {
 	return newMux(w), nil
 }
 
-// spdy makes a session without a WebSocket, and returns the protocol within that the API
-// server chose. net/http makes the upgrade: client-go's transport for it does not end with
-// its context while it waits for the answer, reads one without a limit, and leaves the
-// connection of a refusal open.
+// spdy opens a session without WebSocket, and returns the inner protocol that the API server
+// chose. net/http does the upgrade: client-go's transport ignores its context while it waits for
+// the response, reads it without a limit, and leaks the connection of a refusal.
 func (f *front) spdy(ctx context.Context, u *url.URL, protocols ...string) (s *session, protocol string, err error) {
 	var used net.Conn
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { used = i.Conn }})
@@ -235,7 +233,7 @@ func (f *front) spdy(ctx context.Context, u *url.URL, protocols ...string) (s *s
 	switch {
 	case resp.StatusCode != http.StatusSwitchingProtocols || !ok:
 		defer resp.Body.Close()
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // what came is all there is to say
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // use whatever arrived
 		return nil, "", &refusal{resp.StatusCode, body}
 	case !strings.EqualFold(resp.Header.Get(httpstream.HeaderUpgrade), spdy.HeaderSpdy31):
 		rw.Close()
@@ -245,8 +243,8 @@ func (f *front) spdy(ctx context.Context, u *url.URL, protocols ...string) (s *s
 	return s, resp.Header.Get(httpstream.HeaderProtocolVersion), err
 }
 
-// upgraded is a connection of net/http's after an upgrade: what is read of it begins with
-// what came behind the answer's head.
+// upgraded is a net/http connection after an upgrade: reads start with whatever followed the
+// response header.
 type upgraded struct {
 	net.Conn
 	rw io.ReadWriteCloser
@@ -260,7 +258,7 @@ func (u upgraded) Close() error {
 	return u.Conn.Close()
 }
 
-// get makes an ordinary request; the caller closes the answer's body.
+// get makes an ordinary request; the caller closes the response body.
 func (f *front) get(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

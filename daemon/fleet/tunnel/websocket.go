@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// webSocketBuffer is of what is read of a WebSocket, and of what is written: a request
-	// and most answers have less.
+	// webSocketBuffer is the size of the read and write buffers of a WebSocket: enough for a
+	// request and most responses.
 	webSocketBuffer = 4 << 10
-	// farewell is how long a peer may keep us from saying that we go.
+	// farewell is how long a peer may delay the sending of our close message.
 	farewell = 100 * time.Millisecond
 )
 
-// newWebSocketDialer makes what upgrades connections for the streams of a forwarded port.
+// newWebSocketDialer returns the dialer for the streams of a forwarded port.
 func (f *front) newWebSocketDialer() *websocket.Dialer {
 	return &websocket.Dialer{
 		Proxy: f.pool.Proxy, NetDialContext: f.pool.DialContext, TLSClientConfig: f.pool.TLSClientConfig,
@@ -31,9 +31,9 @@ func (f *front) newWebSocketDialer() *websocket.Dialer {
 	}
 }
 
-// upgradeToWebSocket is a transport of such upgrades. As net/http's it gives the connection
-// as the body of an answer of status 101, a *webSocket; any other answer is the API
-// server's refusal; gorilla keeps its first KiB.
+// upgradeToWebSocket is a transport for such upgrades. Like net/http, it returns the connection, a
+// *webSocket, as the body of a response with status 101. Any other response is the API server's
+// refusal, of which gorilla keeps the first KiB.
 func upgradeToWebSocket(d *websocket.Dialer) tripper {
 	return func(req *http.Request) (*http.Response, error) {
 		c, resp, err := d.DialContext(req.Context(), "ws"+strings.TrimPrefix(req.URL.String(), "http"), req.Header)
@@ -47,10 +47,10 @@ func upgradeToWebSocket(d *websocket.Dialer) tripper {
 	}
 }
 
-// webSocket is one whose binary messages carry bytes, wherever one ends.
+// webSocket carries bytes in binary messages; message boundaries have no meaning.
 type webSocket struct {
 	*websocket.Conn
-	message io.Reader // the one that is being read
+	message io.Reader // the one being read
 	writing atomic.Bool
 	once    sync.Once
 }
@@ -77,7 +77,7 @@ func (w *webSocket) Read(p []byte) (int, error) {
 	}
 }
 
-// Write sends one message; one goroutine at a time.
+// Write sends one message; it must not be called concurrently.
 func (w *webSocket) Write(p []byte) (int, error) {
 	w.writing.Store(true)
 	defer w.writing.Store(false)
@@ -87,13 +87,13 @@ func (w *webSocket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close says that it was no accident, if that is possible at once, and ends the connection,
-// with a write that is under way.
+// Close sends a close message, if that is possible at once, and closes the connection, which
+// aborts a running write.
 func (w *webSocket) Close() (err error) {
 	w.once.Do(func() {
 		if !w.writing.Load() {
 			normal := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-			_ = w.WriteControl(websocket.CloseMessage, normal, time.Now().Add(farewell)) // who does not get it sees the end
+			_ = w.WriteControl(websocket.CloseMessage, normal, time.Now().Add(farewell)) // best effort
 		}
 		err = w.Conn.Close()
 	})

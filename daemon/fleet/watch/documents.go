@@ -7,9 +7,9 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// documents are the members of Detail, by the Want that asks for each. To add a document,
-// add a Want, a member of Detail and a line here; live then reads it, and record keeps it if
-// recordings are to have it.
+// documents are the members of Detail, by the Want that requests each. To add a document, add
+// a Want, a member of Detail and a line here; then make live read it, and make record keep it
+// if it belongs in recordings.
 var documents = map[Want]accessor{
 	WantENIs:         member(func(d *Detail) *[]introspect.NodeENI { return &d.ENIs }),
 	WantPlan:         member(func(d *Detail) **introspect.NodePlan { return &d.Plan }),
@@ -49,13 +49,13 @@ func (w Want) Each() iter.Seq[Want] {
 	}
 }
 
-// Has reports whether the document that one names is there.
+// Has reports whether the document named by one is present.
 func (d *Detail) Has(one Want) bool {
 	doc, ok := documents[one]
 	return ok && doc.has(d)
 }
 
-// Take replaces the document that one names by that of another detail.
+// Take replaces the document named by one with that of another detail.
 func (d *Detail) Take(one Want, from *Detail) {
 	if doc, ok := documents[one]; ok {
 		doc.copy(d, from)

@@ -1,7 +1,6 @@
-// Package watch is what those who sample a fleet and those who look at it share: a Source
-// with its view, what is looked at and how often, one node in detail, and how the reading
-// goes. The sampler (daemon/fleet/live) and a recording (daemon/fleet/record) are such
-// sources; the screens know neither.
+// Package watch is what samplers and screens share: a Source with its view, the focus and
+// pace, one node in detail, and statistics of the sampling. The sampler (daemon/fleet/live)
+// and a recording (daemon/fleet/record) are sources; the screens know neither.
 package watch
 
 import (
@@ -17,20 +16,20 @@ import (
 // Focus is what is on the screen.
 type Focus struct {
 	Open    string   // the node whose screen is open, "" = none
-	Visible []string // nodes whose rows are shown, in their order
-	Away    bool     // the terminal has lost the focus
-	// Maps: maps of subnets are shown, for which the addresses of all nodes are read. They
-	// cost more than all the rest, so that without it only those of the open node are.
+	Visible []string // nodes whose rows are shown, in display order
+	Away    bool     // the terminal has lost focus
+	// Maps: subnet maps are shown, which needs the addresses of all nodes. They cost more to
+	// read than everything else; otherwise only those of the open node are read.
 	Maps bool
 }
 
-// Pace of the sampling.
+// Pace is how often to sample.
 type Pace struct {
-	Interval time.Duration // 0: leave it
+	Interval time.Duration // 0 = unchanged
 	Paused   bool
 }
 
-// Want names documents of a node.
+// Want is a set of documents of a node.
 type Want uint
 
 const (
@@ -41,57 +40,56 @@ const (
 	WantConfig
 	WantLogs
 	WantPod
-	WantPods // the pods that Kubernetes has on the node
-	// WantKubeEvents: what Kubernetes reports of the node and the pods on it, as far as it
-	// concerns the CNI.
+	WantPods // the pods on the node according to Kubernetes
+	// WantKubeEvents: Kubernetes events about the node and the pods on it that concern the CNI.
 	WantKubeEvents
-	// WantContainerLog: what the daemon's container wrote, through Kubernetes. Wanted
-	// together with WantLogs it is read only of a daemon that does not serve its log.
+	// WantContainerLog: the log of the daemon's container, through Kubernetes. Together with
+	// WantLogs, it is read only if the daemon does not serve its log.
 	WantContainerLog
-	// WantNodeUse: what Kubernetes knows of the use of the node, for one whose daemon does
+	// WantNodeUse: what Kubernetes knows about the node's usage, for a node whose daemon does
 	// not answer.
 	WantNodeUse
-	// WantClusterPods: the pods of all nodes, and those that no node has yet. The node of
-	// Detail is not asked.
+	// WantClusterPods: the pods of all nodes, and those not yet bound to a node. Detail does
+	// not ask its node for them.
 	WantClusterPods
 )
 
-// Query narrows documents.
+// Query holds the parameters of documents.
 type Query struct {
-	Pod    introspect.PodRef    // of WantPod
-	Plan   introspect.PlanQuery // of WantPlan: other targets
-	Logs   introspect.LogQuery  // of WantLogs
-	Events EventsAfter          // of WantEvents
+	Pod    introspect.PodRef    // for WantPod
+	Plan   introspect.PlanQuery // for WantPlan: other targets
+	Logs   introspect.LogQuery  // for WantLogs
+	Events EventsAfter          // for WantEvents
 
-	KubeEventsSince time.Time         // of WantKubeEvents; zero: all that Kubernetes keeps, an hour as a rule
-	Container       ContainerLogQuery // of WantContainerLog
-	Find            PodQuery          // of WantClusterPods
+	KubeEventsSince time.Time         // for WantKubeEvents; zero: all, usually an hour
+	Container       ContainerLogQuery // for WantContainerLog
+	Find            PodQuery          // for WantClusterPods
 }
 
-// PodQuery chooses pods of a cluster; zero: all.
+// PodQuery selects pods of a cluster; zero selects all.
 type PodQuery struct {
 	Namespace string     // "" = any
-	Name      string     // or its beginning, where none has that name; "" = any
-	IP        netip.Addr // of one that has it; zero: any
+	Name      string     // or a prefix, if no pod has that name; "" = any
+	IP        netip.Addr // address of the pod; zero = any
 }
 
-// EventsAfter is where a reader of events stands; zero: at their beginning.
+// EventsAfter is the position of a reader of events; zero is the beginning.
 type EventsAfter struct {
 	Epoch string
 	Next  uint64
 }
 
-// Matches reports whether a pod is one of those asked for, as far as the pod alone says.
+// Matches reports whether a pod matches, judging by that pod alone.
 func (q PodQuery) Matches(p Pod) bool {
 	return (q.Namespace == "" || p.Namespace == q.Namespace) && strings.HasPrefix(p.Name, q.Name) &&
 		(!q.IP.IsValid() || slices.Contains(p.IPs, q.IP.String()))
 }
 
-// Detail are documents of one node. What was not wanted or could not be read is null;
+// Detail holds documents of one node. Unwanted and unreadable ones are nil; for the latter,
 // Errors says why.
 type Detail struct {
 	Node     string
-	At       time.Time // of the reading
+	At       time.Time // of the read
 	ENIs     []introspect.NodeENI
 	Plan     *introspect.NodePlan
 	Events   *introspect.NodeEvents
@@ -108,46 +106,46 @@ type Detail struct {
 	ClusterPods  *ClusterPods
 }
 
-// ClusterPods are the pods that Kubernetes has.
+// ClusterPods are the pods that Kubernetes lists.
 type ClusterPods struct {
 	Pods []Pod
-	At   time.Time // when they were listed; zero: of a recording, at several moments
+	At   time.Time // when they were listed; zero in a recording, which lists them at several moments
 
-	Nodes       map[string]bool // whose pods these are; nil: all nodes'
-	WithoutOnly bool            // there are more than MaxClusterPods: those without an address
+	Nodes       map[string]bool // the nodes that these pods are on; nil = all nodes
+	WithoutOnly bool            // only pods without an address, as there are more than MaxClusterPods
 }
 
-// MaxClusterPods is how many pods of a cluster are listed. Of more, only those without an
-// address are: the daemons list the others.
+// MaxClusterPods limits how many pods of a cluster are listed. Above it, only those without
+// an address are: the daemons list the others.
 const MaxClusterPods = 20_000
 
-// NodeUse is what Kubernetes alone knows of the use of a node: all that is known where the
-// daemon does not answer.
+// NodeUse is a node's usage as Kubernetes alone knows it: all that is known if the daemon
+// does not answer.
 type NodeUse struct {
-	Pods    int // on the node that have not ended, those of the host's network too
-	Network int // of them with a network of their own: each has an address or waits for one
-	Branch  int // of them that ask for vpc.amazonaws.com/pod-eni
-	Waiting int // of Network without an address yet
+	Pods    int // on the node that have not ended, including host-network pods
+	Network int // of Pods, those not on the host network: each has an address or waits for one
+	Branch  int // of Network, those that request vpc.amazonaws.com/pod-eni
+	Waiting int // of Network, those without an address yet
 
-	// CNINode: null: the node has none, or it may not be read; CNINodeError then says why.
+	// CNINode is nil if the node has none or it may not be read; CNINodeError then says why.
 	CNINode      *CNINode
 	CNINodeError *document.NodeError
 }
 
-// CNINode is a node's.
+// CNINode is the CNINode object of a node.
 type CNINode = document.NodeCNINode
 
 // CNINodeFeature is a feature of a CNINode.
 type CNINodeFeature = document.CNINodeFeature
 
-// Bounds of what Kubernetes is asked for by a Detail. The newest are kept.
+// Limits on what a Detail reads from Kubernetes. The newest are kept.
 const (
 	MaxKubeEvents     = 500
 	MaxContainerLines = 1000
 	MaxContainerBytes = 256 << 10
 )
 
-// KubeEvent is an event of Kubernetes about the CNI's doings.
+// KubeEvent is a Kubernetes event about the CNI.
 type KubeEvent struct {
 	Namespace string    `json:"namespace"` // of the event
 	Name      string    `json:"name"`
@@ -163,26 +161,26 @@ type KubeEvent struct {
 	Source    string    `json:"source"` // component that reports it
 }
 
-// ContainerLogQuery chooses lines of a container's log; zero: the newest
+// ContainerLogQuery selects lines of a container's log; zero selects the newest
 // introspect.DefaultLogLines.
 type ContainerLogQuery struct {
-	Lines    int       // the newest ones, 1 to MaxContainerLines
-	Since    time.Time // those not older; zero = all
-	Previous bool      // of the run before the last restart
+	Lines    int       // the newest, 1 to MaxContainerLines
+	Since    time.Time // no older lines; zero = all
+	Previous bool      // the log from before the last restart
 }
 
-// ContainerLog is what a daemon's container wrote, oldest first.
+// ContainerLog is the log of a daemon's container, oldest line first.
 type ContainerLog struct {
 	Namespace string
 	Pod       string
 	Container string
 	Lines     []ContainerLine
-	Truncated bool // a bound was met: there was more
+	Truncated bool // a limit was reached: there was more
 }
 
-// ContainerLine is one line, as it was written.
+// ContainerLine is one unmodified line.
 type ContainerLine struct {
-	At   time.Time // by the node's clock; zero: unknown
+	At   time.Time // by the node's clock; zero if unknown
 	Text string
 }
 
@@ -199,12 +197,12 @@ type Pod struct {
 	StartedAt   *time.Time `json:"startedAt,omitempty"`
 }
 
-// Stats say how the reading goes.
+// Stats are statistics of the sampling.
 type Stats struct {
-	Interval    time.Duration // between two samples of what is looked at
-	Background  time.Duration // between two samples of the rest, as it turns out
-	Widened     bool          // Interval or Background are wider than asked for: the fleet is large
-	SweepTook   time.Duration // of the last round over all nodes
+	Interval    time.Duration // between two samples of a node on the screen
+	Background  time.Duration // actual time between two samples of other nodes
+	Widened     bool          // Interval or Background is longer than requested: the fleet is large
+	SweepTook   time.Duration // the last round over all nodes
 	InFlight    int
 	Tunnels     int // kept open
 	Samples     uint64
@@ -213,11 +211,11 @@ type Stats struct {
 	LatencyP50  time.Duration
 	LatencyP99  time.Duration
 	APIRequests uint64
-	Problem     string    // why the list of nodes, or the API server, cannot be had and what to do, in one line; "" = it can
-	ProblemAt   time.Time // since when; zero: never
-	RetryAt     time.Time // while the API server is unreachable: when it is tried again, past while it is being tried; else zero
-	Swept       bool      // nodes are known, and every one was read once; until then reading may take more than its steady share of the processor
+	Problem     string    // one line: why nodes or API server are unavailable, and what to do; "" if none
+	ProblemAt   time.Time // when Problem began; zero = never
+	RetryAt     time.Time // next attempt during an outage, past while it runs; else zero
+	Swept       bool      // every known node was read once; until then reading may exceed schedule.MaxShare
 }
 
-// Outage reports that the API server is unreachable: values are those read before ProblemAt.
+// Outage reports that the API server is unreachable: values date from before ProblemAt.
 func (s Stats) Outage() bool { return !s.RetryAt.IsZero() }
