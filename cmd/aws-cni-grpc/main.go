@@ -1,11 +1,11 @@
-// Command aws-cni-grpc makes one gRPC call for the plugin aws-cni, next to which it is
-// installed: see plugin/rpcclient.
+// Command aws-cni-grpc makes one gRPC call on behalf of the aws-cni plugin, next to which it
+// is installed: see plugin/rpcclient.
 //
-// It takes a socket, how long to wait for a server there and how long the call may take
-// in total. The request comes on standard input and the answer goes to standard output,
-// both in the frames of daemon/api/cniwire. It ends when standard input does: the plugin
-// that asked is gone. Exit status: 0 when there is an answer, including an error of the
-// call, 1 otherwise.
+// Its arguments are a socket, how long to wait for a server there, and a limit for the whole
+// call. It reads the request from standard input and writes the response to standard output,
+// both in the frames of daemon/api/cniwire. It gives up when standard input closes, since the
+// plugin that asked is then gone. Exit status: 0 if there is a response, including an error
+// of the call; 1 otherwise.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// The aws-cni plugin: see plugin/vpc. It is started by the container runtime, once for
-// each command, so it links as little as possible: neither os nor fmt, and the Go runtime
-// does not look up the CPU quota of the container runtime's cgroup, which takes as long
-// as a request to the daemon.
+// The aws-cni plugin: see plugin/vpc. The container runtime starts it once for each command,
+// so it links as little as possible: neither os nor fmt. It also stops the Go runtime from
+// looking up the CPU quota of the container runtime's cgroup, which takes as long as a
+// request to the daemon.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0

@@ -1,9 +1,8 @@
-// Command aws-k8s-agent is ipamd: the daemon that runs once on every node, keeps
-// the node's pool of VPC addresses filled and gives them to the CNI plugin.
+// Command aws-k8s-agent is ipamd: the daemon that runs once on every node, keeps the node's
+// pool of VPC addresses filled and gives them to the CNI plugin.
 //
-// It reads its settings from the environment (docs/configuration.md) and takes no
-// arguments besides --version, --help, and --uninstall, which removes everything of it
-// from the node instead.
+// It reads its settings from the environment (docs/configuration.md). Its only arguments are
+// --version, --help, and --uninstall, which removes everything it left on the node.
 package main
 
 import (

@@ -12,10 +12,10 @@ import (
 	"cnictl/daemon/uninstall"
 )
 
-// flags are the arguments beside --uninstall.
+// flags are the arguments besides --uninstall.
 type flags struct{ dryRun, force, wait bool }
 
-// uninstallFlags takes them in any order.
+// uninstallFlags parses the flags in any order.
 func uninstallFlags(args []string) (out flags, _ error) {
 	f := flag.NewFlagSet("aws-k8s-agent", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -36,7 +36,7 @@ func uninstallFlags(args []string) (out flags, _ error) {
 }
 
 func runUninstall(ctx context.Context, lookup func(string) (string, bool), f flags) int {
-	// A setting that the daemon would refuse is no reason to leave things behind.
+	// An invalid setting, which would stop the daemon, is no reason to leave things behind.
 	c, _ := config.Load(lookup)
 	return uninstall.Run(ctx, uninstall.Options{
 		Paths: uninstall.Paths{

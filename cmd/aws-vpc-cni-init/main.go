@@ -1,9 +1,9 @@
-// Command aws-vpc-cni-init prepares a node for the daemon: it installs the plugins from
-// its own directory and makes the node's kernel settings. It is the init container of
-// aws-node, runs privileged in the node's network namespace, and ends.
+// Command aws-vpc-cni-init prepares a node for the daemon: it installs the plugins from its
+// own directory and sets the node's kernel parameters. It is the init container of aws-node
+// and runs privileged in the node's network namespace.
 //
-// It reads its settings from the environment (docs/configuration.md) and takes no
-// arguments besides --version and --help. Exit status: 0 done, 1 not.
+// It reads its settings from the environment (docs/configuration.md). Its only arguments are
+// --version and --help. Exit status: 0 on success, 1 otherwise.
 package main
 
 import (
@@ -48,7 +48,7 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := nodeinit.Run(ctx, nodeinit.Deps{Config: c, Problems: problems, Log: os.Stderr}); err != nil {
-		return 1 // logged
+		return 1 // already logged
 	}
 	return 0
 }

@@ -1,10 +1,9 @@
-// Command aws-vpc-cni is the entrypoint of the container aws-node and its process 1: it
-// installs the plugins, starts the daemon aws-k8s-agent, waits until that serves, installs
-// the conflist, and ends with the daemon.
+// Command aws-vpc-cni is the entrypoint of the aws-node container and its process 1: it
+// installs the plugins, starts the daemon aws-k8s-agent, waits until the daemon serves,
+// installs the conflist, and exits when the daemon does.
 //
-// It reads its settings from the environment (docs/configuration.md) and takes no
-// arguments besides --version and --help. Exit status: 0 when the daemon ended well, 1
-// otherwise.
+// It reads its settings from the environment (docs/configuration.md). Its only arguments are
+// --version and --help. Exit status: 0 when the daemon ended cleanly, 1 otherwise.
 package main
 
 import (
@@ -47,8 +46,8 @@ func run(args []string) int {
 		fmt.Fprintf(os.Stderr, "aws-vpc-cni: unknown argument %q\n%s", args[0], usage)
 		return 1
 	}
-	// Process 1 gets no signal that it does not ask for. The first may come before there is
-	// a daemon to hand it to, and waits.
+	// Process 1 receives only the signals it subscribes to. A signal may arrive before the
+	// daemon it is meant for has started; the channel holds it until then.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	c, problems := config.Load(os.LookupEnv)
@@ -56,7 +55,7 @@ func run(args []string) int {
 		Config: c, Problems: problems, Signals: signals, Stdout: os.Stdout, Stderr: os.Stderr, Version: version,
 	})
 	if err != nil {
-		return 1 // logged
+		return 1 // already logged
 	}
 	return 0
 }

@@ -1,7 +1,8 @@
-// Command cni-metrics-helper adds up what the ipamd of every node counts, and publishes
-// the figures of the cluster to CloudWatch and for Prometheus.
+// Command cni-metrics-helper adds up the metrics of every node's ipamd, and publishes the
+// figures of the cluster to CloudWatch and for Prometheus.
 //
-// Settings come from flags and the environment, which wins (docs/metrics-helper.md).
+// Settings come from flags and the environment, which takes precedence
+// (docs/metrics-helper.md).
 package main
 
 import (
@@ -40,10 +41,10 @@ Usage: cni-metrics-helper [flags]
 Other settings come from environment variables; docs/metrics-helper.md lists them.
 `
 
-// address is where Prometheus finds the sums.
+// address is where Prometheus scrapes the sums.
 const address = ":61681"
 
-// startTimeout bounds what is asked of AWS before the first poll.
+// startTimeout bounds the AWS requests before the first poll.
 const startTimeout = time.Minute
 
 func main() {
@@ -75,7 +76,7 @@ func run(args []string, getenv func(string) (string, bool), stdout, stderr io.Wr
 	return 0
 }
 
-// start builds what the settings ask for and runs it.
+// start builds what the settings require and runs it.
 func start(ctx context.Context, log *slog.Logger, s config.Config, problems []config.Problem) error {
 	for _, p := range problems {
 		if p.Fatal {
@@ -105,7 +106,7 @@ func start(ctx context.Context, log *slog.Logger, s config.Config, problems []co
 	return loop.Run(ctx, d)
 }
 
-// cloudWatch finds out where the cluster is and what it is called.
+// cloudWatch finds out the region and the name of the cluster.
 func cloudWatch(ctx context.Context, log *slog.Logger, s config.Config, q *publish.Queue) (*publish.CloudWatch, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

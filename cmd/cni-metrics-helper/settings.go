@@ -45,7 +45,7 @@ func parseFlags(args []string) (flags, error) {
 // argument or, from a shell, as two.
 const oldPrometheus = "prometheus metrics"
 
-// joined makes one argument of such two.
+// joined merges such two arguments into one.
 func joined(args []string) []string {
 	var out []string
 	for i, a := range args {
@@ -62,9 +62,9 @@ func joined(args []string) []string {
 	return out
 }
 
-// settings reads the environment, and where it says nothing usable about a switch takes
-// the flag. It returns the problems of the helper's own variables; an invalid interval
-// has always been fatal.
+// settings reads the environment; the flags apply where a switch has no usable value there.
+// It returns the problems of the helper's own variables; as always, an invalid interval is
+// fatal.
 func settings(getenv func(string) (string, bool), f flags) (config.Config, []config.Problem) {
 	c, all := config.Load(getenv)
 	if f.cloudwatch != nil && !decided(getenv, "USE_CLOUDWATCH") {
@@ -89,8 +89,7 @@ func settings(getenv func(string) (string, bool), f flags) (config.Config, []con
 	return c, problems
 }
 
-// decided reports whether a variable of the table's kind "yes, true, no or false" says
-// which.
+// decided reports whether a variable has one of the values yes, true, no or false.
 func decided(getenv func(string) (string, bool), name string) bool {
 	v, _ := getenv(name)
 	switch strings.ToLower(v) {

@@ -58,8 +58,8 @@ func streams(ctx context.Context) *cli.Streams {
 	return s
 }
 
-// resizes signals changes of the terminal's size until ctx ends; changes while one is
-// pending are merged into it.
+// resizes signals changes of the terminal's size until ctx ends; changes while a signal is
+// pending are merged.
 func resizes(ctx context.Context) <-chan struct{} {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGWINCH)

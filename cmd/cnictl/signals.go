@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// endedBy is the signal that asked the tool to end.
+// endedBy is the signal that told the tool to end.
 type endedBy struct{ signal os.Signal }
 
 func (e endedBy) Error() string { return e.signal.String() }
 
-// untilSignal returns a context that ends with the first terminating signal: an
-// interrupt, SIGTERM, or SIGHUP unless that is ignored, as under nohup. After it an
-// interrupt ends the process at once, as signals do by default. A second SIGTERM or
-// SIGHUP does not: timeout(1) sends its signal to the program and then to the group, a
-// terminal that closes and the shell in it both hang up.
+// untilSignal returns a context that ends with the first terminating signal: an interrupt,
+// SIGTERM, or SIGHUP unless ignored, as under nohup. After that, an interrupt ends the
+// process at once, as signals do by default. A second SIGTERM or SIGHUP does not: timeout(1)
+// signals first the program and then its group, and on hang-up both a closing terminal and
+// its shell send SIGHUP.
 func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -40,9 +40,9 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// exitCode is the exit code of a tool that returned code and may have been ended by a
-// signal. An interrupt is how a user leaves, and each command chooses its code for it;
-// other signals give 128 plus their number, as in shells.
+// exitCode returns the exit code of a tool that returned code and may have been ended by a
+// signal. Users leave with an interrupt, and each command chooses its code for that; other
+// signals give 128 plus their number, as in shells.
 func exitCode(ctx context.Context, code int) int {
 	var by endedBy
 	if !errors.As(context.Cause(ctx), &by) || by.signal == os.Interrupt {

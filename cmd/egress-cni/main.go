@@ -1,5 +1,5 @@
-// The egress-cni plugin: see plugin/egress. It is started by the container runtime, once for
-// each command; like aws-cni it does not look up the CPU quota of the runtime's cgroup.
+// The egress-cni plugin: see plugin/egress. The container runtime starts it once for each
+// command; like aws-cni it does not look up the CPU quota of the runtime's cgroup.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0

@@ -1,5 +1,5 @@
-// Command grpc-health-probe asks a gRPC server for its health: the liveness and
-// readiness probe of aws-node, and what its entrypoint waits for.
+// Command grpc-health-probe asks a gRPC server for its health. It is the liveness and
+// readiness probe of aws-node; the entrypoint makes the same check itself (daemon/launch).
 //
 // Exit status: 0 serving, 1 bad arguments, 2 no connection, 3 the call failed,
 // 4 not serving.
@@ -117,7 +117,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	return o, nil
 }
 
-// connect retries until the time limit, since a server that is just starting may appear.
+// connect retries until the time limit: the server may still be starting.
 func connect(ctx context.Context, o options) (*grpc.ClientConn, error) {
 	target := o.addr
 	if !strings.HasPrefix(target, "unix:") {

@@ -1,5 +1,5 @@
 // The portmap plugin of the image: see plugin/portmap. Like aws-cni it is started by the
-// container runtime, once for each command, and links as little as possible.
+// container runtime once for each command, and links as little as possible.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
@@ -16,7 +16,7 @@ import (
 	"cnictl/plugin/skel"
 )
 
-// reference makes the reference plugin of the process.
+// reference replaces the process with the reference plugin; it returns only on failure.
 func reference(stdin []byte) error {
 	var self [unix.PathMax]byte
 	n, err := unix.Readlink("/proc/self/exe", self[:])
@@ -32,7 +32,7 @@ func reference(stdin []byte) error {
 	return errors.New(program + ": " + unix.Exec(program, []string{program}, syscall.Environ()).Error())
 }
 
-// replaceStdin makes the standard input again, with what was read of it.
+// replaceStdin makes the input that was already read available on standard input again.
 func replaceStdin(in []byte) error {
 	fd, err := unix.MemfdCreate("stdin", unix.MFD_CLOEXEC)
 	if err != nil {

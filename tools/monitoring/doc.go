@@ -1,5 +1,4 @@
 // Package monitoring evaluates the alerts and the dashboard of deploy/monitoring with
-// Prometheus' own parser and rule engine, on recorded metrics of upstream and of our
-// daemon. It has only tests, and a module of its own because Prometheus has many
-// dependencies.
+// Prometheus' own parser and rule engine, on recorded metrics of upstream and of our daemon.
+// It contains only tests. It is a module of its own because Prometheus has many dependencies.
 package monitoring

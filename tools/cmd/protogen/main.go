@@ -1,8 +1,8 @@
 // Command protogen compiles .proto files in pure Go and runs protoc-gen-go and
-// protoc-gen-go-grpc on them, so that regenerating needs no protoc from anywhere.
+// protoc-gen-go-grpc on them, so that regenerating the code needs no protoc.
 //
-// Usage: protogen FILE.proto...   (in the directory of the files; the two plugins
-// are looked up beside this binary, then on PATH). Output goes beside the sources.
+// Usage: protogen FILE.proto...   (in the directory of the files; the two plugins are looked
+// up beside this binary, then on PATH). Output goes beside the sources.
 package main
 
 import (
@@ -52,7 +52,7 @@ func run(ctx context.Context, files []string) error {
 	return nil
 }
 
-// addWithImports appends a file after everything it imports, as plugins expect.
+// addWithImports appends a file after all of its imports, as plugins expect.
 func addWithImports(req *pluginpb.CodeGeneratorRequest, seen map[string]bool, f protoreflect.FileDescriptor) {
 	if seen[f.Path()] {
 		return

@@ -26,8 +26,8 @@ type event struct {
 
 type testID struct{ Package, Test string }
 
-// layerResult counts tests and subtests. A package that fails outside of any test
-// (it does not build, TestMain failed, it panicked) counts as one failure.
+// layerResult counts tests and subtests. A package that fails outside of any test (it does
+// not build, TestMain failed, it panicked) counts as one failure.
 type layerResult struct {
 	name                    string
 	passed, failed, skipped int
@@ -87,7 +87,7 @@ func (c *collector) add(e event) {
 }
 
 func (c *collector) endTest(id testID, action string) {
-	// With -count a test ends several times: the worst end counts.
+	// With -count a test ends several times: the worst result counts.
 	if worse(action, c.status[id]) {
 		c.status[id] = action
 	}
@@ -121,7 +121,7 @@ func (c *collector) endPackage(e event) {
 		fmt.Fprintf(c.failures, "--- %s (package)\n%s%s", e.Package,
 			strings.Join(c.buildLines[e.FailedBuild], ""), strings.Join(c.output[id], ""))
 	}
-	// A panic or os.Exit leaves the running test without an end.
+	// After a panic or os.Exit the running test has no end event.
 	for open, lines := range c.output {
 		if open.Package == e.Package && open.Test != "" {
 			fmt.Fprintf(c.failures, "    %s did not finish:\n%s", open.Test, strings.Join(lines, ""))
@@ -152,7 +152,7 @@ func (c *collector) read(r io.Reader) error {
 	for sc.Scan() {
 		var e event
 		if err := json.Unmarshal(sc.Bytes(), &e); err != nil {
-			// go itself prints plain lines now and then ("go: downloading ...").
+			// The go command itself sometimes prints plain lines ("go: downloading ...").
 			fmt.Fprintln(c.failures, sc.Text())
 			continue
 		}
@@ -201,7 +201,7 @@ func runLayer(ctx context.Context, o options, l layer, pkgs []pkg) (layerResult,
 	return c.layerResult, nil
 }
 
-// command is the run of `go test` for a layer.
+// command returns the `go test` command for a layer.
 func (l layer) command(ctx context.Context, o options, pkgs []pkg) *exec.Cmd {
 	args := append([]string{"test", "-json", noSymbols, fmt.Sprintf("-count=%d", o.count)}, l.args...)
 	if o.self != "" {
@@ -216,8 +216,8 @@ func (l layer) command(ctx context.Context, o options, pkgs []pkg) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = o.root
 	cmd.Env = append(os.Environ(), l.env...)
-	// An interrupt reaches the whole process group from the terminal; on SIGTERM
-	// go test gets time to end its children.
+	// From a terminal, an interrupt reaches the whole process group. On SIGTERM, go test gets
+	// time to end its children.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Stderr = os.Stderr

@@ -19,20 +19,20 @@ import (
 	"time"
 )
 
-// fuzzGrace is how long a target may take beyond its time, for the seeds, the cached
-// corpus and the end of the last input.
+// fuzzGrace is how much longer than its time a target may take, for the seeds, the cached
+// corpus and finishing the last input.
 const fuzzGrace = 2 * time.Minute
 
-// fuzzer runs targets of several packages at once. Each target has one worker: on a
-// small machine two targets side by side try more inputs than one with two workers,
-// because the seeds and the engine's own work are not parallel.
+// fuzzer runs targets of several packages at once. Each target has one worker: on a small
+// machine two targets in parallel try more inputs than one with two workers, because the
+// seeds and the engine's own work are not parallel.
 type fuzzer struct {
 	options
 	required fuzzList
 	bin      string // directory of the built test binaries
-	cache    string // where go test itself keeps the inputs that it found interesting
+	cache    string // where go test stores interesting inputs
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	out    io.Writer
 	ran    int
 	failed int
@@ -44,8 +44,8 @@ type fuzzUnit struct {
 	names []string
 }
 
-// runFuzz runs every fuzz target that matches o.run, and fails when the
-// list of them is not true.
+// runFuzz runs every fuzz target that matches o.run. It fails if the list of targets is out
+// of date.
 func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 	start := time.Now()
 	match, err := regexp.Compile(o.run)
@@ -98,8 +98,8 @@ func runFuzz(ctx context.Context, o options, pkgs []pkg) error {
 	return nil
 }
 
-// fuzzUnits lists the packages with targets, those with most of them first, so that no
-// package with many is left over for the end.
+// fuzzUnits returns the packages with targets, those with the most targets first, so that no
+// large package is left for the end.
 func fuzzUnits(pkgs []pkg, match *regexp.Regexp) []fuzzUnit {
 	var out []fuzzUnit
 	for _, p := range pkgs {
@@ -143,13 +143,13 @@ func (f *fuzzer) runTarget(ctx context.Context, binary string, p pkg, name strin
 	ctx, cancel := context.WithTimeoutCause(ctx, f.fuzz+fuzzGrace, errors.New("it did not finish"))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "-test.run=^$", "-test.fuzz=^"+name+"$", "-test.fuzztime="+f.fuzz.String(),
-		// An interesting input is made smaller by a few tries only: by default that
-		// takes the whole time where each input is new in some way.
+		// Minimize interesting inputs with a few tries only: by default this takes all of the
+		// time if every input is new in some way.
 		"-test.fuzzminimizetime=10x", "-test.parallel=1", "-test.fuzzcachedir="+filepath.Join(f.cache, p.ImportPath))
-	cmd.Dir = filepath.Join(f.root, p.Rel) // of testdata/fuzz
+	cmd.Dir = filepath.Join(f.root, p.Rel) // the directory that has testdata/fuzz
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	// The engine ends its worker when it is interrupted.
+	// The engine ends its worker when interrupted.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	err := cmd.Run()
@@ -159,7 +159,7 @@ func (f *fuzzer) runTarget(ctx context.Context, binary string, p pkg, name strin
 	return readFuzzOutput(out.Bytes(), err)
 }
 
-// report prints one line for a target, and all it said when it failed.
+// report prints one line for a target, and all of its output if it failed.
 func (f *fuzzer) report(p pkg, name string, r fuzzResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -177,11 +177,11 @@ func (f *fuzzer) report(p pkg, name string, r fuzzResult) {
 		r.execs, r.rate(), r.interesting, r.corpus, r.took)
 }
 
-// fuzzResult is what the engine said of one target.
+// fuzzResult is the result that the engine reported for one target.
 type fuzzResult struct {
-	execs, interesting, corpus int // inputs tried; of these new; the corpus with the seeds
+	execs, interesting, corpus int // inputs tried; new ones among these; corpus size including seeds
 	took                       time.Duration
-	crasher                    string // file below the package's directory, "" without one
+	crasher                    string // file below the package's directory, "" if none
 	output                     []byte
 	err                        error
 }
@@ -195,15 +195,15 @@ func (r fuzzResult) rate() float64 {
 
 var (
 	fuzzProgress = regexp.MustCompile(`(?m)^fuzz: elapsed: (\S+), execs: (\d+) \(\d+/sec\)(?:, new interesting: (\d+) \(total: (\d+)\))?`)
-	// fuzzBaseline counts the inputs of seeds and cache, which come before new ones: a slow
+	// fuzzBaseline counts the inputs of seeds and cache, which run before new ones: a slow
 	// machine may get no further.
 	fuzzBaseline = regexp.MustCompile(`(?m)^fuzz: elapsed: (\S+), gathering baseline coverage: (\d+)/\d+ completed`)
 	fuzzCrasher  = regexp.MustCompile(`(?m)^\s*Failing input written to (\S+)$`)
-	// fuzzTimeUp is how the engine now and then reports the end of the given time.
+	// fuzzTimeUp matches how the engine sometimes reports the end of the given time.
 	fuzzTimeUp = regexp.MustCompile(`(?m)^--- FAIL: \S+ \(\S+\)\n\s+context deadline exceeded\n(?:FAIL\n|exit status 1\n)*\z`)
 )
 
-// readFuzzOutput reads what a test binary printed that ended with err.
+// readFuzzOutput parses the output of a test binary that ended with err.
 func readFuzzOutput(output []byte, err error) fuzzResult {
 	r := fuzzResult{output: output, err: err}
 	if all := fuzzProgress.FindAllSubmatch(output, -1); len(all) > 0 {

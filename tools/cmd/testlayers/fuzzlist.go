@@ -19,10 +19,10 @@ const fuzzHeader = `# The fuzz targets, each with the kind of input that it read
 # KIND PACKAGE TARGET
 `
 
-// fuzzList maps the fuzz targets to the kind of input they read.
+// fuzzList maps fuzz targets to the kind of input that they read.
 type fuzzList map[testID]string
 
-// readFuzzList reads the committed list; without one nothing is required.
+// readFuzzList reads the committed list; if there is none, nothing is required.
 func readFuzzList(root string) (fuzzList, error) {
 	data, err := os.ReadFile(filepath.Join(root, requiredFuzz))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func parseFuzzList(data []byte) (fuzzList, error) {
 	return list, nil
 }
 
-// fuzzTargets are those of the tree.
+// fuzzTargets returns the targets in the tree.
 func fuzzTargets(pkgs []pkg) map[testID]bool {
 	have := map[testID]bool{}
 	for _, p := range pkgs {
@@ -57,7 +57,8 @@ func fuzzTargets(pkgs []pkg) map[testID]bool {
 	return have
 }
 
-// compare says which targets of the list are gone, and which of the tree it lacks.
+// compare reports the listed targets that are gone, and the targets in the tree that are not
+// listed.
 func (l fuzzList) compare(pkgs []pkg) []string {
 	have := fuzzTargets(pkgs)
 	var problems []string
@@ -75,7 +76,7 @@ func (l fuzzList) compare(pkgs []pkg) []string {
 	return problems
 }
 
-// update lists exactly the targets of pkgs; those that are new are of no kind yet.
+// update lists exactly the targets of pkgs; new ones have no kind yet.
 func (l fuzzList) update(pkgs []pkg) fuzzList {
 	out := fuzzList{}
 	for id := range fuzzTargets(pkgs) {

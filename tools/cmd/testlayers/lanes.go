@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// runLayers runs layers side by side, as many at once as there are lanes, the longest
-// first: those of processes and clusters mostly wait, and leave time to those that compute.
-// The results are in the order of the layers given.
+// runLayers runs layers concurrently, as many at once as there are lanes, the longest first:
+// layers of processes and clusters mostly wait, which leaves time for layers that compute.
+// The results are in the order of the given layers.
 func runLayers(ctx context.Context, o options, selected []layer, pkgs []pkg) ([]layerResult, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -20,7 +20,7 @@ func runLayers(ctx context.Context, o options, selected []layer, pkgs []pkg) ([]
 			for i := range next {
 				var err error
 				if results[i], err = runLayer(ctx, o, selected[i], selected[i].packages(pkgs)); err != nil {
-					cancel(err) // the first is why the others end
+					cancel(err) // the first error is why the others end
 				}
 			}
 		})
@@ -33,8 +33,8 @@ func runLayers(ctx context.Context, o options, selected []layer, pkgs []pkg) ([]
 	return results, context.Cause(ctx)
 }
 
-// laneOrder gives the indices of layers, those that take longest first, so that none of
-// them is left alone at the end.
+// laneOrder returns the indices of layers, the longest first, so that none of them runs alone
+// at the end.
 func laneOrder(selected []layer) []int {
 	order := make([]int, len(selected))
 	for i := range order {

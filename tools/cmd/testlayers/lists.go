@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// checkLists compares the lists of required tests and fuzz targets with what the test
-// files declare, without running any, or rewrites both: a test that is not listed is
-// found in a second.
+// checkLists compares the lists of required tests and fuzz targets with what the test files
+// declare, or rewrites both lists. It runs no tests, so it finds an unlisted test within a
+// second.
 func checkLists(w io.Writer, o options, pkgs []pkg) error {
 	tests, err := readRequired(o.root)
 	if err != nil {

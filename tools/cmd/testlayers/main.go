@@ -1,7 +1,7 @@
-// Command testlayers runs the test layers of docs/testing.md, two at a time, prints what
-// ran, failed, was skipped and took long in each, and compares the tests that
-// need root or built binaries with the committed list of those that must run: a
-// skip can therefore not hide for long.
+// Command testlayers runs the test layers of docs/testing.md, two at a time, and prints what
+// ran, failed, was skipped and took long in each. It compares the tests that need root or
+// built binaries with the committed list of those that must run, so that a skip cannot stay
+// unnoticed for long.
 package main
 
 import (
@@ -24,14 +24,14 @@ type options struct {
 	run    string
 	count  int
 	update bool
-	strict bool // a required test that was skipped fails the run
+	strict bool // fail if a required test was skipped
 	lists  bool // only compare the lists with the tree
 
-	lanes   int    // layers that run at once
+	lanes   int    // layers to run at once
 	slowest int    // packages and tests to print
-	self    string // this program, which measures each test binary; "": nothing does
+	self    string // this program, which measures each test binary; "" to measure nothing
 
-	fuzz time.Duration // instead of tests: of each fuzz target
+	fuzz time.Duration // run fuzz targets, this long each, instead of tests
 }
 
 func main() {
@@ -69,7 +69,7 @@ func main() {
 	}
 }
 
-// errFailed means that tests failed; they have been reported.
+// errFailed means that tests failed and were reported.
 var errFailed = errors.New("tests failed")
 
 func run(ctx context.Context, o options) error {
@@ -111,8 +111,8 @@ func run(ctx context.Context, o options) error {
 	return matched(o.run, results)
 }
 
-// matched reports a selection that selects nothing: a misspelt name must not look
-// like tests that passed.
+// matched reports a selection that matches nothing: a misspelt name must not look like tests
+// that passed.
 func matched(selection string, results []layerResult) error {
 	if selection == "" {
 		return nil
@@ -120,9 +120,9 @@ func matched(selection string, results []layerResult) error {
 	tests, subtests := 0, false
 	for _, r := range results {
 		if r.note != "" && r.note != noPackages {
-			return nil // it is unknown what it would have matched
+			return nil // the layer did not run: unknown what would match
 		}
-		// A test that skips does so before its subtests.
+		// A skipped test skips before it starts its subtests.
 		tests, subtests = tests+r.passed+r.failed+r.skipped, subtests || r.skipped > 0
 		for id := range r.status {
 			subtests = subtests || strings.Contains(id.Test, "/")

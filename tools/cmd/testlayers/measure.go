@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// measured runs a test binary in place of `go test -exec` and says on its last line of
-// output what CPU time it took, with all that it started and waited for. It gives the exit
-// status.
+// measured runs a test binary on behalf of `go test -exec`. Its last line of output is the
+// CPU time of the binary and of the children that it waited for. It returns the exit status.
 func measured(args []string, stdout, stderr io.Writer) int {
 	state, err := runSignalled(args)
 	if err != nil {
@@ -29,25 +28,25 @@ func measured(args []string, stdout, stderr io.Writer) int {
 	return state.ExitCode()
 }
 
-// runSignalled runs a command to its end, and passes the signals on that ask it to.
+// runSignalled runs a command to its end, and forwards the signals that ask it to end.
 func runSignalled(args []string) (*os.ProcessState, error) {
 	if len(args) == 0 {
 		return nil, errors.New("-measured needs a command")
 	}
-	// The kernel ends the child when the thread that started it ends.
+	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	signals := make(chan os.Signal, 8)
-	// SIGQUIT is how go test asks a test that takes too long for its goroutines.
+	// With SIGQUIT, go test asks a test that takes too long for its goroutines.
 	signal.Notify(signals, syscall.SIGQUIT, syscall.SIGINT, syscall.SIGTERM)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start test binary: %w", err)
 	}
 	go func() {
 		for s := range signals {
-			_ = cmd.Process.Signal(s) // it may have ended
+			_ = cmd.Process.Signal(s) // it may have ended already
 		}
 	}()
 	err := cmd.Wait()
@@ -57,7 +56,7 @@ func runSignalled(args []string) (*os.ProcessState, error) {
 	return cmd.ProcessState, nil
 }
 
-// cpuTime is of a process and of all below it that were waited for.
+// cpuTime returns the CPU time of a process and of all children that were waited for.
 func cpuTime(s *os.ProcessState) time.Duration { return s.UserTime() + s.SystemTime() }
 
 const cpuPrefix = "testlayers: CPU time "

@@ -30,19 +30,19 @@ type pkg struct {
 
 func (p pkg) hasTests() bool { return len(p.Tests) > 0 || len(p.Fuzz) > 0 }
 
-// noSymbols links test binaries in two thirds of the time: they are not debugged.
+// noSymbols links test binaries in two thirds of the time; nobody debugs them.
 const noSymbols = "-ldflags=-s -w"
 
-// A layer is a set of packages. A package belongs to the highest layer that one
-// of its test files asks for, so each runs once (and perhaps again under race).
+// A layer is a set of packages. A package belongs to the highest layer that one of its test
+// files requires, so each runs once (and possibly again under race).
 type layer struct {
 	name string
 	pick func(pkg) bool
 	args []string
 	env  []string
-	rank int // of those to run, the lowest begins first
-	// first are packages that take longest, by import path below the module's: they begin
-	// first, so that none is left alone at the end.
+	rank int // among the layers to run, the lowest starts first
+	// first are the slowest packages, by import path below the module's. They start first, so
+	// that none runs alone at the end.
 	first []string
 }
 
@@ -119,7 +119,7 @@ func layerOf(rel string, testFiles []string) string {
 	return found
 }
 
-// gate is the layer a test file's name asks for, "" for none.
+// gate returns the layer that a test file's name requires, "" if none.
 func gate(file string) string {
 	switch {
 	case strings.HasSuffix(file, "_cluster_test.go"):
@@ -196,14 +196,14 @@ func (p *pkg) readTests(path string) error {
 	return nil
 }
 
-// isTest is go test's own rule: the prefix, then not a lower-case letter.
+// isTest is go test's own rule: the prefix, then no lower-case letter.
 func isTest(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && (rest == "" || rest[0] < 'a' || rest[0] > 'z')
 }
 
-// unshared are the types and functions of package sync for caches and lazy values: using
-// them does not make a package worth the race detector.
+// unshared are the types and functions of package sync for caches and lazy values: using only
+// them does not make the race detector worthwhile.
 var unshared = []string{"Map", "Once", "OnceFunc", "OnceValue", "OnceValues", "Pool"}
 
 // concurrent reports whether a file has a go statement or shares state between goroutines.

@@ -51,7 +51,7 @@ func (r required) format() []byte {
 	return b.Bytes()
 }
 
-// readRequired reads the committed list; without one nothing is required.
+// readRequired reads the committed list; if there is none, nothing is required.
 func readRequired(root string) (required, error) {
 	data, err := os.ReadFile(filepath.Join(root, requiredList))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -72,8 +72,8 @@ func gatedTests(pkgs []pkg) map[testID]string {
 	return gated
 }
 
-// checkRequired compares the list with the gated tests of the tree and with what became
-// of those of the layers that ran, or rewrites the list. It returns what is wrong.
+// checkRequired compares the list with the gated tests of the tree, and with their results in
+// the layers that ran, or rewrites the list. It returns the problems.
 func checkRequired(o options, pkgs []pkg, results []layerResult) ([]string, error) {
 	req, err := readRequired(o.root)
 	if err != nil {
@@ -92,8 +92,8 @@ func checkRequired(o options, pkgs []pkg, results []layerResult) ([]string, erro
 	return compareRequired(req, gated, ran, o.strict), nil
 }
 
-// updateRequired lists every gated test. What did not run keeps its line, and must run
-// when it has none.
+// updateRequired lists every gated test. A test that did not run keeps its line; without one
+// it must run.
 func updateRequired(old required, gated map[testID]string, ran map[string]map[testID]string) required {
 	out := required{}
 	for id, layer := range gated {
@@ -110,8 +110,8 @@ func updateRequired(old required, gated map[testID]string, ran map[string]map[te
 	return out
 }
 
-// compareRequired says what is wrong with the list, of whatever layer, and with the
-// tests of the layers that ran (layer → test → how it ended).
+// compareRequired returns the problems of the list, for all layers, and of the tests in the
+// layers that ran (layer → test → result).
 func compareRequired(req required, gated map[testID]string, ran map[string]map[testID]string, strict bool) []string {
 	var problems []string
 	add := func(id testID, text string) {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// spent is the time that a test or, without its name, a package took.
+// spent is the time that a test took, or a package if the test's name is empty.
 type spent struct {
 	id   testID
-	wall time.Duration // of a parallel test: since it went on
-	cpu  time.Duration // of packages, with what they started; 0: not known
+	wall time.Duration // for a parallel test, since it continued
+	cpu  time.Duration // for packages, including their children; 0 if unknown
 }
 
-// printSlowest prints the n packages and the n tests that took longest, of all layers.
-// Where a test has subtests they are in its time.
+// printSlowest prints the n packages and the n tests that took longest, across all layers.
+// The time of a test includes its subtests.
 func printSlowest(w io.Writer, results []layerResult, n int) {
 	type row struct {
 		spent

@@ -1,6 +1,5 @@
-// Package dist makes what people install cnictl from: archives, packages of Debian and of
-// RPM distributions, and krew's archives with their manifest. The same inputs make the same
-// bytes.
+// Package dist makes the files from which people install cnictl: archives, Debian and RPM
+// packages, and krew archives with their manifest. The same inputs produce the same bytes.
 package dist
 
 import (
@@ -21,26 +20,26 @@ import (
 	"cnictl/tools/release/software"
 )
 
-// Release is what is to be released.
+// Release describes a release.
 type Release struct {
 	Version   string
-	Source    string    // URL of the project, below which releases are published; "" if there is none
+	Source    string    // URL of the project, below which releases are published; "" if none
 	Time      time.Time // of the revision
 	License   string    // text of the project's own licence
 	Inventory func() *software.Inventory
 
 	Programs    string // directory with OS_ARCH/cnictl for each platform
 	Man         string // directory of manual pages
-	Completions string // directory of completions: bash, zsh, fish, powershell
-	Kubectl     string // the program that kubectl asks for completions
-	Krew        string // krew's manifest, to be filled in; with a Source
-	Charts      string // directory of packages of Helm charts; "" for none
+	Completions string // directory of shell completions: bash, zsh, fish, powershell
+	Kubectl     string // the program that kubectl runs for completions
+	Krew        string // krew's manifest, to fill in; requires Source
+	Charts      string // directory of Helm chart packages; "" if none
 }
 
-// Platforms are those of the archives; there are packages for Linux only.
+// Platforms are the platforms of the archives; packages exist for Linux only.
 var Platforms = []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"}
 
-// Build writes everything below a directory, and returns the names of the files there.
+// Build writes everything below the directory out, and returns the names of the files there.
 func (r Release) Build(out string) ([]string, error) {
 	if r.Source != "" && !strings.HasPrefix(r.Source, "https://") {
 		return nil, fmt.Errorf("source %q is not a URL such as https://host/project; set SOURCE", r.Source)
@@ -61,7 +60,7 @@ func (r Release) Build(out string) ([]string, error) {
 		}
 		sums[platform] = digest(made["krew/aws-cni_"+platform+".tar.gz"])
 	}
-	if r.Source != "" { // the manifest is URLs
+	if r.Source != "" { // the manifest has URLs
 		if made["krew/aws-cni.yaml"], err = r.manifest(sums); err != nil {
 			return nil, err
 		}
@@ -100,7 +99,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// shared are the files of all platforms, where archives have them.
+// shared returns the files that are the same on all platforms, by their path in archives.
 func (r Release) shared() ([]files.File, error) {
 	var out []files.File
 	pages, err := files.Tree(r.Man)
@@ -127,7 +126,7 @@ type platform struct {
 	Release
 	name    string // linux_amd64
 	program []byte
-	terms   []byte // of everything in the program
+	terms   []byte // licence terms of everything in the program
 	bom     []byte
 	shared  []files.File
 }
@@ -148,7 +147,7 @@ func (r Release) read(name string, shared []files.File) (platform, error) {
 	return p, err
 }
 
-// pack adds the platform's files to those made.
+// pack adds the platform's files to made.
 func (p platform) pack(made map[string][]byte) error {
 	whole := append(slices.Clone(p.shared),
 		files.File{Name: "cnictl", Mode: 0o755, Data: p.program},
@@ -163,7 +162,7 @@ func (p platform) pack(made map[string][]byte) error {
 		return err
 	}
 	made[name+".cdx.json"] = p.bom
-	// What krew installs is a link to the program; its completions need more (docs/cli.md).
+	// krew installs only a link to the program; completions need more (docs/cli.md).
 	made["krew/aws-cni_"+p.name+".tar.gz"], err = p.archive([]files.File{
 		{Name: "LICENSE", Mode: 0o644, Data: p.terms}, {Name: "kubectl-aws_cni", Mode: 0o755, Data: p.program},
 	})
@@ -190,7 +189,7 @@ func (p platform) archive(list []files.File) ([]byte, error) {
 
 var comment = regexp.MustCompile(`(?m)^#.*\n`)
 
-// manifest fills in krew's.
+// manifest fills in krew's manifest.
 func (r Release) manifest(sums map[string]string) ([]byte, error) {
 	template, err := os.ReadFile(r.Krew)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"cnictl/tools/release/software"
 )
 
-// directories are where packages have what archives have below a directory.
+// directories maps directories in archives to those in packages.
 var directories = strings.NewReplacer(
 	"man/man1/", "/usr/share/man/man1/",
 	"completions/bash/", "/usr/share/bash-completion/completions/",
@@ -26,7 +26,7 @@ var directories = strings.NewReplacer(
 	"completions/powershell/", "/usr/share/doc/cnictl/",
 )
 
-// packages adds the packages for Debian and RPM distributions.
+// packages adds the Debian and RPM packages.
 func (p platform) packages(made map[string][]byte) error {
 	dir, err := os.MkdirTemp("", "mkdist-")
 	if err != nil {
@@ -60,7 +60,7 @@ func (p platform) packages(made map[string][]byte) error {
 	return nil
 }
 
-// installed writes what packages install into a directory, for nfpm to read.
+// installed writes the files that packages install to a directory, for nfpm to read.
 func (p platform) installed(dir string) (contents.Contents, error) {
 	all := []files.File{
 		{Name: "/usr/bin/cnictl", Mode: 0o755, Data: p.program},
@@ -69,7 +69,7 @@ func (p platform) installed(dir string) (contents.Contents, error) {
 	}
 	for _, f := range p.shared {
 		switch name := directories.Replace(f.Name); {
-		case f.Name == "LICENSE": // copyright has it
+		case f.Name == "LICENSE": // the copyright file has it
 			continue
 		case strings.HasPrefix(f.Name, "man/"):
 			zipped, err := zip(f.Data)
@@ -123,7 +123,7 @@ var (
 	odd      = regexp.MustCompile(`[^0-9A-Za-z.]+`)
 )
 
-// packageVersion is a version that packages can have: that of an untagged commit sorts
+// packageVersion returns a version that packages can have: that of an untagged commit sorts
 // before every release.
 func packageVersion(version string) string {
 	if semantic.MatchString(version) {

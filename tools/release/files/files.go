@@ -1,5 +1,5 @@
 // Package files reads the files of a release and writes them as archives whose bytes depend
-// on nothing else: names sorted, one time, owners 0.
+// on nothing else: names are sorted, all times equal, and owners 0.
 package files
 
 import (
@@ -17,15 +17,15 @@ import (
 
 // File is a file, a symbolic link or a directory.
 type File struct {
-	Name string // without a slash before it
+	Name string // without a leading slash
 	Mode int64
 	Data []byte
 	Link string // target
 	Dir  bool
 }
 
-// Tree reads a directory. Modes are 0755 for directories and what can be executed, else
-// 0644; devices, sockets and what changes the user are refused.
+// Tree reads a directory. Modes are 0755 for directories and executables, else 0644. It
+// rejects devices, sockets, and setuid or setgid files.
 func Tree(root string) ([]File, error) {
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -33,7 +33,7 @@ func Tree(root string) ([]File, error) {
 	}
 	var out []File
 	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() { // directories are added by Tar
+		if err != nil || d.IsDir() { // Tar adds directories
 			return err
 		}
 		name, err := filepath.Rel(root, file)
@@ -71,7 +71,7 @@ func Read(file, name string) (File, error) {
 	return e, err
 }
 
-// withParents adds the directories of files and sorts.
+// withParents adds the directories of the files, and sorts.
 func withParents(list []File) []File {
 	have := map[string]bool{}
 	out := slices.Clone(list)
@@ -85,7 +85,7 @@ func withParents(list []File) []File {
 	return out
 }
 
-// Tar writes files, with the directories that they are in, sorted and as of one time.
+// Tar writes files and the directories that contain them, sorted and with the same time.
 func Tar(w io.Writer, list []File, when time.Time) error {
 	t := tar.NewWriter(w)
 	for _, e := range withParents(list) {

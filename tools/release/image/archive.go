@@ -15,9 +15,9 @@ import (
 	"cnictl/tools/release/files"
 )
 
-// write writes an OCI image layout as a tar: one index of all architectures. Beside it is
-// the manifest.json that older versions of "docker load" want; they know one architecture
-// per name, so that with several each has a name of its own.
+// write writes an OCI image layout as a tar: one index of all architectures. It adds the
+// manifest.json that older versions of "docker load" need. These know one architecture per
+// name, so with several architectures each gets a name of its own.
 func write(w io.Writer, name string, archs []string, images []v1.Image) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	var docker []map[string]any

@@ -12,10 +12,10 @@ import (
 	"cnictl/tools/release/files"
 )
 
-// epoch is the time of every file, so that layers stay the same from release to release.
+// epoch is the time of every file, so that layers stay the same across releases.
 var epoch = time.Unix(0, 0).UTC()
 
-// layer makes an image's layer of entries.
+// layer makes an image layer from entries.
 func layer(entries []files.File) (v1.Layer, error) {
 	var data bytes.Buffer
 	if err := files.Tar(&data, entries, epoch); err != nil {

@@ -1,6 +1,6 @@
-// Package image packs container images from built programs, as the lists of deploy/images
-// and testenv/cluster describe them. The same inputs make the same bytes: names are sorted,
-// times fixed, owners 0.
+// Package image packs container images from built programs, as the lists in deploy/images and
+// testenv/cluster describe them. The same inputs produce the same bytes: names are sorted,
+// times fixed, and owners 0.
 package image
 
 import (
@@ -15,20 +15,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Image says what an image has. {arch} in a path on this machine is Go's name of the
-// architecture.
+// Image describes the content of an image. {arch} in a path on this machine is Go's name of
+// the architecture.
 type Image struct {
 	Name       string
 	Title      string
 	Workdir    string
 	Entrypoint []string
 	Cmd        []string
-	Path       string            // directories of PATH
-	Root       string            // file system of others' software, made by tools/release/rootfs.sh
-	Certs      bool              // of Root only the CA certificates
-	Files      map[string]string // path in the image: path here. With slashes at the end, every file of a directory
-	// Licenses is a file with the terms of everything in the image and in Also, for
-	// programs that are copied to where /licenses does not go.
+	Path       string            // directories for PATH
+	Root       string            // file system of third-party software, made by tools/release/rootfs.sh
+	Certs      bool              // take only the CA certificates from Root
+	Files      map[string]string // path in the image: path here. With trailing slashes, a whole directory
+	// Licenses is a file with the licence terms of everything in the image and in Also, for
+	// programs that are copied to places without /licenses.
 	Licenses string
 	Also     []string
 }
@@ -53,11 +53,11 @@ func ReadList(file string) ([]Image, error) {
 	return out, nil
 }
 
-// source is a file of an image and where its content is.
+// source is a file of an image and the path of its content.
 type source struct{ name, from string }
 
-// sources lists the files for an architecture, by name without a slash before it. A file
-// that is named replaces one of a directory.
+// sources lists the files for an architecture, by name without a leading slash. A file that
+// is named explicitly replaces one from a directory.
 func (i Image) sources(arch string) ([]source, error) {
 	found := map[string]string{}
 	for name, from := range i.Files {

@@ -18,7 +18,7 @@ import (
 	"cnictl/tools/release/software"
 )
 
-// Release is what all images of a release share.
+// Release holds what all images of a release share.
 type Release struct {
 	Version, Revision, Source string
 	Time                      time.Time // of the revision
@@ -28,7 +28,7 @@ type Release struct {
 
 const certificates = "etc/ssl/certs/ca-certificates.crt"
 
-// SBOMFile is the bill of materials in an image.
+// SBOMFile is the path of the bill of materials in an image.
 const SBOMFile = "licenses/sbom.cdx.json"
 
 // build makes the image for one architecture.
@@ -75,7 +75,7 @@ func (i Image) build(r Release, arch string) (v1.Image, error) {
 	return mutate.ConfigFile(image, i.config(r, image, arch))
 }
 
-// others are the programs, libraries and certificates of other projects.
+// others returns the programs, libraries and certificates of other projects.
 func (i Image) others(inventory *software.Inventory, arch string) ([]files.File, error) {
 	if i.Root == "" {
 		return nil, nil
@@ -95,7 +95,7 @@ func (i Image) others(inventory *software.Inventory, arch string) ([]files.File,
 	return append(entries, files.File{Name: "licenses/debian", Mode: 0o777, Link: "../usr/share/doc"}), nil
 }
 
-// programs are the files that the list names.
+// programs returns the files that the list names.
 func (i Image) programs(inventory *software.Inventory, arch string) ([]files.File, error) {
 	sources, err := i.sources(arch)
 	if err != nil {
@@ -119,7 +119,7 @@ func (i Image) programs(inventory *software.Inventory, arch string) ([]files.Fil
 
 func isELF(data []byte) bool { return strings.HasPrefix(string(data[:min(4, len(data))]), "\x7fELF") }
 
-// licenses is the text of i.Licenses.
+// licenses returns the content of i.Licenses.
 func (i Image) licenses(r Release, own *software.Inventory, arch string) (string, error) {
 	all := r.Inventory()
 	for key, m := range own.Modules {
@@ -133,10 +133,10 @@ func (i Image) licenses(r Release, own *software.Inventory, arch string) (string
 	return all.Text(r.License), nil
 }
 
-// config is what a runtime reads.
+// config sets what a container runtime reads.
 func (i Image) config(r Release, image v1.Image, arch string) *v1.ConfigFile {
 	c, err := image.ConfigFile()
-	if err != nil { // of an image in memory
+	if err != nil { // cannot fail: the image is in memory
 		panic(err)
 	}
 	c = c.DeepCopy()
@@ -163,7 +163,7 @@ func (i Image) config(r Release, image v1.Image, arch string) *v1.ConfigFile {
 	return c
 }
 
-// Pack writes the archive of an image for some architectures, called name.
+// Pack writes the archive of an image, called name, for the given architectures.
 func (i Image) Pack(r Release, name string, archs []string, file string) error {
 	if len(archs) == 0 {
 		return errors.New("no architecture")

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Package is an installed package of Debian.
+// Package is an installed Debian package.
 type Package struct {
 	Name, Version, Arch string
 	Source              string // name and version of the source package
 }
 
-// StatusDir has a file for each package of a root without dpkg, where scanners look.
+// StatusDir has a file for each package of a root without dpkg; scanners look there.
 const StatusDir = "var/lib/dpkg/status.d"
 
-// AddDebian reads the packages that a root file system was made of.
+// AddDebian reads the packages that a root file system consists of.
 func (i *Inventory) AddDebian(root string) error {
 	dir := filepath.Join(root, filepath.FromSlash(StatusDir))
 	files, err := os.ReadDir(dir)

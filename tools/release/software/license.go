@@ -16,21 +16,21 @@ import (
 // Own is the project's own licence, as an SPDX expression.
 const Own = "Apache-2.0"
 
-// allowed are the licences of Go modules that may be linked into our programs. Each asks
-// for no more than that its text travels along, which Bundle and Text see to; MPL-2.0 also
-// asks that its files' source can be had, which is the module proxy's.
+// allowed are the licences of Go modules that may be linked into our programs. Each requires
+// only that its text is distributed too, which Bundle and Text ensure. MPL-2.0 also requires
+// that the source of its files is available; the module proxy provides it.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
-// legal are files with terms; a module may have several.
+// legal matches files with licence terms; a module may have several.
 var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|copyright)([-._].*)?$`)
 
-// notTerms are files of such names that are something else.
+// notTerms matches files with such names that have other content.
 var notTerms = regexp.MustCompile(`(?i)\.(go|ya?ml|json|tmpl|sh|py|header)$`)
 
-// ErrLicense is a licence that is not on the list of allowed ones.
+// ErrLicense means that a licence is not on the list of allowed ones.
 var ErrLicense = errors.New("licence is not allowed")
 
-// license fills in the terms of a module.
+// license fills in the licence terms of a module.
 func (i *Inventory) license(m *Module) error {
 	dir, err := i.dir(m)
 	if err != nil {
@@ -63,8 +63,9 @@ func (i *Inventory) license(m *Module) error {
 	return nil
 }
 
-// terms lists a module's files with terms: its own, and those of parts that it took from
-// others. Go's tree has licences of things that are not in its library.
+// terms lists a module's files with licence terms: its own, and those of code copied from
+// others. With ownOnly it skips the latter: Go's tree has licences of things that are not in
+// its library.
 func terms(root string, ownOnly bool) (out []string, _ error) {
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -80,7 +81,7 @@ func terms(root string, ownOnly bool) (out []string, _ error) {
 	return out, err
 }
 
-// skipped are directories from which nothing is linked.
+// skipped reports whether nothing is linked from a directory.
 func skipped(dir string) bool {
 	return dir == "testdata" || strings.HasPrefix(dir, "_") || strings.HasPrefix(dir, ".")
 }
@@ -90,7 +91,7 @@ func identify(text []byte) ([]string, error) {
 	c := licensecheck.Scan(text)
 	var ids []string
 	for _, m := range c.Match {
-		if m.IsURL || m.ID == "GooglePatentsFile" { // a grant beside the licence: its text travels, too
+		if m.IsURL || m.ID == "GooglePatentsFile" { // a grant beside the licence: its text is distributed too
 			continue
 		}
 		if !slices.Contains(allowed, m.ID) {

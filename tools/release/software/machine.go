@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Time is that of SOURCE_DATE_EPOCH: the revision's. Without it, it is 1970.
+// Time returns the time of SOURCE_DATE_EPOCH, that of the revision; 1970 if not set.
 func Time() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -22,7 +22,7 @@ func Time() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// Sources makes inventories with the licences that this machine's Go has.
+// Sources makes inventories that find licences in the directories of this machine's Go.
 func Sources() (func() *Inventory, error) {
 	dirs, err := exec.Command("go", "env", "GOMODCACHE", "GOROOT").Output()
 	if err != nil {

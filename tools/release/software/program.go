@@ -1,5 +1,5 @@
-// Package software finds out what a release consists of: the modules that Go linked into
-// its programs, the Debian packages beside them, and the licences of both.
+// Package software determines what a release consists of: the modules that Go linked into its
+// programs, the Debian packages beside them, and the licences of both.
 package software
 
 import (
@@ -20,12 +20,12 @@ import (
 type Module struct {
 	Path, Version string
 	License       string   // SPDX expression
-	Texts         []string // licences and notices, as the module has them
+	Texts         []string // licences and notices, unchanged
 }
 
 // Program is a built Go program.
 type Program struct {
-	Name    string // as it is called where it is installed
+	Name    string // name as installed
 	Command string // import path
 	SHA256  string
 	Modules []string // path@version, sorted
@@ -33,22 +33,22 @@ type Program struct {
 
 // Inventory is everything found in the programs added.
 type Inventory struct {
-	cache, root string // of modules; of Go
+	cache, root string // directories: the module cache; Go's own
 	Programs    []Program
 	Modules     map[string]*Module // by path@version
 	Packages    []Package
 }
 
-// Key is how programs name a module.
+// Key identifies a module: path@version.
 func (m *Module) Key() string { return m.Path + "@" + m.Version }
 
-// New returns an empty inventory. The module cache and Go's own directory are what
-// "go env" prints: the sources of licences.
+// New returns an empty inventory. moduleCache and goRoot are the directories that "go env"
+// prints; licences are read from there.
 func New(moduleCache, goRoot string) *Inventory {
 	return &Inventory{cache: moduleCache, root: goRoot, Modules: map[string]*Module{}}
 }
 
-// Add reads a program. Files that Go did not build are left to their packages.
+// Add reads a program. It ignores files that Go did not build: their packages cover them.
 func (i *Inventory) Add(name, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -62,7 +62,7 @@ func (i *Inventory) Add(name, file string) error {
 	p := Program{Name: name, Command: info.Path, SHA256: hex.EncodeToString(sum[:])}
 	linked := []*Module{{Path: "std", Version: info.GoVersion}}
 	deps := info.Deps
-	if module.CheckPath(info.Main.Path) == nil { // others' programs; our module has no path to get it by
+	if module.CheckPath(info.Main.Path) == nil { // third-party; our module has no path to fetch it by
 		deps = append(deps, &info.Main)
 	}
 	for _, d := range deps {
@@ -95,7 +95,7 @@ func (i *Inventory) Sorted() []*Module {
 	return out
 }
 
-// dir is where a module's sources are, as the build unpacked them.
+// dir returns the directory of a module's sources, as the build unpacked them.
 func (i *Inventory) dir(m *Module) (string, error) {
 	if m.Path == "std" {
 		return i.root, nil
@@ -111,8 +111,8 @@ func (i *Inventory) dir(m *Module) (string, error) {
 	return filepath.Join(i.cache, filepath.FromSlash(path)+"@"+version), nil
 }
 
-// Bundle returns the licence files of everything, by their names below /licenses. Ours
-// is the licence of the project itself.
+// Bundle returns the licence files of everything, by their names below /licenses. ours is the
+// licence of the project itself.
 func (i *Inventory) Bundle(ours string) map[string]string {
 	out := map[string]string{"LICENSE": ours}
 	for _, m := range i.Sorted() {
@@ -127,7 +127,7 @@ func (i *Inventory) Bundle(ours string) map[string]string {
 	return out
 }
 
-// Text is the bundle as one file, for places with room for one.
+// Text returns the bundle as a single file, for places with room for only one.
 func (i *Inventory) Text(ours string) string {
 	var b strings.Builder
 	b.WriteString(ours)

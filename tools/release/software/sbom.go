@@ -18,7 +18,8 @@ type Subject struct {
 	Time          time.Time
 }
 
-// SBOM is the bill of materials in CycloneDX's JSON: the same for the same inventory.
+// SBOM returns the bill of materials as CycloneDX JSON. The same inventory gives the same
+// bytes.
 func (i *Inventory) SBOM(s Subject) ([]byte, error) {
 	bom := cdx.NewBOM()
 	root := cdx.Component{BOMRef: s.Name, Type: cdx.ComponentType(s.Kind), Name: s.Name, Version: s.Version, Licenses: expression(s.License)}
@@ -55,7 +56,7 @@ func (i *Inventory) SBOM(s Subject) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// purl is a package URL, by which scanners know a module.
+// purl returns the package URL by which scanners know a module.
 func (m *Module) purl() string {
 	version := m.Version
 	if m.Path == "std" {

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Cluster is the state of the pods between polls. The zero value is ready.
+// Cluster is the state of the pods between polls. The zero value is ready to use.
 type Cluster struct {
 	pods   map[string]*pod
-	listed bool // a list came in before
+	listed bool // a list has been seen
 }
 
-// pod is what one pod showed last.
+// pod is what is remembered of one pod.
 type pod struct {
-	// read: last is where increases are counted from. It is the pod's last reading, or
-	// nothing at all for a pod that came after the first list: whatever such a pod has
-	// counted at its first reading is new.
+	// read means that increases are counted from last. That is the pod's last reading, or an
+	// empty one for a pod that appeared after the first list: everything such a pod has
+	// counted by its first reading is new.
 	read bool
 	last Reading
 
-	absent int // polls since it was in the list
+	absent int // polls since it was last listed
 }
 
-// forgetAfter is how many polls a pod may be missing from the list and still be the
-// same when it comes back. Pods do not come back; but if a list is ever short, taking
-// all old counts for new ones would be a jump out of nothing.
+// forgetAfter is how many polls a pod may be missing from the list before its counts are
+// forgotten. Pods do not come back, but a list may be incomplete, and counting all the old
+// counts as new ones would publish a spurious jump.
 const forgetAfter = 20
 
 // Figure is one value of the cluster.
@@ -33,11 +33,11 @@ type Figure struct {
 	Value float64
 }
 
-// Poll takes the pods that there are, each by its UID, and the readings of those that
-// could be read. It returns the figures in the order of the table.
+// Poll takes the UIDs of the listed pods, and the readings of those that could be read. It
+// returns the figures in the order of the table.
 //
-// A metric that no pod showed has no figure, and nor has a counter before there is
-// anything to count from: at the first poll. A latency exists only if calls were made.
+// A metric that no pod showed has no figure. Nor does a counter at the first poll, when there
+// is nothing to count from. A latency exists only if calls were made.
 func (c *Cluster) Poll(listed []string, readings map[string]Reading) []Figure {
 	c.note(listed)
 	t := newTotals()
@@ -59,7 +59,7 @@ func (c *Cluster) Poll(listed []string, readings map[string]Reading) []Figure {
 	return t.figures()
 }
 
-// note brings what is remembered in line with a list.
+// note updates the remembered pods to match a list.
 func (c *Cluster) note(listed []string) {
 	if c.pods == nil {
 		c.pods = make(map[string]*pod, len(listed))
@@ -78,11 +78,11 @@ func (c *Cluster) note(listed []string) {
 	c.listed = true
 }
 
-// totals adds up one poll. A source that is in sums was shown by some pod.
+// totals adds up one poll. A source is in sums if some pod showed it.
 type totals struct {
 	sums    map[string]float64
 	latency float64 // ms
-	called  bool    // latency is that of calls
+	called  bool    // some calls were made, so latency is valid
 }
 
 func newTotals() *totals { return &totals{sums: make(map[string]float64, len(metrics))} }
@@ -118,8 +118,8 @@ func (t *totals) addLatency(ms float64) {
 }
 
 // restarted reports whether the counters of a pod restarted since its last reading. One
-// that fell is enough: they all live in one process. Its CPU time falls even when its
-// counters have already overtaken those of the process before.
+// counter that fell is enough, since they all live in one process. The CPU time falls even if
+// the counters have already overtaken those of the previous process.
 func restarted(last, r Reading) bool {
 	if r.CPU > 0 && r.CPU < last.CPU || startedBetween(last, r) {
 		return true
@@ -137,9 +137,9 @@ func restarted(last, r Reading) bool {
 	return false
 }
 
-// carried is a reading with the counts of the one before that it does not show. An ipamd
-// leaves out what it cannot collect: if that counted as zero, the next reading would
-// bring all of it again.
+// carried returns r with the counts that it lacks taken from last. An ipamd leaves out what
+// it cannot collect: if that counted as zero, the next reading would add the whole count
+// again.
 func carried(last, r Reading) Reading {
 	r.Values, r.Calls = maps.Clone(r.Values), maps.Clone(r.Calls)
 	for _, m := range metrics {
@@ -165,13 +165,13 @@ func carried(last, r Reading) Reading {
 	return r
 }
 
-// clockNoise is how far the start of a process seems to move on its own: the kernel
-// derives it from the clock, in whole seconds.
+// clockNoise is how far the start time of a process may appear to move: the kernel derives it
+// from the clock, in whole seconds.
 const clockNoise = 2 * time.Second
 
-// startedBetween distinguishes a process that crashes repeatedly, whose counters need not
-// fall, from a node whose clock was set: that moves the start of the old process, but
-// hardly beyond the last reading.
+// startedBetween reports whether the process started after the last reading. It catches a
+// process that crashes repeatedly, whose counters need not fall. Setting a node's clock also
+// moves the start of the old process, but hardly beyond the last reading.
 func startedBetween(last, r Reading) bool {
 	return !last.Started.IsZero() && r.Started.After(last.Started.Add(clockNoise)) && r.Started.After(last.At)
 }

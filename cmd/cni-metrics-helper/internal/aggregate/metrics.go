@@ -2,29 +2,29 @@ package aggregate
 
 import "slices"
 
-// Kind says how the values of the nodes become one figure.
+// Kind is how the values of the nodes become one figure.
 type Kind int
 
 const (
 	Gauge   Kind = iota // the sum
-	Counter             // the sum of the increases since the poll before
-	Latency             // the worst of the nodes
+	Counter             // the sum of the increases since the previous poll
+	Latency             // the worst node's
 )
 
-// Metric is one row: what is read, and what it is called in CloudWatch.
+// Metric is one row of the table: what is read, and its name in CloudWatch.
 type Metric struct {
-	Source    string // family of ipamd
+	Source    string // metric family of ipamd
 	Published string // name in CloudWatch
 	Kind      Kind
 }
 
-// Names of families that more than one place uses.
+// Names of families used in more than one place.
 const (
 	APILatency  = "awscni_aws_api_latency_ms"
 	NoAddresses = "awscni_no_available_ip_addresses"
 )
 
-// metrics is the table of spec/ipamd.md §8.2, and its last row, which is ours.
+// metrics is the table of spec/ipamd.md §8.2; the last row is our addition.
 var metrics = []Metric{
 	{"awscni_assigned_ip_addresses", "assignIPAddresses", Gauge},
 	{"awscni_total_ip_addresses", "totalIPAddresses", Gauge},

@@ -1,6 +1,5 @@
-// Package jsonlog writes log records as upstream does: one JSON line each, with
-// level, ts, caller and msg, then the record's own members. It must not decide what is
-// logged.
+// Package jsonlog writes log records as upstream does: one JSON line each, with level, ts,
+// caller and msg, then the record's own members. It must not decide what gets logged.
 package jsonlog
 
 import (
@@ -15,10 +14,10 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// LevelFatal is for the last line of a process that gives up.
+// LevelFatal is for the last line of a process that exits because of a failure.
 const LevelFatal = slog.LevelError + 4
 
-// New makes a logger. level is a word of AWS_VPC_K8S_CNI_LOGLEVEL; another one counts
+// New makes a logger. level is a value of AWS_VPC_K8S_CNI_LOGLEVEL; any unknown value counts
 // as debug.
 func New(w io.Writer, level string) *slog.Logger {
 	least, _ := logline.ParseLevel(level)
@@ -31,7 +30,7 @@ type handler struct {
 	attrs []byte // members of WithAttrs, encoded
 }
 
-// output is shared by a handler and those derived from it.
+// output is shared by a handler and the handlers derived from it.
 type output struct {
 	mu sync.Mutex // guards w: one line at a time
 	w  io.Writer
@@ -63,7 +62,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &next
 }
 
-// WithGroup keeps lines flat: the keys are few, and each means one thing.
+// WithGroup does not nest: the keys are few, and each has one meaning.
 func (h *handler) WithGroup(string) slog.Handler { return h }
 
 func appendAttr(b []byte, a slog.Attr) []byte {

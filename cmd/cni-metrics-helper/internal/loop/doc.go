@@ -1,6 +1,6 @@
-// Package loop is the life of the helper: it polls the nodes at every interval, queues
-// the figures, sends the queue after every second poll and once more at the end.
+// Package loop is the main loop of the helper: it polls the nodes at every interval, queues
+// the figures, and sends the queue after every second poll and once more on exit.
 //
-// Three goroutines belong to Run: the polls, the sending, which may be slow without
-// holding up polls, and the server for Prometheus. All end with Run.
+// Run has three goroutines: the poller; the sender, which may be slow without delaying polls;
+// and the server for Prometheus. All end with Run.
 package loop

@@ -12,18 +12,18 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// poller asks all nodes at every interval.
+// poller reads all nodes at every interval.
 type poller struct {
 	Deps
 	cluster aggregate.Cluster
-	first   int    // where in the list the next poll begins
-	trouble string // what was logged of the last poll
+	first   int    // index in the list at which the next poll starts
+	trouble string // what was logged about the last poll
 }
 
 func newPoller(d Deps) *poller { return &poller{Deps: d} }
 
-// run polls until ctx ends, the first time after one interval: ipamd pods that start
-// together with the helper are up by then. Every second poll makes the queue due.
+// run polls until ctx ends, first after one interval: ipamd pods that start together with the
+// helper are up by then. After every second poll it signals due.
 func (p *poller) run(ctx context.Context, due chan<- struct{}) {
 	ticks := time.NewTicker(p.Interval)
 	defer ticks.Stop()
@@ -37,7 +37,7 @@ func (p *poller) run(ctx context.Context, due chan<- struct{}) {
 		if n%sendEvery == 0 {
 			select {
 			case due <- struct{}{}:
-			default: // the sender is still at it
+			default: // the sender is still busy
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func (p *poller) poll(ctx context.Context) {
 	p.turn(pods)
 	readings, skipped := p.Nodes.Read(limited, pods)
 	if ctx.Err() != nil {
-		return // a poll that was cut off would publish too low sums
+		return // the sums of an interrupted poll would be too low
 	}
 	uids := make([]string, len(pods))
 	for i, pod := range pods {
@@ -73,8 +73,8 @@ func (p *poller) poll(ctx context.Context) {
 	p.Log.DebugContext(ctx, "Polled the nodes", logline.KeyTotal, len(pods), logline.KeyCount, len(readings), logline.KeyDuration, time.Since(began).Round(time.Millisecond))
 }
 
-// turn lets the list begin with another pod each time, so that a poll which ends before
-// the last pods does not always leave out the same.
+// turn rotates the list so that each poll starts with another pod: a poll that runs out of
+// time then does not always skip the same ones.
 func (p *poller) turn(pods []scrape.Pod) {
 	if len(pods) == 0 {
 		return
@@ -85,7 +85,7 @@ func (p *poller) turn(pods []scrape.Pod) {
 	slices.Reverse(pods)
 }
 
-// account counts the pods that were skipped and logs them when it is not as before.
+// account counts the skipped pods, and logs them when the counts change.
 func (p *poller) account(ctx context.Context, pods []scrape.Pod, skipped []scrape.Skip) {
 	reached := len(pods)
 	counts := map[scrape.Reason]int{}
@@ -112,7 +112,7 @@ func (p *poller) account(ctx context.Context, pods []scrape.Pod, skipped []scrap
 	p.complain(ctx, strings.Join(what, ", "), strings.Join(detail, "; "))
 }
 
-// complain logs trouble when it begins, changes and ends: an interval is short.
+// complain logs when trouble begins, changes or ends, not at every (short) interval.
 func (p *poller) complain(ctx context.Context, trouble, detail string) {
 	before := p.trouble
 	p.trouble = trouble
@@ -127,5 +127,5 @@ func (p *poller) complain(ctx context.Context, trouble, detail string) {
 	}
 }
 
-// noList is the trouble of a poll without a list.
+// noList is the trouble of a poll that could not list the pods.
 const noList = "no list"

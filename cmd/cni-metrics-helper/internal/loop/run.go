@@ -17,8 +17,8 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Deps are what Run works with. CloudWatch and Queue are nil when nothing is sent,
-// Listener when Prometheus is not served; Run closes it.
+// Deps are the dependencies of Run. CloudWatch and Queue are nil if nothing is sent, Listener
+// is nil if Prometheus is not served. Run closes Listener.
 type Deps struct {
 	Interval   time.Duration
 	Nodes      *scrape.Client
@@ -31,12 +31,12 @@ type Deps struct {
 
 const (
 	sendEvery = 2                // polls, as upstream
-	leastPoll = 10 * time.Second // a poll may take this long, or an interval
-	lastSend  = 10 * time.Second // of the send under way, and of the last: Kubernetes gives 30 s for both
-	lastReply = 2 * time.Second  // for scrapes of Prometheus that are under way
+	leastPoll = 10 * time.Second // a poll may take this long, or an interval if that is longer
+	lastSend  = 10 * time.Second // for the send under way and the last: Kubernetes gives 30 s for both
+	lastReply = 2 * time.Second  // for Prometheus scrapes in progress
 )
 
-// Run works until ctx ends, and sends what is queued then.
+// Run works until ctx ends, then sends what is still queued.
 func Run(ctx context.Context, d Deps) error {
 	group, ctx := errgroup.WithContext(ctx)
 	due := make(chan struct{}, 1)
@@ -59,7 +59,7 @@ func serve(ctx context.Context, d Deps) error {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastReply)
 		defer cancel()
 		if server.Shutdown(last) != nil {
-			_ = server.Close() // who still reads is cut off
+			_ = server.Close() // cuts off clients that are still reading
 		}
 	})
 	defer stop()
@@ -108,8 +108,8 @@ func (s *sender) send(ctx context.Context) {
 	s.failing = err != nil
 }
 
-// grace is a context that outlives ctx by lastSend. A request that is cut off may have
-// been carried out, and its data would be sent, and counted, twice.
+// grace returns a context that outlives ctx by lastSend. A request that is cut off may have
+// succeeded, and resending its data would count them twice.
 func grace(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -122,7 +122,7 @@ func grace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return longer, func() { stop(); cancel() }
 }
 
-// data are the figures as CloudWatch gets them.
+// data converts figures to what CloudWatch takes.
 func data(figures []aggregate.Figure, at time.Time) []publish.Datum {
 	out := make([]publish.Datum, len(figures))
 	for i, f := range figures {

@@ -13,23 +13,22 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-const maxAnswer = 4 << 20 // bytes of any AWS answer; tags and errors are below 64 KiB
+const maxAnswer = 4 << 20 // bytes of any AWS response; tags and errors are below 64 KiB
 
-// LoadAWS makes the settings of all AWS clients. timeout is that of one attempt.
+// LoadAWS loads the configuration of all AWS clients. timeout is for one attempt.
 func LoadAWS(ctx context.Context, timeout time.Duration) (aws.Config, error) {
 	cfg, err := config.LoadDefaultConfig(ctx,
-		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; what matters is in the errors
+		config.WithLogger(logging.Nop{}), // the SDK would write to stderr; errors carry what matters
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(timeout)),
 	)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load AWS settings: %w", err)
 	}
-	cfg.HTTPClient = boundedHTTP{cfg.HTTPClient} // not before: AWS_CA_BUNDLE needs the SDK's own
+	cfg.HTTPClient = boundedHTTP{cfg.HTTPClient} // only now: AWS_CA_BUNDLE needs the SDK's own client
 	return cfg, nil
 }
 
-// boundedHTTP keeps a service that answers without end from filling memory: the SDK
-// reads whole bodies.
+// boundedHTTP keeps an endless response from filling memory: the SDK reads whole bodies.
 type boundedHTTP struct{ next aws.HTTPClient }
 
 func (b boundedHTTP) Do(r *http.Request) (*http.Response, error) {

@@ -13,21 +13,21 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// What upstream writes, and dashboards and alarms ask for.
+// Names that upstream writes, and that dashboards and alarms query.
 const (
 	metricNamespace = "Kubernetes"
 	dimension       = "CLUSTER_ID"
-	perRequest      = 20 // data; CloudWatch takes 1,000
+	perRequest      = 20 // data points; CloudWatch takes 1,000
 )
 
-// CloudWatch sends what is queued.
+// CloudWatch sends the queued data.
 type CloudWatch struct {
 	client  *cloudwatch.Client
 	cluster string
 	queue   *Queue
 }
 
-// NewCloudWatch makes a sender. It makes no request.
+// NewCloudWatch makes a sender. It makes no requests.
 func NewCloudWatch(cfg aws.Config, cluster, userAgent string, q *Queue) *CloudWatch {
 	client := cloudwatch.NewFromConfig(cfg, func(o *cloudwatch.Options) {
 		o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKeyValue("cni-metrics-helper", userAgent))
@@ -35,9 +35,9 @@ func NewCloudWatch(cfg aws.Config, cluster, userAgent string, q *Queue) *CloudWa
 	return &CloudWatch{client, cluster, q}
 }
 
-// Send empties the queue. It stops at the first request that may succeed later: its data
-// go back, with the times that they had, and wait for the next Send. Data that CloudWatch
-// will never accept are dropped; the error says how many.
+// Send empties the queue. It stops at the first request that failed but may succeed later:
+// its data are put back, with their times, for the next Send. Data that CloudWatch will never
+// accept are dropped; the error says how many.
 func (c *CloudWatch) Send(ctx context.Context) (sent int, err error) {
 	var refused []error
 	for {
@@ -66,7 +66,7 @@ func (c *CloudWatch) put(ctx context.Context, data []Datum) error {
 			Dimensions: []types.Dimension{{Name: aws.String(dimension), Value: aws.String(c.cluster)}},
 			Timestamp:  aws.Time(d.At),
 			Value:      aws.Float64(d.Value),
-			Unit:       types.StandardUnitCount, // of all, also of milliseconds: as upstream
+			Unit:       types.StandardUnitCount, // for all, even milliseconds: as upstream
 		})
 	}
 	if _, err := c.client.PutMetricData(ctx, in); err != nil {
@@ -75,7 +75,7 @@ func (c *CloudWatch) put(ctx context.Context, data []Datum) error {
 	return nil
 }
 
-// hopelessCodes are CloudWatch's words for data that it does not take, at any time.
+// hopelessCodes are CloudWatch's error codes for data that it will never accept.
 var hopelessCodes = []string{
 	"InvalidParameterValue", "InvalidParameterValueException",
 	"InvalidParameterCombination", "InvalidParameterCombinationException",

@@ -1,5 +1,5 @@
-// Package publish sends the figures of the cluster to CloudWatch, through a queue that
-// outlives its failures, and serves them to Prometheus.
+// Package publish sends the figures of the cluster to CloudWatch, through a queue that keeps
+// them while CloudWatch fails, and serves them to Prometheus.
 //
-// It also finds out what the cluster is called there and in which region it is.
+// It also finds out the name of the cluster and its region.
 package publish

@@ -15,15 +15,15 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// DefaultCluster is the name of a cluster without any other.
+// DefaultCluster names a cluster whose name cannot be found.
 const DefaultCluster = "k8s-cluster"
 
-// clusterTags are the tags of an instance that may name its cluster, the best first.
+// clusterTags are the instance tags that may name its cluster, the best first.
 var clusterTags = []string{"eks:cluster-name", "CLUSTER_ID", "Name"}
 
 var regionForm = regexp.MustCompile(`^[a-z]{2,}(-[a-z0-9]+){1,5}$`)
 
-// Region is the given region, or the instance's.
+// Region returns the given region, or the instance's if given is empty.
 func Region(ctx context.Context, cfg aws.Config, given string) (string, error) {
 	region := given
 	if region == "" {
@@ -33,14 +33,14 @@ func Region(ctx context.Context, cfg aws.Config, given string) (string, error) {
 		}
 		region = out.Region
 	}
-	// It becomes part of a host's name.
+	// The region becomes part of a host name.
 	if !regionForm.MatchString(region) {
 		return "", fmt.Errorf("invalid region %q; set AWS_REGION to one such as us-west-2", region)
 	}
 	return region, nil
 }
 
-// CheckCluster refuses names that CloudWatch does not take for a dimension.
+// CheckCluster rejects names that CloudWatch does not accept as a dimension.
 func CheckCluster(name string) error {
 	visible := strings.ContainsFunc(name, func(r rune) bool { return r > ' ' })
 	strange := strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' })
@@ -50,8 +50,8 @@ func CheckCluster(name string) error {
 	return nil
 }
 
-// Cluster is the cluster's name according to the helper's own instance. source says which
-// tag it was, or why there was none.
+// Cluster returns the cluster's name according to the helper's own instance. source is the
+// tag it came from, or why there was none.
 func Cluster(ctx context.Context, cfg aws.Config, ec2Endpoint string) (name, source string, err error) {
 	instance, err := instanceID(ctx, cfg)
 	if err != nil {
@@ -90,7 +90,7 @@ func instanceID(ctx context.Context, cfg aws.Config) (string, error) {
 	return string(id), nil
 }
 
-// instanceTags are those that may name a cluster. Three keys fit one page.
+// instanceTags returns the tags that may name a cluster. Three keys fit on one page.
 func instanceTags(ctx context.Context, cfg aws.Config, endpoint, instance string) (map[string]string, error) {
 	client := ec2.NewFromConfig(cfg, func(o *ec2.Options) {
 		if endpoint != "" {

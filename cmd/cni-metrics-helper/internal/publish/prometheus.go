@@ -14,7 +14,7 @@ import (
 	"cnictl/cmd/cni-metrics-helper/internal/aggregate"
 )
 
-// summed are the gauges that upstream fills with the cluster's sums.
+// summed are the gauges that upstream fills with sums over the cluster.
 var summed = map[string]string{
 	"awscni_assigned_ip_addresses": "The number of IP addresses assigned to pods of the cluster",
 	"awscni_eni_allocated":         "The number of ENIs of the cluster's pools",
@@ -24,7 +24,7 @@ var summed = map[string]string{
 	"awscni_total_ipv4_prefixes":   "The number of IPv4 prefixes of the cluster's pools",
 }
 
-// counted are the counters that upstream registers and leaves at 0.
+// counted are the counters that upstream registers but leaves at 0.
 var counted = map[string]string{
 	"awscni_add_ip_req_count":   "The number of ADDs that the cluster's nodes counted since this process began to watch",
 	"awscni_force_removed_enis": "The number of ENIs that were removed under pods since this process began to watch",
@@ -32,7 +32,7 @@ var counted = map[string]string{
 	aggregate.NoAddresses:       "The number of ADDs that found nothing free since this process began to watch",
 }
 
-// Exposition is what Prometheus scrapes of the helper.
+// Exposition is what Prometheus scrapes from the helper.
 type Exposition struct {
 	registry *prometheus.Registry
 	polls    *prometheus.CounterVec
@@ -42,8 +42,8 @@ type Exposition struct {
 	sums     *sums
 }
 
-// NewExposition makes an exposition without figures: before the first poll there are
-// none, and zeros would be a claim.
+// NewExposition makes an exposition without figures: before the first poll there are none,
+// and zeros would be false.
 func NewExposition(skipReasons []string) *Exposition {
 	e := &Exposition{
 		registry: prometheus.NewRegistry(),
@@ -61,12 +61,12 @@ func NewExposition(skipReasons []string) *Exposition {
 	return e
 }
 
-// Handler serves the metrics in Prometheus's text format.
+// Handler serves the metrics in the Prometheus text format.
 func (e *Exposition) Handler() http.Handler {
 	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Polled notes the figures of a poll and how many pods it read.
+// Polled records the figures of a poll and how many pods it read.
 func (e *Exposition) Polled(figures []aggregate.Figure, read int, at time.Time) {
 	e.polls.WithLabelValues("ok").Inc()
 	e.read.Set(float64(read))
@@ -74,18 +74,18 @@ func (e *Exposition) Polled(figures []aggregate.Figure, read int, at time.Time) 
 	e.sums.set(figures)
 }
 
-// Failed notes a poll that could not list the pods.
+// Failed records a poll that could not list the pods.
 func (e *Exposition) Failed() { e.polls.WithLabelValues("failed").Inc() }
 
-// Skipped notes a pod that could not be read.
+// Skipped records a pod that could not be read.
 func (e *Exposition) Skipped(reason string) { e.skipped.WithLabelValues(reason).Inc() }
 
-// sums collects the figures that exist.
+// sums collects the figures that have a value.
 type sums struct {
 	descs map[string]*prometheus.Desc
 
 	mu     sync.Mutex
-	values map[string]float64 // guarded by mu; by source
+	values map[string]float64 // guarded by mu; by source family
 }
 
 func newSums() *sums {

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Datum is one value at one time.
+// Datum is the value of one metric at one time.
 type Datum struct {
 	Name  string
 	Value float64
 	At    time.Time
 }
 
-// maxQueued bounds what waits for CloudWatch: about a day of polls at the default
+// maxQueued bounds the data waiting for CloudWatch: about a day of polls at the default
 // interval.
 const maxQueued = 60_000
 
-// Queue holds data until they are sent. It may be used by many goroutines. The zero
-// value is ready.
+// Queue holds data until they are sent. It is safe for concurrent use. The zero value is
+// ready to use.
 type Queue struct {
 	mu   sync.Mutex
-	data []Datum // guarded by mu; the oldest first
-	lost int     // guarded by mu; pushed out since the last Lost
+	data []Datum // guarded by mu; oldest first
+	lost int     // guarded by mu; data dropped since the last call of Lost
 }
 
-// Add puts data at the end. When there are too many the oldest are dropped.
+// Add appends data. If there are too many, it drops the oldest.
 func (q *Queue) Add(data ...Datum) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -42,7 +42,7 @@ func (q *Queue) take(n int) []Datum {
 	return out
 }
 
-// giveBack puts data that were taken to the front again.
+// giveBack puts data back at the front.
 func (q *Queue) giveBack(data []Datum) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -57,14 +57,14 @@ func (q *Queue) cut() {
 	}
 }
 
-// Len is how many data wait.
+// Len returns how many data are waiting.
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.data)
 }
 
-// Lost is how many data were dropped since the last call.
+// Lost returns how many data were dropped since the last call.
 func (q *Queue) Lost() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,14 +19,14 @@ const (
 // Limits of one poll.
 const (
 	listTimeout   = 20 * time.Second // of one page
-	scrapeTimeout = 5 * time.Second  // of one pod, as ipamd's own server has it
-	parallel      = 16               // scrapes at once; each may hold a few MiB
+	scrapeTimeout = 5 * time.Second  // of one pod; same as ipamd's own server
+	parallel      = 16               // concurrent scrapes; each may hold a few MiB
 )
 
 // Options configure New.
 type Options struct {
-	Kubeconfig string // path; "" = the pod's service account
-	Endpoint   string // replaces the server's address when set (CLUSTER_ENDPOINT)
+	Kubeconfig string // path; "" for the pod's service account
+	Endpoint   string // if set, replaces the server's address (CLUSTER_ENDPOINT)
 	UserAgent  string
 
 	Timeout time.Duration // of one scrape; default 5 s
@@ -52,8 +52,8 @@ func New(opts Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A redirect is treated as an answer and not followed: the next request would carry
-	// the token to wherever a node says.
+	// A redirect is treated as a response and not followed: the next request would carry the
+	// token to wherever a node says.
 	api.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &Client{api: api, timeout: opts.Timeout}
 	if c.timeout <= 0 {
@@ -64,7 +64,7 @@ func New(opts Options) (*Client, error) {
 
 var errNotConfigured = errors.New("this is not a pod with a service account: run it as the Deployment does, or set KUBECONFIG")
 
-// get asks the API server. The caller closes the body.
+// get sends a request to the API server. The caller closes the body.
 func (c *Client) get(ctx context.Context, accept string, q url.Values, path string) (*http.Response, error) {
 	return c.api.Do(ctx, http.MethodGet, path, q, accept, nil)
 }

@@ -16,15 +16,15 @@ import (
 type Pod struct{ Name, UID string }
 
 const (
-	maxPods  = 50_000  // ten times the nodes that Kubernetes is made for
-	maxError = 4 << 10 // bytes of an answer that refuses
+	maxPods  = 50_000  // ten times the nodes that Kubernetes is designed for
+	maxError = 4 << 10 // bytes of an error response
 )
 
-// metadataOnly asks the API server to leave out spec and status, which are most of a
-// pod and of no use here.
+// metadataOnly asks the API server to leave out spec and status, which make up most of a pod
+// and are not needed here.
 const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
-// partial is what is used of a PartialObjectMetadata.
+// partial holds the fields used of a PartialObjectMetadata.
 type partial struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -32,7 +32,7 @@ type partial struct {
 	} `json:"metadata"`
 }
 
-// errExpired says that a list took so long that its next page is gone.
+// errExpired means that the list took so long that its next page is gone.
 var errExpired = errors.New("the list expired between two pages")
 
 // Pods lists the aws-node pods.
@@ -61,7 +61,7 @@ func (c *Client) pods(ctx context.Context) ([]Pod, error) {
 	return out, err
 }
 
-// open asks for a page of the list.
+// open requests a page of the list.
 func (c *Client) open(ctx context.Context, _ string, r kubeclient.Request, q url.Values) (io.ReadCloser, error) {
 	resp, err := c.get(ctx, metadataOnly, q, r.Kind.Path(r.Namespace))
 	if err != nil {
@@ -80,8 +80,8 @@ func (c *Client) open(ctx context.Context, _ string, r kubeclient.Request, q url
 	return nil, answered(resp)
 }
 
-// answered is an answer other than the one that was asked for: what the API server
-// says, or the status alone.
+// answered returns the error for an unexpected response: the API server's message, or the
+// status alone.
 func answered(resp *http.Response) error {
 	var status struct {
 		Message string `json:"message"`

@@ -15,25 +15,25 @@ import (
 	"cnictl/daemon/api/promtext"
 )
 
-// Limits of one answer. A node with 50 interfaces shows some 100 KiB; upstream's
-// error texts and CIDRs stay forever and make that grow.
+// Limits of one response. A node with 50 interfaces shows some 100 KiB; upstream's error
+// texts and CIDRs stay forever and make that grow.
 const (
 	maxAnswer = 8 << 20  // bytes
 	maxLine   = 64 << 10 // bytes; upstream's label values contain error texts
-	maxWanted = 1 << 20  // bytes of the families that are wanted
+	maxWanted = 1 << 20  // bytes of the wanted families
 
-	// maxValue is the largest count that is exact. It also keeps sums finite, which
-	// CloudWatch insists on.
+	// maxValue is the largest exact count. It also keeps sums finite, which CloudWatch
+	// requires.
 	maxValue = 1 << 53
 )
 
-// Families of every process, which reveal that it was restarted.
+// Families of every process, which reveal a restart.
 const (
 	cpuTime   = "process_cpu_seconds_total"
 	startTime = "process_start_time_seconds"
 )
 
-// wanted are the families that are parsed, and the names of their lines.
+// wanted are the families to parse, and the names of their lines.
 var wanted = func() map[string]bool {
 	out := map[string]bool{
 		cpuTime: true, startTime: true,
@@ -45,7 +45,7 @@ var wanted = func() map[string]bool {
 	return out
 }()
 
-// Parse reads an answer in Prometheus's text format.
+// Parse reads a response in the Prometheus text format.
 func Parse(r io.Reader) (aggregate.Reading, error) {
 	text, err := pick(r)
 	if err != nil {
@@ -58,8 +58,8 @@ func Parse(r io.Reader) (aggregate.Reading, error) {
 	return out, nil
 }
 
-// pick copies the lines that are wanted: what is parsed takes many times the size of
-// its text, and what other collectors of a node write is their affair.
+// pick copies only the wanted lines: parsing takes many times the size of the text, and the
+// metrics of other collectors on a node are none of our business.
 func pick(r io.Reader) ([]byte, error) {
 	limited := &io.LimitedReader{R: r, N: maxAnswer + 1}
 	lines := bufio.NewScanner(limited)
@@ -86,7 +86,7 @@ func pick(r io.Reader) ([]byte, error) {
 	return out, nil
 }
 
-// family is the name that a line is about, "" for comments and help.
+// family returns the metric name of a line, "" for comments and help.
 func family(line []byte) string {
 	if rest, ok := bytes.CutPrefix(line, []byte("# TYPE ")); ok {
 		line = rest
@@ -94,13 +94,13 @@ func family(line []byte) string {
 	return promtext.NameOf(line)
 }
 
-// metrics is what an answer has, by name.
+// metrics is the content of a response, by name.
 type metrics struct {
 	families map[string]promtext.Family
 	samples  map[string][]promtext.Sample
 }
 
-// read takes the values out of the lines that were picked.
+// read extracts the values from the picked lines.
 func read(text []byte) (aggregate.Reading, error) {
 	all := metrics{promtext.Families(text), map[string][]promtext.Sample{}}
 	for s, err := range promtext.Samples(text, nil) {
@@ -155,12 +155,12 @@ func within(v float64) error {
 	return nil
 }
 
-// notCalls is a pseudo-API under which ipamd records how long a new interface took to
-// appear on the node. That is no call, and would hide how long calls take.
+// notCalls is a pseudo-API under which ipamd records how long a new interface took to appear
+// on the node. That is no call, and would hide the latency of the real calls.
 const notCalls = "waitForENIAndIPsAttached"
 
-// latency adds up the calls of each API, whatever their outcome. Quantiles are used
-// where an ipamd offers them; upstream and ours offer none.
+// latency adds up the calls of each API, whatever their outcome. Quantiles are used if an
+// ipamd has them; neither upstream nor ours does.
 func (a metrics) latency(name string, r *aggregate.Reading) error {
 	t := a.families[name].Type
 	if t != "summary" {
@@ -196,7 +196,7 @@ func (a metrics) latency(name string, r *aggregate.Reading) error {
 		return err
 	}
 	for _, s := range a.samples[name] {
-		// A quantile of no calls is NaN.
+		// Without calls a quantile is NaN.
 		if q, _ := strconv.ParseFloat(s.Labels["quantile"], 64); q == 0.99 && s.Labels["api"] != notCalls && s.Value > r.P99 && within(s.Value) == nil {
 			r.P99 = s.Value
 		}
@@ -205,7 +205,7 @@ func (a metrics) latency(name string, r *aggregate.Reading) error {
 	return nil
 }
 
-// process reads what identifies a process. Either may be absent.
+// process reads the values that identify a process. Either may be absent.
 func (a metrics) process(r *aggregate.Reading) (err error) {
 	if len(a.samples[cpuTime]) > 0 {
 		if r.CPU, err = a.sum(cpuTime, aggregate.Counter); err != nil {
@@ -222,5 +222,5 @@ func (a metrics) process(r *aggregate.Reading) (err error) {
 	return nil
 }
 
-// maxSeconds keeps a start time inside what is a date.
+// maxSeconds keeps a start time within the range of valid dates.
 const maxSeconds = 1 << 40

@@ -7,24 +7,24 @@ import (
 	"net"
 )
 
-// Reason says why a pod was skipped. It is a label and a word of the log.
+// Reason is why a pod was skipped. It is used as a metric label and in the log.
 type Reason string
 
 const (
-	Unreachable Reason = "unreachable" // the API server gets no answer, or the pod is gone
-	Refused     Reason = "refused"     // the API server forbids it, or whoever answers does
+	Unreachable Reason = "unreachable" // the API server gets no response, or the pod is gone
+	Refused     Reason = "refused"     // forbidden by the API server, or by whatever responded
 	TimedOut    Reason = "timeout"     // no complete answer in time
-	TooLarge    Reason = "too-large"   // more than an ipamd can have
+	TooLarge    Reason = "too-large"   // more than an ipamd can send
 	Malformed   Reason = "malformed"   // not the metrics of an ipamd
 	NotReached  Reason = "not-reached" // the poll ended before the pod's turn
 )
 
-// Reasons lists all.
+// Reasons lists all reasons.
 func Reasons() []Reason {
 	return []Reason{Unreachable, Refused, TimedOut, TooLarge, Malformed, NotReached}
 }
 
-// fault is an error with its reason.
+// fault is an error with the reason to skip a pod.
 type fault struct {
 	reason Reason
 	err    error
@@ -37,7 +37,7 @@ func faultf(r Reason, format string, args ...any) error {
 	return &fault{r, fmt.Errorf(format, args...)}
 }
 
-// reasonOf finds the reason of an error that a scrape ended with.
+// reasonOf returns the reason for an error of a scrape.
 func reasonOf(err error) Reason {
 	var f *fault
 	var timeout net.Error

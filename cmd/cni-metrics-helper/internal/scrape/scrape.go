@@ -20,12 +20,11 @@ type Skip struct {
 	Err    error
 }
 
-// Read scrapes pods side by side, until ctx ends. It returns the readings by UID, and the
-// pods without one. Later pods may not be reached: repeated calls should not always begin
-// with the same.
+// Read scrapes pods concurrently, until ctx ends. It returns the readings by UID, and the
+// skipped pods. Pods at the end may not be reached, so callers should vary the order.
 func (c *Client) Read(ctx context.Context, pods []Pod) (map[string]aggregate.Reading, []Skip) {
 	var (
-		mu       sync.Mutex // guards both
+		mu       sync.Mutex // guards readings and skipped
 		readings = make(map[string]aggregate.Reading, len(pods))
 		skipped  []Skip
 	)
@@ -44,7 +43,7 @@ func (c *Client) Read(ctx context.Context, pods []Pod) (map[string]aggregate.Rea
 			return nil
 		})
 	}
-	_ = group.Wait() // no scrape fails the others
+	_ = group.Wait() // a failed scrape does not fail the others
 	return readings, skipped
 }
 
@@ -57,7 +56,7 @@ func (c *Client) scrapeInTime(ctx context.Context, pod string) (aggregate.Readin
 	return c.scrape(ctx, pod)
 }
 
-// textFormat is the one format that Parse reads.
+// textFormat is the only format that Parse reads.
 const textFormat = "text/plain;version=0.0.4"
 
 func (c *Client) scrape(ctx context.Context, pod string) (aggregate.Reading, error) {
@@ -79,7 +78,7 @@ func (c *Client) scrape(ctx context.Context, pod string) (aggregate.Reading, err
 	if err != nil {
 		return aggregate.Reading{}, fmt.Errorf("read metrics: %w", err)
 	}
-	// A server whose client has gone may still end its answer properly, and half of it
+	// When the client is gone, a server may still end its response properly, and half of it
 	// would pass for a complete one.
 	if err := ctx.Err(); err != nil {
 		return aggregate.Reading{}, fmt.Errorf("read metrics: %w", err)

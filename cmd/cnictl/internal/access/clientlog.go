@@ -12,15 +12,15 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// clientLog guards the flags of klog, which are the process's: commands that run side by
-// side in one process share its log.
+// clientLog guards klog's flags, which are global: concurrent commands in one process share
+// its log.
 var clientLog struct {
 	sync.Mutex
-	verbosity string // that is set; "": none was yet
+	verbosity string // the current setting; "" if never set
 }
 
-// quietClients sends the Kubernetes client's log where -v and --log-file say, and without
-// -v nowhere: what matters is returned as errors.
+// quietClients sends the Kubernetes client's log where -v and --log-file say, and discards it
+// without -v: whatever matters is returned as an error.
 func quietClients(f *cli.Factory) error {
 	out := io.Discard
 	switch {
@@ -30,7 +30,7 @@ func quietClients(f *cli.Factory) error {
 		if err != nil {
 			return cli.Usage("--log-file: %v", err)
 		}
-		out = file // open until the process ends: the client logs until then
+		out = file // never closed: the client may log until the process ends
 	default:
 		out = f.Streams.Err
 	}
@@ -43,12 +43,12 @@ func setVerbosity(verbosity string) {
 	clientLog.Lock()
 	defer clientLog.Unlock()
 	if verbosity == clientLog.verbosity {
-		return // setting the same again would race with a client that logs
+		return // setting it again would race with a client that is logging
 	}
 	clientLog.verbosity = verbosity
 	var fs flag.FlagSet
 	klog.InitFlags(&fs)
 	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": verbosity} {
-		_ = fs.Set(name, value) // names and values are klog's own
+		_ = fs.Set(name, value) // cannot fail: names and values are klog's own
 	}
 }

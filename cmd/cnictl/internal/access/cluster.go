@@ -14,7 +14,7 @@ import (
 	"cnictl/daemon/fleet/cluster"
 )
 
-// connect builds the clients for the nodes of these names; nil: for all.
+// connect builds the clients for the named nodes; nil names mean all nodes.
 func connect(f *cli.Factory, nodes []string) (*cluster.Cluster, kubeconfig.API, error) {
 	g := &f.Globals
 	api, err := kubeconfig.Find(f)
@@ -34,7 +34,7 @@ func connect(f *cli.Factory, nodes []string) (*cluster.Cluster, kubeconfig.API, 
 	return c, api, nil
 }
 
-// ClusterError is a failure of the API server as people see it: what was wanted, why it
+// ClusterError describes a failure of the API server to the user: what was wanted, why it
 // failed, and what to do.
 func ClusterError(f *cli.Factory, what string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
@@ -56,7 +56,7 @@ func ClusterError(f *cli.Factory, what string, err error) error {
 	return e
 }
 
-// ruleText is a right as RBAC has it.
+// ruleText formats a permission as RBAC has it.
 func ruleText(verb, resource, namespace string) string {
 	text := verb + " " + resource
 	if namespace != "" {
@@ -65,7 +65,7 @@ func ruleText(verb, resource, namespace string) string {
 	return text
 }
 
-// remedy is what helps against a failure, with the command.
+// remedy suggests what to do about a failure, with the command.
 func remedy(f *cli.Factory, failure *cluster.Error) string {
 	var missing *exec.Error
 	var network net.Error

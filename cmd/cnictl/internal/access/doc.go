@@ -1,4 +1,4 @@
-// Package access finds the nodes of a command: from --targets, a cluster, a recording, or
-// this host. It checks permissions and explains errors; reading the nodes is up to sweep
-// and follow.
+// Package access finds the nodes that a command reads: from --targets, a cluster, a
+// recording, or this host. It checks permissions and explains errors; the packages sweep and
+// follow read the nodes.
 package access

@@ -12,10 +12,10 @@ import (
 // Opener opens the nodes.
 type Opener func(context.Context, *cli.Factory) (*fleet.Fleet, error)
 
-// Fleet opens the nodes, for one reading or several.
+// Fleet opens the selected nodes, for one reading or several.
 func Fleet(ctx context.Context, f *cli.Factory) (*fleet.Fleet, error) { return FleetOf(ctx, f, nil) }
 
-// FleetOf is Fleet for the named nodes; without names for those of --nodes, else all.
+// FleetOf is Fleet for the named nodes. Without names it opens those of --nodes, else all.
 func FleetOf(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet, error) {
 	w, err := Find(ctx, f, names)
 	if err != nil {
@@ -24,7 +24,7 @@ func FleetOf(ctx context.Context, f *cli.Factory, names []string) (*fleet.Fleet,
 	return w.Fleet(ctx)
 }
 
-// HasNodes reports whether anything leads to nodes, without asking anybody.
+// HasNodes reports whether there is any way to find nodes. It makes no requests.
 func HasNodes(ctx context.Context, f *cli.Factory) bool {
 	g := &f.Globals
 	if f.Recording != nil || len(g.Targets) > 0 || g.Via == cli.ViaLocal || kubeconfig.Given(f) || kubeconfig.InCluster(f) {
@@ -34,7 +34,7 @@ func HasNodes(ctx context.Context, f *cli.Factory) bool {
 	return local
 }
 
-// ClusterTargets are the nodes of the cluster as Kubernetes lists them; nil with
+// ClusterTargets returns the nodes of the cluster as Kubernetes lists them; nil with
 // --targets or on this host.
 func ClusterTargets(ctx context.Context, f *cli.Factory) ([]fleet.Target, error) {
 	w, err := Find(ctx, f, nil)
@@ -44,19 +44,19 @@ func ClusterTargets(ctx context.Context, f *cli.Factory) ([]fleet.Target, error)
 	return w.list(ctx)
 }
 
-// Kubernetes is the nodes' cluster; nil with --targets or on this host.
+// Kubernetes returns the cluster of the nodes; nil with --targets or on this host.
 func Kubernetes(ctx context.Context, f *cli.Factory) (*cluster.Cluster, error) {
 	w, err := Find(ctx, f, nil)
 	return w.Cluster, err
 }
 
-// LocalFleet is only this host, whether it looks like a node or not.
+// LocalFleet opens this host only, whether or not it looks like a node.
 func LocalFleet(ctx context.Context, f *cli.Factory) (*fleet.Fleet, error) {
 	local, _ := f.LocalTarget(ctx)
 	return Open(f, []fleet.Target{local})
 }
 
-// Open opens these nodes.
+// Open opens the given nodes.
 func Open(f *cli.Factory, targets []fleet.Target) (*fleet.Fleet, error) {
 	nodes, err := fleet.New(fleet.Options{
 		Targets: targets, Concurrency: f.Globals.Concurrency, NodeTimeout: f.Globals.NodeTimeout,

@@ -8,12 +8,12 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Live samples the nodes for screens and recordings. It does nothing before its Run; an
+// Live samples the nodes for screens and recordings. It does nothing until Run is called; an
 // error means that nothing could be sampled.
 func Live(ctx context.Context, f *cli.Factory, change func(*live.Options)) (*live.Live, error) {
 	s, err := Find(ctx, f, nil)
 	if err == nil && s.Cluster != nil && len(s.asked) > 0 {
-		if err = s.MayRead(ctx); err == nil { // its error is more precise than the list's
+		if err = s.MayRead(ctx); err == nil { // this error is more precise than that of the list
 			s, err = s.Narrowed(ctx)
 		}
 	}

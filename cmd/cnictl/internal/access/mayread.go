@@ -13,13 +13,13 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// startWithin bounds the questions before a screen opens: longer than a login program
-// takes, and short of what looks like nothing happening.
+// startWithin bounds the requests before a screen opens: long enough for a login program,
+// short enough not to look stuck.
 const startWithin = 20 * time.Second
 
-// MayRead fails when nothing could be shown: the API server does not answer or rejects
-// the credentials, or the user lacks the rights to list or reach nodes. It is called
-// before a screen opens, which would stay empty.
+// MayRead fails if nothing could be shown: the API server does not respond or rejects the
+// credentials, or the user lacks the permissions to list or reach nodes. It is called before
+// a screen opens, since the screen would stay empty.
 func (s NodeSource) MayRead(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -27,7 +27,7 @@ func (s NodeSource) MayRead(ctx context.Context) error {
 	var refused *cluster.Error
 	switch {
 	case errors.As(err, &refused) && refused.Reason == introspect.ReasonForbidden:
-		return nil // no answer about permissions: the requests themselves will show
+		return nil // permissions are unknown: the requests themselves will show
 	case err != nil:
 		return ClusterError(s.f, "reach "+s.title, err)
 	}
@@ -42,8 +42,8 @@ func (s NodeSource) MayRead(ctx context.Context) error {
 	}
 }
 
-// lacking are the missing rules without which nodes cannot be listed, daemons not found,
-// or nodes not reached in the way of --via.
+// lacking returns the missing rules without which nodes cannot be listed, daemons cannot be
+// found, or nodes cannot be reached as --via says.
 func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.Rule) {
 	denied := func(is func(cluster.Rule) bool) (out []cluster.Rule) {
 		for _, r := range rules {
@@ -64,7 +64,7 @@ func lacking(rules []cluster.Rule, via string) (what string, missing []cluster.R
 	if sub, ok := ways[via]; ok {
 		return "read", denied(func(r cluster.Rule) bool { return r.Subresource == sub && !(sub == "portforward" && r.Optional) })
 	}
-	// A daemon is read by port-forward, or by exec where it listens on a Unix socket.
+	// A daemon is read by port-forward, or by exec if it listens on a Unix socket.
 	missing = denied(func(r cluster.Rule) bool { return r.Subresource == "portforward" && !r.Optional })
 	if !slices.ContainsFunc(rules, func(r cluster.Rule) bool { return r.Subresource == "exec" && r.Allowed }) {
 		return "read", missing

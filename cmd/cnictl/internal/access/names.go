@@ -21,10 +21,10 @@ func namesOf(targets []fleet.Target) []string {
 	return names
 }
 
-// nodeTypes are what -o name and kubectl put before the name of a node.
+// nodeTypes are the prefixes that -o name and kubectl put before a node's name.
 var nodeTypes = []string{"nodeipam.cnictl", "nodeipam", "node", "nodes", "no"}
 
-// bareName is a name without an optional type prefix: TYPE/NAME.
+// bareName strips an optional type prefix from a name: TYPE/NAME.
 func bareName(name string) string {
 	if kind, bare, ok := strings.Cut(name, "/"); ok && slices.Contains(nodeTypes, kind) {
 		return bare
@@ -32,7 +32,7 @@ func bareName(name string) string {
 	return name
 }
 
-// bareNames are the names without types; nil of none, which to a cluster are all.
+// bareNames strips the types from names. No names give nil, which selects all of a cluster.
 func bareNames(names []string) (bare []string) {
 	for _, name := range names {
 		bare = append(bare, bareName(name))
@@ -40,9 +40,9 @@ func bareNames(names []string) (bare []string) {
 	return bare
 }
 
-// meant are the names of the nodes that match a name, by the first of these that any
-// matches: full name, name without the domain, instance ID or internal address, prefix.
-// More than one: it is ambiguous.
+// meant returns the names of the nodes that match a name. The first kind of match that finds
+// any node counts: full name, name without the domain, instance ID or internal address,
+// prefix. If it returns more than one, the name is ambiguous.
 func meant(name string, targets []fleet.Target) []string {
 	if name == "" {
 		return nil
@@ -73,7 +73,7 @@ func meant(name string, targets []fleet.Target) []string {
 	return nil
 }
 
-// fullNames are the names of the nodes that were asked for, which may be short.
+// fullNames returns the full names of the requested nodes, whose given names may be short.
 func fullNames(f *cli.Factory, asked []string, targets []fleet.Target) ([]string, error) {
 	full := make([]string, len(asked))
 	for i, name := range asked {
@@ -90,8 +90,8 @@ func fullNames(f *cli.Factory, asked []string, targets []fleet.Target) ([]string
 	return full, nil
 }
 
-// among keeps of the nodes those asked for; scope are those of --nodes, where both are given:
-// a node outside is a mistake, and not one that there is not.
+// among keeps the requested nodes. scope has the nodes of --nodes if both are given:
+// requesting a node outside of it is a usage error, not a missing node.
 func among(f *cli.Factory, targets []fleet.Target, asked, scope []string) ([]fleet.Target, error) {
 	if len(asked) == 0 {
 		return targets, nil
@@ -125,10 +125,10 @@ func noNodes(f *cli.Factory, title string) error {
 	return e
 }
 
-// mostNames is how many names of nodes an error lists.
+// mostNames bounds the node names that an error lists.
 const mostNames = 8
 
-// ambiguous is the error of a name that several nodes can be meant by.
+// ambiguous is the error for a name that matches several nodes.
 func ambiguous(f *cli.Factory, name string, found []string) *cli.Error {
 	list := strings.Join(found[:min(mostNames, len(found))], ", ")
 	if len(found) > mostNames {
@@ -140,7 +140,7 @@ func ambiguous(f *cli.Factory, name string, found []string) *cli.Error {
 	}
 }
 
-// NotFound is the error of a node that no target names.
+// NotFound is the error for a node that is not among the targets.
 func NotFound(f *cli.Factory, name string, known []string) *cli.Error {
 	e := &cli.Error{Code: cli.ExitNotFound, What: "node " + name + " not found", Do: f.Name + " nodes" + f.SameNodes()}
 	if len(known) <= mostNames {

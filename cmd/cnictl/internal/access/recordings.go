@@ -9,15 +9,15 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// use is what a command makes of --replay.
+// use is how a command handles --replay.
 type use struct {
-	command string // below the tool; "" is the tool itself, which opens the screens
-	lacks   string // why it cannot read a recording; "": it reads one
+	command string // below the tool; "" for the tool itself, which opens the screens
+	lacks   string // why it cannot read a recording; "" if it can
 	instead string // the command line that can, with FILE for the recording
 }
 
-// uses are the commands that read nodes, and whether they read a recording in place of
-// these: what Replay does, and what help and docs/cli.md list. Those that are not here read
+// uses are the commands that read nodes, and whether they can read a recording instead.
+// Replay enforces this table; help and docs/cli.md list it. Commands that are not in it read
 // no nodes.
 var uses = []use{
 	{command: "status"}, {command: "nodes"},
@@ -35,8 +35,8 @@ var uses = []use{
 	{"", "the replay command opens a recording in the screens", "replay FILE"},
 }
 
-// useOf is the use of a command or of its parent; ok is false for one that reads no
-// nodes.
+// useOf returns the use of a command or of its nearest parent; ok is false for a command that
+// reads no nodes.
 func useOf(command string) (use, bool) {
 	for {
 		if i := slices.IndexFunc(uses, func(u use) bool { return u.command == command }); i >= 0 {
@@ -50,8 +50,8 @@ func useOf(command string) (use, bool) {
 	}
 }
 
-// Replayed lists the commands that read a recording, for help: the verbs of node follow
-// it.
+// Replayed lists the commands that read a recording, for help. The verbs of node come right
+// after it.
 func Replayed() string {
 	var names, verbs []string
 	node := 0
@@ -73,7 +73,7 @@ func Replayed() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// commandOf is the name of a command below the tool.
+// commandOf returns the name of a command without that of the tool.
 func commandOf(cmd *cobra.Command) string {
 	var words []string
 	for ; cmd.HasParent(); cmd = cmd.Parent() {
@@ -83,7 +83,7 @@ func commandOf(cmd *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// Replay has a command read the recording of --replay, where that is given, or refuses it.
+// Replay makes a command read the recording of --replay, if given, or rejects the flag.
 func Replay(f *cli.Factory) cli.Step {
 	return func(cmd *cobra.Command) error {
 		g := &f.Globals
@@ -100,7 +100,7 @@ func Replay(f *cli.Factory) cli.Step {
 	}
 }
 
-// notReplayed refuses --replay for a command, with the one to give in its place.
+// notReplayed rejects --replay for a command, and suggests one that can read a recording.
 func notReplayed(f *cli.Factory, cmd *cobra.Command, of use) *cli.Error {
 	name := commandOf(cmd)
 	if name == "" {

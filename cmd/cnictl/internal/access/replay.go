@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/fleet/record"
 )
 
-// Player plays a recording, from --at or its beginning.
+// Player plays a recording, from --at or its start.
 func Player(f *cli.Factory, name string) (*record.Player, error) {
 	file, err := os.Open(name)
 	switch {
@@ -41,7 +41,7 @@ func Player(f *cli.Factory, name string) (*record.Player, error) {
 			return nil, err
 		}
 		if at.Before(from) {
-			at = from // the minute that it began in
+			at = from // the minute in which it began
 		}
 		p.Seek(at)
 	}
@@ -85,12 +85,12 @@ func noRecording(f *cli.Factory, name string) *cli.Error {
 	return e
 }
 
-// Extension is that of recordings by convention.
+// Extension is the conventional extension of recordings.
 const Extension = ".cnirec"
 
-// ReadRecording makes the command read a recording instead of nodes, at the time of --at,
-// by default at its end. The command's clock stops at that time too. It is called once,
-// before anything is read.
+// ReadRecording makes the command read a recording instead of nodes, at the time of --at or
+// by default at its end. The command's clock stops at that time too. Call it once, before
+// anything is read.
 func ReadRecording(f *cli.Factory, name string) error {
 	p, err := Player(f, name)
 	if err != nil {
@@ -106,7 +106,7 @@ func ReadRecording(f *cli.Factory, name string) error {
 	return nil
 }
 
-// recorded are the nodes of the recording.
+// recorded returns the nodes of the recording.
 func recorded(f *cli.Factory, asked, scope []string) (NodeSource, error) {
 	p := f.Recording
 	var targets []fleet.Target
@@ -125,11 +125,12 @@ func recorded(f *cli.Factory, asked, scope []string) (NodeSource, error) {
 	return w, err
 }
 
-// momentOf reads --at: a time, a time of day of the recording's first day or the next, both UTC
-// without a zone, or a distance after its beginning or before its end.
+// momentOf parses --at: a time; a time of day, which falls on the recording's first day or
+// the next; or an offset from its start or, if negative, from its end. Times without a zone
+// are UTC.
 func momentOf(text string, from, to time.Time) (time.Time, *cli.Error) {
 	text = strings.TrimSpace(text)
-	if bare, utc := strings.CutSuffix(text, "UTC"); utc { // as headings print times
+	if bare, utc := strings.CutSuffix(text, "UTC"); utc { // headings print times like this
 		text = strings.TrimSpace(bare)
 	}
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {

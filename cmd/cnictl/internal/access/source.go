@@ -13,19 +13,19 @@ import (
 
 // NodeSource is where the nodes are: in a cluster, named by --targets, or this host.
 type NodeSource struct {
-	Cluster *cluster.Cluster // of the requested nodes; nil: no cluster
+	Cluster *cluster.Cluster // of the requested nodes; nil if none
 
 	f       *cli.Factory
-	targets []fleet.Target // without a cluster
-	title   string         // to display
-	asked   []string       // names of the requested nodes; none: all
-	scope   []string       // of --nodes, when names were requested too: those must be among these
-	local   bool           // only this host
+	targets []fleet.Target // if there is no cluster
+	title   string         // for display
+	asked   []string       // requested names; none: all
+	scope   []string       // names of --nodes, if others were requested too: those must be among these
+	local   bool           // this host is the only node
 }
 
-// Find finds the nodes: --targets, else the cluster of the kubeconfig, else this host
-// when it is a node, else the cluster that this pod runs in. Names select some of them
-// and must be among those of --nodes; without names --nodes selects, else all are used.
+// Find finds the nodes: --targets, else the cluster of the kubeconfig, else this host if it
+// is a node, else the cluster that this pod runs in. Names select some of the nodes and must
+// be among those of --nodes. Without names, --nodes selects, else all nodes are used.
 func Find(ctx context.Context, f *cli.Factory, names []string) (NodeSource, error) {
 	scope := f.Globals.Nodes
 	if len(names) == 0 {
@@ -71,7 +71,7 @@ func sourceOf(ctx context.Context, f *cli.Factory, asked, scope []string) (NodeS
 	return NodeSource{Cluster: c, title: api.Title}, nil
 }
 
-// named keeps the requested ones of --targets.
+// named keeps the requested nodes of --targets.
 func named(f *cli.Factory, targets []fleet.Target, asked, scope []string) (NodeSource, error) {
 	if f.Globals.Selector != "" {
 		return NodeSource{}, &cli.Error{Code: cli.ExitUsage, What: "--selector needs the nodes' labels, which --targets does not have", Do: f.Name + " nodes --nodes NAME,NAME"}
@@ -80,14 +80,14 @@ func named(f *cli.Factory, targets []fleet.Target, asked, scope []string) (NodeS
 	return NodeSource{targets: targets, title: "--targets"}, err
 }
 
-// localOf is this host, if it was requested.
+// localOf returns this host, if it was requested.
 func localOf(ctx context.Context, f *cli.Factory, asked, scope []string) (NodeSource, error) {
 	local, _ := f.LocalTarget(ctx)
 	targets, err := among(f, []fleet.Target{local}, asked, scope)
 	return NodeSource{targets: targets, title: local.Name, local: true}, err
 }
 
-// Title names the source, to display.
+// Title is the display name of the source.
 func (s NodeSource) Title() string { return s.title }
 
 // list lists the nodes of a cluster.
@@ -120,8 +120,8 @@ func (s NodeSource) list(ctx context.Context) ([]fleet.Target, error) {
 	return targets, nil
 }
 
-// complete reports whether these are all the requested nodes, by exactly the requested
-// names, and within --nodes.
+// complete reports whether names has every requested name exactly, and all are within
+// --nodes.
 func (s NodeSource) complete(names []string) bool {
 	scope := bareNames(s.scope)
 	for _, name := range bareNames(s.asked) {
@@ -132,7 +132,7 @@ func (s NodeSource) complete(names []string) bool {
 	return true
 }
 
-// all lists all nodes of the cluster: a list by name has only the exact names.
+// all lists all nodes of the cluster: listing by name finds exact names only.
 func (s NodeSource) all(ctx context.Context) ([]fleet.Target, error) {
 	all, _, err := connect(s.f, nil)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s NodeSource) all(ctx context.Context) ([]fleet.Target, error) {
 
 func hasDaemon(t fleet.Target) bool { return t.Object != nil && t.Object.Daemon != nil }
 
-// Narrowed replaces the requested names, which may be short or wrong, with full ones.
+// Narrowed replaces the requested names, which may be short or wrong, with full names.
 func (s NodeSource) Narrowed(ctx context.Context) (NodeSource, error) {
 	if len(s.asked) == 0 {
 		return s, nil
@@ -161,7 +161,7 @@ func (s NodeSource) Narrowed(ctx context.Context) (NodeSource, error) {
 	return s, err
 }
 
-// Targets are the current nodes.
+// Targets returns the current nodes.
 func (s NodeSource) Targets(ctx context.Context) ([]fleet.Target, error) {
 	if s.Cluster == nil {
 		return s.targets, nil
@@ -178,5 +178,5 @@ func (s NodeSource) Fleet(ctx context.Context) (*fleet.Fleet, error) {
 	return Open(s.f, targets)
 }
 
-// IsLocal reports whether this host is the only node, for lack of any other source.
+// IsLocal reports whether this host is the only node, because there is no other source.
 func (s NodeSource) IsLocal() bool { return s.Cluster == nil && s.local }

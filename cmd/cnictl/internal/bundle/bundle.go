@@ -1,4 +1,4 @@
-// Package bundle is cnictl bundle: what the doctor reads, as one archive to hand on.
+// Package bundle implements cnictl bundle: everything that the doctor reads, in one archive.
 package bundle
 
 import (
@@ -26,10 +26,10 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Options are what bundle was asked for.
+// Options are the arguments and flags of bundle.
 type Options struct {
 	Nodes     []string
-	File      string // - is standard output; empty: a name in the working directory
+	File      string // - is standard output; empty: a generated name in the working directory
 	Anonymize bool
 	Once      bool
 	AWS       bool
@@ -78,7 +78,7 @@ aws-cni-support.sh.`,
 	return cmd
 }
 
-// parseSize reads a number of bytes: 500KiB, 20MiB, 20MB, 1GiB.
+// parseSize parses a number of bytes: 500KiB, 20MiB, 20MB, 1GiB.
 func parseSize(text string) (int64, error) {
 	digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
 	unit := map[string]int64{"": 1, "B": 1, "K": 1 << 10, "KB": 1000, "KIB": 1 << 10, "M": 1 << 20, "MB": 1e6, "MIB": 1 << 20, "G": 1 << 30, "GB": 1e9, "GIB": 1 << 30}[strings.ToUpper(text[len(digits):])]
@@ -89,7 +89,7 @@ func parseSize(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// Run collects and writes.
+// Run collects the data and writes the archive.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) (err error) {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
@@ -159,7 +159,7 @@ func lines(f *cli.Factory, name string, size int64, m bundle.Manifest) []string 
 	return append(out, "examine it: "+f.Name+" doctor --bundle "+show.Safe(name))
 }
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter struct {
 	io.Writer
 	n int64
@@ -171,14 +171,14 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// unplain are characters to avoid in file names.
+// unplain matches characters to avoid in file names.
 var unplain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileName has the cluster and the time; that of an anonymous archive omits the cluster.
+// fileName has the cluster and the time; without the cluster for an anonymous archive.
 func fileName(f *cli.Factory, opts *Options, title string) string {
 	name := "cnictl-bundle-"
 	if !opts.Anonymize {
-		title = title[strings.LastIndexByte(title, '/')+1:] // of an ARN the name
+		title = title[strings.LastIndexByte(title, '/')+1:] // an ARN ends in the name
 		if title = strings.Trim(unplain.ReplaceAllString(title, "-"), "-."); title != "" {
 			name += title[:min(len(title), 64)] + "-"
 		}
@@ -186,7 +186,7 @@ func fileName(f *cli.Factory, opts *Options, title string) string {
 	return name + f.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
 }
 
-// create makes the file, readable by its owner only, and never replaces one. Passing an
+// create makes the file, readable by its owner only. It never replaces a file. Passing an
 // error to done removes it.
 func create(f *cli.Factory, name string) (io.Writer, func(error) error, error) {
 	if name == "-" {

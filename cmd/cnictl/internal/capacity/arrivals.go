@@ -21,15 +21,15 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// maxLine bounds a line of an arrivals file, maxPodsALine the pods of one, and mostArrivals those of
-// a rate or a recording.
+// maxLine bounds a line of an arrivals file, maxPodsALine the pods on one line, and
+// mostArrivals the pods of a rate or a recording.
 const (
 	maxLine      = 64 << 10
 	maxPodsALine = 1 << 16
 	mostArrivals = 10_000_000
 )
 
-// loadFlags are the flags for arriving and leaving pods.
+// loadFlags are the flags that describe how pods come and go.
 type loadFlags struct {
 	arrivals string
 	rate     float64
@@ -48,7 +48,7 @@ func (l *loadFlags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&l.free, "subnet-free", -1, "`N` free addresses in the nodes' subnet at the start; default: enough")
 }
 
-// load makes the pattern for these nodes; given reports whether flags for it were set.
+// load builds the load for these nodes; given reports whether a flag was set.
 func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, given func(flag string) bool) (whatif.Load, error) {
 	out := whatif.Load{For: l.length, Seed: l.seed, Free: l.free}
 	const most = 366 * 24 * time.Hour
@@ -88,7 +88,7 @@ func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, gi
 		in = file
 	}
 	lines := bufio.NewReader(in)
-	if start, _ := lines.Peek(len(gzipped)); string(start) == gzipped { // what is shorter is none
+	if start, _ := lines.Peek(len(gzipped)); string(start) == gzipped { // too short if Peek fails
 		return l.recorded(ctx, f, lines, names, given)
 	}
 	steps, err := readArrivals(lines, names)
@@ -102,7 +102,8 @@ func (l *loadFlags) load(ctx context.Context, f *cli.Factory, names []string, gi
 	return out, nil
 }
 
-// readArrivals reads the lines; times count from the first. Errors name line and field.
+// readArrivals parses the lines; times are relative to the first. Errors name the line and
+// field.
 func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error) {
 	index := map[string]int{}
 	for i, n := range names {
@@ -171,10 +172,10 @@ func readArrivals(in io.Reader, names []string) (steps []whatif.Step, err error)
 	return steps, nil
 }
 
-// gzipped is how a recording begins.
+// gzipped is how a recording starts.
 const gzipped = "\x1f\x8b"
 
-// recorded are the pods that come and go in a recording.
+// recorded returns the load from the pods that come and go in a recording.
 func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, names []string, given func(flag string) bool) (whatif.Load, error) {
 	out := whatif.Load{For: l.length, Seed: l.seed, Free: l.free}
 	p, err := record.Open(in, record.Options{Now: f.Now})
@@ -218,13 +219,13 @@ func (l *loadFlags) recorded(ctx context.Context, f *cli.Factory, in io.Reader, 
 	return out, nil
 }
 
-// tally makes steps of samples.
+// tally turns samples into steps.
 type tally struct {
 	from     time.Time
-	index    map[string]int // the simulated nodes
-	anywhere bool           // pods arrive at any of these; else at those of the name
+	index    map[string]int // indices of the simulated nodes
+	anywhere bool           // pods may arrive at any simulated node; otherwise at the node of that name
 	seen     map[string]whatif.Seen
-	left     map[string]bool // nodes whose pods are left out
+	left     map[string]bool // nodes whose pods are ignored
 	steps    []whatif.Step
 }
 

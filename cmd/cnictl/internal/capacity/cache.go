@@ -24,8 +24,8 @@ const (
 	maxTypes = 10_000
 )
 
-// knownTypes are the instance types that commands know: the built-in table, with what
-// "capacity refresh" cached in front.
+// knownTypes are the instance types known to commands: the built-in table, overridden by what
+// "capacity refresh" cached.
 type knownTypes struct {
 	limits.Table
 	at time.Time // when EC2 was read; zero without a cache
@@ -44,7 +44,8 @@ func (k knownTypes) lookup(name string) (limits.Instance, error) {
 	return i, e
 }
 
-// tableOf returns the types that are known. A cache that cannot be used is reported and ignored.
+// tableOf returns the known types. It warns about a cache that cannot be used, and ignores
+// it.
 func tableOf(f *cli.Factory) knownTypes {
 	known, err := readCache(f)
 	if err != nil {
@@ -53,7 +54,7 @@ func tableOf(f *cli.Factory) knownTypes {
 	return known
 }
 
-// cacheFile is where refresh keeps its document; "" when no cache directory is known.
+// cacheFile is where refresh stores its document; "" if no cache directory is known.
 func cacheFile(f *cli.Factory) string {
 	if dir := f.CacheDir(); dir != "" {
 		return filepath.Join(dir, "instance-types.json")
@@ -66,7 +67,7 @@ func readCache(f *cli.Factory) (knownTypes, error) {
 	if file == "" {
 		return knownTypes{}, nil
 	}
-	info, err := os.Stat(file) // opening a pipe would wait for its writer
+	info, err := os.Stat(file) // check first: opening a pipe would block until it has a writer
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return knownTypes{}, nil
@@ -91,7 +92,7 @@ func readCache(f *cli.Factory) (knownTypes, error) {
 	return known, nil
 }
 
-// parseCache reads a document of refresh.
+// parseCache parses a document of refresh.
 func parseCache(text []byte) (knownTypes, error) {
 	if len(text) > maxCache {
 		return knownTypes{}, fmt.Errorf("larger than %d MiB", maxCache>>20)
@@ -120,7 +121,7 @@ func parseCache(text []byte) (knownTypes, error) {
 	return knownTypes{limits.With(types), doc.SampledAt}, nil
 }
 
-// factsOf is the document of a type; instanceOf reads it.
+// factsOf returns the document of a type; instanceOf is the reverse.
 func factsOf(i limits.Instance) document.CapacityFacts {
 	built, known := limits.Lookup(i.Type)
 	out := document.CapacityFacts{

@@ -24,13 +24,14 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// placement is what the pods take on nodes of one type.
+// placement is what the pods need on nodes of one type.
 type placement = document.CapacityFleet
 
-// mostPods bounds --pods: ten times the pods of the largest clusters that Kubernetes supports.
+// mostPods bounds --pods: ten times the pods of the largest clusters that Kubernetes
+// supports.
 const mostPods = 1_500_000
 
-// compareOptions are what capacity compare was asked for.
+// compareOptions are the arguments and flags of capacity compare.
 type compareOptions struct {
 	nodes       nodeSettings
 	cpu, memory string
@@ -73,12 +74,12 @@ type comes first; without prices, the one that holds the fewest addresses.`,
 	fs.StringVar(&o.file, "price", "", "CSV `file` of prices: region,type,hourly_usd[,spot_usd]")
 	fs.StringVar(&o.region, "region", "", "`region` of the prices; may be omitted if the file has only one")
 	o.nodes.registerSettings(fs)
-	_ = cmd.RegisterFlagCompletionFunc("region", cobra.NoFileCompletions) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("region", cobra.NoFileCompletions) // fails only for unknown flags
 	o.list.Register(f, cmd, false)
 	return cmd
 }
 
-// defaultTypes are compared where none is given.
+// defaultTypes are the types to compare if none is given.
 var defaultTypes = []string{"m7g.*"}
 
 func (o *compareOptions) run(ctx context.Context, f *cli.Factory, patterns []string) error {
@@ -132,7 +133,7 @@ func (o *compareOptions) settings(i limits.Instance) whatif.Settings {
 	return s
 }
 
-// demand reads the flags for the pods to place.
+// demand returns the pods to place, from the flags.
 func (o *compareOptions) demand() (compare.Demand, error) {
 	d := compare.Demand{Pods: o.nodes.pods}
 	if d.Pods < 1 || d.Pods > mostPods {
@@ -164,7 +165,7 @@ func (o *compareOptions) demand() (compare.Demand, error) {
 	return d, nil
 }
 
-// prices reads the price file; null without one.
+// prices reads the price file; nil without one.
 func (o *compareOptions) prices() (compare.Prices, error) {
 	if o.file == "" {
 		return nil, nil
@@ -181,7 +182,7 @@ func (o *compareOptions) prices() (compare.Prices, error) {
 	return prices, nil
 }
 
-// fleetOf is the row of a type.
+// fleetOf returns the row of a type.
 func fleetOf(s whatif.Settings, d compare.Demand, prices compare.Prices) placement {
 	c := compare.Place(s, d)
 	r := placement{InstanceType: s.Instance.Type, VCPUs: known0(s.Instance.VCPUs), MemoryMiB: known0(s.Instance.MemoryMiB), MaxPods: known0(c.MaxPods), Bound: string(c.Bound), Why: c.Why}
@@ -212,7 +213,7 @@ func fleetOf(s whatif.Settings, d compare.Demand, prices compare.Prices) placeme
 	return r
 }
 
-// cheapest orders by cost, then by addresses; what is not known comes last.
+// cheapest sorts by cost, then by addresses; unknown values come last.
 func cheapest(a, b placement) int {
 	return cmp.Or(compareKnown(a.HourlyUSD, b.HourlyUSD), compareKnown(a.Addresses, b.Addresses), compareKnown(a.VCPUs, b.VCPUs), cmp.Compare(a.InstanceType, b.InstanceType))
 }

@@ -1,3 +1,3 @@
-// Package capacity is cnictl capacity: how many pods fit, on which instance type, with which
-// settings. The computation is in the packages under capacity/.
+// Package capacity implements cnictl capacity: how many pods fit, on which instance type,
+// with which settings. The packages below the top-level capacity/ compute it.
 package capacity

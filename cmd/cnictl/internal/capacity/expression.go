@@ -7,8 +7,8 @@ import (
 	"cel.dev/cel-go/cel"
 )
 
-// compile reads a maxPodsExpression as nodeadm does: CEL over default_enis, ips_per_eni and
-// max_pods, with an integer above 0 as its result.
+// compile compiles a maxPodsExpression as nodeadm does: CEL over default_enis, ips_per_eni
+// and max_pods, whose result is an integer above 0.
 func compile(text string) (func(defaultENIs, ipsPerENI, maxPods int) (int, error), error) {
 	env, err := cel.NewEnv(cel.Variable("default_enis", cel.IntType), cel.Variable("ips_per_eni", cel.IntType), cel.Variable("max_pods", cel.IntType))
 	if err != nil {

@@ -100,7 +100,7 @@ func runForecast(ctx context.Context, f *cli.Factory, list *output.List[foreseen
 	return err
 }
 
-// tooShort refuses recordings of less than a day.
+// tooShort is the error for recordings of less than a day.
 func tooShort(f *cli.Factory, found int, span time.Duration) error {
 	e := &cli.Error{Code: cli.ExitUsage, What: "too little data for a forecast", Do: f.Name + " record FILE"}
 	if e.Why = fmt.Sprintf("the counts of free addresses cover %s; record at least 24h", show.Age(span)); found == 0 {
@@ -109,7 +109,7 @@ func tooShort(f *cli.Factory, found int, span time.Duration) error {
 	return e
 }
 
-// history is the subnets' data from recordings.
+// history holds the recorded data of subnets.
 type history struct {
 	trends   subnets.Trends
 	uses     map[string]store.SubnetUse // as last seen
@@ -117,10 +117,10 @@ type history struct {
 	progress *progress
 }
 
-// every is how far apart a recording is looked at: as the steps of a forecast.
+// every is the time between two samples of a recording, the same as the steps of a forecast.
 const every = time.Hour
 
-// read plays a recording up to its end, or to --at.
+// read plays a recording to its end, or to --at.
 func (h *history) read(p *record.Player) {
 	from, to := p.Range()
 	if at := p.Now(); at.After(from) {
@@ -145,7 +145,7 @@ func (h *history) read(p *record.Player) {
 	}
 }
 
-// items are the forecasts, that of the subnet that runs out first before the others.
+// items returns the forecasts; the subnet that runs out first comes first.
 func (h *history) items() []foreseen {
 	out := []foreseen{}
 	for id, u := range h.uses {
@@ -184,7 +184,7 @@ func orNull(at time.Time) *time.Time {
 	return &at
 }
 
-// soonest orders times; null, which is never, comes last.
+// soonest compares times; nil means never and comes last.
 func soonest(a, b *time.Time) int {
 	switch {
 	case a == nil && b == nil:

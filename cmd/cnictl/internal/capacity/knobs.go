@@ -13,7 +13,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// assign reads NAME=VALUE for the given flag.
+// assign applies the NAME=VALUE words of a flag to the settings.
 func assign(f *cli.Factory, flag string, words []string, s *whatif.Settings) error {
 	knobs := whatif.Knobs()
 	for _, word := range words {
@@ -37,7 +37,7 @@ func assign(f *cli.Factory, flag string, words []string, s *whatif.Settings) err
 	return nil
 }
 
-// changed are the settings that differ, as the environment has them.
+// changed returns the settings that differ, in the form of environment variables.
 func changed(from, to whatif.Settings) []document.CapacitySetting {
 	out := []document.CapacitySetting{}
 	for _, s := range whatif.Changed(from, to) {
@@ -46,8 +46,8 @@ func changed(from, to whatif.Settings) []document.CapacitySetting {
 	return out
 }
 
-// effective warns of settings that the type does not know, and switches them off where the
-// pool would have them.
+// effective warns about settings that the instance type does not support. It switches off
+// only those that the pool would not ignore itself.
 func effective(f *cli.Factory, s *whatif.Settings) {
 	if s.Trunk && s.Instance.TrunkingCompatible == limits.No {
 		s.Trunk = false

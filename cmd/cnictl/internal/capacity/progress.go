@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	progressAfter    = time.Second            // quicker work shows none
+	progressAfter    = time.Second            // faster work shows none
 	progressEvery    = 100 * time.Millisecond // on a terminal
 	progressEveryLog = 10 * time.Second       // elsewhere
 )
 
-// progress is a line on standard error about work that takes long.
+// progress is a line on standard error about slow work.
 type progress struct {
 	ctx         context.Context
 	f           *cli.Factory
@@ -34,12 +34,12 @@ func newProgress(ctx context.Context, f *cli.Factory) *progress {
 	return p
 }
 
-// at reports how far a run is, and whether to go on.
+// at shows how far a simulation is, and reports whether to continue.
 func (p *progress) at(name string, r *whatif.Run) bool {
 	return p.say(func() string { return fmt.Sprintf("%s: simulated %s", name, r.Elapsed().Truncate(time.Minute)) })
 }
 
-// say shows a line, and reports whether to go on.
+// say shows a line, and reports whether to continue.
 func (p *progress) say(line func() string) bool {
 	now, every := p.clock(), progressEveryLog
 	if p.f.Streams.ErrTTY {
@@ -51,7 +51,7 @@ func (p *progress) say(line func() string) bool {
 		if p.f.Streams.ErrTTY {
 			p.shown, text = true, "\r\x1b[K"+line()
 		}
-		_, _ = fmt.Fprint(p.f.Streams.Err, text) // progress that cannot be shown is no failure
+		_, _ = fmt.Fprint(p.f.Streams.Err, text) // failing to show progress is no failure
 	}
 	return p.ctx.Err() == nil
 }

@@ -133,12 +133,12 @@ the same targets. Ctrl-C shows the best found so far.`,
 	fs.StringVar(&goal, "goal", goal, "`goal`: "+strings.Join(goals, ", "))
 	fs.IntVar(&pods, "burst-pods", 0, "with --goal burst: `N` pods that arrive on each node")
 	fs.IntVar(&seconds, "burst-seconds", 0, "with --goal burst: within `N` seconds")
-	_ = cmd.RegisterFlagCompletionFunc("goal", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("goal", cobra.FixedCompletions(goals, cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
 	list.Register(f, cmd, false)
 	return cmd
 }
 
-// try plays the trials of a search, one on each processor.
+// try runs the trials of a search, one on each processor.
 func try(s *whatif.Search, line *progress) error {
 	var mu sync.Mutex // of s and line
 	var group errgroup.Group
@@ -173,7 +173,7 @@ func try(s *whatif.Search, line *progress) error {
 	return group.Wait()
 }
 
-// search finds the trade-off and chooses by the goal.
+// search finds the trade-off and chooses a point by the goal.
 func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whatif.Load, goal string) (document.CapacityRecommendation, error) {
 	first := nodes[0].Settings
 	doc := document.CapacityRecommendation{
@@ -229,7 +229,7 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 		}
 		doc.Chosen = &doc.Items[i]
 		var env []whatif.Setting
-		for _, n := range nodes { // they may have different ones
+		for _, n := range nodes { // nodes may have different settings
 			for _, s := range whatif.Changed(targets(n.Settings), targets(front[i].Settings)) {
 				if !slices.Contains(env, s) {
 					env = append(env, s)
@@ -242,7 +242,7 @@ func search(ctx context.Context, f *cli.Factory, nodes []whatif.Node, load whati
 	return doc, err
 }
 
-// unmet is the answer where no settings meet the goal.
+// unmet is the error if no settings meet the goal.
 func unmet(doc document.CapacityRecommendation) error {
 	e := &cli.Error{Code: cli.ExitFindings, What: "no targets within the bounds meet the goal", Do: "try a longer burst, a type with more addresses per interface, or --prefix-delegation"}
 	if c := doc.Closest; c != nil {
@@ -255,7 +255,7 @@ func unmet(doc document.CapacityRecommendation) error {
 	return e
 }
 
-// grouping assigns each node to a group: nodes of one type and mode.
+// grouping assigns nodes to groups of one instance type and mode.
 type grouping struct {
 	of   []int
 	each []document.CapacityGroup
@@ -278,7 +278,7 @@ func grouped(nodes []whatif.Node) (g grouping) {
 	return g
 }
 
-// outcomes are the groups with what they come to.
+// outcomes fills in the results of each group, today and with the chosen settings.
 func (g grouping) outcomes(nodes []whatif.Node, load whatif.Load, today *whatif.Run, chosen whatif.Settings, line *progress) ([]document.CapacityGroup, error) {
 	first := nodes[0].Settings
 	r := whatif.NewRun(whatif.With(nodes, chosen), load, whatif.Ours)
@@ -295,7 +295,7 @@ func (g grouping) outcomes(nodes []whatif.Node, load whatif.Load, today *whatif.
 	return g.each, r.Err()
 }
 
-// oneMode warns where one DaemonSet does not serve all nodes.
+// oneMode warns if a single DaemonSet cannot serve all nodes.
 func oneMode(f *cli.Factory, nodes []whatif.Node) {
 	for _, m := range []struct {
 		name string
@@ -316,7 +316,7 @@ func oneMode(f *cli.Factory, nodes []whatif.Node) {
 	}
 }
 
-// targets are settings with the targets alone.
+// targets returns only the targets of the settings.
 func targets(s whatif.Settings) whatif.Settings {
 	return whatif.Settings{WarmIP: s.WarmIP, MinimumIP: s.MinimumIP, WarmENI: s.WarmENI, WarmPrefix: s.WarmPrefix}
 }
@@ -356,7 +356,8 @@ func pointColumns() []query.Column[point] {
 	}
 }
 
-// recommendation is the page above the table: the curve, the chosen point, and the patch.
+// recommendation formats the page above the table: the curve, the chosen point, and the
+// patch.
 func recommendation(f *cli.Factory, doc document.CapacityRecommendation) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
 	head := func(text string) {
@@ -428,7 +429,7 @@ func chosenWhy(doc document.CapacityRecommendation) string {
 
 const curveWidth, curveHeight = 60, 12
 
-// curve draws addresses held against requests: the trade-off, the chosen point and today's.
+// curve plots addresses held against requests: the trade-off, the chosen point and today's.
 func curve(p *output.Page, doc document.CapacityRecommendation) {
 	least, most := doc.Today, doc.Today
 	for _, x := range doc.Items {

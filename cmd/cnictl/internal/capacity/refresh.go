@@ -27,7 +27,7 @@ import (
 
 type reported = document.CapacityFacts
 
-// refreshOptions are what capacity refresh was asked for.
+// refreshOptions are the arguments and flags of capacity refresh.
 type refreshOptions struct {
 	aws, reset bool
 	region     string
@@ -71,7 +71,7 @@ newer table. --reset removes it.`,
 	fs.BoolVar(&o.aws, "aws", false, "read EC2 with the AWS credentials of this shell; only DescribeInstanceTypes is called")
 	fs.StringVar(&o.region, "region", "", "AWS `region`; default: that of the AWS settings")
 	fs.BoolVar(&o.reset, "reset", false, "remove the cached types, so that only the built-in table is used")
-	_ = cmd.RegisterFlagCompletionFunc("region", cobra.NoFileCompletions) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("region", cobra.NoFileCompletions) // fails only for unknown flags
 	o.list.Register(f, cmd, false)
 	return cmd
 }
@@ -139,7 +139,7 @@ func (o *refreshOptions) run(ctx context.Context, f *cli.Factory) error {
 	return nil
 }
 
-// notRead is the error of a read that failed, or was interrupted, after so many types.
+// notRead is the error if reading failed, or was interrupted, after this many types.
 func notRead(ctx context.Context, region string, read int, why error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return &cli.Error{Code: cli.ExitInterrupted, What: fmt.Sprintf("interrupted after %s; the cache is unchanged", show.Plural(read, "type", "types"))}
@@ -188,7 +188,7 @@ func reportedColumns() []query.Column[reported] {
 	}
 }
 
-// differences shows a type against the built-in table.
+// differences describes how a type differs from the built-in table.
 func differences(r reported) string {
 	if r.New {
 		return "new"

@@ -27,7 +27,7 @@ import (
 	"cnictl/daemon/fleet/subnets"
 )
 
-// nodeSettings are flags for the settings of the nodes that are planned.
+// nodeSettings are the flags for the settings of planned nodes.
 type nodeSettings struct {
 	instance string
 	pods     int
@@ -38,7 +38,7 @@ func (n *nodeSettings) register(f *cli.Factory, cmd *cobra.Command, fs *pflag.Fl
 	fs.StringVar(&n.instance, "type", "", "instance `type` of the nodes (required)")
 	fs.IntVar(&n.pods, "pods", -1, "`N` pods with an address on each node (required)")
 	n.registerSettings(fs)
-	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes(f)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("type", completeTypes(f)) // fails only for unknown flags
 }
 
 func (n *nodeSettings) registerSettings(fs *pflag.FlagSet) {
@@ -53,7 +53,7 @@ func (n *nodeSettings) registerSettings(fs *pflag.FlagSet) {
 	fs.IntVar(&n.WarmPrefix, "warm-prefix-target", 1, "WARM_PREFIX_TARGET: `N` spare prefixes")
 }
 
-// check reports a setting that no daemon takes.
+// check rejects settings that no daemon accepts.
 func (n *nodeSettings) check() error {
 	for _, k := range whatif.Knobs() {
 		s, text := n.Settings, k.Text(n.Settings)
@@ -64,7 +64,7 @@ func (n *nodeSettings) check() error {
 	return nil
 }
 
-// held is what the pool of such a node holds.
+// held returns what the pool of such a node holds.
 func (n *nodeSettings) held(f *cli.Factory) (whatif.Held, error) {
 	if err := n.check(); err != nil {
 		return whatif.Held{}, err
@@ -232,7 +232,7 @@ func between(worst, best int) string {
 	return fmt.Sprintf("%d to %d", worst, best)
 }
 
-// counted is between with the things that are counted.
+// counted formats a range with what it counts.
 func counted(worst, best int, one, many string) string {
 	if worst == best {
 		return show.Plural(worst, one, many)
@@ -264,7 +264,7 @@ func fitColumns() []query.Column[fit] {
 	}
 }
 
-// cluster has the subnets that its nodes use, where they are asked for.
+// cluster holds the subnets that the cluster's nodes use, if requested.
 type cluster struct {
 	all, named  bool
 	view        *store.View
@@ -279,7 +279,7 @@ func (c *cluster) read(ctx context.Context, f *cli.Factory) (err error) {
 	return err
 }
 
-// ids are the subnets with known free addresses, for --all.
+// ids returns the subnets whose number of free addresses is known, for --all.
 func (c *cluster) ids() (out []string) {
 	if !c.all {
 		return nil
@@ -292,7 +292,7 @@ func (c *cluster) ids() (out []string) {
 	return out
 }
 
-// find is a subnet: a planned one by its CIDR, one of the cluster by its id.
+// find returns a subnet: a planned one by its CIDR, one of the cluster by its id.
 func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string, err error) {
 	if !isID(text) {
 		if s, err = subnet.Parse(text); err != nil {
@@ -311,14 +311,14 @@ func (c *cluster) find(f *cli.Factory, text string) (s subnet.Subnet, id string,
 	return s, text, nil
 }
 
-// note names the subnets that --all leaves out.
+// note reports the subnets that --all leaves out.
 func (c *cluster) note(f *cli.Factory) {
 	if left := c.all && len(c.ids()) < len(c.view.Subnets); left {
 		f.Note(fmt.Sprintf("left out: %s without a count of free IPv4 addresses", show.Plural(len(c.view.Subnets)-len(c.ids()), "subnet", "subnets")))
 	}
 }
 
-// further is the word for added nodes, when a cluster already has some.
+// further adds "more" to a word for added nodes if the cluster already has some.
 func (c *cluster) further(word string) string {
 	if c.named || c.all {
 		return "more " + word

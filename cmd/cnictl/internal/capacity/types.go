@@ -21,14 +21,14 @@ import (
 
 type row = document.CapacityType
 
-// typeOptions are what capacity type was asked for.
+// typeOptions are the arguments and flags of capacity type.
 type typeOptions struct {
 	plan       maxpods.Planned
 	hostPods   int
 	version    string
 	expression string
 	rules      []string
-	managed    map[string]*int // max-pods by the rule of managed node groups, whichever rules are shown
+	managed    map[string]*int // max-pods by the rule of managed node groups, even if not shown
 	all        bool
 	explain    bool
 	list       *output.List[row]
@@ -77,12 +77,12 @@ node group with several types applies the smallest value to all of its nodes.`,
 	fs.StringSliceVar(&o.rules, "rule", nil, "show these `rules`: "+strings.Join(maxpods.RuleNames(), ", "))
 	fs.BoolVar(&o.all, "all", false, "show every known type")
 	fs.BoolVar(&o.explain, "explain", false, "show where published sources disagree about the type, and why")
-	_ = cmd.RegisterFlagCompletionFunc("rule", cobra.FixedCompletions(maxpods.RuleNames(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("rule", cobra.FixedCompletions(maxpods.RuleNames(), cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
 	o.list.Register(f, cmd, false)
 	return cmd
 }
 
-// completeTypes completes instance types that are not given yet.
+// completeTypes completes instance types that were not given yet.
 func completeTypes(f *cli.Factory) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		known, _ := readCache(f) // a broken cache is reported by the command itself
@@ -92,7 +92,7 @@ func completeTypes(f *cli.Factory) cobra.CompletionFunc {
 	}
 }
 
-// check reads the flags into the plan.
+// check converts the flags to the plan.
 func (o *typeOptions) check(cmd *cobra.Command, args []string) error {
 	if o.all == (len(args) > 0) {
 		return cli.Usage("give the TYPEs, or --all for every known one")
@@ -123,7 +123,7 @@ func (o *typeOptions) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// parseVersion reads v1.18 or 1.18.0.
+// parseVersion parses v1.18 or 1.18.0.
 func parseVersion(text string) (maxpods.Version, error) {
 	parts := strings.SplitN(strings.TrimPrefix(text, "v"), ".", 3)
 	if len(parts) < 2 {
@@ -227,7 +227,7 @@ func (o *typeOptions) document(f *cli.Factory, rows []row) document.CapacityType
 	}
 }
 
-// groupOf is what a managed node group of several types applies; nil where that is not known.
+// groupOf returns what a managed node group of several types applies; nil if unknown.
 func (o *typeOptions) groupOf(rows []row) (out *document.NodeGroupType) {
 	if len(rows) < 2 {
 		return nil
@@ -273,7 +273,7 @@ func typeColumns() []query.Column[row] {
 	return append(out, wide)
 }
 
-// page shows one type with the terms of each rule.
+// page shows one type, with the terms of each rule.
 func page(f *cli.Factory, r row) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
 	facts := fmt.Sprintf("%d interfaces × %d IPv4 addresses", r.ENIs, r.IPv4PerENI)

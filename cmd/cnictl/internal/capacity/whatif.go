@@ -27,7 +27,7 @@ const modelUpstream = "upstream"
 
 type prediction = document.CapacityWhatIf
 
-// planned are the nodes to simulate, today and with changed settings.
+// planned describes the nodes to simulate, as they are today and with changed settings.
 type planned struct {
 	nodeSettings
 	set, today []string
@@ -52,7 +52,7 @@ func (p *planned) register(f *cli.Factory, cmd *cobra.Command) {
 	p.given = fs.Changed
 }
 
-// change makes the changed settings of today's.
+// change applies the changed settings to today's.
 func (p *planned) change(f *cli.Factory, s whatif.Settings) (whatif.Settings, error) {
 	for _, k := range whatif.Knobs() {
 		if k.Flag != "" && p.given(k.Flag) {
@@ -64,7 +64,8 @@ func (p *planned) change(f *cli.Factory, s whatif.Settings) (whatif.Settings, er
 	return s, assign(f, "set", p.set, &s)
 }
 
-// nodes are the nodes today, with their names. errs are those that could not be simulated.
+// nodes returns today's nodes with their names. errs are the nodes that could not be
+// simulated.
 func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []document.NodeError, err error) {
 	if p.instance == "" {
 		if len(names) == 0 && !p.all {
@@ -108,7 +109,7 @@ func (p *planned) nodes(ctx context.Context, f *cli.Factory, names []string) (ou
 	return out, called, nil, nil
 }
 
-// live reads the nodes that are there.
+// live reads the existing nodes.
 func (p *planned) live(ctx context.Context, f *cli.Factory, names []string) (out []whatif.Node, called []string, errs []document.NodeError, err error) {
 	nodes, err := access.FleetOf(ctx, f, names)
 	if err != nil {
@@ -238,7 +239,7 @@ daemon would behave differently is listed, with the reason.`,
 	return cmd
 }
 
-// changed are the nodes with changed settings; nil: none is changed.
+// changed returns the nodes with changed settings; nil if nothing changes.
 func (p *planned) changed(f *cli.Factory, nodes []whatif.Node) ([]whatif.Node, error) {
 	out := make([]whatif.Node, len(nodes))
 	same, warned := true, map[string]bool{}
@@ -261,8 +262,9 @@ func (p *planned) changed(f *cli.Factory, nodes []whatif.Node) ([]whatif.Node, e
 	return out, nil
 }
 
-// predict plays a load, and for ours the same under upstream's rules, and returns how far it
-// came. going is asked now and then whether to go on.
+// predict simulates a load under a model; for ours it repeats the load under upstream's
+// rules. It also returns how much time was simulated. It calls going now and then, and stops
+// if that returns false.
 func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whatif.Model, going func(*whatif.Run) bool) (prediction, time.Duration, error) {
 	play := func(m whatif.Model) (whatif.Result, error) {
 		r := whatif.NewRun(nodes, load, m)
@@ -299,7 +301,7 @@ func predict(ctx context.Context, nodes []whatif.Node, load whatif.Load, m whati
 	return out, r.For, nil
 }
 
-// explain writes below the table what changed, and where upstream differs.
+// explain prints below the table what changed, and where upstream differs.
 func explain(f *cli.Factory, doc document.CapacityWhatIfList) {
 	f.Note(fmt.Sprintf("%s with %s, simulated for %s", show.Plural(doc.Nodes, "node", "nodes"), show.Plural(doc.Pods, "pod", "pods"), time.Duration(doc.Seconds*float64(time.Second))))
 	for _, r := range doc.Items {

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// Args checks the number of positional arguments; what names them.
+// Args checks the number of positional arguments; what is their name in errors.
 func Args(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -50,7 +50,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return e
 }
 
-// HelpArgs refuses help for commands that do not exist.
+// HelpArgs rejects help for commands that do not exist.
 func HelpArgs(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err == nil && len(rest) > 0 && found.HasSubCommands() {
@@ -59,7 +59,7 @@ func HelpArgs(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// nearCommands are the subcommands with a name similar to a mistyped one, the nearest first.
+// nearCommands returns the subcommands whose names resemble a mistyped one, nearest first.
 func nearCommands(cmd *cobra.Command, typed string) []string {
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -71,12 +71,12 @@ func nearCommands(cmd *cobra.Command, typed string) []string {
 	return query.Near(typed, names)
 }
 
-// FlagError makes of what is wrong with a flag an error for people.
+// FlagError turns a flag error into one for the user.
 func FlagError(cmd *cobra.Command, err error) error {
 	e := &Error{Code: ExitUsage, What: err.Error(), Do: cmd.CommandPath() + " --help"}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && !cmd.HasParent() {
-		// Without a command the screens open: their flags are the ones that are meant.
+		// Without a command the screens open, so the flags were probably meant for them.
 		if screens, _, err := cmd.Find([]string{"tui"}); err == nil && screens.Flags().Lookup(unknown.GetSpecifiedName()) != nil {
 			e.Do = screens.CommandPath() + " --" + unknown.GetSpecifiedName()
 		}

@@ -3,8 +3,8 @@ package cli
 // Lookup reads an environment variable.
 type Lookup func(name string) (value string, set bool)
 
-// colourOn decides once for the run whether output is coloured: --color first, then
-// what the environment forces, then what it forbids, then whether there is a terminal.
+// colourOn decides whether output is coloured: by --color, else NO_COLOR, CLICOLOR_FORCE,
+// CLICOLOR and TERM in this order, else by whether there is a terminal.
 func colourOn(mode string, tty bool, env Lookup) bool {
 	value := func(name string) string { v, _ := env(name); return v }
 	switch {

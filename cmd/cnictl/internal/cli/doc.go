@@ -1,7 +1,7 @@
-// Package cli is the basis of the commands: streams, the global flags with their
-// environment and file, errors and exit codes, and the Factory that carries them.
-// Reaching nodes is up to kubeconfig, access, sweep and follow, output to output.
+// Package cli is the basis of the commands: streams, global flags with their environment
+// variables and file, errors and exit codes, and the Factory that carries them. The packages
+// kubeconfig, access, sweep and follow reach the nodes; output prints.
 //
-// Commands get a *Factory and write to its streams; they never touch os.Stdout, the
+// Commands get a *Factory and write to its streams. They never touch os.Stdout, the
 // environment or the clock themselves, and never exit.
 package cli

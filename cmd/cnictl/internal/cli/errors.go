@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Exit codes. They are stable; help exit-codes lists them.
+// Exit codes. They are stable; "help exit-codes" lists them.
 const (
 	ExitOK          = 0
 	ExitFailure     = 1   // unexpected
@@ -23,8 +23,8 @@ const (
 	ExitInterrupted = 130 // a one-shot command was interrupted
 )
 
-// Error is a failure as people see it: what happened, why, and what to do, a line
-// each. What is empty is left out; an Error without What carries an exit code only.
+// Error is a failure to show to the user: what happened, why, and what to do, a line each.
+// Empty parts are omitted; an Error without What carries an exit code only.
 type Error struct {
 	Code          int
 	What, Why, Do string
@@ -34,22 +34,22 @@ func (e *Error) Error() string {
 	return strings.TrimSuffix(e.What+": "+e.Why, ": ")
 }
 
-// Usage is a mistake on the command line.
+// Usage returns the error for a mistake on the command line.
 func Usage(format string, args ...any) *Error {
 	return &Error{Code: ExitUsage, What: fmt.Sprintf(format, args...)}
 }
 
-// Exit is an exit code without a message, when it has been printed already.
+// Exit returns an exit code without a message, for when the message has been printed.
 func Exit(code int) *Error { return &Error{Code: code} }
 
-// GivenUp reports that err is what is left of work that the user ended: how far it had come
-// when it was ended is no news, and nothing is to be mended.
+// GivenUp reports whether err only results from the user interrupting the work. Such an error
+// needs no report: there is nothing to fix.
 func GivenUp(ctx context.Context, err error) bool {
 	var e *Error
 	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.As(err, &e) && e.Code == ExitUnreachable)
 }
 
-// Report prints an error and returns its exit code. name is how the tool was called.
+// Report prints an error and returns its exit code. name is what the tool was called as.
 func Report(w io.Writer, name string, err error) int {
 	if err == nil || gone(err) {
 		return ExitOK
@@ -73,7 +73,7 @@ func Report(w io.Writer, name string, err error) int {
 	}
 	for _, line := range []struct{ label, text string }{{name + ": ", e.What}, {"  why: ", e.Why}, {"  try: ", do}} {
 		if line.text != "" {
-			// Nothing is left to do when standard error cannot be written.
+			// If standard error cannot be written, nothing is left to do.
 			_, _ = fmt.Fprintln(w, line.label+show.Safe(line.text))
 		}
 	}

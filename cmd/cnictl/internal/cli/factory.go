@@ -14,40 +14,40 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Factory gives the commands their dependencies. Expensive ones are functions, so that
-// help works anywhere.
+// Factory holds the dependencies of the commands. Expensive ones are functions, so that help
+// works anywhere.
 type Factory struct {
 	Streams *Streams
 	Env     Lookup
 	Now     func() time.Time
-	// Clock times the work itself, for progress; Now may be the time of a recording. nil:
-	// time.Now.
+	// Clock times the work itself, for progress; Now may return the time of a recording. If
+	// nil, time.Now is used.
 	Clock func() time.Time
-	// Tick gives a channel that fires every d, and stops it.
+	// Tick returns a channel that fires every d, and a function that stops it.
 	Tick    func(d time.Duration) (ticks <-chan time.Time, stop func())
 	Name    string // how the tool was called: cnictl, or kubectl cni
 	Version string
-	// LocalTarget is this host's introspection server; ok reports whether the host
-	// looks like a node.
+	// LocalTarget returns this host's introspection server; ok reports whether the host looks
+	// like a node.
 	LocalTarget func(context.Context) (target fleet.Target, ok bool)
 
 	Globals Globals
 
-	// The following are set once, before the command runs.
-	Recording     *record.Player      // read instead of live nodes; nil: live
-	RecordingFile string              // Recording was read from it
+	// These are set once, before the command runs.
+	Recording     *record.Player      // read instead of live nodes; nil if live
+	RecordingFile string              // where Recording was read from
 	sources       map[string]string   // of the flags, by name
-	flags         *pflag.FlagSet      // of the command
-	command       string              // its path
-	keys          map[string][]string // of the screens
-	pager         *pager              // nil: none
+	flags         *pflag.FlagSet      // of the running command
+	command       string              // path of the running command
+	keys          map[string][]string // key bindings of the screens
+	pager         *pager              // nil if none
 }
 
-// Step is done before any command runs.
+// Step is work to do before any command runs.
 type Step func(cmd *cobra.Command) error
 
-// Prepare registers the global flags on the root command and arranges that they are
-// read from the environment and the file before any command runs, and then the steps done.
+// Prepare registers the global flags on the root command. Before any command runs, they are
+// filled from the environment and the file, and then the steps are done.
 func (f *Factory) Prepare(root *cobra.Command, steps ...Step) {
 	f.Globals.register(root.PersistentFlags(), f.kubeCacheDir())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -63,7 +63,7 @@ func (f *Factory) Prepare(root *cobra.Command, steps ...Step) {
 	}
 }
 
-// RunAs runs a command without arguments in place of another.
+// RunAs runs cmd, without arguments, in place of another command.
 func (f *Factory) RunAs(ctx context.Context, cmd *cobra.Command) error {
 	cmd.SetContext(ctx)
 	if err := cmd.ParseFlags(nil); err != nil { // joins the global flags to its own
@@ -75,7 +75,7 @@ func (f *Factory) RunAs(ctx context.Context, cmd *cobra.Command) error {
 	return cmd.RunE(cmd, nil)
 }
 
-// Palette are the colours of standard output.
+// Palette returns the colours of standard output.
 func (f *Factory) Palette() paint.Palette {
 	if colourOn(f.Globals.Color, f.Streams.OutTTY, f.Env) {
 		return paint.Colours()
@@ -83,24 +83,25 @@ func (f *Factory) Palette() paint.Palette {
 	return paint.Palette{}
 }
 
-// ASCII reports that only ASCII may be drawn, as the screens decide it too.
+// ASCII reports whether output must be plain ASCII; the screens decide it the same way.
 func (f *Factory) ASCII() bool {
 	return !show.UTF8(func(name string) string { v, _ := f.Env(name); return v })
 }
 
-// Note prints to standard error what is not a warning, such as that nothing was found.
+// Note prints a remark that is not a warning to standard error, such as that nothing was
+// found.
 func (f *Factory) Note(text string) {
-	// Nothing is left to do when standard error cannot be written.
+	// If standard error cannot be written, nothing is left to do.
 	_, _ = fmt.Fprintln(f.Streams.Err, text)
 }
 
-// Warn writes a line to standard error.
+// Warn prints a warning to standard error.
 func (f *Factory) Warn(format string, args ...any) {
-	// Nothing is left to do when standard error cannot be written.
+	// If standard error cannot be written, nothing is left to do.
 	_, _ = fmt.Fprintf(f.Streams.Err, "warning: "+format+"\n", args...)
 }
 
-// UserAgent names the tool in requests.
+// UserAgent identifies the tool in requests.
 func (f *Factory) UserAgent() string { return "cnictl/" + f.Version }
 
 // Deadline bounds a one-shot command by --timeout.
@@ -108,7 +109,7 @@ func (f *Factory) Deadline(ctx context.Context) (context.Context, context.Cancel
 	return f.DeadlineFor(ctx, 0)
 }
 
-// DeadlineFor is Deadline for a command that asks so many nodes.
+// DeadlineFor is Deadline for a command that reads the given number of nodes.
 func (f *Factory) DeadlineFor(ctx context.Context, nodes int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, f.Globals.timeoutFor(nodes))
 }

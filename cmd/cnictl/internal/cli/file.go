@@ -22,7 +22,7 @@ func ReplaceFile(name string, data []byte) error {
 		err = os.Rename(temporary.Name(), name)
 	}
 	if err != nil {
-		_ = os.Remove(temporary.Name()) // it may be gone
+		_ = os.Remove(temporary.Name()) // it may be gone already
 	}
 	return err
 }

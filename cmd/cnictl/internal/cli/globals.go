@@ -18,7 +18,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Globals are the flags every command has.
+// Globals are the flags that every command has.
 type Globals struct {
 	Targets      []string
 	Output       string
@@ -54,7 +54,7 @@ func ViaWays() []string {
 	return []string{ViaAuto, document.ViaPortForward, document.ViaExec, document.ViaProxy, ViaLocal}
 }
 
-// MinInterval is the shortest --interval: k9s's floor too.
+// MinInterval is the shortest --interval, the same as in k9s.
 const MinInterval = 2 * time.Second
 
 func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
@@ -81,7 +81,7 @@ func (g *Globals) register(fs *pflag.FlagSet, cacheDir string) {
 	fs.BoolVar(&g.AllowPartial, "allow-partial", false, "exit 0 even if some nodes could not be read")
 }
 
-// Check refuses values of the global flags that no command takes.
+// Check rejects values of the global flags that no command accepts.
 func (f *Factory) Check(*cobra.Command) error {
 	err := f.Globals.check(f.Name)
 	var e *Error
@@ -91,7 +91,7 @@ func (f *Factory) Check(*cobra.Command) error {
 	return err
 }
 
-// check is Check; name is how the tool was called.
+// check implements Check; name is what the tool was called as.
 func (g *Globals) check(name string) error {
 	if err := g.checkSelectors(name); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (g *Globals) check(name string) error {
 	return nil
 }
 
-// checkSelectors refuses labels that the API server would refuse.
+// checkSelectors rejects label selectors that the API server would reject.
 func (g *Globals) checkSelectors(name string) error {
 	for _, s := range []struct{ flag, value, example string }{
 		{"selector", g.Selector, " nodes -l kubernetes.io/arch=arm64"}, {"daemonset-selector", g.DaemonSetSelector, " nodes --daemonset-selector " + cluster.DefaultSelector},
@@ -130,14 +130,14 @@ func (g *Globals) checkSelectors(name string) error {
 	return nil
 }
 
-// Times of a command without --timeout.
+// Time limits of a command without --timeout.
 const (
 	leastTimeout = time.Minute
-	listTimeout  = 30 * time.Second // for the list of nodes, and what is done with the answers
+	listTimeout  = 30 * time.Second // to list the nodes and process the responses
 )
 
-// timeoutFor is --timeout, or else the longest that so many nodes may take: each of them
-// has its own limit.
+// timeoutFor returns --timeout, or else the longest that this many nodes may take, since each
+// node has its own limit.
 func (g *Globals) timeoutFor(nodes int) time.Duration {
 	if g.Timeout > 0 {
 		return g.Timeout
@@ -146,7 +146,7 @@ func (g *Globals) timeoutFor(nodes int) time.Duration {
 	return max(leastTimeout, listTimeout+time.Duration(rounds)*g.NodeTimeout)
 }
 
-// kubeCacheDir is kubectl's default of --cache-dir.
+// kubeCacheDir returns kubectl's default for --cache-dir.
 func (f *Factory) kubeCacheDir() string {
 	if dir, _ := f.Env("KUBECACHEDIR"); dir != "" {
 		return dir

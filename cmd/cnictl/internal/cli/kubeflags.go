@@ -4,9 +4,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// KubeFlags are kubectl's connection flags: names, short forms and texts are those of
-// cli-runtime's ConfigFlags, which a test verifies. ConfigFlags itself is not linked,
-// because it imports every type of Kubernetes: 4 ms at each start, and 16 MB.
+// KubeFlags are kubectl's connection flags. A test verifies that names, short forms and texts
+// match cli-runtime's ConfigFlags. ConfigFlags itself is not linked because it imports every
+// type of Kubernetes: 4 ms at each start, and 16 MB.
 type KubeFlags struct {
 	Kubeconfig, Context, Cluster, User, Namespace      string
 	Server, Token                                      string
@@ -18,7 +18,7 @@ type KubeFlags struct {
 	DisableCompression                                 bool
 }
 
-// kubeFlagGroup marks the flags in help, which lists them in their own topic.
+// kubeFlagGroup marks these flags for help, which lists them in their own topic.
 const kubeFlagGroup = "kubectl"
 
 func (k *KubeFlags) register(into *pflag.FlagSet, cacheDir string) {

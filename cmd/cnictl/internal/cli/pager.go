@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultPager is used where PAGER is not set: it ends on its own when all fits.
+// defaultPager is used if PAGER is not set: it exits on its own if everything fits.
 const defaultPager = "less -FRX"
 
-// pager is a program that shows what is written, started by the first write.
+// pager is a program that displays the output. The first write starts it.
 type pager struct {
 	command  string
 	out, err io.Writer
@@ -25,8 +25,8 @@ type pager struct {
 	failed   error
 }
 
-// Page puts $PAGER between the command and the terminal, where --paged asks for it. What
-// goes on forever, or is no terminal's, is not paged.
+// Page sends the output through $PAGER if --paged is set. Endless output, and output that
+// does not go to a terminal, is not paged.
 func (f *Factory) Page(cmd *cobra.Command) error {
 	if !f.Globals.Paged || !f.Streams.OutTTY {
 		return nil
@@ -46,7 +46,7 @@ func (f *Factory) Page(cmd *cobra.Command) error {
 	return nil
 }
 
-// Finish waits for the pager to be left, where there is one.
+// Finish waits until the user leaves the pager, if there is one.
 func (f *Factory) Finish() error {
 	if f.pager == nil {
 		return nil
@@ -85,5 +85,5 @@ func (p *pager) close() error {
 	return nil
 }
 
-// gone reports that the reader of the output has exited, as "head" does.
+// gone reports whether the reader of the output has exited, as "head" does.
 func gone(err error) bool { return errors.Is(err, syscall.EPIPE) }

@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// nodeFlags select nodes and how to reach them. Settings, which apply to the next command
-// anyway, are not repeated.
+// nodeFlags select nodes and how to reach them. Settings from the environment or the file
+// need not be repeated: they apply to the next command too.
 var nodeFlags = []string{
 	"kubeconfig", "context", "cluster", "user", "server", "daemonset-namespace", "daemonset-selector",
 	"targets", "nodes", "selector", "via", "replay", "at",
 }
 
-// SameNodes are the flags of this command line that another command needs to find the same
-// nodes, each after a blank and as a shell takes it; "" when none was given.
+// SameNodes returns the flags of this command line that another command needs to find the
+// same nodes, each after a blank and quoted for the shell; "" if none was given.
 func (f *Factory) SameNodes() string {
 	var b strings.Builder
 	for _, name := range nodeFlags {
@@ -30,7 +30,7 @@ func (f *Factory) SameNodes() string {
 	return b.String()
 }
 
-// With is this command line with one argument replaced; "" if it has no such argument.
+// With returns this command line with one argument replaced; "" if it has no such argument.
 func (f *Factory) With(argument, other string) string {
 	if f.flags == nil || !slices.Contains(f.flags.Args(), argument) {
 		return ""
@@ -54,7 +54,7 @@ func textOf(v pflag.Value) string {
 
 var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// shellWord is a text as one word of a POSIX shell.
+// shellWord quotes a text as one word for a POSIX shell.
 func shellWord(s string) string {
 	if plainWord.MatchString(s) {
 		return s

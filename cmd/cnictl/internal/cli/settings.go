@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Sources of a setting, the strongest first.
+// Sources of a setting, in order of precedence.
 const (
 	FromFlag        = "flag"
 	FromEnvironment = "environment"
@@ -24,27 +24,28 @@ const (
 	FromDefault     = "default"
 )
 
-// maxConfigFile bounds the file of settings, in bytes.
+// maxConfigFile bounds the settings file, in bytes.
 const maxConfigFile = 64 << 10
 
-// keysSetting is the one member of the file that is no flag: keys of the screens by action.
+// keysSetting is the only member of the file that is not a flag: the screens' keys by action.
 const keysSetting = "keys"
 
-// secretFlags are never read from a file that people show around.
+// secretFlags are never read from the file, since people share it.
 var secretFlags = []string{"token"}
 
-// ConfigFile is where the settings are: $XDG_CONFIG_HOME/cnictl/config.yaml, else
-// ~/.config/cnictl/config.yaml; "" when neither directory is known.
+// ConfigFile returns the settings file: $XDG_CONFIG_HOME/cnictl/config.yaml, else
+// ~/.config/cnictl/config.yaml; "" if neither directory is known.
 func (f *Factory) ConfigFile() string { return f.XDG("XDG_CONFIG_HOME", ".config", "config.yaml") }
 
-// StateFile is where the screens keep orders and filters between two runs; "" where there
-// is no place for it.
+// StateFile returns the file where the screens keep sort orders and filters between runs; ""
+// if there is no place for it.
 func (f *Factory) StateFile() string {
 	return f.XDG("XDG_STATE_HOME", filepath.Join(".local", "state"), "tui.json")
 }
 
-// CacheDir is where cnictl caches what it has read: its own directory below --cache-dir
-// or KUBECACHEDIR if given, else the user's cache directory; "" when none is known.
+// CacheDir returns the directory for cached data: a directory of cnictl's own below
+// --cache-dir or KUBECACHEDIR if given, else below the user's cache directory; "" if none is
+// known.
 func (f *Factory) CacheDir() string {
 	env, _ := f.Env("KUBECACHEDIR")
 	if source := f.SourceOf("cache-dir"); env != "" || source != "" && source != FromDefault {
@@ -53,8 +54,8 @@ func (f *Factory) CacheDir() string {
 	return f.XDG("XDG_CACHE_HOME", ".cache", "")
 }
 
-// XDG is the path of a file of the tool, or with name "" of its directory: below the
-// directory in the variable, else below the home directory; "" when neither is known.
+// XDG returns the path of a file of the tool, or of its directory if name is "": below the
+// directory in the variable, else below the home directory; "" if neither is known.
 func (f *Factory) XDG(variable, below, name string) string {
 	if dir, _ := f.Env(variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "cnictl", name)
@@ -65,13 +66,13 @@ func (f *Factory) XDG(variable, below, name string) string {
 	return ""
 }
 
-// fileSettings are the settings of a file: texts as flags take them.
+// fileSettings are the settings of a file, as text in the form that flags take.
 type fileSettings struct {
 	flags map[string][]string
 	keys  map[string][]string
 }
 
-// readSettings reads the file; one that is not there has no settings.
+// readSettings reads the file; a missing file has no settings.
 func (f *Factory) readSettings(known *pflag.FlagSet) (fileSettings, error) {
 	name := f.ConfigFile()
 	if name == "" {
@@ -99,8 +100,8 @@ func (f *Factory) readSettings(known *pflag.FlagSet) (fileSettings, error) {
 	return settings, nil
 }
 
-// parseSettings reads the YAML of a file: flags by name, and keys. It takes no member that
-// it does not know.
+// parseSettings parses the YAML of a file: flags by name, and keys. It rejects unknown
+// members.
 func parseSettings(text []byte, known *pflag.FlagSet) (fileSettings, error) {
 	if len(text) > maxConfigFile {
 		return fileSettings{}, fmt.Errorf("it has more than %d bytes", maxConfigFile)
@@ -117,7 +118,7 @@ func parseSettings(text []byte, known *pflag.FlagSet) (fileSettings, error) {
 	for name := range members {
 		names = append(names, name)
 	}
-	slices.Sort(names) // always report the same mistake first
+	slices.Sort(names) // report the same mistake first each time
 	for _, name := range names {
 		value := members[name]
 		switch {
@@ -148,7 +149,7 @@ func parseSettings(text []byte, known *pflag.FlagSet) (fileSettings, error) {
 	return s, nil
 }
 
-// settingTexts are a value, or the values of a list, as flags take them.
+// settingTexts returns a value, or the values of a list, as text in the form that flags take.
 func settingTexts(value any) ([]string, error) {
 	switch v := value.(type) {
 	case string:
@@ -169,8 +170,8 @@ func settingTexts(value any) ([]string, error) {
 	return nil, errors.New("expected a string, a number, true, false, or a list of strings")
 }
 
-// Settle gives each flag that the command line does not have its value: from the
-// environment, else from the file.
+// Settle sets each flag that is not on the command line from the environment, else from the
+// file.
 func (f *Factory) Settle(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	f.command, f.flags, f.sources = cmd.CommandPath(), flags, map[string]string{}
@@ -203,22 +204,22 @@ func (f *Factory) Settle(cmd *cobra.Command) error {
 	return nil
 }
 
-// Keys are the keys of the screens that the file of settings has, by action.
+// Keys are the keys of the screens in the settings file, by action.
 func (f *Factory) Keys() map[string][]string { return f.keys }
 
-// SourceOf says where the value of a flag is from.
+// SourceOf returns where the value of a flag came from.
 func (f *Factory) SourceOf(flag string) string { return f.sources[flag] }
 
-// Secret reports whether a flag's value is not shown.
+// Secret reports whether a flag's value must not be shown.
 func Secret(flag string) bool { return slices.Contains(secretFlags, flag) }
 
-// EnvName is the environment variable of a flag.
+// EnvName returns the environment variable of a flag.
 func EnvName(flag string) string {
 	return "CNICTL_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnv sets every flag that was not given from its variable, where that is set
-// and not empty, and notes it among the sources.
+// fromEnv sets every flag that was not given from its variable, if that is set and not empty,
+// and records the source.
 func fromEnv(flags *pflag.FlagSet, env Lookup, sources map[string]string) error {
 	var first error
 	flags.VisitAll(func(flag *pflag.Flag) {

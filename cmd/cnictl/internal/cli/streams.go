@@ -11,17 +11,17 @@ type Streams struct {
 	In             io.Reader
 	Out, Err       io.Writer
 	OutTTY, ErrTTY bool
-	// Interactive: standard input and output are a terminal that can move its cursor,
-	// so that screens can be shown.
+	// Interactive means that standard input and output are a terminal that can move its
+	// cursor, so that screens can be shown.
 	Interactive bool
-	// Size queries the terminal's size; 0×0 when there is none.
+	// Size returns the terminal's size; 0×0 if there is none.
 	Size func() (width, height int)
-	// Resized reports that the terminal's size changed; nil when that is not known.
+	// Resized fires when the terminal's size changes; nil if that cannot be known.
 	Resized <-chan struct{}
 }
 
-// ForceTTY applies CNICTL_FORCE_TTY=WIDTH[xHEIGHT]: standard output then counts as
-// a terminal of that size. For tests.
+// ForceTTY applies CNICTL_FORCE_TTY=WIDTH[xHEIGHT]: standard output then counts as a terminal
+// of that size. It is for tests.
 func (s *Streams) ForceTTY(value string) error {
 	if value == "" {
 		return nil
@@ -40,7 +40,7 @@ func (s *Streams) ForceTTY(value string) error {
 	return nil
 }
 
-// Width is the terminal's width, 0 when output is no terminal.
+// Width returns the terminal's width, 0 if output does not go to a terminal.
 func (s *Streams) Width() int {
 	if !s.OutTTY {
 		return 0

@@ -36,11 +36,11 @@ func Flags(f *cli.Factory, root *cobra.Command) {
 		"cluster": kubeconfigNames(f, func(c *kubeconfig.File) []string { return keysOf(c.Raw.Clusters) }),
 		"user":    kubeconfigNames(f, func(c *kubeconfig.File) []string { return keysOf(c.Raw.AuthInfos) }),
 	} {
-		_ = root.RegisterFlagCompletionFunc(flag, complete) // the flag is there
+		_ = root.RegisterFlagCompletionFunc(flag, complete) // fails only for unknown flags
 	}
 }
 
-// kubeconfigNames completes what the kubeconfig has of a kind.
+// kubeconfigNames completes names of one kind in the kubeconfig.
 func kubeconfigNames(f *cli.Factory, of func(*kubeconfig.File) []string) Completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if f.Settle(cmd) != nil {
@@ -65,22 +65,21 @@ func keysOf[V any](m map[string]V) []string {
 	return names
 }
 
-// Nodes completes node names: of --targets, else those of the last reading of the
-// cluster.
+// Nodes completes node names: those of --targets, else those last read from the cluster.
 func Nodes(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return begun(nodeNames(f, cmd), word, args...), noFiles
 	}
 }
 
-// begun are the names that a word is the beginning of, but those that were named already. A
-// shell would choose as well, but a cluster has more names than it should be handed.
+// begun returns the names that start with word and are not in named. The shell would filter
+// them too, but a cluster has more names than a shell should be handed.
 func begun(names []string, word string, named ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) || slices.Contains(named, name) })
 }
 
-// Pods completes namespace/name of pods of the last readings; with --namespace, names of
-// pods there.
+// Pods completes namespace/name of recently seen pods; with --namespace, names of the pods in
+// it.
 func Pods(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -112,7 +111,7 @@ func podNames(f *cli.Factory, cmd *cobra.Command) []string {
 	return names
 }
 
-// Subnets completes ids of subnets of the last readings.
+// Subnets completes ids of recently seen subnets.
 func Subnets(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		return begun(recall(f, cmd).Subnets, word, args...), noFiles
@@ -126,7 +125,7 @@ func ENI(f *cli.Factory) Completer {
 	}
 }
 
-// nodeList completes the last name of a list.
+// nodeList completes the last name of a comma-separated list.
 func nodeList(f *cli.Factory) Completer {
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		before := word[:strings.LastIndexByte(word, ',')+1]
@@ -144,7 +143,7 @@ func nodeNames(f *cli.Factory, cmd *cobra.Command) []string {
 	if f.Settle(cmd) != nil {
 		return nil
 	}
-	// Completion parses the flags more than once, which repeats the values of lists.
+	// Completion parses the flags more than once, which duplicates the values of lists.
 	given := slices.Compact(slices.Sorted(slices.Values(f.Globals.Targets)))
 	targets, err := fleet.ParseTargets(given)
 	if err != nil {
@@ -162,7 +161,7 @@ func nodeNames(f *cli.Factory, cmd *cobra.Command) []string {
 	return names
 }
 
-// Filter completes a filter: columns, and known values after type=, subnet=, eni=,
+// Filter completes a filter: column names, and known values after type=, subnet=, eni=,
 // trunk=, node= and pod=.
 func Filter(f *cli.Factory, columns []string) Completer {
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -182,7 +181,7 @@ func Filter(f *cli.Factory, columns []string) Completer {
 	}
 }
 
-// valuesOf are values of a column that are known without asking anybody.
+// valuesOf returns the values of a column that are known without a request.
 func valuesOf(f *cli.Factory, cmd *cobra.Command, column string) []string {
 	switch column {
 	case "type":
@@ -199,7 +198,7 @@ func valuesOf(f *cli.Factory, cmd *cobra.Command, column string) []string {
 	return nil
 }
 
-// recall are the names of the cluster that the flags lead to.
+// recall returns the names remembered for the cluster that the flags select.
 func recall(f *cli.Factory, cmd *cobra.Command) Names {
 	if f.Settle(cmd) != nil {
 		return Names{}
@@ -211,7 +210,7 @@ func recall(f *cli.Factory, cmd *cobra.Command) Names {
 	return load(file)
 }
 
-// namesFile is where the names of the cluster are; "" without a cluster.
+// namesFile returns the file with the names of the cluster; "" without a cluster.
 func namesFile(f *cli.Factory) string {
 	dir := f.CacheDir()
 	if dir == "" || !kubeconfig.Given(f) {
@@ -228,7 +227,7 @@ func namesFile(f *cli.Factory) string {
 	return fileOf(dir, cluster)
 }
 
-// Remember keeps the names of a cluster for
+// Remember stores the names of a cluster for later completion.
 func Remember(f *cli.Factory, n Names) {
 	if n.Nodes == nil && n.Pods == nil && n.Subnets == nil && n.ENIs == nil {
 		return
@@ -238,7 +237,7 @@ func Remember(f *cli.Factory, n Names) {
 	}
 }
 
-// Seen are the names in a reading of nodes: subnets, and ENIs and pods if it has ENIs.
+// Seen returns the names in a reading of nodes: subnets, and ENIs and pods if ENIs were read.
 func Seen(list document.NodeIPAMList) Names {
 	var seen Names
 	for _, n := range list.Items {

@@ -15,12 +15,12 @@ import (
 
 // Bounds of the file.
 const (
-	maxNames = 20_000 // of a kind
+	maxNames = 20_000 // of each kind
 	maxName  = 512    // bytes: namespace and name of a pod
 	maxFile  = 8 << 20
 )
 
-// Names can be completed. Nothing else is stored.
+// Names are the names that can be completed. Nothing else is stored.
 type Names struct {
 	Nodes   []string `json:"nodes"`
 	Pods    []string `json:"pods"` // namespace/name
@@ -28,12 +28,12 @@ type Names struct {
 	ENIs    []string `json:"enis"`
 }
 
-// usable are the names of each kind that a shell can take.
+// usable returns the names of each kind that are safe in a shell.
 func (n Names) usable() Names {
 	return Names{usable(n.Nodes), usable(n.Pods), usable(n.Subnets), usable(n.ENIs)}
 }
 
-// over are the names, of a kind that is null those of another.
+// over returns n with the kinds that are nil taken from have.
 func (n Names) over(have Names) Names {
 	for _, kind := range []struct{ to, from *[]string }{{&n.Nodes, &have.Nodes}, {&n.Pods, &have.Pods}, {&n.Subnets, &have.Subnets}, {&n.ENIs, &have.ENIs}} {
 		if *kind.to == nil {
@@ -47,14 +47,14 @@ func (n Names) equal(m Names) bool {
 	return slices.Equal(n.Nodes, m.Nodes) && slices.Equal(n.Pods, m.Pods) && slices.Equal(n.Subnets, m.Subnets) && slices.Equal(n.ENIs, m.ENIs)
 }
 
-// fileOf is the file of a cluster's names, below a cache directory. Its name does not
+// fileOf returns the file for a cluster's names, below a cache directory. Its name does not
 // reveal the cluster.
 func fileOf(dir, cluster string) string {
 	sum := sha256.Sum256([]byte(cluster))
 	return filepath.Join(dir, "names-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// load reads the names; there are none when the file is not there or is no good.
+// load reads the names; none if the file is missing or invalid.
 func load(file string) Names {
 	f, err := os.Open(file)
 	if err != nil {
@@ -76,7 +76,7 @@ func parse(text []byte) Names {
 	return n.usable()
 }
 
-// usable are the names that are safe in a shell, sorted and without duplicates.
+// usable returns the names that are safe in a shell, sorted and without duplicates.
 func usable(names []string) []string {
 	out := slices.DeleteFunc(slices.Clone(names), func(s string) bool { return !plain(s) })
 	slices.Sort(out)
@@ -97,8 +97,7 @@ func plain(s string) bool {
 	return true
 }
 
-// keep writes names; a nil kind stays unchanged. Failing to write the cache is not an
-// error.
+// keep stores names; a nil kind stays unchanged. Failing to write the cache is no error.
 func keep(file string, n Names) {
 	have := load(file)
 	n = n.over(have).usable()
@@ -112,7 +111,7 @@ func keep(file string, n Names) {
 	_ = cli.ReplaceFile(file, text) // see above
 }
 
-// namespaces are those of the pods.
+// namespaces returns the namespaces of the pods.
 func (n Names) namespaces() []string {
 	var out []string
 	for _, pod := range n.Pods {

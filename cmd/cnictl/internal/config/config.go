@@ -1,4 +1,4 @@
-// Package config is cnictl config: what the settings of the tool are, and where each is
+// Package config implements cnictl config: the settings of the tool, and where each comes
 // from.
 package config
 
@@ -69,7 +69,7 @@ func columns() []query.Column[document.Setting] {
 	}
 }
 
-// settings are the global flags and the keys of the screens.
+// settings returns the global flags and the keys of the screens.
 func settings(f *cli.Factory, flags *pflag.FlagSet) []document.Setting {
 	items := []document.Setting{}
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -95,7 +95,7 @@ func valueOf(v pflag.Value) string {
 	return v.String()
 }
 
-// valueText takes the brackets off the default of a list.
+// valueText removes the brackets from the default value of a list.
 func valueText(s string) string {
 	if s == "[]" {
 		return ""

@@ -43,7 +43,7 @@ read is listed; if nothing is found and causes are undecided, the exit status is
 	return cmd
 }
 
-// pod builds doctor pod.
+// pod builds the command doctor pod.
 func pod(f *cli.Factory) *cobra.Command {
 	opts := &Options{}
 	cmd := &cobra.Command{
@@ -82,7 +82,7 @@ func run(ctx context.Context, f *cli.Factory, opts *Options, names []string, pod
 	return Examine(f, opts, ev)
 }
 
-// complete completes codes.
+// complete completes the codes of causes.
 func complete(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	if cmd.Name() != "explain" || len(args) == 0 {
@@ -96,7 +96,7 @@ func complete(cmd *cobra.Command, args []string, word string) ([]string, cobra.S
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// notFound is the error of a code or pattern that no cause has.
+// notFound is the error for a code or pattern that matches no cause.
 func notFound(f *cli.Factory, what, code string) error {
 	e := &cli.Error{Code: cli.ExitNotFound, What: what, Do: f.Name + " doctor list"}
 	if near := near(code); len(near) > 0 {
@@ -108,7 +108,7 @@ func notFound(f *cli.Factory, what, code string) error {
 	return e
 }
 
-// near are the codes that were probably meant: the second half is enough.
+// near returns the codes that were probably meant; the part before the slash may be missing.
 func near(code string) []string {
 	if near := query.Near(code, catalogue.Codes()); len(near) > 0 {
 		return near

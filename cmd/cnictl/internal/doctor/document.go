@@ -5,7 +5,7 @@ import (
 	"cnictl/doctor/catalogue"
 )
 
-// causeOf is an entry for programs.
+// causeOf returns the document of a catalogue entry.
 func causeOf(e *catalogue.Entry) document.Cause {
 	doc := document.Cause{
 		Code: e.Code, Title: e.Title, Severity: e.Severity.String(), Shows: e.Shows,
@@ -26,7 +26,7 @@ func causeOf(e *catalogue.Entry) document.Cause {
 	return doc
 }
 
-// list0 is a list that is never null.
+// list0 returns the list, but never nil.
 func list0(names []string) []string { return append([]string{}, names...) }
 
 func daemonCodes(e *catalogue.Entry) []string {

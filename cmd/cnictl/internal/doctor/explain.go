@@ -41,7 +41,7 @@ with the side effects of each fix. In commands, replace words in CAPITALS.`,
 	}
 }
 
-// page is an entry for people.
+// page formats a catalogue entry for people.
 func page(f *cli.Factory, e *catalogue.Entry) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
 	color := p.Opts.Palette
@@ -91,13 +91,13 @@ func page(f *cli.Factory, e *catalogue.Entry) []string {
 	return p.Lines
 }
 
-// Check adds what to look at next.
+// Check adds a check: what to look at next.
 func Check(p *output.Page, f *cli.Factory, c catalogue.Check) {
 	p.Field("check", c.Text)
 	Command(p, f, c.Command)
 }
 
-// Command adds a command on its own line, which is never wrapped, so that it can be
+// Command adds a command on a line of its own, which is never wrapped, so that it can be
 // copied.
 func Command(p *output.Page, f *cli.Factory, command string) {
 	if command != "" {
@@ -105,7 +105,7 @@ func Command(p *output.Page, f *cli.Factory, command string) {
 	}
 }
 
-// Named is a command with this tool called as the user calls it.
+// Named returns a command with this tool's name as the user calls it.
 func Named(f *cli.Factory, command string) string {
 	if rest, ok := strings.CutPrefix(command, "cnictl "); ok {
 		return f.Name + " " + rest

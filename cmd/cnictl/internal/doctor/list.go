@@ -52,7 +52,7 @@ groups or patterns in which * matches any text.`,
 	return cmd
 }
 
-// matching are the entries that an argument names; without arguments all.
+// matching returns the entries that the arguments match; all without arguments.
 func matching(f *cli.Factory, args []string) ([]row, error) {
 	all := slices.Collect(catalogue.All())
 	if len(args) == 0 {
@@ -102,7 +102,7 @@ func class(e row, column string) paint.Class {
 	return paint.Plain
 }
 
-// Class colours a severity.
+// Class returns the colour of a severity.
 func Class(s catalogue.Severity) paint.Class {
 	switch {
 	case s >= catalogue.Error:

@@ -25,7 +25,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// registerLive adds the flags of an examination of a cluster.
+// registerLive adds the flags for examining a cluster.
 func (o *Options) registerLive(cmd *cobra.Command) {
 	o.register(cmd)
 	fs := cmd.Flags()
@@ -34,16 +34,16 @@ func (o *Options) registerLive(cmd *cobra.Command) {
 	fs.BoolVar(&o.AWS, "aws", false, "also read EC2, with the AWS credentials of this shell; only Describe and Get actions are called")
 }
 
-// registerFiles adds the flags that name files to read instead of nodes.
+// registerFiles adds the flags that name files to examine instead of nodes.
 func (o *Options) registerFiles(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&o.Evidence, "evidence", "", "examine the situation in this file (- is standard input) instead of nodes")
 	fs.StringVar(&o.Bundle, "bundle", "", "examine this archive of cnictl bundle or eks-log-collector instead of nodes")
-	_ = cmd.MarkFlagFilename("evidence", "yaml", "yml", "json") // the flags are there
+	_ = cmd.MarkFlagFilename("evidence", "yaml", "yml", "json") // fails only for unknown flags
 	_ = cmd.MarkFlagFilename("bundle", "tar.gz", "tgz", "tar")
 }
 
-// gather reads what is to be examined: a file, an archive, or nodes.
+// gather reads what to examine: a file, an archive, or nodes.
 func (o *Options) gather(ctx context.Context, f *cli.Factory, names []string, pod evidence.Pod) (*evidence.Evidence, error) {
 	if (o.Evidence != "" || o.Bundle != "") && (len(names) > 0 || pod != "") {
 		return nil, cli.Usage("a file is examined as a whole: leave out %v", append(names, string(pod))[0])
@@ -78,19 +78,19 @@ func (o *Options) unpack(f *cli.Factory) (*evidence.Evidence, error) {
 	return ev, nil
 }
 
-// Nodes select what is read.
+// Nodes selects what is read.
 type Nodes struct {
-	Names []string     // in full; none: all nodes, in full where they look faulty
-	Pod   evidence.Pod // its node; empty: no pod in particular
-	Once  bool         // one reading
-	AWS   bool         // ask EC2 too
+	Names []string     // full names; none: all nodes, in full where they look faulty
+	Pod   evidence.Pod // read its node; empty: no particular pod
+	Once  bool         // take a single reading
+	AWS   bool         // query EC2 too
 
-	Installation bool // how aws-node was installed too
-	Full         bool // every node in full
+	Installation bool // also how aws-node was installed
+	Full         bool // read every node in full
 }
 
-// Collect reads nodes. On a node without a cluster it reads that node's files and state.
-// Without a progress function, progress is shown on standard error.
+// Collect reads nodes. On a node without a cluster it reads that node's files and state. If
+// progress is nil, it shows progress on standard error.
 func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, total int, what string)) (*evidence.Evidence, error) {
 	w, err := access.Find(ctx, f, n.Names)
 	if err != nil {
@@ -139,7 +139,7 @@ func Collect(ctx context.Context, f *cli.Factory, n Nodes, progress func(done, t
 	return ev, nil
 }
 
-// recorded makes evidence of what a recording has of nodes.
+// recorded turns a recording's data about nodes into evidence.
 func recorded(ctx context.Context, f *cli.Factory, n Nodes, targets []fleet.Target) (*evidence.Evidence, error) {
 	scope := evidence.Scope{Pod: n.Pod}
 	var names []string // nil: all
@@ -161,7 +161,8 @@ func recorded(ctx context.Context, f *cli.Factory, n Nodes, targets []fleet.Targ
 	return watched.Evidence(ctx, f.Recording, scope, names, func(int, int, string) {})
 }
 
-// recordedNode is the node that a pod is on; nil: pods were not recorded, so it may be any.
+// recordedNode returns the node that a pod is on; nil if pods were not recorded, so that it
+// may be any.
 func recordedNode(ctx context.Context, p *record.Player, pod evidence.Pod) ([]string, error) {
 	var q watch.PodQuery
 	q.Namespace, q.Name, _ = strings.Cut(string(pod), "/")
@@ -177,14 +178,14 @@ func recordedNode(ctx context.Context, p *record.Player, pod evidence.Pod) ([]st
 	return nil, &cli.Error{Code: cli.ExitNotFound, What: fmt.Sprintf("pod %s not found", pod), Why: "the recording does not have it on a node at this time"}
 }
 
-// showProgress shows on a terminal how far a long examination is.
+// showProgress shows the progress of a long examination on a terminal.
 func showProgress(f *cli.Factory) (show func(done, total int, what string), erase func()) {
 	if !f.Streams.ErrTTY {
 		return nil, func() {}
 	}
 	start, last := f.Now(), time.Time{}
 	return func(done, total int, what string) {
-			// Quick work shows none.
+			// Fast work shows none.
 			if now := f.Now(); now.Sub(start) > time.Second && now.Sub(last) > 100*time.Millisecond {
 				last = now
 				_, _ = fmt.Fprintf(f.Streams.Err, "\r\x1b[K%s %d/%d  %.0fs", what, done, total, now.Sub(start).Seconds())

@@ -48,7 +48,7 @@ accept a connection from the node is checked.`,
 	return cmd
 }
 
-// interval is the time between two readings.
+// interval returns the time between two readings.
 func interval(f *cli.Factory) time.Duration {
 	if f.SourceOf("interval") == cli.FromDefault {
 		return collect.DefaultInterval
@@ -56,8 +56,8 @@ func interval(f *cli.Factory) time.Duration {
 	return f.Globals.Interval
 }
 
-// sourceTimeout is the time limit of one source: --node-timeout, if it was given, since a slow
-// network or control plane slows each source; 0: the default.
+// sourceTimeout returns the time limit of one source: --node-timeout if given, since a slow
+// network or control plane slows each source; else 0, the default.
 func sourceTimeout(f *cli.Factory) time.Duration {
 	if f.SourceOf("node-timeout") == cli.FromDefault {
 		return 0

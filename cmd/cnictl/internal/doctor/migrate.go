@@ -73,13 +73,13 @@ a finding.`,
 	fs.StringVar(&opts.Save, "save-evidence", "", "write what was read to this file (- is standard output), for --evidence")
 	fs.StringArrayVar(&opts.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
 	opts.registerFiles(cmd)
-	_ = cmd.MarkFlagFilename("save-evidence", "yaml", "yml", "json") // the flags are there
+	_ = cmd.MarkFlagFilename("save-evidence", "yaml", "yml", "json") // fails only for unknown flags
 	_ = cmd.RegisterFlagCompletionFunc("suppress", complete)
 	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(daemons, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// checkMove refuses flags before anything is read.
+// checkMove checks the flags before anything is read.
 func (o *Options) checkMove(f *cli.Factory, to string) error {
 	if o.from != "" && o.from != daemons[0] && o.from != daemons[1] {
 		return cli.Usage("--from=%s: must be one of %s", o.from, strings.Join(daemons, ", "))
@@ -91,13 +91,13 @@ func (o *Options) checkMove(f *cli.Factory, to string) error {
 		}
 	}
 	once := o.Once
-	o.Once = o.Evidence == "" && o.Bundle == "" // of a file it is not asked
+	o.Once = o.Evidence == "" && o.Bundle == "" // --once does not apply to a file
 	err := o.check(f)
 	o.Once = once
 	return err
 }
 
-// checkMigration diagnoses the evidence and prints check by check.
+// checkMigration diagnoses the evidence and prints the result of each check.
 func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
 	from, release := causes.Daemon(ev)
 	if o.from != "" && from != "" && o.from != from {
@@ -136,7 +136,7 @@ func (o *Options) checkMigration(f *cli.Factory, ev *evidence.Evidence) error {
 	return nil
 }
 
-// migrationPage is the check for people: what fires, then what does not.
+// migrationPage formats the check for people: first what fires, then what does not.
 func migrationPage(f *cli.Factory, m *document.MigrationCheck, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
 	class := paint.OK

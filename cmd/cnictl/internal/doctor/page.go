@@ -14,14 +14,14 @@ import (
 	"cnictl/doctor/report"
 )
 
-// What is listed by name; -o wide has all codes, -o json all nodes too.
+// Limits on names in the report; -o wide has all codes, -o json all nodes too.
 const (
 	mostNodes = 8
 	mostCodes = 8
 )
 
-// reportPage is a report for people: what is wrong and why, what follows from it, what was
-// ruled out, and what could not be checked.
+// reportPage formats a report for people: what is wrong and why, what follows from it, what
+// was ruled out, and what could not be checked.
 func reportPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
 	color := p.Opts.Palette
@@ -84,7 +84,7 @@ func causesOf(n int) string {
 	return fmt.Sprintf("%d causes", n)
 }
 
-// unread adds the sources that could not be read, by the reason.
+// unread adds the sources that could not be read, grouped by reason.
 func unread(p *output.Page, f *cli.Factory, r *document.DoctorReport) {
 	label := "unread"
 	for _, u := range report.Unreads(r) {
@@ -100,7 +100,7 @@ func unread(p *output.Page, f *cli.Factory, r *document.DoctorReport) {
 	}
 }
 
-// finding adds one finding, with a word for how bad it is.
+// finding adds one finding; word says how bad it is.
 func finding(p *output.Page, f *cli.Factory, x *document.Finding, word string, now time.Time) {
 	color := p.Opts.Palette
 	s, _ := report.Severity(x.Severity)
@@ -146,7 +146,7 @@ func finding(p *output.Page, f *cli.Factory, x *document.Finding, word string, n
 	}
 }
 
-// planPage is what to do, finding by finding.
+// planPage lists what to do, finding by finding.
 func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 	p := &output.Page{Opts: output.TableOptions(f)}
 	color := p.Opts.Palette
@@ -171,7 +171,7 @@ func planPage(f *cli.Factory, r *document.DoctorReport) []string {
 	return p.Lines
 }
 
-// step adds one fix, with what it does besides.
+// step adds one fix, with its risk and side effects.
 func step(p *output.Page, f *cli.Factory, label string, fix document.CauseFix) {
 	p.Field(label, fix.Text)
 	Command(p, f, show.Safe(fix.Command))
@@ -180,14 +180,14 @@ func step(p *output.Page, f *cli.Factory, label string, fix document.CauseFix) {
 	}
 }
 
-// field adds a text, if there is one.
+// field adds a text unless it is empty.
 func field(p *output.Page, label, text string) {
 	if text != "" {
 		p.Field(label, show.Safe(text))
 	}
 }
 
-// where is what a finding is about, with the names of its nodes.
+// where returns what a finding affects, with the names of its nodes.
 func where(x *document.Finding) string {
 	text := report.Where(x)
 	if len(x.Nodes) > 1 {
@@ -203,7 +203,7 @@ func names(nodes []string) string {
 	return strings.Join(nodes, ", ")
 }
 
-// trimmed has no empty line at the end.
+// trimmed removes empty lines from the end.
 func trimmed(lines []string) []string {
 	for len(lines) > 0 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]

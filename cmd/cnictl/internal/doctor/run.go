@@ -22,17 +22,17 @@ import (
 	"cnictl/doctor/report"
 )
 
-// Options are what an examination was asked for.
+// Options are the arguments and flags of an examination.
 type Options struct {
-	Evidence string // file of evidence to read in place of nodes
-	Bundle   string // archive to read in place of nodes
-	Once     bool   // one reading
-	AWS      bool   // ask EC2 too
-	Watch    bool   // examine again and again
+	Evidence string // evidence file to read instead of nodes
+	Bundle   string // archive to read instead of nodes
+	Once     bool   // take a single reading
+	AWS      bool   // query EC2 too
+	Watch    bool   // repeat the examination
 	Save     string // file to write the evidence to
 	FailOn   string
 	ExitZero bool
-	Fix      bool // the plan, in place of the findings
+	Fix      bool // print the plan instead of the findings
 	Only     []string
 	Skip     []string
 	Suppress []string
@@ -42,7 +42,7 @@ type Options struct {
 	to         evidence.Version
 	threshold  catalogue.Severity
 	suppressed []report.Suppression
-	warned     bool // of suppressions without effect
+	warned     bool // about suppressions without effect
 }
 
 // formJUnit and the others are the doctor's additional output forms.
@@ -52,7 +52,7 @@ const (
 	formSARIF    = "sarif"
 )
 
-// register adds the flags of an examination.
+// register adds the flags for an examination.
 func (o *Options) register(cmd *cobra.Command) {
 	output.Forms(cmd, []string{output.CSV, output.Name}, formJUnit, formMarkdown, formSARIF)
 	fs := cmd.Flags()
@@ -64,13 +64,13 @@ func (o *Options) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&o.Skip, "skip", nil, "do not check these causes")
 	fs.StringArrayVar(&o.Suppress, "suppress", nil, "accept a finding: CODE=SCOPE[@UNTIL]; SCOPE is a node, pod, interface, subnet or cluster")
 	for _, name := range []string{"only", "skip", "suppress"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flags are there
+		_ = cmd.RegisterFlagCompletionFunc(name, complete) // fails only for unknown flags
 	}
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(report.Severities(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.MarkFlagFilename("save-evidence", "yaml", "yml", "json")
 }
 
-// check refuses flags before anything is read.
+// check checks the flags before anything is read.
 func (o *Options) check(f *cli.Factory) error {
 	var ok bool
 	if o.threshold, ok = report.Severity(o.FailOn); !ok {
@@ -103,7 +103,7 @@ func (o *Options) check(f *cli.Factory) error {
 	return nil
 }
 
-// wants reports whether a cause is to be checked.
+// wants reports whether to check for a cause.
 func (o *Options) wants(code string) bool {
 	in := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(p string) bool {
@@ -168,8 +168,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// save writes the evidence to a file, or with - to standard output. With too many nodes
-// for a file it leaves out those without findings.
+// save writes the evidence to a file, or with - to standard output. If there are too many
+// nodes for a file, it leaves out those without findings.
 func save(f *cli.Factory, name string, ev *evidence.Evidence, r *document.DoctorReport) error {
 	data, err := file.Save(ev)
 	if errors.Is(err, file.ErrTooLarge) {
@@ -223,7 +223,7 @@ func Examine(f *cli.Factory, o *Options, ev *evidence.Evidence) error {
 	return nil
 }
 
-// page is the report for people, or what to do.
+// page returns the report for people, or with --fix the plan.
 func (o *Options) page(f *cli.Factory, r *document.DoctorReport) []string {
 	if o.Fix {
 		return planPage(f, r)
@@ -231,7 +231,7 @@ func (o *Options) page(f *cli.Factory, r *document.DoctorReport) []string {
 	return reportPage(f, r)
 }
 
-// diagnose examines the evidence for what is wanted.
+// diagnose examines the evidence for the wanted causes.
 func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) document.DoctorReport {
 	options := causes.Options{Wants: o.wants}
 	if o.move {
@@ -240,7 +240,7 @@ func (o *Options) diagnose(f *cli.Factory, ev *evidence.Evidence) document.Docto
 	r := causes.Diagnose(ev, options)
 	idle := report.Suppress(&r, o.suppressed, f.Now())
 	if o.warned {
-		idle = nil // --watch: once is enough
+		idle = nil // --watch: warn only once
 	}
 	for _, s := range idle {
 		if s.Expired(f.Now()) {

@@ -20,13 +20,13 @@ import (
 	"cnictl/deploy/chart"
 )
 
-// Who takes values: those of --to.
+// Who takes the values: the choices of --to.
 const (
 	toAddon = "addon"
 	toChart = "chart"
 )
 
-// mostValues bounds a file of values. Helm keeps them in a Secret, which holds 1 MiB.
+// mostValues bounds a values file. Helm stores the values in a Secret, which holds 1 MiB.
 const mostValues = 1 << 20
 
 func migrateValues(f *cli.Factory) *cobra.Command {
@@ -69,7 +69,7 @@ differs by version: --schema reads the schema that AWS gives for a version.`,
 	fs := cmd.Flags()
 	fs.StringVar(&to, "to", "", "target format: "+toAddon+" or "+toChart)
 	fs.StringVar(&schema, "schema", "", "the add-on's schema: configurationSchema of aws eks describe-addon-configuration, as a `file`")
-	_ = cmd.MarkFlagFilename("schema", "json") // the flag is there
+	_ = cmd.MarkFlagFilename("schema", "json") // fails only for unknown flags
 	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions([]string{toAddon, toChart}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -121,7 +121,7 @@ func valuesToAddon(f *cli.Factory, file, schema string) error {
 	return nil
 }
 
-// printValues prints in the form asked for, else in the usual one.
+// printValues prints in the requested form, or else in the usual one.
 func printValues(f *cli.Factory, all map[string]any, usual string) error {
 	if !output.Structured(f) {
 		f.Globals.Output = usual
@@ -129,8 +129,8 @@ func printValues(f *cli.Factory, all map[string]any, usual string) error {
 	return output.PrintDocument(f, all, false)
 }
 
-// checkedValues reads values whose names are the chart's. It warns of variables that nothing
-// reads.
+// checkedValues reads values for the chart and rejects names that it does not have. It warns
+// about variables that nothing reads.
 func checkedValues(f *cli.Factory, file string) (map[string]any, error) {
 	data, err := readValues(f, file)
 	if err != nil {
@@ -145,12 +145,12 @@ func checkedValues(f *cli.Factory, file string) (map[string]any, error) {
 	}
 	all := map[string]any{}
 	numbers := json.NewDecoder(bytes.NewReader(data))
-	numbers.UseNumber() // as they are written
+	numbers.UseNumber() // keep numbers as written
 	if err := numbers.Decode(&all); err != nil {
 		return nil, fail(" holds no values", "want names and values, such as env: {WARM_IP_TARGET: \"2\"}")
 	}
 	if all == nil {
-		all = map[string]any{} // of null
+		all = map[string]any{} // the document was null
 	}
 	known, err := values.Parse(chart.Values())
 	if err != nil {
@@ -168,7 +168,7 @@ func checkedValues(f *cli.Factory, file string) (map[string]any, error) {
 	_, strays := known.Fit(all)
 	var wrong []string
 	for _, s := range strays {
-		if s.Why != values.Null { // which removes a default
+		if s.Why != values.Null { // null removes a default
 			wrong = append(wrong, s.Path+": "+s.Why+meant(s.Path, names))
 		}
 	}
@@ -185,13 +185,13 @@ func checkedValues(f *cli.Factory, file string) (map[string]any, error) {
 	return all, nil
 }
 
-// variables are the places of variables, and who reads those.
+// variables are the places of environment variables, and the programs that read them.
 var variables = map[string][]config.Reader{
 	"env":      {config.Entrypoint, config.Agent, config.SDK, config.ClientGo},
 	"init.env": {config.Init},
 }
 
-// variablesAt are the names in a map of values, by its path.
+// variablesAt returns the names in the map at a path of the values.
 func variablesAt(all map[string]any, path string) []string {
 	for _, key := range strings.Split(path, ".") {
 		all, _ = all[key].(map[string]any)

@@ -23,7 +23,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.
 		ev, err := read(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return false, nil // the user ended it
+			return false, nil // interrupted by the user
 		case err != nil && before == nil:
 			return false, err
 		case err != nil:
@@ -48,7 +48,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, read func(context.
 	}, nil)
 }
 
-// changes is what of a report is news: neither times nor figures.
+// changes returns the parts of a report whose change is news: neither times nor numbers.
 func changes(r *document.DoctorReport) (out [][]string) {
 	for _, f := range r.Findings {
 		out = append(out, append([]string{f.Code, f.Severity, f.Confidence}, f.Nodes...))
@@ -56,7 +56,7 @@ func changes(r *document.DoctorReport) (out [][]string) {
 	return append(out, r.Undecided)
 }
 
-// withPrevious is a reading with the previous reading of each of its nodes.
+// withPrevious returns a reading that includes the previous reading of each node.
 func withPrevious(before, now *evidence.Evidence) *evidence.Evidence {
 	if before == nil {
 		return now

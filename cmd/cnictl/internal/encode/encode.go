@@ -1,6 +1,6 @@
-// Package encode writes documents as JSON and YAML in the order of their fields, with
-// null for unknown values. Characters that could act on a terminal are escaped, which
-// both formats read back to the same value. It is pure.
+// Package encode writes documents as JSON and YAML, with fields in their order and null for
+// unknown values. Characters that could act on a terminal are escaped; both formats read them
+// back unchanged. It is pure.
 package encode
 
 import (
@@ -14,12 +14,12 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// JSON is an indented document with a final newline.
+// JSON returns an indented document with a final newline.
 func JSON(doc any) ([]byte, error) {
 	return encodeJSON(doc, "    ")
 }
 
-// JSONLine is a document on one line, for streams.
+// JSONLine returns a document on one line, for streams.
 func JSONLine(doc any) ([]byte, error) {
 	return encodeJSON(doc, "")
 }
@@ -39,8 +39,8 @@ func encodeJSON(doc any, indent string) ([]byte, error) {
 	return escape(b.Bytes()), nil
 }
 
-// escape writes unprintable characters as \u. In JSON such a rune can only be within a
-// string, except for the blanks that the encoder itself writes.
+// escape writes unprintable characters as \u. In JSON they can only occur within a string,
+// except for the blanks that the encoder itself writes.
 func escape(doc []byte) []byte {
 	out := make([]byte, 0, len(doc))
 	for len(doc) > 0 {

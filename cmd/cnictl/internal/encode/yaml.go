@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// YAML is a document in block style. Strings that are not plainly words are in
-// double quotes, with JSON's escapes, which are YAML's too.
+// YAML returns a document in block style. Strings that are not plain words are double-quoted
+// with JSON's escapes, which are valid in YAML.
 func YAML(doc any) ([]byte, error) {
 	b, err := JSONLine(doc)
 	if err != nil {
@@ -34,7 +34,7 @@ type yamlWriter struct {
 	out bytes.Buffer
 }
 
-// place says what precedes a value on its line.
+// place is what precedes a value on its line.
 type place int
 
 const (
@@ -99,7 +99,7 @@ func (w *yamlWriter) array(indent int, at place) error {
 		w.out.WriteByte('\n')
 	}
 	if at == afterKey {
-		indent -= 2 // items are not indented under their key, as in kubectl
+		indent -= 2 // like kubectl, do not indent items under their key
 	}
 	for w.dec.More() {
 		w.blank(indent)
@@ -112,7 +112,7 @@ func (w *yamlWriter) array(indent int, at place) error {
 	return err
 }
 
-// item writes the value after a dash: the first field of an object is on the same line.
+// item writes the value after a dash: the first field of an object goes on the same line.
 func (w *yamlWriter) item(indent int) error {
 	start := w.out.Len()
 	if err := w.value(indent, afterDash); err != nil {
@@ -141,8 +141,8 @@ func (w *yamlWriter) empty(s string, at place) error {
 
 func (w *yamlWriter) blank(n int) { w.out.WriteString(strings.Repeat(" ", n)) }
 
-// plainWord matches strings that every YAML reader takes as strings; wordsWithMeaning
-// lists the exceptions.
+// plainWord matches strings that every YAML reader takes as strings, except for
+// wordsWithMeaning.
 var (
 	plainWord        = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 	wordsWithMeaning = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n|nan|inf)$`)
@@ -162,7 +162,7 @@ func (w *yamlWriter) scalar(token json.Token) {
 			return
 		}
 		quoted, err := JSONLine(v)
-		if err == nil { // a string always encodes
+		if err == nil { // encoding a string cannot fail
 			w.out.Write(bytes.TrimSuffix(quoted, []byte("\n")))
 		}
 	}

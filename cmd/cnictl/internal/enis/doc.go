@@ -1,2 +1,2 @@
-// Package enis is cnictl enis: the ENIs of all nodes in one list.
+// Package enis implements cnictl enis: the ENIs of all nodes in one list.
 package enis

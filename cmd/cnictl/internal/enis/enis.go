@@ -17,7 +17,7 @@ import (
 	enirows "cnictl/daemon/fleet/enis"
 )
 
-// Options are what enis was asked for.
+// Options are the arguments and flags of enis.
 type Options struct {
 	Names []string // of nodes; none: all
 	List  *output.List[document.ENIItem]
@@ -39,7 +39,7 @@ assigned, cooling and free addresses, route table and subnet.`,
 	})
 }
 
-// Run lists the ENIs once, or until ctx ends.
+// Run lists the ENIs once, or follows them until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	rows := func(nodes []document.NodeIPAM) []document.ENIItem {
 		items := []document.ENIItem{}

@@ -1,3 +1,3 @@
-// Package events is cnictl events: what happened to pod addresses in the cluster, from
-// Kubernetes and the daemons.
+// Package events implements cnictl events: what happened to pod addresses in the cluster,
+// according to Kubernetes and the daemons.
 package events

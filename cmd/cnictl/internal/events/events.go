@@ -21,11 +21,11 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Options are what events was asked for.
+// Options are the arguments and flags of events.
 type Options struct {
 	Names    []string // of nodes; none: all
-	Daemon   bool     // the daemons' own events too
-	Warnings bool     // only those
+	Daemon   bool     // also the daemons' own events
+	Warnings bool     // only warnings
 	Since    time.Duration
 	list     *output.List[row]
 }
@@ -54,9 +54,9 @@ Without an API server (--targets), only daemon events are shown.`,
 	return cmd
 }
 
-// Run lists the events once, or until ctx ends.
+// Run lists the events once, or follows them until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if err := output.Refuse(f, output.Name); err != nil { // events have none
+	if err := output.Refuse(f, output.Name); err != nil { // events have no names
 		return err
 	}
 	kube, err := access.Kubernetes(ctx, f)
@@ -105,7 +105,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Partly(f, errs, len(r.names))
 }
 
-// none says that there are no events, and on which nodes.
+// none says that no events were found, and on which nodes.
 func (o *Options) none(r *reader, unread int) string {
 	text := "no events found in the cluster"
 	if r.kube == nil || !r.of.all {
@@ -125,14 +125,14 @@ func (o *Options) none(r *reader, unread int) string {
 	return text
 }
 
-// reader reads events, and when they are followed, what is new of the daemons'.
+// reader reads events. When following, it reads only the daemons' new events.
 type reader struct {
 	f     *cli.Factory
 	opts  *Options
-	kube  *cluster.Cluster         // nil: there is none
-	nodes *fleet.Fleet             // nil: the daemons are not asked
+	kube  *cluster.Cluster         // nil if none
+	nodes *fleet.Fleet             // nil if the daemons are not read
 	names []string                 // of nodes
-	of    *selection               // whose Kubernetes events are printed
+	of    *selection               // selects the Kubernetes events to print
 	after map[string]client.Cursor // by node
 }
 
@@ -140,8 +140,8 @@ func newReader(f *cli.Factory, opts *Options, kube *cluster.Cluster) *reader {
 	return &reader{f: f, opts: opts, kube: kube, after: map[string]client.Cursor{}, of: &selection{nodes: map[string]bool{}}}
 }
 
-// read reads the events, oldest first. Kubernetes that cannot be read is an error; nodes
-// that cannot be read are listed.
+// read reads the events, oldest first. It fails if Kubernetes cannot be read, but only lists
+// nodes that cannot be read.
 func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) {
 	rows, errs := []row{}, []document.NodeError{}
 	now := r.f.Now()
@@ -169,7 +169,7 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 		failures := r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
 			docs[i], err = c.Events(ctx, r.after[r.names[i]], client.EventsOptions{})
 			if t.Dial != nil {
-				c.Close() // no more tunnels are open than nodes are read
+				c.Close() // keeps no more tunnels open than nodes are being read
 			}
 			done(err)
 			return err
@@ -179,11 +179,11 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 			switch reason := client.ReasonOf(failures[i]); {
 			case failures[i] == nil:
 				if _, again := r.after[name]; r.opts.list.WatchOnly && !again {
-					docs[i].Items = nil // what there was
+					docs[i].Items = nil // drop the earlier events
 				}
 				r.after[name] = client.Cursor{Epoch: docs[i].Epoch, Seq: docs[i].Next}
 			case reason == introspect.ReasonNoEndpoint || reason == introspect.ReasonNotServed:
-				// Upstream has no events of its own, only those of Kubernetes.
+				// Upstream has no events of its own, only those in Kubernetes.
 			default:
 				errs = append(errs, sweep.ErrorOf(name, failures[i]))
 			}
@@ -199,7 +199,7 @@ func (r *reader) read(ctx context.Context) ([]row, []document.NodeError, error) 
 	return rows, errs, nil
 }
 
-// recorded are the events of a recording, both the daemons' and Kubernetes'.
+// recorded returns the events of a recording, both the daemons' and Kubernetes'.
 func (r *reader) recorded(ctx context.Context) (rows []row, errs []document.NodeError) {
 	now := r.f.Now()
 	for _, name := range r.names {

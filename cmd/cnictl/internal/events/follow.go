@@ -15,8 +15,8 @@ import (
 	"cnictl/daemon/fleet/events"
 )
 
-// follow prints events as they come, until ctx ends: Kubernetes' are watched, the daemons'
-// are read every interval.
+// follow prints events as they arrive, until ctx ends. It watches the events of Kubernetes,
+// and reads those of the daemons every interval.
 func (o *Options) follow(ctx context.Context, f *cli.Factory, c *cluster.Cluster) error {
 	if f.Recording != nil {
 		return follow.NoChange(f)
@@ -33,7 +33,7 @@ func (o *Options) follow(ctx context.Context, f *cli.Factory, c *cluster.Cluster
 		group.Go(func() error { return watchKubernetes(ctx, f, o, c, &come) })
 	}
 	asked := o.Daemon || c == nil
-	if asked || f.Globals.Selector != "" { // nodes get labels, and come with them
+	if asked || f.Globals.Selector != "" { // nodes that gain the labels later are selected then
 		r := newReader(f, o, nil)
 		group.Go(func() error {
 			return follow.Nodes(ctx, f, o.Names, func(ctx context.Context, nodes *fleet.Fleet) (bool, error) {
@@ -81,15 +81,15 @@ func watchKubernetes(ctx context.Context, f *cli.Factory, opts *Options, c *clus
 	return access.ClusterError(f, "watch events", err)
 }
 
-// gathered is how long events are gathered before they are printed in their order: those
-// that there are at the start come one by one.
+// gathered is how long events are collected before they are printed in order: at the start,
+// the existing events arrive one by one.
 const gathered = 100 * time.Millisecond
 
-// maxWaiting bounds the events that wait for their nodes to be selected: kubelet reports
-// pods of a node before the node is in the list.
+// maxWaiting bounds the events that wait for their nodes to be selected: kubelet reports pods
+// of a node before the node is listed.
 const maxWaiting = 1000
 
-// feed merges events from several sources for one printer.
+// feed merges events of several sources for one printer.
 type feed struct {
 	of     *selection
 	signal chan struct{}
@@ -108,7 +108,7 @@ func (e *feed) add(rows ...row) {
 	e.wake()
 }
 
-// selects adds the events of these nodes, including earlier ones.
+// selects adds these nodes to the selection; their earlier events are printed too.
 func (e *feed) selects(nodes *fleet.Fleet) {
 	e.of.add(nodes)
 	e.wake()
@@ -121,7 +121,7 @@ func (e *feed) wake() {
 	}
 }
 
-// take takes the events of selected nodes; the others stay.
+// take removes and returns the events of selected nodes; the others keep waiting.
 func (e *feed) take() (rows []row) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,9 +137,9 @@ func (e *feed) take() (rows []row) {
 	return rows
 }
 
-// print prints what comes until ctx ends.
+// print prints events as they arrive, until ctx ends.
 func (e *feed) print(ctx context.Context, f *cli.Factory, opts *Options) error {
-	if opts.list.WatchOnly { // what there was is not brought here
+	if opts.list.WatchOnly { // existing events do not get here
 		if err := opts.list.Follow(f, nil); err != nil {
 			return err
 		}

@@ -10,13 +10,13 @@ import (
 	"cnictl/daemon/fleet/cluster"
 )
 
-// narrowed reports whether nodes are asked for, by arguments or by the flags of all commands.
+// narrowed reports whether only some nodes are requested, by arguments or by global flags.
 func (o *Options) narrowed(f *cli.Factory) bool {
 	return len(o.Names) > 0 || len(f.Globals.Nodes) > 0 || f.Globals.Selector != ""
 }
 
-// selection is the nodes whose events are requested. Nodes are added while events are
-// followed; one that leaves the cluster stays, since its events arrive later.
+// selection is the set of nodes whose events are requested. Nodes may be added while events
+// are followed. A node that leaves the cluster stays, since its events arrive later.
 type selection struct {
 	all bool
 
@@ -24,7 +24,7 @@ type selection struct {
 	nodes map[string]bool
 }
 
-// selected are the nodes asked for. A node that there is not is an error.
+// selected returns the requested nodes. A node that does not exist is an error.
 func selected(ctx context.Context, f *cli.Factory, opts *Options, kube *cluster.Cluster) (*selection, error) {
 	s := &selection{all: kube == nil || !opts.narrowed(f), nodes: map[string]bool{}}
 	if s.all {
@@ -47,14 +47,14 @@ func (s *selection) add(nodes *fleet.Fleet) {
 	}
 }
 
-// wants reports whether the events of a node are asked for.
+// wants reports whether the events of a node are requested.
 func (s *selection) wants(node string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all || s.nodes[node]
 }
 
-// size is how many nodes were added.
+// size returns the number of nodes that were added.
 func (s *selection) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

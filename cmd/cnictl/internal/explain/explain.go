@@ -1,5 +1,5 @@
-// Package explain is cnictl explain: which causes of the doctor's catalogue a text may come
-// from. The comparison is doctor/catalogue's.
+// Package explain implements cnictl explain: which causes of the doctor's catalogue may have
+// produced a text. doctor/catalogue does the comparison.
 package explain
 
 import (
@@ -19,10 +19,10 @@ import (
 	"cnictl/doctor/catalogue"
 )
 
-// mostText bounds what is read from standard input.
+// mostText bounds the text read from standard input.
 const mostText = 1 << 20
 
-// Options are what explain was asked for.
+// Options are the arguments and flags of explain.
 type Options struct{ Text string }
 
 // New builds the command.
@@ -56,7 +56,7 @@ and no API server is contacted.`,
 	}
 }
 
-// read is standard input.
+// read reads standard input.
 func read(f *cli.Factory) (string, error) {
 	if f.Streams.Interactive || f.Streams.In == nil {
 		return "", &cli.Error{Code: cli.ExitUsage, What: "missing TEXT", Why: "standard input is a terminal", Do: f.Name + " explain 'TEXT'"}
@@ -99,7 +99,7 @@ func Run(f *cli.Factory, opts *Options) error {
 	return nil
 }
 
-// lines are the candidates for people.
+// lines formats the candidates for people.
 func lines(f *cli.Factory, found []catalogue.Candidate, several bool) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
 	color := p.Opts.Palette

@@ -10,14 +10,14 @@ import (
 	"cnictl/daemon/fleet/schedule"
 )
 
-// UpstreamInterval is the least time between two readings of an upstream node:
-// each request writes a line to its log.
+// UpstreamInterval is the minimum time between two readings of an upstream node, which logs a
+// line for each request.
 const UpstreamInterval = schedule.UpstreamMin
 
-// Every calls show at once and then every interval, until ctx ends (no error: that
-// is how watching ends) or show fails. show returns whether an upstream node was read;
-// such nodes are read less often, and a warning says so once. redraw, if not nil, is
-// called when the terminal changed its size, or the interval did.
+// Every calls show immediately and then every interval, until ctx ends (no error: that is how
+// watching ends) or show fails. show returns whether an upstream node was read; such nodes
+// are read less often, and a warning says so once. redraw, if not nil, is called when the
+// terminal's size or the interval changes.
 func Every(ctx context.Context, f *cli.Factory, interval time.Duration, show func(_ context.Context, every time.Duration) (original bool, err error), redraw func(every time.Duration) error) error {
 	if f.Recording != nil {
 		return NoChange(f)
@@ -38,7 +38,7 @@ func Every(ctx context.Context, f *cli.Factory, interval time.Duration, show fun
 			ticks, stop = f.Tick(interval)
 			if redraw == nil {
 				f.Warn("some nodes run the upstream daemon, which logs every request: reading every %s", interval)
-			} else if err := redraw(interval); err != nil { // the screen says it
+			} else if err := redraw(interval); err != nil { // the screen shows the interval
 				return err
 			}
 		}

@@ -20,34 +20,34 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Options are a fleet that a command shows while it changes. Show is required.
+// Options describe how a command shows a fleet while it changes. Show is required.
 //
-// The nodes of a cluster are those that there are at the time: they come and go, and are
-// sampled as the screens sample them, with one list of each kind and watches. Nodes that
-// were named by --targets, and this host, are read again every --interval.
+// The nodes of a cluster are its current ones: they come and go, and are sampled as the
+// screens do it, with one list of each kind and watches. The nodes of --targets, and this
+// host, are read again every --interval.
 type Options struct {
 	Names []string      // of nodes; none: all
-	Open  access.Opener // opens a fixed set of nodes; nil: the usual one, or a cluster
+	Open  access.Opener // opens a fixed set of nodes; nil: the default set, or a cluster
 	ENIs  bool          // with the addresses of each node
-	Whole bool          // Show is not called before all nodes were asked, or an interval is over
-	Order bool          // Show is not called before all nodes were asked: what it shows first is in an order
+	Whole bool          // call Show only once all nodes were asked or an interval has passed
+	Order bool          // call Show only once all nodes were asked: its first output is sorted
 	Show  func(Moment) error
-	// Redraw is called when the terminal's size or the interval changed; nil: nothing to
-	// redraw.
+	// Redraw is called when the terminal's size or the interval changed; nil if nothing needs
+	// redrawing.
 	Redraw func(every time.Duration) error
 }
 
 // Moment is the state at one time.
 type Moment struct {
 	View  *store.View
-	Fresh []document.NodeIPAM // read since the time before, by name
-	Gone  []string            // nodes that left the cluster since
-	Back  []string            // nodes that left since and are there again
-	Every time.Duration       // between two readings
+	Fresh []document.NodeIPAM // nodes read since the last Moment, by name
+	Gone  []string            // nodes that left the cluster since the last Moment
+	Back  []string            // nodes that left and came back since
+	Every time.Duration       // interval between readings
 	Now   time.Time
 }
 
-// List are all nodes as one reading of them.
+// List returns all nodes as if from one reading.
 func (w Moment) List() document.NodeIPAMList {
 	items := make([]document.NodeIPAM, len(w.View.Nodes))
 	for i, n := range w.View.Nodes {
@@ -96,7 +96,7 @@ func fleetOf(ctx context.Context, f *cli.Factory, o Options) error {
 	}, o.Redraw)
 }
 
-// NoChange refuses to watch a recording.
+// NoChange is the error for watching a recording.
 func NoChange(f *cli.Factory) error {
 	return &cli.Error{Code: cli.ExitUsage, What: "--watch cannot be used with --replay: a recording does not change", Do: f.Name + " replay " + f.Globals.Replay}
 }
@@ -127,7 +127,7 @@ func clusterOf(ctx context.Context, f *cli.Factory, w access.NodeSource, o Optio
 	return err
 }
 
-// showLive shows changes: at first as they arrive, then every interval.
+// showLive shows changes: as they arrive at first, then every interval.
 func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o Options) error {
 	ticks, stop := f.Tick(f.Globals.Interval)
 	defer stop()
@@ -173,15 +173,15 @@ func showLive(ctx context.Context, f *cli.Factory, l *live.Live, news *news, o O
 	}
 }
 
-// allRead reports whether every node of a view was asked, and answered or failed: the last may
-// still be asked when none is left to ask.
+// allRead reports whether every node of a view has answered or failed. When no node is left
+// to ask, the last answers may still be outstanding.
 func allRead(v *store.View) bool {
 	return !slices.ContainsFunc(v.Nodes, func(n *store.Node) bool { return n.State == document.StateAPIOnly && n.Error == nil })
 }
 
 func isUpstream(n *store.Node) bool { return n.Source == document.SourceV1 }
 
-// news are the samples that were not shown yet, the newest of each node.
+// news holds the samples that were not shown yet, the newest of each node.
 type news struct {
 	mu   sync.Mutex // guards all below
 	read map[string]document.NodeIPAM
@@ -212,7 +212,7 @@ func (n *news) removed(name string) {
 	}
 }
 
-// any reports that there is something to take.
+// any reports whether there is something to take.
 func (n *news) any() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -231,7 +231,7 @@ func (n *news) take() (fresh []document.NodeIPAM, gone, back []string) {
 	return fresh, gone, back
 }
 
-// Rows prints the rows of the nodes that were read since, until ctx ends.
+// Rows prints the rows of newly read nodes, until ctx ends.
 func Rows[T any](ctx context.Context, f *cli.Factory, names []string, list *output.List[T], rows func([]document.NodeIPAM) []T) error {
 	return Fleet(ctx, f, Options{Names: names, ENIs: true, Order: list.Ordered(), Show: func(now Moment) error {
 		Left(f, now.Gone)
@@ -240,7 +240,7 @@ func Rows[T any](ctx context.Context, f *cli.Factory, names []string, list *outp
 	}})
 }
 
-// Left warns of nodes that left the cluster: their rows are not printed any more.
+// Left warns about nodes that left the cluster: their rows are no longer printed.
 func Left(f *cli.Factory, nodes []string) {
 	for _, name := range nodes {
 		f.Warn("node %s left the cluster", name)

@@ -16,15 +16,15 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// Times of a watched list of nodes.
+// Times for watching the list of nodes.
 const (
-	settled    = 100 * time.Millisecond // the initial nodes arrive in a burst, which ends after such a pause
-	membersTry = 10 * time.Second       // between two tries to have the list
+	settled    = 100 * time.Millisecond // the burst of initial nodes is over after such a pause
+	membersTry = 10 * time.Second       // between two attempts to list the nodes
 )
 
-// Nodes calls read immediately and then every interval with the current nodes, until ctx
-// ends (no error: that is how following ends) or read fails. read returns whether an
-// upstream node is among those read.
+// Nodes calls read immediately and then every interval with the current nodes, until ctx ends
+// (no error: that is how following ends) or read fails. read returns whether it read an
+// upstream node.
 func Nodes(ctx context.Context, f *cli.Factory, names []string, read func(context.Context, *fleet.Fleet) (original bool, err error)) error {
 	if err := nodesOf(ctx, f, names, read); !cli.GivenUp(ctx, err) {
 		return err
@@ -75,20 +75,20 @@ func nodesOf(ctx context.Context, f *cli.Factory, names []string, read func(cont
 	return group.Wait()
 }
 
-// members are the nodes of a cluster at the time.
+// members are the current nodes of a cluster.
 type members struct {
 	f       *cli.Factory
 	changed chan struct{}
 
 	mu      sync.Mutex // guards targets and news
 	targets map[string]fleet.Target
-	news    bool // targets are others than those of nodes
+	news    bool // targets changed since nodes was opened
 
-	nodes *fleet.Fleet // used by the reader only; nil: none yet
+	nodes *fleet.Fleet // used by the reader only; nil until opened
 }
 
-// watch keeps the targets current until ctx ends. While listing fails, which is reported,
-// they stay as they were.
+// watch keeps the targets current until ctx ends. While listing fails, it warns, and the
+// targets stay as they were.
 func (m *members) watch(ctx context.Context, c *cluster.Cluster) {
 	for ctx.Err() == nil {
 		err := c.Watch(ctx, func(t fleet.Target) { m.change(func() { m.targets[t.Name] = t }) }, func(name string) {
@@ -109,7 +109,8 @@ func (m *members) watch(ctx context.Context, c *cluster.Cluster) {
 	}
 }
 
-// trouble reports why listing the nodes fails, once until it succeeds.
+// trouble returns a function that warns when listing the nodes fails, once until it succeeds
+// again.
 func (m *members) trouble(ctx context.Context) func(error) {
 	said := false
 	return func(err error) {
@@ -131,7 +132,7 @@ func (m *members) change(do func()) {
 	}
 }
 
-// first waits for the first nodes; false: ctx ended first.
+// first waits for the first nodes; false if ctx ended before.
 func (m *members) first(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():

@@ -1,5 +1,5 @@
-// Package gauge draws one pool as a bar: assigned, cooling, free, and unused up to the
-// limit, each with its own sign, so that the bar is readable without colour. It is pure.
+// Package gauge draws one pool as a bar: assigned, cooling, free, and unused up to the limit.
+// Each has its own sign, so that the bar is readable without colour. It is pure.
 package gauge
 
 import (
@@ -9,24 +9,24 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Pool are the counts of a bar. Limit 0 is not known: the bar is then full at Total.
+// Pool has the counts of a bar. A Limit of 0 is unknown: the bar is then full at the total.
 type Pool struct{ Assigned, Cooling, Free, Limit int }
 
-// Signs are the cells of a bar.
+// Signs are the characters that fill the cells of a bar.
 type Signs struct{ Assigned, Cooling, Free, Room string }
 
-// Unicode and ASCII are the two sets of signs.
+// Unicode returns the signs for UTF-8 terminals.
 func Unicode() Signs { return signs(false) }
 
-// ASCII is for terminals and files that are not UTF-8.
+// ASCII returns the signs for terminals and files that are not UTF-8.
 func ASCII() Signs { return signs(true) }
 
 func signs(ascii bool) Signs {
 	return Signs{show.Used.Pick(ascii), show.Cooling.Pick(ascii), show.Free.Pick(ascii), show.Room.Pick(ascii)}
 }
 
-// Bar draws a pool in width cells. What is not zero has a cell, where there are
-// cells enough.
+// Bar draws a pool in width cells. Every count that is not zero gets a cell, if there are
+// enough.
 func Bar(p Pool, width int, signs Signs, palette paint.Palette) string {
 	counts := []int{max(0, p.Assigned), max(0, p.Cooling), max(0, p.Free)}
 	full := max(p.Limit, counts[0]+counts[1]+counts[2])
@@ -43,8 +43,8 @@ func Bar(p Pool, width int, signs Signs, palette paint.Palette) string {
 	return b.String()
 }
 
-// Split divides width cells in proportion to counts: by running sums, so that the cells
-// add up, then a cell for each count that would have none, taken from the largest.
+// Split divides width cells in proportion to counts. It uses running sums, so that the cells
+// add up; then each count left without a cell takes one from the largest.
 func Split(counts []int, full, width int) []int {
 	cells := make([]int, len(counts))
 	if full <= 0 || width <= 0 {

@@ -1,3 +1,3 @@
-// Package ips is cnictl ips: the addresses of all nodes in one list, and which pod has
-// one of them.
+// Package ips implements cnictl ips: the addresses of all nodes in one list, and which pod
+// has a given address.
 package ips

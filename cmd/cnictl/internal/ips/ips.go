@@ -23,7 +23,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Options are what ips was asked for.
+// Options are the arguments and flags of ips.
 type Options struct {
 	Names []string // of nodes; none: all
 	IP    netip.Addr
@@ -55,11 +55,11 @@ was not found but some nodes could not be read.`,
 	})
 	cmd.Flags().StringVar(&ip, "ip", "", "find this `ADDRESS`")
 	cmd.Flags().StringVar(&pod, "pod", "", "find the addresses of this pod, `NAMESPACE/NAME`")
-	_ = cmd.RegisterFlagCompletionFunc("pod", completion.Pod(f)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("pod", completion.Pod(f)) // fails only for unknown flags
 	return cmd
 }
 
-// find reads what is to be found.
+// find parses what to look for.
 func (o *Options) find(ip, pod string) (err error) {
 	if ip != "" {
 		if o.IP, err = netip.ParseAddr(ip); err != nil {
@@ -75,7 +75,7 @@ func (o *Options) find(ip, pod string) (err error) {
 	return nil
 }
 
-// settle takes an argument that is an IP address and no node's as --ip.
+// settle treats an argument as --ip if it is an IP address and not a node's.
 func (o *Options) settle(ctx context.Context, f *cli.Factory) {
 	if len(o.Names) != 1 || o.IP.IsValid() {
 		return
@@ -90,7 +90,7 @@ func (o *Options) settle(ctx context.Context, f *cli.Factory) {
 	}
 }
 
-// searches reports that something particular is looked for, and what.
+// searches reports whether a particular address or pod is wanted, and which.
 func (o *Options) searches() (string, bool) {
 	var what []string
 	if o.IP.IsValid() {
@@ -102,7 +102,7 @@ func (o *Options) searches() (string, bool) {
 	return strings.Join(what, " of "), len(what) > 0
 }
 
-// Rows are the addresses of nodes that are looked for.
+// Rows returns the addresses of nodes that match the search.
 func (o *Options) Rows(nodes []document.NodeIPAM) []enis.AddressRow {
 	rows := []enis.AddressRow{}
 	for _, n := range nodes {
@@ -125,8 +125,8 @@ func (o *Options) Rows(nodes []document.NodeIPAM) []enis.AddressRow {
 	return rows
 }
 
-// recorded drops the row of a prefix's never used addresses for an address that has its
-// own record.
+// recorded drops the row that covers a prefix's never used addresses when an address in it
+// has a record of its own.
 func recorded(rows []enis.AddressRow) []enis.AddressRow {
 	kept := rows[:0:0]
 	for i, a := range rows {
@@ -142,7 +142,7 @@ func recorded(rows []enis.AddressRow) []enis.AddressRow {
 	return kept
 }
 
-// Run lists the addresses once, or until ctx ends.
+// Run lists the addresses once, or follows them until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	opts.settle(ctx, f)
 	if opts.List.Watching() {
@@ -164,7 +164,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 		return err
 	}
 	if search && len(rows) > 0 && !interrupted {
-		return nil // found: the nodes that could not be read do not matter
+		return nil // found: nodes that could not be read do not matter
 	}
 	return verdict
 }
@@ -178,9 +178,9 @@ func (o *Options) print(f *cli.Factory, rows []enis.AddressRow, list document.No
 	})
 }
 
-// notFound is the error when no node that reported its addresses has the one looked for.
+// notFound is the error if no node that reported its addresses has the wanted one.
 func (o *Options) notFound(f *cli.Factory, what string, list document.NodeIPAMList) error {
-	var silent []document.NodeError // they may have it
+	var silent []document.NodeError // these may have it
 	asked := 0
 	for _, n := range list.Items {
 		if fleet.Failed(n) || n.State != document.StateNoDaemon {
@@ -211,7 +211,7 @@ func (o *Options) notFound(f *cli.Factory, what string, list document.NodeIPAMLi
 	return &cli.Error{Code: cli.ExitPartial, What: "no node that answered has " + what, Why: of + " did not answer: " + sweep.Unread(f, silent)}
 }
 
-// nowhere is the error of an address or a pod that no pool has.
+// nowhere is the error for an address or a pod that is in no pool.
 func nowhere(f *cli.Factory, what string, nodes int) error {
 	e := &cli.Error{Code: cli.ExitNotFound, What: what + " not found", Why: "no pool of " + show.Plural(nodes, "node", "nodes") + " has it"}
 	if strings.HasPrefix(what, "pod") {

@@ -1,4 +1,4 @@
-// Package kubeconfig finds the API server as kubectl does: by its flags, its files, or the
-// account of a pod. It connects to nothing and runs no program; what it returns may do so, and
-// ends requests that take longer than --request-timeout.
+// Package kubeconfig finds the API server as kubectl does: by its flags, its files, or a
+// pod's service account. It connects to nothing and runs no program, but clients made from
+// its result may. They abort requests that take longer than --request-timeout.
 package kubeconfig

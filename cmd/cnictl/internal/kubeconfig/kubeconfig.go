@@ -14,17 +14,17 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// File is the connection to an API server as kubectl finds it.
+// File is the kubeconfig as kubectl finds it.
 type File struct {
 	Raw clientcmdapi.Config
 
-	files  []string // looked at, in this order
+	files  []string // searched in this order
 	config clientcmd.ClientConfig
 	flags  *cli.KubeFlags
 }
 
-// Load reads --kubeconfig, else the files of KUBECONFIG, else ~/.kube/config. It
-// makes no connection and runs no program.
+// Load reads --kubeconfig, else the files of KUBECONFIG, else ~/.kube/config. It makes no
+// connection and runs no program.
 func Load(f *cli.Factory) (*File, error) {
 	k := &f.Globals.Kube
 	var rules clientcmd.ClientConfigLoadingRules
@@ -49,7 +49,7 @@ func Load(f *cli.Factory) (*File, error) {
 	}, nil
 }
 
-// overrides are the flags' overrides of the file.
+// overrides returns what the flags override in the file.
 func overrides(k *cli.KubeFlags) *clientcmd.ConfigOverrides {
 	o := &clientcmd.ConfigOverrides{CurrentContext: k.Context}
 	o.Context.Cluster, o.Context.AuthInfo, o.Context.Namespace = k.Cluster, k.User, k.Namespace
@@ -69,7 +69,7 @@ func overrides(k *cli.KubeFlags) *clientcmd.ConfigOverrides {
 	return o
 }
 
-// empty reports that nothing names an API server.
+// empty reports whether nothing names an API server.
 func (c *File) empty() bool {
 	return len(c.Raw.Contexts) == 0 && len(c.Raw.Clusters) == 0 && c.flags.Server == ""
 }
@@ -86,13 +86,13 @@ func (c *File) Title() string {
 	return k.Server
 }
 
-// Contexts are the names of the contexts, ordered.
+// Contexts returns the sorted names of the contexts.
 func (c *File) Contexts() []string {
 	return slices.SortedFunc(maps.Keys(c.Raw.Contexts), query.Natural)
 }
 
-// Switched is f with another context of its kubeconfig, without the flags for the first
-// one's cluster and nodes.
+// Switched returns f with another context of its kubeconfig, without the flags for the
+// cluster and nodes of the first one.
 func Switched(f *cli.Factory, context string) *cli.Factory {
 	g := *f
 	k := &g.Globals.Kube
@@ -102,13 +102,13 @@ func Switched(f *cli.Factory, context string) *cli.Factory {
 	return &g
 }
 
-// Namespace is the namespace for names without one, as kubectl finds it: --namespace, else
-// that of the context, else "default".
+// Namespace returns the namespace for names without one, as kubectl finds it: --namespace,
+// else that of the context, else "default".
 func Namespace(f *cli.Factory) string {
 	if namespace := f.Globals.Kube.Namespace; namespace != "" {
 		return namespace
 	}
-	if c, err := Load(f); err == nil { // errors of the file are reported where it is needed
+	if c, err := Load(f); err == nil { // errors of the file are reported where it is required
 		if namespace, _, err := c.config.Namespace(); err == nil && namespace != "" {
 			return namespace
 		}
@@ -116,7 +116,7 @@ func Namespace(f *cli.Factory) string {
 	return "default"
 }
 
-// Cluster identifies the cluster: its server and its name. "" if the file has none.
+// Cluster identifies the cluster by its server and its name. "" if the file has none.
 func (c *File) Cluster() string {
 	api, err := c.config.ClientConfig()
 	if err != nil {

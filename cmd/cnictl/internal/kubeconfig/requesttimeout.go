@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// bounded ends requests that take longer than --request-timeout, including reading the
-// answer. Long-lived ones are exempt: watches, followed logs, tunnels.
+// bounded aborts requests that take longer than --request-timeout, including reading the
+// response. Long-lived ones are exempt: watches, followed logs, tunnels.
 type bounded struct {
 	limit time.Duration
 	next  http.RoundTripper
 }
 
-// boundRequests is bounded as clients take it.
+// boundRequests returns bounded in the form that clients take.
 func boundRequests(limit time.Duration) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper { return bounded{limit, next} }
 }
@@ -45,7 +45,7 @@ func lasting(r *http.Request) bool {
 	return q.Get("watch") != "" || q.Get("follow") != "" || last == "portforward" || last == "exec"
 }
 
-// boundedBody is an answer whose timeout runs until it is closed.
+// boundedBody is a response body whose timeout runs until it is closed.
 type boundedBody struct {
 	io.ReadCloser
 	ctx    context.Context

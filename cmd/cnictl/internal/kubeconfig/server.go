@@ -14,7 +14,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// serviceAccountToken is there in a pod that may speak to its API server.
+// serviceAccountToken exists in a pod that may access the API server.
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // InCluster reports whether this is a pod with a service account.

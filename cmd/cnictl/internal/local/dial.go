@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/api/introspect/client"
 )
 
-// dialTimeout bounds connecting to the daemon: it is on this host.
+// dialTimeout bounds connecting to the daemon, which is on this host.
 const dialTimeout = 3 * time.Second
 
 // newDial builds local dial: the remote end of a tunnel through exec.
@@ -38,7 +38,7 @@ aws-node container when port-forward cannot be used, as for a Unix socket.`,
 	}
 }
 
-// Dial joins the streams with the address until one side ends.
+// Dial connects the streams with the address until one side ends.
 func Dial(ctx context.Context, f *cli.Factory, address string) error {
 	if address == "" {
 		target, _ := f.LocalTarget(ctx)
@@ -64,12 +64,12 @@ func Dial(ctx context.Context, f *cli.Factory, address string) error {
 	return nil
 }
 
-// join copies both directions. The end of the input is passed on, so that the answer to
-// the last request still comes; the end of the connection ends it all, since nothing that
-// is still read could go anywhere.
+// join copies in both directions. It passes on the end of the input, so that the response to
+// the last request still arrives. When the connection ends, join ends: any further input
+// would have nowhere to go.
 func join(conn net.Conn, in io.Reader, out io.Writer) error {
 	go func() {
-		// An input that breaks is an input that ends.
+		// A broken input counts as ended.
 		_, _ = io.Copy(conn, in)
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()

@@ -1,5 +1,5 @@
-// Package local is cnictl local: the same verbs against the introspection server of
-// the host it runs on. It needs no cluster, no flags and no credentials.
+// Package local implements cnictl local: the same verbs for the introspection server of this
+// host. It needs no cluster, no flags and no credentials.
 package local
 
 import (

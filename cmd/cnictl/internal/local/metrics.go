@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Bounds of reading the daemon's metrics on this host.
+// Limits for reading the daemon's metrics on this host.
 const (
 	metricsURL     = "http://127.0.0.1:61678/metrics"
 	metricsTimeout = 5 * time.Second
 	maxMetrics     = 8 << 20
 )
 
-// Metrics reads the text of this host's daemon's metrics, which it serves on all
-// addresses of the host.
+// Metrics reads the metrics text of this host's daemon, which serves it on all addresses of
+// the host.
 func Metrics(ctx context.Context) ([]byte, error) { return metricsOf(ctx, metricsURL) }
 
 func metricsOf(ctx context.Context, url string) ([]byte, error) {

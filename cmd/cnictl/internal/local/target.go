@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// DefaultSocket is where a daemon configured to use a socket listens by our
-	// convention.
+	// DefaultSocket is where a daemon that uses a socket listens, by our convention.
 	DefaultSocket = "/var/run/aws-node/introspection.sock"
-	// DefaultAddress is upstream's.
+	// DefaultAddress is where upstream listens.
 	DefaultAddress = "127.0.0.1:61679"
 	// runDir exists on every node that runs aws-node.
 	runDir = "/var/run/aws-node"
-	// probeTimeout bounds the probe of the loopback port: it answers at once or not at
+	// probeTimeout bounds the probe of the loopback port, which responds at once or not at
 	// all.
 	probeTimeout = 200 * time.Millisecond
 )
 
-// Host is what Target looks at.
+// Host is what Target examines.
 type Host struct {
 	Env  cli.Lookup
 	Name string // the host's
@@ -34,7 +33,7 @@ type Host struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// SystemHost is the host itself.
+// SystemHost is the real host.
 func SystemHost(env cli.Lookup) Host {
 	name, err := os.Hostname()
 	if err != nil || name == "" {
@@ -43,8 +42,8 @@ func SystemHost(env cli.Lookup) Host {
 	return Host{Env: env, Name: name, Stat: os.Stat, Dial: new(net.Dialer).DialContext}
 }
 
-// Target is this host's introspection server; ok reports whether there are signs that
-// the host is a node.
+// Target returns this host's introspection server; ok reports whether the host looks like a
+// node.
 func (h Host) Target(ctx context.Context) (_ fleet.Target, ok bool) {
 	address := DefaultAddress
 	if bind, _ := h.Env("INTROSPECTION_BIND_ADDRESS"); bind != "" {
@@ -62,14 +61,14 @@ func (h Host) Target(ctx context.Context) (_ fleet.Target, ok bool) {
 	defer cancel()
 	conn, err := h.Dial(ctx, "tcp", address)
 	if err == nil {
-		// Only whether it opens matters.
+		// All that matters is that the connection opens.
 		_ = conn.Close()
 	}
 	return fleet.Target{Name: h.Name, Address: address, Metrics: Metrics}, err == nil
 }
 
-// reachable turns an address to listen on into one to connect to: all addresses
-// include the loopback one.
+// reachable turns a listen address into one to connect to: listening on all addresses
+// includes the loopback one.
 func reachable(bind string) string {
 	if strings.HasPrefix(bind, "unix:") {
 		return bind

@@ -1,3 +1,3 @@
-// Package logs is cnictl logs: the newest lines of the daemons' logs, merged by their
-// times. Reading lines (line.go) is pure.
+// Package logs implements cnictl logs: the newest lines of the daemons' logs, merged by time.
+// Reading lines (line.go) is pure.
 package logs

@@ -10,10 +10,10 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// levels in their order.
+// levels are the log levels in order of severity.
 var levels = daemonlog.Levels()
 
-// parseLine reads a line of a log; its other fields follow the message.
+// parseLine parses a log line. Fields other than the message are appended to the message.
 func parseLine(node, line string) document.LogItem {
 	read := daemonlog.Parse(line)
 	about, _ := read.Subject()
@@ -36,12 +36,12 @@ func parseLine(node, line string) document.LogItem {
 	return item
 }
 
-// filter chooses lines.
+// filter selects lines.
 type filter struct {
-	level  string    // the least; "" = all
-	pod    podFilter // that a line names
-	words  []string  // a line contains all of them
-	access bool      // lines of requests for introspection too
+	level  string    // the lowest level; "" for all
+	pod    podFilter // pod that a line must name
+	words  []string  // a line must contain all of them
+	access bool      // include lines about introspection requests
 }
 
 func (w filter) accepts(i document.LogItem) bool {
@@ -59,8 +59,8 @@ func (w filter) accepts(i document.LogItem) bool {
 	return w.pod.accepts(i.Line)
 }
 
-// since drops the lines of one node that are older than a time, with their continuation
-// lines, which follow them and have no time.
+// since drops the lines of one node that are older than a time, including their continuation
+// lines, which have no time.
 func since(items []document.LogItem, oldest time.Time) []document.LogItem {
 	old := false
 	return slices.DeleteFunc(items, func(i document.LogItem) bool {
@@ -71,10 +71,10 @@ func since(items []document.LogItem, oldest time.Time) []document.LogItem {
 	})
 }
 
-// sortLines puts lines of several nodes into the order of their times. A line without a
-// time stays behind the one before it.
+// sortLines sorts the lines of several nodes by time. A line without a time stays after the
+// one before it.
 func sortLines(items []document.LogItem) {
-	at := map[string]time.Time{} // by node: of the line before
+	at := map[string]time.Time{} // by node: time of the previous line
 	times := make([]time.Time, len(items))
 	for i, item := range items {
 		if item.At != nil {

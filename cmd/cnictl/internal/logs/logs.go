@@ -23,19 +23,19 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Options are what logs was asked for.
+// Options are the arguments and flags of logs.
 type Options struct {
 	Names  []string // of nodes; none: all
 	Pod    string
 	ENI    string
 	Level  string
 	Grep   string
-	Since  time.Duration // 0: all that is kept
-	Tail   int           // lines of each node
-	Limit  int           // lines of all nodes together
+	Since  time.Duration // 0: everything that is kept
+	Tail   int           // lines per node
+	Limit  int           // lines in total
 	Follow bool
 
-	AccessLines bool // also the lines of requests for introspection
+	AccessLines bool // include lines about introspection requests
 }
 
 // New builds the command.
@@ -103,7 +103,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// filter is what lines have to match.
+// filter returns the filter for the lines.
 func (o *Options) filter() filter {
 	w := filter{level: o.Level, pod: podFilterOf(o.Pod), access: o.AccessLines}
 	for _, word := range []string{o.ENI, o.Grep} {
@@ -114,8 +114,9 @@ func (o *Options) filter() filter {
 	return w
 }
 
-// match is the one text that the node looks for itself: the rarest, by its length. Lines
-// may name a pod without its namespace, or with it in another member.
+// match returns the one text that the node itself searches for. The longest is probably the
+// rarest. Pods are matched by name only: a line may omit the namespace, or have it in another
+// member.
 func (o *Options) match() string {
 	longest := ""
 	for _, word := range []string{podFilterOf(o.Pod).name, o.ENI, o.Grep} {
@@ -126,7 +127,7 @@ func (o *Options) match() string {
 	return longest
 }
 
-// notNodes refuses the name of a pod in the place of a node's.
+// notNodes rejects a pod's name in place of a node's.
 func (o *Options) notNodes(f *cli.Factory) error {
 	for _, name := range o.Names {
 		if pod, found := strings.CutPrefix(name, "pod/"); found {
@@ -136,7 +137,7 @@ func (o *Options) notNodes(f *cli.Factory) error {
 	return nil
 }
 
-// Run prints the lines once, or until ctx ends.
+// Run prints the lines once, or follows them until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := opts.notNodes(f); err != nil {
 		return err
@@ -185,7 +186,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Partly(f, errs, len(r.names))
 }
 
-// none says that no line of these nodes matches.
+// none says that no line of these nodes matched.
 func (o *Options) none(nodes int) string {
 	text := "no lines match in the logs of " + show.Plural(nodes, "node", "nodes")
 	asked := []string{}
@@ -206,7 +207,7 @@ func (o *Options) none(nodes int) string {
 	return text
 }
 
-// print writes lines: time, node, level, message.
+// print writes the lines: time, node, level, message.
 func (r *reader) print(items []document.LogItem) error {
 	if output.Structured(r.f) {
 		for _, i := range items {
@@ -242,8 +243,8 @@ const (
 	clockOfDate = time.DateOnly + " " + clockOfDay
 )
 
-// clock is the format of times: with the date from the first line of another day than the
-// one on which printing began.
+// clock returns the time format. It includes the date from the first line on that is not of
+// the day on which printing began.
 func (r *reader) clock(items []document.LogItem) string {
 	if r.day == "" {
 		r.day = r.f.Now().UTC().Format(time.DateOnly)
@@ -259,7 +260,7 @@ func (r *reader) clock(items []document.LogItem) string {
 
 func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-len(s))) }
 
-// safeLong makes a message safe to print that may be longer than a name.
+// safeLong makes a message of any length safe to print.
 func safeLong(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {

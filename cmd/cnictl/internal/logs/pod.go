@@ -8,10 +8,10 @@ import (
 	"cnictl/daemon/fleet/daemonlog"
 )
 
-// podFilter chooses the lines that name a pod; the zero value accepts all.
+// podFilter selects the lines that name a pod; the zero value accepts all.
 type podFilter struct{ namespace, name string }
 
-// podFilterOf reads --pod: NAME, or NAMESPACE/NAME.
+// podFilterOf parses --pod: NAME, or NAMESPACE/NAME.
 func podFilterOf(text string) podFilter {
 	namespace, name, both := strings.Cut(text, "/")
 	if !both {
@@ -20,12 +20,12 @@ func podFilterOf(text string) podFilter {
 	return podFilter{namespace, name}
 }
 
-// namespaceArgument is how upstream writes the namespace into its messages: as an
-// argument of CNI, or as the request prints it.
+// namespaceArgument matches the namespace in upstream's messages: as a CNI argument, or as in
+// a printed request.
 var namespaceArgument = regexp.MustCompile(`K8S_POD_NAMESPACE[:=]\\?"?([a-z0-9-]+)`)
 
-// accepts reports whether a line names the pod: by its pod fields if it has any, else as
-// a word of its text.
+// accepts reports whether a line names the pod: in its pod fields if it has any, else as a
+// word in its text.
 func (p podFilter) accepts(line string) bool {
 	if p.name == "" || !strings.Contains(line, p.name) {
 		return p.name == ""
@@ -75,7 +75,7 @@ func (p podFilter) in(text string) bool {
 	}
 }
 
-// begins reports whether a name can begin behind this text: not within a word, nor behind
+// begins reports whether a name can begin after this text: not within a word, nor after
 // another namespace.
 func (p podFilter) begins(before string) bool {
 	if space, ok := strings.CutSuffix(before, "/"); ok && p.namespace != "" {
@@ -85,7 +85,7 @@ func (p podFilter) begins(before string) bool {
 	return apart(before)
 }
 
-// apart reports whether a word can begin behind this text.
+// apart reports whether a word can begin after this text.
 func apart(before string) bool {
 	n := len(before)
 	return n == 0 || !inWord(before[n-1]) && !(joins(before[n-1]) && n > 1 && inWord(before[n-2]))
@@ -100,6 +100,6 @@ func inWord(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_'
 }
 
-// joins reports whether c occurs within names of pods; it may also end a word in a
+// joins reports whether c may occur within a pod's name. It may also end a word in a
 // sentence.
 func joins(c byte) bool { return c == '-' || c == '.' }

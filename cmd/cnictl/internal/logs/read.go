@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// reader reads logs, and when it follows them, what is new.
+// reader reads logs. When following, it returns only new lines.
 type reader struct {
 	f     *cli.Factory
 	opts  *Options
@@ -29,16 +29,16 @@ type reader struct {
 	names []string
 	last  map[string]place // by node
 	width int              // of the nodes' names
-	said  bool             // that an upstream node's container log is incomplete
+	said  bool             // warned that an upstream node's container log is incomplete
 	cut   bool             // a node had more lines than its share
-	noted bool             // that lines were left out was printed
+	noted bool             // warned that lines were left out
 	day   string           // on which printing began
-	dated bool             // times are printed with their dates
+	dated bool             // times are printed with dates
 
-	cluster func() (*cluster.Cluster, error) // once; nil: there is none
+	cluster func() (*cluster.Cluster, error) // computed once; nil if there is none
 }
 
-// place is how far the log of a node was read: its newest time, and the lines of it.
+// place is how far a node's log was read: its newest time, and the lines of that time.
 type place struct {
 	at    time.Time
 	lines map[string]bool
@@ -47,15 +47,15 @@ type place struct {
 // maxContainerLine bounds a line of a container's log.
 const maxContainerLine = 64 << 10
 
-// defaultLimit bounds what is printed of all nodes together: more is not read by people, and
-// takes long to gather.
+// defaultLimit bounds the lines printed of all nodes together: nobody reads more, and
+// gathering more takes long.
 const defaultLimit = 10_000
 
-// spare is how many times its share of --limit a node is asked for: some log more than
-// others.
+// spare is how many times its share of --limit a node is asked for, since some nodes log more
+// than others.
 const spare = 4
 
-// share is how many lines each of so many nodes is asked for.
+// share returns how many lines each of the nodes is asked for.
 func (o *Options) share(nodes int) int {
 	if nodes <= 1 {
 		return min(o.Tail, o.Limit)
@@ -63,8 +63,8 @@ func (o *Options) share(nodes int) int {
 	return min(o.Tail, max(1, spare*o.Limit/nodes))
 }
 
-// among reads these nodes from now on. What was read of those that left is forgotten:
-// another node may get the name.
+// among sets the nodes to read from now on. It forgets what was read of nodes that left,
+// since another node may get the name.
 func (r *reader) among(nodes *fleet.Fleet) {
 	names := nodes.Names()
 	if r.nodes != nodes {
@@ -81,7 +81,7 @@ func (r *reader) among(nodes *fleet.Fleet) {
 	r.nodes, r.names = nodes, names
 }
 
-// newest keeps the newest --limit lines, and prints a note when lines are left out.
+// newest keeps the newest --limit lines, and warns when lines are left out.
 func (r *reader) newest(items []document.LogItem) []document.LogItem {
 	over := len(items) - r.opts.Limit
 	if (over > 0 || r.cut) && !r.noted {
@@ -91,16 +91,15 @@ func (r *reader) newest(items []document.LogItem) []document.LogItem {
 	return items[max(over, 0):]
 }
 
-// answer is what a node gave.
+// answer is the response of a node.
 type answer struct {
 	lines     []string
-	original  bool // it logs each request
-	container bool // the lines are its container's
-	cut       bool // it has more, and was only asked for its share
+	original  bool // the node logs each request
+	container bool // the lines come from the container's log
+	cut       bool // the node has more lines, but was only asked for its share
 }
 
-// read reads the lines that are new, oldest first; original reports that an upstream node is
-// among those read.
+// read reads the new lines, oldest first. original reports whether an upstream node was read.
 func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []document.NodeError, original bool) {
 	answers := make([]answer, len(r.names))
 	queries := make([]introspect.LogQuery, len(r.names))
@@ -113,7 +112,7 @@ func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []doc
 		failures = r.nodes.Ask(ctx, nil, func(ctx context.Context, i int, t fleet.Target, c *client.Client) (err error) {
 			answers[i], err = r.one(ctx, t, c, queries[i])
 			if t.Dial != nil {
-				c.Close() // no more tunnels are open than nodes are read
+				c.Close() // keeps no more tunnels open than nodes are being read
 			}
 			done(err)
 			return err
@@ -136,7 +135,7 @@ func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []doc
 		for _, line := range r.fresh(name, a.lines) {
 			of = append(of, parseLine(name, line))
 		}
-		if r.opts.Since > 0 { // not each node, nor each API server, looks at it
+		if r.opts.Since > 0 { // some nodes and API servers ignore it
 			of = since(of, r.f.Now().Add(-r.opts.Since))
 		}
 		of = slices.DeleteFunc(of, func(item document.LogItem) bool { return !accepts(item) })
@@ -153,7 +152,7 @@ func (r *reader) read(ctx context.Context) (items []document.LogItem, errs []doc
 	return items, errs, original
 }
 
-// recorded takes the lines of a recording, which is nil without one.
+// recorded takes the lines from the recording. It returns nil if there is no recording.
 func (r *reader) recorded(ctx context.Context, answers []answer) []error {
 	if r.f.Recording == nil {
 		return nil
@@ -187,12 +186,12 @@ func (r *reader) one(ctx context.Context, t fleet.Target, c *client.Client, q in
 	return a, err
 }
 
-// query asks a node for its newest lines; when the log is followed, for those since the
-// newest that was read.
+// query asks a node for its newest lines or, when following, for those since the newest one
+// read.
 func (r *reader) query(name string) introspect.LogQuery {
 	q := introspect.LogQuery{Lines: r.opts.share(len(r.names)), Level: r.opts.Level, Match: r.opts.match()}
 	if !r.opts.AccessLines {
-		q.Lines = min(spare*q.Lines, introspect.MaxLogLines) // there are lines left without them
+		q.Lines = min(spare*q.Lines, introspect.MaxLogLines) // enough lines must remain without them
 	}
 	if r.opts.Since > 0 {
 		q.Since = r.f.Now().Add(-r.opts.Since)
@@ -203,8 +202,8 @@ func (r *reader) query(name string) introspect.LogQuery {
 	return q
 }
 
-// fresh are the lines that were not read before, and remembers them. Lines of the same
-// moment as the newest are known by their text.
+// fresh returns the lines that were not read before, and remembers them. Lines with the same
+// time as the newest are recognized by their text.
 func (r *reader) fresh(name string, lines []string) []string {
 	last, seen := r.last[name]
 	if last.lines == nil {
@@ -235,10 +234,10 @@ func (r *reader) fresh(name string, lines []string) []string {
 	return out
 }
 
-// errNoLog: the node serves no log, and there is no other source.
+// errNoLog means that the node serves no log, and there is no other source.
 var errNoLog = errors.New("the daemon does not serve its log: it is upstream's or older, or logs to standard output")
 
-// errNoContainer: the container's log cannot be read.
+// errNoContainer means that the container's log cannot be read.
 var errNoContainer = errors.New("there is no API server to read the container's log from")
 
 // container reads the log of a daemon's container through the API server.

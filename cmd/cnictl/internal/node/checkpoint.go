@@ -24,14 +24,14 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// CheckpointFile is where the daemon keeps its allocations over a restart.
+// CheckpointFile is where the daemon keeps its allocations across restarts.
 const CheckpointFile = "/var/run/aws-node/ipam.json"
 
-// maxCheckpoint bounds the file: 5,000 allocations have 2 MB.
+// maxCheckpoint bounds the file: 5,000 allocations take 2 MB.
 const maxCheckpoint = 64 << 20
 
-// Checkpoint lists the allocations that a node's daemon holds, which are those that it
-// writes to its checkpoint, or with a file those that are in it.
+// Checkpoint lists the allocations that a node's daemon holds, which it also writes to its
+// checkpoint. With a file it lists those in the file.
 func Checkpoint(ctx context.Context, f *cli.Factory, opts *Options) error {
 	var doc document.NodeCheckpoint
 	var err error
@@ -89,7 +89,7 @@ func newCheckpoint(node, source string) document.NodeCheckpoint {
 	}
 }
 
-// checkpointOfFile reads a checkpoint. Of a damaged one it gives what can be had, and
+// checkpointOfFile reads a checkpoint. For a damaged one it returns whatever is readable, and
 // the damage.
 func checkpointOfFile(path string) (document.NodeCheckpoint, error) {
 	data, err := readBounded(path)
@@ -180,7 +180,7 @@ func checkpointTable(doc document.NodeCheckpoint, wide bool) table.Table {
 	return t
 }
 
-// since is how long ago something was.
+// since formats how long ago something happened.
 func since(at *time.Time, now time.Time) table.Cell {
 	c := table.Cell{Text: show.Since(at, now), Class: paint.Dim}
 	if c.Text != show.Unknown {
@@ -189,7 +189,7 @@ func since(at *time.Time, now time.Time) table.Cell {
 	return c
 }
 
-// podName is NAMESPACE/NAME, unknown without a name.
+// podName returns NAMESPACE/NAME, or unknown without a name.
 func podName(namespace, name string) string {
 	if name == "" {
 		return show.Unknown

@@ -51,7 +51,7 @@ func configTable(rows []introspect.ConfigRow) table.Table {
 	return t
 }
 
-// support says whether the daemon acts on a setting. A setting that is set but ignored is
+// support shows whether the daemon acts on a setting. A setting that is set but ignored is
 // highlighted.
 func support(r introspect.ConfigRow) table.Cell {
 	c := table.Cell{Text: show.OrUnknown(r.Support), Class: paint.Dim}

@@ -1,3 +1,3 @@
-// Package node is cnictl node: one node in full, its ENIs, its addresses, its
-// settings. The commands are shared with cnictl local, which fixes the node.
+// Package node implements cnictl node: one node in full, its ENIs, addresses and settings.
+// cnictl local uses the same commands for its own node.
 package node

@@ -11,8 +11,8 @@ import (
 	"cnictl/daemon/fleet"
 )
 
-// ask reads documents of the node of opts by its client, and returns the node's name.
-// what names them for the error of a node that has none.
+// ask reads documents of the node in opts through its client, and returns the node's name.
+// what names the documents in the error for a node that does not have them.
 func ask(ctx context.Context, f *cli.Factory, opts *Options, what string, read func(context.Context, *client.Client) error) (string, error) {
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {
@@ -24,7 +24,7 @@ func ask(ctx context.Context, f *cli.Factory, opts *Options, what string, read f
 	return Ask(ctx, f, nodes, opts.Name, what, read)
 }
 
-// Ask is ask of a fleet that is open.
+// Ask is ask for a fleet that is already open.
 func Ask(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name, what string, read func(context.Context, *client.Client) error) (string, error) {
 	if name == "" {
 		name = nodes.Names()[0]

@@ -25,7 +25,7 @@ func ENIs(ctx context.Context, f *cli.Factory, opts *Options) error {
 	})
 }
 
-// errorsOf is what could not be read of a node, for the list of a document.
+// errorsOf returns what could not be read of a node, for the list in a document.
 func errorsOf(n document.NodeIPAM) []document.NodeError {
 	if n.Error == nil {
 		return []document.NodeError{}
@@ -35,7 +35,7 @@ func errorsOf(n document.NodeIPAM) []document.NodeError {
 	return []document.NodeError{e}
 }
 
-// read opens the nodes and reads one of them.
+// read opens the nodes and reads the one in opts.
 func read(ctx context.Context, f *cli.Factory, opts *Options, q fleet.Query) (document.NodeIPAM, error) {
 	nodes, err := opts.Open(ctx, f)
 	if err != nil {

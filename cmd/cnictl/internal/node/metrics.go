@@ -17,7 +17,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// OutputRaw is the form of node metrics that is the node's own text.
+// OutputRaw is the output form of node metrics that prints the daemon's text unchanged.
 const OutputRaw = "raw"
 
 // Metrics lists the metrics of a node's daemon.
@@ -79,7 +79,7 @@ func metricsText(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name s
 	return name, string(text), nil
 }
 
-// metricsTable shows a sample a row. What a histogram counts in buckets is for wide.
+// metricsTable shows a sample per row. Histogram buckets are shown only if wide.
 func metricsTable(items []document.Metric, wide bool) table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "METRIC"}, {Name: "LABELS", Free: true}, {Name: "VALUE", Right: true}, {Name: "TYPE", Drop: 1}}}
 	if wide {

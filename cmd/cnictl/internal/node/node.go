@@ -20,17 +20,17 @@ import (
 	"cnictl/daemon/fleet/enis"
 )
 
-// Options are what a node command was asked for.
+// Options are the arguments and flags of a node command.
 type Options struct {
-	Name string // "" = the only node there is
+	Name string // "" = the only node
 	Open access.Opener
 
 	ENIs *output.List[document.ENIItem] // enis: rows and columns
 	IPs  *output.List[enis.AddressRow]  // ips: rows and columns
 
-	Plan introspect.PlanQuery // plan: other targets
-	Path string               // raw: of the introspection server
-	Raw  bool                 // metrics: the node's own text
+	Plan introspect.PlanQuery // plan: other targets to try
+	Path string               // raw: path on the introspection server
+	Raw  bool                 // metrics: the daemon's own text
 	File string               // local checkpoint: read this file; "" = ask the daemon
 }
 
@@ -58,7 +58,7 @@ This is read-only; nothing on the node is changed.`,
 	return cmd
 }
 
-// LocalVerbs are the same commands for the node they run on.
+// LocalVerbs returns the same commands for the node they run on.
 func LocalVerbs(f *cli.Factory) []*cobra.Command {
 	var cmds []*cobra.Command
 	for _, v := range verbsOf(f) {
@@ -70,10 +70,11 @@ func LocalVerbs(f *cli.Factory) []*cobra.Command {
 type verb struct {
 	name, short, long, example string
 	run                        Run
-	flags                      func(cmd *cobra.Command, local bool) (fill func(*Options) error) // nil: none
+	flags                      func(cmd *cobra.Command, local bool) (fill func(*Options) error) // nil if none
 }
 
-// verbsOf lists the verbs; the first is the default. In examples NODE is the node's name.
+// verbsOf lists the verbs; the first is the default. In examples NODE is replaced by the
+// node's name.
 func verbsOf(f *cli.Factory) []verb {
 	return []verb{
 		{name: "show", short: "Show one node in full: limits, pool, back-offs, errors, ENIs", long: `Show one node in full: its instance and daemon, how it was reached, its limits and the
@@ -134,7 +135,7 @@ On a terminal, control characters are escaped. docs/introspection.md lists the p
 	}
 }
 
-// checkpointFlags: the file itself can only be read on the node.
+// checkpointFlags adds --file only for the local node, where the file can be read.
 func checkpointFlags(cmd *cobra.Command, local bool) func(*Options) error {
 	if !local {
 		return nil
@@ -145,12 +146,12 @@ func checkpointFlags(cmd *cobra.Command, local bool) func(*Options) error {
 	return func(o *Options) error { o.File = *file; return nil }
 }
 
-// Paths are those that nodes know.
+// Paths are the known paths of the introspection server.
 func Paths() []string {
 	return append(slices.Clone(introspect.DocumentPaths), introspect.PathLogs, introspect.PathSchemas)
 }
 
-// command builds the command of a verb, for a node that is named or for this host.
+// command builds the command of a verb, for a named node or for this host.
 func command(f *cli.Factory, v verb, args string) *cobra.Command {
 	local := args == ""
 	cmd := &cobra.Command{Use: v.name + args, Short: v.short, Long: v.long, Args: cli.Args(1, 1, "NODE"), ValidArgsFunction: completion.Nodes(f)}
@@ -188,7 +189,7 @@ func command(f *cli.Factory, v verb, args string) *cobra.Command {
 	return cmd
 }
 
-// examples puts a command line in place of each {}.
+// examples replaces each {} with a command line.
 func examples(line, text string) string {
 	if text == "" {
 		return ""

@@ -22,7 +22,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// planTargets are the flags of node plan with their settings.
+// planTargets are the flags of node plan and the settings they override.
 var planTargets = []struct{ flag, parameter, setting, help string }{
 	{"warm-eni-target", "warmEni", "WARM_ENI_TARGET", "plan with this `number` of spare ENIs"},
 	{"warm-ip-target", "warmIp", "WARM_IP_TARGET", "plan with this `number` of spare addresses"},
@@ -32,8 +32,8 @@ var planTargets = []struct{ flag, parameter, setting, help string }{
 	{"max-pods", "maxPods", "max-pods", "plan with at most this `number` of pods"},
 }
 
-// planFlags registers the targets of a what-if plan; the query is filled by what the
-// command line gives.
+// planFlags registers the targets of a what-if plan. The function it returns makes the query
+// from the flags given on the command line.
 func planFlags(cmd *cobra.Command) func() (introspect.PlanQuery, error) {
 	values := map[string]*int{}
 	for _, t := range planTargets {
@@ -93,7 +93,7 @@ func askPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *document.P
 	return err
 }
 
-// recordedPlan takes the plan of a recording.
+// recordedPlan reads the plan from a recording.
 func recordedPlan(ctx context.Context, f *cli.Factory, opts *Options, doc *document.PlanComparison) error {
 	if opts.Plan != (introspect.PlanQuery{}) {
 		return &cli.Error{Code: cli.ExitUsage, What: "a recording cannot be planned with other targets", Why: "only a running daemon can compute such a plan", Do: "omit the target flags"}
@@ -129,7 +129,7 @@ func (v *planView) lines() []string {
 	return v.Lines
 }
 
-// targets lays the targets side by side; those that are another are marked.
+// targets shows the targets side by side and marks those that differ.
 func (v *planView) targets() table.Table {
 	t := table.Table{Columns: []table.Column{{Name: "TARGET"}, {Name: "NODE", Right: true}}}
 	if v.doc.WhatIf != nil {
@@ -151,8 +151,8 @@ func (v *planView) targets() table.Table {
 	return t
 }
 
-// targetsOf formats the targets of a plan in the order of planTargets. A target for which
-// 0 means not set is unknown when it is 0.
+// targetsOf formats the targets of a plan in the order of planTargets. A 0 that means "not
+// set" is shown as unknown.
 func targetsOf(p introspect.NodePlan) []string {
 	maxENI, maxPods := p.Targets.MaxENI, &p.MaxPods
 	if maxENI != nil && *maxENI == 0 {
@@ -167,7 +167,7 @@ func targetsOf(p introspect.NodePlan) []string {
 	}
 }
 
-// plan formats one plan: actions, and what blocks it.
+// plan formats one plan: its actions, and what blocks it.
 func (v *planView) plan(title string, p introspect.NodePlan) {
 	if len(p.Actions) == 0 {
 		v.Lines = append(v.Lines, "", v.Opts.Palette.Paint(paint.Head, title))

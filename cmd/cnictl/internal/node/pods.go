@@ -43,7 +43,7 @@ func Pods(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return cli.Exit(cli.ExitPartial)
 }
 
-// podsOf reads the two sides of a node's pods and joins them.
+// podsOf reads a node's pods from the daemon and from Kubernetes, and joins the two.
 func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.NodePodList, rows []*pods.Row, _ error) {
 	doc = document.NodePodList{APIVersion: introspect.APIVersion, Kind: document.KindPodList, Errors: []document.NodeError{}}
 	nodes, err := opts.Open(ctx, f)
@@ -88,7 +88,7 @@ func podsOf(ctx context.Context, f *cli.Factory, opts *Options) (doc document.No
 	return doc, rows, nil
 }
 
-// recordedPods takes what a recording has of Kubernetes and of failed ADDs.
+// recordedPods takes the data of Kubernetes and the failed ADDs from a recording.
 func recordedPods(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) {
 	d := f.Recording.Detail(ctx, node, watch.WantPods|watch.WantFailures|watch.WantPlan, watch.Query{})
 	s.Pods, s.Listed = d.Pods, d.Pods != nil
@@ -100,7 +100,7 @@ func recordedPods(ctx context.Context, f *cli.Factory, node string, s *pods.Side
 	}
 }
 
-// list reads the pods of the node from Kubernetes, where there is one.
+// list reads the node's pods from Kubernetes, if there is a cluster.
 func list(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) error {
 	kube, err := access.Kubernetes(ctx, f)
 	if err != nil || kube == nil {
@@ -111,8 +111,8 @@ func list(ctx context.Context, f *cli.Factory, node string, s *pods.Sides) error
 	return err
 }
 
-// whyNone reads why pods of a node got no address, and whether ADDs would get one now;
-// an upstream node reports neither.
+// whyNone reads why pods of a node got no address, and what would block ADDs now; an upstream
+// node reports neither.
 func whyNone(ctx context.Context, nodes *fleet.Fleet, name string, worth bool) (failures []introspect.Failure, blocked []introspect.BlockedCard) {
 	if !worth {
 		return nil, nil

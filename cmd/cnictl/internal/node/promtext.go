@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Bounds of a page of metrics: far above what a daemon serves.
+// Limits for metrics text: far above what a daemon serves.
 const (
 	maxMetricsBytes = 8 << 20
 	maxMetrics      = 100_000

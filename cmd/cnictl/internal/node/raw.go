@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Raw prints a node's answer to a path: unchanged to a file or a pipe, with escapes on a
+// Raw prints a node's response to a path: unchanged to a file or a pipe, escaped on a
 // terminal.
 func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if !strings.HasPrefix(opts.Path, "/") || strings.ContainsAny(opts.Path, " \t\r\n\x00#") {
@@ -44,7 +44,7 @@ func Raw(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return nil
 }
 
-// statusExit is the exit code for an HTTP status that is a refusal.
+// statusExit returns the exit code for an HTTP status that is not a success.
 func statusExit(status int) int {
 	if status == 404 {
 		return cli.ExitNotFound
@@ -52,7 +52,7 @@ func statusExit(status int) int {
 	return cli.ExitUnreachable
 }
 
-// safeText makes text of several lines safe to print; long lines are not cut.
+// safeText makes multi-line text safe to print; long lines are not cut.
 func safeText(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

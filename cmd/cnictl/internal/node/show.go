@@ -79,7 +79,7 @@ func join(parts ...string) string {
 func (v *view) identity() {
 	p := v.Opts.Palette
 	safe := show.Safe
-	var object document.NodeObject // by Kubernetes
+	var object document.NodeObject // as Kubernetes reports it
 	if v.n.Object != nil {
 		object = *v.n.Object
 	}
@@ -136,7 +136,7 @@ func (v *view) cards() {
 	}
 }
 
-// rules are what the pool goes by.
+// rules shows the settings that govern the pool.
 func (v *view) rules() {
 	t := v.s.Targets
 	var targets []string
@@ -160,7 +160,7 @@ func (v *view) rules() {
 	}
 }
 
-// trunk describes the node's branch ENIs, "" when it does not report them.
+// trunk describes the node's branch ENIs; "" if it does not report them.
 func trunk(s introspect.Summary) string {
 	switch t := s.Trunk; {
 	case t == nil:
@@ -225,7 +225,7 @@ func (v *view) activity() {
 	}
 }
 
-// causes lists failures by cause, in the order of the codes.
+// causes lists failures by cause, sorted by code.
 func causes(counts map[string]int) string {
 	var out strings.Builder
 	for _, code := range slices.Sorted(maps.Keys(counts)) {
@@ -235,7 +235,7 @@ func causes(counts map[string]int) string {
 }
 
 func (v *view) problems() table.Table {
-	// What can be long comes last, so that it does not shift anything.
+	// What can be long comes last, so that it shifts nothing else.
 	t := table.Table{Columns: []table.Column{{}, {}, {Right: true}, {Free: true}}}
 	for _, p := range fleet.Problems(v.n) {
 		c := paint.Warn

@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// showSilent shows what Kubernetes knows about a node whose daemon does not answer, and
+// showSilent shows what Kubernetes knows about a node whose daemon does not respond, and
 // returns the error that says why.
 func showSilent(ctx context.Context, f *cli.Factory, n document.NodeIPAM, why error) error {
 	var e *cli.Error
@@ -27,7 +27,7 @@ func showSilent(ctx context.Context, f *cli.Factory, n document.NodeIPAM, why er
 	}
 	c, err := access.Kubernetes(ctx, f)
 	if err != nil || c == nil {
-		return why // a recording has no Kubernetes to ask
+		return why // with a recording there is no Kubernetes to ask
 	}
 	defer c.Close()
 	ctx, cancel := f.Deadline(ctx)
@@ -42,7 +42,7 @@ func showSilent(ctx context.Context, f *cli.Factory, n document.NodeIPAM, why er
 	return cmp.Or(err, why)
 }
 
-// useOf returns a node's use, or nothing on an error.
+// useOf returns a node's use; on an error, the reason only.
 func useOf(u watch.NodeUse, err error) *document.NodeUse {
 	if err != nil {
 		return &document.NodeUse{Reason: fleet.ErrorOf(err).Message}

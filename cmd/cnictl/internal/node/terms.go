@@ -7,8 +7,8 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// termLines formats the arithmetic of max-pods, a line per term in its order, the values
-// in one column.
+// termLines formats the arithmetic of max-pods, a line per term, with the values in one
+// column.
 func termLines(terms []introspect.MaxPodsTerm) []string {
 	values := make([]string, len(terms))
 	width := 0

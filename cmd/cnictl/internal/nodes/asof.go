@@ -8,12 +8,12 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// freshFor is how long a subnet's free addresses, which other nodes use too, count as
-// current.
+// freshFor is how long the count of a subnet's free addresses counts as current; other nodes
+// use the subnet too.
 const freshFor = 5 * time.Minute
 
-// AsOf prints the age of a subnet's count. A count of the past is marked as old and
-// dim, one of unknown age dim.
+// AsOf formats the age of a subnet's count. An old count is marked and dimmed, one of unknown
+// age only dimmed.
 func AsOf(s introspect.Subnet, now time.Time) (string, paint.Class) {
 	age := show.Since(s.AsOf, now)
 	switch {

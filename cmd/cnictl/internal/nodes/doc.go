@@ -1,2 +1,2 @@
-// Package nodes is cnictl nodes: a row per node.
+// Package nodes implements cnictl nodes: a row per node.
 package nodes

@@ -27,7 +27,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	}})
 }
 
-// gone is the last word of a node.
+// gone is the last row of a node that left.
 func gone(name string) document.NodeIPAM {
 	return document.NodeIPAM{
 		APIVersion: introspect.APIVersion, Kind: document.KindNode, Metadata: document.ObjectMeta{Name: name}, State: document.StateUnreachable,

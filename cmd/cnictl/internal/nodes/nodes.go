@@ -16,7 +16,7 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Options are what nodes was asked for.
+// Options are the arguments and flags of nodes.
 type Options struct {
 	Names []string // none: all
 	List  *output.List[*store.Node]
@@ -48,7 +48,7 @@ is given as well, it must be one of them.`,
 	})
 }
 
-// List is the list of nodes: the columns are those of the screens too.
+// List returns the list of nodes. It has the same columns as the screens.
 func List() *output.List[*store.Node] {
 	return &output.List[*store.Node]{
 		Columns: store.NodeColumns(), Whole: true,
@@ -88,7 +88,7 @@ func Class(n *store.Node, column string) paint.Class {
 	return paint.Plain
 }
 
-// Run lists the nodes once, or until ctx ends.
+// Run lists the nodes once, or follows them until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.List.Watching() {
 		return opts.follow(ctx, f)

@@ -7,7 +7,8 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// When is the time of a problem: how long ago, since, or still. It is empty when unknown.
+// When formats when a problem occurred: how long ago, how long it has lasted, or how much
+// longer it will last. It is empty if unknown.
 func When(p document.Problem, now time.Time) string {
 	before, age, after := "", show.Unknown, ""
 	switch {

@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// csvOf writes a table for spreadsheets: unknown values are empty.
+// csvOf formats a table for spreadsheets: unknown values are empty.
 func csvOf(t table.Table, headers bool) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -40,8 +40,8 @@ func csvOf(t table.Table, headers bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// csvCell makes a text safe for terminals and for spreadsheets, which would evaluate what
-// looks like a formula.
+// csvCell makes text safe for terminals and for spreadsheets, which would evaluate anything
+// that looks like a formula.
 func csvCell(text string) string {
 	text = show.Safe(text)
 	switch {

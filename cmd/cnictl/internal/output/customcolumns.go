@@ -11,7 +11,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 )
 
-// missingField replaces a path without a value, as in kubectl.
+// missingField is printed for a path without a value, as in kubectl.
 const missingField = "<none>"
 
 // pathColumn is one custom column.
@@ -20,8 +20,8 @@ type pathColumn struct {
 	path   *jsonpath.JSONPath
 }
 
-// parsePathColumns reads HEADER:path,HEADER:path; of a file the headers are its first line and
-// the paths its second, divided by blanks.
+// parsePathColumns parses HEADER:path,HEADER:path. In a file, the first line has the headers
+// and the second the paths, separated by blanks.
 func parsePathColumns(o form, text string) ([]pathColumn, error) {
 	var headers, paths []string
 	if o.name == formCustomFile {
@@ -53,7 +53,7 @@ func parsePathColumns(o form, text string) ([]pathColumn, error) {
 	return columns, nil
 }
 
-// relaxed takes x.y.z, .x.y.z and {.x.y.z} for the same, as kubectl does.
+// relaxed treats x.y.z, .x.y.z and {.x.y.z} alike, as kubectl does.
 func relaxed(path string) string {
 	if strings.HasPrefix(path, "{") && strings.HasSuffix(path, "}") {
 		return path
@@ -61,7 +61,7 @@ func relaxed(path string) string {
 	return "{." + strings.TrimPrefix(path, ".") + "}"
 }
 
-// customColumns is a table of what the paths find in each item.
+// customColumns makes a table of what the paths select in each item.
 func customColumns(f *cli.Factory, o form, text string, object *unstructured.Unstructured) ([]byte, error) {
 	columns, err := parsePathColumns(o, text)
 	if err != nil {
@@ -81,7 +81,7 @@ func customColumns(f *cli.Factory, o form, text string, object *unstructured.Uns
 		t.Rows = append(t.Rows, table.Cells(row...))
 	}
 	opts := TableOptions(f)
-	opts.Width = 0 // asked for by name: nothing is dropped
+	opts.Width = 0 // the columns were requested by name: drop none
 	return joinLines(t.Lines(opts)), nil
 }
 

@@ -1,6 +1,6 @@
-// Package output prints a command's output in every form of -o: tables, pages of one
-// thing and frames drawn in place for people; CSV; and documents as JSON, YAML and through
-// kubectl's printers. A List is what the commands that print rows have in common.
+// Package output prints a command's output in every form of -o: for people as tables, pages
+// about one object, and frames drawn in place; as CSV; and as documents in JSON, YAML and
+// through kubectl's printers. List is the common part of the commands that print rows.
 //
-// It makes no requests, and escapes what a terminal or a spreadsheet would act on.
+// It makes no requests, and escapes whatever a terminal or a spreadsheet would act on.
 package output

@@ -18,14 +18,14 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Structured reports whether the output is made of a document rather than text for people.
+// Structured reports whether the output is a document rather than text for people.
 func Structured(f *cli.Factory) bool { return formOf(f.Globals.Output).document() }
 
 // Wide reports whether tables show all their columns.
 func Wide(f *cli.Factory) bool { return f.Globals.Output == formWide }
 
-// PrintDocument writes a document in the form asked for; stream writes JSON on one
-// line and YAML with a separator, for --watch.
+// PrintDocument writes a document in the requested form. stream writes JSON on one line and
+// YAML with a separator, for --watch.
 func PrintDocument(f *cli.Factory, doc any, stream bool) error {
 	out := formOf(f.Globals.Output)
 	var b []byte
@@ -49,7 +49,7 @@ func PrintDocument(f *cli.Factory, doc any, stream bool) error {
 	return write(f, b)
 }
 
-// render writes a document through kubectl's printers. Strings are made safe first: a
+// render formats a document with kubectl's printers. Strings are made safe first, since a
 // template's output goes to the terminal unchanged.
 func render(f *cli.Factory, out form, doc any, stream bool) ([]byte, error) {
 	object, err := objectOf(doc)
@@ -99,8 +99,8 @@ func render(f *cli.Factory, out form, doc any, stream bool) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// objectOf makes of a document what kubectl's printers take: an object with its
-// apiVersion and kind.
+// objectOf converts a document to what kubectl's printers take: an object with its apiVersion
+// and kind.
 func objectOf(doc any) (*unstructured.Unstructured, error) {
 	b, err := document.Marshal(doc)
 	if err != nil {
@@ -114,7 +114,7 @@ func objectOf(doc any) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// safeTexts makes every string of a document safe to print.
+// safeTexts makes every string in a document safe to print.
 func safeTexts(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -135,8 +135,8 @@ func safeTexts(v any) any {
 	return v
 }
 
-// dropUnknown takes out the members that are null: a filter of JSONPath that compares one
-// fails, while one that is not there is passed over, as in kubectl's objects.
+// dropUnknown removes members that are null: a JSONPath filter that compares a null fails,
+// but skips a missing member, as with kubectl's objects.
 func dropUnknown(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -154,7 +154,7 @@ func dropUnknown(v any) {
 	}
 }
 
-// itemsOf are the items of a list, else the object itself.
+// itemsOf returns the items of a list, or else the object itself.
 func itemsOf(object *unstructured.Unstructured) []map[string]any {
 	list, ok := object.Object["items"].([]any)
 	if !ok {
@@ -169,11 +169,10 @@ func itemsOf(object *unstructured.Unstructured) []map[string]any {
 	return items
 }
 
-// podKinds are the kinds of documents about a pod: -o name names the pod.
+// podKinds are the kinds of documents about a pod, for which -o name prints the pod.
 var podKinds = []string{document.KindPodReport, strings.TrimSuffix(document.KindPodList, "List")}
 
-// podName is the name of the pod that an item is about, NAMESPACE/NAME; "" when it has
-// none.
+// podName returns the NAMESPACE/NAME of the pod that an item describes; "" if none.
 func podName(item map[string]any) string {
 	if pod, ok := item["pod"].(map[string]any); ok {
 		item = pod
@@ -186,11 +185,11 @@ func podName(item map[string]any) string {
 	return namespace + "/" + name
 }
 
-// nameMembers are where an item has its name, the first that it has.
+// nameMembers are where an item may have its name; the first one present counts.
 var nameMembers = [][]string{{"metadata", "name"}, {"name"}, {"code"}, {"address"}, {"id"}, {"pod"}, {"node"}, {"instanceType"}, {"cidr"}}
 
-// named are the objects that -o name prints: items take the kind of their list when they
-// have none.
+// named returns the objects that -o name prints. Items without a kind take it from that of
+// their list.
 func named(object *unstructured.Unstructured) []runtime.Object {
 	var out []runtime.Object
 	for _, item := range itemsOf(object) {

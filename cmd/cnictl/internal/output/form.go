@@ -31,10 +31,10 @@ const (
 
 const (
 	maxTemplate         = 64 << 10                                          // bytes of a template file
-	missingTemplateText = "template format specified but no template given" // kubectl's
+	missingTemplateText = "template format specified but no template given" // kubectl's text
 )
 
-// forms lists them in the order of the error text that names them.
+// forms lists the forms in the order in which the error text names them.
 func forms() []string {
 	return []string{
 		CSV, formCustom, formCustomFile, formTemplate, formTemplateFile, formJSON, formJSONPath, formJSONPathJSON, formJSONPathFile,
@@ -42,10 +42,10 @@ func forms() []string {
 	}
 }
 
-// form is an output form with what follows its =.
+// form is an output form with the text after its =.
 type form struct {
 	name, arg string
-	given     bool // there is an =
+	given     bool // the = is present
 }
 
 func formOf(output string) form {
@@ -53,10 +53,10 @@ func formOf(output string) form {
 	return form{name, arg, given}
 }
 
-// annotation lists the forms that a command has in addition to the common ones.
+// annotation lists the forms of a command that differs from the common ones.
 const annotation = "output"
 
-// Forms gives a command output forms that it prints itself, and takes those away that it lacks.
+// Forms removes the output forms that a command lacks, and adds those that it prints itself.
 func Forms(cmd *cobra.Command, lacking []string, also ...string) {
 	all := append(slices.DeleteFunc(forms(), func(name string) bool { return slices.Contains(lacking, name) }), also...)
 	slices.Sort(all)
@@ -74,11 +74,11 @@ func formsOf(cmd *cobra.Command) []string {
 	return forms()
 }
 
-// check refuses a form that a command does not have, or that lacks its template.
+// check rejects a form that a command does not have, or that lacks its template.
 func (o form) check(cmd *cobra.Command, name, output string) error {
 	takesArg := slices.Contains([]string{formJSONPath, formJSONPathFile, formJSONPathJSON, formTemplate, formTemplateFile, formCustomFile}, o.name)
 	all := formsOf(cmd)
-	byName := o.name == formCustom && !o.paths() && !slices.Contains(all, CSV) // of a table that there is not
+	byName := o.name == formCustom && !o.paths() && !slices.Contains(all, CSV) // columns by name need a table
 	switch {
 	case !slices.Contains(all, o.name), o.given && !takesArg && o.name != formCustom, byName:
 		return noPrinter(all, name, output)
@@ -88,7 +88,7 @@ func (o form) check(cmd *cobra.Command, name, output string) error {
 	return nil
 }
 
-// Check refuses a value of -o that no command takes.
+// Check rejects a value of -o that the command does not accept.
 func Check(f *cli.Factory) cli.Step {
 	return func(cmd *cobra.Command) error { return formOf(f.Globals.Output).check(cmd, f.Name, f.Globals.Output) }
 }
@@ -98,19 +98,18 @@ func Complete(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCo
 	return formsOf(cmd), cobra.ShellCompDirectiveNoFileComp
 }
 
-// helpOutput is the page about forms.
+// helpOutput is the help page about forms.
 const helpOutput = " help output"
 
-// noPrinter is kubectl's text for a form that there is not, at all or for a command.
+// noPrinter returns kubectl's error for a form that does not exist, at all or for a command.
 func noPrinter(forms []string, name, output string, without ...string) error {
 	left := slices.DeleteFunc(forms, func(name string) bool { return slices.Contains(without, name) })
 	what := fmt.Sprintf("unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(left, ","))
 	return &cli.Error{Code: cli.ExitUsage, What: what, Do: name + helpOutput}
 }
 
-// Refuse fails when the output is asked for in one of the forms that a command does not
-// have: csv, and with it columns by name, where it prints no table; name, where what it
-// prints is not the name of anything.
+// Refuse fails if the requested form is one that a command does not have: csv, and with it
+// columns by name, if it prints no table; name, if its output has no name.
 func Refuse(f *cli.Factory, lacking ...string) error {
 	out := formOf(f.Globals.Output)
 	byName := out.name == formCustom && !out.paths() && slices.Contains(lacking, CSV)
@@ -136,7 +135,7 @@ func (o form) document() bool {
 	return true
 }
 
-// template is the text of a form that has one, from its file where it names one.
+// template returns the template of a form that has one, reading it from a file if need be.
 func (o form) template() (string, error) {
 	if !strings.HasSuffix(o.name, "-file") {
 		return o.arg, nil

@@ -19,23 +19,23 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// List is what list commands have in common: --filter, --sort-by, --columns, -w and
+// List is the common part of commands that list rows: --filter, --sort-by, --columns, -w and
 // --watch-only, and every output form, over the columns of their rows.
 //
-// A command makes one and calls Command, or Register if it takes other arguments than
-// nodes. When it runs, the flags are checked; it calls Print, or Follow for each reading
-// under --watch.
+// A command makes one and calls Command, or Register if its arguments are not nodes. The
+// flags are checked before it runs. Then it calls Print, or under --watch Follow for each
+// reading.
 type List[T any] struct {
 	Columns []query.Column[T]
-	Key     func(T) string                 // what the row is about: the tie of orders, and what --watch follows
+	Key     func(T) string                 // identifies the row: breaks ties, and --watch compares by it
 	Item    func(T) any                    // the document of one row
-	Label   func(T, string) (string, bool) // of label: terms of filters; nil: rows have none
+	Label   func(T, string) (string, bool) // value of a label: term; nil if rows have none
 	Class   func(row T, column string) paint.Class
-	Free    string              // the column that is cut where a terminal is too narrow
-	Clocks  []string            // columns that change without anything having happened: no reason for --watch to print
-	Order   string              // without --sort-by; "" = as the rows come
-	Whole   bool                // Follow gets all rows; else all rows of each node that has one among them
-	Fit     func(args []string) // fits Columns to the arguments, before the flags are checked; nil: as they are
+	Free    string              // the column to cut if the terminal is too narrow
+	Clocks  []string            // columns that change on their own: ignored by --watch
+	Order   string              // order without --sort-by; "" keeps the given order
+	Whole   bool                // Follow gets all rows; else all rows of each node that has any
+	Fit     func(args []string) // adapts Columns to the arguments before flags are checked; nil: none
 
 	Filter    string
 	SortBy    string
@@ -43,19 +43,19 @@ type List[T any] struct {
 	Watch     bool
 	WatchOnly bool
 
-	cmd    *cobra.Command // nil: not registered
+	cmd    *cobra.Command // nil if not registered
 	filter *query.Filter[T]
 	order  query.Order[T]
 	picked []query.Column[T]
 
-	domain *string           // left off the names of nodes; nil: no table was printed yet
-	last   map[string]string // rows as printed, by key
-	begun  bool              // a reading was followed
+	domain *string           // removed from node names; nil before the first table
+	last   map[string]string // printed rows, by key
+	begun  bool              // Follow was called
 	widths []int             // of the columns printed so far
 }
 
-// Command completes the head of a command that lists rows of all nodes, or of those named:
-// run gets the arguments.
+// Command completes a command that lists rows of all nodes, or of the named ones. run gets
+// the arguments.
 func (l *List[T]) Command(f *cli.Factory, cmd *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd.Args = cli.Args(0, -1, "")
 	if cmd.ValidArgsFunction == nil {
@@ -66,8 +66,8 @@ func (l *List[T]) Command(f *cli.Factory, cmd *cobra.Command, run func(ctx conte
 	return cmd
 }
 
-// Register adds the flags to a command, and their check before it runs; watch adds -w and
-// --watch-only too.
+// Register adds the flags to a command, and checks them before it runs. watch also adds -w
+// and --watch-only.
 func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
 	fs := cmd.Flags()
 	fs.StringVar(&l.Filter, "filter", "", "show only rows that `match`: word, !word, re:…, column=value, column>n, label:key=value (see help filter)")
@@ -85,7 +85,7 @@ func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, flag := range []string{"columns", "sort-by"} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, names) // the flag is there
+		_ = cmd.RegisterFlagCompletionFunc(flag, names) // fails only for unknown flags
 	}
 	_ = cmd.RegisterFlagCompletionFunc("filter", completion.Filter(f, query.Names(l.Columns)))
 	cmd.SetFlagErrorFunc(l.flagError(f))
@@ -98,11 +98,11 @@ func (l *List[T]) Register(f *cli.Factory, cmd *cobra.Command, watch bool) {
 	l.cmd = cmd
 }
 
-// errDone ends a command that has nothing left to do.
+// errDone ends a command successfully when nothing is left to do.
 var errDone = cli.Exit(cli.ExitOK)
 
-// flagError makes of what is wrong with a flag an error for people; --columns without a value
-// asks what columns there are.
+// flagError turns a flag error into one for the user. --columns without a value lists the
+// columns.
 func (l *List[T]) flagError(f *cli.Factory) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
 		var missing *pflag.ValueRequiredError
@@ -116,7 +116,7 @@ func (l *List[T]) flagError(f *cli.Factory) func(*cobra.Command, error) error {
 	}
 }
 
-// describe prints the columns that there are.
+// describe prints the available columns.
 func (l *List[T]) describe(f *cli.Factory) error {
 	t := table.Table{Columns: []table.Column{{Name: "COLUMN"}, {Name: "HEADER"}, {Name: "SHOWN"}, {Name: "MEANING", Free: true}}}
 	for _, c := range l.Columns {
@@ -132,8 +132,8 @@ func (l *List[T]) describe(f *cli.Factory) error {
 	return PrintLines(f, t.Lines(TableOptions(f)))
 }
 
-// Check reads the flags. It fails before anything is asked of a node. An error of
-// code ExitOK reports that the columns were listed and nothing is left to do.
+// Check parses the flags, before any request to a node. An error of code ExitOK means that
+// the columns were listed and nothing is left to do.
 func (l *List[T]) Check(f *cli.Factory) error {
 	out := formOf(f.Globals.Output)
 	names := l.Only
@@ -160,7 +160,7 @@ func (l *List[T]) Check(f *cli.Factory) error {
 	return l.pick(f, names)
 }
 
-// listing is the command line that lists the columns.
+// listing returns the command line that lists the columns.
 func (l *List[T]) listing(f *cli.Factory) string {
 	if l.cmd == nil {
 		return f.Name + helpOutput
@@ -168,7 +168,7 @@ func (l *List[T]) listing(f *cli.Factory) string {
 	return l.cmd.CommandPath() + " --columns"
 }
 
-// pick chooses the columns to show. In CSV every number has a column.
+// pick chooses the columns to show. In CSV every number gets its own column.
 func (l *List[T]) pick(f *cli.Factory, names []string) error {
 	err := l.pickNamed(f, names)
 	if f.Globals.Output == CSV {
@@ -197,11 +197,11 @@ func (l *List[T]) pickNamed(f *cli.Factory, names []string) error {
 // Watching reports whether the command follows its rows.
 func (l *List[T]) Watching() bool { return l.Watch || l.WatchOnly }
 
-// Ordered reports whether an order was asked for.
+// Ordered reports whether an order was requested.
 func (l *List[T]) Ordered() bool { return l.SortBy != "" }
 
-// Choose are the rows that the filter accepts, in the order asked for. The rows given
-// stay as they are.
+// Choose returns the rows that the filter accepts, in the requested order. It does not modify
+// rows.
 func (l *List[T]) Choose(rows []T) []T {
 	chosen := make([]T, 0, len(rows))
 	for _, r := range rows {
@@ -215,8 +215,8 @@ func (l *List[T]) Choose(rows []T) []T {
 	return chosen
 }
 
-// Print writes the rows that are wanted; document makes of them the list that forms
-// other than tables print.
+// Print writes the rows that match. document makes the list that forms other than tables
+// print.
 func (l *List[T]) Print(f *cli.Factory, rows []T, document func([]T) any) error {
 	chosen := l.Choose(rows)
 	if Structured(f) {
@@ -234,8 +234,7 @@ func (l *List[T]) Print(f *cli.Factory, rows []T, document func([]T) any) error 
 	return PrintLines(f, t.Lines(opts))
 }
 
-// noun is what the rows of a command are; "" when the command itself says that there are
-// none.
+// noun names the rows of a command; "" if the command itself says that there are none.
 func (l *List[T]) noun() string {
 	if l.cmd == nil {
 		return ""
@@ -255,8 +254,8 @@ func (l *List[T]) noun() string {
 	return "rows"
 }
 
-// options of tables: columns requested by name are all shown, and cut on narrow
-// terminals.
+// options returns those for tables. Columns requested by name are all shown, and cut on
+// narrow terminals.
 func (l *List[T]) options(f *cli.Factory) table.Options {
 	opts := TableOptions(f)
 	if len(l.Only) > 0 || formOf(f.Globals.Output).name == formCustom {
@@ -267,8 +266,8 @@ func (l *List[T]) options(f *cli.Factory) table.Options {
 
 func (l *List[T]) table(rows []T) table.Table { return TableOf(l.picked, rows, l.Class, l.Free) }
 
-// TableOf lays rows out in columns. free is the column that is cut where a terminal is too
-// narrow; class colours cells, nil: none.
+// TableOf lays rows out in columns. free is the column to cut if the terminal is too narrow;
+// class colours cells, nil for none.
 func TableOf[T any](columns []query.Column[T], rows []T, class func(row T, column string) paint.Class, free string) table.Table {
 	t := table.Table{}
 	for _, c := range columns {
@@ -287,8 +286,8 @@ func TableOf[T any](columns []query.Column[T], rows []T, class func(row T, colum
 	return t
 }
 
-// shorten removes the nodes' common domain from their names on narrow terminals, where
-// the ends of ids would be cut instead. Later rows follow the first.
+// shorten removes the nodes' common domain from their names on narrow terminals, which would
+// otherwise cut the ends of ids. Later tables follow the first.
 func (l *List[T]) shorten(t table.Table, opts table.Options) {
 	at := slices.IndexFunc(l.picked, func(c query.Column[T]) bool { return c.Name == "node" })
 	if at < 0 || opts.Width <= 0 {
@@ -312,8 +311,8 @@ func (l *List[T]) shorten(t table.Table, opts table.Options) {
 	}
 }
 
-// Follow writes the rows that are new or another since the last reading, as kubectl
-// does: a table without more headers, or a stream of documents, one for each row.
+// Follow writes the rows that are new or changed since the last call, as kubectl does: a
+// table with one header, or a stream of documents, one for each row.
 func (l *List[T]) Follow(f *cli.Factory, rows []T) error {
 	changed := l.changed(l.Choose(rows))
 	first := !l.begun
@@ -349,8 +348,7 @@ func (l *List[T]) Follow(f *cli.Factory, rows []T) error {
 	return PrintLines(f, t.Lines(opts))
 }
 
-// changed keeps the rows that are another than last time in a column that does not
-// change on its own.
+// changed keeps the rows that are new, or differ in a column that does not change on its own.
 func (l *List[T]) changed(rows []T) []T {
 	if l.last == nil {
 		l.last = map[string]string{}
@@ -373,25 +371,25 @@ func (l *List[T]) changed(rows []T) []T {
 		l.last[key] = now
 		out = append(out, r)
 	}
-	// A row that went is printed again when it comes back, even if it is unchanged.
+	// A row that disappeared is printed again when it comes back, even if unchanged.
 	maps.DeleteFunc(l.last, func(key, _ string) bool { return !here[key] && (l.Whole || nodes[nodeOf(key)]) })
 	return out
 }
 
-// Forget has the rows of nodes printed again, also when they are as they were: the nodes
-// left, and what comes of these names is another's.
+// Forget makes the rows of these nodes print again even if unchanged: the nodes left, and
+// rows that appear under their names belong to other nodes.
 func (l *List[T]) Forget(nodes []string) {
 	maps.DeleteFunc(l.last, func(key, _ string) bool { return slices.Contains(nodes, nodeOf(key)) })
 }
 
-// nodeOf is the node that the key of a node's row begins with.
+// nodeOf returns the node at the start of a row's key.
 func nodeOf(key string) string {
 	node, _, _ := strings.Cut(key, "\x00")
 	return node
 }
 
-// cutOf is the minimum width of a column on a terminal: names of nodes begin with their
-// address, which identifies them.
+// cutOf is the minimum width of a column on a terminal: node names begin with their address,
+// which identifies them.
 func cutOf(column string) int {
 	if column == "node" {
 		return len("ip-255-255-255-255") + 1

@@ -8,14 +8,14 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 )
 
-// Page is a command's output about one object: labelled values, and titled tables below.
+// Page is output about one object: labelled values, with titled tables below.
 type Page struct {
 	Opts   table.Options
-	Labels int // width of the labels' column; 0: 12
+	Labels int // width of the label column; 0: 12
 	Lines  []string
 }
 
-// Field adds "label  value", the labels in one column. The value is safe to print.
+// Field adds "label  value", with all labels in one column. The value must be safe to print.
 func (p *Page) Field(label, value string) {
 	labels := cmp.Or(p.Labels, 12)
 	room := 0
@@ -31,11 +31,11 @@ func (p *Page) Field(label, value string) {
 	}
 }
 
-// Line adds a line that is no field.
+// Line adds a line without a label.
 func (p *Page) Line(text string) { p.Lines = append(p.Lines, wrap(text, p.Opts.Width)...) }
 
-// wrap breaks a line at blanks to fit a width, preferably between items. A longer word is
-// not broken. 0: no width.
+// wrap breaks a line at blanks to fit a width, preferably between items. It does not break
+// longer words. Width 0 means unlimited.
 func wrap(line string, width int) []string {
 	if width <= 0 || paint.Width(line) <= width {
 		return []string{line}
@@ -62,7 +62,7 @@ func wrap(line string, width int) []string {
 	return lines
 }
 
-// Section adds a titled table, nothing when it is empty.
+// Section adds a titled table, or nothing if it is empty.
 func (p *Page) Section(title string, t table.Table) {
 	if len(t.Rows) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"cnictl/cmd/cnictl/internal/table"
 )
 
-// TableOptions are those of standard output.
+// TableOptions returns the options for standard output.
 func TableOptions(f *cli.Factory) table.Options {
 	return table.Options{NoHeaders: f.Globals.NoHeaders, Width: f.Streams.Width(), Palette: f.Palette()}
 }
@@ -25,7 +25,7 @@ func PrintTable(f *cli.Factory, t table.Table) error {
 	return PrintLines(f, t.Lines(TableOptions(f)))
 }
 
-// PrintLines writes lines at once.
+// PrintLines writes lines in one go.
 func PrintLines(f *cli.Factory, lines []string) error { return write(f, joinLines(lines)) }
 
 // write writes to standard output.

@@ -8,25 +8,25 @@ import (
 	"cnictl/cmd/cnictl/internal/paint"
 )
 
-// Screen draws frames over one another, without the alternate screen: what was there
-// before stays in the scroll-back, and the last frame stays after the end.
+// Screen draws frames over one another, without the alternate screen: earlier output stays in
+// the scroll-back, and the last frame stays at the end.
 type Screen struct {
 	f             *cli.Factory
 	lines         int
 	width, height int
 }
 
-// NewScreen is that of standard output.
+// NewScreen draws on standard output.
 func NewScreen(f *cli.Factory) *Screen { return &Screen{f: f} }
 
 // Draw draws a frame.
 func (s *Screen) Draw(lines []string) error {
 	var b strings.Builder
-	b.WriteString("\x1b[?2026h") // one update, where the terminal knows how
+	b.WriteString("\x1b[?2026h") // as one update, if the terminal supports it
 	width, height := s.f.Streams.Size()
 	switch {
 	case s.lines > 0 && (width != s.width || height != s.height):
-		b.WriteString("\x1b[H\x1b[2J") // lines have been wrapped again: start over
+		b.WriteString("\x1b[H\x1b[2J") // the terminal rewrapped the lines: start over
 	case s.lines > 0:
 		fmt.Fprintf(&b, "\x1b[%dA\r", s.lines)
 	}
@@ -39,8 +39,8 @@ func (s *Screen) Draw(lines []string) error {
 	return write(s.f, []byte(b.String()))
 }
 
-// Redraw draws the rows over the previous ones, as many as fit. Without a terminal, and
-// in forms other than tables, it is Follow.
+// Redraw draws the rows over the previous ones, as many as fit. Without a terminal, and in
+// forms other than tables, it calls Follow.
 func (l *List[T]) Redraw(f *cli.Factory, s *Screen, rows []T) error {
 	if !f.Streams.OutTTY || Structured(f) || f.Globals.Output == CSV {
 		return l.Follow(f, rows)

@@ -1,10 +1,10 @@
-// Package paint holds the colours of the command line: the 16 of the user's own
-// terminal, by meaning. Colour is never the only sign of anything.
+// Package paint holds the colours of the command line: the 16 of the user's own terminal, by
+// meaning. Colour is never the only sign of anything.
 package paint
 
 import "charm.land/lipgloss/v2"
 
-// Class is a meaning.
+// Class is a meaning that has a colour.
 type Class int
 
 const (
@@ -45,5 +45,5 @@ func (p Palette) Paint(c Class, s string) string {
 	return style.Render(s)
 }
 
-// Width is the number of cells a line takes on a terminal, colours left out.
+// Width returns the number of cells a line takes on a terminal, ignoring colours.
 func Width(s string) int { return lipgloss.Width(s) }

@@ -9,12 +9,12 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// maxAnnotation bounds what is read of vpc.amazonaws.com/pod-eni.
+// maxAnnotation bounds how much of vpc.amazonaws.com/pod-eni is read.
 const maxAnnotation = 64 << 10
 
-// parseBranch reads the annotation that the VPC resource controller writes, as far as
-// possible; problem says what is wrong with it. The daemon's ParseBranch is stricter and
-// decides: a pod is set up from element 0 only.
+// parseBranch parses the annotation of the VPC resource controller as far as possible;
+// problem says what is wrong with it. The daemon's ParseBranch is stricter and decides: it
+// sets up a pod from element 0 only.
 func parseBranch(annotation string) (b *document.BranchInterface, problem string) {
 	if annotation == "" {
 		return nil, ""
@@ -43,7 +43,7 @@ func parseBranch(annotation string) (b *document.BranchInterface, problem string
 	}
 	e := elements[0]
 	b = &document.BranchInterface{ENIID: e.ENI, VLAN: e.VLAN, MAC: e.MAC, Association: e.Association}
-	// Invalid addresses stay unknown; problem says so if it matters.
+	// Invalid addresses stay unknown; if it matters, problem says so.
 	b.IPv4, _ = netip.ParseAddr(e.IPv4)
 	b.IPv6, _ = netip.ParseAddr(e.IPv6)
 	b.IPv4Subnet, _ = netip.ParsePrefix(e.IPv4Subnet)

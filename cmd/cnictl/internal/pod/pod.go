@@ -25,7 +25,7 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Options are what pod was asked for.
+// Options are the arguments and flags of pod.
 type Options struct{ Pod introspect.PodRef }
 
 // New builds the command.
@@ -111,7 +111,7 @@ func gather(ctx context.Context, f *cli.Factory, ref introspect.PodRef) (Evidenc
 				Code: cli.ExitNotFound, What: "pod " + ref.Namespace + "/" + ref.Name + " not found", Why: "there is no such pod in Kubernetes",
 				Do: "kubectl get pods -n " + ref.Namespace + "; to see if a node still holds an address for it: " + f.Name + " ips --pod " + ref.Namespace + "/" + ref.Name,
 			}
-			// Suggestions are worth no second error.
+			// Failing to find suggestions is not worth another error.
 			known, _ := kube.PodNames(deadline, "", ref.Name)
 			if len(known) == 0 {
 				known, _ = kube.PodNames(deadline, ref.Namespace, "")
@@ -154,7 +154,7 @@ func (in *Evidence) kubernetes(ctx context.Context, kube *cluster.Cluster) error
 	return nil
 }
 
-// search finds the node that holds an address for the pod, or has failed to give it one.
+// search finds the node that holds an address for the pod, or failed to assign one.
 func (in *Evidence) search(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) error {
 	names := nodes.Names()
 	found := make([]bool, len(names))
@@ -202,7 +202,7 @@ func (in *Evidence) search(ctx context.Context, f *cli.Factory, nodes *fleet.Fle
 	return suggest(f, e, in.Pod, podsOf(nodes.Sweep(ctx, fleet.Query{ENIs: true}).Items))
 }
 
-// podsOf are the pods that have addresses.
+// podsOf returns the pods that have addresses.
 func podsOf(items []document.NodeIPAM) (pods []introspect.PodRef) {
 	for _, n := range items {
 		for _, e := range n.ENIs {
@@ -218,7 +218,7 @@ func podsOf(items []document.NodeIPAM) (pods []introspect.PodRef) {
 	return pods
 }
 
-// suggest adds to an error the pods that were probably meant.
+// suggest adds the pods that were probably meant to an error.
 func suggest(f *cli.Factory, e *cli.Error, ref introspect.PodRef, known []introspect.PodRef) *cli.Error {
 	near := near(ref, known)
 	if len(near) == 0 {
@@ -229,8 +229,8 @@ func suggest(f *cli.Factory, e *cli.Error, ref introspect.PodRef, known []intros
 	return e
 }
 
-// near are the pods that may have been meant, as NAMESPACE/NAME: those of the same name
-// in other namespaces, else those in its namespace with a similar name.
+// near returns the pods that may have been meant, as NAMESPACE/NAME: those of the same name
+// in other namespaces, else those in the same namespace with a similar name.
 func near(ref introspect.PodRef, known []introspect.PodRef) []string {
 	var same []string
 	var names []string
@@ -252,7 +252,7 @@ func near(ref introspect.PodRef, known []introspect.PodRef) []string {
 	return same[:min(query.MostNear, len(same))]
 }
 
-// daemon reads what the node's daemon knows of the pod.
+// daemon reads what the node's daemon knows about the pod.
 func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 	errs := nodes.Ask(ctx, []string{in.Node}, func(ctx context.Context, _ int, _ fleet.Target, c *client.Client) error {
 		pool, at, err := c.ENIs(ctx, client.DefaultCooldown)
@@ -271,7 +271,7 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 			in.Interfaces = []introspect.PodInterface{}
 		case introspect.ReasonNoEndpoint, introspect.ReasonNotServed:
 			in.Interfaces = interfacesOf(in.ENIs, in.Pod, in.Kube)
-			return nil // upstream, or an older daemon: there is no more
+			return nil // upstream, or an older daemon: nothing more to read
 		default:
 			if err != nil {
 				return err
@@ -306,8 +306,8 @@ func (in *Evidence) daemon(ctx context.Context, nodes *fleet.Fleet) {
 	}
 }
 
-// interfacesOf finds the addresses of a pod in a pool, by those that Kubernetes has for it
-// where the pool names no pods; nothing is known of the wiring.
+// interfacesOf finds a pod's addresses in a pool. If the pool does not name pods, it uses the
+// addresses that Kubernetes has for the pod. Nothing is known about the wiring.
 func interfacesOf(enis []introspect.NodeENI, ref introspect.PodRef, kube *watch.Pod) []introspect.PodInterface {
 	out := []introspect.PodInterface{}
 	var ips []string

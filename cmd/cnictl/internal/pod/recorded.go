@@ -15,8 +15,8 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// recorded is what a recording has about the pod: its address, and for nodes with
-// recorded documents what the daemon, the kernel and Kubernetes had.
+// recorded reads what a recording has about the pod: its address and, for nodes with recorded
+// documents, the state in the daemon, the kernel and Kubernetes.
 func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet) (Evidence, error) {
 	list := nodes.Sweep(ctx, fleet.Query{ENIs: true})
 	in.At = f.Now().UTC()
@@ -51,7 +51,7 @@ func (in Evidence) recorded(ctx context.Context, f *cli.Factory, nodes *fleet.Fl
 // recordedWants are the documents that mention a pod.
 const recordedWants = watch.WantPod | watch.WantPods | watch.WantFailures | watch.WantPlan | watch.WantEvents | watch.WantKubeEvents
 
-// on takes the evidence of a node, when the pod is or failed to be on it.
+// on takes the evidence of a node if the pod is on it, or failed to get an address there.
 func (in *Evidence) on(n document.NodeIPAM, d watch.Detail) bool {
 	var kube *watch.Pod
 	for i := range d.Pods {
@@ -63,7 +63,7 @@ func (in *Evidence) on(n document.NodeIPAM, d watch.Detail) bool {
 	for i := range found {
 		found[i].Problem = "kernel state: " + record.NotIncluded
 	}
-	if d.Pod != nil && len(found) > 0 { // the address may have gone since the kernel was read
+	if d.Pod != nil && len(found) > 0 { // the address may have been removed after the kernel was read
 		found = d.Pod.Interfaces
 	}
 	failed := d.Failures != nil && slices.ContainsFunc(d.Failures.Items, func(f introspect.Failure) bool { return f.Pod == in.Pod })

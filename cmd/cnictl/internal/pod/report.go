@@ -20,15 +20,15 @@ import (
 // Evidence is what was read about a pod.
 type Evidence struct {
 	Pod    introspect.PodRef
-	Node   string     // it is bound to; "" = none, or unknown
+	Node   string     // that it is bound to; "" if none or unknown
 	Kube   *watch.Pod // nil: Kubernetes was not asked, or has no such pod
 	Asked  bool       // the daemon was read
 	Events []cluster.Event
 
-	Interfaces []introspect.PodInterface // nil: not known; of upstream the wiring is not
+	Interfaces []introspect.PodInterface // nil if unknown; for upstream without the wiring
 	ENIs       []introspect.NodeENI
-	Failures   []introspect.Failure     // of the node; nil: not known
-	Blocked    []introspect.BlockedCard // nil: not known
+	Failures   []introspect.Failure     // of the node; nil if unknown
+	Blocked    []introspect.BlockedCard // nil if unknown
 	Daemon     []introspect.Event       // of the node
 	Waiting    *int
 	TrunkENI   string
@@ -84,7 +84,7 @@ func cidrOf(enis []introspect.NodeENI, i introspect.PodInterface) (cidr netip.Pr
 	return cidr
 }
 
-// verdict is the pod's state, as a word and as a sentence.
+// verdict returns the pod's state, as a word and as a sentence.
 func verdict(in Evidence, r document.PodReport) (state, sentence string) {
 	p := in.Kube
 	switch {
@@ -123,7 +123,7 @@ func because(reason string) string {
 	return ": " + reason
 }
 
-// assigned describes where addresses come from.
+// assigned describes where the addresses come from.
 func assigned(in Evidence, r document.PodReport) string {
 	var parts []string
 	differences := 0
@@ -161,14 +161,14 @@ func timeline(in Evidence) []document.TimelineItem {
 		if e.Pod == nil || *e.Pod != in.Pod {
 			continue
 		}
-		warning := events.Warning(e.Kind) && e.Kind != introspect.EventMissedDEL // a report has never called that one a warning
+		warning := events.Warning(e.Kind) && e.Kind != introspect.EventMissedDEL // reports have never called it a warning
 		if e.Kind == introspect.EventADDFailed {
 			failed[e.At.Truncate(time.Second)] = true
 		}
 		items = append(items, document.TimelineItem{At: e.At, From: document.FromDaemon, What: string(e.Kind), Message: events.Text(e), Count: 1, Warning: warning})
 	}
 	for _, f := range in.Failures {
-		// The events have the same, as far back as they go.
+		// Recent failures are also in the events: do not list them twice.
 		if f.Pod == in.Pod && !failed[f.At.Truncate(time.Second)] {
 			items = append(items, document.TimelineItem{
 				At: f.At, From: document.FromDaemon, What: string(introspect.EventADDFailed), Message: f.Cause + ": " + cmp.Or(f.Detail, f.Title), Count: 1, Warning: true,

@@ -66,7 +66,7 @@ func stateClass(state string) paint.Class {
 	return paint.Dim
 }
 
-// branch formats the branch ENI. The annotation does not have its security groups.
+// branch formats the branch ENI. Its security groups are not in the annotation.
 func (v *view) branch() {
 	b := v.r.Branch
 	if b == nil {
@@ -106,8 +106,8 @@ func (v *view) addresses() table.Table {
 	return t
 }
 
-// wiring formats what the kernel has for an address, what it should not have and what it
-// lacks.
+// wiring formats the kernel's state of an address, including what is wrong and what is
+// missing.
 func (v *view) wiring(i document.ReportedIface) {
 	k := i.Observed
 	if k == nil && i.Problem == "" {
@@ -177,7 +177,7 @@ func tableName(n int) string {
 	return strconv.Itoa(n)
 }
 
-// mainTable is the kernel's number of it.
+// mainTable is the kernel's number for the main routing table.
 const mainTable = 254
 
 func routeText(r introspect.PodRoute) string {

@@ -1,5 +1,5 @@
-// Package pool lists the contents of pools, for one node or several: ENIs and addresses
-// in rows.
+// Package pool lists the contents of pools, of one node or several, as rows of ENIs and
+// addresses.
 package pool
 
 import (
@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// NewENIList is the list of ENIs of one node, or of several with their names.
+// NewENIList returns a list of ENIs of one node, or of several with their names.
 func NewENIList(several bool) *output.List[document.ENIItem] {
 	return &output.List[document.ENIItem]{
 		Columns: enis.Columns(several), Free: "subnet",
@@ -21,7 +21,7 @@ func NewENIList(several bool) *output.List[document.ENIItem] {
 	}
 }
 
-// NewAddressList is the list of addresses of one node, or of several with their names.
+// NewAddressList returns a list of addresses of one node, or of several with their names.
 func NewAddressList(several bool) *output.List[enis.AddressRow] {
 	return &output.List[enis.AddressRow]{
 		Columns: enis.AddressColumns(several), Free: "pod", Clocks: []string{"for"},
@@ -48,7 +48,7 @@ func class(state string) paint.Class {
 	return paint.Free
 }
 
-// ENITable is the list of ENIs within the page of a node.
+// ENITable returns the table of ENIs on the page of a node.
 func ENITable(held []introspect.NodeENI, wide bool) table.Table {
 	return output.TableOf(query.Usual(enis.Columns(false), wide), enis.Items("", held), nil, "subnet")
 }

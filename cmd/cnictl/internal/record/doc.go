@@ -1,2 +1,2 @@
-// Package record is cnictl record: samples of the fleet written to a file, for replay.
+// Package record implements cnictl record: samples of the fleet written to a file, for replay.
 package record

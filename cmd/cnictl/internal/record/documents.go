@@ -16,28 +16,28 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// What is read in addition to the samples. A round takes a few requests per node, so in a
+// Limits on what is read besides the samples. A round takes a few requests per node, so in a
 // large fleet only the nodes with problems are read, the worst first.
 const (
 	documentsEvery  = 30 * time.Second
 	documentsNodes  = 32
 	documentsAtOnce = 4
-	wiredPods       = 4 // a node and round: each takes a request
+	wiredPods       = 4 // per node and round: each takes a request
 )
 
 // rounds reads documents of nodes, one round at a time.
 type rounds struct {
 	fleet Fleet
 	every time.Duration
-	begun time.Time // of the last round
+	begun time.Time // of the last round's start
 	out   chan watch.Detail
-	busy  chan struct{} // holds one while a round runs
+	busy  chan struct{} // holds one element while a round runs
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	after map[string]place
 }
 
-// place is how far a node was read.
+// place is how far a node's data were read.
 type place struct {
 	events watch.EventsAfter
 	logs   time.Time
@@ -49,7 +49,7 @@ func newRounds(l Fleet, every time.Duration) *rounds {
 	return &rounds{fleet: l, every: max(every, documentsEvery), out: make(chan watch.Detail), busy: make(chan struct{}, 1), after: map[string]place{}}
 }
 
-// begin starts a round in the group when it is due. Results arrive on r.out.
+// begin starts a round in the group if one is due. Results arrive on r.out.
 func (r *rounds) begin(ctx context.Context, group *errgroup.Group, v *store.View, now time.Time) {
 	if !r.begun.IsZero() && now.Sub(r.begun) < r.every || !anyRead(v) {
 		return
@@ -74,7 +74,7 @@ func (r *rounds) begin(ctx context.Context, group *errgroup.Group, v *store.View
 	})
 }
 
-// worth are the nodes whose documents are recorded: those that answer, the worst first.
+// worth returns the nodes whose documents are recorded: those that respond, the worst first.
 func worth(v *store.View) []*store.Node {
 	var out []*store.Node
 	for _, n := range v.Nodes {
@@ -93,7 +93,7 @@ func rank(n *store.Node) int {
 	return fleet.Rank(n.Severity)
 }
 
-// read reads what a node has since the last time.
+// read reads what is new on a node since the last time.
 func (r *rounds) read(ctx context.Context, n *store.Node, now time.Time) {
 	name := n.Metadata.Name
 	r.mu.Lock()
@@ -110,7 +110,7 @@ func (r *rounds) read(ctx context.Context, n *store.Node, now time.Time) {
 		at.events = watch.EventsAfter{Epoch: d.Events.Epoch, Next: d.Events.Next}
 	}
 	if d.Logs != nil {
-		at.logs = now.Add(-time.Minute) // clocks differ; lines that come again are dropped
+		at.logs = now.Add(-time.Minute) // clocks differ; repeated lines are dropped
 	}
 	for _, e := range d.KubeEvents {
 		if e.At.After(at.kube) {
@@ -124,9 +124,9 @@ func (r *rounds) read(ctx context.Context, n *store.Node, now time.Time) {
 	r.mu.Unlock()
 }
 
-// wiring reads what the kernel has for some pods of a node that were not read before.
+// wiring reads the kernel's state of some pods of a node that were not read before.
 func (r *rounds) wiring(ctx context.Context, n *store.Node, wired map[introspect.PodRef]bool) map[introspect.PodRef]bool {
-	now := map[introspect.PodRef]bool{} // without those that are gone
+	now := map[introspect.PodRef]bool{} // without pods that are gone
 	fresh := 0
 	for _, e := range n.NodeIPAM.ENIs {
 		for _, c := range e.CIDRs {

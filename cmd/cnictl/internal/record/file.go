@@ -12,19 +12,19 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// target is the file that a recording is written to. One that replaces another is written
-// to a temporary file, which is renamed at the first sample: an empty recording must not
-// replace an old one.
+// target is the file that a recording is written to. A recording that replaces another is
+// first written to a temporary file, which is renamed at the first sample: an empty recording
+// must not replace an existing one.
 type target struct {
 	*os.File
-	name    string // as the user gave it
-	place   string // that is replaced, beyond links; "" = nothing is
-	pending string // the temporary file, until it is renamed; "" = none
+	name    string // as given by the user
+	place   string // path of the replaced file, with links resolved; "" if none
+	pending string // the temporary file, until it is renamed; "" if none
 	made    bool   // the file did not exist before
 	begun   bool   // a node was sampled
 }
 
-// create makes the file, readable by its owner only, and replaces none without --force.
+// create makes the file, readable by its owner only. It replaces a file only with --force.
 // Anything but an ordinary file, such as a pipe, is written to directly.
 func create(opts *Options) (*target, error) {
 	o := &target{name: opts.File}
@@ -43,7 +43,7 @@ func create(opts *Options) (*target, error) {
 	return o, nil
 }
 
-// openPending opens the temporary file of a recording that replaces another.
+// openPending opens the temporary file for a recording that replaces another.
 func (o *target) openPending() error {
 	place, err := filepath.EvalSymlinks(o.name)
 	if err != nil {
@@ -67,7 +67,7 @@ func (o *target) openPending() error {
 	return nil
 }
 
-// begin puts the file into its place: it has a sample.
+// begin moves the file into place, now that it has a sample.
 func (o *target) begin() error {
 	if o.begun {
 		return nil
@@ -81,8 +81,8 @@ func (o *target) begin() error {
 	return nil
 }
 
-// nothing is the end of a recording without a sample: what was made of it goes. err is why,
-// where something failed.
+// nothing ends a recording without a sample, and removes the file that it created. err is what
+// went wrong, if anything.
 func (o *target) nothing(err error) error {
 	e := &cli.Error{Code: cli.ExitFailure, What: "nothing was recorded", Why: "recording ended before any node was sampled", Do: "record for longer, or check that there are nodes"}
 	switch {
@@ -99,13 +99,13 @@ func (o *target) nothing(err error) error {
 	return e
 }
 
-// anyRead reports whether a node of a view was asked, and answered or failed. Kubernetes'
-// data about nodes arrives earlier.
+// anyRead reports whether any node of a view has answered or failed. Kubernetes' data about
+// nodes arrive earlier.
 func anyRead(v *store.View) bool {
 	return slices.ContainsFunc(v.Nodes, func(n *store.Node) bool {
 		return n.SampledAt != nil || n.Error != nil && !slices.Contains(unasked, n.Error.Reason)
 	})
 }
 
-// unasked are the reasons of nodes that have not been asked.
+// unasked are the error reasons of nodes that have not been asked.
 var unasked = []introspect.Reason{introspect.ReasonCancelled, introspect.ReasonNoPod, introspect.ReasonPodNotRunning}

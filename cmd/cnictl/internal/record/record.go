@@ -20,11 +20,11 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Options are what record was asked for.
+// Options are the arguments and flags of record.
 type Options struct {
 	File     string
 	Duration time.Duration // 0: until the user ends it
-	Force    bool          // an existing file is replaced
+	Force    bool          // replace an existing file
 }
 
 // New builds the command.
@@ -55,7 +55,7 @@ recording is replaced as soon as the new one has its first sample.`,
 	return cmd
 }
 
-// Run records until the time is over or ctx ends.
+// Run records until the duration is over or ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
@@ -67,7 +67,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	l.Focus(watch.Focus{Maps: true}) // whoever replays it may look at maps of subnets
+	l.Focus(watch.Focus{Maps: true}) // a replay may show maps of subnets
 	file, err := create(opts)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func over(info document.Recording) string {
 	return show.Age(info.To.Sub(*info.From))
 }
 
-// Fleet is what is recorded.
+// Fleet is the fleet to record.
 type Fleet interface {
 	Run(ctx context.Context) error
 	View() *store.View
@@ -108,8 +108,8 @@ type Fleet interface {
 	Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail
 }
 
-// sample writes changes while the fleet runs. begin is called once a node was sampled or,
-// as there may be none that can be, after an interval.
+// sample writes changes while the fleet runs. It calls begin once a node was sampled or, as
+// it may be that none can be, after an interval.
 func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *record.Writer, begin func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -137,7 +137,7 @@ func sample(ctx context.Context, f *cli.Factory, opts *Options, l Fleet, w *reco
 		select {
 		case <-running.Done():
 		case d := <-documents.out:
-			err = errors.Join(write(), w.WriteDocuments(d, f.Now())) // of a node that is in the file
+			err = errors.Join(write(), w.WriteDocuments(d, f.Now())) // the node must be in the file
 		case <-l.Changed():
 			err = write()
 		case <-ticks:
@@ -161,7 +161,7 @@ type meter struct {
 	shown       bool
 }
 
-// Times between two lines of progress, on a terminal and elsewhere.
+// Times between two progress lines, on a terminal and elsewhere.
 const (
 	meterEvery    = time.Second
 	meterEveryLog = time.Minute
@@ -186,7 +186,7 @@ func (m *meter) show(info document.Recording, s watch.Stats) {
 	} else {
 		line += "\n"
 	}
-	// Progress that cannot be shown is no failure.
+	// Failing to show progress is no failure.
 	_, _ = fmt.Fprint(m.f.Streams.Err, line)
 }
 

@@ -1,2 +1,3 @@
-// Package replay is cnictl replay: a recording on the screens, or its state at one time.
+// Package replay implements cnictl replay: a recording on the screens, or its state at one
+// time.
 package replay

@@ -17,12 +17,12 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Options are what replay was asked for.
+// Options are the arguments and flags of replay.
 type Options struct {
 	File    string
 	Info    bool    // print a summary
-	Print   bool    // the nodes at one time, also on a terminal
-	Speed   float64 // of the screens
+	Print   bool    // print the nodes at one time, even on a terminal
+	Speed   float64 // playback speed of the screens
 	Screens tui.Options
 }
 

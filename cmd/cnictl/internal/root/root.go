@@ -1,4 +1,4 @@
-// Package root puts the commands together and runs them.
+// Package root assembles the commands and runs them.
 package root
 
 import (
@@ -36,8 +36,8 @@ import (
 	"cnictl/cmd/cnictl/internal/version"
 )
 
-// InvokedAs is how a program file is called by the user: kubectl runs
-// kubectl-a_b-c as "kubectl a-b c".
+// InvokedAs returns how the user calls a program file: kubectl runs kubectl-a_b-c as "kubectl
+// a-b c".
 func InvokedAs(argv0 string) string {
 	name := strings.TrimSuffix(filepath.Base(argv0), ".exe")
 	plugin, ok := strings.CutPrefix(name, "kubectl-")
@@ -63,7 +63,7 @@ holds the pool back, and what is wrong. Read-only: nothing is ever changed.
 It reads the nodes of kubectl's current cluster. --targets names other nodes, and on a node
 ` + f.Name + ` local needs no cluster.`,
 		Example:       "  {{.Command}} status\n  {{.Command}} nodes -o wide --filter 'free<5' --sort-by=-assigned\n  {{.Command}} node ip-10-0-3-17.ec2.internal",
-		Version:       f.Version, // --version
+		Version:       f.Version, // for --version
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cli.SubcommandArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,7 +78,7 @@ It reads the nodes of kubectl's current cluster. --targets names other nodes, an
 	cmd.SetFlagErrorFunc(cli.FlagError)
 	f.Prepare(cmd, output.Check(f), f.Check, access.Replay(f), f.Page)
 	completion.Flags(f, cmd)
-	_ = cmd.RegisterFlagCompletionFunc("output", output.Complete) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("output", output.Complete) // fails only for unknown flags
 	cmd.SetUsageFunc(usage(f.Name))
 	cmd.AddCommand(config.New(f))
 	cmd.AddCommand(status.New(f, nil), nodes.New(f), node.New(f), local.New(f), version.New(f))
@@ -109,7 +109,7 @@ func Main(ctx context.Context, f *cli.Factory, args []string) int {
 	return cli.Report(f.Streams.Err, f.Name, err)
 }
 
-// execute runs the command line. A mistake in it without a hint has that of its command.
+// execute runs the command line. A usage error without a hint gets that of its command.
 func execute(ctx context.Context, cmd *cobra.Command) error {
 	ran, err := cmd.ExecuteContextC(ctx)
 	var e *cli.Error

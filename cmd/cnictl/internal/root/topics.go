@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// topics are pages of help that are no commands.
+// topics are help pages that are not commands.
 func topics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "connection", Short: "How nodes are reached", Long: connection},

@@ -12,7 +12,7 @@ import (
 	"cnictl/cmd/cnictl/internal/cli"
 )
 
-// exampleCommand is the placeholder in examples for the name of the tool.
+// exampleCommand is the placeholder for the name of the tool in examples.
 const exampleCommand = "{{.Command}}"
 
 // usage prints a command's usage. The global flags have their own page, as in kubectl, so

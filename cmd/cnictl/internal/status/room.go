@@ -1,6 +1,6 @@
 package status
 
-// parts is how many rows each part of the page has; room is how many it may show.
+// parts counts the rows of each part of the page; room is how many of them may be shown.
 type (
 	parts struct{ causes, subnets, nodes int }
 	room  = parts
@@ -8,11 +8,11 @@ type (
 
 // Bounds of the parts.
 const (
-	rowsWithoutTerminal = 20 // of each, where no terminal limits them
-	head                = 2  // lines of a part besides its rows: a blank one and the header
+	rowsWithoutTerminal = 20 // for each part, if no terminal limits them
+	head                = 2  // lines of a part besides its rows: a blank line and the header
 )
 
-// lines is how many lines rows of a part take.
+// lines returns the number of lines that a part with these rows takes.
 func lines(rows int) int {
 	if rows == 0 {
 		return 0
@@ -20,8 +20,8 @@ func lines(rows int) int {
 	return rows + head
 }
 
-// share divides the lines below the first top ones. Problems come first, then the subnets
-// that run out of addresses; the nodes, worst first, get the rest.
+// share divides the lines below the top ones among the parts. Problems come first, then the
+// subnets that run out of addresses; the nodes, worst first, get the rest.
 func (fr Frame) share(top int, all parts) room {
 	switch {
 	case fr.All:
@@ -40,8 +40,8 @@ func (fr Frame) share(top int, all parts) room {
 	return r
 }
 
-// give raises a part to want rows, or to as many as the lines that are left allow, and
-// returns the lines that are left then.
+// give raises a part to want rows, or to as many as the remaining lines allow, and returns
+// the lines that then remain.
 func give(left int, rows *int, want int) int {
 	left += lines(*rows)
 	*rows = max(*rows, min(want, left-head))

@@ -22,7 +22,7 @@ import (
 const (
 	barWithoutTerminal = 20
 	barLeast, barMost  = 10, 60
-	statusRoom         = 24 // what the bars leave to STATUS, where it wants it
+	statusRoom         = 24 // what the bars leave for STATUS, if it needs it
 )
 
 func (fr Frame) tableOptions() table.Options {
@@ -52,7 +52,7 @@ func (fr Frame) nodes(items []document.NodeIPAM, short map[string]string, rows i
 	return fr.rest(lines, len(items)-len(shown), rows, "nodes")
 }
 
-// shownOf is how many of all rows to show so that a line about the rest fits.
+// shownOf returns how many of all rows to show so that a line about the rest fits.
 func shownOf(all, rows int) int {
 	if all > rows {
 		return max(min(rows, 1), rows-1)
@@ -60,7 +60,7 @@ func shownOf(all, rows int) int {
 	return all
 }
 
-// rest adds the line that names the command for the rows that are not shown.
+// rest adds a line with the command that shows the remaining rows.
 func (fr Frame) rest(lines []string, rest, rows int, command string) []string {
 	if rest <= 0 || rows < 2 {
 		return lines
@@ -69,8 +69,8 @@ func (fr Frame) rest(lines []string, rest, rows int, command string) []string {
 	return append(lines, fr.Palette.Paint(paint.Dim, text))
 }
 
-// command is a command line for the same nodes; the flags that choose them are left out
-// where the terminal is too narrow.
+// command returns a command line for the same nodes, without the flags that select them if
+// the terminal is too narrow.
 func (fr Frame) command(command string) string {
 	text := fr.Command + " " + command
 	if full := text + fr.SameNodes; fr.Width <= 0 || show.Width(full)+moreRoom <= fr.Width {
@@ -79,10 +79,10 @@ func (fr Frame) command(command string) string {
 	return text
 }
 
-// moreRoom is the width before a command on its line.
+// moreRoom is the width reserved before a command on its line.
 const moreRoom = 12
 
-// cells are the columns of cnictl nodes that the page has besides the bar.
+// cells are the columns of cnictl nodes, for use beside the bar.
 var cells = func() map[string]func(*store.Node) string {
 	out := map[string]func(*store.Node) string{}
 	for _, c := range store.NodeColumns() {
@@ -121,7 +121,7 @@ func (fr Frame) nodeTable(items []document.NodeIPAM, short map[string]string, ba
 	return t
 }
 
-// usable is how many addresses pods can have at most, if known.
+// usable returns how many addresses pods can have at most; 0 if unknown.
 func usable(n *store.Node) (most int) {
 	if n.Limit == nil {
 		return 0
@@ -134,8 +134,8 @@ func usable(n *store.Node) (most int) {
 	return most
 }
 
-// causes shows problems by cause, the worst first: how many nodes report it, some of
-// them, and what it is. For one problem on one node it shows that problem's message.
+// causes shows problems by cause, the worst first: how many nodes report it, some of them,
+// and what it is. A single problem on a single node shows its own message.
 func (fr Frame) causes(all []*finding, short map[string]string, clock func(string) time.Time, rows int) []string {
 	shown := all[:shownOf(len(all), rows)]
 	t := table.Table{Columns: []table.Column{
@@ -157,7 +157,7 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 		if len(worst) == 1 && len(worst[0].Problems) == 1 {
 			what = message(worst[0].Problems[0], clock(worst[0].Name))
 		}
-		counted := show.Unknown // a subnet is no node
+		counted := show.Unknown // a subnet is not a node
 		if nodes > 0 {
 			counted = show.Count(nodes)
 		}
@@ -179,8 +179,9 @@ func (fr Frame) causes(all []*finding, short map[string]string, clock func(strin
 	return fr.rest(t.Lines(fr.tableOptions()), len(all)-len(shown), rows, "status -o wide")
 }
 
-// unreadable is one line about the nodes that could not be read: how many, why, and the
-// command that lists them. The rarest reasons are dropped in favour of the command.
+// unreadable returns one line about the nodes that could not be read: how many, why, and the
+// command that lists them. If it gets too long, the rarest reasons are dropped rather than
+// the command.
 func (fr Frame) unreadable(reasons []document.ReasonCount) string {
 	unread := 0
 	var texts []string
@@ -221,7 +222,7 @@ func (fr Frame) unreadable(reasons []document.ReasonCount) string {
 
 // problems lists every problem, the worst first.
 func (fr Frame) problems(all []document.Problem, short map[string]string, clock func(string) time.Time) []string {
-	// What can be long comes last, so that it does not shift anything.
+	// What can be long comes last, so that it shifts nothing else.
 	t := table.Table{Columns: []table.Column{{}, {}, {Drop: 1}, {Free: true, Min: 50}}}
 	for _, q := range all {
 		mark, class := mark(q.Severity)
@@ -234,7 +235,7 @@ func (fr Frame) problems(all []document.Problem, short map[string]string, clock 
 	return append([]string{fr.Palette.Paint(paint.Head, fmt.Sprintf("PROBLEMS %d", len(all)))}, t.Lines(opts)...)
 }
 
-// message is a problem and when it happened, by the node's clock.
+// message formats a problem and when it occurred, by the node's clock.
 func message(q document.Problem, now time.Time) string {
 	parts := []string{q.Message}
 	if when := nodes.When(q, now); when != "" {
@@ -243,7 +244,7 @@ func message(q document.Problem, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// mark is the sign of a severity.
+// mark returns the sign of a severity.
 func mark(s document.Severity) (string, paint.Class) {
 	switch s {
 	case document.SeverityError:

@@ -15,14 +15,14 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// Options are what status was asked for.
+// Options are the arguments and flags of status.
 type Options struct {
 	Watch bool
-	// Open opens the nodes; nil: as usual.
+	// Open opens the nodes; nil for the default.
 	Open access.Opener
 }
 
-// New builds the command for the nodes that open leads to; nil: the usual ones.
+// New builds the command for the nodes that open returns; nil for the default.
 func New(f *cli.Factory, open access.Opener) *cobra.Command {
 	opts := &Options{Open: open}
 	cmd := &cobra.Command{
@@ -44,7 +44,7 @@ long it took to read the nodes.`,
 	return cmd
 }
 
-// Run shows the status once, or until ctx ends.
+// Run shows the status once, or follows it until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err

@@ -17,11 +17,11 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// codeSubnetShort is the problem of a subnet that is nearly full.
+// codeSubnetShort is the problem code of a subnet that is nearly full.
 const codeSubnetShort = "subnet-short"
 
-// subnetProblems are the problems of subnets; they name the subnet where those of nodes name
-// the node. Without free addresses a subnet is an error while ADDs wait for it.
+// subnetProblems returns the problems of subnets, with the subnet in place of the node. A
+// subnet without free addresses is an error while ADDs wait for it, else a warning.
 func subnetProblems(all []document.SubnetFill, waited bool) []document.Problem {
 	var out []document.Problem
 	exhausted := document.SeverityWarning
@@ -40,7 +40,7 @@ func subnetProblems(all []document.SubnetFill, waited bool) []document.Problem {
 	return out
 }
 
-// withSubnets are all problems, the worst first.
+// withSubnets returns the problems of subnets and nodes, the worst first.
 func withSubnets(s document.FleetStatus) []document.Problem {
 	all := append(subnetProblems(s.Subnets, slices.ContainsFunc(s.Problems, waited)), s.Problems...)
 	slices.SortStableFunc(all, func(a, b document.Problem) int {
@@ -49,12 +49,12 @@ func withSubnets(s document.FleetStatus) []document.Problem {
 	return all
 }
 
-// waited reports whether ADDs of a node wait for a subnet.
+// waited reports whether ADDs on a node wait for a subnet.
 func waited(p document.Problem) bool {
 	return p.Code == string(cause.SubnetExhausted) && p.Severity == document.SeverityError
 }
 
-// percent is truncated, not rounded: a subnet that is not quite full never shows 100%.
+// percent truncates instead of rounding: a subnet that is not quite full never shows 100%.
 func percent(s document.SubnetFill) string {
 	if s.Percent == nil {
 		return show.Unknown
@@ -62,7 +62,7 @@ func percent(s document.SubnetFill) string {
 	return strconv.Itoa(int(*s.Percent)) + "%"
 }
 
-// subnetTitle is the meaning of a code that only subnets have.
+// subnetTitle describes a code that only subnets have.
 func subnetTitle(code string) string {
 	if code == codeSubnetShort {
 		return "a subnet has few free addresses left"
@@ -70,8 +70,8 @@ func subnetTitle(code string) string {
 	return ""
 }
 
-// subnets shows where new addresses come from, the fullest first; clock is that of the node
-// that reported a subnet.
+// subnets shows where new addresses come from, the fullest first. clock returns the time on
+// the node that reported a subnet.
 func (fr Frame) subnets(all []document.SubnetFill, clock func(introspect.Subnet) time.Time, rows int) []string {
 	shown := slices.Clone(all)
 	slices.SortStableFunc(shown, func(a, b document.SubnetFill) int { return cmp.Compare(taken(b), taken(a)) })
@@ -106,7 +106,7 @@ func (fr Frame) subnets(all []document.SubnetFill, clock func(introspect.Subnet)
 	return fr.rest(t.Lines(fr.tableOptions()), len(all)-len(shown), rows, "subnets")
 }
 
-// taken orders subnets: those without a free address first, those that are not known last.
+// taken orders subnets: those without a free address first, unknown ones last.
 func taken(s document.SubnetFill) float64 {
 	switch {
 	case s.Percent != nil:

@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/fleet/subnets"
 )
 
-// Of sums a sweep up that took so many seconds; nil: that is not known.
+// Of sums up a sweep that took the given number of seconds; nil if unknown.
 func Of(list document.NodeIPAMList, seconds *float64) document.FleetStatus {
 	s := fleet.StatusOf(list)
 	for i := range s.Subnets {
@@ -41,7 +41,7 @@ func fill(s *document.SubnetFill) {
 	s.Short = subnets.Short(u)
 }
 
-// sweepOf summarises the reading of the nodes.
+// sweepOf summarises how reading the nodes went.
 func sweepOf(items []document.NodeIPAM, seconds *float64) document.SweepStats {
 	s := document.SweepStats{Nodes: len(items), FailedBy: []document.ReasonCount{}, Seconds: seconds}
 	by := map[introspect.Reason]int{}
@@ -67,8 +67,8 @@ func sweepOf(items []document.NodeIPAM, seconds *float64) document.SweepStats {
 	return s
 }
 
-// quantile is the q-quantile of sorted values: the smallest that at least the share q of
-// them does not exceed; nil without values.
+// quantile returns the q-quantile of sorted values: the smallest value that at least the
+// share q of them does not exceed; nil without values.
 func quantile(values []float64, q float64) *float64 {
 	if len(values) == 0 {
 		return nil

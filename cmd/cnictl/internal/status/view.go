@@ -19,16 +19,16 @@ import (
 
 // Frame is the area to draw in.
 type Frame struct {
-	Width, Height int // of the terminal; 0: none, lines as long as they get
+	Width, Height int // of the terminal; 0: none, lines of any length
 	ASCII         bool
 	Palette       paint.Palette
-	Command       string        // how the tool is called
-	SameNodes     string        // flags with which other commands find the same nodes
-	Every         time.Duration // between two frames; 0: there is one
-	Original      time.Duration // the least between two readings of an upstream node; 0: there is none
+	Command       string        // how the user calls the tool
+	SameNodes     string        // flags by which other commands find the same nodes
+	Every         time.Duration // between two frames; 0: a single frame
+	Original      time.Duration // minimum time between two readings of an upstream node; 0: no such node
 	Dated         bool          // the nodes may have been read on another day
 	NoHeaders     bool
-	All           bool // every node and problem, however long the page gets
+	All           bool // every node and problem, however long the page
 }
 
 func (fr Frame) signs() gauge.Signs {
@@ -45,9 +45,9 @@ func (fr Frame) more() string {
 	return "…"
 }
 
-// View draws the page, a string per line: at most Height−1 lines, none wider than Width.
-// It is for triage: the totals, problems by cause, the nodes that could not be read in
-// one line, the subnets, the fullest first, and the nodes, the worst first.
+// View draws the page, a string per line: at most Height−1 lines, none wider than Width. It
+// is for triage: the totals; problems by cause; one line about nodes that could not be read;
+// the subnets, fullest first; and the nodes, worst first.
 func View(list document.NodeIPAMList, s document.FleetStatus, fr Frame) []string {
 	shown, unread := fr.readable(list.Items)
 	nodes := sorted(shown)
@@ -63,7 +63,7 @@ func View(list document.NodeIPAMList, s document.FleetStatus, fr Frame) []string
 	}
 	top := len(out) + len(note)
 	if len(found) == 0 {
-		top++ // the blank line before the note
+		top++ // for the blank line before the note
 	}
 	room := fr.share(top, parts{len(found), len(s.Subnets), len(nodes)})
 	clock := clocks(list)
@@ -89,8 +89,8 @@ func View(list document.NodeIPAMList, s document.FleetStatus, fr Frame) []string
 	return fr.clip(out)
 }
 
-// readable are the nodes that have something to show, and how many others there are by
-// reason, the most frequent first. -o wide shows the others too.
+// readable returns the nodes that have something to show, and counts the others by reason,
+// the most frequent first. -o wide shows the others too.
 func (fr Frame) readable(items []document.NodeIPAM) (shown []document.NodeIPAM, unread []document.ReasonCount) {
 	var failed []document.NodeIPAM
 	for _, n := range items {
@@ -105,7 +105,7 @@ func (fr Frame) readable(items []document.NodeIPAM) (shown []document.NodeIPAM, 
 	return shown, sweepOf(failed, nil).FailedBy
 }
 
-// place is where something is wrong.
+// place is where a problem is.
 type place struct {
 	subnet   bool // otherwise a node
 	name     string
@@ -118,8 +118,8 @@ type (
 	affected = causes.Affected[place]
 )
 
-// findings are the causes of problems of nodes and subnets, the worst first. Reasons that
-// nodes could not be read are not among them: those have their own line.
+// findings returns the causes of problems of nodes and subnets, the worst first. Reasons why
+// nodes could not be read are left out: they have their own line.
 func findings(nodes []document.NodeIPAM, subnets []document.SubnetFill) []*finding {
 	var places []place
 	exhausted := false
@@ -146,7 +146,7 @@ func findings(nodes []document.NodeIPAM, subnets []document.SubnetFill) []*findi
 	})
 }
 
-// clip holds the promise of View on terminals too small for any of the above.
+// clip enforces the limits of View on terminals too small for the page.
 func (fr Frame) clip(lines []string) []string {
 	if fr.Height > 1 && !fr.All && len(lines) > fr.Height-1 {
 		lines = lines[:fr.Height-1]
@@ -161,7 +161,7 @@ func (fr Frame) clip(lines []string) []string {
 	return lines
 }
 
-// plain takes the colours off a line that has to be cut.
+// plain removes the colours from a line that must be cut.
 func plain(line string) string {
 	var b strings.Builder
 	for {
@@ -194,7 +194,7 @@ func sorted(items []document.NodeIPAM) []document.NodeIPAM {
 	return out
 }
 
-// rankOf is the severity of a node's worst problem; mere news does not move it.
+// rankOf ranks a node by its worst problem; informational ones do not count.
 func rankOf(n document.NodeIPAM) int {
 	ps := fleet.Problems(n)
 	if len(ps) == 0 {
@@ -203,8 +203,8 @@ func rankOf(n document.NodeIPAM) int {
 	return fleet.Rank(ps[0].Severity)
 }
 
-// shortNames leaves the domain out of the names where all have the same; null where they
-// have not. A target without a name is called by its address, which has no domain.
+// shortNames removes the domain from node names if all share it; nil otherwise. A target
+// without a name goes by its address, which has no domain.
 func shortNames(items []document.NodeIPAM) map[string]string {
 	domain := show.Domain(func(yield func(string) bool) {
 		for _, n := range items {
@@ -223,7 +223,7 @@ func shortNames(items []document.NodeIPAM) map[string]string {
 	return short
 }
 
-// nameIn is a node's name as the screen has it.
+// nameIn returns a node's name as shown.
 func nameIn(short map[string]string, name string) string {
 	if s, ok := short[name]; ok {
 		return s
@@ -231,8 +231,8 @@ func nameIn(short map[string]string, name string) string {
 	return name
 }
 
-// clocks are the nodes' own, by name: ages are relative to them, so that a laptop's clock
-// does not matter.
+// clocks returns the nodes' own clocks, by name: ages are relative to them, so that a
+// laptop's wrong clock does not matter.
 func clocks(list document.NodeIPAMList) func(node string) time.Time {
 	at := make(map[string]time.Time, len(list.Items))
 	for _, n := range list.Items {
@@ -248,7 +248,7 @@ func clocks(list document.NodeIPAMList) func(node string) time.Time {
 	}
 }
 
-// subnetClocks are the clocks of the nodes whose report of a subnet is shown.
+// subnetClocks returns the clock of the node whose report of a subnet is shown.
 func subnetClocks(list document.NodeIPAMList) func(introspect.Subnet) time.Time {
 	type news struct {
 		id   string
@@ -275,7 +275,7 @@ func subnetClocks(list document.NodeIPAMList) func(introspect.Subnet) time.Time 
 	}
 }
 
-// head is the first block: nodes by state, the pool of all, what goes on.
+// head is the top block: nodes by state, the total pool, current activity.
 func (fr Frame) head(s document.FleetStatus) []string {
 	p := fr.Palette
 	left := fr.counts(s.Nodes) + "  " + fr.enis(s)
@@ -293,7 +293,7 @@ func (fr Frame) head(s document.FleetStatus) []string {
 	if fr.Width > 0 {
 		gap = fr.Width - paint.Width(left) - paint.Width(right)
 		if gap < 2 && fr.Dated {
-			right = s.SampledAt.UTC().Format("01-02 15:04") // the day matters more than the second
+			right = s.SampledAt.UTC().Format("01-02 15:04") // the day matters more than the seconds
 			gap = fr.Width - paint.Width(left) - paint.Width(right)
 		}
 	}
@@ -304,7 +304,7 @@ func (fr Frame) head(s document.FleetStatus) []string {
 	return append([]string{first}, fr.totals(s)...)
 }
 
-// barFrom is the height from which a screen has a line for the bar of all nodes.
+// barFrom is the minimum height of a screen to have a line for the bar of all nodes.
 const barFrom = 20
 
 func (fr Frame) enis(s document.FleetStatus) string {
@@ -315,7 +315,7 @@ func (fr Frame) enis(s document.FleetStatus) string {
 	return out
 }
 
-// atLeast prints a sum that may lack nodes.
+// atLeast formats a sum that may be missing nodes.
 func (fr Frame) atLeast(s document.FleetStatus, sum *int) string {
 	if sum == nil {
 		return show.Unknown
@@ -323,7 +323,7 @@ func (fr Frame) atLeast(s document.FleetStatus, sum *int) string {
 	return fr.least(s) + show.Count(*sum)
 }
 
-// least marks sums with missing nodes: they are lower bounds.
+// least marks sums that are missing nodes: they are lower bounds.
 func (fr Frame) least(s document.FleetStatus) string {
 	switch {
 	case s.Nodes.Live == s.Nodes.Total:
@@ -359,7 +359,7 @@ func (fr Frame) counts(n document.NodeCounts) string {
 	return strings.Join(parts, "  ")
 }
 
-// totals are the sums; with nodes missing they are lower bounds and say so.
+// totals shows the sums; if nodes are missing, they are marked as lower bounds.
 func (fr Frame) totals(s document.FleetStatus) []string {
 	p, signs := fr.Palette, fr.signs()
 	a := s.Addresses
@@ -373,7 +373,7 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 	}
 	lines := []string{p.Paint(paint.Dim, "addresses  ") + legend}
 	if fr.Height == 0 || fr.Height >= barFrom {
-		var pool gauge.Pool // of the known values
+		var pool gauge.Pool // counts unknown values as 0
 		for _, part := range []struct {
 			to   *int
 			from *int
@@ -417,7 +417,7 @@ func (fr Frame) totals(s document.FleetStatus) []string {
 	return lines
 }
 
-// activity is one counter with what failed and waits of it; nothing when not known.
+// activity formats one counter with how many failed and wait; nil if unknown.
 func (fr Frame) activity(name string, n, failed, waiting *int) []string {
 	if n == nil {
 		return nil
@@ -436,7 +436,7 @@ func (fr Frame) activity(name string, n, failed, waiting *int) []string {
 	return []string{out}
 }
 
-// sweep summarises the reading of the nodes.
+// sweep summarises how reading the nodes went.
 func (fr Frame) sweep(s document.SweepStats) string {
 	parts := []string{fmt.Sprintf("%d of %d nodes read", s.Read, s.Nodes)}
 	if s.Failed > 0 {

@@ -1,3 +1,3 @@
-// Package subnets is cnictl subnets: a row per subnet, or the map of the /28s of one.
-// Their content is from daemon/fleet/subnets; here it is read, listed and printed.
+// Package subnets implements cnictl subnets: a row per subnet, or a map of one subnet's /28s.
+// daemon/fleet/subnets computes the content; this package reads, lists and prints.
 package subnets

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/fleet/subnets"
 )
 
-// Item is the document of a subnet, with its measured trend.
+// Item returns the document of a subnet, with its measured trend.
 func Item(u store.SubnetUse, t subnets.Trend) document.SubnetItem {
 	out := document.SubnetItem{
 		ID: u.ID, Zone: u.Zone, CIDR: u.CIDR, Available: u.Available, AsOf: u.AsOf, Held: u.Held, Wasted: u.Wasted,
@@ -33,13 +33,13 @@ func seconds(d time.Duration) *float64 {
 	return &s
 }
 
-// uses are the words of documents for what a /28 is used for.
+// uses are the words that documents use for what a /28 holds.
 var uses = map[store.BlockUse]string{
 	0: document.BlockUnknown, store.BlockPrefix: document.BlockPrefix, store.BlockMixed: document.BlockSpoiled,
 	store.BlockPrimary: document.BlockPrimary, subnets.Reserved: document.BlockReserved,
 }
 
-// Blocks are the /28s of a subnet by address; none where its range is not one of a VPC.
+// Blocks returns the /28s of a subnet by address; none if its range is not valid in a VPC.
 func Blocks(u store.SubnetUse) []document.SubnetBlock {
 	out := []document.SubnetBlock{}
 	for i, use := range subnets.Blocks(u) {

@@ -15,7 +15,8 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// sign is how the map shows a use of a /28: a letter, since a screen reader reads it too.
+// sign is how the map shows the use of a /28: as a letter, so that screen readers can read
+// it.
 type sign struct {
 	use, letter, word string
 	class             paint.Class
@@ -36,7 +37,7 @@ const (
 	mapGroup = 16
 )
 
-// mapLines shows one subnet: its numbers, the map with a legend.
+// mapLines shows one subnet: its numbers, and the map with a legend.
 func mapLines(f *cli.Factory, doc document.SubnetMap, r row) []string {
 	p := output.Page{Opts: output.TableOptions(f)}
 	p.Field("subnet", show.Safe(doc.ID))
@@ -75,7 +76,7 @@ func known(n *int) string {
 	return show.Count(*n)
 }
 
-// free describes how many addresses are free, of how many and as of when, as far as
+// free describes how many addresses are free, out of how many and as of when, as far as
 // known.
 func free(doc document.SubnetMap, now time.Time) string {
 	if doc.Available == nil {
@@ -91,7 +92,7 @@ func free(doc document.SubnetMap, now time.Time) string {
 	return out
 }
 
-// grid draws the blocks in rows that begin with their first address.
+// grid draws the blocks in rows, each starting with its first address.
 func grid(blocks []document.SubnetBlock, opts table.Options) []string {
 	const label = len("255.255.255.255") + 2
 	perRow := mapMost
@@ -123,7 +124,7 @@ func signOf(use string) sign {
 	return signs[0]
 }
 
-// legend is the meaning and the count of each sign.
+// legend explains and counts each sign.
 func legend(blocks []document.SubnetBlock, palette paint.Palette) []string {
 	counts := map[string]int{}
 	for _, b := range blocks {

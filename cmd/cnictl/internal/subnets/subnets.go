@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/fleet/subnets"
 )
 
-// Options are what subnets was asked for.
+// Options are the arguments and flags of subnets.
 type Options struct {
 	IDs  []string // none: all; one: its map
 	list *output.List[row]
@@ -48,7 +48,7 @@ as others. The time left needs --watch, or --replay of a recording.`,
 	})
 }
 
-// named are the subnets of a view, those named or all.
+// named returns the requested subnets of a view, or all.
 func named(view *store.View, ids []string) (uses []store.SubnetUse) {
 	for _, u := range view.Subnets {
 		if len(ids) == 0 || slices.Contains(ids, u.ID) {
@@ -58,7 +58,7 @@ func named(view *store.View, ids []string) (uses []store.SubnetUse) {
 	return uses
 }
 
-// rowsOf are the rows of subnets; ages are relative to now.
+// rowsOf returns the rows of subnets; ages are relative to now.
 func rowsOf(uses []store.SubnetUse, trends subnets.Trends, now time.Time) []row {
 	out := make([]row, len(uses))
 	for i, u := range uses {
@@ -67,7 +67,7 @@ func rowsOf(uses []store.SubnetUse, trends subnets.Trends, now time.Time) []row 
 	return out
 }
 
-// Run lists the subnets once, or until ctx ends, or shows the map of one.
+// Run lists the subnets once, follows them until ctx ends, or shows the map of one.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	trends := subnets.Trends{}
 	if opts.list.Watching() {
@@ -96,8 +96,8 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return sweep.Verdict(f, list, interrupted)
 }
 
-// Read reads the nodes, or the recording, and what they measured of their subnets. interrupted
-// reports that the user gave up.
+// Read reads the nodes, or the recording, and what they measured of their subnets.
+// interrupted reports whether the user gave up.
 func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *store.View, list document.NodeIPAMList, interrupted bool, err error) {
 	nodes, err := access.Fleet(ctx, f)
 	if err != nil {
@@ -113,7 +113,7 @@ func Read(ctx context.Context, f *cli.Factory, trends subnets.Trends) (view *sto
 	return view, list, interrupted, nil
 }
 
-// viewOf is the view of one reading of all nodes.
+// viewOf returns the view of one reading of all nodes.
 func viewOf(list document.NodeIPAMList) *store.View {
 	s := store.New()
 	for _, n := range list.Items {
@@ -122,7 +122,7 @@ func viewOf(list document.NodeIPAMList) *store.View {
 	return s.View()
 }
 
-// listOf is the document of the chosen rows.
+// listOf returns the document of the chosen rows.
 func listOf(chosen []row, list document.NodeIPAMList) document.SubnetList {
 	doc := document.SubnetList{
 		APIVersion: introspect.APIVersion, Kind: document.KindSubnetList, Items: make([]document.SubnetItem, len(chosen)),
@@ -152,12 +152,12 @@ func (o *Options) found(f *cli.Factory, uses []store.SubnetUse, list document.No
 	return nil
 }
 
-// readings is at how many moments of a recording the subnets are looked at.
+// readings is the number of moments of a recording at which subnets are sampled.
 const readings = 120
 
-// measure plays a recording from its beginning to the moment shown, and returns the view
-// then: a recording has the ENIs of a node now and then, and the player keeps them. With
-// requested nodes it is the view of those in names.
+// measure plays a recording from its start to the moment shown, and returns the view at that
+// time. A recording has the ENIs of a node only now and then, and the player keeps them. If
+// nodes were requested, the view has only those in names.
 func measure(p *record.Player, trends subnets.Trends, asked, names []string) *store.View {
 	known := func() *store.View {
 		full := p.View()

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Failed names what could not be read, with the reasons.
+// Failed lists what could not be read, with the reasons.
 func Failed(errs []document.NodeError) string {
 	var parts []string
 	for _, e := range errs {
@@ -20,7 +20,7 @@ func Failed(errs []document.NodeError) string {
 	return strings.Join(parts, "; ")
 }
 
-// ErrorOf is an error of a node in its document form.
+// ErrorOf converts an error of a node to its document form.
 func ErrorOf(name string, err error) document.NodeError {
 	out := document.NodeError{Node: name, Reason: introspect.ReasonTransport, Message: err.Error()}
 	var of *client.Error
@@ -30,7 +30,7 @@ func ErrorOf(name string, err error) document.NodeError {
 	return out
 }
 
-// Interrupted is the end of a command that the user gave up while it read documents of
+// Interrupted is the error of a command that the user interrupted while it read documents of
 // nodes.
 func Interrupted(errs []document.NodeError, nodes int) error {
 	unread := 0
@@ -42,14 +42,14 @@ func Interrupted(errs []document.NodeError, nodes int) error {
 	return interrupted(unread, nodes)
 }
 
-// Partly is the end of a command that read documents of nodes and could not read some.
+// Partly is the error of a command that could not read the documents of some nodes.
 func Partly(f *cli.Factory, errs []document.NodeError, nodes int) error {
 	var failed []document.NodeError
 	for _, e := range errs {
 		if e.Reason == introspect.ReasonCancelled {
 			return Interrupted(errs, nodes)
 		}
-		if e.Reason != introspect.ReasonNoPod { // a node without a daemon lacks nothing
+		if e.Reason != introspect.ReasonNoPod { // a node without a daemon has no documents
 			failed = append(failed, e)
 		}
 	}

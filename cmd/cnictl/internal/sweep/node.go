@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// NodeFailed is the error of a node that could not be read.
+// NodeFailed is the error for a node that could not be read.
 func NodeFailed(f *cli.Factory, n document.NodeIPAM) *cli.Error {
 	e := &cli.Error{Code: cli.ExitUnreachable, What: "node " + n.Metadata.Name + " could not be read"}
 	if n.Error != nil {
@@ -21,8 +21,8 @@ func NodeFailed(f *cli.Factory, n document.NodeIPAM) *cli.Error {
 	return e
 }
 
-// hint suggests how to make a node readable. For a node known from Kubernetes, behind the
-// API server, that differs from a host.
+// hint suggests how to make a node readable. That differs between a node known from
+// Kubernetes, reached through the API server, and a host.
 func hint(f *cli.Factory, n document.NodeIPAM) string {
 	if n.Object == nil {
 		return client.Hint(n.Error.Reason)
@@ -39,8 +39,8 @@ func hint(f *cli.Factory, n document.NodeIPAM) string {
 	return client.Hint(n.Error.Reason)
 }
 
-// One reads one node by name; with name "" the only one. A node that could not be read at
-// all is an error; one that was read in part is returned with a warning.
+// One reads one node by name; with name "" the only one. A node that could not be read at all
+// is an error; a node that was read in part is returned with a warning.
 func One(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, name string, q fleet.Query) (document.NodeIPAM, error) {
 	if name == "" {
 		name = nodes.Names()[0]

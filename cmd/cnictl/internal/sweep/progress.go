@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	progressAfter    = time.Second            // quicker work shows none
+	progressAfter    = time.Second            // faster work shows none
 	progressEvery    = 100 * time.Millisecond // on a terminal
 	progressEveryLog = 10 * time.Second       // elsewhere
 )
 
-// Asking shows progress while a command asks so many nodes for something other than their
-// pools. Each node calls done when it has answered, from any goroutine; erase ends it.
+// Asking shows progress while a command asks nodes for something other than their pools. Call
+// done when a node has answered, from any goroutine; erase ends the display.
 func Asking(f *cli.Factory, nodes int) (done func(error), erase func()) {
-	var mu sync.Mutex // guards all below
+	var mu sync.Mutex // guards p and the counts
 	p := progress{f: f, start: f.Now()}
 	at := fleet.Progress{Total: nodes}
 	return func(err error) {
@@ -65,7 +65,7 @@ func (p *progress) update(at fleet.Progress) {
 	} else {
 		line += "\n"
 	}
-	// Progress that cannot be shown is no failure.
+	// Failing to show progress is no failure.
 	_, _ = fmt.Fprint(p.f.Streams.Err, line)
 }
 

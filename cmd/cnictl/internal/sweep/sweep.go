@@ -9,8 +9,7 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// All reads all nodes with progress on standard error, and reports whether the user
-// gave up meanwhile.
+// All reads all nodes with progress on standard error, and reports whether the user gave up.
 func All(ctx context.Context, f *cli.Factory, nodes *fleet.Fleet, q fleet.Query) (document.NodeIPAMList, bool) {
 	deadline, cancel := f.DeadlineFor(ctx, len(nodes.Names()))
 	defer cancel()

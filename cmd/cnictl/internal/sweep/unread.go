@@ -16,12 +16,11 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// mostNamed is how many nodes that could not be read are named for each reason.
+// mostNamed is how many unreadable nodes are named for each reason.
 const mostNamed = 2
 
-// Unread says how many nodes could not be read for which reason, the most frequent first,
-// names some of each, and names the command that lists all. A single node has its own
-// message.
+// Unread says how many nodes could not be read for which reason, the most frequent first. It
+// names some of each, and the command that lists all. A single node gets its own message.
 func Unread(f *cli.Factory, errs []document.NodeError) string {
 	var text string
 	if len(errs) == 1 {
@@ -35,8 +34,8 @@ func Unread(f *cli.Factory, errs []document.NodeError) string {
 	return text
 }
 
-// byReason counts the nodes of each reason: "timeout 6 (a, b, 4 more)". Names lack the domain
-// that all have.
+// byReason counts the nodes by reason: "timeout 6 (a, b, 4 more)". Names lose their common
+// domain.
 func byReason(errs []document.NodeError, recorded bool) []string {
 	domain := show.Domain(func(yield func(string) bool) {
 		for _, e := range errs {
@@ -66,11 +65,11 @@ func byReason(errs []document.NodeError, recorded bool) []string {
 	return parts
 }
 
-// answered are the reasons of nodes that are live and don't serve what was asked for.
+// answered are the error reasons of nodes that are up but do not serve what was asked for.
 var answered = []introspect.Reason{introspect.ReasonNoEndpoint, introspect.ReasonNotFound, introspect.ReasonNotServed}
 
-// interrupted is the end of a command that the user gave up before so many of the nodes
-// had been read.
+// interrupted is the error of a command that the user interrupted while so many nodes were
+// unread.
 func interrupted(unread, nodes int) *cli.Error {
 	e := cli.Exit(cli.ExitInterrupted)
 	if unread > 0 {

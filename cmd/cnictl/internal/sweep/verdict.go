@@ -10,12 +10,12 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Verdict is the end of a command that read nodes: the exit code of a sweep, with a
-// warning where nodes are missing. Nodes that run no daemon, and need none, do not count.
-// ended reports that the user gave up.
+// Verdict is the error of a command that read nodes: the exit code of a sweep, with a warning
+// if nodes are missing. Nodes that run no daemon, and need none, do not count. ended reports
+// whether the user gave up.
 func Verdict(f *cli.Factory, list document.NodeIPAMList, ended bool) error {
 	var failed, unread []document.NodeIPAM
-	var errs []document.NodeError // except those that warnMetricsOnly reports
+	var errs []document.NodeError // except those reported by warnMetricsOnly
 	asked, cancelled := 0, 0
 	for _, n := range list.Items {
 		if n.Error != nil && n.Error.Reason == introspect.ReasonCancelled {
@@ -59,8 +59,9 @@ func Verdict(f *cli.Factory, list document.NodeIPAMList, ended bool) error {
 	return cli.Exit(cli.ExitPartial)
 }
 
-// warnMetricsOnly says why only metrics of some nodes were read, and what helps. For
-// nodes that were not read at all the row says it; the rows of these have other values.
+// warnMetricsOnly warns that only metrics of some nodes were read, why, and what helps. Rows
+// of nodes that were not read at all show the reason themselves; these have other values in
+// the rows.
 func warnMetricsOnly(f *cli.Factory, failed []document.NodeIPAM) {
 	var names []string
 	var why *document.NodeError

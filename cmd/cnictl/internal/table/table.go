@@ -1,5 +1,5 @@
-// Package table lays out rows as kubectl does: upper-case headers, two-space
-// gutters, no borders. Every cell is made safe to print. It is pure.
+// Package table lays out rows as kubectl does: upper-case headers, two-space gutters, no
+// borders. It makes every cell safe to print. It is pure.
 package table
 
 import (
@@ -16,26 +16,26 @@ const gutter = "  "
 // Column is one column.
 type Column struct {
 	Name  string
-	Right bool   // numbers
-	Free  bool   // free text: what is cut when a terminal is too narrow
-	Min   int    // of free text: columns are dropped rather than cut it below; 0 = 12
-	Drop  int    // > 0: may be left out on a narrow terminal, the highest first
+	Right bool   // numbers: align right
+	Free  bool   // free text: cut if the terminal is too narrow
+	Min   int    // of free text: columns are dropped before it gets narrower; 0 = 12
+	Drop  int    // > 0: may be dropped on a narrow terminal, the highest first
 	Ends  bool   // texts that differ at their ends: cut in the middle
-	Empty bool   // left out of a terminal where no row has anything in it
+	Empty bool   // dropped on a terminal if no row has a value
 	Unit  string // of Cell.Plain in CSV
-	Cut   int    // > 0: is narrowed to this before columns are left out: for long names that differ at their beginning
+	Cut   int    // > 0: narrowed to this before columns are dropped: long names that differ at the start
 }
 
-// Cell is one cell. Class paints it. Raw text is trusted: it was made here, has its
-// own colours, and is not escaped.
+// Cell is one cell. Class colours it. Raw text is trusted and not escaped: it was made here
+// and has its own colours.
 type Cell struct {
 	Text  string
 	Class paint.Class
 	Raw   bool
-	Plain string // the number as CSV has it, of columns with a Unit
+	Plain string // the number for CSV, in columns with a Unit
 }
 
-// width is the number of cells of a terminal that it takes.
+// width returns the number of terminal cells that it takes.
 func (c Cell) width() int {
 	if c.Raw {
 		return paint.Width(c.Text)
@@ -43,13 +43,13 @@ func (c Cell) width() int {
 	return show.Width(c.Text)
 }
 
-// Options for rendering.
+// Options control rendering.
 type Options struct {
 	NoHeaders bool
 	Width     int  // of the terminal; 0: never cut or drop
-	Keep      bool // no column is left out: they were asked for by name
+	Keep      bool // drop no columns: they were requested by name
 	Palette   paint.Palette
-	MinWidths []int // of columns, for rows that follow others
+	MinWidths []int // of columns, for rows printed after others
 }
 
 // Table is a set of rows; every row has a cell per column.
@@ -96,8 +96,8 @@ func (t Table) Lines(opts Options) []string {
 	return lines
 }
 
-// Widths are the column widths of the rendered table, for Options.MinWidths of rows
-// that follow.
+// Widths returns the column widths of the rendered table, for the Options.MinWidths of later
+// rows.
 func (t Table) Widths(opts Options) []int {
 	rows := make([][]Cell, 0, len(t.Rows))
 	for _, row := range t.Rows {
@@ -133,7 +133,7 @@ func (t Table) widths(rows [][]Cell, opts Options) []int {
 	return widths
 }
 
-// leastOf is Column.Min with its default.
+// leastOf returns Column.Min or its default.
 func leastOf(c Column) int {
 	if c.Min == 0 {
 		return 12
@@ -149,10 +149,10 @@ func (t Table) raw(column int) bool {
 	return slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[column].Raw })
 }
 
-// awsID is an id of AWS: useless in part.
+// awsID matches an AWS id, which is useless if cut.
 var awsID = regexp.MustCompile(`^(eni|subnet|i|vpc|sg)-[0-9a-f]{8,17}$`)
 
-// ids marks the columns that hold ids of AWS.
+// ids marks the columns that hold AWS ids.
 func (t Table) ids() []bool {
 	ids := make([]bool, len(t.Columns))
 	for i := range t.Columns {
@@ -161,7 +161,7 @@ func (t Table) ids() []bool {
 	return ids
 }
 
-// lastID is the last of several shown columns of ids; -1: there is one at most.
+// lastID returns the last shown column of ids; -1 if at most one is shown.
 func lastID(ids, shown []bool) int {
 	last, n := -1, 0
 	for i := range ids {
@@ -176,8 +176,8 @@ func lastID(ids, shown []bool) int {
 	return last
 }
 
-// fit decides which columns a terminal shows and narrows the free-text column to
-// what is left. Ids are shown in full or not at all. It changes widths.
+// fit decides which columns a terminal shows, and narrows the free-text column to the
+// remaining width. Ids are shown in full or not at all. It modifies widths.
 func (t Table) fit(widths []int, opts Options) []bool {
 	shown := make([]bool, len(t.Columns))
 	for i, c := range t.Columns {
@@ -224,11 +224,11 @@ func (t Table) fit(widths []int, opts Options) []bool {
 		case lastID(ids, shown) >= 0:
 			shown[lastID(ids, shown)] = false
 		case opts.Keep && text >= 0 && text != free && widths[text] > leastText && (free < 0 || widths[text] > widths[free]):
-			// The widest first: a few cells of free text are worth less than a shortened
+			// The widest first: losing a few cells of free text is better than cutting a
 			// name.
 			widths[text] = max(leastText, widths[text]-(over+1)/2)
 		case free >= 0 && widths[free] > 1:
-			// By half: with two such columns both shrink, the wider one first.
+			// Halve the excess: if two such columns exist both shrink, the wider one first.
 			widths[free] = max(1, widths[free]-(over+1)/2)
 		case text >= 0 && widths[text] > leastText:
 			widths[text] = max(leastText, widths[text]-over)
@@ -243,7 +243,7 @@ func (t Table) filled(column int) bool {
 	return slices.ContainsFunc(t.Rows, func(row []Cell) bool { return row[column].Text != "" })
 }
 
-// Dropped names the columns that do not fit the terminal.
+// Dropped names the columns that do not fit on the terminal.
 func (t Table) Dropped(opts Options) []string {
 	var names []string
 	for i, shown := range t.fit(t.Widths(opts), opts) {
@@ -265,7 +265,7 @@ func total(widths []int, shown []bool) int {
 	return sum + len(gutter)*max(0, n-1)
 }
 
-// clip cuts a text at its end, or in its middle.
+// clip cuts text at its end, or with ends in its middle.
 func clip(text string, width int, ends bool) string {
 	if ends {
 		return show.ClipMiddle(text, width)

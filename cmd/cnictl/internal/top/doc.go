@@ -1,2 +1,2 @@
-// Package top is cnictl top: what each node does per minute.
+// Package top implements cnictl top: what each node does per minute.
 package top

@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// item is what a node does per minute.
+// item returns what a node does per minute.
 func item(n *store.Node) document.RateItem {
 	out := document.RateItem{Node: n.Metadata.Name, State: n.State, Status: n.Code, StatusText: n.Status()}
 	if r := n.Rates; r != nil {
@@ -33,7 +33,7 @@ func item(n *store.Node) document.RateItem {
 	return out
 }
 
-// newList orders by what goes wrong, then by what goes on.
+// newList sorts by what goes wrong, then by activity.
 func newList() *output.List[document.RateItem] {
 	return &output.List[document.RateItem]{
 		Columns: columns(), Free: "state", Clocks: []string{"over"}, Order: "-failed,-ec2errors,-adds,-ec2,node",
@@ -107,7 +107,7 @@ func overText(r document.RateItem) string {
 	return show.Age(time.Duration(*r.OverSeconds * float64(time.Second)))
 }
 
-// rateText prints a rate that may not be known.
+// rateText formats a rate that may be unknown.
 func rateText(v *float64) string {
 	if v == nil {
 		return show.Unknown

@@ -18,7 +18,7 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Options are what top was asked for.
+// Options are the arguments and flags of top.
 type Options struct {
 	Names []string // of nodes; none: all
 	List  *output.List[document.RateItem]
@@ -42,7 +42,7 @@ restarted has none yet.`,
 	})
 }
 
-// Run reads twice and prints the rates, or goes on until ctx ends.
+// Run reads twice and prints the rates, or follows them until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.List.Watching() {
 		return opts.follow(ctx, f)
@@ -89,7 +89,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 			}
 			if first {
 				first = false
-				return nil // there are no rates yet
+				return nil // no rates yet
 			}
 			return opts.List.Redraw(f, screen, rows)
 		},
@@ -102,7 +102,7 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	})
 }
 
-// wait waits for the time of the second reading; false: the user gave up.
+// wait waits until the second reading is due; false if the user gave up.
 func wait(ctx context.Context, f *cli.Factory) bool {
 	ticks, stop := f.Tick(f.Globals.Interval)
 	defer stop()
@@ -114,7 +114,7 @@ func wait(ctx context.Context, f *cli.Factory) bool {
 	}
 }
 
-// sampler makes rates of readings.
+// sampler computes rates from readings.
 type sampler struct{ store *store.Store }
 
 func (s *sampler) put(list document.NodeIPAMList) {
@@ -133,7 +133,7 @@ func ratesOf(v *store.View) []document.RateItem {
 	return items
 }
 
-// recorded prints the rates that a recording has at one time for the nodes of these names.
+// recorded prints the rates that a recording has at one time for the named nodes.
 func recorded(f *cli.Factory, opts *Options, names []string) error {
 	rows := slices.DeleteFunc(ratesOf(f.Recording.View()), func(r document.RateItem) bool { return !slices.Contains(names, r.Node) })
 	return opts.List.Print(f, rows, func(items []document.RateItem) any {

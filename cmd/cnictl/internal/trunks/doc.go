@@ -1,4 +1,4 @@
-// Package trunks is cnictl trunks: nodes with a trunk ENI or that should have one, and
-// the pods that wait for a branch ENI. Their content is from daemon/fleet/trunks; here it
-// is read, listed and printed.
+// Package trunks implements cnictl trunks: nodes that have or should have a trunk ENI, and
+// the pods that wait for a branch ENI. daemon/fleet/trunks computes the content; this package
+// reads, lists and prints.
 package trunks

@@ -23,11 +23,10 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// mostAsked bounds the nodes whose pods are requested: each is a request to the API
-// server.
+// mostAsked bounds the nodes whose pods are read: each takes a request to the API server.
 const mostAsked = 200
 
-// Options are what trunks was asked for.
+// Options are the arguments and flags of trunks.
 type Options struct {
 	Names []string // of nodes; none: all
 	list  *output.List[row]
@@ -54,7 +53,7 @@ to no pod.`,
 	})
 }
 
-// Run lists the trunks once, or until ctx ends.
+// Run lists the trunks once, or follows them until ctx ends.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if opts.list.Watching() {
 		return opts.follow(ctx, f)
@@ -90,7 +89,7 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	return err
 }
 
-// follow prints the trunks as they come and change, until ctx ends.
+// follow prints the trunks as they change, until ctx ends.
 func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	kube, err := access.Kubernetes(ctx, f)
 	if err != nil {
@@ -109,16 +108,16 @@ func (opts *Options) follow(ctx context.Context, f *cli.Factory) error {
 	}})
 }
 
-// reading is one look at all nodes and their pods.
+// reading is one reading of all nodes and their pods.
 type reading struct {
 	items    []row
 	ipv6     map[string]bool      // nodes whose pods have IPv6 addresses
-	unplaced []document.BranchPod // none also when not asked
-	errs     []document.NodeError // of pods that could not be read
-	skipped  bool                 // too many nodes
+	unplaced []document.BranchPod // empty if not asked
+	errs     []document.NodeError // pods that could not be read
+	skipped  bool                 // too many nodes to ask
 }
 
-// readingOf takes the nodes that have to do with trunks.
+// readingOf selects the nodes that have, or should have, trunks.
 func readingOf(list document.NodeIPAMList) reading {
 	r := reading{items: []row{}, unplaced: []document.BranchPod{}, ipv6: map[string]bool{}}
 	for _, n := range list.Items {
@@ -130,7 +129,7 @@ func readingOf(list document.NodeIPAMList) reading {
 	return r
 }
 
-// pods adds what Kubernetes knows about the pods of each node, and of those on none.
+// pods adds what Kubernetes knows about each node's pods, and about pods without a node.
 func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluster) {
 	switch {
 	case kube == nil || len(r.items) == 0:
@@ -141,7 +140,7 @@ func (r *reading) pods(ctx context.Context, f *cli.Factory, kube *cluster.Cluste
 	}
 	ctx, cancel := f.Deadline(ctx)
 	defer cancel()
-	const none = "" // the name of the node of pods that are on none
+	const none = "" // the key for pods that are on no node
 	names := []string{none}
 	for _, item := range r.items {
 		names = append(names, item.Node)

@@ -1,3 +1,3 @@
-// Package tui is cnictl tui: the full screen, on the live fleet or on a recording. The
-// screens themselves are in the module's tui.
+// Package tui implements cnictl tui: the full screen, on the live fleet or on a recording.
+// The screens themselves are in the top-level package tui.
 package tui

@@ -23,7 +23,7 @@ import (
 	"cnictl/tui/pages"
 )
 
-// Options are what tui was asked for.
+// Options are the arguments and flags of tui.
 type Options struct {
 	Screen              string // "" = the overview
 	ASCII, Plain, Mouse bool
@@ -73,14 +73,14 @@ func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	l, err := access.Live(ctx, f, nil)
 	switch {
 	case cli.GivenUp(ctx, err):
-		return nil // leaving before the first screen is like leaving a screen
+		return nil // leaving before the first screen appears is like leaving a screen
 	case err != nil:
 		return err
 	}
 	return Show(ctx, f, opts, l)
 }
 
-// Check refuses what cannot be shown, before anything is read.
+// Check rejects what cannot be shown, before anything is read.
 func Check(f *cli.Factory, opts *Options) error {
 	if opts.Screen != "" && !app.HasScreen(opts.Screen) {
 		return &cli.Error{Code: cli.ExitUsage, What: "unknown screen " + opts.Screen, Why: "the screens are " + strings.Join(app.Screens(), ", "), Do: f.Name + " tui --help"}
@@ -101,14 +101,14 @@ func needsTerminal(f *cli.Factory) error {
 	return &cli.Error{Code: cli.ExitUsage, What: app.ErrNoTerminal.Error() + `; use "` + f.Name + ` status -o json" instead`, Do: f.Name + " tui --plain prints the screens as text"}
 }
 
-// Source is a fleet that runs: the live one, or a recording that plays.
+// Source is a running fleet: the live one, or a recording that plays.
 type Source interface {
 	watch.Source
 	Run(ctx context.Context) error
 }
 
-// Show shows the screens on a source, which runs meanwhile, and on those of other contexts
-// that the user goes to.
+// Show shows the screens for a source, and runs it meanwhile. It continues with the source of
+// another context when the user switches.
 func Show(ctx context.Context, f *cli.Factory, opts *Options, src Source) error {
 	for {
 		next, err := show(ctx, f, opts, src)
@@ -125,9 +125,9 @@ type place struct {
 	src Source
 }
 
-// show shows the screens on one source. With ErrSwitched next is where they go on.
+// show shows the screens for one source. On ErrSwitched, next is where to continue.
 func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next place, _ error) {
-	var connected place // written before the screens end with ErrSwitched
+	var connected place // set before the screens end with ErrSwitched
 	file := kubeconfigOf(f)
 	asked := app.Options{
 		Source: src, Screen: pages.Open{Screen: opts.Screen}, Theme: f.Globals.Theme, Keys: f.Keys(), State: f.StateFile(), Namespace: kubeconfig.Namespace(f),
@@ -162,7 +162,7 @@ func show(ctx context.Context, f *cli.Factory, opts *Options, src Source) (next 
 	return next, err
 }
 
-// examine runs the doctor on a recording, else on the nodes themselves.
+// examine runs the doctor on a recording, or else on the nodes themselves.
 func examine(f *cli.Factory, src Source) app.Examine {
 	return func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (r document.DoctorReport, err error) {
 		var ev *evidence.Evidence
@@ -183,7 +183,7 @@ func examine(f *cli.Factory, src Source) app.Examine {
 	}
 }
 
-// kubeconfigOf is the kubeconfig that leads to the nodes, nil where none does.
+// kubeconfigOf returns the kubeconfig that leads to the nodes, nil if none does.
 func kubeconfigOf(f *cli.Factory) *kubeconfig.File {
 	if f.Recording != nil || f.Globals.Replay != "" || len(f.Globals.Targets) > 0 || f.Globals.Via == cli.ViaLocal || !kubeconfig.Given(f) {
 		return nil
@@ -201,7 +201,7 @@ var terminalVariables = []string{
 	"NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "ACCESSIBLE", "LC_ALL", "LC_CTYPE", "LANG", "TTY_FORCE", "GOOGLE_CLOUD_SHELL",
 }
 
-// environ is the environment as the screens see it: --color=never is NO_COLOR.
+// environ returns the environment for the screens: --color=never becomes NO_COLOR.
 func environ(f *cli.Factory) []string {
 	var out []string
 	for _, name := range terminalVariables {

@@ -6,8 +6,8 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// Near returns the names most likely meant by an unknown path: similar names in the same place,
-// else the same name in another place.
+// Near returns the names most likely meant by an unknown path: similar names in the same
+// place, else the same name in another place.
 func Near(path string, names []string) (near []string) {
 	place, key := cut(path)
 	var beside []string
@@ -28,7 +28,7 @@ func Near(path string, names []string) (near []string) {
 	return near[:min(len(near), query.MostNear)]
 }
 
-// cut separates a path into its place, which ends in a dot if there is one, and its key.
+// cut splits a path into its place, which ends in a dot unless empty, and its key.
 func cut(path string) (place, key string) {
 	at := strings.LastIndexByte(path, '.') + 1
 	return path[:at], path[at:]

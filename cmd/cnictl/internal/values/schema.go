@@ -1,6 +1,6 @@
-// Package values compares values of the chart, and the configurationValues of the managed
-// add-on, with the JSON schemas of both. It reads of a schema which names there are, which may
-// be null and which are text; Helm and EKS check the rest.
+// Package values compares values of the chart, and configurationValues of the managed add-on,
+// with the JSON schemas of both. It only reads which names a schema has, which may be null
+// and which are text; Helm and EKS check the rest.
 package values
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Schema is a JSON schema, or the part of one that is for a value.
+// Schema is a JSON schema, or the part of one for a single value.
 type Schema struct {
 	Ref         string `json:"$ref"`
 	Type        any    // a name, or several
@@ -24,11 +24,11 @@ type Schema struct {
 	Required    []string
 	Definitions map[string]*Schema
 
-	never bool    // the schema is false
-	to    *Schema // that of Ref
+	never bool    // the schema is the literal false
+	to    *Schema // the schema that Ref refers to
 }
 
-// UnmarshalJSON reads a schema, which may be true or false.
+// UnmarshalJSON reads a schema, which may also be true or false.
 func (s *Schema) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, new(bool)); err == nil {
 		s.never = bytes.Equal(data, []byte("false"))
@@ -53,7 +53,7 @@ func Parse(data []byte) (*Schema, error) {
 	return root, nil
 }
 
-// link finds the definitions that are referred to.
+// link resolves references to definitions.
 func (s *Schema) link(all map[string]*Schema) error {
 	if s == nil {
 		return nil
@@ -73,7 +73,7 @@ func (s *Schema) link(all map[string]*Schema) error {
 	return nil
 }
 
-// real is the schema that is referred to. One that refers to itself takes nothing.
+// real follows references. A schema that refers to itself accepts nothing.
 func (s *Schema) real() *Schema {
 	const most = 16
 	for range most {
@@ -85,7 +85,7 @@ func (s *Schema) real() *Schema {
 	return &Schema{never: true}
 }
 
-// part is the schema of a property; nil: anything goes.
+// part returns the schema of a property; nil if it accepts anything.
 func (s *Schema) part(name string) *Schema {
 	if p := cmp.Or(s.Properties[name], s.Additional); p != nil {
 		return p.real()
@@ -93,12 +93,11 @@ func (s *Schema) part(name string) *Schema {
 	return nil
 }
 
-// Stray is a value that does not fit.
+// Stray is a value that does not fit the schema.
 type Stray struct{ Path, Why string }
 
-// Fit separates the values that the schema has a place for from those that it has none for.
-// Where it wants a text, numbers, booleans and what is nested become one, as the chart renders
-// them.
+// Fit separates the values that the schema has a place for from the others. Where the schema
+// wants text, numbers, booleans and nested values become text, as the chart renders them.
 func (s *Schema) Fit(values map[string]any) (held map[string]any, strays []Stray) {
 	held, _ = s.real().fit(values, "", &strays).(map[string]any)
 	return held, strays
@@ -138,7 +137,7 @@ const (
 	Null      = "null is not allowed here"
 )
 
-// refuses says why the schema takes no value; "" if it takes some.
+// refuses returns why the schema accepts no value; "" if it accepts some.
 func (s *Schema) refuses() string {
 	text, _ := s.Const.(string)
 	if why, ok := strings.CutPrefix(text, "nothing: "); ok {
@@ -150,7 +149,7 @@ func (s *Schema) refuses() string {
 	return ""
 }
 
-// is reports whether a type is among those of the schema. Any is without one.
+// is reports whether a type is among those of the schema. Without a type, any is.
 func (s *Schema) is(name string) bool {
 	several, _ := s.Type.([]any)
 	return s.Type == nil || s.Type == name || slices.Contains(several, any(name))
@@ -162,14 +161,14 @@ func (s *Schema) text(value any) any {
 	}
 	line, err := json.Marshal(value)
 	if err != nil {
-		return value // never: it was read from JSON
+		return value // impossible: it was read from JSON
 	}
 	return string(line)
 }
 
 func empty(value any) bool { all, ok := value.(map[string]any); return ok && len(all) == 0 }
 
-// Missing lists what a schema requires beside the values that there are.
+// Missing lists the paths that a schema requires but the values lack.
 func (s *Schema) Missing(values map[string]any) (paths []string) {
 	s = s.real()
 	for _, name := range s.Required {

@@ -1,4 +1,4 @@
-// Package version is cnictl version: the tool's own, and those of the daemons.
+// Package version implements cnictl version: the versions of the tool and of the daemons.
 package version
 
 import (
@@ -21,7 +21,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Options are what version was asked for.
+// Options are the arguments and flags of version.
 type Options struct {
 	Client bool // only the tool's own version
 }
@@ -43,7 +43,7 @@ node the daemons are asked.`,
 	return cmd
 }
 
-// Run prints the versions. That of the tool is printed also where the others cannot be had.
+// Run prints the versions. It prints the tool's own even if the others are unavailable.
 func Run(ctx context.Context, f *cli.Factory, opts *Options) error {
 	if err := output.Refuse(f, output.CSV, output.Name); err != nil {
 		return err
@@ -121,7 +121,7 @@ func lacking(doc *document.Versions, err error) error {
 	return err
 }
 
-// ranked sorts versions, that of the most nodes first.
+// ranked sorts versions by their number of nodes, highest first.
 func ranked(count map[string]int) []document.DaemonVersion {
 	out := make([]document.DaemonVersion, 0, len(count))
 	for version, nodes := range count {

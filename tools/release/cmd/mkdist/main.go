@@ -1,8 +1,8 @@
-// Mkdist packs cnictl, built for every platform, for those who install it:
+// Mkdist packages cnictl, built for every platform, for distribution:
 //
 //	mkdist -version v1.2.3 [-source https://host/project] [-charts dist/chart] [-in .cache/dist] [-o dist]
 //
-// The directory in has OS_ARCH/cnictl, man/ and completions/. SOURCE_DATE_EPOCH is the time
+// The -in directory has OS_ARCH/cnictl, man/ and completions/. SOURCE_DATE_EPOCH is the time
 // of everything. The working directory is the root of the checkout.
 package main
 

@@ -1,11 +1,11 @@
-// Mkimage packs container images from built programs into OCI archives, which "ctr images
+// Mkimage packs built programs as container images into OCI archives, which "ctr images
 // import", "docker load" and "skopeo copy oci-archive:" read:
 //
 //	mkimage [-arch amd64,arm64] [-o DIR] [-tag dev] [-version V] [-revision R] [-source URL] LIST
 //
-// LIST is a file such as deploy/images/images.yaml; paths in it are relative to the working
-// directory, the root of the checkout. Beside each archive comes the bill of materials of
-// its images. SOURCE_DATE_EPOCH is the time of the images.
+// LIST is a file such as deploy/images/images.yaml. Its paths are relative to the working
+// directory, the root of the checkout. Beside each archive goes the bill of materials of its
+// images. SOURCE_DATE_EPOCH is the time of the images.
 package main
 
 import (
@@ -73,7 +73,7 @@ func run(args []string, out, errOut io.Writer) error {
 	return nil
 }
 
-// prepare reads what does not come from flags.
+// prepare reads the inputs that are not flags.
 func prepare(r *image.Release, license string) error {
 	text, err := os.ReadFile(license)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Thirdparty prints a page with the modules that are linked into programs and the licences
-// of each. It fails on a licence that is unknown or not allowed.
+// Thirdparty prints a page with the modules linked into programs, and the licences of each.
+// It fails on a licence that is unknown or not allowed.
 //
 //	thirdparty PROGRAM…
 package main
