@@ -7,10 +7,10 @@ import (
 	"cnictl/tui/theme"
 )
 
-// contexts is switching to another cluster of the kubeconfig.
+// contexts is the state of a switch to another context of the kubeconfig.
 type contexts struct {
-	connecting string // "" = nowhere
-	switched   bool   // the screens end, to be shown again on the other cluster
+	connecting string // name of the context; "" = none
+	switched   bool   // the screens end and reopen on the other cluster
 }
 
 // connected is the result of connecting to a context.
@@ -21,7 +21,7 @@ type connected struct {
 
 const ctxCommand = "ctx"
 
-// contextChoices are the command and the contexts in the palette.
+// contextChoices returns the palette's entries for the command and each context.
 func (m *Model) contextChoices() []choice {
 	out := []choice{{Kind: palette.Command, Name: ctxCommand, Title: "switch to another context of the kubeconfig"}}
 	for _, name := range m.o.Contexts {
@@ -34,7 +34,7 @@ func (m *Model) contextChoices() []choice {
 	return out
 }
 
-// listContexts opens the palette at the contexts, or says why there are none.
+// listContexts opens the palette on the contexts, or shows why there are none.
 func (m *Model) listContexts() tea.Cmd {
 	if _, ok := m.recording(); ok {
 		return m.say(theme.Warn, "a recording shows one cluster; to watch another: cnictl tui --context NAME")
@@ -46,7 +46,7 @@ func (m *Model) listContexts() tea.Cmd {
 	return nil
 }
 
-// switchTo connects to a context. The screens stay until that is known to work.
+// switchTo connects to a context. The screens stay until the connection succeeds.
 func (m *Model) switchTo(name string) tea.Cmd {
 	switch {
 	case m.contexts.connecting != "":

@@ -38,7 +38,7 @@ func (e environ) dumb() bool {
 	return t == "" || t == "dumb"
 }
 
-// accessible asks for text in place of a screen.
+// accessible reports whether ACCESSIBLE asks for text instead of a screen.
 func (e environ) accessible() bool {
 	switch strings.ToLower(e.get("ACCESSIBLE")) {
 	case "", "0", "false", "no":
@@ -47,7 +47,7 @@ func (e environ) accessible() bool {
 	return true
 }
 
-// light is a first guess at the background, from terminals that set it: COLORFGBG is
+// light guesses from COLORFGBG whether the background is light. Some terminals set it to
 // "foreground;background" in the 16 colours.
 func (e environ) light() bool {
 	v := e.get("COLORFGBG")
@@ -55,10 +55,10 @@ func (e environ) light() bool {
 	return background == "7" || background == "15"
 }
 
-// noColor is any value of NO_COLOR, as https://no-color.org has it.
+// noColor reports whether NO_COLOR has any value, as https://no-color.org defines it.
 func (e environ) noColor() bool { return e.get("NO_COLOR") != "" }
 
-// terminal is what a colour profile leaves.
+// terminal returns what the terminal can show with a colour profile.
 func terminal(p colorprofile.Profile, e environ, light bool) theme.Terminal {
 	return theme.Terminal{
 		Colour: p >= colorprofile.ANSI && !e.noColor(),

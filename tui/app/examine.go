@@ -12,20 +12,19 @@ import (
 	"cnictl/tui/pages"
 )
 
-// Examine has the doctor examine the named nodes, or without names those of the scope, and
-// returns its report. It reports progress from any goroutine: what is being read, and how
-// many of total are done; total is 0 until it is known.
+// Examine runs the doctor on the named nodes, or on those of the scope if none is named,
+// and returns its report. It may call progress from any goroutine, with what is being read
+// and how many of total are done; total is 0 until known.
 type Examine func(ctx context.Context, scope evidence.Scope, nodes []string, progress func(done, total int, what string)) (document.DoctorReport, error)
 
 // examination is the doctor's current run.
 type examination struct {
-	to     pages.Page // nil: there is none
+	to     pages.Page // nil if none
 	id     uint64
 	cancel context.CancelFunc
 }
 
-// examiner has the doctor examine beside the screens. A cancelled run ends before the
-// next begins.
+// examiner runs the doctor in the background. A cancelled run ends before the next begins.
 func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd, context.CancelFunc) {
 	turn := make(chan struct{}, 1)
 	return func(e pages.Examine) (tea.Cmd, context.CancelFunc) {
@@ -40,7 +39,7 @@ func examiner(ctx context.Context, examine Examine) func(pages.Examine) (tea.Cmd
 				out.Err = ctx.Err()
 				return out
 			}
-			// A report that arrives anyway is incomplete.
+			// A report returned after cancellation is incomplete.
 			if out.Report, out.Err = fleet.Recover(func() (document.DoctorReport, error) {
 				return examine(ctx, e.Scope, e.Nodes, e.Progress)
 			}); out.Err == nil {
@@ -76,7 +75,7 @@ func (m *Model) giveUp() {
 	}
 }
 
-// leaveDoctor cancels the examination of a page that esc no longer leads back to.
+// leaveDoctor cancels the examination of a page that is no longer on the stack.
 func (m *Model) leaveDoctor() {
 	if m.exam.to != nil && !slices.ContainsFunc(m.router.stack, func(e entry) bool { return e.page == m.exam.to }) {
 		m.giveUp()

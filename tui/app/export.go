@@ -43,7 +43,7 @@ func (m *Model) export(how string) tea.Cmd {
 	return m.fx.export(name, data)
 }
 
-// document is the screen in a format; the suffix is "" for an unknown one.
+// document returns the screen in a format. The suffix is "" if the format is unknown.
 func (m *Model) document(how string) (data []byte, suffix string) {
 	l := m.list()
 	switch how {
@@ -71,7 +71,7 @@ func (m *Model) document(how string) (data []byte, suffix string) {
 	return nil, ""
 }
 
-// plainText is the screen without colours.
+// plainText returns the screen without colours.
 func (m *Model) plainText() []byte {
 	c := m.context()
 	c.Theme = theme.Plain()
@@ -111,12 +111,12 @@ func textTable(header []string, rows [][]string) []byte {
 	return b.Bytes()
 }
 
-// csvTable guards cells that a spreadsheet would run as a formula: text from a node must
+// csvTable escapes cells that a spreadsheet would run as a formula: text from a node must
 // not be executed.
 func csvTable(header []string, rows [][]string) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	_ = w.Write(header) // to memory
+	_ = w.Write(header) // a write to memory cannot fail
 	for _, row := range rows {
 		out := make([]string, len(row))
 		for i, cell := range row {
@@ -143,19 +143,19 @@ func jsonTable(header []string, rows [][]string) []byte {
 	return jsonValue(out)
 }
 
-// jsonValue is what cnictl prints for the same object with -o json.
+// jsonValue returns what cnictl prints for the same object with -o json.
 func jsonValue(v any) []byte {
 	data, err := document.Marshal(v)
 	if err != nil {
 		data, _ = json.Marshal(err.Error())
 	}
 	var b bytes.Buffer
-	_ = json.Indent(&b, data, "", "  ") // it was just made
+	_ = json.Indent(&b, data, "", "  ") // data is valid JSON
 	b.WriteByte('\n')
 	return b.Bytes()
 }
 
-// writeNew creates a file and never overwrites one.
+// writeNew creates a file. It never overwrites one.
 func writeNew(directory, name string, data []byte) (path string, err error) {
 	path = filepath.Join(directory, name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -175,7 +175,7 @@ func exportTo(directory string) func(string, []byte) tea.Cmd {
 	}
 }
 
-// short writes an interval.
+// short formats an interval.
 func short(d time.Duration) string {
 	switch {
 	case d >= time.Minute && d%time.Minute == 0:

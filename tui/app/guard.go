@@ -7,17 +7,18 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// broke is a panic of a command.
+// broke carries the panic of a command.
 type broke struct {
 	with  any
 	stack []byte
 }
 
-// String is the text of the program's panic, printed after the screens are gone.
+// String returns the text of the program's panic, printed after the screens are gone.
 func (b broke) String() string { return fmt.Sprintf("%v, in\n%s", b.with, b.stack) }
 
-// guarded takes a panic of a command into the program's loop. Bubble Tea recovers those
-// too, but reports them outside the loop, when loop and process may already have ended.
+// guarded turns a command's panic into a message for the program's loop. Bubble Tea
+// recovers panics too, but reports them outside the loop, and by then the loop and the
+// process may have ended.
 func guarded(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil

@@ -16,13 +16,13 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Intervals that the keys go through.
+// intervals are the sampling intervals that the keys step through.
 var intervals = []time.Duration{
 	2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second,
 	30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
 }
 
-// key takes one key press.
+// key handles one key press.
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
 	typing := m.mode == filtering || m.mode == choosing || m.page().Busy()
@@ -104,10 +104,10 @@ func (m *Model) do(action, key string) tea.Cmd {
 	return nil
 }
 
-// ownKeys are the keys of the screen on top, as the user has them.
+// ownKeys returns the keys of the top screen, as the user configured them.
 func (m *Model) ownKeys() []keymap.Binding { return m.keys.Page(m.page().Name()) }
 
-// nth goes to the screen of a digit key.
+// nth opens the screen of a digit key.
 func (m *Model) nth(key string) tea.Cmd {
 	b, _ := m.keys.Binding(keymap.Screen1)
 	d := digits()
@@ -117,7 +117,7 @@ func (m *Model) nth(key string) tea.Cmd {
 	return m.say(theme.Faint, "no screen "+key+": there are 1 to "+strconv.Itoa(len(d)))
 }
 
-// listed carries out what needs a table; the rest is the page's.
+// listed carries out table actions and passes the rest to the page.
 func (m *Model) listed(action string) tea.Cmd {
 	l := m.list()
 	own := slices.ContainsFunc(m.ownKeys(), func(b keymap.Binding) bool { return b.Action == action })
@@ -157,7 +157,7 @@ func (m *Model) listed(action string) tea.Cmd {
 	return nil
 }
 
-// out leaves the screen. esc first clears a filter, and only then leaves the screen.
+// out leaves the screen, except that esc clears a filter first.
 func (m *Model) out(key string) tea.Cmd {
 	if l := m.list(); key == "esc" && l != nil && l.Filter() != "" && !m.overlaid() {
 		return m.clear()
@@ -179,7 +179,7 @@ func (m *Model) quit() tea.Cmd {
 	return tea.Sequence(m.keep(), tea.Quit)
 }
 
-// keepOrder saves the order that the user chose for the screen on top, for this cluster.
+// keepOrder saves the sort order of the top screen for this cluster.
 func (m *Model) keepOrder() tea.Cmd {
 	if l := m.list(); l != nil && !m.overlaid() {
 		m.saved = m.saved.sorted(m.cluster(), m.page().Name(), l.Order())
@@ -193,7 +193,7 @@ func (m *Model) keep() tea.Cmd {
 	return m.fx.save(m.saved)
 }
 
-// cluster is what orders are kept by.
+// cluster returns the key under which sort orders are saved.
 func (m *Model) cluster() string {
 	if m.o.Cluster != "" {
 		return m.o.Cluster
@@ -201,8 +201,8 @@ func (m *Model) cluster() string {
 	return m.o.Source.Title()
 }
 
-// colour applies a theme chosen on the screen. One set for this run, by a flag or a
-// variable, is not saved.
+// colour applies and saves a theme chosen on the screen. A theme set for this run, by a
+// flag or a variable, is not saved.
 func (m *Model) colour(name string) tea.Cmd {
 	m.colours, m.saved.Theme = name, name
 	m.recolour()
@@ -249,7 +249,7 @@ func (m *Model) pace(step int) tea.Cmd {
 	return m.say(theme.Info, "every "+short(m.interval))
 }
 
-// shownKeys are the keys that work here.
+// shownKeys returns the keys that work here.
 func (m *Model) shownKeys() keymap.Map {
 	if _, ok := m.recording(); ok {
 		return m.keys
@@ -272,7 +272,7 @@ func digitTitles() []string {
 	return out
 }
 
-// copy puts names into the terminal's clipboard.
+// copy puts names on the terminal's clipboard.
 func (m *Model) copy(names []string) tea.Cmd {
 	const most = 64 << 10 // terminals refuse more
 	text := strings.Join(names, "\n")

@@ -24,11 +24,11 @@ type effects struct {
 	connect func(context string) tea.Cmd
 	memory  func() tea.Cmd
 	examine func(pages.Examine) (tea.Cmd, context.CancelFunc)
-	call    func(func(watch.Source))                   // calls the source, in order and without waiting
-	after   func(d time.Duration, msg tea.Msg) tea.Cmd // the message, once the time has passed
+	call    func(func(watch.Source))                   // calls the source in order, without blocking
+	after   func(d time.Duration, msg tea.Msg) tea.Cmd // sends msg after d
 }
 
-// mode is what takes the keys.
+// mode is what receives key presses.
 type mode uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	filtering
 	sorting
 	choosing  // the palette is open
-	exporting // the letter of a format is awaited
+	exporting // waiting for the letter of a format
 )
 
 // Model is the root model. Only Update changes it.
@@ -48,10 +48,10 @@ type Model struct {
 	now           time.Time
 	width, height int
 	term          theme.Terminal
-	colours       string // the theme asked for
+	colours       string // the requested theme
 	theme         *theme.Theme
-	asked         time.Time // for the background
-	opening       tea.Cmd   // what the first screen asks for
+	asked         time.Time // when the terminal was asked for its background
+	opening       tea.Cmd   // the first screen's command
 
 	view    *store.View
 	src     *queuedSource
@@ -65,15 +65,15 @@ type Model struct {
 	router  router
 	mode    mode
 	input   components.Input
-	before  string // filter before it was typed
-	problem string // with what is typed
+	before  string // the filter before typing began
+	problem string // with the typed text
 	found   []choice
 	picked  int
 	search  search
 
 	toast      pages.Toast
 	toastUntil time.Time
-	ticks      int // chains of seconds started; only the last continues
+	ticks      int // tick chains started; only the last continues
 	ticking    bool
 	click      struct {
 		x, y int
@@ -96,7 +96,7 @@ type frame struct {
 
 // The app's own messages.
 type (
-	// Changed carries a new view of the fleet.
+	// changed carries a new view of the fleet.
 	changed struct {
 		view  *store.View
 		stats watch.Stats
@@ -146,7 +146,7 @@ func newModel(o Options, env environ, keys keymap.Map, kept saved, fx effects) *
 	return m
 }
 
-// context is what pages see.
+// context returns what pages see.
 func (m *Model) context() pages.Context {
 	colours := m.theme
 	if m.src.stats.Outage() {
@@ -165,10 +165,10 @@ func (m *Model) style() components.Style {
 	return components.Style{Theme: m.theme, ASCII: m.ascii, Linear: m.linear}
 }
 
-// page is the screen on top.
+// page returns the top screen.
 func (m *Model) page() pages.Page { return m.router.top().page }
 
-// list is the table of the screen on top, nil when it has none.
+// list returns the table of the top screen, nil if it has none.
 func (m *Model) list() components.List { return listOf(m.page()) }
 
 func listOf(p pages.Page) components.List {
@@ -178,8 +178,8 @@ func listOf(p pages.Page) components.List {
 	return nil
 }
 
-// say shows a line at the bottom for some seconds, until the next key or screen. The text
-// may contain names from a node.
+// say shows a line at the bottom for a few seconds, or until the next key or screen. The
+// text may contain names from a node.
 func (m *Model) say(role theme.Role, text string) tea.Cmd {
 	const shown = 4 * time.Second
 	m.toast = pages.Toast{Text: show.Safe(text), Role: role}

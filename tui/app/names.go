@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Screens are the titles of the screens that can be opened by name: those that need no
-// object.
+// Screens returns the titles, in lower case, of the screens that need no object. These can
+// be opened by name.
 func Screens() []string {
 	var out []string
 	for _, s := range digits() {
@@ -15,11 +15,10 @@ func Screens() []string {
 	return out
 }
 
-// HasScreen reports whether name is a screen: its title, its name or its digit.
+// HasScreen reports whether name is the title, name or digit of a screen.
 func HasScreen(name string) bool { return screenNamed(name) != "" }
 
-// screenNamed resolves a title, name or digit to the name of a screen; "" when there is
-// none.
+// screenNamed resolves a title, name or digit to the name of a screen, "" if none.
 func screenNamed(asked string) string {
 	for i, s := range digits() {
 		if asked == s.name || asked == strings.ToLower(s.title) || asked == strconv.Itoa(i+1) {

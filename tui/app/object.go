@@ -15,7 +15,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// objectPage shows one object as YAML, and as JSON on a key.
+// objectPage shows one object as YAML or, after a key press, JSON.
 type objectPage struct {
 	value any
 	name  string
@@ -23,7 +23,7 @@ type objectPage struct {
 	view  components.LogView
 }
 
-// object opens what is under the cursor.
+// object opens the object under the cursor, or switches an open one between YAML and JSON.
 func (m *Model) object() tea.Cmd {
 	if top, ok := m.page().(*objectPage); ok {
 		top.json = !top.json

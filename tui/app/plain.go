@@ -23,18 +23,18 @@ import (
 
 const (
 	plainWidth  = 120
-	plainHeight = 2000             // rows of a table at most
-	plainEvery  = 10 * time.Second // between two reports of a change
-	plainInput  = 1024             // bytes of a line
+	plainHeight = 2000             // most rows of a table
+	plainEvery  = 10 * time.Second // at least, between two reports of a change
+	plainInput  = 1024             // most bytes per line
 )
 
-// plain is the app for screen readers and dumb terminals: the same screens as text, on
-// request, and a line when the sums change. Nothing is ever overwritten.
+// plain is the app for screen readers and dumb terminals. It prints the same screens as
+// text on request, and a line when the totals change. It never overwrites anything.
 type plain struct {
 	m       *Model
 	out     io.Writer
 	sums    string    // as last printed
-	printed time.Time // when
+	printed time.Time // when sums was printed
 }
 
 // runPlain reads commands until the input ends.
@@ -42,10 +42,10 @@ func runPlain(ctx context.Context, o Options, env environ, keys keymap.Map) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	fx := effectsOf(ctx, o, &keeper{path: o.State}, func(what func(watch.Source)) { what(o.Source) })
-	fx.after = func(time.Duration, tea.Msg) tea.Cmd { return nil } // nothing has to disappear after a time
+	fx.after = func(time.Duration, tea.Msg) tea.Cmd { return nil } // printed text never expires
 	p := newPlain(o, env, keys, fx)
 	lines := make(chan string)
-	go readLines(ctx, o.In, lines) // ends with the input or, past a blocked read, with the process
+	go readLines(ctx, o.In, lines) // ends with the input or, if a read blocks, with the process
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	if err := p.screen(); err != nil {
@@ -122,7 +122,7 @@ func (p *plain) take(msg tea.Msg) {
 
 func (p *plain) say(text string) { fmt.Fprintln(p.out, text) }
 
-// report prints changed sums, at most once per plainEvery.
+// report prints the totals if they changed, at most once per plainEvery.
 func (p *plain) report() error {
 	sums := p.header()
 	if sums == p.sums || p.m.now.Sub(p.printed) < plainEvery && !p.printed.IsZero() {
@@ -134,7 +134,7 @@ func (p *plain) report() error {
 	return err
 }
 
-// header is the screens' header without the clock, which would always differ.
+// header returns the screens' header without the clock, which would always differ.
 func (p *plain) header() string {
 	t := p.m.view.Totals
 	least := ""
@@ -154,7 +154,7 @@ func (p *plain) header() string {
 		show.Plural(t.Errors, "error", "errors"), show.Plural(t.Warnings, "warning", "warnings"))
 }
 
-// screen prints the screen.
+// screen prints the header and the top screen.
 func (p *plain) screen() error {
 	p.sums, p.printed = p.header(), p.m.now
 	var titles []string
@@ -274,7 +274,7 @@ func run(cmd tea.Cmd) tea.Msg {
 	return cmd()
 }
 
-// open opens a row by its name, or a node that is no row here.
+// open opens the row with a name or, if none has it, the node.
 func (p *plain) open(name string) tea.Cmd {
 	if p.selectRow(name) {
 		return p.m.page().Update(p.m.context(), pages.Do{Action: keymap.In})
@@ -287,8 +287,8 @@ func (p *plain) open(name string) tea.Cmd {
 	return p.m.say(theme.Warn, noRow(name))
 }
 
-// selectRow puts the cursor on a row, that of the cursor for no name. The domain that
-// all nodes have may be left out, as it is in the table.
+// selectRow moves the cursor to the named row; without a name, the cursor stays. The
+// domain shared by all nodes may be left out, as it is in the table.
 func (p *plain) selectRow(name string) bool {
 	if name == "" {
 		return true

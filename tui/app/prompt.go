@@ -23,8 +23,8 @@ func (m *Model) begin(to mode, text string) {
 	m.typed()
 }
 
-// typed applies the text of the line: a filter takes effect at once, and an invalid one
-// leaves the rows of the last valid one.
+// typed applies the typed text. A filter takes effect at once; while it is invalid, the
+// last valid one stays in effect.
 func (m *Model) typed() {
 	switch m.mode {
 	case filtering:
@@ -50,7 +50,7 @@ func (m *Model) filterKey(key, text string) tea.Cmd {
 	case "esc":
 		m.mode = browsing
 		if l := m.list(); l != nil {
-			_ = l.SetFilter(m.before) // it was valid
+			_ = l.SetFilter(m.before) // it was in use, so it is valid
 		}
 		return nil
 	case "ctrl+l":
@@ -120,7 +120,7 @@ func (m *Model) paletteKey(key, text string) tea.Cmd {
 	return nil
 }
 
-// didYouMean suggests the known name that is most like the one typed, "" where none is.
+// didYouMean suggests the known name closest to the typed one, "" if none is close.
 func didYouMean(typed string, known []string) string {
 	if near := query.Near(typed, known); len(near) > 0 {
 		return "; did you mean " + near[0] + "?"
@@ -128,19 +128,19 @@ func didYouMean(typed string, known []string) string {
 	return ""
 }
 
-// choices are what the palette knows: screens, commands, then nodes.
+// choices returns the palette's entries: screens, commands, then nodes.
 func (m *Model) choices() []choice {
 	out := make([]choice, 0, len(m.view.Nodes)+32)
 	for _, s := range digits() {
 		c := choice{Kind: palette.Screen, Name: strings.ToLower(s.title), Title: s.says}
 		if c.Name != s.name {
-			c.Title = s.name + ": " + s.says // matches by either
+			c.Title = s.name + ": " + s.says // either name matches
 		}
 		out = append(out, c)
 	}
 	for _, c := range commands {
 		if c.name == "q" && m.input.Text() != c.name {
-			continue // an alias of quit, for habit
+			continue // an alias of quit, for those used to it
 		}
 		out = append(out, choice{Kind: palette.Command, Name: c.name, Title: c.title, Argument: c.argument})
 	}
@@ -154,7 +154,7 @@ func (m *Model) choices() []choice {
 	return out
 }
 
-// command is run from the palette by its name.
+// command is a command of the palette.
 type command struct {
 	name, title string
 	argument    bool
@@ -219,7 +219,7 @@ func (m *Model) sortTo(text string) tea.Cmd {
 	return cmd
 }
 
-// onList changes the table; the returned command shows why it failed.
+// onList changes the table. If that fails, the returned command shows why.
 func (m *Model) onList(set func(components.List) error) (cmd tea.Cmd, ok bool) {
 	l := m.list()
 	if l == nil {

@@ -22,7 +22,7 @@ type playback struct {
 	seeking bool
 }
 
-// speeds that the keys go through.
+// speeds are the playback speeds that the keys step through.
 var speeds = []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 1000}
 
 // sought reports that a seek to a time has ended.
@@ -33,7 +33,7 @@ func (m *Model) recording() (watch.Recording, bool) {
 	return r, ok
 }
 
-// onPlayback runs the keys that only a recording has.
+// onPlayback handles the keys that only a recording has.
 func (m *Model) onPlayback(action string) tea.Cmd {
 	r, ok := m.recording()
 	if !ok {
@@ -121,7 +121,7 @@ func (m *Model) playbackLine(s components.Style, r watch.Recording) string {
 		role, sign, says = theme.Warn, s.Pick("■", "="), "at the end"
 	}
 	l := components.NewLine(s, m.width).Gap(1).Add(role, sign).Gap(1)
-	format, cells := "15:04:05Z", 10 // as --at takes it
+	format, cells := "15:04:05Z", 10 // as --at accepts it
 	if m.width >= 100 {
 		format, cells = time.RFC3339, min(m.width/5, 40)
 	}

@@ -9,26 +9,26 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Bounds of what the router remembers.
+// Limits of what the router remembers.
 const (
 	maxHistory = 50
 	maxPages   = 24
 	maxDepth   = 12
 )
 
-// entry is one screen of the stack.
+// entry is one screen on the stack.
 type entry struct {
 	open pages.Open
 	page pages.Page
 }
 
-// router is the stack of screens and the history. A screen that is left keeps its page
-// for a while, so that going back restores it as it was.
+// router is the stack of screens and the history. It keeps the pages of recent screens, so
+// that going back restores them as they were.
 type router struct {
 	stack   []entry
-	kept    []entry // the least recently shown first
+	kept    []entry // least recently shown first
 	history [][]pages.Open
-	at      int          // in history
+	at      int          // index in history
 	last    []pages.Open // the stack shown before this one
 }
 
@@ -42,7 +42,7 @@ func (r *router) opens() []pages.Open {
 	return out
 }
 
-// page finds or makes the page of a screen.
+// pageOf finds or makes the page of a screen.
 func (m *Model) pageOf(open pages.Open) (pages.Page, bool) {
 	r := &m.router
 	if i := slices.IndexFunc(r.kept, func(e entry) bool { return e.open == open }); i >= 0 {
@@ -57,7 +57,7 @@ func (m *Model) pageOf(open pages.Open) (pages.Page, bool) {
 	p := s.new(open)
 	if l := listOf(p); l != nil {
 		if order := m.saved.order(m.cluster(), p.Name()); order != "" {
-			_ = l.SetOrder(order) // from another release: the page keeps its own
+			_ = l.SetOrder(order) // an invalid one, of another release, is ignored
 		}
 	}
 	r.kept = append(r.kept, entry{open, p})
@@ -67,7 +67,7 @@ func (m *Model) pageOf(open pages.Open) (pages.Page, bool) {
 	return p, true
 }
 
-// show makes a stack of screens the one shown.
+// show replaces the stack with the given screens.
 func (m *Model) show(opens []pages.Open) tea.Cmd {
 	var stack []entry
 	for _, o := range opens {
@@ -85,7 +85,7 @@ func (m *Model) show(opens []pages.Open) tea.Cmd {
 	return m.enter()
 }
 
-// enter refreshes the screen on top, which may have missed changes.
+// enter refreshes the top screen, which may have missed changes.
 func (m *Model) enter() tea.Cmd {
 	m.toast = pages.Toast{}
 	p := m.page()
@@ -108,7 +108,7 @@ func (m *Model) open(open pages.Open) tea.Cmd {
 	return m.record(append(opens, open))
 }
 
-// jump goes to a screen that needs no object, above the overview.
+// jump opens a screen that needs no object, above the overview.
 func (m *Model) jump(name string) tea.Cmd {
 	opens := []pages.Open{{Screen: "overview"}}
 	if name != "overview" {
@@ -120,7 +120,7 @@ func (m *Model) jump(name string) tea.Cmd {
 	return m.record(opens)
 }
 
-// record shows a stack and notes it in the history.
+// record shows a stack and adds it to the history.
 func (m *Model) record(opens []pages.Open) tea.Cmd {
 	r := &m.router
 	if len(r.history) > 0 {
@@ -134,7 +134,7 @@ func (m *Model) record(opens []pages.Open) tea.Cmd {
 	return m.show(opens)
 }
 
-// back leaves the screen on top; false at the root.
+// back leaves the top screen. It returns false at the root.
 func (m *Model) back() (tea.Cmd, bool) {
 	if len(m.router.stack) < 2 {
 		return nil, false
@@ -147,7 +147,7 @@ func (m *Model) back() (tea.Cmd, bool) {
 	return m.record(opens[:len(opens)-1]), true
 }
 
-// travel goes through the history.
+// travel steps through the history.
 func (m *Model) travel(step int) tea.Cmd {
 	to := m.router.at + step
 	if to < 0 || to >= len(m.router.history) {
@@ -157,7 +157,8 @@ func (m *Model) travel(step int) tea.Cmd {
 	return m.show(m.router.history[to])
 }
 
-// overlay puts one of the app's own pages on top; it does not enter the history.
+// overlay puts a page on top without adding it to the history. If that page is already on
+// top, overlay removes it.
 func (m *Model) overlay(p pages.Page) tea.Cmd {
 	if top := m.page(); top.Name() == p.Name() {
 		m.router.stack = m.router.stack[:len(m.router.stack)-1]
@@ -167,7 +168,7 @@ func (m *Model) overlay(p pages.Page) tea.Cmd {
 	return m.enter()
 }
 
-// overlaid reports whether the page on top is one of the app's own.
+// overlaid reports whether the page on top is an overlay.
 func (m *Model) overlaid() bool {
 	_, ok := screenOf(m.router.top().open.Screen)
 	return !ok

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	frameRate = 60               // frames a second at most: a key waits for the next
-	readLimit = 15 * time.Second // of documents for a page
+	frameRate = 60               // most frames per second; a key waits for the next one
+	readLimit = 15 * time.Second // for reading a page's documents
 )
 
-// Run shows the screens until the user quits, which is no error. A panic restores the
-// terminal before it is printed.
+// Run shows the screens until the user quits, which is not an error. After a panic, it
+// restores the terminal before the panic is printed.
 func Run(ctx context.Context, o Options) error {
 	env := environ(o.Environ)
 	if err := theme.Check(o.Theme); err != nil {
@@ -57,8 +57,8 @@ func Run(ctx context.Context, o Options) error {
 	m.term.Light = env.light()
 	m.recolour()
 	// Signals cancel ctx. If the program handled them as well, its signal goroutine could
-	// block forever on a loop that has already ended with ctx, and the program on that
-	// goroutine.
+	// block forever on a loop that has already ended with ctx, and the program would wait
+	// forever for that goroutine.
 	program := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out),
 		tea.WithEnvironment(o.Environ), tea.WithFPS(frameRate))
 	var group errgroup.Group
@@ -66,7 +66,7 @@ func Run(ctx context.Context, o Options) error {
 	group.Go(func() error { queue.run(ctx, o.Source); return nil })
 	_, err = program.Run()
 	cancel()
-	_ = group.Wait() // they return none
+	_ = group.Wait() // they return no error
 	switch {
 	case err == nil && m.contexts.switched:
 		return ErrSwitched
@@ -83,8 +83,8 @@ func isTerminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// feed sends changes to the program. Changes that arrive while it is busy are one message
-// with the newest view. The source bounds their rate.
+// feed sends changes to the program. Changes that arrive while it is busy are merged into
+// one message with the newest view. The source limits their rate.
 func feed(ctx context.Context, src watch.Source, send func(tea.Msg)) {
 	for {
 		select {
@@ -99,7 +99,7 @@ func feed(ctx context.Context, src watch.Source, send func(tea.Msg)) {
 	}
 }
 
-// effectsOf are the real effects. Cancelling the context ends what they wait for.
+// effectsOf returns the real effects. Cancelling ctx ends their waits.
 func effectsOf(ctx context.Context, o Options, files *keeper, call func(func(watch.Source))) effects {
 	var saves uint64
 	return effects{

@@ -15,16 +15,16 @@ import (
 	"cnictl/tui/pages/whatif"
 )
 
-// screen is one that the stack can hold.
+// screen describes a kind of screen.
 type screen struct {
 	name  string
 	title string
-	alone bool   // it needs no object: it has a digit and a place in the palette
+	alone bool   // needs no object, so it has a digit and a place in the palette
 	says  string // description in the palette
 	new   pages.New
 }
 
-// screens are all screens, the standalone ones in the order of their digits.
+// screens returns all screens, the standalone ones in the order of their digits.
 func screens() []screen {
 	return []screen{
 		{"overview", "Nodes", true, "all nodes, the worst first", func(o pages.Open) pages.Page { return overview.New(o) }},
@@ -50,7 +50,7 @@ func screenOf(name string) (screen, bool) {
 	return screen{}, false
 }
 
-// digits are the standalone screens.
+// digits returns the standalone screens, in the order of their digits.
 func digits() []screen {
 	var out []screen
 	for _, s := range screens() {

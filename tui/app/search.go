@@ -17,15 +17,15 @@ import (
 
 // search is a request to Kubernetes for a pod by name.
 type search struct {
-	id              uint64 // of the request; 0: none
+	id              uint64 // of the request; 0 = none
 	namespace, name string // namespace "" = any
 }
 
 // searchID separates the app's own requests from those of pages, which are hashes.
 const searchID = 1 << 32
 
-// podNamed goes to a pod by its name or a prefix of it. Without a namespace, pods in the
-// context's namespace come first, then any.
+// podNamed opens a pod by its name or a prefix of it. Without a namespace, it searches the
+// context's namespace first, then all.
 func (m *Model) podNamed(text string) tea.Cmd {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "pods/"), "pod/")
 	namespace, name, given := strings.Cut(text, "/")
@@ -49,8 +49,8 @@ func (m *Model) podNamed(text string) tea.Cmd {
 	return tea.Batch(m.say(theme.Info, "looking for "+text), m.fx.read(ask))
 }
 
-// nodeNamed goes to a node by its name, its name without a domain, or a prefix of these that no
-// other has; the list shows several.
+// nodeNamed opens a node by its name, with or without the domain, or by a unique prefix of
+// it. If several nodes match, it lists them.
 func (m *Model) nodeNamed(text string) tea.Cmd {
 	if text == "" {
 		return m.say(theme.Bad, "node needs a NAME")
@@ -74,10 +74,10 @@ func (m *Model) nodeNamed(text string) tea.Cmd {
 	return tea.Batch(m.jump("overview"), m.filterTo("node="+text+"*"), m.say(theme.Info, text+" matches "+show.Plural(len(found), "node", "nodes")))
 }
 
-// mostFound bounds the pods that match a name.
+// mostFound limits the pods that match a name.
 const mostFound = 100
 
-// searched goes to the pod that was found, or to the list of matches.
+// searched opens the pod that was found, or the list of matches.
 func (m *Model) searched(d watch.Detail) tea.Cmd {
 	s := m.search
 	found := map[introspect.PodRef]bool{}
@@ -118,8 +118,8 @@ func (m *Model) openPod(p introspect.PodRef) tea.Cmd {
 	return m.open(pages.Open{Screen: "pod", Node: m.view.Home(p, netip.Addr{}), Pod: p.Namespace + "/" + p.Name})
 }
 
-// holderOf goes to what has an address: a pod, else the ENI or the node. An address that no
-// node has reported is looked for on its own screen.
+// holderOf opens what holds an address: a pod, else the ENI or the node. If no node has
+// reported the address, it opens a pod screen that searches for it.
 func (m *Model) holderOf(text string) tea.Cmd {
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.Zone() != "" {
@@ -138,7 +138,7 @@ func (m *Model) holderOf(text string) tea.Cmd {
 	return tea.Batch(m.open(pages.Open{Screen: "eni", Node: h.Node.Metadata.Name, ENI: h.Item.ENIID, IP: a.String()}), m.say(theme.Info, a.String()+" is "+h.Item.State+": no pod has it"))
 }
 
-// unread says how many nodes' addresses are unknown; "" for none.
+// unread returns a note on how many nodes' addresses have not been read, "" if none.
 func (m *Model) unread() string {
 	if n := m.view.Unread(); n > 0 {
 		return "; the addresses of " + show.Plural(n, "node", "nodes") + " have not been read"

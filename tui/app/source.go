@@ -9,8 +9,8 @@ import (
 )
 
 // queuedSource is the source as the screens see it. A source that reads thousands of nodes
-// may hold its lock when Focus or Stats is called, and keys must not wait for that. So calls
-// are queued for a goroutine, and Stats returns what was read last.
+// may hold its lock when Focus or Stats is called, and key presses must not wait for that.
+// So a goroutine makes the calls, from a queue, and Stats returns the last values read.
 type queuedSource struct {
 	watch.Source
 	stats watch.Stats // as last read
@@ -29,10 +29,10 @@ func (s *queuedSource) Refresh() { s.call(watch.Source.Refresh) }
 // Pace implements watch.Source.
 func (s *queuedSource) Pace(p watch.Pace) { s.call(func(src watch.Source) { src.Pace(p) }) }
 
-// measured are the newest statistics of the source.
+// measured carries the newest statistics of the source.
 type measured struct{ stats watch.Stats }
 
-// measure reads them outside Update.
+// measure reads the statistics outside Update.
 func (m *Model) measure() tea.Cmd {
 	src := m.o.Source
 	return func() tea.Msg { return measured{src.Stats()} }
@@ -42,7 +42,7 @@ func (m *Model) measure() tea.Cmd {
 // short: each call comes from a key press.
 type callQueue struct{ calls chan func(watch.Source) }
 
-const maxQueued = 1024 // of a source that is stuck; further calls are dropped
+const maxQueued = 1024 // calls to a stuck source; further ones are dropped
 
 func newCallQueue() *callQueue { return &callQueue{make(chan func(watch.Source), maxQueued)} }
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Bounds of the state file: it is the user's, and may hold anything.
+// Limits of the state file. It belongs to the user and may hold anything.
 const (
 	maxState    = 64 << 10
 	maxClusters = 32
@@ -29,17 +29,17 @@ type saved struct {
 	Clusters []savedCluster `json:"clusters,omitempty"` // the last used first
 }
 
-// savedCluster is what is kept for one cluster.
+// savedCluster holds the settings of one cluster.
 type savedCluster struct {
 	Name string            `json:"name"`
 	Sort map[string]string `json:"sort"` // by screen
 }
 
-// stateVersion is 2: version 1 had one order and filter for all clusters. Its theme and
-// wide table are still read.
+// stateVersion is 2. Version 1 had one order and filter for all clusters; its theme and
+// wide setting are still read.
 const stateVersion = 2
 
-// order is the sort order kept for a screen of a cluster, "" where there is none.
+// order returns the saved sort order of a screen of a cluster, "" if none.
 func (s *saved) order(cluster, screen string) string {
 	for _, c := range s.Clusters {
 		if c.Name == cluster {
@@ -49,8 +49,8 @@ func (s *saved) order(cluster, screen string) string {
 	return ""
 }
 
-// sorted returns s with the order of a screen; what was saved before stays as it is, since
-// a writer may still read it.
+// sorted returns s with the order of a screen. It does not modify the earlier settings,
+// since a writer may still be reading them.
 func (s saved) sorted(cluster, screen, order string) saved {
 	now := savedCluster{Name: cluster, Sort: map[string]string{}}
 	all := make([]savedCluster, 1, len(s.Clusters)+1)
@@ -103,7 +103,7 @@ func parseState(data []byte) saved {
 	return s
 }
 
-// keeper writes the state file. Writers may overtake each other: the newest wins.
+// keeper writes the state file. Writers may overtake each other; the newest wins.
 type keeper struct {
 	path string
 

@@ -12,13 +12,13 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Init asks for the background once.
+// Init asks the terminal for its background once.
 func (m *Model) Init() tea.Cmd {
 	m.asked = m.o.Now()
-	return guarded(tea.Batch(m.tick(), m.opening, tea.RequestBackgroundColor)) // not only auto depends on it
+	return guarded(tea.Batch(m.tick(), m.opening, tea.RequestBackgroundColor)) // not only for the auto theme
 }
 
-// Update takes one message.
+// Update handles one message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = m.o.Now()
 	m.drawn.fresh = false
@@ -101,8 +101,8 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// gather makes a page of many rows choose them again, when the data or the user's filter
-// or order changed.
+// gather lets a page with many rows select them again when the data, the filter or the
+// order has changed.
 func (m *Model) gather() tea.Cmd {
 	if g, ok := m.page().(pages.Gatherer); ok {
 		return g.Gather(m.context())
@@ -110,8 +110,8 @@ func (m *Model) gather() tea.Cmd {
 	return nil
 }
 
-// all gives a message to every screen of the stack: what was read for one that is below
-// another is still its own.
+// all passes a message to every screen on the stack: data read for a screen still belongs
+// to it when another is on top.
 func (m *Model) all(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, e := range m.router.stack {
@@ -120,8 +120,8 @@ func (m *Model) all(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// changed takes a new view. Only the screen on top is updated; the others are when they
-// are entered.
+// changed takes a new view. Only the top screen is updated now, the others when they are
+// entered.
 func (m *Model) changed(c changed) tea.Cmd {
 	m.src.stats = c.stats
 	if m.paused {
@@ -132,14 +132,14 @@ func (m *Model) changed(c changed) tea.Cmd {
 }
 
 // still reports whether nothing on the screen changes: the terminal has lost focus, or
-// reading is paused. A paused recording is still read, as screens opened meanwhile show
+// reading is paused. A paused recording is not still, since screens opened meanwhile read
 // its documents.
 func (m *Model) still() bool {
 	_, recorded := m.recording()
 	return m.away || m.paused && !recorded
 }
 
-// tick begins a chain of seconds. It ends when the screen is still.
+// tick starts a chain of ticks, one per second. It ends when the screen is still.
 func (m *Model) tick() tea.Cmd {
 	m.ticks++
 	if m.still() {
@@ -158,7 +158,7 @@ func (m *Model) second(s second) tea.Cmd {
 	return tea.Batch(m.page().Update(m.context(), pages.Second{Now: m.o.Source.Now()}), m.measure(), m.tick())
 }
 
-// updateFocus sends the source what is on the screen, when that changed.
+// updateFocus sends the source what is on the screen, if that changed.
 func (m *Model) updateFocus() {
 	m.leaveDoctor()
 	if m.width == 0 || m.height == 0 {
@@ -175,7 +175,7 @@ func (m *Model) updateFocus() {
 
 func sameFocus(a, b watch.Focus) bool { return reflect.DeepEqual(a, b) }
 
-// paste inserts text where text is typed.
+// paste inserts text where the user is typing.
 func (m *Model) paste(text string) tea.Cmd {
 	switch {
 	case m.mode == filtering || m.mode == choosing:

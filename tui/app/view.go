@@ -24,10 +24,10 @@ const (
 	leastHeight = 15
 )
 
-// hintsFrom is the height from which the hints have their own line.
+// hintsFrom is the least height at which the hints have their own line.
 const hintsFrom = 18
 
-// headerLines is the height above the page: the fleet, and problems with reading it.
+// headerLines returns the height above the page: the fleet, and problems with reading it.
 func (m *Model) headerLines() int {
 	if m.banner() != "" {
 		return 2
@@ -35,8 +35,8 @@ func (m *Model) headerLines() int {
 	return 1
 }
 
-// banner is the problem with reading the nodes on the screen, "" without one. When no
-// node is known, the problem is shown in place of the page.
+// banner returns the problem with reading nodes, "" if none. While no node is known, the
+// problem is shown in place of the page.
 func (m *Model) banner() string {
 	stats := m.src.stats
 	if stats.Problem == "" || len(m.view.Nodes) == 0 {
@@ -63,7 +63,7 @@ func (m *Model) banner() string {
 	return gone + ": " + why
 }
 
-// View draws the screen. Only here is a tea.View made.
+// View draws the screen. Nothing else makes a tea.View.
 func (m *Model) View() tea.View {
 	if !m.drawn.fresh {
 		m.drawn = frame{strings.Join(m.lines(), "\n"), true}
@@ -90,16 +90,16 @@ func (m *Model) footerLines() int {
 	return 2
 }
 
-// body is the height of the page.
+// body returns the height of the page.
 func (m *Model) body() int {
 	rest := m.height - m.headerLines() - m.footerLines()
-	if m.toasting() { // a message has a line of its own: it covers no row, filter or key
+	if m.toasting() { // a message gets its own line, so it covers no row, filter or key
 		rest--
 	}
 	return max(rest, 0)
 }
 
-// lines is the full frame: exactly height lines, none wider than width.
+// lines returns the full frame: exactly height lines, none wider than width.
 func (m *Model) lines() []string {
 	if m.width <= 0 || m.height <= 0 {
 		return nil
@@ -134,8 +134,8 @@ func (m *Model) lines() []string {
 	return out
 }
 
-// pageLines are the page's. When the fleet cannot be listed every screen would be empty,
-// so the reason and what to do are shown instead.
+// pageLines returns the lines of the page. If the nodes cannot be listed, every screen
+// would be empty, so it shows the reason and what to do instead.
 func (m *Model) pageLines(s components.Style) []string {
 	problem := m.src.stats.Problem
 	if problem == "" || len(m.view.Nodes) > 0 || m.overlaid() {
@@ -162,7 +162,7 @@ func (m *Model) pageLines(s components.Style) []string {
 // piece is a part of a line that is dropped when it does not fit.
 type piece struct {
 	parts []components.Span
-	keep  int // the lowest goes first
+	keep  int // the lowest is dropped first
 }
 
 func (p piece) width() int {
@@ -173,10 +173,10 @@ func (p piece) width() int {
 	return n
 }
 
-// spelt is a width with room for the words of the signs in the header.
+// spelt is the width from which the header spells out its signs.
 const spelt = 140
 
-// utc is a time of day with its zone, in a form that --at takes.
+// utc formats a time of day with its zone, in a form that --at accepts.
 func (m *Model) utc(at time.Time) string {
 	if m.width < spelt {
 		return at.UTC().Format("15:04:05Z")
@@ -184,7 +184,7 @@ func (m *Model) utc(at time.Time) string {
 	return at.UTC().Format("15:04:05 UTC")
 }
 
-// header summarises the fleet. Sums that miss nodes are lower bounds and say so.
+// header summarises the fleet. Totals that lack some nodes are marked as lower bounds.
 func (m *Model) header(s components.Style) string {
 	if m.src.stats.Outage() {
 		s.Theme = s.Theme.Faded()
@@ -264,7 +264,7 @@ func (m *Model) header(s components.Style) string {
 		faults = append(faults, text(theme.Warn, s.Pick("⚠ ", "W ")+number(t.Warnings)+word(plural(t.Warnings, " warning", " warnings"))))
 	}
 	title, room := show.Safe(m.o.Source.Title()), max(m.width/4, 16)
-	if components.Width(title) > room { // an ARN is known by its end
+	if components.Width(title) > room { // the end of an ARN identifies it
 		title = s.Clip(title[strings.LastIndexByte(title, '/')+1:], room)
 	}
 	pieces := []piece{
@@ -342,9 +342,9 @@ func (m *Model) status(s components.Style) string {
 		return l.String()
 	}
 	right := m.position(s)
-	const gap, place = 3, 12 // between the two, and cells that the location needs
+	const gap, place = 3, 12 // between the two; least cells for the location
 	room := l.Room() - right.width() - gap
-	for room < place && len(right.parts) > 1 { // notes before the counter go
+	for room < place && len(right.parts) > 1 { // drop the notes before the counter
 		right.parts = right.parts[1:]
 		room = l.Room() - right.width() - gap
 	}
@@ -356,7 +356,7 @@ func (m *Model) status(s components.Style) string {
 	return l.String()
 }
 
-// sortLine is the sort menu, tighter on narrow terminals.
+// sortLine returns the sort menu, tighter on narrow terminals.
 func (m *Model) sortLine(l *components.Line) string {
 	keys, title, gap := m.list().SortMenu(), "sort by", 2
 	need := len(title) + 1
@@ -398,7 +398,7 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 		titles = append(titles, t)
 		width += components.Width(t) + 3
 	}
-	if width > room { // a node is known by its first label
+	if width > room { // the first label identifies a node
 		width = 0
 		for i, e := range m.router.stack {
 			if e.open.Screen == "node" {
@@ -430,7 +430,7 @@ func (m *Model) crumbs(l *components.Line, s components.Style, room int) {
 	}
 }
 
-// position is the visible rows, the order and the filter.
+// position shows the visible rows, the order and the filter.
 func (m *Model) position(s components.Style) piece {
 	var parts []components.Span
 	add := func(r theme.Role, text string) { parts = append(parts, components.Span{Role: r, Text: text}) }
@@ -471,7 +471,7 @@ func (m *Model) position(s components.Style) piece {
 	return piece{parts: append(parts, m.helpHint().parts...)}
 }
 
-// helpHint is the key of the help, used when the hints have no line of their own.
+// helpHint shows the help key if the hints have no line of their own.
 func (m *Model) helpHint() piece {
 	if m.footerLines() > 1 {
 		return piece{}
@@ -481,7 +481,7 @@ func (m *Model) helpHint() piece {
 
 func (m *Model) toasting() bool { return m.toast.Text != "" && m.now.Before(m.toastUntil) }
 
-// hints are the keys that matter here, the page's own first.
+// hints shows the keys that matter here, the page's before the table's.
 func (m *Model) hints(s components.Style) string {
 	l := components.NewLine(s, m.width).Gap(1)
 	hint := func(key, help string) {

@@ -12,19 +12,19 @@ import (
 type Area struct {
 	Name   string
 	Role   theme.Role
-	Values []float64 // oldest first, one a sample
+	Values []float64 // oldest first, one per sample
 }
 
-// Level is a line across a chart: a target, a limit. Values are what it was with each
-// sample, NaN where there was none; without them it was always Value.
+// Level is a line across a chart, such as a target or a limit. Values holds the level at
+// each sample, NaN if there was none; nil if it was always Value.
 type Level struct {
 	Name   string
 	Role   theme.Role
-	Value  float64 // now
+	Value  float64 // the current value
 	Values []float64
 }
 
-// at is the level with a sample.
+// at returns the level at a sample.
 func (l Level) at(i int) float64 {
 	switch {
 	case l.Values == nil:
@@ -35,15 +35,15 @@ func (l Level) at(i int) float64 {
 	return l.Values[i]
 }
 
-// Chart shows areas on top of each other over time, with levels as lines across. The
-// newest sample is at the right.
+// Chart stacks areas over time, with levels as lines across. The newest sample is at the
+// right.
 type Chart struct {
 	Areas  []Area
 	Levels []Level
-	Span   string // how much time the width shows, at the foot: "15m"
+	Span   string // time that the width covers, shown at the bottom: "15m"
 }
 
-// Lines draws the chart: an axis at the left, the names at the foot.
+// Lines draws the chart, with an axis at the left and the names at the bottom.
 func (c Chart) Lines(s Style, width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -71,7 +71,7 @@ func (c Chart) Lines(s Style, width, height int) []string {
 		}
 		for _, v := range c.Levels {
 			if c.row(v.Value, top, rows) == y && (y < rows-1 || v.Value >= top/2/float64(rows)) {
-				label = number(v.Value) // the line is where it is, not where the row ends
+				label = number(v.Value) // the value of the level, not of the end of the row
 			}
 		}
 		l.Add(theme.Faint, s.Fit(label, axis, true)).Add(theme.Border, s.Pick("┤", "|"))
@@ -81,10 +81,10 @@ func (c Chart) Lines(s Style, width, height int) []string {
 	return Exactly(append(lines, legend...), width, height)
 }
 
-// Plot is how many samples a width has room for, beside the axis.
+// Plot returns how many samples fit a width, beside the axis.
 func (c Chart) Plot(width int) int { return max(width-max(Width(number(c.top())), 2)-1, 0) }
 
-// top is the greatest value that has to fit, rounded up.
+// top returns the greatest value to draw, rounded up.
 func (c Chart) top() float64 {
 	top := 1.0
 	for _, l := range c.Levels {
@@ -117,7 +117,7 @@ func (c Chart) samples() int {
 	return n
 }
 
-// sum adds the first n areas of a sample; NaN where one is not known.
+// sum adds the first n areas of a sample; NaN if one is unknown.
 func (c Chart) sum(i, n int) float64 {
 	sum := 0.0
 	for _, a := range c.Areas[:n] {
@@ -129,7 +129,7 @@ func (c Chart) sum(i, n int) float64 {
 	return sum
 }
 
-// row is the row of a value's line, 0 at the top.
+// row returns the row of a value's line, 0 at the top.
 func (c Chart) row(v, top float64, rows int) int {
 	return min(max(rows-1-int(math.Round(v/top*float64(rows)-0.5)), 0), rows-1)
 }
@@ -148,7 +148,7 @@ func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 			role, cell = c.cell(s, i, low, per)
 		}
 		for _, v := range slices.Backward(c.Levels) {
-			// What is spare does not hide how much of it is asked for; what is used does.
+			// A level shows through what is free, but not through what is used.
 			if at := v.at(i); (cell == " " || cell == spare) && !math.IsNaN(at) && c.row(at, top, rows) == y {
 				role, cell = v.Role, s.Pick("╌", "-")
 			}
@@ -162,7 +162,7 @@ func (c Chart) plot(l *Line, s Style, y, rows, width int, top float64) {
 	flush()
 }
 
-// cell is what a sample shows in the band from low to low+per.
+// cell returns what a sample shows in the band from low to low+per.
 func (c Chart) cell(s Style, i int, low, per float64) (theme.Role, string) {
 	for n := 1; n <= len(c.Areas); n++ {
 		sum := c.sum(i, n)
@@ -172,7 +172,7 @@ func (c Chart) cell(s Style, i int, low, per float64) (theme.Role, string) {
 		role := c.Areas[n-1].Role
 		last := n == len(c.Areas)
 		if !last && sum < low+per/2 {
-			continue // the greater part of the band belongs to the next
+			continue // most of the band belongs to the next area
 		}
 		full := sum >= low+per || !last && sum >= low+per/2
 		if s.ASCII {
@@ -186,8 +186,8 @@ func (c Chart) cell(s Style, i int, low, per float64) (theme.Role, string) {
 	return theme.Text, " "
 }
 
-// legend names what is drawn, with the newest values: on a second line what the first has
-// no room for.
+// legend names what is drawn, with the newest values. If the first line is full, it
+// continues on a second.
 func (c Chart) legend(s Style, width int) []string {
 	lines := []*Line{NewLine(s, width)}
 	add := func(r theme.Role, sign, text string) {

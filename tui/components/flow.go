@@ -2,9 +2,9 @@ package components
 
 import "cnictl/tui/theme"
 
-// Flow writes spans from the current position of a line on. What does not fit continues
-// on the next line, after an indent with its own role. Lines end at blanks; a word wider
-// than a line is cut.
+// Flow writes spans from the current position of a line. Text that does not fit continues
+// on the next line, after an indent in the role margin. Lines break at blanks; a word
+// wider than a line is split.
 func Flow(first *Line, indent int, margin theme.Role, spans []Span) []*Line {
 	lines := []*Line{first}
 	l, fresh := first, true // nothing is on the line yet
@@ -41,7 +41,7 @@ func Flow(first *Line, indent int, margin theme.Role, spans []Span) []*Line {
 	return lines
 }
 
-// cutWord splits off the leading run of blanks or of other characters.
+// cutWord splits off the leading run of blanks or of non-blanks.
 func cutWord(text string) (word, rest string) {
 	blank := text[0] == ' '
 	for i := range len(text) {

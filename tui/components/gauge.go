@@ -14,9 +14,9 @@ type Part struct {
 	Role  theme.Role
 }
 
-// Gauge draws the parts of a whole, the rest as free. Print the number next to it: a
-// gauge is never the only sign. Each part that is not zero is at least one cell wide
-// while there is room.
+// Gauge draws the parts of a whole, and the rest as room. Print the number next to it: a
+// gauge must not be the only indication. Each nonzero part is at least one cell wide while
+// there is room.
 func Gauge(style Style, width int, whole float64, parts ...Part) string {
 	if width <= 0 {
 		return ""
@@ -42,8 +42,8 @@ func Gauge(style Style, width int, whole float64, parts ...Part) string {
 	return b.String()
 }
 
-// sign is what a part of a role is drawn with. Roles that are no address state count as
-// taken.
+// sign returns the sign that draws a role. Roles that are not an address state are drawn
+// as used.
 func sign(r theme.Role) show.Sign {
 	switch r {
 	case theme.BarCooling:
@@ -58,7 +58,7 @@ func sign(r theme.Role) show.Sign {
 	return show.Used
 }
 
-// CellOf is the cell of a strip that shows a state.
+// CellOf returns the cell of a strip that shows a state.
 func CellOf(r theme.Role) Cell {
 	s := sign(r)
 	return Cell{Glyph: s.Glyph, ASCII: s.ASCII, Role: r}

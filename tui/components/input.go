@@ -13,20 +13,20 @@ type Input struct {
 	at   int // cursor
 }
 
-// maxInput bounds a line, in characters.
+// maxInput limits a line, in characters.
 const maxInput = 512
 
-// Text is what was typed.
+// Text returns the typed text.
 func (i *Input) Text() string { return string(i.text) }
 
-// Set replaces the text, as Type takes it, and puts the cursor behind it.
+// Set replaces the text, filtered as in Type, and puts the cursor after it.
 func (i *Input) Set(text string) {
 	i.text, i.at = nil, 0
 	i.Type(text)
 }
 
-// Key handles a key as its message prints; text is what it types. It reports whether the
-// key was used.
+// Key handles a key, named as its message prints it; text is what it types. It reports
+// whether the key was used.
 func (i *Input) Key(key, text string) bool {
 	switch key {
 	case "left", "ctrl+b":
@@ -57,7 +57,7 @@ func (i *Input) Key(key, text string) bool {
 	return true
 }
 
-// Type puts text in at the cursor; unprintable characters are left out.
+// Type inserts text at the cursor, without unprintable characters.
 func (i *Input) Type(text string) bool {
 	typed := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -77,8 +77,8 @@ func (i *Input) cut(from, to int) {
 	i.at = from
 }
 
-// Draw writes the text with its cursor into a line, the part around the cursor when it
-// is longer than the room.
+// Draw writes the text with its cursor into a line. If the text is longer than the room,
+// Draw writes the part around the cursor.
 func (i *Input) Draw(l *Line, room int) {
 	room = min(room, l.Room())
 	if room <= 0 {

@@ -6,7 +6,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Line writes one line of an exact width piece by piece. What does not fit is cut.
+// Line builds one line of an exact width piece by piece. Text that does not fit is cut.
 type Line struct {
 	style Style
 	width int
@@ -14,14 +14,14 @@ type Line struct {
 	b     strings.Builder
 }
 
-// NewLine begins a line.
+// NewLine returns an empty line.
 func NewLine(style Style, width int) *Line {
 	l := &Line{style: style, width: max(width, 0)}
 	l.b.Grow(width + 64)
 	return l
 }
 
-// Add writes a text.
+// Add writes text in the style of a role.
 func (l *Line) Add(r theme.Role, text string) *Line {
 	if l.used >= l.width || text == "" {
 		return l
@@ -35,8 +35,8 @@ func (l *Line) Add(r theme.Role, text string) *Line {
 	return l
 }
 
-// Drawn writes what is painted already and takes width cells; it is left out when there
-// is no room for all of it.
+// Drawn writes painted text of width cells. If it does not fit, blanks fill the line
+// instead.
 func (l *Line) Drawn(painted string, width int) *Line {
 	if width > l.width-l.used {
 		return l.Gap(l.width - l.used)
@@ -50,7 +50,7 @@ func (l *Line) Drawn(painted string, width int) *Line {
 func (l *Line) Gap(n int) *Line {
 	n = min(n, l.width-l.used)
 	if n > 0 {
-		l.b.WriteString(l.style.Paint(theme.Text, Blank(n))) // a tint has no holes
+		l.b.WriteString(l.style.Paint(theme.Text, Blank(n))) // painted, so that a tint has no holes
 		l.used += n
 	}
 	return l
@@ -59,16 +59,16 @@ func (l *Line) Gap(n int) *Line {
 // To writes blanks up to a column.
 func (l *Line) To(column int) *Line { return l.Gap(column - l.used) }
 
-// Room is how many cells are left.
+// Room returns how many cells are left.
 func (l *Line) Room() int { return l.width - l.used }
 
-// String is the line, filled with blanks to its width.
+// String returns the line, padded with blanks to its width.
 func (l *Line) String() string {
 	l.Gap(l.width - l.used)
 	return l.b.String()
 }
 
-// Exactly gives lines exactly a height: cut, or filled with blank lines of a width.
+// Exactly cuts lines to a height, or pads them with blank lines of a width.
 func Exactly(lines []string, width, height int) []string {
 	if height <= 0 {
 		return nil

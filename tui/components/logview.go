@@ -13,7 +13,7 @@ const LogLines = 10_000
 // LogLine is one line. Parts are drawn one after the other; all their text is safe.
 type LogLine struct {
 	Parts []Span
-	Value any // what the line is about, for the page
+	Value any // the object that the line shows, for the page
 }
 
 // Span is a piece of text with its colour.
@@ -31,7 +31,7 @@ type LogView struct {
 	cursor int
 	top    int
 	page   int
-	still  bool // the user has gone up: do not follow
+	still  bool // the user has scrolled up: do not follow
 }
 
 // Append adds lines at the end.
@@ -67,13 +67,13 @@ func (v *LogView) Set(lines []LogLine) {
 	v.top = max(v.cursor-above, 0)
 }
 
-// Len is how many lines there are.
+// Len returns the number of lines.
 func (v *LogView) Len() int { return len(v.lines) }
 
 // Following reports whether new lines move the view.
 func (v *LogView) Following() bool { return !v.still }
 
-// Follow goes to the end and stays there, or stays where it is.
+// Follow goes to the end and follows it, or stops following.
 func (v *LogView) Follow(on bool) {
 	v.still = !on
 	if on {
@@ -81,7 +81,7 @@ func (v *LogView) Follow(on bool) {
 	}
 }
 
-// Line is the line under the cursor.
+// Line returns the line under the cursor.
 func (v *LogView) Line() (LogLine, bool) {
 	if v.cursor < len(v.lines) {
 		return v.lines[v.cursor], true
@@ -89,7 +89,7 @@ func (v *LogView) Line() (LogLine, bool) {
 	return LogLine{}, false
 }
 
-// Window is the first and the last line on the screen, from 1.
+// Window returns the first and the last line on the screen, counted from 1.
 func (v *LogView) Window() (first, last int) {
 	if len(v.lines) == 0 {
 		return 0, 0
@@ -97,7 +97,7 @@ func (v *LogView) Window() (first, last int) {
 	return v.top + 1, min(v.top+max(v.page, 1), len(v.lines))
 }
 
-// Do carries out moves.
+// Do carries out cursor moves.
 func (v *LogView) Do(action string) bool {
 	switch action {
 	case keymap.Up:
@@ -133,7 +133,7 @@ func (v *LogView) move(to int) {
 	v.still = v.cursor < len(v.lines)-1
 }
 
-// Lines draws the window in which the cursor is.
+// Lines draws the window that contains the cursor.
 func (v *LogView) Lines(s Style, width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -190,8 +190,8 @@ func (v *LogView) wrapped(s Style, width, height int) []string {
 	return Exactly(out, width, height)
 }
 
-// wrapIndent is where a wrapped line continues: behind the times, which show where the
-// next line begins. wrapLeast is the least width that it leaves.
+// wrapIndent is where a wrapped line continues: past the times, so that these show where
+// the next line begins. wrapLeast is the least width left for text.
 const (
 	wrapIndent = 9
 	wrapLeast  = 20

@@ -15,7 +15,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
-// Strip draws cells in a row, as the addresses of a prefix.
+// Strip draws cells in a row, such as the addresses of a prefix.
 func Strip(s Style, cells []Cell) string {
 	var b strings.Builder
 	for i := 0; i < len(cells); {
@@ -29,17 +29,17 @@ func Strip(s Style, cells []Cell) string {
 	return b.String()
 }
 
-// BlockMap shows many cells of one kind, row by row, as the /28s of a subnet. A window
-// of it follows the cursor.
+// BlockMap shows many cells of one kind, row by row, such as the /28s of a subnet. Its
+// window follows the cursor.
 type BlockMap struct {
 	Count  int
 	Cell   func(i int) Cell
-	Label  func(first int) string // at the left of a row that begins with a cell
-	Cursor int                    // -1: none
+	Label  func(first int) string // at the left of the row that begins with this cell
+	Cursor int                    // -1 if none
 }
 
-// Columns is how many cells a row of a width has: a power of two, so that rows begin at
-// round addresses.
+// Columns returns how many cells a row of a width has: a power of two, so that rows begin
+// at round addresses.
 func (m BlockMap) Columns(width int) int {
 	room := width - m.labelWidth() - 1
 	n := 1
@@ -56,7 +56,7 @@ func (m BlockMap) labelWidth() int {
 	return max(Width(m.Label(0)), Width(m.Label(m.Count-1))) + 2
 }
 
-// Lines draws the window in which the cursor is.
+// Lines draws the window that contains the cursor.
 func (m BlockMap) Lines(s Style, width, height int) []string {
 	if width <= 0 || height <= 0 || s.Linear {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// SideBySide is the width from which panes are side by side; below it they are stacked.
+// SideBySide is the least width at which panes are side by side; below, they are stacked.
 const SideBySide = 110
 
 // Pane is a titled part of a page.
@@ -16,7 +16,7 @@ type Pane struct {
 	Note    string // to the right of the title
 	Focused bool
 	Weight  int // share of the space; 0 counts as 1
-	Least   int // rows that it needs where panes are stacked; 0: three
+	Least   int // rows that it needs if panes are stacked; 0 counts as 3
 	Lines   func(style Style, width, height int) []string
 }
 
@@ -58,8 +58,8 @@ func Layout(width, height int, panes []Pane) []Rect {
 	return out
 }
 
-// shares divides a length by weight; when it is too short for all, the later panes get
-// less and then nothing.
+// shares divides a length by weight. If it is too short for all, later panes get less or
+// nothing.
 func shares(total int, panes []Pane, least []int) []int {
 	out := make([]int, len(panes))
 	rest := max(total, 0)
@@ -132,8 +132,8 @@ func Panes(style Style, width, height int, panes []Pane) []string {
 	return lines
 }
 
-// Stacked writes panes one after the other, each as long as its content but at most most
-// lines, a blank line before each title.
+// Stacked writes panes one after the other, each as long as its content but with at most
+// most lines. A blank line precedes each title.
 func Stacked(style Style, width, most int, above []string, panes []Pane) []string {
 	lines := trimmed(above)
 	for _, p := range panes {
@@ -147,7 +147,7 @@ func Stacked(style Style, width, most int, above []string, panes []Pane) []strin
 	return lines
 }
 
-// trimmed are lines without the blank ones at the end.
+// trimmed returns lines without trailing blank ones.
 func trimmed(lines []string) []string {
 	n := len(lines)
 	for n > 0 && strings.TrimSpace(lines[n-1]) == "" {

@@ -15,17 +15,16 @@ type Style struct {
 	Idle bool
 }
 
-// Selected is the style of the row under the cursor: the same colours on a tint.
+// Selected returns the style of the row under the cursor: the same colours on a tint.
 func (s Style) Selected() Style {
 	s.Theme = s.Theme.Tinted()
 	return s
 }
 
-// Paint gives a text its colours. It holds no escapes and no line breaks.
+// Paint colours a text. The text must not contain escapes or line breaks.
 func (s Style) Paint(r theme.Role, text string) string { return s.Theme.Paint(r, text) }
 
-// Pick chooses between two spellings of a sign: the ASCII one where only ASCII may be
-// written.
+// Pick returns text, or ascii if only ASCII may be written.
 func (s Style) Pick(text, ascii string) string {
 	if s.ASCII {
 		return ascii

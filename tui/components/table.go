@@ -9,13 +9,13 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Pacing of the order: rows do not jump while the user moves.
+// Limits on sorting, so that rows do not jump while the user moves.
 const (
 	sortEvery = 2 * time.Second
 	handRests = 2 * time.Second
 )
 
-// TableOptions say what a table shows. Columns and ID are required.
+// TableOptions configures a table. Columns and ID are required.
 type TableOptions[T any] struct {
 	Columns []query.Column[T]
 	ID      func(T) string                      // identity of a row
@@ -24,10 +24,10 @@ type TableOptions[T any] struct {
 	Role    func(T, string) theme.Role          // of a cell, by column name
 	Row     func(T) (role theme.Role, all bool) // all: every cell of the row has the role
 	Sort    []SortKey
-	Order   string // at first
+	Order   string // the initial order
 
-	// Show overrides how a cell is written; filters and orders still use its text. nil:
-	// as the text.
+	// Show, if not nil, overrides how a cell is written. Filters and sorting still use
+	// the column's text.
 	Show func(row T, column string) (text string, ok bool)
 
 	// Draw draws a cell that is not text: painted, exactly width cells wide. Drawn gives
@@ -35,28 +35,28 @@ type TableOptions[T any] struct {
 	Draw  func(s Style, row T, column string, width int) string
 	Drawn map[string]int
 
-	// Limits bound columns whose texts come from a node and may be long.
+	// Limits are for columns whose text comes from a node and may be long.
 	Limits map[string]Limit
 
-	Empty string // what an empty table says
+	Empty string // the text of an empty table
 }
 
-// Limit bounds the width of a column.
+// Limit limits the width of a column.
 type Limit struct {
-	Most   int // never more
-	Narrow int // it is cut to this before other columns are dropped
+	Most   int // the greatest width
+	Narrow int // the column is cut to this before others are dropped
 }
 
-// Table shows rows through a window: only visible rows are formatted. The cursor stays on
-// its row while values change; another order or filter puts it on the first row, and it
-// stays there until it is moved. A Table belongs to one goroutine.
+// Table shows rows through a window and formats only the visible ones. The cursor stays on
+// its row while values change. A new order or filter moves it to the first row, where it
+// stays until the user moves it. A Table belongs to one goroutine.
 type Table[T any] struct {
 	o     TableOptions[T]
 	all   []T
-	rows  []T // those the filter leaves, in order
+	rows  []T // those that match, in order
 	order query.Order[T]
 	find  *query.Filter[T]
-	past  *query.Filter[T] // the last non-empty one, for Next
+	past  *query.Filter[T] // the last non-empty one with matches, for Next
 	text  string
 	words []string // of the filter
 
@@ -66,15 +66,15 @@ type Table[T any] struct {
 	marks        map[string]bool
 	anchor       string
 
-	asked  uint64 // changes with the filter, the order and faults
-	picked uint64 // asked, of the choice that was taken first for it
+	asked  uint64 // incremented when the filter, the order or faults change
+	picked uint64 // value of asked when a Picker's rows were last taken at once
 	beyond int    // matching rows that the table does not hold; see Picker
-	total  int    // all rows, of a Picker; else 0
+	total  int    // all rows that a Picker has seen; 0 without one
 
 	sorted, moved time.Time
-	waiting       bool // all has changed and rows is in the old order
+	waiting       bool // all has changed, but rows is in the old order
 
-	page   int // rows of the window as last drawn; 0: not yet
+	page   int // rows of the window as last drawn; 0 = not drawn yet
 	layout layout
 	byID   map[string]int // index in all, for refresh only: kept to reuse its memory
 }
@@ -82,12 +82,12 @@ type Table[T any] struct {
 // NewTable makes an empty table.
 func NewTable[T any](o TableOptions[T]) *Table[T] {
 	t := &Table[T]{o: o, marks: map[string]bool{}}
-	_ = t.SetOrder(o.Order) // an order of the program's own
+	_ = t.SetOrder(o.Order) // the program's own orders are valid
 	return t
 }
 
-// SetRows gives the table other rows. The order and the filter are applied at most every
-// two seconds and not while the user moves; in between rows stay where they are.
+// SetRows replaces the rows. It sorts and filters at most every two seconds and not while
+// the user moves; in between, rows stay in place.
 func (t *Table[T]) SetRows(rows []T, now time.Time) {
 	t.all = rows
 	if t.sorted.IsZero() || t.may(now) {
@@ -97,7 +97,7 @@ func (t *Table[T]) SetRows(rows []T, now time.Time) {
 	t.refresh()
 }
 
-// Settle applies a waiting order once it may.
+// Settle applies a pending sort and filter once it may.
 func (t *Table[T]) Settle(now time.Time) {
 	if t.waiting && t.may(now) {
 		t.apply(now)
@@ -108,7 +108,7 @@ func (t *Table[T]) may(now time.Time) bool {
 	return now.Sub(t.sorted) >= sortEvery && now.Sub(t.moved) >= handRests
 }
 
-// apply filters and orders all rows.
+// apply filters and sorts all rows.
 func (t *Table[T]) apply(now time.Time) {
 	t.sorted, t.waiting = now, false
 	t.rows = t.rows[:0]
@@ -124,8 +124,8 @@ func (t *Table[T]) apply(now time.Time) {
 	t.follow()
 }
 
-// refresh takes the newest values of the rows shown, without moving them: rows that are
-// gone leave, new ones are appended.
+// refresh updates the rows shown without moving them. It removes rows that are gone and
+// appends new ones.
 func (t *Table[T]) refresh() {
 	t.waiting = true
 	if t.byID == nil {
@@ -183,7 +183,7 @@ func (t *Table[T]) clamp() {
 	t.top = max(min(t.top, len(t.rows)-t.page), 0)
 }
 
-// Row is the row under the cursor.
+// Row returns the row under the cursor.
 func (t *Table[T]) Row() (T, bool) {
 	if t.cursor < len(t.rows) {
 		return t.rows[t.cursor], true
@@ -192,12 +192,12 @@ func (t *Table[T]) Row() (T, bool) {
 	return none, false
 }
 
-// Visible are the rows in the window.
+// Visible returns the rows in the window.
 func (t *Table[T]) Visible() []T {
 	return t.rows[t.top:min(t.top+t.page, len(t.rows))]
 }
 
-// Rows are the matching rows, in order. The caller must not keep them.
+// Rows returns the matching rows, in order. The caller must not keep them.
 func (t *Table[T]) Rows() []T { return t.rows }
 
 // Select puts the cursor on a row by its identity.
@@ -289,7 +289,8 @@ func (t *Table[T]) markRange(now time.Time) {
 // Marked counts the marked rows.
 func (t *Table[T]) Marked() int { return len(t.marks) }
 
-// Identities are of the marked rows in the order shown, or of that under the cursor.
+// Identities returns the identities of the marked rows, in the order shown, or of the row
+// under the cursor.
 func (t *Table[T]) Identities() []string {
 	var out []string
 	for _, r := range t.chosen() {
@@ -303,7 +304,7 @@ func (t *Table[T]) Identities() []string {
 	return out
 }
 
-// chosen are the marked rows that are shown.
+// chosen returns the marked rows that are shown.
 func (t *Table[T]) chosen() []T {
 	if len(t.marks) == 0 {
 		return nil
@@ -317,12 +318,12 @@ func (t *Table[T]) chosen() []T {
 	return out
 }
 
-// Found is how many rows match the filter, and of how many.
+// Found returns how many rows match the filter, and how many there are.
 func (t *Table[T]) Found() (shown, all int) {
 	return len(t.rows) + t.beyond, max(len(t.all), t.total)
 }
 
-// Window is the first and the last row on the screen, from 1; 0, 0 without any.
+// Window returns the first and the last row on the screen, counted from 1; 0, 0 if none.
 func (t *Table[T]) Window() (first, last int) {
 	if len(t.rows) == 0 {
 		return 0, 0
@@ -330,12 +331,12 @@ func (t *Table[T]) Window() (first, last int) {
 	return t.top + 1, min(t.top+t.page, len(t.rows))
 }
 
-// Frozen reports whether the order waits for the user to stop moving.
+// Frozen reports whether sorting waits for the user to stop moving.
 func (t *Table[T]) Frozen(now time.Time) bool {
 	return t.waiting && now.Sub(t.moved) < handRests
 }
 
-// toTop puts the cursor on the first row, whichever that is then.
+// toTop puts the cursor on the first row, whichever row that becomes.
 func (t *Table[T]) toTop() { t.cursor, t.top, t.at = 0, 0, "" }
 
 // SetFaults shows only rows with a fault.
@@ -354,7 +355,7 @@ func (t *Table[T]) SetWide(on bool) {
 	t.wide = on
 }
 
-// again applies a new filter or order of the user.
+// again applies a new filter, order or faults setting.
 func (t *Table[T]) again() {
 	t.asked++
 	t.beyond = 0
@@ -378,13 +379,13 @@ func (t *Table[T]) Click(x, y int, now time.Time) bool {
 	return true
 }
 
-// Wheel scrolls the window and takes the cursor along at its edges.
+// Wheel scrolls the window. The cursor moves only to stay inside it.
 func (t *Table[T]) Wheel(rows int, now time.Time) {
 	t.top = max(min(t.top+rows, len(t.rows)-t.page), 0)
 	t.move(min(max(t.cursor, t.top), t.top+t.page-1), now)
 }
 
-// Cells are the marked rows, or all rows shown, as text.
+// Cells returns the marked rows, or else all rows shown, as text.
 func (t *Table[T]) Cells() (header []string, rows [][]string) {
 	columns := t.shownColumns()
 	for _, c := range columns {

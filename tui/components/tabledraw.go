@@ -12,19 +12,20 @@ import (
 
 const (
 	gutter = 2
-	widest = 48 // of a column; what comes from a node may be long
+	widest = 48 // most cells of a column; text from a node may be long
 	margin = 2  // cursor and mark
 
-	lastLeast = 17 // of the text at the right
+	lastLeast = 17 // least cells of a text column at the right
 )
 
-// layout is the placement of the columns. Widths grow at once and shrink only when the
-// user asks for other rows, so that columns do not jump while values change.
+// layout is the placement of the columns. Widths grow at once, but shrink only when the
+// terminal's width or the user's choice of rows changes, so that columns do not jump while
+// values change.
 type layout struct {
 	width   int
 	columns []placed
-	grown   map[string]int // the widest that columns have needed since
-	widths  map[string]int // of this frame: grown, narrowed to fit. Not remembered, so that drawing twice gives the same frame
+	grown   map[string]int // the greatest width that each column has needed since forget
+	widths  map[string]int // of this frame: grown, narrowed to fit. Not kept, so that drawing twice gives the same frame
 }
 
 type placed struct {
@@ -43,8 +44,7 @@ func (l *layout) columnAt(x int) string {
 	return ""
 }
 
-// Lines draws the header and the window. It remembers its height: page down moves by
-// that.
+// Lines draws the header and the window. It remembers the height, which page down moves by.
 func (t *Table[T]) Lines(s Style, width, height int) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -74,7 +74,7 @@ func (t *Table[T]) Lines(s Style, width, height int) []string {
 	return Exactly(lines, width, height)
 }
 
-// place chooses the columns for a width and formats the cells of the visible rows.
+// place selects the columns for a width and formats the cells of the visible rows.
 func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], [][]string) {
 	if t.layout.width != width {
 		t.layout.width = width
@@ -93,7 +93,7 @@ func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], []
 		cells[i], flat = flat[:len(columns):len(columns)], flat[len(columns):]
 	}
 	for j, c := range columns {
-		need := max(Width(c.Header)+1, c.Least) // room for the arrow of the order
+		need := max(Width(c.Header)+1, c.Least) // room for the sort arrow
 		if drawn, ok := t.o.Drawn[c.Name]; ok {
 			need = max(need, drawn)
 		} else {
@@ -132,7 +132,7 @@ func (t *Table[T]) place(s Style, width int, visible []T) ([]query.Column[T], []
 	return out, cells
 }
 
-// shownText is how a cell is written.
+// shownText returns the text shown in a cell.
 func (t *Table[T]) shownText(row T, c query.Column[T]) string {
 	if t.o.Show != nil {
 		if text, ok := t.o.Show(row, c.Name); ok {
@@ -142,8 +142,8 @@ func (t *Table[T]) shownText(row T, c query.Column[T]) string {
 	return c.Text(row)
 }
 
-// needs is the width that a column keeps before others are dropped. The last one, when it
-// is text, takes what is left.
+// needs returns the width that a column keeps before others are dropped. The last column,
+// if it is text, takes what is left.
 func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
 	c := columns[i]
 	if w := t.layout.widths[c.Name]; i < len(columns)-1 || c.Right {
@@ -152,9 +152,9 @@ func (t *Table[T]) needs(i int, columns []query.Column[T]) int {
 	return min(t.layout.widths[c.Name], max(c.Least, lastLeast, Width(c.Header)+1, t.o.Limits[c.Name].Narrow))
 }
 
-// fit chooses the columns. Those of the narrow table stay as they are without the wide
-// ones, which take the room that is left; the column of the order always stays. Columns
-// that are never dropped are narrowed to their useful minimum, the widest first.
+// fit selects the columns. Wide columns get only the room that the columns of the narrow
+// table leave; the sort column always stays. Columns that are never dropped are narrowed
+// to their useful minimum, the widest first.
 func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 	keep := make([]bool, len(columns))
 	total := margin - gutter
@@ -165,7 +165,7 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 	}
 	for i, c := range columns {
 		if i == len(columns)-1 && !c.Right {
-			continue // it has what is left anyway
+			continue // it takes what is left anyway
 		}
 		if limit, ok := t.o.Limits[c.Name]; ok && total > width {
 			cut := min(total-width, max(t.layout.widths[c.Name]-limit.Narrow, 0))
@@ -187,14 +187,14 @@ func (t *Table[T]) fit(width int, columns []query.Column[T]) []bool {
 		total -= t.needs(drop, columns) + gutter
 	}
 	t.widen(width-total, columns, keep)
-	if last := len(columns) - 1; last >= 0 { // its text has spare width: taking cells from that frees none
+	if last := len(columns) - 1; last >= 0 { // its text has spare width; narrowing that frees no cells
 		t.layout.widths[columns[last].Name] = t.needs(last, columns)
 	}
 	t.narrow(total-width, columns, keep)
 	return keep
 }
 
-// sorts reports whether the rows are ordered by the column.
+// sorts reports whether the rows are sorted by the column.
 func (t *Table[T]) sorts(c query.Column[T]) bool {
 	by, _, ok := t.order.First()
 	return ok && by == c.Name
@@ -217,7 +217,7 @@ func (t *Table[T]) widen(room int, columns []query.Column[T], keep []bool) {
 	}
 }
 
-// narrow takes cells from the columns that are kept.
+// narrow takes cells from the kept columns, the widest first.
 func (t *Table[T]) narrow(over int, columns []query.Column[T], keep []bool) {
 	for ; over > 0; over-- {
 		wide := -1
@@ -287,7 +287,7 @@ func (t *Table[T]) line(s Style, width int, row T, columns []query.Column[T], ce
 	return l.String()
 }
 
-// cell writes a text with the matches of the filter's words highlighted.
+// cell writes a text with the first match of a filter word highlighted.
 func (t *Table[T]) cell(l *Line, role theme.Role, text string) {
 	for _, w := range t.words {
 		if from, to, ok := findFold(text, w); ok {
@@ -308,7 +308,7 @@ func findFold(text, lower string) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// beginsFold is the length in bytes of the word that a text begins with.
+// beginsFold returns the length in bytes of the word if the text begins with it.
 func beginsFold(text, lower string) (n int, ok bool) {
 	for _, want := range lower {
 		r, size := utf8.DecodeRuneInString(text[n:])

@@ -8,11 +8,11 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// Filter is the text in effect.
+// Filter returns the text in effect.
 func (t *Table[T]) Filter() string { return t.text }
 
-// SetFilter shows the rows that match, with the cursor on the first of them; without a
-// filter it stays on its row. On an error the last one stays.
+// SetFilter shows the matching rows and moves the cursor to the first. Clearing the filter
+// leaves the cursor on its row. On an error, the last filter stays.
 func (t *Table[T]) SetFilter(text string) error {
 	found, err := query.Parse(text, query.Options[T]{Columns: t.o.Columns, Label: t.o.Label})
 	if err != nil {
@@ -29,7 +29,7 @@ func (t *Table[T]) SetFilter(text string) error {
 	return nil
 }
 
-// words are a filter's words that are highlighted where they match, in lower case.
+// words returns the words of a filter that are highlighted, in lower case.
 func words(text string) []string {
 	var out []string
 	for _, w := range strings.Fields(strings.ToLower(text)) {
@@ -40,7 +40,8 @@ func words(text string) []string {
 	return out
 }
 
-// Next goes to the next row that the filter matches, or the last one that was set.
+// Next goes to the next or previous row that the current filter, or else the last one,
+// matches.
 func (t *Table[T]) Next(step int, now time.Time) bool {
 	for i := 1; i <= len(t.rows); i++ {
 		at := ((t.cursor+step*i)%len(t.rows) + len(t.rows)) % len(t.rows)
@@ -52,10 +53,10 @@ func (t *Table[T]) Next(step int, now time.Time) bool {
 	return false
 }
 
-// Order is the order in effect.
+// Order returns the order in effect.
 func (t *Table[T]) Order() string { return t.order.String() }
 
-// SetOrder orders the rows, as "-ip,node", and puts the cursor on the first.
+// SetOrder sorts the rows by an order such as "-ip,node" and puts the cursor on the first.
 func (t *Table[T]) SetOrder(text string) error {
 	o, err := query.ParseOrder(text, t.o.Columns)
 	if err != nil {
@@ -67,11 +68,11 @@ func (t *Table[T]) SetOrder(text string) error {
 	return nil
 }
 
-// SortMenu are the letters of the sort menu.
+// SortMenu returns the letters of the sort menu.
 func (t *Table[T]) SortMenu() []SortKey { return t.o.Sort }
 
-// SortBy orders by a column, reversed when it is that already, and puts the cursor on the
-// first row. Numbers begin with the greatest.
+// SortBy sorts by a column, or reverses the order if it is the current one, and puts the
+// cursor on the first row. Numbers begin with the greatest.
 func (t *Table[T]) SortBy(column string) {
 	c, ok := query.Find(t.o.Columns, column)
 	if !ok {

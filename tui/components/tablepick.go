@@ -6,13 +6,13 @@ import (
 	"cnictl/daemon/fleet/query"
 )
 
-// Picker chooses the rows that a table holds from many: the first that match its filter,
-// in its order. A table filters and orders all its rows at each key, which takes too long
-// for a hundred thousand; a Picker does it in the background. It may be used by another
-// goroutine than the table.
+// Picker picks the rows of a table from many: the first that match its filter, in its
+// order. A table filters and sorts all its rows at each key press, which takes too long for
+// a hundred thousand; a Picker does it in the background. It may be used by a goroutine
+// other than the table's.
 type Picker[T any] struct {
 	id    func(T) string
-	fault func(T) bool // nil: all rows
+	fault func(T) bool // nil = all rows
 	find  *query.Filter[T]
 	order query.Order[T]
 	most  int
@@ -20,10 +20,10 @@ type Picker[T any] struct {
 	found int
 	all   int
 	asked uint64
-	full  bool // the last of the first most rows is in place: later ones are not needed
+	full  bool // rows[most-1] bounds the choice: rows after it are not needed
 }
 
-// Picker starts a choice of at most so many rows, by the current filter, order and
+// Picker returns a Picker of at most that many rows, by the current filter, order and
 // faults.
 func (t *Table[T]) Picker(most int) *Picker[T] {
 	p := &Picker[T]{id: t.o.ID, find: t.find, order: t.order, most: most, asked: t.asked}
@@ -33,7 +33,7 @@ func (t *Table[T]) Picker(most int) *Picker[T] {
 	return p
 }
 
-// Add takes rows into the choice.
+// Add offers rows to the Picker.
 func (p *Picker[T]) Add(rows ...T) {
 	p.all += len(rows)
 	for _, r := range rows {
@@ -51,7 +51,7 @@ func (p *Picker[T]) Add(rows ...T) {
 	}
 }
 
-// Cut finishes the choice.
+// Cut drops the rows beyond the limit.
 func (p *Picker[T]) Cut() {
 	if len(p.rows) > p.most {
 		p.order.Sort(p.rows, p.id)
@@ -60,15 +60,15 @@ func (p *Picker[T]) Cut() {
 	}
 }
 
-// All is how many rows were added.
+// All returns how many rows were added.
 func (p *Picker[T]) All() int { return p.all }
 
-// Picked reports whether the choice still matches the filter, order and faults.
+// Picked reports whether the Picker still matches the filter, order and faults.
 func (t *Table[T]) Picked(p *Picker[T]) bool { return p != nil && p.asked == t.asked }
 
-// SetPicked gives the table the rows of a choice. Its count is that of all rows.
+// SetPicked sets the rows from a Picker. Found then counts all rows.
 func (t *Table[T]) SetPicked(p *Picker[T], now time.Time) {
-	if t.Picked(p) && t.picked != p.asked { // the user waits for them
+	if t.Picked(p) && t.picked != p.asked { // the user is waiting for them
 		t.picked, t.sorted = p.asked, time.Time{}
 	}
 	t.SetRows(p.rows, now)

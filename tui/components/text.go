@@ -11,7 +11,7 @@ import (
 
 const blanks = "                                                                                                                                "
 
-// Blank is a run of blanks.
+// Blank returns n blanks.
 func Blank(n int) string {
 	if n <= 0 {
 		return ""
@@ -22,9 +22,9 @@ func Blank(n int) string {
 	return strings.Repeat(" ", n)
 }
 
-// Width is how many cells a text without escapes takes. Terminals differ: some count the
-// characters of a cluster one by one (tmux does), some take the cluster as one. The wider
-// of both counts, so that no line is too long on either; show's widths are the latter.
+// Width returns how many cells a text without escapes takes. Some terminals, such as tmux,
+// count the characters of a cluster one by one; others count the cluster as one. Width
+// returns the larger, so that no line is too long on either; show counts clusters.
 func Width(s string) int {
 	if ascii(s) {
 		return len(s)
@@ -47,7 +47,7 @@ func (s Style) Clip(text string, width int) string {
 	return Head(head, width-1) + s.Ellipsis()
 }
 
-// Head is the beginning of a text, as much as fits a width.
+// Head returns as much of the beginning of a text as fits a width.
 func Head(text string, width int) string {
 	if ascii(text) {
 		return text[:max(min(len(text), width), 0)]
@@ -65,7 +65,7 @@ func Head(text string, width int) string {
 	return text[:end]
 }
 
-// Fit gives a text without escapes exactly a width.
+// Fit cuts or pads a text without escapes to exactly a width.
 func (s Style) Fit(text string, width int, right bool) string {
 	if width <= 0 {
 		return ""
@@ -81,7 +81,8 @@ func (s Style) Fit(text string, width int, right bool) string {
 	return text + pad
 }
 
-// Plain7 replaces each non-ASCII character with a question mark.
+// Plain7 replaces each non-ASCII character with an ASCII one, a question mark if no other
+// fits.
 func Plain7(text string) string {
 	if ascii(text) {
 		return text
@@ -108,7 +109,7 @@ func ascii(s string) bool {
 	return true
 }
 
-// Thousands writes a count with commas.
+// Thousands formats a count with commas.
 func Thousands(n int) string {
 	digits := strconv.Itoa(n)
 	sign := ""
@@ -121,8 +122,8 @@ func Thousands(n int) string {
 	return sign + digits
 }
 
-// Clock is a moment's time of day in UTC, as in the header, or its date when it is more
-// than a day ago: always 8 cells.
+// Clock formats a time of day in UTC, as in the header, or the date if it is more than a
+// day ago: always 8 cells.
 func Clock(at, now time.Time) string {
 	if at.IsZero() {
 		return "--:--:--"

@@ -1,7 +1,7 @@
 package keymap
 
-// Actions of the app's own keys. Settings rebind keys by these words; a page gets the
-// action and never sees the key.
+// Actions of the app's keys. Settings rebind keys by these words; a page gets the action
+// and never sees the key.
 const (
 	Up        = "up"
 	Down      = "down"

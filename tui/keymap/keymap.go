@@ -1,5 +1,5 @@
-// Package keymap is the one table of keys: what the screens match, what help and docs
-// print and what tests hold against each other.
+// Package keymap is the single table of keys. The screens match keys by it, help and docs
+// print it, and tests compare them.
 package keymap
 
 import (
@@ -11,7 +11,7 @@ import (
 
 // Binding is an action with its keys.
 type Binding struct {
-	Action string   // a stable word that settings rebind by
+	Action string   // a stable word, as in the settings
 	Shown  string   // the keys as help shows them
 	Help   string   // what they do
 	Keys   []string // as their messages print: "ctrl+f", "space", "G"
@@ -22,7 +22,7 @@ func Of(action, shown, help string, keys ...string) Binding {
 	return Binding{action, shown, help, keys}
 }
 
-// rebind gives a binding other keys. Help writes them as the settings do, abbreviated.
+// rebind replaces the keys of a binding. Help shows them as in the settings, abbreviated.
 func (b *Binding) rebind(keys []string) {
 	shown := make([]string, len(keys))
 	for i, k := range keys {
@@ -31,14 +31,14 @@ func (b *Binding) rebind(keys []string) {
 	b.Keys, b.Shown = keys, strings.Join(shown, " ")
 }
 
-// leave removes the keys that something else has taken.
+// leave removes the keys that another action has taken.
 func (b *Binding) leave(taken func(string) bool) {
 	if left := slices.DeleteFunc(slices.Clone(b.Keys), taken); len(left) < len(b.Keys) {
 		b.rebind(left)
 	}
 }
 
-// written is a key as help writes it.
+// written returns a key as help shows it.
 func written(k string) string {
 	switch k {
 	case "up":
@@ -59,15 +59,15 @@ func written(k string) string {
 	return k
 }
 
-// Modifiers come before a key in this order, as terminals send them.
+// modifiers come before a key in this order, as terminals send them.
 var modifiers = []string{"ctrl", "alt", "shift", "meta", "hyper", "super"}
 
-// named are the keys that are no character.
+// named are the keys that are not characters.
 var named = []string{
 	"up", "down", "left", "right", "enter", "tab", "space", "backspace", "esc", "insert", "delete", "home", "end", "pgup", "pgdown", "begin",
 }
 
-// checkKey says why a text is not a key, so that it could never be pressed.
+// checkKey returns an error if a text is not a key that a terminal can send.
 func checkKey(k string) error {
 	rest, shift, other := k, false, false
 	for _, mod := range modifiers {

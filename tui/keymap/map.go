@@ -8,23 +8,22 @@ import (
 	"strings"
 )
 
-// Map finds the action of a key. The zero Map knows none.
+// Map finds the action of a key. The zero Map has no keys.
 type Map struct {
 	Sections []Section
 	Pages    []PageKeys
 	actions  map[string]string // key → action of the app
 }
 
-// Check validates the user's own keys; the error is one line.
+// Check validates the user's keys. The error is one line.
 func Check(own map[string][]string) error {
 	_, err := New(own)
 	return err
 }
 
-// New makes the map of the tables with keys of the user's own: action → keys, where an
-// action of one page is page.action. A key that the user assigns is removed from its
-// default action. Unknown actions and keys, and a key assigned to two actions, are
-// errors.
+// New makes the map from the tables and the user's keys by action, where an action of one
+// page is page.action. A key that the user assigns is removed from its default action.
+// Unknown actions and keys, and a key assigned to two actions, are errors.
 func New(own map[string][]string) (Map, error) {
 	m := Map{Sections: Table(), Pages: PageTable(), actions: map[string]string{}}
 	for _, action := range slices.Sorted(maps.Keys(own)) {
@@ -90,7 +89,7 @@ func (m *Map) rebind(own map[string][]string) error {
 
 // rebindPages gives the pages' actions the user's keys.
 func (m *Map) rebindPages(own map[string][]string) error {
-	claimed := map[string]bool{} // by the user, for the app
+	claimed := map[string]bool{} // keys that the user assigned to the app's actions
 	for action, keys := range own {
 		if _, ok := m.Binding(action); ok {
 			for _, k := range keys {
@@ -127,8 +126,8 @@ func (m *Map) rebindPages(own map[string][]string) error {
 	return nil
 }
 
-// Action is what a key does on a page with keys of its own; "" = nothing. The page's own
-// come first, but never hide the app's reserved row.
+// Action returns what a key does on a page with the given bindings, "" if nothing. The
+// page's keys come first, but never hide the app's reserved ones.
 func (m Map) Action(key string, page []Binding) string {
 	action := m.actions[key]
 	if slices.Contains(appRow, action) {
@@ -142,7 +141,7 @@ func (m Map) Action(key string, page []Binding) string {
 	return action
 }
 
-// Page are the keys of a page, the user's in place of the table's.
+// Page returns the keys of a page, the user's in place of the defaults.
 func (m Map) Page(name string) []Binding {
 	for _, p := range m.Pages {
 		if p.Page == name {
@@ -152,13 +151,13 @@ func (m Map) Page(name string) []Binding {
 	return nil
 }
 
-// Live is the map without the keys of recordings in the help.
+// Live returns the map without the section of recording keys, for the help.
 func (m Map) Live() Map {
 	m.Sections = slices.DeleteFunc(slices.Clone(m.Sections), func(s Section) bool { return s.Title == Recording })
 	return m
 }
 
-// Binding is that of an action of the app.
+// Binding returns the binding of an action of the app.
 func (m Map) Binding(action string) (Binding, bool) {
 	for _, s := range m.Sections {
 		for _, b := range s.Bindings {
@@ -170,20 +169,20 @@ func (m Map) Binding(action string) (Binding, bool) {
 	return Binding{}, false
 }
 
-// Shown is how help writes an action's keys.
+// Shown returns an action's keys as help shows them.
 func (m Map) Shown(action string) string {
 	b, _ := m.Binding(action)
 	return b.Shown
 }
 
-// First is an action's first key, as help writes it; "" = it has none.
+// First returns an action's first key as help shows it, "" if it has none.
 func (m Map) First(action string) string {
 	first, _, _ := strings.Cut(m.Shown(action), " ")
 	return first
 }
 
-// Conflicts are the keys of a page that are invalid: twice on the page, or in the app's
-// reserved row.
+// Conflicts returns the invalid keys of a page: bound twice on the page, or reserved by
+// the app.
 func (m Map) Conflicts(page []Binding) []string {
 	var out []string
 	seen := map[string]string{}

@@ -1,6 +1,6 @@
 package keymap
 
-// Actions of the pages' own keys. Settings prefix them with the page: "node.subnets".
+// Actions of the keys of single pages. Settings prefix them with the page: "node.subnets".
 const (
 	Zoom      = "zoom"
 	Subnets   = "subnets"
@@ -29,14 +29,14 @@ const (
 	ResetAll = "reset-all"
 )
 
-// PageKeys are one page's own keys. They take precedence over the app's keys, except its
-// reserved row.
+// PageKeys are the keys of one page. They take precedence over the app's keys, except the
+// reserved ones.
 type PageKeys struct {
-	Page     string // its name, as settings have it
+	Page     string // its name, as in the settings
 	Bindings []Binding
 }
 
-// PageTable is all keys that belong to one page.
+// PageTable returns the default keys of all pages that have any.
 func PageTable() []PageKeys {
 	zoom := func() Binding { return Of(Zoom, "z", "zoom pane", "z") }
 	return []PageKeys{
@@ -79,7 +79,7 @@ func PageTable() []PageKeys {
 	}
 }
 
-// Page are the default keys of a page; nil: it has none.
+// Page returns the default keys of a page, nil if it has none.
 func Page(name string) []Binding {
 	for _, p := range PageTable() {
 		if p.Page == name {

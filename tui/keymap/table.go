@@ -9,8 +9,8 @@ type Section struct {
 // Recording is the section of keys that only a recording has.
 const Recording = "Recording"
 
-// Table is every key of the app, by what it is for: help, docs and the matching are made
-// of it and of [PageTable].
+// Table returns every key of the app, by purpose. Help, docs and key matching are built
+// from it and from [PageTable].
 func Table() []Section {
 	return []Section{
 		{"Move", []Binding{
@@ -82,5 +82,5 @@ func Table() []Section {
 	}
 }
 
-// appRow are the actions that no page may take for itself.
+// appRow are the actions whose keys no page may take.
 var appRow = []string{Theme, Mouse, Help, Diagnose, Back, Quit, Suspend, Palette}

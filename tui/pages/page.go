@@ -1,5 +1,5 @@
-// Package pages defines a screen: a page that takes messages, lays itself out in a given
-// size and declares its keys. The screens are the packages below.
+// Package pages defines a screen: a page that handles messages, lays itself out in a given
+// size and declares its keys. The screens are in the packages below.
 package pages
 
 import (
@@ -16,78 +16,78 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Context is what a page may use while it draws and updates. Each message has a new one;
-// a page must not keep it.
+// Context is what a page may use to draw and update. Each message comes with a new one; a
+// page must not keep it.
 type Context struct {
 	Width, Height int // of the page
 	View          *store.View
 	Source        watch.Source
 	Theme         *theme.Theme
-	Now           time.Time // the source's: of what is shown
-	Clock         time.Time // of the person at the terminal: of moves and orders
+	Now           time.Time // the source's time, for what is shown
+	Clock         time.Time // the user's time, for cursor moves and sorting
 	ASCII         bool
-	Linear        bool // as in components.Style; Height is not a limit then
+	Linear        bool // as in components.Style; Height is then no limit
 	FaultsOnly    bool
-	Recorded      bool // documents are read from a recording: they cost no request
-	Examines      bool // there is a doctor to ask: see Examine
+	Recorded      bool // documents come from a recording and cost no request
+	Examines      bool // a doctor is available; see Examine
 	Wide          bool
 }
 
-// Style is how the context has things drawn.
+// Style returns the style to draw with.
 func (c Context) Style() components.Style {
 	return components.Style{Theme: c.Theme, ASCII: c.ASCII, Linear: c.Linear}
 }
 
 // Page is one screen.
 //
-// Keys reach it as [Do]: the app finds the action of a key, in the page's own bindings
-// first and then in its own. While the page is Busy it gets every tea.KeyPressMsg except
-// ctrl+c, and [Paste].
+// Keys reach it as [Do]: the app looks up the action of a key in the page's bindings
+// first, then in the app's. While Busy, the page gets every tea.KeyPressMsg except ctrl+c,
+// and [Paste].
 type Page interface {
-	// Name is the stable name, as `cnictl tui NAME` takes it.
+	// Name is the stable name, as `cnictl tui NAME` accepts it.
 	Name() string
 	// Title is the breadcrumb.
 	Title() string
-	// Update takes one message. It never waits and never reads or writes anything itself.
+	// Update handles one message. It never blocks and does no I/O.
 	Update(Context, tea.Msg) tea.Cmd
 	// Lines draws the page: exactly Height lines, none wider than Width.
 	Lines(Context) []string
-	// Keys are the page's own, in addition to the app's.
+	// Keys are the page's bindings, in addition to the app's.
 	Keys() []keymap.Binding
-	// Busy reports whether the page takes typed text now: the app's letter keys are text.
+	// Busy reports whether the user is typing text into the page. Letter keys are then text.
 	Busy() bool
 	// Focus is what the page shows, for sampling.
 	Focus(Context) watch.Focus
-	// Row is the object under the cursor, for copying, exporting and YAML; nil: none.
+	// Row is the object under the cursor, for copying, exporting and YAML; nil if none.
 	Row(Context) any
 }
 
-// Listed is a page that shows a table. The app works it: filter line, sort menu, order
-// and filter kept in the state file, export, n and N, faults only, wide. nil while the
-// pane with the focus has none.
+// Listed is a page that shows a table. The app operates the table: filter line, sort menu,
+// order kept in the state file, export, n and N, faults only, wide. List returns nil while
+// the focused pane has no table.
 type Listed interface {
 	List() components.List
 }
 
-// Documented is a page with a document that cnictl prints with -o json: it is exported as
-// JSON instead of the table's cells. nil: none at the moment.
+// Documented is a page with a document that cnictl prints with -o json. A JSON export
+// contains it instead of the table's cells. Document returns nil if there is none yet.
 type Documented interface {
 	Document() any
 }
 
-// Gatherer is a page with too many rows to choose and order in Update: the app calls
-// Gather after each message, and the command that it returns, if any, does the work in
-// the background. Gather itself only compares.
+// Gatherer is a page with too many rows to select and sort in Update. The app calls Gather
+// after each message; the command it returns, if any, does the work in the background.
+// Gather itself only compares.
 type Gatherer interface {
 	Gather(Context) tea.Cmd
 }
 
-// New makes a page. The app holds one for each screen, by Open.Screen.
+// New makes a page. The app has one New for each Open.Screen.
 type New func(Open) Page
 
 // Messages between a page and the app.
 type (
-	// Do is an action of the keymap, the app's or one of the page's own bindings.
+	// Do is an action from the app's keymap or the page's bindings.
 	Do struct{ Action string }
 	// Mouse is a mouse event, in cells of the page.
 	Mouse struct {
@@ -107,26 +107,26 @@ type (
 		Pod    string // namespace/name
 		IP     string
 		Subnet string
-		Nodes  string // of the doctor: names with commas between them; "" = all
-		Filter string // of the table at first; of the doctor: of nodes, as their table has it
+		Nodes  string // for the doctor: comma-separated names; "" = all
+		Filter string // the table's first filter; for the doctor: of nodes, as in their table
 	}
 	// Back leaves this screen.
 	Back struct{}
-	// Toast shows a line at the foot for some seconds.
+	// Toast shows a line at the bottom for a few seconds.
 	Toast struct {
 		Text string
 		Role theme.Role
 	}
-	// Read asks the app for documents of a node: it calls Source.Detail with a deadline
-	// and gives the answer back as Loaded with the same ID and Want.
+	// Read asks the app for documents of a node. The app calls Source.Detail with a
+	// deadline and returns the result as Loaded, with the same ID and Want.
 	Read struct {
 		ID    uint64
 		Node  string
 		Want  watch.Want
 		Query watch.Query
 	}
-	// Loaded carries documents of a node to the page that asked. ID is the page's own, so
-	// that an answer for a page that is closed goes nowhere.
+	// Loaded carries documents of a node to the page that asked. ID identifies that page,
+	// so an answer for a closed page is ignored.
 	Loaded struct {
 		ID     uint64
 		Want   watch.Want
@@ -142,23 +142,23 @@ type (
 		Nodes    []string
 		Progress func(done, total int, what string)
 	}
-	// Examined carries the report to the page that asked, or why there is none.
+	// Examined carries the report, or the error, to the page that asked.
 	Examined struct {
 		To     Page
 		ID     uint64
 		Report document.DoctorReport
 		Err    error
 	}
-	// Above shows a page above this one. It has no place in the history.
+	// Above shows a page above this one, outside the history.
 	Above struct{ Page Page }
-	// Gathered carries what a command of Gather has chosen to its page.
+	// Gathered carries the rows that a Gather command selected to its page.
 	Gathered struct {
 		To   Page
 		Rows any
 	}
 	// Changed reports that Context.View has changed.
 	Changed struct{}
-	// Second comes once a second while something on the screen shows time.
+	// Second arrives once a second, unless the screen is still.
 	Second struct{ Now time.Time }
 )
 

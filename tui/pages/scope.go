@@ -12,7 +12,7 @@ import (
 // Everywhere is the title of a scope of all nodes.
 const Everywhere = "all nodes"
 
-// Scope is the nodes that a screen is opened for, with a title.
+// Scope returns the nodes that a screen is opened for, with a title.
 func (o Open) Scope() (title string, in func(*store.Node) bool) {
 	switch {
 	case o.Node != "":

@@ -11,11 +11,11 @@ import (
 	"cnictl/daemon/fleet/document"
 )
 
-// shape is what nodes of an instance type are like.
+// shape describes the nodes of an instance type.
 type shape struct {
 	limits.Instance
 	pods     int // kubelet's max-pods
-	share    int // of its addresses in use, in percent
+	share    int // percentage of its addresses in use
 	prefixes bool
 }
 
@@ -37,7 +37,7 @@ func kind(instance string, share int, prefixes bool) shape {
 	return s
 }
 
-// slots are the secondary addresses of an ENI.
+// slots returns the number of secondary addresses of an ENI.
 func (s shape) slots() int { return s.IPv4PerENI - 1 }
 
 var zones = []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}
@@ -52,12 +52,12 @@ var free = []int{1801, 402, 96}
 
 func ptr[T any](v T) *T { return &v }
 
-// Name is that of a node.
+// Name returns the name of a node.
 func Name(i int) string {
 	return fmt.Sprintf("ip-10-%d-%d-%d.eu-west-1.compute.internal", i/6000, i/200%32, 4+i%200)
 }
 
-// node is a node of the kind that its number makes it.
+// node makes a node. Its number determines its kind.
 func node(i int) document.NodeIPAM {
 	s := shapes[i%len(shapes)]
 	begun := Start().Add(-time.Duration(37*(i+1)) * time.Minute)
@@ -97,7 +97,7 @@ func node(i int) document.NodeIPAM {
 	return n
 }
 
-// move gives a node the counts of its step and says how it is sampled.
+// move sets the counts of a node for a step and returns its sample.
 func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.NodeIPAM {
 	s := shapes[i%len(shapes)]
 	limit := s.MaxENIs * s.slots()
@@ -134,7 +134,7 @@ func move(n *document.NodeIPAM, i int, step uint64, now time.Time) document.Node
 	at, latency := now, float64(20+(i*37)%180)/1000
 	out.SampledAt, out.LatencySeconds = &at, &latency
 	switch {
-	case i%83 == 41: // it answered once
+	case i%83 == 41: // it answered at first
 		if step > 2 {
 			out.State, out.Summary, out.SampledAt, out.LatencySeconds = document.StateUnreachable, nil, nil, nil
 			out.Error = &document.NodeError{Node: out.Metadata.Name, Reason: introspect.ReasonTimeout, Message: "no answer within 5s"}

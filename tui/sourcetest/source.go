@@ -1,5 +1,5 @@
-// Package sourcetest is a fleet for tests of screens: a store filled with nodes of every
-// kind, the same each time, that changes only on request.
+// Package sourcetest provides a fleet for tests of screens: a store filled with nodes of
+// every kind, the same each time, that changes only on request.
 package sourcetest
 
 import (
@@ -13,24 +13,24 @@ import (
 	"cnictl/daemon/fleet/watch"
 )
 
-// Start is the time of a fleet before it first moves.
+// Start returns the time of a fleet before it first moves.
 func Start() time.Time { return time.Date(2026, 11, 21, 14, 2, 11, 0, time.UTC) }
 
 // Fleet is a watch.Source over made-up nodes. It may be used from any goroutine.
 type Fleet struct {
 	Name      string
-	Documents func(node string, want watch.Want, q watch.Query) watch.Detail // nil: errors
+	Documents func(node string, want watch.Want, q watch.Query) watch.Detail // nil = errors
 
 	store *store.Store
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	now    time.Time
 	nodes  []document.NodeIPAM
 	seed   uint64
 	stats  watch.Stats
 	focus  watch.Focus
 	pace   watch.Pace
-	called int // Refresh
+	called int // calls of Refresh
 }
 
 // New makes a fleet of n nodes with a history of steps samples each.
@@ -50,7 +50,7 @@ func New(n, steps int) *Fleet {
 	return f
 }
 
-// Step moves n nodes on, one after the other, and samples them.
+// Step advances n nodes, one after the other, and samples them.
 func (f *Fleet) Step(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +65,7 @@ func (f *Fleet) Step(n int) {
 // Put adds a sample made by the test.
 func (f *Fleet) Put(n document.NodeIPAM) { f.store.PutAt(n, f.Now()) }
 
-// Remove forgets a node.
+// Remove removes a node.
 func (f *Fleet) Remove(name string) { f.store.Remove(name) }
 
 // Wait lets time pass.
@@ -75,14 +75,14 @@ func (f *Fleet) Wait(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// Requested is what the screens requested of the source.
+// Requested returns what the screens requested: the focus, the pace and how many refreshes.
 func (f *Fleet) Requested() (watch.Focus, watch.Pace, int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.focus, f.pace, f.called
 }
 
-// SetStats is what Stats gives.
+// SetStats sets what Stats returns.
 func (f *Fleet) SetStats(s watch.Stats) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

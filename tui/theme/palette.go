@@ -8,9 +8,9 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Names of the themes, in the order in which the key goes through them.
+// Names of the themes, in the order in which the key steps through them.
 const (
-	Auto         = "auto" // dark or light, as the terminal's background is
+	Auto         = "auto" // dark or light, like the terminal's background
 	Dark         = "dark"
 	Light        = "light"
 	HighContrast = "high-contrast"
@@ -18,12 +18,12 @@ const (
 	Mono         = "mono"
 )
 
-// Names are the themes that can be asked for.
+// Names returns the themes that the user can choose.
 func Names() []string {
 	return []string{Auto, Dark, Light, HighContrast, Deuteranopia, Mono}
 }
 
-// named resolves a theme's name: one has a short name too.
+// named resolves the name of a theme; one has a short name too.
 func named(name string) string {
 	if name == "deuteranopia" {
 		return Deuteranopia
@@ -41,14 +41,14 @@ func Check(name string) error {
 
 // Terminal describes a terminal's colours.
 type Terminal struct {
-	Colour bool // any; without, bold, reverse and underline are what is left
+	Colour bool // any; without, only bold, reverse and underline remain
 	Many   bool // 256
 	True   bool // 24 bit
 	Light  bool // its background
 }
 
-// New makes a theme for a terminal. The 16 colours are the terminal's own, so the
-// user's palette applies; 24-bit colours refine what has to stand out softly.
+// New makes a theme for a terminal. The 16 colours are the terminal's own, so the user's
+// palette applies; on a 24-bit terminal, softer colours replace them.
 func New(name string, term Terminal) *Theme {
 	name = named(name)
 	if name == Auto || name == "" {
@@ -84,7 +84,7 @@ func New(name string, term Terminal) *Theme {
 	return t
 }
 
-// furniture are the roles that are not values: they do not fade.
+// furniture reports whether a role is not a value, so that it does not fade.
 func furniture(r Role) bool {
 	switch r {
 	case Title, Header, HeaderSorted, Selected, Cursor, Marked, Key, KeyHelp, Border, BorderFocused, Match:
@@ -93,8 +93,8 @@ func furniture(r Role) bool {
 	return false
 }
 
-// tint gives every role the background of the row under the cursor. A grey that would
-// fade there is made stronger.
+// tint gives every role the background of the row under the cursor. A grey that would be
+// hard to read there is made stronger.
 func tint(name string, term Terminal, all map[Role]lipgloss.Style) map[Role]lipgloss.Style {
 	fill, grey := "", ""
 	switch light := term.Light || name == Light; {
@@ -132,8 +132,8 @@ func tint(name string, term Terminal, all map[Role]lipgloss.Style) map[Role]lipg
 	return out
 }
 
-// Variants for a light background of themes chosen by name: bright colours would be
-// invisible on it.
+// Variants, for a light background, of themes chosen by name. Bright colours would be
+// invisible there.
 const (
 	highContrastLight = "high-contrast-light"
 	deuteranopiaLight = "deuteranopia-safe-light"
@@ -149,7 +149,7 @@ func onLight(name string) string {
 	return name
 }
 
-// pair is what a style writes around a text.
+// pair returns what a style writes around a text.
 func pair(style lipgloss.Style) (on, off string) {
 	on, off, _ = strings.Cut(style.Render("x"), "x")
 	return on, off
@@ -158,7 +158,7 @@ func pair(style lipgloss.Style) (on, off string) {
 func styles(name string, deep bool) map[Role]lipgloss.Style {
 	out := common()
 	colours := palette(name)
-	for role, c := range colours { // with a colour it need not be underlined too
+	for role, c := range colours { // a coloured role needs no underline, except Match
 		out[role] = out[role].Foreground(lipgloss.Color(c)).Underline(role == Match)
 	}
 	if deep {
@@ -167,7 +167,7 @@ func styles(name string, deep bool) map[Role]lipgloss.Style {
 	return out
 }
 
-// common is the shape of every theme, without a colour: mono is this alone.
+// common returns the attributes common to all themes, without colours. Mono has only these.
 func common() map[Role]lipgloss.Style {
 	s := lipgloss.NewStyle()
 	return map[Role]lipgloss.Style{
@@ -197,7 +197,7 @@ func common() map[Role]lipgloss.Style {
 	}
 }
 
-// palette is a theme in the terminal's 16 colours.
+// palette returns a theme in the terminal's 16 colours.
 func palette(name string) map[Role]string {
 	const (
 		red, green, yellow, blue, magenta, cyan, grey = "1", "2", "3", "4", "5", "6", "8"
@@ -237,7 +237,7 @@ func palette(name string) map[Role]string {
 			BarUsed: blue, BarCooling: magenta, BarFree: green,
 		}
 	case deuteranopiaLight:
-		return map[Role]string{ // what is bad is bold and underlined
+		return map[Role]string{ // Bad has no colour: it is bold and underlined
 			Title: blue, Marked: magenta, Good: blue, Info: blue, Accent: blue,
 			Key: blue, KeyHelp: grey, Border: grey, BorderFocused: blue, Cursor: blue, Match: blue,
 			BarUsed: blue, BarCooling: yellow, BarFree: cyan, BarRoom: grey,
@@ -256,7 +256,7 @@ func palette(name string) map[Role]string {
 	return nil
 }
 
-// refine softens a theme where a terminal has 24 bits.
+// refine softens the colours of a theme on a 24-bit terminal.
 func refine(name string, out map[Role]lipgloss.Style) {
 	var soft map[Role]string
 	fill, text := "", ""

@@ -1,5 +1,5 @@
-// Package theme gives every part of a screen its style by what it means. A style is a
-// pair of escape sequences made once: painting a cell concatenates.
+// Package theme styles each part of a screen by its meaning. A style is a pair of escape
+// sequences, made once, so painting a cell only concatenates.
 package theme
 
 // Role is what a piece of text means.
@@ -11,7 +11,7 @@ const (
 	Title
 	Header
 	HeaderSorted
-	Selected // text that takes keys or is chosen in a menu
+	Selected // the input cursor, or what is chosen in a menu
 	Cursor   // the sign before the row under the cursor
 	Marked
 	Good
@@ -28,7 +28,7 @@ const (
 	BarCooling
 	BarFree
 	BarRoom
-	BarOthers // of a subnet: not taken by a node read here
+	BarOthers // of a subnet: taken, but by no node read here
 	Stale
 	roles
 )
@@ -39,11 +39,11 @@ type Theme struct {
 	on   [roles]string // escape sequences before the text; "" = plain
 	off  [roles]string
 
-	tinted *Theme // nil: a tint cannot be seen here
-	faded  *Theme // nil: there are no colours
+	tinted *Theme // nil if none
+	faded  *Theme // nil if none
 }
 
-// Faded is the theme for outdated values: all of them look stale.
+// Faded returns the theme for outdated values, in which all values look stale.
 func (t *Theme) Faded() *Theme {
 	if t.faded == nil {
 		return t
@@ -51,8 +51,8 @@ func (t *Theme) Faded() *Theme {
 	return t.faded
 }
 
-// Tinted is the theme on the background of the row under the cursor: every role keeps its
-// colour, and where there are none the row is reversed.
+// Tinted returns the theme on the background of the row under the cursor. Every role keeps
+// its colour; without colours, the row is reversed.
 func (t *Theme) Tinted() *Theme {
 	if t.tinted == nil {
 		return t
@@ -60,10 +60,10 @@ func (t *Theme) Tinted() *Theme {
 	return t.tinted
 }
 
-// Plain has no colour and no escapes at all.
+// Plain returns a theme without colours or escapes.
 func Plain() *Theme { return &Theme{Name: "plain"} }
 
-// Paint gives a text its style. The text holds no escapes and no line breaks.
+// Paint styles a text. The text must not contain escapes or line breaks.
 func (t *Theme) Paint(r Role, s string) string {
 	if t.on[r] == "" || s == "" {
 		return s
@@ -71,8 +71,8 @@ func (t *Theme) Paint(r Role, s string) string {
 	return t.on[r] + s + t.off[r]
 }
 
-// On and Off are the sequences around a text of a role.
+// On returns the sequence that begins text of a role.
 func (t *Theme) On(r Role) string { return t.on[r] }
 
-// Off ends what On began.
+// Off returns the sequence that ends what On began.
 func (t *Theme) Off(r Role) string { return t.off[r] }

@@ -1,3 +1,3 @@
-// Package prose is text that a pane holds: it is written top to bottom, wraps at blanks so
-// that nothing a node says is lost, and is read through a window. It is pure.
+// Package prose lays out text in a pane. The text is written top to bottom, wraps at blanks
+// so that nothing a node reports is lost, and is read through a window. The package is pure.
 package prose

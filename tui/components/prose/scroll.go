@@ -9,10 +9,10 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Scroll is the position in a sheet: a Body whose lines cannot be selected.
+// Scroll is the position in a sheet. It is a Body whose lines cannot be selected.
 type Scroll struct{ top, lines, page int }
 
-// Do runs moves; the end is that of the last drawing.
+// Do carries out moves, within the lines last drawn.
 func (s *Scroll) Do(action string, _ time.Time) bool {
 	by, ok := map[string]int{
 		keymap.Up: -1, keymap.Down: 1, keymap.PageUp: -s.page, keymap.PageDown: s.page,
@@ -25,15 +25,15 @@ func (s *Scroll) Do(action string, _ time.Time) bool {
 	return ok
 }
 
-// Wheel goes by lines.
+// Wheel scrolls by lines.
 func (s *Scroll) Wheel(lines int, _ time.Time) { s.move(lines) }
 
-// Click has nothing to select.
+// Click does nothing: lines cannot be selected.
 func (*Scroll) Click(int, int, time.Time) bool { return false }
 
 func (s *Scroll) move(by int) { s.top = max(min(s.top+by, s.lines-s.page), 0) }
 
-// Window is the visible part of a sheet. The last row says how much is below.
+// Window returns the visible part of a sheet. The last row shows how much is below.
 func (s *Scroll) Window(sheet *Sheet, height int) []string {
 	s.lines, s.page = sheet.Len(), height
 	s.move(0)

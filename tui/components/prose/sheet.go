@@ -5,35 +5,35 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Span is a text of one meaning.
+// Span is text in one role.
 type Span = components.Span
 
 // T makes a span.
 func T(r theme.Role, text string) Span { return Span{Role: r, Text: text} }
 
-// Sheet is text for a pane: it is written top to bottom at a width, and long lines wrap
-// at blanks so that nothing that a node says is lost.
+// Sheet is text for a pane, written top to bottom at a width. Long lines wrap at blanks,
+// so that nothing a node reports is lost.
 type Sheet struct {
 	style components.Style
 	width int
 	lines []string
 }
 
-// NewSheet begins a sheet of a width.
+// NewSheet returns an empty sheet of a width.
 func NewSheet(style components.Style, width int) *Sheet {
 	return &Sheet{style: style, width: width}
 }
 
-// Width is that of the sheet.
+// Width returns the width of the sheet.
 func (s *Sheet) Width() int { return s.width }
 
-// Len is how many lines there are.
+// Len returns the number of lines.
 func (s *Sheet) Len() int { return len(s.lines) }
 
-// Lines are all lines, each of the sheet's width.
+// Lines returns all lines, each of the sheet's width.
 func (s *Sheet) Lines() []string { return s.lines }
 
-// Blank leaves a line empty, except at the top and after another empty one.
+// Blank adds a blank line, except at the top and after another one.
 func (s *Sheet) Blank() {
 	blank := components.Blank(s.width)
 	if n := len(s.lines); n > 0 && s.lines[n-1] != blank {
@@ -51,7 +51,7 @@ func (s *Sheet) Head(title, note string) {
 	s.lines = append(s.lines, l.String())
 }
 
-// Add writes a line; what does not fit continues under its beginning.
+// Add writes a line. Text that does not fit continues below, without an indent.
 func (s *Sheet) Add(spans ...Span) { s.hang(0, spans) }
 
 // labels is the width of the column of labels.
@@ -75,7 +75,7 @@ func (s *Sheet) Item(sign Span, spans ...Span) {
 // Drawn adds lines that are already painted and of the sheet's width.
 func (s *Sheet) Drawn(lines ...string) { s.lines = append(s.lines, lines...) }
 
-// hang writes spans; with an indent the first is the label.
+// hang writes spans. With an indent, the first span is the label.
 func (s *Sheet) hang(indent int, spans []Span) {
 	if s.width <= 0 {
 		return

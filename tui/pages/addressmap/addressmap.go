@@ -8,7 +8,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Cells of address maps: the signs that bars and charts have too.
+// Cells of address maps, with the same signs as in bars and charts.
 var (
 	Used    = components.CellOf(theme.BarUsed)
 	Cooling = components.CellOf(theme.BarCooling)
@@ -16,7 +16,7 @@ var (
 	Empty   = components.CellOf(theme.BarRoom)
 )
 
-// Signs writes the legend of a map; with empty, it includes cells that hold nothing.
+// Signs writes the legend of a map. If empty is true, it includes cells that hold nothing.
 func Signs(l *components.Line, s components.Style, empty bool) {
 	if s.Linear {
 		return
@@ -36,7 +36,7 @@ func Signs(l *components.Line, s components.Style, empty bool) {
 // maxStrip is the size of the largest block that is drawn address by address.
 const maxStrip = 16
 
-// Cells draws a block address by address; null for one too large for it.
+// Cells draws a block address by address; nil if the block is too large.
 func Cells(c introspect.NodeCIDR) []components.Cell {
 	bits := c.CIDR.Addr().BitLen() - c.CIDR.Bits()
 	if bits < 0 || bits > 4 {
@@ -66,7 +66,7 @@ func stateCell(state string) components.Cell {
 	return Free
 }
 
-// offset is the index of an address in a block of at most maxStrip addresses.
+// offset returns the index of an address in a block of at most maxStrip addresses.
 func offset(p netip.Prefix, a netip.Addr) (int, bool) {
 	if !p.Contains(a) {
 		return 0, false

@@ -1,3 +1,3 @@
-// Package addressmap draws the addresses of a block one by one, with the signs that bars
-// and charts have too.
+// Package addressmap draws the addresses of a block one by one, with the same signs as in
+// bars and charts.
 package addressmap

@@ -19,18 +19,18 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Memory is what the program uses, sent while this page is open.
+// Memory is the program's resource use, sent when this page is opened.
 type Memory struct {
 	Heap       uint64 // bytes
 	Goroutines int
 }
 
-// Page is the diagnostics.
+// Page is the diagnostics page.
 type Page struct {
 	table  *components.Table[*store.Node]
 	memory Memory
 	names  names.Nodes
-	above  int // lines over the table, as last drawn
+	above  int // lines above the table, as last drawn
 }
 
 // New makes the page.
@@ -159,10 +159,10 @@ func (p *Page) Lines(c pages.Context) []string {
 	return components.Exactly(lines, c.Width, c.Height)
 }
 
-// fact is a figure with its name.
+// fact is a named figure.
 type fact struct{ name, value string }
 
-// stats are the figures, in as many lines as they need, and what is wrong.
+// stats returns the figures, in as many lines as they need, and any problems.
 func (p *Page) stats(s components.Style, c pages.Context) []string {
 	st := c.Source.Stats()
 	facts := []fact{

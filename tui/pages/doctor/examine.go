@@ -19,29 +19,29 @@ import (
 
 // examination is the doctor's result for the nodes of the screen.
 type examination struct {
-	id      uint64 // of the one asked for last
+	id      uint64 // of the last one requested
 	running bool
-	step    *atomic.Pointer[step] // of the one that runs
+	step    *atomic.Pointer[step] // of the running one
 	report  *document.DoctorReport
-	err     error     // why the last one gave no report
-	ended   time.Time // by the clock
+	err     error     // why the last one failed
+	ended   time.Time // by Context.Clock
 }
 
-// step is how far an examination is.
+// step is the progress of an examination.
 type step struct {
 	done, total int
 	what        string
 }
 
-// A recording is examined again when it has moved on by a sample, and its reports stay long
+// A recording is examined again once it has moved by a sample, but each report stays long
 // enough to be read.
 const (
 	moved      = 30 * time.Second
 	restPeriod = 5 * time.Second
 )
 
-// due reports whether to start an examination without a key press: when the nodes have
-// been read, and for recordings, where it costs nothing, as time moves on.
+// due reports whether to start an examination without a key press: once the nodes have
+// been read and, in recordings, where it costs nothing, as time moves on.
 func (m *Model) due(c pages.Context) bool {
 	e := &m.exam
 	switch {
@@ -53,7 +53,7 @@ func (m *Model) due(c pages.Context) bool {
 	return c.Recorded && c.Now.Sub(e.report.SampledAt).Abs() >= moved && c.Clock.Sub(e.ended) >= restPeriod
 }
 
-// examine asks for an examination of the scope.
+// examine requests an examination of the scope.
 func (m *Model) examine(c pages.Context) tea.Cmd {
 	scope, nodes, ok := m.scope.of(c.View)
 	if !c.Examines || m.exam.running || !ok {
@@ -68,7 +68,7 @@ func (m *Model) examine(c pages.Context) tea.Cmd {
 	return func() tea.Msg { return ask }
 }
 
-// take keeps a report. One that was given up is asked for again when the screen is entered.
+// take stores a report. A cancelled examination starts again when the screen is entered.
 func (m *Model) take(c pages.Context, x pages.Examined) {
 	e := &m.exam
 	if x.ID != e.id || !e.running {
@@ -84,13 +84,13 @@ func (m *Model) take(c pages.Context, x pages.Examined) {
 	}
 }
 
-// again forgets what was found: the scope is another.
+// again discards the findings when the scope changes.
 func (m *Model) again(c pages.Context) {
 	m.exam = examination{id: m.exam.id + 1}
 	m.findings.SetRows(nil, c.Clock)
 }
 
-// state is the verdict, its age, and what goes on now.
+// state writes the verdict, its time and the state of the examination.
 func (m *Model) state(l *components.Line, c pages.Context) {
 	e := &m.exam
 	if r := e.report; r != nil {
@@ -116,7 +116,7 @@ func (m *Model) state(l *components.Line, c pages.Context) {
 	}
 }
 
-// going is the progress of the examination.
+// going describes the progress of the examination.
 func (e *examination) going() string {
 	s := e.step.Load()
 	switch {
@@ -128,7 +128,7 @@ func (e *examination) going() string {
 	return "examining: " + show.Safe(s.what)
 }
 
-// noReport says why there is none.
+// noReport shows why there is no report.
 func (m *Model) noReport(s components.Style, width, height int) []string {
 	sheet := prose.NewSheet(s, width)
 	switch e := &m.exam; {

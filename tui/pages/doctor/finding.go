@@ -21,7 +21,7 @@ import (
 type findingPage struct {
 	finding *document.Finding
 	where   string
-	command int // of commands, the one that is copied
+	command int // index in commands of the one that is copied
 	scroll  prose.Scroll
 }
 
@@ -91,7 +91,7 @@ func (p *findingPage) Lines(c pages.Context) []string {
 	return p.scroll.Window(sheet, c.Height)
 }
 
-// commands are those of a finding, in the order in which they are written.
+// commands returns the commands of a finding, in the order in which they are written.
 func commands(f *document.Finding) []string {
 	var out []string
 	add := func(command string) {
@@ -106,12 +106,12 @@ func commands(f *document.Finding) []string {
 	return out
 }
 
-// mostNodes are named.
+// mostNodes is how many nodes are named.
 const mostNodes = 8
 
 func first(nodes []string) []string { return nodes[:min(len(nodes), 50)] }
 
-// write writes a finding; the command that would be copied has a sign, with -1 none.
+// write writes a finding and marks the chosen command; -1 marks none.
 func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time, chosen int) {
 	sheet.Add(prose.T(severityRole(f.Severity), show.Safe(f.Severity)+": "), prose.T(theme.Title, show.Safe(f.Title)))
 	sheet.Field("cause", prose.T(theme.Text, show.Safe(f.Code)), prose.T(theme.Faint, "  "+show.Safe(f.Confidence)))
@@ -171,7 +171,7 @@ func write(sheet *prose.Sheet, f *document.Finding, where string, now time.Time,
 	}
 }
 
-// proof writes the evidence, what speaks against the finding last, and what could not be read.
+// proof writes the evidence for the finding, the evidence against it, and what could not be read.
 func proof(sheet *prose.Sheet, f *document.Finding, now time.Time) {
 	if len(f.Evidence) > 0 {
 		sheet.Head("EVIDENCE", "")

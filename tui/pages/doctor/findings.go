@@ -14,7 +14,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// row is a finding in the list: a root cause, or below it what follows from it.
+// row is a finding in the list: a root cause or, below it, a consequence.
 type row struct {
 	*document.Finding
 	follows bool
@@ -87,7 +87,7 @@ func (m *Model) findingColumns() []query.Column[*row] {
 	}
 }
 
-// where is what a finding is about, with the short name of its node.
+// where returns the scope of a finding, with the short name of its node.
 func (m *Model) where(f *document.Finding) string {
 	short := *f
 	if short.Scope.Node != "" {
@@ -111,7 +111,7 @@ func severityRole(name string) theme.Role {
 	return theme.Info
 }
 
-// findingLines draws the list, and below it in a line or two what was ruled out or remains
+// findingLines draws the list and, in a line or two below it, what was ruled out or remains
 // open.
 func (m *Model) findingLines(s components.Style, width, height int) []string {
 	e := &m.exam
@@ -125,13 +125,13 @@ func (m *Model) findingLines(s components.Style, width, height int) []string {
 		}
 	}
 	lines := m.findings.Lines(s, width, height-len(below))
-	if s.Linear { // as long as it is
+	if s.Linear { // without padding
 		lines = lines[:min(len(lines), max(len(m.findings.Visible()), 1)+1)]
 	}
 	return append(lines, below...)
 }
 
-// restOf summarises what a report has besides findings.
+// restOf summarises what a report contains besides findings.
 func restOf(r *document.DoctorReport) []string {
 	var out []string
 	line := show.Plural(len(r.RuledOut), "cause", "causes") + " ruled out"

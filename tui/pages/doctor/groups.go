@@ -10,11 +10,11 @@ import (
 	"cnictl/tui/pages"
 )
 
-// scope is the nodes that are looked at.
+// scope is the set of nodes on the screen.
 type scope struct {
 	title string
 	in    func(*store.Node) bool
-	asked evidence.Scope // of the doctor
+	asked evidence.Scope // the scope that the doctor is asked for
 }
 
 var everywhere = scope{pages.Everywhere, func(*store.Node) bool { return true }, evidence.Scope{Cluster: true}}
@@ -31,7 +31,8 @@ func scopeOf(o pages.Open) scope {
 	return s
 }
 
-// of is the scope with the names of its nodes, for the doctor; false: there is none.
+// of returns the doctor's scope and the names of its nodes; nil names are all nodes. ok is
+// false if the scope contains no node.
 func (s scope) of(v *store.View) (asked evidence.Scope, nodes []string, ok bool) {
 	if s.title == everywhere.title {
 		return s.asked, nil, true
@@ -46,14 +47,14 @@ func (s scope) of(v *store.View) (asked evidence.Scope, nodes []string, ok bool)
 	return s.asked, nodes, len(nodes) > 0
 }
 
-// group is one cause with the nodes that report it, affected one of these nodes.
+// group is a cause with the nodes that report it; affected is one of these nodes.
 type (
 	group    = causes.Group[*store.Node]
 	affected = causes.Affected[*store.Node]
 )
 
-// groupsOf groups what nodes report by cause, worst and most frequent first. in selects
-// the nodes.
+// groupsOf groups the reports of the nodes that in selects by cause, worst and most
+// frequent first.
 func groupsOf(v *store.View, in func(*store.Node) bool) []*group {
 	if v == nil {
 		return nil

@@ -2,8 +2,8 @@ package doctor
 
 import "cnictl/tui/keymap"
 
-// Actions of the screen's own keys.
+// Actions of the keys of the screen.
 const actionAll = keymap.AllNodes
 
-// Keys are the page's own.
+// Keys returns the bindings of the page.
 func (m *Model) Keys() []keymap.Binding { return keymap.Page("doctor") }

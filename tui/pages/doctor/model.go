@@ -1,6 +1,6 @@
-// Package doctor is the screen of problems: the findings of an examination with their
-// evidence and fixes, and next to them the causes that daemons report, the nodes
-// affected, and the log lines. The app runs the examination itself.
+// Package doctor is the screen of problems. It shows the findings of an examination with
+// their evidence and fixes, and next to them the causes that daemons report, the affected
+// nodes, and their failures. The app runs the examination itself.
 package doctor
 
 import (
@@ -24,13 +24,13 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Panes of the screen. Without a doctor to ask there are none for findings.
+// Panes of the screen. Without a doctor, those for findings are missing.
 const (
 	paneFindings = iota
 	paneCauses
 	paneNodes
 	paneEvidence
-	paneFinding // the one under the cursor
+	paneFinding // the finding under the cursor
 )
 
 // Model is the screen.
@@ -38,24 +38,24 @@ type Model struct {
 	names    names.Nodes
 	opened   pages.Open
 	scope    scope
-	only     string // the one node of it, "" = others too
+	only     string // the only node of the scope; "" = not one node
 	exam     examination
 	findings *components.Table[*row]
-	pane     int   // that has the focus
-	drawn    []int // the panes, in their order
+	pane     int   // the focused one
+	drawn    []int // the panes drawn, in order
 	causes   *components.Table[*group]
 	nodes    *components.Table[*affected]
 	scroll   prose.Scroll
-	beside   prose.Scroll // of paneFinding
+	beside   prose.Scroll // scroll position of paneFinding
 	frame    panes.Frame
 	docs     reading.Documents
 	since    time.Time
-	code     string // whose nodes are shown
+	code     string // cause whose nodes are shown
 	view     uint64
 	seen     bool
 }
 
-// New opens the screen, for one node, some or all.
+// New opens the screen for one node, several or all.
 func New(o pages.Open) pages.Page {
 	m := &Model{opened: o, scope: scopeOf(o), only: o.Node, frame: panes.Frame{Left: 2}}
 	m.findings = m.findingTable()
@@ -106,7 +106,7 @@ func causeColumns() []query.Column[*group] {
 	}
 }
 
-// nodeColumns are those of cnictl nodes, and what is wrong with the node.
+// nodeColumns returns the columns of cnictl nodes, and those for what is wrong with a node.
 func nodeColumns() []query.Column[*affected] {
 	out := query.Arrange(query.Of(store.NodeColumns(), func(a *affected) *store.Node { return a.Node }),
 		query.Shown{Name: "node", Least: 16}, query.Shown{Name: "type", Drop: 4, Wide: true}, query.Shown{Name: "zone", Drop: 5, Wide: true})
@@ -129,16 +129,16 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// Name is that of the screen.
+// Name implements pages.Page.
 func (m *Model) Name() string { return "doctor" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return "Doctor (" + m.scope.title + ")" }
 
-// Busy is never: the app takes filters.
+// Busy is always false: the app handles filters.
 func (m *Model) Busy() bool { return false }
 
-// Focus samples the nodes that are seen.
+// Focus samples the visible nodes.
 func (m *Model) Focus(pages.Context) watch.Focus {
 	f := watch.Focus{Open: m.only}
 	if m.onFindings() {
@@ -153,11 +153,11 @@ func (m *Model) Focus(pages.Context) watch.Focus {
 	return f
 }
 
-// onFindings reports that the focus is on what the doctor found, not on what daemons report.
+// onFindings reports whether the focus is on the doctor's findings, not on daemon reports.
 func (m *Model) onFindings() bool { return m.pane == paneFindings || m.pane == paneFinding }
 
-// Row is the finding under the cursor, the problem of the node under it, or the nodes of a
-// cause.
+// Row is the finding under the cursor, the problems of the node under it, or those of all
+// nodes with the cause under it.
 func (m *Model) Row(pages.Context) any {
 	if m.onFindings() {
 		if r, ok := m.findings.Row(); ok {
@@ -182,8 +182,8 @@ func (m *Model) Row(pages.Context) any {
 	return nil
 }
 
-// Document is the report, as cnictl doctor -o json has it; nil: there is none, or the focus is
-// on what daemons report.
+// Document is the report, as cnictl doctor -o json prints it. It is nil if there is none or
+// the focus is on what daemons report.
 func (m *Model) Document() any {
 	if m.exam.report == nil || !m.onFindings() {
 		return nil
@@ -191,7 +191,7 @@ func (m *Model) Document() any {
 	return m.exam.report
 }
 
-// List is the table with the focus.
+// List is the focused table.
 func (m *Model) List() components.List {
 	switch m.pane {
 	case paneFindings:

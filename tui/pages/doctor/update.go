@@ -12,7 +12,7 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// Update takes one message.
+// Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	if !c.Examines && m.onFindings() {
 		m.pane = paneCauses
@@ -33,7 +33,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	case pages.Examined:
 		m.take(c, msg)
 		return nil
-	case pages.Changed, pages.Second: // only sent to the screen on top
+	case pages.Changed, pages.Second: // only sent to the top screen
 		m.refresh(c)
 		if m.due(c) {
 			cmd = m.examine(c)
@@ -45,7 +45,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, m.ask(c))
 }
 
-// ask wants the failures of the node under the cursor.
+// ask requests the failures of the node under the cursor.
 func (m *Model) ask(c pages.Context) tea.Cmd {
 	n := c.View.Node(m.docs.Node)
 	if n == nil || m.onFindings() || reading.Upstream(n) || n.Summary == nil || reading.Resting(c, m.since) {
@@ -69,7 +69,7 @@ func (m *Model) refresh(c pages.Context) {
 	m.nodes.Settle(c.Clock)
 }
 
-// aim follows the cursors: the nodes of the cause, the evidence of the node.
+// aim shows the nodes of the cause under the cursor, and the evidence of the node under it.
 func (m *Model) aim(c pages.Context) {
 	g, ok := m.causes.Row()
 	if !ok {
@@ -113,7 +113,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-// focused notes the pane that the frame has given the focus.
+// focused records which pane the frame has focused.
 func (m *Model) focused(before int) {
 	if m.frame.Focus < len(m.drawn) {
 		m.pane = m.drawn[m.frame.Focus]
@@ -123,7 +123,7 @@ func (m *Model) focused(before int) {
 	}
 }
 
-// node is that under the cursor, or of the finding.
+// node returns the node under the cursor, or the first one of the finding under it.
 func (m *Model) node() string {
 	if !m.onFindings() {
 		return m.docs.Node
@@ -134,8 +134,8 @@ func (m *Model) node() string {
 	return m.only
 }
 
-// widen switches to all nodes; from there back to what the screen was opened for, else to
-// the node under the cursor.
+// widen switches to all nodes. From there it switches back to the scope that the screen was
+// opened for or, if that was all nodes, to the node under the cursor.
 func (m *Model) widen() {
 	to := pages.Open{}
 	if m.scope.title == everywhere.title {
@@ -146,7 +146,8 @@ func (m *Model) widen() {
 	m.scope, m.only, m.seen = scopeOf(to), to.Node, false
 }
 
-// open shows a finding, and goes from a cause to its nodes, and from a node to its screen.
+// open shows the finding under the cursor, moves from a cause to its nodes, or opens the
+// screen of a node.
 func (m *Model) open() tea.Cmd {
 	if m.onFindings() {
 		r, ok := m.findings.Row()
@@ -168,7 +169,7 @@ func (m *Model) open() tea.Cmd {
 	return nil
 }
 
-// bodies are what the panes show, in their order.
+// bodies returns the bodies of the panes, in order.
 func (m *Model) bodies() []panes.Body {
 	var out []panes.Body
 	for _, pane := range m.drawn {

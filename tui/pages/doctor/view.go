@@ -18,7 +18,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Lines draws the screen.
+// Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	m.drawn = m.panes(c)
 	m.frame.Focus, m.frame.Need = max(slices.Index(m.drawn, m.pane), 0), nil
@@ -30,8 +30,8 @@ func (m *Model) Lines(c pages.Context) []string {
 	return m.frame.Draw(c.Style(), c.Width, c.Height, m.header(c.Style(), c), all)
 }
 
-// panes are those shown: the findings with the one under the cursor, or the causes with
-// their nodes and the evidence of one.
+// panes returns the panes to show: the findings and the one under the cursor, or the
+// causes, their nodes and the evidence of one node.
 func (m *Model) panes(c pages.Context) []int {
 	switch {
 	case !c.Examines:
@@ -46,7 +46,7 @@ func (m *Model) panes(c pages.Context) []int {
 	return []int{paneFindings, paneCauses, paneFinding}
 }
 
-// draw makes a pane; need is how many rows it can fill, 0: many.
+// draw makes a pane. need is how many rows it can fill; 0 = many.
 func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 	switch pane {
 	case paneFindings:
@@ -61,7 +61,7 @@ func (m *Model) draw(c pages.Context, pane int) (p components.Pane, need int) {
 			sheet := prose.NewSheet(s, w)
 			if r, ok := m.findings.Row(); ok {
 				write(sheet, r.Finding, m.where(r.Finding), c.Now, -1)
-			} else if m.exam.report != nil { // all of it fits
+			} else if m.exam.report != nil { // the pane has room for all of it
 				for _, line := range restOf(m.exam.report) {
 					sheet.Add(prose.T(theme.Faint, line))
 				}
@@ -132,7 +132,7 @@ func (m *Model) header(s components.Style, c pages.Context) []string {
 	return []string{l.String()}
 }
 
-// count is how many causes are errors, and how many warnings.
+// count returns how many causes are errors, and how many are warnings.
 func (m *Model) count() (errors, warnings int) {
 	for _, g := range m.causes.Rows() {
 		switch g.Severity {
@@ -145,7 +145,7 @@ func (m *Model) count() (errors, warnings int) {
 	return errors, warnings
 }
 
-// evidence writes every line of a node that bears on the cause.
+// evidence writes everything that a node reports about the cause.
 func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 	a, ok := m.nodes.Row()
 	if !ok {
@@ -161,7 +161,7 @@ func (m *Model) evidence(c pages.Context, sheet *prose.Sheet) {
 	}
 	word, role := reading.StateOf(a.Node, c.Now)
 	sheet.Field("state", prose.T(role, word))
-	if a.Node.Error != nil && a.Node.State == document.StateLive { // otherwise the state says it
+	if a.Node.Error != nil && a.Node.State == document.StateLive { // otherwise the state shows it
 		sheet.Field("reading", prose.T(theme.Bad, reading.Reason(*a.Node.Error)))
 	}
 	clocks(sheet, a.Node, m.code, c.Now)
@@ -178,7 +178,7 @@ func sign(s document.Severity) string {
 	return "i"
 }
 
-// when is the time of a problem.
+// when returns how long ago a problem occurred, or how long it has lasted or will last.
 func when(p document.Problem, now time.Time) string {
 	switch {
 	case p.At != nil:
@@ -191,7 +191,7 @@ func when(p document.Problem, now time.Time) string {
 	return ""
 }
 
-// clocks writes the back-offs and errors with the cause, and the others after them.
+// clocks writes the back-offs and last errors, and highlights those with the cause.
 func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 	if n.Summary == nil {
 		return
@@ -219,7 +219,7 @@ func clocks(sheet *prose.Sheet, n *store.Node, code string, now time.Time) {
 	}
 }
 
-// same highlights what belongs to the cause.
+// same returns the role that highlights entries with the wanted cause.
 func same(code, wanted string) theme.Role {
 	if code == wanted {
 		return theme.Text
@@ -234,7 +234,7 @@ func times(n int) string {
 	return ", " + strconv.Itoa(n) + " times"
 }
 
-// failures writes the last failed ADDs, those with the cause first.
+// failures writes the last failed ADDs with the cause, and counts the others.
 func (m *Model) failures(c pages.Context, sheet *prose.Sheet, n *store.Node) {
 	if n.Summary == nil {
 		return

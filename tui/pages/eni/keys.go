@@ -4,5 +4,5 @@ import "cnictl/tui/keymap"
 
 const actionSubnets = keymap.Subnets
 
-// Keys are the page's own.
+// Keys returns the bindings of the page.
 func (m *Model) Keys() []keymap.Binding { return keymap.Page("eni") }

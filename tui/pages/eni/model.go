@@ -30,14 +30,14 @@ const (
 // Model is the screen of one ENI.
 type Model struct {
 	node, id string
-	first    netip.Addr // the address to begin with
+	first    netip.Addr // the address to select first
 	docs     reading.Documents
 	table    *components.Table[address]
 	frame    panes.Frame
 	scroll   prose.Scroll
 	eni      *introspect.NodeENI
 	names    names.Nodes
-	fleet    uint64 // generation that the names are from
+	fleet    uint64 // generation of the view that names was learned from
 }
 
 // New opens the screen of an ENI.
@@ -53,19 +53,19 @@ func New(o pages.Open) pages.Page {
 	return m
 }
 
-// address is one address of the ENI, or the free rest of a prefix too large to list.
+// address is one address of the ENI, or the unrecorded rest of a prefix too large to list.
 type address struct {
 	enis.AddressRow
-	Left string // until a cooling one is free
+	Left string // time until a cooling address is free
 }
 
-// rest reports whether the row represents the free addresses of a prefix.
+// rest reports whether the row is the free rest of a prefix.
 func (a address) rest() bool {
 	return a.CIDR.Bits() < a.CIDR.Addr().BitLen() && a.Address == a.CIDR.String()
 }
 
-// addresses lists every address of prefixes of at most 16; for larger ones those with a
-// record, and the rest in one row.
+// addresses lists every address of prefixes of at most 16 addresses. Of larger prefixes, it
+// lists those with a record, and the rest in one row.
 func addresses(e introspect.NodeENI, cooldown time.Duration, now time.Time) []address {
 	var out []address
 	recorded := map[string]bool{}
@@ -89,7 +89,7 @@ func addresses(e introspect.NodeENI, cooldown time.Duration, now time.Time) []ad
 	return out
 }
 
-// stateText is a state; for a cooling address with the remaining time.
+// stateText returns a state, with the remaining time if the address is cooling.
 func stateText(a address) string {
 	switch {
 	case a.rest():
@@ -107,13 +107,12 @@ func addressText(a address) string {
 	return a.Address
 }
 
-// shown leaves out the CIDR of an address that is one of its own: only prefixes are of
-// interest. Filters still use the CIDR.
+// shown hides the CIDR of an address that is not part of a prefix. Filters still use it.
 func shown(a address, column string) (string, bool) {
 	return show.Unknown, column == "cidr" && a.CIDR.IsSingleIP()
 }
 
-// columns are those of cnictl ips; ages count by the clock in the row.
+// columns returns the columns of cnictl ips. Ages count by the time in the row.
 func columns() []query.Column[address] {
 	all := query.Of(enis.AddressColumns(false), func(a address) enis.AddressRow { return a.AddressRow })
 	out := query.Arrange(all,
@@ -160,7 +159,7 @@ func role(a address, column string) theme.Role {
 	return theme.Text
 }
 
-// find is the ENI among those of the node.
+// find returns the ENI with an ID, nil if none.
 func find(enis []introspect.NodeENI, id string) *introspect.NodeENI {
 	for i := range enis {
 		if enis[i].ID == id {
@@ -170,13 +169,13 @@ func find(enis []introspect.NodeENI, id string) *introspect.NodeENI {
 	return nil
 }
 
-// Name is that of the screen.
+// Name implements pages.Page.
 func (m *Model) Name() string { return "eni" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return show.Safe(m.id) }
 
-// Busy is never: the app takes filters.
+// Busy is always false: the app handles filters.
 func (m *Model) Busy() bool { return false }
 
 // Focus samples the ENI's node first.
@@ -188,13 +187,13 @@ func (m *Model) Row(pages.Context) any {
 		return nil
 	}
 	if a, ok := m.table.Row(); ok && m.frame.Focus == paneAddresses && !a.rest() {
-		ip, _ := netip.ParseAddr(a.Address) // it was formatted from one
+		ip, _ := netip.ParseAddr(a.Address) // it was formatted from an address
 		return introspect.NodeAddress{Address: ip, State: a.State, PodNamespace: a.PodNamespace, PodName: a.PodName, AssignedAt: a.AssignedAt, UnassignedAt: a.UnassignedAt}
 	}
 	return *m.eni
 }
 
-// List is the table of addresses while it has the focus.
+// List is the table of addresses while that is focused.
 func (m *Model) List() components.List {
 	if m.frame.Focus == paneAddresses {
 		return m.table

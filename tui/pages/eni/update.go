@@ -14,7 +14,7 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// Update takes one message.
+// Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.table.SetFaults(c.FaultsOnly)
 	m.table.SetWide(c.Wide)
@@ -90,7 +90,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-// open goes to the pod of an address, or to the address without one.
+// open opens the pod that has an address or, if none does, the address.
 func (m *Model) open() tea.Cmd {
 	a, ok := m.table.Row()
 	if !ok || a.rest() {
@@ -103,7 +103,7 @@ func (m *Model) open() tea.Cmd {
 	return pages.Go(o)
 }
 
-// bodies are what the panes show, in their order.
+// bodies returns the bodies of the panes, in order.
 func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {

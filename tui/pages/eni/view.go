@@ -17,7 +17,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Lines draws the screen.
+// Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	n := c.View.Node(m.node)
@@ -64,7 +64,7 @@ func (m *Model) header(s components.Style, width int) string {
 	return l.Add(theme.Info, enis.Kind(*m.eni)).String()
 }
 
-// facts writes where the interface is, how its pods are routed, and its blocks.
+// facts writes the location of the interface, the routing of its pods, and its blocks.
 func (m *Model) facts(s components.Style, sheet *prose.Sheet) {
 	e := m.eni
 	if e == nil {
@@ -80,7 +80,7 @@ func (m *Model) facts(s components.Style, sheet *prose.Sheet) {
 	blocks(s, sheet, *e)
 }
 
-// routing writes the route table and the rules that lead there.
+// routing writes the route table and the rules that point to it.
 func routing(sheet *prose.Sheet, e introspect.NodeENI) {
 	sheet.Head("ROUTING", "")
 	if e.RouteTable == nil {

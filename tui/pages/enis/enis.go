@@ -71,7 +71,7 @@ func (*Page) Busy() bool { return false }
 // List implements pages.Listed.
 func (p *Page) List() components.List { return p.rows.Table }
 
-// Focus implements pages.Page. Addresses say how many prefixes an ENI has.
+// Focus implements pages.Page. The addresses show how many prefixes an ENI has.
 func (p *Page) Focus(c pages.Context) watch.Focus {
 	return p.rows.Focus(c, func(e document.ENIItem) string { return e.Node })
 }

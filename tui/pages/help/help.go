@@ -1,5 +1,5 @@
-// Package help shows the keys, those of the app and of the screen below it, and what the
-// signs mean.
+// Package help shows the keys of the app and of the screen below it, and what the signs
+// mean.
 package help
 
 import (
@@ -25,14 +25,14 @@ type Page struct {
 	over     int // lines that do not fit, as last drawn
 }
 
-// New makes the help of a screen. Titles are those of the screens by digit.
+// New makes the help for a screen. titles are the titles of the screens, by digit.
 func New(keys keymap.Map, of pages.Page, titles []string) *Page {
 	p := &Page{titles: titles}
 	if own := keys.Page(of.Name()); len(own) > 0 {
 		p.sections = append(p.sections, keymap.Section{Title: of.Title(), Bindings: own})
 	}
 	for _, s := range keys.Sections {
-		s.Bindings = slices.DeleteFunc(slices.Clone(s.Bindings), func(b keymap.Binding) bool { return b.Action == keymap.Screen1 }) // a line below has them
+		s.Bindings = slices.DeleteFunc(slices.Clone(s.Bindings), func(b keymap.Binding) bool { return b.Action == keymap.Screen1 }) // the notes list them
 		p.sections = append(p.sections, s)
 	}
 	return p
@@ -83,7 +83,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 }
 
 const (
-	columnWidth = 26 // three in 80 columns
+	columnWidth = 26 // fits three times into 80 columns
 	keyWidth    = 9
 )
 
@@ -123,7 +123,7 @@ func (p *Page) notes(s components.Style) [][2]string {
 	}
 }
 
-// bars is the legend of bars, charts and strips of addresses.
+// bars returns the legend of bars, charts and strips of addresses.
 func bars(s components.Style) string {
 	var out []string
 	for _, sign := range []struct {
@@ -135,7 +135,7 @@ func bars(s components.Style) string {
 	return strings.Join(out, " ")
 }
 
-// keys flows the sections over as many columns as fit; a section may continue in the next
+// keys arranges the sections in as many columns as fit. A section may continue in the next
 // column.
 func (p *Page) keys(s components.Style, width int) []string {
 	var cells []func(l *components.Line, room int)
@@ -163,7 +163,7 @@ func (p *Page) keys(s components.Style, width int) []string {
 	return out
 }
 
-// key writes a key's name in the alphabet there is.
+// key returns a key's name, in ASCII if only that may be written.
 func key(s components.Style, name string) string {
 	if !s.ASCII {
 		return name

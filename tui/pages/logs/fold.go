@@ -9,11 +9,11 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// near is how far apart the log line and the event of one occurrence may be.
+// near is the greatest time between the log line and the event of one occurrence.
 const near = time.Second
 
-// written are words of log lines for what the daemon also reports as events. Other lines
-// with the title of the kind match too.
+// written maps kinds of events to words in the log lines for the same occurrence. Lines
+// equal to the title of the kind match too.
 var written = map[string][]string{
 	string(introspect.EventAddressAssigned): {"address assigned"},
 	string(introspect.EventAddressReleased): {"address released", logline.TextCooling},
@@ -22,8 +22,8 @@ var written = map[string][]string{
 	string(introspect.EventActionFailed):    {"pool action failed"},
 }
 
-// same reports whether a log line and an event describe the same occurrence: every field
-// that both have is equal.
+// same reports whether a log line and an event describe the same occurrence: they are near,
+// the text matches, and fields that both have are equal.
 func same(log, event *line) bool {
 	if log.From != fromLog || event.From != fromEvent || log.Kind != "" || log.Node != event.Node || log.At.Sub(event.At).Abs() > near {
 		return false
@@ -35,9 +35,9 @@ func same(log, event *line) bool {
 	return log.Text == event.title || slices.ContainsFunc(written[event.Kind], func(words string) bool { return strings.Contains(log.Text, words) })
 }
 
-// fold merges log lines and events of the same occurrence: the log's line, with what only
-// the event has. Lines are ordered by time; those before from have been merged already.
-// The result reuses all's memory.
+// fold merges the log line and the event of an occurrence into the log line. Lines must be
+// ordered by time; those before from have been merged already. The result reuses all's
+// memory.
 func fold(all []*line, from time.Time) []*line {
 	first, _ := slices.BinarySearchFunc(all, from.Add(-near), func(l *line, at time.Time) int { return l.At.Compare(at) })
 	gone := map[*line]bool{}
@@ -55,7 +55,7 @@ func fold(all []*line, from time.Time) []*line {
 	return slices.DeleteFunc(all, func(l *line) bool { return gone[l] })
 }
 
-// partner is the nearest log line for an event's occurrence.
+// partner returns the nearest log line for an event's occurrence, nil if none.
 func partner(all []*line, at int) *line {
 	var best *line
 	event := all[at]
@@ -74,7 +74,7 @@ func partner(all []*line, at int) *line {
 	return best
 }
 
-// take adds what only the event has to the log line.
+// take adds to the log line what only the event contains.
 func (l *line) take(e *line) {
 	l.Kind, l.Level, l.Known, l.item = e.Kind, max(l.Level, e.Level), true, e.item
 	if l.Pod == "" {

@@ -2,7 +2,7 @@ package logs
 
 import "cnictl/tui/keymap"
 
-// Actions of the screen's own keys. Space, w and d differ from those of lists.
+// Actions of the screen's keys. Space, w and d differ from those of lists.
 const (
 	actionHold  = keymap.Hold
 	actionWrap  = keymap.Wrap
@@ -13,5 +13,5 @@ const (
 	actionAccess = keymap.Access
 )
 
-// Keys are the page's own.
+// Keys returns the bindings of the page.
 func (m *Model) Keys() []keymap.Binding { return keymap.Page("logs") }

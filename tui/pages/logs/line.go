@@ -24,9 +24,9 @@ import (
 type origin string
 
 const (
-	fromLog        origin = "log"        // of the daemon
+	fromLog        origin = "log"        // the daemon's log
 	fromEvent      origin = "event"      // a state change of the daemon
-	fromKubernetes origin = "kubernetes" // an event of the cluster
+	fromKubernetes origin = "kubernetes" // a Kubernetes event
 	fromContainer  origin = "container"  // what the daemon's container wrote
 )
 
@@ -35,30 +35,30 @@ type line struct {
 	From  origin
 	At    time.Time
 	Level logline.Level
-	Known bool // the level
+	Known bool // whether Level is known
 	Node  string
 	Pod   string // namespace/name
 	ENI   string
 	IP    string
-	Kind  string // of an event (of a Kubernetes event, its reason); "" for a log line
+	Kind  string // kind of event, or reason of a Kubernetes event; "" for a log line
 	Text  string
-	Rest  string // what the line has besides its text
+	Rest  string // what the line contains besides its text
 
 	seq    uint64 // order of arrival
 	access bool   // it records a request for introspection
 
-	item   document.EventItem // of an event, as cnictl events has it
+	item   document.EventItem // of an event, as in cnictl events
 	title  string             // of an event's kind
-	pieces []string           // of an event: its facts, one each
+	pieces []string           // of an event: its facts
 	ref    introspect.PodRef
-	eni    string // as the node wrote it
+	eni    string // ENI as the node wrote it
 }
 
-// maxMembers bounds what one line may hold.
+// maxMembers limits the members of a line.
 const maxMembers = 64
 
-// parse reads a line of the daemon's log. A line of unknown form is shown unchanged; one
-// without a time gets that of the line before it.
+// parse reads a line of the daemon's log. A line of unknown form is kept as text; one
+// without a time gets the time of the line before it.
 func parse(node, text string, before time.Time) line {
 	read := daemonlog.Parse(text)
 	l := line{From: fromLog, At: before, Node: show.Safe(node), Text: show.Safe(read.Message)}
@@ -93,7 +93,7 @@ func quoted(s string) string {
 	return s
 }
 
-// event makes a line of a state change.
+// event makes a line from a state change.
 func event(node, epoch string, e introspect.Event) line {
 	l := line{
 		From: fromEvent, At: e.At, Node: show.Safe(node), Kind: show.Safe(string(e.Kind)), Known: true, Level: logline.Info, ENI: show.Safe(e.ENIID), eni: e.ENIID,
@@ -115,7 +115,7 @@ func event(node, epoch string, e introspect.Event) line {
 	return l
 }
 
-// kubeEvent makes a line of an event of Kubernetes.
+// kubeEvent makes a line from a Kubernetes event.
 func kubeEvent(node string, e watch.KubeEvent) line {
 	l := line{
 		From: fromKubernetes, At: e.At, Node: show.Safe(node), Kind: show.Safe(e.Reason), Known: true, Level: logline.Info,
@@ -136,7 +136,7 @@ func kubeEvent(node string, e watch.KubeEvent) line {
 	return l
 }
 
-// levelText is the level as it is shown.
+// levelText returns the level as shown.
 func levelText(l line) string {
 	if !l.Known {
 		return show.Unknown
@@ -156,7 +156,7 @@ func levelRole(l line) theme.Role {
 	return theme.Info
 }
 
-// draw makes the line of the view. With several nodes it includes the node's name.
+// draw makes a line of the view, with the node's name if there are several nodes.
 func draw(l *line, now time.Time, several bool, names names.Nodes) components.LogLine {
 	spans := make([]components.Span, 0, 8)
 	spans = append(spans, prose.T(theme.Faint, components.Clock(l.At, now)+" "), prose.T(levelRole(*l), pad(levelText(*l), 6)))
@@ -166,11 +166,11 @@ func draw(l *line, now time.Time, several bool, names names.Nodes) components.Lo
 	if l.From == fromKubernetes {
 		spans = append(spans, prose.T(theme.Faint, "k8s "))
 	}
-	if l.Kind != "" && l.From != fromLog { // a log line's text has it
+	if l.Kind != "" && l.From != fromLog { // the text of a log line contains it
 		spans = append(spans, prose.T(theme.Accent, l.Kind+" "))
 	}
 	spans = append(spans, prose.T(theme.Text, l.Text))
-	if l.From == fromEvent { // its text names what it is about
+	if l.From == fromEvent { // its text names the pod, ENI and address
 		return components.LogLine{Parts: spans, Value: l}
 	}
 	if l.Pod != "" {
@@ -186,7 +186,7 @@ func draw(l *line, now time.Time, several bool, names names.Nodes) components.Lo
 
 func pad(s string, n int) string { return s + components.Blank(max(n-components.Width(s), 1)) }
 
-// sortLines orders by time, lines of the same time as they came.
+// sortLines sorts by time, then by arrival.
 func sortLines(all []*line) {
 	slices.SortStableFunc(all, func(a, b *line) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.seq, b.seq)) })
 }

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/keymap"
 )
 
-// newColumns are the columns of lines and, for filters, those of cnictl events.
+// newColumns returns the columns of lines and, for filters, those of cnictl events.
 func (m *Model) newColumns() []query.Column[*line] {
 	own := []query.Column[*line]{
 		{Name: "time", Header: "TIME", Title: "when", Text: func(l *line) string { return l.At.UTC().Format(time.RFC3339) },
@@ -35,7 +35,7 @@ func (m *Model) newColumns() []query.Column[*line] {
 	}
 	of := func(l *line) events.Row {
 		r := events.Row{EventItem: l.item, Now: m.now}
-		if r.What == "" { // a line of a log
+		if r.What == "" { // a log line
 			r.At, r.Node, r.Count, r.Warning = l.At, l.Node, 1, l.Level >= logline.Warn
 		}
 		return r
@@ -50,8 +50,8 @@ func (m *Model) newColumns() []query.Column[*line] {
 	return out
 }
 
-// list is the log as a list for the app: filter line, export, next match. Lines are
-// always in the order of their times.
+// list is the log as a list for the app: filter line, export, next match. Lines are always
+// in order of time.
 type list struct{ m *Model }
 
 func (l list) Do(action string, _ time.Time) bool { return l.m.view.Do(action) }

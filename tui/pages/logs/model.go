@@ -1,5 +1,5 @@
-// Package logs is the screen of daemon logs, daemon state changes and Kubernetes events,
-// of one node or some, in the order of their times.
+// Package logs is the screen of daemon logs, daemon state changes and Kubernetes events, of
+// one node or several, in order of time.
 package logs
 
 import (
@@ -22,42 +22,42 @@ import (
 	"cnictl/tui/pages/names"
 )
 
-// Bounds of the screen.
+// Limits of the screen.
 const (
 	maxLines  = components.LogLines    // of all nodes
-	mostNodes = 8                      // that are followed when none was chosen
-	firstRead = introspect.MaxLogLines // lines of each log at first: some are access lines and debug
+	mostNodes = 8                      // most nodes followed if none was chosen
+	firstRead = introspect.MaxLogLines // lines of each log at first; some are access or debug lines
 )
 
 // Model is the screen.
 type Model struct {
-	node  string // "" = some
+	node  string // "" = several
 	pod   string // whose lines are shown, "" = all
 	eni   string
 	ip    string
 	tails []*tail
 	also  int // nodes that are not followed
 	names names.Nodes
-	fleet uint64 // generation that the names are from
+	fleet uint64 // generation of the view that names was learned from
 
 	all     []*line
 	seq     uint64
 	dropped uint64
-	fresh   int // lines that came while paused
+	fresh   int // lines that arrived while paused
 
 	view    components.LogView
 	columns []query.Column[*line]
 	filter  *query.Filter[*line]
 	text    string
 	level   logline.Level
-	access  bool // lines of requests for introspection too
+	access  bool // show introspection requests too
 	faults  bool
 	paused  bool
-	stale   bool // the view shows another choice than all of the lines
+	stale   bool // the view must be rebuilt from all
 	now     time.Time
 }
 
-// New opens the screen for one node or some, optionally for one pod, interface or
+// New opens the screen for one node or several, optionally for one pod, interface or
 // address.
 func New(o pages.Open) pages.Page {
 	m := &Model{node: o.Node, pod: o.Pod, eni: o.ENI, ip: o.IP, level: logline.Info}
@@ -75,7 +75,7 @@ func (m *Model) follow(names []string) {
 	}
 }
 
-// restart forgets what was read, to read it again.
+// restart discards what was read, to read it again.
 func (m *Model) restart() {
 	var names []string
 	for _, t := range m.tails {
@@ -86,8 +86,8 @@ func (m *Model) restart() {
 	m.show()
 }
 
-// choose picks the nodes to follow when none was requested: the worst ones with a daemon.
-// Kubernetes may have events even of one that cannot be read.
+// choose picks the nodes to follow if none was requested: the worst ones with a daemon. Even
+// if a node cannot be read, Kubernetes may have events of it.
 func choose(v *store.View) (names []string, also int) {
 	if v == nil {
 		return nil, 0
@@ -153,7 +153,7 @@ func (m *Model) wanted(l *line) bool {
 	return m.filter.Empty() || m.filter.Match(l)
 }
 
-// severity is a line's level; text without one, such as a panic, counts as info.
+// severity returns a line's level. Text without one, such as a panic, counts as info.
 func severity(l *line) logline.Level {
 	if !l.Known {
 		return logline.Info
@@ -165,7 +165,7 @@ func about(l *line, what, member string) bool {
 	return member == what || strings.Contains(l.Text, what) || strings.Contains(l.Rest, what)
 }
 
-// shown are the lines that are looked at.
+// shown returns the lines that pass the selection.
 func (m *Model) shown() []*line {
 	var out []*line
 	for _, l := range m.all {
@@ -176,7 +176,7 @@ func (m *Model) shown() []*line {
 	return out
 }
 
-// show brings the view up to date.
+// show rebuilds the view if it is stale.
 func (m *Model) show() {
 	if !m.stale {
 		return
@@ -190,7 +190,7 @@ func (m *Model) show() {
 	m.view.Set(lines)
 }
 
-// Name is that of the screen.
+// Name implements pages.Page.
 func (m *Model) Name() string { return "logs" }
 
 // Title is the breadcrumb.
@@ -203,10 +203,10 @@ func (m *Model) Title() string {
 	return "Logs"
 }
 
-// Busy is never: the app takes filters.
+// Busy is always false: the app handles filters.
 func (m *Model) Busy() bool { return false }
 
-// Focus wants the node that is followed first.
+// Focus samples the requested node first.
 func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.node} }
 
 // Row is the line under the cursor.

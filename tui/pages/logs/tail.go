@@ -8,14 +8,14 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// tail is what has been read of one node: its daemon's log and state changes, its
+// tail is what has been read from one node: its daemon's log and state changes, its
 // Kubernetes events, and the container's log if the daemon does not serve its own.
 type tail struct {
 	docs      reading.Documents
 	after     watch.EventsAfter
 	log       mark
 	container mark
-	kube      map[string]time.Time // events that were returned, by UID: their last time
+	kube      map[string]time.Time // last time of each returned event, by UID
 	kubeSince time.Time
 	silent    string // why there is no log
 }
@@ -24,8 +24,8 @@ func newTail(node, of string) *tail {
 	return &tail{docs: reading.NewDocuments("logs", node, of), log: newMark(), container: newMark(), kube: map[string]time.Time{}}
 }
 
-// mark is the position in a log: lines of the last second read come again with the next
-// reading.
+// mark is the position in a log. The next reading repeats the lines of the last second
+// read.
 type mark struct {
 	since time.Time
 	seen  map[string]bool // lines of that second
@@ -48,7 +48,7 @@ func (m *mark) fresh(at time.Time, text string) bool {
 	return true
 }
 
-// take returns the new lines of a reading.
+// take returns the new lines in a reading.
 func (t *tail) take(d watch.Detail) []line {
 	out := t.events(d.Events)
 	if d.Logs != nil {
@@ -91,7 +91,7 @@ func (t *tail) take(d watch.Detail) []line {
 	return out
 }
 
-// events are the daemon's state changes.
+// events returns the daemon's new state changes.
 func (t *tail) events(doc *introspect.NodeEvents) []line {
 	if doc == nil {
 		return nil
@@ -107,7 +107,7 @@ func (t *tail) events(doc *introspect.NodeEvents) []line {
 	return out
 }
 
-// query asks for what comes after what was read.
+// query asks for what follows what was read.
 func (t *tail) query() watch.Query {
 	q := watch.Query{
 		Events: t.after, KubeEventsSince: t.kubeSince,
@@ -123,7 +123,7 @@ func (t *tail) query() watch.Query {
 	return q
 }
 
-// why is the reason that there is no log, "" while there is one.
+// why returns the reason why there is no log, "" if there is one or no reading failed.
 func (t *tail) why() string {
 	if t.docs.Last.ContainerLog != nil && len(t.docs.Last.ContainerLog.Lines) > 0 {
 		return ""

@@ -14,9 +14,9 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// Update takes one message.
+// Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
-	if m.now.Sub(c.Now) > time.Second { // a recording went back: what is shown lies ahead
+	if m.now.Sub(c.Now) > time.Second { // a recording was rewound: what is shown lies ahead
 		m.restart()
 	}
 	m.now = c.Now
@@ -72,8 +72,8 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// wanted are the documents that a node may have: upstream's daemon reports no events, so
-// Kubernetes is asked instead.
+// wanted returns the documents that a node may have. The upstream daemon serves no log or
+// events, so only Kubernetes is asked.
 func wanted(n *store.Node) watch.Want {
 	const cluster = watch.WantKubeEvents | watch.WantContainerLog
 	if reading.Upstream(n) {
@@ -116,7 +116,8 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-// open goes from a line to its pod, else to its interface, else to its node.
+// open opens the pod of a line, else its interface, else its node. If node is true, it opens
+// the node.
 func (m *Model) open(node bool) tea.Cmd {
 	at, ok := m.view.Line()
 	if !ok {
@@ -133,7 +134,7 @@ func (m *Model) open(node bool) tea.Cmd {
 	return pages.Go(pages.Open{Screen: "node", Node: m.name(l)})
 }
 
-// name is the node of a line as the fleet knows it.
+// name returns the full name of a line's node.
 func (m *Model) name(l *line) string {
 	for _, t := range m.tails {
 		if show.Safe(t.docs.Node) == l.Node {

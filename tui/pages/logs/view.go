@@ -13,10 +13,10 @@ import (
 	"cnictl/tui/theme"
 )
 
-// head is how many lines are above the log.
+// head is the number of lines above the log.
 const head = 1
 
-// Lines draws the screen.
+// Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	if c.Height <= 0 || c.Width <= 0 {
 		return nil
@@ -69,7 +69,7 @@ func (m *Model) header(s components.Style, width int) string {
 	return l.String()
 }
 
-// empty writes why there is no line.
+// empty writes why there are no lines.
 func (m *Model) empty(c pages.Context, sheet *prose.Sheet) {
 	if len(m.all) > 0 {
 		sheet.Add(prose.T(theme.Faint, "No lines match ("+strconv.Itoa(len(m.all))+" read). v changes the min level, a shows all pods' lines, A access lines."))

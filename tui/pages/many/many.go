@@ -1,6 +1,6 @@
-// Package many is what the pages of all pods or interfaces share: a table of more rows
-// than can be filtered and ordered at each key press. That is done in the background, and
-// the table holds the first rows.
+// Package many is shared by the pages of all pods and of all interfaces. It provides a table
+// for more rows than can be filtered and sorted at each key press: this happens in the
+// background, and the table holds the first rows.
 package many
 
 import (
@@ -23,22 +23,22 @@ const Most = 5000
 // UnreadAtOnce is how many unread nodes are requested as if they were visible.
 const UnreadAtOnce = 64
 
-// Rows is such a table.
+// Rows is a table with many rows.
 type Rows[T any] struct {
 	Table *components.Table[T]
 
 	page  pages.Page
-	stamp Stamp // of what was gathered last
+	stamp Stamp // of the last rows gathered
 	begun time.Time
-	last  *components.Picker[T] // nil: nothing was gathered yet
+	last  *components.Picker[T] // nil if nothing was gathered yet
 	busy  bool
-	above int // lines over the table, as last drawn
+	above int // lines above the table, as last drawn
 }
 
-// Stamp identifies a state of the data that rows are made from.
+// Stamp identifies a state of the data from which rows are made.
 type Stamp struct{ View, Other uint64 }
 
-// gathered is a choice, with what else was collected.
+// gathered carries the picked rows, with what else add returned.
 type gathered[T any] struct {
 	picker *components.Picker[T]
 	stamp  Stamp
@@ -48,11 +48,11 @@ type gathered[T any] struct {
 // New makes the table of a page.
 func New[T any](page pages.Page, o components.TableOptions[T], filter string) *Rows[T] {
 	r := &Rows[T]{Table: components.NewTable(o), page: page}
-	_ = r.Table.SetFilter(filter) // of the program's own; one that is not good is none
+	_ = r.Table.SetFilter(filter) // by the program; an invalid one is ignored
 	return r
 }
 
-// pace is the shortest time between two choices while the user does not wait for one.
+// pace returns the shortest time between gatherings while the user is not waiting for one.
 func (r *Rows[T]) pace() time.Duration {
 	switch {
 	case r.last == nil:
@@ -63,8 +63,8 @@ func (r *Rows[T]) pace() time.Duration {
 	return time.Second
 }
 
-// Gather returns a command that has all rows added to a choice, when there are others or the
-// user wants to see others; nil: there is nothing to do. What add returns comes with the rows.
+// Gather returns a command that picks from all rows, if the data or the user's selection has
+// changed, else nil. add adds all rows; what it returns is delivered with the picked rows.
 func (r *Rows[T]) Gather(c pages.Context, stamp Stamp, add func(*components.Picker[T]) any) tea.Cmd {
 	wanted := r.last == nil || !r.Table.Picked(r.last)
 	if r.busy || !wanted && (stamp == r.stamp || c.Clock.Sub(r.begun) < r.pace()) {
@@ -79,7 +79,7 @@ func (r *Rows[T]) Gather(c pages.Context, stamp Stamp, add func(*components.Pick
 	}
 }
 
-// Take puts a choice into the table.
+// Take puts gathered rows into the table.
 func (r *Rows[T]) Take(msg pages.Gathered, now time.Time) (also any, ok bool) {
 	g, ok := msg.Rows.(gathered[T])
 	if !ok {
@@ -95,7 +95,7 @@ func Of(n, all int, many string) string {
 	return strconv.Itoa(n) + " of " + strconv.Itoa(all) + " " + many
 }
 
-// Lines draws the table below a line that sums it up and a line for each thing that it lacks.
+// Lines draws the table below a summary line and one line for each note.
 func (r *Rows[T]) Lines(c pages.Context, sum []components.Span, notes ...string) []string {
 	s := c.Style()
 	l := components.NewLine(s, c.Width).Gap(1)
@@ -118,7 +118,7 @@ func (r *Rows[T]) Lines(c pages.Context, sum []components.Span, notes ...string)
 	return components.Exactly(lines, c.Width, c.Height)
 }
 
-// Mouse passes mouse events to the table; open reports whether to open a row.
+// Mouse passes mouse events to the table. It reports whether to open a row.
 func (r *Rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
 	switch {
 	case m.Wheel != 0:
@@ -129,8 +129,8 @@ func (r *Rows[T]) Mouse(c pages.Context, m pages.Mouse) (open bool) {
 	return false
 }
 
-// Focus wants the addresses of all nodes: first those of the rows in sight, then of some that
-// have not been read.
+// Focus requests the addresses of all nodes: first of those in visible rows, then of some
+// unread nodes.
 func (r *Rows[T]) Focus(c pages.Context, node func(T) string) watch.Focus {
 	f := watch.Focus{Maps: true}
 	seen := map[string]bool{"": true}

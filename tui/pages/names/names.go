@@ -7,10 +7,10 @@ import (
 	"cnictl/daemon/fleet/store"
 )
 
-// Nodes writes the names of nodes without their common domain, where a table is narrow.
+// Nodes shortens the names of nodes by their common domain, to save width.
 type Nodes struct{ domain string }
 
-// Learn takes the names that there are now.
+// Learn finds the common domain of the current nodes.
 func (n *Nodes) Learn(nodes []*store.Node) {
 	n.domain = show.Domain(func(yield func(string) bool) {
 		for _, node := range nodes {
@@ -21,10 +21,10 @@ func (n *Nodes) Learn(nodes []*store.Node) {
 	})
 }
 
-// Short is a name as a table shows it.
+// Short returns a name as a table shows it.
 func (n *Nodes) Short(name string) string { return show.Safe(strings.TrimSuffix(name, n.domain)) }
 
-// Cell is the name for the column of nodes of a table; false: it is another column.
+// Cell returns the short name if column is the node column of a table, else false.
 func (n *Nodes) Cell(name, column string) (string, bool) {
 	if column != "node" {
 		return "", false
@@ -32,7 +32,7 @@ func (n *Nodes) Cell(name, column string) (string, bool) {
 	return n.Short(name), true
 }
 
-// Host is the first label of a node's name; an address stays as it is.
+// Host returns the first label of a node's name. An address is returned unchanged.
 func Host(name string) string {
 	host, _, _ := strings.Cut(name, ".")
 	if host == "" || strings.Trim(host, "0123456789") == "" {

@@ -7,7 +7,7 @@ import (
 	"cnictl/daemon/fleet/show"
 )
 
-// Pod is namespace/name, safe to print; "" without a name.
+// Pod returns namespace/name, safe to print; "" without a name.
 func Pod(namespace, name string) string {
 	switch {
 	case name == "":
@@ -18,7 +18,7 @@ func Pod(namespace, name string) string {
 	return show.Safe(namespace) + "/" + show.Safe(name)
 }
 
-// SplitPod parts namespace/name.
+// SplitPod splits namespace/name.
 func SplitPod(s string) introspect.PodRef {
 	namespace, name, ok := strings.Cut(s, "/")
 	if !ok {

@@ -62,7 +62,7 @@ func activity(sheet *prose.Sheet, n *store.Node, now time.Time) {
 	}
 }
 
-// causes lists failures by cause, in the order of the codes.
+// causes lists failures by cause, sorted by code.
 func causes(counts map[string]int) string {
 	codes := make([]string, 0, len(counts))
 	for code := range counts {

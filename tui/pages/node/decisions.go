@@ -18,19 +18,19 @@ import (
 	"cnictl/tui/theme"
 )
 
-// decision is one change of the pool: an action with how it ended, or another event.
+// decision is one change of the pool: an action with its outcome, or another event.
 type decision struct {
 	At   time.Time
-	Kind string // of an event that is no action
+	Kind string // of an event that is not an action
 	Text string // safe to print
-	End  string // of an action: done in 1.7s, failed: …, under way
+	End  string // of an action: done 1.7s, failed: …, in progress
 	Role theme.Role
 }
 
-// actionKey identifies a daemon's action in progress: there is one at a time for an ENI.
+// actionKey identifies a daemon's action in progress. An ENI has one at a time.
 type actionKey struct{ eni, reason string }
 
-// decisionsOf joins the beginning of each action with its end, oldest first.
+// decisionsOf joins the start of each action with its end, oldest first.
 func decisionsOf(all []introspect.Event) []decision {
 	var out []decision
 	begun := map[actionKey]int{}
@@ -38,7 +38,7 @@ func decisionsOf(all []introspect.Event) []decision {
 		key := actionKey{e.ENIID, e.Reason}
 		switch e.Kind {
 		case introspect.EventStarted:
-			clear(begun) // what the daemon before had begun does not end
+			clear(begun) // actions of the previous daemon never end
 		case introspect.EventActionStarted:
 			begun[key] = len(out)
 			out = append(out, decision{At: e.At, Text: action(e), End: "in progress", Role: theme.Accent})
@@ -59,8 +59,8 @@ func decisionsOf(all []introspect.Event) []decision {
 	return out
 }
 
-// ofPool reports whether a change is one of the pool itself, not an assignment or release
-// by a pod.
+// ofPool reports whether an event changes the pool itself. Events such as assignments to
+// pods and releases do not.
 func ofPool(k introspect.EventKind) bool {
 	switch k {
 	case introspect.EventAddressAssigned, introspect.EventAddressReleased, introspect.EventSubnetsRead, introspect.EventPodsExpected, introspect.EventMissedDEL:

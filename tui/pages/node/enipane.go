@@ -17,7 +17,7 @@ import (
 )
 
 // enis draws the table of ENIs, below it the blocks of the one under the cursor, and then
-// the sections of the pool that fit completely; placed is their number.
+// the sections of the pool that fit completely. placed is the number of these sections.
 func (m *Model) enis(c pages.Context, s components.Style, n *store.Node, width, height int) (lines []string, placed int) {
 	_, all := m.table.Found()
 	if all == 0 {
@@ -57,11 +57,11 @@ func (m *Model) enis(c pages.Context, s components.Style, n *store.Node, width, 
 	return components.Exactly(lines, width, height), placed
 }
 
-// blockWidth is that of a prefix with its cells.
+// blockWidth is the width of a prefix with its cells.
 const blockWidth = 38
 
-// blockRows is how many rows the addresses of the ENI under the cursor take, the title
-// above them included.
+// blockRows returns how many rows the addresses of the ENI under the cursor take, including
+// the title above them.
 func (m *Model) blockRows(width int) int {
 	r, ok := m.table.Row()
 	if !ok {
@@ -71,7 +71,7 @@ func (m *Model) blockRows(width int) int {
 	return 3 + (max(r.Prefixes, 1)+perRow-1)/perRow - 1
 }
 
-// blocks draws the addresses of an ENI, a prefix a line.
+// blocks draws the addresses of an ENI: single ones first, then prefixes.
 func (m *Model) blocks(c pages.Context, n *store.Node, sheet *prose.Sheet, r eniRow, height int) {
 	s := c.Style()
 	sheet.Drawn(components.Blank(sheet.Width()))
@@ -129,7 +129,7 @@ func counted(cells []components.Cell) string {
 	return fmt.Sprintf("slots: %d used, %d cooling, %d free, %d empty", n[addressmap.Used], n[addressmap.Cooling], n[addressmap.Free], n[addressmap.Empty])
 }
 
-// addresses draws single addresses, a slot a cell.
+// addresses draws single addresses, one cell per slot.
 func addresses(s components.Style, sheet *prose.Sheet, cells []components.Cell) {
 	if len(cells) == 0 {
 		sheet.Add(prose.T(theme.Faint, "No addresses for pods on this ENI."))

@@ -31,7 +31,7 @@ func (m *Model) kubernetes(sheet *prose.Sheet, n *store.Node) {
 	}
 }
 
-// use writes the pods of the node and its CNINode, where they were asked for.
+// use writes the pods of the node and its CNINode, if they were requested.
 func (m *Model) use(sheet *prose.Sheet) {
 	e, failed := m.docs.Error[watch.WantNodeUse]
 	u := m.docs.Last.Use
@@ -60,7 +60,7 @@ func (m *Model) use(sheet *prose.Sheet) {
 	}
 }
 
-// features are those of a CNINode in words.
+// features describes the features of a CNINode.
 func features(c watch.CNINode) string {
 	var out []string
 	for _, f := range c.Features {

@@ -1,5 +1,5 @@
-// Package node is the screen of one node: its ENIs on the left, its warm pool, what the
-// daemon will do next and why on the right.
+// Package node is the screen of one node: its ENIs on the left; on the right its warm pool,
+// what the daemon will do next, and why.
 package node
 
 import (
@@ -44,7 +44,7 @@ func New(o pages.Open) pages.Page {
 		Fault: func(r eniRow) bool { return r.Excluded || r.Held },
 		Role:  role, Sort: sortKeys(), Order: "device", Show: shown,
 		Draw: draw, Drawn: map[string]int{"pool": 12},
-		Limits: map[string]components.Limit{"eni": {Most: 21, Narrow: 21}}, // the longest id EC2 has
+		Limits: map[string]components.Limit{"eni": {Most: 21, Narrow: 21}}, // the longest EC2 ID
 		Empty:  "No ENIs managed by the daemon on this node.",
 	})
 	return m
@@ -53,16 +53,16 @@ func New(o pages.Open) pages.Page {
 // eniRow is one ENI as the table shows it.
 type eniRow struct {
 	introspect.NodeENI
-	Slots    *int // that the ENI has; nil: not known
+	Slots    *int // slots of the ENI; nil if unknown
 	PerSlot  int  // addresses per slot
 	Held     bool // being detached
-	Gone     bool // EC2 does not show it any more
+	Gone     bool // EC2 no longer shows it
 	Detailed bool // CIDRs are known
-	Several  bool // cards are on the node
+	Several  bool // the node has several cards
 }
 
-// rows joins the document of the node's ENIs with the summary. Without the document there
-// are only the summary's counts.
+// rows joins the document of the node's ENIs with the summary. Without the document, rows
+// have only the summary's counts.
 func rows(all []introspect.NodeENI, s *introspect.Summary) []eniRow {
 	slots, perSlot := map[int]*int{}, map[int]int{}
 	flags := map[string][]string{}
@@ -111,7 +111,7 @@ func rows(all []introspect.NodeENI, s *introspect.Summary) []eniRow {
 	return out
 }
 
-// kindOf is what an ENI is, and what is special about it now.
+// kindOf returns what an ENI is, and whether it is being detached or gone.
 func kindOf(r eniRow) string {
 	out := enis.Kind(r.NodeENI)
 	for _, f := range []struct {
@@ -125,7 +125,7 @@ func kindOf(r eniRow) string {
 	return out
 }
 
-// slotsUsed is how many slots hold an address or a prefix.
+// slotsUsed returns how many slots hold an address or a prefix, out of how many.
 func slotsUsed(r eniRow) string {
 	if r.Slots == nil {
 		if r.Detailed {
@@ -140,12 +140,12 @@ func slotsUsed(r eniRow) string {
 	return used + "/" + strconv.Itoa(*r.Slots)
 }
 
-// shown has the card before the device where there are several.
+// shown puts the card before the device if the node has several cards.
 func shown(r eniRow, column string) (string, bool) {
 	return strconv.Itoa(r.Card) + "." + strconv.Itoa(r.Device), column == "device" && r.Several
 }
 
-// columns are those of cnictl enis, and what only the screen shows: the slots and a gauge.
+// columns returns the columns of cnictl enis, and those of the screen only: slots and a gauge.
 func columns() []query.Column[eniRow] {
 	all := query.Of(enis.Columns(false), func(r eniRow) document.ENIItem { return document.ENIItem{NodeENI: r.NodeENI} })
 	out := query.Arrange(all,
@@ -200,19 +200,19 @@ func draw(s components.Style, r eniRow, column string, width int) string {
 		components.Part{Value: float64(r.Free), Role: theme.BarFree})
 }
 
-// Name is that of the screen.
+// Name implements pages.Page.
 func (m *Model) Name() string { return "node" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return show.Safe(m.name) }
 
-// Busy is never: the app takes filters.
+// Busy is always false: the app handles filters.
 func (m *Model) Busy() bool { return false }
 
 // Focus samples the node first.
 func (m *Model) Focus(pages.Context) watch.Focus { return watch.Focus{Open: m.name} }
 
-// Row is the ENI under the cursor, or the node when the pool has the focus.
+// Row is the ENI under the cursor, or the node if the pool is focused.
 func (m *Model) Row(c pages.Context) any {
 	if m.frame.Focus == paneENIs {
 		if r, ok := m.table.Row(); ok {
@@ -225,7 +225,7 @@ func (m *Model) Row(c pages.Context) any {
 	return nil
 }
 
-// List is the table of ENIs while it has the focus.
+// List is the table of ENIs while that is focused.
 func (m *Model) List() components.List {
 	if m.frame.Focus == paneENIs {
 		return m.table

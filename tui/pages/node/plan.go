@@ -39,7 +39,7 @@ func goals(sheet *prose.Sheet, n *store.Node) {
 
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-len(s), 1)) }
 
-// between joins a word and a count.
+// between returns a count, separated from the word before it.
 func between(word, have string) string {
 	if have == "" {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// chart draws used, cooling and free over time, what they make is held, with the targets
-// as they were.
+// chart draws the used, cooling and free addresses over time, stacked to those held, with
+// the targets as they were.
 func chart(s components.Style, sheet *prose.Sheet, n *store.Node, now time.Time, height int) {
 	if len(n.History) < 2 {
 		sheet.Blank()
@@ -27,8 +27,8 @@ func chart(s components.Style, sheet *prose.Sheet, n *store.Node, now time.Time,
 	sheet.Drawn(c.Lines(s, sheet.Width(), min(max(height/4, 7), 12))...)
 }
 
-// spans are the time ranges of the chart: the shortest that holds all samples is used, so
-// that a new screen is not empty except for its edge.
+// spans are the time ranges of the chart. The shortest that holds all samples is used, so
+// that the chart of a new screen is not mostly empty.
 var spans = []time.Duration{3 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute}
 
 func spanOf(h store.History, now time.Time) time.Duration {
@@ -40,8 +40,8 @@ func spanOf(h store.History, now time.Time) time.Duration {
 	return spans[len(spans)-1]
 }
 
-// poolChart lays the history of a node's pool out over cells of equal time up to now. A
-// cell in which the node was not read is a gap.
+// poolChart spreads the history of a node's pool over cells of equal time up to now. A cell
+// in which the node was not read is a gap.
 func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
 	span := spanOf(n.History, now)
 	points := n.History.Series(now.Add(-span), now, cells)
@@ -70,20 +70,20 @@ func poolChart(n *store.Node, now time.Time, cells int) components.Chart {
 	if name, spare := spareOf(*n.Summary); spare > 0 {
 		level(name, theme.Good, func(p store.Point) float64 {
 			if p.WarmIP > 0 || p.MinimumIP > 0 {
-				return math.NaN() // targets in addresses come first
+				return math.NaN() // targets in addresses take precedence
 			}
 			return float64(p.Taken() + spare)
 		})
 	}
-	// A limit far above the pool would press it flat.
+	// A limit far above the pool would flatten the chart.
 	if v := plainMaxPods(n); v > 0 && v <= 2*max(n.Held, 1) {
 		c.Levels = append(c.Levels, components.Level{Name: "max-pods", Role: theme.Warn, Value: float64(v)})
 	}
 	return c
 }
 
-// spareOf is how many addresses beyond those in use the target in ENIs asks for, if that
-// target is in effect; 0: it is not, or it is unknown. A target in prefixes is not a
+// spareOf returns how many addresses beyond those in use the target in ENIs requires, 0 if
+// that target is not in effect or the number is unknown. A target in prefixes is not a
 // count of addresses.
 func spareOf(s introspect.Summary) (name string, addresses int) {
 	for _, t := range targetsOf(s) {
@@ -94,7 +94,7 @@ func spareOf(s introspect.Summary) (name string, addresses int) {
 	return "", 0
 }
 
-// last is the newest value that is known.
+// last returns the newest known value, NaN if none.
 func last(values []float64) float64 {
 	for _, v := range slices.Backward(values) {
 		if !math.IsNaN(v) {
@@ -104,7 +104,7 @@ func last(values []float64) float64 {
 	return math.NaN()
 }
 
-// positive is a target, or NaN when it is not set.
+// positive returns a target, or NaN if it is not set.
 func positive(v int) float64 {
 	if v <= 0 {
 		return math.NaN()

@@ -15,8 +15,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// pool writes what the warm pool has, wants and does, without the first placed sections,
-// which are elsewhere.
+// pool writes what the warm pool holds, needs and does. It leaves out the first placed
+// sections, which are shown elsewhere.
 func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height, placed int) {
 	if n == nil || n.Summary == nil {
 		if n != nil && n.Error != nil {
@@ -60,7 +60,7 @@ func (m *Model) pool(c pages.Context, n *store.Node, sheet *prose.Sheet, height,
 	}
 }
 
-// numbers writes the pool of each card: a gauge with its figures.
+// numbers writes the pool of each card as a gauge with its figures.
 func numbers(s components.Style, sheet *prose.Sheet, n *store.Node) {
 	for _, card := range n.Summary.Cards {
 		p := poolOf(card)

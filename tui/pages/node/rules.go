@@ -13,11 +13,11 @@ import (
 	"cnictl/tui/theme"
 )
 
-// figure is a number, right-aligned in its column.
+// figure right-aligns a number in its column.
 func figure(text string) string { return strings.Repeat(" ", max(9-len(text), 0)) + text }
 
-// rules writes the max-pods that the published rules give with the node's settings, a row per
-// value, and marks the one that kubelet has.
+// rules writes the max-pods that the published rules yield with the node's settings, one row
+// per value, and marks kubelet's value.
 func rules(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 	byValue := map[int][]string{}
 	var none []string

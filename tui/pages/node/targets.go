@@ -8,27 +8,27 @@ import (
 	"cnictl/tui/theme"
 )
 
-// target is a setting of the pool with the pool's actual value.
+// target is a target of the pool with the pool's actual value.
 type target struct {
 	Name string // of the variable
 	Want string
 	Have string
-	Word string // met, short 3, not looked at, …
+	Word string // met, short 3, not set, …
 	Role theme.Role
 
-	Short string // the name in a chart; "" = not in charts
-	Spare int    // addresses beyond those in use that it asks for while it acts
+	Short string // name in the chart; "" = not in the chart
+	Spare int    // addresses that it requires beyond those in use, if in effect
 }
 
-// targetsOf lists the targets in the order in which the daemon weighs them: addresses
-// before prefixes before ENIs. The first kind that is set is the one that acts.
+// targetsOf lists the targets in the daemon's order of precedence: addresses, prefixes,
+// ENIs. The first kind that is set and fits the mode takes effect.
 func targetsOf(s introspect.Summary) []target {
 	t := s.Targets
 	var total, free, slots int
 	var freePrefixes *int
 	prefixes := false
 	if len(s.Cards) > 0 {
-		// Further cards have fixed targets of their own.
+		// Further cards have their own fixed targets.
 		c := s.Cards[0]
 		total, free, freePrefixes = c.Total, c.Free, c.FreePrefixes
 		prefixes = c.Mode == introspect.ModePrefix
@@ -54,7 +54,7 @@ func targetsOf(s introspect.Summary) []target {
 	return targets
 }
 
-// other is the reason that a target is ignored.
+// other returns the reason why a target is ignored, "" if none.
 func other(byAddress, wrongMode bool, mode string) string {
 	switch {
 	case byAddress:
@@ -65,8 +65,8 @@ func other(byAddress, wrongMode bool, mode string) string {
 	return ""
 }
 
-// row compares a target with the pool: have may be nil; unit is how much one unit of the
-// target is in terms of have, 0 when that is unknown.
+// row compares a target with the pool. have may be nil. unit is how many of have one unit of
+// the target requires, 0 if unknown.
 func row(name string, want *int, one, many string, have *int, unit int, acts bool, idle string) target {
 	r := target{Name: name, Want: show.Int(want), Role: theme.Faint}
 	if want == nil {
@@ -94,7 +94,7 @@ func row(name string, want *int, one, many string, have *int, unit int, acts boo
 	return r
 }
 
-// pool is a card as a bar: Cooling and Limit are 0 too while they are not known.
+// pool is a card's pool as drawn in a bar. Cooling and Limit are 0 if unknown.
 type pool struct{ Assigned, Cooling, Free, Held, Limit int }
 
 func poolOf(c introspect.CardSummary) pool {

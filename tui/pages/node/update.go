@@ -14,7 +14,7 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// Update takes one message.
+// Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.table.SetFaults(c.FaultsOnly)
 	m.table.SetWide(c.Wide)
@@ -35,7 +35,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	return m.ask(c, false)
 }
 
-// ask requests what the screen shows; from an upstream node only what it serves.
+// ask requests what the screen shows, or what an upstream node serves of it.
 func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	n := c.View.Node(m.name)
 	want := watch.WantENIs | watch.WantPlan | watch.WantEvents
@@ -56,11 +56,11 @@ func (m *Model) ask(c pages.Context, now bool) tea.Cmd {
 	return tea.Batch(documents, m.docs.Ask(c, watch.WantNodeUse, every, watch.Query{}))
 }
 
-// usePace is how often Kubernetes is asked for the use of a node: it lists its pods for it.
+// usePace is how often a node's use is requested from Kubernetes: each time lists its pods.
 const usePace = 10 * time.Second
 
-// silent reports whether a node's daemon gave no summary, although it was asked or is
-// missing.
+// silent reports whether a node has no summary because reading it failed or it has no
+// daemon.
 func silent(n *store.Node) bool {
 	return n != nil && n.Summary == nil && (n.Error != nil || n.State == document.StateNoDaemon)
 }
@@ -96,7 +96,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-// open goes to what the pane shows: an ENI, or for the pool the log.
+// open opens the ENI under the cursor or, from the pool, the log.
 func (m *Model) open(pane int) tea.Cmd {
 	if pane == panePool {
 		return pages.Go(pages.Open{Screen: "logs", Node: m.name})
@@ -112,7 +112,7 @@ func (m *Model) subnet() string {
 	return r.SubnetID
 }
 
-// bodies are what the panes show, in their order.
+// bodies returns the bodies of the panes, in order.
 func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {

@@ -11,7 +11,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// plainMaxPods is kubelet's max-pods, 0 when unknown.
+// plainMaxPods returns kubelet's max-pods, 0 if unknown.
 func plainMaxPods(n *store.Node) int {
 	if v := n.MaxPods(); v != nil {
 		return *v
@@ -19,7 +19,7 @@ func plainMaxPods(n *store.Node) int {
 	return 0
 }
 
-// verdict writes max-pods with the terms of the arithmetic.
+// verdict writes max-pods with the terms of its calculation.
 func verdict(sheet *prose.Sheet, n *store.Node, _ time.Time) {
 	m := n.Summary.MaxPods
 	if m == nil {

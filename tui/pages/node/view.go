@@ -17,7 +17,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Lines draws the screen.
+// Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	n := c.View.Node(m.name)
@@ -42,11 +42,11 @@ func (m *Model) Lines(c pages.Context) []string {
 	})
 }
 
-// roomy is a height that fits an ENI's addresses with the pool below them, and in the
-// pool all settings before the activity.
+// roomy is the least height that fits an ENI's addresses with the pool below them and, in
+// the pool, all settings before the activity.
 const roomy = 30
 
-// sampled is the age of the summary.
+// sampled returns the age of the summary.
 func sampled(n *store.Node, now time.Time) string {
 	if n == nil || n.SampledAt == nil {
 		return ""
@@ -130,7 +130,7 @@ func first(texts ...string) string {
 // section is a part of the pool's sheet.
 type section func(*prose.Sheet, *store.Node, time.Time)
 
-// sections are those that may move below the ENIs when they fit there.
+// sections returns the sections that move below the ENIs if they fit there.
 func sections() []section {
 	return []section{verdict, activity, rules}
 }

@@ -13,11 +13,11 @@ import (
 	"cnictl/tui/theme"
 )
 
-// trendCells is the width of the trend, a cell for a minute and a half.
+// trendCells is the width of the trend, at one cell per 90 seconds.
 const trendCells = 10
 
-// shown are the columns of the table, from the one table of columns that the commands
-// use too. NODE, IP and STATUS never go.
+// shown lists the columns of the table, from the columns that the commands use too. NODE,
+// IP and STATUS are never dropped.
 var shown = []query.Shown{
 	{Name: "node"},
 	{Name: "type", Drop: 6},
@@ -42,7 +42,7 @@ var shown = []query.Shown{
 // stateLeast fits most reasons why a node cannot be read, and the trend next to it.
 const stateLeast = 18
 
-// columns are those shown and, for filters and orders, all the others.
+// columns returns the columns shown and, for filters and orders, all others.
 func columns() []query.Column[*store.Node] {
 	out := query.Arrange(store.NodeColumns(), shown...)
 	for i, c := range out {
@@ -73,8 +73,8 @@ func options() components.TableOptions[*store.Node] {
 			{Key: "a", Column: "age", Title: "age"},
 		},
 		Limits: map[string]components.Limit{
-			"type":  {Most: 20, Narrow: 15}, // the longest type EC2 has; all but a few
-			"state": {Most: 48, Narrow: 20}, // "unreachable: timeout" is worth more than kubelet's setting
+			"type":  {Most: 20, Narrow: 15}, // fits the longest EC2 type; fits all but a few
+			"state": {Most: 48, Narrow: 20}, // "unreachable: timeout" matters more than kubelet's setting
 		},
 		Drawn: map[string]int{"trend": trendCells},
 		Draw:  draw,
@@ -86,9 +86,9 @@ func draw(s components.Style, n *store.Node, _ string, width int) string {
 	return s.Paint(theme.BarUsed, components.Spark(s, width, 1, n.Trend(width)))
 }
 
-// rank orders states worst first; with the same severity, problems of a node come before
-// problems of reading it. Healthy nodes come after all others, whatever their daemon
-// adds; nodes where nothing can run come last.
+// rank orders states worst first. At the same severity, problems of a node come before
+// problems with reading it. Healthy nodes come after all others, whatever else their daemon
+// reports; nodes that need no daemon come last.
 func rank(worst func(*store.Node) int) func(*store.Node) int {
 	const well, nowhere = 100, 101
 	return func(n *store.Node) int {
@@ -105,8 +105,8 @@ func rank(worst func(*store.Node) int) func(*store.Node) int {
 	}
 }
 
-// unread reports whether nothing is known to be wrong with a node except that it was not
-// read in full: it may be healthy, and is read again.
+// unread reports whether the only known problem of a node is that it was not read in full.
+// It may be healthy, and is read again.
 func unread(n *store.Node) bool {
 	return n.Severity == document.SeverityWarning && !slices.ContainsFunc(n.Problems, func(p document.Problem) bool {
 		return p.Severity == document.SeverityWarning && p.Code != fleet.CodeMetricsOnly && p.Code != fleet.CodePartlyReadable
@@ -123,7 +123,7 @@ func ok(n *store.Node) bool {
 	return n.State == document.StateLive && n.Severity != document.SeverityError && n.Severity != document.SeverityWarning && n.Well()
 }
 
-// late returns the age of a row that is older than it should be, to be shown.
+// late returns the age of a row, and whether the row is older than it should be.
 func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, bool) {
 	if n.SampledAt == nil || n.Summary == nil || every <= 0 {
 		return 0, false
@@ -132,8 +132,8 @@ func late(n *store.Node, now time.Time, every time.Duration) (time.Duration, boo
 	return age, age > 2*every
 }
 
-// state is a node's state in a few words; for one that could not be read the reason's
-// word: the node's own screen has the sentence.
+// state returns a node's state in a few words, with a short reason if it could not be read.
+// The screen of the node shows the full sentence.
 func state(n *store.Node, now time.Time) (string, bool) {
 	if n.State == document.StateStale && n.Error != nil && n.SampledAt != nil {
 		return show.Safe("stale " + show.Since(n.SampledAt, now) + ": " + fleet.ReasonText(n.Error.Reason)), true

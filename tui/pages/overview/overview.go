@@ -28,8 +28,8 @@ type Page struct {
 	subnets []store.SubnetUse
 	names   names.Nodes
 	now     time.Time
-	every   time.Duration // between two samples of any node
-	since   time.Time     // of the page's first update, by the user's clock
+	every   time.Duration // between two samples of a node, at most
+	since   time.Time     // the page's first update, by Context.Clock
 	roomy   bool          // a sentence fits next to the state
 }
 
@@ -48,7 +48,7 @@ func (*Page) Name() string { return "overview" }
 // Title implements pages.Page.
 func (*Page) Title() string { return "Nodes" }
 
-// Keys implements pages.Page: a table's are the app's.
+// Keys implements pages.Page. The app handles the keys of tables.
 func (*Page) Keys() []keymap.Binding { return nil }
 
 // Busy implements pages.Page.
@@ -66,7 +66,7 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	if c.Source != nil {
 		stats := c.Source.Stats()
 		if p.every = max(stats.Interval, stats.Background); stats.Outage() {
-			p.every = time.Nanosecond // no row is current: each shows its age
+			p.every = time.Nanosecond // no row is current, so each shows its age
 		}
 	}
 	switch msg := msg.(type) {
@@ -116,7 +116,8 @@ func (p *Page) open(screen string) tea.Cmd {
 	return func() tea.Msg { return open }
 }
 
-// some opens a screen for the marked nodes, else for those that match the filter.
+// some returns the Open of a screen for the marked nodes, else for those that match the
+// filter.
 func (p *Page) some(screen string) pages.Open {
 	open := pages.Open{Screen: screen, Filter: p.table.Filter()}
 	if p.table.Marked() > 0 {
@@ -125,7 +126,7 @@ func (p *Page) some(screen string) pages.Open {
 	return open
 }
 
-// Focus implements pages.Page: marked nodes are read as if they were visible.
+// Focus implements pages.Page. Marked nodes are read as if they were visible.
 func (p *Page) Focus(pages.Context) watch.Focus {
 	var f watch.Focus
 	for _, n := range p.table.Visible() {
@@ -163,12 +164,12 @@ func (p *Page) Lines(c pages.Context) []string {
 }
 
 const (
-	sentences = 150             // width from which a state has a sentence after its word
+	sentences = 150             // width from which a sentence follows the word of a state
 	patience  = 3 * time.Second // after which an empty list needs an explanation
 )
 
-// nothing writes why there is no node, and what to do. If the list cannot be read the app
-// says so in place of the page.
+// nothing explains why there are no nodes. If the list cannot be read, the app shows that in
+// place of the page.
 func (p *Page) nothing(c pages.Context) *prose.Sheet {
 	sheet := prose.NewSheet(c.Style(), c.Width)
 	switch {
@@ -184,7 +185,7 @@ func (p *Page) nothing(c pages.Context) *prose.Sheet {
 	return sheet
 }
 
-// short is a name without the domain that all have, and a state in few words.
+// short returns a name without the common domain, or a state in a few words.
 func (p *Page) short(n *store.Node, column string) (string, bool) {
 	if column == "state" {
 		text, ok := state(n, p.now)
@@ -205,7 +206,7 @@ func (p *Page) short(n *store.Node, column string) (string, bool) {
 	return p.names.Cell(n.Metadata.Name, column)
 }
 
-// sentence is a node's worst problem, "" when its word is enough.
+// sentence returns a node's worst problem, "" if the word of its state is enough.
 func sentence(n *store.Node) string {
 	switch {
 	case !fault(n):
@@ -221,12 +222,12 @@ func sentence(n *store.Node) string {
 	return ""
 }
 
-// fault reports whether somebody has to look at a node.
+// fault reports whether a node needs attention.
 func fault(n *store.Node) bool {
 	return n.Severity == document.SeverityError || n.Severity == document.SeverityWarning
 }
 
-// role is the colour of a cell.
+// role returns the colour of a cell.
 func role(n *store.Node, column string) theme.Role {
 	switch column {
 	case "node":
@@ -268,7 +269,7 @@ func role(n *store.Node, column string) theme.Role {
 	return theme.Text
 }
 
-// dimStale dims the rows whose figures are not current. Their state says why.
+// dimStale dims the rows whose figures are not current. Their state shows why.
 func dimStale(n *store.Node) (theme.Role, bool) {
 	switch n.State {
 	case document.StateStale, document.StateNoDaemon, document.StateAPIOnly:

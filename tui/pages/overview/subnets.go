@@ -11,7 +11,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// short is how many subnets are about to run out.
+// short counts the subnets that are about to run out.
 func short(all []store.SubnetUse) int {
 	n := 0
 	for _, u := range all {
@@ -22,7 +22,7 @@ func short(all []store.SubnetUse) int {
 	return n
 }
 
-// title precedes the gauges.
+// title returns the text before the gauges.
 func (p *Page) title() string {
 	if n := short(p.subnets); n > 0 {
 		return " Subnets, " + strconv.Itoa(n) + " short "
@@ -30,7 +30,7 @@ func (p *Page) title() string {
 	return " Subnets "
 }
 
-// gauges is how many lines the subnets take: none where rows are few.
+// gauges returns how many lines the subnets take: none on a low screen.
 func (p *Page) gauges(width, height int) int {
 	if len(p.subnets) == 0 || height < 12 {
 		return 0

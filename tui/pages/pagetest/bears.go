@@ -11,8 +11,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Bears draws a page of every node at many sizes, in both alphabets, with and without
-// colour, moved about.
+// Bears draws a page for every node at many sizes, in Unicode and ASCII, with and without
+// colour, and after many moves.
 func Bears(t *testing.T, open func(pages.Open) pages.Page, screen string) {
 	moves := []string{keymap.Last, keymap.NextPane, keymap.Down, keymap.PageDown, keymap.First, keymap.NextPane, keymap.In, "zoom", keymap.Last, keymap.Up}
 	for _, name := range append(All(), Absent, "") {
@@ -52,7 +52,7 @@ func Bears(t *testing.T, open func(pages.Open) pages.Page, screen string) {
 	}
 }
 
-// Keys holds the page's keys: none twice, none of the app's row, all with words for help.
+// Keys checks the page's keys: none is bound twice or reserved by the app, and all have help.
 func Keys(t *testing.T, p pages.Page) {
 	t.Helper()
 	keys, err := keymap.New(nil)

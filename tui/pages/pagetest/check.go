@@ -20,7 +20,7 @@ func Check(t *testing.T, s *Screen) {
 	}
 }
 
-// Faults lists what is wrong with a frame: it must have exactly height lines, none wider
+// Faults lists what is wrong with a frame. It must have exactly height lines, none wider
 // than width, no escape sequences except those of the theme, byte by byte, and no other
 // control characters.
 func Faults(lines []string, width, height int, th *theme.Theme, ascii bool) []string {
@@ -49,7 +49,7 @@ func Faults(lines []string, width, height int, th *theme.Theme, ascii bool) []st
 	return faults
 }
 
-// sequences are those that a theme puts around a text, under the cursor too.
+// sequences returns the escape sequences that a theme puts around text, also under the cursor.
 func sequences(th *theme.Theme) []string {
 	var own []string
 	for r := theme.Text; r <= theme.Stale; r++ {
@@ -62,7 +62,7 @@ func sequences(th *theme.Theme) []string {
 	return own
 }
 
-// without takes the theme's own sequences off; what is like one and is none stays.
+// without removes the theme's sequences. Anything that only resembles one stays.
 func without(line string, own []string) string {
 	var b strings.Builder
 	for line != "" {

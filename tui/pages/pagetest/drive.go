@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Screen is a page that is driven.
+// Screen drives a page.
 type Screen struct {
 	Page          pages.Page
 	Fleet         *sourcetest.Fleet
@@ -21,15 +21,15 @@ type Screen struct {
 	Theme         *theme.Theme
 	ASCII, Wide   bool
 	Faults        bool
-	Opened        []pages.Open // what it asked the app to open
+	Opened        []pages.Open // what the page asked the app to open
 	Asked         []pages.Read
-	Deaf          bool // answers do not come
+	Deaf          bool // requests get no answer
 	Doctor        func(pages.Examine) (document.DoctorReport, error)
-	Examined      []pages.Examine // what it asked the doctor
-	Above         pages.Page      // what it put above itself
+	Examined      []pages.Examine // what the page asked the doctor
+	Above         pages.Page      // what the page put above itself
 }
 
-// Open shows a page over a fleet, as the app does when it is entered.
+// Open shows a page over a fleet, as the app does when the page is entered.
 func Open(p pages.Page, f *sourcetest.Fleet, width, height int) *Screen {
 	s := &Screen{Page: p, Fleet: f, Width: width, Height: height, Theme: theme.Plain()}
 	s.Send(pages.Changed{})
@@ -37,13 +37,13 @@ func Open(p pages.Page, f *sourcetest.Fleet, width, height int) *Screen {
 	return s
 }
 
-// Context is what the page sees.
+// Context returns what the page sees.
 func (s *Screen) Context() pages.Context {
 	now := s.Fleet.Now()
 	return pages.Context{Width: s.Width, Height: s.Height, View: s.Fleet.View(), Source: s.Fleet, Theme: s.Theme, Now: now, Clock: now, ASCII: s.ASCII, Wide: s.Wide, FaultsOnly: s.Faults, Examines: s.Doctor != nil}
 }
 
-// Send gives the page a message and carries out what it asks for.
+// Send sends a message to the page and carries out the commands it returns.
 func (s *Screen) Send(msg tea.Msg) {
 	s.run(s.Page.Update(s.Context(), msg))
 	if g, ok := s.Page.(pages.Gatherer); ok {
@@ -51,14 +51,14 @@ func (s *Screen) Send(msg tea.Msg) {
 	}
 }
 
-// Do gives the page actions.
+// Do sends actions to the page.
 func (s *Screen) Do(actions ...string) {
 	for _, a := range actions {
 		s.Send(pages.Do{Action: a})
 	}
 }
 
-// Wait lets time pass, a second at a time.
+// Wait lets time pass, one second at a time.
 func (s *Screen) Wait(seconds int) {
 	for range seconds {
 		s.Fleet.Wait(time.Second)
@@ -99,5 +99,5 @@ func (s *Screen) run(cmd tea.Cmd) {
 	}
 }
 
-// Frame is what the page draws now.
+// Frame returns what the page draws now.
 func (s *Screen) Frame() []string { return s.Page.Lines(s.Context()) }

@@ -9,7 +9,7 @@ import (
 	"cnictl/tui/sourcetest"
 )
 
-// Fleet is a fleet of the nodes above with ten samples of each.
+// Fleet returns a fleet of the nodes in All, with ten samples of each.
 func Fleet() *sourcetest.Fleet {
 	f := sourcetest.New(0, 0)
 	w := makeWorld()
@@ -29,7 +29,7 @@ func Fleet() *sourcetest.Fleet {
 	return f
 }
 
-// sampled is a node as it was some samples ago.
+// sampled returns a node as it was at sample i of ten.
 func sampled(n document.NodeIPAM, i int, now time.Time) document.NodeIPAM {
 	if n.Summary == nil {
 		return n
@@ -45,7 +45,7 @@ func sampled(n document.NodeIPAM, i int, now time.Time) document.NodeIPAM {
 	return n
 }
 
-// answer gives the documents that a node has, errors for others.
+// answer returns the documents that a node has, and errors for the others.
 func answer(all map[string]watch.Detail, node string, want watch.Want, now time.Time) watch.Detail {
 	d := watch.Detail{Node: node, At: now, Errors: map[watch.Want]document.NodeError{}}
 	have, ok := all[node]
@@ -67,7 +67,7 @@ func answer(all map[string]watch.Detail, node string, want watch.Want, now time.
 		}
 		found := have.Has(w) || w&(watch.WantPods|watch.WantKubeEvents|watch.WantConfig) != 0
 		if w == watch.WantContainerLog && d.Logs != nil {
-			continue // it is read instead of the daemon's own
+			continue // it is read only without the daemon's own log
 		}
 		d.Take(w, &have)
 		if !found {
@@ -77,7 +77,8 @@ func answer(all map[string]watch.Detail, node string, want watch.Want, now time.
 	return d
 }
 
-// clusterPods are the pods of all nodes but the hostile one, and one that no node has.
+// clusterPods returns the pods of all nodes but the hostile one, and pods that no daemon
+// reports.
 func clusterPods(all map[string]watch.Detail, now time.Time) *watch.ClusterPods {
 	out := &watch.ClusterPods{At: now, Pods: []watch.Pod{
 		{PodRef: introspect.PodRef{Namespace: "shop", Name: "unbound"}, Phase: "Pending", Reason: "Unschedulable: 0/10 nodes are available: 10 Too many pods"},
@@ -95,10 +96,10 @@ func clusterPods(all map[string]watch.Detail, now time.Time) *watch.ClusterPods 
 	return out
 }
 
-// Unlisted is a fleet whose list has not arrived yet.
+// Unlisted returns a fleet whose list has not arrived yet.
 func Unlisted() *sourcetest.Fleet { return sourcetest.New(0, 0) }
 
-// Emptied is a fleet whose last node has left.
+// Emptied returns a fleet whose last node has left.
 func Emptied() *sourcetest.Fleet {
 	f := sourcetest.New(0, 0)
 	f.Put(document.NodeIPAM{Metadata: document.ObjectMeta{Name: Plain}})
@@ -106,12 +107,12 @@ func Emptied() *sourcetest.Fleet {
 	return f
 }
 
-// Unread is a fleet known only from Kubernetes.
+// Unread returns a fleet known only from Kubernetes.
 func Unread() *sourcetest.Fleet {
 	return fleetOf(func(n *document.NodeIPAM) { n.State = document.StateAPIOnly })
 }
 
-// Lost is a fleet in which no daemon can be read.
+// Lost returns a fleet in which no daemon can be read.
 func Lost() *sourcetest.Fleet {
 	return fleetOf(func(n *document.NodeIPAM) {
 		n.State = document.StateForbidden
@@ -119,7 +120,7 @@ func Lost() *sourcetest.Fleet {
 	})
 }
 
-// Bare is a healthy fleet without subnets, trunks or problems.
+// Bare returns a healthy fleet without subnets, trunks or problems.
 func Bare() *sourcetest.Fleet {
 	return fleetOf(func(n *document.NodeIPAM) {
 		n.State, n.Source = document.StateLive, document.SourceSummary
@@ -127,7 +128,7 @@ func Bare() *sourcetest.Fleet {
 	})
 }
 
-// fleetOf has three nodes that are alike.
+// fleetOf returns a fleet of three nodes that are alike.
 func fleetOf(so func(*document.NodeIPAM)) *sourcetest.Fleet {
 	f := sourcetest.New(0, 0)
 	for _, name := range []string{"ip-10-0-1-1", "ip-10-0-1-2", "ip-10-0-1-3"} {

@@ -15,8 +15,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// sizes are terminals that screens are drawn in, less the three lines of the app. The
-// smallest and a usual one have golden files; [Bears] holds a page at more of them.
+// sizes are the terminal sizes at which screens are drawn, less the three lines of the app.
+// The smallest and a usual one have golden files; [Bears] checks a page at more sizes.
 var sizes = []struct {
 	width, height int
 	golden        bool
@@ -34,12 +34,12 @@ func Golden(t *testing.T, name string, lines []string) {
 	golden.File(t, filepath.Join("testdata", test, name+".golden"), []byte(b.String()))
 }
 
-// Frames holds a page over the fleet of every kind to golden files.
+// Frames compares a page over [Fleet] with golden files.
 func Frames(t *testing.T, name string, open func() pages.Page, act func(*Screen)) {
 	FramesOf(t, name, Fleet, open, act)
 }
 
-// FramesOf holds a page over a fleet to golden files.
+// FramesOf compares a page over a fleet with golden files.
 func FramesOf(t *testing.T, name string, fleet func() *sourcetest.Fleet, open func() pages.Page, act func(*Screen)) {
 	for _, size := range sizes {
 		t.Run(fmt.Sprintf("%s/%dx%d", name, size.width, size.height), func(t *testing.T) {
@@ -54,7 +54,7 @@ func FramesOf(t *testing.T, name string, fleet func() *sourcetest.Fleet, open fu
 	}
 }
 
-// Coloured holds a page to a golden file with the sixteen colours of a terminal.
+// Coloured compares a page with a golden file in the 16 colours of a terminal.
 func Coloured(t *testing.T, name string, open func() pages.Page, act func(*Screen)) {
 	t.Run(name+"/dark", func(t *testing.T) {
 		t.Parallel()

@@ -27,7 +27,7 @@ const (
 	Absent   = "ip-10-9-9-9"
 )
 
-// All are the names of the nodes in the fleet.
+// All returns the names of the nodes in the fleet.
 func All() []string {
 	return []string{Plain, Starved, Prefixes, IPv6, Cards, Upstream, Many, Down, Windows, Hostile}
 }
@@ -36,7 +36,7 @@ func ptr[T any](v T) *T { return &v }
 
 func at(d time.Duration) *time.Time { return ptr(sourcetest.Start().Add(-d)) }
 
-// world is the nodes' data: a summary and documents each.
+// world is the data of the nodes: a summary and documents for each.
 type world struct {
 	nodes   []document.NodeIPAM
 	details map[string]watch.Detail
@@ -44,7 +44,7 @@ type world struct {
 
 func (w *world) add(n document.NodeIPAM, d watch.Detail) {
 	d.Node = n.Metadata.Name
-	if d.Node == Plain || d.Node == Prefixes { // those that were read with their addresses
+	if d.Node == Plain || d.Node == Prefixes { // these were read with their addresses
 		n.ENIs = d.ENIs
 	}
 	w.nodes = append(w.nodes, n)
@@ -65,7 +65,7 @@ func makeWorld() *world {
 	return w
 }
 
-// live is a node that answered two seconds ago.
+// live returns a node that answered two seconds ago.
 func live(name, kind string, s *introspect.Summary) document.NodeIPAM {
 	s.APIVersion, s.Kind, s.Version, s.Node, s.InstanceType, s.InstanceID = introspect.APIVersion, introspect.KindSummary, "v1.0.0", name, kind, "i-0123456789abcdef0"
 	s.StartedAt = at(200 * time.Minute)
@@ -111,7 +111,7 @@ func eni(id string, device int, first string, used, cooling, free int) introspec
 	return e
 }
 
-// block makes a prefix with so many of its addresses in use.
+// block makes a prefix with the given number of addresses in use.
 func block(prefix string, used int) introspect.NodeCIDR {
 	c := introspect.NodeCIDR{CIDR: netip.MustParsePrefix(prefix)}
 	a := c.CIDR.Addr()
@@ -125,7 +125,7 @@ func block(prefix string, used int) introspect.NodeCIDR {
 	return c
 }
 
-// counted recounts ENIs and gives their summary's cards and ENIs.
+// counted recounts ENIs, sets the summary's cards and ENIs, and returns the ENIs.
 func counted(s *introspect.Summary, enis []introspect.NodeENI, slots int) []introspect.NodeENI {
 	p := introspect.Pool{ENIs: enis, Cards: append([]introspect.CardSummary(nil), s.Cards...)}
 	p.Recount(sourcetest.Start(), 30*time.Second)
@@ -150,12 +150,12 @@ func counted(s *introspect.Summary, enis []introspect.NodeENI, slots int) []intr
 	return enis
 }
 
-// terms are max-pods as a daemon reports them.
+// terms returns max-pods as a daemon reports it.
 func terms(in maxpods.Input) *introspect.MaxPods {
 	return introspect.MaxPodsOf(ptr(in.MaxPods), "node", maxpods.Compute(in))
 }
 
-// plain is a healthy m5.large that is about to assign some addresses.
+// plain adds a healthy m5.large that is about to assign some addresses.
 func (w *world) plain() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(3), AddressLimit: ptr(27)}}, WaitingADDs: ptr(0)}
 	s.MaxPods = terms(maxpods.Input{InstanceType: "m5.large", MaxPods: 29})
@@ -201,7 +201,7 @@ func (w *world) plain() {
 	w.add(live(Plain, "m5.large", s), d)
 }
 
-// starved has waiting ADDs, a back-off and an operation in progress.
+// starved adds a node with waiting ADDs, a back-off and an operation in progress.
 func (w *world) starved() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(4), AddressLimit: ptr(56)}}}
 	s.WaitingADDs, s.WaitingSince = ptr(2), at(4*time.Second)
@@ -226,7 +226,7 @@ func (w *world) starved() {
 	w.add(live(Starved, "c5.xlarge", s), d)
 }
 
-// prefixes has prefix delegation, a trunk and pods with branch ENIs.
+// prefixes adds a node with prefix delegation, a trunk and pods with branch ENIs.
 func (w *world) prefixes() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(8), AddressLimit: ptr(3248), Mode: introspect.ModePrefix}}}
 	s.Targets = introspect.Targets{WarmENI: ptr(1), WarmIP: ptr(0), MinimumIP: ptr(0), WarmPrefix: ptr(1), MaxENI: ptr(2)}
@@ -272,7 +272,7 @@ func (w *world) cards() {
 	w.add(live(Cards, "p5.48xlarge", s), watch.Detail{ENIs: counted(s, enis, 49), Plan: &introspect.NodePlan{}})
 }
 
-// upstream serves what v1 serves.
+// upstream adds a node that serves only v1.
 func (w *world) upstream() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{}}}
 	enis := counted(s, []introspect.NodeENI{eni("eni-0f60718293a4b5c6d", 0, "10.0.2.70", 6, 1, 2)}, 9)
@@ -290,7 +290,7 @@ func (w *world) upstream() {
 	w.add(n, d)
 }
 
-// many has 500 ENIs, which no instance has.
+// many adds a node with 500 ENIs, more than any instance has.
 func (w *world) many() {
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{ENILimit: ptr(500), AddressLimit: ptr(4500)}}}
 	var enis []introspect.NodeENI
@@ -300,7 +300,7 @@ func (w *world) many() {
 	w.add(live(Many, "x.metal", s), watch.Detail{ENIs: counted(s, enis, 9), Plan: &introspect.NodePlan{}})
 }
 
-// rest are nodes that report nothing.
+// rest adds nodes that report nothing.
 func (w *world) rest() {
 	down := live(Down, "m5.large", &introspect.Summary{})
 	down.State, down.Summary, down.SampledAt, down.Source = document.StateUnreachable, nil, nil, ""
@@ -311,7 +311,7 @@ func (w *world) rest() {
 	w.nodes = append(w.nodes, document.NodeIPAM{Metadata: document.ObjectMeta{Name: Windows}, State: document.StateNoDaemon, Object: &document.NodeObject{OS: "windows", InstanceType: "m5.large"}})
 }
 
-// hostile puts what a terminal obeys into every string.
+// hostile adds a node with terminal control sequences in every string.
 func (w *world) hostile() {
 	const bad = "\x1b]0;x\a\x1b[2J\u202e\u2066evil\r\n\t\x00\xc3\x28 世界 e\u0301"
 	s := &introspect.Summary{Cards: []introspect.CardSummary{{Mode: bad}}}

@@ -1,4 +1,4 @@
-// Package palette completes what is typed after a colon: screens, commands and nodes.
+// Package palette completes the text typed after a colon: screens, commands and nodes.
 package palette
 
 import (
@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Kind of a choice. Screens come before commands, and these before nodes.
+// Kind is the kind of a choice. Screens come before commands, and commands before nodes.
 type Kind uint8
 
 const (
@@ -31,10 +31,10 @@ type Item struct {
 	Kind     Kind
 	Name     string
 	Title    string
-	Argument bool // a command that takes a word more
+	Argument bool // the command takes an argument
 }
 
-// Completion is the line after tab.
+// Completion returns the line after tab is pressed.
 func (i Item) Completion() string {
 	if i.Argument {
 		return i.Name + " "
@@ -86,10 +86,10 @@ func Complete(items []Item, text string) []Item {
 	return out
 }
 
-// podName is NAMESPACE/NAME as Kubernetes has them.
+// podName matches a NAMESPACE/NAME that is valid in Kubernetes.
 var podName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9][-.a-z0-9]{0,252}$`)
 
-// SearchFor makes of a typed or pasted NAMESPACE/NAME or address the search for it.
+// SearchFor turns a typed or pasted NAMESPACE/NAME or address into a search for it.
 func SearchFor(text string) (Item, bool) {
 	text = strings.TrimSpace(text)
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
@@ -103,7 +103,7 @@ func SearchFor(text string) (Item, bool) {
 
 var kinds = [...]string{"screen", "command", "node", "search"}
 
-// Lines draws the choices, the picked one marked.
+// Lines draws the choices and marks the picked one.
 func Lines(s components.Style, width int, items []Item, picked int) []string {
 	out := make([]string, 0, len(items))
 	name := 16

@@ -8,24 +8,24 @@ import (
 
 // Body is the content of a pane: a table, a scrolled text, a map.
 type Body interface {
-	// Do runs an action of the keymap; false: not one of the body's.
+	// Do runs an action of the keymap. It returns false if it is not an action of the body.
 	Do(action string, now time.Time) bool
 	// Wheel moves by rows.
 	Wheel(rows int, now time.Time)
-	// Click selects what is at a cell of the body; false: there is nothing to open.
+	// Click selects what is at a cell of the body. It returns false if there is nothing to open.
 	Click(x, y int, now time.Time) bool
 }
 
-// Work runs actions that move the focus itself, and passes the rest to the focused pane.
-// Bodies are in the order of the panes.
+// Work carries out actions that move the focus, and passes the rest to the focused pane.
+// Bodies must be in the order of the panes.
 func (f *Frame) Work(action string, now time.Time, bodies ...Body) {
 	if !f.Do(action) && f.Focus < len(bodies) {
 		bodies[f.Focus].Do(action, now)
 	}
 }
 
-// Mouse scrolls the pane under the pointer; a click focuses it and selects. open reports
-// a double click on a row.
+// Mouse scrolls the pane under the pointer; a click focuses it and selects. It reports
+// whether a row was double-clicked.
 func (f *Frame) Mouse(m pages.Mouse, now time.Time, bodies ...Body) (open bool) {
 	pane, x, y, ok := f.At(m.X, m.Y)
 	if !ok || pane >= len(bodies) {

@@ -1,3 +1,3 @@
-// Package panes lays a page out in panes: which has the focus, how large each is, and
-// which one a key or the mouse addresses.
+// Package panes lays out a page in panes: which one is focused, how large each is, and which
+// one a key or the mouse addresses.
 package panes

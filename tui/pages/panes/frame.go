@@ -6,15 +6,15 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Frame is a page of some lines above and panes below. It remembers where the panes were
-// drawn last, which one has the focus and whether that one is maximised.
+// Frame lays out a page of some lines with panes below. It remembers where the panes were
+// last drawn, which one is focused and whether that one is maximised.
 type Frame struct {
 	Focus int
 	Zoom  bool
-	// Left is how many of the panes are stacked at the left when panes are side by side
-	// but not all fit as columns; 0: none.
+	// Left is how many panes are stacked at the left if panes are side by side but do not
+	// all fit as columns; 0 = none.
 	Left int
-	// Need is how many rows each pane can fill at most, 0: unknown. A short table leaves
+	// Need is how many rows each pane can fill at most, 0 if unknown. A short table leaves
 	// its space to the panes below.
 	Need []int
 
@@ -24,7 +24,7 @@ type Frame struct {
 	panes int
 }
 
-// Draw lays the page out. When panes are stacked the focused one gets more space.
+// Draw lays out the page. If panes are stacked, the focused one gets more space.
 func (f *Frame) Draw(style components.Style, width, height int, above []string, panes []components.Pane) []string {
 	if width <= 0 || height <= 0 {
 		return nil
@@ -36,7 +36,7 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	if style.Linear {
 		return components.Stacked(style, width, height, above, panes)
 	}
-	// The first panes are stacked when not all fit as columns.
+	// The first panes are stacked if not all fit as columns.
 	piled := f.Left > 0 && width >= components.SideBySide && width*leftShare/100 < components.SideBySide
 	f.Focus = min(f.Focus, len(panes)-1)
 	f.shown = f.shown[:0]
@@ -68,13 +68,13 @@ func (f *Frame) Draw(style components.Style, width, height int, above []string, 
 	return components.Exactly(lines, width, height)
 }
 
-// short is how much less of the rest a pane that needs little gets.
+// short is the factor by which a pane that needs few rows gets less of the remaining space.
 const short = 20
 
 // leftShare is the width of the left column in percent.
 const leftShare = 58
 
-// columns draws the first panes above each other and the others at their right.
+// columns stacks the first panes at the left and the others to their right.
 func (f *Frame) columns(style components.Style, width, height int, panes []components.Pane) []string {
 	w := width * leftShare / 100
 	left, right := panes[:f.Left], panes[f.Left:]
@@ -91,7 +91,7 @@ func (f *Frame) columns(style components.Style, width, height int, panes []compo
 	return lines
 }
 
-// At is the pane at a cell of the page, and the cell within it.
+// At returns the pane at a cell of the page, and the cell within the pane.
 func (f *Frame) At(x, y int) (pane, px, py int, ok bool) {
 	for i, r := range f.rects {
 		if r.Contains(x, y-f.top) {
@@ -101,7 +101,7 @@ func (f *Frame) At(x, y int) (pane, px, py int, ok bool) {
 	return 0, 0, 0, false
 }
 
-// Do carries out what moves the focus.
+// Do moves the focus or maximises the focused pane. It returns false for other actions.
 func (f *Frame) Do(action string) bool {
 	n := max(f.panes, 1)
 	switch action {

@@ -2,11 +2,11 @@ package pod
 
 import "cnictl/tui/keymap"
 
-// Actions of the screen's own keys.
+// Actions of the keys of the screen.
 const (
 	actionENI  = keymap.ToENI
 	actionNode = keymap.ToNode
 )
 
-// Keys are the page's own.
+// Keys returns the bindings of the page.
 func (m *Model) Keys() []keymap.Binding { return keymap.Page("pod") }

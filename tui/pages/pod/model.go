@@ -1,5 +1,5 @@
-// Package pod is the screen of one pod or one address: where the address came from, how
-// the node should have set it up and what its kernel has, and its history.
+// Package pod is the screen of one pod or one address: where the address comes from, how
+// the node should have set it up, what its kernel has, and the history.
 package pod
 
 import (
@@ -29,8 +29,8 @@ type Model struct {
 	ref    introspect.PodRef
 	ip     netip.Addr
 	docs   reading.Documents
-	find   reading.Documents // of Kubernetes, while the node is not known
-	looked uint64            // generation of the view that was looked through for it
+	find   reading.Documents // from Kubernetes, while the node is unknown
+	looked uint64            // generation of the view last searched for the node
 	events reading.Events
 	frame  panes.Frame
 	scroll [2]prose.Scroll
@@ -46,14 +46,14 @@ func New(o pages.Open) pages.Page {
 	return m
 }
 
-// place is where a node's documents have an address.
+// place is where an address is, according to a node's documents.
 type place struct {
 	ENI     introspect.NodeENI
 	Block   netip.Prefix
 	Address introspect.NodeAddress
 }
 
-// places are where a pod's addresses, or one address, are held.
+// places returns where a pod's addresses, or one address, are held.
 func places(enis []introspect.NodeENI, ref introspect.PodRef, ip netip.Addr) []place {
 	var out []place
 	for _, e := range enis {
@@ -74,7 +74,7 @@ func places(enis []introspect.NodeENI, ref introspect.PodRef, ip netip.Addr) []p
 	return out
 }
 
-// kube is the pod as reported by Kubernetes, or nil.
+// kube returns the pod as reported by Kubernetes, or nil.
 func kube(all []watch.Pod, ref introspect.PodRef, ip netip.Addr) *watch.Pod {
 	for i, p := range all {
 		switch {
@@ -87,7 +87,7 @@ func kube(all []watch.Pod, ref introspect.PodRef, ip netip.Addr) *watch.Pod {
 	return nil
 }
 
-// listed is the pod that Kubernetes was asked for, nil when it has none.
+// listed returns the pod that Kubernetes was asked for, nil if it has none.
 func (m *Model) listed() *watch.Pod {
 	if m.find.Last.ClusterPods == nil {
 		return nil
@@ -99,12 +99,13 @@ func (m *Model) listed() *watch.Pod {
 	return &all[0] // of the host network
 }
 
-// branch reads the annotation of a pod with a branch ENI, in the family that it has.
+// branch parses the annotation of a pod with a branch ENI, for an IP family.
 func branch(annotation string, family string) (cluster.Branch, error) {
 	return cluster.ParseBranch(annotation, family == "ipv6")
 }
 
-// history is the daemon's events and failures of a pod or an address, newest first.
+// history returns the daemon's events of a pod or an address, newest first, and the pod's
+// failures.
 func history(events []introspect.Event, failures *introspect.NodeFailures, ref introspect.PodRef, ip netip.Addr, also []place) (of []introspect.Event, failed []introspect.Failure) {
 	mine := func(a netip.Addr) bool {
 		return a.IsValid() && (a == ip || slices.ContainsFunc(also, func(p place) bool { return p.Address.Address == a }))
@@ -124,7 +125,7 @@ func history(events []introspect.Event, failures *introspect.NodeFailures, ref i
 	return of, failed
 }
 
-// Name is that of the screen.
+// Name implements pages.Page.
 func (m *Model) Name() string { return "pod" }
 
 // Title is the breadcrumb.
@@ -138,10 +139,10 @@ func (m *Model) Title() string {
 	return show.Unknown
 }
 
-// Busy is never.
+// Busy is always false.
 func (m *Model) Busy() bool { return false }
 
-// Focus samples the pod's node first. While that is not known the addresses of all are read.
+// Focus samples the pod's node first. While that is unknown, all nodes' addresses are read.
 func (m *Model) Focus(c pages.Context) watch.Focus {
 	if m.docs.Node != "" {
 		return watch.Focus{Open: m.docs.Node}

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// Update takes one message.
+// Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case pages.Do:
@@ -32,12 +32,12 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 		}
 		if m.docs.Node == node && m.ref == ref {
 			return nil
-		} // details are requested at once
+		} // a node or pod found here is read at once
 	}
 	return m.ask(c, false)
 }
 
-// locate looks for the node of the pod or the address: among those that were read, and in
+// locate searches for the node of the pod or address, among the nodes read so far and in
 // Kubernetes.
 func (m *Model) locate(c pages.Context, every time.Duration) tea.Cmd {
 	if m.docs.Node != "" {
@@ -57,7 +57,7 @@ func (m *Model) locate(c pages.Context, every time.Duration) tea.Cmd {
 	return m.find.Ask(c, watch.WantClusterPods, every, watch.Query{Find: find})
 }
 
-// found takes the node that Kubernetes names.
+// found sets the node that Kubernetes reports.
 func (m *Model) found() {
 	p := m.listed()
 	if p == nil || m.docs.Node != "" {
@@ -69,7 +69,7 @@ func (m *Model) found() {
 	}
 }
 
-// name gives an address the pod that has it, so that its wiring is asked for too.
+// name finds the pod that has the address, so that its wiring is requested too.
 func (m *Model) name() {
 	if m.ref.Name != "" || !m.ip.IsValid() {
 		return
@@ -134,7 +134,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-// bodies are what the panes show, in their order.
+// bodies returns the bodies of the panes, in order.
 func (m *Model) bodies() []panes.Body {
 	out := make([]panes.Body, len(m.scroll))
 	for i := range m.scroll {

@@ -23,7 +23,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Lines draws the screen.
+// Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	n := c.View.Node(m.docs.Node)
@@ -67,7 +67,7 @@ func (m *Model) header(s components.Style, width int, at []place, pod *watch.Pod
 	return l.String()
 }
 
-// addresses writes where each address came from.
+// addresses writes where each address comes from.
 func (m *Model) addresses(c pages.Context, n *store.Node, sheet *prose.Sheet, at []place, pod *watch.Pod) {
 	if pod != nil && pod.HostNetwork {
 		sheet.Add(prose.T(theme.Info, "In the host's network: "), prose.T(theme.Text, "it uses the node's address, none from the pool."))
@@ -148,7 +148,7 @@ func (m *Model) notFound(c pages.Context, sheet *prose.Sheet) {
 	}
 }
 
-// stateOf is an address's state and since when.
+// stateOf returns an address's state, and since when.
 func stateOf(p place, n *store.Node, now time.Time) string {
 	a := p.Address
 	switch a.State {
@@ -217,7 +217,7 @@ func trunkOf(n *store.Node) string {
 	return show.Safe(n.Summary.Trunk.ENIID)
 }
 
-// interfaces writes what the pod's network should be and what the kernel has.
+// interfaces writes how the pod's network should be, and what the kernel has.
 func (m *Model) interfaces(c pages.Context, n *store.Node, sheet *prose.Sheet) {
 	if m.ref.Name == "" || m.docs.Node == "" {
 		return
@@ -357,7 +357,7 @@ func (m *Model) timeline(c pages.Context, n *store.Node, sheet *prose.Sheet, at 
 	}
 }
 
-// said writes the address's own timestamps.
+// said writes when the address was assigned and released.
 func said(sheet *prose.Sheet, p place, now time.Time) {
 	if p.Address.UnassignedAt != nil {
 		sheet.Row(components.Clock(*p.Address.UnassignedAt, now), 9, prose.T(theme.Text, "released by its last pod"))

@@ -1,5 +1,5 @@
-// Package pods is the screen of all pods: which address each has and from where, and why the
-// others have none.
+// Package pods is the screen of all pods: which address each has and where it comes from, or
+// why it has none.
 package pods
 
 import (
@@ -26,8 +26,8 @@ import (
 type Page struct {
 	rows  *many.Rows[*pods.Row]
 	names names.Nodes
-	kube  reading.Documents             // the pods of Kubernetes
-	why   map[string]*reading.Documents // of nodes on which pods wait
+	kube  reading.Documents             // the pods listed by Kubernetes
+	why   map[string]*reading.Documents // of nodes with waiting pods
 	read  uint64                        // grows with each answer
 	since time.Time                     // when the page was first shown
 	sums  sums
@@ -39,11 +39,11 @@ type sums struct {
 	differ                       map[string]time.Time
 }
 
-// patience is how long the first rows wait for the pods of Kubernetes: those without an address,
-// which come first, are among them.
+// patience is how long the first rows wait for the pods from Kubernetes. These include the
+// pods without an address, which come first.
 const patience = 2 * time.Second
 
-// whyMost bounds the nodes that are asked why pods wait: the visible ones.
+// whyMost limits the nodes for which the reasons of waiting pods are kept.
 const whyMost = 16
 
 // New makes the page.
@@ -151,8 +151,8 @@ func (p *Page) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	return p.ask(c, p.every())
 }
 
-// every is the time between two lists of all pods: they are the largest answer that the API
-// server is asked for.
+// every returns the time between two lists of all pods, the largest answer requested from the
+// API server.
 func (p *Page) every() time.Duration {
 	if k := p.kube.Last.ClusterPods; k != nil && len(k.Pods) > 1000 {
 		return time.Minute
@@ -160,7 +160,7 @@ func (p *Page) every() time.Duration {
 	return 15 * time.Second
 }
 
-// ask wants the pods of Kubernetes, and of nodes in sight why pods wait.
+// ask requests the pods from Kubernetes and, from visible nodes, why pods wait.
 func (p *Page) ask(c pages.Context, every time.Duration) tea.Cmd {
 	cmds := []tea.Cmd{p.kube.Ask(c, watch.WantClusterPods, every, watch.Query{})}
 	asked := map[string]bool{}
@@ -264,7 +264,7 @@ func (p *Page) Lines(c pages.Context) []string {
 	return p.rows.Lines(c, sum, p.notes()...)
 }
 
-// notes say what is missing from the list.
+// notes returns what is missing from the list.
 func (p *Page) notes() (out []string) {
 	e, failed := p.kube.Error[watch.WantClusterPods]
 	k := p.kube.Last.ClusterPods

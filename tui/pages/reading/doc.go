@@ -1,4 +1,4 @@
-// Package reading is what the pages know of a node by asking it: documents that are read
-// again while they are looked at, how old they are, and the words for what could not be
-// read. It asks through messages and waits for nothing.
+// Package reading holds what the pages read from a node: documents that are refreshed while
+// they are shown, their age, and the words for what could not be read. It requests them
+// through messages and never blocks.
 package reading

@@ -14,8 +14,8 @@ import (
 	"cnictl/tui/pages"
 )
 
-// Documents are documents of one node that are refreshed while they are shown. When a
-// later reading fails the last one stays, and ages.
+// Documents holds documents of one node that are refreshed while they are shown. If a later
+// reading fails, the last one stays and ages.
 type Documents struct {
 	Node  string
 	Last  watch.Detail                      // the newest of each
@@ -31,17 +31,17 @@ type Documents struct {
 // a line for each.
 const UpstreamPace = schedule.UpstreamMin
 
-// lost is when an answer is no longer waited for.
+// lost is the time after which an answer is no longer expected.
 const lost = 30 * time.Second
 
-// Resting reports that the cursor has not been on a node for long enough to read documents of
-// it: while the cursor passes over nodes none is asked, unless they are recorded.
+// Resting reports whether the cursor has been on a node for too short a time to read its
+// documents. Nodes that the cursor passes over are not asked, unless they are recorded.
 func Resting(c pages.Context, since time.Time) bool {
 	return !c.Recorded && c.Clock.Sub(since) < time.Second
 }
 
-// NewDocuments makes documents of a node. The screen and the object separate this page's
-// answers from those of others.
+// NewDocuments makes documents of a node. The screen and the object distinguish this page's
+// answers from those of other pages.
 func NewDocuments(screen, node, object string) Documents {
 	h := fnv.New64a()
 	for _, s := range []string{screen, node, object} {
@@ -55,7 +55,7 @@ func NewDocuments(screen, node, object string) Documents {
 }
 
 // Ask requests documents, unless they are outstanding or were requested less than every
-// ago. With every 0 they are always requested.
+// ago. With every 0, all but the outstanding ones are requested.
 func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q watch.Query) tea.Cmd {
 	now := c.Clock // not Now: a paused recording is read too
 	var due watch.Want
@@ -78,7 +78,7 @@ func (d *Documents) Ask(c pages.Context, want watch.Want, every time.Duration, q
 	return func() tea.Msg { return ask }
 }
 
-// Take keeps an answer; false: it is another page's.
+// Take stores an answer. It returns false if the answer is for another page.
 func (d *Documents) Take(m pages.Loaded) bool {
 	if m.ID != d.id {
 		return false
@@ -113,8 +113,8 @@ func failure(all map[watch.Want]document.NodeError, w watch.Want) (document.Node
 // Has reports whether a document was ever read.
 func (d *Documents) Has(w watch.Want) bool { _, ok := d.Read[w]; return ok }
 
-// ENIs are the node's as read last. Upstream's are in the samples, and it is not asked
-// often: the sample's are used until it answers.
+// ENIs returns the node's ENIs as last read. An upstream node is rarely asked, but its
+// samples have the ENIs: these are used until it answers.
 func (d *Documents) ENIs(v *store.View) []introspect.NodeENI {
 	if d.Last.ENIs != nil || v == nil {
 		return d.Last.ENIs
@@ -125,11 +125,10 @@ func (d *Documents) ENIs(v *store.View) []introspect.NodeENI {
 	return nil
 }
 
-// Upstream reports whether a node runs upstream's daemon, or one that serves no more than
-// it.
+// Upstream reports whether a node runs the upstream daemon, or one that serves no more.
 func Upstream(n *store.Node) bool { return n != nil && n.Source == document.SourceV1 }
 
-// Pace is how often a node is to be asked for documents that are looked at.
+// Pace returns how often to ask a node for documents that are shown.
 func Pace(c pages.Context, n *store.Node) time.Duration {
 	every := 3 * time.Second
 	if c.Source != nil {

@@ -8,17 +8,17 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Events is the newest state changes of a daemon, oldest first, at most as many as the
+// Events holds the newest state changes of a daemon, oldest first, at most as many as the
 // daemon itself keeps.
 type Events struct {
 	Items []introspect.Event
 	after watch.EventsAfter
 }
 
-// After is where the next reading goes on.
+// After returns where the next reading continues.
 func (e *Events) After() watch.EventsAfter { return e.after }
 
-// Take appends what was read. An answer from before what is here brings nothing new.
+// Take appends what was read. It ignores an answer older than the last.
 func (e *Events) Take(doc *introspect.NodeEvents) {
 	if doc == nil {
 		return
@@ -39,7 +39,7 @@ func (e *Events) Take(doc *introspect.NodeEvents) {
 	e.after = watch.EventsAfter{Epoch: doc.Epoch, Next: doc.Next}
 }
 
-// EventRole is how a state change is shown.
+// EventRole returns the role in which a state change is shown.
 func EventRole(k introspect.EventKind) theme.Role {
 	switch events.Severity(k) {
 	case document.SeverityError:

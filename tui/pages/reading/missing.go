@@ -11,8 +11,8 @@ import (
 	"cnictl/tui/pages"
 )
 
-// Missing says why there is nothing to show for a document, in one sentence. Without an
-// error or an outage it is still loading.
+// Missing returns a sentence on why there is nothing to show for a document. Without an
+// error or an outage, the document is still loading.
 func Missing(c pages.Context, d *Documents, w watch.Want, n *store.Node, what string) string {
 	if c.Source != nil && c.Source.Stats().Outage() {
 		return what + ": not available: API server unreachable"
@@ -33,7 +33,7 @@ func Missing(c pages.Context, d *Documents, w watch.Want, n *store.Node, what st
 	return what + ": reading " + show.Safe(d.Node) + " ..."
 }
 
-// Unread says why a fleet-wide page has nothing to show, "" once any daemon has answered.
+// Unread returns why a fleet-wide page has nothing to show, "" once any daemon has answered.
 func Unread(v *store.View) string {
 	if v == nil {
 		return "No nodes yet."
@@ -49,7 +49,7 @@ func Unread(v *store.View) string {
 	return "None of " + show.Plural(v.Totals.Nodes, "node", "nodes") + " could be read: the first screen shows why for each."
 }
 
-// Reason says why something could not be read.
+// Reason returns why something could not be read.
 func Reason(e document.NodeError) string {
 	switch e.Reason {
 	case introspect.ReasonNoEndpoint:
@@ -61,13 +61,13 @@ func Reason(e document.NodeError) string {
 	switch {
 	case message == "":
 		return show.Safe(string(e.Reason)) + "."
-	case e.Reason == introspect.ReasonNotServed: // the message has it
+	case e.Reason == introspect.ReasonNotServed: // the message contains it
 		return message
 	}
 	return message + " (" + show.Safe(string(e.Reason)) + ")"
 }
 
-// Age says how old a reading is, "" while it is fresh.
+// Age returns how old a reading is, "" while it is fresh.
 func Age(read, now time.Time, fresh time.Duration) string {
 	if read.IsZero() || now.Sub(read) <= fresh {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"cnictl/tui/theme"
 )
 
-// StateOf says how much is known about a node and since when, with the role to write it
-// in.
+// StateOf returns how much is known about a node and since when, and the role in which to
+// write it.
 func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	switch {
 	case n == nil:
@@ -28,7 +28,7 @@ func StateOf(n *store.Node, now time.Time) (string, theme.Role) {
 	return show.Safe(words), theme.Stale
 }
 
-// SeverityRole is how a severity is shown; its word is next to it.
+// SeverityRole returns the role in which a severity is shown, next to its word.
 func SeverityRole(s document.Severity) theme.Role {
 	switch s {
 	case document.SeverityError:

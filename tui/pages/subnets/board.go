@@ -7,14 +7,14 @@ import (
 	"cnictl/tui/keymap"
 )
 
-// board is the map of a subnet as a body of its pane.
+// board is the map of a subnet, as the body of its pane.
 type board struct {
 	cells  []store.BlockUse // block i of the subnet's range
 	cursor int
 	wide   int // cells in a row, as last drawn
 }
 
-// Do carries out moves among the blocks.
+// Do carries out cursor moves among the blocks.
 func (b *board) Do(action string, _ time.Time) bool {
 	page := b.wide * 8
 	by, ok := map[string]int{
@@ -31,7 +31,7 @@ func (b *board) Do(action string, _ time.Time) bool {
 // Wheel moves by rows of the map.
 func (b *board) Wheel(rows int, _ time.Time) { b.move(rows * b.wide) }
 
-// Click only gives the map the focus: a cell is too small to be hit by chance.
+// Click selects nothing, so a click only focuses the map: a cell is too small to hit.
 func (*board) Click(int, int, time.Time) bool { return false }
 
 func (b *board) move(by int) { b.cursor = max(min(b.cursor+by, len(b.cells)-1), 0) }

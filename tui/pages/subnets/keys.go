@@ -2,11 +2,11 @@ package subnets
 
 import "cnictl/tui/keymap"
 
-// Actions of the screen's own keys.
+// Actions of the keys of the screen.
 const (
 	actionNext = keymap.NextBlock
 	actionPrev = keymap.PrevBlock
 )
 
-// Keys are the page's own.
+// Keys returns the bindings of the page.
 func (m *Model) Keys() []keymap.Binding { return keymap.Page("subnets") }

@@ -63,12 +63,12 @@ func rowsOf(v *store.View, trends subnets.Trends, now time.Time) []*row {
 	return out
 }
 
-// words describe the trend of the free addresses.
+// words describes the trend of the free addresses.
 func words(r *row) string {
 	return cmp.Or(r.Trend.Words(), "trend needs more samples (EC2's count is read every 10 minutes)")
 }
 
-// columns are those of cnictl subnets, and what only the screen draws.
+// columns returns the columns of cnictl subnets, and those that only the screen draws.
 func columns() []query.Column[*row] {
 	out := query.Arrange(subnets.Columns(),
 		query.Shown{Name: "subnet", Least: 15}, query.Shown{Name: "zone", Drop: 5}, query.Shown{Name: "cidr", Drop: 4}, query.Shown{Name: "full"},
@@ -129,17 +129,16 @@ func draw(s components.Style, r *row, column string, width int) string {
 		components.Part{Value: float64(others), Role: theme.BarOthers})
 }
 
-// Name is that of the screen.
+// Name implements pages.Page.
 func (m *Model) Name() string { return "subnets" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return "Subnets" }
 
-// Busy is never: the app takes filters.
+// Busy is always false: the app handles filters.
 func (m *Model) Busy() bool { return false }
 
-// Focus wants no node before others, and the addresses of all for the map while one is
-// shown.
+// Focus prefers no node. While a map is shown, it requests the addresses of all nodes.
 func (m *Model) Focus(pages.Context) watch.Focus {
 	return watch.Focus{Maps: len(m.board.cells) > 0 && (!m.frame.Zoom || m.frame.Focus == paneMap)}
 }
@@ -152,7 +151,7 @@ func (m *Model) Row(pages.Context) any {
 	return nil
 }
 
-// List is the table of subnets while it has the focus.
+// List is the table of subnets while that is focused.
 func (m *Model) List() components.List {
 	if m.frame.Focus == paneSubnets {
 		return m.table

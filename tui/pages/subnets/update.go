@@ -9,7 +9,7 @@ import (
 	"cnictl/tui/pages/panes"
 )
 
-// Update takes one message.
+// Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.table.SetFaults(c.FaultsOnly)
 	m.table.SetWide(c.Wide)
@@ -59,7 +59,7 @@ func (m *Model) do(c pages.Context, action string) tea.Cmd {
 	return nil
 }
 
-// open goes from a subnet to its map, and from a block to the node that has it.
+// open moves from a subnet to its map, or opens the node that holds the block.
 func (m *Model) open() tea.Cmd {
 	r, ok := m.table.Row()
 	if !ok {
@@ -77,7 +77,7 @@ func (m *Model) open() tea.Cmd {
 	return nil
 }
 
-// bodies are what the panes show, in their order.
+// bodies returns the bodies of the panes, in order.
 func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.board} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {

@@ -36,10 +36,10 @@ func cellOf(use store.BlockUse) components.Cell {
 	return cellUnknown
 }
 
-// Lines draws the screen.
+// Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
-	m.aim() // the app orders and filters the table between two updates
+	m.aim() // the app may sort and filter the table between two updates
 	r, ok := m.table.Row()
 	shown, _ := m.table.Found()
 	m.frame.Need = []int{max(shown, 1) + 1}
@@ -94,7 +94,7 @@ func (m *Model) header(c pages.Context, s components.Style) string {
 	return l.String()
 }
 
-// bars is the legend of the gauges, if it fits.
+// bars writes the legend of the gauges, if it fits.
 func bars(l *components.Line, s components.Style) {
 	signs := []struct {
 		role theme.Role
@@ -146,7 +146,7 @@ func (m *Model) draw(s components.Style, r *row, width, height int) []string {
 	return components.Exactly(lines, width, height)
 }
 
-// legend is the meaning and the count of each sign.
+// legend returns the meaning and the count of each sign.
 func legend(s components.Style, width int, cells []store.BlockUse) []string {
 	l := components.NewLine(s, width)
 	var lines []string

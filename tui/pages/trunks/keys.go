@@ -2,5 +2,5 @@ package trunks
 
 import "cnictl/tui/keymap"
 
-// Keys are the page's own.
+// Keys returns the bindings of the page.
 func (m *Model) Keys() []keymap.Binding { return keymap.Page("trunks") }

@@ -33,8 +33,8 @@ type Model struct {
 	frame  panes.Frame
 	scroll prose.Scroll
 	docs   reading.Documents
-	since  time.Time // when the cursor came to docs.Node
-	first  string    // node to begin with
+	since  time.Time // when the cursor moved to docs.Node
+	first  string    // node to select first
 	names  names.Nodes
 	view   uint64
 	seen   bool
@@ -48,7 +48,7 @@ func New(o pages.Open) pages.Page {
 		Columns: columns(), ID: func(r *row) string { return r.Node },
 		Fault: func(r *row) bool { return r.State != document.TrunkAttached }, Role: role, Sort: sortKeys(), Order: "-used,node",
 		Draw: draw, Drawn: map[string]int{"gauge": 12},
-		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // as long as EC2 makes them
+		Limits: map[string]components.Limit{"type": {Most: 20, Narrow: 15}, "trunk": {Most: 21, Narrow: 21}}, // the longest that EC2 has
 		Empty:  "No nodes with a trunk or ENABLE_POD_ENI.",
 	})
 	return m
@@ -61,7 +61,7 @@ type row struct {
 	IPv6  bool // its pods have IPv6 addresses
 }
 
-// rowsOf are the nodes that have to do with trunks.
+// rowsOf returns the nodes for which trunks matter.
 func rowsOf(v *store.View) []*row {
 	if v == nil {
 		return nil
@@ -75,12 +75,12 @@ func rowsOf(v *store.View) []*row {
 	return out
 }
 
-// share is how much of the branches is in use.
+// share returns the share of the branch ENIs in use.
 func share(r *row) (float64, bool) { return trunks.Share(r.TrunkItem) }
 
 func percent(r *row) (float64, bool) { return trunks.Percent(r.TrunkItem) }
 
-// sums over the rows.
+// sums are totals over the rows.
 type sums struct {
 	Attached, Awaited, Unsupported, Untold int
 	Used, Limit                            int
@@ -157,16 +157,16 @@ func draw(s components.Style, r *row, _ string, width int) string {
 	return components.Gauge(s, width, 1, components.Part{Value: v, Role: theme.BarUsed})
 }
 
-// Name is that of the screen.
+// Name implements pages.Page.
 func (m *Model) Name() string { return "trunks" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return "Trunks" }
 
-// Busy is never: the app takes filters.
+// Busy is always false: the app handles filters.
 func (m *Model) Busy() bool { return false }
 
-// Focus samples the rows that are seen.
+// Focus samples the visible rows.
 func (m *Model) Focus(pages.Context) watch.Focus {
 	f := watch.Focus{}
 	for _, r := range m.table.Visible() {
@@ -185,7 +185,7 @@ func (m *Model) Row(c pages.Context) any {
 	return nil
 }
 
-// List is the table of nodes while it has the focus.
+// List is the table of nodes while that is focused.
 func (m *Model) List() components.List {
 	if m.frame.Focus == paneNodes {
 		return m.table

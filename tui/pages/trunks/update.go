@@ -11,7 +11,7 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// Update takes one message.
+// Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	m.table.SetFaults(c.FaultsOnly)
 	m.table.SetWide(c.Wide)
@@ -47,7 +47,7 @@ func (m *Model) refresh(c pages.Context) {
 	}
 }
 
-// aim follows the cursor with the pods.
+// aim shows the pods of the node under the cursor.
 func (m *Model) aim(c pages.Context) {
 	r, ok := m.table.Row()
 	if !ok || r.Node == m.docs.Node {
@@ -82,7 +82,7 @@ func (m *Model) open() tea.Cmd {
 	return nil
 }
 
-// bodies are what the panes show, in their order.
+// bodies returns the bodies of the panes, in order.
 func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }
 
 func (m *Model) mouse(c pages.Context, msg pages.Mouse) tea.Cmd {

@@ -16,7 +16,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Lines draws the screen.
+// Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	shown, _ := m.table.Found()
@@ -32,7 +32,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	})
 }
 
-// of adds the node's name to a pane's title, once there is one.
+// of adds the node's name to a pane's title, if there is one.
 func of(title, node string) string {
 	if node == "" {
 		return title
@@ -106,8 +106,8 @@ func (m *Model) pods(c pages.Context, sheet *prose.Sheet) {
 	cooling(sheet, with.Cooling)
 }
 
-// cooling writes the branch ENIs without a pod: the controller deletes
-// them some time after the pod, without notice.
+// cooling writes how many branch ENIs have no pod. The controller deletes them some time
+// after the pod, without notice.
 func cooling(sheet *prose.Sheet, n *int) {
 	sheet.Head("COOLING", "")
 	switch {

@@ -1,7 +1,6 @@
-// Package whatif is the screen that predicts what nodes would hold, and what that would
-// cost, with other settings: for one node, some or all. The simulation runs in the
-// background, a few nodes at a time, and once for each combination of settings and number
-// of pods.
+// Package whatif is the screen that predicts what nodes would hold with other settings, and
+// what that would cost, for one node, several or all. The simulation runs in the background,
+// a few nodes at a time, and once for each combination of settings and number of pods.
 package whatif
 
 import (
@@ -35,26 +34,26 @@ type Model struct {
 
 	sim   *simulation // owned by the command while it runs
 	busy  bool
-	taken time.Time // when the nodes were taken last, by the clock
-	view  uint64    // generation of the view that they were taken of
-	at    time.Time // when they were so
+	taken time.Time // when the nodes were last taken, by Context.Clock
+	view  uint64    // generation of the view from which they were taken
+	at    time.Time // Context.Now at that time
 	last  outlook
 }
 
-// changes are settings that the user gave another value, as the environment has it.
+// changes are the settings that the user changed, with values as in the environment.
 type changes map[string]string
 
-// to is settings with the changes.
+// to returns settings with the changes applied.
 func (c changes) to(s engine.Settings) engine.Settings {
 	for _, k := range engine.Knobs() {
 		if text, ok := c[k.Name]; ok {
-			_ = k.Set(&s, text) // it was a value of this setting
+			_ = k.Set(&s, text) // a valid value of this setting
 		}
 	}
 	return s.Possible()
 }
 
-// equal reports whether two are the same.
+// equal reports whether c and d are the same.
 func (c changes) equal(d changes) bool {
 	if len(c) != len(d) {
 		return false
@@ -67,7 +66,7 @@ func (c changes) equal(d changes) bool {
 	return true
 }
 
-// row is a setting, today and changed.
+// row is a setting with its current and changed value.
 type row struct {
 	place          int
 	name           string
@@ -75,13 +74,13 @@ type row struct {
 	idle           string // why it has no effect
 }
 
-// order is that of the settings on the screen: the targets come first.
+// order is the order of the settings on the screen. The targets come first.
 var order = []string{
 	"WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "WARM_PREFIX_TARGET", "maxPods", "MAX_ENI",
 	"ENABLE_PREFIX_DELEGATION", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "ENABLE_POD_ENI", "IP_COOLDOWN_PERIOD",
 }
 
-// New opens the screen for one node, some or all.
+// New opens the screen for one node, several or all.
 func New(o pages.Open) pages.Page {
 	m := &Model{opened: o, set: changes{}, sim: newSimulation()}
 	m.title, m.in = o.Scope()
@@ -92,7 +91,7 @@ func New(o pages.Open) pages.Page {
 			{Name: "changed", Header: "CHANGED", Title: "value that is tried", Right: true, Text: func(r *row) string { return r.changed }},
 			{Name: "note", Header: "NOTE", Title: "why the pool ignores it", Drop: 1, Text: func(r *row) string { return r.idle }},
 		},
-		ID: func(r *row) string { return strconv.Itoa(r.place) }, // their order
+		ID: func(r *row) string { return strconv.Itoa(r.place) }, // keeps them in order
 		Role: func(r *row, column string) theme.Role {
 			switch {
 			case column == "changed" && r.changed != r.today:
@@ -107,16 +106,16 @@ func New(o pages.Open) pages.Page {
 	return m
 }
 
-// Name is that of the screen.
+// Name implements pages.Page.
 func (*Model) Name() string { return "whatif" }
 
 // Title is the breadcrumb.
 func (m *Model) Title() string { return "What if (" + m.title + ")" }
 
-// Busy is never: keys step through values.
+// Busy is always false: keys step through values.
 func (*Model) Busy() bool { return false }
 
-// Keys are the page's own.
+// Keys returns the bindings of the page.
 func (*Model) Keys() []keymap.Binding { return keymap.Page("whatif") }
 
 // Focus samples the node.
@@ -149,10 +148,10 @@ func (m *Model) fill(c pages.Context) {
 	}
 }
 
-// spread is the values that nodes have for a setting.
+// spread summarises the values that nodes have for a setting.
 type spread struct {
-	least, most int    // of a number
-	usual       string // what most of them have
+	least, most int    // if the setting is a number
+	usual       string // the most frequent value
 	same        bool
 }
 
@@ -168,10 +167,11 @@ func (s spread) text() string {
 	return "differs"
 }
 
-// named is how many nodes a command names.
+// named is how many nodes a command names at most.
 const named = 20
 
-// command is what does the same without the screen; "" while nothing is changed.
+// command returns the command that does the same without the screen, "" while nothing is
+// changed.
 func (m *Model) command() string {
 	if len(m.set) == 0 {
 		return ""
@@ -191,12 +191,12 @@ func (m *Model) command() string {
 		words = append(words, "--set "+s.Name+"="+s.Value)
 	}
 	if n := m.last.nodes; n > 1 {
-		words = append(words, "--rate "+strconv.Itoa(n)) // to all nodes together
+		words = append(words, "--rate "+strconv.Itoa(n)) // for all nodes together
 	}
 	return strings.Join(append(words, "--for 1h"), " ")
 }
 
-// settings are the changed ones, in the order of the screen.
+// settings returns the changed settings, in the order of the screen.
 func (m *Model) settings() (out []engine.Setting) {
 	for _, name := range order {
 		if text, ok := m.set[name]; ok {
@@ -206,7 +206,7 @@ func (m *Model) settings() (out []engine.Setting) {
 	return out
 }
 
-// patch is for the DaemonSet: without what is kubelet's.
+// patch returns the patch for the DaemonSet, without kubelet's setting.
 func (m *Model) patch() string {
 	return engine.DaemonSetPatch(slices.DeleteFunc(m.settings(), func(s engine.Setting) bool { return s.Name == "maxPods" }))
 }

@@ -15,13 +15,13 @@ import (
 	"cnictl/tui/pages/reading"
 )
 
-// The load: an hour in which each node replaces a pod a minute.
+// The load: for an hour, each node replaces one pod a minute.
 const (
 	over      = time.Hour
 	perMinute = 1
 )
 
-// aStep is how many simulations a command runs before it shows its results, and kept how
+// aStep is how many simulations a command runs before its results are shown; kept is how
 // many are cached.
 const (
 	aStep = 4
@@ -43,20 +43,20 @@ func keyOf(n engine.Node, m engine.Model) key {
 	return key{m.Name, s.Instance.Type, s.MaxPods, s.MaxENI, s.PrefixDelegation, s.CustomNetworking, s.Trunk, s.Cooldown, s.WarmENI, s.WarmIP, s.MinimumIP, s.WarmPrefix, n.Pods}
 }
 
-// group is nodes that are alike.
+// group is a set of nodes with equal pools.
 type group struct {
 	engine.Node
-	model engine.Model // of the daemon that it runs
+	model engine.Model // of the daemon that they run
 	key   key
 	count int
 }
 
-// pair is settings of today and changed ones.
+// pair identifies a pool with its current and with its changed settings.
 type pair struct{ today, changed key }
 
-// simulation is the nodes, and what was simulated of them so far. One command at a time has it.
+// simulation holds the nodes and the results so far. One command at a time uses it.
 type simulation struct {
-	groups []group // of many nodes first
+	groups []group // largest first
 	known  outlook // from the nodes themselves, before any simulation
 	runs   map[key]engine.Outlook
 	next   map[pair][]warmpool.Action
@@ -68,20 +68,20 @@ func newSimulation() *simulation {
 
 // outlook is what the screen shows of a simulation.
 type outlook struct {
-	set         changes // it was made with
+	set         changes // the changes that were simulated
 	nodes, pods int
-	done        int    // nodes that are in the sums
-	instance    string // of the first
+	done        int    // nodes included in the sums
+	instance    string // type of the largest group
 	names       []string
 	cannot      []reason
 	today       map[string]spread
-	idle        map[string]string // setting → why the pool of none of the nodes looks at it
+	idle        map[string]string // by setting, why all nodes' pools ignore it
 
 	was, will sum
 	next      []deed
 }
 
-// left is how many nodes cannot be simulated.
+// left returns how many nodes cannot be simulated.
 func (o outlook) left() (n int) {
 	for _, r := range o.cannot {
 		n += r.count
@@ -95,7 +95,7 @@ type reason struct {
 	count int
 }
 
-// sum is what nodes hold and do, all together.
+// sum totals what nodes hold and do.
 type sum struct {
 	enis                                         int
 	held, wasted                                 float64
@@ -127,7 +127,7 @@ type deed struct {
 	what   string
 }
 
-// take takes nodes as they are now.
+// take replaces the nodes with those of a view.
 func (s *simulation) take(v *store.View, in func(*store.Node) bool) {
 	s.groups, s.known = nil, outlook{today: map[string]spread{}}
 	at, cannot, usual := map[key]int{}, map[string]int{}, map[string]map[string]int{}
@@ -187,7 +187,7 @@ func (s *simulation) take(v *store.View, in func(*store.Node) bool) {
 	}
 }
 
-// step simulates some more nodes, and sums up all that are known by now.
+// step simulates some more nodes and sums up all results so far.
 func (s *simulation) step(set changes) outlook {
 	if len(s.runs) > kept {
 		s.runs, s.next = map[key]engine.Outlook{}, map[pair][]warmpool.Action{}
@@ -241,7 +241,8 @@ func (s *simulation) step(set changes) outlook {
 	return out
 }
 
-// unlessFirst keeps a reason that all nodes share; "" once they differ.
+// unlessFirst returns the first group's reason, and "" for a later group, whose reason
+// differs.
 func unlessFirst(i int, why string) string {
 	if i == 0 {
 		return why
@@ -249,7 +250,7 @@ func unlessFirst(i int, why string) string {
 	return ""
 }
 
-// collect adds what the planner does on so many nodes.
+// collect adds the planner's actions on a group of nodes.
 func collect(deeds map[deed]deed, actions []warmpool.Action, nodes int) {
 	seen := map[deed]bool{}
 	for _, a := range actions {
@@ -268,7 +269,7 @@ func collect(deeds map[deed]deed, actions []warmpool.Action, nodes int) {
 	}
 }
 
-// deedOf is an action without its node and interface.
+// deedOf returns an action without its node and interface.
 func deedOf(a warmpool.Action) (d deed, count int) {
 	const addresses, prefixes = "secondary IP", "prefix"
 	d.reason = a.Why()
@@ -294,7 +295,7 @@ func deedOf(a warmpool.Action) (d deed, count int) {
 	return d, count
 }
 
-// text is the deed for people, as cnictl node plan has it.
+// text describes the deed in the words of cnictl node plan.
 func (d deed) text(all int) string {
 	things := func() string {
 		many := d.what + "s"

@@ -13,7 +13,7 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Update takes one message.
+// Update implements pages.Page.
 func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case pages.Do:
@@ -29,7 +29,7 @@ func (m *Model) Update(c pages.Context, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// pace is how old the nodes of the simulation may be.
+// pace returns how old the nodes of the simulation may be.
 func (m *Model) pace() time.Duration {
 	if m.last.nodes > 100 {
 		return 10 * time.Second
@@ -37,8 +37,8 @@ func (m *Model) pace() time.Duration {
 	return time.Second
 }
 
-// Gather returns a command that simulates some more nodes: others than were taken before, or
-// with other settings, or those that are left. It stops when the screen is left.
+// Gather returns a command that simulates some more nodes if the nodes or the settings have
+// changed, or if nodes are left, else nil. It stops when the screen is left.
 func (m *Model) Gather(c pages.Context) tea.Cmd {
 	if m.busy || c.View == nil {
 		return nil
@@ -113,7 +113,7 @@ func (m *Model) step(c pages.Context, by int) {
 			continue
 		}
 		var s engine.Settings
-		_ = k.Set(&s, from) // it was a value of this setting
+		_ = k.Set(&s, from) // a valid value of this setting
 		k.Step(&s, by)
 		m.set[r.name] = k.Text(s)
 		if today.same && m.set[r.name] == today.usual {
@@ -123,5 +123,5 @@ func (m *Model) step(c pages.Context, by int) {
 	m.fill(c)
 }
 
-// bodies are what the panes show, in their order.
+// bodies returns the bodies of the panes, in order.
 func (m *Model) bodies() []panes.Body { return []panes.Body{m.table, &m.scroll} }

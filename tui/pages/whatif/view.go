@@ -13,11 +13,11 @@ import (
 	"cnictl/tui/theme"
 )
 
-// Lines draws the screen.
+// Lines implements pages.Page.
 func (m *Model) Lines(c pages.Context) []string {
 	s := c.Style()
 	settings, outcome := 4, 5
-	if c.Width < components.SideBySide { // where the pane with the focus gets more
+	if c.Width < components.SideBySide { // the focused pane gets more
 		settings, outcome = 1, 5
 	}
 	return m.frame.Draw(s, c.Width, c.Height, []string{m.header(s, c)}, []components.Pane{
@@ -35,7 +35,7 @@ func (m *Model) Lines(c pages.Context) []string {
 	})
 }
 
-// header names the nodes and the simulated settings.
+// header names the nodes, and counts those that are not simulated.
 func (m *Model) header(s components.Style, c pages.Context) string {
 	l := components.NewLine(s, c.Width)
 	switch n := m.last.nodes; {
@@ -52,7 +52,7 @@ func (m *Model) header(s components.Style, c pages.Context) string {
 	return l.Gap(2).Add(theme.Faint, "as of "+components.Clock(m.at, c.Now)).String()
 }
 
-// progress of the simulation.
+// progress describes the progress of the simulation.
 func (m *Model) progress() string {
 	if m.last.done < m.last.nodes || !m.last.set.equal(m.set) {
 		return "simulating: " + components.Thousands(m.last.done) + " of " + show.Plural(m.last.nodes, "node", "nodes")
@@ -60,7 +60,7 @@ func (m *Model) progress() string {
 	return ""
 }
 
-// outcome writes what the change does.
+// outcome writes the effect of the changes.
 func (m *Model) outcome(c pages.Context, sheet *prose.Sheet) {
 	o := m.last
 	if o.today == nil {
@@ -149,7 +149,7 @@ func (m *Model) cannot(c pages.Context, sheet *prose.Sheet) {
 	}
 }
 
-// line writes a number today and changed, with the difference.
+// line writes a current and a changed number, with the difference.
 func line(sheet *prose.Sheet, label string, was, will float64, worse theme.Role) {
 	role, by := theme.Faint, ""
 	switch d := will - was; {
@@ -172,7 +172,7 @@ func compare(sheet *prose.Sheet, label, was, will, by string, role theme.Role) {
 	sheet.Row(label, 16, prose.T(first, fmt.Sprintf("%9s %9s", was, will)), prose.T(role, fmt.Sprintf(" %9s", by)))
 }
 
-// number prints a sum or a rate.
+// number formats a sum or a rate.
 func number(v float64) string {
 	if v >= 1000 || v == math.Trunc(v) {
 		return components.Thousands(int(math.Round(v)))
