@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// Want says who asks.
+// Want is the urgency of a request.
 type Want uint8
 
 const (
-	// Housekeeping can be done later: comparing with EC2, sweeping, tagging, giving
-	// back.
+	// Housekeeping can be deferred: comparing with EC2, sweeping, tagging, releasing.
 	Housekeeping Want = iota
-	// Urgent is what a pod waits for.
+	// Urgent requests have a pod waiting for them.
 	Urgent
 )
 
@@ -25,7 +24,7 @@ type Jitter func(n time.Duration) time.Duration
 type Budget struct {
 	policy  Policy
 	jitter  Jitter
-	buckets map[string]*bucket // by action; only those that were asked for
+	buckets map[string]*bucket // by action; only actions requested so far
 }
 
 // New makes a budget with full buckets.
@@ -33,17 +32,17 @@ func New(p Policy, jitter Jitter) *Budget {
 	return &Budget{policy: p.withDefaults(), jitter: jitter, buckets: make(map[string]*bucket)}
 }
 
-// Take asks for one request of an action. Zero: it may be made now, and has been
-// counted. Else nothing was counted, and it is worth asking again after the wait, or
-// earlier if the budget changes.
+// Take asks for one request of an action. If it returns zero, the request may be sent now
+// and has been counted. Otherwise nothing was counted, and the caller should ask again
+// after the wait, or earlier if the budget changes.
 func (b *Budget) Take(now time.Time, action string, want Want) (wait time.Duration) {
 	k := b.bucket(now, action)
 	k.refill(now, b.policy.Forget)
 	return k.take(want, b.policy.Forget)
 }
 
-// Throttled says that EC2 refused a request that began at started. Requests that were
-// under way side by side and are refused together count as one.
+// Throttled records that EC2 refused a request that began at started. Concurrent requests
+// that are refused together count as one.
 func (b *Budget) Throttled(started, now time.Time, action string) {
 	k := b.bucket(now, action)
 	k.refill(now, b.policy.Forget)
@@ -52,15 +51,15 @@ func (b *Budget) Throttled(started, now time.Time, action string) {
 	}
 	k.throttledEver, k.throttled = true, now
 	k.rate = max(k.rate*b.policy.Shrink, min(b.policy.Floor, k.class.PerSecond))
-	// EC2's bucket is empty, so what is saved here is worth nothing. The next request
-	// goes after anything from nothing to twice the time that the rate asks for.
+	// EC2's bucket is empty, so the tokens saved here are worthless. The next request waits
+	// a random time between zero and twice the interval of the rate.
 	const steps = time.Second
 	k.tokens = min(k.tokens, 1-2*b.jitter(steps).Seconds())
 }
 
-// Succeeded says that EC2 served a request that began at started, with a result or
-// with an error of another kind. One that began before the last throttle says nothing
-// about what holds since.
+// Succeeded records that EC2 served a request that began at started, with a result or
+// another kind of error. A request that began before the last throttle says nothing about
+// the time since, and is ignored.
 func (b *Budget) Succeeded(started, now time.Time, action string) {
 	k := b.bucket(now, action)
 	k.refill(now, b.policy.Forget)
@@ -70,19 +69,19 @@ func (b *Budget) Succeeded(started, now time.Time, action string) {
 	k.rate = min(k.class.PerSecond, k.rate+k.class.PerSecond*b.policy.Grow)
 }
 
-// State is what a budget has of one action.
+// State is the state of one action's bucket.
 type State struct {
 	Action    string
 	PerSecond float64   // now
-	Share     float64   // what it is without refusals
-	Saved     float64   // requests that could be made at once; negative: must be waited for
-	Throttled time.Time // the last time that EC2 refused one; zero: never
+	Share     float64   // the rate without refusals
+	Saved     float64   // requests that could be made at once; if negative, the next has to wait
+	Throttled time.Time // when EC2 last refused one; zero: never
 }
 
-// Slowed reports that throttles keep the action below its share.
+// Slowed reports whether throttling keeps the action below its share.
 func (s State) Slowed() bool { return s.PerSecond < s.Share }
 
-// States lists the actions that were asked for, by name.
+// States lists the actions requested so far, by name.
 func (b *Budget) States(now time.Time) []State {
 	out := make([]State, 0, len(b.buckets))
 	for _, action := range slices.Sorted(maps.Keys(b.buckets)) {
@@ -103,7 +102,7 @@ func (b *Budget) bucket(now time.Time, action string) *bucket {
 	return k
 }
 
-// bucket is one action's.
+// bucket is the token bucket of one action.
 type bucket struct {
 	class         Class
 	rate          float64 // tokens per second, Floor to class.PerSecond
@@ -116,8 +115,8 @@ type bucket struct {
 	putOff time.Time // when housekeeping last had to wait
 }
 
-// refill adds what has come in since the last look. A clock that was set back brings
-// nothing.
+// refill adds the tokens earned since the last refill. A clock that was set back earns
+// none.
 func (k *bucket) refill(now time.Time, forget time.Duration) {
 	passed := now.Sub(k.at)
 	k.at = now
@@ -130,8 +129,8 @@ func (k *bucket) refill(now time.Time, forget time.Duration) {
 	}
 }
 
-// take takes a token if one may be taken, and returns else when one can be, or
-// when the last throttle is forgotten: then everything is another rate's.
+// take takes a token if the request may have one. Otherwise it returns how long until it
+// can, or until the last throttle is forgotten, because the rate changes then.
 func (k *bucket) take(want Want, forget time.Duration) (wait time.Duration) {
 	need := k.need(want)
 	if k.tokens >= need {
@@ -145,7 +144,7 @@ func (k *bucket) take(want Want, forget time.Duration) (wait time.Duration) {
 	if want != Urgent {
 		k.putOff = k.at
 	}
-	// Rounded up, and a little more for what refill loses by rounding.
+	// Rounded up, plus a margin for what refill loses by rounding.
 	wait = time.Duration(math.Ceil((need-k.tokens)/k.rate*float64(time.Second))) + time.Microsecond
 	if left := k.throttled.Add(forget).Sub(k.at); k.throttledEver && left > 0 {
 		wait = min(wait, left)
@@ -153,18 +152,19 @@ func (k *bucket) take(want Want, forget time.Duration) (wait time.Duration) {
 	return wait
 }
 
-// Turns, for a reserve of less than a request: whoever may take a token first takes each.
+// Turns apply when the reserve is less than one request: without them, whoever asks first
+// would take every token.
 const (
-	// urgentInRow is how many urgent requests go before housekeeping that waits.
+	// urgentInRow is how many urgent requests precede waiting housekeeping.
 	urgentInRow = 3
 	// stillWaits is how long housekeeping counts as waiting after it had to wait: it asks
 	// again every few seconds.
 	stillWaits = 10 * time.Second
-	// stepBack is what urgent requests leave in the bucket when it is not their turn.
+	// stepBack is what urgent requests leave in the bucket when it is housekeeping's turn.
 	stepBack = 0.25
 )
 
-// need is how many tokens must be there for a request.
+// need returns how many tokens a request requires.
 func (k *bucket) need(want Want) float64 {
 	reserve := k.reserve()
 	theirTurn := reserve < 1 && k.class.Reserve > 0 && k.inRow >= urgentInRow
@@ -179,8 +179,8 @@ func (k *bucket) need(want Want) float64 {
 	return 1
 }
 
-// reserve is what is kept for urgent requests. It shrinks with the rate: at the lowest a
-// single token takes a minute, and a deletion that waits has but minutes in all.
+// reserve is the part kept for urgent requests. It shrinks with the rate: at the lowest
+// rate a single token takes a minute, and a waiting deletion has only minutes in all.
 func (k *bucket) reserve() float64 {
 	return k.class.Reserve * k.rate / k.class.PerSecond
 }

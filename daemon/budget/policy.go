@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// Class is the share that one process takes of an action's bucket.
+// Class is one process's share of an action's bucket.
 type Class struct {
 	Burst     float64 // requests at once; at least 1
-	PerSecond float64 // and then
-	Reserve   float64 // of Burst, for Urgent requests only
+	PerSecond float64 // sustained rate after the burst
+	Reserve   float64 // part of Burst kept for Urgent requests
 }
 
-// Policy says how much a process asks and how it gives way. The zero value of a field
-// stands for that of [Default].
+// Policy says how many requests a process makes and how it backs off. A zero field means
+// the value of [Default].
 type Policy struct {
 	Read    Class            // actions that change nothing
 	Write   Class            // actions that change something
-	Actions map[string]Class // of single actions, before the classes
+	Actions map[string]Class // overrides for single actions
 
-	// Floor is the rate, in requests per second, below which no throttle takes an
+	// Floor is the rate, in requests per second, below which throttling never pushes an
 	// action: a node that only waits learns nothing.
 	Floor float64
-	// Shrink is what a throttle leaves of the rate, between 0 and 1.
+	// Shrink is the factor that a throttle applies to the rate, between 0 and 1.
 	Shrink float64
-	// Grow is the part of the class's rate that a success adds.
+	// Grow is the fraction of the class's rate that a success adds.
 	Grow float64
-	// Forget is how long after the last throttle the rate is the class's again: what
-	// other nodes asked for then says nothing about now.
+	// Forget is how long after the last throttle the rate returns to the class's: the load
+	// that other nodes caused then says nothing about now.
 	Forget time.Duration
 }
 
-// Default is the share of one node. An account has 100 and 20/s of an action that
-// reads by ids, filters or pages (this daemon has no others), 50 and 5/s of one that
-// writes (AWS, "Request throttling for the Amazon EC2 API"). A node that fills in one
-// go creates 4 to 15 ENIs; those must not wait here. A thousand nodes at once must
-// share 5/s, each one request in 200 s; Floor is above that, because refused requests cost
-// no tokens, unlike idle capacity.
+// Default is the share of one node. An account has 100 and 20/s of an action that reads by
+// ids, filters or pages (this daemon uses no other reads), and 50 and 5/s of one that
+// writes (AWS, "Request throttling for the Amazon EC2 API"). A node that fills in one go
+// creates 4 to 15 ENIs; those must not wait here. A thousand nodes at once must share 5/s,
+// which is one request per 200 s each; Floor is above that, because refused requests cost
+// no tokens, while idle capacity is lost.
 func Default() Policy {
 	return Policy{
 		Read:   Class{Burst: 20, PerSecond: 4, Reserve: 5},
@@ -71,7 +71,7 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// or replaces figures that no bucket could have.
+// or replaces figures that are impossible for a bucket.
 func (c Class) or(d Class) Class {
 	if c == (Class{}) {
 		return d
@@ -82,7 +82,7 @@ func (c Class) or(d Class) Class {
 	if !(c.PerSecond > 0) {
 		c.PerSecond = d.PerSecond
 	}
-	c.Reserve = max(0, min(c.Reserve, c.Burst-1)) // housekeeping must be able to happen
+	c.Reserve = max(0, min(c.Reserve, c.Burst-1)) // housekeeping must remain possible
 	return c
 }
 
@@ -93,7 +93,7 @@ func (p Policy) classOf(action string) Class {
 	return p.classFor(action)
 }
 
-// classFor distinguishes reading from writing actions by their verb, as EC2 names them.
+// classFor tells read actions from write actions by their verb, as EC2 names them.
 func (p Policy) classFor(action string) Class {
 	for _, verb := range []string{"Describe", "Get", "List"} {
 		if strings.HasPrefix(action, verb) {

@@ -11,25 +11,25 @@ import (
 	"cnictl/daemon/api/netnames"
 )
 
-// maxBranchAnnotation bounds the annotation: a controller's entry has 250 bytes, and a
-// pod has few of them.
+// maxBranchAnnotation bounds the annotation: the controller writes 250 bytes per entry, and
+// a pod has few entries.
 const maxBranchAnnotation = 64 << 10
 
-// branchGateway6 answers for every IPv6 subnet of a VPC.
+// branchGateway6 is the router address in every IPv6 subnet of a VPC.
 var branchGateway6 = netip.MustParseAddr("fe80:ec2::1")
 
 var eniID = regexp.MustCompile(`^eni-[0-9a-f]{8,17}$`)
 
-// BranchFault says what is wrong with a branch annotation; upstream has one log
-// line for each (spec/ipamd.md §6.1).
+// BranchFault classifies what is wrong with a branch annotation; upstream has one log line
+// for each (spec/ipamd.md §6.1).
 type BranchFault int
 
 const (
 	BranchMissing   BranchFault = iota + 1 // the controller has not written it yet
 	BranchMalformed                        // not a JSON array of objects, or an empty one
 	BranchInvalid                          // address, MAC or VLAN missing or impossible
-	BranchSubnet4                          // subnetCidr is none, or not the address's
-	BranchSubnet6                          // likewise subnetV6Cidr
+	BranchSubnet4                          // subnetCidr is invalid, or does not contain the address
+	BranchSubnet6                          // the same for subnetV6Cidr
 )
 
 var branchFaults = map[BranchFault]string{
@@ -42,7 +42,7 @@ var branchFaults = map[BranchFault]string{
 
 func (f BranchFault) String() string { return branchFaults[f] }
 
-// BranchError is what ParseBranch returns.
+// BranchError is the error type of ParseBranch.
 type BranchError struct {
 	Kind BranchFault
 	Err  error
@@ -67,9 +67,9 @@ type branchEntry struct {
 	Association string `json:"associationID"`
 }
 
-// ParseBranch reads the annotation that the resource controller writes. Element 0
-// counts, as in upstream; what older controllers did not write is only missed
-// where the node's family needs it. Errors are *BranchError.
+// ParseBranch reads the annotation that the resource controller writes. Only element 0
+// counts, as in upstream. Members that older controllers do not write are required only if
+// the node's address family needs them. Errors are *BranchError.
 func ParseBranch(annotation string, ipv6 bool) (Branch, error) {
 	if annotation == "" {
 		return Branch{}, &BranchError{BranchMissing, errors.New("it is not there; the VPC resource controller writes it when it has made the branch ENI")}
@@ -105,7 +105,8 @@ func firstBranch(annotation string) (branchEntry, error) {
 	if len(annotation) > maxBranchAnnotation {
 		return branchEntry{}, fmt.Errorf("it has %d bytes, at most %d are read", len(annotation), maxBranchAnnotation)
 	}
-	// Only element 0 has to be an entry: what another version appends is its own.
+	// Only element 0 must be a valid entry: another version may append elements of any
+	// form.
 	var elements []json.RawMessage
 	if err := json.Unmarshal([]byte(annotation), &elements); err != nil {
 		return branchEntry{}, err
@@ -133,8 +134,8 @@ func branchAddress4(e branchEntry) (addr, gateway netip.Addr, err error) {
 	subnet = subnet.Masked()
 	gateway = subnet.Addr().Next()
 	if !subnet.Contains(addr) || !subnet.Contains(gateway) || addr == subnet.Addr() || addr == gateway {
-		// It holds the subnet of now, not that of the ENI: a custom-networking subnet
-		// that was changed in between leaves a pod whose gateway is elsewhere.
+		// The annotation holds the current subnet, not the ENI's: if the custom-networking
+		// subnet changed in between, the pod's gateway is elsewhere.
 		return addr, gateway, &BranchError{BranchSubnet4, fmt.Errorf("privateIp %s is not an address for pods in subnetCidr %s; delete the pod so that it gets another branch ENI", addr, subnet)}
 	}
 	return addr, gateway, nil
@@ -155,8 +156,7 @@ func branchAddress6(e branchEntry) (netip.Addr, error) {
 	return addr, nil
 }
 
-// parseMAC accepts the six octets of a unicast MAC in colon form and returns them in
-// lower case.
+// parseMAC accepts a unicast MAC of six octets in colon form and returns it in lower case.
 func parseMAC(s string) (string, error) {
 	refused := fmt.Errorf("ifAddress is %s, want a unicast MAC such as 06:25:70:70:b1:69", brief(s))
 	const form = "xx:xx:xx:xx:xx:xx"

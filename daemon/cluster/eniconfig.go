@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// DefaultENIConfig is the name used when the Node names none, or is not known.
+// DefaultENIConfig is the name used if the Node names none or is unknown.
 const DefaultENIConfig = "default"
 
-// externalENIConfigLabel goes before whatever keys are configured.
+// externalENIConfigLabel takes precedence over the configured keys.
 const externalENIConfigLabel = "vpc.amazonaws.com/externalEniConfig"
 
-// maxSecurityGroups is EC2's limit of groups per network interface at its highest
-// quota.
+// maxSecurityGroups is the highest quota of security groups per network interface that EC2
+// grants.
 const maxSecurityGroups = 16
 
-// AWS gave ids of 8 digits until 2016 and gives 17 since.
+// AWS ids had 8 digits until 2016 and have 17 since.
 var (
 	subnetID        = regexp.MustCompile(`^subnet-[0-9a-f]{8,17}$`)
 	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,17}$`)
 )
 
-// maxENIConfigName is what Kubernetes takes for a name, in bytes. A longer one is
-// cut a little above that: it stays invalid, and is shown to people.
+// maxENIConfigName is the longest name that Kubernetes accepts, in bytes. A longer one is
+// cut to one byte above that, so that it stays invalid but can be shown to people.
 const maxENIConfigName = 253
 
-// ENIConfigName chooses the ENIConfig of a node (spec/ipamd.md §9.3). A present but
-// empty value wins, as in upstream: ParseENIConfig then says what is wrong. The
-// zero Node has the default one.
+// ENIConfigName selects the ENIConfig of a node (spec/ipamd.md §9.3). A present but empty
+// value wins, as in upstream; ParseENIConfig then reports it. The zero Node gets the
+// default.
 func ENIConfigName(n Node, annotationKey, labelKey string) string {
 	if name, ok := n.Labels[externalENIConfigLabel]; ok {
 		return name
@@ -43,8 +43,8 @@ func ENIConfigName(n Node, annotationKey, labelKey string) string {
 	return DefaultENIConfig
 }
 
-// ParseENIConfig checks the spec of an ENIConfig. Groups that are named twice count
-// once: EC2 refuses the second.
+// ParseENIConfig checks the spec of an ENIConfig. Repeated groups count once, because EC2
+// refuses duplicates.
 func ParseENIConfig(name, subnet string, groups []string) (ENIConfig, error) {
 	if name == "" {
 		return ENIConfig{}, fmt.Errorf("read ENIConfig: its name is empty; give the node's ENIConfig label or annotation a value, or remove it")
@@ -68,7 +68,7 @@ func ParseENIConfig(name, subnet string, groups []string) (ENIConfig, error) {
 	return out, nil
 }
 
-// brief quotes a value for an error, however long it is.
+// brief quotes a value for an error, cut to a bounded length.
 func brief(s string) string {
 	const most = 64
 	if len(s) > most {

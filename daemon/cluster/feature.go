@@ -2,10 +2,10 @@ package cluster
 
 import "slices"
 
-// AddFeature returns what a CNINode's features are when it has those of want, and
-// whether that differs. A feature that is there with another value is replaced; the
-// list is no map to the API server, so a name may come twice: one right entry is
-// enough, and no write follows from the others. have is left as it is.
+// AddFeature adds want to a CNINode's features and reports whether they changed. It
+// replaces a feature that has another value. The API server does not treat the list as a
+// map, so a name may appear twice: one right entry is enough, and the other entries cause
+// no write. have is not modified.
 func AddFeature(have []Feature, want ...Feature) (features []Feature, changed bool) {
 	features = slices.Clone(have)
 	for _, w := range want {

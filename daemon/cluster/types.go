@@ -2,7 +2,7 @@ package cluster
 
 import "net/netip"
 
-// Node is what the daemon uses of its Node object.
+// Node holds what the daemon uses of its Node object.
 type Node struct {
 	MaxPods       int  // status.capacity.pods; 0 = not reported yet
 	PodENIs       int  // status.capacity["vpc.amazonaws.com/pod-eni"]; 0 = none
@@ -11,31 +11,32 @@ type Node struct {
 	Annotations   map[string]string
 }
 
-// Pod is what the daemon uses of a pod.
+// Pod holds what the daemon uses of a pod.
 type Pod struct {
 	Namespace, Name, UID string
 	NodeName             string
-	// Mirror: it shows a static pod, which the kubelet and runtimes know by another UID.
+	// Mirror: the pod represents a static pod, which the kubelet and runtimes know by
+	// another UID.
 	Mirror      bool
 	HostNetwork bool
 	Ended       bool // phase Succeeded or Failed, or being deleted
 	Finished    bool // phase Succeeded or Failed
-	IPs         int  // addresses in status.podIPs: it has its network already
+	IPs         int  // addresses in status.podIPs: it already has its network
 	// BranchENI: containers[0] has a limit whose name starts with
 	// "vpc.amazonaws.com/pod-eni" (spec/ipamd.md §6.1).
 	BranchENI bool
 	// MultiNIC: annotation k8s.amazonaws.com/nicConfig asks for an interface per card.
 	MultiNIC bool
 	// PodENI and PodIPs are the annotations "vpc.amazonaws.com/pod-eni" and
-	// "vpc.amazonaws.com/pod-ips"; "" = not there.
+	// "vpc.amazonaws.com/pod-ips"; "" if absent.
 	PodENI, PodIPs string
 }
 
-// ENIConfig is the part of an ENIConfig object that a new ENI is made of.
+// ENIConfig is the part of an ENIConfig object that determines a new ENI.
 type ENIConfig struct {
 	Name           string
 	Subnet         string   // "subnet-…"
-	SecurityGroups []string // none: those of the primary ENI
+	SecurityGroups []string // if empty, those of the primary ENI
 }
 
 // Feature is an entry of a CNINode's spec.features.
@@ -47,14 +48,14 @@ const (
 	FeatureCustomNetworking      = "CustomNetworking"      // its value is the ENIConfig's name
 )
 
-// CNINode is what the daemon uses of its CNINode.
+// CNINode holds what the daemon uses of its CNINode.
 type CNINode struct {
 	Features  []Feature
 	ManagedBy string
-	Trunk     string // status.trunkInterface.id, where the controller writes it
+	Trunk     string // status.trunkInterface.id, if the controller writes it
 }
 
-// Branch is the branch ENI of a pod by its annotation.
+// Branch is the branch ENI of a pod according to its annotation.
 type Branch struct {
 	ENI     string // "eni-…"; informative
 	MAC     string // lower-case colon form

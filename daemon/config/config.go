@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Config is every setting, typed. A field of a setting that was not given or was
-// not usable has the default of its row.
+// Config holds every setting, typed. A setting that was not given or was not usable has the
+// default of its row.
 type Config struct {
 	// Address families. Exactly one is on in a config that passes Validate.
 	IPv4 bool
@@ -18,10 +18,10 @@ type Config struct {
 	WarmIP              int // 0: not set
 	MinIP               int // 0: not set
 	WarmPrefix          int
-	MaxENI              int           // 0: only the limit of the instance type
-	Cooldown            time.Duration // rest of an address after its pod
+	MaxENI              int           // 0: only the instance type's limit
+	Cooldown            time.Duration // cooldown of an address after its pod ends
 	AddWait             time.Duration // how long an ADD waits for a dry pool to grow
-	ReadyWithAddresses  bool          // the health service for readiness needs an address to give
+	ReadyWithAddresses  bool          // the readiness service requires a free address
 	ManageUnschedulable bool          // grow and free ENIs on a cordoned node
 	SubnetDiscovery     bool
 	ProvisioningOff     bool // change nothing in EC2
@@ -82,7 +82,7 @@ type Config struct {
 	PodV6Off         bool
 	CNIBinDir        string
 	CNIConfDir       string
-	StartLimit       time.Duration // of the wait for the daemon
+	StartLimit       time.Duration // limit of the wait for the daemon
 
 	// Init container.
 	EarlyDemuxOff bool
@@ -97,17 +97,17 @@ type Config struct {
 	origins map[string]origin
 }
 
-// origin remembers what Load found for one variable.
+// origin records what Load found for one variable.
 type origin struct {
 	set      bool
 	declared string
-	taken    bool   // the declared value is in use, at least in part
-	shown    string // the value Load left, as text
+	taken    bool   // the declared value is in effect, at least in part
+	shown    string // the effective value after Load, as text
 }
 
 func (c Config) declared(variable string) string { return c.origins[variable].declared }
 
-// SNATPorts says how SNAT chooses source ports.
+// SNATPorts is how SNAT chooses source ports.
 type SNATPorts string
 
 const (
@@ -116,27 +116,27 @@ const (
 	SNATPortsNone SNATPorts = "none"
 )
 
-// APIServerMandatory reports whether a mode is on that cannot start without the
-// Kubernetes API (spec: it is then waited for without limit).
+// APIServerMandatory reports whether an enabled mode cannot start without the Kubernetes
+// API (spec: the daemon then waits for it without limit).
 func (c Config) APIServerMandatory() bool {
 	return c.PodENI || c.CustomNetworking || c.AnnotatePodIP
 }
 
-// ProvisioningDisabled reports whether nothing may be changed in EC2: asked for, or
-// implied by the IMDS-only mode.
+// ProvisioningDisabled reports whether the daemon must change nothing in EC2, by its own
+// setting or by IMDS-only mode.
 func (c Config) ProvisioningDisabled() bool { return c.ProvisioningOff || c.IMDSOnly }
 
-// Facts are what Validate needs to know about the instance type. The zero value
-// means that nothing is known yet: the checks that depend on it are left out.
+// Facts holds what Validate needs to know about the instance type. The zero value means
+// that nothing is known yet: the checks that depend on it are skipped.
 type Facts struct {
 	InstanceType     string
 	PrefixDelegation bool // Nitro or bare metal
-	MaxENIs          int  // on the default network card; 0 = not known
+	MaxENIs          int  // on the default network card; 0 = unknown
 }
 
-// For is the config as it works on an instance type: prefix delegation is off where
-// the hypervisor cannot do it, and MAX_ENI is at most the type's limit. Validate
-// reports the difference.
+// For returns the config as it works on an instance type: prefix delegation is off if the
+// hypervisor does not support it, and MAX_ENI is at most the type's limit. Validate reports
+// the difference.
 func (c Config) For(f Facts) Config {
 	if f.InstanceType != "" && !f.PrefixDelegation && c.IPv4 && !c.IPv6 {
 		c.PrefixDelegation = false

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Setting is one variable as it is on this node.
+// Setting is one variable as configured on this node.
 type Setting struct {
 	Name      string
 	Kind      Kind
 	Meaning   string
 	Set       bool
-	Declared  string   // as written; "" when not set; see Hidden
+	Declared  string   // as written; "" if not set; see Hidden
 	Effective string   // what is in use; "" = nothing; see Hidden
 	Default   string   // in code
 	Source    Source   // where Effective comes from
@@ -19,7 +19,7 @@ type Setting struct {
 	Support   Support
 }
 
-// Source says where a value in effect comes from.
+// Source says where an effective value comes from.
 type Source string
 
 const (
@@ -28,11 +28,11 @@ const (
 	FromOther       Source = "derived" // another variable or the instance type decides
 )
 
-// Hidden stands for what is not shown: a secret, or user and password of a URL.
+// Hidden replaces what is not shown: a secret, or the user and password of a URL.
 const Hidden = "(hidden)"
 
-// public is a value as it may be shown. In a URL everything before the last @ counts
-// as user and password, because a password that should have been escaped may hold any
+// public returns a value as it may be shown. In a URL everything before the last @ counts
+// as user and password, because a password that should have been escaped may contain any
 // character; paths of the URLs here have no @.
 func (r Row) public(value string) string {
 	if value == "" {
@@ -63,8 +63,8 @@ func WithProblems(settings []Setting) int {
 	return n
 }
 
-// Describe lists all settings in table order, with the problems of Load and Validate
-// that concern each.
+// Describe lists all settings in table order, each with its problems from Load and
+// Validate.
 func (c Config) Describe(problems []Problem) []Setting {
 	out := make([]Setting, 0, len(table))
 	for _, row := range table {

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// bad is a value that cannot be used: the default stays. Load fills in the rest.
+// bad reports an unusable value: the default stays. Load fills in the rest.
 func bad() []Problem { return []Problem{{}} }
 
-// acceptsBool is Go's rule, which upstream uses.
+// acceptsBool is Go's rule for booleans, which upstream uses.
 const acceptsBool = "true or false (1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False)"
 
 func boolean(field func(*Config) *bool) binding {
@@ -33,7 +33,7 @@ func boolean(field func(*Config) *bool) binding {
 	}
 }
 
-// yesNo is the helper's own way to write a bool; other values are ignored.
+// yesNo parses booleans as cni-metrics-helper does; other values are ignored.
 func yesNo(field func(*Config) *bool) binding {
 	b := boolean(field)
 	b.accepts = "yes, true, no or false, any case"
@@ -66,7 +66,7 @@ func integer(field func(*Config) *int, least int) binding {
 	}
 }
 
-// maxENI accepts "" as not set; 0 is how that is stored.
+// maxENI treats "" as not set, stored as 0.
 func maxENI(field func(*Config) *int) binding {
 	b := integer(field, 1)
 	b.show = func(c *Config) string {
@@ -78,8 +78,8 @@ func maxENI(field func(*Config) *int) binding {
 	return b
 }
 
-// mtu: a value that is not an integer stops the start, as the entrypoint has always
-// done; the bounds depend on the address family and are Validate's.
+// mtu: a value that is not an integer prevents the start, as it always has in the
+// entrypoint. The bounds depend on the address family, so Validate checks them.
 func mtu(variable string, field func(*Config) *int) binding {
 	b := integer(field, 0)
 	b.accepts = "576–9001 (IPv4), 1280–9001 (IPv6)"
@@ -114,8 +114,7 @@ func seconds(field func(*Config) *time.Duration, least int64) binding {
 	}
 }
 
-// duration accepts Go's form ("2.5s") and, as all other variables use it, plain
-// seconds.
+// duration accepts Go's form ("2.5s") and plain seconds, as all other variables use.
 func duration(field func(*Config) *time.Duration, least, most time.Duration) binding {
 	return binding{
 		kind: Duration, accepts: fmt.Sprintf("a duration such as 2.5s, or seconds; %s–%s", least, most),
@@ -142,7 +141,8 @@ func text(field func(*Config) *string) binding {
 	}
 }
 
-// url is handed on as written; whoever connects to it reports what is wrong with it.
+// url passes the value on as written; whatever connects to it reports what is wrong with
+// it.
 func url(field func(*Config) *string) binding {
 	b := text(field)
 	b.kind, b.accepts = URL, "a URL"
@@ -185,7 +185,7 @@ func pluginLogFile(variable string, field func(*Config) *string) binding {
 	return b
 }
 
-// anyOf lists words as a sentence does: "a, b or c".
+// anyOf joins words into a phrase: "a, b or c".
 func anyOf(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -249,7 +249,8 @@ func policyMode(field func(*Config) *string) binding {
 	return b
 }
 
-// vethPrefix: an empty prefix would make rules match every interface ("-i +").
+// vethPrefix refuses an empty prefix, which would make rules match every interface ("-i
+// +").
 func vethPrefix(field func(*Config) *string) binding {
 	b := text(field)
 	b.accepts = "1–4 characters, not eth, lo or vlan"
@@ -262,7 +263,7 @@ func vethPrefix(field func(*Config) *string) binding {
 		case v == "eth" || v == "lo" || v == "vlan":
 			p.Text = textVethPrefixReserved
 		case strings.ContainsFunc(v, notLinkName):
-			// The kernel would refuse the link, or iptables read "+" as a wildcard.
+			// The kernel would refuse the link, or iptables would read "+" as a wildcard.
 		default:
 			*field(c) = v
 			return nil
@@ -291,15 +292,15 @@ func mark(field func(*Config) *uint32) binding {
 	}
 }
 
-// listenAddress: set but empty would be a random port on all addresses. An address
-// beyond the node's loopback is used, as it always was, and reported: what is served
-// there does not authenticate its clients.
+// listenAddress refuses an empty value, which would mean a random port on all addresses. An
+// address beyond the node's loopback is used, as always, and reported: the server there
+// does not authenticate its clients.
 func listenAddress(field func(*Config) *string) binding {
 	b := text(field)
 	b.kind, b.accepts = Address, "host:port, or unix: and an absolute path of up to 107 bytes"
 	b.load = func(c *Config, v string) []Problem {
 		if path, ok := strings.CutPrefix(v, "unix:"); ok {
-			// 107 bytes are what a Linux socket address can hold beside its end.
+			// 107 bytes are what a Linux socket address can hold besides its terminator.
 			if !strings.HasPrefix(path, "/") || len(path) > 107 {
 				return bad()
 			}
@@ -325,8 +326,8 @@ func listenAddress(field func(*Config) *string) binding {
 	return b
 }
 
-// loopback reports whether a host to listen on is reached from the node alone. No
-// host is all addresses; a name other than localhost may be any.
+// loopback reports whether a listen host is reachable from the node only. An empty host
+// means all addresses; a name other than localhost may resolve to any.
 func loopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -335,8 +336,8 @@ func loopback(host string) bool {
 	return err == nil && a.Unmap().IsLoopback()
 }
 
-// ipv4CIDRs skips and reports items that are not IPv4 CIDRs. The rest is used, cut
-// to its network address.
+// ipv4CIDRs skips and reports items that are not IPv4 CIDRs. It uses the others, masked to
+// their network address.
 func ipv4CIDRs(field func(*Config) *[]netip.Prefix) binding {
 	return binding{
 		kind: CIDRs, accepts: "IPv4 CIDRs separated by commas",
@@ -402,5 +403,5 @@ func tags(field func(*Config) *map[string]string) binding {
 	}
 }
 
-// others is the binding of variables that other programs read.
+// others is the binding of variables that only other programs read.
 func others(kind Kind, accepts string) binding { return binding{kind: kind, accepts: accepts} }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Load reads every variable of the table through getenv, which reports whether a
-// variable is set. Values that cannot be used leave the default and yield problems,
-// in table order. Fatal ones mean that the daemon must not start; so do those of
-// Validate, which is the second half of the check.
+// Load reads every variable of the table through getenv, which reports whether a variable
+// is set. Unusable values leave the default in place and yield problems, in table order.
+// Fatal ones mean that the daemon must not start; the same holds for Validate, the second
+// half of the check.
 func Load(getenv func(string) (string, bool)) (Config, []Problem) {
 	c := Config{origins: make(map[string]origin, len(table))}
 	var problems []Problem

@@ -13,8 +13,8 @@ const (
 	markdownEnd   = "<!-- generated from daemon/config/table.go: end -->"
 )
 
-// Markdown is the generated part of docs/configuration.md: one table per group. Only
-// groups with a deprecated variable have the column that says so.
+// Markdown returns the generated part of docs/configuration.md: one table per group. Only
+// groups with a deprecated variable have the column for it.
 func Markdown() string {
 	var b strings.Builder
 	for i, r := range table {
@@ -44,7 +44,7 @@ func (r Row) cells(deprecated bool) []string {
 	}
 	accepted := r.Accepts()
 	if accepted == acceptsBool {
-		accepted = "true, false" // the page says how else they may be written
+		accepted = "true, false" // the page explains the other spellings
 	}
 	cells := []string{
 		"`" + r.Name + "`", string(r.Kind()), def, accepted, cmp.Or(r.readers(), "nothing"),
@@ -74,7 +74,7 @@ func code(s string) string {
 	return "`" + s + "`"
 }
 
-// Splice puts the generated part into a page between the markers.
+// Splice inserts the generated part into a page between the markers.
 func Splice(page string) (string, error) {
 	before, rest, ok := strings.Cut(page, markdownStart+"\n")
 	if !ok {

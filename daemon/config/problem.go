@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// Problem is one setting that is not used as written, or may not be, or that is used
-// and does harm. It is worded as one sentence: "NAME=value is at fault; what is used
-// instead".
+// Problem is one setting that is not used as written, may not be, or does harm. It reads as
+// one sentence: "NAME=value is at fault; what is used instead".
 type Problem struct {
 	Variable string // the one to change; several are joined by ", "
 	Value    string // as written; "" when not set or secret
-	Accepted string // what would be accepted, as it stands after "it must be"
-	Fault    string // what is wrong, as it stands after the variable; "" = it follows from Accepted
+	Accepted string // what would be accepted, phrased to follow "it must be"
+	Fault    string // what is wrong, phrased to follow the variable; "" = it follows from Accepted
 	Effect   string // what happens instead, or what to do
 	Fatal    bool   // the daemon must not start
 	Text     string // the message that guides and issues search for, before the sentence; "" = none

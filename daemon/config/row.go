@@ -11,15 +11,15 @@ type Row struct {
 	Name       string
 	Default    string   // in code; "" = not set
 	Manifest   string   // in the shipped manifest, when it differs from Default
-	Readers    []Reader // who reads it
-	Since      string   // release of upstream that introduced it, where established; "ours" = not in upstream
-	Deprecated string   // why it should no longer be set and what does its work; "" = it may be set
+	Readers    []Reader // the binaries that read it
+	Since      string   // upstream release that introduced it, if established; "ours" = not in upstream
+	Deprecated string   // why not to set it any more and what replaces it; "" = not deprecated
 	Support    Support
 	Secret     bool // its value is never shown
 	Meaning    string
 
-	// emptyUnset: set but empty is the same as not set. Otherwise an empty value is
-	// used, which for most kinds is a bad value (spec/plugin.md §9, parsers A and B).
+	// emptyUnset: set but empty means not set. Otherwise an empty value is used, and for
+	// most kinds that is a bad value (spec/plugin.md §9, parsers A and B).
 	emptyUnset bool
 	bind       binding
 }
@@ -55,23 +55,23 @@ const (
 	ClientGo   Reader = "client-go"
 )
 
-// Support says what this version does with a variable.
+// Support says how this version handles a variable.
 type Support string
 
 const (
 	Acts   Support = "yes"
-	NoOp   Support = "no-op"  // nothing reads it any more
-	Passed Support = "passed" // read by a library or given by the runtime
+	NoOp   Support = "no-op"  // nothing reads it any longer
+	Passed Support = "passed" // read by a library or set by the runtime
 )
 
-// Kind is the type of the variable's value.
+// Kind returns the type of the variable's value.
 func (r Row) Kind() Kind { return r.bind.kind }
 
-// Accepts says for people what may be written, with bounds.
+// Accepts describes the accepted values, with bounds, for people.
 func (r Row) Accepts() string { return r.bind.accepts }
 
-// binding joins a row to its field: load sets the field or says why not, show
-// prints the value in effect. Both are nil for variables that others read.
+// binding joins a row to its field: load sets the field or reports why not, show prints the
+// effective value. Both are nil for variables that only other programs read.
 type binding struct {
 	kind    Kind
 	accepts string

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// table is every upstream variable and ours. testdata/variables.tsv lists upstream's with
-// their sources, and a test compares the two. Its order is that of docs/configuration.md.
-// Defaults go through the same setter as values, so a row cannot contradict itself.
+// table lists every upstream variable and ours. testdata/variables.tsv lists upstream's
+// with their sources, and a test compares the two. The order is that of
+// docs/configuration.md. Defaults go through the same setter as values, so a row cannot
+// contradict itself.
 var table = grouped([]group{
 	{"Address families", []Row{
 		{Name: "ENABLE_IPv4", Default: "false", Manifest: "true", Readers: []Reader{Agent}, Since: "v1.10.0", Support: Acts,

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Validate checks combinations of settings, and settings against the instance type.
-// Without facts (the zero value) the checks of the instance type are left out.
+// Validate checks combinations of settings, and settings against the instance type. Without
+// facts (the zero value) it skips the checks of the instance type.
 func Validate(c Config, f Facts) []Problem {
 	var out []Problem
 	out = append(out, checkFamilies(c, f)...)
@@ -25,10 +25,10 @@ func Validate(c Config, f Facts) []Problem {
 	return out
 }
 
-// ValidateEntrypoint checks what the entrypoint aws-vpc-cni refuses before it starts
-// ipamd (spec/ipamd.md §1.1, spec/plugin.md §8.2), in its order, besides the values
-// that Load finds fatal. It is stricter than ipamd itself about the cooldown and about
-// prefix delegation without a target.
+// ValidateEntrypoint checks what the entrypoint aws-vpc-cni refuses before it starts ipamd
+// (spec/ipamd.md §1.1, spec/plugin.md §8.2), in the same order, besides the values that
+// Load finds fatal. It is stricter than ipamd itself about the cooldown and about prefix
+// delegation without a target.
 func ValidateEntrypoint(c Config) []Problem {
 	out := checkPodSecurityMode(c)
 	if o := c.origins["IP_COOLDOWN_PERIOD"]; o.set && !o.taken {
@@ -43,15 +43,14 @@ func ValidateEntrypoint(c Config) []Problem {
 	return out
 }
 
-// notZeroText is upstream's test of a target: the text is compared with "0", and
-// a variable that is not set counts as that. So "-1" passes, and manifests rely on
-// starting whatever passes.
+// notZeroText is upstream's test of a target: it compares the text with "0" and treats an
+// unset variable as "0". So "-1" passes, and existing manifests depend on that to start.
 func (c Config) notZeroText(variable string) bool {
 	o := c.origins[variable]
 	return o.set && o.declared != "0"
 }
 
-// checkPodSecurityMode: the mode matters, and is refused, only with pod ENIs.
+// checkPodSecurityMode refuses an unknown mode. The mode matters only with pod ENIs.
 func checkPodSecurityMode(c Config) []Problem {
 	o := c.origins["POD_SECURITY_GROUP_ENFORCING_MODE"]
 	if !c.PodENI || !o.set || o.declared == c.PodSecurityMode {
@@ -102,7 +101,7 @@ func checkPrefixDelegation(c Config, f Facts) []Problem {
 	return nil
 }
 
-// checkMTU: EC2 links carry at most 9001; the least are those of IPv4 and IPv6.
+// checkMTU: EC2 links carry at most 9001; the minimum is that of IPv4 or IPv6.
 func checkMTU(c Config) []Problem {
 	least := 576
 	if c.IPv6 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Policy is a document of IAM.
+// Policy is an IAM policy document.
 type Policy struct {
 	Version   string
 	Statement []Statement
@@ -23,14 +23,15 @@ type Statement struct {
 	Condition map[string]map[string]string `json:",omitempty"`
 }
 
-// Features of an address family. A node has one of them.
+// Features by address family. A node has one family.
 var (
 	ofIPv4 = []Feature{Start, IPv4, Interfaces, Groups, Sweep}
 	ofIPv6 = []Feature{Start, IPv6, Interfaces, Groups, Sweep}
 )
 
-// Policies are those of deploy/iam by name. Replace words in capitals. The scoped ones touch
-// only interfaces of one cluster: set CLUSTER_NAME before nodes are made.
+// Policies returns the policies of deploy/iam by name. Words in capitals must be replaced.
+// The scoped ones affect only interfaces of one cluster: set CLUSTER_NAME before nodes are
+// created.
 func Policies() map[string]Policy {
 	return map[string]Policy{
 		"aws-node-ipv4":        node(ofIPv4),
@@ -102,7 +103,7 @@ func (s Statement) when(operator, key, value string) Statement {
 	return s
 }
 
-// JSON is the document as it is in deploy/iam.
+// JSON returns the document in the form stored in deploy/iam.
 func (p Policy) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

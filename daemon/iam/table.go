@@ -2,33 +2,33 @@ package iam
 
 import "slices"
 
-// Feature is a reason for which a program takes an action.
+// Feature is a reason for which a program calls an action.
 type Feature string
 
-// Features of the daemon, and the other programs. With ENABLE_IMDS_ONLY_MODE the daemon takes
-// no action.
+// Features of the daemon, and the other programs. With ENABLE_IMDS_ONLY_MODE the daemon
+// calls no action.
 const (
 	Start      Feature = "start"      // any start of the daemon
 	IPv4       Feature = "ipv4"       // secondary addresses and /28 prefixes
 	IPv6       Feature = "ipv6"       // /80 prefixes
-	Interfaces Feature = "interfaces" // more interfaces, and fewer
+	Interfaces Feature = "interfaces" // attaching and detaching interfaces
 	Groups     Feature = "groups"     // security groups follow those of the node
-	Sweep      Feature = "sweep"      // interfaces that were left behind are deleted
+	Sweep      Feature = "sweep"      // leaked interfaces are deleted
 	Helper     Feature = "helper"     // the metrics helper publishes
-	HelperName Feature = "helperName" // it reads the cluster's name, unless AWS_CLUSTER_ID is set
+	HelperName Feature = "helperName" // the helper reads the cluster's name, unless AWS_CLUSTER_ID is set
 	Doctor     Feature = "doctor"     // cnictl with --aws
 	PolicyLogs Feature = "policyLogs" // AWS's network policy agent sends its log to CloudWatch
 	Migrate    Feature = "migrate"    // cnictl migrate check with --aws, besides Doctor
 )
 
-// Action is an action of AWS.
+// Action is an AWS action.
 type Action struct {
 	Name     string // ec2:NAME
 	Features []Feature
 }
 
-// Table lists every action that our programs take, and those of AWS's network policy agent,
-// by service and name.
+// Table lists every action that our programs and AWS's network policy agent call, by
+// service and name.
 func Table() []Action { return slices.Clone(table) }
 
 var table = []Action{
@@ -39,7 +39,7 @@ var table = []Action{
 	{"ec2:CreateNetworkInterface", []Feature{Interfaces}},
 	{"ec2:CreateTags", []Feature{Start, Interfaces, Sweep}},
 	{"ec2:DeleteNetworkInterface", []Feature{Interfaces, Sweep}},
-	{"ec2:DescribeInstanceTypes", []Feature{Start, Doctor}}, // of the daemon for types outside its table
+	{"ec2:DescribeInstanceTypes", []Feature{Start, Doctor}}, // the daemon: for types outside its table
 	{"ec2:DescribeInstances", []Feature{Doctor}},
 	{"ec2:DescribeNetworkInterfaces", []Feature{Start, Sweep, Doctor}},
 	{"ec2:DescribeRouteTables", []Feature{Doctor}},
@@ -64,7 +64,7 @@ var table = []Action{
 	{"logs:PutLogEvents", []Feature{PolicyLogs}},
 }
 
-// Needed are the names of the actions that any of these features takes.
+// Needed returns the names of the actions that any of these features calls.
 func Needed(features ...Feature) (names []string) {
 	for _, a := range table {
 		if slices.ContainsFunc(a.Features, func(f Feature) bool { return slices.Contains(features, f) }) {

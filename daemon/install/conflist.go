@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Settings are what a conflist is made from. The texts are put into the template as
-// they are, so a value with a quote in it makes a conflist that Render refuses.
+// Settings determine a conflist. The texts go into the template unescaped, so a value with
+// a quote in it makes a conflist that Conflist refuses.
 type Settings struct {
 	VethPrefix         string // AWS_VPC_K8S_CNI_VETHPREFIX
 	MTU                string // POD_MTU, else AWS_VPC_ENI_MTU; bytes
@@ -25,29 +25,29 @@ type Settings struct {
 	Bandwidth    bool // ENABLE_BANDWIDTH_PLUGIN: chain the bandwidth plugin
 	DisablePodV6 bool // DISABLE_POD_V6: chain the tuning plugin
 
-	// OmitEgress leaves out egress-cni where it is not enabled. It may be set when
+	// OmitEgress leaves out egress-cni if it is not enabled. It may be set if
 	// Egress.DataDir has no reservation, because then no DEL needs the plugin.
 	OmitEgress bool
 
-	// CNIVersions are offered to runtimes besides the template's cniVersion: those
-	// built on containernetworking/cni 1.2.0 or later take the highest that they know,
-	// others ignore the key. Empty, upstream's form: the key is left out.
+	// CNIVersions are offered to runtimes in addition to the template's cniVersion. Those
+	// built on containernetworking/cni 1.2.0 or later take the highest that they support,
+	// others ignore the key. If empty, the key is omitted, as in upstream.
 	CNIVersions []string
 }
 
-// Egress are the settings of egress-cni, the way out for the family that pods have no
-// address of.
+// Egress holds the settings of egress-cni, which gives pods a way out in the address family
+// that they lack.
 type Egress struct {
 	Enabled bool
 	LogFile string       // of the plugin
 	Subnet  netip.Prefix // addresses within the node
-	Route   netip.Prefix // what goes this way
+	Route   netip.Prefix // destinations reached this way
 	DataDir string       // of host-local
-	NodeIP  netip.Addr   // of the node; zero: not known
+	NodeIP  netip.Addr   // of the node; zero: unknown
 }
 
-// Defaults are the settings of a node without any variable set. ipv6 is the family of
-// the cluster's pods.
+// Defaults returns the settings of a node with no variable set. ipv6 is the family of the
+// cluster's pods.
 func Defaults(ipv6 bool) Settings {
 	s := Settings{
 		VethPrefix: "eni", MTU: "9001", PodSGEnforcingMode: "strict",
@@ -70,11 +70,11 @@ func Defaults(ipv6 bool) Settings {
 	return s
 }
 
-// AllCNIVersions is what Settings.CNIVersions is set to when versions are offered.
+// AllCNIVersions returns the value of Settings.CNIVersions when versions are offered.
 func AllCNIVersions() []string { return []string{"0.4.0", "1.0.0", "1.1.0"} }
 
-// subnetText prints the range as upstream does, which an installed conflist is
-// compared with: with two digits in its last group.
+// subnetText prints the range as upstream does, with two digits in its last group, because
+// an installed conflist is compared with it.
 func subnetText(p netip.Prefix) string {
 	if p == netip.MustParsePrefix("fd00::ac:00/118") {
 		return "fd00::ac:00/118"
@@ -106,7 +106,7 @@ func (s *Settings) substitutions() []string {
 }
 
 // Conflist renders a template. It is pure; a template without placeholders, and with
-// nothing to chain, comes out as it is.
+// nothing to chain, is returned unchanged.
 func Conflist(template string, s Settings) ([]byte, error) {
 	text := []byte(strings.NewReplacer(s.substitutions()...).Replace(template))
 	if !json.Valid(text) {
@@ -129,7 +129,7 @@ func Conflist(template string, s Settings) ([]byte, error) {
 	if len(s.CNIVersions) > 0 {
 		edits = append(edits, func(d *document) error { return d.offer(s.CNIVersions) })
 	}
-	for _, edit := range edits { // each moves what is behind it, so it is read again
+	for _, edit := range edits { // each moves the text after it, so it is parsed again
 		d, err := parse(text)
 		if err == nil {
 			err = edit(d)
@@ -147,15 +147,15 @@ func syntaxError(text []byte) error {
 	return json.Unmarshal(text, &raw)
 }
 
-// span is a part of a text, from the first byte to behind the last.
+// span is a part of a text, from its first byte to the byte after its last.
 type span struct{ from, to int }
 
-// document says where in a conflist's text things are.
+// document records the positions of things in a conflist's text.
 type document struct {
 	text     []byte
 	version  span // value of cniVersion, zero if there is none
 	versions span // value of cniVersions, zero if there is none
-	opening  int  // behind the first brace
+	opening  int  // after the first brace
 	list     span // value of plugins
 	plugins  []plugin
 }
@@ -166,7 +166,7 @@ type plugin struct {
 	Enabled any    `json:"enabled"` // of egress-cni, a string
 }
 
-// parse finds its way in valid JSON.
+// parse locates the parts of valid JSON.
 func parse(text []byte) (*document, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -201,7 +201,7 @@ func parse(text []byte) (*document, error) {
 	return d, nil
 }
 
-// next reads a value and says where it was.
+// next reads a value and returns its position.
 func next(dec *json.Decoder) (span, error) {
 	var raw json.RawMessage
 	if err := dec.Decode(&raw); err != nil {
@@ -236,7 +236,7 @@ func (d *document) readPlugins(dec *json.Decoder) error {
 	return nil
 }
 
-// chain adds plugins behind the last, indented as the first is.
+// chain adds plugins after the last one, indented like the first.
 func (d *document) chain(added []string) {
 	indent, at := "    ", d.list.from+1
 	var b strings.Builder
@@ -252,7 +252,8 @@ func (d *document) chain(added []string) {
 	d.splice(span{at, at}, b.String())
 }
 
-// indentOf is the white space before an offset, if nothing else is in its line.
+// indentOf returns the white space before an offset, if nothing else precedes it on its
+// line.
 func indentOf(text []byte, offset int) string {
 	line := text[bytes.LastIndexByte(text[:offset], '\n')+1 : offset]
 	if len(bytes.TrimLeft(line, " \t")) == 0 {
@@ -261,7 +262,7 @@ func indentOf(text []byte, offset int) string {
 	return "    "
 }
 
-// omitEgress cuts out an egress-cni that is not enabled, if other plugins remain.
+// omitEgress cuts out egress-cni if it is not enabled and other plugins remain.
 func (d *document) omitEgress() {
 	for i := len(d.plugins) - 1; i >= 0; i-- {
 		p := d.plugins[i]
@@ -294,21 +295,21 @@ func (d *document) offer(versions []string) error {
 			sep = ",\n" + indent
 		}
 		d.splice(span{d.version.to, d.version.to}, sep+`"cniVersions": `+string(list))
-	default: // there is another key, plugins
+	default: // at least one other key exists: plugins
 		d.splice(span{d.opening, d.opening}, `"cniVersions": `+string(list)+`, `)
 	}
 	return nil
 }
 
-// indentOfKey is the white space before the key of a value, and whether the key is the
-// first in its line.
+// indentOfKey returns the white space before the key of a value, and whether the key comes
+// first on its line.
 func indentOfKey(text []byte, value int) (indent string, alone bool) {
 	line := text[bytes.LastIndexByte(text[:value], '\n')+1 : value]
 	rest := bytes.TrimLeft(line, " \t")
 	return string(line[:len(line)-len(rest)]), len(line) < value && len(rest) > 0 && rest[0] == '"'
 }
 
-// splice changes a part of the text. Spans behind it are wrong from then on.
+// splice changes a part of the text. Spans after it are invalid from then on.
 func (d *document) splice(at span, with string) {
 	out := make([]byte, 0, len(d.text)+len(with))
 	out = append(out, d.text[:at.from]...)

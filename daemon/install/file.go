@@ -16,17 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempMark stands between the name of a file and what makes the name of its temporary
-// unique. Runtimes read *.conf, *.conflist and *.json, so none of them takes a temporary
-// for a configuration.
+// tempMark separates the name of a file from the suffix that makes its temporary file's
+// name unique. Runtimes read *.conf, *.conflist and *.json, so none of them takes a
+// temporary file for a configuration.
 const tempMark = ".tmp"
 
 // Program copies a program, or any other regular file, with its permissions. At every
-// moment the target is the old file or the whole new one, executable. A target that is
-// the same already is left alone; changed reports whether it was written.
+// moment the target is the old file or the whole new one, executable. A target that already
+// matches is left alone; changed reports whether it was written.
 //
-// A symbolic link at the target is replaced and not followed, so nothing is written
-// beside the directory.
+// A symbolic link at the target is replaced and not followed, so nothing is written outside
+// the directory.
 func Program(from, to string) (changed bool, err error) {
 	source, err := os.Open(from)
 	if err != nil {
@@ -43,12 +43,12 @@ func Program(from, to string) (changed bool, err error) {
 	return place(to, source, info.Size(), info.Mode().Perm())
 }
 
-// Config puts a text into place as Program does, with mode 0644.
+// Config installs a text as Program does a file, with mode 0644.
 func Config(to string, text []byte) (changed bool, err error) {
 	return place(to, bytes.NewReader(text), int64(len(text)), 0o644)
 }
 
-// place makes the target what the source is.
+// place makes the target equal to the source.
 func place(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (changed bool, err error) {
 	removeLeftovers(to)
 	same, err := equal(to, source, size, mode)
@@ -61,7 +61,7 @@ func place(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (chang
 	return !same, nil
 }
 
-// advice says what to do about what the file system refused.
+// advice says what to do about an error of the file system.
 func advice(err error) string {
 	switch {
 	case errors.Is(err, unix.EROFS):
@@ -76,7 +76,7 @@ func advice(err error) string {
 	return ""
 }
 
-// equal compares the target with the source and leaves the source at its start.
+// equal compares the target with the source and rewinds the source.
 func equal(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (bool, error) {
 	info, err := os.Lstat(to)
 	switch {
@@ -91,7 +91,7 @@ func equal(to string, source io.ReadSeeker, size int64, mode fs.FileMode) (bool,
 	}
 	have, err := os.Open(to)
 	if err != nil {
-		return false, nil // what cannot be read is replaced
+		return false, nil // an unreadable target is replaced
 	}
 	defer have.Close()
 	same, err := sameContent(have, source)
@@ -116,7 +116,7 @@ func sameContent(a, b io.Reader) (bool, error) {
 		case endA && endB:
 			return true, nil
 		case errA != nil && !endA:
-			return false, nil // of the target: it is replaced
+			return false, nil // error of the target: it is replaced
 		case errB != nil && !endB:
 			return false, errB
 		case endA != endB:
@@ -127,9 +127,9 @@ func sameContent(a, b io.Reader) (bool, error) {
 
 func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// replace writes a temporary file in the target's directory and renames it. The mode
-// comes before the name, and the name after the last byte is closed: a kernel refuses to
-// execute what is open for writing (ETXTBSY).
+// replace writes a temporary file in the target's directory and renames it. The mode is set
+// before the rename, and the file is closed before it too: a kernel refuses to execute a
+// file that is open for writing (ETXTBSY).
 func replace(to string, source io.Reader, mode fs.FileMode) error {
 	dir, _ := filepath.Split(to)
 	temp, err := writeTemporary(to, source, mode)
@@ -145,9 +145,9 @@ func replace(to string, source io.Reader, mode fs.FileMode) error {
 	return syncDir(dir)
 }
 
-// writeTemporary returns the path of a complete temporary, also beside an error when it is
-// there and not complete. A program that this process starts meanwhile would keep the file
-// open for writing until it is executed, so none is.
+// writeTemporary returns the path of a complete temporary file; with an error, the path of
+// an incomplete one if it exists. A program started meanwhile would inherit the open file
+// until it executes, so the lock prevents starting any.
 func writeTemporary(to string, source io.Reader, mode fs.FileMode) (path string, _ error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -178,9 +178,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// removeLeftovers removes the temporaries of runs that were killed. Two programs of one
-// node never install the same file at a time: the init container ends before the
-// entrypoint starts. What cannot be removed does no harm.
+// removeLeftovers removes the temporary files of runs that were killed. Two programs of one
+// node never install the same file at the same time: the init container ends before the
+// entrypoint starts. A file that cannot be removed does no harm.
 func removeLeftovers(to string) {
 	dir, name := filepath.Split(to)
 	entries, err := os.ReadDir(filepath.Clean(dir))
@@ -194,17 +194,17 @@ func removeLeftovers(to string) {
 	}
 }
 
-// leftover reports whether a name is that of a temporary of a file: of ours, with digits
-// at the end, or of upstream's, without.
+// leftover reports whether a name is that of a temporary file for a file: ours ends with
+// digits, upstream's does not.
 func leftover(name, of string) bool {
 	rest, ok := strings.CutPrefix(name, of+tempMark)
 	return ok && strings.Trim(rest, "0123456789") == ""
 }
 
-// Programs copies every regular file of a directory but those to skip, and returns the
-// paths of all that are in place, in that order. A program comes after what belongs to it,
-// which are the files with its name and a suffix (portmap.reference): one that is in
-// place, also where the copying ended half-way, finds what it starts.
+// Programs copies every regular file of a directory except those in skip, and returns the
+// paths of all that are installed, in order. A program comes after the files that it
+// depends on, which have its name and a suffix (portmap.reference): so an installed program
+// always finds them, even if copying stopped half-way.
 func Programs(from, to string, skip ...string) (installed []string, err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -227,8 +227,8 @@ func Programs(from, to string, skip ...string) (installed []string, err error) {
 	return installed, nil
 }
 
-// programOrder is that of names, part for part between the dots, but a name comes after
-// those that go on where it ends.
+// programOrder sorts names part by part between the dots, except that a name comes after
+// those that it is a prefix of.
 func programOrder(a, b string) int {
 	left, right := strings.Split(a, "."), strings.Split(b, ".")
 	shared := min(len(left), len(right))

@@ -8,8 +8,7 @@ import _ "embed" // of the template
 //go:embed 10-aws.conflist
 var Template string
 
-// Plugins that are chained behind a template's when a setting says so, without the
-// indent of the list.
+// Plugins that a setting chains after the template's, without the indent of the list.
 const (
 	bandwidthPlugin = `{
   "type": "bandwidth",

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Ruleset is what iptables-save prints: tables in order.
+// Ruleset is the content of iptables-save's output: tables in order.
 type Ruleset struct {
 	Tables []Table
-	// Foreign names tables that hold rules iptables can't read, because something
-	// wrote them with nft directly. Their chains are not in Tables.
+	// Foreign names tables with rules that iptables can't read, because a program wrote
+	// them with nft directly. Their chains are not in Tables.
 	Foreign []string
 }
 
@@ -22,11 +22,11 @@ type Table struct {
 // Chain is one chain with its rules in order.
 type Chain struct {
 	Name   string
-	Policy string   // "ACCEPT", "DROP"; "-" for chains that are not the kernel's own
+	Policy string   // "ACCEPT", "DROP"; "-" for user-defined chains
 	Rules  []string // what follows "-A <chain> "
 }
 
-// Lines are the rules as iptables-save prints them.
+// Lines returns the rules as iptables-save prints them.
 func (c Chain) Lines() []string {
 	out := make([]string, len(c.Rules))
 	for i := range c.Rules {
@@ -35,7 +35,7 @@ func (c Chain) Lines() []string {
 	return out
 }
 
-// Line is rule i as iptables-save prints it.
+// Line returns rule i as iptables-save prints it.
 func (c Chain) Line(i int) string {
 	if c.Rules[i] == "" {
 		return "-A " + c.Name
@@ -82,7 +82,7 @@ func (r Ruleset) String() string {
 	return b.String()
 }
 
-// FormatError is a line of a program's output that is not what the program prints.
+// FormatError is a line of output in an unexpected format.
 type FormatError struct {
 	What string // the program
 	Line int    // from 1; 0 for the end of the text
@@ -97,8 +97,9 @@ func (e *FormatError) Error() string {
 	return "parse output of " + e.What + ": line " + strconv.Itoa(e.Line) + " " + strconv.Quote(e.Text) + ", expected " + e.Want
 }
 
-// ParseSave reads the output of iptables-save, with or without counters. It refuses what
-// iptables-save does not print: who changes rules of the node must have read them all.
+// ParseSave reads the output of iptables-save, with or without counters. It refuses lines
+// that iptables-save does not print: a program that changes a node's rules must have read
+// them all.
 func ParseSave(text string) (Ruleset, error) {
 	p := saveParser{byName: map[string]int{}}
 	n := 0
@@ -115,8 +116,8 @@ func ParseSave(text string) (Ruleset, error) {
 	return p.out, nil
 }
 
-// ParseKnown is [ParseSave] that skips the lines that it would refuse: who looks for chains
-// of a known name only must not fail over others.
+// ParseKnown does the same as [ParseSave], but skips lines that ParseSave would refuse: a
+// caller that looks for chains of known names must not fail because of others.
 func ParseKnown(text string) Ruleset {
 	p := saveParser{byName: map[string]int{}}
 	for line := range strings.Lines(text) {
@@ -134,7 +135,7 @@ type saveParser struct {
 	byName map[string]int // its chains
 }
 
-// line takes one line; it returns what was expected instead, or "".
+// line parses one line. It returns what was expected instead, or "".
 func (p *saveParser) line(line string) (want string) {
 	switch {
 	case line == "":
@@ -158,7 +159,7 @@ func (p *saveParser) line(line string) (want string) {
 	}
 }
 
-// comment notices the line by which iptables-save (nf_tables) says that it can't
+// comment recognises the line with which iptables-save (nf_tables) reports that it can't
 // print a table.
 func (p *saveParser) comment(line string) {
 	rest, ok := strings.CutPrefix(line, "# Table `")

@@ -2,14 +2,14 @@ package iptables
 
 import "strings"
 
-// Word is one word of a rule of iptables.
+// Word is one word of an iptables rule.
 type Word struct {
 	Text   string
 	Quoted bool
 }
 
 // Words splits a rule as iptables-restore does: words, and strings in double quotes with
-// backslash escapes. Unbalanced quotes end with the text.
+// backslash escapes. An unclosed quote ends with the text.
 func Words(rule string) (out []Word) {
 	for i := 0; i < len(rule); {
 		switch c := rule[i]; {
@@ -42,7 +42,7 @@ func quoted(rule string, i int) (text string, next int) {
 	return b.String(), min(i+1, len(rule))
 }
 
-// Target is the chain or the target that a rule jumps or goes to; empty: it does neither.
+// Target returns the chain or target that a rule jumps or goes to, "" if none.
 func Target(rule string) string {
 	words := Words(rule)
 	for i := range max(0, len(words)-1) {
@@ -53,7 +53,7 @@ func Target(rule string) string {
 	return ""
 }
 
-// Comment is the text of a rule's comment match.
+// Comment returns the text of a rule's comment match.
 func Comment(rule string) string {
 	words := Words(rule)
 	for i := range max(0, len(words)-1) {
@@ -66,5 +66,5 @@ func Comment(rule string) string {
 
 // JumpsTo reports whether a rule jumps or goes to a chain.
 func JumpsTo(rule, chain string) bool {
-	return strings.Contains(rule, chain) && Target(rule) == chain // most rules are not split
+	return strings.Contains(rule, chain) && Target(rule) == chain // most rules need no splitting
 }

@@ -15,8 +15,8 @@ import (
 // ErrNotConfigured means that there is neither a kubeconfig nor a service account.
 var ErrNotConfigured = errors.New("no kubeconfig is set and this is not a pod with a service account")
 
-// Config reads a kubeconfig, or the pod's service account where path is "". endpoint
-// replaces the server's address when set.
+// Config reads a kubeconfig, or the pod's service account if path is "". A non-empty
+// endpoint overrides the server's address.
 func Config(path, endpoint string) (*rest.Config, error) {
 	config, err := read(path)
 	if err == nil && endpoint != "" {
@@ -43,7 +43,7 @@ func read(path string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Client makes single requests to one API server.
+// Client sends single requests to one API server.
 type Client struct {
 	HTTP *http.Client
 	base *url.URL
@@ -62,7 +62,8 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{HTTP: client, base: base}, nil
 }
 
-// Do makes a request, of JSON if it has a body. The caller closes the answer's body.
+// Do sends a request, with a JSON body unless body is nil. The caller closes the response's
+// body.
 func (c *Client) Do(ctx context.Context, method, path string, q url.Values, accept string, body []byte) (*http.Response, error) {
 	at := c.base.JoinPath(path)
 	at.RawQuery = q.Encode()

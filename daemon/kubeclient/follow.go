@@ -15,28 +15,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Times of a watch.
+// Durations of a watch.
 const (
-	// The API server ends a watch after a time between one and two of these, so that
-	// connections spread over its replicas again (as client-go asks for).
+	// The API server ends a watch after one to two of these periods, so that connections
+	// spread over its replicas again (as client-go requests).
 	watchPeriod = 5 * time.Minute
-	// steady is how long a watch must have lasted to count as a success although it showed
-	// no change.
+	// steady is how long a watch must have lasted to count as a success even without a
+	// change.
 	steady = 10 * time.Second
-	// staleAfter is how long the API server may be away until a list is asked for in
-	// place of a watch from the last version: it may come back with older data, from a
-	// backup, and a watch from a version in the future shows nothing.
+	// staleAfter is how long the API server may be unavailable before the follower lists
+	// instead of watching from the last version: the server may return with older data,
+	// from a backup, and a watch from a version in the future shows nothing.
 	staleAfter = time.Minute
 )
 
-// Backoff is the pauses after failures: doubling, each between half and the whole of its
-// step, so that a fleet does not come back at once.
+// Backoff computes the pauses after failures: they double, and each is random between half
+// and the whole of its step, so that a fleet does not return all at once.
 type Backoff struct {
 	First, Most time.Duration
 	Jitter      func(n time.Duration) time.Duration // in [0, n); nil = random
 }
 
-// Jittered is a random part of a time.
+// Jittered returns a random part of a duration.
 func (b Backoff) Jittered(n time.Duration) time.Duration {
 	if b.Jitter != nil {
 		return b.Jitter(n)
@@ -44,7 +44,7 @@ func (b Backoff) Jittered(n time.Duration) time.Duration {
 	return rand.N(n)
 }
 
-// After returns the pause after so many failures in a row, counted from 1.
+// After returns the pause after the given number of failures in a row, counted from 1.
 func (b Backoff) After(failures int) time.Duration {
 	step := b.First
 	for i := 1; i < failures && step < b.Most; i++ {
@@ -54,36 +54,37 @@ func (b Backoff) After(failures int) time.Duration {
 	return step/2 + b.Jittered(step/2+1)
 }
 
-// Follower keeps its owner in step with the objects of a kind.
+// Follower keeps its owner's view of the objects of a kind up to date.
 type Follower[T any] struct {
 	Open    Open
 	Request Request
 	Limits  Limits
 	Backoff Backoff
-	// Cached allows lists as old as what the API server's cache has, but no older than what
-	// was seen. A consistent list costs a large cluster more.
+	// Cached allows lists as old as the API server's cache, but no older than what was
+	// already seen. A consistent list costs a large cluster more.
 	Cached bool
-	// Back is closed when the API server is back, which ends a pause; nil: that is not known.
+	// Back is closed when the API server is back, which ends a pause; nil if the caller
+	// cannot tell.
 	Back func() <-chan struct{}
 
-	// Begin starts a list: add is called with each object and done when the list is complete,
-	// which an interrupted one never is. Objects that it lacks are gone.
+	// Begin starts a list: add is called with each object, and done when the list is
+	// complete, which an interrupted list never is. Objects that the list lacks are gone.
 	Begin      func() (add func(T), done func())
 	Set, Unset func(T) error // an object changed or was deleted; an error ends the watch
 	Watching   func(bool)    // a watch was granted or ended
 	// Failed handles a failure before the follower tries again. An error ends Run with it.
 	Failed func(Failure) error
 
-	version  string // last one seen; "" = none
-	listed   bool   // what the owner has belongs to version
-	once     bool   // it was listed at some time
-	watched  bool   // a watch was granted at some time
+	version  string // last version seen; "" = none
+	listed   bool   // the owner's objects match version
+	once     bool   // a list has succeeded before
+	watched  bool   // a watch was granted before
 	fresh    bool   // list with a consistent read: the last version is gone
 	failures int
-	lastGood time.Time // the API server last listed, showed something or kept a watch open
+	lastGood time.Time // when the API server last listed, showed something or kept a watch open
 }
 
-// Failure is that of a list or a watch.
+// Failure is a failed list or watch.
 type Failure struct {
 	Err     error
 	Verb    string
@@ -91,7 +92,7 @@ type Failure struct {
 	Granted bool // the API server has granted the same before
 }
 
-// Run follows until ctx ends, which is no error, or Failed returns an error.
+// Run follows until ctx ends, which is not an error, or Failed returns an error.
 func (f *Follower[T]) Run(ctx context.Context) error {
 	for {
 		var back <-chan struct{}
@@ -118,7 +119,7 @@ func (f *Follower[T]) Run(ctx context.Context) error {
 	}
 }
 
-// step lists or watches. Without an error it goes on at once.
+// step lists or watches. Unless it fails, the next step follows at once.
 func (f *Follower[T]) step(ctx context.Context) (verb string, _ error) {
 	if f.listed {
 		return VerbWatch, f.watch(ctx)
@@ -126,29 +127,29 @@ func (f *Follower[T]) step(ctx context.Context) (verb string, _ error) {
 	return VerbList, f.list(ctx)
 }
 
-// plan decides how to go on after an error.
+// plan decides how to continue after an error.
 func (f *Follower[T]) plan(err error) {
 	switch {
 	case !Gone(err):
 		if !f.lastGood.IsZero() && time.Since(f.lastGood) > staleAfter {
 			f.listed = false
 		}
-	case f.listed: // by the watch: a list at no older version will do
+	case f.listed: // the version of the watch is gone: a list at no older version will do
 		f.listed = false
-	default: // by the list as well
+	default: // the version of the list is gone as well
 		f.fresh = true
 	}
 }
 
-// Gone reports that the API server cannot serve from the version it was asked for: it has
-// forgotten it or does not know it yet. An error without a Status has a method Gone.
+// Gone reports whether the API server cannot serve from the requested version, because it
+// has dropped it or does not know it yet. An error without a Status may have a method Gone.
 func Gone(err error) bool {
 	var other interface{ Gone() bool }
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) || errors.As(err, &other) && other.Gone()
 }
 
-// wait pauses, but not for longer than the API server is away. It returns false when ctx
+// wait pauses, or returns earlier when the API server is back. It returns false when ctx
 // ends.
 func (f *Follower[T]) wait(ctx context.Context, back <-chan struct{}) bool {
 	timer := time.NewTimer(f.Backoff.After(f.failures))
@@ -178,7 +179,7 @@ func (f *Follower[T]) list(ctx context.Context) error {
 	return nil
 }
 
-// first is the query of a list's first page.
+// first returns the query of a list's first page.
 func (f *Follower[T]) first() url.Values {
 	q := paged()
 	switch {
@@ -186,20 +187,20 @@ func (f *Follower[T]) first() url.Values {
 	case f.version == "":
 		q.Set("resourceVersion", "0")
 	default:
-		// Without a limit, which would send the API server to etcd for all the cluster's
-		// objects: its cache has an index for what is asked here.
+		// Without a limit, which would send the API server to etcd for all of the cluster's
+		// objects: its cache has an index for this query.
 		q = url.Values{"resourceVersion": {f.version}}
 	}
 	return q
 }
 
-// errShort is the error of a watch that ended too soon to be asked for again at once.
+// errShort: a watch ended too soon to be repeated at once.
 var errShort = errors.New("the watch ended at once")
 
-// watch applies what changes until the watch ends.
+// watch applies changes until the watch ends.
 func (f *Follower[T]) watch(ctx context.Context) error {
 	period := (watchPeriod + f.Backoff.Jittered(watchPeriod)).Truncate(time.Second)
-	// The API server ends the watch; the limit is for the case that it does not.
+	// The API server ends the watch; the timeout covers the case that it does not.
 	ctx, cancel := context.WithTimeout(ctx, period+f.Limits.Within)
 	defer cancel()
 	body, err := f.open(ctx, cancel, period)
@@ -220,13 +221,13 @@ func (f *Follower[T]) watch(ctx context.Context) error {
 	case errors.Is(err, io.EOF) && lasted:
 		return nil
 	case errors.Is(err, io.EOF):
-		// It would be asked for as fast as it is answered.
+		// Otherwise the follower would repeat the watch as fast as the server answers.
 		return errShort
 	}
 	return err
 }
 
-// open asks for a watch. Only the head of the answer has a limit of its own.
+// open requests a watch. The time limit applies only until the response's header arrives.
 func (f *Follower[T]) open(ctx context.Context, cancel context.CancelFunc, period time.Duration) (io.ReadCloser, error) {
 	late := time.AfterFunc(f.Limits.Within, cancel)
 	body, err := f.Open(ctx, VerbWatch, f.Request, f.Request.with(url.Values{
@@ -242,7 +243,7 @@ func (f *Follower[T]) open(ctx context.Context, cancel context.CancelFunc, perio
 	return nil, fmt.Errorf("no response within %v: %w", f.Limits.Within, context.DeadlineExceeded)
 }
 
-// apply reads frames until the stream ends, and reports whether they showed a change.
+// apply reads frames until the stream ends, and reports whether they contained a change.
 func (f *Follower[T]) apply(s stream) (shown bool, err error) {
 	for {
 		event, err := s.readFrame()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Kind is a resource of the API.
+// Kind is a resource type of the API.
 type Kind struct{ Group, Version, Plural string }
 
 // Kinds that more than one program reads.
@@ -19,8 +19,8 @@ var (
 	ENIConfigs = Kind{"crd.k8s.amazonaws.com", "v1alpha1", "eniconfigs"}
 )
 
-// Path is where the API serves the objects of a namespace, "" for all namespaces or none,
-// or with more, one object and what belongs to it.
+// Path returns the API path for the objects of a namespace ("" for all namespaces or none).
+// With more, it is the path of one object and its subresources.
 func (k Kind) Path(namespace string, more ...string) string {
 	path := "/api/" + k.Version
 	if k.Group != "" {
@@ -36,14 +36,14 @@ func (k Kind) Path(namespace string, more ...string) string {
 	return path
 }
 
-// objectName is what the API accepts as a name.
+// objectName matches the names that the API accepts.
 var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-// MaxName is the length of the longest name.
+// MaxName is the length of the longest name, in bytes.
 const MaxName = 253
 
-// CheckName refuses what the API does not accept as the name of an object. Names come from
-// container runtimes, labels and other programs, and become part of a path.
+// CheckName refuses object names that the API does not accept. Names come from container
+// runtimes, labels and other programs, and become part of a path.
 func CheckName(what, name string) error {
 	switch {
 	case name == "":

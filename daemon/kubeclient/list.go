@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Request says what is listed or watched.
+// Request says what to list or watch.
 type Request struct {
 	Kind      Kind
 	Namespace string // "" = all
@@ -19,7 +19,7 @@ type Request struct {
 // Selection narrows a list.
 type Selection struct{ Fields, Labels string }
 
-// with is a whole query.
+// with adds the selection to a query.
 func (r Request) with(q url.Values) url.Values {
 	if r.Fields != "" {
 		q.Set("fieldSelector", r.Fields)
@@ -30,9 +30,8 @@ func (r Request) with(q url.Values) url.Values {
 	return q
 }
 
-// Open asks the API server for the objects of a kind in a namespace, with a whole query, and
-// returns the body of its answer. Its error is what the API server refused, or why it did
-// not answer.
+// Open requests the objects of a kind in a namespace, with the complete query, and returns
+// the response's body. Its error is the API server's refusal, or why there was no response.
 type Open func(ctx context.Context, verb string, r Request, q url.Values) (io.ReadCloser, error)
 
 // Verbs of Open.
@@ -44,15 +43,15 @@ const (
 // Limits bound a list.
 type Limits struct {
 	Objects int
-	Within  time.Duration // of one page, and until a watch is answered
+	Within  time.Duration // for one page, and until a watch is answered
 }
 
-// PageSize is how many objects a list asks for at once.
+// PageSize is how many objects a list requests per page.
 const PageSize = 500
 
-const maxPages = 10_000 // they may be short where a selector passes over most
+const maxPages = 10_000 // pages may be short if a selector skips most objects
 
-// TooManyError is the error of a list with more objects than its limit.
+// TooManyError reports a list with more objects than its limit.
 type TooManyError struct {
 	Most int
 	Of   string // objects, pages
@@ -60,17 +59,17 @@ type TooManyError struct {
 
 func (e *TooManyError) Error() string { return fmt.Sprintf("there are more than %d %s", e.Most, e.Of) }
 
-// List reads all objects, page by page, and hands each on as soon as it is decoded.
+// List reads all objects, page by page, and passes each on as soon as it is decoded.
 func List[T any](ctx context.Context, open Open, r Request, l Limits, each func(T) error) error {
 	_, err := list(ctx, open, r, paged(), l, each)
 	return err
 }
 
-// paged asks for a page.
+// paged returns a query for one page.
 func paged() url.Values { return url.Values{"limit": {strconv.Itoa(PageSize)}} }
 
-// list reads the pages that follow the first query; version is where a watch goes on. It
-// gives up as soon as it is seen that there are too many objects.
+// list reads the pages that follow the first query; a watch can continue from version. It
+// gives up as soon as it is clear that there are too many objects.
 func list[T any](ctx context.Context, open Open, r Request, first url.Values, l Limits, each func(T) error) (version string, _ error) {
 	ask, count := r.with(first), 0
 	for range maxPages {
@@ -95,8 +94,8 @@ func list[T any](ctx context.Context, open Open, r Request, first url.Values, l 
 	return "", &TooManyError{maxPages, "pages"}
 }
 
-// page reads one page. The limit is of each: over a slow line all of a large cluster may
-// take longer, and would be restarted forever.
+// page reads one page. The time limit applies per page: over a slow connection the whole
+// list of a large cluster may take longer, and would be restarted forever.
 func page[T any](ctx context.Context, open Open, r Request, ask url.Values, within time.Duration, each func(T) error) (listMeta, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

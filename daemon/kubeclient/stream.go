@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxObject bounds one object as JSON. etcd stores at most 1.5 MiB of one, mostly in the
-// denser protobuf.
+// MaxObject bounds one object as JSON, in bytes. etcd stores at most 1.5 MiB per object,
+// mostly in the denser protobuf.
 const MaxObject = 4 << 20
 
-// What is wrong with a response.
+// Errors of a response's content.
 var (
 	ErrTooLarge = fmt.Errorf("one object in the API server's response is larger than %d MiB", MaxObject>>20)
 	ErrFormat   = errors.New("it does not have the API's format")
@@ -32,7 +32,7 @@ func newStream(r io.Reader) stream {
 	return stream{Decoder: json.NewDecoder(b), budget: b}
 }
 
-// budget stops a reader that is asked for more than what is left.
+// budget stops a read beyond what is left.
 type budget struct {
 	r    io.Reader
 	left int
@@ -71,14 +71,14 @@ func (s stream) expect(want json.Delim) error {
 	return err
 }
 
-// listMeta is what is used of a list besides its items.
+// listMeta holds the members of a list that are used besides its items.
 type listMeta struct {
 	ResourceVersion    string `json:"resourceVersion"`
 	Continue           string `json:"continue"`
 	RemainingItemCount int    `json:"remainingItemCount"`
 }
 
-// readList reads a list and hands on its items one by one.
+// readList reads a list and passes its items on one by one.
 func readList[T any](r io.Reader, each func(T) error) (meta listMeta, err error) {
 	s := newStream(r)
 	if err := s.expect('{'); err != nil {
@@ -106,7 +106,7 @@ func readList[T any](r io.Reader, each func(T) error) (meta listMeta, err error)
 	return meta, s.expect('}')
 }
 
-// listKind sees that it is a list: who answers may not be an API server.
+// listKind checks that the response is a list: the server may not be an API server.
 func (s stream) listKind() error {
 	var kind string
 	if err := s.next(&kind); err != nil {
@@ -153,8 +153,8 @@ const (
 	failure  = "ERROR"
 )
 
-// readFrame reads the next event. io.EOF is the ordinary end of a watch; an event that
-// says that the watch failed is the error it carries.
+// readFrame reads the next event. io.EOF is the ordinary end of a watch. If an event says
+// that the watch failed, its error is returned.
 func (s stream) readFrame() (frame, error) {
 	var f frame
 	if err := s.next(&f); err != nil {

@@ -8,13 +8,13 @@ import (
 	"cnictl/daemon/config"
 )
 
-// check reports settings. Those that forbid a start are its error, in upstream's
-// order: what the entrypoint refuses, then what the daemon would refuse, which is so logged
-// before anything on the node is touched.
+// check reports problems of settings. Its error joins the fatal ones in upstream's order:
+// first those that the entrypoint refuses, then those that the daemon would refuse, so that
+// they are logged before anything on the node is touched.
 func check(c config.Config, loaded []config.Problem, log *slog.Logger) error {
 	all := slices.Concat(loaded, config.ValidateEntrypoint(c), config.Validate(c, config.Facts{}))
 	var fatal []error
-	logged := map[string]bool{} // one line for what both refuse
+	logged := map[string]bool{} // one line for a setting that both refuse
 	for _, p := range config.Fatal(all) {
 		if !logged[p.Variable] {
 			fatal = append(fatal, errors.New(p.String()))

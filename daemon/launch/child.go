@@ -17,17 +17,17 @@ import (
 // child is the started daemon.
 type child struct {
 	pid    int
-	ended  chan error // gets how it ended, once
+	ended  chan error // receives how it ended, once
 	stderr *tail
 }
 
-// startChild starts a program in a directory. Its streams are the given ones; of what it
-// prints to stderr the end is kept.
+// startChild starts a program in a directory, with the given streams. It keeps the end of
+// what the program prints to stderr.
 //
-// A single goroutine starts it and waits for every child there is: as process 1 of a
-// container this process gets all orphans. When the thread of that goroutine ends, which
-// is with this process at the latest, the kernel asks the child to end, so that no daemon
-// runs on without its entrypoint where that is not process 1.
+// A single goroutine starts it and waits for all children: as process 1 of a container this
+// process inherits all orphans. When that goroutine's thread ends, at the latest with this
+// process, the kernel sends the child SIGTERM, so that no daemon outlives its entrypoint
+// where the entrypoint is not process 1.
 func startChild(dir, program string, stdout, stderr *os.File) (*child, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -35,7 +35,7 @@ func startChild(dir, program string, stdout, stderr *os.File) (*child, error) {
 	}
 	c := &child{ended: make(chan error, 1), stderr: &tail{to: stderr}}
 	copied := make(chan struct{})
-	go func() { // ends when the last holder of the pipe closed it, or by the deadline of reap
+	go func() { // ends when the last holder of the pipe closes it, or by reap's deadline
 		defer close(copied)
 		_, _ = io.Copy(c.stderr, from)
 	}()
@@ -58,7 +58,7 @@ func startChild(dir, program string, stdout, stderr *os.File) (*child, error) {
 			return
 		}
 		result := reap(c.pid)
-		// Programs that the daemon started may hold the pipe a little longer.
+		// Programs started by the daemon may hold the pipe a little longer.
 		_ = from.SetReadDeadline(time.Now().Add(time.Second))
 		<-copied
 		_ = from.Close()
@@ -70,7 +70,7 @@ func startChild(dir, program string, stdout, stderr *os.File) (*child, error) {
 	return c, nil
 }
 
-// reap waits for all children until it has the one, and says how that ended.
+// reap waits for children until pid has ended, and returns how it ended.
 func reap(pid int) error {
 	for {
 		var status unix.WaitStatus
@@ -89,8 +89,8 @@ func reap(pid int) error {
 	}
 }
 
-// signal hands a signal to the child. That it is gone already is no error: its end is on
-// the way.
+// signal sends a signal to the child. A child that is already gone is not an error: its end
+// is about to be received.
 func (c *child) signal(s syscall.Signal) error {
 	if err := unix.Kill(c.pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("send %s to the daemon: %w", unix.SignalName(s), err)
@@ -98,10 +98,10 @@ func (c *child) signal(s syscall.Signal) error {
 	return nil
 }
 
-// exitError is an end of the child other than by exit status 0.
+// exitError is any end of the child other than exit status 0.
 type exitError struct {
 	code   int
-	signal syscall.Signal // 0: it ended itself
+	signal syscall.Signal // 0: it exited by itself
 }
 
 func (e *exitError) Error() string {
@@ -115,11 +115,11 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("the daemon exited with status %d", e.code)
 }
 
-// tailSize holds some lines of a daemon that ends with its reason, or the top of a
+// tailSize is enough for some lines of a daemon that ends with its reason, or the top of a
 // panic's end.
 const tailSize = 2 << 10
 
-// tail passes on what is written and keeps its end.
+// tail forwards what is written and keeps its end.
 type tail struct {
 	to io.Writer
 
@@ -134,18 +134,18 @@ func (t *tail) Write(p []byte) (int, error) {
 		t.last = append(t.last[:0], t.last[over:]...)
 	}
 	t.mu.Unlock()
-	// A reader that went away must not end the copying: the daemon would block.
+	// A reader that has gone away must not stop the copying: the daemon would block.
 	_, _ = t.to.Write(p)
 	return len(p), nil
 }
 
-// lines returns the last complete lines, at most so many.
+// lines returns the last complete lines, at most the given number.
 func (t *tail) lines(most int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := bytes.Split(bytes.TrimSpace(t.last), []byte("\n"))
 	if len(t.last) == tailSize && len(lines) > 1 {
-		lines = lines[1:] // begins in the middle
+		lines = lines[1:] // it starts mid-line
 	}
 	return string(bytes.Join(lines[max(0, len(lines)-most):], []byte("\n")))
 }

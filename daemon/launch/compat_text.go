@@ -27,6 +27,6 @@ const (
 	conflistName  = "10-aws.conflist"
 )
 
-// plugins are installed by the entrypoint; the others by the init container. What aws-cni
-// starts comes before it.
+// plugins returns the files that the entrypoint installs; the init container installs the
+// others. The program that aws-cni starts comes before it.
 func plugins() []string { return []string{"aws-cni-grpc", "aws-cni", "egress-cni"} }

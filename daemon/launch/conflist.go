@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/install"
 )
 
-// settings of the conflist that follow from the environment alone.
+// settings returns the settings of the conflist that depend on the environment alone.
 func settings(c config.Config) install.Settings {
 	s := install.Defaults(c.IPv6)
 	s.VethPrefix = c.VethPrefix
@@ -34,16 +34,16 @@ func settings(c config.Config) install.Settings {
 	return s
 }
 
-// metadata shows the node's addresses.
+// metadata provides the node's addresses.
 type metadata interface {
 	LocalIPv4(context.Context) (netip.Addr, error)
 	PrimaryIPv6(context.Context) (netip.Addr, error)
 }
 
-// findNode completes the settings by the node's address, where egress-cni needs it. A
-// node of an IPv6 cluster always has an IPv4 address; without it something is wrong. A
-// node of an IPv4 cluster without a global IPv6 address has no IPv6 to offer, which warn
-// is logged, and its pods work without.
+// findNode adds the node's address to the settings if egress-cni needs it. A node of an
+// IPv6 cluster always has an IPv4 address, so a missing one is an error. A node of an IPv4
+// cluster without a global IPv6 address cannot offer IPv6 egress: findNode calls warn, and
+// its pods run without it.
 func findNode(ctx context.Context, s *install.Settings, ipv6 bool, from metadata, warn func(string)) error {
 	switch {
 	case ipv6:
@@ -64,9 +64,9 @@ func findNode(ctx context.Context, s *install.Settings, ipv6 bool, from metadata
 	return nil
 }
 
-// reserved reports whether egress-cni holds addresses for pods in a directory of the
-// host, which then need it in the conflist for their DEL. hostRun is where /run/cni of
-// the host is mounted: without the mount the answer is yes, for want of knowledge.
+// reserved reports whether egress-cni holds addresses for pods in a directory of the host;
+// their DEL then needs it in the conflist. hostRun is where the host's /run/cni is mounted.
+// Without the mount the answer is unknown, and reserved returns true.
 func reserved(hostRun, dataDir string) bool {
 	const onHost = "/run/cni"
 	below, ok := strings.CutPrefix(dataDir, onHost+"/")
@@ -79,7 +79,7 @@ func reserved(hostRun, dataDir string) bool {
 		case err != nil:
 			return err
 		case !e.IsDir():
-			// host-local keeps a file per address, beside a lock and the last address.
+			// host-local keeps a file per address, besides a lock and the last address.
 			_, notAddress := netip.ParseAddr(e.Name())
 			found = found || notAddress == nil
 		}
@@ -88,7 +88,7 @@ func reserved(hostRun, dataDir string) bool {
 	return found || err != nil && !os.IsNotExist(err)
 }
 
-// render makes the conflist from the template beside the program.
+// render makes the conflist from the template next to the program.
 func (l *launcher) render(ctx context.Context) ([]byte, error) {
 	s := settings(l.Config)
 	if err := findNode(ctx, &s, l.Config.IPv6, l.metadata, func(text string) { l.log.Warn(text) }); err != nil { //nolint:sloglint // upstream's line
@@ -98,7 +98,7 @@ func (l *launcher) render(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the template: %w", err)
 	}
-	// Who mounts a template of their own has listed egress-cni on purpose.
+	// Users who mount their own template have listed egress-cni on purpose.
 	s.OmitEgress = string(template) == install.Template && !s.Egress.Enabled && !l.Config.ConflistEgress && !reserved(l.HostRun, s.Egress.DataDir)
 	return install.Conflist(string(template), s)
 }

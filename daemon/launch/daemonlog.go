@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// daemonLog is the daemon's log file, read from where it was when the daemon started.
+// daemonLog is the daemon's log file, read from its end at the time the daemon started.
 type daemonLog struct {
-	path string // "": the log goes to a stream, which everybody sees
+	path string // "": the log goes to a stream, which is visible anyway
 	from int64  // bytes
 }
 
@@ -25,11 +25,11 @@ func openDaemonLog(path string) daemonLog {
 	return l
 }
 
-// logWindow is how much of the log's end is looked through.
+// logWindow is how much of the log's end is searched.
 const logWindow = 16 << 10
 
-// reason is what the daemon last logged that explains why it does not serve: its last warning
-// or error, else its last line; empty when it has logged nothing.
+// reason returns the last log line that explains why the daemon does not serve: its last
+// warning or error, otherwise its last line, or "" if it has logged nothing.
 func (l daemonLog) reason() string {
 	if l.path == "" {
 		return ""
@@ -55,7 +55,7 @@ func (l daemonLog) reason() string {
 	return reasonIn(text)
 }
 
-// reasonIn finds it in lines of the log; the first and the last may be cut.
+// reasonIn finds the reason in lines of the log; the first and the last may be cut.
 func reasonIn(text []byte) string {
 	var last, grave string
 	for line := range bytes.Lines(text) {

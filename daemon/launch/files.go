@@ -12,7 +12,7 @@ import (
 	"cnictl/daemon/install"
 )
 
-// installPlugins copies the plugins to the node, and what they start.
+// installPlugins copies the plugins, and the program they start, to the node.
 func (l *launcher) installPlugins() error {
 	for _, name := range plugins() {
 		to := filepath.Join(l.Config.CNIBinDir, name)
@@ -28,9 +28,9 @@ func (l *launcher) installPlugins() error {
 
 func (l *launcher) conflistPath() string { return filepath.Join(l.Config.CNIConfDir, conflistName) }
 
-// removeStale removes the conflist that an earlier boot of the node has left. That the
-// daemon has no checkpoint says that none has run since: checkpoints are on a file system
-// that a boot empties. Until the daemon serves, the node must not be called ready.
+// removeStale removes a conflist left by an earlier boot of the node. If the daemon has no
+// checkpoint, none has run since: a boot empties the file system of checkpoints. Until the
+// daemon serves, the node must not be considered ready.
 func (l *launcher) removeStale() error {
 	if _, err := os.Lstat(l.Config.CheckpointPath); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -47,16 +47,16 @@ func (l *launcher) removeStale() error {
 	return nil
 }
 
-// watch is what the entrypoint last saw of the files that it installed.
+// watch is the last observed state of the files that the entrypoint installed.
 type watch struct {
 	conflist []byte          // as installed; nil: not yet
-	altered  map[string]bool // what others have changed, logged already
+	altered  map[string]bool // changes by others that are logged already
 }
 
-// checkFiles compares the node with what was installed. A plugin that was removed or that
-// cannot be executed is installed again: without it the runtime can neither add nor delete
-// pods. The conflist is the runtime's choice of a network: who removes, renames or edits
-// it (another CNI, with the right to) is logged and left alone.
+// checkFiles compares the node with what was installed. It reinstalls a plugin that was
+// removed or cannot be executed: without it the runtime can neither add nor delete pods.
+// The conflist is the runtime's choice of a network: if another program removes, renames or
+// edits it (another CNI may rightly do so), that is logged and left alone.
 func (l *launcher) checkFiles() {
 	for _, name := range plugins() {
 		path := filepath.Join(l.Config.CNIBinDir, name)
@@ -96,7 +96,7 @@ func (l *launcher) lookAtConflist() {
 	}
 }
 
-// once logs a change of a file, once until it is as installed again.
+// once logs a change of a file, once until the file is as installed again.
 func (l *launcher) once(path, what string, err error) {
 	if l.seen.altered[path] {
 		return

@@ -15,16 +15,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Pauses between two questions: short at first, because a daemon that follows another
-// serves after a fraction of a second, which new pods wait for.
+// Pauses between two probes: short at first, because a daemon that replaces another serves
+// within a fraction of a second, and new pods wait for it.
 const (
 	firstPause = 20 * time.Millisecond
 	mostPause  = 250 * time.Millisecond
-	askLimit   = time.Second // of one question, as upstream's probe has it
+	askLimit   = time.Second // of one probe, as in upstream's probe
 )
 
-// awaitServing asks the daemon for its health until it serves. It ends with ctx, and then
-// returns the last answer. waiting is called with each answer before that.
+// awaitServing probes the daemon's health until it serves. It also ends with ctx, and then
+// returns ctx's error. waiting is called with each failed probe's error before that.
 func awaitServing(ctx context.Context, socket string, waiting func(error)) error {
 	var dialled atomic.Pointer[error] // why the last dial failed
 	conn, err := grpc.NewClient("passthrough:///ipamd",
@@ -46,7 +46,7 @@ func awaitServing(ctx context.Context, socket string, waiting func(error)) error
 			return nil
 		}
 		if last := dialled.Load(); last != nil && *last != nil {
-			err = *last // gRPC's words for it are longer
+			err = *last // gRPC's text for it is longer
 		}
 		if ctx.Err() == nil {
 			waiting(err)

@@ -17,12 +17,12 @@ import (
 	"cnictl/daemon/internal/logging"
 )
 
-// Deps is what the process gives to Run. Empty paths mean those of the image and of the
-// manifest.
+// Deps holds what the process passes to Run. Empty paths mean the defaults of the image and
+// the manifest.
 type Deps struct {
 	Config   config.Config
 	Problems []config.Problem // of loading Config
-	Signals  <-chan os.Signal // SIGTERM and SIGINT; more than one may wait
+	Signals  <-chan os.Signal // SIGTERM and SIGINT; buffered
 	Stdout   *os.File
 	Stderr   *os.File
 	Version  string
@@ -32,21 +32,21 @@ type Deps struct {
 }
 
 const (
-	// grace is the daemon's time to end, above the 8 s that it takes at most and below
-	// the manifest's terminationGracePeriodSeconds of 10.
+	// grace is how long the daemon may take to end, above its maximum of 8 s and below the
+	// manifest's terminationGracePeriodSeconds of 10.
 	grace = 9 * time.Second
 
-	lookEvery   = 5 * time.Second  // at what was installed
-	reportEvery = 10 * time.Second // what is waited for
+	lookEvery   = 5 * time.Second  // at the installed files
+	reportEvery = 10 * time.Second // what is being waited for
 )
 
-// The metadata service is asked this often for an address of the node.
+// The metadata service is tried this often for an address of the node.
 const (
 	attempts      = 10
 	metadataLimit = time.Minute
 )
 
-// launcher is a run.
+// launcher is one run.
 type launcher struct {
 	Deps
 	log      *slog.Logger
@@ -54,8 +54,8 @@ type launcher struct {
 	seen     watch
 }
 
-// Run is the process's whole life. It returns nil when the daemon has ended well, which
-// it does when it was asked to. Any error has been logged.
+// Run is the whole life of the process. It returns nil when the daemon has ended cleanly,
+// as it does when asked to. It has logged any error that it returns.
 func Run(ctx context.Context, d Deps) error {
 	if d.Dir == "" {
 		d.Dir = "."
@@ -74,7 +74,7 @@ func Run(ctx context.Context, d Deps) error {
 	return err
 }
 
-// each is what an error was joined from: every one is a line of the log.
+// each returns the errors that an error was joined from; each gets its own log line.
 func each(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -104,17 +104,16 @@ func (l *launcher) run(ctx context.Context) error {
 	return l.supervise(ctx, c, daemonLog)
 }
 
-// supervise stays with the daemon until that ends. Beside it runs first the wait for it to
-// serve, then, when it does, the making of the conflist, which may have to ask the metadata
-// service.
+// supervise stays with the daemon until it ends. Meanwhile it first waits for the daemon to
+// serve, then renders the conflist, which may have to query the metadata service.
 func (l *launcher) supervise(ctx context.Context, c *child, daemonLog daemonLog) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.log.Info(textChecking)
 	started := time.Now()
-	answers := make(chan error, 1) // the last of the daemon's answers
+	answers := make(chan error, 1) // the daemon's latest answer
 	serving, rendered := make(chan error, 1), make(chan conflistResult, 1)
-	go func() { // ends with ctx at the latest, as the other
+	go func() { // ends with ctx at the latest, like the other
 		ctx, cancel := context.WithTimeout(ctx, l.Config.StartLimit)
 		defer cancel()
 		serving <- awaitServing(ctx, cniwire.GRPCSocket, func(err error) { latest(answers, err) })
@@ -157,7 +156,8 @@ type conflistResult struct {
 	err  error
 }
 
-// installConflist is the moment from which the runtime calls the node's network ready.
+// installConflist installs the conflist; from then on the runtime considers the network
+// ready.
 func (l *launcher) installConflist(r conflistResult) error {
 	if r.err != nil {
 		return fmt.Errorf(textGenerate+": %w", r.err)
@@ -183,7 +183,7 @@ func awaited(answer error, log daemonLog) string {
 	return text
 }
 
-// latest puts a value into a channel of one, in place of an older one.
+// latest puts a value into a channel of capacity one, replacing an older value.
 func latest(to chan error, v error) {
 	select {
 	case <-to:
@@ -192,7 +192,7 @@ func latest(to chan error, v error) {
 	to <- v
 }
 
-// ended logs the end of a daemon that was not asked to end.
+// ended returns why the daemon failed, with its last message, or logs its normal end.
 func (l *launcher) ended(c *child, err error) error {
 	if err != nil {
 		if last := c.stderr.lines(5); last != "" {
@@ -204,9 +204,8 @@ func (l *launcher) ended(c *child, err error) error {
 	return nil
 }
 
-// stop ends the daemon by a signal, waits for its end and returns why, or how it ended if
-// there is no other reason. Further signals are passed on too; with the grace's end the
-// daemon is killed.
+// stop ends the daemon by a signal, waits for its end, and returns why, or how the daemon
+// ended if why is nil. It forwards further signals; when grace is over it kills the daemon.
 func (l *launcher) stop(c *child, s os.Signal, why error) error {
 	kill := time.NewTimer(grace)
 	defer kill.Stop()

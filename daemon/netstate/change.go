@@ -7,30 +7,30 @@ type Action uint8
 
 const (
 	SetUp      Action = iota + 1 // Link, by its index
-	SetMTU                       // Link has the MTU that it gets
-	SetMAC                       // Link has the MAC that it gets
+	SetMTU                       // Link gets its MTU
+	SetMAC                       // Link gets its MAC
 	AddVLAN                      // Link is a VLAN device over its Parent
 	DelLink                      // Link, by its index, or by its name if that is 0
 	AddAddress                   // Address
 	DelAddress                   //
-	AddRoute                     // Route, unless there is one to that destination
-	PutRoute                     // Route, in place of others to its destination
+	AddRoute                     // Route, unless one to that destination exists
+	PutRoute                     // Route, replacing others to its destination
 	DelRoute                     //
 	AddRule                      // Rule
 	DelRule                      //
 )
 
-// Change is one step from what the kernel has to what is wanted. It is done too when
-// somebody else did it meanwhile.
+// Change is one step from the kernel's state to the wanted one. It also counts as done if
+// another program did it meanwhile.
 type Change struct {
 	Do      Action
-	Link    Link // of an address or route: the link that it is on, for people
+	Link    Link // for an address or route: its link, for messages
 	Address Address
 	Route   Route
 	Rule    Rule
 }
 
-// String says what was not as wanted.
+// String says what differed from the wanted state.
 func (c Change) String() string {
 	switch c.Do {
 	case SetUp:
@@ -48,7 +48,7 @@ func (c Change) String() string {
 	return c.Object() + was
 }
 
-// Object names what is made or removed.
+// Object names what is added or removed.
 func (c Change) Object() string {
 	switch c.Do {
 	case AddAddress, DelAddress:
@@ -61,7 +61,7 @@ func (c Change) Object() string {
 	return "link " + c.Link.Name
 }
 
-// Undo is the change that takes one back which made something; false for others.
+// Undo returns the change that reverts one that added something; false for others.
 func (c Change) Undo() (Change, bool) {
 	switch c.Do {
 	case AddVLAN:
@@ -78,8 +78,8 @@ func (c Change) Undo() (Change, bool) {
 	return c, true
 }
 
-// DiffRules leads from the current policy rules to the wanted ones, additions first. Only
-// rules of ours go: those that are not wanted, and what is there twice.
+// DiffRules returns the changes from the current policy rules to the wanted ones, additions
+// first. It deletes only rules of ours: unwanted ones and duplicates.
 func DiffRules(current, want []Rule, ours func(Rule) bool) (out []Change) {
 	for _, r := range want {
 		if !slices.Contains(current, r) {

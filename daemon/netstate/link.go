@@ -20,7 +20,7 @@ func (m MAC) String() string {
 	return string(out)
 }
 
-// ParseMAC reads six hexadecimal numbers of two digits joined by colons.
+// ParseMAC reads six two-digit hexadecimal numbers separated by colons.
 func ParseMAC(s string) (m MAC, ok bool) {
 	if len(s) != 3*len(m)-1 {
 		return m, false
@@ -35,7 +35,8 @@ func ParseMAC(s string) (m MAC, ok bool) {
 	return m, true
 }
 
-// LinkLocal is the IPv6 address that the kernel itself gives a link of that MAC (EUI-64).
+// LinkLocal returns the IPv6 address that the kernel itself assigns to a link with that MAC
+// (EUI-64).
 func (m MAC) LinkLocal() netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
 }
@@ -47,7 +48,7 @@ type Link struct {
 	Kind   string // "veth", ...; empty for hardware
 	MAC    MAC
 	MTU    int
-	Flags  uint32 // Up, Running and others of the kernel
+	Flags  uint32 // Up, Running and other kernel flags
 	Parent int32  // index of the peer or lower link, 0 if none
 	VLAN   int    // id of a VLAN device
 }
@@ -64,7 +65,7 @@ func (l Link) Up() bool { return l.Flags&Up != 0 }
 // Running reports whether a link has a carrier: a veth's other end is up.
 func (l Link) Running() bool { return l.Flags&Running != 0 }
 
-// End is one end of a veth pair that is to be made.
+// End is one end of a veth pair to be created.
 type End struct {
 	Name  string
 	Index int32 // explicit interface index, > 0
@@ -80,11 +81,11 @@ type Address struct {
 	Link   int32
 	Prefix netip.Prefix // address with its mask, not masked off
 	NoDAD  bool         // IPv6: usable at once, no duplicate address detection
-	OnLink bool         // scope link: no source of packets that leave by other links
+	OnLink bool         // scope link: not a source for packets that leave by other links
 	// Broadcast is only written, not listed; zero: none.
 	Broadcast netip.Addr
-	// Expires is only listed: the address has a lifetime, as a DHCP client's has and none
-	// that we add.
+	// Expires is only listed: the address has a lifetime, as a DHCP client's addresses
+	// have. Ours never do.
 	Expires bool
 }
 

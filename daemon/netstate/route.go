@@ -10,7 +10,7 @@ import (
 // Scope of a route.
 type Scope uint8
 
-// Values of the kernel, RT_SCOPE_*.
+// Kernel values, RT_SCOPE_*.
 const (
 	Universe Scope = 0
 	OnLink   Scope = 253 // no gateway
@@ -28,7 +28,7 @@ type Route struct {
 	Scope   Scope
 }
 
-// Direct is a route without a gateway, in the form in which the kernel lists it.
+// Direct returns a route without a gateway, in the form in which the kernel lists it.
 func Direct(dst netip.Prefix, link int32, table int) Route {
 	r := Route{Dst: dst, Link: link, Table: table}
 	if dst.Addr().Is4() { // IPv6 routes have no scope
@@ -37,13 +37,13 @@ func Direct(dst netip.Prefix, link int32, table int) Route {
 	return r
 }
 
-// Default is a route to everywhere in the gateway's family.
+// Default returns a default route in the gateway's family.
 func Default(gateway netip.Addr, link int32, table int) Route {
 	return Route{Dst: All(gateway), Gateway: gateway, Link: link, Table: table}
 }
 
-// SamePath reports whether two routes lead the same way, whatever their preferred source
-// and scope.
+// SamePath reports whether two routes lead the same way, regardless of preferred source and
+// scope.
 func (r Route) SamePath(o Route) bool {
 	return r.Dst == o.Dst && r.Gateway == o.Gateway && r.Link == o.Link && r.Table == o.Table
 }
@@ -51,7 +51,7 @@ func (r Route) SamePath(o Route) bool {
 // String prints the route as `ip route show table all` does, without the link.
 func (r Route) String() string { return r.Over("") }
 
-// Over is String with the name of the link.
+// Over does the same as String, with the name of the link.
 func (r Route) Over(link string) string {
 	to := rangeText(r.Dst)
 	if r.Dst.Bits() <= 0 {
@@ -75,7 +75,7 @@ func (r Route) Over(link string) string {
 	return to
 }
 
-// All is the range of all addresses of a's family.
+// All returns the range of all addresses of a's family.
 func All(a netip.Addr) netip.Prefix {
 	if a.Is4() {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
@@ -83,7 +83,7 @@ func All(a netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 }
 
-// Only is the range of one address.
+// Only returns the range that contains only a.
 func Only(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
 // rangeText prints a range as iproute2 does.

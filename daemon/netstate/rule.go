@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Rule is a policy rule that looks up a table. Members at their zero value don't
-// restrict it; for deletion a zero Table matches any.
+// Rule is a policy rule that looks up a table. A zero member sets no condition. For
+// deletion a zero Table matches any.
 type Rule struct {
 	Priority int
 	From, To netip.Prefix
@@ -14,13 +14,13 @@ type Rule struct {
 	Mark     uint32
 	Mask     uint32 // of Mark; 0 with a Mark reads as all ones
 	InLink   string // the link by which the packet came in
-	Protocol uint8  // IP protocol; kernels before 4.17 know none
+	Protocol uint8  // IP protocol; kernels before 4.17 lack it
 	IPv6     bool
-	Other    bool // only listed: it has conditions beyond these, or is inverted; never ours
+	Other    bool // only listed: it has further conditions, or is inverted; never ours
 }
 
-// Restricted reports whether the rule has conditions that none of the rules for
-// addresses have.
+// Restricted reports whether the rule has conditions that our rules for addresses never
+// have.
 func (r Rule) Restricted() bool { return r.Other || r.InLink != "" || r.Protocol != 0 }
 
 // String prints the rule as `ip rule` does.

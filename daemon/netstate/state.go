@@ -2,8 +2,8 @@ package netstate
 
 import "slices"
 
-// State is what the kernel of a network namespace has, or a part of it: of one family or
-// both, and the routes of all tables.
+// State is the state of a network namespace, or a part of it: of one family or both, with
+// routes of all tables.
 type State struct {
 	Links     []Link
 	Addresses []Address

@@ -1,6 +1,6 @@
 package nodeinit
 
-// Self is the program's own name, which is not copied to the node.
+// Self is this program's name; it is not copied to the node.
 const Self = "aws-vpc-cni-init"
 
 // Texts that guides and issues search for. They are kept verbatim.

@@ -1,7 +1,7 @@
-// Package nodeinit is the body of aws-vpc-cni-init, the privileged container that
-// prepares a node before the daemon starts: it installs the plugins that come with the
-// image and makes the kernel settings that the daemon's container, in which /proc/sys is
-// read-only, cannot make.
+// Package nodeinit is the body of aws-vpc-cni-init, the privileged container that prepares
+// a node before the daemon starts: it installs the plugins that come with the image and
+// sets the kernel settings that the daemon's container, in which /proc/sys is read-only,
+// cannot set.
 //
-// It runs to its end and keeps nothing running. Running it again changes nothing.
+// It runs to completion and leaves nothing running. Running it again changes nothing.
 package nodeinit

@@ -15,7 +15,7 @@ import (
 	"cnictl/daemon/internal/logging"
 )
 
-// Deps is what the process gives to Run. Empty paths mean those of the image.
+// Deps holds what the process passes to Run. Empty paths mean the image's defaults.
 type Deps struct {
 	Config   config.Config
 	Problems []config.Problem // of loading Config
@@ -24,14 +24,14 @@ type Deps struct {
 	ProcSys  string // "" = /proc/sys
 }
 
-// The metadata service may answer later than the container starts: it is asked this often,
-// with pauses that grow to a second.
+// The metadata service may become available only after the container starts, so it is tried
+// this often, with pauses that grow to a second.
 const (
 	attempts      = 10
 	metadataLimit = time.Minute
 )
 
-// Run prepares the node. Any error has been logged.
+// Run prepares the node. It has logged any error that it returns.
 func Run(ctx context.Context, d Deps) error {
 	log := logging.Console(d.Log)
 	if d.Dir == "" {
@@ -75,7 +75,7 @@ func (d Deps) run(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// primaryLink is the name of the link of the primary ENI.
+// primaryLink returns the name of the primary ENI's link.
 func primaryLink(ctx context.Context, log *slog.Logger) (string, error) {
 	metadata := imds.New(imds.Config{Attempts: attempts, Timeout: metadataLimit})
 	mac, err := metadata.PrimaryMAC(ctx)

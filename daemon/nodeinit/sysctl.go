@@ -17,12 +17,12 @@ import (
 // setting is a kernel setting of a node.
 type setting struct {
 	netstate.Sysctl
-	optional bool   // kernels without it are left alone
-	failure  string // what it belongs to, as the log says it
+	optional bool   // ignored if the kernel lacks it
+	failure  string // log text for its area
 }
 
-// wanted are the settings of a node whose primary ENI has a link, in the order in which
-// they must be made.
+// wanted returns the settings of a node, given the link of its primary ENI, in the order in
+// which they must be made.
 func wanted(c config.Config, link string) []setting {
 	demux := "1"
 	if c.EarlyDemuxOff {
@@ -36,13 +36,14 @@ func wanted(c config.Config, link string) []setting {
 		}
 		out = append(out, setting{s, false, failure})
 	}
-	// With it a kubelet's probe of a pod with security groups is answered to the wrong
-	// link (strict mode), so users may switch it off. Some kernels do not have it.
+	// With early demux, the reply to a kubelet's probe of a pod with security groups goes
+	// to the wrong link (strict mode), so users may switch it off. Some kernels do not have
+	// it.
 	early := setting{netstate.Sysctl{Path: "net/ipv4/tcp_early_demux", Value: demux}, true, textSystem}
 	return slices.Insert(out, 1, early)
 }
 
-// write makes a setting below a directory, /proc/sys.
+// write makes a setting below root, which is /proc/sys.
 func (s setting) write(root string) error {
 	f, err := os.OpenFile(filepath.Join(root, s.Path), os.O_WRONLY, 0)
 	if s.optional && errors.Is(err, fs.ErrNotExist) {

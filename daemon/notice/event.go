@@ -10,16 +10,16 @@ import (
 	"cnictl/daemon/api/logline"
 )
 
-// Reasons that are not made of a cause's code: upstream's.
+// Upstream's reasons, which do not derive from a cause's code.
 const (
 	ReasonMissingIAM      = "MissingIAMPermissions"
 	ReasonSubnetExclusion = "SubnetExclusionCheckFailed"
 )
 
-// ReasonHostNetworkChanged is ours: a program of the node took away what the CNI had made.
+// ReasonHostNetworkChanged is ours: a program on the node removed what the CNI had set up.
 const ReasonHostNetworkChanged = "HostNetworkChanged"
 
-// defaultAction is what the daemon was doing when nothing else is given.
+// defaultAction is the action of an event that specifies none.
 const defaultAction = "AssignAddress"
 
 // Limits of the API server (events.k8s.io/v1).
@@ -28,10 +28,10 @@ const (
 	maxWord = 128  // bytes of an action
 )
 
-// iamPolicyPage is where upstream sends people, who search for the sentence.
+// iamPolicyPage is the page that upstream's message names; people search for that sentence.
 const iamPolicyPage = "https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md"
 
-// Ref names the object that an event is about.
+// Ref names the object that an event refers to.
 type Ref struct {
 	Kind            string // "Pod" or "Node"
 	Namespace, Name string // Namespace is "" for a Node
@@ -41,7 +41,7 @@ type Ref struct {
 // OfNode reports whether the object is a Node.
 func (r Ref) OfNode() bool { return r.Kind == "Node" }
 
-// Event is an event that may be sent.
+// Event is a candidate event.
 type Event struct {
 	Reason  string // CamelCase, stable
 	Action  string // what was being done: "ec2:CreateNetworkInterface", "AssignAddress"
@@ -50,9 +50,9 @@ type Event struct {
 	About   Ref
 }
 
-// For makes the event of a cause. action is what was being done: the EC2 action that was
-// refused, "" for giving a pod an address. detail may be empty; it is an error's text and
-// may quote what others wrote.
+// For builds the event of a cause. action is the EC2 action that was refused, or "" for
+// assigning an address to a pod. detail may be empty; it is an error's text and may quote
+// external input.
 func For(code cause.Code, about Ref, action, detail string) Event {
 	if code == cause.EC2Unauthorized {
 		return MissingIAM(about, action)
@@ -67,8 +67,8 @@ func For(code cause.Code, about Ref, action, detail string) Event {
 	return Event{Reason: Reason(code), Action: word(action), Note: bounded(note, maxNote), Warning: true, About: about}
 }
 
-// MissingIAM is the event of an EC2 action that the node's IAM role does not allow. Its
-// words are upstream's (spec/ipamd.md §9.5).
+// MissingIAM builds the event of an EC2 action that the node's IAM role does not allow,
+// with upstream's wording (spec/ipamd.md §9.5).
 func MissingIAM(about Ref, action string) Event {
 	if action == "" {
 		action = "unknown"
@@ -81,8 +81,8 @@ func MissingIAM(about Ref, action string) Event {
 	}
 }
 
-// SubnetExclusionUnknown reports that EC2 could not be asked whether a subnet is
-// excluded from use; its ENI is used all the same.
+// SubnetExclusionUnknown reports that EC2 did not say whether a subnet is excluded from
+// use; its ENI is used anyway.
 func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
 	return Event{
 		Reason: ReasonSubnetExclusion, Action: "ec2:DescribeSubnets", Warning: true, About: about,
@@ -90,8 +90,8 @@ func SubnetExclusionUnknown(about Ref, subnet, detail string) Event {
 	}
 }
 
-// HostNetworkChanged reports that a program of the node took away what the CNI had made, and
-// that it is back. objects are kinds of things; detail names some.
+// HostNetworkChanged reports that a program on the node removed what the CNI had set up,
+// and that it was restored. objects are kinds of objects; detail names some.
 func HostNetworkChanged(about Ref, objects []string, detail string) Event {
 	return Event{
 		Reason: ReasonHostNetworkChanged, Action: "AssertHostNetwork", Warning: true, About: about,
@@ -99,7 +99,7 @@ func HostNetworkChanged(about Ref, objects []string, detail string) Event {
 	}
 }
 
-// Reason is the code in CamelCase: "pool-dry" is PoolDry.
+// Reason converts the code to CamelCase: "pool-dry" becomes PoolDry.
 func Reason(code cause.Code) string {
 	if code == cause.EC2Unauthorized {
 		return ReasonMissingIAM
@@ -119,7 +119,7 @@ func Reason(code cause.Code) string {
 	return b.String()
 }
 
-// Repeated adds to the note how many were held back since the last one.
+// Repeated adds to the note how many events were suppressed since the last one.
 func (e Event) Repeated(suppressed int) Event {
 	if suppressed > 0 {
 		tail := fmt.Sprintf(" (and %d times since the last event)", suppressed)
@@ -135,8 +135,8 @@ func word(action string) string {
 	return action
 }
 
-// bounded makes a text of others fit for the API server: valid UTF-8 in one line, of
-// at most so many bytes.
+// bounded makes external text fit for the API server: valid UTF-8, one line, cut to most
+// bytes.
 func bounded(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -2,28 +2,28 @@ package notice
 
 import "time"
 
-// Policy bounds events.
+// Policy limits events.
 type Policy struct {
-	// Spacing is the least time between two events of one kind (reason and action) about one
-	// object.
+	// Spacing is the minimum time between two events of one kind (reason and action) about
+	// one object.
 	Spacing time.Duration
-	// Burst and Refill are a token bucket per object: so many at once, then one a
+	// Burst and Refill form a token bucket per object: Burst events at once, then one per
 	// Refill.
 	Burst  int
 	Refill time.Duration
-	// TotalBurst and TotalRefill are one over all objects. What fails on one node fails
-	// on all of a fleet at once, and the API server takes the sum.
+	// TotalBurst and TotalRefill form one over all objects. A failure on one node often
+	// hits a whole fleet at once, and the API server receives the sum.
 	TotalBurst  int
 	TotalRefill time.Duration
-	// ForNode is how much of TotalBurst only events about a Node may take: what is wrong
-	// with the node must not be drowned by the pods that suffer from it.
+	// ForNode is the part of TotalBurst that only events about a Node may use: a problem of
+	// the node must not be drowned by the pods that suffer from it.
 	ForNode int
-	// Objects is how many are remembered.
+	// Objects is how many objects are remembered.
 	Objects int
 }
 
-// DefaultPolicy is client-go's bucket per object, behind a spacing of one kind, and
-// few enough per node that a thousand nodes together are no storm.
+// DefaultPolicy is client-go's bucket per object, with a spacing per kind, and few enough
+// events per node that a thousand nodes together cause no storm.
 func DefaultPolicy() Policy {
 	return Policy{
 		Spacing: 5 * time.Minute, Burst: 25, Refill: 5 * time.Minute,
@@ -38,15 +38,15 @@ type Limiter struct {
 	objects map[Ref]*object
 }
 
-// object is what is remembered of one.
+// object is the history of one object.
 type object struct {
 	tokens bucket
 	used   time.Time
 	kinds  map[kind]sent
 }
 
-// kind is what is repeated. The action is part of it: a role that lacks two permissions is
-// two things to fix.
+// kind identifies repeated events. The action is part of it: a role that lacks two
+// permissions has two problems to fix.
 type kind struct{ reason, action string }
 
 func kindOf(e Event) kind { return kind{e.Reason, e.Action} }
@@ -56,16 +56,16 @@ type sent struct {
 	suppressed int
 }
 
-// maxKinds bounds the kinds remembered per object, should a caller make them up.
+// maxKinds bounds the kinds remembered per object, in case a caller invents them.
 const maxKinds = 64
 
-// NewLimiter returns a limiter that has let nothing pass yet.
+// NewLimiter returns a limiter without history.
 func NewLimiter(p Policy) *Limiter {
 	return &Limiter{policy: p, objects: map[Ref]*object{}}
 }
 
-// Allow reports whether an event may be sent at now and, if so, how many of its kind
-// were held back since the last one.
+// Allow reports whether an event may be sent at now and, if so, how many of its kind were
+// suppressed since the last one.
 func (l *Limiter) Allow(now time.Time, e Event) (suppressed int, ok bool) {
 	o := l.object(now, e.About)
 	last, known := o.kinds[kindOf(e)]
@@ -84,7 +84,7 @@ func (l *Limiter) Allow(now time.Time, e Event) (suppressed int, ok bool) {
 	return last.suppressed, true
 }
 
-// GiveBack undoes an Allow whose event could not be sent; suppressed is what it returned.
+// GiveBack undoes an Allow whose event could not be sent; suppressed is Allow's result.
 func (l *Limiter) GiveBack(e Event, suppressed int) {
 	l.all.giveBack()
 	if o := l.objects[e.About]; o != nil {
@@ -95,8 +95,8 @@ func (l *Limiter) GiveBack(e Event, suppressed int) {
 	}
 }
 
-// Hold counts an event that is not sent though Allow was not asked: a newer one of its
-// kind took its place.
+// Hold counts an event as suppressed without a call of Allow: a newer one of its kind
+// replaced it.
 func (l *Limiter) Hold(now time.Time, e Event) {
 	o := l.object(now, e.About)
 	if last, known := o.kinds[kindOf(e)]; known || len(o.kinds) < maxKinds {
@@ -105,7 +105,7 @@ func (l *Limiter) Hold(now time.Time, e Event) {
 	}
 }
 
-// share is how much of the bucket over all objects an event about one may use.
+// share returns how much of the total bucket an event about an object may use.
 func (l *Limiter) share(about Ref) int {
 	if about.OfNode() {
 		return l.policy.TotalBurst
@@ -113,8 +113,8 @@ func (l *Limiter) share(about Ref) int {
 	return l.policy.TotalBurst - l.policy.ForNode
 }
 
-// object returns what is remembered of one; to remember a further one, the one that
-// was not spoken of for longest is forgotten.
+// object returns the history of an object. If there is no room for a new object, the one
+// that was used least recently is dropped.
 func (l *Limiter) object(now time.Time, about Ref) *object {
 	o := l.objects[about]
 	if o == nil {
@@ -132,7 +132,7 @@ func (l *Limiter) forgetOldest() {
 	var oldest Ref
 	var at time.Time
 	for about, o := range l.objects {
-		// Names decide between equals, so that a run can be repeated.
+		// Names break ties, so that a run can be reproduced.
 		if at.IsZero() || o.used.Before(at) || o.used.Equal(at) && less(about, oldest) {
 			oldest, at = about, o.used
 		}
@@ -149,10 +149,10 @@ func less(a, b Ref) bool {
 	return false
 }
 
-// bucket is a token bucket that counts what was taken. The zero value is full.
+// bucket is a token bucket that counts the tokens taken. The zero value is full.
 type bucket struct {
 	spent int
-	since time.Time // the refill is counted from
+	since time.Time // start of the refill period
 }
 
 // has reports whether a token is left. A clock that goes back refills nothing.

@@ -6,19 +6,19 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// AddrAdd adds an address. EEXIST: it is there.
+// AddrAdd adds an address. EEXIST: the link already has it.
 func (b *Batch) AddrAdd(a netstate.Address) {
 	b.begin("add address", unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.addr(a)
 }
 
-// AddrReplace adds an address or leaves the one that is there.
+// AddrReplace adds an address, or keeps an existing one.
 func (b *Batch) AddrReplace(a netstate.Address) {
 	b.begin("replace address", unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
 	b.addr(a)
 }
 
-// AddrDel deletes an address. EADDRNOTAVAIL: it is not there.
+// AddrDel deletes an address. EADDRNOTAVAIL: it does not exist.
 func (b *Batch) AddrDel(a netstate.Address) {
 	b.begin("delete address", unix.RTM_DELADDR, 0)
 	b.addr(a)

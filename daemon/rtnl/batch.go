@@ -2,8 +2,8 @@ package rtnl
 
 import "golang.org/x/sys/unix"
 
-// Batch is a sequence of changes. The zero value is ready; Reset makes it reusable.
-// It must stay below the kernel's send buffer (some hundred messages).
+// Batch is a sequence of changes. The zero value is ready; Reset makes it reusable. It must
+// stay below the kernel's send buffer (some hundred messages).
 type Batch struct {
 	buf  []byte
 	msgs []message
@@ -14,7 +14,7 @@ type message struct {
 	start     int
 	tolerated unix.Errno
 	errno     unix.Errno
-	detail    string // the kernel's own words, if it had any
+	detail    string // the kernel's message, if any
 }
 
 // Reset empties the batch and keeps its memory.
@@ -23,16 +23,15 @@ func (b *Batch) Reset() { b.buf, b.msgs = b.buf[:0], b.msgs[:0] }
 // Len is the number of messages.
 func (b *Batch) Len() int { return len(b.msgs) }
 
-// Tolerate makes one errno of the message added last count as success, for
-// instance EEXIST of a rule. Errno still shows it.
+// Tolerate makes one errno of the most recently added message count as success, for
+// instance EEXIST of a rule. Errno still returns it.
 func (b *Batch) Tolerate(errno unix.Errno) { b.msgs[len(b.msgs)-1].tolerated = errno }
 
-// Errno is what the kernel answered to message i of a batch that was sent: 0 for
-// success, also when the errno was tolerated.
+// Errno returns the kernel's answer to message i of a sent batch: 0 for success. It also
+// returns a tolerated errno.
 func (b *Batch) Errno(i int) unix.Errno { return b.msgs[i].errno }
 
-// begin starts a message; its length is set by end. The sequence number is set
-// when it is sent.
+// begin starts a message; end sets its length. The sequence number is set when it is sent.
 func (b *Batch) begin(op string, kind, flags uint16) {
 	b.msgs = append(b.msgs, message{op: op, start: len(b.buf)})
 	b.buf = appendU32(b.buf, 0)
@@ -47,7 +46,7 @@ func (b *Batch) end() {
 	native.PutUint32(b.buf[start:], uint32(len(b.buf)-start))
 }
 
-// seal numbers the messages and asks for an answer to the last.
+// seal numbers the messages and requests an answer to the last.
 func (b *Batch) seal(first uint32) {
 	for i := range b.msgs {
 		native.PutUint32(b.buf[b.msgs[i].start+8:], first+uint32(i))
@@ -57,7 +56,7 @@ func (b *Batch) seal(first uint32) {
 	native.PutUint16(last[6:], native.Uint16(last[6:])|unix.NLM_F_ACK)
 }
 
-// failure is the first message that failed with an errno that is not tolerated.
+// failure returns the first message that failed with an errno that is not tolerated.
 func (b *Batch) failure() error {
 	for i := range b.msgs {
 		m := &b.msgs[i]

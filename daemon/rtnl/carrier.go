@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SettleCarrier has the kernel act on a change of a link's carrier now. It would do so a
-// moment later on its own, and until then drop what is sent over the link: asking ethtool
-// whether there is a carrier is what catches up. Where it cannot be asked, the moment
-// passes as usual.
+// SettleCarrier makes the kernel process a change of a link's carrier now. Otherwise it
+// does so a moment later, and until then drops packets sent over the link. Asking ethtool
+// whether there is a carrier makes it catch up. If ethtool cannot be asked, the delay
+// remains.
 func (c *Conn) SettleCarrier(link string) {
 	value := struct{ command, data uint32 }{command: unix.ETHTOOL_GLINK}
 	request := struct {

@@ -6,7 +6,8 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// Change appends a change, one message. What is done already is no failure.
+// Change appends a change, as one message. A change that is already in place is not a
+// failure.
 func (b *Batch) Change(c netstate.Change) {
 	switch c.Do {
 	case netstate.SetUp:
@@ -47,7 +48,7 @@ func (b *Batch) Change(c netstate.Change) {
 	}
 }
 
-// Took reports whether message i of a batch that was sent took effect, or needed not to.
+// Took reports whether message i of a sent batch took effect, or did not need to.
 func (b *Batch) Took(i int) bool {
 	return b.msgs[i].errno == 0 || b.msgs[i].errno == b.msgs[i].tolerated
 }

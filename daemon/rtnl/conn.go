@@ -25,8 +25,8 @@ func (e *SocketError) Unwrap() error { return e.Err }
 
 var errLong = errors.New("answer exceeds the buffer")
 
-// recvSize holds any single answer of the kernel: a dump is cut into pieces of at
-// most 32 KiB (netlink_dump in net/netlink/af_netlink.c).
+// recvSize holds any single answer of the kernel: it splits a dump into pieces of at most
+// 32 KiB (netlink_dump in net/netlink/af_netlink.c).
 const recvSize = 32 << 10
 
 // ackSize holds the answers to changes: error header and extended text.
@@ -38,7 +38,7 @@ func Open() (*Conn, error) {
 	if err != nil {
 		return nil, &SocketError{Op: "open", Err: err}
 	}
-	// Both only make answers better or smaller; kernels before 4.12 and 4.3 lack
+	// Both options only make answers better or smaller; kernels before 4.12 and 4.3 lack
 	// them.
 	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_EXT_ACK, 1)
 	_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_CAP_ACK, 1)
@@ -48,8 +48,8 @@ func Open() (*Conn, error) {
 // Close closes the socket.
 func (c *Conn) Close() error { return unix.Close(c.fd) }
 
-// Do sends the batch and waits until the kernel has worked through all of it. The
-// error is the first message that failed (an *Error), or the socket's.
+// Do sends the batch and waits until the kernel has processed all of it. The error is that
+// of the first failed message (an *Error), or of the socket.
 func (c *Conn) Do(b *Batch) error {
 	if len(b.msgs) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (c *Conn) Do(b *Batch) error {
 	}
 }
 
-// collect notes the acknowledgements in one datagram; done after that of the last
+// collect records the acknowledgements in one datagram; done is true after that of the last
 // message. Answers to other requests (of an earlier call that gave up) are skipped.
 func (b *Batch) collect(answer []byte, first uint32) (done bool, _ error) {
 	for len(answer) > 0 {
@@ -100,7 +100,7 @@ func (b *Batch) collect(answer []byte, first uint32) (done bool, _ error) {
 
 func (c *Conn) send(b []byte) error {
 	for {
-		// Without an address a netlink socket writes to the kernel.
+		// Without an address, a netlink socket writes to the kernel.
 		n, err := unix.Write(c.fd, b)
 		switch {
 		case errors.Is(err, unix.EINTR):
@@ -114,7 +114,7 @@ func (c *Conn) send(b []byte) error {
 	}
 }
 
-// receive returns one datagram of the kernel, valid until the next call.
+// receive returns one datagram from the kernel, valid until the next call.
 func (c *Conn) receive(size int) ([]byte, error) {
 	if len(c.recv) < size {
 		c.recv = make([]byte, size)

@@ -44,7 +44,7 @@ func (r reply) errno() (unix.Errno, string, error) {
 	}
 	skip := 4 + unix.SizeofNlMsghdr
 	if r.flags&unix.NLM_F_CAPPED == 0 && len(r.body) >= 8 {
-		skip = 4 + int(native.Uint32(r.body[4:])) // the request comes back whole
+		skip = 4 + int(native.Uint32(r.body[4:])) // the request is returned whole
 	}
 	var detail string
 	if skip <= len(r.body) {
@@ -57,10 +57,10 @@ func (r reply) errno() (unix.Errno, string, error) {
 	return errno, detail, nil
 }
 
-// kindMask takes off the nested and byte order flags of an attribute's kind.
+// kindMask removes the nested and byte order flags of an attribute's kind.
 const kindMask = 0x3fff
 
-// eachAttr calls fn for each attribute, flags of the kind masked off.
+// eachAttr calls fn for each attribute, with the flags of its kind removed.
 func eachAttr(b []byte, fn func(kind uint16, value []byte)) error {
 	for len(b) >= unix.SizeofRtAttr {
 		size := int(native.Uint16(b))

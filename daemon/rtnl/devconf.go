@@ -6,8 +6,8 @@ import "golang.org/x/sys/unix"
 // include/uapi/linux/ip.h).
 const RPFilter = 8
 
-// LinkIPv4Conf makes a setting of net.ipv4.conf of a link, also where /proc/sys is
-// read-only, as it is in containers that are not privileged.
+// LinkIPv4Conf sets a net.ipv4.conf setting of a link, even where /proc/sys is read-only,
+// as in unprivileged containers.
 func (b *Batch) LinkIPv4Conf(index int32, setting uint16, value uint32) {
 	const inetConf = 1 // IFLA_INET_CONF
 	b.begin("set link setting", unix.RTM_NEWLINK, 0)
@@ -22,8 +22,8 @@ func (b *Batch) LinkIPv4Conf(index int32, setting uint16, value uint32) {
 	b.end()
 }
 
-// LinkNoIPv6Address keeps the kernel from making IPv6 addresses for a link on its own.
-// EAFNOSUPPORT: it has no IPv6.
+// LinkNoIPv6Address stops the kernel from generating IPv6 addresses for a link.
+// EAFNOSUPPORT: the kernel has no IPv6.
 func (b *Batch) LinkNoIPv6Address(index int32) {
 	const (
 		addrGenMode = 8 // IFLA_INET6_ADDR_GEN_MODE

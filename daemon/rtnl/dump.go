@@ -10,9 +10,9 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// dumpTries bounds how often a dump is repeated that changes while it is read. A
-// node under churn interrupts perhaps every other dump, so 16 misses in a row mean
-// something else.
+// dumpTries bounds how often a dump is repeated because of changes during it. On a busy
+// node perhaps every other dump is interrupted, so 16 interruptions in a row have another
+// cause.
 const dumpTries = 16
 
 var errInterrupted = errors.New("dump interrupted by a change")
@@ -124,8 +124,8 @@ func vlanID(data []byte) (id int) {
 	return id
 }
 
-// Rules lists the policy rules of a family (unix.AF_INET, unix.AF_INET6) that look
-// up a table. A kernel without the family, or without policy rules in it, has none.
+// Rules lists the policy rules of a family (unix.AF_INET, unix.AF_INET6) that look up a
+// table. A kernel without the family, or without policy rules for it, yields none.
 func (c *Conn) Rules(fam uint8) ([]netstate.Rule, error) {
 	list, err := c.ListedRules(fam)
 	out := make([]netstate.Rule, len(list))
@@ -135,7 +135,7 @@ func (c *Conn) Rules(fam uint8) ([]netstate.Rule, error) {
 	return out, err
 }
 
-// ListedRules is Rules with what only the kernel knows of them.
+// ListedRules does the same as Rules, with what the kernel adds to them.
 func (c *Conn) ListedRules(fam uint8) ([]ListedRule, error) {
 	var out []ListedRule
 	err := c.dump("rules", unix.RTM_GETRULE, unix.RTM_NEWRULE, func() { out = out[:0] }, func(b *Batch) {
@@ -195,8 +195,8 @@ func parseRule(body []byte) (ListedRule, bool, error) {
 	return r, body[7] == unix.FR_ACT_TO_TBL, err
 }
 
-// furtherCondition reports whether an attribute restricts a rule in a way that [Rule]
-// has no member for. The kernel lists some that say "not restricted" too.
+// furtherCondition reports whether an attribute restricts a rule in a way that [Rule] has
+// no member for. The kernel also lists some that mean "not restricted".
 func furtherCondition(kind uint16, value []byte) bool {
 	switch kind {
 	case unix.FRA_SUPPRESS_PREFIXLEN, unix.FRA_SUPPRESS_IFGROUP:
@@ -223,7 +223,7 @@ func (c *Conn) routes(fam uint8, keep func(netstate.Route) bool) ([]netstate.Rou
 		b.buf = append(b.buf, fam, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	}, func(body []byte) error {
 		r, ok, err := parseRoute(body)
-		// A kernel without the family lists the routes of those it has.
+		// A kernel without the family lists the routes of the families it has.
 		if ok && body[0] == fam && keep(r) {
 			out = append(out, r)
 		}
@@ -279,7 +279,7 @@ func parseAddress(body []byte) (netstate.Address, error) {
 		return netstate.Address{}, errShort
 	}
 	a := netstate.Address{Link: int32(native.Uint32(body[4:])), NoDAD: body[2]&unix.IFA_F_NODAD != 0, OnLink: body[3] == unix.RT_SCOPE_LINK}
-	local := false // of a point-to-point link IFA_ADDRESS is the peer's
+	local := false // for a point-to-point link, IFA_ADDRESS is the peer's
 	err := eachAttr(body[unix.SizeofIfAddrmsg:], func(kind uint16, value []byte) {
 		if kind == unix.IFA_LOCAL || kind == unix.IFA_ADDRESS && !local {
 			a.Prefix = prefix(value, int(body[1]))
@@ -300,8 +300,8 @@ func prefix(value []byte, bits int) netip.Prefix {
 	return netip.PrefixFrom(ip, bits)
 }
 
-// dump runs one dump request, from the start again when the kernel says that what
-// it listed changed meanwhile.
+// dump runs one dump request, again from the start if the kernel reports a change during
+// it.
 func (c *Conn) dump(what string, kind, answerKind uint16, reset func(), request func(*Batch), each func([]byte) error) error {
 	var err error
 	for range dumpTries {
@@ -347,8 +347,8 @@ func (c *Conn) dumpOnce(kind, answerKind uint16, request func(*Batch), each func
 			case unix.NLMSG_DONE, unix.NLMSG_ERROR:
 				return c.endOfDump(msg, interrupted)
 			case answerKind:
-				// An interrupted dump is read to its end all the same, so that
-				// the socket is clean for the next try.
+				// An interrupted dump is still read to its end, so that the socket is clean
+				// for the next try.
 				if !interrupted {
 					if err := each(msg.body); err != nil {
 						return err

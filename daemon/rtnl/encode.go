@@ -52,7 +52,7 @@ func (b *Batch) attrAddr(kind uint16, a netip.Addr) {
 	b.attr(kind, v[:])
 }
 
-// nest opens an attribute that holds attributes; endNest closes it.
+// nest opens an attribute that contains attributes; endNest closes it.
 func (b *Batch) nest(kind uint16) (start int) {
 	start = len(b.buf)
 	b.buf = appendU16(b.buf, 0)
@@ -71,7 +71,7 @@ func (b *Batch) ifinfo(index int32, flags, change uint32) {
 	b.buf = appendU32(b.buf, change)
 }
 
-// Family is the family of an address, unix.AF_INET or unix.AF_INET6.
+// Family returns the family of an address, unix.AF_INET or unix.AF_INET6.
 func Family(a netip.Addr) uint8 {
 	if a.Is4() {
 		return unix.AF_INET

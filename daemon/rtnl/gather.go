@@ -7,22 +7,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Gather wakes a reader of a watch once, however many notices come, until it is armed again:
-// each new pod of a node causes a dozen changes, and a reader woken by each does
-// nothing else. It is a file descriptor for a poller, ready while there is something to
-// read for the first time after Arm.
+// Gather wakes a reader of a watch once, however many notices arrive, until it is armed
+// again. Each new pod of a node causes a dozen changes, and a reader woken by each would do
+// nothing else. It is a file descriptor for a poller, ready at the first notice after Arm.
 type Gather struct {
 	watch, epoll int
 }
 
-// NewGather takes over a watch, also when it fails.
+// NewGather takes ownership of a watch, even if it fails.
 func NewGather(watch int) (*Gather, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, errors.Join(&SocketError{Op: "wait for", Err: err}, unix.Close(watch))
 	}
 	g := &Gather{watch, epoll}
-	// Non-blocking: Go's poller takes only such.
+	// Non-blocking, because Go's poller requires it.
 	err = unix.SetNonblock(epoll, true)
 	if err == nil {
 		err = unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, watch, g.once())
@@ -37,24 +36,24 @@ func (g *Gather) once() *unix.EpollEvent {
 	return &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(g.watch)}
 }
 
-// FD is what becomes ready. Who takes it closes it.
+// FD returns the descriptor that becomes ready. The caller closes it.
 func (g *Gather) FD() int { return g.epoll }
 
-// Woken takes the wake-up; false: it is not there yet.
+// Woken consumes the wake-up. It returns false if there is none yet.
 func (g *Gather) Woken() bool {
 	var events [1]unix.EpollEvent
 	for {
 		n, err := unix.EpollWait(g.epoll, events[:], 0)
 		if !errors.Is(err, unix.EINTR) {
-			return n > 0 || err != nil // an error is for Read to find
+			return n > 0 || err != nil // Read will find the error
 		}
 	}
 }
 
-// Arm has the reader woken by what is there or comes.
+// Arm has the reader woken by pending or future notices.
 func (g *Gather) Arm() error { return unix.EpollCtl(g.epoll, unix.EPOLL_CTL_MOD, g.watch, g.once()) }
 
-// Read takes one datagram; EAGAIN: there is none.
+// Read reads one datagram. EAGAIN: there is none.
 func (g *Gather) Read(buf []byte) (n int, err error) {
 	for {
 		n, err = unix.Read(g.watch, buf)
@@ -64,5 +63,5 @@ func (g *Gather) Read(buf []byte) (n int, err error) {
 	}
 }
 
-// Close closes the watch, and not FD.
+// Close closes the watch, but not FD.
 func (g *Gather) Close() error { return unix.Close(g.watch) }

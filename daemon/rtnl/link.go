@@ -6,10 +6,9 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// Veth creates a veth pair: the near end up in the namespace of the Conn, the far
-// end down in the namespace that peerNS is open on. Both get the MTU and a transmit
-// queue of length 0. Errno EEXIST: the near index or either name is taken; EBUSY:
-// the far index is.
+// Veth creates a veth pair: the near end up in the namespace of the Conn, the far end down
+// in the namespace that peerNS refers to. Both get the MTU and a transmit queue of length
+// 0. EEXIST: the near index or either name is taken; EBUSY: the far index is taken.
 func (b *Batch) Veth(near, far netstate.End, mtu int, peerNS int) {
 	const vethInfoPeer = 1 // VETH_INFO_PEER, include/uapi/linux/veth.h
 	b.begin("create veth pair", unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
@@ -58,15 +57,15 @@ func (b *Batch) LinkMAC(index int32, mac netstate.MAC) {
 	b.end()
 }
 
-// LinkDel deletes a link; of a veth pair both ends go. Deleting a veth waits for a
-// grace period of the kernel, 16 to 20 ms. ENODEV: it is not there.
+// LinkDel deletes a link; for a veth pair both ends disappear. Deleting a veth waits for a
+// grace period of the kernel, 16 to 20 ms. ENODEV: it does not exist.
 func (b *Batch) LinkDel(index int32) {
 	b.begin("delete link", unix.RTM_DELLINK, 0)
 	b.ifinfo(index, 0, 0)
 	b.end()
 }
 
-// LinkDelName is LinkDel by name.
+// LinkDelName deletes a link by name.
 func (b *Batch) LinkDelName(name string) {
 	b.begin("delete link", unix.RTM_DELLINK, 0)
 	b.ifinfo(0, 0, 0)

@@ -9,23 +9,23 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// NoticeKind says what a [Notice] is about.
+// NoticeKind says what a [Notice] reports.
 type NoticeKind uint8
 
 const (
-	NoticeLink    NoticeKind = iota + 1 // a link came or changed: Link
+	NoticeLink    NoticeKind = iota + 1 // a link was added or changed: Link
 	NoticeNoLink                        // a link is gone: Link
-	NoticeRoute                         // a route came or was replaced: Route
+	NoticeRoute                         // a route was added or replaced: Route
 	NoticeNoRoute                       // a route is gone: Route
-	NoticeAddress                       // a link got an address that is no link-local one: Address
+	NoticeAddress                       // a link got an address other than a link-local one: Address
 	NoticeNoAddress
-	NoticeRule // a policy rule came: Rule
+	NoticeRule // a policy rule was added: Rule
 	NoticeNoRule
 	NoticeSetting // a setting below net.ipv4.conf or net.ipv6.conf changed: Setting is the index of its link
 )
 
-// SettingOfAll is the Setting of the settings named all, and SettingOfDefault that of
-// the settings named default.
+// SettingOfAll is the Setting of the settings named all, and SettingOfDefault of those
+// named default.
 const (
 	SettingOfAll     = -1 // NETCONFA_IFINDEX_ALL, include/uapi/linux/netconf.h
 	SettingOfDefault = -2
@@ -41,11 +41,11 @@ type Notice struct {
 	Setting int32
 }
 
-// Watch opens a socket that receives changes of links, addresses, routes, policy rules
-// and settings in the namespace of the calling thread. It does not block; what is read
-// from it is for [Notices]. A read that fails with ENOBUFS means that notices were lost.
-// Left out are routes of the tables main and local that come, without another one's
-// place, and rules that come with a priority: each ADD makes some.
+// Watch opens a socket that receives changes of links, addresses, routes, policy rules and
+// settings in the namespace of the calling thread. It does not block; [Notices] decodes
+// what is read from it. A read that fails with ENOBUFS means that notices were lost. New
+// routes of the tables main and local that replace no other, and new rules with a priority,
+// are left out: each ADD adds some.
 func Watch() (fd int, err error) {
 	groups := []int{
 		unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
@@ -54,17 +54,18 @@ func Watch() (fd int, err error) {
 	return watch(unix.NETLINK_ROUTE, groups, routeFilter())
 }
 
-// watchBuffer holds notices while the reader is busy. The kernel doubles it for its
-// own books, and takes it without privileges up to net.core.rmem_max.
+// watchBuffer holds notices while the reader is busy, in bytes. The kernel doubles it for
+// its own bookkeeping, and without privileges limits it to net.core.rmem_max.
 const watchBuffer = 1 << 20
 
-// watch opens a socket that receives of its groups what a filter lets through; nil: everything.
+// watch opens a socket that receives what a filter passes of its groups; a nil filter
+// passes all.
 func watch(protocol int, groups []int, filter []unix.SockFilter) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {
 		return -1, &SocketError{Op: "open a watch by", Err: err}
 	}
-	// Both are refused without the privilege, which is no harm.
+	// SO_RCVBUFFORCE needs a privilege; without it a smaller buffer does no harm.
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, watchBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, watchBuffer)
 	}
@@ -85,9 +86,9 @@ func watch(protocol int, groups []int, filter []unix.SockFilter) (fd int, err er
 	return fd, nil
 }
 
-// Notices calls fn for each change in a datagram that was read from a socket of [Watch].
-// What has no use here is left out: link-local addresses, the kernel's own routes,
-// rules that look up no table.
+// Notices calls fn for each change in a datagram that was read from a socket of [Watch]. It
+// skips what has no use here: link-local addresses, the kernel's own routes, rules that
+// look up no table.
 func Notices(datagram []byte, fn func(Notice)) error {
 	for len(datagram) > 0 {
 		msg, rest, err := cutMessage(datagram)
@@ -153,8 +154,8 @@ func (r reply) notice() (n Notice, ok bool, err error) {
 	return n, ok && err == nil, err
 }
 
-// ofKernel reports the routes to link-local and multicast addresses that the kernel gives
-// every link with IPv6, and entries of its route cache.
+// ofKernel reports whether a route is one to link-local or multicast addresses that the
+// kernel adds to every link with IPv6, or an entry of its route cache.
 func ofKernel(body []byte, r netstate.Route) bool {
 	const rtmFCloned = 0x200 // RTM_F_CLONED
 	cached := native.Uint32(body[8:])&rtmFCloned != 0
@@ -178,7 +179,7 @@ func parseSetting(body []byte) (link int32, ok bool, err error) {
 	return link, ok, err
 }
 
-// host is the only address of a prefix, invalid if there are several.
+// host returns the only address of a prefix, invalid if there are several.
 func host(p netip.Prefix) netip.Addr {
 	if !p.IsValid() || !p.IsSingleIP() {
 		return netip.Addr{}
@@ -186,8 +187,8 @@ func host(p netip.Prefix) netip.Addr {
 	return p.Addr()
 }
 
-// Host is the single address that a notice about a route or a rule is about; not valid
-// for others.
+// Host returns the single address that a notice about a route or a rule concerns, invalid
+// for other notices.
 func (n Notice) Host() netip.Addr {
 	switch n.Kind {
 	case NoticeRoute, NoticeNoRoute:

@@ -2,13 +2,13 @@ package rtnl
 
 import "golang.org/x/sys/unix"
 
-// FilterNotice is a change of a packet filter: which chain of which table. Programs in
-// the nftables mode of iptables change the same tables; of those in its legacy mode the
-// kernel sends no notices.
+// FilterNotice is a change of a packet filter, by table and chain. Programs in the nftables
+// mode of iptables change the same tables; the kernel sends no notices for its legacy mode.
 type FilterNotice struct {
 	IPv6         bool   // of the family ip6; all other families count as ip
-	Table, Chain []byte // valid until the function returns; no Chain: the table itself came or went
-	// Gone: the object was deleted. It is a rule if Rule, else the chain or the table.
+	Table, Chain []byte // valid until fn returns; without Chain, the table itself was added or deleted
+	// Gone: the object was deleted. It is a rule if Rule is set, otherwise the chain or the
+	// table.
 	Gone, Rule bool
 }
 
@@ -18,8 +18,8 @@ func WatchFilters() (fd int, err error) {
 	return watch(unix.NETLINK_NETFILTER, []int{unix.NFNLGRP_NFTABLES}, nil)
 }
 
-// Attributes of include/uapi/linux/netfilter/nf_tables.h, the same in messages about
-// rules; tables have the first only, chains their name in the third.
+// Attributes of include/uapi/linux/netfilter/nf_tables.h, the same in messages about rules;
+// tables have only the first, chains have their name in the third.
 const (
 	nftTable     = 1 // NFTA_RULE_TABLE, NFTA_CHAIN_TABLE, NFTA_TABLE_NAME
 	nftRuleChain = 2
@@ -29,8 +29,8 @@ const (
 )
 
 // FilterNotices calls fn for each change of a table, a chain or a rule in a datagram that
-// was read from a socket of [WatchFilters]. Names alone are read: a node with many
-// Services changes some ten thousand rules at once.
+// was read from a socket of [WatchFilters]. It reads only names: a node with many Services
+// changes some ten thousand rules at once.
 func FilterNotices(datagram []byte, fn func(FilterNotice)) error {
 	for len(datagram) > 0 {
 		msg, rest, err := cutMessage(datagram)

@@ -12,7 +12,7 @@ func (b *Batch) NeighAdd(n netstate.Neighbour) {
 	b.neigh(n)
 }
 
-// NeighReplace adds a permanent entry in place of what is there.
+// NeighReplace adds a permanent entry, replacing an existing one.
 func (b *Batch) NeighReplace(n netstate.Neighbour) {
 	b.begin("replace neighbour", unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
 	b.neigh(n)

@@ -8,7 +8,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// NeighbourEntry is an entry of the neighbour table as the kernel keeps it.
+// NeighbourEntry is an entry of the kernel's neighbour table.
 type NeighbourEntry struct {
 	netstate.Neighbour
 	State uint16 // unix.NUD_*

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenIn opens a socket in the network namespace that nsFD is open on. It works on
-// a throw-away goroutine locked to its thread; if the thread cannot return to its
-// own namespace it dies with the goroutine.
+// OpenIn opens a socket in the network namespace that nsFD refers to. It uses a temporary
+// goroutine locked to its thread; if the thread cannot return to its own namespace, it ends
+// with the goroutine.
 func OpenIn(nsFD int) (*Conn, error) {
 	type result struct {
 		conn *Conn
@@ -41,13 +41,13 @@ func openOnThread(nsFD int) (_ *Conn, restored bool, _ error) {
 	return conn, back == nil, err
 }
 
-// OpenAndStay opens a socket in the network namespace that nsFD is open on and leaves
-// a thread of the process there for good. It is for a process that has nothing left
-// to do in its own namespace except through sockets and files it holds already.
+// OpenAndStay opens a socket in the network namespace that nsFD refers to and leaves a
+// thread of the process there for good. It is for a process that has nothing left to do in
+// its own namespace except through sockets and files that it already holds.
 //
-// The goroutine need not be locked to its thread, because locking makes the runtime
-// start another one, which takes longer than all of this. Should the goroutine move
-// between the two calls, the socket's own namespace shows it, and the second try is locked.
+// The goroutine is not locked to its thread at first, because locking makes the runtime
+// start another thread, which takes longer than all of this. If the goroutine moves between
+// the two calls, the socket's own namespace shows it, and the second try is locked.
 func OpenAndStay(nsFD int) (*Conn, error) {
 	c, err := enterAndOpen(nsFD)
 	if err != nil {
@@ -57,7 +57,7 @@ func OpenAndStay(nsFD int) (*Conn, error) {
 		return c, nil
 	}
 	c.Close()
-	runtime.LockOSThread() // never unlocked: the thread is in the wrong place for others
+	runtime.LockOSThread() // never unlocked: no other goroutine may use a thread in this namespace
 	return enterAndOpen(nsFD)
 }
 
@@ -68,11 +68,11 @@ func enterAndOpen(nsFD int) (*Conn, error) {
 	return Open()
 }
 
-// In reports whether the socket is in the network namespace that nsFD is open on.
+// In reports whether the socket is in the network namespace that nsFD refers to.
 func (c *Conn) In(nsFD int) (bool, error) { return SameNetns(c.fd, nsFD) }
 
 // SameNetns reports whether a socket of any kind is in the network namespace that nsFD
-// is open on, without a look at procfs. Kernels before 4.10 don't say.
+// refers to, without using procfs. It fails on kernels before 4.10.
 func SameNetns(socket, nsFD int) (bool, error) {
 	own, err := unix.IoctlRetInt(socket, unix.SIOCGSKNS)
 	if err != nil {

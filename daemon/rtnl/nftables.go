@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HasNFTables reports whether the kernel has nf_tables, without a program: it is asked
-// for the generation of its rules in the namespace of the calling thread.
+// HasNFTables reports whether the kernel has nf_tables, without running a program: it
+// requests the generation of the rules in the namespace of the calling thread.
 func HasNFTables() (bool, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if errors.Is(err, unix.EPROTONOSUPPORT) {
@@ -27,15 +27,15 @@ func HasNFTables() (bool, error) {
 		return false, &SocketError{Op: "send", Err: err}
 	}
 	answer := make([]byte, ackSize)
-	n, _, err := unix.Recvfrom(fd, answer, 0) // the kernel has answered before send returned
+	n, _, err := unix.Recvfrom(fd, answer, 0) // the kernel answers before Sendto returns
 	if err != nil {
 		return false, &SocketError{Op: "receive", Err: err}
 	}
 	return hasGeneration(answer[:n])
 }
 
-// hasGeneration reads the answer: the kernel knows no such messages (EINVAL), the asker
-// lacks rights, or a generation.
+// hasGeneration reads the answer: the kernel does not know such messages (EINVAL),
+// permission is denied, or a generation.
 func hasGeneration(answer []byte) (bool, error) {
 	msg, _, err := cutMessage(answer)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// ReadyWatch hears when links and IPv6 addresses come into use. The kernel answers a
-// change at once and puts it to use a moment later: until then a link drops what is
-// sent through it, an address what is sent to it, and IPv6 looks for a neighbour that
-// did not answer only after a second.
+// ReadyWatch reports when links and IPv6 addresses come into use. The kernel acknowledges a
+// change at once but applies it a moment later: until then a link drops what is sent
+// through it, an address what is sent to it, and IPv6 retries a neighbour that did not
+// answer only after a second.
 type ReadyWatch struct{ conn *Conn }
 
 // WatchReady listens in the network namespace of the calling thread.
@@ -22,7 +22,7 @@ func WatchReady() (*ReadyWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A socket without an address is left out: 0 is the kernel's own.
+	// A socket without an address gets no notices: 0 is the kernel's own.
 	err = unix.Bind(c.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 	for _, group := range [...]int{unix.RTNLGRP_LINK, unix.RTNLGRP_IPV6_IFADDR} {
 		if err == nil {
@@ -42,8 +42,8 @@ func (w *ReadyWatch) Close() error { return w.conn.Close() }
 // ErrNotReady: a link or an address did not come into use in time.
 var ErrNotReady = errors.New("it is still not in use")
 
-// Wait returns once the links run and the addresses are usable, which were set up and
-// added after WatchReady.
+// Wait returns once the links run and the addresses are usable. They must have been set up
+// and added after WatchReady.
 func (w *ReadyWatch) Wait(links []int32, addresses []netstate.Address, timeout time.Duration) error {
 	links, addresses = slices.Clone(links), slices.Clone(addresses)
 	for deadline := time.Now().Add(timeout); len(links)+len(addresses) > 0; {
@@ -60,7 +60,7 @@ func (w *ReadyWatch) Wait(links []int32, addresses []netstate.Address, timeout t
 		case errors.Is(err, unix.EAGAIN):
 			continue
 		case errors.Is(err, unix.ENOBUFS):
-			return nil // more notices than fit: long enough
+			return nil // more notices than fit: waited long enough
 		case err != nil:
 			return err
 		}
@@ -77,7 +77,7 @@ func (w *ReadyWatch) Wait(links []int32, addresses []netstate.Address, timeout t
 	return nil
 }
 
-// inUse takes out what a message says is in use.
+// inUse removes from the lists what a message reports as in use.
 func inUse(msg reply, links []int32, addresses []netstate.Address) ([]int32, []netstate.Address, error) {
 	switch msg.kind {
 	case unix.RTM_NEWLINK:

@@ -2,7 +2,7 @@ package rtnl
 
 import "golang.org/x/sys/unix"
 
-// LinkRename gives a link another name. Kernels want it to be down.
+// LinkRename renames a link. The kernel requires it to be down.
 func (b *Batch) LinkRename(index int32, name string) {
 	b.begin("rename link", unix.RTM_NEWLINK, 0)
 	b.ifinfo(index, 0, 0)

@@ -6,20 +6,20 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// RouteAdd adds a route. EEXIST: one to that destination is there.
+// RouteAdd adds a route. EEXIST: one to that destination exists.
 func (b *Batch) RouteAdd(r netstate.Route) {
 	b.begin("add route", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.route(r, unix.RTPROT_BOOT, unix.RTN_UNICAST)
 }
 
-// RouteReplace adds a route in place of one to the same destination.
+// RouteReplace adds a route, replacing one to the same destination.
 func (b *Batch) RouteReplace(r netstate.Route) {
 	b.begin("replace route", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE)
 	b.route(r, unix.RTPROT_BOOT, unix.RTN_UNICAST)
 }
 
-// RouteDel deletes the first route that fits: members left zero match any, and so
-// does Scope Nowhere. ESRCH: there is none.
+// RouteDel deletes the first matching route: zero members match any, and so does Scope
+// Nowhere. ESRCH: there is none.
 func (b *Batch) RouteDel(r netstate.Route) {
 	b.begin("delete route", unix.RTM_DELROUTE, 0)
 	b.route(r, unix.RTPROT_UNSPEC, unix.RTN_UNSPEC)
@@ -37,7 +37,7 @@ func (b *Batch) route(r netstate.Route, proto, kind uint8) {
 	if table == 0 {
 		table = unix.RT_TABLE_MAIN
 	}
-	small := uint8(unix.RT_TABLE_UNSPEC) // RTA_TABLE carries the large ones
+	small := uint8(unix.RT_TABLE_UNSPEC) // RTA_TABLE carries larger numbers
 	if table <= 255 {
 		small = uint8(table)
 	}

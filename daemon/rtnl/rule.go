@@ -9,19 +9,19 @@ import (
 // ListedRule is a policy rule as the kernel lists it.
 type ListedRule struct {
 	netstate.Rule
-	Detached bool // there is no link InLink now, so that the rule applies to nothing
-	// Maker is the unix.RTPROT_* that another program gave the rule. [Batch.RuleAdd] gives
-	// none, the kernel's own is not listed, and kernels before 4.17 know none.
+	Detached bool // no link InLink exists now, so the rule applies to nothing
+	// Maker is the unix.RTPROT_* that another program gave the rule. [Batch.RuleAdd] sets
+	// none, the kernel's own is not listed, and kernels before 4.17 have none.
 	Maker uint8
 }
 
-// RuleAdd adds a rule. EEXIST: exactly that rule is there.
+// RuleAdd adds a rule. EEXIST: exactly that rule exists.
 func (b *Batch) RuleAdd(r netstate.Rule) {
 	b.begin("add rule", unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.rule(r, unix.FR_ACT_TO_TBL)
 }
 
-// RuleDel deletes the first rule that fits. ENOENT: there is none.
+// RuleDel deletes the first matching rule. ENOENT: there is none.
 func (b *Batch) RuleDel(r netstate.Rule) {
 	b.begin("delete rule", unix.RTM_DELRULE, 0)
 	b.rule(r, 0)

@@ -6,8 +6,8 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// VLAN creates an 802.1q device over a link, down. It gets the MTU of the link. EEXIST:
-// the name or the id on that link is taken; EOPNOTSUPP: the kernel has no such devices.
+// VLAN creates an 802.1q device over a link, down. It gets the MTU of the link. EEXIST: the
+// name or the id on that link is taken; EOPNOTSUPP: the kernel lacks such devices.
 func (b *Batch) VLAN(name string, parent int32, id int, mac netstate.MAC) {
 	b.begin("create vlan device", unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 	b.ifinfo(0, 0, 0)

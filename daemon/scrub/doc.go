@@ -1,4 +1,4 @@
-// Package scrub takes out of texts what must not leave the node with them: container
-// ids and credentials. It is pure. What the daemon writes itself has none; others'
-// texts may, as EC2's answers do that repeat the request.
+// Package scrub removes from texts what must not leave the node: container ids and
+// credentials. It is pure. The daemon's own texts contain neither; other programs' may,
+// such as EC2 responses that repeat the request.
 package scrub

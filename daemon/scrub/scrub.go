@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// What stands in for what was taken out of a line.
+// Replacements for removed text.
 const (
 	hiddenID     = "<sandbox-id>"
 	hiddenKey    = "<access-key>"
 	hiddenSecret = "<secret>"
 )
 
-// Texts that must not leave the node. Values are matched as they stand in a JSON line,
-// also in a text that was quoted once more (\"), in a header, and in a URL's query.
+// Texts that must not leave the node. Values are matched as they appear in a JSON line, in
+// a text quoted once more (\"), in a header, and in a URL's query.
 var (
-	// A CNI container id: 64 hexadecimal digits, and no more on either side.
+	// A CNI container id: 64 hexadecimal digits, with no further one on either side.
 	sandboxID = regexp.MustCompile(`(?i)(^|[^0-9a-f])[0-9a-f]{64}($|[^0-9a-f])`)
-	// Unique ids of IAM that begin a credential: long-term and temporary access keys.
+	// IAM access key ids, long-term (AKIA) and temporary (ASIA).
 	accessKey = regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b`)
-	// name: value, name=value, "name":"value" of what is secret; on one line, or the name
-	// of the next one would be taken for the value.
+	// name: value, name=value or "name":"value" with a secret value. It must be on one
+	// line, or the name on the next line would be taken for the value.
 	namedSecret = regexp.MustCompile(`(?i)(authorization|x-aws-ec2-metadata-token|x-amz-security-token|x-amz-signature|x-amz-credential|` +
 		`aws[_-]?secret[_-]?access[_-]?key|secret[_-]?access[_-]?key|aws[_-]?session[_-]?token|session[_-]?token|security[_-]?token|` +
 		`bearer[_-]?token|id[_-]?token|password|passwd|client[_-]?secret)` +
 		`([\\"' ]*[:=][\\"' \[]*)((?:(?:bearer|basic|aws4-hmac-sha256)[ \t]+)?[^\s"'\\&,;}\]]+)`)
-	// The rest of an AWS signature, and tokens that stand without a name.
+	// The rest of an AWS signature, and tokens without a name.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic|aws4-hmac-sha256)[ \t]+(?:credential=)?[a-z0-9._~+/=-]{8,}`)
 	signed = regexp.MustCompile(`(?i)\b(signature=)[0-9a-f]{16,}`)
 	webKey = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
@@ -33,7 +33,7 @@ var (
 	userinfo = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]*:(?:\\?/){2})[^\s/"'\\@?#]+@`)
 )
 
-// Line takes sandbox ids and credentials out of a line. It is a pure function.
+// Line removes sandbox ids and credentials from a line.
 func Line(line string) string {
 	if strings.Contains(line, "://") || strings.Contains(line, `:\/\/`) {
 		line = userinfo.ReplaceAllString(line, "${1}"+hiddenSecret+"@")
@@ -43,21 +43,21 @@ func Line(line string) string {
 	line = signed.ReplaceAllString(line, "${1}"+hiddenSecret)
 	line = webKey.ReplaceAllString(line, hiddenSecret)
 	line = accessKey.ReplaceAllString(line, hiddenKey)
-	for sandboxID.MatchString(line) { // neighbours share the character between them
+	for sandboxID.MatchString(line) { // adjacent matches share the character between them
 		line = sandboxID.ReplaceAllString(line, "${1}"+hiddenID+"${2}")
 	}
 	return line
 }
 
-// secretName is a word in the name of a setting whose value is secret, unless it says where
-// the secret is.
+// secretName matches names of settings whose value is secret. placeName matches names that
+// only say where the secret is, or how it is used.
 var (
 	secretName = regexp.MustCompile(`(?i)(^|_)(secret|password|passwd|pwd|passphrase|token|credentials?|authorization|(access|api|auth|private|ssh)_?key)(_|$)`)
 	placeName  = regexp.MustCompile(`(?i)_(file|path|dir|uri|url|mode|timeout|ttl)$`)
 )
 
-// Setting is the value of a setting, such as an environment variable, or what stands in for
-// it when its name says that it is secret.
+// Setting returns the value of a setting, such as an environment variable, or a replacement
+// if its name says that it is secret.
 func Setting(name, value string) string {
 	if value != "" && secretName.MatchString(name) && !placeName.MatchString(name) {
 		return hiddenSecret

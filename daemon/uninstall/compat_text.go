@@ -1,6 +1,6 @@
 package uninstall
 
-// What scripts read: the start of each line.
+// The start of each output line, for scripts.
 const (
 	textRemoved     = "removed: "
 	textWouldRemove = "would remove: "
@@ -8,7 +8,7 @@ const (
 	textNothing     = "nothing to remove"
 )
 
-// textLeft says what stays on purpose.
+// textLeft lists what stays on purpose.
 const textLeft = `left as they are:
   logs in /var/log/aws-routed-eni
   kernel settings (rp_filter and accept_ra of the primary link, tcp_early_demux, IPv6 and IP forwarding)

@@ -19,20 +19,21 @@ type Paths struct {
 	Config     string // of CNI configurations
 	Binaries   string // of CNI plugins
 	Run        string // of the daemon's sockets and state
-	Checkpoint string // file of the address book; may be elsewhere
-	Host       string // below it a container sees the host's files; absent on the host itself
-	State      string // of plugins, on the host: leases of egress addresses lie below it
+	Checkpoint string // of the address book; may be outside Run
+	Host       string // where a container sees the host's files; absent on the host itself
+	State      string // of plugins, on the host: contains leases of egress addresses
 }
 
-// Where the daemon and the plugins keep their state, and where the manifests mount files
-// of the host.
+// Where the daemon and the plugins keep their state, and where the manifests mount files of
+// the host.
 const (
 	DefaultRun   = "/var/run/aws-node"
 	DefaultHost  = "/host"
 	DefaultState = "/run/cni"
 )
 
-// leases are the directories of egress addresses' leases, in both places where they can be.
+// leases returns the directories of egress address leases, in both places where they can
+// be.
 func (p Paths) leases() (list []string) {
 	for _, state := range []string{filepath.Join(p.Host, p.State), p.State} {
 		for _, family := range []string{"v6pd/egress-v4-ipam/aws-cni", "v4pd/egress-v6-ipam/aws-cni"} {
@@ -42,18 +43,18 @@ func (p Paths) leases() (list []string) {
 	return list
 }
 
-// unseen returns the directory that a container needs to see leases and does not have.
+// unseen returns the directory that a container needs for the leases but lacks.
 func (p Paths) unseen() (path string, ok bool) {
 	path = filepath.Join(p.Host, p.State)
 	return path, len(present(p.Host)) > 0 && len(present(path)) == 0
 }
 
-// sockets of a running daemon.
+// sockets returns the sockets of a running daemon.
 func (p Paths) sockets() []string {
 	return []string{filepath.Join(p.Run, "ipamd.sock"), filepath.Join(p.Run, "cni.sock")}
 }
 
-// running finds a socket that answers.
+// running returns a socket that answers.
 func (p Paths) running(ctx context.Context) (socket string, ok bool) {
 	d := net.Dialer{Timeout: time.Second}
 	for _, path := range p.sockets() {
@@ -66,18 +67,18 @@ func (p Paths) running(ctx context.Context) (socket string, ok bool) {
 	return "", false
 }
 
-// entrance are the files by which a container runtime comes to us. They go first, so that
-// no pod is added meanwhile.
+// entrance returns the files through which a container runtime calls us. They are removed
+// first, so that no pod is added meanwhile.
 func (p Paths) entrance() []string {
 	return present(filepath.Join(p.Config, "10-aws.conflist"),
 		filepath.Join(p.Binaries, "aws-cni"), filepath.Join(p.Binaries, "aws-cni-grpc"), filepath.Join(p.Binaries, "egress-cni"), filepath.Join(p.Binaries, "aws-cni-support.sh"))
 }
 
-// state are sockets and files of the address book. State goes last: with it a node can
-// be put right until everything else is gone.
+// state returns the sockets and the files of the address book. They are removed last: with
+// them the node can be repaired until everything else is gone.
 func (p Paths) state() []string {
 	list := p.sockets()
-	books, _ := filepath.Glob(filepath.Join(p.Run, "ipam*.json*")) // the pattern is good
+	books, _ := filepath.Glob(filepath.Join(p.Run, "ipam*.json*")) // the pattern is valid
 	list = append(list, books...)
 	if p.Checkpoint != "" {
 		list = append(list, p.Checkpoint)
@@ -87,10 +88,10 @@ func (p Paths) state() []string {
 	return present(slices.Compact(list)...)
 }
 
-// startingWith lists the files of a directory whose path starts so.
+// startingWith lists the files of a directory whose path starts with path.
 func startingWith(path string) (out []string) {
 	dir, prefix := filepath.Split(path)
-	entries, _ := os.ReadDir(dir) // none where it cannot be read
+	entries, _ := os.ReadDir(dir) // none if unreadable
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), prefix) {
 			out = append(out, filepath.Join(dir, e.Name()))
@@ -99,12 +100,13 @@ func startingWith(path string) (out []string) {
 	return out
 }
 
-// records are directories: of the plugin's records of pods, and of leases of addresses.
+// records returns directories: the plugin's records of pods, and the leases of addresses.
 func (p Paths) records() []string {
 	return present(append([]string{filepath.Join(p.Run, "attachments")}, p.leases()...)...)
 }
 
-// writable says why nothing can be removed from a file's directory, and from it.
+// writable returns why nothing can be removed from a file's directory, or from path itself
+// if it is a directory.
 func writable(path string) error {
 	err := unix.Access(filepath.Dir(path), unix.W_OK)
 	if info, e := os.Lstat(path); err == nil && e == nil && info.IsDir() {

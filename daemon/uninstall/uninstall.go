@@ -17,9 +17,9 @@ import (
 // Options says what to uninstall. Only Force and DryRun are optional.
 type Options struct {
 	Paths      Paths
-	VethPrefix string // of pods' links, beside the usual ones
-	DryRun     bool   // say what would be removed, and remove nothing
-	Force      bool   // also under a running daemon, and with it the network of living pods
+	VethPrefix string // of pods' links, besides the usual ones
+	DryRun     bool   // print what would be removed, and remove nothing
+	Force      bool   // also with a running daemon, and including the network of living pods
 	Out, Err   io.Writer
 	Log        *slog.Logger // details
 }
@@ -34,7 +34,7 @@ const (
 func Run(ctx context.Context, o Options) int {
 	left, err := hostnet.FindLeftovers(ctx, o.Log, o.VethPrefix)
 	if err != nil {
-		// What was found is still removed; what was not read may be left.
+		// What was found is still removed; what could not be read may be left.
 		fmt.Fprintf(o.Err, "%s%s\n", textFailed, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if reason := o.refuse(ctx, left); reason != "" {
@@ -68,7 +68,7 @@ func code(ok bool) int {
 	return Failed
 }
 
-// refuse says why nothing may be done.
+// refuse returns why nothing may be removed, or "".
 func (o Options) refuse(ctx context.Context, left *hostnet.Leftovers) string {
 	if o.Force {
 		return ""
@@ -98,12 +98,12 @@ func (o Options) remove(ctx context.Context, left *hostnet.Leftovers) (ok bool) 
 	changes := removeAll(o.Paths.entrance(), os.Remove)
 	changes = append(changes, left.Remove(ctx)...)
 	changes = append(changes, removeAll(o.Paths.records(), os.RemoveAll)...)
-	// Where the address book is comes from a setting: no directory goes by it.
+	// A setting names the address book's path, so it must not remove a directory.
 	changes = append(changes, removeAll(o.Paths.state(), os.Remove)...)
 	return o.print(changes, textRemoved)
 }
 
-// print prints what was done, a line an object.
+// print prints what was done, one line per object.
 func (o Options) print(changes []hostnet.Change, done string) (ok bool) {
 	ok = true
 	for _, c := range changes {

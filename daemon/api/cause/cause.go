@@ -1,6 +1,6 @@
-// Package cause holds the codes that say why an address could not be given, or a pod
-// not be put on the network or taken off it. The daemon, the plugin, the doctor and
-// cnictl speak the same codes; a code is never renamed.
+// Package cause holds the codes that say why an address could not be assigned, or why a pod
+// could not be connected to the network or removed from it. The daemon, the plugin, the
+// doctor and cnictl share these codes; a code is never renamed.
 package cause
 
 // Code names one cause. Its text is stable and appears in CNI error details, logs,
@@ -18,14 +18,14 @@ const (
 	EC2Error             Code = "ec2-error"             // any other EC2 failure
 	ENIAttachLimit       Code = "eni-attach-limit"      // AttachmentLimitExceeded or the like
 	ENILinkMissing       Code = "eni-link-missing"      // attached, but its link did not appear
-	AddressesCooling     Code = "addresses-cooling"     // the free addresses still rest
+	AddressesCooling     Code = "addresses-cooling"     // the free addresses are still in cooldown
 	ENIConfigMissing     Code = "eniconfig-missing"     // custom networking, and the node's ENIConfig cannot be used
 	TrunkMissing         Code = "trunk-missing"         // the pod wants a branch ENI, the node has no trunk ENI
-	TrunkLinkMissing     Code = "trunk-link-missing"    // the trunk's link is not on the node
-	BranchPending        Code = "branch-pending"        // the pod's branch ENI is not announced yet
+	TrunkLinkMissing     Code = "trunk-link-missing"    // the node has no link for the trunk ENI
+	BranchPending        Code = "branch-pending"        // the pod has no branch ENI annotation yet
 	BranchInvalid        Code = "branch-invalid"        // the pod's branch ENI annotation cannot be used
-	PodUnknown           Code = "pod-unknown"           // the pod cannot be read from the API server
-	PodAnnotation        Code = "pod-annotation"        // the pod's address could not be written to it
+	PodUnknown           Code = "pod-unknown"           // the pod could not be read from the API server
+	PodAnnotation        Code = "pod-annotation"        // the pod's address annotation could not be written
 	NodeUnschedulable    Code = "node-unschedulable"    // growth is off on a cordoned node
 	DaemonTerminating    Code = "daemon-terminating"    // the daemon is shutting down
 	DaemonStarting       Code = "daemon-starting"       // not initialised yet
@@ -36,19 +36,19 @@ const (
 	NotSupported         Code = "not-supported"         // a mode this version does not serve
 	Internal             Code = "internal"
 
-	// Those of the plugin.
+	// Codes of the plugin.
 	InvalidConfig        Code = "invalid-config"        // the network configuration cannot be used
-	DaemonUnreachable    Code = "daemon-unreachable"    // no ipamd behind its socket, or none that answers
-	DaemonMismatch       Code = "daemon-mismatch"       // what answers there is not understood
+	DaemonUnreachable    Code = "daemon-unreachable"    // ipamd is not reachable, or does not answer
+	DaemonMismatch       Code = "daemon-mismatch"       // ipamd's answer is not understood
 	NetnsGone            Code = "netns-gone"            // nothing at CNI_NETNS
 	PodNetworkSetup      Code = "pod-network-setup"     // the kernel refused a link, address, route, rule or sysctl
-	PodNetworkTeardown   Code = "pod-network-teardown"  // the kernel refused to take one away
-	PodNetworkChanged    Code = "pod-network-changed"   // CHECK, STATUS: not as ADD left it
+	PodNetworkTeardown   Code = "pod-network-teardown"  // the kernel refused to remove one of these
+	PodNetworkChanged    Code = "pod-network-changed"   // CHECK, STATUS: differs from what ADD set up
 	CheckpointUnreadable Code = "checkpoint-unreadable" // GC cannot read ipam.json
 
-	// Those around the network policy agent.
-	PolicyAgentUnreachable Code = "policy-agent-unreachable" // no agent behind its socket, or none that answers in time
-	PolicyAgentRefused     Code = "policy-agent-refused"     // it answers that it could not enforce the pod's policies
+	// Codes about the network policy agent.
+	PolicyAgentUnreachable Code = "policy-agent-unreachable" // the agent is not there, or does not answer in time
+	PolicyAgentRefused     Code = "policy-agent-refused"     // the agent could not enforce the pod's policies
 )
 
 var titles = map[Code]string{

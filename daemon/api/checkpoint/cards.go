@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxCards bounds the network cards of an instance; none has so many.
+// maxCards bounds the network cards of an instance; no instance type has as many.
 const maxCards = 128
 
-// nic comes between the name of the file and the number of a further card.
+// nic stands between the base name of the file and the number of a further card.
 const nic = "-nic-"
 
-// CardPath is the file of a further card: "-nic-<n>" comes before ".json".
+// CardPath returns the file of a further card: "-nic-<n>" is inserted before ".json".
 func CardPath(path string, card int) string {
 	base, isJSON := strings.CutSuffix(path, ".json")
 	base += nic + strconv.Itoa(card)
@@ -21,7 +21,7 @@ func CardPath(path string, card int) string {
 	return base
 }
 
-// CardOfName is the further card that a file beside that of card 0 is of.
+// CardOfName returns the further card that a file next to card 0's file belongs to.
 func CardOfName(first, name string) (card int, ok bool) {
 	base, isJSON := strings.CutSuffix(first, ".json")
 	number, ok := strings.CutPrefix(name, base+nic)
@@ -29,6 +29,6 @@ func CardOfName(first, name string) (card int, ok bool) {
 		number, ok = strings.CutSuffix(number, ".json")
 	}
 	card, err := strconv.Atoi(number)
-	// The number is compared as text: "+1" and "01" are none of ours.
+	// The number is compared as text, so that "+1" and "01" are rejected.
 	return card, ok && err == nil && card > 0 && card < maxCards && strconv.Itoa(card) == number
 }

@@ -12,8 +12,8 @@ import (
 	"cnictl/daemon/api/netnames"
 )
 
-// file is the document; entries are decoded one by one so that an error can name the
-// one that is wrong.
+// file is the document. Entries are decoded one by one so that an error can name the bad
+// one.
 type file struct {
 	Version     *string           `json:"version"`
 	Allocations []json.RawMessage `json:"allocations"`
@@ -33,8 +33,8 @@ type rawEntry struct {
 	} `json:"metadata"`
 }
 
-// Decode reads a file. An error is always a *FormatError, and no entries are returned
-// with it; [Salvage] gets what can be had from such a file.
+// Decode reads a file. An error is always a *FormatError, and comes without entries;
+// [Salvage] recovers what it can from such a file.
 func Decode(data []byte) ([]Entry, error) {
 	var f file
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(&f); err != nil {
@@ -112,10 +112,10 @@ func parseAddress(s string, family func(netip.Addr) bool) (netip.Addr, error) {
 	return a, nil
 }
 
-// Salvage returns the entries that can be read from a file that Decode refuses: those
-// before the place where it was cut off or overwritten, without the ones that are
-// wrong in themselves. A file of another version or kind yields none. What it
-// returns is a hint to be checked against the node.
+// Salvage returns the readable entries of a file that Decode refuses: those before the
+// place where it was cut off or overwritten, except entries that are invalid themselves. A
+// file of another version or kind yields none. The result is a hint, to be checked against
+// the node.
 func Salvage(data []byte) []Entry {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -167,7 +167,7 @@ func salvageList(d *json.Decoder) (entries []Entry, whole bool) {
 	return entries, err == nil
 }
 
-// documentError explains why the document as a whole is not JSON of our shape.
+// documentError explains why the document as a whole is not JSON of the expected shape.
 func documentError(err error) error {
 	f := &FormatError{Problem: NotJSON, Entry: -1, Err: err}
 	var syntax *json.SyntaxError

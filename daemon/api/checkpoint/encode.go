@@ -14,10 +14,10 @@ const (
 	tail = "]}\n"
 )
 
-// Encode puts a whole file together from encoded entries, in the order given.
+// Encode assembles a whole file from encoded entries, in the order given.
 func Encode(entries iter.Seq[[]byte]) []byte { return Append(nil, entries) }
 
-// Append is Encode into a buffer that the caller reuses.
+// Append does the same as Encode, into a buffer that the caller reuses.
 func Append(dst []byte, entries iter.Seq[[]byte]) []byte {
 	dst = append(dst, head...)
 	first := true
@@ -31,11 +31,11 @@ func Append(dst []byte, entries iter.Seq[[]byte]) []byte {
 	return append(dst, tail...)
 }
 
-// EncodeEntry encodes one entry as it stands in the file. The result is not shared.
+// EncodeEntry encodes one entry as it appears in the file. The result is not shared.
 func EncodeEntry(e Entry) []byte { return slices.Clip(AppendEntry(make([]byte, 0, 320), e)) }
 
-// AppendEntry is EncodeEntry into a buffer of the caller's. The order of the members
-// and what is left out when empty are upstream's.
+// AppendEntry does the same as EncodeEntry, into the caller's buffer. The order of the
+// members, and which are omitted when empty, follow upstream.
 func AppendEntry(b []byte, e Entry) []byte {
 	b = appendString(append(b, `{"networkName":`...), e.NetworkName)
 	b = appendString(append(b, `,"containerID":`...), e.ContainerID)
@@ -79,5 +79,5 @@ func appendMetadata(b []byte, e Entry) []byte {
 	return b
 }
 
-// appendString quotes with <, > and & escaped: that is what upstream writes.
+// appendString quotes s and escapes <, > and &, as upstream does.
 func appendString(b []byte, s string) []byte { return logline.AppendQuotedJSON(b, s) }

@@ -7,7 +7,8 @@ import (
 
 // Entry is one allocation. At least one of IPv4 and IPv6 is set.
 type Entry struct {
-	// Card is the network card whose file the entry is in. The file does not say it.
+	// Card is the network card whose file holds the entry. The file itself does not record
+	// it.
 	Card int
 
 	NetworkName string
@@ -24,7 +25,7 @@ type Entry struct {
 	Interfaces   int // interfaces the pod asked for; 0 in files written before v1.20
 }
 
-// Address is the allocated address: the IPv4 one if there are both.
+// Address returns the allocated address: the IPv4 one if the entry has both.
 func (e Entry) Address() netip.Addr {
 	if e.IPv4.IsValid() {
 		return e.IPv4

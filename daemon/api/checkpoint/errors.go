@@ -6,7 +6,7 @@ import (
 	"cnictl/daemon/api/netnames"
 )
 
-// Problem says what kind of thing is wrong with a file.
+// Problem classifies what is wrong with a file.
 type Problem string
 
 const (
@@ -15,7 +15,7 @@ const (
 	NotJSON      Problem = "not-json"      // a byte that JSON does not allow
 	Foreign      Problem = "foreign"       // JSON of another kind
 	WrongVersion Problem = "wrong-version" // a version other than Version
-	BadEntry     Problem = "bad-entry"     // one allocation makes no sense
+	BadEntry     Problem = "bad-entry"     // one allocation is invalid
 )
 
 // FormatError says why a file could not be read.

@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// A message is one byte of kind and then fields: number (one byte), length of the
-// value (uvarint), value. Lists repeat their field. A scalar at its zero value is
-// left out; when one comes twice the last counts. Readers skip numbers they don't
-// know, so a field may be added but a number is never given a second meaning.
+// kind is the first byte of a message. Fields follow: number (one byte), length of the
+// value (uvarint), value. Lists repeat their field. A scalar at its zero value is omitted;
+// if one is repeated, the last counts. Readers skip unknown numbers, so a field may be
+// added, but a number is never given a second meaning.
 type kind uint8
 
 const (
-	kindAddRequest kind = 1 // = Kind values, so that a capture reads the same
+	kindAddRequest kind = 1 // equal to the Kind values, so that a capture reads the same
 	kindDelRequest kind = 2
 	kindAddReply   kind = 3
 	kindDelReply   kind = 4
@@ -65,13 +65,13 @@ func appendInt32(b []byte, f field, v int32) []byte {
 // reader walks the fields of one message. The first error stops it.
 type reader struct {
 	rest  []byte
-	what  string // message, for errors
+	what  string // name of the message, for errors
 	field field
 	value []byte
 	err   error
 }
 
-// next moves to the next field; false at the end and after an error.
+// next moves to the next field. It returns false at the end and after an error.
 func (r *reader) next() bool {
 	if r.err != nil || len(r.rest) == 0 {
 		return false

@@ -13,8 +13,8 @@ const (
 	PolicySocket = "/var/run/aws-node/npa.sock"   // the network policy agent's, since its v1.2.6
 )
 
-// MaxFrame bounds one request or reply without its length prefix, in bytes. The
-// largest honest message (a reply with every CIDR of a VPC) is below 4 KiB.
+// MaxFrame bounds one request or reply without its length prefix, in bytes. The largest
+// legitimate message (a reply with every CIDR of a VPC) is below 4 KiB.
 const MaxFrame = 64 << 10
 
 const prefixSize = 4 // length of the body, big-endian
@@ -22,21 +22,21 @@ const prefixSize = 4 // length of the body, big-endian
 var (
 	// ErrFrameTooLarge: the peer announced more than MaxFrame bytes.
 	ErrFrameTooLarge = errors.New("frame exceeds 65536 bytes")
-	// ErrMalformed: the bytes are no message of this protocol. Errors of the
-	// Decode functions wrap it and name the field.
+	// ErrMalformed: the bytes are not a message of this protocol. Errors of the Decode
+	// functions wrap it and name the field.
 	ErrMalformed = errors.New("malformed message")
 )
 
-// malformed says what is wrong with a message. It wraps ErrMalformed without fmt, which
-// the plugin does not link.
+// malformed describes a malformed message. It wraps ErrMalformed without fmt, which the
+// plugin does not link.
 type malformed string
 
 func (m malformed) Error() string { return ErrMalformed.Error() + ": " + string(m) }
 func (m malformed) Unwrap() error { return ErrMalformed }
 
-// ReadFrame reads one frame and returns it without its length prefix. buf is used
-// when it is large enough. io.EOF means that the peer closed before the first
-// byte, io.ErrUnexpectedEOF that it closed later.
+// ReadFrame reads one frame and returns it without its length prefix. It uses buf if buf is
+// large enough. io.EOF means that the peer closed before the first byte,
+// io.ErrUnexpectedEOF that it closed later.
 func ReadFrame(r io.Reader, buf []byte) ([]byte, error) {
 	var prefix [prefixSize]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
@@ -59,8 +59,8 @@ func ReadFrame(r io.Reader, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// CutFrame is ReadFrame for a caller that reads on its own: it returns the first
-// frame in b, without its prefix, and nil when b does not hold all of it yet.
+// CutFrame is ReadFrame for a caller that does its own reading: it returns the first frame
+// in b, without its prefix, or nil while b does not hold all of it.
 func CutFrame(b []byte) ([]byte, error) {
 	if len(b) < prefixSize {
 		return nil, nil
@@ -81,8 +81,8 @@ func beginFrame(b []byte, k kind) (_ []byte, start int) {
 	return append(b, 0, 0, 0, 0, byte(k)), start
 }
 
-// endFrame fills in the length. A message beyond MaxFrame is left as it is: the
-// peer refuses it by name.
+// endFrame fills in the length. It does not check MaxFrame: the peer refuses a longer
+// message with ErrFrameTooLarge.
 func endFrame(b []byte, start int) []byte {
 	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-prefixSize))
 	return b

@@ -195,7 +195,8 @@ func DecodePolicyReply(frame []byte) (*PolicyReply, error) {
 	return out, nil
 }
 
-// DecodeCallError reads a frame as returned by ReadFrame; nil if it is another message.
+// DecodeCallError reads a frame as returned by ReadFrame. It returns nil for any other
+// message.
 func DecodeCallError(frame []byte) (*CallError, error) {
 	if len(frame) == 0 || kind(frame[0]) != kindCallError {
 		return nil, nil

@@ -2,7 +2,7 @@ package cniwire
 
 import "strconv"
 
-// Request is what the daemon reads: exactly one of its members is set.
+// Request is a decoded request: exactly one of its members is set.
 type Request struct {
 	Add    *AddRequest
 	Del    *DelRequest
@@ -25,8 +25,8 @@ const (
 	reqDelete        field = 13
 )
 
-// requestTexts are the texts of a request by their field, nil where it has none: the
-// one list that encoding and decoding go by.
+// requestTexts lists the text fields of a request by number, nil for a number without one.
+// Encoding and decoding both use it.
 type requestTexts [reqPolicyMode + 1]*string
 
 func (r *AddRequest) texts() requestTexts {
@@ -60,7 +60,7 @@ func (t *requestTexts) append(b []byte) []byte {
 	return b
 }
 
-// read takes the current field if it is a text of the request.
+// read stores the current field if it is a text field of the request.
 func (t *requestTexts) read(r *reader) {
 	if int(r.field) < len(t) && t[r.field] != nil {
 		*t[r.field] = r.text()

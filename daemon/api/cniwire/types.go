@@ -9,7 +9,7 @@ const (
 	KindPolicy Kind = 5
 )
 
-// AddRequest asks for the addresses of one sandbox. Field meanings are those of
+// AddRequest asks for the addresses of one sandbox. The fields mean the same as in
 // rpc.AddNetworkRequest.
 type AddRequest struct {
 	PodName          string
@@ -31,8 +31,8 @@ type Allocation struct {
 	RouteTable int32 // 254 = main; 0 for a branch ENI
 }
 
-// AddReply answers an AddRequest. With Success false, Cause, Detail and Transient
-// say why; nothing is then allocated.
+// AddReply answers an AddRequest. If Success is false, Cause, Detail and Transient say why,
+// and nothing is allocated.
 type AddReply struct {
 	Success           bool
 	Allocations       []Allocation
@@ -47,7 +47,7 @@ type AddReply struct {
 
 	Cause     string // a code of daemon/api/cause
 	Detail    string // one sentence for people
-	Transient bool   // trying again soon may succeed
+	Transient bool   // an early retry may succeed
 }
 
 // DelRequest ends the allocations of one sandbox.
@@ -62,9 +62,9 @@ type DelRequest struct {
 	ClientVersion string
 }
 
-// DelReply answers a DelRequest. Unknown means that the daemon holds nothing for
-// the sandbox, which a DEL treats as success; Allocations are then those of other
-// sandboxes of the same pod, which the DEL must leave alone.
+// DelReply answers a DelRequest. Unknown means that the daemon holds nothing for the
+// sandbox, which a DEL treats as success; Allocations then lists the addresses of the pod's
+// other sandboxes, which the DEL must leave alone.
 type DelReply struct {
 	Success           bool
 	Unknown           bool
@@ -76,24 +76,23 @@ type DelReply struct {
 	Detail string
 }
 
-// PolicyRequest has the daemon notify the network policy agent of the node that a pod's
-// interfaces are there, or with Delete that they are gone. Only a daemon whose replies
-// have a NetworkPolicyMode is asked.
+// PolicyRequest has the daemon notify the node's network policy agent that a pod's
+// interfaces exist, or with Delete that they are gone. The plugin sends it only to a daemon
+// whose replies carry a NetworkPolicyMode.
 type PolicyRequest struct {
 	PodName      string
 	PodNamespace string
 	ContainerID  string
-	Mode         string // NetworkPolicyMode of the reply, as it came; not of a deletion
-	Interfaces   int32  // of the pod; not of a deletion
+	Mode         string // NetworkPolicyMode of the reply, unchanged; unused with Delete
+	Interfaces   int32  // of the pod; unused with Delete
 	Delete       bool
 }
 
-// CallError answers any request that was passed on to a gRPC server, and failed there.
-// The daemon never sends it: it comes from aws-cni-grpc, which makes such calls for the
-// plugin.
+// CallError answers any request that was forwarded to a gRPC server and failed there. The
+// daemon never sends it: it comes from aws-cni-grpc, which makes such calls for the plugin.
 type CallError struct {
-	Answered bool   // the server's own error: it was reached and did not time out
-	Text     string // as grpc words it, "rpc error: code = … desc = …"
+	Answered bool   // the server was reached in time and returned the error itself
+	Text     string // grpc's wording, "rpc error: code = … desc = …"
 }
 
 func (e *CallError) Error() string { return e.Text }

@@ -5,9 +5,9 @@ package crashpoint
 // Here marks a point.
 func Here(Point) {}
 
-// BeforeEC2 and AfterEC2 mark the points of an EC2 action that changes something; of
-// other actions nothing.
+// BeforeEC2 marks the point before an EC2 action that changes something. It ignores other
+// actions.
 func BeforeEC2(string) {}
 
-// AfterEC2 is described with BeforeEC2.
+// AfterEC2 marks the point after an EC2 action, like BeforeEC2.
 func AfterEC2(string) {}

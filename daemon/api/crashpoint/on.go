@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// passed counts the passes of each point. The lock is held for good by the pass that
-// kills, so that no other is noted after it.
+// passed counts the passes of each point. The pass that kills the process never releases
+// the lock, so that no later pass is recorded.
 var passed = struct {
 	sync.Mutex
 	n map[Point]int
 }{n: map[Point]int{}}
 
-// Here notes the pass of a point, and kills the process if it is the one asked for.
+// Here records the pass of a point, and kills the process if CNI_CRASH_AT selects it.
 func Here(p Point) {
 	passed.Lock()
 	passed.n[p]++
@@ -32,11 +32,11 @@ func Here(p Point) {
 	select {} // the signal is on its way
 }
 
-// BeforeEC2 and AfterEC2 mark the points of an EC2 action that changes something; of
-// other actions nothing.
+// BeforeEC2 marks the point before an EC2 action that changes something. It ignores other
+// actions.
 func BeforeEC2(action string) { known(Point("before-" + action)) }
 
-// AfterEC2 is described with BeforeEC2.
+// AfterEC2 marks the point after an EC2 action, like BeforeEC2.
 func AfterEC2(action string) { known(Point("after-" + action)) }
 
 func known(p Point) {
@@ -45,7 +45,7 @@ func known(p Point) {
 	}
 }
 
-// fatal reports whether the nth pass of a point is the one of CNI_CRASH_AT.
+// fatal reports whether CNI_CRASH_AT selects the nth pass of a point.
 func fatal(p Point, nth int) bool {
 	at, _ := syscall.Getenv("CNI_CRASH_AT")
 	name, count, counted := strings.Cut(at, ":")
@@ -62,7 +62,7 @@ func fatal(p Point, nth int) bool {
 	return name == string(p) && nth == want
 }
 
-// note appends the point to the file of CNI_CRASH_LIST.
+// note appends the point to the file that CNI_CRASH_LIST names.
 func note(p Point) {
 	path, _ := syscall.Getenv("CNI_CRASH_LIST")
 	if path == "" {

@@ -2,11 +2,11 @@ package crashpoint
 
 import "slices"
 
-// Point is the name of a moment. It is used in the environment and in test output
-// only, so it may change.
+// Point is the name of a point. It appears only in the environment and in test output, so
+// it may change.
 type Point string
 
-// EC2: before a request that changes something, and when its answer has been read.
+// EC2: before a request that changes something, and after its response has been read.
 const (
 	BeforeCreateENI Point = "before-CreateNetworkInterface"
 	AfterCreateENI  Point = "after-CreateNetworkInterface"
@@ -47,8 +47,7 @@ const (
 	AfterAnswer  Point = "after-answer"
 )
 
-// The checkpoint file. Each point is the end of one step and the beginning of the
-// next.
+// The checkpoint file. Each point ends one step and begins the next.
 const (
 	BeforeFile    Point = "before-file"
 	FileCreated   Point = "file-created" // the temporary one, empty
@@ -58,8 +57,8 @@ const (
 	FileDirSynced Point = "file-dir-synced"
 )
 
-// The daemon's sockets. grpc writes a reply from a goroutine of its own after the
-// last of its points; what the world then looks like is that of AfterLeanReply.
+// The daemon's sockets. grpc writes a reply from its own goroutine after the last gRPC
+// point; a crash there leaves the same state as one at AfterLeanReply.
 const (
 	LeanRequestRead Point = "lean-request-read"
 	BeforeLeanReply Point = "before-lean-reply"
@@ -68,7 +67,7 @@ const (
 	BeforeGRPCReply Point = "before-grpc-reply"
 )
 
-// The daemon's part of the kernel's state.
+// The daemon's share of the kernel state.
 const (
 	BeforeENISetUp    Point = "before-eni-set-up" // link, addresses, routes and rule of a secondary ENI
 	AfterENISetUp     Point = "after-eni-set-up"
@@ -80,14 +79,14 @@ const (
 	AfterPodRoute     Point = "after-pod-route"
 )
 
-// The plugin. The kernel makes the pod's end of the link where it belongs, so no
-// link is ever moved; it takes the messages of a batch in one call, so nothing can
-// come between them.
+// The plugin. The kernel creates the pod's end of the link in the pod's namespace, so no
+// link is ever moved. It takes the messages of a batch in one call, so a crash cannot split
+// a batch.
 const (
 	PluginBeforeRequest   Point = "plugin-before-request"
 	PluginRequestSent     Point = "plugin-request-sent"
 	PluginReplyRead       Point = "plugin-reply-read"
-	PluginBeforeOldLink   Point = "plugin-before-old-link" // deleted: an older sandbox of the pod left it
+	PluginBeforeOldLink   Point = "plugin-before-old-link" // deleted: an older sandbox left it
 	PluginAfterOldLink    Point = "plugin-after-old-link"
 	PluginBeforeLink      Point = "plugin-before-link"
 	PluginAfterLink       Point = "plugin-after-link"

@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Bounds of what Summary.Check accepts, so far above what AWS and Kubernetes allow
-// that only nonsense exceeds them, and so low that sums over a fleet stay exact.
+// Bounds of what Summary.Check accepts: so far above what AWS and Kubernetes allow that
+// only nonsense exceeds them, and low enough that sums over a fleet stay exact.
 const (
 	maxList      = 4096    // items of a list
-	maxSmall     = 1 << 20 // things of one node: ENIs, slots, pods, addresses of IPv4
+	maxSmall     = 1 << 20 // items on one node: ENIs, slots, pods, IPv4 addresses
 	maxIPv6      = 1 << 50 // addresses of one node, four /80s; 8,000 nodes fit an int64
 	maxSetting   = math.MaxInt32
 	maxCounter   = 1 << 40 // events since start
 	maxDurations = 1e9     // seconds
 )
 
-// Check refuses a summary whose numbers cannot be: it names the first such member.
+// Check refuses a summary with impossible numbers. The error names the first such member.
 func (s *Summary) Check() error {
 	var c check
 	c.text("version", s.Version)
@@ -55,7 +55,7 @@ func (s *Summary) Check() error {
 	return c.err
 }
 
-// check keeps the first thing that is wrong.
+// check keeps the first problem found.
 type check struct{ err error }
 
 func (c *check) refuse(format string, args ...any) {
@@ -70,7 +70,7 @@ func (c *check) count(name string, n, most int) {
 	}
 }
 
-// known is count for a member that may be null.
+// known checks a count that may be null.
 func (c *check) known(name string, n *int, most int) {
 	if n != nil {
 		c.count(name, *n, most)
@@ -142,7 +142,7 @@ func (c *check) enis(enis []ENISummary, family string) {
 	}
 }
 
-// parts: what a card's addresses are in cannot exceed what it has.
+// parts checks that the parts of a card's pool do not exceed their total.
 func (c *check) parts(at func(string) string, card CardSummary) {
 	c.split(at, card.Total, card.Assigned, orNone(card.Cooling), card.Free)
 	if c.err != nil {
@@ -154,7 +154,7 @@ func (c *check) parts(at func(string) string, card CardSummary) {
 	}
 }
 
-// orNone takes what is not known for nothing: it can be no part of a total.
+// orNone counts an unknown part as 0.
 func orNone(n *int) int {
 	if n == nil {
 		return 0
@@ -162,7 +162,7 @@ func orNone(n *int) int {
 	return *n
 }
 
-// split: the parts of a total, none of them negative, fit into it.
+// split checks that the parts of a total are not negative and fit into it.
 func (c *check) split(at func(string) string, total, assigned, cooling, free int) {
 	left := total
 	for _, p := range []struct {

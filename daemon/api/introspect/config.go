@@ -10,13 +10,13 @@ type ConfigRow struct {
 	Support   string  `json:"support"`                // what this version does with it; "" = unknown
 }
 
-// What a version does with a setting (daemon/config: Support).
+// How a version handles a setting (daemon/config: Support).
 const (
 	SupportActs    = "yes"
 	SupportLater   = "not yet" // accepted without effect, in versions that did not serve it
 	SupportRefused = "refused" // switching it on is an error, in versions that did not serve it
-	SupportNoOp    = "no-op"   // no version acts on it any more
-	SupportPassed  = "passed"  // others than the daemon read it
+	SupportNoOp    = "no-op"   // no version uses it any more
+	SupportPassed  = "passed"  // read by components other than the daemon
 )
 
 // NodeConfig answers /v1/config.

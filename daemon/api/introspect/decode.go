@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// Bounds of what Decode accepts. They are far above what AWS allows (a
-// p5.48xlarge has 32 cards; no instance has 100 ENIs) and far below what would
-// hurt.
+// Bounds of what Decode accepts. They are far above what AWS allows (a p5.48xlarge has 32
+// cards; no instance has 100 ENIs) and far below what would do harm.
 const (
 	MaxBody      = 8 << 20 // bytes
 	maxCards     = 64
@@ -26,7 +25,8 @@ const (
 )
 
 var (
-	// ErrCommands: the body is the list of paths, so the node has no such path.
+	// ErrCommands: the body is the list of paths, so the node does not have the requested
+	// one.
 	ErrCommands = errors.New("the node does not know this path")
 	// ErrTooLarge: the body exceeds MaxBody.
 	ErrTooLarge = errors.New("response exceeds 8 MiB")
@@ -34,9 +34,9 @@ var (
 	ErrNotJSON = errors.New("response is not JSON")
 )
 
-// Decode reads a /v1/enis body of any release into the normalised form. Total and
-// Assigned are recomputed from the addresses; Cooling and Free follow from Recount,
-// before it every address not assigned counts as free. An error says where.
+// Decode reads a /v1/enis body of any release into the normalised form. Total and Assigned
+// are recomputed from the addresses. Recount sets Cooling and Free; before it, every
+// unassigned address counts as free. An error says where the problem is.
 func Decode(body []byte) (*Pool, error) {
 	if len(body) > MaxBody {
 		return nil, ErrTooLarge
@@ -47,7 +47,7 @@ func Decode(body []byte) (*Pool, error) {
 	return DecodeValid(body)
 }
 
-// DecodeValid is Decode for a body that was found to be JSON, and no longer than it may.
+// DecodeValid is Decode for a body already known to be valid JSON within MaxBody.
 func DecodeValid(body []byte) (*Pool, error) {
 	p, err := decode(body)
 	switch {
@@ -86,8 +86,8 @@ func decode(body []byte) (*Pool, error) {
 	return d.finish()
 }
 
-// isFlat reports whether the pool is at the outer level, as up to v1.19, and not below
-// network cards, as it is since.
+// isFlat reports whether the pool is at the outer level, as up to v1.19, rather than below
+// network cards, as in later releases.
 func isFlat(outer []string) (bool, error) {
 	for _, member := range []string{"ENIs", "TotalIPs", "AssignedIPs"} {
 		if !slices.Contains(outer, member) {
@@ -103,7 +103,8 @@ func isFlat(outer []string) (bool, error) {
 	return false, nil
 }
 
-// PathsOf are the paths that the answer to an unknown path lists; nil: body is another.
+// PathsOf returns the paths that the answer to an unknown path lists, or nil for other
+// bodies.
 func PathsOf(body []byte) []string {
 	if !bytes.Contains(body, []byte(`"AvailableCommands"`)) {
 		return nil
@@ -123,7 +124,7 @@ func cardIndex(key string) (int, error) {
 	return n, nil
 }
 
-// decoder collects a pool. cidrs and addresses are what is left of the bounds.
+// decoder collects a pool. cidrs and addresses count down what the bounds still allow.
 type decoder struct {
 	pool             Pool
 	cidrs, addresses int
@@ -131,7 +132,7 @@ type decoder struct {
 	features         map[Shape]bool
 }
 
-// saw notes something that only the releases from a shape on have.
+// saw records a feature that releases have only from shape s on.
 func (d *decoder) saw(s Shape) {
 	if d.features == nil {
 		d.features = map[Shape]bool{}
@@ -153,7 +154,7 @@ func (d *decoder) cards(body []byte) error {
 			return fmt.Errorf("card %d %w", index, err)
 		}
 	}
-	// Newest first: without any ENI they are equal.
+	// Newest first: without ENIs these shapes look the same.
 	d.pool.Shape = ShapeBlanked
 	switch {
 	case len(d.pool.ENIs) > 0 && !d.features[ShapeSubnets]:
@@ -199,7 +200,7 @@ func (d *decoder) card(index int, card wireCard) error {
 	return nil
 }
 
-// finish orders what was read and counts it.
+// finish sorts and counts what was read.
 func (d *decoder) finish() (*Pool, error) {
 	p := &d.pool
 	slices.SortFunc(p.ENIs, func(a, b NodeENI) int {
@@ -230,8 +231,8 @@ func (p *Pool) compare(card int, member string, reported *int, counted int) {
 	}
 }
 
-// checkUnique refuses an answer that gives one ENI or CIDR twice: counts over it
-// would lie.
+// checkUnique refuses an answer that lists an ENI or a CIDR twice, which would falsify the
+// counts.
 func (p *Pool) checkUnique() error {
 	ids := map[string]bool{}
 	cidrs := map[netip.Prefix]bool{}

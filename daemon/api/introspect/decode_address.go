@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// recorded reports whether an address is or was a pod's. Up to v1.8 those that never
-// were stand in the document too.
+// recorded reports whether an address is or was assigned to a pod. Up to v1.8 the document
+// also lists addresses that never were.
 func (a wireAddress) recorded() bool {
 	return a.IPAMKey != IPAMKey{} || a.IPAMMetadata != IPAMMetadata{} ||
 		a.AssignedTime != "" && !isZero(a.AssignedTime) || a.UnassignedTime != "" && !isZero(a.UnassignedTime)
@@ -32,8 +32,8 @@ func (a wireAddress) node(addr netip.Addr) (NodeAddress, error) {
 	if n.UnassignedAt, err = parseTime(a.UnassignedTime); err != nil {
 		return NodeAddress{}, fmt.Errorf("UnassignedTime: %w", err)
 	}
-	// The container id and interface name are blank since v1.23.0, the pod's name is
-	// not there before v1.11.
+	// The container id and the interface name are blank since v1.23.0; the pod's name is
+	// missing before v1.11.
 	if a.IPAMKey != (IPAMKey{}) || m.PodName != "" {
 		n.State = AddressAssigned
 		n.UnassignedAt = nil
@@ -41,7 +41,7 @@ func (a wireAddress) node(addr netip.Addr) (NodeAddress, error) {
 	return n, nil
 }
 
-// parseTime reads a time; missing or zero is not known.
+// parseTime reads a time. A missing or zero time is unknown.
 func parseTime(text string) (*time.Time, error) {
 	if text == "" {
 		return nil, nil

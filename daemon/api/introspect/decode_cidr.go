@@ -16,8 +16,8 @@ func parseAddr(s string) (netip.Addr, error) {
 	return addr.Unmap(), nil
 }
 
-// prefix is the CIDR in its canonical form, from the Cidr member, or from the map
-// key where that is missing.
+// prefix returns the CIDR in its canonical form, from the Cidr member, or from the map key
+// if that is missing.
 func (c wireCIDR) prefix(key string) (netip.Prefix, error) {
 	if c.Cidr == nil || *c.Cidr == (wireIPNet{}) {
 		p, err := netip.ParsePrefix(key)
@@ -39,7 +39,7 @@ func (c wireCIDR) prefix(key string) (netip.Prefix, error) {
 	return checkedPrefix(netip.PrefixFrom(addr, ones))
 }
 
-// checkedPrefix accepts what EC2 gives an interface: one address, a /28, a /80.
+// checkedPrefix accepts what EC2 assigns to an interface: one address, a /28, a /80.
 func checkedPrefix(p netip.Prefix) (netip.Prefix, error) {
 	known := p.IsSingleIP() || p.Addr().Is4() && p.Bits() == 28 || p.Addr().Is6() && p.Bits() == 80
 	if !known || p.Addr().Zone() != "" || p != p.Masked() {

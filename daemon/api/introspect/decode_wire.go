@@ -1,6 +1,6 @@
 package introspect
 
-// wireCard is a pool of any release. What some release lacks is a pointer.
+// wireCard is a pool of any release. Members that some release lacks are pointers.
 type wireCard struct {
 	TotalIPs    *int
 	AssignedIPs *int

@@ -12,7 +12,7 @@ const (
 	MaxEventWait = 30  // seconds that a request for events may wait
 )
 
-// EventKind says what changed. The words are stable.
+// EventKind says what changed. The values are stable.
 type EventKind string
 
 const (
@@ -58,18 +58,18 @@ const (
 	EventStarted             EventKind = "started"
 	EventTerminating         EventKind = "terminating"
 
-	// EventGap is no change: it marks missing changes. Reason says why,
-	// Missed how many, where that is known.
+	// EventGap is not a change: it marks missing events. Reason says why they are missing,
+	// and Missed how many, if known.
 	EventGap EventKind = "gap"
 )
 
 // Reasons of a gap.
 const (
-	GapOverflow = "overflow" // the daemon remembers MaxEvents; these are older
+	GapOverflow = "overflow" // the daemon remembers MaxEvents events; the missing ones are older
 	GapRestart  = "restart"  // the requested sequence is from another run of the daemon
 )
 
-// eventKinds is every kind with its title, in the order of the constants.
+// eventKinds lists every kind with its title, in the order of the constants.
 var eventKinds = []struct {
 	kind  EventKind
 	title string
@@ -118,7 +118,7 @@ var eventKinds = []struct {
 	{EventGap, "events are missing here"},
 }
 
-// Title is the one-line meaning of a kind, "" for an unknown one.
+// Title returns the one-line meaning of a kind, "" for an unknown one.
 func (k EventKind) Title() string {
 	for _, known := range eventKinds {
 		if known.kind == k {

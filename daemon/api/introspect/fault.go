@@ -16,11 +16,11 @@ func (f *Fault) Error() string { return fmt.Sprintf("%s (%s)", f.Message, f.Code
 // Codes of faults.
 const (
 	FaultBadParameter  = "bad-parameter"  // 400: a query parameter is unknown, malformed or out of range
-	FaultForeignHost   = "foreign-host"   // 403: the Host header names another host than the node's loopback
+	FaultForeignHost   = "foreign-host"   // 403: the Host header does not name the node's loopback
 	FaultNotServed     = "not-served"     // 404: this daemon does not serve the path
 	FaultNotFound      = "not-found"      // 404: the requested object does not exist
 	FaultMethod        = "method"         // 405: only GET and HEAD are answered
-	FaultBusy          = "busy"           // 503: too many requests wait; Retry-After says when to come again
+	FaultBusy          = "busy"           // 503: too many waiting requests; Retry-After is set
 	FaultUnavailable   = "unavailable"    // 503: the daemon could not read the requested data
 	FaultAnswerTooLong = "answer-too-big" // 500: the answer would exceed MaxBody
 	FaultInternal      = "internal"       // 500

@@ -13,15 +13,15 @@ const (
 	MaxLogMatch     = 256       // bytes of LogQuery.Match
 )
 
-// ErrNoLogFile: the daemon logs to a stream, or to a file that is not there.
+// ErrNoLogFile: the daemon logs to a stream, or to a file that does not exist.
 var ErrNoLogFile = errors.New("there is no log file to read")
 
-// LogQuery chooses lines of the daemon's log.
+// LogQuery selects lines of the daemon's log.
 type LogQuery struct {
-	Lines int       // the newest ones, 1 to MaxLogLines
-	Level string    // debug, info, warn, error, fatal: those of that level and above; "" = all
-	Since time.Time // those not older; zero = all
-	Match string    // those that hold this text; "" = all
+	Lines int       // how many of the newest, 1 to MaxLogLines
+	Level string    // debug, info, warn, error, fatal: that level and above; "" = all
+	Since time.Time // no older lines; zero = all
+	Match string    // only lines that contain this text; "" = all
 }
 
 // NodeLogs answers /v1/logs: the newest lines of the daemon's log that were asked

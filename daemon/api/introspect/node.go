@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Reason classes why a node could not be read. The codes are stable.
+// Reason classifies why a node could not be read. The codes are stable.
 type Reason string
 
 const (
@@ -13,39 +13,39 @@ const (
 	ReasonNoSocket   Reason = "no-socket"   // the socket file does not exist
 	ReasonForbidden  Reason = "forbidden"   // no permission for the socket
 	ReasonTimeout    Reason = "timeout"     // no complete answer in time
-	ReasonCancelled  Reason = "cancelled"   // given up by the caller
+	ReasonCancelled  Reason = "cancelled"   // the caller gave up
 	ReasonUnresolved Reason = "unresolved"  // the host name cannot be resolved
 	ReasonTransport  Reason = "transport"   // the connection broke
-	ReasonNotHTTP    Reason = "not-http"    // what answers does not speak HTTP
-	ReasonStatus     Reason = "bad-status"  // an HTTP status that is no answer
+	ReasonNotHTTP    Reason = "not-http"    // the server does not speak HTTP
+	ReasonStatus     Reason = "bad-status"  // an HTTP status that is not a success
 	ReasonNotFound   Reason = "not-found"   // 404
 	ReasonNotJSON    Reason = "not-json"    // the body is not JSON
 	ReasonMalformed  Reason = "malformed"   // JSON, but not the requested document
 	ReasonTooLarge   Reason = "too-large"   // the body exceeds the limit
 	ReasonNoEndpoint Reason = "no-endpoint" // the node does not know the path (an older or upstream daemon)
-	ReasonNotServed  Reason = "not-served"  // the node knows the path and does not serve it
+	ReasonNotServed  Reason = "not-served"  // the node knows the path but does not serve it
 	ReasonBadRequest Reason = "bad-request" // the node refuses the parameters
-	ReasonBusy       Reason = "busy"        // the node asks to come again later
+	ReasonBusy       Reason = "busy"        // the node asks to retry later
 
 	ReasonNoPod         Reason = "no-pod"            // the node has no aws-node pod
-	ReasonPodNotRunning Reason = "pod-not-running"   // it has one that does not run
-	ReasonOff           Reason = "introspection-off" // the server is off, or on a socket that cannot be reached
-	ReasonCredential    Reason = "credential"        // the cluster's credentials could not be had, or are not accepted
+	ReasonPodNotRunning Reason = "pod-not-running"   // the node's aws-node pod is not running
+	ReasonOff           Reason = "introspection-off" // the server is off, or on an unreachable socket
+	ReasonCredential    Reason = "credential"        // no credentials for the cluster, or it rejects them
 )
 
 // Pool is a decoded /v1/enis of any release.
 type Pool struct {
 	Shape Shape
-	Cards []CardSummary // limits are null: the document does not have them
+	Cards []CardSummary // limits are null: the document lacks them
 	ENIs  []NodeENI     // by card, device, id
 
-	// Mismatches are the running counters that the document gives and that its own
-	// addresses contradict. The counts above never come from them.
+	// Mismatches lists the document's own counters that its addresses contradict. The
+	// counts above never come from them.
 	Mismatches []Mismatch
 }
 
-// Mismatch is a counter of a card that is not what its addresses add up to, those of
-// excluded ENIs and of the mode not in use included, as upstream counts.
+// Mismatch is a card's counter that differs from the sum over its addresses, including
+// excluded ENIs and the mode not in use, as upstream counts.
 type Mismatch struct {
 	Card     int
 	Member   string // TotalIPs or AssignedIPs
@@ -53,18 +53,18 @@ type Mismatch struct {
 	Counted  int
 }
 
-// Shape names the release that introduced a form of /v1/enis; those that follow
-// answer it up to the next one here. A document that fits several, because it holds
-// no address that would distinguish them, counts as the newest.
+// Shape names the release that introduced a form of /v1/enis; it applies to all releases up
+// to the next Shape. A document that fits several, because it holds no address that would
+// distinguish them, counts as the newest.
 type Shape string
 
 const (
-	ShapeAddresses Shape = "v1.8"  // and before: addresses directly below the ENI
-	ShapeCIDRs     Shape = "v1.9"  // CIDRs of IPv4 between ENI and address
+	ShapeAddresses Shape = "v1.8"  // and earlier: addresses directly below the ENI
+	ShapeCIDRs     Shape = "v1.9"  // IPv4 CIDRs between ENI and address
 	ShapeFamilies  Shape = "v1.10" // to v1.19: IPv4 and IPv6
 	ShapeCards     Shape = "v1.20" // and v1.21: a level of network cards
 	ShapeSubnets   Shape = "v1.22" // the ENI's subnet, and whether it is excluded
-	ShapeBlanked   Shape = "v1.23" // container ids blanked; ours is this one too
+	ShapeBlanked   Shape = "v1.23" // container ids blanked; our daemon's form too
 )
 
 // NodeENI is one ENI of a node with counts recomputed from its addresses.
@@ -96,7 +96,7 @@ type NodeCIDR struct {
 	Addresses []NodeAddress `json:"addresses"`         // those with a record: assigned now or since the daemon started
 }
 
-// IsPrefix reports whether it is a /28 or /80, not a secondary IP.
+// IsPrefix reports whether the CIDR is a /28 or /80 rather than a secondary IP.
 func (c NodeCIDR) IsPrefix() bool { return !c.CIDR.IsSingleIP() }
 
 // Address states.

@@ -63,7 +63,7 @@ type UnmetTarget struct {
 	Title    string `json:"title"`               // the one-line meaning of the reason
 }
 
-// PlanQuery holds the targets of a what-if plan; nil leaves the node's own.
+// PlanQuery holds the targets of a what-if plan; nil keeps the node's own.
 type PlanQuery struct {
 	WarmENI    *int // warmEni, WARM_ENI_TARGET
 	WarmIP     *int // warmIp, WARM_IP_TARGET
@@ -76,7 +76,7 @@ type PlanQuery struct {
 // MaxTarget bounds each number of a PlanQuery.
 const MaxTarget = maxSetting
 
-// Parameters lists the query parameters with the members they set, in their order.
+// Parameters lists the query parameters in order, with the members they set.
 func (q *PlanQuery) Parameters() []PlanParameter {
 	return []PlanParameter{
 		{"warmEni", &q.WarmENI}, {"warmIp", &q.WarmIP}, {"minimumIp", &q.MinimumIP},

@@ -2,9 +2,9 @@ package introspect
 
 import "time"
 
-// Recount sets every state and count of the pool for the moment now (the node's
-// clock), with addresses resting for cooldown after their last pod. The addresses
-// of excluded ENIs are counted on the ENI but not on its card: no pod can get them.
+// Recount sets every state and count of the pool for the time now (the node's clock), with
+// a cooldown after an address's last pod. The addresses of excluded ENIs count on the ENI
+// but not on its card: no pod can get them.
 func (p *Pool) Recount(now time.Time, cooldown time.Duration) {
 	cards := make(map[int]*CardSummary, len(p.Cards))
 	secondary := make(map[int]bool)

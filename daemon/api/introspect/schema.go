@@ -23,7 +23,7 @@ type SchemaRef struct {
 	Path string `json:"path"` // where it is served
 }
 
-// schemaKinds are the documents with a schema, by kind.
+// schemaKinds lists the kinds with a schema, by name.
 var schemaKinds = []string{
 	KindFault, KindConfig, KindEvents, KindFailures, KindLogs, KindPlan, KindPod, KindSummary, KindSchemas,
 }
@@ -37,7 +37,7 @@ func Schemas() SchemaList {
 	return list
 }
 
-// Schema is the JSON Schema of a kind of documents.
+// Schema returns the JSON Schema of a kind of document.
 func Schema(kind string) (json.RawMessage, bool) {
 	if !slices.Contains(schemaKinds, kind) {
 		return nil, false

@@ -11,7 +11,7 @@ import (
 // maxDepth bounds the nesting of a document; /v1/enis has 9 levels.
 const maxDepth = 16
 
-// place is the path of something in a document, for people: 0.ENIs.eni-….
+// place is a path within a document, for people: 0.ENIs.eni-….
 type place []string
 
 func (p place) String() string {
@@ -34,9 +34,9 @@ func (p place) String() string {
 	return b.String()
 }
 
-// checkStructure refuses what encoding/json reads without a word: a member given
-// twice (the last one wins, and letters of either case are the same to it) and deep
-// nesting. It returns the names of the outermost object.
+// checkStructure refuses what encoding/json accepts silently: a repeated member (the last
+// one wins, and it ignores letter case) and deep nesting. It returns the member names of
+// the outermost object.
 func checkStructure(body []byte) (outer []string, err error) {
 	s := scanner{body: body, until: len(body), stack: make([]level, 0, maxDepth)}
 	if err := s.scan(); err != nil {
@@ -45,8 +45,8 @@ func checkStructure(body []byte) (outer []string, err error) {
 	return s.outer, nil
 }
 
-// placeOf names the value that a decoder had just read, or begun, at an offset of a
-// valid document.
+// placeOf names the value that a decoder had just read, or begun, at an offset of a valid
+// document.
 func placeOf(body []byte, offset int64) place {
 	if offset > 0 && (body[offset-1] == '{' || body[offset-1] == '[') {
 		offset--
@@ -66,14 +66,14 @@ type scanner struct {
 	outer []string // names of the outermost object
 }
 
-// level is an object or array that is open.
+// level is an open object or array.
 type level struct {
 	object bool
 	inKey  bool // the next string is a member's name
 	name   []byte
 	index  int
-	few    [][]byte        // names seen, while they are few
-	many   map[string]bool // and when they are many, folded
+	few    [][]byte        // names seen so far, while there are few
+	many   map[string]bool // folded, when there are many
 }
 
 // fewNames is how many names are compared one by one.
@@ -110,8 +110,7 @@ func (s *scanner) scan() error {
 	return nil
 }
 
-// open enters an object or array. The room for names of the last one of that depth is
-// used again.
+// open enters an object or array. It reuses the name buffer of the last one at that depth.
 func (s *scanner) open(object bool) {
 	var few [][]byte
 	if depth := len(s.stack); depth < cap(s.stack) {
@@ -120,7 +119,7 @@ func (s *scanner) open(object bool) {
 	s.stack = append(s.stack, level{object: object, inKey: object, few: few})
 }
 
-// endOfString is the offset of the quote that closes the string opened at an offset.
+// endOfString returns the offset of the quote that closes the string opened at i.
 func (s *scanner) endOfString(i int) int {
 	for i++; i < len(s.body)-1 && s.body[i] != '"'; i++ {
 		if s.body[i] == '\\' {
@@ -130,7 +129,7 @@ func (s *scanner) endOfString(i int) int {
 	return i
 }
 
-// add notes a member's name; false: the object has it already.
+// add records a member's name. It returns false if the object already has it.
 func (l *level) add(raw []byte) bool {
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		var name string
@@ -162,8 +161,8 @@ func (l *level) add(raw []byte) bool {
 	return true
 }
 
-// folded is a name with the letters that encoding/json takes for the same made so:
-// the Kelvin sign and the long s are k and s to it.
+// folded maps letters that encoding/json considers equal to the same letter: it reads the
+// Kelvin sign as k and the long s as s.
 func folded(name []byte) string {
 	return strings.ReplaceAll(strings.ToLower(string(name)), "ſ", "s")
 }
@@ -181,7 +180,7 @@ func (s *scanner) place() place {
 	return p
 }
 
-// unmarshal reads a document whose structure is sound; an error says where.
+// unmarshal reads a document of checked structure. An error says where the problem is.
 func unmarshal(body []byte, into any) error {
 	err := json.Unmarshal(body, into)
 	var wrong *json.UnmarshalTypeError

@@ -7,11 +7,10 @@ import (
 	"cnictl/capacity/maxpods"
 )
 
-// APIVersion is the version of every document of ours. Within it changes are
-// additive.
+// APIVersion is the version of all our documents. Changes within it are additive.
 const APIVersion = "cnictl/v1alpha1"
 
-// Kinds of documents of ours.
+// Kinds of our documents.
 const (
 	KindSummary  = "NodeSummary"
 	KindConfig   = "NodeConfig"
@@ -72,7 +71,7 @@ const MaxLastErrors = 5
 const (
 	ModeSecondaryIP = "secondary-ip"
 	ModePrefix      = "prefix"
-	ModeMixed       = "mixed" // seen from outside only: a node in change from one to the other
+	ModeMixed       = "mixed" // seen from outside only: a node changing from one mode to the other
 )
 
 // CardSummary is the pool of one network card. The address counts are those of
@@ -101,7 +100,7 @@ const (
 	ENIFlagEFA      = "efa"
 	ENIFlagExcluded = "excluded" // its subnet may not give addresses to pods
 	ENIFlagHeld     = "held"     // it is being detached
-	// ENIFlagQuarantined: EC2 does not show it any more; its pods keep their addresses.
+	// ENIFlagQuarantined: EC2 no longer lists it; its pods keep their addresses.
 	ENIFlagQuarantined = "quarantined"
 )
 
@@ -133,12 +132,12 @@ type Targets struct {
 // Verdicts on max-pods.
 const (
 	MaxPodsOK      = "ok"
-	MaxPodsOver    = "over"    // pods will be scheduled that can get no address
-	MaxPodsUnder   = "under"   // addresses can never be used
+	MaxPodsOver    = "over"    // pods may be scheduled that can get no address
+	MaxPodsUnder   = "under"   // some addresses can never be used
 	MaxPodsUnknown = "unknown" // the instance type is not in the table
 )
 
-// MaxPodsUnlimited means more addresses than any max-pods, as an IPv6 node has.
+// MaxPodsUnlimited means more addresses than any max-pods, as on an IPv6 node.
 const MaxPodsUnlimited = 1<<31 - 1
 
 // MaxPods is kubelet's max-pods beside what the node's addresses allow.
@@ -154,8 +153,8 @@ type MaxPods struct {
 	AtRisk int `json:"atRisk,omitempty"` // pods without a branch ENI that can be scheduled beyond the addresses; left out: none
 }
 
-// MaxPodsOf is a computation as documents have it; value is kubelet's setting, nil where it is
-// not known.
+// MaxPodsOf converts a computation to its document form. value is kubelet's setting, nil if
+// unknown.
 func MaxPodsOf(value *int, source string, r maxpods.Result) *MaxPods {
 	m := &MaxPods{
 		Value: value, Source: source, Verdict: r.Verdict.Word(),
@@ -205,7 +204,7 @@ type Backoff struct {
 	Cause string    `json:"cause"`              // a code of daemon/api/cause
 }
 
-// MarshalJSON prints a zero Until, which is not known, as null.
+// MarshalJSON prints a zero Until, which means unknown, as null.
 func (b Backoff) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Scope string     `json:"scope"`
@@ -232,7 +231,7 @@ type LastError struct {
 	Count     int       `json:"count"`     // occurrences since the daemon started
 }
 
-// MarshalJSON prints a zero At, which is not known, as null.
+// MarshalJSON prints a zero At, which means unknown, as null.
 func (e LastError) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		At        *time.Time `json:"at"`

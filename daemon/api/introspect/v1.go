@@ -21,8 +21,8 @@ const (
 	PathSchemas    = "/v1/schemas" // and /v1/schemas/<kind>
 )
 
-// UpstreamPaths are those that upstream's daemon has too. DocumentPaths are all that answer a
-// document about the node without being asked for anything in particular, upstream's first.
+// UpstreamPaths are the paths that upstream's daemon serves too. DocumentPaths are all
+// paths that return a document about the node without parameters, upstream's first.
 var (
 	UpstreamPaths = []string{PathENIs, PathENIConfigs, PathNetworkEnv, PathIPAMEnv}
 	DocumentPaths = append(slices.Clone(UpstreamPaths), PathSummary, PathConfig, PathPlan, PathFailures, PathEvents)
@@ -32,17 +32,16 @@ var (
 // decimal. Go sorts map keys as strings, as upstream's encoder does.
 type ENIs map[string]Card
 
-// Card is the pool of one network card. The counts are upstream's running
-// counters: they include every CIDR, also of excluded ENIs and of the mode that is
-// not in use.
+// Card is the pool of one network card. The counts are upstream's running counters: they
+// include every CIDR, also those of excluded ENIs and of the mode not in use.
 type Card struct {
 	TotalIPs    int
 	AssignedIPs int
 	ENIs        map[string]ENI // by ENI id
 }
 
-// ENI is one network interface of a card. Both maps are keyed by canonical CIDR
-// and are never nil, so that an empty one is {}.
+// ENI is one network interface of a card. Both maps are keyed by canonical CIDR and are
+// never nil, so that an empty one encodes as {}.
 type ENI struct {
 	ID                  string
 	IsPrimary           bool
@@ -61,10 +60,10 @@ type CIDR struct {
 	Cidr          IPNet
 	IPAddresses   map[string]Address // only addresses that are or were assigned
 	IsPrefix      bool
-	AddressFamily string // always "" in answers of upstream
+	AddressFamily string // always "" in upstream's answers
 }
 
-// IPNet is how Go's net.IPNet marshals: dotted address, mask bytes in base64.
+// IPNet encodes like Go's net.IPNet: dotted address, mask bytes in base64.
 type IPNet struct {
 	IP   string
 	Mask []byte
@@ -79,23 +78,23 @@ type Address struct {
 	UnassignedTime time.Time // zero: assigned, or never unassigned
 }
 
-// IPAMKey is the key of an assignment. ContainerID and IfName are blanked in
-// answers since v1.23.0, so "assigned" reads as NetworkName != "".
+// IPAMKey is the key of an assignment. Answers since v1.23.0 blank ContainerID and IfName,
+// so "assigned" means NetworkName != "".
 type IPAMKey struct {
 	NetworkName string `json:"networkName"`
 	ContainerID string `json:"containerID"`
 	IfName      string `json:"ifName"`
 }
 
-// IPAMMetadata names the pod. All members are absent while unassigned.
+// IPAMMetadata names the pod. All members are absent while the address is unassigned.
 type IPAMMetadata struct {
 	PodNamespace string `json:"k8sPodNamespace,omitempty"`
 	PodName      string `json:"k8sPodName,omitempty"`
 	Interfaces   int    `json:"interfacesCount,omitempty"`
 }
 
-// NetworkEnv answers /v1/networkutils-env-settings. Lists that are not set are
-// null; RandomizeSNAT is 0 none, 1 hashrandom, 2 prng.
+// NetworkEnv answers /v1/networkutils-env-settings. Unset lists are null; RandomizeSNAT is
+// 0 for none, 1 for hashrandom, 2 for prng.
 type NetworkEnv struct {
 	ExternalServiceCIDRs []string `json:"AWS_EXTERNAL_SERVICE_CIDRS"`
 	NodePortSupport      bool     `json:"AWS_VPC_CNI_NODE_PORT_SUPPORT"`
@@ -116,8 +115,8 @@ type IPAMEnv struct {
 	WarmIPTarget        int  `json:"WARM_IP_TARGET"`
 }
 
-// Commands answers / and every unknown path, with status 200. A client that finds
-// it under a path it asked for knows that the node has no such path.
+// Commands answers / and every unknown path, with status 200. A client that gets it for a
+// path knows that the node does not have that path.
 type Commands struct {
 	AvailableCommands []string
 }

@@ -1,6 +1,6 @@
-// Package kubeobject decodes what is used of Kubernetes objects, for readers of whole
-// clusters: the API's own types are many times as large, and link a library of it.
+// Package kubeobject decodes the parts of Kubernetes objects that readers of whole clusters
+// use: the API's own types are many times larger, and link a large library.
 //
-// A member that is missing or cannot be read is not known; it is never an error, so that
-// one odd object does not hide all others.
+// A missing or unreadable member counts as unknown and is never an error, so that one odd
+// object does not hide all others.
 package kubeobject

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Event is a v1 Event, of either API that wrote it.
+// Event is a v1 Event, written through either API.
 type Event struct {
 	Metadata       Meta `json:"metadata"`
 	InvolvedObject struct {
@@ -32,8 +32,8 @@ type Event struct {
 	} `json:"series"`
 }
 
-// Object is what the event is about: namespace/name, or a name of the cluster. An event of a
-// node may have a namespace all the same.
+// Object returns the object that the event refers to: namespace/name, or the name alone if
+// it is cluster-scoped. An event of a node may carry a namespace all the same.
 func (e *Event) Object() string {
 	if e.InvolvedObject.Namespace != "" && e.InvolvedObject.Kind != "Node" {
 		return e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
@@ -41,7 +41,7 @@ func (e *Event) Object() string {
 	return e.InvolvedObject.Name
 }
 
-// Node is the node that the event is about or comes from, where it says one.
+// Node returns the node that the event refers to or comes from, "" if unknown.
 func (e *Event) Node() string {
 	if e.InvolvedObject.Kind == "Node" || e.InvolvedObject.Kind == "CNINode" {
 		return e.InvolvedObject.Name
@@ -49,10 +49,10 @@ func (e *Event) Node() string {
 	return e.Source.Host
 }
 
-// Component wrote the event.
+// Component returns the component that wrote the event.
 func (e *Event) Component() string { return cmp.Or(e.Source.Component, e.ReportingComponent) }
 
-// Times are those of the first and the last time that it happened, and how often it did.
+// Times returns when the event first and last happened, and how often.
 func (e *Event) Times() (first, last time.Time, count int) {
 	count = max(e.Count, 1)
 	times := []*time.Time{e.FirstTimestamp, e.EventTime, e.LastTimestamp}

@@ -27,7 +27,7 @@ type Condition struct {
 	LastTransitionTime *time.Time `json:"lastTransitionTime"`
 }
 
-// Is is the status of a condition; nil: it is missing or unknown.
+// Is returns the status of a condition, or nil if it is missing or unknown.
 func Is(conditions []Condition, kind string) *bool {
 	for _, c := range conditions {
 		if c.Type == kind && (c.Status == "True" || c.Status == "False") {
@@ -37,16 +37,16 @@ func Is(conditions []Condition, kind string) *bool {
 	return nil
 }
 
-// Quantity is a whole number as the API writes it: "58", seldom "1k".
+// Quantity is a whole number in the API's form: "58", rarely "1k".
 type Quantity struct{ Value *int }
 
-// UnmarshalJSON reads a number or a text.
+// UnmarshalJSON reads a number or a string.
 func (q *Quantity) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
 		text = string(data)
 	}
-	// Kubernetes' own reader takes minutes for "1E-99999999".
+	// The parser in Kubernetes takes minutes for "1E-99999999".
 	digits, thousands := strings.CutSuffix(text, "k")
 	if n, err := strconv.ParseUint(digits, 10, 32); err == nil {
 		if thousands {
@@ -57,19 +57,19 @@ func (q *Quantity) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Resources are those that matter to pod networking.
+// Resources are the resources that matter to pod networking.
 type Resources struct {
 	Pods   Quantity `json:"pods"`
 	PodENI Quantity `json:"vpc.amazonaws.com/pod-eni"`
 }
 
-// Zone is the availability zone in the labels of a node, of before and after the label got
-// its name.
+// Zone returns the availability zone from a node's labels, under the current or the old
+// name of the label.
 func Zone(labels map[string]string) string {
 	return first(labels, "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 }
 
-// InstanceType is the instance type in the labels of a node.
+// InstanceType returns the instance type from a node's labels.
 func InstanceType(labels map[string]string) string {
 	return first(labels, "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 }
@@ -83,8 +83,8 @@ func first(labels map[string]string, names ...string) string {
 	return ""
 }
 
-// InstanceID is the end of the provider id aws:///eu-west-1a/i-0123; Fargate's has another
-// form.
+// InstanceID returns the end of a provider id such as aws:///eu-west-1a/i-0123. Fargate's
+// ids have another form.
 func InstanceID(providerID string) string {
 	if id := providerID[strings.LastIndexByte(providerID, '/')+1:]; strings.HasPrefix(id, "i-") {
 		return id

@@ -26,7 +26,7 @@ type ContainerStatus struct {
 	LastState    ContainerState `json:"lastState"`
 }
 
-// ContainerState has one member, or none.
+// ContainerState has at most one member.
 type ContainerState struct {
 	Running    *Run         `json:"running"`
 	Waiting    *StateReason `json:"waiting"`
@@ -39,7 +39,7 @@ type StateReason struct {
 	Message string `json:"message"`
 }
 
-// Run is a run of a container; what is said of its end is empty while it runs.
+// Run is one run of a container. The members about its end are empty while it runs.
 type Run struct {
 	StateReason
 	ExitCode   *int       `json:"exitCode"`
@@ -47,7 +47,7 @@ type Run struct {
 	FinishedAt *time.Time `json:"finishedAt"`
 }
 
-// Trouble is why a pod does not run, "" when it does or nothing is said.
+// Trouble returns why a pod does not run, or "" if it runs or the status gives no reason.
 func (s *PodStatus) Trouble() StateReason {
 	if s.Reason != "" {
 		return StateReason{s.Reason, s.Message}

@@ -1,7 +1,7 @@
 package logline
 
-// Keys of log lines. A line uses no other names: people and log queries rely on one
-// word for one thing. Sandbox ids are for debug lines only.
+// Keys of log lines. A line uses no other keys: people and log queries rely on one word for
+// one thing. Sandbox ids appear in debug lines only.
 const (
 	KeyAction       = "action"   // an EC2 action, or one of a plan
 	KeyActions      = "actions"  // how many
@@ -9,7 +9,7 @@ const (
 	KeyAttempt      = "attempt"  // counted from 1
 	KeyBackend      = "backend"  // "nftables" or "iptables"
 	KeyCause        = "cause"    // a code of daemon/api/cause
-	KeyCIDRs        = "cidrs"    // ranges, as texts
+	KeyCIDRs        = "cidrs"    // ranges, as text
 	KeyCluster      = "cluster"  // cluster name
 	KeyCode         = "code"     // an EC2 error code
 	KeyCount        = "count"    // of what the message names
@@ -47,22 +47,22 @@ const (
 	KeySubnet       = "subnet_id" // "subnet-…"
 	KeyTable        = "table"     // of rules
 	KeyUntil        = "until"     // a time
-	KeyUnplaced     = "unplaced"  // allocations whose CIDR is not known
+	KeyUnplaced     = "unplaced"  // allocations whose CIDR is unknown
 	KeyValue        = "value"     // of a setting
 	KeyVersion      = "version"
 	KeyVPC          = "vpc_id"
-	KeyAddresses    = "addresses"    // how many addresses an operation is about
+	KeyAddresses    = "addresses"    // how many addresses an operation affects
 	KeyEvent        = "event"        // of the address book
 	KeyRecovered    = "recovered"    // allocations rebuilt from the kernel
 	KeyServer       = "server"       // of this process
 	KeySource       = "source"       // where a value was read
 	KeyStale        = "stale"        // allocations whose pod is gone
-	KeyWaiting      = "waiting"      // ADDs that wait for an address
-	KeyIPTables     = "iptables"     // what the program says of itself
-	KeyProgram      = "program"      // that was run
-	KeyRandomFully  = "random_fully" // whether SNAT can
+	KeyWaiting      = "waiting"      // ADDs waiting for an address
+	KeyIPTables     = "iptables"     // version as the program reports it
+	KeyProgram      = "program"      // a program that was run
+	KeyRandomFully  = "random_fully" // whether SNAT can use --random-fully
 	KeyRule         = "rule"         // a policy routing rule, as ip prints it
-	KeyScript       = "script"       // that a program was given
+	KeyScript       = "script"       // input of a program
 
 	// Totals of the pool.
 	KeyAssigned = "assigned"

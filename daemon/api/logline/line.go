@@ -26,9 +26,9 @@ func (l Level) String() string {
 	return levelNames[l]
 }
 
-// ParseLevel reads AWS_VPC_K8S_CNI_LOGLEVEL and its sister of the plugin: the name of a
-// level in any case. Anything else, also "", means Debug to upstream; ok is
-// false for such a value.
+// ParseLevel reads AWS_VPC_K8S_CNI_LOGLEVEL or the plugin's counterpart: the name of a
+// level in any case. For any other value, including "", it returns Debug, as upstream does,
+// and false.
 func ParseLevel(s string) (level Level, ok bool) {
 	for i, name := range levelNames {
 		if strings.EqualFold(s, name) {
@@ -41,8 +41,8 @@ func ParseLevel(s string) (level Level, ok bool) {
 // timeFormat is ISO 8601 with milliseconds; "Z" for UTC, otherwise "+0200".
 const timeFormat = "2006-01-02T15:04:05.000Z0700"
 
-// Append opens a line. The caller is "package/file.go:line", see [AppendCaller]; an
-// empty one leaves the member out.
+// Append opens a line. The caller has the form "package/file.go:line", see [AppendCaller];
+// if it is empty, the member is omitted.
 func Append(b []byte, level Level, at time.Time, caller, msg string) []byte {
 	b = append(append(append(b, `{"level":"`...), level.String()...), `","ts":`...)
 	b = AppendTimeValue(b, at)
@@ -70,12 +70,12 @@ func AppendUint(b []byte, key string, value uint64) []byte {
 	return strconv.AppendUint(appendKey(b, key), value, 10)
 }
 
-// AppendBool adds a truth value.
+// AppendBool adds a boolean.
 func AppendBool(b []byte, key string, value bool) []byte {
 	return strconv.AppendBool(appendKey(b, key), value)
 }
 
-// AppendDuration adds a duration as Go writes it, "1.5s": it carries its unit.
+// AppendDuration adds a duration in Go's form with its unit, "1.5s".
 func AppendDuration(b []byte, key string, value time.Duration) []byte {
 	return AppendQuoted(appendKey(b, key), value.String())
 }
@@ -85,7 +85,7 @@ func AppendTime(b []byte, key string, value time.Time) []byte {
 	return AppendTimeValue(appendKey(b, key), value)
 }
 
-// AppendJSON adds a member whose value is JSON already.
+// AppendJSON adds a member whose value is already JSON.
 func AppendJSON(b []byte, key string, value []byte) []byte {
 	return append(appendKey(b, key), value...)
 }

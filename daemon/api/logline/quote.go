@@ -4,18 +4,17 @@ import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// AppendQuoted quotes a text as upstream's encoder of log lines does: unlike
-// encoding/json it leaves <, > and & alone, as well as the line ends of JavaScript, and
-// has no short forms for \b and \f.
+// AppendQuoted quotes a text as upstream's log encoder does: unlike encoding/json it does
+// not escape <, >, & or JavaScript's line separators, and has no short forms for \b and \f.
 func AppendQuoted(b []byte, s string) []byte { return appendQuoted(b, s, false) }
 
-// AppendQuotedJSON quotes a text as encoding/json does by default, which is what upstream
-// writes everything else with.
+// AppendQuotedJSON quotes a text as encoding/json does by default. Upstream uses that for
+// everything except log lines.
 func AppendQuotedJSON(b []byte, s string) []byte { return appendQuoted(b, s, true) }
 
 func appendQuoted(b []byte, s string, asJSON bool) []byte {
 	b = append(b, '"')
-	from := 0 // of what is yet to be copied as it is
+	from := 0 // start of the text not copied yet
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
@@ -32,7 +31,7 @@ func appendQuoted(b []byte, s string, asJSON bool) []byte {
 		case r == utf8.RuneError && size == 1:
 			b = append(append(b, s[from:i-size]...), `\ufffd`...)
 			from = i
-		case asJSON && (r == '\u2028' || r == '\u2029'): // they end lines in JavaScript
+		case asJSON && (r == '\u2028' || r == '\u2029'): // JavaScript's line terminators
 			b = append(append(b, s[from:i-size]...), `\u202`...)
 			b = append(b, hexDigits[r&0xf])
 			from = i

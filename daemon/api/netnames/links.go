@@ -6,23 +6,22 @@ import (
 )
 
 const (
-	// DefaultVethPrefix starts the names of host links of ordinary pods.
+	// DefaultVethPrefix begins the names of host links of ordinary pods.
 	DefaultVethPrefix = "eni"
-	// BranchVethPrefix starts the names of host links of branch-ENI pods in
-	// strict mode.
+	// BranchVethPrefix begins the names of host links of branch-ENI pods in strict mode.
 	BranchVethPrefix = "vlan"
 	// MaxVethPrefix is the longest prefix that still leaves room for the hash:
 	// IFNAMSIZ is 16 with the final NUL.
 	MaxVethPrefix = 4
-	// DummyPrefix starts the name of the interface that exists only in results:
-	// it carries the VLAN id and the device number of a pod.
+	// DummyPrefix begins the name of an interface that exists only in results: it carries
+	// the VLAN id and the device number of a pod.
 	DummyPrefix = "dummy"
 
 	hashDigits = 11
 )
 
-// Hash is the part of a host link name that identifies the pod: the first 11
-// hexadecimal digits of SHA-1 over "<namespace>.<name>", and over
+// Hash returns the part of a host link name that identifies the pod: the first 11
+// hexadecimal digits of SHA-1 over "<namespace>.<name>", or over
 // "<namespace>.<name>.<index>" for further interfaces of the pod (index > 0).
 func Hash(ns, name string, index int) string {
 	var stack [128]byte
@@ -42,13 +41,13 @@ func Hash(ns, name string, index int) string {
 	return string(digits[:hashDigits])
 }
 
-// HostVeth is the name of the host end of a pod's veth pair.
+// HostVeth returns the name of the host end of a pod's veth pair.
 func HostVeth(prefix, ns, name string, index int) string {
 	return prefix + Hash(ns, name, index)
 }
 
-// PodInterface is the name of interface index inside the pod: ifName itself for
-// the first, mNicIf1, mNicIf2, ... for the others.
+// PodInterface returns the name of interface index inside the pod: ifName itself for the
+// first, mNicIf1, mNicIf2, ... for the others.
 func PodInterface(ifName string, index int) string {
 	if index == 0 {
 		return ifName
@@ -56,15 +55,16 @@ func PodInterface(ifName string, index int) string {
 	return "mNicIf" + strconv.Itoa(index)
 }
 
-// Dummy is the name of the result-only interface of a pod.
+// Dummy returns the name of a pod's result-only interface.
 func Dummy(ns, name string) string { return DummyPrefix + Hash(ns, name, 0) }
 
-// VLANDevice is the name of the VLAN device of a branch ENI.
+// VLANDevice returns the name of the VLAN device of a branch ENI.
 func VLANDevice(vlan int) string { return vlanDevicePrefix + strconv.Itoa(vlan) }
 
 const vlanDevicePrefix = "vlan.eth."
 
-// VLANOfDevice is the VLAN id of a branch ENI's device; false for other links' names.
+// VLANOfDevice returns the VLAN id of a branch ENI's device. It returns false for other
+// links.
 func VLANOfDevice(name string) (vlan int, ok bool) {
 	digits, ok := strings.CutPrefix(name, vlanDevicePrefix)
 	if !ok {

@@ -1,7 +1,7 @@
 package netnames
 
-// Priorities of policy rules, lowest number first. Doctor rules and the setup
-// pages of several distributions name these numbers.
+// Priorities of policy rules, lowest number first. The doctor and the setup pages of
+// several distributions name these numbers.
 const (
 	RuleLocal         = 0     // from all lookup local (the kernel's)
 	RulePodInterface  = 1     // in a pod with several interfaces: from <address> lookup <index>
@@ -16,8 +16,8 @@ const (
 	RuleKernelDefault = 32767
 )
 
-// DefaultConnmark is the bit that marks connections which entered by the primary
-// ENI; AWS_VPC_K8S_CNI_CONNMARK replaces it.
+// DefaultConnmark is the bit that marks connections that entered by the primary ENI.
+// AWS_VPC_K8S_CNI_CONNMARK overrides it.
 const DefaultConnmark = 0x80
 
 // Chains and tables of packet filters.

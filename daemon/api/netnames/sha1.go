@@ -5,9 +5,8 @@ import (
 	"math/bits"
 )
 
-// sum1 is SHA-1. It is written out here because linking crypto/sha1 makes every
-// start of the plugin initialise a dozen packages for the sake of one link name. It
-// names things and protects nothing.
+// sum1 computes SHA-1. It is implemented here because linking crypto/sha1 makes every start
+// of the plugin initialise a dozen packages for one link name. It is not used for security.
 func sum1(text []byte) [20]byte {
 	h := [5]uint32{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0}
 	length := uint64(len(text)) * 8

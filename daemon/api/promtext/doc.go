@@ -1,3 +1,3 @@
-// Package promtext reads Prometheus's text format (version 0.0.4), as daemons serve their
-// metrics. It is strict within a sample and knows nothing of what the metrics mean.
+// Package promtext reads Prometheus's text format (version 0.0.4), in which daemons serve
+// their metrics. It is strict within a sample and does not interpret the metrics.
 package promtext

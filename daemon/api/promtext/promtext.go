@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// maxLine is the longest line that is read: label values of upstream hold whole error
-// texts. Longer ones are passed over.
+// maxLine is the longest line that is read: some label values of upstream contain whole
+// error texts. Longer lines are skipped.
 const maxLine = 64 << 10
 
 // Sample is the value of one series.
@@ -22,7 +22,7 @@ type Sample struct {
 	Value  float64
 }
 
-// Series is the sample's series as the text format writes it, its labels by name.
+// Series returns the sample's series in the text format, with labels sorted by name.
 func (s Sample) Series() string {
 	if len(s.Labels) == 0 {
 		return s.Name
@@ -42,10 +42,10 @@ var escape = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 // ParseSeries reads what Series writes.
 func ParseSeries(text string) (Sample, error) { return parseSample(text + " 0") }
 
-// Family is what comments say of the metrics of one name.
+// Family is what the comments say about the metrics of one name.
 type Family struct{ Type, Help string }
 
-// Families are those that have a comment.
+// Families returns the metric families that have a comment, by name.
 func Families(text []byte) map[string]Family {
 	out := map[string]Family{}
 	for line := range bytes.Lines(text) {
@@ -69,7 +69,7 @@ func Families(text []byte) map[string]Family {
 	return out
 }
 
-// NameOf is the name that a line begins with.
+// NameOf returns the metric name at the start of a line.
 func NameOf(line []byte) string {
 	line = bytes.TrimLeft(line, " \t")
 	if end := bytes.IndexAny(line, "{ \t\r\n"); end >= 0 {
@@ -78,8 +78,8 @@ func NameOf(line []byte) string {
 	return string(line)
 }
 
-// Samples are those of the names that are wanted; nil: all. What other lines hold is their
-// affair. An error names its line; the next sample follows it.
+// Samples yields the samples whose name is wanted; with nil, all of them. It does not parse
+// other lines. An error names its line; iteration continues with the next sample.
 func Samples(text []byte, wanted func(name string) bool) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		number := 0
@@ -103,8 +103,8 @@ func Samples(text []byte, wanted func(name string) bool) iter.Seq2[Sample, error
 	}
 }
 
-// parseSample reads name{label="value",…} value [timestamp], or with names that are no
-// plain words {"name","label"="value",…} value [timestamp].
+// parseSample reads name{label="value",…} value [timestamp] or, for names that are not
+// plain words, {"name","label"="value",…} value [timestamp].
 func parseSample(line string) (Sample, error) {
 	s := Sample{Labels: map[string]string{}}
 	end := strings.IndexFunc(line, func(r rune) bool {
@@ -138,8 +138,8 @@ func parseSample(line string) (Sample, error) {
 	return s, nil
 }
 
-// parseLabels reads label="value",…} and returns what follows. A quoted name without a
-// value is that of the metric.
+// parseLabels reads label="value",…} and returns the rest. A quoted name without a value is
+// the metric's name.
 func (s *Sample) parseLabels(text string) (rest string, err error) {
 	for {
 		text = strings.TrimLeft(text, " \t")
@@ -178,7 +178,7 @@ func (s *Sample) parseLabels(text string) (rest string, err error) {
 	}
 }
 
-// unquote reads up to the closing quote: \\, \" and \n are escapes.
+// unquote reads up to the closing quote. The escapes are \\, \" and \n.
 func unquote(s string) (text, rest string, _ error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

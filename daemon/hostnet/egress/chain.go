@@ -13,17 +13,18 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// DefaultNetwork is the name of the network in the conflist as shipped; it is part of
-// names and comments.
+// DefaultNetwork is the name of the network in the shipped conflist; chain names and
+// comments contain it.
 const DefaultNetwork = "aws-cni"
 
-// chainLength is that of a whole chain name; iptables takes one of 28 characters.
+// chainLength is the length of a whole chain name; iptables allows 28 characters.
 const chainLength = 28
 
 // PostRouting is the chain of the nat table that jumps to ours.
 const PostRouting = "POSTROUTING"
 
-// Chain is the name of a sandbox's chain: each pod that has egress has one. v6 is the family of the egress.
+// Chain returns the name of a sandbox's chain; each pod with egress has one. v6 is the
+// family of the egress.
 func Chain(v6 bool, network, containerID string) string {
 	prefix := netnames.EgressChainPrefixV4
 	if v6 {
@@ -33,7 +34,7 @@ func Chain(v6 bool, network, containerID string) string {
 	return (prefix + hex.EncodeToString(sum[:]))[:chainLength]
 }
 
-// Comment is on each of a sandbox's rules.
+// Comment returns the comment on each of a sandbox's rules.
 func Comment(network, containerID string) string {
 	return "name: " + strconv.Quote(network) + " id: " + strconv.Quote(containerID)
 }
@@ -41,14 +42,15 @@ func Comment(network, containerID string) string {
 // Random is how SNAT chooses source ports: an option of iptables, or none.
 type Random string
 
-// Values of AWS_VPC_K8S_CNI_RANDOMIZESNAT and the options of iptables that they mean.
+// Values of AWS_VPC_K8S_CNI_RANDOMIZESNAT and the options of iptables for them.
 const (
 	RandomNone  Random = ""
 	RandomHash  Random = "--random"
 	RandomFully Random = "--random-fully"
 )
 
-// ParseRandom reads the word. fully is whether iptables knows --random-fully (1.6.2).
+// ParseRandom parses the setting. fully is whether iptables supports --random-fully
+// (1.6.2).
 func ParseRandom(word string, fully bool) Random {
 	switch {
 	case word == "none":
@@ -68,7 +70,7 @@ type SNAT struct {
 	Random  Random
 }
 
-// Wanted is the translation of a sandbox in a network of that name.
+// Wanted returns the wanted translation of a sandbox in a network of that name.
 func Wanted(network, containerID string, podIP, nodeIP netip.Addr, random Random) (SNAT, error) {
 	switch {
 	case !podIP.IsValid() || !nodeIP.IsValid() || podIP.Is4() != nodeIP.Is4() || podIP.Is4In6() || nodeIP.Is4In6():
@@ -82,7 +84,7 @@ func Wanted(network, containerID string, podIP, nodeIP netip.Addr, random Random
 	}, nil
 }
 
-// rules are the chain's, as iptables-save prints it.
+// rules returns the chain with its rules.
 func (s SNAT) rules() iptables.Chain {
 	multicast := "224.0.0.0/4"
 	if s.PodIP.Is6() {
@@ -95,22 +97,22 @@ func (s SNAT) rules() iptables.Chain {
 	return iptables.Chain{Name: s.Chain, Policy: "-", Rules: []string{"-d " + multicast + " " + s.comment() + " -j ACCEPT", snat}}
 }
 
-// Rules are those of the chain, as iptables-save prints them.
+// Rules returns the chain's rules as iptables-save prints them.
 func (s SNAT) Rules() []string { return s.rules().Lines() }
 
-// Jump is the rule of POSTROUTING.
+// Jump returns the rule in POSTROUTING that jumps to the chain.
 func (s SNAT) Jump() string {
 	return "-A " + PostRouting + " -s " + netstate.Only(s.PodIP).String() + " " + s.comment() + " -j " + s.Chain
 }
 
 func (s SNAT) comment() string { return `-m comment --comment ` + quoteArg(s.Comment) }
 
-// quoteArg quotes as iptables-save does.
+// quoteArg quotes an argument as iptables-save does.
 func quoteArg(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// String is the chain and its rules as iptables-save prints them.
+// String prints the chain and its rules as iptables-save does.
 func (s SNAT) String() string {
 	return ":" + s.Chain + " - [0:0]\n" + s.Jump() + "\n" + strings.Join(s.Rules(), "\n") + "\n"
 }

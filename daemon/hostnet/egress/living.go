@@ -17,8 +17,8 @@ type Tenant struct {
 	ContainerID string
 }
 
-// ParseTenant reads a lease, a file that has the address for a name. False for the other
-// files there, and for those that no runtime's ADD can have made.
+// ParseTenant reads a lease, a file named after its address. It returns false for the
+// directory's other files, and for leases that no runtime's ADD can have made.
 func ParseTenant(name, text string) (t Tenant, ok bool) {
 	address, err := netip.ParseAddr(name)
 	if err != nil || address.Zone() != "" || address.Is4In6() {
@@ -29,7 +29,7 @@ func ParseTenant(name, text string) (t Tenant, ok bool) {
 	return Tenant{address, id}, isContainerID(id)
 }
 
-// isContainerID follows the CNI specification.
+// isContainerID checks an id against the CNI specification.
 func isContainerID(id string) bool {
 	for i, c := range []byte(id) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
@@ -40,8 +40,8 @@ func isContainerID(id string) bool {
 	return id != ""
 }
 
-// translation is what a sandbox's chain and jump do, with whatever node address and ports
-// they were made; false unless both are whole.
+// translation returns what a sandbox's chain and jump do, whatever node address and ports
+// they were made with; false unless both are complete.
 func translation(nat iptables.Table, network string, x Tenant) (SNAT, bool) {
 	c, _ := nat.Chain(Chain(x.Address.Is6(), network, x.ContainerID))
 	if len(c.Rules) == 0 {
@@ -62,8 +62,8 @@ func translation(nat iptables.Table, network string, x Tenant) (SNAT, bool) {
 	return s, err == nil && s.In(nat)
 }
 
-// Host is what the host has in the family of the egress: veths, addresses, and routes of
-// the main table.
+// Host is the state of the host in the family of the egress: veths, addresses, and routes
+// of the main table.
 type Host struct {
 	netstate.State
 	NAT *iptables.Table // nil: not read
@@ -86,7 +86,7 @@ const (
 	LostChain   = "chain" // or the jump to it
 )
 
-// Loss is something of a living pod that is gone, and what brings it back.
+// Loss is a missing object of a living pod, and what restores it.
 type Loss struct {
 	Tenant Tenant
 	Kind   string
@@ -105,31 +105,31 @@ const (
 	// LossSettles is how long something must be missing before it counts as lost: a DEL
 	// removes chain, route and lease in this order.
 	LossSettles = 300 * time.Millisecond
-	// tenantSettles is how long a pod is looked at again and again: after its lease came,
-	// until it was seen whole, and after something was made for it, until its lease is
-	// known to have stayed.
+	// tenantSettles is how long a pod is observed repeatedly: after its lease appeared,
+	// until it was seen complete; and after something was restored for it, until its lease
+	// has proved to stay.
 	tenantSettles = 10 * time.Second
 	tenantAgain   = time.Second
 )
 
-// Living knows what pods that hold leases had, as far as it was seen whole once, so that
-// an ADD under way is not completed for it. The zero value knows of none.
+// Living remembers what pods with leases had, once it was seen complete, so that it does
+// not interfere with an ADD under way. The zero value remembers none.
 type Living struct {
 	pods map[Tenant]*seen
 }
 
 type seen struct {
-	first   time.Time            // the lease
+	first   time.Time            // when the lease was first seen
 	link    netstate.Link        // zero: not seen yet
 	address netstate.Address     // of the link
 	snat    SNAT                 // zero: not seen yet
-	missing map[string]time.Time // kinds, since when
-	made    time.Time            // something was made for it last
+	missing map[string]time.Time // by kind, since when
+	made    time.Time            // when something was last restored for it
 }
 
-// Observe compares the pods that hold leases with the host. lost is what is to be restored
-// now; ended is what was restored for pods whose leases are gone since, to be removed again.
-// again is when to observe once more, with the NAT table; 0: nothing is pending.
+// Observe compares the pods that hold leases with the host. lost is what to restore now;
+// ended is what was restored for pods whose leases have since gone, to be removed again.
+// again is when to observe once more, with the NAT table; 0 if nothing is pending.
 func (l *Living) Observe(now time.Time, network string, tenants []Tenant, h Host) (lost, ended []Loss, again time.Duration) {
 	if l.pods == nil {
 		l.pods = map[Tenant]*seen{}
@@ -172,7 +172,7 @@ func (l *Living) Observe(now time.Time, network string, tenants []Tenant, h Host
 	return lost, ended, again
 }
 
-// learn takes over what is there.
+// learn records what exists.
 func (p *seen) learn(network string, t Tenant, h Host) {
 	if r, ok := h.route(t.Address); ok {
 		if link, ok := h.Link(r.Link); ok && link.Up() && link.Running() && !p.same(link) {
@@ -191,14 +191,14 @@ func (p *seen) learn(network string, t Tenant, h Host) {
 	}
 }
 
-// losses are what the pod had and lacks. Without its link nothing of it is of use: the
-// pod is gone, or its sandbox.
+// losses returns what the pod had and now lacks. Without its link nothing else matters: the
+// pod or its sandbox is gone.
 func (p *seen) losses(t Tenant, h Host) (out []Loss) {
 	link, ok := h.Link(p.link.Index)
 	if p.link.Index == 0 || !ok || !p.same(link) || link.Up() && !link.Running() {
 		return nil
 	}
-	if !link.Up() { // first: the kernel takes addresses and routes along
+	if !link.Up() { // first, because with the link down the kernel removes addresses and routes
 		out = append(out, Loss{Tenant: t, Kind: LostLink, Change: netstate.Change{Do: netstate.SetUp, Link: link}})
 	}
 	there := func(a netstate.Address) bool { return a.Link == link.Index && a.Prefix == p.address.Prefix }
@@ -218,13 +218,14 @@ func (p *seen) losses(t Tenant, h Host) (out []Loss) {
 // same reports whether a link is the pod's.
 func (p *seen) same(l netstate.Link) bool { return l.Index == p.link.Index && l.Name == p.link.Name }
 
-// lostRoute does not replace a route: it would be a new owner's.
+// lostRoute does not replace an existing route: that would belong to a new owner.
 func (p *seen) lostRoute(t Tenant) Loss {
 	to := netstate.Direct(netstate.Only(t.Address), p.link.Index, netnames.MainTable)
 	return Loss{Tenant: t, Kind: LostRoute, Change: netstate.Change{Do: netstate.AddRoute, Link: p.link, Route: to}}
 }
 
-// split returns the losses that have lasted, and whether others must still prove to.
+// split returns the losses that have lasted long enough, and whether others are still too
+// recent.
 func (p *seen) split(now time.Time, all []Loss) (due []Loss, waits bool) {
 	was := p.missing
 	p.missing = nil
@@ -246,9 +247,9 @@ func (p *seen) split(now time.Time, all []Loss) (due []Loss, waits bool) {
 	return due, waits
 }
 
-// Made notes that something was made for a pod.
+// Made records that something was restored for a pod.
 func (l *Living) Made(now time.Time, t Tenant) {
 	if p := l.pods[t]; p != nil {
-		p.made, p.missing = now, nil // a next loss must last, too
+		p.made, p.missing = now, nil // the next loss must last, too
 	}
 }

@@ -20,15 +20,15 @@ const (
 // HostLinkPrefix begins the names of host links; 8 hexadecimal digits follow.
 const HostLinkPrefix = "veth"
 
-// Pair is the veth pair. It is known before the pod has an address.
+// Pair is the veth pair. It is determined before the pod has an address.
 type Pair struct {
 	Host, Pod netstate.End
 	MTU       int
 }
 
-// Indexes of the host's ends lie below those of pods' own links (plugin/podnet/rules) and
-// above those that the kernel deals out one by one; one in 800 ADDs on a node of 1000
-// pods meets one that is taken, and draws again.
+// Indexes of the host ends lie below those of the pods' own links (plugin/podnet/rules) and
+// above those that the kernel assigns in sequence. On a node of 1000 pods one in 800 ADDs
+// hits a taken index and draws again.
 const (
 	firstHostIndex = 1 << 18
 	hostIndexes    = 1<<20 - 1<<18
@@ -50,7 +50,7 @@ func NewPair(v6 bool, random [20]byte, mtu int) Pair {
 	}
 	return Pair{
 		Host: netstate.End{Name: HostLinkPrefix + hex.EncodeToString(random[0:4]), Index: firstHostIndex + number(4)%hostIndexes, MAC: mac(7)},
-		Pod:  netstate.End{Name: name, Index: firstPodIndex + number(13)%podIndexes, MAC: mac(14)}, // bytes 13 to 15; the MAC has two of them too
+		Pod:  netstate.End{Name: name, Index: firstPodIndex + number(13)%podIndexes, MAC: mac(14)}, // bytes 13 to 15; the MAC shares two of them
 		MTU:  mtu,
 	}
 }
@@ -65,18 +65,18 @@ type Pod struct {
 
 	PodSysctls   []netstate.Sysctl  // in order
 	PodAddresses []netstate.Address // of the link
-	KernelRoute  netstate.Route     // added by the kernel with an address, taken away; zero: none
+	KernelRoute  netstate.Route     // the kernel adds it with an address; to be removed; zero: none
 	PodRoutes    []netstate.Route
 }
 
-// Lease is what the address management gave.
+// Lease is what the IPAM plugin returned.
 type Lease struct {
 	Address netip.Prefix
 	Gateway netip.Addr
-	Routes  []netstate.Route // destination and gateway; an invalid gateway means the lease's
+	Routes  []netstate.Route // destination and gateway; with an invalid gateway, the lease's
 }
 
-// NewPod lays out the egress over a pair. ifName is the pod's own link, of the cluster's
+// NewPod lays out the egress over a pair. ifName is the pod's own link, in the cluster's
 // family.
 func NewPod(pair Pair, lease Lease, ifName string) (Pod, error) {
 	ip := lease.Address.Addr()
@@ -97,8 +97,8 @@ func NewPod(pair Pair, lease Lease, ifName string) (Pod, error) {
 	return p.v4(lease), nil
 }
 
-// v4: the gateway's address is on each host link, and the pod sends everything there,
-// also what is for its neighbours in the range.
+// v4 puts the gateway's address on each host link, and the pod sends everything there, even
+// traffic to its neighbours in the range.
 func (p Pod) v4(lease Lease) Pod {
 	link, ip := p.Pair.Pod.Index, lease.Address.Addr()
 	p.HostSysctls = append(p.HostSysctls, netstate.Sysctl{Path: "net/ipv4/ip_forward", Value: "1"})
@@ -121,7 +121,7 @@ func (p Pod) v4(lease Lease) Pod {
 	return p
 }
 
-// v6: the pod's own link loses IPv6, and the host's end is reached by its link-local
+// v6 disables IPv6 on the pod's own link. The pod reaches the host's end by its link-local
 // address.
 func (p Pod) v6(lease Lease, ifName string) Pod {
 	link, gateway := p.Pair.Pod.Index, p.Pair.Host.MAC.LinkLocal()

@@ -8,18 +8,18 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// NAT is the nat table in an output of iptables-save. What others have in it may be of any
-// form: the rules that matter here have chains of known names.
+// NAT returns the nat table in an output of iptables-save. Other programs' rules may have
+// any form: the rules that matter here are in chains of known names.
 func NAT(saved string) iptables.Table {
 	t, _ := iptables.ParseKnown(saved).Table("nat")
 	return t
 }
 
-// In reports whether chain and jump are in the nat table as wanted, with nothing else in the
-// chain and no further jump to it.
+// In reports whether the chain and the jump are in the nat table as wanted, with nothing
+// else in the chain and no other jump to it.
 func (s SNAT) In(nat iptables.Table) bool { return len(s.Missing(nat)) == 0 }
 
-// Missing says what is not as wanted, each difference in words.
+// Missing describes each difference from the wanted state.
 func (s SNAT) Missing(nat iptables.Table) (out []string) {
 	have, ok := nat.Chain(s.Chain)
 	want := s.rules()
@@ -35,10 +35,10 @@ func (s SNAT) Missing(nat iptables.Table) (out []string) {
 	return out
 }
 
-// deletion is the line that deletes the rule of a line.
+// deletion returns the line that deletes the rule that a line adds.
 func deletion(rule string) string { return "-D" + strings.TrimPrefix(rule, "-A") }
 
-// unlink deletes all that jumps to a chain.
+// unlink deletes all rules that jump to a chain.
 func unlink(nat iptables.Table, target string) (out []string) {
 	for _, c := range nat.Chains {
 		for i, spec := range c.Rules {
@@ -50,8 +50,8 @@ func unlink(nat iptables.Table, target string) (out []string) {
 	return out
 }
 
-// Stale lists the chains of a network's sandboxes other than those that keep names. The
-// comments say whose a chain is; a chain without one is left alone.
+// Stale lists the chains of a network's sandboxes, except those for which keep is true. The
+// comments identify the sandbox; a chain without one is left alone.
 func Stale(nat iptables.Table, network string, keep func(containerID string) bool) (out []string) {
 	for _, c := range nat.Chains {
 		v6 := strings.HasPrefix(c.Name, netnames.EgressChainPrefixV6)
@@ -71,7 +71,7 @@ func Stale(nat iptables.Table, network string, keep func(containerID string) boo
 	return out
 }
 
-// owner is the container id in the comment of a rule.
+// owner returns the container id in a rule's comment.
 func owner(rule, network string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(iptables.Comment(rule), strings.TrimSuffix(Comment(network, ""), `"`))
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// Transactions are the input of iptables-restore --noflush. The kernel takes all of one
-// or nothing, so a chain is there exactly while something jumps to it.
+// Transactions are input for iptables-restore --noflush. The kernel applies all of one or
+// nothing, so a chain exists exactly while something jumps to it.
 
 func transaction(lines ...string) string {
 	if len(lines) == 0 {
@@ -16,21 +16,21 @@ func transaction(lines ...string) string {
 	return "*nat\n" + strings.Join(lines, "\n") + "\nCOMMIT\n"
 }
 
-// Add makes chain and jump. It is refused when the chain is there; then Repair is for
-// it.
+// Add creates the chain and the jump. iptables-restore refuses it if the chain exists; then
+// Repair is needed.
 func (s SNAT) Add() string {
 	lines := append([]string{"-N " + s.Chain}, s.Rules()...)
 	return transaction(append(lines, s.Jump())...)
 }
 
-// Delete removes chain and jump. It is refused when they are not as Add made them; then
-// Remove is for it.
+// Delete removes the chain and the jump. iptables-restore refuses it if they are not as Add
+// made them; then Remove is needed.
 func (s SNAT) Delete() string {
 	return transaction(deletion(s.Jump()), "-F "+s.Chain, "-X "+s.Chain)
 }
 
-// Repair makes chains and jumps whatever the nat table has of them; empty when all is as
-// wanted.
+// Repair makes the chains and jumps as wanted, whatever the nat table has of them. It
+// returns "" if all are as wanted.
 func Repair(nat iptables.Table, list ...SNAT) string {
 	var lines []string
 	for _, s := range list {
@@ -45,8 +45,8 @@ func Repair(nat iptables.Table, list ...SNAT) string {
 	return transaction(lines...)
 }
 
-// Remove deletes chains and all that jumps to them, as far as the nat table has them;
-// empty when it has nothing of them.
+// Remove deletes the chains in the nat table and all rules that jump to them. It returns ""
+// if none exist.
 func Remove(nat iptables.Table, chains ...string) string {
 	var lines, last []string
 	for _, chain := range chains {

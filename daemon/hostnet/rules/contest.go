@@ -2,30 +2,30 @@ package rules
 
 import "time"
 
-// Contests bounds the repair of things that others remove again and again.
-// The zero value knows of none.
+// Contests limits the repair of things that others remove again and again. The zero value
+// has no history.
 type Contests struct {
 	things map[string]contest
 }
 
 type contest struct {
-	last  time.Time // it was brought back
+	last  time.Time // when it was last restored
 	times int       // in a row
 }
 
 const (
-	// contestQuiet is how long a thing must have stayed for its next loss to count as
-	// the first.
+	// contestQuiet is how long a thing must have stayed for its next loss to count as the
+	// first.
 	contestQuiet = 2 * time.Minute
-	// contestFree is how many times in a row it is brought back at once.
+	// contestFree is how many times in a row a thing is restored at once.
 	contestFree  = 5
 	contestFirst = time.Second
 	contestMost  = 30 * time.Second
-	// contestsMost bounds what is remembered.
+	// contestsMost bounds how many things are remembered.
 	contestsMost = 4096
 )
 
-// Wait is how long to leave a thing alone that is missing at now.
+// Wait returns how long to wait before restoring a thing found missing at now.
 func (c *Contests) Wait(now time.Time, thing string) time.Duration {
 	t, ok := c.things[thing]
 	if !ok || t.times < contestFree {
@@ -44,7 +44,7 @@ func contestPause(times int) time.Duration {
 	return pause
 }
 
-// Done notes that a thing was brought back at now, and returns how often in a row.
+// Done records that a thing was restored at now, and returns how many times in a row.
 func (c *Contests) Done(now time.Time, thing string) int {
 	if c.things == nil {
 		c.things = map[string]contest{}
@@ -62,7 +62,7 @@ func (c *Contests) Done(now time.Time, thing string) int {
 	return t.times
 }
 
-// forget drops what has been quiet, and everything where nothing has.
+// forget drops the things that have been quiet, or everything if none has.
 func (c *Contests) forget(now time.Time) {
 	for name, t := range c.things {
 		if now.Sub(t.last) >= contestQuiet {
@@ -74,6 +74,6 @@ func (c *Contests) forget(now time.Time) {
 	}
 }
 
-// Contested reports whether a thing was brought back so often in a row that somebody
-// must be working against it.
+// Contested reports whether a thing was restored so often in a row that another program
+// must be removing it.
 func Contested(times int) bool { return times > contestFree }

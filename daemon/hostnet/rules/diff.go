@@ -9,13 +9,13 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// kubeServices is kube-proxy's chain. It must come before our jump: the ranges are
+// kubeServices is kube-proxy's chain. It must come before our jump: our ranges must be
 // compared with the address of the pod behind a Service, not with the Service's.
 const kubeServices = "KUBE-SERVICES"
 
-// DiffRuleset is the input for `iptables-restore --noflush` that turns the current
-// rules into the wanted ones; "" if they are there. Chains of ours that differ are
-// replaced, stale ones removed; rules of others stay where they are.
+// DiffRuleset returns the input for `iptables-restore --noflush` that turns the current
+// rules into the wanted ones, or "" if they are in place. It replaces our chains that
+// differ and removes stale ones; other programs' rules stay where they are.
 func DiffRuleset(current, want iptables.Ruleset) string {
 	var b strings.Builder
 	for _, t := range want.Tables {
@@ -29,7 +29,7 @@ func DiffRuleset(current, want iptables.Ruleset) string {
 	return b.String()
 }
 
-// tableDiff collects the lines for one table, in the order in which they must come.
+// tableDiff collects the lines for one table, in the order in which they must appear.
 type tableDiff struct {
 	now, want iptables.Table
 
@@ -38,7 +38,7 @@ type tableDiff struct {
 	add     []string // "-A", "-I"
 	drop    []string // "-X"
 
-	egress bool // objects of the egress plugin's pods are ours too
+	egress bool // objects of the egress plugin's pods count as ours too
 }
 
 func (d *tableDiff) ownChain(name string) bool {
@@ -57,7 +57,7 @@ func (d *tableDiff) print(b *strings.Builder) {
 	fmt.Fprintf(b, "*%s\n%s\nCOMMIT\n", d.want.Name, strings.Join(lines, "\n"))
 }
 
-// ownChain reports whether a chain is ours, of any release.
+// ownChain reports whether a chain is ours, from any release.
 func ownChain(table, name string) bool {
 	if table != "nat" {
 		return false
@@ -71,7 +71,7 @@ func ownChain(table, name string) bool {
 	return false
 }
 
-// ownRule reports whether a rule in a chain of the kernel is ours, of any release.
+// ownRule reports whether a rule in one of the kernel's chains is ours, from any release.
 func ownRule(table, chain, spec string) bool {
 	if !strings.Contains(spec, "AWS") && !strings.Contains(spec, textGuard) { // most rules, without splitting them
 		return false
@@ -89,7 +89,7 @@ func ownRule(table, chain, spec string) bool {
 	return false
 }
 
-// ownChains replaces wanted chains of ours whose content differs.
+// ownChains replaces our wanted chains whose content differs.
 func (d *tableDiff) ownChains() {
 	for _, c := range d.want.Chains {
 		if !ownChain(d.want.Name, c.Name) {
@@ -106,8 +106,8 @@ func (d *tableDiff) ownChains() {
 	}
 }
 
-// sameChain compares the content of a chain of ours: the last rule must be last,
-// the order of the RETURN rules before it means nothing.
+// sameChain compares the content of one of our chains: the last rule must be last, the
+// order of the RETURN rules before it does not matter.
 func sameChain(now, want []string) bool {
 	if len(now) != len(want) {
 		return false
@@ -131,7 +131,7 @@ func canonicals(specs []string) []string {
 	return out
 }
 
-// kernelChains puts our rules into the kernel's chains and takes stale ones out.
+// kernelChains adds our rules to the kernel's chains and removes stale ones.
 func (d *tableDiff) kernelChains() {
 	for _, c := range d.want.Chains {
 		if ownChain(d.want.Name, c.Name) {
@@ -146,8 +146,8 @@ func (d *tableDiff) kernelChains() {
 	}
 }
 
-// place keeps the first keep wanted rules where they are, takes everything else of
-// ours out and appends the rest of the wanted rules.
+// place keeps the first keep wanted rules where they are, removes all our other rules and
+// appends the rest of the wanted rules.
 func (d *tableDiff) place(now, want iptables.Chain, keep int) {
 	missing := map[string]bool{}
 	for _, spec := range want.Rules[:keep] {
@@ -170,8 +170,8 @@ func (d *tableDiff) place(now, want iptables.Chain, keep int) {
 	}
 }
 
-// placing is where a missing rule goes: the one of filter comes before whatever
-// accepts forwarded traffic, the others behind what is there.
+// placing returns how a missing rule is added: in filter before any rule that accepts
+// forwarded traffic, elsewhere after the existing rules.
 func (d *tableDiff) placing() string {
 	if d.want.Name == "filter" {
 		return "-I"
@@ -179,8 +179,8 @@ func (d *tableDiff) placing() string {
 	return "-A"
 }
 
-// placed counts how many of the wanted rules, from the first, are there exactly
-// once, in order and behind kube-proxy's jump.
+// placed counts how many of the wanted rules, from the first, are present exactly once, in
+// order and after kube-proxy's jump.
 func placed(now, want []string) int {
 	at := -1
 	for i, spec := range now {
@@ -205,8 +205,8 @@ func placed(now, want []string) int {
 	return len(want)
 }
 
-// staleChains removes chains of ours that are not wanted. One that a rule of
-// somebody else jumps to can only be emptied.
+// staleChains removes our chains that are not wanted. One that another program's rule jumps
+// to can only be emptied.
 func (d *tableDiff) staleChains() {
 	for _, c := range d.now.Chains {
 		if _, wanted := d.want.Chain(c.Name); wanted || !d.ownChain(c.Name) {
@@ -236,9 +236,9 @@ func (d *tableDiff) heldByOthers(name string) bool {
 	return false
 }
 
-// Describe names one line of a restore text as upstream names its rules in
-// messages: "nat/POSTROUTING rule <name> shouldExist true rule [<rule>]". ok is
-// false for lines that add or delete nothing.
+// Describe describes one line of a restore text the way upstream's messages do:
+// "nat/POSTROUTING rule <name> shouldExist true rule [<rule>]". ok is false for lines that
+// neither add nor delete.
 func Describe(script string, line int) (verb, rule string, ok bool) {
 	table := ""
 	for i, text := range strings.Split(script, "\n") {

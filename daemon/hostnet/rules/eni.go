@@ -11,20 +11,21 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// ENIInput holds the facts of one secondary ENI, in the family of the cluster's pods.
+// ENIInput holds the facts of one secondary ENI, in the address family of the cluster's
+// pods.
 type ENIInput struct {
 	IPv6       bool
 	MAC        string       // colon form
 	Card       int          // network card index
 	Device     int          // device index on that card
 	PrimaryIP  netip.Addr   // zero: a trunk without an IPv6 address
-	Subnet     netip.Prefix // not read without PrimaryIP
-	MTU        int          // 0 leaves it
-	RouteTable int          // 0: that of card and device
+	Subnet     netip.Prefix // ignored without PrimaryIP
+	MTU        int          // 0 leaves it unchanged
+	RouteTable int          // 0: derived from card and device
 	Trunk      bool         // a trunk's own address gets no rule
 }
 
-// Table is the route table in use.
+// Table returns the route table in use.
 func (in ENIInput) Table() int {
 	if in.RouteTable != 0 {
 		return in.RouteTable
@@ -32,7 +33,7 @@ func (in ENIInput) Table() int {
 	return netnames.RouteTable(in.Card, in.Device)
 }
 
-// Validate finds inputs from which no usable state follows.
+// Validate refuses inputs from which no usable state follows.
 func (in ENIInput) Validate() error {
 	switch {
 	case netnames.IsMain(in.Table()):
@@ -55,8 +56,8 @@ func (in ENIInput) Validate() error {
 	return nil
 }
 
-// withoutAddress reports a trunk of an IPv6 cluster that carries branch ENIs only: it has
-// no IPv6 address and needs none.
+// withoutAddress reports whether this is a trunk of an IPv6 cluster that carries branch
+// ENIs only: it has no IPv6 address and needs none.
 func (in ENIInput) withoutAddress() bool { return in.IPv6 && in.Trunk && !in.PrimaryIP.IsValid() }
 
 func (in ENIInput) family() string {
@@ -66,7 +67,7 @@ func (in ENIInput) family() string {
 	return "IPv4"
 }
 
-// gateway is the VPC router: AWS reserves the first address of an IPv4 subnet for it,
+// gateway returns the VPC router: AWS reserves the first address of an IPv4 subnet for it,
 // and it has the same address in every IPv6 subnet.
 func (in ENIInput) gateway() netip.Addr {
 	if in.IPv6 {
@@ -78,17 +79,17 @@ func (in ENIInput) gateway() netip.Addr {
 // ENIState is what a secondary ENI should have in the kernel.
 type ENIState struct {
 	IPv6    bool
-	MTU     int              // 0: as it is
-	Address netip.Prefix     // the only one of the link and family, besides link-local ones; zero: none is asked for
+	MTU     int              // 0: unchanged
+	Address netip.Prefix     // the only one of the link and family, besides link-local; zero: none
 	Routes  []netstate.Route // of its table, in the order in which they can be added
-	// Unwanted is the route that the kernel adds to main with the address; nil without
-	// an address. Through it traffic to the subnet could leave by this ENI with another
-	// ENI's address.
+	// Unwanted is the route that the kernel adds to main along with the address; nil
+	// without an address. Through it traffic to the subnet could leave by this ENI with
+	// another ENI's address.
 	Unwanted *netstate.Route
 	Rule     *netstate.Rule // nil for a trunk
 }
 
-// ENI computes the wanted state from a valid input, on a link.
+// ENI computes the wanted state of a valid input on a link.
 func ENI(in ENIInput, link int32) ENIState {
 	table, gateway := in.Table(), in.gateway()
 	s := ENIState{
@@ -105,7 +106,7 @@ func ENI(in ENIInput, link int32) ENIState {
 	subnet := in.Subnet.Masked()
 	s.Address = netip.PrefixFrom(in.PrimaryIP, subnet.Bits())
 	unwanted := netstate.Direct(subnet, link, netnames.MainTable)
-	if !in.IPv6 { // the kernel names no source in IPv6 routes
+	if !in.IPv6 { // the kernel lists no source in IPv6 routes
 		unwanted.Source = in.PrimaryIP
 	}
 	s.Unwanted = &unwanted
@@ -115,8 +116,8 @@ func ENI(in ENIInput, link int32) ENIState {
 	return s
 }
 
-// String prints the state as the `ip` program would, one object a line; the route
-// that must not be there is marked with "not".
+// String prints the state as the `ip` program would, one object per line; the unwanted
+// route is marked with "not".
 func (s ENIState) String() string {
 	var b strings.Builder
 	b.WriteString("link up")
@@ -139,7 +140,7 @@ func (s ENIState) String() string {
 	return b.String()
 }
 
-// DiffENI leads from what the kernel has of the ENI's family to the wanted state on a link.
+// DiffENI returns the changes from the current state in the ENI's family to the wanted one.
 func DiffENI(now netstate.State, link netstate.Link, in ENIInput, want ENIState) (out []netstate.Change) {
 	add := func(c netstate.Change) {
 		if c.Link.Index == 0 {
@@ -152,8 +153,7 @@ func DiffENI(now netstate.State, link netstate.Link, in ENIInput, want ENIState)
 		to.MTU = want.MTU
 		add(netstate.Change{Do: netstate.SetMTU, Link: to})
 	}
-	// An address that comes, and a link that comes up, bring the route to the subnet
-	// in main with them.
+	// Adding an address, or setting a link up, also adds the route to the subnet in main.
 	if !link.Up() {
 		add(netstate.Change{Do: netstate.SetUp})
 	}
@@ -161,7 +161,8 @@ func DiffENI(now netstate.State, link netstate.Link, in ENIInput, want ENIState)
 	for _, c := range addresses {
 		add(c)
 	}
-	// Others to the same destinations go: the kernel would use whichever it lists first.
+	// Other routes to the same destinations are removed: the kernel would use whichever it
+	// lists first.
 	for _, r := range want.Routes {
 		if !slices.Contains(now.Routes, r) {
 			add(netstate.Change{Do: netstate.PutRoute, Route: r})
@@ -184,8 +185,8 @@ func DiffENI(now netstate.State, link netstate.Link, in ENIInput, want ENIState)
 	return out
 }
 
-// diffAddresses leaves the wanted address alone on the link, besides link-local ones; it
-// comes last. If none is wanted, the addresses belong to another program.
+// diffAddresses makes the wanted address the only one on the link, besides link-local ones.
+// It comes last. If none is wanted, the addresses belong to another program.
 func diffAddresses(now netstate.State, link netstate.Link, want ENIState) (out []netstate.Change) {
 	if !want.Address.IsValid() {
 		return nil
@@ -203,13 +204,14 @@ func diffAddresses(now netstate.State, link netstate.Link, want ENIState) (out [
 	if there {
 		return out
 	}
-	// EC2 gives an address to one ENI only: there are no duplicates to look for.
+	// EC2 assigns an address to one ENI only, so duplicate address detection is
+	// unnecessary.
 	return append(out, netstate.Change{Do: netstate.AddAddress, Address: netstate.Address{
 		Link: link.Index, Prefix: want.Address, NoDAD: want.IPv6, Broadcast: broadcast(want.Address),
 	}})
 }
 
-// broadcast is the last address of an IPv4 range; IPv6 has none.
+// broadcast returns the last address of an IPv4 range; IPv6 has none.
 func broadcast(p netip.Prefix) netip.Addr {
 	if !p.Addr().Is4() {
 		return netip.Addr{}
@@ -221,7 +223,7 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
-// hasENIRule reports whether the rule is there. On further network cards any rule for
+// hasENIRule reports whether the ENI has its rule. On further network cards any rule for
 // the address counts: an AMI or an older release made it, and its table is in use.
 func hasENIRule(current []netstate.Rule, in ENIInput, want netstate.Rule) bool {
 	return slices.ContainsFunc(current, func(r netstate.Rule) bool {

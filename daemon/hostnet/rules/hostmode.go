@@ -7,23 +7,23 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// kubeletChains are made by kubelet in table mangle of the back end that it works with,
-// and never removed, so that programs in containers can follow it.
+// kubeletChains are created by kubelet in table mangle of the back end that it uses, and
+// never removed, so that programs in containers can use the same one.
 var kubeletChains = []string{"KUBE-IPTABLES-HINT", "KUBE-KUBELET-CANARY"}
 
-// kubeProxyTable is where kube-proxy keeps everything in its own mode "nftables".
+// kubeProxyTable is where kube-proxy keeps all its rules in its "nftables" mode.
 const kubeProxyTable = "kube-proxy"
 
-// Traces are what others have in one back end of iptables, in both families.
+// Traces describes what other programs have in one back end of iptables, in both families.
 type Traces struct {
 	Missing bool   // the kernel does not have the back end
-	Hint    string // what says that the node works with it; "" if nothing does
+	Hint    string // evidence that the node uses it; "" if none
 	Rules   int
 }
 
-// HostBackend finds the back end that the programs of the node work with, as the wrapper
-// does that stands for iptables in kube-proxy's image, so that all agree. plain is what
-// iptables is where there is no evidence. The reason is for people.
+// HostBackend finds the back end that the node's programs use, by the same rules as the
+// wrapper for iptables in kube-proxy's image, so that all agree. plain is the result
+// without evidence: the mode of iptables itself. The reason is for people.
 func HostBackend(nft, legacy Traces, plain Backend) (_ Backend, reason string) {
 	switch {
 	case nft.Missing:
@@ -40,7 +40,7 @@ func HostBackend(nft, legacy Traces, plain Backend) (_ Backend, reason string) {
 	return plain, "nothing on the node indicates it, using the mode of iptables"
 }
 
-// Add joins what was found in the other family.
+// Add merges the traces of the other family.
 func (t Traces) Add(more Traces) Traces {
 	if t.Hint == "" {
 		t.Hint = more.Hint
@@ -49,7 +49,7 @@ func (t Traces) Add(more Traces) Traces {
 	return t
 }
 
-// TracesOf finds those of one family.
+// TracesOf finds the traces in one family.
 func TracesOf(r iptables.Ruleset) (t Traces) {
 	for _, table := range r.Tables {
 		for _, c := range table.Chains {
@@ -69,9 +69,9 @@ func TracesOf(r iptables.Ruleset) (t Traces) {
 	return t
 }
 
-// NFTHint reads `nft list chains` and returns what shows that the node works with
-// nf_tables, or "". A table of kube-proxy's own counts too: its translation comes before
-// marks that the legacy back end would make.
+// NFTHint reads `nft list chains` and returns the evidence that the node uses nf_tables, or
+// "". kube-proxy's own table counts too: its translation comes before marks that the legacy
+// back end would set.
 func NFTHint(listing string) string {
 	table := ""
 	for line := range strings.Lines(listing) {

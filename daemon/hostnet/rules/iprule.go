@@ -7,8 +7,8 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// PodRules are the wanted rules of a pod whose address lies on the ENI with the
-// given table.
+// PodRules returns the wanted rules of a pod whose address is on the ENI with the given
+// table.
 func PodRules(pod netip.Addr, table int) []netstate.Rule {
 	host, six := netstate.Only(pod), !pod.Is4()
 	out := []netstate.Rule{{Priority: netnames.RuleToPod, To: host, Table: netnames.MainTable, IPv6: six}}
@@ -18,9 +18,9 @@ func PodRules(pod netip.Addr, table int) []netstate.Rule {
 	return out
 }
 
-// DiffPodRules leads from the rules of a pod to the wanted ones; none wanted removes all.
-// Old releases had one rule per VPC range, with a destination: they are removed with the
-// others of the address.
+// DiffPodRules returns the changes from a pod's rules to the wanted ones; if none are
+// wanted, it removes all. Old releases had one rule per VPC range, with a destination:
+// these are removed with the others of the address.
 func DiffPodRules(current []netstate.Rule, pod netip.Addr, want []netstate.Rule) []netstate.Change {
 	host := netstate.Only(pod)
 	return netstate.DiffRules(current, want, func(r netstate.Rule) bool {

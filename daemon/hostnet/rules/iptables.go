@@ -10,7 +10,7 @@ import (
 )
 
 // Comments of our rules. In the kernel's own chains they distinguish our rules from those
-// of others.
+// of other programs.
 const (
 	commentSNATJump     = "AWS SNAT CHAIN"
 	commentSNATExcluded = "AWS SNAT CHAIN EXCLUSION"
@@ -21,9 +21,9 @@ const (
 	commentConnmarkCIDR = "AWS CONNMARK CHAIN" // releases to v1.22 added ", VPC CIDR"
 )
 
-// wantedRuleset is what iptables should hold, in the form that iptables-save prints.
+// wantedRuleset is what iptables should contain, in the form that iptables-save prints.
 func wantedRuleset(in NodeInput) iptables.Ruleset {
-	if in.IPv6 { // nothing of the SNAT and marks of an IPv4 cluster
+	if in.IPv6 { // none of the SNAT and marks of an IPv4 cluster
 		r := NoRuleset()
 		r.Tables[0] = filterTable(false, true)
 		return r
@@ -49,7 +49,7 @@ func mangleRules(in NodeInput) []string {
 	if in.NodePortSupport || !in.ExternalSNAT {
 		out = append(out, restore(in.VethPrefix))
 	}
-	// With the prefix "vlan" this would be the same rule once more.
+	// With the prefix "vlan" this would repeat the same rule.
 	if in.NodePortSupport && in.VethPrefix != netnames.BranchVethPrefix {
 		out = append(out, restore(netnames.BranchVethPrefix))
 	}
@@ -59,7 +59,7 @@ func mangleRules(in NodeInput) []string {
 func natChains(in NodeInput) []iptables.Chain {
 	pre := iptables.Chain{Name: "PREROUTING", Policy: "ACCEPT"}
 	post := iptables.Chain{Name: "POSTROUTING", Policy: "ACCEPT"}
-	// The chain exists, empty, with external SNAT too.
+	// With external SNAT the chain exists too, but is empty.
 	snat := iptables.Chain{Name: netnames.SNATChain, Policy: "-"}
 	if in.ExternalSNAT {
 		return []iptables.Chain{pre, post, snat}
@@ -87,13 +87,13 @@ func snatRules(in NodeInput) []string {
 		commentSNAT, in.PrimaryIP, snatPorts(in)))
 }
 
-// returns leaves a chain for each range. Upstream inserts each at the head, so
-// that the list comes out reversed.
+// returns makes a rule per range that leaves the chain. Upstream inserts each at the head,
+// so the list comes out reversed.
 func returns(cidrs []netip.Prefix, comment string) []string {
 	var out []string
 	for _, p := range slices.Backward(cidrs) {
 		dst := ""
-		if p.Bits() > 0 { // iptables drops a destination that matches all
+		if p.Bits() > 0 { // iptables omits a destination that matches everything
 			dst = "-d " + p.String() + " "
 		}
 		out = append(out, fmt.Sprintf(`%s-m comment --comment "%s" -j RETURN`, dst, comment))

@@ -9,28 +9,28 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// Kernel is what rtnetlink says of a node, of both families. Rules don't have Other set
-// for links that are gone.
+// Kernel is what rtnetlink lists for a node, in both families. Rules don't have Other set
+// for missing links.
 type Kernel struct {
 	netstate.State
-	// VethPrefix is that of the settings; links of pods have it, "eni" or "vlan".
+	// VethPrefix is the configured one; links of pods have it, "eni" or "vlan".
 	VethPrefix string
-	Signed     []netstate.Rule // those of Rules whose maker left its name, as no daemon does
+	Signed     []netstate.Rule // those of Rules that name their maker, as no daemon's do
 }
 
-// Remnants are the objects of a kernel that are ours.
+// Remnants are our objects in a kernel.
 type Remnants struct {
 	Pods      []netstate.Link // host links of living pods
 	Devices   []netstate.Link // VLAN devices of branch ENIs
 	Restore   []netstate.Rule // the kernel's own rules that strict mode moved: added before Rules go
 	Rules     []netstate.Rule
-	Routes    []netstate.Route // of secondary ENIs; those of Pods and Devices go with them
+	Routes    []netstate.Route // of secondary ENIs; those of Pods and Devices disappear with them
 	Addresses []netstate.Address
-	Kept      []string // secondary ENIs that look like ours and are configured by others
+	Kept      []string // secondary ENIs that look like ours but are configured by other programs
 }
 
-// Changes remove the remnants, in the order in which it must be done. Routes of an ENI come
-// behind its address, by which they are found again should the daemon be killed between.
+// Changes removes the remnants, in the required order. Routes of an ENI come after its
+// address: if the daemon is killed before, they still identify the address.
 func (r Remnants) Changes(now netstate.State) (out []netstate.Change) {
 	for _, l := range slices.Concat(r.Pods, r.Devices) {
 		out = append(out, netstate.Change{Do: netstate.DelLink, Link: l})
@@ -52,8 +52,8 @@ func (r Remnants) Changes(now netstate.State) (out []netstate.Change) {
 	return out
 }
 
-// Leftovers finds what of a kernel is ours, whatever settings made it, except what could
-// be the work of others.
+// Leftovers finds our objects in a kernel, whatever settings created them, except those
+// that another program could have created.
 func Leftovers(k Kernel) Remnants {
 	var r Remnants
 	for _, l := range k.Links {
@@ -106,14 +106,14 @@ func ours(r netstate.Rule) bool {
 	switch r.Priority {
 	case netnames.RuleToPod:
 		return to && !r.From.IsValid() && r.Table == netnames.MainTable
-	case netnames.RuleFromPod: // old releases had one per range of the VPC
+	case netnames.RuleFromPod: // old releases had one per VPC range
 		return from && (netnames.IsENITable(r.Table) || isBranchTable(r.Table))
 	}
 	return false
 }
 
-// OfENI recognises the rule of a secondary ENI: from one address into a table that can
-// be an ENI's.
+// OfENI recognises the rule of a secondary ENI: from one address to a table that can belong
+// to an ENI.
 func OfENI(r netstate.Rule) bool {
 	return r.Priority == netnames.RuleFromENI && r.From.IsValid() && r.From.IsSingleIP() && !r.To.IsValid() &&
 		r.Mark == 0 && !r.Restricted() && netnames.IsENITable(r.Table)
@@ -137,14 +137,14 @@ func isBranchTable(table int) bool {
 	return ok
 }
 
-// isPodLink reports whether a link has the name that the pods of a prefix get.
+// isPodLink reports whether a link's name is one that pods with that prefix get.
 func isPodLink(name, prefix string) bool {
 	hash, ok := strings.CutPrefix(name, prefix)
 	return ok && len(hash) == len(netnames.Hash("", "", 0)) && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// livesBehind reports whether a veth leads to a living pod: by its name and a route to
-// an address, or by a route to an egress address, whose links have any name.
+// livesBehind reports whether a veth leads to a living pod: by its name and a route to an
+// address, or by a route to an egress address, for which the link may have any name.
 func (k Kernel) livesBehind(link netstate.Link) bool {
 	named := slices.ContainsFunc([]string{k.VethPrefix, netnames.DefaultVethPrefix, netnames.BranchVethPrefix},
 		func(prefix string) bool { return prefix != "" && isPodLink(link.Name, prefix) })
@@ -157,7 +157,7 @@ func (k Kernel) livesBehind(link netstate.Link) bool {
 	})
 }
 
-// eniLeftovers is what a table has of a secondary ENI.
+// eniLeftovers is what one table holds of a secondary ENI.
 type eniLeftovers struct {
 	link    int32
 	gateway netip.Addr
@@ -165,10 +165,10 @@ type eniLeftovers struct {
 	routes  []netstate.Route
 }
 
-// enis finds the tables of secondary ENIs: those with a default route by a router and
-// the route to that router on the same link, or with the default route alone where the
-// rule of an ENI leads there. A link that main's default route uses is the primary ENI's
-// or belongs to others.
+// enis finds the tables of secondary ENIs: those with a default route through a router and
+// the route to that router on the same link, or with the default route alone if an ENI's
+// rule leads to the table. A link that main's default route uses belongs to the primary ENI
+// or to another program.
 func (k Kernel) enis(r Remnants) (out []eniLeftovers) {
 	for _, d := range k.Routes {
 		if d.Link == 0 || !netnames.IsENITable(d.Table) || d.Dst.Bits() != 0 || !d.Gateway.IsValid() || k.carriesDefault(d.Link) ||
@@ -204,9 +204,10 @@ func (k Kernel) carriesDefault(link int32) bool {
 	})
 }
 
-// ofENI recognises an address that a secondary ENI was given: a rule of an ENI is about
-// it, or it is on the link of one; of IPv4 those of the subnet whose router is the ENI's
-// gateway, of IPv6 all, since an ENI is given one and loses others.
+// ofENI recognises an address that was given to a secondary ENI: it is the source of an
+// ENI's rule, or is on the link of an ENI. On the link, IPv4 addresses count if their
+// subnet's router is the ENI's gateway. IPv6 addresses all count, since an ENI is given one
+// and loses others.
 func (k Kernel) ofENI(a netstate.Address, list []netstate.Rule, enis []eniLeftovers) bool {
 	addr := a.Prefix.Addr()
 	if !addr.IsGlobalUnicast() || k.carriesDefault(a.Link) {

@@ -9,21 +9,21 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// managedENI is a secondary ENI that the AMI's network configuration keeps (of
-// systemd-networkd or ec2-net-utils): with an address of a DHCP client, or a rule like an
-// ENI's that its maker signed. Daemons, upstream included, make addresses without a
-// lifetime and rules without a name, and leave what they find in place of their own.
+// managedENI is a secondary ENI that the AMI's network configuration (systemd-networkd or
+// ec2-net-utils) maintains. It has an address from a DHCP client, or a rule like an ENI's
+// that names its maker. Daemons, upstream's included, add addresses without a lifetime and
+// rules without a maker, and keep existing objects instead of adding their own.
 type managedENI struct {
 	link netstate.Link
 	why  string
 }
 
-// String says what stays.
+// String says what stays, and why.
 func (m managedENI) String() string {
 	return fmt.Sprintf("link %s, with its addresses, rules of priority %d and routes: %s, so the node's own network configuration keeps it", m.link.Name, netnames.RuleFromENI, m.why)
 }
 
-// managed finds the ENIs of others that have a table or a rule like ours.
+// managed finds the ENIs of other programs that have a table or a rule like ours.
 func (k Kernel) managed(branches []netstate.Link) (out []managedENI) {
 	for _, l := range k.Links {
 		if k.carriesDefault(l.Index) || hasLink(branches, l.Index) || !k.looksLikeENI(l.Index) {
@@ -36,15 +36,15 @@ func (k Kernel) managed(branches []netstate.Link) (out []managedENI) {
 	return out
 }
 
-// looksLikeENI reports whether a link has a default route in an ENI's table, or a rule of
-// an ENI is about its address.
+// looksLikeENI reports whether a link has a default route in an ENI's table, or an address
+// with an ENI's rule.
 func (k Kernel) looksLikeENI(link int32) bool {
 	return slices.ContainsFunc(k.Routes, func(r netstate.Route) bool {
 		return r.Link == link && netnames.IsENITable(r.Table) && r.Dst.Bits() == 0
 	}) || slices.ContainsFunc(k.Rules, func(r netstate.Rule) bool { return OfENI(r) && k.has(link, r.From.Addr()) })
 }
 
-// keeper says how it shows that others configure an ENI; empty: it does not.
+// keeper returns the evidence that another program configures an ENI, or "".
 func (k Kernel) keeper(link int32) string {
 	for _, a := range k.Addresses {
 		if a.Link == link && a.Expires && a.Prefix.Addr().IsGlobalUnicast() {
@@ -64,7 +64,8 @@ func (k Kernel) has(link int32, addr netip.Addr) bool {
 	return slices.ContainsFunc(k.Addresses, func(a netstate.Address) bool { return a.Link == link && a.Prefix.Addr() == addr })
 }
 
-// othersENI reports a rule like an ENI's that others made, or of an ENI that they configure.
+// othersENI reports whether a rule like an ENI's was made by another program, or belongs to
+// an ENI that another program configures.
 func (k Kernel) othersENI(r netstate.Rule, managed []managedENI) bool {
 	return OfENI(r) && (slices.Contains(k.Signed, r) ||
 		slices.ContainsFunc(managed, func(m managedENI) bool { return k.has(m.link.Index, r.From.Addr()) }))

@@ -12,10 +12,10 @@ import (
 // NFTTable is the native table `ip aws-cni`.
 type NFTTable struct {
 	Chains []NFTChain
-	Other  bool // it holds something that is not a chain
+	Other  bool // it contains something other than chains
 }
 
-// NFTChain is a chain of it.
+// NFTChain is a chain of an NFTTable.
 type NFTChain struct {
 	Name  string
 	Base  string   // "type ... hook ... priority ...; policy ...;", "" for a regular chain
@@ -23,20 +23,20 @@ type NFTChain struct {
 }
 
 const (
-	// dstnat+10 is behind kube-proxy's translation in both of its modes.
+	// dstnat+10 comes after kube-proxy's translation in both of its modes.
 	nftBase    = "type nat hook prerouting priority dstnat + 10; policy accept;"
 	nftCounter = "counter packets 0 bytes 0"
 )
 
-// wantedNFT is upstream's table except for the restore rule. Upstream stores
-// (connection mark & M) into the packet mark, which clears the bits of other agents.
-// Here each bit of M is copied on its own.
+// wantedNFT is upstream's table except for the restore rule. Upstream stores (connection
+// mark & M) in the packet mark, which clears other agents' bits. Here each bit of M is
+// copied on its own.
 //
 // The rules that copy have no counter. Upstream takes any rule of this chain that has a
-// counter, masks the connection mark with M and stores to the packet mark for its own
-// restore rule, whatever the rule compares in between. After a downgrade it would keep one
-// of ours, delete the other and never restore the mark. Rules without a counter are unknown
-// to it: it deletes them and installs its own.
+// counter, masks the connection mark with M and sets the packet mark for its own restore
+// rule, whatever comparisons are in between. After a downgrade it would keep one of ours,
+// delete the other and never restore the mark. It does not recognise rules without a
+// counter, so it deletes them and installs its own.
 func wantedNFT(in NodeInput) *NFTTable {
 	pre := NFTChain{Name: netnames.NFTPreroutingChain, Base: nftBase, Rules: []string{
 		"fib daddr type local return",
@@ -57,7 +57,7 @@ func wantedNFT(in NodeInput) *NFTTable {
 	return &NFTTable{Chains: []NFTChain{pre, mark}}
 }
 
-// nftRange is how nft prints a range: a single address without its length.
+// nftRange returns a range as nft prints it: a single address without its length.
 func nftRange(cidr string) string { return strings.TrimSuffix(cidr, "/32") }
 
 // String prints the table as `nft list table` does.
@@ -85,8 +85,8 @@ func (c NFTChain) print(b *strings.Builder, indent string) {
 	fmt.Fprintf(b, "%s}\n", indent)
 }
 
-// DiffNFT is the input for `nft -f -` that turns the current table into the wanted
-// one, nil meaning no table; "" if nothing is to be done. nft applies it as one
+// DiffNFT returns the input for `nft -f -` that turns the current table into the wanted
+// one, or "" if nothing needs to change. nil means no table. nft applies it as one
 // transaction.
 func DiffNFT(current, want *NFTTable) string {
 	switch {
@@ -111,8 +111,8 @@ func DiffNFT(current, want *NFTTable) string {
 	return flush.String() + fill.String()
 }
 
-// ReplaceNFT is the input for `nft -f -` that puts the wanted table in place of
-// whatever is there.
+// ReplaceNFT returns the input for `nft -f -` that replaces any existing table by the
+// wanted one.
 func ReplaceNFT(want NFTTable) string {
 	return fmt.Sprintf("add table ip %s\ndelete table ip %s\n", netnames.NFTTable, netnames.NFTTable) + want.String()
 }
@@ -140,8 +140,8 @@ func (t NFTTable) sameChains(want NFTTable) bool {
 	return true
 }
 
-// same compares content; in the marking chain the order of the ranges means
-// nothing, the marking rule must be last.
+// same compares content. In the marking chain the order of the ranges does not matter, and
+// the marking rule must be last.
 func (c NFTChain) same(want NFTChain) bool {
 	if len(c.Rules) != len(want.Rules) {
 		return false

@@ -8,8 +8,8 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// ParseNFT finds the table `ip aws-cni` in the output of `nft list table ip aws-cni`
-// or `nft list ruleset`; nil if it is not there. Counters are read as 0.
+// ParseNFT finds the table `ip aws-cni` in the output of `nft list table ip aws-cni` or
+// `nft list ruleset`, nil if it is missing. Counters are read as 0.
 func ParseNFT(text string) (*NFTTable, error) {
 	p := nftParser{}
 	n := 0
@@ -32,8 +32,8 @@ type nftParser struct {
 	chain   *NFTChain // being read
 	ours    bool      // inside our table
 	depth   int       // open braces
-	skip    int       // depth at which a block began that is not looked into; 0: none
-	pending string    // start of a rule that goes on in the next line
+	skip    int       // depth at which the block being skipped began; 0: none
+	pending string    // start of a rule that continues on the next line
 }
 
 func (p *nftParser) line(line string) (want string) {
@@ -133,7 +133,7 @@ func (p *nftParser) inChain(line string, before int) (want string) {
 	return ""
 }
 
-// braces is the number of opened minus closed braces outside of strings.
+// braces returns the number of opened minus closed braces outside strings.
 func braces(line string) int {
 	n, inString := 0, false
 	for i := range len(line) {
@@ -150,7 +150,7 @@ func braces(line string) int {
 	return n
 }
 
-// zeroCounters makes what has counted comparable to what has not.
+// zeroCounters sets a rule's counters to 0, so that rules can be compared.
 func zeroCounters(rule string) string {
 	f := strings.Fields(rule)
 	for i := 0; i+4 < len(f); i++ {
@@ -161,9 +161,8 @@ func zeroCounters(rule string) string {
 	return strings.Join(f, " ")
 }
 
-// canonicalNFT brings together how releases of nft print the same thing: words or
-// signs for bit operations, numbers with or without leading zeros, names or
-// numbers for priorities.
+// canonicalNFT unifies how releases of nft print the same thing: words or signs for bit
+// operations, numbers with or without leading zeros, names or numbers for priorities.
 func canonicalNFT(rule string) string {
 	rule = strings.NewReplacer("(", " ", ")", " ", ";", " ; ", "priority dstnat + 10", "priority -90").Replace(rule)
 	f := strings.Fields(rule)

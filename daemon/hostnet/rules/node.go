@@ -11,7 +11,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// Backend is where the rules that mark connections live.
+// Backend is where the rules that mark connections are.
 type Backend string
 
 const (
@@ -19,23 +19,23 @@ const (
 	IPTables Backend = "iptables" // nat table of iptables
 )
 
-// Values of NodeInput.RandomizeSNAT. Any other reads as SNATPRNG.
+// Values of NodeInput.RandomizeSNAT. Any other value means SNATPRNG.
 const (
-	SNATPRNG       = "prng"       // --random-fully, or --random where iptables is too old
+	SNATPRNG       = "prng"       // --random-fully, or --random if iptables is too old
 	SNATHashRandom = "hashrandom" // --random
 	SNATNone       = "none"       // the kernel's choice
 )
 
-// NodeInput holds the facts and settings that decide the state of a node.
+// NodeInput holds the facts and settings that determine the state of a node.
 type NodeInput struct {
 	// IPv6 is the family of the cluster's pods. On IPv6 nodes nothing is translated, so
-	// PrimaryIP, the ranges, RandomizeSNAT and VethPrefix are not read.
+	// PrimaryIP, the ranges, RandomizeSNAT and VethPrefix are ignored.
 	IPv6 bool
 
 	PrimaryMAC  string     // colon form; finds the link
 	PrimaryIP   netip.Addr // IPv4
 	PrimaryLink string     // name of the primary ENI's link
-	MTU         int        // of the primary ENI's link; 0 leaves it
+	MTU         int        // of the primary ENI's link; 0 leaves it unchanged
 
 	VPCCIDRs             []netip.Prefix // in the order of the metadata service
 	ExcludeSNATCIDRs     []netip.Prefix
@@ -52,10 +52,10 @@ type NodeInput struct {
 	StrictPodENI bool
 
 	Backend     Backend
-	RandomFully bool // iptables knows --random-fully (1.6.2)
+	RandomFully bool // iptables supports --random-fully (1.6.2)
 }
 
-// Validate finds inputs from which no usable state follows.
+// Validate refuses inputs from which no usable state follows.
 func (in NodeInput) Validate() error {
 	switch {
 	case in.ConnMark == 0:
@@ -69,7 +69,7 @@ func (in NodeInput) Validate() error {
 	case !in.PrimaryIP.Is4():
 		return fmt.Errorf("primary address %s is not IPv4", in.PrimaryIP)
 	case in.VethPrefix == "" || len(in.VethPrefix) > netnames.MaxVethPrefix:
-		// An empty one would match every link of the node.
+		// An empty prefix would match every link of the node.
 		return fmt.Errorf("veth prefix %q is not 1 to %d characters long", in.VethPrefix, netnames.MaxVethPrefix)
 	case strings.ContainsAny(in.VethPrefix, " \t\n\"'\\+*/;{}"):
 		return fmt.Errorf("veth prefix %q has a character that no link name has", in.VethPrefix)
@@ -79,12 +79,12 @@ func (in NodeInput) Validate() error {
 	return nil
 }
 
-// exempt lists the ranges whose traffic keeps the pod's address.
+// exempt lists the ranges to which traffic keeps the pod's address.
 func (in NodeInput) exempt() []netip.Prefix {
 	return ipv4s(in.VPCCIDRs, in.ExcludeSNATCIDRs)
 }
 
-// ipv4s joins lists, without IPv6 and without repetitions.
+// ipv4s joins lists, without IPv6 and without duplicates.
 func ipv4s(lists ...[]netip.Prefix) []netip.Prefix {
 	var out []netip.Prefix
 	seen := map[netip.Prefix]bool{}
@@ -100,16 +100,16 @@ func ipv4s(lists ...[]netip.Prefix) []netip.Prefix {
 	return out
 }
 
-// NodeState is what a node should have in its kernel.
+// NodeState is what the kernel of a node should contain.
 type NodeState struct {
-	// Ruleset holds chains of ours whole, and of the kernel's chains our rules.
+	// Ruleset holds our chains as a whole, and our rules of the kernel's chains.
 	Ruleset  iptables.Ruleset
-	Ruleset6 iptables.Ruleset // the same of ip6tables
+	Ruleset6 iptables.Ruleset // the same for ip6tables
 	NFT      *NFTTable        // nil: the table should not exist
 	IPRules  []netstate.Rule
 	Sysctls  []netstate.Sysctl
 	Link     string // primary ENI
-	MTU      int    // of Link; 0: as it is
+	MTU      int    // of Link; 0: unchanged
 }
 
 // Node computes the wanted state from a valid input.
@@ -128,11 +128,12 @@ func Node(in NodeInput) NodeState {
 	return s
 }
 
-// Sysctls are the settings that a node needs whose primary ENI has a link, in the order in
-// which they must be made. The init container makes them, and network daemons undo them.
+// Sysctls returns the settings that a node needs, given the link of its primary ENI, in the
+// order in which they must be made. The init container makes them, and network daemons undo
+// them.
 func Sysctls(ipv6, egress6 bool, link string) []netstate.Sysctl {
-	// Replies to pods of other ENIs enter by the primary one: the strict check would
-	// drop them.
+	// Replies to pods on other ENIs arrive on the primary one: the strict check would drop
+	// them.
 	out := []netstate.Sysctl{{Path: "net/ipv4/conf/" + link + "/rp_filter", Value: "2"}}
 	if ipv6 {
 		out = append(out, netstate.Sysctl{Path: netstate.IPv6Setting("all", "disable_ipv6"), Value: "0"})
@@ -141,13 +142,13 @@ func Sysctls(ipv6, egress6 bool, link string) []netstate.Sysctl {
 		return out
 	}
 	return append(out,
-		// A host that forwards takes router advertisements only with 2, and forgets the
-		// default route it has from one when it starts to forward: 2 comes first.
+		// A host that forwards accepts router advertisements only with 2, and drops a
+		// default route learned from one when it starts to forward: so 2 comes first.
 		netstate.Sysctl{Path: netstate.IPv6Setting(link, "accept_ra"), Value: "2"},
 		netstate.Sysctl{Path: netstate.IPv6Setting("all", "forwarding"), Value: "1"})
 }
 
-// String prints the state as the tools of a node print it, section by section.
+// String prints the state as a node's tools print it, section by section.
 func (s NodeState) String() string {
 	var b strings.Builder
 	b.WriteString("# ip link\n")

@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/netstate"
 )
 
-// nodeIPRules are the rules of the node itself, all of the cluster's family.
+// nodeIPRules returns the rules of the node itself, all of the cluster's family.
 func nodeIPRules(in NodeInput) []netstate.Rule {
 	var out []netstate.Rule
 	if in.StrictPodENI {
@@ -27,15 +27,15 @@ func nodeIPRules(in NodeInput) []netstate.Rule {
 	return out
 }
 
-// localRule is the look-up of the node's own addresses. The kernel has it at priority
-// 0. With security groups for pods in strict mode it must come behind the rules of
-// branch ENIs, so that traffic between a branch pod and its own node passes the VPC.
+// localRule is the lookup of the node's own addresses. The kernel has it at priority 0.
+// With security groups for pods in strict mode it must come after the rules of branch ENIs,
+// so that traffic between a branch pod and its own node passes through the VPC.
 func localRule(priority int, ipv6 bool) netstate.Rule {
 	return netstate.Rule{Priority: priority, Table: netnames.LocalTable, IPv6: ipv6}
 }
 
-// routerRule lets the neighbour discovery of the VPC router reach the node, although
-// it enters by the link of a branch ENI.
+// routerRule lets the VPC router's neighbour discovery reach the node, although it arrives
+// on the link of a branch ENI.
 func routerRule() netstate.Rule {
 	return netstate.Rule{Priority: netnames.RuleLocal, From: netstate.Only(netnames.BranchGatewayIPv6()), Protocol: netstate.ICMPv6, Table: netnames.LocalTable, IPv6: true}
 }
@@ -47,17 +47,17 @@ func strictRules(ipv6 bool) []netstate.Rule {
 	return []netstate.Rule{localRule(netnames.RuleLocalStrict, false)}
 }
 
-// DiffNodeRules leads from the rules of a node, in one family, to the wanted ones of the
-// node itself. Deletions hold what an earlier run with other settings left.
+// DiffNodeRules returns the changes from a node's rules, in one family, to the wanted rules
+// of the node itself. Deletions include what an earlier run with other settings left.
 func DiffNodeRules(current, want []netstate.Rule, ipv6 bool) []netstate.Change {
 	wanted := slices.DeleteFunc(slices.Clone(want), func(r netstate.Rule) bool { return r.IPv6 != ipv6 })
 	return netstate.DiffRules(current, append(wanted, localRules(current, wanted, ipv6)...), ofNode)
 }
 
-// localRules adds to the wanted rules what must be there of the local table. Living
-// branch pods of strict mode keep its rules after a change of the mode: they would
-// lose the connection with their own node. Where no rule of strict mode is, the rule
-// at 0 is left alone: other agents move it too.
+// localRules adds the rules for the local table that must exist to the wanted ones. Living
+// branch pods of strict mode keep strict mode's rules after a change of the mode: otherwise
+// they would lose the connection to their own node. If no rule of strict mode exists, the
+// rule at 0 is left alone: other agents move it too.
 func localRules(current, wanted []netstate.Rule, ipv6 bool) []netstate.Rule {
 	strict := localRule(netnames.RuleLocalStrict, ipv6)
 	switch {
@@ -75,15 +75,15 @@ func localRules(current, wanted []netstate.Rule, ipv6 bool) []netstate.Rule {
 	return []netstate.Rule{localRule(netnames.RuleLocal, ipv6)}
 }
 
-// ofStrictPod recognises the rule of a living branch pod in strict mode. That of one
-// whose link is gone has Other set.
+// ofStrictPod recognises the rule of a living branch pod in strict mode. If the pod's link
+// is gone, the rule has Other set.
 func ofStrictPod(r netstate.Rule) bool {
 	return r.Priority == netnames.RuleBranch && strings.HasPrefix(r.InLink, netnames.BranchVethPrefix) && !r.Other
 }
 
-// ofNode recognises the shapes of the node's own rules whatever the settings were:
-// upstream's priorities are its own, so a mark or range differs only because
-// the setting did.
+// ofNode recognises the shapes of the node's own rules, whatever the settings were. No
+// other program uses upstream's priorities, so a differing mark or range means another
+// setting.
 func ofNode(r netstate.Rule) bool {
 	switch r {
 	case localRule(netnames.RuleLocal, r.IPv6), localRule(netnames.RuleLocalStrict, r.IPv6), routerRule():
@@ -101,10 +101,10 @@ func ofNode(r netstate.Rule) bool {
 	return false
 }
 
-// ENITable is the route table of an ENI whose primary address rules may lead to a
-// table already. On further network cards an AMI or an older release may have chosen
-// another one; its routes are in use, so a single rule's table stays, and of several
-// rules' the one of the older numbering. enisPerCard is the limit of the card.
+// ENITable returns the route table of an ENI; existing rules for its primary address may
+// already lead to one. On further network cards an AMI or an older release may have chosen
+// another table, whose routes are in use. So the table of a single rule stays, and of
+// several the one by the older numbering. enisPerCard is the limit of the card.
 func ENITable(current []netstate.Rule, card, device int, primary netip.Addr, enisPerCard int) int {
 	computed := netnames.RouteTable(card, device)
 	if card == 0 || !primary.IsValid() {
@@ -126,6 +126,6 @@ func ENITable(current []netstate.Rule, card, device int, primary netip.Addr, eni
 	return computed
 }
 
-// ownTable excludes the kernel's own tables: a rule into one of them gives an ENI no
-// table of its own.
+// ownTable excludes the kernel's own tables: a rule that leads to one of them does not give
+// an ENI its own table.
 func ownTable(table int) bool { return table > 0 && (table < 253 || table > netnames.LocalTable) }

@@ -7,15 +7,15 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// FilterRemoval takes everything of ours out of iptables or ip6tables.
+// FilterRemoval removes everything of ours from iptables or ip6tables.
 type FilterRemoval struct {
-	Script  string   // for `iptables-restore --noflush`; "" if there is nothing
-	Objects []string // what goes: "nat/POSTROUTING -m comment ...", "nat chain CNI-E4-..."
-	Held    []string // chains that can only be emptied: rules of others jump to them
+	Script  string   // for `iptables-restore --noflush`; "" if there is nothing to remove
+	Objects []string // what is removed: "nat/POSTROUTING -m comment ...", "nat chain CNI-E4-..."
+	Held    []string // chains that can only be emptied, because other programs' rules jump to them
 }
 
-// RemoveRuleset removes our rules and chains from a rule set, those of the egress
-// plugin's pods among them. Rules of others stay where they are.
+// RemoveRuleset removes our rules and chains from a rule set, including those of the egress
+// plugin's pods. Other programs' rules stay where they are.
 func RemoveRuleset(current iptables.Ruleset) FilterRemoval {
 	var b strings.Builder
 	var out FilterRemoval
@@ -45,10 +45,10 @@ func RemoveRuleset(current iptables.Ruleset) FilterRemoval {
 	return out
 }
 
-// egressChainLength is that of the chain of a pod with an egress address.
+// egressChainLength is the length of an egress pod's chain name.
 const egressChainLength = 28
 
-// isEgressChain reports whether a chain is that of a pod with an egress address.
+// isEgressChain reports whether a chain belongs to a pod with an egress address.
 func isEgressChain(table, name string) bool {
 	if table != "nat" || len(name) != egressChainLength {
 		return false
@@ -61,7 +61,7 @@ func isEgressChain(table, name string) bool {
 	return false
 }
 
-// isEgressJump reports whether a rule leads to such a chain.
+// isEgressJump reports whether a rule jumps to such a chain.
 func isEgressJump(table, chain, spec string) bool {
 	if table != "nat" || chain != "POSTROUTING" || !strings.Contains(spec, "CNI-E") {
 		return false

@@ -8,9 +8,9 @@ import (
 	"cnictl/daemon/iptables"
 )
 
-// canonical brings different spellings of a rule together: releases of iptables
-// print options in different orders and under different names. Two rules with the
-// same canonical form are the same rule.
+// canonical unifies different spellings of a rule: releases of iptables print options in
+// different orders and under different names. Two rules with the same canonical form are
+// the same rule.
 func canonical(spec string) string {
 	var groups []string
 	target := ""
@@ -19,7 +19,7 @@ func canonical(spec string) string {
 		var g group
 		g, i = nextGroup(ts, i)
 		switch g.option {
-		case "-m": // the options say which module they belong to
+		case "-m": // the options imply their module
 			continue
 		case "-j", "-g":
 			target = g.option + strings.Join(g.values, " ") + " "

@@ -12,11 +12,11 @@ import (
 // WorkloadPod is an address that a pod holds, and what belongs to it on the host.
 type WorkloadPod struct {
 	Address netip.Addr
-	Owner   string // of the address: for another one nothing was seen yet
-	Hash    string // the name of the host link ends with it
-	Table   int    // that of the pod's ENI
-	// Settled: no plugin is at work on the pod. What is missing was removed, even if the
-	// pod was never seen complete.
+	Owner   string // of the address; a new owner starts without history
+	Hash    string // suffix of the host link's name
+	Table   int    // of the pod's ENI
+	// Settled: no plugin is working on the pod. Whatever is missing was removed, even if
+	// the pod was never seen complete.
 	Settled bool
 	Branch  *Branch // nil: the pod has no branch ENI
 }
@@ -29,7 +29,7 @@ type Branch struct {
 	Trunk   int32 // index of the trunk's link
 }
 
-// Objects that a [Repair] brings back. They are labels of a metric.
+// Objects that a [Repair] restores. They are labels of a metric.
 const (
 	ObjectPodLink    = "pod-link"
 	ObjectPodRoute   = "pod-route"
@@ -38,7 +38,7 @@ const (
 	ObjectVLANRoute  = "vlan-route"
 )
 
-// Repair is one change that brings something of a pod back.
+// Repair is one change that restores something of a pod.
 type Repair struct {
 	Pod    netip.Addr // whose
 	Owner  string     // the pod's
@@ -46,7 +46,7 @@ type Repair struct {
 	netstate.Change
 }
 
-// String says in a few words what was missing.
+// String says briefly what was missing.
 func (r Repair) String() string {
 	text := r.Change.String()
 	if r.Object == ObjectPodLink {
@@ -55,8 +55,8 @@ func (r Repair) String() string {
 	return text
 }
 
-// Baseline remembers which pods were seen complete. Until a pod is settled, only what was
-// complete once is brought back: the plugin may be at work on the rest. The zero value
+// Baseline remembers which pods were seen complete. Until a pod is settled, only pods that
+// were complete once are repaired: the plugin may be working on the others. The zero value
 // remembers none.
 type Baseline struct {
 	pods map[netip.Addr]baselinePod
@@ -66,7 +66,7 @@ type baselinePod struct {
 	owner string
 	link  int32
 	mac   netstate.MAC
-	ended bool // its link was missed, or was another one
+	ended bool // its link was missing, or had been replaced
 }
 
 // Has reports whether a pod was seen complete and has not ended.
@@ -76,11 +76,11 @@ func (w *Baseline) Has(a netip.Addr) bool {
 }
 
 // Diff compares the pods with the kernel, and returns the repairs of what was removed, in
-// the order in which they can be done. A pod whose host link is gone, or is another one
-// than before, has ended: nothing of it is brought back. firstMAC is the address with which
-// a link was made, where that is known.
+// the order in which they can be applied. A pod whose host link is gone or has been
+// replaced has ended: nothing of it is restored. firstMAC returns the MAC address with
+// which a link was created, if known.
 //
-// A repair can need what another one makes: call Diff again after the repairs.
+// One repair may depend on another: call Diff again after the repairs.
 func (w *Baseline) Diff(v netstate.State, pods []WorkloadPod, firstMAC func(index int32) (netstate.MAC, bool)) []Repair {
 	x := newHostIndex(v)
 	next := make(map[netip.Addr]baselinePod, len(pods))
@@ -95,7 +95,7 @@ func (w *Baseline) Diff(v netstate.State, pods []WorkloadPod, firstMAC func(inde
 		known = known && was.owner == p.Owner
 		seen := known && !was.ended
 		link, ok := x.linkOf(p)
-		if !ok || seen && was.link != link.Index { // gone, or of another sandbox of that name
+		if !ok || seen && was.link != link.Index { // gone, or another sandbox's of that name
 			next[p.Address] = baselinePod{owner: p.Owner, ended: true}
 			continue
 		}
@@ -126,14 +126,14 @@ func (w *Baseline) Diff(v netstate.State, pods []WorkloadPod, firstMAC func(inde
 	return out
 }
 
-// hostIndex finds things of pods in a view without walking it for each.
+// hostIndex finds the objects of pods in a state without scanning it for each pod.
 type hostIndex struct {
 	podLinks map[string][]netstate.Link // veth ends by the hash in their names
 	devices  map[string]netstate.Link   // of branch ENIs, by name
 	routes   map[netip.Addr][]netstate.Route
 	tables   map[int][]netstate.Route // of branch ENIs
 	rules    map[netip.Addr][]netstate.Rule
-	inLinks  []netstate.Rule // that look at the link a packet came in by
+	inLinks  []netstate.Rule // rules that match the link a packet came in by
 }
 
 func newHostIndex(v netstate.State) *hostIndex {
@@ -172,7 +172,7 @@ func newHostIndex(v netstate.State) *hostIndex {
 	return x
 }
 
-// hashOfLink is the hash of a pod's name that the name of a pod's host link ends with.
+// hashOfLink returns the hash of the pod's name at the end of a host link's name.
 func hashOfLink(l netstate.Link) (hash string, ok bool) {
 	digits := len(netnames.Hash("", "", 0))
 	at := len(l.Name) - digits
@@ -182,8 +182,8 @@ func hashOfLink(l netstate.Link) (hash string, ok bool) {
 	return l.Name[at:], true
 }
 
-// linkOf finds the host link of a pod. Where a setting changed there can be two of its
-// hash, of two sandboxes: the route shows which one has the address.
+// linkOf finds the host link of a pod. After a change of settings two links of different
+// sandboxes may have its hash: the route shows which one has the address.
 func (x *hostIndex) linkOf(p *WorkloadPod) (netstate.Link, bool) {
 	links := x.podLinks[p.Hash]
 	if len(links) == 1 {
@@ -196,7 +196,7 @@ func (x *hostIndex) linkOf(p *WorkloadPod) (netstate.Link, bool) {
 	return links[i], true
 }
 
-// leads reports whether the route to the pod leads to a link.
+// leads reports whether the route to the pod uses a link.
 func (x *hostIndex) leads(p *WorkloadPod, link netstate.Link) bool {
 	return slices.ContainsFunc(x.routes[p.Address], func(r netstate.Route) bool { return r.Link == link.Index })
 }
@@ -242,7 +242,7 @@ func putRoute(object string, link netstate.Link, r netstate.Route) Repair {
 	return Repair{Object: object, Change: netstate.Change{Do: netstate.PutRoute, Link: link, Route: r}}
 }
 
-// missingDevice lists what the device of a branch ENI lacks, and whether it is there.
+// missingDevice lists what the device of a branch ENI lacks, and whether it exists.
 func (x *hostIndex) missingDevice(p *WorkloadPod) (out []Repair, there bool) {
 	b := p.Branch
 	name := netnames.VLANDevice(b.VLAN)
@@ -267,7 +267,7 @@ func (x *hostIndex) missingDevice(p *WorkloadPod) (out []Repair, there bool) {
 	return out, true
 }
 
-// missingInLinks lists the rules of strict mode that a branch pod lacks.
+// missingInLinks lists the strict-mode rules that a branch pod lacks.
 func (x *hostIndex) missingInLinks(p *WorkloadPod, link netstate.Link) (out []Repair) {
 	for _, in := range []string{netnames.VLANDevice(p.Branch.VLAN), link.Name} {
 		want := netstate.Rule{Priority: netnames.RuleBranch, InLink: in, Table: p.Table, IPv6: !p.Address.Is4()}

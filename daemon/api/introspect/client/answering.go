@@ -5,18 +5,19 @@ import (
 	"net"
 )
 
-// errNotHTTP is an answer that does not begin as one of HTTP does: another server listens
-// there, or one that speaks TLS.
+// errNotHTTP: the answer does not begin like an HTTP response. Another kind of server
+// listens there, or one that speaks TLS.
 var errNotHTTP = errors.New("the server does not speak HTTP")
 
-// statusLine is how every answer begins; 0 is any digit.
+// statusLine is how every response begins; 0 matches any digit.
 const statusLine = "HTTP/0.0 000"
 
-// answering is a connection whose first bytes are checked: net/http reports an answer that is
-// not HTTP only by its error text. It is read by one goroutine, as connections of net/http are.
+// answering is a connection that checks the first bytes it receives: net/http reports an
+// answer that is not HTTP only by its error text. Like any net/http connection, it is read
+// by one goroutine.
 type answering struct {
 	net.Conn
-	seen int // bytes of the first answer that were checked
+	seen int // bytes of the first answer already checked
 }
 
 func (c *answering) Read(b []byte) (int, error) {

@@ -16,24 +16,24 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// DialTimeout bounds connecting to a node; the caller's context bounds the whole.
+// DialTimeout bounds connecting to a node; the caller's context bounds the whole request.
 const DialTimeout = 3 * time.Second
 
-// dialLimit bounds a dial of the caller's, which may go over several hops.
+// dialLimit bounds a call of Options.Dial, which may take several hops.
 const dialLimit = 3 * DialTimeout
 
-// DefaultCooldown is upstream's IP_COOLDOWN_PERIOD default, which a node that
-// has no summary does not show it.
+// DefaultCooldown is upstream's IP_COOLDOWN_PERIOD default. A node without a summary does
+// not report the setting.
 const DefaultCooldown = 30 * time.Second
 
 // Options configure a Client. Address and Now are required.
 type Options struct {
 	Address   string           // unix:/path, host:port or http://host:port; with Dial any label, for errors
 	UserAgent string           // sent to the node
-	Now       func() time.Time // for answers without a Date; required
+	Now       func() time.Time // clock for answers without a Date; required
 
-	// Dial connects to the node; nil: Address is dialled. Its context has an end of its own,
-	// and not the request's: what is dialled too late serves the next.
+	// Dial connects to the node; nil dials Address. Its context has its own deadline, not
+	// the request's: a connection that arrives too late serves the next request.
 	Dial func(ctx context.Context) (net.Conn, error)
 }
 
@@ -51,16 +51,16 @@ type Client struct {
 type kept struct {
 	etag    string
 	body    []byte
-	summary *introspect.Summary // what the body says; nil: it was not decoded
+	summary *introspect.Summary // the decoded body; nil if it was not decoded
 }
 
-// Answer is a body and the node's clock when it was given.
+// Answer is a body and the node's clock when it answered.
 type Answer struct {
 	Body []byte
 	At   time.Time
 
-	etag    string              // "" = it is not kept
-	summary *introspect.Summary // decoded from the same body before
+	etag    string              // "" if the answer is not kept
+	summary *introspect.Summary // decoded earlier from the same body
 }
 
 // New builds a client; it does not connect.
@@ -79,7 +79,7 @@ func New(opts Options) (*Client, error) {
 	}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			// The transport lets a dial go on without its request.
+			// The transport may continue a dial after its request has ended.
 			ctx, cancel := context.WithTimeout(ctx, dialLimit)
 			defer cancel()
 			conn, err := dial(ctx)
@@ -102,11 +102,11 @@ func New(opts Options) (*Client, error) {
 	}, nil
 }
 
-// idleKept is the longest answer that outlives its connections: those of thousands of
-// nodes that are seldom asked would fill the memory.
+// idleKept is the longest body that is kept without a connection: longer ones, of thousands
+// of nodes that are rarely asked, would fill the memory.
 const idleKept = 4 << 10
 
-// Close ends idle connections and forgets long answers.
+// Close closes idle connections and drops long answers.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 	c.mu.Lock()
@@ -114,8 +114,8 @@ func (c *Client) Close() {
 	maps.DeleteFunc(c.kept, func(_ string, k kept) bool { return cap(k.body) > idleKept })
 }
 
-// Get reads a path. The list of available paths in place of the document is the
-// reason no-endpoint.
+// Get reads a path. If the node returns its list of paths instead of the document, the
+// reason is no-endpoint.
 func (c *Client) Get(ctx context.Context, path string) (Answer, error) {
 	a, reason, err := c.get(ctx, path)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 		return Answer{}, introspect.ReasonMalformed, err
 	}
 	req.Header.Set("User-Agent", c.opts.UserAgent)
-	// An answer to parameters is not kept: there would be no end to them.
+	// Answers to queries are not kept: their number is unbounded.
 	keep := !strings.Contains(path, "?")
 	c.mu.Lock()
 	last, have := c.kept[path]
@@ -175,8 +175,8 @@ func (c *Client) get(ctx context.Context, path string) (Answer, introspect.Reaso
 	return a, "", nil
 }
 
-// keepSummary keeps what a kept body says: most nodes answer most times that nothing has
-// changed.
+// keepSummary keeps the decoded form of a kept body: most nodes usually answer that nothing
+// has changed.
 func (c *Client) keepSummary(a Answer, s introspect.Summary) {
 	if a.etag == "" {
 		return
@@ -189,11 +189,11 @@ func (c *Client) keepSummary(a Answer, s introspect.Summary) {
 	}
 }
 
-// maxFault bounds the document of a refusal in bytes.
+// maxFault bounds the document of a refusal, in bytes.
 const maxFault = 16 << 10
 
-// refusal is why a node answered with a status that is no answer: by the fault that
-// ours sends, or by the status alone.
+// refusal explains an HTTP status that is not a success: by the fault that our daemon
+// sends, or by the status alone.
 func refusal(resp *http.Response) (introspect.Reason, error) {
 	reason := introspect.ReasonStatus
 	switch resp.StatusCode {
@@ -215,8 +215,8 @@ func refusal(resp *http.Response) (introspect.Reason, error) {
 	return reason, &fault
 }
 
-// date is the node's clock: cooldowns are counted on it, so that a laptop's clock
-// does not change them. It has full seconds only.
+// date returns the node's clock. Cooldowns are measured on it, so that the reader's clock
+// does not change them. Its resolution is one second.
 func (c *Client) date(resp *http.Response) time.Time {
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		return at.UTC()

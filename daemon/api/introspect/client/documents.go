@@ -11,9 +11,9 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// Summary reads /v1/summary and the node's clock. ReasonNoEndpoint: the node runs
-// an older daemon or upstream. While a node's answer does not change it is the same
-// in memory too: what it points to is not to be changed.
+// Summary reads /v1/summary and the node's clock. ReasonNoEndpoint means that the node runs
+// an older daemon or upstream. While a node's answer does not change, the results share
+// memory: the caller must not modify what they point to.
 func (c *Client) Summary(ctx context.Context) (introspect.Summary, time.Time, error) {
 	a, err := c.Get(ctx, introspect.PathSummary)
 	if err != nil {
@@ -44,7 +44,7 @@ func decodeSummary(body []byte) (introspect.Summary, error) {
 	return s, nil
 }
 
-// ENIs reads /v1/enis, counted at the node's clock with the cooldown given.
+// ENIs reads /v1/enis, and counts by the node's clock and the given cooldown.
 func (c *Client) ENIs(ctx context.Context, cooldown time.Duration) (*introspect.Pool, time.Time, error) {
 	a, err := c.Get(ctx, introspect.PathENIs)
 	if err != nil {
@@ -68,8 +68,8 @@ func (c *Client) Config(ctx context.Context) (introspect.NodeConfig, error) {
 	return doc, err
 }
 
-// IPAMEnv is what is read of /v1/ipamd-env-settings; null where a release does not report
-// it. introspect.IPAMEnv is the whole document, as it is served.
+// IPAMEnv holds the settings used from /v1/ipamd-env-settings; nil if a release does not
+// report one. introspect.IPAMEnv is the whole document, as the node serves it.
 type IPAMEnv struct {
 	CustomNetworking *bool `json:"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"`
 	WarmENITarget    *int  `json:"WARM_ENI_TARGET"`
@@ -103,7 +103,7 @@ func (c *Client) Failures(ctx context.Context) (introspect.NodeFailures, time.Ti
 	return doc, at, err
 }
 
-// Pod reads /v1/pod. ReasonNotFound: the node has given no address to that pod.
+// Pod reads /v1/pod. ReasonNotFound: the node has assigned no address to that pod.
 func (c *Client) Pod(ctx context.Context, pod introspect.PodRef) (introspect.NodePod, time.Time, error) {
 	var doc introspect.NodePod
 	values := url.Values{"namespace": {pod.Namespace}, "name": {pod.Name}}
@@ -111,7 +111,7 @@ func (c *Client) Pod(ctx context.Context, pod introspect.PodRef) (introspect.Nod
 	return doc, at, err
 }
 
-// Logs reads /v1/logs. Lines of 0 are the node's default. ReasonNotFound: the daemon
+// Logs reads /v1/logs. With Lines 0 the node chooses the number. ReasonNotFound: the daemon
 // does not log to a file.
 func (c *Client) Logs(ctx context.Context, q introspect.LogQuery) (introspect.NodeLogs, error) {
 	values := url.Values{}
@@ -131,7 +131,7 @@ func (c *Client) Logs(ctx context.Context, q introspect.LogQuery) (introspect.No
 	return doc, err
 }
 
-// ours reads a document of ours and checks its kind, which is also in got.
+// ours reads one of our documents and checks its kind, which decoding also stores in got.
 func (c *Client) ours(ctx context.Context, path string, q url.Values, kind string, got *string, into any) (time.Time, error) {
 	if len(q) > 0 {
 		path += "?" + q.Encode()

@@ -26,16 +26,16 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint says what to do about it, in one line.
+// Hint says what to do about the error, in one line.
 func (e *Error) Hint() string {
 	var fault *introspect.Fault
 	if e.Reason == introspect.ReasonNotFound && errors.As(e.Err, &fault) {
-		return "" // a daemon that serves the path, and says what is not there
+		return "" // the daemon serves the path, and its fault says what does not exist
 	}
 	return Hint(e.Reason)
 }
 
-// Hint says what to do about a reason, in one line; "" when there is nothing to say.
+// Hint says what to do about a reason, in one line, or returns "".
 func Hint(r introspect.Reason) string {
 	switch r {
 	case introspect.ReasonRefused:
@@ -60,7 +60,7 @@ func Hint(r introspect.Reason) string {
 	return ""
 }
 
-// ReasonOf gives the reason of any error of this package, "" for others.
+// ReasonOf returns the reason of any error of this package, "" for other errors.
 func ReasonOf(err error) introspect.Reason {
 	var e *Error
 	if errors.As(err, &e) {
@@ -69,18 +69,18 @@ func ReasonOf(err error) introspect.Reason {
 	return ""
 }
 
-// Temporary reports whether another try at once may succeed: the connection was
-// lost, neither refused nor cancelled.
+// Temporary reports whether an immediate retry may succeed: the connection was lost,
+// neither refused nor cancelled.
 func Temporary(err error) bool { return ReasonOf(err) == introspect.ReasonTransport }
 
-// reasoned is an error of Options.Dial that knows its reason.
+// reasoned is an error of Options.Dial that carries a reason.
 type reasoned interface {
 	error
 	NodeReason() introspect.Reason
 }
 
-// classify finds the reason of a transport error, and a text without Go's and
-// the kernel's plumbing.
+// classify finds the reason of a transport error, and a text without the details of Go and
+// the kernel.
 func classify(ctx context.Context, err error) (introspect.Reason, error) {
 	var dns *net.DNSError
 	var netErr net.Error

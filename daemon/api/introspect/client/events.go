@@ -11,20 +11,20 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// Cursor is a place in a node's events. The zero value is before the oldest that the
-// node remembers.
+// Cursor is a position in a node's events. The zero value comes before the oldest event
+// that the node remembers.
 type Cursor struct {
-	Epoch string // the daemon's run; "" = not known yet
+	Epoch string // the daemon's run; "" if unknown
 	Seq   uint64 // the last event seen
 }
 
-// EventsOptions bound one request for events. The zero value asks for all there is.
+// EventsOptions bounds one request for events. The zero value asks for all events.
 type EventsOptions struct {
-	Wait  time.Duration // how long to wait while there is none, in full seconds up to MaxEventWait
-	Limit int           // at most so many; 0 = the node's limit
+	Wait  time.Duration // how long to wait for events, in whole seconds up to MaxEventWait
+	Limit int           // maximum number of events; 0 = the node's limit
 }
 
-// Events reads what happened after a cursor, which is then Cursor{doc.Epoch, doc.Next}.
+// Events reads the events after a cursor. The next cursor is Cursor{doc.Epoch, doc.Next}.
 func (c *Client) Events(ctx context.Context, after Cursor, opts EventsOptions) (introspect.NodeEvents, error) {
 	q := url.Values{}
 	if after.Epoch != "" {
@@ -47,7 +47,7 @@ func (c *Client) Events(ctx context.Context, after Cursor, opts EventsOptions) (
 	return doc, nil
 }
 
-// checkEvents refuses an answer that would lose or repeat events without saying so.
+// checkEvents refuses an answer that would silently lose or repeat events.
 func checkEvents(doc introspect.NodeEvents, after Cursor) error {
 	if doc.Epoch == "" || len(doc.Epoch) > 64 || len(doc.Items) > introspect.MaxEvents+1 {
 		return fmt.Errorf("epoch %.20q with %d events", doc.Epoch, len(doc.Items))
@@ -73,8 +73,8 @@ func checkEvents(doc introspect.NodeEvents, after Cursor) error {
 	return nil
 }
 
-// FollowOptions configure Follow. The zero value follows from the oldest event that
-// the node remembers.
+// FollowOptions configures Follow. The zero value starts at the oldest event that the node
+// remembers.
 type FollowOptions struct {
 	After Cursor
 	Wait  time.Duration // of one request; 0 = 25 s
@@ -82,16 +82,15 @@ type FollowOptions struct {
 }
 
 const (
-	defaultWait  = 25 * time.Second // below what proxies and port-forwards cut
+	defaultWait  = 25 * time.Second // below the usual timeouts of proxies and port-forwards
 	maxRetry     = 30 * time.Second
-	requestSlack = 10 * time.Second // of one request, beside its wait
+	requestSlack = 10 * time.Second // time for one request beyond its wait
 )
 
-// Follow yields events as they happen until the caller stops or ctx ends. It connects
-// again after a failure: each is yielded as an error, and the caller goes on by asking
-// for more. No event is lost or repeated over that; where the node itself has lost
-// some, there is a gap event. A node that does not serve events, or answers nonsense,
-// ends the sequence after its error.
+// Follow yields events as they happen until the caller stops or ctx ends. It yields each
+// failure as an error, and reconnects if the caller continues. No event is lost or repeated
+// by a reconnection; if the node itself has lost some, a gap event says so. A node that
+// does not serve events, or sends nonsense, ends the sequence after its error.
 func (c *Client) Follow(ctx context.Context, opts FollowOptions) iter.Seq2[introspect.Event, error] {
 	if opts.Wait <= 0 {
 		opts.Wait = defaultWait
@@ -114,7 +113,7 @@ func (c *Client) Follow(ctx context.Context, opts FollowOptions) iter.Seq2[intro
 				continue
 			}
 			pause = opts.Retry
-			if len(doc.Items) == 0 && !wait(ctx, pause) { // it may not wait for news at all
+			if len(doc.Items) == 0 && !wait(ctx, pause) { // the node may answer without waiting
 				return
 			}
 			for _, e := range doc.Items {
@@ -133,7 +132,7 @@ func (c *Client) eventsWithin(ctx context.Context, after Cursor, wait time.Durat
 	return c.Events(ctx, after, EventsOptions{Wait: wait})
 }
 
-// worthRetry: the node may be there again in a while.
+// worthRetry reports whether the node may be back later.
 func worthRetry(err error) bool {
 	switch ReasonOf(err) {
 	case introspect.ReasonRefused, introspect.ReasonNoSocket, introspect.ReasonTimeout, introspect.ReasonTransport,
@@ -143,7 +142,7 @@ func worthRetry(err error) bool {
 	return false
 }
 
-// wait pauses; false: ctx ended first.
+// wait pauses. It returns false if ctx ended first.
 func wait(ctx context.Context, pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()

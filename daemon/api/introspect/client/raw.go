@@ -9,15 +9,14 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// Raw is an answer as the node gave it, whatever it says.
+// Raw is an answer exactly as the node sent it.
 type Raw struct {
 	Status      int // HTTP
 	ContentType string
 	Body        []byte
 }
 
-// Raw reads a path, which may carry a query, without looking at what comes back but for
-// its size.
+// Raw reads a path, which may carry a query. It checks only the size of the answer.
 func (c *Client) Raw(ctx context.Context, path string) (Raw, error) {
 	fail := func(reason introspect.Reason, err error) (Raw, error) {
 		return Raw{}, &Error{Address: c.opts.Address, Path: path, Reason: reason, Err: err}

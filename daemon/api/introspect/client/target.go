@@ -14,7 +14,7 @@ type endpoint struct {
 	base             string // URL without a path
 }
 
-// anyNode is the host where the way to the node is not one to an address.
+// anyNode is the URL host used when the connection is not made to an IP address.
 const anyNode = "http://node"
 
 // parseAddress reads unix:/path, host:port, or http://host[:port].
@@ -26,7 +26,7 @@ func parseAddress(s string) (endpoint, error) {
 		switch {
 		case !strings.HasPrefix(path, "/"):
 			return bad("the socket path is not absolute")
-		case len(path) > 107: // what a Linux socket address holds
+		case len(path) > 107: // the capacity of a Linux socket address
 			return bad("the socket path is longer than 107 bytes")
 		case strings.ContainsRune(path, 0):
 			return bad("the socket path contains a NUL byte")
@@ -61,7 +61,7 @@ func parseAddress(s string) (endpoint, error) {
 	return endpoint{"tcp", address, base}, nil
 }
 
-// CheckAddress says whether New would accept an address.
+// CheckAddress reports whether New would accept an address.
 func CheckAddress(s string) error {
 	_, err := parseAddress(s)
 	return err
