@@ -19,10 +19,10 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// anonymized replaces names, addresses and ids by others, the same ones everywhere: in
-// members, in names of links that follow from pods, in texts. Which address is in which range,
-// and which is the first of it, stays as it is. The same evidence is replaced the same way,
-// and without it the evidence cannot be recovered.
+// anonymized replaces names, addresses and ids consistently: in members, in link names that
+// derive from pods, in texts. It preserves which address is in which range, and which is the
+// first of it. The same evidence is always replaced the same way; without the evidence, nobody
+// can reverse it.
 func anonymized(ev *evidence.Evidence) *evidence.Evidence {
 	a := &anonymizer{names: map[string]string{}, kinds: map[string]string{}, shortest: map[netip.Prefix]int{}, links: map[string]string{}, common: commonWords()}
 	digest := sha256.New()
@@ -32,7 +32,7 @@ func anonymized(ev *evidence.Evidence) *evidence.Evidence {
 	return rewriter{text: a.text, setting: func(name, value string) (string, string) { return a.text(name), a.text(value) }, addr: a.address}.rewrite(ev)
 }
 
-// anonymizer knows the replacement of each name.
+// anonymizer holds the replacement of each name.
 type anonymizer struct {
 	key      []byte
 	kinds    map[string]string // of names: pod, namespace, …
@@ -43,7 +43,7 @@ type anonymizer struct {
 	common   map[string]bool      // common words that identify nothing
 }
 
-// commonWords are those of the catalogue, and names that every cluster has.
+// commonWords returns the words of the catalogue, and names that every cluster has.
 func commonWords() map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields("default aws-vpc-cni amazon-vpc-cni kube-system kube-public kube-node-lease aws-node aws-vpc-cni-init aws-eks-nodeagent kube-proxy coredns " +
@@ -72,11 +72,11 @@ func commonWords() map[string]bool {
 	return out
 }
 
-// revealsNothing are versions, numbers and addresses, zones and instance types: they say
-// nothing about who runs them, or are replaced otherwise.
+// revealsNothing matches versions, numbers and addresses, zones and instance types: they do not
+// say who runs them, or are replaced elsewhere.
 var revealsNothing = lazy(`^(v?[0-9]+([.:/][0-9]+)*([-+].*)?|[a-z]{2}(-[a-z]+)+-[0-9][a-z]?|[a-z][a-z0-9-]*\.([0-9]*x?large|medium|small|micro|nano|metal.*)|.{1000,})$`)
 
-// name notes a name that is to be replaced.
+// name records a name to be replaced.
 func (a *anonymizer) name(kind, name string) {
 	if _, known := a.kinds[name]; !known && len(name) > 1 && !a.common[strings.ToLower(name)] && !revealsNothing().MatchString(name) {
 		a.kinds[name] = kind
@@ -91,15 +91,15 @@ func (a *anonymizer) pod(p evidence.Pod) {
 	}
 }
 
-// kindOfMember is the kind of the texts of a member, by its name, in evidence and in the
-// documents of the daemon.
+// kindOfMember is the kind of a member's texts, by its name, in evidence and in the daemon's
+// documents.
 var kindOfMember = map[string]string{
 	"ID": "id", "Instance": "id", "InstanceID": "id", "ENI": "id", "ENIID": "id", "Subnet": "id", "SubnetID": "id", "VPC": "id", "Groups": "id", "GroupIDs": "id",
 	"SecurityGroups": "id", "Target": "id", "Peer": "id", "Node": "node", "ServiceAccount": "service-account", "Namespace": "namespace", "PodNamespace": "namespace", "PodName": "pod",
 	"Service": "service", "PullSecrets": "secret", "Quotas": "quota", "Cluster": "cluster",
 }
 
-// kindOfName is what Name is in a type.
+// kindOfName returns the kind of the field Name of a type.
 func kindOfName(v any) string {
 	switch v.(type) {
 	case evidence.Node, evidence.KubeNode:
@@ -126,10 +126,10 @@ var settingNames = map[string]string{
 	"app.kubernetes.io/name": "value", "app.kubernetes.io/instance": "value", "app.kubernetes.io/part-of": "value", "Name": "tag", "aws:autoscaling:groupName": "nodegroup", "MY_POD_NAME": "pod",
 }
 
-// labelMembers have names and values that people made up.
+// labelMembers have names and values that people chose.
 var labelMembers = []string{"Labels", "Annotations", "Tags", "NodeSelector", "PodSelector", "ServiceAccountSelector", "Selector", "PodLabels"}
 
-// knownDomain reports whether a label, annotation or tag is one that Kubernetes or AWS define.
+// knownDomain reports whether Kubernetes or AWS define a label, annotation or tag.
 func knownDomain(name string) bool {
 	domain, _, ok := strings.Cut(name, "/")
 	if name == "eks:eni:owner" {
@@ -143,7 +143,7 @@ func knownDomain(name string) bool {
 	return false
 }
 
-// collect walks over everything, notes names, and adds all of it to the digest.
+// collect walks over everything, records names, and adds all of it to the digest.
 func (a *anonymizer) collect(v reflect.Value, member string, digest hash.Hash) {
 	switch x := v.Interface().(type) {
 	case netip.Addr:
@@ -207,7 +207,7 @@ func (a *anonymizer) collect(v reflect.Value, member string, digest hash.Hash) {
 				kind = kindOfName(v.Interface())
 			}
 			if _, probe := v.Interface().(evidence.Probe); probe && f.Name == "Target" && strings.Contains(v.Field(i).String(), ".amazonaws.com") {
-				kind = "" // an endpoint of AWS; what it names besides is found in the text
+				kind = "" // an AWS endpoint; other names in it are found in the text
 			}
 			if kind != "" {
 				a.texts(kind, v.Field(i))
@@ -217,7 +217,7 @@ func (a *anonymizer) collect(v reflect.Value, member string, digest hash.Hash) {
 	}
 }
 
-// texts notes the texts of a member.
+// texts records the texts of a member.
 func (a *anonymizer) texts(kind string, v reflect.Value) {
 	switch x := v.Interface().(type) {
 	case string:
@@ -251,7 +251,7 @@ var (
 	hostOfURL      = lazy(`://(?:[^/@\s]*@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
 )
 
-// scan notes what a text names.
+// scan records the names in a text.
 func (a *anonymizer) scan(text string) {
 	for _, m := range rangeText().FindAllString(text, -1) {
 		if p, err := netip.ParsePrefix(m); err == nil {
@@ -283,7 +283,7 @@ func (a *anonymizer) scan(text string) {
 	}
 }
 
-// number chooses the replacement of each name. Their order reveals nothing about the names.
+// number chooses the replacement of each name. The order reveals nothing about the names.
 func (a *anonymizer) number() {
 	names := slices.SortedFunc(maps.Keys(a.kinds), func(x, y string) int { return strings.Compare(a.sum(x), a.sum(y)) })
 	count := map[string]int{}
@@ -294,7 +294,7 @@ func (a *anonymizer) number() {
 			a.names[name] = a.id(name)
 			continue
 		case kind == "node" && hostForm().FindString(first) == first:
-			continue // it is replaced with its address
+			continue // replaced like the address in it
 		}
 		count[kind]++
 		a.names[name] = fmt.Sprintf("%s-%d", kind, count[kind])
@@ -312,7 +312,7 @@ func (a *anonymizer) number() {
 	}
 }
 
-// sum is a number in hexadecimal digits that follows from a text.
+// sum returns hexadecimal digits that derive from a text.
 func (a *anonymizer) sum(text string) string {
 	mac := hmac.New(sha256.New, a.key)
 	mac.Write([]byte(text))
@@ -332,7 +332,7 @@ func (a *anonymizer) id(id string) string {
 	return kind + a.sum(id)[:min(digits, 64)]
 }
 
-// tokens are what is replaced in a text, and whatever could be confused with it.
+// tokens matches what is replaced in a text, and whatever could be confused with it.
 var tokens = lazy(`[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}` + // UUID
 	`|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}` + // MAC
 	`|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){1,6}:[0-9]{1,3}(?:\.[0-9]{1,3}){3}` + // IPv4 in IPv6
@@ -349,7 +349,7 @@ var (
 	hexForm  = lazy(`^(?:[0-9A-F]{32,}|[0-9a-f]{32,})`)
 )
 
-// text replaces what a text names.
+// text replaces the names in a text.
 func (a *anonymizer) text(text string) string {
 	if to, ok := a.names[text]; ok {
 		return to
@@ -391,7 +391,7 @@ func (a *anonymizer) token(token string) string {
 	return out.String()
 }
 
-// part replaces what a piece of a name begins with; 0: nothing.
+// part replaces the beginning of a piece of a name; n is 0 if there is nothing to replace.
 func (a *anonymizer) part(text string) (n int, to string) {
 	ends := func(n int) bool { return n > 0 && (n == len(text) || !wordByte(text[n])) }
 	for n := len(text); n > 1; n-- {
@@ -429,7 +429,7 @@ func wordByte(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }
 
-// mac keeps who made the interface.
+// mac replaces a MAC address, but keeps its first byte, which shows who made the interface.
 func (a *anonymizer) mac(mac string) string {
 	mac = strings.ToLower(mac)
 	if mac == "00:00:00:00:00:00" || mac == "ff:ff:ff:ff:ff:ff" {
@@ -439,8 +439,8 @@ func (a *anonymizer) mac(mac string) string {
 	return mac[:2] + ":" + sum[:2] + ":" + sum[2:4] + ":" + sum[4:6] + ":" + sum[6:8] + ":" + sum[8:10]
 }
 
-// network is the range that an address stays in; its length is how much of the address is
-// kept. False: such an address reveals nothing and is kept as it is.
+// network returns the range that an address stays in; its length is how much of the address is
+// kept. It returns false for an address that reveals nothing and is kept as it is.
 func network(address netip.Addr) (netip.Prefix, bool) {
 	bits := 16
 	if address.Is4() {
@@ -467,7 +467,7 @@ func network(address netip.Addr) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// ranges notes how long the shortest range of a network is.
+// ranges records the length of the shortest range in a network.
 func (a *anonymizer) ranges(p netip.Prefix) {
 	if !p.IsValid() {
 		return
@@ -478,8 +478,8 @@ func (a *anonymizer) ranges(p netip.Prefix) {
 	}
 }
 
-// address replaces the bits behind those of its network and before those of its shortest range,
-// the first of them always.
+// address flips some of the bits between those of its network and those of its shortest range,
+// always the first of them.
 func (a *anonymizer) address(address netip.Addr) netip.Addr {
 	if address.Is4In6() {
 		return netip.AddrFrom16(a.address(address.Unmap()).As16())

@@ -13,17 +13,17 @@ import (
 	"strings"
 )
 
-// Bounds of an archive.
+// Limits of an archive.
 const (
 	maxEntries = 100_000
 	maxEntry   = 2 << 30 // bytes
 	maxTotal   = 4 << 30
-	maxRatio   = 500       // unpacked to packed, of more than
-	freeRatio  = 256 << 20 // bytes
+	maxRatio   = 500       // unpacked to packed, enforced above freeRatio
+	freeRatio  = 256 << 20 // unpacked bytes
 	maxNotes   = 100
 )
 
-// Refusal is why an archive is not read.
+// Refusal is why an archive is refused.
 type Refusal struct{ Why string }
 
 func (r *Refusal) Error() string { return "the archive is refused: " + r.Why }
@@ -36,7 +36,7 @@ type archive struct {
 	declared int64 // bytes, by the headers of the entries
 	unpacked int64 // bytes that came out of gzip
 	notes    []string
-	regular  map[string]bool // files, as hard links may point to
+	regular  map[string]bool // files that hard links may point to
 }
 
 func (a *archive) note(format string, args ...any) {
@@ -48,7 +48,7 @@ func (a *archive) note(format string, args ...any) {
 	}
 }
 
-// walk calls visit for each regular file of an archive: tar, packed with gzip or not.
+// walk calls visit for each regular file of an archive: tar, gzipped or not.
 func (a *archive) walk(r io.Reader, visit func(name string, body io.Reader) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	start, err := in.Peek(512)
@@ -102,7 +102,7 @@ func (a *archive) walk(r io.Reader, visit func(name string, body io.Reader) erro
 	}
 }
 
-// damaged is why an archive cannot be read to its end.
+// damaged returns why an archive cannot be read to its end.
 func damaged(err error) error {
 	var refusal *Refusal
 	switch {
@@ -118,14 +118,14 @@ func damaged(err error) error {
 
 func isGzip(start []byte) bool { return bytes.HasPrefix(start, []byte{0x1f, 0x8b}) }
 
-// unpacker reads what was packed with gzip, within bounds.
+// unpacker decompresses gzip, within limits.
 type unpacker struct {
 	*gzip.Reader
 	of      *archive
 	in, out int64
 }
 
-// unpack reads what was packed with gzip.
+// unpack decompresses gzip.
 func (a *archive) unpack(r io.Reader) (io.Reader, error) {
 	u := &unpacker{of: a}
 	var err error
@@ -146,7 +146,7 @@ func (u *unpacker) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// counted counts what is read.
+// counted counts the bytes read.
 type counted struct {
 	io.Reader
 	n *int64
@@ -158,7 +158,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// check refuses an entry that no collector makes; of those that are left out the name is empty.
+// check refuses an entry that no collector makes. If an entry is left out, its name is empty.
 func (a *archive) check(h *tar.Header) (name string, err error) {
 	if a.entries++; a.entries > maxEntries {
 		return "", refuse("it has more than %d entries", maxEntries)

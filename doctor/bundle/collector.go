@@ -19,24 +19,24 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// Reasons for which a source of an archive is missing.
+// Reasons why a source of an archive is missing.
 const (
-	missingFile = evidence.MissingNotAsked // the script makes every file, unless it is another release of it
+	missingFile = evidence.MissingNotAsked // the script makes every file, unless its release differs
 	missingText = "empty in the bundle"
 )
 
-// Bounds of what is kept of an archive of eks-log-collector.
+// Limits of what is kept of an eks-log-collector archive.
 const (
 	maxFile = 16 << 20
 	maxKept = 128 << 20
 	maxLogs = 24
 )
 
-// folders are those at the top of such an archive.
+// folders are the top-level folders of such an archive.
 var folders = []string{"ipamd", "networking", "cni", "kubelet", "var_log", "sysctls", "system"}
 
-// kept are the files that are read at the end, in full: those of eks-log-collector, then
-// those that our own script aws-cni-support.sh writes besides (docs/support-bundle.md).
+// kept are the files that are read at the end, in full: those of eks-log-collector, then those
+// that our own script aws-cni-support.sh adds (docs/support-bundle.md).
 var kept = []string{
 	"ipamd/enis.json", "ipamd/eni-configs.json", "ipamd/ipamd-env-settings.json", "ipamd/networkutils-env-settings.json", "ipamd/metrics.json", "ipamd/ipam.json",
 	"networking/iprule.txt", "networking/ip6rule.txt", "networking/iproute.txt", "networking/ip6route.txt", "networking/iptables-save.txt",
@@ -49,7 +49,7 @@ var kept = []string{
 	"networking/iptables-legacy-save.txt", "networking/ip6tables-legacy-save.txt", "system/instance-type.txt", "kubelet/kubelet-version.txt",
 }
 
-// sameAs are files of our script in the place of others.
+// sameAs maps files of our script to those of eks-log-collector that they replace.
 var sameAs = map[string]string{
 	"ipamd/metrics.txt": "ipamd/metrics.json", "networking/ipaddr.txt": "networking/ifconfig.txt", "sysctls/net.txt": "sysctls/sysctl_all.txt",
 }
@@ -57,9 +57,9 @@ var sameAs = map[string]string{
 // keptIn are folders whose files are all read at the end.
 var keptIn = []string{"cni/", "kubelet/config.json.d/", "networking/systemd-network/"}
 
-// collector takes what it knows out of an archive of eks-log-collector or of our script.
+// collector extracts what it knows from an archive of eks-log-collector or of our script.
 type collector struct {
-	at       time.Time // by the name of the archive; zero: it does not say
+	at       time.Time // from the name of the archive; zero if it does not say
 	instance string
 	files    map[string][]byte
 	bytes    int
@@ -67,8 +67,8 @@ type collector struct {
 	tmps     int // files ipam.json.tmp*
 }
 
-// archiveName is eks_INSTANCE_DATE_HHMM-ZONE_VERSION.tar.gz.
-// Our script makes aws-cni-support_INSTANCE_TIME.
+// Names of archives: eks_INSTANCE_DATE_HHMM-ZONE_VERSION.tar.gz, and our script's
+// aws-cni-support_INSTANCE_TIME.
 var (
 	archiveName = lazy(`eks_(i-[0-9a-z]+)_(\d{4}-\d\d-\d\d_\d{4})-(?:UTC|GMT|Z)_`)
 	supportName = lazy(`aws-cni-support_(i-[0-9a-z]+)_(\d{8}T\d{6}Z)`)
@@ -82,7 +82,7 @@ func newCollector(name string) collector {
 
 var instanceID = lazy(`^i-[0-9a-z]+$`)
 
-// named takes the time and the instance out of the name of an archive, or of its only folder.
+// named takes the time and the instance from the name of an archive, or of its only folder.
 func (c *collector) named(name string) {
 	for layout, form := range map[string]*regexp.Regexp{"2006-01-02_1504": archiveName(), "20060102T150405Z": supportName()} {
 		if m := form.FindStringSubmatch(name); m != nil && c.at.IsZero() {
@@ -92,7 +92,7 @@ func (c *collector) named(name string) {
 	}
 }
 
-// take takes a file.
+// take processes a file.
 func (c *collector) take(a *archive, name string, body io.Reader) error {
 	if top, rest, ok := strings.Cut(name, "/"); ok && !slices.Contains(folders, top) {
 		c.named(top)
@@ -131,20 +131,20 @@ func (c *collector) take(a *archive, name string, body io.Reader) error {
 	return nil
 }
 
-// isCard says whether a file is the checkpoint of a further network card.
+// isCard reports whether a file is the checkpoint of a further network card.
 func isCard(name string) bool {
 	_, ok := checkpoint.CardOfName("ipam.json", path.Base(name))
 	return ok && path.Dir(name) == "ipamd"
 }
 
-// containerFile is the name of a container's log in /var/log/containers.
+// containerFile matches the name of a container's log in /var/log/containers.
 var containerFile = lazy(`^(aws-node-[^_/]+)_kube-system_(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)-[0-9a-f]+\.log`)
 
-// podFile is the path of a container's log in /var/log/pods, with the number of its run.
+// podFile matches the path of a container's log in /var/log/pods, with the number of its run.
 var podFile = lazy(`^kube-system_(aws-node-[^_/]+)_[^/]*/(aws-node|aws-vpc-cni-init|aws-eks-nodeagent)/(\d{1,9})\.log`)
 
-// logOf is the log that a file is part of: a source, for a container with its pod, its
-// name and the number of the run behind it.
+// logOf returns the log that a file is part of: its source, followed, for a container, by its
+// pod, its name and the number of the run.
 func logOf(name string) string {
 	rest, ok := strings.CutPrefix(name, "var_log/")
 	switch dir, base := path.Split(rest); {
@@ -165,7 +165,7 @@ func logOf(name string) string {
 	return ""
 }
 
-// log reads a file of a log, rotated ones unpacked.
+// log reads a file of a log, decompressing rotated ones.
 func (c *collector) log(a *archive, log, name string, body io.Reader) error {
 	l := c.logs[log]
 	if l == nil {
@@ -208,7 +208,7 @@ func (c *collector) log(a *archive, log, name string, body io.Reader) error {
 	return nil
 }
 
-// text is a file that was kept, or why there is none.
+// text returns a file that was kept, or why there is none.
 func (c *collector) text(name string) (text, missing string) {
 	data, ok := c.files[name]
 	switch {
@@ -220,7 +220,7 @@ func (c *collector) text(name string) (text, missing string) {
 	return string(data), ""
 }
 
-// sourceOf makes a source of a file.
+// sourceOf reads a source from a file.
 func sourceOf[T any](c *collector, name string, read func(text string) (T, error)) evidence.Source[T] {
 	text, missing := c.text(name)
 	if missing != "" {
@@ -229,7 +229,7 @@ func sourceOf[T any](c *collector, name string, read func(text string) (T, error
 	return reading.Source(read(text))
 }
 
-// evidence makes a node's evidence of what was taken.
+// evidence returns the node's evidence from what was taken.
 func (c *collector) evidence() *evidence.Evidence {
 	r := evidence.Unread(time.Time{}, evidence.MissingMode)
 	c.readLogs(r)
@@ -252,7 +252,7 @@ func (c *collector) instanceID() string {
 	return c.instance
 }
 
-// packed is when the archive was made: its name says the minute in which that began, and the
+// packed returns when the archive was made: its name has the minute in which that began, and the
 // newest line is little older than its end.
 func (c *collector) packed(r *evidence.Reading) time.Time {
 	newest := c.at
@@ -279,8 +279,8 @@ func (c *collector) readLogs(r *evidence.Reading) {
 		}
 	}
 	r.LogAWSNode = evidence.Lacking[map[string]evidence.Log](missingFile)
-	// Of several pods of the DaemonSet the one that wrote last is the node's. The logs of
-	// runs are in the order of the runs; one without a number is a copy of the last.
+	// Of several pods of the DaemonSet, the one that wrote last is the node's. The logs of runs
+	// are in the order of the runs; one without a number is a copy of the last.
 	pods, newest, last := map[string]map[string]evidence.Log{}, "", time.Time{}
 	for _, id := range slices.SortedFunc(maps.Keys(c.logs), func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) {
 		part := strings.Fields(id)
@@ -315,7 +315,7 @@ func (c *collector) documents(r *evidence.Reading) {
 	}
 	reading.Documents(r, answers)
 	r.Metrics = sourceOf(c, "ipamd/metrics.json", func(text string) (evidence.Metrics, error) { return reading.Metrics([]byte(text)) })
-	// The script copies this file, so an empty one was empty.
+	// The script copies this file, so one that is empty here was empty there.
 	if data, ok := c.files["ipamd/ipam.json"]; ok {
 		const dir = "/var/run/aws-node/"
 		out, err := reading.Checkpoint(dir+"ipam.json", data, nil)

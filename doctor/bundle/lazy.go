@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// lazy is a regular expression that is compiled on first use: most commands need none.
+// lazy compiles a regular expression on first use: most commands need none.
 func lazy(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

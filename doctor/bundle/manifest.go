@@ -9,7 +9,7 @@ import (
 // manifestKind identifies our archives.
 const manifestKind = "EvidenceBundle"
 
-// Manifest lists what is in an archive, and what is missing and why.
+// Manifest lists the contents of an archive, and what is missing and why.
 type Manifest struct {
 	Kind          string         `json:"kind"`          // EvidenceBundle
 	SchemaVersion int            `json:"schemaVersion"` // of the evidence files

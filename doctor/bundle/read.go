@@ -11,7 +11,7 @@ import (
 // manifestName is the first file of our archives.
 const manifestName = "manifest.json"
 
-// evidenceName is the file of a node.
+// evidenceName returns the file of a node.
 func evidenceName(node string) string { return path.Join("nodes", node, "evidence.yaml") }
 
 var isEvidence = lazy(`^nodes/[^/]+/evidence\.(yaml|json)$`)
@@ -19,18 +19,18 @@ var isEvidence = lazy(`^nodes/[^/]+/evidence\.(yaml|json)$`)
 // maxEvidence bounds the evidence files of an archive.
 const maxEvidence = 1 << 30
 
-// reader takes what it knows out of an archive.
+// reader extracts what it knows from an archive.
 type reader struct {
 	archive
 	manifest bool
 	nodes    []*evidence.Evidence // of our evidence files
-	bytes    int                  // of them
+	bytes    int                  // size of these files
 	collector
 }
 
-// Read reads an archive of cnictl bundle, of eks-log-collector or of aws-cni-support.sh. The
-// name of its file may say when it was made. Notes say what of it was not used and why. An error
-// is a *Refusal where it is about the archive.
+// Read reads an archive of cnictl bundle, of eks-log-collector or of aws-cni-support.sh. The name
+// of its file may say when it was made. The notes say what was not used, and why. An error about
+// the archive itself is a *Refusal.
 func Read(r io.Reader, name string) (_ *evidence.Evidence, notes []string, err error) {
 	b := &reader{collector: newCollector(name)}
 	if err := b.walk(r, b.visit); err != nil {
@@ -69,7 +69,7 @@ func (b *reader) visit(name string, body io.Reader) error {
 	return b.take(&b.archive, name, body)
 }
 
-// readFile reads a file of at most so many bytes.
+// readFile reads a file of at most most bytes.
 func readFile(name string, body io.Reader, most int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(body, int64(most)+1))
 	switch {
@@ -81,7 +81,7 @@ func readFile(name string, body io.Reader, most int) ([]byte, error) {
 	return data, nil
 }
 
-// ours puts the files of the nodes together.
+// ours merges the files of the nodes.
 func (b *reader) ours() *evidence.Evidence {
 	out := *b.nodes[0]
 	out.Mode = evidence.ModeBundle

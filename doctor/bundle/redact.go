@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// rewriter makes a copy of evidence in which texts and addresses are replaced.
+// rewriter copies evidence and replaces texts and addresses in it.
 type rewriter struct {
 	text    func(text string) string
 	setting func(name, value string) (string, string) // of a map of texts
@@ -74,13 +74,13 @@ func (r rewriter) value(v reflect.Value) reflect.Value {
 	return out
 }
 
-// accountID is the number of an AWS account, as in names of roles and images. The end of a
+// accountID matches the number of an AWS account, as in names of roles and images. The end of a
 // UUID may look like one.
 var accountID = lazy(`(^|[^0-9A-Za-z-])[0-9]{12}($|[^0-9A-Za-z-])`)
 
 const hiddenAccount = "${1}<account-id>${2}"
 
-// redacted takes out what must not leave the cluster.
+// redacted removes what must not leave the cluster.
 func redacted(ev *evidence.Evidence) *evidence.Evidence {
 	text := func(text string) string { return accountID().ReplaceAllString(scrub.Line(text), hiddenAccount) }
 	return rewriter{

@@ -14,19 +14,19 @@ import (
 	"cnictl/doctor/file"
 )
 
-// Options say how an archive is written.
+// Options control how an archive is written.
 type Options struct {
 	Version   string // of this cnictl
-	MaxBytes  int64  // of the archive; 0: DefaultMaxBytes
+	MaxBytes  int64  // of the archive; 0 means DefaultMaxBytes
 	Anonymize bool
 }
 
-// DefaultMaxBytes bounds an archive: trackers and mail take no more.
+// DefaultMaxBytes bounds an archive: issue trackers and mail accept no more.
 const DefaultMaxBytes = 20 << 20
 
-// Write writes evidence as an archive. Secrets, container ids and account ids are taken out;
-// with Anonymize names, addresses and ids are replaced too. When it becomes too large the
-// oldest lines of logs are left out. The same evidence gives the same bytes.
+// Write writes evidence as an archive. Secrets, container ids and account ids are removed; with
+// Anonymize, names, addresses and ids are replaced too. If the archive is too large, the oldest
+// log lines are left out. The same evidence gives the same bytes.
 func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 	if len(ev.Nodes) == 0 {
 		return Manifest{}, errors.New("write bundle: there is no evidence of any node")
@@ -55,7 +55,7 @@ func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 			}
 			return m, err
 		}
-		// What is left of the lines is a little less than the share that fits.
+		// Keep slightly less than the share of lines that fits.
 		share := 0.9 * float64(o.MaxBytes) / float64(out.Len())
 		less := false
 		for i := range parts {
@@ -80,13 +80,14 @@ func Write(w io.Writer, ev *evidence.Evidence, o Options) (Manifest, error) {
 
 // part is one node's file.
 type part struct {
-	evidence *evidence.Evidence // of the node alone, with the lines of logs that are left
+	evidence *evidence.Evidence // of the node alone, with the log lines that are left
 	name     string             // of the file
 	data     []byte
 	dropped  map[string]int
 }
 
-// partsOf are the files of all nodes. A name that makes no path, or comes twice, is replaced.
+// partsOf returns the files of all nodes. A name that is no valid path, or occurs twice, is
+// replaced.
 func partsOf(ev *evidence.Evidence) ([]part, error) {
 	parts, seen := make([]part, len(ev.Nodes)), map[string]bool{}
 	for i, n := range ev.Nodes {
@@ -117,7 +118,7 @@ func (p *part) render() error {
 	return err
 }
 
-// pack writes manifest and files.
+// pack writes the manifest and the files.
 func pack(w io.Writer, m *Manifest, parts []part) error {
 	m.Nodes = m.Nodes[:0]
 	for _, p := range parts {

@@ -1,9 +1,8 @@
-// Package catalogue describes every cause that the doctor knows: what it is, what it looks
-// like, how to fix it, and how it relates to others. It is data with look-ups and holds no
-// rule.
+// Package catalogue describes every cause that the doctor knows: what it is, what it looks like,
+// how to fix it, and how it relates to others. It holds data and look-ups, no rules.
 //
-// Codes are never renamed and never reused. doctor list, doctor explain, explain, completion
-// and docs/doctor all print from here.
+// Codes are never renamed or reused. doctor list, doctor explain, explain, completion and
+// docs/doctor all print from here.
 package catalogue
 
 //go:generate go test -run ^TestDocumentation$ -count=1 . -update
@@ -16,10 +15,10 @@ import (
 	"cnictl/daemon/api/cause"
 )
 
-// Severity ranks what a cause does to pods.
+// Severity ranks the harm that a cause does to pods.
 type Severity int
 
-// Severities, the mildest first.
+// Severities, mildest first.
 const (
 	Info     Severity = iota
 	Warning           // will cause trouble
@@ -29,25 +28,25 @@ const (
 
 func (s Severity) String() string { return [...]string{"info", "warning", "error", "critical"}[s] }
 
-// Confidence ranks how sure a finding is.
+// Confidence ranks how certain a finding is.
 type Confidence int
 
-// Confidences, the weakest first.
+// Confidences, weakest first.
 const (
 	None      Confidence = iota // nothing can be said
-	Suspected                   // only symptom and context
+	Suspected                   // only the symptom and its context
 	Probable                    // the decisive fact, but not all others
-	Confirmed                   // everything the cause requires
+	Confirmed                   // everything that the cause requires
 )
 
 func (c Confidence) String() string {
 	return [...]string{"none", "suspected", "probable", "confirmed"}[c]
 }
 
-// Risk is what applying a fix may do.
+// Risk ranks what applying a fix may do.
 type Risk int
 
-// Risks, the smallest first.
+// Risks, smallest first.
 const (
 	NoRisk      Risk = iota
 	Restart          // restarts daemons; running pods keep their network
@@ -62,10 +61,10 @@ func (r Risk) String() string {
 // Ceilings are the highest confidence that each mode can reach.
 type Ceilings struct{ Node, Laptop, Bundle, Cluster Confidence }
 
-// Modes are the ways to look at a node, as evidence names them.
+// Modes returns the modes of reading a node, named as in package evidence.
 func Modes() []string { return []string{"node", "laptop", "bundle", "cluster"} }
 
-// Of is the ceiling of a mode; None for one that does not exist.
+// Of returns the ceiling of a mode, None if the mode does not exist.
 func (c Ceilings) Of(mode string) Confidence {
 	at := slices.Index(Modes(), mode)
 	if at < 0 {
@@ -79,7 +78,7 @@ type Entry struct {
 	Code     string // group/name
 	Title    string
 	Severity Severity
-	Shows    string // what a user or a log shows
+	Shows    string // what users or logs show
 
 	Required   []string // sources without which "no finding" is inconclusive
 	Supporting []string // sources that make a finding surer
@@ -89,11 +88,11 @@ type Entry struct {
 	Fixes []Fix
 	Links []string
 
-	Upstream string // affected releases of upstream's daemon; empty: all
-	Ours     string // why our daemon cannot have it; empty: it can
+	Upstream string // affected releases of upstream's daemon; all if empty
+	Ours     string // why our daemon cannot have it; empty if it can
 
 	Explains []string // causes that are consequences of this one on the same node
-	Always   bool     // reported whatever explains it
+	Always   bool     // reported even if another cause explains it
 
 	Signatures []Signature
 	Daemon     []cause.Code // codes of our daemon that point here
@@ -105,10 +104,10 @@ type Check struct {
 	Command string
 }
 
-// Fix is one way out.
+// Fix is one remedy.
 type Fix struct {
 	Text       string
-	Command    string // empty: nothing to type
+	Command    string // empty if there is none
 	SideEffect string
 	Risk       Risk
 }
@@ -120,7 +119,7 @@ type Signature struct {
 	Note  string   // when the text alone does not mean this cause
 }
 
-// Symptom is a text or a daemon's code that many causes have in common, or that is normal.
+// Symptom is a text or daemon code that many causes share, or that is normal.
 type Symptom struct {
 	Title      string
 	Meaning    string
@@ -130,7 +129,7 @@ type Symptom struct {
 	Daemon     []cause.Code
 }
 
-// Group is the causes that share the first part of their code.
+// Group holds the causes whose codes share the first part.
 type Group struct {
 	Name    string
 	Title   string
@@ -140,7 +139,7 @@ type Group struct {
 // GroupMigrate is the group that only cnictl migrate check examines.
 const GroupMigrate = "migrate"
 
-// Groups are the groups in the order of the documentation.
+// Groups returns the groups in the order of the documentation.
 func Groups() []Group {
 	return []Group{
 		{"ip", "Address supply", ipCauses},
@@ -157,7 +156,7 @@ func Groups() []Group {
 	}
 }
 
-// All are the entries in the order of the groups.
+// All yields the entries in the order of the groups.
 func All() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, g := range Groups() {
@@ -180,7 +179,7 @@ func Lookup(code string) (*Entry, bool) {
 	return nil, false
 }
 
-// Codes are the codes of all entries.
+// Codes returns the codes of all entries.
 func Codes() []string {
 	var codes []string
 	for e := range All() {
@@ -189,13 +188,13 @@ func Codes() []string {
 	return codes
 }
 
-// Group is the first part of the code.
+// Group returns the first part of the code.
 func (e *Entry) Group() string {
 	group, _, _ := strings.Cut(e.Code, "/")
 	return group
 }
 
-// ExplainedBy are the codes of the causes that this one can be a consequence of.
+// ExplainedBy returns the codes of the causes that can have this one as a consequence.
 func (e *Entry) ExplainedBy() []string {
 	var codes []string
 	for root := range All() {

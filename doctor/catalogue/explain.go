@@ -9,26 +9,26 @@ import (
 	"unicode/utf8"
 )
 
-// How a text matches a signature, the surest first.
+// How a text matches a signature, surest first.
 const (
-	Whole    = "whole"    // the signature is in the text
-	ByCode   = "code"     // the text has a code of the catalogue or of our daemon
+	Whole    = "whole"    // the text contains the signature
+	ByCode   = "code"     // the text contains a code of the catalogue or of our daemon
 	Cut      = "cut"      // the text was cut within the signature
-	Reworded = "reworded" // most of the signature's distinctive words are there
+	Reworded = "reworded" // the text contains most of the signature's distinctive words
 )
 
 // Candidate is a cause or symptom that a text may come from.
 type Candidate struct {
-	Entry     *Entry   // nil: a symptom
-	Symptom   *Symptom // nil: a cause
+	Entry     *Entry   // nil for a symptom
+	Symptom   *Symptom // nil for a cause
 	Signature Signature
 	How       string
-	Line      int // of the text, from 1; the first that matches
+	Line      int // of the text, from 1; the first match
 
 	score int
 }
 
-// Check is what to look at next.
+// Check returns what to look at next.
 func (c Candidate) Check() Check {
 	if c.Entry != nil {
 		return c.Entry.Check
@@ -36,17 +36,17 @@ func (c Candidate) Check() Check {
 	return c.Symptom.Check
 }
 
-// Bounds of what is searched.
+// Limits of the search.
 const (
 	mostText  = 1 << 20
 	mostLine  = 16 << 10
-	mostFuzzy = 200 // lines that are compared word by word
-	mostWords = 200 // of such a line
+	mostFuzzy = 200 // lines compared word by word
+	mostWords = 200 // words of such a line
 )
 
-// Explain finds what a text may come from: an error, an event's message, lines of a log, JSON
-// or not, cut at either end or reworded a little. The likeliest comes first; a text of nothing
-// that is known gives nothing.
+// Explain finds what a text may come from: an error, an event's message, or log lines, JSON or
+// not, cut at either end or slightly reworded. The likeliest candidate comes first. Unknown text
+// gives none.
 func Explain(text string) []Candidate {
 	text = text[:min(len(text), mostText)]
 	e := newExplainer()
@@ -77,7 +77,7 @@ type source struct {
 	codes      []string
 }
 
-// pattern is a signature made ready for comparison.
+// pattern is a signature prepared for comparison.
 type pattern struct {
 	Signature
 	parts []string
@@ -175,8 +175,8 @@ func (e *explainer) complete(text string, line int) bool {
 	return any
 }
 
-// in says whether all parts of the signature are in a text. A word that is also plain English
-// counts only as it is written.
+// in reports whether a text has all parts of the signature. A word that is also plain English
+// must match in case too.
 func (p pattern) in(plain, text string) bool {
 	if ordinary(p.Text) {
 		return hasWord(text, p.Text)
@@ -189,12 +189,12 @@ func (p pattern) in(plain, text string) bool {
 	return true
 }
 
-// ordinary are single words without a capital inside: Throttling, Unsupported.
+// ordinary reports whether text is a single word without inner capitals: Throttling, Unsupported.
 func ordinary(text string) bool {
 	return strings.IndexFunc(text[1:], func(r rune) bool { return !unicode.IsLower(r) }) < 0
 }
 
-// hasCode finds a code. One that is also plain English counts only as a cause's value.
+// hasCode finds a code. A code that is also plain English counts only as the value of a cause.
 func hasCode(plain, code string) bool {
 	if strings.ContainsAny(code, "-/") && code != "not-supported" {
 		return hasWord(plain, code)
@@ -207,7 +207,7 @@ func hasCode(plain, code string) bool {
 	return plain == code
 }
 
-// hasWord finds a complete word.
+// hasWord reports whether text contains the complete word.
 func hasWord(text, word string) bool {
 	for rest := text; ; {
 		at := strings.Index(rest, word)
@@ -227,7 +227,7 @@ func joins(r rune) bool {
 	return r == '-' || r == '/' || r == '_' || r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// partly finds signatures that a line has in part.
+// partly finds signatures that a line contains in part.
 func (e *explainer) partly(line string, n int) {
 	plain := strings.TrimSpace(uncut(normal(line)))
 	said := words(plain)
@@ -243,7 +243,7 @@ func (e *explainer) partly(line string, n int) {
 	}
 }
 
-// uncut takes marks of a cut off.
+// uncut removes truncation marks.
 func uncut(text string) string {
 	for {
 		was := text
@@ -256,13 +256,14 @@ func uncut(text string) string {
 	}
 }
 
-// What is left of a cut signature has to be this long, and this much of it.
+// Least length that must be left of a cut signature, and least share of it.
 const (
 	leastCut  = 12
 	leastPart = 0.6
 )
 
-// cutPart is how much of a signature a text ends or begins with, or is; 0 for too little.
+// cutPart returns how much of a signature a text begins or ends with, or consists of; 0 for too
+// little.
 func cutPart(text string, p pattern) float64 {
 	if len(p.parts) > 1 || ordinary(p.Text) {
 		return 0
@@ -288,20 +289,20 @@ func cutPart(text string, p pattern) float64 {
 	return part
 }
 
-// What is left of a reworded signature.
+// Least that must be left of a reworded signature.
 const (
 	leastWords  = 3
 	leastWeight = 0.72 // in order
 	leastAny    = 0.9  // in any order
 )
 
-// failing are words; a text must have one of them if its signature has: what began well
-// uses the other words too.
+// failing are words of failure. If a signature has one, the text must have one too: messages
+// about success share the other words.
 var failing = []string{"fail", "failed", "unable", "error", "no", "invalid", "unknown", "dial", "missing", "cannot", "timeout", "already", "skipping", "refused"}
 
 func fails(w string) bool { return slices.Contains(failing, w) }
 
-// reworded is how much of a signature, by the weight of its words, a text has close together
+// reworded returns how much of a signature, by the weight of its words, a text has close together
 // and in order, or nearly all of it in any order; 0 for too little.
 func (e *explainer) reworded(said, signature []string) float64 {
 	if len(signature) < leastWords || slices.ContainsFunc(signature, fails) && !slices.ContainsFunc(said, fails) {
@@ -330,7 +331,7 @@ func (e *explainer) reworded(said, signature []string) float64 {
 	return 0
 }
 
-// inOrder is the weight of the heaviest sequence of words that both have; 0 for fewer than
+// inOrder returns the weight of the heaviest sequence of words in both, 0 for fewer than
 // leastWords.
 func (e *explainer) inOrder(a, b []string) float64 {
 	type sequence struct {
@@ -357,8 +358,8 @@ func (e *explainer) inOrder(a, b []string) float64 {
 	return row[len(b)].weight
 }
 
-// normal is a text without what loggers, shells and people change: letters' case, quotes,
-// escapes, blanks.
+// normal removes what loggers, shells and people change: letter case, quotes, escapes, white
+// space.
 func normal(text string) string {
 	text = unescape.Replace(text)
 	return strings.Join(strings.Fields(strings.ToLower(text)), " ")
@@ -369,7 +370,7 @@ var unescape = strings.NewReplacer(
 	`\`, "", `"`, "", `'`, "", "`", "", "“", "", "”", "", "‘", "", "’", "",
 )
 
-// words are those of a normal text that mean something, without the ending of plurals.
+// words returns the meaningful words of a normal text, without plural endings.
 func words(plain string) []string {
 	var out []string
 	for _, w := range strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Page is where the documentation describes a cause.
+// Page returns where the documentation describes a cause.
 func Page(code string) string {
 	group, _, _ := strings.Cut(code, "/")
 	return "docs/doctor/" + group + ".md#" + anchor(code)
@@ -14,7 +14,7 @@ func Page(code string) string {
 
 func anchor(code string) string { return strings.ReplaceAll(code, "/", "") }
 
-// Markdown is the page of a group in docs/doctor.
+// Markdown returns the page of a group in docs/doctor.
 func (g Group) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\nCauses of the group `%s`, from the doctor's catalogue (`doctor/catalogue`); `make generate` makes this page.\n", g.Title, g.Name)

@@ -4,17 +4,17 @@ import (
 	"strings"
 )
 
-// Matcher finds the lines of a log that contain a signature literally. It is made for logs
-// of a gigabyte: of most lines it reads each byte once.
+// Matcher finds the lines of a log that contain a signature literally. It is made for logs of a
+// gigabyte: it reads each byte of most lines once.
 type Matcher struct {
 	by    map[[gram]byte][]pattern // by letters that every line with the signature has
 	first [1 << 12]bool            // grams by their hash
 }
 
-// gram is how many letters in a row a line is looked through for.
+// gram is how many consecutive letters are looked up.
 const gram = 4
 
-// letter is a letter in lower case, or the underscore of names of settings.
+// letter returns a letter in lower case, or the underscore of setting names.
 func letter(b byte) (byte, bool) {
 	if b == '_' {
 		return b, true
@@ -48,7 +48,7 @@ func NewMatcher() *Matcher {
 	return m
 }
 
-// hash takes five bits of each letter.
+// hash uses five bits of each letter.
 func hash(key [gram]byte) (h int) {
 	for _, b := range key {
 		h = (h*31 + int(b&31)) & (1<<12 - 1)
@@ -56,7 +56,7 @@ func hash(key [gram]byte) (h int) {
 	return h
 }
 
-// Match says whether a line has a signature.
+// Match reports whether a line contains a signature.
 func (m *Matcher) Match(line []byte) bool {
 	var key [gram]byte
 	text, plain := "", ""

@@ -1,9 +1,9 @@
 package catalogue
 
-// migrateCauses are what stands in the way of a move from upstream's daemon to ours, or back.
-// Only cnictl migrate check looks for them: on a cluster that is not about to move most of them
-// are no fault. Error says that the move must not begin, Warning that it loses or breaks
-// something, Info that something is worth knowing.
+// migrateCauses are obstacles to a migration from upstream's daemon to ours, or back. Only cnictl
+// migrate check looks for them: on a cluster that will not migrate, most of them are no fault.
+// Error means that the migration must not begin, Warning that it loses or breaks something, Info
+// that something is worth knowing.
 var migrateCauses = []Entry{
 	{
 		Code: "migrate/owner-addon", Title: "EKS manages aws-node as an add-on", Severity: Error,
@@ -504,7 +504,7 @@ var migrateCauses = []Entry{
 	},
 }
 
-// What each way of reading shows of an installation and of nodes.
+// Ceilings by what each mode can read of an installation and of nodes.
 var (
 	throughAPI = Ceilings{Confirmed, Confirmed, Confirmed, Confirmed}
 	withAWS    = Ceilings{Confirmed, Confirmed, None, None}

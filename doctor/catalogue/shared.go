@@ -1,6 +1,6 @@
 package catalogue
 
-// Beginnings of links.
+// Link prefixes.
 const (
 	issue      = "https://github.com/aws/amazon-vpc-cni-k8s/issues/"
 	upstream   = "https://github.com/aws/amazon-vpc-cni-k8s/blob/master/"
@@ -12,7 +12,7 @@ const (
 	vpc        = "https://docs.aws.amazon.com/vpc/latest/userguide/"
 )
 
-// Commands that several entries have, and what they do besides.
+// Commands that several entries share, and their side effects.
 const (
 	restartOne = "kubectl -n kube-system delete pod -l k8s-app=aws-node --field-selector spec.nodeName=NODE"
 	restarted  = "The node cannot start pods for a few seconds; running pods keep their network."
@@ -31,7 +31,7 @@ const (
 	daemonLog  = "kubectl -n kube-system logs POD -c aws-node --previous"
 )
 
-// Where texts are looked for.
+// Sources that signatures appear in.
 var (
 	inLog     = []string{"log.ipamd"}
 	inCalls   = []string{"log.ipamd", "metrics", "intro.failures"}

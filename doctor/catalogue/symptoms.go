@@ -2,7 +2,7 @@ package catalogue
 
 import "cnictl/daemon/api/cause"
 
-// Symptoms are texts and codes that are no cause: what many causes look like, and what is
+// Symptoms returns texts and codes that are not causes: what many causes look like, and what is
 // normal.
 func Symptoms() []Symptom { return symptoms }
 

@@ -23,7 +23,7 @@ var awsRules = []rule{
 
 const textDenied = "UnauthorizedOperation"
 
-// Actions of EC2 that the daemon needs: those with which the pool grows, and the others.
+// EC2 actions that the daemon needs: those that grow the pool, and the others.
 var (
 	growing = []string{"AssignPrivateIpAddresses", "AttachNetworkInterface", "CreateNetworkInterface", "CreateTags", "AssignIpv6Addresses"}
 	others  = []string{
@@ -42,7 +42,7 @@ func iamDenied(c *Case) []candidate {
 	for _, action := range slices.Concat(growing, others) {
 		m := mention{sources: slices.Concat(daemonSays, []string{"k8s.evt"}), texts: []string{action + "…" + textDenied, textDenied + "…" + action, "MissingIAMPermissions…" + action}}
 		if slices.Contains(growing, action) {
-			m.cured = grown // what the pool gets is no longer denied
+			m.cured = grown // a pool that grows is no longer denied
 		}
 		if f := orElse(c.active(m), c.series("awscni_aws_api_error_count", `api="`+action+`"`, `error="`+textDenied+`"`)); f.State == Yes {
 			denied, decisive = append(denied, "ec2:"+action), either(decisive, f)
@@ -70,14 +70,14 @@ func (c *Case) simulated() Fact {
 // daemonLogs are the logs of the daemon and of what starts it.
 var daemonLogs = []string{"log.ipamd", "log.awsnode", "intro.summary"}
 
-// answering is what a daemon logs once it works again.
+// answering are log lines of a daemon that works again.
 var answering = slices.Concat(grown, []string{"Serving RPC Handler"})
 
-// textsIMDS are the errors of a metadata service that does not answer.
+// textsIMDS are the errors of an unresponsive metadata service.
 var textsIMDS = []string{"instance metadata: failed to retrieve", "Failed to get primary MAC from IMDS", "failed to retrieve local-ipv4 address in imds metadata", "read metadata …ec2imds", "169.254.169.254…timeout", "169.254.169.254…deadline exceeded", "169.254.169.254…connection refused", "ec2imds…deadline exceeded", "ec2imds…i/o timeout"}
 
-// imdsAnswers states that a token can be had from the metadata service; where it was not asked,
-// that the daemon has no trouble with it.
+// imdsAnswers states that the metadata service issues tokens or, if it was not asked, that the
+// daemon has no trouble with it.
 func (c *Case) imdsAnswers() Fact {
 	f := fact(c, c.R.IMDS, "imds", "token", "ok", func(i evidence.IMDS) (any, State) { return i.Token, stateOf(i.Token == "ok") })
 	if f.State == Unread {
@@ -167,9 +167,9 @@ func imdsUnreachable(c *Case) []candidate {
 	}
 	decisive := orElse(either(said, adds), moot(both(off, c.unwell())))
 	out := []candidate{{summary: fmt.Sprintf("%s (%s)", why, decisive.Value), decisive: []Fact{decisive}, required: []Fact{lenient(orElse(fails, moot(off)))}}}
-	if _, _, n := c.heard(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, and did not again and again
+	if _, _, n := c.heard(failed); fails.State == No && (n >= 3 || adds.State == Unread) { // it answers now, but failed repeatedly
 		again := candidate{summary: "the metadata service fails intermittently, and ADDs with it: " + adds.Value, decisive: []Fact{adds}}.as(catalogue.Error)
-		if grows, _ := c.allowances(); grows.State == Yes { // which is a cause of its own
+		if grows, _ := c.allowances(); grows.State == Yes { // a separate cause
 			again = again.as(catalogue.Info)
 		}
 		out = append(out, again)
@@ -191,7 +191,7 @@ func imdsUnreachable(c *Case) []candidate {
 func typeUnknown(c *Case) []candidate {
 	unknown := fact(c, c.R.InstanceType, "ec2.type", "known", "true", func(t evidence.InstanceType) (any, State) {
 		if t.Known {
-			return nil, Unread // by this table; the daemon's may be older
+			return nil, Unread // to this table; the daemon's may be older
 		}
 		return "false", Yes
 	})

@@ -47,7 +47,7 @@ func (c *Case) silent() Fact {
 	}
 }
 
-// container is a container of the node's aws-node pod; nil: unknown.
+// container returns a container of the node's aws-node pod, nil if unknown.
 func (c *Case) container(name string) *evidence.DaemonContainer {
 	for _, p := range c.R.DaemonPods.Content {
 		if i := slices.IndexFunc(p.Containers, func(k evidence.DaemonContainer) bool { return k.Name == name }); i >= 0 && p.Node == c.own {
@@ -77,7 +77,7 @@ func (c *Case) notReady() Fact {
 	})
 }
 
-// containerText is the state of a container in a few words.
+// containerText describes the state of a container in a few words.
 func containerText(k evidence.DaemonContainer) string {
 	text := k.State
 	if k.Reason != "" {
@@ -110,8 +110,8 @@ func (c *Case) unsettled() Fact {
 	}))
 }
 
-// dies states that the daemon ends its start with one of these texts. One that serves has
-// not, whether its log was read or not.
+// dies states that the daemon's start fails with one of these texts. It is false for a daemon
+// that serves, even if its log was not read.
 func (c *Case) dies(m mention) Fact {
 	m.cured = append(m.cured, logline.TextServing)
 	f := c.active(m)
@@ -121,7 +121,7 @@ func (c *Case) dies(m mention) Fact {
 	return f
 }
 
-// lastError is the last error that the daemon logged.
+// lastError returns the last error that the daemon logged.
 func (c *Case) lastError() string {
 	for _, l := range slices.Backward(c.voice("log.ipamd").lines) {
 		if strings.HasPrefix(l.level, "err") || l.level == "fatal" || l.level == "panic" {
@@ -131,7 +131,7 @@ func (c *Case) lastError() string {
 	return "none in the log lines that were read"
 }
 
-// needsAPI states that a mode is on in which a daemon does not start without the API server.
+// needsAPI states that a mode is on in which a daemon cannot start without the API server.
 func (c *Case) needsAPI() Fact {
 	return either(
 		c.setting("ENABLE_POD_ENI", "false", func(s config.Config) bool { return s.PodENI }),
@@ -148,7 +148,7 @@ func apiUnreachable(c *Case) []candidate {
 		decisive: []Fact{c.dies(m)},
 		required: []Fact{lenient(mandatory)},
 	}
-	if c.Ours { // it says so once and serves; only pods that need an object of the API wait
+	if c.Ours { // it logs this once and serves; only pods that need an API object wait
 		m.any = true
 		waits.decisive = []Fact{c.active(m)}
 		waits = waits.as(catalogue.Error)
@@ -160,8 +160,8 @@ func apiUnreachable(c *Case) []candidate {
 	return out
 }
 
-// proxyText says whether the API is out of reach only by its cluster IP, for which kube-proxy
-// serves.
+// proxyText adds, if it is so, that the API server is unreachable only by its cluster IP, which
+// kube-proxy implements.
 func (c *Case) proxyText() string {
 	if c.R.KubeProxy.OK() && !slices.ContainsFunc(c.R.KubeProxy.Content.Pods, func(p evidence.ProxyPod) bool {
 		return p.Node == c.own && (p.Ready == nil || *p.Ready)
@@ -169,7 +169,7 @@ func (c *Case) proxyText() string {
 		return "; kube-proxy is not ready on the node, so the API's cluster IP does not work"
 	}
 	env := c.R.ContainerEnv.Content["aws-node"]
-	host, _ := netip.ParseAddr(env["KUBERNETES_SERVICE_HOST"]) // invalid: no target is it
+	host, _ := netip.ParseAddr(env["KUBERNETES_SERVICE_HOST"]) // if invalid, matches no target
 	port, _ := strconv.ParseUint(env["KUBERNETES_SERVICE_PORT"], 10, 16)
 	service := netip.AddrPortFrom(host, uint16(port)).String()
 	var failed, answers string
@@ -191,7 +191,7 @@ func (c *Case) proxyText() string {
 func rightMissing(c *Case) []candidate {
 	denied := c.denied()
 	m := mention{sources: []string{"log.ipamd", "log.np", "log.awsnode"}, texts: []string{"forbidden: User…system:serviceaccount:kube-system:aws-node"}}
-	if denied.State != Unread { // a right that the API server grants now was restored after what was logged
+	if denied.State != Unread { // older log lines about rights that the API server grants now do not count
 		for _, right := range evidence.ReviewedRights {
 			if verb, resource, _ := strings.Cut(right, " "); !slices.Contains(c.R.RBAC.Content.Denied, right) {
 				m.except = append(m.except, fmt.Sprintf("cannot %s resource %q", verb, resource))
@@ -208,7 +208,7 @@ func rightMissing(c *Case) []candidate {
 		return "none", No
 	})
 	shown := orElse(logged, refused)
-	if denied.State != No || !c.needsRight("patch pods") { // which no access review covers
+	if denied.State != No || !c.needsRight("patch pods") { // no access review covers that right
 		shown = orElse(denied, shown)
 	}
 	return []candidate{{summary: "the service account of aws-node lacks an RBAC permission: " + shown.Value, decisive: []Fact{shown}}}
@@ -225,7 +225,7 @@ func (c *Case) denied() Fact {
 	})
 }
 
-// needsRight reports whether a right of aws-node ("patch pods") is used with the settings.
+// needsRight reports whether aws-node uses a right ("patch pods") with these settings.
 func (c *Case) needsRight(right string) bool {
 	verb, resource, _ := strings.Cut(right, " ")
 	resource, _, _ = strings.Cut(resource, ".") // without its API group
@@ -243,7 +243,7 @@ func (c *Case) needsRight(right string) bool {
 	return true
 }
 
-// textUnavailable is the plugin's error where no daemon answers.
+// textUnavailable is the plugin's error when no daemon answers.
 const textUnavailable = "Error received from AddNetwork gRPC call: rpc error: code = Unavailable"
 
 func daemonDown(c *Case) []candidate {
@@ -321,10 +321,10 @@ func probeTimeout(c *Case) []candidate {
 	}}
 }
 
-// runDirectory is what daemon, plugin and policy agent share on the host.
+// runDirectory is the host directory that daemon, plugin and policy agent share.
 const runDirectory = "/var/run/aws-node"
 
-// onSocket is the first release that serves ipamd.sock in place of 127.0.0.1:50051.
+// onSocket is the first release that serves ipamd.sock instead of 127.0.0.1:50051.
 var onSocket = evidence.Version{1, 23}
 
 func socketSkew(c *Case) []candidate {
@@ -390,7 +390,7 @@ func pluginSkew(c *Case) []candidate {
 	}}
 }
 
-// started is when the daemon did; zero: unknown.
+// started returns when the daemon started, zero if unknown.
 func (c *Case) started() time.Time {
 	at := c.R.Metrics.Content.ProcessStart
 	for _, l := range c.voice("log.ipamd").lines {
@@ -401,7 +401,7 @@ func (c *Case) started() time.Time {
 	return at
 }
 
-// checkpointWrong states that there is a checkpoint, and that it cannot be restored.
+// checkpointWrong states that a checkpoint exists and cannot be restored.
 func (c *Case) checkpointWrong() Fact {
 	return fact(c, c.R.Checkpoint, "ckpt", "content", "complete, vpc-cni-ipam/1, no duplicate address", func(k evidence.Checkpoint) (any, State) {
 		switch {
@@ -435,10 +435,10 @@ func checkpointDamaged(c *Case) []candidate {
 	}}
 }
 
-// written are lines of a daemon that could write its file: it answers an ADD only then.
+// written are log lines of a daemon that could write its checkpoint: it answers an ADD only then.
 var written = []string{"Send AddNetworkReply: Success: true", "address assigned"}
 
-// unwritable states that nothing can be written to the daemon's directory.
+// unwritable states that the daemon's directory cannot be written to.
 func (c *Case) unwritable() Fact {
 	return fact(c, c.R.Resources, "host.res", "disks, denials", "space and inodes left, writable, no denial", func(r evidence.Resources) (any, State) {
 		for _, d := range r.Disks {
@@ -482,7 +482,7 @@ func iptablesFailed(c *Case) []candidate {
 	}}
 }
 
-// modulesText names what the host lacks for iptables, as far as it is known.
+// modulesText names what iptables lacks on the host, as far as known.
 func (c *Case) modulesText() string {
 	text := ""
 	missing := slices.DeleteFunc(slices.Clone(c.R.Packages.Content.Modules), func(name string) bool { return name == moduleVLAN })
@@ -495,8 +495,8 @@ func (c *Case) modulesText() string {
 	return text
 }
 
-// installFails states that aws-node ends because it cannot install its plugins, before it starts
-// the daemon.
+// installFails states that aws-node exits before it starts the daemon, because it cannot install
+// its plugins.
 func (c *Case) installFails() Fact {
 	return c.active(mention{sources: []string{"log.awsnode"}, texts: []string{"Failed to install CNI binaries", "Failed to install binaries"}, cured: []string{"Successfully copied CNI plugin binary"}})
 }
@@ -526,7 +526,8 @@ func cniConfig(c *Case) []candidate {
 	return []candidate{{summary: "the CNI configuration cannot be used: " + shown.Value, decisive: []Fact{shown}, context: []Fact{uninitialized}}}
 }
 
-// cniProblem is what keeps the runtime from using aws-cni and its chain; empty: nothing.
+// cniProblem returns what keeps the runtime from using aws-cni and its chain, empty if nothing
+// does.
 func cniProblem(n evidence.CNI) string {
 	at := slices.IndexFunc(n.Conf, func(f evidence.CNIConf) bool {
 		return slices.Contains(f.Types, "aws-cni") || f.File == "10-aws.conflist"
@@ -557,7 +558,7 @@ const (
 	processAgent  = "controller"
 )
 
-// portsHeld are those of the daemon and of the policy agent.
+// portsHeld are the ports of the daemon and of the policy agent.
 var portsHeld = []string{"61678", "61679", "8162", "8163"}
 
 // portTaken states that another process listens on one of these ports or sockets.

@@ -14,24 +14,25 @@ var capRules = []rule{
 	{code: "cap/eni-limit", node: eniLimit},
 }
 
-// maxPodsAbove states by how much more than least max-pods is above what the node can address.
+// maxPodsAbove states that max-pods exceeds what the node can address by more than least. It also
+// returns the excess.
 func (c *Case) maxPodsAbove(least int, over func() (int, bool)) (Fact, int) {
 	most, source := c.maxPods()
 	n, known := over()
 	const path, expected = "max-pods against what the node can address", "no more"
-	if !known || n <= least && c.pool() == nil && least == 0 { // others may have its slots
+	if !known || n <= least && c.pool() == nil && least == 0 { // interfaces of others may take its slots
 		return c.unread(or(source, "k8s.node"), path, expected, or(c.R.InstanceType.Missing, c.R.ENIs.Missing, "max-pods or the type's limits are unknown")), 0
 	}
 	return c.known(source, path, expected, fmt.Sprintf("%d, %d above", most, n), n > least), n
 }
 
 func maxPodsTooHigh(c *Case) []candidate {
-	if c.Settings.IPv6 { // a prefix is more than any node's pods need
+	if c.Settings.IPv6 { // one prefix exceeds what any node's pods need
 		return nil
 	}
 	most, _ := c.maxPods()
 	now, n := c.maxPodsAbove(0, c.overcommit)
-	by, lasting := c.maxPodsAbove(2, c.misfit) // 1 and 2 are the two host pods that the common formula adds
+	by, lasting := c.maxPodsAbove(2, c.misfit) // 1 and 2 come from the two host pods that the common formula adds
 	scope := document.FindingScope{Node: c.Name}
 	return []candidate{{
 		scope:    scope,
@@ -45,7 +46,7 @@ func maxPodsTooHigh(c *Case) []candidate {
 	}.as(catalogue.Warning)}
 }
 
-// whyFewer are the reasons for which a node has fewer addresses than its type could have.
+// whyFewer returns the reasons why a node has fewer addresses than its type could have.
 func (c *Case) whyFewer() string {
 	var out []string
 	add := func(applies bool, why string) {

@@ -16,37 +16,37 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Case is one node at one reading: what was read, and what follows from it for every rule.
+// Case is one node at one reading: what was read, and what every rule derives from it.
 type Case struct {
 	Name    string
 	Mode    evidence.Mode
 	Now     time.Time // of the reading
 	R       *evidence.Reading
-	Earlier *Case // the reading before; nil: there is one only
+	Earlier *Case // the reading before, nil if there is only one
 
 	Ours              bool              // the daemon is ours: rules about upstream's releases do not apply
-	Release           evidence.Version  // of upstream's daemon; zero: ours, or unknown
-	oursAt, releaseAt string            // the sources that show it
-	Agent             *evidence.Version // of the policy agent; nil: unknown, or there is none
+	Release           evidence.Version  // of upstream's daemon; zero if ours or unknown
+	oursAt, releaseAt string            // the sources that show Ours and Release
+	Agent             *evidence.Version // of the policy agent; nil if unknown or there is none
 
-	// Settings are those in effect, from the best source that was read.
+	// Settings are the effective settings, from the best source that was read.
 	Settings   config.Config
-	settingsAt string            // source; empty: none was read
-	env        map[string]string // as declared; nil: unknown
+	settingsAt string            // source; empty if none was read
+	env        map[string]string // as declared; nil if unknown
 	problems   []config.Problem  // of the settings
-	partly     map[string]string // the settings that are known, as they are in effect; nil: all
+	partly     map[string]string // the known settings, with their effective values; nil if all are known
 
-	Pools []*pool // by network card; empty: unknown
+	Pools []*pool // by network card; empty if unknown
 
-	to      evidence.Version        // of upstream, to which a move goes; zero: none was named
-	own     string                  // the node in its reading: files count nodes that share one
+	to      evidence.Version        // upstream's release to migrate to; zero if none was named
+	own     string                  // the node's name in its reading, which alike nodes of a file share
 	nics    []evidence.Interface    // see attached
-	podNode map[evidence.Pod]string // of the pods that were read; "": on none
+	podNode map[evidence.Pod]string // node of each pod that was read; "" if unbound
 	ready   map[evidence.Pod]bool
 	voices  map[string]*voice
 }
 
-// newCase prepares one reading. scope names the node.
+// newCase prepares one reading of the node that is called name.
 func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case) *Case {
 	c := &Case{Name: name, own: name, Mode: mode, Now: r.At, R: r, Earlier: earlier, voices: map[string]*voice{}, podNode: map[evidence.Pod]string{}, ready: map[evidence.Pod]bool{}}
 	c.Ours = r.Summary.OK() || r.DaemonSet.Content != nil && imageName(r.DaemonSet.Content.Images[containerNode]) == imageOurs
@@ -72,7 +72,7 @@ func newCase(name string, mode evidence.Mode, r *evidence.Reading, earlier *Case
 	return c
 }
 
-// caseOf is the last reading of a node, with the first as its Earlier.
+// caseOf returns the last reading of a node, with the first as its Earlier.
 func caseOf(ev *evidence.Evidence, n *evidence.Node) *Case {
 	var earlier *Case
 	if n.Second != nil {
@@ -91,7 +91,7 @@ const (
 // imageOurs is the name of our daemon's image in any registry.
 const imageOurs = "aws-vpc-cni"
 
-// imageName is the last part of an image's name, without tag and digest.
+// imageName returns the last part of an image's name, without tag and digest.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image[strings.LastIndexByte(image, '/')+1:], "@")
 	image, _, _ = strings.Cut(image, ":")
@@ -135,7 +135,7 @@ func (c *Case) readVersions() {
 	}
 }
 
-// before states that upstream's daemon is older than a release. Ours never is.
+// before states that upstream's daemon is older than release v. Ours never is.
 func (c *Case) before(v evidence.Version) Fact {
 	expected := v.String() + " or later"
 	switch {
@@ -189,11 +189,11 @@ func (c *Case) readSettings() {
 		} else {
 			load(nil, "")
 		}
-		c.env, c.problems = nil, nil // how they were written is not known
+		c.env, c.problems = nil, nil // their original text is unknown
 	}
 }
 
-// inEffect are the settings that a daemon reports as in use, and where.
+// inEffect returns the settings that a daemon reports as effective, and their source.
 func (c *Case) inEffect() (settings map[string]string, source string) {
 	settings = map[string]string{}
 	number := func(name string, v *int) {
@@ -240,7 +240,7 @@ func (c *Case) inEffect() (settings map[string]string, source string) {
 	return nil, ""
 }
 
-// knows reports whether all settings of these names were read.
+// knows reports whether all these settings were read.
 func (c *Case) knows(names ...string) bool {
 	if c.settingsAt == "" {
 		return false
@@ -251,7 +251,7 @@ func (c *Case) knows(names ...string) bool {
 	})
 }
 
-// setting states something about a setting as it is in effect.
+// setting states something about the effective value of a setting.
 func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fact {
 	if !c.knows(name) {
 		return c.unread("k8s.ds", "env."+name, expected, or(c.R.DaemonSet.Missing, "the settings were not read"))
@@ -263,7 +263,7 @@ func (c *Case) setting(name, expected string, holds func(config.Config) bool) Fa
 	return c.known(c.settingsAt, "env."+name, expected, value, holds(c.Settings))
 }
 
-// maxPods is kubelet's max-pods and where it stands.
+// maxPods returns kubelet's max-pods and its source.
 func (c *Case) maxPods() (n int, source string) {
 	switch {
 	case c.R.Node.OK() && c.R.Node.Content.Capacity.Pods != nil:
@@ -276,7 +276,7 @@ func (c *Case) maxPods() (n int, source string) {
 	return 0, ""
 }
 
-// here are the pods of this node that have not ended.
+// here returns the pods of this node that have not ended.
 func (c *Case) here() []*evidence.KubePod {
 	var out []*evidence.KubePod
 	for i := range c.R.Pods.Content {
@@ -288,7 +288,7 @@ func (c *Case) here() []*evidence.KubePod {
 	return out
 }
 
-// hostPods is how many pods of the node use its own address; two by convention where pods
+// hostPods returns how many pods of the node use its own address: two, by convention, if pods
 // could not be listed.
 func (c *Case) hostPods() int {
 	if !c.R.Pods.OK() {
@@ -303,11 +303,11 @@ func (c *Case) hostPods() int {
 	return n
 }
 
-// limitPodENI is the resource of branch ENIs.
+// limitPodENI is the resource name of branch ENIs.
 const limitPodENI = "vpc.amazonaws.com/pod-eni"
 
-// branchPod reports whether a pod gets a branch ENI instead of an address of the pool: the
-// first container alone counts.
+// branchPod reports whether a pod gets a branch ENI instead of an address of the pool. Only its
+// first container counts.
 func (c *Case) branchPod(p *evidence.KubePod) bool {
 	return c.Settings.PodENI && asksFirst(p)
 }
@@ -317,7 +317,7 @@ func has[K comparable, V any](m map[K]V, key K) bool {
 	return ok
 }
 
-// records are the addresses of the datastore.
+// records yields the addresses of the datastore.
 func (c *Case) records() iter.Seq[evidence.Address] {
 	return func(yield func(evidence.Address) bool) {
 		for _, e := range c.R.ENIs.Content {
@@ -330,29 +330,29 @@ func (c *Case) records() iter.Seq[evidence.Address] {
 	}
 }
 
-// pooled are the pods of this node that hold, or should hold, an address of the pool.
+// pooled returns the pods of this node that hold, or should hold, an address of the pool.
 func (c *Case) pooled() []*evidence.KubePod {
 	return slices.DeleteFunc(c.here(), func(p *evidence.KubePod) bool { return p.HostNetwork || c.branchPod(p) })
 }
 
-// waiting are those of them that have no address yet.
+// waiting returns the pooled pods that have no address yet.
 func (c *Case) waiting() []*evidence.KubePod {
 	return slices.DeleteFunc(c.pooled(), func(p *evidence.KubePod) bool {
 		return p.Phase != "Pending" || len(p.IPs) > 0 || p.Reason != "" && p.Reason != "ContainerCreating"
 	})
 }
 
-// starved states that no address can be given to a pod; where the pool is unknown, pods that
-// fail to get one show it.
+// starved states that no address can be given to a pod. If the pool is unknown, pods that fail to
+// get an address show it.
 func (c *Case) starved() Fact { return orElse(c.dry(), moot(c.failing())) }
 
-// textsAssignFailed are the plugin's errors when the daemon gave no address.
+// textsAssignFailed are the plugin's errors when it got no address from the daemon.
 var textsAssignFailed = []string{"failed to assign an IP address to container"}
 
-// textsDry are what the daemon logs when the pool has no address left.
+// textsDry is what the daemon logs when the pool has no address left.
 var textsDry = []string{"DataStore has no available IP/Prefix addresses", "no available IP/Prefix addresses"}
 
-// failing states that pods of the node fail to get an address now.
+// failing states that pods of the node currently fail to get an address.
 func (c *Case) failing() Fact {
 	return either(
 		c.active(mention{sources: []string{"log.ipamd"}, texts: textsDry, cured: []string{"Send AddNetworkReply: Success: true"}}),
@@ -362,14 +362,14 @@ func (c *Case) failing() Fact {
 	)
 }
 
-// How long pods normally wait for an address: a sandbox takes some seconds, and attaching an
-// interface for it ten more.
+// How long pods normally wait for an address: a sandbox takes a few seconds, attaching an
+// interface ten more.
 const (
 	sandboxTime = 10 * time.Second
 	attachTime  = 30 * time.Second
 )
 
-// stuck states that pods have been waiting for an address for longer than this.
+// stuck states that pods have been waiting for an address for longer than most.
 func (c *Case) stuck(most time.Duration) Fact {
 	path := fmt.Sprintf("pods in ContainerCreating for more than %d s", int(most.Seconds()))
 	return fact(c, c.R.Pods, "k8s.pod", path, "none", func([]evidence.KubePod) (any, State) {
@@ -382,7 +382,7 @@ func (c *Case) stuck(most time.Duration) Fact {
 	})
 }
 
-// subnetOfNode is the subnet of the primary interface; empty: unknown.
+// subnetOfNode returns the subnet of the primary interface, empty if unknown.
 func (c *Case) subnetOfNode() string {
 	for _, e := range c.R.ENIs.Content {
 		if e.Primary && e.Subnet != "" {
@@ -402,7 +402,7 @@ func (c *Case) subnetOfNode() string {
 	return ""
 }
 
-// primary is the primary interface and its MAC address; empty: unknown.
+// primary returns the primary interface and its MAC address, empty if unknown.
 func (c *Case) primary() (id, mac string) {
 	for _, e := range c.R.IMDS.Content.ENIs {
 		if e.Card == 0 && e.Device == 0 {
@@ -417,12 +417,12 @@ func (c *Case) primary() (id, mac string) {
 	return "", ""
 }
 
-// instance is the id of the node's instance; empty: unknown.
+// instance returns the id of the node's instance, empty if unknown.
 func (c *Case) instance() string {
 	return or(c.R.Node.Content.Instance, c.R.IMDS.Content.Instance, c.R.Summary.Content.InstanceID)
 }
 
-// attached are the interfaces that EC2 shows at the node's instance.
+// attached returns the interfaces that EC2 shows as attached to the node's instance.
 func (c *Case) attached() []evidence.Interface {
 	if c.nics == nil {
 		c.nics = []evidence.Interface{}
@@ -436,7 +436,7 @@ func (c *Case) attached() []evidence.Interface {
 	return c.nics
 }
 
-// eniConfigName is the ENIConfig that the node maps to.
+// eniConfigName returns the ENIConfig that the node maps to.
 func (c *Case) eniConfigName() (string, bool) {
 	if !c.R.Node.OK() || !c.knows("ENI_CONFIG_ANNOTATION_DEF", "ENI_CONFIG_LABEL_DEF") {
 		if name := c.R.ENIConfig.Content; name != nil {
@@ -448,7 +448,7 @@ func (c *Case) eniConfigName() (string, bool) {
 	return cluster.ENIConfigName(cluster.Node{Labels: n.Labels, Annotations: n.Annotations}, c.Settings.ENIConfigAnnotation, c.Settings.ENIConfigLabel), true
 }
 
-// label is a label of the only series of a metric.
+// label returns a label of a metric's only series.
 func label(m evidence.Metrics, name, label string) string {
 	for _, series := range slices.Sorted(maps.Keys(m.Samples)) {
 		if value, ok := labelOf(series, name, label); ok {

@@ -20,10 +20,10 @@ func (c *Case) customNetworking() Fact {
 	return c.setting("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "false", func(s config.Config) bool { return s.CustomNetworking })
 }
 
-// errNoENIConfig is that of a node whose ENIConfig does not exist.
+// errNoENIConfig means that a node's ENIConfig does not exist.
 var errNoENIConfig = errors.New("no such ENIConfig")
 
-// eniConfig is the ENIConfig that the node maps to. It reports whether that is known.
+// eniConfig returns the ENIConfig that the node maps to, and whether that is known.
 func (c *Case) eniConfig() (e evidence.ENIConfig, err error, known bool) {
 	name, ok := c.eniConfigName()
 	if !ok || !c.R.ENIConfigs.OK() && c.R.ENIConfigs.Missing != evidence.MissingAbsent {
@@ -69,7 +69,7 @@ func eniConfigInvalid(c *Case) []candidate {
 	}}
 }
 
-// fault is what is wrong with an ENIConfig.
+// fault returns what is wrong with an ENIConfig.
 func (c *Case) fault(e evidence.ENIConfig) (string, State) {
 	if !e.Valid {
 		return "it is malformed: securityGroups is not a list", Yes
@@ -130,11 +130,11 @@ func customChanged(c *Case) []candidate {
 	}
 	return []candidate{{
 		summary:  "custom networking changed under the running node: " + differ,
-		decisive: []Fact{c.customNetworking(), changed}, // without it pods are on the primary interface everywhere
+		decisive: []Fact{c.customNetworking(), changed}, // without it pods use the primary interface everywhere
 	}}
 }
 
-// madeHere reports whether a daemon made the interface, as far as EC2 shows it.
+// madeHere reports whether a daemon made the interface. It assumes so if EC2 does not show it.
 func (c *Case) madeHere(id string) bool {
 	for _, e := range c.R.Interfaces.Content {
 		if e.ID == id {

@@ -31,13 +31,13 @@ func minimumOnly(c *Case) []candidate {
 	}}
 }
 
-// ec2Refuses states that some call of EC2 fails now, whatever the reason.
+// ec2Refuses states that some EC2 call fails now, for whatever reason.
 func (c *Case) ec2Refuses() Fact {
 	logged := c.active(mention{sources: daemonSays, texts: []string{"api error ", "RequestLimitExceeded", "UnauthorizedOperation", "Insufficient", "Failed to CreateNetworkInterface", "LimitExceeded"}})
 	return orElse(logged, c.series("awscni_aws_api_error_count"))
 }
 
-// warmWaste adds up what all nodes hold of each subnet without using it for pods.
+// warmWaste adds up the addresses of each subnet that nodes hold and pods do not use.
 func warmWaste(cs []*Case) []candidate {
 	idle, nodes := map[string]int{}, map[string][]string{}
 	for _, c := range cs {
@@ -89,8 +89,8 @@ func grouped(n int) string {
 	return text
 }
 
-// settingsInvalid looks at the settings themselves, and at what a daemon says that stopped
-// because of them.
+// settingsInvalid checks the settings themselves, and the errors of a daemon that stopped because
+// of them.
 func settingsInvalid(c *Case) []candidate {
 	fatal, ignored := c.faults()
 	at := or(c.settingsAt, "k8s.ds")
@@ -119,8 +119,8 @@ func settingsInvalid(c *Case) []candidate {
 	return candidates
 }
 
-// faults are the settings with which the daemon does not start, and those that it silently
-// replaces by a default.
+// faults returns the settings that keep the daemon from starting, and those that it silently
+// replaces with a default.
 func (c *Case) faults() (fatal, ignored []config.Problem) {
 	if c.env == nil {
 		return nil, nil
@@ -128,9 +128,9 @@ func (c *Case) faults() (fatal, ignored []config.Problem) {
 	return c.faultsOf(c.Settings, c.problems)
 }
 
-// faultsOf are those of settings that were loaded with problems.
+// faultsOf returns the faults of settings that were loaded with problems.
 func (c *Case) faultsOf(s config.Config, problems []config.Problem) (fatal, ignored []config.Problem) {
-	single := c.older(evidence.Version{1, 10}) // knows no IPv6
+	single := c.older(evidence.Version{1, 10}) // supports no IPv6
 	for _, p := range slices.Concat(problems, config.ValidateEntrypoint(s), config.Validate(s, config.Facts{})) {
 		switch {
 		case p.Fatal && !(single && strings.HasPrefix(p.Variable, "ENABLE_IPv4")):
@@ -164,7 +164,7 @@ func (c *Case) unwell() Fact {
 	})
 }
 
-// signatures are the texts by which a cause is known without a second look.
+// signatures returns the texts that suffice to identify a cause.
 func signatures(code string) []string {
 	entry, _ := catalogue.Lookup(code)
 	var out []string

@@ -13,15 +13,15 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// rule decides about one cause. It states what it found; how sure that is, and whether it is
-// reported, is the engine's business.
+// rule decides about one cause. It only states what it found; the engine decides how certain that
+// is and whether to report it.
 type rule struct {
 	code string
 	node func(c *Case) []candidate    // on one node
 	all  func(cs []*Case) []candidate // over all nodes
 }
 
-// rules are those of a diagnosis, in the order of the catalogue.
+// rules returns the rules of a diagnosis, in the order of the catalogue.
 func (o Options) rules() []rule {
 	if o.Move != nil {
 		return migrateRules
@@ -29,27 +29,27 @@ func (o Options) rules() []rule {
 	return slices.Concat(ipRules, capRules, configRules, eniRules, cfgnetRules, awsRules, bootRules, sgpRules, netRules, npRules)
 }
 
-// candidate is what may be a finding. All facts of decisive and required must hold.
+// candidate is a possible finding. All facts of decisive and required must hold.
 type candidate struct {
 	scope   document.FindingScope
 	summary string
 
 	decisive   []Fact // what distinguishes this cause from others
-	required   []Fact // what must hold besides; of those that may be unread see lenient
+	required   []Fact // what else must hold; lenient facts may be unread
 	supporting []Fact // what raises the confidence
 	context    []Fact // symptom and configuration: enough to suspect the cause
 
-	severity *catalogue.Severity // in place of the catalogue's
+	severity *catalogue.Severity // overrides the catalogue's
 	nodes    []string            // of a rule over all nodes
 }
 
-// as sets another severity than the catalogue's.
+// as overrides the catalogue's severity.
 func (cd candidate) as(s catalogue.Severity) candidate {
 	cd.severity = &s
 	return cd
 }
 
-// confidence turns the facts of a candidate into how sure it is.
+// confidence derives the confidence from the facts of a candidate.
 func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confidence {
 	sure := catalogue.None
 	switch all(slices.Concat(cd.decisive, cd.required)...) {
@@ -70,7 +70,7 @@ func (cd *candidate) confidence(ceiling catalogue.Confidence) catalogue.Confiden
 	return min(sure, ceiling)
 }
 
-// open are the facts that would decide and are unread; none where one rules the cause out.
+// open returns the unread facts that would decide, none if another fact rules the cause out.
 func (cd *candidate) open() []Fact {
 	facts := slices.Concat(cd.decisive, cd.required)
 	if all(facts...) == No {
@@ -81,17 +81,17 @@ func (cd *candidate) open() []Fact {
 
 // Options narrow a diagnosis. The zero value examines every cause.
 type Options struct {
-	Wants func(code string) bool // nil: all
-	Move  *Move                  // examine what stands in its way, and nothing else; nil: find what is wrong
+	Wants func(code string) bool // nil selects all
+	Move  *Move                  // examine only the obstacles to this migration; nil to find faults
 }
 
-// Move is a move from the daemon that runs to the other one.
+// Move is a migration from the running daemon to the other one.
 type Move struct {
-	To evidence.Version // the release of upstream to go back to, or of its add-on; zero: none was named
+	To evidence.Version // the release of upstream, or of its add-on, to go back to; zero if none was named
 }
 
-// Daemon is the daemon that runs, "upstream" or "ours" with its release, as far as it is known.
-// Of a cluster that is on its way the DaemonSet decides, which the next pods are from.
+// Daemon returns the running daemon, "upstream" or "ours", and its release, as far as known. In
+// the middle of a migration the DaemonSet decides, because the next pods come from it.
 func Daemon(ev *evidence.Evidence) (from, release string) {
 	for i := range ev.Nodes {
 		c := caseOf(ev, &ev.Nodes[i])
@@ -120,7 +120,7 @@ type found struct {
 	confidence catalogue.Confidence
 }
 
-// Diagnose finds which causes the evidence shows.
+// Diagnose returns the causes that the evidence shows.
 func Diagnose(ev *evidence.Evidence, o Options) document.DoctorReport {
 	d := diagnosis{Options: o, mode: string(ev.Mode), ruledOut: map[string]bool{}, undecided: map[string]bool{}, skipped: map[string]bool{}}
 	var cs []*Case
@@ -142,10 +142,10 @@ type diagnosis struct {
 	findings, explained []found
 	ruledOut, undecided map[string]bool
 	skipped             map[string]bool
-	waived              []string // not ruled out on the node at hand, for want of what was not to be read
+	waived              []string // not ruled out on the current node, because sources were not meant to be read
 }
 
-// judge runs a rule and keeps what it finds.
+// judge evaluates the candidates of a rule and returns the findings.
 func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found) {
 	entry, ok := catalogue.Lookup(r.code)
 	if !ok {
@@ -168,7 +168,7 @@ func (d *diagnosis) judge(r rule, candidates []candidate, c *Case) (out []found)
 		}
 	}
 	if len(candidates) == 0 && c != nil {
-		// The rule found nothing to state: it saw everything only where its sources were read.
+		// Without candidates, the rule saw everything only if its sources were read.
 		missing := c.R.Missing()
 		for _, id := range entry.Required {
 			if reason, lacks := missing[id]; lacks {
@@ -206,7 +206,7 @@ func (d *diagnosis) node(c *Case) {
 	d.findings, d.explained = append(d.findings, left...), append(d.explained, explained...)
 }
 
-// together examines what only all nodes show.
+// together examines what only all nodes combined show.
 func (d *diagnosis) together(cs []*Case) {
 	for _, r := range d.rules() {
 		if r.all != nil && (d.Wants == nil || d.Wants(r.code)) {
@@ -221,7 +221,7 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 		f.severity = *cd.severity
 	}
 	if sure == catalogue.Suspected {
-		f.severity = catalogue.Info // nothing shows that it does harm
+		f.severity = catalogue.Info // nothing shows any harm
 	}
 	f.Finding = document.Finding{
 		Code: entry.Code, Title: entry.Title, Confidence: sure.String(), Scope: cd.scope, Nodes: cd.nodes, Summary: cd.summary,
@@ -239,7 +239,7 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 			f.Evidence = append(f.Evidence, e)
 		}
 	}
-	if sure > catalogue.Suspected { // until then the next check is the advice
+	if sure > catalogue.Suspected { // a mere suspicion only gets the next check
 		for _, x := range entry.Fixes {
 			f.Fix = append(f.Fix, document.CauseFix{Text: x.Text, Command: x.Command, SideEffects: x.SideEffect, Risk: x.Risk.String()})
 		}
@@ -257,8 +257,8 @@ func (d *diagnosis) finding(entry *catalogue.Entry, cd candidate, sure catalogue
 	return f
 }
 
-// suppress takes away findings of a node that another one there explains, and notes them with
-// that one. Only what is at least probable explains anything.
+// suppress removes the findings of a node that another of its findings explains, and records them
+// there. Only findings that are at least probable explain others.
 func suppress(here []found) (left, explained []found) {
 	for i := range here {
 		f := &here[i]
@@ -267,7 +267,7 @@ func suppress(here []found) (left, explained []found) {
 		}
 		consequences := consequences(f.Code)
 		for j := range here {
-			// What is only worth knowing explains no harm.
+			// A finding of mere interest explains no harm.
 			if other := &here[j]; consequences[other.Code] && other.Code != f.Code && (f.severity > catalogue.Info || other.severity == catalogue.Info) && !slices.Contains(other.Causes, f.Code) {
 				other.Causes = append(other.Causes, f.Code)
 				if !slices.Contains(f.Explains, other.Code) {
@@ -286,7 +286,7 @@ func suppress(here []found) (left, explained []found) {
 	return left, explained
 }
 
-// consequences are all causes that follow from one, at any distance.
+// consequences returns all causes that follow from one, directly or indirectly.
 func consequences(code string) map[string]bool {
 	out := map[string]bool{}
 	todo := []string{code}
@@ -347,10 +347,10 @@ func (d *diagnosis) report(ev *evidence.Evidence, cs []*Case) document.DoctorRep
 	return r
 }
 
-// group joins findings of the same cause on several nodes, and orders what is left: the worst
-// first, then the surest.
+// group joins findings of the same cause on several nodes and sorts the result, worst first, then
+// surest.
 func group(all []found) []document.Finding {
-	slices.SortStableFunc(all, worse) // the worst of a cause speaks for it
+	slices.SortStableFunc(all, worse) // the worst finding of a cause represents it
 	var out []found
 	at := map[string]int{}
 	for _, f := range all {
@@ -376,7 +376,7 @@ func group(all []found) []document.Finding {
 	return findings
 }
 
-// union keeps the order of the first.
+// union appends to a what only b has.
 func union(a, b []string) []string {
 	have := make(map[string]bool, len(a))
 	for _, s := range a {
@@ -395,8 +395,8 @@ func worse(a, b found) int {
 	return cmp.Or(cmp.Compare(b.severity, a.severity), cmp.Compare(b.confidence, a.confidence), strings.Compare(a.Code, b.Code))
 }
 
-// notChecked are the sources that could not be read, by source and reason. Those of an
-// installation only a move needs.
+// notChecked returns the sources that could not be read, by source and reason. Only a migration
+// needs those of an installation.
 func notChecked(cs []*Case, move bool) []document.MissingEvidence {
 	by := map[[2]string]*document.MissingEvidence{}
 	for _, c := range cs {
@@ -420,7 +420,7 @@ func notChecked(cs []*Case, move bool) []document.MissingEvidence {
 	return out
 }
 
-// Verdict is the result in one line.
+// Verdict returns the result in one line.
 func Verdict(r *document.DoctorReport) string {
 	nodes := count(r.Nodes, "node")
 	harmful := 0
@@ -442,7 +442,7 @@ func Verdict(r *document.DoctorReport) string {
 	return "no known cause on " + nodes
 }
 
-// count is a number of things.
+// count formats a number of things.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -29,11 +29,11 @@ var eniRules = []rule{
 	{code: "eni/provisioning-off", node: provisioningOff},
 }
 
-// sweepDue is how long after the end of an instance its interfaces may still be waiting for
-// the hourly sweep.
+// sweepDue is how long after its instance ended an interface may still be waiting for the hourly
+// sweep.
 const sweepDue = 90 * time.Minute
 
-// leaked looks at what EC2 shows of the account, which all nodes see alike.
+// leaked examines what EC2 shows of the account, which is the same on all nodes.
 func leaked(cs []*Case) []candidate {
 	const path, expected = "interfaces of ended instances", "none"
 	found, seen, due := map[string]evidence.Interface{}, map[string]bool{}, true
@@ -45,7 +45,7 @@ func leaked(cs []*Case) []candidate {
 		}
 		by = c
 		if len(c.R.Interfaces.Content) > 0 {
-			read[&c.R.Interfaces.Content[0]] = true // nodes share what EC2 says of the account
+			read[&c.R.Interfaces.Content[0]] = true // nodes share what EC2 returned about the account
 		}
 		for _, e := range c.orphans() {
 			found[e.ID] = e
@@ -105,7 +105,7 @@ func leaked(cs []*Case) []candidate {
 	return append(staying(cs), cd)
 }
 
-// staying are notes about primary interfaces that will be left behind.
+// staying returns notes about primary interfaces that will be left behind.
 func staying(cs []*Case) (notes []candidate) {
 	for _, c := range cs {
 		if kept := c.keepsPrimary(); kept.State == Yes {
@@ -127,8 +127,8 @@ func (c *Case) keepsPrimary() Fact {
 	return c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"Primary ENI will not get deleted when node terminates"}, any: true})
 }
 
-// orphans are the interfaces that are attached to nothing and were made by a daemon of ours or
-// upstream's, or by the VPC resource controller.
+// orphans returns the unattached interfaces that our daemon, upstream's, or the VPC resource
+// controller made.
 func (c *Case) orphans() (out []evidence.Interface) {
 	for _, e := range c.R.Interfaces.Content {
 		described := resync.ENI{ID: ipam.ENIID(e.ID), Status: e.Status, InstanceID: e.Instance, Description: e.Description, Tags: e.Tags}
@@ -143,8 +143,8 @@ func (c *Case) orphans() (out []evidence.Interface) {
 	return out
 }
 
-// primaryLeftBehind reports whether an interface is the primary one of an instance, which a
-// daemon tags and did not make, and outlives it.
+// primaryLeftBehind reports whether an interface is the primary one of an instance and outlives
+// it. A daemon tags such an interface but did not make it.
 func (c *Case) primaryLeftBehind(e evidence.Interface) bool {
 	return !e.DeleteOnTermination && e.Tags[resync.TagInstanceID] != "" && !strings.HasPrefix(e.Description, resync.DescriptionPrefix) &&
 		e.Tags[resync.TagNoManage] != "true" && (c.Settings.ClusterName == "" || e.Tags[resync.TagClusterName] == c.Settings.ClusterName)
@@ -191,7 +191,7 @@ func foreignSlots(c *Case) []candidate {
 	return []candidate{cd, note.as(catalogue.Info)}
 }
 
-// onInterfaces states something about the interfaces of the instance beside those of the
+// onInterfaces states something about the instance's interfaces compared with those of the
 // datastore.
 func (c *Case) onInterfaces(path, expected string, judge func() (any, State)) Fact {
 	switch {
@@ -208,8 +208,8 @@ func (c *Case) onInterfaces(path, expected string, judge func() (any, State)) Fa
 	})
 }
 
-// unknownENIs are the attached interfaces that the daemon does not manage, and would not if it
-// could. One without a mark may be its own if it says that it could not set it up.
+// unknownENIs returns the attached interfaces that the daemon does not manage and does not want
+// to. An unmarked one may be the daemon's own if the daemon logs that it could not set one up.
 func (c *Case) unknownENIs(card int) []other {
 	failed, _, _ := c.heard(setupErrors)
 	return slices.DeleteFunc(c.foreign(card), func(o other) bool { return o.made || o.kind == kindUnknown && failed.text != "" })
@@ -236,8 +236,8 @@ func regionQuota(c *Case) []candidate {
 	return []candidate{{summary: summary, decisive: []Fact{either(c.ec2Fails("NetworkInterfaceLimitExceeded"), both(used, c.dry(), c.short()))}}}
 }
 
-// rejections are codes with which EC2 refuses the parameters of an interface. The general ones
-// count only where an interface was to be made.
+// rejections are EC2's error codes for bad interface parameters. The general ones count only when
+// an interface is being made.
 var (
 	rejections        = []string{"InvalidSubnetID.NotFound", "InvalidSubnet.Range", "InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound", "SecurityGroupsPerInterfaceLimitExceeded"}
 	generalRejections = []string{"CreateNetworkInterface…InvalidParameterCombination", "CreateNetworkInterface…InvalidParameterValue", "create network interface…InvalidParameter"}
@@ -259,7 +259,7 @@ func joinFailed(c *Case) []candidate {
 		return c.onInterfaces("attached interfaces that the pool lacks", "none", func() (any, State) {
 			ids := c.unjoined()
 			if len(ids) == 0 && c.voice("log.ipamd").missing != "" && slices.ContainsFunc(c.foreign(0), func(o other) bool { return o.kind == kindUnknown }) {
-				return nil, Unread // the log shows whose they are
+				return nil, Unread // only the log shows whose they are
 			}
 			return some(ids), stateOf(len(ids) > 0)
 		})
@@ -271,7 +271,7 @@ func joinFailed(c *Case) []candidate {
 	if absent.State == Unread {
 		decisive, required = said, absent
 		if last, _, _ := c.heard(setupErrors); said.State == No && last.text != "" {
-			decisive = absent // what was said long ago decides nothing
+			decisive = absent // old messages decide nothing
 		}
 	}
 	ids := c.unjoined()
@@ -286,8 +286,8 @@ func joinFailed(c *Case) []candidate {
 	}}
 }
 
-// unjoined are interfaces made by the daemon that are attached, and missing or empty in the
-// datastore. One that was just made is on its way.
+// unjoined returns attached interfaces that the daemon made and that are missing or empty in the
+// datastore, except those made moments ago.
 func (c *Case) unjoined() (ids []string) {
 	failed, _, _ := c.heard(setupErrors)
 	for _, o := range c.foreign(0) {
@@ -346,7 +346,7 @@ func detachedOutOfBand(c *Case) []candidate {
 	}}
 }
 
-// cutOff are running pods whose addresses are on no attached interface.
+// cutOff returns the running pods whose addresses are on no attached interface.
 func (c *Case) cutOff() (out []string) {
 	on := func(a netip.Addr) bool {
 		has := func(ips []netip.Addr, prefixes []netip.Prefix) bool {
@@ -363,8 +363,8 @@ func (c *Case) cutOff() (out []string) {
 	return out
 }
 
-// strays are the addresses and prefixes that only the datastore has, and those that only EC2
-// has. What was released a moment ago may differ.
+// strays returns the addresses and prefixes that only the datastore has, except addresses
+// released moments ago, and those that only EC2 has.
 func (c *Case) strays() (pool, ec2 []netip.Prefix) {
 	for _, e := range c.R.ENIs.Content {
 		at := slices.IndexFunc(c.R.Interfaces.Content, func(i evidence.Interface) bool { return i.ID == e.ID })
@@ -408,7 +408,7 @@ func imdsStale(c *Case) []candidate {
 	warned := mention{sources: []string{"log.ipamd"}, texts: []string{"Instance metadata does not match data store!", "logOutOfSyncState:", "Missing IP addresses from IMDS", "PrivateIpAddressLimitExceeded"}}
 	said := c.active(warned)
 	if said.State == Yes && c.within(warned) < 90*time.Second {
-		said.State = No // as after any change
+		said.State = No // normal after any change
 	}
 	decisive, summary := either(said, c.unread("ec2.eni", path, expected, or(c.R.Interfaces.Missing, c.R.ENIs.Missing))), "the daemon reports that instance metadata and its pool disagree"
 	if c.R.ENIs.OK() && c.R.Interfaces.OK() {

@@ -8,12 +8,12 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// State is what the evidence says of a statement.
+// State is what the evidence says about a statement.
 type State int8
 
-// States. The zero value is Unread, so that a fact without an answer never decides.
+// States. The zero value is Unread, so a fact without an answer never decides.
 const (
-	Unread State = iota // its source is missing, or does not say
+	Unread State = iota // its source is missing or does not say
 	No
 	Yes
 )
@@ -31,22 +31,22 @@ type Fact struct {
 	Source   string    // id
 	Path     string    // within the source
 	Value    string    // as read
-	Expected string    // where nothing is wrong
+	Expected string    // if nothing is wrong
 	At       time.Time // of the reading, or of the line
 	Reason   string    // why it is unread
 
 	lenient bool
-	moot    bool // nothing follows from its not holding
+	moot    bool // if it does not hold, nothing follows
 }
 
-// lenient makes a required fact one that may be unread: the finding is then probable.
+// lenient allows a required fact to be unread: the finding is then probable.
 func lenient(f Fact) Fact {
 	f.lenient = true
 	return f
 }
 
-// fact states something about a source: unread where the source is missing or the judge
-// does not know, else what the judge says of its content. The value is for people.
+// fact states something about a source. It is unread if the source is missing or the judge does
+// not know, otherwise what the judge says about the content. The value is for display.
 func fact[T any](c *Case, s evidence.Source[T], id, path, expected string, judge func(T) (value any, s State)) Fact {
 	f := Fact{Source: id, Path: path, Expected: expected, At: c.Now}
 	if !s.OK() {
@@ -62,17 +62,17 @@ func fact[T any](c *Case, s evidence.Source[T], id, path, expected string, judge
 	return f
 }
 
-// known states what was derived from sources that were read.
+// known states something derived from sources that were read.
 func (c *Case) known(id, path, expected string, value any, yes bool) Fact {
 	return Fact{State: stateOf(yes), Source: id, Path: path, Value: fmt.Sprint(value), Expected: expected, At: c.Now}
 }
 
-// unread is a fact that nothing was read about.
+// unread returns a fact about which nothing was read.
 func (c *Case) unread(id, path, expected, reason string) Fact {
 	return Fact{Source: id, Path: path, Expected: expected, At: c.Now, Reason: reason}
 }
 
-// not is the contrary of a fact. Its expectation stays, for the fact is worded as it is read.
+// not negates a fact. It keeps Expected, which describes the value as read.
 func not(f Fact) Fact {
 	switch f.State {
 	case Yes:
@@ -83,7 +83,7 @@ func not(f Fact) Fact {
 	return f
 }
 
-// all is the weakest of several: No before Unread before Yes.
+// all returns the weakest of several states: No before Unread before Yes.
 func all(facts ...Fact) State {
 	out := Yes
 	for _, f := range facts {
@@ -97,12 +97,12 @@ func all(facts ...Fact) State {
 	return out
 }
 
-// both is the weaker of several facts: the first that does not hold, else the first that is
-// unread, else the first.
+// both returns the weaker of several facts: the first that does not hold, else the first unread
+// one, else the first.
 func both(facts ...Fact) Fact { return first(facts, No, Unread) }
 
-// either is the stronger of several facts: the first that holds, else the first that is
-// unread, else the first.
+// either returns the stronger of several facts: the first that holds, else the first unread one,
+// else the first.
 func either(facts ...Fact) Fact {
 	if f := first(facts, Yes); f.State == Yes {
 		return f
@@ -113,13 +113,13 @@ func either(facts ...Fact) Fact {
 	return first(facts, Unread)
 }
 
-// moot makes a fact one that counts only if it holds.
+// moot makes a fact count only if it holds.
 func moot(f Fact) Fact {
 	f.moot = true
 	return f
 }
 
-// orElse is the first fact, unless the other one holds or is all that was read.
+// orElse returns main, unless other holds or is the only one that was read.
 func orElse(main, other Fact) Fact {
 	if main.State != Yes && (other.State == Yes || main.State == Unread && other.State == No && !other.moot) {
 		return other
@@ -136,7 +136,7 @@ func first(facts []Fact, wanted ...State) Fact {
 	return facts[0]
 }
 
-// lasting is a fact that must hold in every reading.
+// lasting returns a fact that must hold in every reading.
 func (c *Case) lasting(f func(*Case) Fact) Fact {
 	if c.Earlier == nil {
 		return f(c)

@@ -31,10 +31,10 @@ var ipRules = []rule{
 	{code: "ip/v6-prefix-missing", node: v6PrefixMissing},
 }
 
-// grown are lines of a pool that grew.
+// grown are the log lines of a pool that grew.
 var grown = []string{"Allocated … private IP", "Successfully created and attached a new ENI", "pool action done…assign", "pool action done…attach"}
 
-// Texts of a subnet that has too little left. The last one comes for a lack of addresses or
+// Texts about a subnet that has too little left. textNeither appears for a lack of addresses or
 // of blocks.
 const (
 	textNoAddresses = "InsufficientFreeAddressesInSubnet"
@@ -59,13 +59,13 @@ func subnetExhausted(c *Case) []candidate {
 	codes := []string{textNoAddresses, textNeither}
 	var pausing Fact
 	if blocks := p != nil && p.pd || p == nil && c.prefixes(); !blocks {
-		codes = append(codes, textNoBlocks) // blocks are not what it asks for
+		codes = append(codes, textNoBlocks) // it does not ask for blocks
 		pausing = c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	}
 	refused := orElse(either(c.ec2Fails(codes...), c.failures(grown, cause.SubnetExhausted), c.active(mention{sources: []string{"k8s.evt"}, texts: codes})), pausing)
 	decisive := counted
 	if counted.State == Unread {
-		decisive = refused // EC2's own answer, where its counts are not known
+		decisive = refused // EC2's refusal decides if its counts are unknown
 		if refused.State == No && (p == nil || c.ec2Fails(textNoBlocks).State == Yes) {
 			decisive = counted
 		}
@@ -106,18 +106,18 @@ func prefixFragmented(c *Case) []candidate {
 	}}
 }
 
-// prefixMode states that prefixes are what the node hands out.
+// prefixMode states that the node hands out addresses of prefixes.
 func (c *Case) prefixMode() Fact {
 	return c.setting("ENABLE_PREFIX_DELEGATION", "false", func(config.Config) bool { return c.prefixes() })
 }
 
-// pause is how long upstream's daemon asks for nothing after a shortage.
+// pause is how long upstream's daemon requests nothing after a shortage.
 const pause = 2 * time.Minute
 
-// shortages are the errors that begin a pause.
+// shortages are the errors that start a pause.
 var shortages = mention{sources: daemonSays, texts: []string{textNoAddresses, textNoBlocks}, cured: grown}
 
-// failedOnce states that EC2 refused no second time: a pause is over, and it tries again.
+// failedOnce states that EC2 refused once, and not again after the pause.
 func (c *Case) failedOnce() Fact {
 	f := c.active(shortages)
 	if apart := c.within(shortages); f.State == Yes {
@@ -126,8 +126,9 @@ func (c *Case) failedOnce() Fact {
 	return f
 }
 
-// recovered states that a subnet certainly has what the daemon asks for: by its count, or, for
-// a block, because more of them are untouched than addresses are in use, or reserved.
+// recovered states that a subnet certainly has what the daemon asks for: enough free addresses
+// or, for a block, either fewer addresses in use than blocks, so that one is untouched, or a
+// reservation.
 func (c *Case) recovered() Fact {
 	return c.onSubnets("too few", func(subnets []evidence.Subnet) State {
 		p := c.pool()
@@ -145,7 +146,7 @@ func (c *Case) recovered() Fact {
 	})
 }
 
-// pausing states that upstream's daemon says that it pauses.
+// pausing states that upstream's daemon logs that it pauses.
 func (c *Case) pausing() Fact {
 	f := c.active(mention{sources: []string{"log.ipamd"}, texts: []string{textPause}, cured: grown})
 	if last, _, _ := c.heard(shortages); f.State == Yes && (c.Now.Sub(f.At) > pause || last.text != "" && c.Now.Sub(last.at) > pause) {
@@ -173,7 +174,7 @@ func allocBackoff(c *Case) []candidate {
 	}
 	once := c.failedOnce()
 	if held.State == Yes || c.Ours {
-		once = held // our daemon names its pauses
+		once = held // our daemon logs its pauses
 	}
 	cd := candidate{
 		scope:    document.FindingScope{Subnet: subnetIDs(subnets)},
@@ -199,12 +200,12 @@ func warmPoolLag(c *Case) []candidate {
 			return fmt.Sprintf("%d, then %d", before.total, p.total), stateOf(p.total > before.total)
 		}))
 	}
-	if c.Mode == evidence.ModeBundle && dry.State != Yes { // the order of the lines in place of a second reading
+	if c.Mode == evidence.ModeBundle && dry.State != Yes { // the order of the lines replaces a second reading
 		dry = c.active(mention{sources: []string{"log.ipamd"}, texts: textsDry})
 		if dry.State == Yes && grew.State == Yes && grew.At.Before(dry.At) {
 			dry.State = No
 		}
-		failed = either(failed, dry) // the daemon says so of each request
+		failed = either(failed, dry) // the daemon logs it for each request
 	}
 	return []candidate{{
 		summary:  fmt.Sprintf("pods arrived faster than addresses, which are available now: %s", poolText(c.pool())),
@@ -255,8 +256,8 @@ func leakedAllocations(c *Case) []candidate {
 	}}
 }
 
-// dead are the addresses that have been assigned for a while to pods that neither
-// Kubernetes nor the kernel has, as far as these were read.
+// dead returns the addresses that have been assigned for a while to pods that, as far as was
+// read, exist neither in Kubernetes nor in the kernel.
 func (c *Case) dead() (out []evidence.Address) {
 	for a := range c.records() {
 		if a.Pod == nil || *a.Pod == "" || c.Now.Sub(a.AssignedAt) < 5*time.Minute { // old releases do not name pods
@@ -275,18 +276,18 @@ func (c *Case) hasVeth(pod evidence.Pod) bool {
 	return slices.ContainsFunc(c.R.Links.Content, func(l evidence.Link) bool { return l.Pod == pod || l.Name == name })
 }
 
-// lost is a pod that runs with an address that the daemon has assigned to no pod.
+// lost is a running pod whose address the daemon has assigned to no pod.
 type lost struct {
 	name    string // of the pod; "a pod" if unknown
 	address netip.Addr
 	wired   bool // the kernel has its link
 }
 
-// lost finds such pods; without the list of pods the daemon's log names their addresses. Pods
-// and records are not read at the same moment: one that came or went just now is not lost.
+// lost finds such pods. If pods were not listed, the daemon's log names their addresses. Pods and
+// records are not read at the same moment, so pods that came or went just now do not count.
 func (c *Case) lost() (out []lost) {
 	const late = 2 * time.Minute
-	assigned := map[netip.Addr]bool{} // or until lately
+	assigned := map[netip.Addr]bool{} // now or until recently
 	for a := range c.records() {
 		if a.Pod != nil || !a.UnassignedAt.IsZero() && c.Now.Sub(a.UnassignedAt) < late {
 			assigned[a.Address] = true
@@ -449,7 +450,7 @@ func discoveryUnused(c *Case) []candidate {
 	}}
 }
 
-// whyUnused is the reason for which a tagged subnet is not used.
+// whyUnused returns why a tagged subnet is not used.
 func (c *Case) whyUnused(node string) Fact {
 	full := c.onPool("room to grow", "room for an interface", func(p *pool) (any, State) {
 		if !p.sized {
@@ -506,10 +507,10 @@ func poolText(p *pool) string {
 	return p.String()
 }
 
-// every are all of several.
+// every lists all names.
 func every(names []string) string { return or(strings.Join(names, ", "), "none") }
 
-// some are the first few of many, with their number.
+// some lists the first few names, and their total number.
 func some(names []string) string {
 	const most = 3
 	switch n := len(names); {
@@ -542,8 +543,8 @@ func freeAddresses(subnets []evidence.Subnet) string {
 	return or(strings.Join(parts, ", "), "no subnet is known")
 }
 
-// fullest is the largest number of free addresses that a subnet has, and whether all numbers
-// are known.
+// fullest returns the largest number of free addresses in one of the subnets, and whether all
+// numbers are known.
 func fullest(subnets []evidence.Subnet) (most int, known bool) {
 	known = true
 	for _, s := range subnets {
@@ -556,7 +557,7 @@ func fullest(subnets []evidence.Subnet) (most int, known bool) {
 	return most, known
 }
 
-// usableSize is how many addresses of a subnet can be used: EC2 keeps five.
+// usableSize returns how many addresses of a subnet can be used: EC2 keeps five.
 func usableSize(cidr netip.Prefix) int {
 	if !cidr.IsValid() || !cidr.Addr().Is4() {
 		return 0

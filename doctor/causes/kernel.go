@@ -14,8 +14,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// wired is an address that a running pod of the node holds, and what belongs to it in the
-// kernel.
+// wired is an address of a running pod of the node, and the kernel state that belongs to it.
 type wired struct {
 	pod     evidence.Pod
 	address netip.Addr
@@ -24,7 +23,7 @@ type wired struct {
 	route   int // the table with the route to the pod
 }
 
-// wired are those of the pool and of branch interfaces.
+// wired returns the addresses of the pool and of branch interfaces.
 func (c *Case) wired() (out []wired) {
 	for _, e := range c.R.ENIs.Content {
 		table := netnames.RouteTable(e.Card, e.Device)
@@ -65,8 +64,8 @@ func veth(prefix string, pod evidence.Pod) string {
 	return netnames.HostVeth(prefix, namespace, name, 0)
 }
 
-// runs reports whether a pod runs on the node; where pods were not listed, whether its link
-// is there.
+// runs reports whether a pod runs on the node or, if pods were not listed, whether its link
+// exists.
 func (c *Case) runs(pod evidence.Pod) bool {
 	if !c.R.Pods.OK() {
 		return c.hasVeth(pod)
@@ -74,7 +73,7 @@ func (c *Case) runs(pod evidence.Pod) bool {
 	return slices.ContainsFunc(c.here(), func(p *evidence.KubePod) bool { return p.Pod == pod && p.Phase == "Running" && !p.HostNetwork })
 }
 
-// policyRules are the rules that look up a table, as the daemon knows them.
+// policyRules returns the rules that look up a table, in the daemon's form.
 func (c *Case) policyRules() (out []netstate.Rule) {
 	for _, r := range c.R.Rules.Content {
 		table, ok := tableNumber(r.Table)
@@ -103,15 +102,14 @@ func tableNumber(t evidence.Table) (int, bool) {
 	return n, err == nil
 }
 
-// perRange reports whether a rule is there as old releases made it: for each range of the
-// VPC one.
+// perRange reports whether a rule exists as old releases made it: one rule per range of the VPC.
 func perRange(current []netstate.Rule, want netstate.Rule) bool {
 	return slices.ContainsFunc(current, func(r netstate.Rule) bool {
 		return r.Priority == want.Priority && r.From == want.From && r.Table == want.Table && r.From.IsValid() && r.To.IsValid()
 	})
 }
 
-// unwired lists what running pods lack: rules, and the route to them.
+// unwired lists the rules and routes that running pods lack.
 func (c *Case) unwired() (lacks []string) {
 	current := c.policyRules()
 	for _, w := range c.wired() {
@@ -130,7 +128,7 @@ func (c *Case) unwired() (lacks []string) {
 	return lacks
 }
 
-// wrongRules lists rules that lead an address elsewhere than its interface's table, or that
+// wrongRules lists rules that lead an address elsewhere than to its interface's table, or that
 // belong to a pod that is gone.
 func (c *Case) wrongRules() (wrong []string) {
 	current := c.policyRules()
@@ -141,7 +139,7 @@ func (c *Case) wrongRules() (wrong []string) {
 	for _, w := range c.wired() {
 		held[w.address] = true
 		for _, change := range hostrules.DiffPodRules(current, w.address, w.rules) {
-			// One into its table is one of those for a range of the VPC each.
+			// A rule into its table is one of the rules per range of the VPC.
 			if r := change.Rule; change.Do == netstate.DelRule && r.Table != w.table {
 				note(string(w.pod), r)
 			}
@@ -172,7 +170,7 @@ func (c *Case) wrongRules() (wrong []string) {
 	return wrong
 }
 
-// linkOfTable is the link by which a table's default route leaves; empty: unknown.
+// linkOfTable returns the link of a table's default route, empty if unknown.
 func (c *Case) linkOfTable(table int) string {
 	for _, r := range c.R.Routes.Content {
 		if r.Table == table && r.To == "default" && r.Dev != "" {
@@ -182,7 +180,7 @@ func (c *Case) linkOfTable(table int) string {
 	return ""
 }
 
-// rulesOfIPTables are the lines of both back ends.
+// rulesOfIPTables returns the rules of both back ends.
 func (c *Case) rulesOfIPTables() []string {
 	return slices.Concat(c.R.IPTables.Content.NFT.Rules, c.R.IPTables.Content.Legacy.Rules)
 }

@@ -13,8 +13,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// migrateRules are those of a move. What they state concerns the cluster, or the nodes of
-// migratenode.go.
+// migrateRules are the rules of a migration. Their facts concern the cluster or, in
+// migratenode.go, the nodes.
 var migrateRules = []rule{
 	{code: "migrate/owner-addon", node: ownedByAddOn},
 	{code: "migrate/owner-other", node: ownedByOther},
@@ -60,12 +60,12 @@ var migrateRules = []rule{
 	{code: "migrate/ebpf-left", node: programsLeft},
 }
 
-// ofCluster is a finding about the whole cluster.
+// ofCluster returns a finding about the whole cluster.
 func ofCluster(summary string, decisive ...Fact) candidate {
 	return candidate{scope: document.FindingScope{Cluster: true}, summary: summary, decisive: decisive}
 }
 
-// onDaemonSet states something about the DaemonSet. One that does not exist has no fault.
+// onDaemonSet states something about the DaemonSet. It is false if the DaemonSet does not exist.
 func (c *Case) onDaemonSet(path, expected string, judge func(*evidence.DaemonSet) (any, State)) Fact {
 	return fact(c, c.R.DaemonSet, "k8s.ds", path, expected, func(ds *evidence.DaemonSet) (any, State) {
 		if ds == nil {
@@ -75,7 +75,8 @@ func (c *Case) onDaemonSet(path, expected string, judge func(*evidence.DaemonSet
 	})
 }
 
-// onObject states something about the metadata of an object (KIND/NAME), which may be missing.
+// onObject states something about an object's metadata (KIND/NAME). It is false if there is no
+// such object.
 func (c *Case) onObject(name, path, expected string, judge func(evidence.KubeObject) (any, State)) Fact {
 	return fact(c, c.R.Objects, "k8s.objects", name+" "+path, expected, func(all []evidence.KubeObject) (any, State) {
 		if at := slices.IndexFunc(all, func(o evidence.KubeObject) bool { return o.Name == name }); at >= 0 {
@@ -91,7 +92,7 @@ const (
 	releaseName     = "aws-vpc-cni"
 )
 
-// appliedByEKS states that EKS has written the DaemonSet.
+// appliedByEKS states that EKS has applied the DaemonSet.
 func (c *Case) appliedByEKS() Fact {
 	return c.onObject(objectDaemonSet, "field managers", "none is eks", func(o evidence.KubeObject) (any, State) {
 		for _, m := range o.Managers {
@@ -103,8 +104,7 @@ func (c *Case) appliedByEKS() Fact {
 	})
 }
 
-// onAddOn states something about the managed add-on. There is none where EKS has written
-// nothing.
+// onAddOn states something about the managed add-on. If EKS has applied nothing, there is none.
 func (c *Case) onAddOn(path, expected string, judge func(*evidence.AddOn) (any, State)) Fact {
 	if applied := c.appliedByEKS(); !c.R.AddOn.OK() && applied.State == No {
 		return applied
@@ -125,7 +125,7 @@ func ownedByAddOn(c *Case) []candidate {
 	return []candidate{ofCluster("EKS manages aws-node as the add-on vpc-cni and will overwrite it: "+owner.Value, owner)}
 }
 
-// ownerMarks are the beginnings of labels and annotations by which tools know their objects.
+// ownerMarks are prefixes of the labels and annotations by which tools recognise their objects.
 var ownerMarks = []struct{ key, tool string }{
 	{"argocd.argoproj.io/", "Argo CD"},
 	{"helm.toolkit.fluxcd.io/", "Flux"},
@@ -200,7 +200,7 @@ func labelsText(labels map[string]string) string {
 	return strings.Join(out, ",")
 }
 
-// adopted are the objects of the chart that a namespace without a release may have already.
+// adopted are the chart's objects that may exist in a namespace without a release.
 var adopted = []string{objectDaemonSet, "ServiceAccount/aws-node", "ClusterRole/aws-node", "ClusterRoleBinding/aws-node", "ConfigMap/amazon-vpc-cni", "ConfigMap/aws-node"}
 
 func unmarked(c *Case) []candidate {
@@ -243,7 +243,7 @@ func stepTooLarge(c *Case) []candidate {
 	return []candidate{ofCluster("EKS refuses to update the add-on by more than one minor release: "+step.Value, step)}
 }
 
-// tag is the tag of an image; empty: it has none.
+// tag returns the tag of an image, empty if it has none.
 func tag(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	_, tag, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":")
@@ -290,7 +290,7 @@ func probesElsewhere(c *Case) []candidate {
 	return []candidate{ofCluster(fmt.Sprintf("the probes dial %s, and the daemon to come serves %s: the move must replace the probes too", elsewhere.Value, where), elsewhere)}
 }
 
-// envOf are the variables of a container of the DaemonSet, which the next pods get.
+// envOf looks up variables of a container in the DaemonSet, as the next pods get them.
 func envOf(ds *evidence.DaemonSet, container string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		value, ok := ds.Env[container][name]
@@ -323,9 +323,9 @@ func envUnknown(c *Case) []candidate {
 	return []candidate{ofCluster("variables would be ignored or misread: "+wrong.Value, wrong)}
 }
 
-// envDrifted compares the variables with what declared them: the manifest of kubectl apply and the
-// add-on's configuration. Of a Helm release, whose values are in a secret, only the managers of
-// the fields are known.
+// envDrifted compares the variables with their declarations: the manifest of kubectl apply and
+// the add-on's configuration. A Helm release keeps its values in a secret, so only the managers
+// of the fields are known.
 func envDrifted(c *Case) []candidate {
 	var live map[string]map[string]string
 	if ds := c.R.DaemonSet.Content; ds != nil {
@@ -388,14 +388,14 @@ func envDrifted(c *Case) []candidate {
 	return out
 }
 
-// ofPeople reports whether a manager is a program with which people change an object that exists.
+// ofPeople reports whether a manager is a program that people use to change existing objects.
 func ofPeople(m evidence.Manager) bool {
 	made := []string{"kubectl-create", "kubectl-client-side-apply", "kubectl-last-applied"} // from a manifest
 	return strings.HasPrefix(m.Name, "kubectl-") && !slices.Contains(made, m.Name) || m.Name == "k9s"
 }
 
-// manifest are the variables that kubectl apply declared, by container; nil: none, or another tool
-// has taken the DaemonSet over, which leaves the annotation behind.
+// manifest returns the variables that kubectl apply declared, by container. It is nil if there
+// are none, or if another tool has taken over the DaemonSet, which leaves the annotation behind.
 func (c *Case) manifest() map[string]map[string]string {
 	tookOver := func(o evidence.KubeObject) bool {
 		return o.Name == objectDaemonSet && (o.Annotations[helmRelease] != "" || slices.ContainsFunc(o.Managers, func(m evidence.Manager) bool {
@@ -408,7 +408,7 @@ func (c *Case) manifest() map[string]map[string]string {
 	return nil
 }
 
-// addOnEnv are the variables of the add-on's configuration.
+// addOnEnv returns the variables of the add-on's configuration.
 func (c *Case) addOnEnv() map[string]string {
 	if a := c.R.AddOn.Content; a != nil {
 		return a.Env
@@ -416,7 +416,7 @@ func (c *Case) addOnEnv() map[string]string {
 	return nil
 }
 
-// drift are the variables among these that have another value than was declared.
+// drift returns those of the named variables whose value differs from the declared one.
 func drift(container string, names []string, live, declared map[string]string) (out []string) {
 	value := func(of map[string]string, name string) string {
 		if v, ok := of[name]; ok {
@@ -432,7 +432,7 @@ func drift(container string, names []string, live, declared map[string]string) (
 	return out
 }
 
-// variable is the name of a variable, with its container unless that is aws-node.
+// variable returns the name of a variable, after its container unless that is aws-node.
 func variable(container, name string) string {
 	if container == containerNode {
 		return name
@@ -455,7 +455,7 @@ func envConflicts(c *Case) []candidate {
 
 const keyPolicies = "enable-network-policy-controller"
 
-// enforces reports whether the flag of the policy agent is on.
+// enforces reports whether the policy agent's flag is on.
 func enforces(ds *evidence.DaemonSet) bool {
 	return slices.Contains(ds.Args[containerAgent], "--enable-network-policy=true")
 }
@@ -506,7 +506,7 @@ func moveDenied(c *Case) []candidate {
 	return []candidate{ofCluster("the service account of aws-node may not "+denied.Value, denied)}
 }
 
-// shipped are the parts that some release of either daemon has, by kind.
+// shipped are the parts that some release of either daemon contains, by kind.
 var shipped = map[string][]string{
 	"container":                         {containerNode, containerAgent, containerInit},
 	"volume":                            {"cni-bin-dir", "cni-net-dir", "log-dir", "run-dir", "xtables-lock", "bpf-pin-path", "cni-config", "cni-state-dir", "dockershim", "dockersock", "crisock"},
@@ -541,7 +541,7 @@ func partsAdded(c *Case) []candidate {
 	return []candidate{ofCluster("the DaemonSet has parts that are in no release, and the move drops them: "+added.Value, added)}
 }
 
-// plugins are those that the images install.
+// plugins are the plugins that the images install.
 var plugins = strings.Fields("aws-cni egress-cni bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf")
 
 func conflistOwn(c *Case) []candidate {
@@ -602,7 +602,7 @@ func rolloutStalls(c *Case) []candidate {
 	}
 }
 
-// unavailable is how many pods a rollout may replace at once: at least one.
+// unavailable returns how many pods a rollout may replace at once, at least one.
 func unavailable(ds *evidence.DaemonSet) int {
 	desired := 0
 	if ds.Pods.Desired != nil {
@@ -664,7 +664,7 @@ func podsRefused(c *Case) []candidate {
 	}
 }
 
-// Labels and ports that the pods have after the move.
+// Labels and ports of the pods after the migration.
 var (
 	podLabels = map[string]string{"k8s-app": "aws-node", "app.kubernetes.io/name": "aws-node", "app.kubernetes.io/instance": releaseName}
 	podPorts  = []string{"metrics", "agentmetrics"}

@@ -22,7 +22,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// ofNode is a finding about a node.
+// ofNode returns a finding about a node.
 func ofNode(summary string, decisive ...Fact) candidate {
 	return candidate{summary: summary, decisive: decisive}
 }
@@ -36,8 +36,8 @@ func actionDenied(c *Case) []candidate {
 	if c.Settings.ProvisioningDisabled() {
 		more = nil
 	}
-	// Without these a daemon does not start. Ours goes on without the others of iam.Start, upstream's
-	// not without DescribeSubnets.
+	// No daemon starts without these. Ours does without the other actions of iam.Start,
+	// upstream's without all of them but DescribeSubnets.
 	start := []string{"ec2:DescribeNetworkInterfaces"}
 	if _, listed := limits.Lookup(c.R.InstanceType.Content.InstanceType); c.R.InstanceType.OK() && !listed {
 		start = append(start, "ec2:DescribeInstanceTypes")
@@ -117,8 +117,8 @@ func credentialsChange(c *Case) []candidate {
 	return append(out, ofNode("nothing but the node role is set up for aws-node, and its policies are gone: "+emptied.Value, both(via(evidence.ViaNode), emptied)))
 }
 
-// distrust is why the trust policy of a role does not let the pods of aws-node assume it; empty:
-// it does, or the role is that of the node.
+// distrust returns why the trust policy of a role does not let the pods of aws-node assume it. It
+// is empty if the policy does, or if the role is the node's.
 func distrust(r evidence.Role) string {
 	const account, audience, webIdentity = "system:serviceaccount:kube-system:aws-node", "sts.amazonaws.com", "sts:AssumeRoleWithWebIdentity"
 	matches := func(patterns []string, value string) bool {
@@ -161,16 +161,16 @@ func distrust(r evidence.Role) string {
 }
 
 var (
-	// pullReasons are those for which a container waits for its image.
+	// pullReasons are the reasons of a container that waits for its image.
 	pullReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
-	// ecrHost is the registry of an account, which an archive hides, and its region.
+	// ecrHost matches the registry of an account, which archives hide, and its region.
 	ecrHost = regexp.MustCompile(`^[^./]+\.dkr[.-]ecr(?:-fips)?\.((?:[a-z]+-)+\d+)\.`)
-	// regionOfZone also takes local and Wavelength zones, as us-west-2-lax-1a.
+	// regionOfZone also takes local and Wavelength zones, such as us-west-2-lax-1a.
 	regionOfZone = regexp.MustCompile(`^(?:[a-z]+-)+\d+`)
 )
 
-// partition is that of a region, by the beginning of its name. Credentials of one are not valid in
-// another.
+// partition identifies the partition of a region by the beginning of its name. Credentials of one
+// partition are invalid in another.
 func partition(region string) string {
 	for _, p := range []string{"cn-", "us-gov-", "us-iso-", "us-isob-", "us-isof-", "eu-isoe-", "eusc-"} {
 		if strings.HasPrefix(region, p) {
@@ -195,7 +195,7 @@ func imagesUnreachable(c *Case) []candidate {
 		}
 		return "pulled", No
 	})
-	// Kubelet reports a secret that it cannot read, so no right to secrets is needed.
+	// Kubelet reports a secret that it cannot read, so the doctor needs no right to read secrets.
 	secret := c.onDaemonSet("imagePullSecrets", "there", func(ds *evidence.DaemonSet) (any, State) {
 		if len(ds.PullSecrets) == 0 {
 			return "none", No
@@ -241,8 +241,8 @@ func imagesUnreachable(c *Case) []candidate {
 	}
 }
 
-// subnetsShort compares what each subnet has free with what the warm pools of the nodes lack that
-// grow in it, which a daemon that starts fetches: addresses, and in prefix mode whole /28 blocks.
+// subnetsShort compares the free addresses of each subnet with what the warm pools growing in it
+// lack. A starting daemon fetches that: addresses, and in prefix mode whole /28 blocks.
 func subnetsShort(cs []*Case) []candidate {
 	const path, expected = "free addresses and /28 blocks against what the warm pools lack", "no fewer"
 	type want struct {
@@ -314,8 +314,8 @@ func subnetsShort(cs []*Case) []candidate {
 	return []candidate{ofCluster("", cs[0].known("ec2.subnet", path, expected, "enough in each", false))}
 }
 
-// growsIn is the subnet of a pool's next addresses: that of its interfaces while they have room,
-// else the one that a new interface gets; empty: there is none.
+// growsIn returns the subnet of a pool's next addresses: that of its interfaces while they have
+// room, else that of a new interface. It is empty if there is none.
 func (c *Case) growsIn(p *pool) string {
 	own := c.subnetOfNode()
 	subnets, known := c.candidates()
@@ -336,8 +336,8 @@ func (c *Case) growsIn(p *pool) string {
 
 const prefixSize = 16
 
-// freeBlocks is how many aligned /28 blocks of a subnet have no address that is known. The first
-// and the last have addresses that EC2 keeps.
+// freeBlocks returns how many aligned /28 blocks of a subnet contain no known address. EC2 keeps
+// addresses of the first and the last.
 func (c *Case) freeBlocks(s evidence.Subnet) int {
 	if !s.CIDR.Addr().Is4() || s.CIDR.Bits() > 28 {
 		return 0
@@ -365,7 +365,7 @@ func (c *Case) freeBlocks(s evidence.Subnet) int {
 	return blocks - len(held)
 }
 
-// keepsWarm is how many addresses a node keeps that no pod uses.
+// keepsWarm returns how many unused addresses a node keeps.
 func (c *Case) keepsWarm() int {
 	perENI := 9
 	if t, ok := c.limits(); ok && t.IPv4PerENI != nil {
@@ -387,7 +387,7 @@ func interfacesAdopted(c *Case) []candidate {
 		}
 		var out []string
 		for _, e := range c.attached() {
-			// One that a daemon has adopted has its tag, and keeps the description of its maker.
+			// An adopted interface has the daemon's tag, and keeps the description of its maker.
 			primary := e.Card == 0 && e.Device != nil && *e.Device == 0
 			adopted := e.Tags[resync.TagInstanceID] != "" || c.Settings.ManageUntagged || !c.knows("MANAGE_UNTAGGED_ENI")
 			if !primary && !strings.HasPrefix(e.Description, resync.DescriptionPrefix) && e.Type == "interface" && e.Tags[resync.TagNoManage] != "true" && adopted {
@@ -498,8 +498,8 @@ func chainsElsewhere(c *Case) []candidate {
 	}
 }
 
-// chainsLeft states that the CNI has chains in the back end that a daemon does not use: the
-// one without kube-proxy's, or else without the host's iptables.
+// chainsLeft states that the CNI has chains in the back end that a daemon does not use: not
+// kube-proxy's or, if that is unclear, not that of the host's iptables.
 func (c *Case) chainsLeft() Fact {
 	return fact(c, c.R.IPTables, "kern.ipt", "chains AWS-*", "in the back end of kube-proxy alone", func(k evidence.IPTables) (any, State) {
 		kubeNFT, kubeLegacy := chainsIn(k, "KUBE-")
@@ -517,8 +517,8 @@ func (c *Case) chainsLeft() Fact {
 	})
 }
 
-// marksOfOthers states that rules that are not the CNI's write or match the bits of
-// AWS_VPC_K8S_CNI_CONNMARK. A rule of the firewall that sets a whole mark writes them too.
+// marksOfOthers states that rules other than the CNI's write or match the bits of
+// AWS_VPC_K8S_CNI_CONNMARK. A firewall rule that sets a whole mark writes them too.
 func (c *Case) marksOfOthers() Fact {
 	ours := uint64(c.Settings.Connmark)
 	expected := fmt.Sprintf("%#x is the CNI's alone", ours)
@@ -544,8 +544,8 @@ func (c *Case) marksOfOthers() Fact {
 	return either(marks, routed)
 }
 
-// markSet is what a line of iptables-save sets of the mark of packets or connections: it zeroes
-// the bits of the mask, and turns those of the mark.
+// markSet returns how a line of iptables-save changes the mark of packets or connections: it
+// clears the bits of mask and flips those of mark.
 func markSet(rule string) (mark, mask uint64, ok bool) {
 	words := strings.Fields(rule)
 	for i, word := range words[:max(0, len(words)-1)] {
@@ -568,7 +568,7 @@ func hostManagers(c *Case) []candidate {
 	return []candidate{ofNode("another program works on the interfaces: "+manager.Value, manager)}
 }
 
-// moduleVLAN is the kernel module of VLAN devices, on which branch interfaces are.
+// moduleVLAN is the kernel module for VLAN devices, which branch interfaces need.
 const moduleVLAN = "8021q"
 
 func kernelLacks(c *Case) []candidate {
@@ -640,7 +640,7 @@ func linksMTU(c *Case) []candidate {
 }
 
 func maxPodsAbove(c *Case) []candidate {
-	if c.Settings.IPv6 { // a prefix is more than any node's pods need
+	if c.Settings.IPv6 { // one prefix exceeds what any node's pods need
 		return nil
 	}
 	above, n := c.maxPodsAbove(2, c.misfit)
@@ -651,12 +651,12 @@ func pluginOther(c *Case) []candidate {
 	other := fact(c, c.R.CNI, "host.cni", "aws-cni", "the file of the running image", func(n evidence.CNI) (any, State) {
 		at := slices.IndexFunc(n.Bin, func(b evidence.CNIPlugin) bool { return b.Name == "aws-cni" })
 		if at < 0 {
-			return "not installed", No // migrate/cni-dir says so
+			return "not installed", No // migrate/cni-dir reports it
 		}
 		if b := n.Bin[at]; b.OfImage != nil {
 			return map[bool]string{true: "the file of the running image", false: "another file"}[*b.OfImage], stateOf(!*b.OfImage)
 		}
-		// Without the file of the image there are the versions.
+		// Without the image's file, the versions are compared.
 		switch {
 		case !c.R.DaemonSet.OK():
 			return nil, Unread

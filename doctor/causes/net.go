@@ -91,7 +91,7 @@ func vethMACChanged(c *Case) []candidate {
 	return []candidate{{summary: text, decisive: []Fact{decisive}, supporting: []Fact{either(macs, policy)}, context: []Fact{old, systemd}}}
 }
 
-// manager states that another network manager works on the interfaces.
+// manager states that another network manager handles the interfaces.
 func (c *Case) manager() Fact {
 	const path, expected = "network managers", "none but the CNI"
 	for _, r := range c.R.Routes.Content {
@@ -143,7 +143,7 @@ func rulesFlushed(c *Case) []candidate {
 	return []candidate{cd}
 }
 
-// differences states that our daemon finds its pods' kernel state to differ in this way.
+// differences states that our daemon finds such a difference in its pods' kernel state.
 func (c *Case) differences(how string) Fact {
 	return fact(c, c.R.PodViews, "intro.pod", "interfaces[].differences", "none", func(views []introspect.NodePod) (any, State) {
 		var out []string
@@ -160,7 +160,7 @@ func (c *Case) differences(how string) Fact {
 	})
 }
 
-// repairs states that our daemon restored network state of pods again and again.
+// repairs states that our daemon repeatedly restored network state of pods.
 func (c *Case) repairs() Fact {
 	return fact(c, c.R.Journal, "intro.events", string(introspect.EventHostStateRepaired), "none, or a single one", func(doc introspect.NodeEvents) (any, State) {
 		n, last := 0, ""
@@ -173,7 +173,7 @@ func (c *Case) repairs() Fact {
 	})
 }
 
-// rulesWrong states that rules lead addresses elsewhere than their pods are.
+// rulesWrong states that rules lead addresses elsewhere than to their pods.
 func (c *Case) rulesWrong() Fact {
 	if !c.R.Rules.OK() && c.R.PodViews.OK() {
 		return c.differences("is not one of the pod's")
@@ -192,8 +192,8 @@ func staleRules(c *Case) []candidate {
 	return []candidate{{summary: "rules of earlier pods capture traffic: " + wrong.Value, decisive: []Fact{wrong}}}
 }
 
-// duplicates are the addresses that two running pods have, by what Kubernetes or the kernel
-// says, with the nodes concerned.
+// duplicates returns the addresses that two running pods have, according to Kubernetes or the
+// kernel, and the nodes concerned.
 func duplicates(cs []*Case) (found, nodes []string) {
 	owner := map[netip.Addr]evidence.Pod{}
 	on := map[netip.Addr]string{}
@@ -272,7 +272,7 @@ func (c *Case) chainsSplit() Fact {
 	})
 }
 
-// chainsIn reports in which back ends chains begin with a name.
+// chainsIn reports which back ends have chains whose names begin with name.
 func chainsIn(k evidence.IPTables, name string) (nft, legacy bool) {
 	holds := func(chain string) bool { _, chain, _ = strings.Cut(chain, " "); return strings.HasPrefix(chain, name) }
 	return slices.ContainsFunc(k.NFT.Chains, holds), slices.ContainsFunc(k.Legacy.Chains, holds)
@@ -350,10 +350,10 @@ func noSNAT(c *Case) []candidate {
 	return out
 }
 
-// ruleRefresh is how long a daemon takes to see a new range of the VPC.
+// ruleRefresh is how long a daemon takes to notice a new range of the VPC.
 const ruleRefresh = 30 * time.Second
 
-// unlisted states that the VPC has CIDRs that the rules do not have.
+// unlisted states that the VPC has CIDRs that are missing in the rules.
 func (c *Case) unlisted() Fact {
 	return fact(c, c.R.IPTables, "kern.ipt", "ranges of the VPC in nat "+netnames.SNATChain, "all", func(evidence.IPTables) (any, State) {
 		var lacks []string
@@ -373,7 +373,7 @@ func (c *Case) uses(subnet string) bool {
 	return subnet == c.subnetOfNode() || slices.ContainsFunc(c.R.ENIs.Content, func(e evidence.ENI) bool { return e.Subnet == subnet })
 }
 
-// nodeIP is the primary address of the node; zero: unknown.
+// nodeIP returns the primary address of the node, zero if unknown.
 func (c *Case) nodeIP() netip.Addr {
 	for _, e := range c.R.IMDS.Content.ENIs {
 		if e.Card == 0 && e.Device == 0 && len(e.IPs) > 0 {
@@ -383,7 +383,7 @@ func (c *Case) nodeIP() netip.Addr {
 	return netip.Addr{}
 }
 
-// targetAddr is the address of a probe's target; zero: it has a name.
+// targetAddr returns the address of a probe's target, zero if the target is a name.
 func targetAddr(target string) netip.Addr {
 	if at, err := netip.ParseAddrPort(target); err == nil {
 		return at.Addr()
@@ -439,7 +439,7 @@ func replyPath(c *Case) []candidate {
 	return out
 }
 
-// replyFault states that something of what leads replies back is missing.
+// replyFault states that part of what leads replies back is missing.
 func (c *Case) replyFault() Fact {
 	strict := fact(c, c.R.Sysctls, "kern.sysctl", "rp_filter of the primary interface", "2", func(all map[string]string) (any, State) {
 		link := c.primaryLink()
@@ -475,7 +475,7 @@ func (c *Case) replyFault() Fact {
 	return either(strict, unmarked, lost)
 }
 
-// primaryLink is the name of the primary interface's link; empty: unknown.
+// primaryLink returns the name of the primary interface's link, empty if unknown.
 func (c *Case) primaryLink() string {
 	id, mac := c.primary()
 	for _, l := range c.R.Links.Content {
@@ -533,8 +533,8 @@ func mtuMismatch(c *Case) []candidate {
 	return out
 }
 
-// largeLost states that a target outside the VPC answers a pod and large packets do not pass;
-// sized, that packets of different sizes were sent to show it.
+// largeLost states that a target outside the VPC answers a pod but large packets do not get
+// through. sized reports whether packets of different sizes were sent to show it.
 func (c *Case) largeLost() (lost Fact, sized bool) {
 	host := func(p evidence.Probe) string {
 		if a := targetAddr(p.Target); a.IsValid() {
@@ -558,7 +558,7 @@ func (c *Case) largeLost() (lost Fact, sized bool) {
 	return lost, false
 }
 
-// podMTU is the largest MTU of the links of pods; 0: unknown.
+// podMTU returns the largest MTU of the pods' links, 0 if unknown.
 func (c *Case) podMTU() (most int) {
 	for _, l := range c.R.Links.Content {
 		if l.Kind == "veth" && l.MTU != nil {
@@ -576,7 +576,7 @@ func allowanceExceeded(c *Case) []candidate {
 	}}
 }
 
-// allowances state that a counter of dropped packets grows, and that one is not zero.
+// allowances states that a counter of dropped packets grows, and that one is not zero.
 func (c *Case) allowances() (grows, counted Fact) {
 	list := func(a evidence.Allowance) map[string]*int {
 		return map[string]*int{"conntrack": a.Conntrack, "linklocal": a.LinkLocal, "pps": a.PPS}

@@ -23,7 +23,7 @@ func agentUnreachable(c *Case) []candidate {
 		texts:   []string{"add cmd: failed to setup network policy", "Failed to connect to network policy agent", "del cmd: failed to process delete request…network policy"},
 	}), c.failures(nil, cause.PolicyAgentUnreachable))
 	set := c.setting("NETWORK_POLICY_ENFORCING_MODE", "not set, or an agent that runs", func(s config.Config) bool {
-		return s.NetworkPolicyMode != "" && !(c.Ours && s.NetworkPolicyMode == "none") // upstream's plugin asks the agent then too
+		return s.NetworkPolicyMode != "" && !(c.Ours && s.NetworkPolicyMode == "none") // upstream's plugin asks the agent even then
 	})
 	absent := fact(c, c.R.DaemonSet, "k8s.ds", "containers", containerAgent, func(ds *evidence.DaemonSet) (any, State) {
 		if ds == nil {
@@ -51,8 +51,8 @@ func agentUnreachable(c *Case) []candidate {
 	}}
 }
 
-// Releases from which a socket takes the place of a port: npa.sock of the agent, and
-// ipamd.sock as the agent dials it.
+// Releases that replace a port with a socket: the agent serves npa.sock, the CNI dials it, and
+// the agent dials ipamd.sock.
 var (
 	agentOnSocket  = evidence.Version{1, 2, 6}
 	cniDialsSocket = evidence.Version{1, 20, 2}
@@ -64,7 +64,7 @@ func agentSkew(c *Case) []candidate {
 	return []candidate{{summary: "daemon and policy agent expect each other at different addresses: " + skew.Value, decisive: []Fact{skew}}}
 }
 
-// agentSkewed states that upstream's daemon and policy agent are from releases that do not match.
+// agentSkewed states that the releases of upstream's daemon and policy agent do not match.
 func (c *Case) agentSkewed() Fact {
 	const path, expected = "images", "from matching releases"
 	skew := c.unread("k8s.ds", path, expected, or(c.R.DaemonSet.Missing, "the releases are unknown"))
@@ -109,7 +109,7 @@ func (c *Case) kernelOld() Fact {
 	})
 }
 
-// policyCRDsMissing states that the cluster does not have what the policy agent works from.
+// policyCRDsMissing states that the cluster lacks the CRDs that the policy agent needs.
 func (c *Case) policyCRDsMissing() Fact {
 	return fact(c, c.R.NetworkPolicies, "k8s.np", "crds", "the CRDs of network policies are installed", func(p evidence.NetworkPolicies) (any, State) {
 		if p.CRDs == nil {

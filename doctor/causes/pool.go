@@ -14,18 +14,18 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// pool is one network card's addresses, added up as the daemon counts them.
+// pool holds the addresses of one network card, counted as the daemon counts them.
 type pool struct {
 	card int
-	pd   bool // prefixes are what it hands out
+	pd   bool // it hands out addresses of prefixes
 
-	either bool // which of the two it hands out is unknown
+	either bool // whether it does is unknown
 
 	enis, excluded, trunks, unmanaged int // interfaces
 	total, assigned, cooling          int // usable addresses
 	unusable                          int // in the other mode's CIDRs, or on excluded interfaces
-	otherMode                         int // of these, in the other mode's CIDRs
-	sum                               int // all addresses that are there, usable or not
+	otherMode                         int // of these, those in the other mode's CIDRs
+	sum                               int // all existing addresses, usable or not
 
 	sized                   bool // the type's limits are known
 	slots, maxENI, limitENI int
@@ -35,7 +35,7 @@ type pool struct {
 	designed                int // the same by type and settings alone
 }
 
-// assignable is how many addresses can be given to a pod now.
+// assignable returns how many addresses can be given to pods now.
 func (p *pool) assignable() int { return p.total - p.assigned - p.cooling }
 
 // canGrow reports whether an interface or a CIDR can be added.
@@ -45,7 +45,7 @@ func (p *pool) String() string {
 	return fmt.Sprintf("%d of %d assigned, %d cooling, %d free", p.assigned, p.total, p.cooling, p.assignable())
 }
 
-// cooldown is how long an address cools down after its pod.
+// cooldown returns how long an address cools down after its pod.
 func (c *Case) cooldown() time.Duration {
 	if c.older(evidence.Version{1, 15}) {
 		return 30 * time.Second
@@ -53,18 +53,18 @@ func (c *Case) cooldown() time.Duration {
 	return c.Settings.Cooldown
 }
 
-// limits are those of the instance type.
+// limits returns the limits of the instance type.
 func (c *Case) limits() (evidence.InstanceType, bool) {
 	t := c.R.InstanceType
 	return t.Content, t.OK() && t.Content.Known && t.Content.MaxENIs != nil && t.Content.IPv4PerENI != nil
 }
 
-// prefixes reports whether prefix delegation works as it is set: it needs Nitro or bare metal.
+// prefixes reports whether prefix delegation is on and works: it needs Nitro or bare metal.
 func (c *Case) prefixes() bool {
 	return c.Settings.PrefixDelegation && !c.noPrefixes()
 }
 
-// noPrefixes reports that the type is known not to have prefixes.
+// noPrefixes reports whether the type is known not to support prefixes.
 func (c *Case) noPrefixes() bool {
 	t, ok := c.limits()
 	return ok && t.Hypervisor != "" && t.Hypervisor != "nitro" && (t.BareMetal == nil || !*t.BareMetal)
@@ -134,12 +134,12 @@ func (c *Case) cools(a evidence.Address) bool {
 	return a.Pod == nil && !a.UnassignedAt.IsZero() && c.Now.Sub(a.UnassignedAt) <= c.cooldown()
 }
 
-// sizeOf is how many addresses of a prefix pods can have; an IPv6 one has no end.
+// sizeOf returns how many addresses of a prefix pods can have. IPv6 prefixes count as 65536.
 func sizeOf(cidr netip.Prefix) int {
 	return 1 << min(16, cidr.Addr().BitLen()-cidr.Bits())
 }
 
-// size adds what the type and the settings allow.
+// size adds the limits by type and settings.
 func (c *Case) size(p *pool) {
 	t, ok := c.limits()
 	if !ok {
@@ -189,7 +189,7 @@ type other struct {
 	made     bool // by a daemon on the node, which should have it in its datastore
 }
 
-// foreign are the interfaces of a card that are attached and not in the datastore.
+// foreign returns the interfaces that are attached to a card and not in the datastore.
 func (c *Case) foreign(card int) []other {
 	if !c.R.ENIs.OK() {
 		return nil
@@ -227,11 +227,10 @@ func (c *Case) kindOf(e evidence.Interface) string {
 	return kindUnknown
 }
 
-// kindUnknown is that of an interface with no mark that says why it is not managed.
+// kindUnknown is the kind of interfaces without a mark that says why they are not managed.
 const kindUnknown = "not in the datastore"
 
-// pool is the first network card's, from which ordinary pods have their addresses; nil:
-// unknown.
+// pool returns the first network card's pool, which serves ordinary pods, nil if unknown.
 func (c *Case) pool() *pool {
 	if len(c.Pools) == 0 {
 		return nil
@@ -239,13 +238,13 @@ func (c *Case) pool() *pool {
 	return c.Pools[0]
 }
 
-// onPool states something of the pool.
+// onPool states something about the pool.
 func (c *Case) onPool(path, expected string, judge func(*pool) (any, State)) Fact {
 	return fact(c, c.R.ENIs, "intro.enis", path, expected, func([]evidence.ENI) (any, State) { return judge(c.pool()) })
 }
 
-// dry states that no address can be given to a pod. The first network card decides: others
-// serve only pods that ask for them. In an IPv6 cluster a prefix never runs dry.
+// dry states that no address can be given to a pod. Only the first network card counts: the
+// others serve only pods that ask for them. In an IPv6 cluster a prefix never runs dry.
 func (c *Case) dry() Fact {
 	return c.onPool("assignable addresses", "at least 1", func(p *pool) (any, State) {
 		return p, stateOf(p.assignable() <= 0)
@@ -262,8 +261,8 @@ func (c *Case) growable() Fact {
 	})
 }
 
-// unlessIdle lowers a finding about an empty pool to info where no pod asks for an address: a
-// full node does no harm until then.
+// unlessIdle lowers a finding about an empty pool to info if no pod asks for an address: until
+// then a full node does no harm.
 func (c *Case) unlessIdle(cd candidate) candidate {
 	if c.failing().State != Yes && (c.Earlier == nil || c.Earlier.failing().State != Yes) {
 		return cd.as(catalogue.Info)
@@ -271,7 +270,7 @@ func (c *Case) unlessIdle(cd candidate) candidate {
 	return cd
 }
 
-// growthStopped states that the pool is as large as max-pods, where it grows no more.
+// growthStopped states that the pool has reached max-pods, where it stops growing.
 func (c *Case) growthStopped() Fact {
 	return c.onPool("addresses against max-pods", "below max-pods", func(p *pool) (any, State) {
 		most, source := c.maxPods()
@@ -282,8 +281,8 @@ func (c *Case) growthStopped() Fact {
 	})
 }
 
-// short states that the pool is below its warm target, or that pods wait: the daemon should
-// add addresses.
+// short states that the daemon should add addresses: the pool is below its warm target, or pods
+// wait.
 func (c *Case) short() Fact {
 	f := c.onPool("addresses against the warm target", "the target is met", func(p *pool) (any, State) {
 		if !c.knows("WARM_IP_TARGET", "WARM_ENI_TARGET") {
@@ -298,7 +297,7 @@ func (c *Case) short() Fact {
 	return f
 }
 
-// shortage is how many addresses the effective rule asks for.
+// shortage returns how many addresses the effective rule asks for.
 func (c *Case) shortage(p *pool) int {
 	s := c.Settings
 	if s.IPv6 {
@@ -331,18 +330,18 @@ func (c *Case) shortage(p *pool) int {
 	return max(waiting, warm-available, 0)
 }
 
-// overcommit is how many pods the scheduler may place that can never get an address.
+// overcommit returns how many of the pods that the scheduler may place can never get an address.
 func (c *Case) overcommit() (n int, known bool) {
 	return c.beyond(func(p *pool) (int, bool) { return p.capacity, p.trunks > 0 })
 }
 
-// misfit is overcommit by type and settings alone: without interfaces of others, excluded
-// subnets, and a trunk that is still to come.
+// misfit returns the overcommit by type and settings alone. It ignores interfaces of others and
+// excluded subnets, and counts a trunk that is still to come.
 func (c *Case) misfit() (n int, known bool) {
 	return c.beyond(func(p *pool) (int, bool) { return p.designed, p.trunks+p.reserve > 0 })
 }
 
-// beyond is how far max-pods is above what a pool can hold, its branch ENIs included.
+// beyond returns how far max-pods exceeds what a pool can hold, including its branch ENIs.
 func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known bool) {
 	t, ok := c.limits()
 	p := c.pool()
@@ -351,7 +350,7 @@ func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known
 		return 0, false
 	}
 	if p == nil {
-		// Without the datastore the arithmetic is that of a node as it should be.
+		// Without the datastore, assume a node as it should be.
 		p = &pool{pd: c.prefixes(), enis: 1}
 		c.size(p)
 	}
@@ -362,8 +361,8 @@ func (c *Case) beyond(capacity func(*pool) (n int, branches bool)) (n int, known
 	return most - c.hostPods() - n, true
 }
 
-// candidates are the subnets that new addresses can come from, as far as they are known: our
-// daemon lists them too.
+// candidates returns the subnets that new addresses can come from, as far as known. Our daemon
+// lists them too.
 func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
 	node := c.subnetOfNode()
 	own, ok := c.subnet(node)
@@ -397,7 +396,7 @@ func (c *Case) candidates() (subnets []evidence.Subnet, known bool) {
 	return subnets, true
 }
 
-// onSubnets states something of the subnets that new addresses can come from.
+// onSubnets states something about the subnets that new addresses can come from.
 func (c *Case) onSubnets(expected string, judge func([]evidence.Subnet) State) Fact {
 	source, missing := "ec2.subnet", c.R.Subnets.Missing
 	if missing != "" && c.R.Summary.OK() {
@@ -415,8 +414,8 @@ func (c *Case) onSubnets(expected string, judge func([]evidence.Subnet) State) F
 	return f
 }
 
-// usable applies the policy of the release: up to v1.22.0 upstream took any value of the tag
-// as an inclusion, and its own subnet always.
+// usable applies the subnet policy of the release: up to v1.22.0, upstream included a subnet for
+// any value of the tag, and its own always.
 func (c *Case) usable(policy resync.SubnetPolicy, s evidence.Subnet) bool {
 	tags := s.Tags
 	if c.older(evidence.Version{1, 22, 1}) {
@@ -442,8 +441,8 @@ func (c *Case) subnet(id string) (evidence.Subnet, bool) {
 	return evidence.Subnet{}, false
 }
 
-// request is the least that EC2 is asked for: an address, or a block, and one more where only
-// a new interface can have it.
+// request returns the least that EC2 is asked for: an address or a block, and one more address if
+// only a new interface can provide it.
 func (c *Case) request(p *pool) int {
 	switch {
 	case p == nil && c.prefixes():
@@ -456,7 +455,7 @@ func (c *Case) request(p *pool) int {
 	return 16
 }
 
-// or is the first text that is not empty.
+// or returns the first text that is not empty.
 func or(texts ...string) string {
 	for _, t := range texts {
 		if t != "" {
@@ -466,7 +465,7 @@ func or(texts ...string) string {
 	return ""
 }
 
-// labelOf is a label of a series of a metric.
+// labelOf returns a label of one series of a metric.
 func labelOf(series, name, label string) (string, bool) {
 	if !strings.HasPrefix(series, name+"{") {
 		return "", false

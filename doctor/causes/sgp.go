@@ -34,25 +34,25 @@ var sgpRules = []rule{
 	{code: "sgp/sg-rules", node: groupRules},
 }
 
-// podENI states that branch interfaces are switched on.
+// podENI states that branch interfaces are enabled.
 func (c *Case) podENI() Fact {
 	return c.setting("ENABLE_POD_ENI", "as the pods ask for it", func(s config.Config) bool { return s.PodENI })
 }
 
-// asksFirst reports whether a pod asks for a branch interface where the plugin looks: at its
-// first container.
+// asksFirst reports whether a pod's first container, the only one that the plugin looks at, asks
+// for a branch interface.
 func asksFirst(p *evidence.KubePod) bool {
 	return len(p.Containers) > 0 && has(p.Containers[0].Limits, limitPodENI)
 }
 
-// asks reports whether any container does, which is what the scheduler counts.
+// asks reports whether any container asks for one, which is what the scheduler counts.
 func asks(p *evidence.KubePod) bool {
 	return slices.ContainsFunc(p.Containers, func(k evidence.Container) bool { return has(k.Limits, limitPodENI) })
 }
 
 func ended(p *evidence.KubePod) bool { return p.Phase == "Succeeded" || p.Phase == "Failed" }
 
-// whole is what all readings together say of the cluster.
+// whole is what all readings combined say about the cluster.
 type whole struct {
 	*Case // one of the nodes, for what is the same on all
 	nodes []evidence.KubeNode
@@ -63,7 +63,7 @@ func together(cs []*Case) whole {
 	w := whole{Case: cs[0]}
 	type place struct {
 		pod  evidence.Pod
-		node string // of nodes that a file counts, pods have the same names
+		node string // alike nodes of a file have pods of the same names
 	}
 	nodes, pods := map[string]bool{}, map[place]bool{}
 	for _, c := range cs {
@@ -102,7 +102,7 @@ func mayRun(p *evidence.KubePod, n evidence.KubeNode) bool {
 	})
 }
 
-// trunkless reports that an instance type is known to have no trunk.
+// trunkless reports whether an instance type is known to have no trunk.
 func trunkless(instanceType string) bool {
 	t, known := limits.Lookup(instanceType)
 	return known && t.TrunkingCompatible == limits.No
@@ -123,11 +123,11 @@ func instanceUnsupported(cs []*Case) []candidate {
 	w := together(cs)
 	var pods []*evidence.KubePod
 	types := map[string]bool{}
-	unknown := "" // why nodes are
+	unknown := "" // why nodes are unknown
 	for _, c := range cs {
 		unknown = or(unknown, c.R.Node.Missing)
 	}
-	open := false // a pod may run on one that is not known
+	open := false // a pod may run on an unknown node
 	for _, p := range w.pods {
 		if p.Phase != "Pending" || !asksFirst(p) {
 			continue
@@ -181,7 +181,7 @@ func (c *Case) untrunked() Fact {
 	})
 }
 
-// trunk is the node's; empty: none is known.
+// trunk returns the node's trunk, empty if none is known.
 func (c *Case) trunk() string {
 	for _, e := range c.R.ENIs.Content {
 		if e.Trunk {
@@ -196,7 +196,7 @@ func (c *Case) trunk() string {
 	return ""
 }
 
-// slotless states that other interfaces have all slots.
+// slotless states that other interfaces take all slots.
 func (c *Case) slotless() Fact {
 	return c.onPool("interface slots", "one for the trunk", func(p *pool) (any, State) {
 		if !p.sized {
@@ -234,7 +234,7 @@ func trunkCreateFailed(c *Case) []candidate {
 	})
 	missed := orElse(c.active(mention{sources: []string{"log.ipamd"}, texts: []string{"No trunk ENI found, cannot add a pod ENI"}}), c.failures(nil, cause.TrunkMissing))
 	decisive := event
-	seen := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly }) // else no trunk ever is
+	seen := c.setting("ENABLE_IMDS_ONLY_MODE", "false", func(s config.Config) bool { return !s.IMDSOnly }) // in that mode no trunk is ever seen
 	if left := both(missed, c.trunkCapable(), not(c.slotless()), seen); event.State != Yes && left.State == Yes {
 		decisive = left // nothing else explains it
 	}
@@ -275,8 +275,7 @@ func trunkLinkMissing(c *Case) []candidate {
 	}}
 }
 
-// unannounced are the pods of the node that wait for the announcement of their branch
-// interface.
+// unannounced returns the pods of the node that wait for their branch interface to be announced.
 func (c *Case) unannounced() (out []*evidence.KubePod) {
 	for _, p := range c.here() {
 		if asksFirst(p) && p.Phase == "Pending" && p.Annotations[limitPodENI] == "" {
@@ -302,7 +301,7 @@ func annotationPending(c *Case) []candidate {
 	}}
 }
 
-// refusals are the last such events of pods that nothing was allocated for since.
+// refusals returns the last matching event of each pod that has been allocated nothing since.
 func (c *Case) refusals(match func(e evidence.KubeEvent) bool) map[evidence.Pod]evidence.KubeEvent {
 	out := map[evidence.Pod]evidence.KubeEvent{}
 	for _, e := range slices.SortedStableFunc(slices.Values(c.R.Events.Content), func(a, b evidence.KubeEvent) int { return a.At.Compare(b.At) }) {
@@ -317,7 +316,7 @@ func (c *Case) refusals(match func(e evidence.KubeEvent) bool) map[evidence.Pod]
 	return out
 }
 
-// refusedBranch is a finding about pods that wait because of an event of the resource
+// refusedBranch returns a finding about pods that wait because of an event of the resource
 // controller.
 func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEvent) bool) candidate {
 	events := c.refusals(match)
@@ -334,8 +333,8 @@ func (c *Case) refusedBranch(path, summary string, match func(e evidence.KubeEve
 	return candidate{summary: summary + shown.Value, decisive: []Fact{shown}, required: []Fact{lenient(waits)}}
 }
 
-// textEntryExists is the controller's error for an interface that it made before and could
-// not announce.
+// textEntryExists is the controller's error for an interface that it made earlier and could not
+// announce.
 const textEntryExists = "cannot create new eni entry already exist"
 
 func branchAllocFailed(c *Case) []candidate {
@@ -363,7 +362,7 @@ func annotationMalformed(c *Case) []candidate {
 			case err != nil && (known || other != nil):
 				return fmt.Sprintf("%s: %v", p.Pod, err), Yes
 			case !known && (err != nil || other != nil):
-				return nil, Unread // it depends on the family of the cluster
+				return nil, Unread // depends on the cluster's IP family
 			}
 		}
 		return "none is unusable", No
@@ -395,8 +394,8 @@ func branchCapacity(cs []*Case) []candidate {
 	return out
 }
 
-// branchesScheduled is about pods for which the scheduler finds no node with a branch
-// interface left.
+// branchesScheduled returns a finding about pods for which the scheduler finds no node with a
+// branch interface left.
 func (w whole) branchesScheduled(cs []*Case) candidate {
 	pending := slices.DeleteFunc(slices.Clone(w.pods), func(p *evidence.KubePod) bool { return p.Phase != "Pending" || p.Node != nil || !asks(p) })
 	used := map[string]int{}
@@ -405,7 +404,7 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 			used[*p.Node] += max(1, p.Count)
 		}
 	}
-	listed := map[string]bool{} // their pods were
+	listed := map[string]bool{} // nodes whose pods were listed
 	for _, c := range cs {
 		listed[c.Name] = c.R.Pods.OK()
 	}
@@ -453,8 +452,8 @@ func (w whole) branchesScheduled(cs []*Case) candidate {
 // tagTrunk is the resource controller's tag of a branch interface: the trunk's id.
 const tagTrunk = "vpcresources.k8s.aws/trunk-eni-id"
 
-// branchesCooling is about pods of a node that wait while branch interfaces of ended pods
-// cool down: the controller asks for groups again and again, and says nothing else.
+// branchesCooling returns a finding about pods of a node that wait while branch interfaces of
+// ended pods cool down. The controller keeps asking for groups and reports nothing else.
 func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	asked := c.refusals(func(e evidence.KubeEvent) bool { return e.Reason == "SecurityGroupRequested" && e.Count > 1 })
 	failed := c.refusals(func(e evidence.KubeEvent) bool {
@@ -477,7 +476,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 			held += max(1, p.Count)
 		}
 	}
-	there := 0 // those of deleted pods too
+	there := 0 // including those of deleted pods
 	for _, e := range c.R.Interfaces.Content {
 		if e.Type == "branch" && e.Tags[tagTrunk] == c.trunk() {
 			there += max(1, e.Count)
@@ -498,7 +497,7 @@ func (c *Case) branchesCooling(w whole) (candidate, bool) {
 	}, true
 }
 
-// selects says whether a policy selects a pod.
+// selects reports whether a policy selects a pod.
 func selects(policy evidence.SecurityGroupPolicy, p *evidence.KubePod) State {
 	within := func(selector, labels map[string]string) State {
 		for key, value := range selector {
@@ -527,7 +526,7 @@ func featureOff(cs []*Case) []candidate {
 		return nil
 	}
 	w := together(cs)
-	on := map[string]State{} // by node; of any of them for pods on none
+	on := map[string]State{} // by node; under "", of any node, for unbound pods
 	for _, c := range cs {
 		state := c.podENI().State
 		on[c.Name], on[""] = state, max(on[""], state)
@@ -638,8 +637,8 @@ func (c *Case) dnsFails(pods []*evidence.KubePod) Fact {
 	})
 }
 
-// dnsClosed states that the security groups of a branch pod do not let it ask CoreDNS: its
-// own do not let the questions out, or those of CoreDNS not in.
+// dnsClosed states that security groups keep a branch pod from asking CoreDNS: the pod's groups
+// do not let the queries out, or those of CoreDNS do not let them in.
 func (c *Case) dnsClosed(pods []*evidence.KubePod) Fact {
 	return fact(c, c.R.Groups, "ec2.sg", "port 53 from branch pods to CoreDNS", "open, TCP and UDP", func(all []evidence.SecurityGroup) (any, State) {
 		servers, serverGroups := c.coreDNS()
@@ -663,7 +662,7 @@ func (c *Case) dnsClosed(pods []*evidence.KubePod) Fact {
 	})
 }
 
-// groupsOf are the security groups of a branch pod: those of its interface, or else of the
+// groupsOf returns the security groups of a branch pod: those of its interface, or else of the
 // policies that select it.
 func (c *Case) groupsOf(p *evidence.KubePod) (groups []string) {
 	for _, e := range c.R.Interfaces.Content {
@@ -679,8 +678,8 @@ func (c *Case) groupsOf(p *evidence.KubePod) (groups []string) {
 	return groups
 }
 
-// coreDNS are the addresses of CoreDNS and the groups of the interfaces that hold them, as
-// far as they are known; without pods of CoreDNS the groups of the node.
+// coreDNS returns the addresses of CoreDNS and the groups of the interfaces that hold them, as
+// far as known. If no CoreDNS pods were read, it returns the node's groups.
 func (c *Case) coreDNS() (addresses []netip.Addr, groups []string) {
 	for _, p := range c.R.Pods.Content {
 		if p.Labels["k8s-app"] == "kube-dns" || strings.HasPrefix(string(p.Pod), "kube-system/coredns") {
@@ -709,8 +708,8 @@ func known(all []evidence.SecurityGroup, ids []string) (n int) {
 	return n
 }
 
-// opens reports whether one of some groups allows port 53 in or out, for a peer that is in
-// one of its groups or has one of its addresses. Peers that are not known count as allowed.
+// opens reports whether one of the groups ids allows port 53 in or out for a peer in peerGroups
+// or with one of the addresses peers. Unknown peers count as allowed.
 func opens(all []evidence.SecurityGroup, ids []string, in bool, protocol string, peerGroups []string, peers []netip.Addr) bool {
 	for _, g := range all {
 		rules := g.Egress
@@ -733,8 +732,8 @@ func opens(all []evidence.SecurityGroup, ids []string, in bool, protocol string,
 	return false
 }
 
-// earlyDemux states that the kernel demultiplexes TCP early, which loses kubelet's probes of
-// branch pods in strict mode.
+// earlyDemux states that TCP early demux is on, which breaks kubelet's probes of branch pods in
+// strict mode.
 func (c *Case) earlyDemux() Fact {
 	const path = "net.ipv4.tcp_early_demux"
 	f := fact(c, c.R.Sysctls, "kern.sysctl", path, "0", func(all map[string]string) (any, State) {

@@ -13,10 +13,10 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// fresh is how old an error may be that still counts as the state of things.
+// fresh is the maximum age of an error that still counts as current.
 const fresh = 10 * time.Minute
 
-// recent is since when errors count as the state of things: both readings look at the same.
+// recent returns the time since when errors count as current. Both readings use the same.
 func (c *Case) recent() time.Time {
 	if c.Earlier != nil {
 		return c.Earlier.recent()
@@ -24,7 +24,7 @@ func (c *Case) recent() time.Time {
 	return c.Now.Add(-fresh)
 }
 
-// said is a message of a log or an event: the last time, and how often.
+// said is a message of a log or an event: its last time, and how often it occurred.
 type said struct {
 	at    time.Time
 	count int
@@ -33,7 +33,7 @@ type said struct {
 	level string
 }
 
-// since counts how often it was said after a time.
+// since returns how often the message occurred after a time.
 func (s said) since(t time.Time) int {
 	n := 0
 	for i := range s.count {
@@ -48,15 +48,14 @@ func (s said) since(t time.Time) int {
 	return n
 }
 
-// voice is everything that one source says, oldest first, or why it could not be read.
+// voice holds all messages of one source, oldest first, or why it could not be read.
 type voice struct {
 	lines     []said
 	missing   string
 	truncated bool
 }
 
-// voice reads a log or the events. Names of containers are after a slash:
-// log.awsnode/aws-node.
+// voice reads a log or the events. The name of a container follows a slash: log.awsnode/aws-node.
 func (c *Case) voice(id string) *voice {
 	if v, ok := c.voices[id]; ok {
 		return v
@@ -125,7 +124,7 @@ func (c *Case) listen(id string) *voice {
 	return v
 }
 
-// add takes the lines of a log. Near gives the year to times that have none.
+// add appends the lines of a log. Times without a year get the year of near.
 func (v *voice) add(log *evidence.Log, near time.Time) {
 	if log.Previous != nil {
 		v.add(log.Previous, near)
@@ -142,8 +141,8 @@ func (v *voice) add(log *evidence.Log, near time.Time) {
 	}
 }
 
-// concerns reports whether an event is about this node now: the node itself, one of its pods,
-// or a pod that is on no node.
+// concerns reports whether an event is about this node now: about the node, one of its pods, an
+// unbound pod, or an object of no node.
 func (c *Case) concerns(e evidence.KubeEvent) bool {
 	if e.Kind != "Pod" {
 		return e.Kind != "Node" && e.Kind != "CNINode" || e.Name == c.own
@@ -158,7 +157,7 @@ func (c *Case) concerns(e evidence.KubeEvent) bool {
 	return true
 }
 
-// matches reports whether a text has all parts of a pattern, which stand apart by "…".
+// matches reports whether a text has all parts of a pattern, in order; "…" separates them.
 func matches(text, pattern string) bool {
 	for part := range strings.SplitSeq(pattern, "…") {
 		at := strings.Index(text, part)
@@ -174,17 +173,17 @@ func matchesAny(text string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(text, p) })
 }
 
-// mention is where a text may stand, and what ends its meaning.
+// mention describes texts to look for, where, and what voids them.
 type mention struct {
 	sources []string // ids, with a container after a slash
-	texts   []string // any of them; parts of one stand apart by "…"
+	texts   []string // any of them; "…" separates the parts of one
 	except  []string // a line with one of these means something else
-	cured   []string // a later line with one of these says that it works again
+	cured   []string // a later line with one of these shows that it works again
 	since   time.Time
-	any     bool // however old it is
+	any     bool // at any age
 }
 
-// heard finds what was said: the last time, and how often within the last ten minutes.
+// heard returns the last message that matches, and how many did within the last ten minutes.
 func (c *Case) heard(m mention) (last said, id string, count int) {
 	cured := c.lastly(m.sources, m.cured)
 	for _, source := range m.sources {
@@ -207,7 +206,7 @@ func (c *Case) heard(m mention) (last said, id string, count int) {
 	return last, id, count
 }
 
-// lastly is when one of some texts was said last; zero: never.
+// lastly returns when one of the texts was last said, zero if never.
 func (c *Case) lastly(sources, texts []string) (at time.Time) {
 	for _, source := range sources {
 		for _, l := range c.voice(source).lines {
@@ -219,11 +218,11 @@ func (c *Case) lastly(sources, texts []string) (at time.Time) {
 	return at
 }
 
-// equivalent are sources that contain everything the first source of a mention does.
+// equivalent are sources that contain everything that the first source of a mention does.
 var equivalent = []string{"intro.summary", "log.kubelet"}
 
-// active states that something is said now: within the last ten minutes, and again after the
-// last success. A log that was cut proves nothing by its silence.
+// active states that a message is current: within the last ten minutes, and after the last
+// success. The silence of a truncated log proves nothing.
 func (c *Case) active(m mention) Fact {
 	f := Fact{Source: base(m.sources[0]), Path: quote(m.texts[0]), Expected: "not logged", At: c.Now}
 	last, id, count := c.heard(m)
@@ -260,7 +259,7 @@ func base(id string) string {
 	return id
 }
 
-// quoted is what a fact of a text or a counter found; of a counter with its name.
+// quoted returns what a fact about a text or a counter found, with the name of a counter.
 func quoted(f Fact) string {
 	if f.Source == "metrics" {
 		return f.Path + " " + f.Value
@@ -270,7 +269,7 @@ func quoted(f Fact) string {
 
 func quote(pattern string) string { return `"` + pattern + `"` }
 
-// clip shortens a text for people; the log has it whole.
+// clip shortens a text for display; the log has all of it.
 func clip(text string) string {
 	const most = 240
 	if text = strings.Join(strings.Fields(text), " "); len(text) <= most {
@@ -279,8 +278,8 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// series states that a counter rose between the two readings. A counter that was read once
-// says nothing of now.
+// series states that a counter rose between the two readings. A single reading says nothing about
+// now.
 func (c *Case) series(name string, labels ...string) Fact {
 	f := Fact{Source: "metrics", Path: name + labelText(labels), Expected: "not rising", At: c.Now}
 	now, ok := c.sample(name, labels)
@@ -301,7 +300,7 @@ func (c *Case) series(name string, labels ...string) Fact {
 		return f
 	}
 	if started := c.R.Metrics.Content.ProcessStart; started.After(c.Earlier.Now) {
-		before = 0 // a new process counts from nothing
+		before = 0 // a new process counts from zero
 	}
 	f.State, f.Value = stateOf(now > before), fmt.Sprintf("%g, then %g", before, now)
 	return f
@@ -314,8 +313,8 @@ func labelText(labels []string) string {
 	return "{" + strings.Join(labels, ",") + "}"
 }
 
-// sample adds up the series of a name that have all labels (name="value"). A series that is
-// not there has not counted yet.
+// sample adds up the series of a name that have all labels (name="value"). A missing series has
+// not counted yet.
 func (c *Case) sample(name string, labels []string) (sum float64, ok bool) {
 	if !c.R.Metrics.OK() {
 		return 0, false
@@ -332,15 +331,15 @@ func (c *Case) sample(name string, labels []string) (sum float64, ok bool) {
 	return sum, true
 }
 
-// daemonSays are the sources in which a daemon names the errors of its calls.
+// daemonSays are the sources in which a daemon reports the errors of its calls.
 var daemonSays = []string{"log.ipamd", "intro.summary", "intro.failures"}
 
-// ec2Fails states that EC2 answers with one of these codes now.
+// ec2Fails states that EC2 currently answers with one of these codes.
 func (c *Case) ec2Fails(codes ...string) Fact {
 	return c.counted(c.active(mention{sources: daemonSays, texts: codes, cured: grown}), codes)
 }
 
-// counted is what logs say of some codes of EC2, or the counters where logs do not say it.
+// counted returns what logs say about some EC2 codes, or the counters if logs do not say it.
 func (c *Case) counted(logged Fact, codes []string) Fact {
 	var counters []Fact
 	for _, code := range codes {
@@ -349,7 +348,7 @@ func (c *Case) counted(logged Fact, codes []string) Fact {
 	return orElse(logged, either(counters...))
 }
 
-// within is the time between the first and the last of such lines of the last ten minutes.
+// within returns the time between the first and the last matching line of the last ten minutes.
 func (c *Case) within(m mention) time.Duration {
 	var first, last time.Time
 	for _, source := range m.sources {
@@ -369,8 +368,8 @@ func (c *Case) within(m mention) time.Duration {
 	return last.Sub(first)
 }
 
-// failures states that our daemon refused requests within ten minutes for one of these causes,
-// and has logged nothing since that says that it works again, or would refuse one now.
+// failures states that our daemon refused requests within ten minutes for one of these causes and
+// has logged no success since, or that it would refuse one now.
 func (c *Case) failures(cured []string, codes ...cause.Code) Fact {
 	if c.R.Failures.Missing == evidence.MissingAbsent {
 		return moot(c.known("intro.failures", "failed ADDs", "none", "none: the daemon is upstream's", false))

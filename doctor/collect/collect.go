@@ -24,47 +24,47 @@ const (
 	DefaultTimeout     = 3 * time.Second
 	DefaultConcurrency = 64
 
-	// maxDeep is how many nodes that look faulty are read in full, the worst first, where
-	// none were named.
+	// maxDeep bounds how many nodes that look faulty are read in full, worst first, if none were
+	// named.
 	maxDeep = 256
 )
 
-// Options say what to read, and how. Now, and Cluster or Targets, are required.
+// Options say what to read, and how. Now is required, and so is Cluster or Targets.
 type Options struct {
-	Cluster *cluster.Cluster // nil: the nodes are Targets, and nothing is read of Kubernetes
-	Targets []fleet.Target   // nodes to look at; nil: all of the cluster
+	Cluster *cluster.Cluster // if nil, the nodes are Targets and Kubernetes is not read
+	Targets []fleet.Target   // nodes to look at; all of the cluster if nil
 	Named   bool             // read all of them in full, whatever they look like
 	Pod     evidence.Pod     // read its node in full, and what the daemon knows of the pod
 
 	Once     bool          // one reading
 	Interval time.Duration // between the two; 0 = DefaultInterval
-	Exec     bool          // read in the daemon's containers what only the node can see of itself
+	Exec     bool          // read in the daemon's containers what only the node itself can see
 
-	Installation bool // read how aws-node was installed, for a move to the other daemon
-	Full         bool // read in full nodes that look sound, too
+	Installation bool // read how aws-node was installed, for a migration to the other daemon
+	Full         bool // read sound-looking nodes in full, too
 
-	AWS    AWS    // nil: EC2 is not asked
-	Access Access // of an installation, with AWS; nil: EKS and IAM are not asked
+	AWS    AWS    // nil to leave out EC2
+	Access Access // for an installation, with AWS; nil to leave out EKS and IAM
 
 	Timeout     time.Duration // of one source; 0 = DefaultTimeout
 	NodeTimeout time.Duration // of the sweep, for each node; 0 = fleet.DefaultNodeTimeout
 	Concurrency int           // nodes read at once; 0 = DefaultConcurrency
 	UserAgent   string
 	Now         func() time.Time
-	Progress    func(done, total int, what string) // called by one goroutine at a time; nil: not wanted
+	Progress    func(done, total int, what string) // called by one goroutine at a time; may be nil
 }
 
-// AWS reads the EC2 sources about the instances of a cluster, which all nodes share, and the
-// limits of their types: ec2.Reader.Read.
+// AWS reads the EC2 sources about a cluster's instances, which all nodes share, and the limits of
+// their types: ec2.Reader.Read.
 type AWS func(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType)
 
-// Access reads the sources of EKS and IAM about an installation on the instances, by their
-// ids; role is the one that the service account names: ec2.Reader.Installation.
+// Access reads the EKS and IAM sources about an installation, by instance id. role is the one
+// that the service account names: ec2.Reader.Installation.
 type Access func(ctx context.Context, region string, instances []evidence.Instance, role string) map[string]*evidence.Reading
 
-// Collect reads the nodes twice: all of them once in a sweep, those in full that were named
-// or look faulty; these a second time after the interval. An error is that there is nothing
-// to diagnose. How many requests it took the Cluster counts.
+// Collect reads all nodes once in a sweep, and in full those that were named or look faulty. It
+// reads the latter a second time after the interval. An error means that there is nothing to
+// diagnose. The Cluster counts the requests.
 func Collect(ctx context.Context, o Options) (*evidence.Evidence, error) {
 	o.Interval, o.Timeout = cmp.Or(o.Interval, DefaultInterval), cmp.Or(o.Timeout, DefaultTimeout)
 	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
@@ -104,7 +104,7 @@ func (c *collection) progress(done, total int, what string) {
 	}
 }
 
-// first sweeps, and reads in full where that is called for.
+// first sweeps the nodes, and reads in full those that need it.
 func (c *collection) first(ctx context.Context) error {
 	if err := c.find(ctx); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (c *collection) first(ctx context.Context) error {
 	return c.readDeep(ctx, func(n *evidence.Node) *evidence.Reading { return n.First })
 }
 
-// find lists the nodes, and of a pod its own. Nodes that need no daemon have nothing to
+// find lists the nodes or, for a pod, its node. Nodes that need no daemon have nothing to
 // diagnose unless they are named.
 func (c *collection) find(ctx context.Context) error {
 	if c.Targets == nil && c.Cluster != nil {
@@ -149,7 +149,7 @@ func (c *collection) find(ctx context.Context) error {
 		if err != nil && missing(err) != evidence.MissingForbidden {
 			return fmt.Errorf("list nodes: %w", err)
 		}
-		c.Targets = targets // without the right to list nodes: what else can be read
+		c.Targets = targets // without the right to list nodes, read what else can be read
 	}
 	if c.Pod != "" && c.Cluster != nil {
 		namespace, name, _ := strings.Cut(string(c.Pod), "/")
@@ -163,7 +163,7 @@ func (c *collection) find(ctx context.Context) error {
 	return nil
 }
 
-// scope are the nodes whose pods are wanted; nil: all.
+// scope returns the nodes whose pods are wanted, nil for all.
 func (c *collection) scope() []string {
 	if !c.Named {
 		return nil
@@ -175,7 +175,7 @@ func (c *collection) scope() []string {
 	return names
 }
 
-// instances are those of the nodes, and their region.
+// instances returns the instances of the nodes, and their region.
 func (c *collection) instances() (region string, ids []string) {
 	ids = []string{}
 	for _, t := range c.Targets {
@@ -186,14 +186,14 @@ func (c *collection) instances() (region string, ids []string) {
 	return region, ids
 }
 
-// readAWS reads EC2 about the instances of the nodes, in their region.
+// readAWS reads EC2 about the nodes' instances, in their region.
 func (c *collection) readAWS(ctx context.Context) {
 	region, instances := c.instances()
 	c.aws, c.limits = c.AWS(ctx, region, instances)
 	c.progress(1, 1, "EC2")
 }
 
-// putAWS sets the EC2 sources of a reading. Of the type the built-in table knows more.
+// putAWS sets the EC2 sources of a reading. The built-in table knows more about a type than EC2.
 func (c *collection) putAWS(r *evidence.Reading) {
 	r.Interfaces, r.Subnets, r.Reservations, r.Instances = c.aws.Interfaces, c.aws.Subnets, c.aws.Reservations, c.aws.Instances
 	r.Quota, r.Groups, r.RouteTables, r.IAM = c.aws.Quota, c.aws.Groups, c.aws.RouteTables, c.aws.IAM
@@ -227,7 +227,7 @@ func (c *collection) sweep(ctx context.Context) error {
 	return nil
 }
 
-// assemble makes the first reading of each node from what the sweep and Kubernetes show.
+// assemble makes the first reading of each node from the sweep and Kubernetes.
 func (c *collection) assemble() {
 	var targets []fleet.Target
 	var list []document.NodeIPAM
@@ -250,12 +250,12 @@ func (c *collection) assemble() {
 		c.index[n.Metadata.Name] = i
 		c.nodes = append(c.nodes, evidence.Node{Name: n.Metadata.Name, First: r})
 	}
-	if len(c.nodes) == 0 { // a pod on no node, or no right to list nodes
+	if len(c.nodes) == 0 { // an unbound pod, or no right to list nodes
 		c.nodes = []evidence.Node{{First: c.blank("")}}
 	}
 }
 
-// blank is a reading of a node that was not asked.
+// blank returns the reading of a node that was not asked.
 func (c *collection) blank(node string) *evidence.Reading {
 	r := evidence.Unread(c.at, evidence.MissingMode)
 	if c.objects != nil {
@@ -265,7 +265,7 @@ func (c *collection) blank(node string) *evidence.Reading {
 	return r
 }
 
-// others are the nodes of the cluster that are not looked at.
+// others returns the nodes of the cluster that are not looked at.
 func (c *collection) others() evidence.Source[[]evidence.KubeNode] {
 	here := map[string]bool{}
 	for _, t := range c.Targets {
@@ -305,7 +305,7 @@ type look struct {
 	order  int
 }
 
-// readDeep reads the chosen nodes in full, each into a reading of it. One on which this
+// readDeep reads the chosen nodes in full, each into one of its readings. A node on which this
 // program fails stays as it was swept.
 func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) *evidence.Reading) error {
 	d := &deep{cluster: c.Cluster, timeout: c.Timeout, exec: c.Exec, now: c.Now}
@@ -330,7 +330,7 @@ func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) *ev
 	defer close(absent)
 	for range min(c.Concurrency, len(c.deep)) {
 		wait.Go(func() {
-			for t := range absent { // Kubernetes has its logs all the same
+			for t := range absent { // Kubernetes has its logs nevertheless
 				read(ctx, t, nil)
 			}
 		})
@@ -341,15 +341,15 @@ func (c *collection) readDeep(ctx context.Context, into func(*evidence.Node) *ev
 		}
 	}
 	nodes.Ask(ctx, nil, func(ctx context.Context, _ int, t fleet.Target, cl *client.Client) error {
-		defer cl.Close() // no more tunnels are open than nodes are read
+		defer cl.Close() // keeps no more tunnels open than nodes are being read
 		read(ctx, t, cl)
 		return nil
 	})
 	return ctx.Err()
 }
 
-// second reads the same nodes in full again, and what changes in Kubernetes. All else is as
-// at the first reading. Where that is nothing, it does not wait either.
+// second reads the same nodes in full again, and what changes in Kubernetes. Everything else
+// stays as at the first reading. If there is nothing to read, it does not wait.
 func (c *collection) second(ctx context.Context) error {
 	if len(c.deep) == 0 && c.AWS == nil {
 		for i := range c.nodes {
@@ -398,7 +398,7 @@ func (c *collection) second(ctx context.Context) error {
 	return err
 }
 
-// lasts makes the second reading of a node that looked sound: that lasts, as in an evidence
+// lasts copies the first reading of a node that looked sound into its second, as in an evidence
 // file.
 func (c *collection) lasts(n *evidence.Node) {
 	same := *n.First
@@ -406,8 +406,8 @@ func (c *collection) lasts(n *evidence.Node) {
 	n.Second = &same
 }
 
-// evidence is all that was read, without the nodes that left the cluster meanwhile: what their
-// daemons said before, and that their pods are gone, contradict each other.
+// evidence returns all that was read, without the nodes that left the cluster in the meantime:
+// what their daemons said earlier contradicts that their pods are gone.
 func (c *collection) evidence() *evidence.Evidence {
 	stayed := slices.DeleteFunc(c.nodes, func(n evidence.Node) bool {
 		return n.Name != "" && !c.Named && n.Last().Node.Missing == evidence.MissingAbsent

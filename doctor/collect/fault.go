@@ -15,19 +15,18 @@ type fault int
 
 const (
 	sound    fault = iota
-	suspect        // something is not as it should be
+	suspect        // something looks wrong
 	faulty         // pods fail, or the daemon does not serve
 	waitSoon = 15 * time.Second
 	recently = time.Hour
 )
 
-// settled are problems that the sweep shows completely: reading more of the node adds
-// nothing.
+// settled are problems that the sweep shows completely: reading more of the node adds nothing.
 var settled = []string{fleet.CodeMaxPodsOver, fleet.CodeMaxPodsUnder, fleet.CodeMaxPodsAtRisk, fleet.CodeCordoned, fleet.CodeTerminating, fleet.CodeNoDaemon}
 
-// faultOf judges a node by the sweep and by its objects in Kubernetes: problems of its pool,
-// failures that its daemon reports, pods that wait for their network, a daemon that is not
-// ready or was restarted, and warnings about the CNI.
+// faultOf rates a node by the sweep and by its objects in Kubernetes: problems of its pool,
+// failures that its daemon reports, pods that wait for their network, a daemon that is not ready
+// or was restarted, and warnings about the CNI.
 func faultOf(n document.NodeIPAM, r *evidence.Reading) fault {
 	worst := sound
 	for _, p := range fleet.Problems(n) {

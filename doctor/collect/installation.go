@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// Kinds of objects that only an installation is about.
+// Kinds of objects that are read only for an installation.
 var (
 	kindClusterRoles    = cluster.Kind{Group: "rbac.authorization.k8s.io", Version: "v1", Plural: "clusterroles"}
 	kindClusterBindings = cluster.Kind{Group: "rbac.authorization.k8s.io", Version: "v1", Plural: "clusterrolebindings"}
@@ -24,8 +24,8 @@ var (
 	kindServiceMonitors = cluster.Kind{Group: "monitoring.coreos.com", Version: "v1", Plural: "servicemonitors"}
 )
 
-// installation reads how aws-node was installed. The secrets in which Helm keeps its releases are
-// left alone: the right to list them is the right to read every secret of the namespace, and
+// installation reads how aws-node was installed. It does not read the secrets in which Helm keeps
+// its releases: the right to list them is the right to read every secret of the namespace, and
 // Helm itself goes by the annotations of the objects.
 func (k kube) installation(ctx context.Context) evidence.Installation {
 	var out evidence.Installation
@@ -84,7 +84,7 @@ func (k kube) gates(ctx context.Context) (evidence.Source[evidence.Namespace], e
 	}
 	admitted := one(ctx, k, kindDaemonSets, k.c.Namespace(), daemonName, reading.DaemonLabels)
 	if admitted.Missing == evidence.MissingAbsent {
-		admitted = evidence.Source[reading.Admitted]{} // without labels until it is installed
+		admitted = evidence.Source[reading.Admitted]{} // it has no labels until it is installed
 	}
 	admitted.Content.Namespace = labels.Content
 	all := []evidence.Admission{}
@@ -104,8 +104,8 @@ func (k kube) gates(ctx context.Context) (evidence.Source[evidence.Namespace], e
 	return space, evidence.Read(all)
 }
 
-// podNetwork reports whether all pods of a service have addresses of the pod network. It is not
-// known of a service that cannot be read or has no pods.
+// podNetwork reports whether all pods of a service have addresses of the pod network, nil if the
+// service cannot be read or has no pods.
 func (k kube) podNetwork(ctx context.Context, service string) *bool {
 	space, name, _ := strings.Cut(service, "/")
 	selector := one(ctx, k, kindServices, space, name, reading.ServiceSelector)
@@ -119,7 +119,7 @@ func (k kube) podNetwork(ctx context.Context, service string) *bool {
 	return new(!slices.ContainsFunc(pods.Content, func(p evidence.KubePod) bool { return p.HostNetwork }))
 }
 
-// monitors reads what scrapes metrics. A cluster without Prometheus' operator has no monitors.
+// monitors reads what scrapes metrics. A cluster without the Prometheus operator has no monitors.
 func (k kube) monitors(ctx context.Context) evidence.Source[[]evidence.Monitor] {
 	out := []evidence.Monitor{}
 	for name, kind := range map[string]cluster.Kind{"PodMonitor": kindPodMonitors, "ServiceMonitor": kindServiceMonitors} {

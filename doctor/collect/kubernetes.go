@@ -17,7 +17,7 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// Kinds of objects, beside those that the fleet reads.
+// Kinds of objects, in addition to those that the fleet reads.
 var (
 	kindENIConfigs      = cluster.Kind{Group: "crd.k8s.amazonaws.com", Version: "v1alpha1", Plural: "eniconfigs"}
 	kindGroupPolicies   = cluster.Kind{Group: "vpcresources.k8s.aws", Version: "v1beta1", Plural: "securitygrouppolicies"}
@@ -36,24 +36,24 @@ const (
 	daemonName     = "aws-node" // the DaemonSet, its container and its ServiceAccount
 	daemonConfig   = "amazon-vpc-cni"
 	proxyName      = "kube-proxy"
-	proxyConfig    = "kube-proxy-config" // of EKS; others have it under proxyName
+	proxyConfig    = "kube-proxy-config" // of EKS; elsewhere it is under proxyName
 	controllerRole = "eks-vpc-resource-controller-role"
 	systemSpace    = "kube-system"
 )
 
-// apiGroups are the API groups of the resources in evidence.ReviewedRights; the others are
-// in the core group.
+// apiGroups are the API groups of the resources in evidence.ReviewedRights. Resources that are
+// not listed are in the core group.
 var apiGroups = map[string]string{"eniconfigs": "crd.k8s.amazonaws.com", "cninodes": "vpcresources.k8s.aws"}
 
-// Bounds of what one node's reading has of objects that are no node's, or too many.
+// Limits of what one node's reading has of objects that belong to no node, or are too many.
 const (
-	maxUnbound    = 200 // pods that are on no node
-	maxEvents     = 500 // of one node, and of none
+	maxUnbound    = 200 // unbound pods
+	maxEvents     = 500 // of one node, and of no node
 	listWithin    = 30 * time.Second
-	podsNodeByOne = 32 // for so many nodes their pods are listed node by node
+	podsNodeByOne = 32 // up to so many nodes, pods are listed node by node
 )
 
-// objects is what the API server has, by node where it is a node's. "" is no node.
+// objects is what the API server has, by node for objects of nodes. "" is no node.
 type objects struct {
 	at      time.Time
 	shared  evidence.Reading // sources that all nodes have in common
@@ -63,7 +63,7 @@ type objects struct {
 	changing
 }
 
-// changing are the objects that are read for the second reading too.
+// changing holds the objects that the second reading reads again.
 type changing struct {
 	nodes   evidence.Source[map[string]evidence.KubeNode]
 	pods    evidence.Source[map[string][]evidence.KubePod]
@@ -89,7 +89,7 @@ type kube struct {
 	now     func() time.Time
 }
 
-// read reads all objects once: the pods of these nodes; nil: of all.
+// read reads all objects once. nodes limits the pods to those of some nodes, nil means all.
 func (k kube) read(ctx context.Context, nodes []string, installation bool) *objects {
 	o := &objects{at: k.now().UTC(), shared: *evidence.Unread(k.now().UTC(), evidence.MissingMode)}
 	r := &o.shared
@@ -131,7 +131,7 @@ func (k kube) change(ctx context.Context, nodes []string) changing {
 	wait.Go(func() { out.daemons = k.daemonPods(ctx) })
 	wait.Go(func() { events = k.events(ctx) })
 	wait.Wait()
-	// After their pods: a node that left meanwhile is missing here.
+	// After the pods, so that a node that left meanwhile is missing here.
 	out.nodes = index(ctx, k, cluster.KindNodes, "", "", reading.Node, func(n evidence.KubeNode) string { return n.Name })
 	out.events = then(events, out.byNode)
 	return out
@@ -157,8 +157,7 @@ func optional[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, 
 	return s
 }
 
-// each hands on the objects of a list. An object that cannot be read is left out, and the
-// others are there.
+// each passes on the objects of a list. It skips objects that cannot be read.
 func each[T any](ctx context.Context, k kube, kind cluster.Kind, namespace string, s cluster.Selection, read func([]byte) (T, error), add func(T)) error {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
@@ -175,7 +174,7 @@ func list[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, labe
 	return source(out, err)
 }
 
-// index is a list by a name of its objects.
+// index lists objects by name.
 func index[T any](ctx context.Context, k kube, kind cluster.Kind, namespace, labels string, read func([]byte) (T, error), name func(T) string) evidence.Source[map[string]T] {
 	out := map[string]T{}
 	err := each(ctx, k, kind, namespace, cluster.Selection{Labels: labels}, read, func(item T) { out[name(item)] = item })
@@ -198,13 +197,12 @@ func (k kube) cniNodes(ctx context.Context) evidence.Source[map[string]*evidence
 	return source(out, err)
 }
 
-// orNil is an error in place of none, which has no reason.
+// orNil replaces nil by an error without a reason.
 func orNil(err error) error { return cmp.Or(err, errNone) }
 
 var errNone = errors.New("")
 
-// pods lists the pods of these nodes, node by node where they are few, and those that are on
-// none.
+// pods lists the pods of these nodes, node by node if they are few, and the unbound pods.
 func (k kube) pods(ctx context.Context, nodes []string) evidence.Source[map[string][]evidence.KubePod] {
 	out := map[string][]evidence.KubePod{}
 	var mu sync.Mutex // guards out and failed
@@ -251,8 +249,8 @@ func (k kube) daemonPods(ctx context.Context) evidence.Source[map[string][]daemo
 	return source(out, err)
 }
 
-// events lists those that can say something about the CNI: what went wrong with pods and
-// nodes, and all of the daemon and of the VPC resource controller.
+// events lists the events that may concern the CNI: what went wrong with pods and nodes, and
+// everything from the daemon and the VPC resource controller.
 func (k kube) events(ctx context.Context) evidence.Source[[]event] {
 	out := []event{}
 	err := each(ctx, k, cluster.KindEvents, "", cluster.Selection{}, func(raw []byte) (e event, err error) {
@@ -267,7 +265,7 @@ func (k kube) events(ctx context.Context) evidence.Source[[]event] {
 	return source(out, err)
 }
 
-// ofCNI reports whether the CNI is what an event is about.
+// ofCNI reports whether an event is about the CNI.
 func ofCNI(e evidence.KubeEvent) bool {
 	return e.Source == daemonName || e.Source == "vpc-resource-controller" || e.Kind == "CNINode" || strings.HasPrefix(e.Name, systemSpace+"/"+daemonName)
 }
@@ -286,7 +284,7 @@ func (k kube) webhooks(ctx context.Context) evidence.Source[[]evidence.Webhook] 
 	return evidence.Read(out)
 }
 
-// proxy reads kube-proxy's pods and what can be read of its mode.
+// proxy reads kube-proxy's pods and what can be read about its mode.
 func (k kube) proxy(ctx context.Context, o *objects) {
 	by := map[string][]evidence.ProxyPod{}
 	err := each(ctx, k, cluster.KindPods, systemSpace, cluster.Selection{Labels: "k8s-app=" + proxyName}, reading.ProxyPod, func(p evidence.ProxyPod) {
@@ -322,7 +320,7 @@ func (k kube) rbac(ctx context.Context) evidence.Source[evidence.RBAC] {
 		allowed, err := k.c.Allows(ctx, k.c.Namespace(), daemonName, cluster.Rule{Verb: verb, Group: apiGroups[resource], Resource: resource})
 		cancel()
 		if err != nil {
-			return evidence.Read(out) // what the daemon may is not known: null
+			return evidence.Read(out) // what the daemon may do is unknown: null
 		}
 		if !allowed {
 			denied = append(denied, right)
@@ -342,7 +340,7 @@ func (k kube) policies(ctx context.Context) evidence.Source[evidence.NetworkPoli
 	})
 }
 
-// reading is what the API server has of a node.
+// reading returns what the API server has about a node.
 func (o *objects) reading(node string) *evidence.Reading {
 	r := o.shared
 	r.At = o.at
@@ -371,7 +369,7 @@ func (c *changing) put(r *evidence.Reading, node string) {
 		}
 		return out
 	})
-	// What runs on the node may be older than the DaemonSet.
+	// The pod on the node may be older than the DaemonSet.
 	if pods := c.daemons.Content[node]; len(pods) == 1 {
 		r.ContainerEnv = evidence.Read(pods[0].env)
 	}
@@ -382,8 +380,8 @@ func (c *changing) put(r *evidence.Reading, node string) {
 	})
 }
 
-// byNode gives each node its events: those that name it and those of its pods. Those of
-// pods on no node, and of nothing on a node, are everyone's.
+// byNode gives each node its events: those that name it, and those of its pods. Events of unbound
+// pods, and of objects on no node, go to every node.
 func (c *changing) byNode(events []event) map[string][]evidence.KubeEvent {
 	by, on := map[string][]evidence.KubeEvent{}, map[evidence.Pod]string{}
 	for node, pods := range c.daemons.Content {
@@ -401,7 +399,7 @@ func (c *changing) byNode(events []event) map[string][]evidence.KubeEvent {
 		if node == "" && e.Kind == "Pod" {
 			var known bool
 			if node, known = on[evidence.Pod(e.Name)]; !known && c.pods.OK() {
-				continue // of a pod that is gone, or on a node that was not asked about
+				continue // the pod is gone, or on a node that was not asked about
 			}
 		}
 		by[node] = append(by[node], e.KubeEvent)

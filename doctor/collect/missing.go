@@ -6,10 +6,10 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// missing is why a source could not be read.
+// missing returns why a source could not be read.
 func missing(err error) string { return reading.Missing(fleet.ErrorOf(err)) }
 
-// source is content that was read, or why it was not.
+// source returns content that was read, or why it was not.
 func source[T any](content T, err error) evidence.Source[T] {
 	if err != nil {
 		return evidence.Lacking[T](missing(err))
@@ -17,7 +17,7 @@ func source[T any](content T, err error) evidence.Source[T] {
 	return evidence.Read(content)
 }
 
-// then makes a source of another.
+// then derives a source from another.
 func then[T, U any](s evidence.Source[T], make func(T) U) evidence.Source[U] {
 	if !s.OK() {
 		return evidence.Lacking[U](s.Missing)

@@ -23,7 +23,7 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// swept puts what the sweep read of a node. Its other documents were not asked for.
+// swept sets what the sweep read of a node. The node's other documents were not requested.
 func swept(r *evidence.Reading, n document.NodeIPAM) {
 	answers := map[string]reading.Answer{}
 	for _, path := range introspect.DocumentPaths {
@@ -51,16 +51,16 @@ func swept(r *evidence.Reading, n document.NodeIPAM) {
 	}
 }
 
-// deep reads all that one node has to say.
+// deep reads everything that one node can report.
 type deep struct {
-	cluster *cluster.Cluster // nil: no logs and no exec
+	cluster *cluster.Cluster // if nil, no logs and no exec
 	timeout time.Duration    // of one source
 	exec    bool
 	pod     introspect.PodRef // that was asked about
 	now     func() time.Time
 }
 
-// read fills the sources of a node's daemon. c is nil where the daemon cannot be asked.
+// read fills the sources of a node's daemon. c is nil if the daemon cannot be asked.
 func (d *deep) read(ctx context.Context, r *evidence.Reading, t fleet.Target, c *client.Client) {
 	r.At = d.now().UTC()
 	reading.Documents(r, d.documents(ctx, t, c))
@@ -81,14 +81,14 @@ func (d *deep) read(ctx context.Context, r *evidence.Reading, t fleet.Target, c 
 	}
 }
 
-// bounded runs a read within the time of one source.
+// bounded runs a read within the time limit of one source.
 func bounded[T any](ctx context.Context, timeout time.Duration, read func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return read(ctx)
 }
 
-// documents asks for each. A daemon that cannot be reached, or takes too long, is not asked
+// documents requests each document. A daemon that is unreachable, or takes too long, is not asked
 // for the others.
 func (d *deep) documents(ctx context.Context, t fleet.Target, c *client.Client) map[string]reading.Answer {
 	paths := introspect.DocumentPaths
@@ -119,7 +119,7 @@ func (d *deep) documents(ctx context.Context, t fleet.Target, c *client.Client) 
 	return out
 }
 
-// upstreamHas reports whether upstream's daemon knows a path: it logs each request.
+// upstreamHas reports whether upstream's daemon knows a path. It would log requests for others.
 func upstreamHas(path string) bool {
 	return slices.Contains(introspect.UpstreamPaths, path)
 }
@@ -135,7 +135,7 @@ func (d *deep) metrics(ctx context.Context, t fleet.Target) evidence.Source[evid
 	return reading.Source(reading.Metrics(text))
 }
 
-// absence is why a target is not asked; empty: it can be.
+// absence returns why a target is not asked, empty if it can be.
 func absence(t fleet.Target) string {
 	if t.Absent == nil {
 		return ""
@@ -154,16 +154,16 @@ func (d *deep) daemonLog(ctx context.Context, c *client.Client) evidence.Source[
 	return reading.LogOfLines(doc.Lines, doc.Truncated, d.now())
 }
 
-// Bounds of a container's log.
+// Limits of a container's log.
 const (
 	logLines = 3000
 	logBytes = 4 << 20
 )
 
-// containerLogs reads those of the daemon's pod, and of the run before where one ended.
+// containerLogs reads the logs of the daemon's pod, including the previous run if one ended.
 func (d *deep) containerLogs(ctx context.Context, pod tunnel.Pod, r *evidence.Reading) evidence.Source[map[string]evidence.Log] {
 	out := map[string]evidence.Log{}
-	containers := []evidence.DaemonContainer{{Name: daemonName}} // where pods cannot be listed
+	containers := []evidence.DaemonContainer{{Name: daemonName}} // if pods cannot be listed
 	for _, p := range r.DaemonPods.Content {
 		if p.Pod == evidence.Pod(pod.Namespace+"/"+pod.Name) {
 			containers = p.Containers
@@ -206,15 +206,15 @@ func (d *deep) containerLog(ctx context.Context, pod tunnel.Pod, o cluster.LogOp
 	})
 }
 
-// onNodeWithin bounds what is read on the node: it asks many programs there.
+// onNodeWithin bounds what is read on the node, which runs many programs there.
 const onNodeWithin = 30 * time.Second
 
 // program reads what only a node can see of itself, and prints it as an evidence file.
 var program = []string{"cnictl", "local", "doctor", "--once", "--save-evidence", "-"}
 
-// onNode adds what our image's own program reads in the daemon's container. Its output is
-// the node's word: it is bounded, and only sources that were missing and that a node itself
-// has are taken.
+// onNode adds what our image's own program reads in the daemon's container. Its output is only
+// the node's word: it is bounded, and it fills only sources that were missing and that a node
+// itself has.
 func (d *deep) onNode(ctx context.Context, r *evidence.Reading, pod tunnel.Pod) {
 	if r.ENIs.OK() && !r.Summary.OK() {
 		lackOnNode(r, "upstream's image has no cnictl")
@@ -245,13 +245,13 @@ func (d *deep) onNode(ctx context.Context, r *evidence.Reading, pod tunnel.Pod) 
 	reading.Relate(r)
 }
 
-// lackOnNode gives the sources of the node the reason for which they are missing.
+// lackOnNode sets the reason why the node's own sources are missing.
 func lackOnNode(r *evidence.Reading, reason string) {
 	merge(r, evidence.Unread(r.At, reason))
 }
 
-// merge takes sources that were missing, but those of Kubernetes and EC2: about these a node
-// has nothing to say.
+// merge fills missing sources, except those of Kubernetes and AWS, which a node has no say in,
+// and the documents of the daemon.
 func merge(r, from *evidence.Reading) {
 	r.Fill(from, func(id string) bool {
 		family, _, _ := strings.Cut(id, ".")

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// IMDS is what the instance metadata service answers. With a token other than ok nothing
-// else is known.
+// IMDS is what the instance metadata service returned. Unless Token is ok, everything else is
+// unknown.
 type IMDS struct {
 	Token        string          `json:"token" enum:"ok,timeout,forbidden,not-found"`
 	Instance     string          `json:"instance"`
@@ -49,7 +49,7 @@ type Interface struct {
 	Count               int               `json:"count,omitempty"` // so many alike; 0 is 1
 }
 
-// Holds is how many addresses the interface takes from its subnet.
+// Holds returns how many addresses the interface takes from its subnet.
 func (i Interface) Holds() int {
 	if i.Held != nil {
 		return *i.Held
@@ -75,7 +75,7 @@ type Reservation struct {
 	Type   string       `json:"type" enum:"prefix,explicit"`
 }
 
-// InstanceType is what the type allows.
+// InstanceType holds the limits and features of an instance type.
 type InstanceType struct {
 	InstanceType string `json:"instanceType"`
 	Known        bool   `json:"known"`
@@ -134,7 +134,7 @@ type VPCRoute struct {
 	Target string `json:"target"`
 }
 
-// IAM is what a simulation of the role's policies says.
+// IAM is the result of simulating the role's policies.
 type IAM struct {
 	Role    string            `json:"role"`
 	Actions map[string]string `json:"actions"` // ec2:NAME to allowed or denied

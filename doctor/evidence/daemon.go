@@ -9,7 +9,7 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// ENI is one interface of the daemon's datastore, decoded from /v1/enis of any release.
+// ENI is one interface in the daemon's datastore, decoded from /v1/enis of any release.
 type ENI struct {
 	ID         string    `json:"id" key:"true"`
 	Card       int       `json:"card"`
@@ -24,7 +24,7 @@ type ENI struct {
 	Prefixes   []Prefix  `json:"prefixes"`
 }
 
-// Records are the addresses of the interface that have a record.
+// Records yields the interface's addresses that have a record, including those in prefixes.
 func (e ENI) Records() iter.Seq[Address] {
 	return func(yield func(Address) bool) {
 		for _, a := range e.IPs {
@@ -42,14 +42,14 @@ func (e ENI) Records() iter.Seq[Address] {
 	}
 }
 
-// Prefix is a /28 or /80 of an ENI with those of its addresses that have a record.
+// Prefix is a /28 or /80 of an ENI, with the addresses in it that have a record.
 type Prefix struct {
 	CIDR netip.Prefix `json:"cidr"`
 	IPs  []Address    `json:"ips"`
 }
 
-// Address is an address of the datastore. Without pod and times it was never given to a
-// pod; it is assigned while it has a pod.
+// Address is an address in the datastore. It is assigned while it has a pod. Without a pod and
+// times it was never given to a pod.
 type Address struct {
 	Address      netip.Addr `json:"address"`
 	Pod          *Pod       `json:"pod"`
@@ -57,20 +57,20 @@ type Address struct {
 	UnassignedAt time.Time  `json:"unassignedAt,omitzero"`
 }
 
-// Counters are the running sums of /v1/enis for one network card. Upstream's drift, below
-// zero too.
+// Counters are the running totals of /v1/enis for one network card. Upstream's drift, even below
+// zero.
 type Counters struct {
 	TotalIPs    int `json:"totalIPs" signed:"true"`
 	AssignedIPs int `json:"assignedIPs" signed:"true"`
 }
 
-// Env is what the two documents of settings say, with their own keys.
+// Env holds the daemon's two settings documents, with their own keys.
 type Env struct {
 	IPAMD        introspect.IPAMEnv    `json:"ipamd"`
 	NetworkUtils introspect.NetworkEnv `json:"networkutils"`
 }
 
-// Daemon are the documents that our daemon alone answers.
+// Daemon holds the documents that only our daemon serves.
 type Daemon struct {
 	Summary  Source[introspect.Summary]      `json:"intro.summary"`
 	Config   Source[introspect.NodeConfig]   `json:"intro.config"`
@@ -80,13 +80,13 @@ type Daemon struct {
 	PodViews Source[[]introspect.NodePod]    `json:"intro.pod"`
 }
 
-// Metrics is one scrape. A series is named as in the text format.
+// Metrics is one scrape. Series are named as in the text format.
 type Metrics struct {
 	ProcessStart time.Time          `json:"processStart,omitzero"`
 	Samples      map[string]float64 `json:"samples" signed:"true"`
 }
 
-// Checkpoint is the file of assignments.
+// Checkpoint is the daemon's file of address assignments.
 type Checkpoint struct {
 	Path        string       `json:"path"`
 	Bytes       *int         `json:"bytes"`
@@ -104,7 +104,7 @@ type Allocation struct {
 	At      time.Time  `json:"at,omitzero"`
 }
 
-// Log is a stretch of a log, oldest line first.
+// Log is a section of a log, oldest line first.
 type Log struct {
 	From      time.Time `json:"from,omitzero"`
 	To        time.Time `json:"to,omitzero"`
@@ -113,8 +113,8 @@ type Log struct {
 	Previous  *Log      `json:"previous,omitempty"` // of the run before the last restart; containers only
 }
 
-// Line is one message, or several similar ones, the last at At. Raw lines of a file
-// have no other member than Text until they are parsed.
+// Line is one message, or several similar ones, the last of them at At. Raw lines of a file have
+// only Text until they are parsed.
 type Line struct {
 	Text  string        `json:"-"`
 	At    time.Time     `json:"at,omitzero"`
@@ -130,7 +130,7 @@ func (l *Line) FromText(text string) error {
 	return nil
 }
 
-// FromText takes an address that was never given to a pod.
+// FromText parses an address that was never given to a pod.
 func (a *Address) FromText(text string) (err error) {
 	if a.Address, err = netip.ParseAddr(text); err != nil {
 		return fmt.Errorf("want an IP address, not %q", text)

@@ -1,9 +1,8 @@
-// Package evidence holds what the doctor knows of a situation: for each node up to two
-// readings, and in each reading one value per source. It is the shape in which collectors
-// hand over what they read, rules see it, and evidence files store it; the JSON names are
-// those of the file format.
+// Package evidence holds what the doctor knows about a situation: up to two readings of each
+// node, each with one value per source. Collectors produce it, rules examine it, and evidence
+// files store it under the same JSON names.
 //
-// A source is read or missing with a reason, never a zero value that means both. Within a
+// A source was read, or is missing with a reason; its zero value never means "missing". Within a
 // source, a nil pointer, an empty string and a zero time mean "unknown".
 //
 // The package is pure: no I/O and no clock.

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// SchemaVersion is the version of evidence files. Members are only added within it.
+// SchemaVersion is the version of the evidence file format. Within a version, members are only
+// added.
 const SchemaVersion = 1
 
-// Mode says from where the evidence was read, and so which sources it can have.
+// Mode is where the evidence was read, which limits the sources it can have.
 type Mode string
 
 // Modes.
@@ -21,11 +22,11 @@ const (
 
 // Evidence is everything that one run of the doctor looks at.
 type Evidence struct {
-	At       time.Time     // of the first reading; of a bundle: when it was packed
+	At       time.Time     // of the first reading; for a bundle, when it was packed
 	Mode     Mode          //
 	Interval time.Duration // between the two readings
 	Scope    Scope
-	Report   []string // what people say is wrong; no cause follows from it
+	Report   []string // what people say is wrong; findings never depend on it
 	Nodes    []Node
 }
 
@@ -36,14 +37,14 @@ type Scope struct {
 	Cluster bool   `json:"cluster,omitempty"`
 }
 
-// Node is what was read of one node.
+// Node holds the readings of one node.
 type Node struct {
 	Name   string
 	First  *Reading
-	Second *Reading // nil: there was no second reading
+	Second *Reading // nil if there was no second reading
 }
 
-// Last is the newest reading.
+// Last returns the newest reading.
 func (n Node) Last() *Reading {
 	if n.Second != nil {
 		return n.Second
@@ -54,19 +55,19 @@ func (n Node) Last() *Reading {
 // Source is one source at one reading.
 type Source[T any] struct {
 	Content T
-	Missing string // why it could not be read; empty: it was read
+	Missing string // why it could not be read; empty if it was
 }
 
-// Read is a source that was read.
+// Read returns a source that was read.
 func Read[T any](content T) Source[T] { return Source[T]{Content: content} }
 
-// Lacking is a source that could not be read.
+// Lacking returns a source that could not be read.
 func Lacking[T any](reason string) Source[T] { return Source[T]{Missing: reason} }
 
 // OK reports whether the source was read.
 func (s Source[T]) OK() bool { return s.Missing == "" }
 
-// Reasons for which a source is missing. Any other text is shown as it is.
+// Reasons why a source is missing. Any other text is shown unchanged.
 const (
 	MissingDisabled  = "disabled"  // switched off by a setting
 	MissingRefused   = "refused"   // connection refused
@@ -76,10 +77,10 @@ const (
 	MissingNotAsked  = "not-asked" // not requested
 	MissingMode      = "mode"      // cannot be read in this mode
 
-	// Of what no mode of the doctor reads, and only an evidence file can have.
+	// For sources that no mode of the doctor reads; only an evidence file can have them.
 	MissingQuota = notAsked + "it needs servicequotas:GetServiceQuota, which the doctor's policy leaves out; put it in an evidence file"
 
-	// Of what cnictl migrate check --aws reads, and an evidence file can have.
+	// For sources that cnictl migrate check --aws reads; an evidence file can have them too.
 	MissingIAM   = notAsked + "cnictl migrate check --aws reads it with iam:SimulatePrincipalPolicy; or put it in an evidence file"
 	MissingRole  = notAsked + "cnictl migrate check --aws reads it with iam:GetRole; or put it in an evidence file"
 	MissingAddOn = notAsked + "cnictl migrate check --aws reads it with eks:DescribeAddon; or put it in an evidence file"
@@ -87,8 +88,8 @@ const (
 	notAsked = "not asked: "
 )
 
-// Untried reports whether a source is missing because reading it was not requested, it cannot be read
-// from here, or it does not exist: nothing failed.
+// Untried reports whether nothing failed: the missing source was not requested, cannot be read in
+// this mode, or does not exist.
 func Untried(missing string) bool {
 	return missing == MissingMode || missing == MissingNotAsked || missing == MissingAbsent || strings.HasPrefix(missing, notAsked)
 }
@@ -96,7 +97,7 @@ func Untried(missing string) bool {
 // Pod names a pod: namespace/name.
 type Pod string
 
-// Reading is every source, read at about the same time.
+// Reading holds all sources, read at about the same time.
 type Reading struct {
 	At time.Time `json:"-"`
 

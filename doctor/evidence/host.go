@@ -43,7 +43,7 @@ type Kubelet struct {
 	MaxPods *int   `json:"maxPods"`
 }
 
-// Resources is what the host has left.
+// Resources is the state of the host's resources.
 type Resources struct {
 	CPUs          *int     `json:"cpus"`
 	Load1         *float64 `json:"load1"`
@@ -53,7 +53,7 @@ type Resources struct {
 	Denials       []string `json:"denials"`   // audit lines
 }
 
-// Disk is a file system by mount point.
+// Disk is a file system, named by its mount point.
 type Disk struct {
 	Path              string   `json:"path" key:"true"`
 	UsedPercent       *float64 `json:"usedPercent"`

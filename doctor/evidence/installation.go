@@ -1,7 +1,7 @@
 package evidence
 
-// Installation are the sources about how aws-node was installed, which only a move between
-// upstream's daemon and ours needs. A doctor's run does not read them.
+// Installation holds the sources about how aws-node was installed. Only migrations between
+// upstream's daemon and ours need them; other runs of the doctor do not read them.
 type Installation struct {
 	Objects   Source[[]KubeObject] `json:"k8s.objects"`
 	Conflist  Source[*CNIConf]     `json:"k8s.conflist"` // of the chart's value cniConfig; nil: there is none
@@ -13,7 +13,7 @@ type Installation struct {
 	BPFPins   Source[[]string]     `json:"host.bpf"` // names in /sys/fs/bpf/globals/aws
 }
 
-// KubeObject is the metadata of an object that an installation of aws-node makes.
+// KubeObject is the metadata of an object that belongs to an installation of aws-node.
 type KubeObject struct {
 	Name        string            `json:"name" key:"true"` // KIND/NAME
 	Labels      map[string]string `json:"labels"`
@@ -29,13 +29,13 @@ type Manager struct {
 	InitEnv   []string `json:"initEnv,omitempty"` // and those of its init container
 }
 
-// Namespace is what the namespace of aws-node demands of pods.
+// Namespace is what the namespace of aws-node requires of pods.
 type Namespace struct {
 	Labels map[string]string `json:"labels"`
 	Quotas []string          `json:"quotas"` // names of those that count pods of system-node-critical
 }
 
-// Admission is a webhook that decides about pods or DaemonSets in the namespace of aws-node.
+// Admission is an admission webhook for pods or DaemonSets in the namespace of aws-node.
 type Admission struct {
 	Name          string `json:"name" key:"true"`
 	FailurePolicy string `json:"failurePolicy" enum:"Fail,Ignore" default:"Fail"`
@@ -43,7 +43,7 @@ type Admission struct {
 	PodNetwork    *bool  `json:"podNetwork"` // whether all pods of the service have addresses of the pod network
 }
 
-// Monitor is a PodMonitor or a ServiceMonitor of Prometheus' operator.
+// Monitor is a PodMonitor or a ServiceMonitor of the Prometheus operator.
 type Monitor struct {
 	Name     string            `json:"name" key:"true"` // KIND/NAMESPACE/NAME
 	Selector map[string]string `json:"selector"`
@@ -57,7 +57,7 @@ type AddOn struct {
 	Env     map[string]string `json:"env"` // of its configurationValues
 }
 
-// Role is the role whose credentials the next pods of aws-node get.
+// Role is the IAM role that new pods of aws-node get.
 type Role struct {
 	ARN    string  `json:"arn"`
 	Via    string  `json:"via" enum:"pod-identity,irsa,node"`
@@ -65,14 +65,14 @@ type Role struct {
 	Trust  []Trust `json:"trust"`
 }
 
-// Ways in which pods get a role.
+// Ways for pods to get a role.
 const (
 	ViaPodIdentity = "pod-identity" // an association with the service account
 	ViaIRSA        = "irsa"         // an annotation of the service account
 	ViaNode        = "node"         // the instance profile
 )
 
-// Trust is a statement by which a role may be assumed.
+// Trust is a statement of a role's trust policy.
 type Trust struct {
 	Principals []string `json:"principals"` // service names, and ARNs of accounts, roles and OIDC providers
 	Actions    []string `json:"actions"`

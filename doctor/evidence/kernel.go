@@ -33,7 +33,7 @@ type Rule struct {
 // Table is a routing table: a number, or main, local, default.
 type Table string
 
-// FromText reads a number or a name.
+// FromText accepts a number or a name.
 func (t *Table) FromText(text string) error {
 	if _, err := strconv.ParseUint(text, 10, 32); err != nil && text != "main" && text != "local" && text != "default" {
 		return fmt.Errorf("want a number, main, local or default, not %q", text)
@@ -52,7 +52,7 @@ type Route struct {
 	Pod    Pod        `json:"pod,omitempty"` // in place of dev: the host end of its veth pair
 }
 
-// IPTables is what both back ends of iptables and nftables hold.
+// IPTables is the content of both iptables back ends and of nftables.
 type IPTables struct {
 	Mode           string      `json:"mode" enum:"nft,legacy"` // of the host's iptables
 	Legacy         Backend     `json:"legacy"`
@@ -63,14 +63,14 @@ type IPTables struct {
 	SNATTo         *netip.Addr `json:"snatTo"` // of the rule in the last AWS-SNAT-CHAIN; nil: there is none
 }
 
-// Backend is one back end's chains ("nat AWS-SNAT-CHAIN-0") and rules, each a line of
-// iptables-save with its table before it.
+// Backend is one back end's chains ("nat AWS-SNAT-CHAIN-0") and rules. Each rule is a line of
+// iptables-save preceded by its table.
 type Backend struct {
 	Chains []string `json:"chains"`
 	Rules  []string `json:"rules"`
 }
 
-// Neighbour is an entry of a pod's own neighbour table.
+// Neighbour is an entry in a pod's neighbour table.
 type Neighbour struct {
 	Pod     Pod        `json:"pod" key:"true"`
 	Address netip.Addr `json:"address"`
@@ -78,7 +78,7 @@ type Neighbour struct {
 	State   string     `json:"state"` // permanent, …
 }
 
-// Conntrack is the fill of the table and the instance's network allowances.
+// Conntrack is the usage of the conntrack table and of the instance's network allowances.
 type Conntrack struct {
 	Count     *int      `json:"count"`
 	Max       *int      `json:"max"`

@@ -46,7 +46,7 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// KubePod is a pod on the node, on no node, or another one that matters.
+// KubePod is a pod on the node, an unscheduled pod, or another pod that matters.
 type KubePod struct {
 	Pod            Pod               `json:"pod" key:"true"`
 	Count          int               `json:"count,omitempty"` // so many alike; 0 is 1
@@ -144,7 +144,7 @@ type DaemonPod struct {
 	Containers []DaemonContainer `json:"containers"`
 }
 
-// DaemonContainer is the state of one of its containers.
+// DaemonContainer is the state of one container of a DaemonPod.
 type DaemonContainer struct {
 	Name             string     `json:"name" key:"true"`
 	Init             bool       `json:"init"`
@@ -171,7 +171,7 @@ type ENIConfig struct {
 	Valid          bool     `json:"valid" default:"true"`
 }
 
-// CNINode is what the daemon and the VPC resource controller agree on.
+// CNINode holds the features that the daemon and the VPC resource controller agree on.
 type CNINode struct {
 	Features []Feature `json:"features"`
 }
@@ -182,8 +182,8 @@ type Feature struct {
 	Value string `json:"value,omitempty"`
 }
 
-// SecurityGroupPolicy selects pods that get security groups of their own. A nil selector
-// was not given; an empty one selects all.
+// SecurityGroupPolicy selects pods that get their own security groups. A nil selector was not
+// given; an empty one selects all.
 type SecurityGroupPolicy struct {
 	Name                   string             `json:"name" key:"true"`
 	PodSelector            *map[string]string `json:"podSelector"`
@@ -213,8 +213,8 @@ type ProxyPod struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RBAC is which roles and bindings there are, as far as the CNI and the resource
-// controller need them, and what aws-node may not do ("patch cninodes").
+// RBAC lists the existing roles and bindings, of those that the CNI and the resource controller
+// need, and what aws-node may not do ("patch cninodes").
 type RBAC struct {
 	Roles    []string `json:"roles"`
 	Bindings []string `json:"bindings"`
@@ -222,7 +222,7 @@ type RBAC struct {
 }
 
 // ReviewedRights are the rights that the API server is asked about for RBAC.Denied. Whether
-// aws-node has another right is not known, even where Denied is empty.
+// aws-node has any other right is unknown, even if Denied is empty.
 var ReviewedRights = []string{
 	"list pods", "list nodes", "create events", "list eniconfigs", "get cninodes", "patch cninodes",
 }
@@ -233,7 +233,7 @@ type ServiceAccount struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// NetworkPolicies is what the policy agent works from.
+// NetworkPolicies is the policy agent's input.
 type NetworkPolicies struct {
 	CRDs      *bool            `json:"crds"`
 	Endpoints []PolicyEndpoint `json:"endpoints"`

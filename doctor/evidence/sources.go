@@ -11,7 +11,7 @@ import (
 // members are the fields of a reading, embedded ones included.
 var members = sync.OnceValue(func() []reflect.StructField { return reflect.VisibleFields(reflect.TypeFor[Reading]()) })
 
-// InstallationSources are the ids of those in Installation.
+// InstallationSources returns the ids of the sources in Installation.
 var InstallationSources = sync.OnceValue(func() (ids []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Installation]()) {
 		ids = append(ids, f.Tag.Get("json"))
@@ -19,7 +19,7 @@ var InstallationSources = sync.OnceValue(func() (ids []string) {
 	return ids
 })
 
-// sources are all sources of a reading by id, each a Source that can be set.
+// sources yields all sources of a reading by id, each a settable Source.
 func (r *Reading) sources() iter.Seq2[string, reflect.Value] {
 	return func(yield func(id string, source reflect.Value) bool) {
 		v := reflect.ValueOf(r).Elem()
@@ -31,7 +31,7 @@ func (r *Reading) sources() iter.Seq2[string, reflect.Value] {
 	}
 }
 
-// Unread is a reading with every source missing, for the same reason.
+// Unread returns a reading with every source missing for the same reason.
 func Unread(at time.Time, reason string) *Reading {
 	r := &Reading{At: at}
 	for _, s := range r.sources() {
@@ -40,7 +40,7 @@ func Unread(at time.Time, reason string) *Reading {
 	return r
 }
 
-// Missing are the sources that could not be read, by id, with the reason.
+// Missing returns the sources that could not be read, by id, with the reason.
 func (r *Reading) Missing() map[string]string {
 	out := map[string]string{}
 	for id, s := range r.sources() {
@@ -51,7 +51,7 @@ func (r *Reading) Missing() map[string]string {
 	return out
 }
 
-// Fill takes the sources that are missing, of those that are wanted, from another reading.
+// Fill takes the wanted sources that are missing from another reading.
 func (r *Reading) Fill(from *Reading, wants func(id string) bool) {
 	other := maps.Collect(from.sources())
 	for id, s := range r.sources() {

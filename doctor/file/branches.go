@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// branch is a pod with a branch ENI of its own.
+// branch is a pod with its own branch ENI.
 type branch struct {
 	pod     evidence.Pod
 	vlan    int
@@ -24,7 +24,7 @@ const (
 	branchResource   = "vpc.amazonaws.com/pod-eni"
 )
 
-// branches are the running pods of the node that have the annotation and whose first
+// branches returns the running pods of the node that have the annotation and whose first
 // container has the limit.
 func (p *population) branches() (out []branch) {
 	for _, pod := range p.pods {

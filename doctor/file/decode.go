@@ -15,20 +15,20 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// decoder puts a node of the file onto a value that is there already: members that the
-// file leaves out keep what they have. That one rule makes defaults, the merge of nodes
-// with the file, and the edits of what a source was expected to show.
+// decoder applies a node of the file to an existing value: members that the file omits keep
+// theirs. That single rule implements defaults, the merge of nodes with the file, and the edits
+// of what a source was expected to show.
 type decoder struct {
 	at    time.Time // relative times count back from here
 	edits bool      // lists may be edited: {without: …, with: …}
 
 	signed  bool   // numbers may be below zero
-	growing bool   // lines of a log are added to those that are there
-	node    string // where an entry of pods is bound if it does not say
-	subnet  string // of an interface that does not say
+	growing bool   // lines of a log are added to the existing ones
+	node    string // where an entry of pods is bound if it names none
+	subnet  string // of an interface that names none
 }
 
-// textual values may stand as one text in place of an object.
+// textual values may be written as one text instead of an object.
 type textual interface{ FromText(text string) error }
 
 var (
@@ -85,7 +85,7 @@ func (d decoder) apply(node *yaml.Node, dst reflect.Value, path string) error {
 	}
 }
 
-// unknown is what null does. What has no value for "unknown" refuses it.
+// unknown applies null. Types without a value for "unknown" refuse it.
 func (d decoder) unknown(node *yaml.Node, dst reflect.Value, path string) error {
 	switch dst.Kind() {
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64, reflect.Bool, reflect.Float64:
@@ -130,8 +130,8 @@ func (d decoder) object(node *yaml.Node, dst reflect.Value, path string) error {
 	})
 }
 
-// names decodes a map from names. null takes a name away; where values are pointers, it takes
-// the name away from what the map will be merged into.
+// names decodes a map from names. null removes a name; if values are pointers, it removes the
+// name from what the map will be merged into.
 func (d decoder) names(node *yaml.Node, dst reflect.Value, path string) error {
 	if node.Kind != yaml.MappingNode {
 		return refuse(node, path, "want a map, not "+kind(node))
@@ -213,8 +213,8 @@ func (d decoder) item(node *yaml.Node, t reflect.Type, path string) (reflect.Val
 	return item, d.apply(node, item, path)
 }
 
-// edit changes an expected list: entries that match are taken away, then others are
-// merged into those of the same key or appended.
+// edit changes an expected list: it removes entries that match, then merges others into those of
+// the same key or appends them.
 func (d decoder) edit(node *yaml.Node, dst reflect.Value, path string) error {
 	return each(node, path, func(key string, at, value *yaml.Node) error {
 		if key != "without" && key != "with" {
@@ -239,7 +239,7 @@ func (d decoder) edit(node *yaml.Node, dst reflect.Value, path string) error {
 	})
 }
 
-// without takes away every entry that has what the node says.
+// without removes every entry that has what the node says.
 func (d decoder) without(node *yaml.Node, dst reflect.Value, path string) error {
 	if drop := interfaceList(dst); drop != nil {
 		return d.withoutInterface(node, drop, path)
@@ -261,7 +261,7 @@ func (d decoder) without(node *yaml.Node, dst reflect.Value, path string) error 
 	return nil
 }
 
-// matches reports whether putting the node onto the entry changes nothing.
+// matches reports whether applying the node to the entry changes nothing.
 func (d decoder) matches(node *yaml.Node, entry reflect.Value, path string) (bool, error) {
 	probe := reflect.New(entry.Type()).Elem()
 	probe.Set(entry)
@@ -290,7 +290,7 @@ func (d decoder) with(node *yaml.Node, dst reflect.Value, path string) error {
 	return nil
 }
 
-// sameKey is the index of the entry with a key of item's; -1: there is none.
+// sameKey returns the index of the entry that shares a key with item, -1 if there is none.
 func sameKey(list, item reflect.Value) int {
 	if item.Kind() != reflect.Struct {
 		return -1
@@ -309,7 +309,7 @@ func sameKey(list, item reflect.Value) int {
 	return -1
 }
 
-// free decodes what has no type of its own: documents of settings.
+// free decodes values without a Go type: documents of settings.
 func (d decoder) free(node *yaml.Node, dst reflect.Value, path string) error {
 	var value any
 	if err := node.Decode(&value); err != nil {

@@ -1,5 +1,5 @@
-// Package file reads and writes evidence files: a situation written down, as what is so and
-// what was read of it. Every refusal names line, member and what would be accepted.
+// Package file reads and writes evidence files. A file describes a situation: the state of the
+// world, and what was read of it. Every refusal names line, member and what would be accepted.
 //
 // It does no I/O: bytes in, evidence out.
 package file

@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// expected is what every source shows where nothing is unusual.
+// expected returns what every source shows if nothing is unusual.
 func expected(p *population) *evidence.Reading {
 	r := &evidence.Reading{At: p.at}
 	p.expectDaemon(r)
@@ -25,7 +25,7 @@ func expected(p *population) *evidence.Reading {
 	return r
 }
 
-// withoutDaemon takes away what a node without aws-node does not have.
+// withoutDaemon removes what a node without aws-node does not have.
 func withoutDaemon(r *evidence.Reading) {
 	for id, s := range sourcesOf(r) {
 		switch group(id) {
@@ -41,7 +41,7 @@ func withoutDaemon(r *evidence.Reading) {
 	r.DaemonPods.Content = nil
 }
 
-// environment is what the container aws-node runs with.
+// environment returns the variables of the container aws-node.
 func (p *population) environment() map[string]string {
 	env := map[string]string{}
 	for _, row := range config.Table() {
@@ -64,7 +64,7 @@ func (p *population) environment() map[string]string {
 	return env
 }
 
-// settings are the effective ones.
+// settings returns the effective settings.
 func (p *population) settings() config.Config {
 	env := p.environment()
 	c, _ := config.Load(func(name string) (string, bool) {
@@ -76,7 +76,7 @@ func (p *population) settings() config.Config {
 
 func (p *population) instance() (limits.Instance, bool) { return limits.Lookup(p.InstanceType) }
 
-// trunk is the attached trunk; nil: there is none.
+// trunk returns the attached trunk, nil if there is none.
 func (p *population) trunk() *worldENI {
 	for i := range p.ENIs {
 		if p.ENIs[i].Trunk {
@@ -86,7 +86,7 @@ func (p *population) trunk() *worldENI {
 	return nil
 }
 
-// nodeIP is the address of the primary interface.
+// nodeIP returns the address of the primary interface.
 func (p *population) nodeIP() netip.Addr { return p.primary[p.ENIs[0].ID] }
 
 func ref[T any](value T) *T { return &value }

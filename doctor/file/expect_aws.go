@@ -42,10 +42,10 @@ func (p *population) expectAWS(r *evidence.Reading) {
 	r.IAM = evidence.Read(evidence.IAM{Role: "node", Actions: p.allowed()})
 }
 
-// defaultGroup is the security group of everything that the file does not say otherwise of.
+// defaultGroup is the security group of everything for which the file names no other.
 const defaultGroup = "sg-a"
 
-// described is the interface as EC2 describes it.
+// described returns the interface as EC2 describes it.
 func (p *population) described(e *worldENI, ips []netip.Addr, cidrs []netip.Prefix) evidence.Interface {
 	out := evidence.Interface{
 		ID: e.ID, Status: "in-use", Instance: p.Instance, Card: e.Card, Device: e.Device, Type: "interface", Subnet: e.Subnet, Primary: p.primary[e.ID], IPs: ips, Prefixes: cidrs,
@@ -71,7 +71,7 @@ func (p *population) described(e *worldENI, ips []netip.Addr, cidrs []netip.Pref
 	return out
 }
 
-// allowed are the EC2 actions that the daemon needs.
+// allowed returns the EC2 actions that the daemon needs.
 func (p *population) allowed() map[string]string {
 	actions := []string{"AssignIpv6Addresses", "CreateTags", "DescribeInstanceTypes", "DescribeInstances", "DescribeNetworkInterfaces", "DescribeSecurityGroups", "DescribeSubnets", "DescribeTags"}
 	if p.IPFamily == "ipv4" {

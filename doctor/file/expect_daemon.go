@@ -33,7 +33,7 @@ func (p *population) expectDaemon(r *evidence.Reading) {
 	p.expectDocuments(r, c)
 }
 
-// datastore are the managed interfaces with every address.
+// datastore returns the managed interfaces with every address.
 func (p *population) datastore() []evidence.ENI {
 	out := []evidence.ENI{}
 	for i := range p.ENIs {
@@ -76,7 +76,7 @@ func (p *population) record(a netip.Addr) (record, bool) {
 	return record{}, false
 }
 
-// entry is the record as the datastore shows it.
+// entry returns the record as the datastore shows it.
 func (r record) entry() evidence.Address {
 	a := evidence.Address{Address: r.address, AssignedAt: r.assignedAt, UnassignedAt: r.released}
 	if r.pod != "" {
@@ -85,7 +85,7 @@ func (r record) entry() evidence.Address {
 	return a
 }
 
-// counters add up as upstream's: both modes, excluded interfaces too.
+// counters adds up as upstream does: both modes, excluded interfaces too.
 func (p *population) counters() map[string]evidence.Counters {
 	out := map[string]evidence.Counters{}
 	for i := range p.ENIs {
@@ -106,7 +106,7 @@ func (p *population) counters() map[string]evidence.Counters {
 	return out
 }
 
-// prefixSize is how many addresses a prefix counts as.
+// prefixSize returns how many addresses a prefix counts as.
 func (p *population) prefixSize() int {
 	if p.IPFamily == "ipv6" {
 		return 1 << 48
@@ -162,7 +162,7 @@ func (p *population) checkpoint() evidence.Checkpoint {
 	return c
 }
 
-// expectDocuments are those of our daemon; upstream's has none.
+// expectDocuments fills in the documents of our daemon; upstream's has none.
 func (p *population) expectDocuments(r *evidence.Reading, c config.Config) {
 	if p.Daemon != "ours" {
 		for id, s := range sourcesOf(r) {
@@ -240,7 +240,7 @@ func (p *population) summary(c config.Config, targets introspect.Targets) intros
 	return s
 }
 
-// texts is null where nothing is set, as in the document.
+// texts returns nil, so null, if nothing is set, as in the document.
 func texts(cidrs []netip.Prefix) (out []string) {
 	for _, c := range cidrs {
 		out = append(out, c.String())
@@ -248,7 +248,7 @@ func texts(cidrs []netip.Prefix) (out []string) {
 	return out
 }
 
-// randomSNAT is the number that upstream's document has for the setting.
+// randomSNAT returns the setting's number in upstream's document.
 func randomSNAT(s config.SNATPorts) int {
 	switch s {
 	case config.SNATPortsPRNG:
@@ -259,7 +259,7 @@ func randomSNAT(s config.SNATPorts) int {
 	return 0
 }
 
-// declared is null for a setting that the environment does not have.
+// declared returns nil, so null, for a setting that the environment does not have.
 func declared(s config.Setting) *string {
 	if !s.Set {
 		return nil

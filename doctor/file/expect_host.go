@@ -44,10 +44,10 @@ func (p *population) expectHost(r *evidence.Reading) {
 	r.RunFiles = evidence.Read(files)
 }
 
-// onSocket reports that the daemon serves on its Unix socket, as since v1.23.0.
+// onSocket reports whether the daemon serves on its Unix socket, as since v1.23.0.
 func (p *population) onSocket() bool { return !p.release.Before(evidence.Version{1, 23}) }
 
-// agentOnSocket reports that the policy agent serves on its Unix socket, as since v1.2.6.
+// agentOnSocket reports whether the policy agent serves on its Unix socket, as since v1.2.6.
 func (p *population) agentOnSocket() bool {
 	v, ok := evidence.ParseVersion(p.AgentVersion)
 	return ok && !v.Before(evidence.Version{1, 2, 6})
@@ -75,7 +75,7 @@ func (p *population) listeners() []evidence.Listener {
 		evidence.Listener{Address: "[::]:8162", Process: "controller"}, evidence.Listener{Address: "[::]:8163", Process: "controller"})
 }
 
-// containerEnv is the environment of each container.
+// containerEnv returns the environment of each container.
 func (p *population) containerEnv() map[string]map[string]string {
 	out := map[string]map[string]string{"aws-node": p.environment(), "aws-vpc-cni-init": maps.Clone(p.InitEnv)}
 	if out["aws-vpc-cni-init"] == nil {

@@ -11,8 +11,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// expectKernel is what the daemon and the plugin make of the world, by the same functions
-// that show them.
+// expectKernel fills in what the daemon and the plugin make of the world, using the same
+// functions that show it.
 func (p *population) expectKernel(r *evidence.Reading) {
 	node := p.nodeState()
 	r.Links = evidence.Read(p.links())
@@ -53,7 +53,7 @@ func (p *population) nodeState() hostrules.NodeState {
 	})
 }
 
-// backend is where marks are: releases before v1.23 know iptables alone.
+// backend returns where marks are set: releases before v1.23 know only iptables.
 func (p *population) backend() hostrules.Backend {
 	if p.Daemon == "original" && p.release.Before(evidence.Version{1, 23}) {
 		return hostrules.IPTables
@@ -61,7 +61,7 @@ func (p *population) backend() hostrules.Backend {
 	return hostrules.NFTables
 }
 
-// device is the name of an interface's link.
+// device returns the name of an interface's link.
 func device(card, device int) string {
 	if card == 0 {
 		return fmt.Sprintf("ens%d", 5+device)
@@ -89,7 +89,7 @@ func (p *population) links() []evidence.Link {
 	return links
 }
 
-// living are the assignments whose pod has a network: neither gone nor still without.
+// living returns the assignments whose pod has a network: neither gone nor still without one.
 func (p *population) living() (out []record) {
 	for _, r := range p.records {
 		if r.pod != "" && !r.gone {
@@ -140,7 +140,7 @@ func (p *population) rules(node hostrules.NodeState) []evidence.Rule {
 		add(hostrules.PodRules(b.address, b.table)...)
 	}
 	out = append(out, evidence.Rule{Family: family, Priority: 32766, Table: "main"})
-	if family == 4 { // the kernel has no such table of IPv6
+	if family == 4 { // the kernel has no such table for IPv6
 		out = append(out, evidence.Rule{Family: family, Priority: 32767, Table: "default"})
 	}
 	return out
@@ -238,7 +238,7 @@ func (p *population) iptables(node hostrules.NodeState) evidence.IPTables {
 		out.NFTTables = append(out.NFTTables, "ip aws-cni")
 	}
 	if p.Daemon == "original" && p.release.Before(evidence.Version{1, 13, 1}) && p.environment()["ENABLE_NFTABLES"] != "true" {
-		out.Mode, out.NFT, out.Legacy = "legacy", out.Legacy, out.NFT // it works on hosts of that kind only
+		out.Mode, out.NFT, out.Legacy = "legacy", out.Legacy, out.NFT // it works only on such hosts
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// expectLogs are the lines of a daemon that started and has had nothing to complain of.
+// expectLogs fills in the log lines of a daemon that started without trouble.
 func (p *population) expectLogs(r *evidence.Reading) {
 	span := func(lines ...evidence.Line) evidence.Log {
 		if lines == nil {

@@ -17,7 +17,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// MaxBytes is how large a file may be, and how large its anchors may make it.
+// MaxBytes bounds the size of a file, before and after its anchors are expanded.
 const MaxBytes = 8 << 20
 
 // document is the file as written; the parts that depend on defaults are decoded later.
@@ -47,8 +47,7 @@ type node struct {
 	Count int   `json:"count"`
 }
 
-// Load reads an evidence file, YAML or JSON. An error is a *Refusal where it is about a
-// place of the file.
+// Load reads an evidence file, YAML or JSON. An error about a place in the file is a *Refusal.
 func Load(data []byte) (*evidence.Evidence, error) {
 	root, err := parse(data)
 	if err != nil {
@@ -70,7 +69,7 @@ func Load(data []byte) (*evidence.Evidence, error) {
 	return doc.resolve(root)
 }
 
-// parse reads one document within bounds.
+// parse reads one document within limits.
 func parse(data []byte) (*yaml.Node, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("the file has %d bytes; %d are accepted", len(data), MaxBytes)
@@ -93,7 +92,7 @@ func parse(data []byte) (*yaml.Node, error) {
 	return root, err
 }
 
-// expand replaces each alias with the node that it refers to, within bounds.
+// expand replaces each alias with the node that it refers to, within limits.
 func expand(n *yaml.Node, left *int) (*yaml.Node, error) {
 	if *left -= len(n.Value) + 2; *left < 0 {
 		return nil, refuse(n, "", fmt.Sprintf("anchors make the file larger than %d bytes", MaxBytes))
@@ -136,7 +135,7 @@ func checkVersion(root *yaml.Node) error {
 	return refuse(root, "schemaVersion", "required: 1")
 }
 
-// resolve works out every node's readings.
+// resolve computes the readings of all nodes.
 func (doc *document) resolve(root *yaml.Node) (*evidence.Evidence, error) {
 	ev := &evidence.Evidence{At: doc.At, Mode: evidence.Mode(doc.Mode), Interval: doc.Interval, Scope: doc.Scope, Report: doc.Report}
 	nodes := doc.Nodes
@@ -177,13 +176,13 @@ func (doc *document) resolve(root *yaml.Node) (*evidence.Evidence, error) {
 	return ev, nil
 }
 
-// resolved is a node's reading and the name that its world has.
+// resolved is a node's reading, and the node's name in its world.
 type resolved struct {
 	name    string
 	reading *evidence.Reading
 }
 
-// of is the reading as that of a node of another name: what names the node names that one.
+// of returns the reading for a node of another name: what names the node then names that one.
 func (r *resolved) of(name string) *evidence.Reading {
 	if name == r.name {
 		return r.reading
@@ -224,7 +223,7 @@ func (r *resolved) of(name string) *evidence.Reading {
 	return &out
 }
 
-// timed is a part of the file with the reading that it was written for.
+// timed is a part of the file, with the time of the reading that it was written for.
 type timed struct {
 	part
 	at   time.Time
@@ -250,7 +249,7 @@ func (doc *document) readings(root *yaml.Node, n *node) (first, second *resolved
 	return first, second, err
 }
 
-// child is the value of an object's member; nil: it has none of the name.
+// child returns the value of an object's member, nil if it has none of that name.
 func child(object *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(object.Content) && object.Kind == yaml.MappingNode; i += 2 {
 		if object.Content[i].Value == name {
@@ -260,15 +259,15 @@ func child(object *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// reading takes the steps of the format in their order: the world, what is expected of it,
-// what was read instead.
+// reading follows the steps of the format in order: the world, what is expected of it, what was
+// read instead.
 func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*resolved, error) {
 	w := healthy(doc.At)
 	for _, p := range parts {
 		if p.World == nil {
 			continue
 		}
-		// Pods that are listed with the node's name are on it.
+		// Pods listed with the node's name are on it.
 		if name := child(p.World, "node"); name != nil && name.Kind == yaml.ScalarNode && name.Tag == "!!str" {
 			w.Node = name.Value
 		}
@@ -312,7 +311,7 @@ func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*res
 	return &resolved{w.Node, r}, nil
 }
 
-// birthdays adds the tag that daemons write to the interfaces that they make.
+// birthdays adds the creation tag that daemons write to the interfaces that they make.
 func birthdays(r *evidence.Reading) {
 	for i := range r.Interfaces.Content {
 		e := &r.Interfaces.Content[i]
@@ -326,8 +325,8 @@ func birthdays(r *evidence.Reading) {
 	}
 }
 
-// sources edits a reading: groups first, since a source that is named itself goes by its
-// own value.
+// sources edits a reading. Groups come first, because a source that is named itself gets its own
+// value.
 func (d decoder) sources(node *yaml.Node, r, ideal *evidence.Reading, path string) error {
 	if node.Kind != yaml.MappingNode {
 		return refuse(node, path, "want an object, not "+kind(node))
@@ -378,7 +377,7 @@ func (d decoder) sources(node *yaml.Node, r, ideal *evidence.Reading, path strin
 			return nil
 		}
 		if reason := s.missing(); reason != "" {
-			if reason == evidence.MissingNotAsked { // base: none: nothing to merge it into
+			if reason == evidence.MissingNotAsked { // with base: none there is nothing to merge it into
 				s.v.SetZero()
 			} else {
 				s.v.Set(wanted[key].v)

@@ -10,11 +10,12 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// dropper removes something from a list of interfaces: an interface, a prefix or
-// a secondary address. It reports whether it found any.
+// dropper removes an interface, a prefix or a secondary address from a list of interfaces. It
+// reports whether it found any.
 type dropper func(eni string, cidr netip.Prefix, address netip.Addr) bool
 
-// interfaceList is the dropper of the three lists of interfaces; nil: another list.
+// interfaceList returns the dropper of one of the three lists of interfaces, nil for another
+// list.
 func interfaceList(list reflect.Value) dropper {
 	switch l := list.Addr().Interface().(type) {
 	case *[]evidence.ENI:
@@ -56,13 +57,13 @@ func dropFrom(ips *[]netip.Addr, prefixes *[]netip.Prefix, cidr netip.Prefix, ad
 	return prefix || ip
 }
 
-// cut is the list without the entries that match, and whether there were any.
+// cut returns the list without the entries that match, and whether there were any.
 func cut[T any](list []T, match func(T) bool) ([]T, bool) {
 	out := slices.DeleteFunc(slices.Clone(list), match)
 	return out, len(out) < len(list)
 }
 
-// withoutInterface reads an item of `without` of a list of interfaces.
+// withoutInterface reads an item of `without` for a list of interfaces.
 func (d decoder) withoutInterface(node *yaml.Node, drop dropper, path string) error {
 	var item struct {
 		ENI     string       `json:"eni"`
@@ -81,8 +82,8 @@ func (d decoder) withoutInterface(node *yaml.Node, drop dropper, path string) er
 	return nil
 }
 
-// held are the addresses of an interface before `with` is merged into it: what `with`
-// names is added to them.
+// held holds the addresses of an interface before `with` is merged into it. What `with` names is
+// added to them.
 type held struct{ ips, prefixes reflect.Value }
 
 func addressesOf(entry reflect.Value) held {
@@ -93,7 +94,7 @@ func addressesOf(entry reflect.Value) held {
 	return held{}
 }
 
-// keep puts the addresses that the interface had before those that were named.
+// keep puts the interface's earlier addresses before those that were named.
 func (h held) keep(entry reflect.Value) {
 	if !h.ips.IsValid() {
 		return

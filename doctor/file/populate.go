@@ -20,21 +20,21 @@ type population struct {
 	cidrs   map[string][]netip.Prefix
 	macs    map[string]string
 	records []record           // of the datastore, by interface and address
-	pods    []evidence.KubePod // on the node and elsewhere, hosts' included
+	pods    []evidence.KubePod // on the node and elsewhere, including those of the host network
 }
 
 // record is an address that was given to a pod.
 type record struct {
 	eni        *worldENI
 	address    netip.Addr
-	pod        evidence.Pod // empty: it cools
+	pod        evidence.Pod // empty while the address cools
 	gone       bool         // the pod is gone, but its address is still assigned
 	assignedAt time.Time
 	released   time.Time
 }
 
-// populate invents what the world leaves open. Nothing depends on which addresses and
-// names it chooses, so it always chooses the same.
+// populate invents what the world leaves open. Nothing depends on which addresses and names it
+// chooses, so it always chooses the same ones.
 func (w *world) populate(at time.Time) (*population, error) {
 	p := &population{world: w, at: at, primary: map[string]netip.Addr{}, ips: map[string][]netip.Addr{}, cidrs: map[string][]netip.Prefix{}, macs: map[string]string{}}
 	if err := p.inventAddresses(); err != nil {
@@ -43,8 +43,8 @@ func (w *world) populate(at time.Time) (*population, error) {
 	return p, p.assign()
 }
 
-// inventAddresses gives each interface its MAC, its primary address, its secondary IPs and
-// its prefixes: those that the file names first.
+// inventAddresses gives each interface its MAC, primary address, secondary IPs and prefixes,
+// those that the file names first.
 func (p *population) inventAddresses() error {
 	taken := map[netip.Addr]bool{}
 	for i := range p.ENIs {
@@ -83,7 +83,7 @@ func (p *population) inventAddresses() error {
 			return err
 		}
 		ips := slices.Clone(e.Addresses)
-		for j := range p.Pods { // an address that the file gives a pod is one of its interface
+		for j := range p.Pods { // an address that the file gives a pod belongs to its interface
 			if pod := &p.Pods[j]; pod.ENI == e.ID {
 				for _, a := range pod.IPs {
 					if !slices.Contains(ips, a) && !p.inPrefix(a) {
@@ -157,7 +157,7 @@ func (p *population) inPrefix(a netip.Addr) bool {
 }
 
 // assign hands out addresses: to the pods that the file names, to those that are gone, to
-// invented ones, then to no pod for those that cool.
+// invented ones, and finally to no pod, for cooldown.
 func (p *population) assign() error {
 	free := map[string][]netip.Addr{}
 	for i := range p.ENIs {
@@ -216,7 +216,7 @@ func (p *population) assign() error {
 	return nil
 }
 
-// named adds a pod of the file, as often as it counts.
+// named adds a pod of the file, as many times as its count.
 func (p *population) named(from *worldPod, taken map[string]int, take func(*worldENI, []netip.Addr) netip.Addr) error {
 	for n := range max(1, from.Count) {
 		pod := from.KubePod
@@ -240,7 +240,7 @@ func (p *population) named(from *worldPod, taken map[string]int, take func(*worl
 	return nil
 }
 
-// running is an ordinary pod of the node.
+// running returns an ordinary pod of the node.
 func (p *population) running(name evidence.Pod, address netip.Addr, since time.Time) evidence.KubePod {
 	pod := newPod(p.Node, p.at)
 	pod.Pod, pod.CreatedAt, pod.StartedAt = name, since, since
@@ -250,7 +250,7 @@ func (p *population) running(name evidence.Pod, address netip.Addr, since time.T
 	return pod
 }
 
-// newPod has the defaults of an entry of pods.
+// newPod returns a pod with the defaults of list entries.
 func newPod(node string, at time.Time) evidence.KubePod {
 	since := at.Add(-time.Hour)
 	return evidence.KubePod{
@@ -267,7 +267,7 @@ func hostNames(n int) []string {
 	return names[:n]
 }
 
-// pool are the first addresses of an interface, in the order in which they are handed out.
+// pool returns the first addresses of an interface, in the order in which they are handed out.
 func (p *population) pool(e *worldENI, most int) []netip.Addr {
 	out := slices.Clone(p.ips[e.ID])
 	for _, c := range p.cidrs[e.ID] {
@@ -285,7 +285,7 @@ func skip(a netip.Addr, n int) netip.Addr {
 	return a
 }
 
-// blocks are the aligned /28s of a subnet from its end, or the /80s of its IPv6 range.
+// blocks yields the aligned /28s of a subnet from its end, or the /80s of its IPv6 range.
 func blocks(s *worldSubnet, ipv6 bool) iter.Seq[netip.Prefix] {
 	return func(yield func(netip.Prefix) bool) {
 		if ipv6 {

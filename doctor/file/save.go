@@ -16,19 +16,18 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Save writes evidence as a file from which Load reads the same. What all nodes have in
-// common is written once, at the top. The file ends up in tickets and chats: what must not
-// leave a node was taken out where it was read. Of logs that make it too large the oldest
-// lines are left out.
+// Save writes evidence as a file from which Load reads the same. What all nodes have in common is
+// written once, at the top. The file ends up in tickets and chats: what must not leave a node was
+// removed when it was read. If logs make the file too large, their oldest lines are left out.
 func Save(ev *evidence.Evidence) ([]byte, error) {
 	data, _, err := Fit(ev)
 	return data, err
 }
 
-// ErrTooLarge is of evidence that takes more than a file may have, without any logs.
+// ErrTooLarge means that the evidence does not fit into a file, even without logs.
 var ErrTooLarge = errors.New("the evidence is too large")
 
-// Fit is Save with how many lines of each log were left out.
+// Fit is Save, and also returns how many lines of each log were left out.
 func Fit(ev *evidence.Evidence) (data []byte, dropped map[string]int, err error) {
 	dropped = map[string]int{}
 	data, err = save(ev)
@@ -94,9 +93,9 @@ func save(ev *evidence.Evidence) ([]byte, error) {
 	return out, nil
 }
 
-// Shorten keeps the newest share of the lines of each log, fewer by one at least, and returns
-// how many it left out of the last readings, by log: log.ipamd, log.awsnode/aws-node. A log of
-// the second reading begins with that of the first, so it loses the same lines.
+// Shorten keeps the newest share of the lines of each log, at least one fewer than before. It
+// returns how many it left out of the last readings, by log: log.ipamd, log.awsnode/aws-node. A
+// log of the second reading begins with that of the first, so it loses the same lines.
 func Shorten(ev *evidence.Evidence, share float64) (_ *evidence.Evidence, dropped map[string]int) {
 	out := *ev
 	out.Nodes = slices.Clone(ev.Nodes)
@@ -135,7 +134,7 @@ func newest(l evidence.Log, without int) evidence.Log {
 	return l
 }
 
-// withLogs is a reading with each of its logs changed.
+// withLogs returns a reading with each of its logs changed.
 func withLogs(r *evidence.Reading, change func(name string, l evidence.Log) evidence.Log) *evidence.Reading {
 	out := *r
 	for id, s := range sourcesOf(&out) {
@@ -157,7 +156,7 @@ func withLogs(r *evidence.Reading, change func(name string, l evidence.Log) evid
 	return &out
 }
 
-// common are the sources that are the same on all nodes.
+// common returns the sources that are the same on all nodes.
 func common(readings []*evidence.Reading) map[string]bool {
 	out := map[string]bool{}
 	if len(readings) < 2 {
@@ -179,7 +178,7 @@ func sourcesNode(r *evidence.Reading, wants func(id string) bool) *yaml.Node {
 	out := object()
 	for id, s := range sourcesOf(r) {
 		if wants(id) {
-			put(out, id, encoder{full: id == "ec2.type"}.source(s)) // which Load has of any file
+			put(out, id, encoder{full: id == "ec2.type"}.source(s)) // Load fills it in for any file
 		}
 	}
 	return out
@@ -194,8 +193,8 @@ func (c encoder) source(s source) *yaml.Node {
 	return c.encode(s.content())
 }
 
-// changes are the sources that the second reading shows otherwise. Objects are merged into
-// those of the first, so the names of maps that are gone are taken away.
+// changes returns the sources that differ in the second reading. Objects are merged into those of
+// the first, so names that have gone from maps are removed explicitly.
 func changes(first, second *evidence.Reading) *yaml.Node {
 	before := maps.Collect(sourcesOf(first))
 	out := object()
@@ -213,8 +212,8 @@ func changes(first, second *evidence.Reading) *yaml.Node {
 	return out
 }
 
-// subtract makes node mean the same when it is merged over an earlier one: names that only
-// the earlier has become null, lines of logs that it has are left out.
+// subtract makes node mean the same when it is merged over an earlier one: names that only the
+// earlier one has become null, and log lines that it already has are left out.
 func subtract(node, earlier *yaml.Node) {
 	if node.Kind != yaml.MappingNode || earlier.Kind != yaml.MappingNode {
 		return
@@ -250,11 +249,11 @@ func put(object *yaml.Node, name string, value *yaml.Node) {
 	object.Content = append(object.Content, scalar("!!str", name), value)
 }
 
-// encode is the reverse of the decoder.
+// encode is the inverse of the decoder.
 func encode(v reflect.Value) *yaml.Node { return encoder{}.encode(v) }
 
-// encoder leaves out members with nothing in them where their absence means the same.
-// What is merged over something else is written in full.
+// encoder omits empty members if their absence means the same. What is merged over something else
+// is written in full.
 type encoder struct{ full bool }
 
 func (c encoder) encode(v reflect.Value) *yaml.Node {
@@ -266,7 +265,7 @@ func (c encoder) encode(v reflect.Value) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!timestamp", Value: x.UTC().Format(time.RFC3339Nano)}
 	case time.Duration:
 		if x < time.Second {
-			return scalar("!!str", strconv.FormatFloat(x.Seconds(), 'f', -1, 64)+"s") // files know no milliseconds
+			return scalar("!!str", strconv.FormatFloat(x.Seconds(), 'f', -1, 64)+"s") // files have no unit for milliseconds
 		}
 		return scalar("!!str", x.String())
 	case evidence.Line:

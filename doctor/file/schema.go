@@ -12,11 +12,11 @@ import (
 
 //go:generate go test -run ^TestSchema$ -count=1 . -update
 
-// keywords are those of a schema.
+// keywords are the keywords of a schema.
 type keywords = map[string]any
 
-// Schema is the JSON Schema of evidence files. It accepts more than Load does, which also
-// checks what a schema cannot say.
+// Schema returns the JSON Schema of evidence files. It accepts more than Load, which also checks
+// what a schema cannot express.
 func Schema() ([]byte, error) {
 	s := schema{defs: keywords{}}
 	world, reading := s.of(reflect.TypeFor[world]()), keywords{}
@@ -58,7 +58,7 @@ var missing = keywords{
 
 type schema struct{ defs keywords }
 
-// of is the schema of a type. Structs are defined once, by name.
+// of returns the schema of a type. Structs are defined once, by name.
 func (s schema) of(t reflect.Type) keywords {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -102,7 +102,7 @@ func (s schema) object(t reflect.Type) keywords {
 	name := t.PkgPath()[len("cnictl/"):] + "." + t.Name()
 	name = schemaName(name)
 	if _, done := s.defs[name]; !done {
-		s.defs[name] = nil // it may hold itself
+		s.defs[name] = nil // it may contain itself
 		properties := keywords{}
 		for _, m := range membersOf(t).list {
 			property := s.of(t.FieldByIndex(m.index).Type)
@@ -119,7 +119,7 @@ func (s schema) object(t reflect.Type) keywords {
 	return keywords{"$ref": "#/$defs/" + name}
 }
 
-// schemaName is a name without slashes, which would have to be escaped in references.
+// schemaName replaces slashes, which would have to be escaped in references.
 func schemaName(path string) string {
 	out := []byte(path)
 	for i, c := range out {

@@ -20,7 +20,7 @@ func (s source) lack(reason string) {
 
 func (s source) missing() string { return s.v.Field(1).String() }
 
-// sourcesOf are the sources of a reading by id, in the order of the documentation.
+// sourcesOf yields the sources of a reading by id, in the order of the documentation.
 func sourcesOf(r *evidence.Reading) iter.Seq2[string, source] {
 	return func(yield func(string, source) bool) {
 		v := reflect.ValueOf(r).Elem()
@@ -32,13 +32,13 @@ func sourcesOf(r *evidence.Reading) iter.Seq2[string, source] {
 	}
 }
 
-// group is the part of a source's id before the dot.
+// group returns the part of a source's id before the dot.
 func group(id string) string {
 	name, _, _ := strings.Cut(id, ".")
 	return name
 }
 
-// groups can be named in place of all their sources.
+// groups can be named instead of all their sources.
 var groups = []string{"intro", "log", "kern", "host", "ec2", "k8s"}
 
 // read reports whether a mode has a source.

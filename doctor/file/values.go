@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Refusal is a value of a file that is not accepted: where it is, and what is expected.
+// Refusal is a value in a file that is not accepted: where it is, and what is expected.
 type Refusal struct {
 	Line   int    // of the file
 	Member string // sources.kern.rule[2].priority
@@ -35,7 +35,7 @@ func join(path, member string) string {
 	return path + "." + member
 }
 
-// each calls do for every member of an object; a member that is given twice is refused.
+// each calls do for every member of an object. It refuses a member that is given twice.
 func each(node *yaml.Node, path string, do func(key string, at, value *yaml.Node) error) error {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -71,7 +71,7 @@ func kind(node *yaml.Node) string {
 	return short(node.Value)
 }
 
-// short is the beginning of a value: what is not an evidence file may be anything.
+// short returns the beginning of a value: a file of another kind may hold anything.
 func short(value string) string {
 	const most = 40
 	if len(value) <= most {

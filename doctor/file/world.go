@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// world is what is so, with which a source that is "expected" agrees.
+// world is the actual state. A source that is "expected" agrees with it.
 type world struct {
 	Node         string             `json:"node"`
 	Instance     string             `json:"instance"`
@@ -39,11 +39,11 @@ type world struct {
 	release evidence.Version
 }
 
-// maxEntries bounds everything that a number in a file can multiply: a node has some
-// thousand addresses, a cluster some thousand nodes.
+// maxEntries bounds everything that a number in a file can multiply: a node has a few thousand
+// addresses, a cluster a few thousand nodes.
 const maxEntries = 20_000
 
-// asShipped means the policy agent that the release of the CNI ships with.
+// asShipped selects the policy agent that ships with the release of the CNI.
 const asShipped = "as shipped"
 
 type worldSubnet struct {
@@ -86,7 +86,7 @@ type worldPod struct {
 
 func (e *worldENI) device() int { return *e.Device }
 
-// healthy is the world that a file without any member describes, at the time of its first
+// healthy returns the world that a file without any member describes, at the time of its first
 // reading.
 func healthy(at time.Time) world {
 	return world{
@@ -97,8 +97,8 @@ func healthy(at time.Time) world {
 	}
 }
 
-// complete fills in what follows from the rest, and refuses what cannot be. node is where
-// the file describes the world.
+// complete fills in what follows from the rest, and refuses what is impossible. node is where the
+// file describes the world.
 func (w *world) complete(node *yaml.Node) error {
 	no := func(member, why string) error { return refuse(node, join("world", member), why) }
 	if w.HostPods > maxEntries {
@@ -212,7 +212,7 @@ func (w *world) completeENIs(subnets map[string]*worldSubnet, no func(member, wh
 	return nil
 }
 
-// addressesOf is how many addresses an interface has for pods. A /80 has as many as fit.
+// addressesOf returns how many addresses an interface has for pods. A /80 counts as 2^20.
 func (w *world) addressesOf(e *worldENI) int {
 	if w.IPFamily == "ipv6" {
 		return e.IPs + e.Prefixes<<20
@@ -238,7 +238,7 @@ func (w *world) subnet(id string) *worldSubnet {
 	return nil
 }
 
-// shippedAgent is the policy agent of a release's manifest; empty: it had none.
+// shippedAgent returns the policy agent in a release's manifest, empty if it had none.
 func shippedAgent(cni evidence.Version) string {
 	for _, r := range []struct {
 		since evidence.Version

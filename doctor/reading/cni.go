@@ -7,7 +7,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// CNIConf reads a file of the CNI configuration directory: a list of plugins, or one.
+// CNIConf reads a file of the CNI configuration directory: a list of plugins, or one plugin.
 func CNIConf(file string, data []byte) evidence.CNIConf {
 	out := evidence.CNIConf{File: file, Types: []string{}}
 	var conf struct {
@@ -32,8 +32,8 @@ func CNIConf(file string, data []byte) evidence.CNIConf {
 	return out
 }
 
-// PluginVersion finds the version in what a CNI plugin prints when it is started by hand;
-// nil: it prints none.
+// PluginVersion finds the version in the output of a CNI plugin that is started by hand, nil if
+// there is none.
 func PluginVersion(printed string) *string {
 	line, _, _ := strings.Cut(printed, "\n")
 	fields := strings.Fields(line)

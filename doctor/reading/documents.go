@@ -21,14 +21,14 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Answer is what a daemon answered to the request for a document.
+// Answer is a daemon's response to the request for a document.
 type Answer struct {
-	Status  int // HTTP; 0: not known, as in an archive
+	Status  int // HTTP; 0 if unknown, as in an archive
 	Body    []byte
 	Missing string // why there is no answer
 }
 
-// Missing is why a source of a node could not be read, in the standard words where one fits.
+// Missing returns why a source of a node could not be read, in the standard words if they fit.
 func Missing(e *document.NodeError) string {
 	switch e.Reason {
 	case introspect.ReasonForbidden:
@@ -40,7 +40,7 @@ func Missing(e *document.NodeError) string {
 	case introspect.ReasonOff:
 		return evidence.MissingDisabled
 	case introspect.ReasonPodNotRunning:
-		return "the daemon's pod is not running" // without its name: nodes are grouped by reasons
+		return "the daemon's pod is not running" // without its name: nodes are grouped by reason
 	case introspect.ReasonNoPod, introspect.ReasonNoSocket, introspect.ReasonNotFound, introspect.ReasonNoEndpoint, introspect.ReasonNotServed:
 		return evidence.MissingAbsent
 	}
@@ -48,7 +48,7 @@ func Missing(e *document.NodeError) string {
 }
 
 // Documents fills the intro.* sources from the answers to introspect.Path…; those to
-// introspect.PathPod have a query each. A path without an answer was not asked.
+// introspect.PathPod have a query each. A path without an answer was not requested.
 func Documents(r *evidence.Reading, answers map[string]Answer) {
 	asked := func(path string) Answer {
 		a, ok := answers[path]
@@ -80,7 +80,7 @@ func Documents(r *evidence.Reading, answers map[string]Answer) {
 	r.PodViews = podViews(answers)
 }
 
-// podViews are the documents of pods. A pod that the daemon does not know has none.
+// podViews returns the documents of pods. A pod that the daemon does not know has none.
 func podViews(answers map[string]Answer) evidence.Source[[]introspect.NodePod] {
 	views, asked, reason := []introspect.NodePod{}, 0, evidence.MissingNotAsked
 	for _, path := range slices.Sorted(maps.Keys(answers)) {
@@ -104,12 +104,12 @@ func podViews(answers map[string]Answer) evidence.Source[[]introspect.NodePod] {
 	return evidence.Read(views)
 }
 
-// reason is an error that is one of evidence.Missing….
+// reason is an error whose text is one of evidence.Missing….
 type reason string
 
 func (r reason) Error() string { return string(r) }
 
-// Source is a source that was read, or the reason why it was not.
+// Source returns a source that was read, or the reason why it was not.
 func Source[T any](content T, err error) evidence.Source[T] {
 	var known reason
 	switch {
@@ -123,7 +123,7 @@ func Source[T any](content T, err error) evidence.Source[T] {
 	return evidence.Lacking[T](err.Error())
 }
 
-// ours reads a document that our daemon alone has.
+// ours reads a document that only our daemon has.
 func ours[T any](a Answer, kind string, check func(*T) (string, error)) evidence.Source[T] {
 	var doc T
 	err := a.into(&doc)
@@ -136,7 +136,7 @@ func ours[T any](a Answer, kind string, check func(*T) (string, error)) evidence
 	return Source(doc, err)
 }
 
-// check refuses what is no document.
+// check rejects an answer without a document.
 func (a Answer) check() error {
 	switch {
 	case a.Missing != "":
@@ -153,7 +153,7 @@ func (a Answer) check() error {
 	return nil
 }
 
-// into reads an object.
+// into reads a JSON object.
 func (a Answer) into(out any) error {
 	if err := a.check(); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (a Answer) into(out any) error {
 	return nil
 }
 
-// eniConfig is the name of the node's ENIConfig; nil: the daemon cannot read the node. An
+// eniConfig returns the name of the node's ENIConfig, nil if the daemon cannot read the node. An
 // archive has only the text of that answer.
 func (a Answer) eniConfig() (*string, error) {
 	if a.Missing == "" && (a.Status == 404 || a.Status == 0 && bytes.EqualFold(bytes.TrimSpace(a.Body), []byte("not found"))) {
@@ -186,8 +186,8 @@ func (a Answer) eniConfig() (*string, error) {
 	return name, nil
 }
 
-// ENIs reads a /v1/enis document of any release: the interfaces, and the counters that the
-// document has of each network card.
+// ENIs reads a /v1/enis document of any release: the interfaces, and the counters of each network
+// card.
 func ENIs(body []byte) ([]evidence.ENI, map[string]evidence.Counters, error) {
 	pool, err := introspect.Decode(body)
 	if err != nil {
@@ -216,7 +216,7 @@ func ENIs(body []byte) ([]evidence.ENI, map[string]evidence.Counters, error) {
 	return Datastore(pool.ENIs), counters, nil
 }
 
-// Datastore are interfaces that were decoded before.
+// Datastore converts interfaces that were decoded before.
 func Datastore(enis []introspect.NodeENI) []evidence.ENI {
 	out := []evidence.ENI{}
 	for _, e := range enis {
@@ -247,7 +247,7 @@ func eni(e introspect.NodeENI) evidence.ENI {
 	return out
 }
 
-// address is a record. One that is assigned has a pod, whose name up to v1.10 is empty.
+// address converts a record. An assigned one has a pod, whose name is empty up to v1.10.
 func address(a introspect.NodeAddress) evidence.Address {
 	out := evidence.Address{Address: a.Address}
 	if a.State == introspect.AddressAssigned {
@@ -257,7 +257,7 @@ func address(a introspect.NodeAddress) evidence.Address {
 	return out
 }
 
-// moment is zero of a time that cannot be.
+// moment returns zero for an impossible time.
 func moment(at *time.Time) time.Time {
 	if at == nil || at.Year() < 1970 || at.Year() > 9999 {
 		return time.Time{}
@@ -272,13 +272,13 @@ func podName(namespace, name string) evidence.Pod {
 	return evidence.Pod(namespace + "/" + name)
 }
 
-// maxMetrics bounds a text of metrics, maxSamples the series that are kept of it.
+// maxMetrics bounds the text of metrics, maxSamples the series kept from it.
 const (
 	maxMetrics = 8 << 20
 	maxSamples = 20_000
 )
 
-// Metrics reads a text of metrics; values that are no numbers are left out.
+// Metrics reads a text of metrics, without values that are not numbers.
 func Metrics(text []byte) (evidence.Metrics, error) {
 	if len(text) > maxMetrics {
 		return evidence.Metrics{}, fmt.Errorf("metrics: more than %d MiB", maxMetrics>>20)
@@ -312,8 +312,8 @@ const (
 	maxSeconds = 1e11
 )
 
-// AddCard adds the checkpoint of a further network card to that of card 0. Of a damaged one
-// the path and the error are shown.
+// AddCard adds the checkpoint of a further network card to that of card 0. If one is damaged, its
+// path and error are shown.
 func AddCard(c *evidence.Checkpoint, card evidence.Checkpoint) {
 	if card.Error != nil && (c.Error == nil || c.Bytes == nil) {
 		c.Path, c.Error, c.Version = card.Path, card.Error, card.Version
@@ -326,9 +326,9 @@ func AddCard(c *evidence.Checkpoint, card evidence.Checkpoint) {
 	c.Allocations = append(c.Allocations, card.Allocations...)
 }
 
-// Checkpoint is the file of assignments at path, or why it cannot be used: err is that of
-// reading it. Other than a file that does not exist, that is no evidence about the file, but
-// of the reader's rights.
+// Checkpoint reads the file of assignments at path, or records why it cannot be used. err is the
+// error of reading it: unless the file does not exist, that says nothing about the file, only
+// about the reader's rights.
 func Checkpoint(path string, data []byte, err error) (evidence.Checkpoint, error) {
 	c := evidence.Checkpoint{Path: path}
 	switch {
@@ -346,7 +346,7 @@ func Checkpoint(path string, data []byte, err error) (evidence.Checkpoint, error
 		text := format.Error()
 		switch format.Problem {
 		case checkpoint.Empty, checkpoint.Truncated, checkpoint.NotJSON:
-			text = format.Err.Error() // encoding/json's own, as upstream logs it
+			text = format.Err.Error() // encoding/json's own error, as upstream logs it
 		}
 		c.Error = &text
 		return c, nil

@@ -22,8 +22,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Sysctls reads what sysctl prints. It keeps what the daemon, the init container or the host
-// set for pod networking; of links, those of pods left out.
+// Sysctls reads the output of sysctl. It keeps what the daemon, the init container or the host
+// set for pod networking, without the settings of pods' links.
 func Sysctls(printed string) map[string]string {
 	out := map[string]string{}
 	for name, value := range settings(printed) {
@@ -38,7 +38,7 @@ func Sysctls(printed string) map[string]string {
 	return out
 }
 
-// settings are the lines of what sysctl prints, NAME = VALUE, or grep below /proc/sys, PATH:VALUE.
+// settings yields the lines of sysctl, NAME = VALUE, or of grep below /proc/sys, PATH:VALUE.
 func settings(printed string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for line := range strings.Lines(printed) {
@@ -54,7 +54,7 @@ func settings(printed string) iter.Seq2[string, string] {
 	}
 }
 
-// listed are the files, not the directories, of what ls -l prints: the members of each line.
+// listed yields the columns of each file, not of directories, in the output of ls -l.
 func listed(printed string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(printed) {
@@ -65,7 +65,7 @@ func listed(printed string) iter.Seq[[]string] {
 	}
 }
 
-// ListedFiles are the names in what ls -l prints.
+// ListedFiles returns the names in the output of ls -l.
 func ListedFiles(printed string) []string {
 	out := []string{}
 	for f := range listed(printed) {
@@ -74,7 +74,7 @@ func ListedFiles(printed string) []string {
 	return out
 }
 
-// ListedPlugins are the CNI plugins in what ls -ln prints of their directory.
+// ListedPlugins returns the CNI plugins in the output of ls -ln for their directory.
 func ListedPlugins(printed string) []evidence.CNIPlugin {
 	out := []evidence.CNIPlugin{}
 	for f := range listed(printed) {
@@ -87,7 +87,7 @@ func ListedPlugins(printed string) []evidence.CNIPlugin {
 	return out
 }
 
-// linkSettings are those of a link, by family; hostSettings those of no link.
+// linkSettings are the settings of a link, by family; hostSettings belong to no link.
 var (
 	hostSettings = []string{"net.ipv4.ip_forward", "net.ipv4.tcp_early_demux"}
 	linkSettings = map[string][]string{
@@ -96,8 +96,8 @@ var (
 	}
 )
 
-// SysctlFiles are the files below /proc/sys of the settings that Sysctls keeps, for these links
-// and for none.
+// SysctlFiles returns the files below /proc/sys of the settings that Sysctls keeps, for these
+// links and for the host.
 func SysctlFiles(links []string) []string {
 	var out []string
 	for _, name := range hostSettings {
@@ -113,7 +113,7 @@ func SysctlFiles(links []string) []string {
 	return out
 }
 
-// Conntrack reads what sysctl prints, and ethtool -S of all interfaces.
+// Conntrack reads the output of sysctl, and of ethtool -S for all interfaces.
 func Conntrack(sysctls, ethtool string) evidence.Conntrack {
 	var out evidence.Conntrack
 	for name, value := range settings(sysctls) {
@@ -135,7 +135,7 @@ func Conntrack(sysctls, ethtool string) evidence.Conntrack {
 	return out
 }
 
-// AddAllowance adds a counter of the ENA driver; those of anything else are ignored.
+// AddAllowance adds a counter of the ENA driver. It ignores any other counter.
 func AddAllowance(to *evidence.Allowance, counter string, n uint64) {
 	var sum **int
 	switch counter {
@@ -158,8 +158,8 @@ func AddAllowance(to *evidence.Allowance, counter string, n uint64) {
 	**sum = int(min(uint64(**sum)+min(n, math.MaxInt32), math.MaxInt32))
 }
 
-// PackageFiles are the packages that change the network of a host behind the CNI's back, each
-// with a file that shows that it is there, whatever installed it.
+// PackageFiles are the packages that change a host's network behind the CNI's back, each with a
+// file that proves its presence, however it was installed.
 var PackageFiles = map[string]string{
 	"NetworkManager":             "/usr/sbin/NetworkManager",
 	"NetworkManager-cloud-setup": "/usr/libexec/nm-cloud-setup",
@@ -170,14 +170,14 @@ var PackageFiles = map[string]string{
 	"ufw":                        "/usr/sbin/ufw",
 }
 
-// Units are those that change the network, or carry pods.
+// Units are the systemd units that change the network, or carry pods.
 var Units = []string{
 	"systemd-networkd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "firewalld.service", "ufw.service",
 	"iptables.service", "nftables.service", "docker.service", "containerd.service", "kubelet.service",
 }
 
-// Packages reads the list of rpm -qa or dpkg --list, what systemctl list-units prints, and the
-// files of systemd-networkd as ReadNetworkd takes them. A text that is empty is not known.
+// Packages reads the output of rpm -qa or dpkg --list, that of systemctl list-units, and the
+// files of systemd-networkd as ReadNetworkd takes them. An empty text means unknown.
 func Packages(list, services string, networkd map[string]string) evidence.Packages {
 	out := evidence.Packages{Packages: []string{}, Units: map[string]string{}}
 	for line := range strings.Lines(list) {
@@ -210,7 +210,7 @@ func Packages(list, services string, networkd map[string]string) evidence.Packag
 	return out
 }
 
-// packageOf is the name and the version in a line of rpm -qa or dpkg --list.
+// packageOf returns the name and the version in a line of rpm -qa or dpkg --list.
 func packageOf(line string) (name, version string) {
 	f := strings.Fields(line)
 	switch {
@@ -226,11 +226,11 @@ func packageOf(line string) (name, version string) {
 	return "", ""
 }
 
-// daemonProcess is the daemon's program. netstat cuts names off.
+// daemonProcess is the daemon's program. netstat truncates names.
 const daemonProcess = "aws-k8s-agent"
 
-// Listeners reads the TCP sockets that listen from what netstat -plant prints. Its own errors
-// are in the text too, so without any socket nothing is known.
+// Listeners reads the listening TCP sockets from the output of netstat -plant. The output also
+// has netstat's own errors, so if it has no socket, nothing is known.
 func Listeners(printed string) ([]evidence.Listener, error) {
 	out := []evidence.Listener{}
 	for line := range strings.Lines(printed) {
@@ -266,11 +266,11 @@ func Listeners(printed string) ([]evidence.Listener, error) {
 	return slices.Compact(out), nil
 }
 
-// yamlMaxPods is the setting in YAML, at the beginning of a line.
+// yamlMaxPods matches the setting in YAML, at the beginning of a line.
 var yamlMaxPods = regexp.MustCompile(`(?m)^maxPods:[ \t]*([0-9]{1,9})[ \t\r]*(?:#.*)?$`)
 
-// MaxPods is what files of kubelet's configuration say, the last one that names it; nil: none
-// does. They are JSON or YAML, drop-ins after the file that they change.
+// MaxPods returns the value in kubelet's configuration files, that of the last one that has it,
+// nil if none does. They are JSON or YAML, drop-ins after the file that they change.
 func MaxPods(files ...[]byte) (*int, error) {
 	var out *int
 	for _, data := range files {
@@ -291,9 +291,9 @@ func MaxPods(files ...[]byte) (*int, error) {
 	return out, nil
 }
 
-// ContainerEnv reads the environment of containers, by their names, as ctr container info
-// prints it, one object per container: of those of one name the newest. Values of secrets are
-// taken out.
+// ContainerEnv reads the environments of containers, by name, from the output of ctr container
+// info, one object per container. Of containers of one name the newest counts. Values of secrets
+// are removed.
 func ContainerEnv(printed io.Reader) (map[string]map[string]string, error) {
 	out, created := map[string]map[string]string{}, map[string]time.Time{}
 	for d := json.NewDecoder(printed); ; {

@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// KubeObject reads the metadata of an object. Its annotations are those that say who made it.
+// KubeObject reads the metadata of an object, with the annotations that show who made it.
 func KubeObject(kind string, raw []byte) (evidence.KubeObject, error) {
 	o, err := decode[struct {
 		Metadata struct {
@@ -41,7 +41,7 @@ func KubeObject(kind string, raw []byte) (evidence.KubeObject, error) {
 	return out, nil
 }
 
-// ownedEnv are the variables of a container in a set of fields, which nests them as
+// ownedEnv returns the variables of a container in a set of managed fields, which nests them as
 // f:spec, f:template, f:spec, f:containers, k:{"name":"aws-node"}, f:env, k:{"name":"X"}.
 func ownedEnv(fields json.RawMessage, list, container string) []string {
 	var out []string
@@ -60,12 +60,12 @@ func ownedEnv(fields json.RawMessage, list, container string) []string {
 
 func members(object json.RawMessage) map[string]json.RawMessage {
 	var out map[string]json.RawMessage
-	_ = json.Unmarshal(object, &out) // of what is no object nothing is known
+	_ = json.Unmarshal(object, &out) // no object: nothing is known of it
 	return out
 }
 
 // Conflist reads the CNI configuration of the chart's value cniConfig: "10-aws.conflist" of a
-// ConfigMap, as binary data or as text. nil: it has none.
+// ConfigMap, as binary data or as text. It returns nil if there is none.
 func Conflist(raw []byte) (*evidence.CNIConf, error) {
 	const file = "10-aws.conflist"
 	c, err := decode[struct {
@@ -87,7 +87,7 @@ func Conflist(raw []byte) (*evidence.CNIConf, error) {
 	return &conf, nil
 }
 
-// Quota is the name of a quota that counts pods with the priority of aws-node; empty: it does not.
+// Quota returns the name of a quota that counts pods with the priority of aws-node, otherwise "".
 func Quota(raw []byte) (string, error) {
 	q, err := decode[struct {
 		Metadata meta `json:"metadata"`
@@ -107,7 +107,7 @@ func Quota(raw []byte) (string, error) {
 	}
 	for _, e := range q.Spec.ScopeSelector.MatchExpressions {
 		if e.ScopeName != "PriorityClass" {
-			return "", nil // of other pods
+			return "", nil // for other pods
 		}
 		named := slices.Contains(e.Values, "system-node-critical")
 		if e.Operator == "In" && !named || e.Operator == "NotIn" && named || e.Operator == "DoesNotExist" {
@@ -117,10 +117,11 @@ func Quota(raw []byte) (string, error) {
 	return q.Metadata.Name, nil
 }
 
-// Admitted are the labels of what is admitted: of the DaemonSet, of its pods, and of their namespace.
+// Admitted holds the labels that webhooks select by: the DaemonSet's, its pods', their
+// namespace's.
 type Admitted struct{ DaemonSet, Pod, Namespace map[string]string }
 
-// rule is what a webhook decides about.
+// rule is what a webhook reviews.
 type rule struct {
 	APIGroups  []string `json:"apiGroups"`
 	Operations []string `json:"operations"`
@@ -128,7 +129,7 @@ type rule struct {
 	Scope      string   `json:"scope"`
 }
 
-// covers reports whether one of the operations on a resource in a namespace is decided about.
+// covers reports whether the rule reviews one of the operations on a namespaced resource.
 func (r rule) covers(group, resource string, operations ...string) bool {
 	of := func(list []string, names ...string) bool {
 		return slices.ContainsFunc(append(names, "*"), func(name string) bool { return slices.Contains(list, name) })
@@ -136,8 +137,8 @@ func (r rule) covers(group, resource string, operations ...string) bool {
 	return r.Scope != "Cluster" && of(r.APIGroups, group) && of(r.Resources, resource, "*/*") && of(r.Operations, operations...)
 }
 
-// Admission reads a configuration of webhooks: those that decide about changes of a DaemonSet, or
-// about its pods when they are replaced. Match conditions are not evaluated.
+// Admission reads a webhook configuration: those webhooks that review changes of a DaemonSet, or
+// its pods when they are replaced. Match conditions are not evaluated.
 func Admission(raw []byte, of Admitted) ([]evidence.Admission, error) {
 	c, err := decode[struct {
 		Metadata meta `json:"metadata"`
@@ -176,7 +177,7 @@ func Admission(raw []byte, of Admitted) ([]evidence.Admission, error) {
 	return out, nil
 }
 
-// excludes reports whether no object with these labels is selected.
+// excludes reports whether the selector matches no object with these labels.
 func (s *labelSelector) excludes(labels map[string]string) bool {
 	if s == nil {
 		return false
@@ -211,7 +212,7 @@ func (s *labelSelector) excludes(labels map[string]string) bool {
 	return false
 }
 
-// ServiceSelector is the label selector of a service's pods; empty: nothing selects them.
+// ServiceSelector returns the label selector of a service's pods, empty if it has none.
 func ServiceSelector(raw []byte) (string, error) {
 	s, err := decode[struct {
 		Spec struct {
@@ -277,8 +278,8 @@ func NamespaceLabels(raw []byte) (map[string]string, error) {
 	return orNone(n.Metadata.Labels), nil
 }
 
-// Trust reads the statements of a role's trust policy that let someone assume it. Of conditions
-// those on the subject and the audience of an OIDC token are read.
+// Trust reads the statements of a role's trust policy that let someone assume the role. Of their
+// conditions it reads those on the subject and the audience of an OIDC token.
 func Trust(document string) ([]evidence.Trust, error) {
 	var policy struct {
 		Statement oneOrMany[struct {
@@ -317,7 +318,7 @@ func Trust(document string) ([]evidence.Trust, error) {
 				}
 				for _, value := range values {
 					if !slices.ContainsFunc(t.Principals, func(p string) bool { return strings.HasSuffix(p, issuer) }) {
-						value = key + "=" + value // of another provider: no token has it
+						value = key + "=" + value // another provider's: no token has it
 					}
 					if claim == "sub" {
 						t.Subjects = append(t.Subjects, value)
@@ -341,7 +342,7 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-// oneOrMany is a value or a list of values, as policies of IAM have them.
+// oneOrMany is a value or a list of values, as in IAM policies.
 type oneOrMany[T any] []T
 
 func (l *oneOrMany[T]) UnmarshalJSON(text []byte) error {

@@ -5,7 +5,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// InstanceType is what the built-in table has of a type.
+// InstanceType returns what the built-in table knows about a type.
 func InstanceType(name string) evidence.InstanceType {
 	t, known := limits.Lookup(name)
 	if !known {

@@ -10,9 +10,9 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Rules reads what ip rule prints of one family. Rules with a condition that evidence has no
-// member for are left out: none belongs to the CNI, and they would look as if they applied to
-// all packets.
+// Rules reads the output of ip rule for one family. It omits rules with conditions that evidence
+// has no member for: none belongs to the CNI, and they would look as if they applied to all
+// packets.
 func Rules(printed string, family int) []evidence.Rule {
 	out := []evidence.Rule{}
 	for line := range strings.Lines(printed) {
@@ -56,7 +56,7 @@ func ruleOf(line string, family int) (rule evidence.Rule, ok bool) {
 	return rule, rule.Table != ""
 }
 
-// selector is a range of addresses, zero for all.
+// selector parses a range of addresses, zero for all.
 func selector(text string) (netip.Prefix, bool) {
 	if text == "all" {
 		return netip.Prefix{}, true
@@ -64,7 +64,7 @@ func selector(text string) (netip.Prefix, bool) {
 	return prefixOf(text)
 }
 
-// prefixOf is a range, or one address.
+// prefixOf parses a range, or a single address.
 func prefixOf(text string) (netip.Prefix, bool) {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return p, true
@@ -73,7 +73,7 @@ func prefixOf(text string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(a, a.BitLen()), err == nil && a.Zone() == ""
 }
 
-// markOf is a mark with its mask.
+// markOf returns a mark with its mask.
 func markOf(text string) (string, bool) {
 	mark, mask, masked := strings.Cut(text, "/")
 	if !masked {
@@ -84,11 +84,11 @@ func markOf(text string) (string, bool) {
 	return mark + "/" + mask, err == nil && maskErr == nil
 }
 
-// Routes reads the routes of one family from what ip route prints, of all tables or one,
-// without those of table local, and of other kinds than to a next hop or a link.
+// Routes reads the routes of one family from the output of ip route, of all tables or one. It
+// omits table local, and routes that lead neither to a next hop nor to a link.
 func Routes(printed string, family int) []evidence.Route {
 	out := []evidence.Route{}
-	hops := false // of the route before are in the following lines
+	hops := false // the previous route's hops are on the following lines
 	for line := range strings.Lines(printed) {
 		words := strings.Fields(line)
 		if len(words) == 0 {
@@ -120,8 +120,8 @@ func Routes(printed string, family int) []evidence.Route {
 	return out
 }
 
-// hop reads the members behind the destination; false: it is in a table whose number is not
-// known.
+// hop reads the members after the destination. It returns false if the number of the route's
+// table is unknown.
 func hop(r *evidence.Route, words []string) bool {
 	for i := 0; i+1 < len(words); i++ {
 		switch value := words[i+1]; words[i] {
@@ -151,8 +151,8 @@ func hop(r *evidence.Route, words []string) bool {
 	return true
 }
 
-// Links reads what ifconfig prints, and with it ip addr. It does not show what kind a link is:
-// the name does.
+// Links reads the output of ifconfig, together with that of ip addr. Neither shows the kind of a
+// link; its name does.
 func Links(printed string) []evidence.Link {
 	out := []evidence.Link{}
 	for line := range strings.Lines(printed) {
@@ -188,7 +188,7 @@ func Links(printed string) []evidence.Link {
 	return out
 }
 
-// readLink takes what a line says about the link.
+// readLink reads what a line says about the link.
 func readLink(l *evidence.Link, words []string) {
 	for i, w := range words {
 		next := ""

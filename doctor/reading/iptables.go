@@ -9,15 +9,15 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Saves are what iptables-save and ip6tables-save print of each back end; empty: it holds
-// nothing.
+// Saves holds the output of iptables-save and ip6tables-save for each back end, empty if there
+// are no rules.
 type Saves struct {
 	NFT, NFT6, Legacy, Legacy6 string
-	Tables                     *string // what nft list tables or list ruleset prints; nil: not known
-	IPv6                       bool    // pods are IPv6: the FORWARD chain of that family counts
+	Tables                     *string // output of nft list tables or list ruleset; nil if unknown
+	IPv6                       bool    // pods are IPv6, so the FORWARD chain of that family counts
 }
 
-// SaveMode is the back end of the program that printed a text.
+// SaveMode returns the back end of the program that printed a text.
 func SaveMode(text string) string {
 	if first, _, _ := strings.Cut(text, "\n"); strings.Contains(first, "nf_tables") {
 		return "nft"
@@ -25,8 +25,8 @@ func SaveMode(text string) string {
 	return "legacy"
 }
 
-// IPTables reads the rules of both back ends. Mode is the one of the host's iptables; its
-// FORWARD chain and SNAT rule count, the other's only when it has none.
+// IPTables reads the rules of both back ends. mode is the back end of the host's iptables; its
+// FORWARD chain and SNAT rule count, the other's only if it has none.
 func IPTables(mode string, s Saves) (evidence.IPTables, error) {
 	out := evidence.IPTables{Mode: mode}
 	if s.Tables != nil {
@@ -69,7 +69,7 @@ func IPTables(mode string, s Saves) (evidence.IPTables, error) {
 	return out, nil
 }
 
-// backendOf has the chains that are not the kernel's own, and all rules.
+// backendOf returns the chains that are not built into the kernel, and all rules.
 func backendOf(sets ...iptables.Ruleset) evidence.Backend {
 	out := evidence.Backend{Chains: []string{}, Rules: []string{}}
 	seen := map[string]bool{}
@@ -89,7 +89,7 @@ func backendOf(sets ...iptables.Ruleset) evidence.Backend {
 	return out
 }
 
-// snatTo is where the SNAT rule of the last of the daemon's chains leads.
+// snatTo returns the target of the SNAT rule in the last of the daemon's chains.
 func snatTo(set iptables.Ruleset) *netip.Addr {
 	nat, _ := set.Table("nat")
 	var to *netip.Addr
@@ -111,8 +111,8 @@ func snatTo(set iptables.Ruleset) *netip.Addr {
 	return to
 }
 
-// accepts reports whether a rule of the chain accepts what pods send: it has no condition but
-// a pod's link or an address range.
+// accepts reports whether a rule of the chain accepts what pods send: its only conditions are a
+// pod's link or an address range.
 func accepts(c iptables.Chain) bool {
 	for _, rule := range c.Rules {
 		words := strings.Fields(withoutComment(rule))
@@ -133,7 +133,7 @@ func accepts(c iptables.Chain) bool {
 	return false
 }
 
-// withoutComment takes the comment off a rule.
+// withoutComment strips the comment from a rule.
 func withoutComment(rule string) string {
 	const match = "-m comment --comment "
 	before, after, ok := strings.Cut(rule, match)
@@ -147,7 +147,7 @@ func withoutComment(rule string) string {
 	return before + after
 }
 
-// nftTables are the tables of native nftables in what nft prints, without those in which
+// nftTables returns the native nftables tables in the output of nft, without those in which
 // iptables-nft keeps its rules.
 func nftTables(printed string) []string {
 	out := []string{}

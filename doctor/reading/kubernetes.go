@@ -24,7 +24,7 @@ func decode[T any](raw []byte) (*T, error) {
 	return out, nil
 }
 
-// meta is an object's metadata with what others write into it.
+// meta is an object's metadata, including what others write into it.
 type meta struct {
 	kubeobject.Meta
 	Annotations     map[string]string `json:"annotations"`
@@ -36,10 +36,11 @@ type meta struct {
 
 func (m meta) created() time.Time { return moment(m.CreationTimestamp) }
 
-// maxAnnotation bounds an annotation: longer ones are programs' own state.
+// maxAnnotation bounds an annotation: longer ones are internal state of programs.
 const maxAnnotation = 4 << 10
 
-// annotations are those that may leave the cluster: short, and of pods those of AWS alone.
+// annotations returns those that may leave the cluster: short ones, of the wanted domains if
+// given.
 func (m meta) annotations(wanted ...string) map[string]string {
 	out := map[string]string{}
 	for name, value := range m.Annotations {
@@ -99,7 +100,7 @@ func resources(r kubeobject.Resources) evidence.NodeResources {
 	return evidence.NodeResources{Pods: r.Pods.Value, PodENI: r.PodENI.Value}
 }
 
-// podObject is what is used of a pod.
+// podObject is the part of a pod that is used.
 type podObject struct {
 	Metadata meta `json:"metadata"`
 	Spec     struct {
@@ -122,7 +123,7 @@ func (p *podObject) name() evidence.Pod { return podName(p.Metadata.Namespace, p
 
 func (p *podObject) ready() *bool { return kubeobject.Is(p.Status.Conditions, "Ready") }
 
-// phase is Unknown of what is no phase.
+// phase returns the pod's phase, or Unknown if that is invalid.
 func (p *podObject) phase() string {
 	if slices.Contains([]string{"Pending", "Running", "Succeeded", "Failed"}, p.Status.Phase) {
 		return p.Status.Phase
@@ -200,7 +201,7 @@ func (p probe) evidence() evidence.HealthProbe {
 	}
 }
 
-// natural is not known of a number that cannot be.
+// natural returns nil for a negative number.
 func natural(n *int) *int {
 	if n != nil && *n < 0 {
 		return nil
@@ -245,8 +246,8 @@ type containerSpec struct {
 	} `json:"resources"`
 }
 
-// environment are a container's variables. Of those whose value is in another object it has the
-// fields of a pod that are given.
+// environment returns a container's variables. Variables that take their value from elsewhere are
+// included only if they refer to one of the given fields of the pod.
 func (c containerSpec) environment(fields map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, e := range c.Env {
@@ -261,12 +262,12 @@ func (c containerSpec) environment(fields map[string]string) map[string]string {
 	return out
 }
 
-// ofPod are the fields of a pod that every release reads into variables.
+// ofPod are the pod fields that every release reads into variables.
 var ofPod = []string{"spec.nodeName", "metadata.name", "metadata.namespace"}
 
-// unusual are the variables that the container has twice, and those whose value is elsewhere: in
-// another object, or in a field of the pod that no release reads. Objects with whole environments
-// are among the latter, as KIND/NAME.
+// unusual returns the variables that the container has twice, and those whose value is elsewhere:
+// in another object, or in a field of the pod that no release reads. Objects with whole
+// environments are among the latter, as KIND/NAME.
 func (c containerSpec) unusual() (twice, elsewhere []string) {
 	seen := map[string]bool{}
 	for _, e := range c.Env {
@@ -289,8 +290,8 @@ func (c containerSpec) unusual() (twice, elsewhere []string) {
 	return twice, elsewhere
 }
 
-// PodEnv is the environment of a pod's containers as its spec has it. Of values that stand
-// in other objects the names of the pod and of its node are there.
+// PodEnv returns the environments of a pod's containers from its spec. Of values in other objects
+// it has only the names of the pod and its node.
 func PodEnv(raw []byte) (map[string]map[string]string, error) {
 	p, err := decode[struct {
 		Metadata meta `json:"metadata"`
@@ -410,7 +411,7 @@ func DaemonSet(raw []byte) (*evidence.DaemonSet, error) {
 	return out, nil
 }
 
-// applied are the variables of a manifest as kubectl apply keeps it: the object in an annotation.
+// applied returns the variables of a manifest that kubectl apply keeps in an annotation.
 func applied(manifest string) map[string]map[string]string {
 	d, err := decode[daemonSet]([]byte(manifest))
 	if err != nil {
@@ -423,7 +424,7 @@ func applied(manifest string) map[string]map[string]string {
 	return out
 }
 
-// leaves are the values within an object by their paths, as capabilities.add=NET_RAW.
+// leaves returns the values within an object with their paths, such as capabilities.add=NET_RAW.
 func leaves(path string, value json.RawMessage) (out []string) {
 	var list []json.RawMessage
 	switch object := members(value); {
@@ -458,8 +459,8 @@ type affinity struct {
 	AntiPod json.RawMessage `json:"podAntiAffinity"`
 }
 
-// demands are the expressions about nodes, as KEY OPERATOR VALUES, and the names of the other
-// kinds of affinity that there are.
+// demands returns the expressions about nodes, as KEY OPERATOR VALUES, and the names of the other
+// kinds of affinity in use.
 func (a affinity) demands(selector map[string]string) (out []string) {
 	for name, value := range selector {
 		out = append(out, name+" In "+value)
@@ -517,10 +518,10 @@ func DaemonPod(raw []byte, now time.Time) (evidence.DaemonPod, error) {
 	return out, nil
 }
 
-// restartsLastHour follows from what Kubernetes keeps: how often a container was restarted
-// since its pod started, and when the last run ended. All of them were in the last hour if
-// the pod started within it, none if the last run ended before. In between it is what is
-// certain: the last one, and those that led to the back-off which kubelet now waits, that
+// restartsLastHour derives the number from what Kubernetes keeps: how often a container was
+// restarted since its pod started, and when the last run ended. If the pod started within the
+// hour, all restarts count; if the last run ended before it, none. Otherwise only the certain
+// ones count: the last, and those that led to the back-off in which kubelet is now waiting, which
 // doubles from 10 s with each restart and ends after 10 minutes without one.
 func restartsLastHour(s kubeobject.ContainerStatus, started, now time.Time) *int {
 	restarts := max(s.RestartCount, 0)
@@ -580,8 +581,8 @@ func CNINode(raw []byte) (_ *evidence.CNINode, node string, _ error) {
 	return &evidence.CNINode{Features: append([]evidence.Feature{}, c.Spec.Features...)}, c.Metadata.Name, nil
 }
 
-// labelSelector is a label selector. An expression becomes a value that no label has:
-// what it selects is not known here, and nothing may follow from it.
+// labelSelector is a label selector. An expression becomes a value that no label has: what it
+// selects is unknown here, so nothing may follow from it.
 type labelSelector struct {
 	MatchLabels      map[string]string `json:"matchLabels"`
 	MatchExpressions []selectorTerm    `json:"matchExpressions"`
@@ -629,8 +630,8 @@ func SecurityGroupPolicy(raw []byte) (evidence.SecurityGroupPolicy, error) {
 	}, nil
 }
 
-// Webhook reads a configuration of webhooks. Its policy is Fail if that of any is. Whether
-// they can be reached no object says.
+// Webhook reads a webhook configuration. Its policy is Fail if that of any webhook is. No object
+// shows whether webhooks can be reached.
 func Webhook(raw []byte) (evidence.Webhook, error) {
 	c, err := decode[struct {
 		Metadata meta `json:"metadata"`
@@ -664,8 +665,8 @@ func ConfigMap(raw []byte) (map[string]string, error) {
 	return orNone(c.Data), nil
 }
 
-// ProxyMode is the mode of kube-proxy by its DaemonSet's flags and its configuration, nil
-// where they were not read; "": not known.
+// ProxyMode returns the mode of kube-proxy from its DaemonSet's flags and its configuration, each
+// nil if not read. The mode is "" if unknown.
 func ProxyMode(daemonSetRaw []byte, config map[string]string) string {
 	mode := ""
 	if d, err := decode[daemonSet](daemonSetRaw); err == nil {
@@ -680,7 +681,7 @@ func ProxyMode(daemonSetRaw []byte, config map[string]string) string {
 	for _, text := range config {
 		for line := range strings.Lines(text) {
 			if value, ok := strings.CutPrefix(line, "mode:"); ok {
-				mode = strings.Trim(strings.TrimSpace(value), `"'`) // the file's wins over the flag's
+				mode = strings.Trim(strings.TrimSpace(value), `"'`) // the file overrides the flag
 			}
 		}
 	}
@@ -688,7 +689,7 @@ func ProxyMode(daemonSetRaw []byte, config map[string]string) string {
 	case slices.Contains([]string{"iptables", "ipvs", "nftables"}, mode):
 		return mode
 	case mode == "" && config != nil:
-		return "iptables" // what kube-proxy does without
+		return "iptables" // kube-proxy's default
 	}
 	return ""
 }

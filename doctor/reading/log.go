@@ -17,17 +17,17 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Bounds of a log.
+// Limits of a log.
 const (
 	recentFor = 15 * time.Minute
 	mostLines = 5000     // of a Log
 	mostKept  = 2 << 20  // bytes of their texts
 	mostLine  = 16 << 10 // bytes of one line
-	slack     = 2        // so many times as much is collected before something is dropped
+	slack     = 2        // how many times that is collected before anything is dropped
 )
 
-// LogOf is the source that a file in /var/log/aws-routed-eni belongs to, by its name: the
-// log itself or a rotated sibling. Empty: of none.
+// LogOf returns the source that a file in /var/log/aws-routed-eni belongs to, by its name, empty
+// if none: the file may be the log itself or a rotated sibling.
 func LogOf(name string) string {
 	for _, log := range []struct{ begin, source string }{
 		{"ipamd", "log.ipamd"}, {"plugin", "log.plugin"}, {"egress-v4-plugin", "log.plugin"},
@@ -40,10 +40,10 @@ func LogOf(name string) string {
 	return ""
 }
 
-// rotation is the time in the name of a rotated file, as lumberjack and kubelet write it.
+// rotation matches the time in the name of a rotated file, as lumberjack and kubelet write it.
 var rotation = regexp.MustCompile(`[.-](\d{4})-?(\d\d)-?(\d\d)[T-](\d\d)-?(\d\d)-?(\d\d)`)
 
-// RotatedAt is when a file was rotated, by its name; zero: that does not say.
+// RotatedAt returns when a file was rotated, zero if its name does not say.
 func RotatedAt(name string) time.Time {
 	part := rotation.FindStringSubmatch(name)
 	if part == nil {
@@ -53,13 +53,13 @@ func RotatedAt(name string) time.Time {
 	return at
 }
 
-// LogReader reads one log, from one file or several. Lines of its last quarter of an hour
-// are kept, neighbours that are alike as one with a count; of older ones one of each message,
-// the last, with how many there were. Messages in which only numbers, ids and addresses
-// differ are the same then. When that is still too much, errors, warnings and what the
-// catalogue knows stay.
+// LogReader reads one log, from one file or several. It keeps the lines of the log's last quarter
+// of an hour, with equal neighbours merged into one with a count. Of older lines it keeps the
+// last one of each message, with their number; there, messages that differ only in numbers, ids
+// and addresses are the same. If that is still too much, errors, warnings and signatures of the
+// catalogue stay.
 type LogReader struct {
-	now     time.Time // zero: the newest line's
+	now     time.Time // zero for the newest line's
 	matcher *catalogue.Matcher
 
 	from, to  time.Time
@@ -75,12 +75,12 @@ type LogReader struct {
 // entry is a line, or several alike.
 type entry struct {
 	piece
-	first     time.Time // of those alike; at is the last's
+	first     time.Time // of the lines; at is the last's
 	count     int
-	important bool // known for older ones
+	important bool // set for older ones; for recent ones only by Log
 }
 
-// NewLogReader makes a reader. Without now, recent means relative to the newest line.
+// NewLogReader returns a reader. If now is zero, recent means relative to the newest line.
 func NewLogReader(now time.Time) *LogReader {
 	return &LogReader{now: now, matcher: catalogue.NewMatcher(), older: map[uint64]*entry{}}
 }
@@ -92,17 +92,17 @@ func ReadLog(r io.Reader, now time.Time) (evidence.Log, error) {
 	return l.Log(), err
 }
 
-// LogOfLines reads the lines that a daemon serves; truncated: it has more.
+// LogOfLines reads the lines that a daemon serves. truncated means that it has more.
 func LogOfLines(lines []string, truncated bool, now time.Time) evidence.Source[evidence.Log] {
 	log, err := ReadLog(strings.NewReader(strings.Join(lines, "\n")), now)
 	log.Truncated = log.Truncated || truncated
 	return Source(log, err)
 }
 
-// Read reads one file, best the oldest one first. When it fails, what came before stays.
+// Read reads one file, preferably the oldest first. If it fails, what it read before stays.
 func (l *LogReader) Read(r io.Reader) error {
 	in := bufio.NewReaderSize(r, 4*mostLine)
-	var at time.Time // of the line before
+	var at time.Time // of the previous line
 	var partial []byte
 	for {
 		line, err := in.ReadSlice('\n')
@@ -136,7 +136,7 @@ func (l *LogReader) Read(r io.Reader) error {
 	}
 }
 
-// horizon is where older lines begin.
+// horizon returns the time before which lines are older.
 func (l *LogReader) horizon() time.Time { return cmp.Or(l.now, l.to).Add(-recentFor) }
 
 func (l *LogReader) add(p piece) {
@@ -174,8 +174,8 @@ func (l *LogReader) add(p piece) {
 	}
 }
 
-// sweep folds recent lines that have become old, and when half of them are still there,
-// those that matter least.
+// sweep folds recent lines that have become old and, if too many are left, those that matter
+// least.
 func (l *LogReader) sweep() {
 	horizon := l.horizon()
 	l.foldIf(func(e *entry) bool { return e.at.Before(horizon) })
@@ -204,7 +204,7 @@ func (l *LogReader) foldIf(old func(*entry) bool) {
 	l.recent = kept
 }
 
-// fold adds count lines to those that have the same message.
+// fold adds count lines to those with the same message.
 func (l *LogReader) fold(p piece, first time.Time, count int) {
 	key := p.key()
 	e := l.older[key]
@@ -248,7 +248,7 @@ func (l *LogReader) drop() {
 	}
 }
 
-// compareWorth puts first what is to stay.
+// compareWorth sorts first what should stay.
 func compareWorth(a, b *entry) int {
 	if a.important != b.important {
 		if a.important {
@@ -266,7 +266,7 @@ func (l *LogReader) important(p piece) bool {
 // Empty reports whether nothing was read.
 func (l *LogReader) Empty() bool { return l.seen == 0 }
 
-// Log is what was read.
+// Log returns what was read.
 func (l *LogReader) Log() evidence.Log {
 	l.sweep()
 	all := slices.AppendSeq(slices.Clone(l.recent), maps.Values(l.older))

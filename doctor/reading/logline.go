@@ -15,23 +15,23 @@ import (
 // piece is one message of a line.
 type piece struct {
 	at              time.Time
-	level           string // "": derived from the text
+	level           string // "" if it must be derived from the text
 	text            []byte // an object with members, key=value as logrus writes it, or any text
 	stamp, stampEnd int    // where its time is in the text
-	partial         bool   // it goes on in the next line
+	partial         bool   // it continues in the next line
 	seq             int    // its place in the log
 }
 
-// ParseLine reads a line of any log of a node: what our daemon and upstream's write, logrus,
-// klog, all also behind what a container runtime or the journal puts before them. One line may
-// hold several messages. Near gives the year to times that have none.
+// ParseLine reads a line of any log of a node: of our daemon or upstream's, logrus or klog, with
+// or without the prefix of a container runtime or the journal. One line may hold several
+// messages. Times without a year get theirs from near.
 func ParseLine(text string, near time.Time) []evidence.Line {
 	var out []evidence.Line
 	peel([]byte(text), near).split(time.Time{}, func(p piece) { out = append(out, p.line()) })
 	return out
 }
 
-// peel takes off what the runtime or the journal put before a line.
+// peel strips what the runtime or the journal put before a line.
 func peel(line []byte, near time.Time) piece {
 	var p piece
 	first, rest, ok := bytes.Cut(line, []byte(" "))
@@ -65,7 +65,7 @@ func stampTime(text []byte) (time.Time, bool) {
 	return daemonlog.ParseTime(string(text))
 }
 
-// withYear gives a time that has no year the one that puts it closest before near.
+// withYear gives a time without a year the year that puts it closest before near.
 func withYear(at, near time.Time) time.Time {
 	if near.IsZero() {
 		return time.Time{}
@@ -77,7 +77,7 @@ func withYear(at, near time.Time) time.Time {
 	return at
 }
 
-// unitless takes "host unit[pid]: " off a line of the journal.
+// unitless strips "host unit[pid]: " from a line of the journal.
 func unitless(line []byte, strict bool) []byte {
 	_, rest, ok := bytes.Cut(line, []byte(" "))
 	unit, message, found := bytes.Cut(rest, []byte(": "))
@@ -111,7 +111,7 @@ func (p piece) peelMore(near time.Time) piece {
 	return p
 }
 
-// peelKlog takes "E1121 14:01:11.123456    1234 file.go:12] " off.
+// peelKlog strips "E1121 14:01:11.123456    1234 file.go:12] ".
 func (p *piece) peelKlog(near time.Time) {
 	const stamp = "0102 15:04:05.000000"
 	level := strings.IndexByte("IWEF", p.text[0])
@@ -132,12 +132,12 @@ func (p *piece) peelKlog(near time.Time) {
 	p.level, p.text = [...]string{"info", "warn", "error", "fatal"}[level], message
 }
 
-// objectStart begins a line of ipamd, the plugins and the agent. Within a text of such a line
+// objectStart begins a line of ipamd, the plugins and the agent. Inside the text of such a line
 // its quotes would be escaped.
 var objectStart = []byte(`{"level":`)
 
-// split yields the messages of a line, in which several objects may follow each other, and
-// returns the time of the last one; a message without one has that of the message before.
+// split yields the messages of a line, which may hold several objects in a row, and returns the
+// time of the last one. A message without a time gets that of the message before.
 func (p piece) split(before time.Time, yield func(piece)) time.Time {
 	for len(p.text) > 0 {
 		one, rest := p, []byte(nil)
@@ -159,7 +159,7 @@ func (p piece) split(before time.Time, yield func(piece)) time.Time {
 	return before
 }
 
-// stampObject finds the time of an object, sound or not.
+// stampObject finds the time of an object, even of a damaged one.
 func (p *piece) stampObject() {
 	key := []byte(`"ts":`)
 	at := bytes.Index(p.text, key)
@@ -190,7 +190,7 @@ func (p piece) alike(q piece) bool {
 		bytes.Equal(p.text[p.stampEnd:], q.text[q.stampEnd:]) && bytes.Equal(p.text[:p.stamp], q.text[:q.stamp])
 }
 
-// severity is the place of the level among those of daemonlog.
+// severity returns the rank of the level among those of daemonlog.
 func (p piece) severity() int {
 	level := p.level
 	for _, key := range []string{`"level":"`, ` level=`} {
@@ -202,8 +202,8 @@ func (p piece) severity() int {
 	return daemonlog.Severity(level)
 }
 
-// line is the message with its level, without what must not leave the node. Members other
-// than that stand behind it.
+// line returns the message with its level, without what must not leave the node. Other members
+// follow the message.
 func (p piece) line() evidence.Line {
 	text := string(p.text)
 	line := evidence.Line{At: p.at.UTC(), Level: p.level, Msg: text}
@@ -259,8 +259,8 @@ var classes = func() (c [256]uint8) {
 	return c
 }()
 
-// key is the same for messages in which only numbers, times, ids, addresses and the
-// random ends of names differ.
+// key is the same for messages that differ only in numbers, times, ids, addresses and the random
+// ends of names.
 func (p piece) key() uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Networkd is what the files of systemd-networkd and udev say about links, rules and
-// routes that others make.
+// Networkd is what the files of systemd-networkd and udev say about links, rules and routes made
+// by others.
 type Networkd struct {
-	LinkPolicy                  string // effective MACAddressPolicy of the pods' veths; empty: none is set
+	LinkPolicy                  string // effective MACAddressPolicy of the pods' veths; empty if none is set
 	ForeignRules, ForeignRoutes bool   // systemd-networkd removes those that it did not make
 }
 
-// ReadNetworkd reads the files below the directories systemd/network, systemd/networkd.conf
-// and systemd/networkd.conf.d of /etc, /run and /usr/lib, by their full path. A file of
-// /etc takes the place of that of the same name in /run, and that of the one in /usr/lib.
+// ReadNetworkd reads the files below the directories systemd/network, systemd/networkd.conf and
+// systemd/networkd.conf.d of /etc, /run and /usr/lib, by their full path. A file in /etc
+// overrides that of the same name in /run, which overrides that in /usr/lib.
 func ReadNetworkd(files map[string]string) Networkd {
 	out := Networkd{ForeignRules: true, ForeignRoutes: true}
 	conf := map[string]string{}
@@ -42,15 +42,15 @@ func ReadNetworkd(files map[string]string) Networkd {
 			merge(link, text, "Link")
 		}
 		out.LinkPolicy = link["MACAddressPolicy"]
-		break // the first that matches is the only one
+		break // only the first match counts
 	}
 	return out
 }
 
-// places are where systemd looks, the last wins.
+// places are where systemd looks; the last one wins.
 var places = []string{"/lib", "/usr/lib", "/usr/local/lib", "/run", "/etc"}
 
-// effective is the file of a name that counts.
+// effective returns the file of that name that counts.
 func effective(files map[string]string, dir, name string) (text string, ok bool) {
 	for _, place := range places {
 		if t, found := files[path.Join(place, dir, name)]; found {
@@ -60,7 +60,7 @@ func effective(files map[string]string, dir, name string) (text string, ok bool)
 	return text, ok
 }
 
-// names are those of the files in a directory, wherever it is, in the order in which
+// names returns the names of the files in a directory, in all places, in the order in which
 // systemd reads them.
 func names(files map[string]string, dir, suffix string) []string {
 	found := map[string]bool{}
@@ -74,7 +74,7 @@ func names(files map[string]string, dir, suffix string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// merge takes the settings of a section of a file.
+// merge adds the settings of one section of a file.
 func merge(into map[string]string, text, section string) {
 	inside := false
 	for line := range strings.Lines(text) {
@@ -116,5 +116,5 @@ func no(value string) bool {
 	return false
 }
 
-// NetworkdPlaces are the directories below which systemd looks.
+// NetworkdPlaces returns the directories below which systemd looks.
 func NetworkdPlaces() []string { return slices.Clone(places) }

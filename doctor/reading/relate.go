@@ -7,9 +7,9 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Relate names what links belong to, once all sources are there: interfaces by their MAC
-// addresses, host ends of veth pairs by the pods from whose names theirs follow. Routes to
-// such a link name the pod in its place.
+// Relate names what links belong to, once all sources are there: interfaces by MAC address, host
+// ends of veth pairs by the pods that their names derive from. Routes to such a link name the pod
+// instead.
 func Relate(r *evidence.Reading) {
 	if !r.Links.OK() {
 		return
@@ -39,10 +39,11 @@ func Relate(r *evidence.Reading) {
 	}
 }
 
-// IsPodLink reports whether a link has a name as the host ends of pods' veth pairs have.
+// IsPodLink reports whether a link is named like the host end of a pod's veth pair.
 func IsPodLink(name string) bool { return podHash(name) != "" }
 
-// podHash is the part of a veth's name that follows from its pod; empty: it is none of ours.
+// podHash returns the part of a veth's name that derives from its pod, empty if it is none of
+// ours.
 func podHash(link string) string {
 	prefix := len(link) - len(netnames.Hash("", "", 0))
 	if prefix < 1 || prefix > netnames.MaxVethPrefix || strings.Trim(link[prefix:], "0123456789abcdef") != "" {
@@ -51,10 +52,10 @@ func podHash(link string) string {
 	return link[prefix:]
 }
 
-// maxInterfaces bounds how many interfaces of a pod are looked for.
+// maxInterfaces bounds how many interfaces of a pod are looked up.
 const maxInterfaces = 4
 
-// podsByHash are all pods that any source names, by what their links are called after.
+// podsByHash returns all pods that any source names, by the hash in the names of their links.
 func podsByHash(r *evidence.Reading) map[string]evidence.Pod {
 	out := map[string]evidence.Pod{}
 	add := func(pod evidence.Pod) {

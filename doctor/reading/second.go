@@ -7,8 +7,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// ContinueLogs makes the logs of a second reading begin with those of the first, as evidence
-// files have them: read again, what was kept and folded of the older lines would differ.
+// ContinueLogs makes the logs of a second reading begin with those of the first, as in evidence
+// files. Otherwise different older lines would be kept and folded.
 func ContinueLogs(first, second *evidence.Reading) {
 	for _, l := range []struct {
 		first, second *evidence.Source[evidence.Log]
@@ -31,7 +31,7 @@ func ContinueLogs(first, second *evidence.Reading) {
 	second.LogAWSNode.Content = containers
 }
 
-// continued is the first log and what the second has that is newer.
+// continued returns the first log plus what is newer in the second.
 func continued(first, second evidence.Log) evidence.Log {
 	out := evidence.Log{
 		From: first.From, To: later(first.To, second.To), Truncated: first.Truncated || second.Truncated,
@@ -41,7 +41,7 @@ func continued(first, second evidence.Log) evidence.Log {
 		if !line.At.After(first.To) {
 			continue
 		}
-		if line.Every > 0 { // some of those alike may be older
+		if line.Every > 0 { // some of its repetitions may be older
 			line.Count = min(line.Count, int((line.At.Sub(first.To)+line.Every-1)/line.Every))
 		}
 		out.Lines = append(out.Lines, line)

@@ -1,6 +1,6 @@
 // Package report turns a diagnosis into output for people and programs: the exit status, the
-// findings without those that are suppressed, commands with the names filled in, what could
-// not be read in words, and the forms that build systems read.
+// findings that are not suppressed, commands with names filled in, unread sources in words, and
+// the formats that build systems read.
 //
 // The package is pure.
 package report

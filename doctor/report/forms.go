@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/catalogue"
 )
 
-// Markdown is a report for an issue or a chat.
+// Markdown returns the report for an issue or a chat.
 func Markdown(r *document.DoctorReport) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", text(r.Verdict))
@@ -68,7 +68,7 @@ func Markdown(r *document.DoctorReport) []byte {
 
 var escaped = strings.NewReplacer("<", "&lt;", "&", "&amp;", "\n", " ", "`", "'")
 
-// text is a text of evidence that Markdown takes as it is.
+// text escapes a text of evidence for Markdown.
 func text(s string) string { return escaped.Replace(show.Safe(s)) }
 
 func cell(s string) string { return strings.ReplaceAll(text(s), "|", `\|`) }
@@ -103,8 +103,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is a test for each cause: failed by a finding at or above the threshold, skipped
-// where it could not be decided.
+// JUnit returns a test for each cause: failed if it has a finding at or above the threshold,
+// skipped if it could not be decided.
 func JUnit(r *document.DoctorReport, threshold catalogue.Severity) ([]byte, error) {
 	var out junitSuites
 	for _, g := range catalogue.Groups() {
@@ -124,7 +124,7 @@ func JUnit(r *document.DoctorReport, threshold catalogue.Severity) ([]byte, erro
 				c.Skipped = &junitMessage{Message: "not enough evidence"}
 				suite.Skipped++
 			} else if !slices.Contains(r.RuledOut, entry.Code) && !slices.ContainsFunc(r.Explained, func(f document.Finding) bool { return f.Code == entry.Code }) {
-				continue // this mode cannot see it, or it was not asked for
+				continue // not visible in this mode, or not requested
 			}
 			suite.Cases = append(suite.Cases, c)
 			suite.Tests++
@@ -143,7 +143,7 @@ func JUnit(r *document.DoctorReport, threshold catalogue.Severity) ([]byte, erro
 
 type object = map[string]any
 
-// SARIF is a log of SARIF 2.1.0.
+// SARIF returns a log in SARIF 2.1.0.
 func SARIF(r *document.DoctorReport, version string) ([]byte, error) {
 	rules, results := []object{}, []object{}
 	for i := range r.Findings {
@@ -176,7 +176,7 @@ func SARIF(r *document.DoctorReport, version string) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// rule is the cause of a finding, with what to do about it.
+// rule describes the cause of a finding, and what to do about it.
 func rule(f *document.Finding) object {
 	plain, marked := "Check: "+f.Check.Text, "Check: "+text(f.Check.Text)
 	command := func(command string) {
@@ -202,17 +202,17 @@ func rule(f *document.Finding) object {
 	return out
 }
 
-// fixText is what a fix does, with its risk.
+// fixText says what a fix does, with its risk.
 func fixText(fix document.CauseFix) string {
 	return strings.TrimSpace(fmt.Sprintf("%s Risk: %s. %s", fix.Text, fix.Risk, fix.SideEffects))
 }
 
-// shell is a command in an item of a list in Markdown.
+// shell formats a command in an item of a Markdown list.
 func shell(command string) string {
 	return fmt.Sprintf("\n\n   ```sh\n   %s\n   ```\n", strings.ReplaceAll(show.Safe(command), "`", "'"))
 }
 
-// places are what a finding is about: kind and name.
+// places returns what a finding is about: kind and name.
 func places(f *document.Finding) (out [][2]string) {
 	for _, node := range f.Nodes {
 		out = append(out, [2]string{"node", node})
@@ -228,7 +228,7 @@ func places(f *document.Finding) (out [][2]string) {
 	return out
 }
 
-// level is SARIF's word for a severity.
+// level returns SARIF's word for a severity.
 func level(severity string) string {
 	switch s, _ := Severity(severity); {
 	case s >= catalogue.Error:

@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/catalogue"
 )
 
-// Results of a check before a move.
+// Results of a check before a migration.
 const (
 	Block     = "block"
 	Warn      = "warn"
@@ -20,7 +20,7 @@ const (
 	Unchecked = "unread"
 )
 
-// Word is the result of a check that found something.
+// Word returns the result of a check that found something.
 func Word(f *document.Finding) string {
 	switch s, _ := Severity(f.Severity); {
 	case s >= catalogue.Error:
@@ -31,8 +31,8 @@ func Word(f *document.Finding) string {
 	return Note
 }
 
-// Migration is the diagnosis of a move from a daemon ("upstream", "ours", or empty: not known)
-// of a release, check by check.
+// Migration returns, check by check, the diagnosis of a migration from a daemon ("upstream",
+// "ours", or empty if unknown) of a release.
 func Migration(r *document.DoctorReport, from, release string) document.MigrationCheck {
 	m := document.MigrationCheck{
 		APIVersion: r.APIVersion, Kind: document.KindMigration, SchemaVersion: r.SchemaVersion, SampledAt: r.SampledAt, Mode: r.Mode, From: from, Release: release,
@@ -43,8 +43,8 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 	for _, missing := range r.NotChecked {
 		lacks[missing.Source] = len(missing.Nodes) == r.Nodes
 	}
-	// Objects of Kubernetes can be read from anywhere but a node: without them nothing is said
-	// of the move.
+	// Kubernetes objects can be read from anywhere but a node: without them, nothing can be said
+	// about the migration.
 	blind := func(e *catalogue.Entry) bool {
 		return r.Mode != "node" && slices.ContainsFunc(e.Required, func(id string) bool { return strings.HasPrefix(id, "k8s.") && lacks[id] })
 	}
@@ -57,7 +57,7 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 		switch {
 		case at >= 0:
 			f := &r.Findings[at]
-			f.Nodes = append([]string{}, f.Nodes...) // of the cluster: none, never null
+			f.Nodes = append([]string{}, f.Nodes...) // none for the cluster, but never null
 			row.Finding, row.Result = f, Word(f)
 		case slices.Contains(r.Suppressed, e.Code):
 			row.Result = Accepted
@@ -92,7 +92,7 @@ func Migration(r *document.DoctorReport, from, release string) document.Migratio
 	return m
 }
 
-// howToRead is the way to read what the checks need that a mode left unread; empty: nothing here
+// howToRead says how to read what the checks need and a mode left unread, empty if nothing here
 // reads it.
 func howToRead(mode string, unread []*catalogue.Entry) string {
 	needs := func(node bool) bool {

@@ -10,7 +10,7 @@ import (
 	"cnictl/doctor/catalogue"
 )
 
-// Severities are the severities by name, the mildest first.
+// Severities returns the names of the severities, mildest first.
 func Severities() []string {
 	var names []string
 	for s := catalogue.Info; s <= catalogue.Critical; s++ {
@@ -19,13 +19,13 @@ func Severities() []string {
 	return names
 }
 
-// Severity is a severity by its name; false for a name that is none.
+// Severity returns the severity of a name, and false if there is none.
 func Severity(name string) (catalogue.Severity, bool) {
 	at := slices.Index(Severities(), name)
 	return catalogue.Severity(max(0, at)), at >= 0
 }
 
-// Result is what a diagnosis comes to.
+// Result is the outcome of a diagnosis.
 type Result int
 
 // Results.
@@ -51,7 +51,7 @@ func ResultOf(r *document.DoctorReport, threshold catalogue.Severity) Result {
 	return Clean
 }
 
-// name is what may be put into a command as it is: everything else stays a placeholder.
+// name matches what may go into a command as it is; anything else stays a placeholder.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
 
 // FillIn puts the names of each finding into its commands, in place of the words in capitals.

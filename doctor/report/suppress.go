@@ -12,11 +12,11 @@ import (
 	"cnictl/doctor/causes"
 )
 
-// Suppression is a finding that is accepted.
+// Suppression accepts findings.
 type Suppression struct {
-	Code  string    // may hold *
-	Scope string    // name of a node, pod, interface or subnet, or cluster; may hold *
-	Until time.Time // zero: for ever
+	Code  string    // may contain *
+	Scope string    // name of a node, pod, interface or subnet, or cluster; may contain *
+	Until time.Time // zero means for ever
 }
 
 // ParseSuppression reads CODE=SCOPE[@UNTIL]; UNTIL is a date or a time.
@@ -49,8 +49,9 @@ func (s Suppression) covers(code, name string) bool {
 // Expired reports whether a suppression no longer applies.
 func (s Suppression) Expired(now time.Time) bool { return !s.Until.IsZero() && !now.Before(s.Until) }
 
-// Suppress takes accepted findings out of a report. A finding on several nodes loses those
-// that are accepted. It returns the suppressions without effect: expired, or of no finding.
+// Suppress removes accepted findings from a report. A finding on several nodes loses the nodes
+// where it is accepted. It returns the suppressions without effect: expired, or without a
+// finding.
 func Suppress(r *document.DoctorReport, all []Suppression, now time.Time) (idle []Suppression) {
 	used := make([]bool, len(all))
 	accepted := func(code, name string) (yes bool) {

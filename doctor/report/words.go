@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Reason is the reason for which a source is missing, in words.
+// Reason says in words why a source is missing.
 func Reason(reason string) string {
 	switch reason {
 	case evidence.MissingMode:
@@ -28,15 +28,15 @@ func Reason(reason string) string {
 	return reason
 }
 
-// Unread are sources that could not be read for the same reason on the same nodes.
+// Unread lists sources that could not be read, for the same reason and on the same nodes.
 type Unread struct {
 	Reason  string // in words
 	Nodes   []string
 	Sources []string // by id
 }
 
-// Unreads groups what could not be read. It omits what does not exist, and what cannot be read
-// from here or was not requested.
+// Unreads groups the sources that could not be read. It omits what does not exist, cannot be read
+// from here, or was not requested.
 func Unreads(r *document.DoctorReport) []Unread {
 	var out []Unread
 	for _, m := range r.NotChecked {
@@ -54,7 +54,7 @@ func Unreads(r *document.DoctorReport) []Unread {
 	return out
 }
 
-// families are the sources in words, by what their ids begin with.
+// families names the sources in words, by the beginning of their ids.
 var families = map[string]string{
 	"intro": "daemon documents", "metrics": "daemon metrics", "log": "logs", "ckpt": "state file of the daemon", "k8s": "Kubernetes objects",
 	"ec2": "EC2", "iam": "IAM", "imds": "instance metadata", "kern": "kernel", "host": "host", "probe": "connection tests",
@@ -87,19 +87,19 @@ func (u Unread) What() string {
 	return strings.Join(order, ", ")
 }
 
-// Line is a piece of evidence on one line, without its source.
+// Line formats a piece of evidence on one line, without its source.
 func Line(e document.FindingEvidence) string {
 	if strings.HasPrefix(e.Path, `"`) && e.Value != "not logged" {
-		return e.Value // the message that has the text of the path
+		return e.Value // the message that contains the text of the path
 	}
 	return e.Path + ": " + e.Value
 }
 
-// long is from how many bytes on a value is not printed twice.
+// long is the length in bytes from which a value is not printed twice.
 const long = 40
 
-// Brief is the summary of a finding without long values that its evidence repeats. It is empty
-// if that leaves the title alone.
+// Brief returns the summary of a finding without long values that its evidence repeats. It is
+// empty if only the title would be left.
 func Brief(f *document.Finding) string {
 	text := f.Summary
 	for _, e := range f.Evidence {

@@ -33,17 +33,17 @@ const (
 	maxFilter      = 200 // values of a filter
 )
 
-// Options of a Reader. The zero value is the SDK's default chain.
+// Options configure a Reader. The zero value uses the SDK's default chain.
 type Options struct {
-	Region    string        // "": the cluster's own, or the SDK's default
-	Endpoint  string        // "": AWS's own
-	Timeout   time.Duration // of one source; 0: 20 s
+	Region    string        // "" for the cluster's own, or the SDK's default
+	Endpoint  string        // "" for AWS's own
+	Timeout   time.Duration // of one source; 0 means 20 s
 	UserAgent string        // product/version
 
-	Credentials aws.CredentialsProvider // nil: the default chain
+	Credentials aws.CredentialsProvider // nil for the default chain
 }
 
-// Reader reads EC2, and of an installation EKS and IAM.
+// Reader reads EC2 and, for an installation, EKS and IAM.
 type Reader struct {
 	opts     Options
 	cfg      aws.Config
@@ -69,7 +69,7 @@ func New(ctx context.Context, opts Options) (*Reader, error) {
 	return &Reader{opts: opts, cfg: cfg}, nil
 }
 
-// Requests counts those made to AWS.
+// Requests returns the number of requests made to AWS.
 func (r *Reader) Requests() uint64 { return r.requests.Load() }
 
 func (r *Reader) client(region string) *ec2.Client {
@@ -90,17 +90,17 @@ func (r *Reader) userAgent() (options []func(*middleware.Stack) error) {
 	return options
 }
 
-// NoCredentials begins the reason where there are no credentials to read with.
+// NoCredentials begins the reason if there are no credentials to read with.
 const NoCredentials = "no AWS credentials: "
 
-// ResolveRegion is the one that is read: that of the options, else the given one, else the SDK's
-// default; "" when none is known.
+// ResolveRegion returns the region to read: that of the options, else the given one, else the
+// SDK's default, or "" if none is known.
 func (r *Reader) ResolveRegion(given string) string {
 	return cmp.Or(r.opts.Region, given, r.cfg.Region)
 }
 
-// InstanceTypes reads the types that a region offers, as [ec2types.All] does. An error is in
-// the words of a source's missing reason.
+// InstanceTypes reads the types that a region offers, like [ec2types.All]. An error is in the
+// words of a source's missing reason.
 func (r *Reader) InstanceTypes(ctx context.Context, region string, progress func(read int)) (all []limits.Instance, refused []error, err error) {
 	if why := r.noCredentials(ctx); why != "" {
 		return nil, nil, errors.New(why)
@@ -112,7 +112,7 @@ func (r *Reader) InstanceTypes(ctx context.Context, region string, progress func
 	return all, refused, nil
 }
 
-// counted counts requests and bounds answers: the SDK reads bodies completely.
+// counted counts requests and limits answers, because the SDK reads bodies completely.
 type counted struct {
 	next     ec2.HTTPClient
 	requests *atomic.Uint64
@@ -153,7 +153,7 @@ func missing(err error) string {
 		return scrub.Line(api.ErrorCode() + ": " + api.ErrorMessage())
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
-		err = inner // what the SDK wraps around it names operations and retries
+		err = inner // what the SDK wraps around it names only operations and retries
 	}
 	return scrub.Line(err.Error())
 }

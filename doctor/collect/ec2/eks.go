@@ -16,11 +16,11 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// emptyHash is the SHA-256 of no body.
+// emptyHash is the SHA-256 of an empty body.
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// eksClient makes the four GETs of EKS's REST API that a check reads. The SDK's package for
-// EKS would make every start of cnictl a tenth slower. Refusals are a [smithy.APIError].
+// eksClient makes the four GETs of EKS's REST API that a check needs. The SDK's package for EKS
+// would slow every start of cnictl by a tenth. Refusals are a [smithy.APIError].
 type eksClient struct {
 	r      *Reader
 	region string
@@ -96,7 +96,7 @@ func (r *Reader) endpointEKS(ctx context.Context, region string) (string, error)
 	if given := cmp.Or(r.opts.Endpoint, aws.ToString(r.cfg.BaseEndpoint)); given != "" {
 		return given, nil
 	}
-	// The SDK knows the domain of each partition. EKS's hosts are named as EC2's.
+	// The SDK knows the domain of each partition. EKS's hosts are named like EC2's.
 	found, err := ec2.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, ec2.EndpointParameters{Region: &region})
 	if err != nil {
 		return "", fmt.Errorf("endpoint of EKS in %s: %w", region, err)

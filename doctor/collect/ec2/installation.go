@@ -22,9 +22,9 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// Installation reads what EKS and IAM say of an installation of aws-node: the managed add-on,
-// and the role whose credentials the next pods get, of each instance. role is that of the
-// service account's annotation. An instance's reading has these sources alone.
+// Installation reads what EKS and IAM say about an installation of aws-node: the managed add-on
+// and, for each instance, the role whose credentials the next pods get. role is that of the
+// service account's annotation. An instance's reading has only these sources.
 func (r *Reader) Installation(ctx context.Context, region string, instances []evidence.Instance, role string) map[string]*evidence.Reading {
 	region = r.ResolveRegion(region)
 	q := installation{r: r, region: region, annotated: role,
@@ -37,11 +37,11 @@ func (r *Reader) Installation(ctx context.Context, region string, instances []ev
 		q.cluster = cmp.Or(q.cluster, i.Cluster)
 	}
 	addOn := evidence.Lacking[*evidence.AddOn]("the instances have no tag with the name of the cluster")
-	if q.cluster != "" { // a cluster that is not EKS's has neither add-ons nor associations
+	if q.cluster != "" { // a cluster outside EKS has neither add-ons nor associations
 		var wait sync.WaitGroup
 		wait.Go(func() { addOn = timed(ctx, r, q.addOn) })
 		wait.Go(func() { q.association = timed(ctx, r, q.associations) })
-		wait.Go(func() { q.issuer = timed(ctx, r, q.oidcIssuer).Content }) // without it providers are not compared
+		wait.Go(func() { q.issuer = timed(ctx, r, q.oidcIssuer).Content }) // without it, providers are not compared
 		wait.Wait()
 	}
 	out, roles := map[string]*evidence.Reading{}, map[string]*evidence.Reading{}
@@ -74,10 +74,10 @@ type installation struct {
 	eks       eksClient
 	iam       *iam.Client
 	region    string
-	cluster   string // empty: not one of EKS, as far as its instances show
+	cluster   string // empty if not one of EKS, as far as its instances show
 	annotated string // role of the service account
 
-	association evidence.Source[string] // ARN of its role; empty: there is none
+	association evidence.Source[string] // ARN of its role; empty if there is none
 	issuer      string
 }
 
@@ -96,7 +96,7 @@ func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
 	var values struct {
 		Env map[string]any `yaml:"env"`
 	}
-	// JSON or YAML, as it was given. EKS refuses what is neither.
+	// JSON or YAML, as it was given. EKS refuses anything else.
 	if err := yaml.Unmarshal([]byte(out.Addon.ConfigurationValues), &values); err != nil {
 		return nil, fmt.Errorf("configurationValues of the add-on: %w", err)
 	}
@@ -107,8 +107,8 @@ func (q *installation) addOn(ctx context.Context) (*evidence.AddOn, error) {
 	return addOn, nil
 }
 
-// associations reads the ARN of the role that a Pod Identity association gives aws-node; empty:
-// there is none.
+// associations returns the ARN of the role that a Pod Identity association gives aws-node, empty
+// if there is none.
 func (q *installation) associations(ctx context.Context) (string, error) {
 	var list struct {
 		Associations []struct{ AssociationID string }
@@ -121,7 +121,7 @@ func (q *installation) associations(ctx context.Context) (string, error) {
 	return out.Association.RoleARN, err
 }
 
-// oidcIssuer is that of the cluster's service account tokens.
+// oidcIssuer returns the issuer of the cluster's service account tokens.
 func (q *installation) oidcIssuer(ctx context.Context) (string, error) {
 	var out struct {
 		Cluster struct {
@@ -132,8 +132,8 @@ func (q *installation) oidcIssuer(ctx context.Context) (string, error) {
 	return out.Cluster.Identity.OIDC.Issuer, err
 }
 
-// role reads the role that the next pods get: of the Pod Identity association, of the service
-// account, or of the instance's profile, in this order.
+// role reads the role that the next pods get: from the Pod Identity association, else the service
+// account, else the instance profile.
 func (q *installation) role(ctx context.Context, profile string) (out evidence.Role, err error) {
 	out.Issuer = q.issuer
 	switch a := q.association; {
@@ -167,11 +167,11 @@ func (q *installation) role(ctx context.Context, profile string) (out evidence.R
 	return out, err
 }
 
-// nameOf is the name at the end of an ARN, behind its path.
+// nameOf returns the name at the end of an ARN, after its path.
 func nameOf(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
-// simulate asks which of the daemon's actions the policies of a role allow, on a network
-// interface of its account: some policies allow them on nothing else.
+// simulate asks which of the daemon's actions the policies of a role allow on a network interface
+// of its account: some policies allow them on nothing else.
 func (q *installation) simulate(ctx context.Context, role string) (evidence.IAM, error) {
 	out := evidence.IAM{Role: role, Actions: map[string]string{}}
 	parts := strings.SplitN(role, ":", 6)
@@ -191,19 +191,19 @@ func (q *installation) simulate(ctx context.Context, role string) (evidence.IAM,
 	return out, nil
 }
 
-// decide adds the actions that are allowed or denied whatever their conditions.
+// decide adds the actions that are allowed, or denied whatever the conditions.
 func decide(actions map[string]string, results []iamtypes.EvaluationResult) {
 	for _, r := range results {
 		switch {
 		case r.EvalDecision == iamtypes.PolicyEvaluationDecisionTypeAllowed:
 			actions[aws.ToString(r.EvalActionName)] = "allowed"
-		case len(r.MissingContextValues) == 0: // else a condition decides, as in a scoped policy
+		case len(r.MissingContextValues) == 0: // otherwise a condition decides, as in a scoped policy
 			actions[aws.ToString(r.EvalActionName)] = "denied"
 		}
 	}
 }
 
-// clusterOf is the name of the cluster by the tags of an instance; empty: unknown.
+// clusterOf returns the name of the cluster from the tags of an instance, empty if unknown.
 func clusterOf(tags map[string]string) string {
 	for _, key := range []string{"aws:eks:cluster-name", "eks:cluster-name", "eks:eks-cluster-name"} {
 		if tags[key] != "" {

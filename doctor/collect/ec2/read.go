@@ -18,9 +18,9 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Read reads the EC2 sources about the instances of a cluster in its region, and the limits
-// of their types. The quota of interfaces is another service's, which is not asked; a simulation
-// of the role's policies is read by Installation.
+// Read reads the EC2 sources about the instances of a cluster in its region, and the limits of
+// their types. It leaves out the quota of interfaces, which is another service's, and the
+// simulation of the role's policies, which Installation reads.
 func (r *Reader) Read(ctx context.Context, region string, instances []string) (*evidence.Reading, map[string]evidence.InstanceType) {
 	q := query{api: r.client(r.ResolveRegion(region))}
 	out := evidence.Unread(time.Time{}, evidence.MissingNotAsked)
@@ -29,7 +29,7 @@ func (r *Reader) Read(ctx context.Context, region string, instances []string) (*
 		out.Instances = timed(ctx, r, func(ctx context.Context) ([]evidence.Instance, error) { return q.instances(ctx, instances) })
 	}
 	if !out.Instances.OK() {
-		// Nothing else can be asked about the cluster alone.
+		// Without instances, nothing else can be asked about this cluster alone.
 		out = evidence.Unread(time.Time{}, out.Instances.Missing)
 		out.Quota.Missing, out.IAM.Missing = evidence.MissingQuota, evidence.MissingIAM
 		return out, nil
@@ -42,7 +42,7 @@ func (r *Reader) Read(ctx context.Context, region string, instances []string) (*
 		func() { out.Reservations = timed(ctx, r, q.reservations) },
 		func() { out.Groups = timed(ctx, r, q.groups) },
 		func() { out.RouteTables = timed(ctx, r, q.routeTables) },
-		func() { limits = timed(ctx, r, q.limits) }, // without it there is the built-in table
+		func() { limits = timed(ctx, r, q.limits) }, // without it, the built-in table serves
 	} {
 		wait.Go(do)
 	}
@@ -50,8 +50,8 @@ func (r *Reader) Read(ctx context.Context, region string, instances []string) (*
 	return out, limits.Content
 }
 
-// noCredentials is why there are none to ask with; empty: there are. A login program that
-// they come from may take its time.
+// noCredentials returns why there are no credentials to ask with, empty if there are. A login
+// program that supplies them may take its time.
 func (r *Reader) noCredentials(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (r *Reader) noCredentials(ctx context.Context) string {
 	return ""
 }
 
-// timed reads a source within its time.
+// timed reads a source within its time limit.
 func timed[T any](ctx context.Context, r *Reader, read func(context.Context) (T, error)) evidence.Source[T] {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
 	defer cancel()
@@ -83,9 +83,9 @@ func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
 }
 
-// pages hands on every page of an answer; each returns the token of the next one, which the
-// input has in token. The SDK's own paginators are not used: they hold the client as an
-// interface, and with it a binary that reflects on methods links all of EC2's, 40 MB.
+// pages passes on every page of an answer. each returns the token of the next page, which goes
+// into token, a field of the input. The SDK's own paginators hold the client as an interface, so
+// a binary that reflects on methods would link all of EC2's, 40 MB.
 func pages[In, Out any](ctx context.Context, call func(context.Context, *In, ...func(*ec2.Options)) (*Out, error), in *In, token **string, each func(*Out) *string) error {
 	for range maxPages {
 		page, err := call(ctx, in)
@@ -152,7 +152,7 @@ func instance(i types.Instance) evidence.Instance {
 	return out
 }
 
-// interfaces reads all of the VPC: leaked ones and those of others take addresses too.
+// interfaces reads all interfaces of the VPC: leaked and foreign ones take addresses too.
 func (q *query) interfaces(ctx context.Context) ([]evidence.Interface, error) {
 	out := []evidence.Interface{}
 	in := &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{filter("vpc-id", q.vpcs...)}, MaxResults: aws.Int32(pageSize)}
@@ -172,7 +172,7 @@ func describedInterface(e types.NetworkInterface) evidence.Interface {
 		Tags: tags(e.TagSet), Groups: []string{},
 	}
 	if !slices.Contains([]string{"available", "in-use", "attaching", "detaching"}, out.Status) {
-		out.Status = "in-use" // associated, as those of load balancers
+		out.Status = "in-use" // associated, like those of load balancers
 	}
 	held := 0 // of the IPv4 range of its subnet
 	for _, a := range e.PrivateIpAddresses {
@@ -228,7 +228,7 @@ func (q *query) subnets(ctx context.Context) ([]evidence.Subnet, error) {
 	err := pages(ctx, q.api.DescribeSubnets, in, &in.NextToken, func(page *ec2.DescribeSubnetsOutput) *string {
 		for _, s := range page.Subnets {
 			one := evidence.Subnet{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), VPC: aws.ToString(s.VpcId), Tags: tags(s.Tags)}
-			one.CIDR, _ = netip.ParsePrefix(aws.ToString(s.CidrBlock)) // none in a subnet of IPv6 alone
+			one.CIDR, _ = netip.ParsePrefix(aws.ToString(s.CidrBlock)) // none in an IPv6-only subnet
 			if s.AvailableIpAddressCount != nil {
 				one.Available = new(int(max(*s.AvailableIpAddressCount, 0)))
 			}
@@ -244,8 +244,7 @@ func (q *query) subnets(ctx context.Context) ([]evidence.Subnet, error) {
 	return out, err
 }
 
-// reservations reads those of the nodes' subnets, one after the other: there is no question
-// about several.
+// reservations reads those of the nodes' subnets one by one: the API does not take several.
 func (q *query) reservations(ctx context.Context) ([]evidence.Reservation, error) {
 	out := []evidence.Reservation{}
 	for _, subnet := range q.nets {
@@ -277,7 +276,7 @@ func (q *query) groups(ctx context.Context) ([]evidence.SecurityGroup, error) {
 	return out, err
 }
 
-// rules has a rule for each peer: a CIDR, a group or a prefix list.
+// rules returns a rule for each peer: a CIDR, a group or a prefix list.
 func rules(permissions []types.IpPermission) []evidence.GroupRule {
 	out := []evidence.GroupRule{}
 	for _, p := range permissions {
@@ -302,7 +301,7 @@ func rules(permissions []types.IpPermission) []evidence.GroupRule {
 	return out
 }
 
-// port is nil for all: -1 means every type of ICMP.
+// port returns nil for all: -1 means every type of ICMP.
 func port(n *int32) *int {
 	if n == nil || *n < 0 {
 		return nil
@@ -310,7 +309,7 @@ func port(n *int32) *int {
 	return new(int(*n))
 }
 
-// routeTables gives each subnet of the nodes its table: the one that names it, or the main
+// routeTables returns the table of each subnet of the nodes: the one that names it, or the main
 // one of its VPC.
 func (q *query) routeTables(ctx context.Context) ([]evidence.RouteTable, error) {
 	own, main := map[string][]evidence.VPCRoute{}, []evidence.VPCRoute(nil)
@@ -342,7 +341,7 @@ func (q *query) routeTables(ctx context.Context) ([]evidence.RouteTable, error) 
 	return out, err
 }
 
-// route names the one target that a route has, and blackhole where it is gone.
+// route names the only target of a route, or blackhole if that is gone.
 func route(r types.Route) evidence.VPCRoute {
 	out := evidence.VPCRoute{To: cmp.Or(aws.ToString(r.DestinationCidrBlock), aws.ToString(r.DestinationIpv6CidrBlock), aws.ToString(r.DestinationPrefixListId))}
 	if r.State == types.RouteStateBlackhole {
@@ -358,7 +357,7 @@ func route(r types.Route) evidence.VPCRoute {
 	return out
 }
 
-// limits are those of the instances' types.
+// limits returns the limits of the instances' types.
 func (q *query) limits(ctx context.Context) (map[string]evidence.InstanceType, error) {
 	out := map[string]evidence.InstanceType{}
 	for part := range slices.Chunk(q.types, 100) {

@@ -13,7 +13,7 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// ownPlugins are asked for their version: they are known to print it and end.
+// ownPlugins are asked for their version: they are known to print it and exit.
 var ownPlugins = []string{"aws-cni", "egress-cni"}
 
 // cni reads the runtime's configuration directory and the plugins.
@@ -29,7 +29,7 @@ func (c *collector) cni(ctx context.Context) (out evidence.CNI, _ error) {
 		}
 		data, err := c.read(path.Join("/etc/cni/net.d", e.Name()))
 		if err != nil {
-			data = nil // as the runtime cannot read it either
+			data = nil // the runtime cannot read it either
 		}
 		out.Conf = append(out.Conf, reading.CNIConf(e.Name(), data))
 	}
@@ -53,8 +53,8 @@ func (c *collector) cni(ctx context.Context) (out evidence.CNI, _ error) {
 	return out, nil
 }
 
-// ofImage compares a plugin with the file that the running daemon's image has of it; nil:
-// one of them cannot be read.
+// ofImage compares a plugin with its file in the running daemon's image. It returns nil if one of
+// them cannot be read.
 func (c *collector) ofImage(name string) *bool {
 	running, err := c.processes()
 	at := slices.IndexFunc(running, func(p process) bool { return programs[p.name] == "aws-node" })
@@ -83,7 +83,7 @@ func (c *collector) digest(name string) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// version starts a plugin as by hand, without CNI_COMMAND: it prints what it is. One that
+// version starts a plugin as by hand, without CNI_COMMAND: it prints what it is. A plugin that
 // does not run has no version.
 func version(ctx context.Context, file string) *string {
 	printed, err := run(ctx, file)

@@ -14,8 +14,8 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// conntrack reads the fill of the table, and the allowances of the instance, which the ENA
-// driver alone counts.
+// conntrack reads the usage of the table, and the allowances of the instance, which only the ENA
+// driver counts.
 func (c *collector) conntrack(context.Context) (out evidence.Conntrack, err error) {
 	if out.Count, err = c.number("/proc/sys/net/netfilter/nf_conntrack_count"); err != nil {
 		return out, err
@@ -40,7 +40,7 @@ func (c *collector) number(name string) (*int, error) {
 	return &n, nil
 }
 
-// allowances adds up the interfaces.
+// allowances adds up the counters of the interfaces.
 func allowances() (out evidence.Allowance, _ error) {
 	list, err := ask((*rtnl.Conn).Links)
 	if err != nil {

@@ -26,7 +26,7 @@ type answers struct {
 	byPath map[string]reading.Answer
 }
 
-// ask starts to ask the daemon for all documents, each in a time of its own.
+// ask starts requests for all documents of the daemon, each with its own time limit.
 func (a *answers) ask(c *collector) {
 	a.byPath = map[string]reading.Answer{}
 	daemon, err := client.New(client.Options{Address: c.Address, UserAgent: "cnictl", Now: c.Now})
@@ -64,7 +64,7 @@ func (c *collector) metrics(ctx context.Context) (evidence.Metrics, error) {
 	return reading.Metrics(text)
 }
 
-// maxAnswer bounds what an HTTP server of the node may answer.
+// maxAnswer bounds the answer of an HTTP server on the node.
 const maxAnswer = 8 << 20
 
 // get makes a request and reads the answer.
@@ -93,8 +93,8 @@ const (
 	maxCheckpoint  = 64 << 20
 )
 
-// checkpoint reads the files of assignments, one of each network card, where the daemon's
-// environment has them.
+// checkpoint reads the files of assignments, one per network card, where the daemon's environment
+// puts them.
 func (c *collector) checkpoint(context.Context) (evidence.Checkpoint, error) {
 	name := checkpointFile
 	if env, err := c.environment(); err == nil {
@@ -106,7 +106,7 @@ func (c *collector) checkpoint(context.Context) (evidence.Checkpoint, error) {
 	}
 	entries, err := c.list(path.Dir(name))
 	if err != nil {
-		return out, nil // there is no directory, as the error of the file says
+		return out, nil // there is no directory, as the file's error shows
 	}
 	out.Temporary = new(int)
 	for _, e := range entries {

@@ -16,8 +16,8 @@ const (
 	maxCounters = 1 << 16 // of a driver
 )
 
-// counters are those of a link's driver, as ethtool -S lists them. Drivers without any
-// have none.
+// counters returns the counters of a link's driver, as ethtool -S lists them, none if the driver
+// has none.
 func counters(socket int, link string) (map[string]uint64, error) {
 	driver, err := unix.IoctlGetEthtoolDrvinfo(socket, link)
 	if err != nil {
@@ -48,7 +48,7 @@ func counters(socket int, link string) (map[string]uint64, error) {
 	return out, nil
 }
 
-// ethtool has the kernel answer a command into its own buffer.
+// ethtool makes the kernel answer a command in the command's own buffer.
 func ethtool(socket int, link string, command []byte) error {
 	var request struct { // struct ifreq
 		name [unix.IFNAMSIZ]byte

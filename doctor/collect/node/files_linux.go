@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFile bounds a file that is read at once.
+// maxFile bounds a file that is read as a whole.
 const maxFile = 4 << 20
 
 var errIrregular = errors.New("not a regular file")
 
-// path is where a file of the host is. In the container aws-node its directories are
+// path returns where a file of the host is. In the container aws-node, the host's directories are
 // mounted below /host.
 func (c *collector) path(name string) string {
 	if c.contained {
@@ -36,7 +36,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// open opens a regular file of the host. A FIFO in its place is not waited for.
+// open opens a regular file of the host. It does not block on a FIFO.
 func (c *collector) open(name string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(c.path(name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *collector) open(name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// read reads a file of the host at once.
+// read reads a whole file of the host.
 func (c *collector) read(name string) ([]byte, error) { return c.readWithin(name, maxFile) }
 
 func (c *collector) readWithin(name string, limit int64) ([]byte, error) {
@@ -68,10 +68,10 @@ func (c *collector) readWithin(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// maxEntries bounds how many entries of a directory are looked at.
+// maxEntries bounds how many entries of a directory are read.
 const maxEntries = 10_000
 
-// list names the entries of a directory of the host, sorted.
+// list returns the entries of a directory of the host, sorted.
 func (c *collector) list(name string) ([]fs.DirEntry, error) {
 	f, err := os.OpenFile(c.path(name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -90,7 +90,7 @@ func sortEntries(entries []fs.DirEntry) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 }
 
-// ignore makes nothing of an error that only says that something has gone.
+// ignore drops an error that only means that something has gone.
 func ignore(err, gone error) error {
 	if errors.Is(err, gone) {
 		return nil

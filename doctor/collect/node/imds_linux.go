@@ -23,8 +23,8 @@ const (
 	maxCards    = 1_000 // and devices
 )
 
-// tokenWait bounds the wait for the token, so that a service out of reach is seen as that
-// before the source's time is over.
+// tokenWait bounds the wait for the token, so that an unreachable service is recognised before
+// the source's time is over.
 const tokenWait = 2 * time.Second
 
 // metadata reads the tree of the instance metadata service.
@@ -34,8 +34,8 @@ type metadata struct {
 	token string
 }
 
-// imds reads what the metadata service says of the instance and its interfaces. How a token
-// is refused is evidence of its own.
+// imds reads what the metadata service says about the instance and its interfaces. The way a
+// token is refused is evidence too.
 func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
 	m := metadata{http: c.http, url: strings.TrimSuffix(cmp.Or(c.Metadata, metadataURL), "/")}
 	var err error
@@ -67,7 +67,7 @@ func (c *collector) imds(ctx context.Context) (out evidence.IMDS, _ error) {
 	return out, nil
 }
 
-// authorize asks for a token and says how that ended.
+// authorize requests a token and returns the outcome.
 func (m *metadata) authorize(ctx context.Context, within time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -89,7 +89,7 @@ func (m *metadata) authorize(ctx context.Context, within time.Duration) (string,
 	return "ok", nil
 }
 
-// read reads a path below meta-data; one that does not exist is empty.
+// read reads a path below meta-data, empty if it does not exist.
 func (m *metadata) read(ctx context.Context, path string) (string, error) {
 	body, status, err := get(ctx, m.http, http.MethodGet, m.url+"/latest/meta-data/"+path, http.Header{"X-Aws-Ec2-Metadata-Token": {m.token}})
 	switch {
@@ -125,7 +125,7 @@ func (m *metadata) eni(ctx context.Context, mac string) (out evidence.IMDSInterf
 			return out, fmt.Errorf("metadata %s: want a number, not %.40q", base+path, text)
 		}
 	}
-	// IPv6 addresses of an interface are the node's own: pods have those of its prefixes.
+	// IPv6 addresses of an interface are the node's own: pods get theirs from its prefixes.
 	text, err := m.read(ctx, base+"local-ipv4s")
 	if err != nil {
 		return out, err

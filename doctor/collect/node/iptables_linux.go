@@ -12,8 +12,8 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// iptables has the programs of both back ends and of nftables print what they hold. A back
-// end without its programs or its kernel part holds nothing.
+// iptables makes the programs of both back ends and of nftables print what they hold. A back end
+// without its programs or its kernel part holds nothing.
 func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 	var s reading.Saves
 	program, err := find("iptables")
@@ -61,7 +61,7 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 		if tables, err := run(ctx, program, "list", "tables"); err == nil {
 			s.Tables = &tables
 		}
-		chains, _ = run(ctx, program, "list", "chains") // seeing nothing there is no hint
+		chains, _ = run(ctx, program, "list", "chains") // an empty list is no hint
 	})
 	if env, err := c.environment(); err == nil {
 		s.IPv6 = env["aws-node"]["ENABLE_IPv6"] == "true"
@@ -76,8 +76,8 @@ func (c *collector) iptables(ctx context.Context) (evidence.IPTables, error) {
 	return reading.IPTables(mode, s)
 }
 
-// legacy reports whether the legacy back end has any table. Its program would load the
-// kernel's modules for it.
+// legacy reports whether the legacy back end has any table. Its program would load the kernel's
+// modules to find out.
 func (c *collector) legacy(program string) bool {
 	file := "ip_tables_names"
 	if strings.HasPrefix(program, "ip6") {
@@ -87,8 +87,8 @@ func (c *collector) legacy(program string) bool {
 	return err == nil && len(text) > 0
 }
 
-// hostMode is the back end of the host's own iptables as a container sees it, which has
-// another: by what kubelet and others leave in it.
+// hostMode returns the back end of the host's own iptables as seen from a container, which has
+// its own: it goes by what kubelet and others leave in it.
 func hostMode(s reading.Saves, chains, plain string) string {
 	traces := func(saves ...string) (t rules.Traces) {
 		for _, save := range saves {

@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// ask asks the kernel over a socket of its own.
+// ask queries the kernel over a new socket.
 func ask[T any](what func(*rtnl.Conn) (T, error)) (T, error) {
 	conn, err := rtnl.Open()
 	if err != nil {
@@ -47,11 +47,11 @@ func listLinks(conn *rtnl.Conn) ([]evidence.Link, error) {
 	return out, err
 }
 
-// families are those of addresses.
+// families are the address families.
 var families = map[int]uint8{4: unix.AF_INET, 6: unix.AF_INET6}
 
-// listRules leaves out those with a condition that evidence has no member for: they are
-// none of the CNI's, and would look as if they applied to all packets.
+// listRules omits rules with conditions that evidence has no member for: none belongs to the CNI,
+// and they would look as if they applied to all packets.
 func listRules(conn *rtnl.Conn) ([]evidence.Rule, error) {
 	out := []evidence.Rule{}
 	for _, family := range []int{4, 6} {

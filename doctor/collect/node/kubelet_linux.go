@@ -15,8 +15,8 @@ import (
 // kubeletFiles are where the AMIs keep kubelet's configuration, the usual one first.
 var kubeletFiles = []string{"/etc/kubernetes/kubelet/config.json", "/etc/kubernetes/kubelet/kubelet-config.json", "/etc/kubernetes/kubelet/config", "/var/lib/kubelet/config.yaml"}
 
-// kubelet reads kubelet's configuration as its process was given it: flags win over the
-// files of the directory of drop-ins, and these over the file.
+// kubelet reads the configuration that kubelet's process was given: flags override the drop-in
+// files, which override the file.
 func (c *collector) kubelet(ctx context.Context) (out evidence.Kubelet, _ error) {
 	flags := map[string]string{}
 	program := "/usr/bin/kubelet"
@@ -67,7 +67,7 @@ func flagsOf(args []string) map[string]string {
 	return out
 }
 
-// maxPods is what a configuration file says, and the drop-ins beside it; nil: nothing.
+// maxPods returns the value in a configuration file and its drop-ins, nil if there is none.
 func (c *collector) maxPods(file, drops string) (*int, error) {
 	names := []string{file}
 	if drops == "" {

@@ -15,10 +15,10 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// runDirs are the directory of the daemon's sockets, by both of its names.
+// runDirs is the directory of the daemon's sockets, by both of its names.
 var runDirs = []string{"/var/run/aws-node/", "/run/aws-node/"}
 
-// listeners reads the sockets that listen: all of TCP, and the daemons' Unix sockets.
+// listeners reads the listening sockets: all of TCP, and the daemons' Unix sockets.
 func (c *collector) listeners(ctx context.Context) ([]evidence.Listener, error) {
 	sockets := map[string]string{} // address by inode
 	for file, parse := range map[string]func([]string) (address, inode string){
@@ -62,7 +62,7 @@ func tcpListener(f []string) (address, inode string) {
 	if err != nil || portErr != nil || len(raw)%4 != 0 {
 		return "", ""
 	}
-	for i := 0; i < len(raw); i += 4 { // words in the order of the machine
+	for i := 0; i < len(raw); i += 4 { // words in the machine's byte order
 		binary.BigEndian.PutUint32(raw[i:], binary.NativeEndian.Uint32(raw[i:]))
 	}
 	ip, ok := netip.AddrFromSlice(raw)
@@ -85,7 +85,7 @@ func unixListener(f []string) (address, inode string) {
 	return "", ""
 }
 
-// owners names the processes that hold the sockets, as far as they can be seen.
+// owners names the processes that hold the sockets, as far as they are visible.
 func (c *collector) owners(ctx context.Context, sockets map[string]string) (map[string]string, error) {
 	pids, err := c.pids()
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *collector) owners(ctx context.Context, sockets map[string]string) (map[
 	return out, nil
 }
 
-// runFiles are the names in the daemon's directory.
+// runFiles returns the names in the daemon's directory.
 func (c *collector) runFiles(context.Context) ([]string, error) {
 	entries, err := c.list(runDirs[0])
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *collector) runFiles(context.Context) ([]string, error) {
 	return out, nil
 }
 
-// bpfPins are the programs and maps that a network policy agent has pinned.
+// bpfPins returns the programs and maps that a network policy agent has pinned.
 func (c *collector) bpfPins(context.Context) ([]string, error) {
 	out := []string{}
 	for _, dir := range []string{"programs", "maps"} {

@@ -29,14 +29,14 @@ const (
 	journalFor = "-24h"
 )
 
-// logFile is a file of a log, perhaps one that was rotated.
+// logFile is a file of a log, possibly a rotated one.
 type logFile struct {
 	name string
-	size int64     // of its text, when nothing is packed
+	size int64     // of its text, decompressed
 	at   time.Time // of its end
 }
 
-// logFile looks at an entry of a directory. A rotated file may be packed long after it ended.
+// logFile examines a directory entry. A rotated file may be compressed long after it ended.
 func (c *collector) logFile(dir string, e fs.DirEntry) (logFile, error) {
 	info, err := e.Info()
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *collector) logFile(dir string, e fs.DirEntry) (logFile, error) {
 	}
 	if path.Ext(f.name) == ".gz" {
 		if length, err := c.tail(f.name, 4); err == nil && len(length) == 4 {
-			f.size = int64(binary.LittleEndian.Uint32(length)) // where gzip puts it
+			f.size = int64(binary.LittleEndian.Uint32(length)) // where gzip stores it
 		}
 	}
 	return f, nil
@@ -74,7 +74,7 @@ func (c *collector) log(source string) func(context.Context) (evidence.Log, erro
 	}
 }
 
-// logOf reads files of one log: as much as its bound allows, from the newest backwards.
+// logOf reads the files of one log: as much as its limit allows, from the newest backwards.
 func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, error) {
 	if len(files) == 0 {
 		return evidence.Log{}, fs.ErrNotExist
@@ -87,7 +87,7 @@ func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, e
 		left -= files[n].size
 		n++
 	}
-	early, cancel := context.WithTimeout(ctx, c.Timeout/2) // newer files are to be read too
+	early, cancel := context.WithTimeout(ctx, c.Timeout/2) // leaves time for newer files
 	defer cancel()
 	reader, torn := reading.NewLogReader(c.Now()), false
 	for i := n - 1; i >= 0; i-- {
@@ -115,7 +115,7 @@ func (c *collector) logOf(ctx context.Context, files []logFile) (evidence.Log, e
 	return cleanLog(out), nil
 }
 
-// readLog reads a file behind its first bytes.
+// readLog reads a file after its first skip bytes.
 func (c *collector) readLog(ctx context.Context, into *reading.LogReader, name string, skip int64) error {
 	f, _, err := c.open(name)
 	if err != nil {
@@ -128,10 +128,10 @@ func (c *collector) readLog(ctx context.Context, into *reading.LogReader, name s
 	return into.Read(inTime{ctx, io.LimitReader(f, maxLog)})
 }
 
-// maxPacked bounds how much of a file is unpacked: it is rotated at 100 MB.
+// maxPacked bounds how much of a file is decompressed: files are rotated at 100 MB.
 const maxPacked = 256 << 20
 
-// readPacked reads what was packed with gzip, once, behind its first bytes.
+// readPacked reads a file that was gzipped once, after the first skip bytes of its text.
 func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, name string, skip int64) error {
 	f, _, err := c.open(name)
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *collector) readPacked(ctx context.Context, into *reading.LogReader, nam
 	return into.Read(io.LimitReader(text, maxLog))
 }
 
-// inTime stops reading when the time for it is over.
+// inTime stops reading when its time is over.
 type inTime struct {
 	ctx context.Context
 	io.Reader
@@ -165,7 +165,7 @@ func (r inTime) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// cleanLog takes out of a log what must not leave the node.
+// cleanLog removes from a log what must not leave the node.
 func cleanLog(l evidence.Log) evidence.Log {
 	for i := range l.Lines {
 		line := &l.Lines[i]
@@ -187,7 +187,7 @@ func (c *collector) tail(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// kubeletLog reads kubelet's unit in the journal.
+// kubeletLog reads the journal of kubelet's unit.
 func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
 	if !c.live() {
 		return evidence.Log{}, errNotLive
@@ -204,7 +204,7 @@ func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
 	if err := cmd.Start(); err != nil {
 		return evidence.Log{}, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // ends reading whoever else holds it
+	stop := context.AfterFunc(ctx, func() { _ = out.Close() }) // ends reading, whoever else holds the pipe
 	defer stop()
 	log, err := reading.ReadLog(out, c.Now())
 	err = errors.Join(err, cmd.Wait())
@@ -221,7 +221,7 @@ func (c *collector) kubeletLog(ctx context.Context) (evidence.Log, error) {
 	return cleanLog(log), nil
 }
 
-// containerLogs reads what the containers of aws-node printed: of each the run now, and the
+// containerLogs reads what the containers of aws-node printed: for each, the current run and the
 // one before.
 func (c *collector) containerLogs(ctx context.Context) (map[string]evidence.Log, error) {
 	pods, err := c.list(podLogDir)
@@ -229,7 +229,7 @@ func (c *collector) containerLogs(ctx context.Context) (map[string]evidence.Log,
 		return nil, err
 	}
 	out := map[string]evidence.Log{}
-	for _, pod := range slices.Backward(byTime(pods)) { // that of an earlier pod is overwritten
+	for _, pod := range slices.Backward(byTime(pods)) { // a later pod overwrites an earlier one
 		if !strings.HasPrefix(pod.Name(), "kube-system_aws-node-") {
 			continue
 		}
@@ -267,7 +267,7 @@ func byTime(entries []fs.DirEntry) []fs.DirEntry {
 	return entries
 }
 
-// containerLog reads the files N.log of a container, one for each run, the last two.
+// containerLog reads the files N.log of a container, one per run, of the last two runs.
 func (c *collector) containerLog(ctx context.Context, dir string) (evidence.Log, error) {
 	entries, err := c.list(dir)
 	if err != nil {

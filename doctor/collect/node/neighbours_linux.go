@@ -22,11 +22,11 @@ type neighbour struct {
 	link string // on the host
 }
 
-// maxNamespaces bounds how many namespaces are looked into.
+// maxNamespaces bounds how many namespaces are examined.
 const maxNamespaces = 1_000
 
-// neighbours looks into the namespaces of pods. Entries
-// are named when all is read: whose they are follows from the host's link.
+// neighbours examines the namespaces of pods. The entries get their names when all sources are
+// read: the host's link shows whose they are.
 func (c *collector) neighbours(ctx context.Context) ([]neighbour, error) {
 	list, err := ask((*rtnl.Conn).Links)
 	if err != nil {
@@ -60,10 +60,10 @@ func (c *collector) neighbours(ctx context.Context) ([]neighbour, error) {
 	return out, nil
 }
 
-// errNoNamespace: there are the files, but not what the runtime mounted on them.
+// errNoNamespace means that the files exist, but not what the runtime mounted on them.
 var errNoNamespace = errors.New("the pods' network namespaces are not visible here")
 
-// namespaces are the files of those that container runtimes keep.
+// namespaces returns the namespace files that container runtimes keep.
 func (c *collector) namespaces() (files []string, _ error) {
 	var none error
 	for _, dir := range []string{"/var/run/docker/netns", "/var/run/netns"} {
@@ -79,8 +79,8 @@ func (c *collector) namespaces() (files []string, _ error) {
 	return nil, none
 }
 
-// gateways are the entries of one namespace that lead to a link of the host; ok is false for
-// a file that is no namespace, or no more.
+// gateways returns the entries of one namespace that lead to a link of the host. ok is false if
+// the file is not, or no longer, a namespace.
 func gateways(file string, names map[int32]string) (out []neighbour, ok bool, _ error) {
 	ns, err := unix.Open(file, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -126,7 +126,7 @@ func isGateway(e rtnl.NeighbourEntry) bool {
 	return false
 }
 
-// maxGateways is one for each interface of a pod.
+// maxGateways allows one for each interface of a pod.
 const maxGateways = 16
 
 func neighbourState(state uint16) string {
@@ -144,8 +144,8 @@ func neighbourState(state uint16) string {
 	return strconv.Itoa(int(state))
 }
 
-// named gives the entries the pods of their links. Those of namespaces that no pod is known
-// for are left out.
+// named gives the entries the pods of their links. It drops entries of namespaces whose pod is
+// unknown.
 func named(s evidence.Source[[]neighbour], links []evidence.Link) evidence.Source[[]evidence.Neighbour] {
 	if !s.OK() {
 		return evidence.Lacking[[]evidence.Neighbour](s.Missing)

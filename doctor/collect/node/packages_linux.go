@@ -45,7 +45,7 @@ func (c *collector) packages(ctx context.Context) (out evidence.Packages, err er
 	return out, err
 }
 
-// removes is what systemd-networkd does by a setting, if it runs.
+// removes returns whether systemd-networkd acts on a setting, so only if it runs; nil if unknown.
 func removes(setting, running, known bool) *bool {
 	if setting && !known {
 		return nil
@@ -54,7 +54,7 @@ func removes(setting, running, known bool) *bool {
 	return &does
 }
 
-// systemd is its version, which the name of its library has; releases before 231 have none.
+// systemd returns its version from the name of its library; releases before 231 have none.
 func (c *collector) systemd() *int {
 	for _, dir := range []string{"/usr/lib/systemd", "/lib/systemd", "/usr/lib/x86_64-linux-gnu/systemd", "/usr/lib/aarch64-linux-gnu/systemd", "/usr/lib64/systemd"} {
 		entries, err := c.list(dir)
@@ -72,7 +72,7 @@ func (c *collector) systemd() *int {
 	return nil
 }
 
-// unitStates asks systemd; nil: it is not there.
+// unitStates asks systemd for the states of units, nil if it is not there.
 func (c *collector) unitStates(ctx context.Context) map[string]string {
 	if !c.live() {
 		return nil
@@ -84,8 +84,7 @@ func (c *collector) unitStates(ctx context.Context) map[string]string {
 	return unitsOf(printed)
 }
 
-// unitsOf reads the blocks that systemctl show prints. Units that are not installed are
-// left out.
+// unitsOf reads the blocks that systemctl show prints. It omits units that are not installed.
 func unitsOf(printed string) map[string]string {
 	out := map[string]string{}
 	for block := range strings.SplitSeq(printed, "\n\n") {
@@ -101,13 +100,13 @@ func unitsOf(printed string) map[string]string {
 	return out
 }
 
-// networkFiles are systemd's for links and networks.
+// networkFiles returns systemd's files for links and networks.
 func (c *collector) networkFiles() (map[string]string, error) {
 	out := map[string]string{}
 	take := func(name string) error {
 		text, err := c.read(name)
 		if errors.Is(err, errIrregular) {
-			text, err = nil, nil // a link to /dev/null masks
+			text, err = nil, nil // a link to /dev/null masks the file
 		}
 		if err == nil {
 			out[name] = string(text)
@@ -127,7 +126,7 @@ func (c *collector) networkFiles() (map[string]string, error) {
 	return out, nil
 }
 
-// each calls do for the files of a directory, and those of directories of drop-ins in it.
+// each calls do for the files of a directory, and those in its drop-in directories.
 func (c *collector) each(dir string, do func(name string) error) error {
 	entries, err := c.list(dir)
 	if err != nil {
@@ -148,11 +147,11 @@ func (c *collector) each(dir string, do func(name string) error) error {
 	return nil
 }
 
-// neededModules are what the CNI's rules, veth pairs and branch interfaces take, beside one of the
-// back ends of iptables.
+// neededModules are the modules that the CNI's rules, veth pairs and branch interfaces need,
+// besides one of the back ends of iptables.
 var neededModules = []string{"8021q", "nf_conntrack", "veth", "xt_addrtype", "xt_comment", "xt_connmark", "xt_mark", "xt_nat"}
 
-// missingModules are those that the kernel has neither built in, loaded nor on disk; nil:
+// missingModules returns those that the kernel has neither built in, loaded nor on disk, nil if
 // its list of modules cannot be read.
 func (c *collector) missingModules() ([]string, error) {
 	release, err := c.read("/proc/sys/kernel/osrelease")
@@ -186,8 +185,8 @@ func (c *collector) missingModules() ([]string, error) {
 	return out, nil
 }
 
-// bpffs reports whether policy agents find the file system in which they pin their programs;
-// nil: the mounts cannot be read.
+// bpffs reports whether the file system is mounted in which policy agents pin their programs, nil
+// if the mounts cannot be read.
 func (c *collector) bpffs() *bool {
 	mounts, err := c.read("/proc/thread-self/mountinfo")
 	if err != nil {

@@ -25,13 +25,13 @@ const kubeconfigFile = "/var/lib/kubelet/kubeconfig"
 // CLUSTER_ENDPOINT and where kubelet reaches it, and EC2. Nothing is sent.
 func (c *collector) probes(ctx context.Context, env map[string]string, zone string) ([]evidence.Probe, error) {
 	targets := []string{joined(env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]), hostPort(env["CLUSTER_ENDPOINT"]), hostPort(c.kubeletServer())}
-	// Where the settings are unknown, so is the endpoint; through a proxy the node does not connect.
+	// If the settings are unknown, so is the endpoint; through a proxy the node does not connect.
 	if env != nil && env["HTTPS_PROXY"] == "" && env["https_proxy"] == "" {
 		targets = append(targets, hostPort(ec2Endpoint(env, zone)))
 	}
 	slices.Sort(targets)
 	targets = slices.DeleteFunc(slices.Compact(targets), func(t string) bool { return t == "" })
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout*2/3) // a silent target is seen before the source's time is over
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout*2/3) // a silent target is noticed before the source's time is over
 	defer cancel()
 	out := make([]evidence.Probe, len(targets))
 	var all sync.WaitGroup
@@ -49,7 +49,7 @@ func (c *collector) probes(ctx context.Context, env map[string]string, zone stri
 func connect(ctx context.Context, target string) (result, detail string) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err == nil {
-		_ = conn.Close() // it was only opened to see whether it can be
+		_ = conn.Close() // opened only to see whether it can be
 		return "ok", ""
 	}
 	detail = clean(err.Error())
@@ -67,9 +67,9 @@ func connect(ctx context.Context, target string) (result, detail string) {
 	return "error", detail
 }
 
-// kubeletServer is the URL of the API server in kubelet's kubeconfig; empty: unknown.
+// kubeletServer returns the API server's URL from kubelet's kubeconfig, empty if unknown.
 func (c *collector) kubeletServer() string {
-	list, _ := c.processes() // none: the usual file
+	list, _ := c.processes() // if none, the usual file
 	file := kubeconfigFile
 	if i := slices.IndexFunc(list, func(p process) bool { return p.name == "kubelet" }); i >= 0 {
 		file = cmp.Or(flagsOf(list[i].args[1:])["kubeconfig"], file)
@@ -84,12 +84,13 @@ func (c *collector) kubeletServer() string {
 	return config.Clusters[0].Cluster.Server
 }
 
-// inRegion matches the region at the start of the name of a zone, which may be a local one:
+// inRegion matches the region at the start of a zone's name, including local zones:
 // us-west-2-lax-1a.
 var inRegion = regexp.MustCompile(`^[a-z]+-(?:[a-z]+-)+[0-9]+`)
 
-// ec2Endpoint is the URL of EC2 that the daemon uses: its own variable, those of the AWS SDK,
-// or the region's. Empty: unknown, as in isolated partitions, which have domains of their own.
+// ec2Endpoint returns the EC2 URL that the daemon uses: from its own variable, from those of the
+// AWS SDK, or the region's. It is empty if unknown, as in isolated partitions, which have their
+// own domains.
 func ec2Endpoint(env map[string]string, zone string) string {
 	region := cmp.Or(env["AWS_REGION"], inRegion.FindString(zone))
 	set := cmp.Or(env["AWS_EC2_ENDPOINT"], env["AWS_ENDPOINT_URL_EC2"], env["AWS_ENDPOINT_URL"])
@@ -104,7 +105,7 @@ func ec2Endpoint(env map[string]string, zone string) string {
 	return "https://ec2." + region + ".amazonaws.com"
 }
 
-// hostPort is where a URL leads; empty: nowhere.
+// hostPort returns where a URL leads, empty if nowhere.
 func hostPort(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {

@@ -19,13 +19,13 @@ import (
 type process struct {
 	pid  int
 	name string   // of the program
-	args []string // with the program
+	args []string // including the program
 }
 
-// maxProcesses bounds how many processes are looked at.
+// maxProcesses bounds how many processes are examined.
 const maxProcesses = 20_000
 
-// pids are those of all visible processes.
+// pids returns the ids of all visible processes.
 func (c *collector) pids() ([]int, error) {
 	entries, err := c.list("/proc")
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *collector) pids() ([]int, error) {
 	return out, nil
 }
 
-// programs are the container, or else the name, of the programs that matter.
+// programs maps the programs that matter to their containers, "" if they have none.
 var programs = map[string]string{
 	"aws-k8s-agent": "aws-node", "aws-vpc-cni-init": "aws-vpc-cni-init", "controller": "aws-eks-nodeagent",
 	"kubelet": "", "containerd": "", "aws-vpc-cni": "",
@@ -57,7 +57,7 @@ func (c *collector) findProcesses() ([]process, error) {
 	for _, pid := range pids {
 		line, err := c.read(proc(pid, "cmdline"))
 		if err != nil || len(line) == 0 {
-			continue // it has just ended, or is the kernel's
+			continue // it has just ended, or is a kernel thread
 		}
 		args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 		p := process{pid: pid, name: path.Base(args[0]), args: args}
@@ -71,8 +71,8 @@ func (c *collector) findProcesses() ([]process, error) {
 
 func proc(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 
-// environments reads what the containers of aws-node run with, or ran with last, as the init
-// container does.
+// environments reads the environments of aws-node's containers, for those that ended, such as the
+// init container, the last one.
 func (c *collector) environments(ctx context.Context) (map[string]map[string]string, error) {
 	running, err := c.environment()
 	if known := c.containerd(ctx); len(known) > 0 {
@@ -85,8 +85,8 @@ func (c *collector) environments(ctx context.Context) (map[string]map[string]str
 // maxContainers bounds how many containers containerd is asked about.
 const maxContainers = 16
 
-// containerd reads the environments that containerd keeps, also of containers that ended.
-// Where there is another runtime, or it does not answer, there are none.
+// containerd reads the environments that containerd keeps, also of containers that ended. There
+// are none if the runtime is another one, or does not answer.
 func (c *collector) containerd(ctx context.Context) map[string]map[string]string {
 	ctr, err := find("ctr")
 	if err != nil || !c.live() {
@@ -120,7 +120,7 @@ func (c *collector) containerd(ctx context.Context) map[string]map[string]string
 	return env
 }
 
-// environment reads the environments of the processes of aws-node, credentials taken out.
+// environment reads the environments of aws-node's processes, without credentials.
 func (c *collector) environment() (map[string]map[string]string, error) {
 	list, err := c.processes()
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"cnictl/daemon/scrub"
 )
 
-// systemDirs have programs that the path of an ordinary user does not lead to.
+// systemDirs have programs that are not on an ordinary user's path.
 var systemDirs = []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"}
 
-// find looks a program up.
+// find looks up a program.
 func find(program string) (string, error) {
 	file, err := exec.LookPath(program)
 	for _, dir := range systemDirs {
@@ -36,7 +36,7 @@ func find(program string) (string, error) {
 
 const (
 	maxPrinted = 32 << 20               // bytes of a program's output
-	lastWords  = 100 * time.Millisecond // for what holds the output of a program that was killed
+	lastWords  = 100 * time.Millisecond // grace for whatever holds the output of a killed program
 )
 
 // run runs a program and returns what it prints.
@@ -58,18 +58,18 @@ func run(ctx context.Context, program string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// command is a program that is killed, with its children, when its time is over.
+// command returns a program that is killed, with its children, when its time is over.
 func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")                                                        // its messages are read
-	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "CNI_") }) // a plugin would take a command for its own
+	cmd.Env = append(os.Environ(), "LC_ALL=C")                                                        // its messages are parsed
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "CNI_") }) // otherwise a plugin would think that a runtime calls it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                                             // to end its children too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = lastWords
 	return cmd
 }
 
-// bounded refuses more than a program should print.
+// bounded refuses more output than a program should print.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
@@ -79,5 +79,5 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// clean takes out of a text what must not leave the node, and what is no text.
+// clean removes from a text what must not leave the node, and what is not text.
 func clean(text string) string { return strings.ToValidUTF8(scrub.Line(text), "\uFFFD") }

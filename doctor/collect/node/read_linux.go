@@ -18,8 +18,9 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// Read reads all sources of the node at once. It returns when the last one has been read or
-// given up, after twice the time for one source at the latest: where to connect is read first.
+// Read reads all sources of the node at once. It returns when the last one has been read or given
+// up, at the latest after twice the time of one source: the targets of probes are read before
+// they are probed.
 func Read(ctx context.Context, o Options) *evidence.Reading {
 	c := newCollector(ctx, o)
 	defer c.http.CloseIdleConnections()
@@ -74,8 +75,8 @@ func Read(ctx context.Context, o Options) *evidence.Reading {
 type collector struct {
 	Options
 	ctx       context.Context
-	http      *http.Client // without the proxies of the environment
-	contained bool         // this is the container aws-node: the host's directories are below /host
+	http      *http.Client // without the environment's proxies
+	contained bool         // this runs in the container aws-node: the host's directories are below /host
 	all       sync.WaitGroup
 
 	processes func() ([]process, error) // findProcesses, once
@@ -91,8 +92,8 @@ func newCollector(ctx context.Context, o Options) *collector {
 	return c
 }
 
-// source reads one source beside the others. Its time ends the wait even where reading
-// cannot be interrupted, as in a file system that hangs.
+// source reads one source concurrently. Its time limit ends the wait even if reading cannot be
+// interrupted, as in a file system that hangs.
 func source[T any](c *collector, into *evidence.Source[T], read func(context.Context) (T, error)) {
 	c.all.Go(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, c.Timeout)
@@ -117,7 +118,7 @@ func source[T any](c *collector, into *evidence.Source[T], read func(context.Con
 // maxReason bounds the text of an unusual reason.
 const maxReason = 300
 
-// reason is why a source is missing, in the standard words where one fits.
+// reason returns why a source is missing, in the standard words if they fit.
 func reason(err error) string {
 	var network net.Error
 	switch {
@@ -134,16 +135,16 @@ func reason(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
 }
 
-// errContainer is why a file of the host cannot be seen.
+// errContainer means that a file of the host is not visible.
 var errContainer = errors.New("not visible in the container aws-node")
 
-// errNotLive is why a program of the host is not asked.
+// errNotLive means that a program of the host is not asked.
 var errNotLive = errors.New("only the host that this runs on can be asked")
 
 // live reports whether the programs of the host can be asked.
 func (c *collector) live() bool { return !c.contained && path.Join("/", c.Root) == "/" }
 
-// onHost reads what a container does not see.
+// onHost reads what a container cannot see.
 func onHost[T any](c *collector, read func(context.Context) (T, error)) func(context.Context) (T, error) {
 	return func(ctx context.Context) (T, error) {
 		if c.contained {

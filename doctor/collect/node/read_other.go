@@ -8,7 +8,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Read has nothing to read: a node runs Linux.
+// Read returns a reading without sources: nodes run Linux.
 func Read(_ context.Context, o Options) *evidence.Reading {
 	return evidence.Unread(o.Now(), evidence.MissingMode)
 }

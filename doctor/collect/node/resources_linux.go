@@ -14,10 +14,10 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// disks are where the CNI and the runtime write.
+// disks are the places that the CNI and the runtime write to.
 var disks = []string{"/", "/run", "/var/run/aws-node", "/var/log/aws-routed-eni", "/etc/cni/net.d", "/opt/cni/bin", "/var/lib/kubelet", "/var/lib/containerd"}
 
-// resources reads what the host has left.
+// resources reads the state of the host's resources.
 func (c *collector) resources(ctx context.Context) (out evidence.Resources, err error) {
 	stat, err := c.read("/proc/stat")
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *collector) resources(ctx context.Context) (out evidence.Resources, err 
 	return out, err
 }
 
-// memory is what the kernel can give without swapping.
+// memory returns what the kernel can give without swapping.
 func (c *collector) memory() *int {
 	text, err := c.read("/proc/meminfo")
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *collector) disks() []evidence.Disk {
 	return out
 }
 
-// percent has one decimal; nil: there is nothing to count, as inodes of btrfs.
+// percent returns one decimal, nil if there is nothing to count, such as inodes of btrfs.
 func percent(used, all uint64) *float64 {
 	if all == 0 {
 		return nil
@@ -88,10 +88,11 @@ func percent(used, all uint64) *float64 {
 	return &p
 }
 
-// throttleWait is between two looks at a counter that grows while a process is throttled.
+// throttleWait is the time between two looks at a counter that grows while a process is
+// throttled.
 const throttleWait = 500 * time.Millisecond
 
-// throttled names the programs that are being throttled, by the control group that limits
+// throttled names the programs that are being throttled, judging by the control group that limits
 // their CPU.
 func (c *collector) throttled(ctx context.Context) ([]string, error) {
 	list, err := c.processes()
@@ -112,7 +113,7 @@ func (c *collector) throttled(ctx context.Context) ([]string, error) {
 	return grown(before, c.throttles(list)), nil
 }
 
-// grown are the names of larger counts.
+// grown returns the names whose counts rose.
 func grown(before, now map[string]int) []string {
 	out := []string{}
 	for name, count := range now {
@@ -124,7 +125,7 @@ func grown(before, now map[string]int) []string {
 	return out
 }
 
-// throttles counts, by program, the periods in which its group had no CPU left.
+// throttles counts, by program, the periods in which its group ran out of CPU.
 func (c *collector) throttles(list []process) map[string]int {
 	out := map[string]int{}
 	for _, p := range list {
@@ -158,7 +159,7 @@ const (
 	maxDenials = 20
 )
 
-// denials are the last lines of the audit log that refuse something to the CNI.
+// denials returns the last lines of the audit log that deny something to the CNI.
 func (c *collector) denials() []string {
 	out := []string{}
 	text, err := c.tail(auditLog, auditTail)

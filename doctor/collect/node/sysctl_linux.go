@@ -10,8 +10,8 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// sysctls reads the settings, those of links for all, for new ones and for each interface.
-// A kernel without IPv6 has none of its.
+// sysctls reads the settings; for links, those for all, for new ones and for each interface. A
+// kernel without IPv6 lacks the IPv6 settings.
 func (c *collector) sysctls(context.Context) (map[string]string, error) {
 	list, err := ask((*rtnl.Conn).Links)
 	if err != nil {

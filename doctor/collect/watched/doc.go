@@ -1,4 +1,4 @@
-// Package watched makes evidence of a fleet that is watched or was recorded: of the samples of
-// all nodes, and of the documents of those that look faulty. It asks for nothing that the
-// screens do not ask for, so a recording has it too. What neither has is missing.
+// Package watched makes evidence of a watched or recorded fleet: of the samples of all nodes, and
+// of the documents of those that look faulty. It requests only what the screens request, so a
+// recording has it too. Everything else is missing.
 package watched

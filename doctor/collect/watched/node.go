@@ -13,9 +13,9 @@ import (
 	"cnictl/doctor/reading"
 )
 
-// sampled is what the newest sample of a node has. An old sample counts for nothing.
+// sampled returns what the newest sample of a node has. Old samples are ignored.
 func sampled(n *store.Node, now time.Time) *evidence.Reading {
-	r := evidence.Unread(now, evidence.MissingMode) // of Kubernetes and of the kernel there is no more than what follows
+	r := evidence.Unread(now, evidence.MissingMode) // Kubernetes and the kernel show no more than what follows
 	aws := evidence.Unread(now, evidence.MissingNotAsked)
 	r.Interfaces, r.Subnets, r.Reservations, r.Instances = aws.Interfaces, aws.Subnets, aws.Reservations, aws.Instances
 	r.Quota, r.Groups, r.RouteTables, r.IAM = aws.Quota, aws.Groups, aws.RouteTables, aws.IAM
@@ -35,7 +35,7 @@ func sampled(n *store.Node, now time.Time) *evidence.Reading {
 	kind := ""
 	if o := n.Object; o != nil {
 		kind = o.InstanceType
-		if o.Ready != nil && *o.Ready { // of one that is not, the conditions would say why
+		if o.Ready != nil && *o.Ready { // if not ready, the conditions would say why
 			r.Node = evidence.Read(object(n.Metadata.Name, o))
 		}
 		r.DaemonPods = daemonPods(n.Metadata.Name, o.Daemon)
@@ -49,13 +49,13 @@ func sampled(n *store.Node, now time.Time) *evidence.Reading {
 	return r
 }
 
-// lacking notes why nothing is known of a daemon's documents.
+// lacking records why a daemon's documents are unknown.
 func lacking(r *evidence.Reading, missing string) {
 	r.ENIs.Missing, r.Counters.Missing, r.Env.Missing, r.ENIConfig.Missing = missing, missing, missing, missing
 	ours(r, missing)
 }
 
-// ours notes it of those that upstream's daemon does not have.
+// ours records it for the documents that upstream's daemon does not have.
 func ours(r *evidence.Reading, missing string) {
 	r.Summary.Missing, r.Config.Missing, r.Plan.Missing, r.Failures.Missing, r.Journal.Missing, r.PodViews.Missing = missing, missing, missing, missing, missing, missing
 }
@@ -75,8 +75,8 @@ func object(name string, o *document.NodeObject) evidence.KubeNode {
 	return n
 }
 
-// daemonPods are that of the node, or that it has none. Of one that is not ready it is not
-// known which container it is.
+// daemonPods returns the daemon's pod on the node, or none. If the pod is not ready, it is
+// unknown because of which container.
 func daemonPods(node string, p *document.DaemonPod) evidence.Source[[]evidence.DaemonPod] {
 	switch {
 	case p == nil:
@@ -85,7 +85,7 @@ func daemonPods(node string, p *document.DaemonPod) evidence.Source[[]evidence.D
 		return evidence.Lacking[[]evidence.DaemonPod](evidence.MissingNotAsked)
 	}
 	aws := evidence.DaemonContainer{Name: "aws-node", Ready: &p.Ready, State: "running"}
-	if p.Restarts == 0 { // else it may be another container's
+	if p.Restarts == 0 { // otherwise it may be another container's
 		aws.Restarts = &p.Restarts
 	}
 	return evidence.Read([]evidence.DaemonPod{{
@@ -132,7 +132,7 @@ func documents(r *evidence.Reading, n *store.Node, d watch.Detail) {
 	}
 }
 
-// take keeps a document that was read; of others it stays as the sample left it.
+// take keeps a document that was read; otherwise the source stays as the sample left it.
 func take[T any](into *evidence.Source[T], doc *T) {
 	if doc != nil {
 		*into = evidence.Read(*doc)
@@ -167,7 +167,7 @@ const podENI = "vpc.amazonaws.com/pod-eni"
 
 func named(p watch.Pod) evidence.Pod { return evidence.Pod(p.Namespace + "/" + p.Name) }
 
-// events leaves out that a pod had no sandbox once, when it runs by now.
+// events omits failed sandboxes of pods that run by now.
 func events(all []watch.KubeEvent, pods []watch.Pod) []evidence.KubeEvent {
 	runs := map[string]bool{}
 	for _, p := range pods {
@@ -183,7 +183,7 @@ func events(all []watch.KubeEvent, pods []watch.Pod) []evidence.KubeEvent {
 	return out
 }
 
-// reason is why something could not be read.
+// reason returns why something could not be read.
 func reason(e *document.NodeError) string {
 	if e == nil || e.Reason == introspect.ReasonNotServed { // by a recording
 		return evidence.MissingNotAsked

@@ -18,7 +18,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Source is a fleet that is watched, or a recording.
+// Source is a watched fleet, or a recording.
 type Source interface {
 	View() *store.View
 	Detail(ctx context.Context, node string, want watch.Want, q watch.Query) watch.Detail
@@ -27,7 +27,7 @@ type Source interface {
 
 const (
 	maxDeep = 256              // nodes whose documents are read, the worst first
-	atOnce  = 8                // nodes that are asked
+	atOnce  = 8                // nodes asked at once
 	within  = 15 * time.Second // for the documents of one node
 )
 
@@ -38,8 +38,8 @@ const wanted = watch.WantENIs | watch.WantPlan | watch.WantEvents | watch.WantFa
 // ErrNoNodes means that none of the nodes exists.
 var ErrNoNodes = errors.New("there are no such nodes")
 
-// Evidence is what the source has of nodes, of all without names. It reads the documents of
-// those that are named or have problems, and says how many it has read.
+// Evidence returns what the source has of the named nodes, of all if none are named. It reads the
+// documents of those that are named or have problems, and reports how many it has read.
 func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []string, progress func(done, total int, what string)) (*evidence.Evidence, error) {
 	view, now := src.View(), src.Now().UTC()
 	ev := &evidence.Evidence{At: now, Mode: evidence.ModeLaptop, Scope: scope}
@@ -83,7 +83,7 @@ func Evidence(ctx context.Context, src Source, scope evidence.Scope, names []str
 	return ev, ctx.Err()
 }
 
-// chosen are the nodes of these names, of all those that should run a daemon.
+// chosen returns the nodes of these names or, without names, all those that should run a daemon.
 func chosen(v *store.View, names []string) []*store.Node {
 	if v == nil {
 		return nil
@@ -100,7 +100,7 @@ func chosen(v *store.View, names []string) []*store.Node {
 	})
 }
 
-// query asks for the pod that the scope names, too.
+// query also asks for the pod that the scope names.
 func query(scope evidence.Scope) (watch.Want, watch.Query) {
 	var q watch.Query
 	if scope.Pod == "" {
