@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"golang.org/x/sync/errgroup"
 
 	"cnictl/daemon/api/logline"
@@ -82,6 +83,10 @@ func start(ctx context.Context, ops *operations, d Deps, log *slog.Logger) (_ *d
 		return nil, err
 	}
 
+	if ec2 != nil {
+		ops.spawn(func(ctx context.Context) { logCredentials(ctx, log, ec2, metadata, f.identity.Account) })
+	}
+
 	s := &starter{
 		log: log, now: time.Now, node: *node, view: view, restart: restart,
 		recorder: newRecorder(ctx, log, met, introspectserver.NewFeed(d.Started), node.keeperSettings().Policy),
@@ -151,6 +156,21 @@ func newEC2(ctx context.Context, c config.Config, id imds.Identity, observe func
 		UserAgent: "amazon-vpc-cni-k8s/" + c.ReleaseVersion, InstanceID: id.InstanceID,
 		VPCID: id.VPCID, AZ: id.AZ, ClusterName: c.ClusterName, AdditionalTags: c.AdditionalTags, Observe: observe,
 	})
+}
+
+// logCredentials logs whose AWS credentials the daemon got: that a service account's role is not
+// used is otherwise seen only by what it may not do.
+func logCredentials(ctx context.Context, log *slog.Logger, ec2 *vpcapi.Client, metadata *imds.Client, account string) {
+	id, err := ec2.Identity(ctx)
+	if id.Provider == ec2rolecreds.ProviderName {
+		id.Account = account
+		id.Role, err = metadata.Role(ctx)
+	}
+	if err != nil {
+		log.Warn("could not read whose AWS credentials are used", slog.Any(logline.KeyError, err))
+		return
+	}
+	log.Info("AWS credentials found", slog.String(logline.KeyProvider, id.Provider), slog.String(logline.KeyRole, id.Role), slog.String(logline.KeyAccount, id.Account))
 }
 
 // facts is what the node reports about itself.

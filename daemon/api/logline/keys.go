@@ -3,6 +3,7 @@ package logline
 // Keys of log lines. A line uses no other keys: people and log queries rely on one word for
 // one thing. Sandbox ids appear in debug lines only.
 const (
+	KeyAccount      = "account"  // an AWS account
 	KeyAction       = "action"   // an EC2 action, or one of a plan
 	KeyActions      = "actions"  // how many
 	KeyAddr         = "addr"     // a listening address
@@ -36,9 +37,11 @@ const (
 	KeyPath         = "path" // a file or socket
 	KeyPod          = "pod"
 	KeyPrefix       = "prefix"      // a /28 or /80
+	KeyProvider     = "provider"    // of AWS credentials, as the SDK names it
 	KeyReason       = "reason"      // of a planned action, or of a DEL
 	KeyRegion       = "region"      // AWS region
 	KeyRequest      = "request"     // an RPC or HTTP request
+	KeyRole         = "role"        // an IAM role, its name or ARN
 	KeyRouteTable   = "route_table" // number
 	KeySandbox      = "sandbox_id"  // CNI container id
 	KeySetting      = "setting"     // an environment variable

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/netip"
+	"regexp"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -21,6 +22,7 @@ const (
 // Identity identifies the instance.
 type Identity struct {
 	Region, AZ   string
+	Account      string // of the instance and its role; empty if the document has none
 	InstanceID   string
 	InstanceType string
 	VPCID        string
@@ -84,9 +86,12 @@ func into[T any](g *errgroup.Group, ctx context.Context, c *Client, path string,
 	})
 }
 
+var accountID = regexp.MustCompile(`^\d{12}$`)
+
 // parseDocument reads the instance identity document.
 func parseDocument(body string) (Identity, error) {
 	var doc struct {
+		Account          string `json:"accountId"`
 		Region           string `json:"region"`
 		AvailabilityZone string `json:"availabilityZone"`
 		InstanceID       string `json:"instanceId"`
@@ -97,6 +102,9 @@ func parseDocument(body string) (Identity, error) {
 		return Identity{}, &AnswerError{documentPath, body, "a JSON object (" + err.Error() + ")"}
 	}
 	var id Identity
+	if accountID.MatchString(doc.Account) {
+		id.Account = doc.Account
+	}
 	var err error
 	for _, word := range []struct {
 		to          *string

@@ -79,7 +79,7 @@ func TestIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := imds.Identity{Region: "eu-central-1", AZ: "eu-central-1a", InstanceID: n.instance.ID, InstanceType: "i7ie.48xlarge", VPCID: n.instance.VPCID,
+	want := imds.Identity{Account: "111122223333", Region: "eu-central-1", AZ: "eu-central-1a", InstanceID: n.instance.ID, InstanceType: "i7ie.48xlarge", VPCID: n.instance.VPCID,
 		SubnetID: n.subnet.ID, PrimaryIPv4: netip.MustParseAddr("10.0.0.4"), PrimaryMAC: "02:fa:4e:00:00:01", PrimaryENI: ipam.ENIID(n.instance.PrimaryENI)}
 	if diff := cmp.Diff(want, got, compareNetip); diff != "" {
 		t.Errorf("identity (-want +got):\n%s", diff)

@@ -63,6 +63,9 @@ type Client struct {
 	conf Config
 	pace *pacer
 
+	credentials aws.CredentialsProvider // caches
+	env         config.EnvConfig        // the SDK's variables
+
 	mu      sync.Mutex
 	subnets map[string]cidrs      // guarded by mu: by subnet id, from the last DescribeSubnets
 	enis    map[ipam.ENIID]ownENI // guarded by mu: this instance's, and those that the client created
@@ -112,7 +115,11 @@ func New(ctx context.Context, conf Config) (*Client, error) {
 			o.APIOptions = append(o.APIOptions, awsmiddleware.AddUserAgentKeyValue(name, version))
 		}
 	})
-	return &Client{ec2: client, conf: conf, pace: pace, subnets: make(map[string]cidrs), enis: make(map[ipam.ENIID]ownENI)}, nil
+	env, err := config.NewEnvConfig()
+	if err != nil {
+		return nil, fmt.Errorf("load AWS settings: %w", err)
+	}
+	return &Client{ec2: client, conf: conf, pace: pace, credentials: cfg.Credentials, env: env, subnets: make(map[string]cidrs), enis: make(map[ipam.ENIID]ownENI)}, nil
 }
 
 // Budget returns the state of the request budget, for each action called so far.
@@ -125,6 +132,7 @@ func call[In, Out any](ctx context.Context, c *Client, action string, do func(co
 	crashpoint.BeforeEC2(action)
 	out, err := do(context.WithValue(ctx, measureKey{}, m), in)
 	clean(err)
+	err = c.nameAgent(err)
 	crashpoint.AfterEC2(action)
 	if c.conf.Observe != nil {
 		c.conf.Observe(Call{Action: action, Took: time.Since(start), Code: Code(err), Err: err, Waited: m.waited, Attempts: m.attempts, Throttled: m.throttled})

@@ -56,8 +56,11 @@ func TestDowngrade_LogForm(t *testing.T) {
 	_, more := add(n, "refused", 2, 2)
 	l.kill(n, 15)
 
-	keys, causes := keysOf(t), map[string]int{}
+	keys, causes, credentials := keysOf(t), map[string]int{}, 0
 	for _, line := range daemonLog(t, n) {
+		if strings.Contains(line, `"provider":"EC2RoleProvider","role":"node-role","account":"111122223333"`) {
+			credentials++
+		}
 		if !logForm.MatchString(line) {
 			t.Errorf("not of upstream's form: %s", line)
 			continue
@@ -81,6 +84,9 @@ func TestDowngrade_LogForm(t *testing.T) {
 	total := 0
 	for _, n := range causes {
 		total += n
+	}
+	if credentials != 2 {
+		t.Errorf("%d lines about credentials, want one per start", credentials)
 	}
 	if total != len(failed)+len(more) || causes[string(cause.PoolFull)] != len(failed) {
 		t.Errorf("%d ADDs failed, the log has %v", len(failed)+len(more), causes)
