@@ -218,7 +218,7 @@ type faultRow struct {
 }
 
 // atOnce is how many rows run in parallel: they wait more than they compute.
-const atOnce = 8
+const atOnce = 3
 
 // runAll runs rows in parallel, whatever -parallel says.
 func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {

@@ -42,7 +42,7 @@ const shrinkTime = 3 * time.Minute
 // and waits for the small pool.
 func (row faultRow) shrink(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
-	n := l.bootFaulty("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1"})
+	n := l.bootFaulty("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1", "CNI_ADD_WAIT": "60s"})
 	pods, failed := l.addAsKubelet(n, "p", 12, patience)
 	l.explained(failed)
 	l.settled(n)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"cnictl/daemon/api/cause"
 	"cnictl/daemon/api/introspect"
 	"cnictl/testenv/fakeaws"
 	"cnictl/testenv/kubeapi"
@@ -137,6 +138,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 			x.withTrunk()
 			x.trunkMAC("02:00:00:00:00:01")
 			branchFails(x)
+			x.c.until("an ADD that misses the trunk's link", func() bool { return x.add(x.bound).Cause == string(cause.TrunkLinkMissing) })
 		}},
 		"sgp/annotation-pending":  {faults: vpcrc.Faults{AnnotationDelay: time.Hour}, begins: func(x *inpatient) { x.withTrunk(); branchFails(x) }, ends: deleted},
 		"sgp/branch-alloc-failed": {faults: vpcrc.Faults{SubnetFull: true}, begins: eventually("BranchAllocationFailed"), ends: retried},
