@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// IMDS is what the instance metadata service returned. Unless Token is ok, everything else is
-// unknown.
+// IMDS is what the instance metadata service returns. If Token is not ok, the rest is unknown.
 type IMDS struct {
 	Token        string          `json:"token" enum:"ok,timeout,forbidden,not-found"`
 	Instance     string          `json:"instance"`
@@ -23,7 +22,7 @@ type IMDSInterface struct {
 	Device   int            `json:"device"`
 	Card     int            `json:"card"`
 	Subnet   string         `json:"subnet"`
-	IPs      []netip.Addr   `json:"ips"` // the primary one first
+	IPs      []netip.Addr   `json:"ips"` // primary one first
 	Prefixes []netip.Prefix `json:"prefixes"`
 }
 
@@ -37,19 +36,19 @@ type Interface struct {
 	Type                string            `json:"type" default:"interface"` // trunk, branch, efa, efa-only, …
 	Subnet              string            `json:"subnet"`
 	Primary             netip.Addr        `json:"primary,omitzero"`
-	IPs                 []netip.Addr      `json:"ips"` // secondary
+	IPs                 []netip.Addr      `json:"ips"` // secondary ones
 	Prefixes            []netip.Prefix    `json:"prefixes"`
-	Held                *int              `json:"held"` // addresses it takes from its subnet; nil: see Holds
+	Held                *int              `json:"held"` // addresses it takes from its subnet; nil if unknown, see Holds
 	Description         string            `json:"description"`
 	Requester           string            `json:"requester"`
 	Tags                map[string]string `json:"tags"`
 	Groups              []string          `json:"groups"`
 	CreatedAt           time.Time         `json:"createdAt,omitzero"`
 	DeleteOnTermination bool              `json:"deleteOnTermination" default:"true"`
-	Count               int               `json:"count,omitempty"` // so many alike; 0 is 1
+	Count               int               `json:"count,omitempty"` // number of identical entries; 0 means 1
 }
 
-// Holds returns how many addresses the interface takes from its subnet.
+// Holds is the number of addresses that the interface takes from its subnet.
 func (i Interface) Holds() int {
 	if i.Held != nil {
 		return *i.Held
@@ -75,7 +74,7 @@ type Reservation struct {
 	Type   string       `json:"type" enum:"prefix,explicit"`
 }
 
-// InstanceType holds the limits and features of an instance type.
+// InstanceType holds the limits of an instance type.
 type InstanceType struct {
 	InstanceType string `json:"instanceType"`
 	Known        bool   `json:"known"`
@@ -96,8 +95,8 @@ type Instance struct {
 	HTTPEndpoint string    `json:"httpEndpoint" enum:"enabled,disabled"`
 	HTTPTokens   string    `json:"httpTokens" enum:"optional,required"`
 	HopLimit     *int      `json:"hopLimit"`
-	Profile      string    `json:"profile,omitempty"` // ARN of its instance profile
-	Cluster      string    `json:"cluster,omitempty"` // by its tags
+	Profile      string    `json:"profile,omitempty"` // ARN of the instance profile
+	Cluster      string    `json:"cluster,omitempty"` // from its tags
 }
 
 // Quota is the account's quota of network interfaces in the region.
@@ -114,7 +113,7 @@ type SecurityGroup struct {
 	Egress  []GroupRule `json:"egress"`
 }
 
-// GroupRule allows traffic with a peer: a CIDR or a group.
+// GroupRule allows traffic with a peer, which is a CIDR or a group.
 type GroupRule struct {
 	Protocol string `json:"protocol"`
 	From     *int   `json:"from"` // port
@@ -137,5 +136,5 @@ type VPCRoute struct {
 // IAM is the result of simulating the role's policies.
 type IAM struct {
 	Role    string            `json:"role"`
-	Actions map[string]string `json:"actions"` // ec2:NAME to allowed or denied
+	Actions map[string]string `json:"actions"` // from ec2:NAME to allowed or denied
 }

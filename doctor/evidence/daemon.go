@@ -17,14 +17,14 @@ type ENI struct {
 	Primary    bool      `json:"primary"`
 	Trunk      bool      `json:"trunk"`
 	EFA        bool      `json:"efa"`
-	Excluded   bool      `json:"excluded"` // its subnet may give no addresses to pods
+	Excluded   bool      `json:"excluded"` // its subnet is excluded from pod addresses
 	Subnet     string    `json:"subnet"`
 	RouteTable *int      `json:"routeTable"` // 254 is main
-	IPs        []Address `json:"ips"`        // secondary IPs, without the primary one
+	IPs        []Address `json:"ips"`        // secondary IPs only
 	Prefixes   []Prefix  `json:"prefixes"`
 }
 
-// Records yields the interface's addresses that have a record, including those in prefixes.
+// Records yields the addresses of the interface that have a record.
 func (e ENI) Records() iter.Seq[Address] {
 	return func(yield func(Address) bool) {
 		for _, a := range e.IPs {
@@ -42,14 +42,14 @@ func (e ENI) Records() iter.Seq[Address] {
 	}
 }
 
-// Prefix is a /28 or /80 of an ENI, with the addresses in it that have a record.
+// Prefix is a /28 or /80 of an ENI, with the addresses that have a record.
 type Prefix struct {
 	CIDR netip.Prefix `json:"cidr"`
 	IPs  []Address    `json:"ips"`
 }
 
 // Address is an address in the datastore. It is assigned while it has a pod. Without a pod and
-// times it was never given to a pod.
+// times it was never assigned.
 type Address struct {
 	Address      netip.Addr `json:"address"`
 	Pod          *Pod       `json:"pod"`
@@ -57,14 +57,14 @@ type Address struct {
 	UnassignedAt time.Time  `json:"unassignedAt,omitzero"`
 }
 
-// Counters are the running totals of /v1/enis for one network card. Upstream's drift, even below
-// zero.
+// Counters are the running counters of /v1/enis for one network card. Upstream's drift, even
+// below zero.
 type Counters struct {
 	TotalIPs    int `json:"totalIPs" signed:"true"`
 	AssignedIPs int `json:"assignedIPs" signed:"true"`
 }
 
-// Env holds the daemon's two settings documents, with their own keys.
+// Env holds the two settings documents, with their original keys.
 type Env struct {
 	IPAMD        introspect.IPAMEnv    `json:"ipamd"`
 	NetworkUtils introspect.NetworkEnv `json:"networkutils"`
@@ -86,14 +86,14 @@ type Metrics struct {
 	Samples      map[string]float64 `json:"samples" signed:"true"`
 }
 
-// Checkpoint is the daemon's file of address assignments.
+// Checkpoint is the daemon's checkpoint file of assignments.
 type Checkpoint struct {
 	Path        string       `json:"path"`
 	Bytes       *int         `json:"bytes"`
 	Error       *string      `json:"error"` // why it cannot be used
 	Version     string       `json:"version"`
 	ModifiedAt  time.Time    `json:"modifiedAt,omitzero"`
-	Temporary   *int         `json:"temporary"` // files ipam.json.tmp* beside it
+	Temporary   *int         `json:"temporary"` // number of ipam.json.tmp* files next to it
 	Allocations []Allocation `json:"allocations"`
 }
 
@@ -108,29 +108,29 @@ type Allocation struct {
 type Log struct {
 	From      time.Time `json:"from,omitzero"`
 	To        time.Time `json:"to,omitzero"`
-	Truncated bool      `json:"truncated"` // there was more, or it was cut on its way
+	Truncated bool      `json:"truncated"` // lines are missing: a limit was reached, or the transfer was cut off
 	Lines     []Line    `json:"lines"`
-	Previous  *Log      `json:"previous,omitempty"` // of the run before the last restart; containers only
+	Previous  *Log      `json:"previous,omitempty"` // log of the run before the last restart; containers only
 }
 
-// Line is one message, or several similar ones, the last of them at At. Raw lines of a file have
-// only Text until they are parsed.
+// Line is one message, or several similar ones, the last at At. Until a raw line of a file is
+// parsed, only Text is set.
 type Line struct {
 	Text  string        `json:"-"`
 	At    time.Time     `json:"at,omitzero"`
 	Level string        `json:"level,omitempty"`
 	Msg   string        `json:"msg"`
-	Count int           `json:"count,omitempty"` // 0 is 1
-	Every time.Duration `json:"every,omitempty"` // between those alike
+	Count int           `json:"count,omitempty"` // 0 means 1
+	Every time.Duration `json:"every,omitempty"` // interval between the similar messages
 }
 
-// FromText takes a line of the file verbatim.
+// FromText stores a line of the file verbatim.
 func (l *Line) FromText(text string) error {
 	l.Text = text
 	return nil
 }
 
-// FromText parses an address that was never given to a pod.
+// FromText reads an address that was never assigned to a pod.
 func (a *Address) FromText(text string) (err error) {
 	if a.Address, err = netip.ParseAddr(text); err != nil {
 		return fmt.Errorf("want an IP address, not %q", text)

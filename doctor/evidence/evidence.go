@@ -9,7 +9,7 @@ import (
 // added.
 const SchemaVersion = 1
 
-// Mode is where the evidence was read, which limits the sources it can have.
+// Mode is where the evidence was read from, which determines the sources it can have.
 type Mode string
 
 // Modes.
@@ -20,28 +20,28 @@ const (
 	ModeCluster Mode = "cluster" // through the API server alone
 )
 
-// Evidence is everything that one run of the doctor looks at.
+// Evidence is everything that one run of the doctor examines.
 type Evidence struct {
-	At       time.Time     // of the first reading; for a bundle, when it was packed
-	Mode     Mode          //
+	At       time.Time     // time of the first reading; for a bundle, when it was packed
+	Mode     Mode          // where the evidence was read
 	Interval time.Duration // between the two readings
 	Scope    Scope
-	Report   []string // what people say is wrong; findings never depend on it
+	Report   []string // symptoms reported by people; no cause is inferred from them
 	Nodes    []Node
 }
 
-// Scope is what the doctor was asked about: one node, one pod, or the cluster.
+// Scope is what the doctor was asked to examine: one node, one pod, or the cluster.
 type Scope struct {
 	Node    string `json:"node,omitempty"`
 	Pod     Pod    `json:"pod,omitempty"`
 	Cluster bool   `json:"cluster,omitempty"`
 }
 
-// Node holds the readings of one node.
+// Node is what was read from one node.
 type Node struct {
 	Name   string
 	First  *Reading
-	Second *Reading // nil if there was no second reading
+	Second *Reading // nil without a second reading
 }
 
 // Last returns the newest reading.
@@ -52,10 +52,10 @@ func (n Node) Last() *Reading {
 	return n.First
 }
 
-// Source is one source at one reading.
+// Source is one source in one reading.
 type Source[T any] struct {
 	Content T
-	Missing string // why it could not be read; empty if it was
+	Missing string // why it could not be read; empty if it was read
 }
 
 // Read returns a source that was read.
@@ -67,20 +67,20 @@ func Lacking[T any](reason string) Source[T] { return Source[T]{Missing: reason}
 // OK reports whether the source was read.
 func (s Source[T]) OK() bool { return s.Missing == "" }
 
-// Reasons why a source is missing. Any other text is shown unchanged.
+// Reasons why a source is missing. Any other text is shown verbatim.
 const (
 	MissingDisabled  = "disabled"  // switched off by a setting
 	MissingRefused   = "refused"   // connection refused
 	MissingForbidden = "forbidden" // a permission is missing
 	MissingTimeout   = "timeout"
-	MissingAbsent    = "absent"    // the thing does not exist
+	MissingAbsent    = "absent"    // the object does not exist
 	MissingNotAsked  = "not-asked" // not requested
 	MissingMode      = "mode"      // cannot be read in this mode
 
-	// For sources that no mode of the doctor reads; only an evidence file can have them.
+	// Sources that no mode of the doctor reads, and only an evidence file can contain.
 	MissingQuota = notAsked + "it needs servicequotas:GetServiceQuota, which the doctor's policy leaves out; put it in an evidence file"
 
-	// For sources that cnictl migrate check --aws reads; an evidence file can have them too.
+	// Sources that cnictl migrate check --aws reads, and an evidence file can contain.
 	MissingIAM   = notAsked + "cnictl migrate check --aws reads it with iam:SimulatePrincipalPolicy; or put it in an evidence file"
 	MissingRole  = notAsked + "cnictl migrate check --aws reads it with iam:GetRole; or put it in an evidence file"
 	MissingAddOn = notAsked + "cnictl migrate check --aws reads it with eks:DescribeAddon; or put it in an evidence file"
@@ -88,8 +88,8 @@ const (
 	notAsked = "not asked: "
 )
 
-// Untried reports whether nothing failed: the missing source was not requested, cannot be read in
-// this mode, or does not exist.
+// Untried reports whether a source is missing without a failure: reading it was not requested, the
+// mode cannot read it, or it does not exist.
 func Untried(missing string) bool {
 	return missing == MissingMode || missing == MissingNotAsked || missing == MissingAbsent || strings.HasPrefix(missing, notAsked)
 }
@@ -104,7 +104,7 @@ type Reading struct {
 	ENIs      Source[[]ENI]               `json:"intro.enis"`
 	Counters  Source[map[string]Counters] `json:"intro.counters"` // by network card
 	Env       Source[Env]                 `json:"intro.env"`
-	ENIConfig Source[*string]             `json:"intro.eniconfig"` // nil: the daemon answered 404
+	ENIConfig Source[*string]             `json:"intro.eniconfig"` // nil if the daemon answered 404
 	Daemon
 
 	Metrics    Source[Metrics]    `json:"metrics"`
@@ -130,7 +130,7 @@ type Reading struct {
 	Kubelet      Source[Kubelet]                      `json:"host.kubelet"`
 	Resources    Source[Resources]                    `json:"host.res"`
 	Listeners    Source[[]Listener]                   `json:"host.listen"`
-	RunFiles     Source[[]string]                     `json:"host.run"` // names in /var/run/aws-node
+	RunFiles     Source[[]string]                     `json:"host.run"` // file names in /var/run/aws-node
 
 	IMDS         Source[IMDS]            `json:"imds"`
 	Interfaces   Source[[]Interface]     `json:"ec2.eni"`
@@ -144,16 +144,16 @@ type Reading struct {
 	IAM          Source[IAM]             `json:"iam.sim"`
 
 	Node            Source[KubeNode]              `json:"k8s.node"`
-	Nodes           Source[[]KubeNode]            `json:"k8s.nodes"` // the others
+	Nodes           Source[[]KubeNode]            `json:"k8s.nodes"` // the other nodes
 	Pods            Source[[]KubePod]             `json:"k8s.pod"`
 	Events          Source[[]KubeEvent]           `json:"k8s.evt"`
-	DaemonSet       Source[*DaemonSet]            `json:"k8s.ds"` // nil: not installed
+	DaemonSet       Source[*DaemonSet]            `json:"k8s.ds"` // nil if not installed
 	DaemonPods      Source[[]DaemonPod]           `json:"k8s.ds.pods"`
 	ENIConfigs      Source[[]ENIConfig]           `json:"k8s.eniconfig"`
-	CNINode         Source[*CNINode]              `json:"k8s.cninode"` // nil: there is none
+	CNINode         Source[*CNINode]              `json:"k8s.cninode"` // nil if none
 	GroupPolicies   Source[[]SecurityGroupPolicy] `json:"k8s.sgp"`
 	Webhooks        Source[[]Webhook]             `json:"k8s.wh"`
-	ConfigMap       Source[map[string]string]     `json:"k8s.cm"` // nil: there is none
+	ConfigMap       Source[map[string]string]     `json:"k8s.cm"` // nil if none
 	KubeProxy       Source[KubeProxy]             `json:"k8s.kp"`
 	RBAC            Source[RBAC]                  `json:"k8s.rbac"`
 	ServiceAccount  Source[ServiceAccount]        `json:"k8s.sa"`
@@ -162,7 +162,7 @@ type Reading struct {
 	Installation
 }
 
-// Probe is a connection that was tried from the node.
+// Probe is a connection attempt from the node.
 type Probe struct {
 	From   string    `json:"from"` // "host" or a pod
 	Kind   string    `json:"kind" enum:"tcp,http,tls,dns,icmp"`

@@ -2,20 +2,20 @@ package evidence
 
 import "time"
 
-// Packages is the software of the host that matters to pod networking.
+// Packages is the host software that affects pod networking.
 type Packages struct {
 	Systemd       *int              `json:"systemd"` // version
 	Packages      []string          `json:"packages"`
 	Units         map[string]string `json:"units"`      // active, inactive, failed
 	LinkPolicy    string            `json:"linkPolicy"` // effective MACAddressPolicy: none, persistent
 	ForeignRules  *bool             `json:"foreignRules"`
-	ForeignRoutes *bool             `json:"foreignRoutes"` // systemd-networkd removes routes that it did not make
-	Modules       []string          `json:"modules"`       // kernel modules that are missing
+	ForeignRoutes *bool             `json:"foreignRoutes"` // systemd-networkd removes routes that it did not create
+	Modules       []string          `json:"modules"`       // missing kernel modules
 	BPFFS         *bool             `json:"bpffs"`         // /sys/fs/bpf is mounted
 	SELinux       string            `json:"selinux"`
 }
 
-// CNI is the runtime's CNI directory and the plugins.
+// CNI holds the runtime's CNI configuration files and plugins.
 type CNI struct {
 	Conf []CNIConf   `json:"conf"` // sorted by file
 	Bin  []CNIPlugin `json:"bin"`
@@ -34,7 +34,7 @@ type CNIPlugin struct {
 	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
 	Size       *int      `json:"size"`
 	Version    *string   `json:"version"`
-	OfImage    *bool     `json:"ofImage"` // byte for byte the file in the image of the daemon that runs
+	OfImage    *bool     `json:"ofImage"` // identical to the file in the image of the running daemon
 }
 
 // Kubelet is kubelet's own configuration.
@@ -43,7 +43,7 @@ type Kubelet struct {
 	MaxPods *int   `json:"maxPods"`
 }
 
-// Resources is the state of the host's resources.
+// Resources is the load and free capacity of the host.
 type Resources struct {
 	CPUs          *int     `json:"cpus"`
 	Load1         *float64 `json:"load1"`
@@ -53,7 +53,7 @@ type Resources struct {
 	Denials       []string `json:"denials"`   // audit lines
 }
 
-// Disk is a file system, named by its mount point.
+// Disk is a file system, identified by its mount point.
 type Disk struct {
 	Path              string   `json:"path" key:"true"`
 	UsedPercent       *float64 `json:"usedPercent"`

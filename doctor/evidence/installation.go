@@ -1,19 +1,19 @@
 package evidence
 
-// Installation holds the sources about how aws-node was installed. Only migrations between
-// upstream's daemon and ours need them; other runs of the doctor do not read them.
+// Installation holds the sources that show how aws-node was installed. Only a migration between
+// upstream's daemon and ours needs them; cnictl doctor does not read them.
 type Installation struct {
 	Objects   Source[[]KubeObject] `json:"k8s.objects"`
-	Conflist  Source[*CNIConf]     `json:"k8s.conflist"` // of the chart's value cniConfig; nil: there is none
+	Conflist  Source[*CNIConf]     `json:"k8s.conflist"` // from the chart's value cniConfig; nil if none
 	Namespace Source[Namespace]    `json:"k8s.ns"`
 	Admission Source[[]Admission]  `json:"k8s.admission"`
-	Monitors  Source[[]Monitor]    `json:"k8s.monitors"` // of Prometheus' operator
-	AddOn     Source[*AddOn]       `json:"eks.addon"`    // nil: aws-node is not a managed add-on
+	Monitors  Source[[]Monitor]    `json:"k8s.monitors"` // of the Prometheus operator
+	AddOn     Source[*AddOn]       `json:"eks.addon"`    // nil if aws-node is not a managed add-on
 	Role      Source[Role]         `json:"iam.role"`
-	BPFPins   Source[[]string]     `json:"host.bpf"` // names in /sys/fs/bpf/globals/aws
+	BPFPins   Source[[]string]     `json:"host.bpf"` // file names in /sys/fs/bpf/globals/aws
 }
 
-// KubeObject is the metadata of an object that belongs to an installation of aws-node.
+// KubeObject is the metadata of an object that an installation of aws-node creates.
 type KubeObject struct {
 	Name        string            `json:"name" key:"true"` // KIND/NAME
 	Labels      map[string]string `json:"labels"`
@@ -26,21 +26,21 @@ type Manager struct {
 	Name      string   `json:"name"`
 	Operation string   `json:"operation" enum:"Apply,Update" default:"Update"`
 	Env       []string `json:"env"`               // variables of the container aws-node that it wrote
-	InitEnv   []string `json:"initEnv,omitempty"` // and those of its init container
+	InitEnv   []string `json:"initEnv,omitempty"` // variables of the init container that it wrote
 }
 
-// Namespace is what the namespace of aws-node requires of pods.
+// Namespace holds the constraints that the namespace of aws-node puts on pods.
 type Namespace struct {
 	Labels map[string]string `json:"labels"`
-	Quotas []string          `json:"quotas"` // names of those that count pods of system-node-critical
+	Quotas []string          `json:"quotas"` // names of quotas that count system-node-critical pods
 }
 
-// Admission is an admission webhook for pods or DaemonSets in the namespace of aws-node.
+// Admission is a webhook that applies to pods or DaemonSets in the namespace of aws-node.
 type Admission struct {
 	Name          string `json:"name" key:"true"`
 	FailurePolicy string `json:"failurePolicy" enum:"Fail,Ignore" default:"Fail"`
-	Service       string `json:"service"`    // namespace/name; empty: a URL outside the cluster
-	PodNetwork    *bool  `json:"podNetwork"` // whether all pods of the service have addresses of the pod network
+	Service       string `json:"service"`    // namespace/name; empty if a URL outside the cluster
+	PodNetwork    *bool  `json:"podNetwork"` // all pods of the service have addresses from the pod network
 }
 
 // Monitor is a PodMonitor or a ServiceMonitor of the Prometheus operator.
@@ -54,14 +54,14 @@ type Monitor struct {
 type AddOn struct {
 	Version string            `json:"version"`
 	Status  string            `json:"status"`
-	Env     map[string]string `json:"env"` // of its configurationValues
+	Env     map[string]string `json:"env"` // from its configurationValues
 }
 
-// Role is the IAM role that new pods of aws-node get.
+// Role is the role whose credentials new pods of aws-node get.
 type Role struct {
 	ARN    string  `json:"arn"`
 	Via    string  `json:"via" enum:"pod-identity,irsa,node"`
-	Issuer string  `json:"issuer,omitempty"` // of the cluster's service account tokens; empty: unknown
+	Issuer string  `json:"issuer,omitempty"` // issuer of the cluster's service account tokens; empty if unknown
 	Trust  []Trust `json:"trust"`
 }
 
@@ -72,10 +72,10 @@ const (
 	ViaNode        = "node"         // the instance profile
 )
 
-// Trust is a statement of a role's trust policy.
+// Trust is a statement that allows a role to be assumed.
 type Trust struct {
 	Principals []string `json:"principals"` // service names, and ARNs of accounts, roles and OIDC providers
 	Actions    []string `json:"actions"`
-	Subjects   []string `json:"subjects"`  // of the token, as patterns; none: any
-	Audiences  []string `json:"audiences"` // none: any
+	Subjects   []string `json:"subjects"`  // patterns for the subject of the token; empty for any
+	Audiences  []string `json:"audiences"` // empty for any
 }

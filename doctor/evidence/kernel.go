@@ -9,9 +9,9 @@ import (
 // Link is a network interface of the host.
 type Link struct {
 	Name   string `json:"name,omitempty" key:"true"`
-	Pod    Pod    `json:"pod,omitempty" key:"true"` // in place of the name: the host end of its veth pair
+	Pod    Pod    `json:"pod,omitempty" key:"true"` // instead of the name: the host end of the veth pair of this pod
 	Kind   string `json:"kind"`                     // device, veth, vlan, …
-	ENI    string `json:"eni,omitempty"`            // whose MAC it has
+	ENI    string `json:"eni,omitempty"`            // ENI with the same MAC
 	MAC    string `json:"mac,omitempty"`
 	MTU    *int   `json:"mtu,omitempty"` // bytes
 	Up     *bool  `json:"up,omitempty"`
@@ -23,10 +23,10 @@ type Link struct {
 type Rule struct {
 	Family   int          `json:"family" default:"4"`
 	Priority int          `json:"priority"`
-	From     netip.Prefix `json:"from,omitzero"` // zero: all
-	To       netip.Prefix `json:"to,omitzero"`   // zero: all
+	From     netip.Prefix `json:"from,omitzero"` // zero means all
+	To       netip.Prefix `json:"to,omitzero"`   // zero means all
 	IIF      string       `json:"iif,omitempty"`
-	FWMark   string       `json:"fwmark,omitempty"` // 0x80/0x80
+	FWMark   string       `json:"fwmark,omitempty"` // such as 0x80/0x80
 	Table    Table        `json:"table"`
 }
 
@@ -49,28 +49,28 @@ type Route struct {
 	To     string     `json:"to"` // CIDR or default
 	Via    netip.Addr `json:"via,omitzero"`
 	Dev    string     `json:"dev,omitempty"`
-	Pod    Pod        `json:"pod,omitempty"` // in place of dev: the host end of its veth pair
+	Pod    Pod        `json:"pod,omitempty"` // instead of dev: the host end of the veth pair of this pod
 }
 
-// IPTables is the content of both iptables back ends and of nftables.
+// IPTables is the state of both iptables back ends and of nftables.
 type IPTables struct {
-	Mode           string      `json:"mode" enum:"nft,legacy"` // of the host's iptables
+	Mode           string      `json:"mode" enum:"nft,legacy"` // back end of the host's iptables
 	Legacy         Backend     `json:"legacy"`
 	NFT            Backend     `json:"nft"`
-	NFTTables      []string    `json:"nftTables"` // native: "ip aws-cni"
+	NFTTables      []string    `json:"nftTables"` // native tables, such as "ip aws-cni"
 	Forward        string      `json:"forward"`   // policy of the filter FORWARD chain
 	ForwardAccepts *bool       `json:"forwardAccepts"`
-	SNATTo         *netip.Addr `json:"snatTo"` // of the rule in the last AWS-SNAT-CHAIN; nil: there is none
+	SNATTo         *netip.Addr `json:"snatTo"` // from the rule in the last AWS-SNAT-CHAIN; nil if none
 }
 
-// Backend is one back end's chains ("nat AWS-SNAT-CHAIN-0") and rules. Each rule is a line of
-// iptables-save preceded by its table.
+// Backend holds one back end's chains ("nat AWS-SNAT-CHAIN-0") and rules. A rule is a line of
+// iptables-save, preceded by its table.
 type Backend struct {
 	Chains []string `json:"chains"`
 	Rules  []string `json:"rules"`
 }
 
-// Neighbour is an entry in a pod's neighbour table.
+// Neighbour is an entry of the neighbour table inside a pod.
 type Neighbour struct {
 	Pod     Pod        `json:"pod" key:"true"`
 	Address netip.Addr `json:"address"`
@@ -78,7 +78,7 @@ type Neighbour struct {
 	State   string     `json:"state"` // permanent, …
 }
 
-// Conntrack is the usage of the conntrack table and of the instance's network allowances.
+// Conntrack is the fill level of the conntrack table, with the instance's network allowances.
 type Conntrack struct {
 	Count     *int      `json:"count"`
 	Max       *int      `json:"max"`

@@ -8,7 +8,7 @@ import (
 // KubeNode is a Node object.
 type KubeNode struct {
 	Name           string            `json:"name" key:"true"`
-	Count          int               `json:"count,omitempty"` // so many alike; 0 is 1
+	Count          int               `json:"count,omitempty"` // number of identical entries; 0 means 1
 	InstanceType   string            `json:"instanceType"`
 	Zone           string            `json:"zone"`
 	Instance       string            `json:"instance"`
@@ -24,7 +24,7 @@ type KubeNode struct {
 	CreatedAt      time.Time         `json:"createdAt,omitzero"`
 }
 
-// NodeResources are the resources that matter to pod networking.
+// NodeResources are the resources relevant to pod networking.
 type NodeResources struct {
 	Pods   *int `json:"pods"`
 	PodENI *int `json:"podENI"` // vpc.amazonaws.com/pod-eni
@@ -46,13 +46,13 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// KubePod is a pod on the node, an unscheduled pod, or another pod that matters.
+// KubePod is a pod on the node, an unscheduled one, or another relevant one.
 type KubePod struct {
 	Pod            Pod               `json:"pod" key:"true"`
-	Count          int               `json:"count,omitempty"` // so many alike; 0 is 1
+	Count          int               `json:"count,omitempty"` // number of identical entries; 0 means 1
 	Phase          string            `json:"phase" enum:"Pending,Running,Succeeded,Failed,Unknown" default:"Running"`
 	Ready          *bool             `json:"ready"`
-	Node           *string           `json:"node"` // nil: not bound
+	Node           *string           `json:"node"` // nil if not bound
 	HostNetwork    bool              `json:"hostNetwork"`
 	IPs            []netip.Addr      `json:"ips"` // status.podIPs
 	CreatedAt      time.Time         `json:"createdAt,omitzero"`
@@ -80,9 +80,9 @@ type Container struct {
 	Limits map[string]string `json:"limits"`
 }
 
-// KubeEvent is an event of an object: a pod ("namespace/name") or anything else by name.
+// KubeEvent is an event. Name is "namespace/name" for a pod, and a plain name for other objects.
 type KubeEvent struct {
-	At      time.Time `json:"at,omitzero"` // the last time
+	At      time.Time `json:"at,omitzero"` // time of the last occurrence
 	First   time.Time `json:"first,omitzero"`
 	Count   int       `json:"count" default:"1"`
 	Type    string    `json:"type" default:"Warning"`
@@ -110,13 +110,13 @@ type DaemonSet struct {
 	PodLabels      map[string]string            `json:"podLabels,omitempty"`
 	MaxUnavailable string                       `json:"maxUnavailable,omitempty"` // a number or a percentage
 	PullSecrets    []string                     `json:"pullSecrets,omitempty"`
-	Volumes        []string                     `json:"volumes,omitempty"`      // names
-	DuplicateEnv   []string                     `json:"duplicateEnv,omitempty"` // variables that aws-node has twice
-	EnvFrom        []string                     `json:"envFrom,omitempty"`      // those of aws-node whose value is elsewhere, and objects with whole environments
-	Security       map[string][]string          `json:"security,omitempty"`     // fields of the security contexts, as capabilities.add=NET_RAW: of each container, and of the "pod"
-	Affinity       []string                     `json:"affinity,omitempty"`     // what the pods demand of nodes, as kubernetes.io/arch In amd64,arm64, and other kinds of affinity
-	Applied        map[string]map[string]string `json:"applied,omitempty"`      // variables of each container in the manifest of the last kubectl apply; nil: there was none
-	Ports          []string                     `json:"ports,omitempty"`        // names of aws-node's
+	Volumes        []string                     `json:"volumes,omitempty"`      // volume names
+	DuplicateEnv   []string                     `json:"duplicateEnv,omitempty"` // variables set twice in aws-node
+	EnvFrom        []string                     `json:"envFrom,omitempty"`      // variables of aws-node whose value comes from elsewhere, and objects imported as a whole
+	Security       map[string][]string          `json:"security,omitempty"`     // fields of the security contexts, such as capabilities.add=NET_RAW, by container, and under "pod" for the pod
+	Affinity       []string                     `json:"affinity,omitempty"`     // what the pods require of nodes, such as kubernetes.io/arch In amd64,arm64, and other kinds of affinity
+	Applied        map[string]map[string]string `json:"applied,omitempty"`      // variables by container in the manifest of the last kubectl apply; nil if none
+	Ports          []string                     `json:"ports,omitempty"`        // port names of aws-node
 	Pods           Rollout                      `json:"pods,omitzero"`
 }
 
@@ -163,7 +163,7 @@ type LastState struct {
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
 }
 
-// ENIConfig is a custom-networking object.
+// ENIConfig is an ENIConfig object, used for custom networking.
 type ENIConfig struct {
 	Name           string   `json:"name" key:"true"`
 	Subnet         string   `json:"subnet"`
@@ -171,7 +171,7 @@ type ENIConfig struct {
 	Valid          bool     `json:"valid" default:"true"`
 }
 
-// CNINode holds the features that the daemon and the VPC resource controller agree on.
+// CNINode is the object through which the daemon and the VPC resource controller communicate.
 type CNINode struct {
 	Features []Feature `json:"features"`
 }
@@ -182,8 +182,8 @@ type Feature struct {
 	Value string `json:"value,omitempty"`
 }
 
-// SecurityGroupPolicy selects pods that get their own security groups. A nil selector was not
-// given; an empty one selects all.
+// SecurityGroupPolicy assigns security groups to the pods it selects. A nil selector is absent;
+// an empty one selects all.
 type SecurityGroupPolicy struct {
 	Name                   string             `json:"name" key:"true"`
 	PodSelector            *map[string]string `json:"podSelector"`
@@ -198,7 +198,7 @@ type Webhook struct {
 	Reachable     *bool  `json:"reachable"`
 }
 
-// KubeProxy is kube-proxy's mode and pods.
+// KubeProxy holds kube-proxy's mode and pods.
 type KubeProxy struct {
 	Mode string     `json:"mode" enum:"iptables,ipvs,nftables"`
 	Pods []ProxyPod `json:"pods"`
@@ -213,16 +213,16 @@ type ProxyPod struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RBAC lists the existing roles and bindings, of those that the CNI and the resource controller
-// need, and what aws-node may not do ("patch cninodes").
+// RBAC holds the existing roles and bindings that the CNI and the resource controller need, and
+// what aws-node is not allowed to do ("patch cninodes").
 type RBAC struct {
 	Roles    []string `json:"roles"`
 	Bindings []string `json:"bindings"`
 	Denied   []string `json:"denied"`
 }
 
-// ReviewedRights are the rights that the API server is asked about for RBAC.Denied. Whether
-// aws-node has any other right is unknown, even if Denied is empty.
+// ReviewedRights are the rights checked with the API server for RBAC.Denied. Whether aws-node has
+// any other right is unknown, even if Denied is empty.
 var ReviewedRights = []string{
 	"list pods", "list nodes", "create events", "list eniconfigs", "get cninodes", "patch cninodes",
 }
@@ -233,7 +233,7 @@ type ServiceAccount struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// NetworkPolicies is the policy agent's input.
+// NetworkPolicies holds the input of the network policy agent.
 type NetworkPolicies struct {
 	CRDs      *bool            `json:"crds"`
 	Endpoints []PolicyEndpoint `json:"endpoints"`

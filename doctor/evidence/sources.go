@@ -19,7 +19,7 @@ var InstallationSources = sync.OnceValue(func() (ids []string) {
 	return ids
 })
 
-// sources yields all sources of a reading by id, each a settable Source.
+// sources yields all sources of a reading by id. Each value is a settable Source.
 func (r *Reading) sources() iter.Seq2[string, reflect.Value] {
 	return func(yield func(id string, source reflect.Value) bool) {
 		v := reflect.ValueOf(r).Elem()
@@ -40,7 +40,7 @@ func Unread(at time.Time, reason string) *Reading {
 	return r
 }
 
-// Missing returns the sources that could not be read, by id, with the reason.
+// Missing returns the reason for each source that could not be read, by id.
 func (r *Reading) Missing() map[string]string {
 	out := map[string]string{}
 	for id, s := range r.sources() {
@@ -51,7 +51,7 @@ func (r *Reading) Missing() map[string]string {
 	return out
 }
 
-// Fill takes the wanted sources that are missing from another reading.
+// Fill copies the wanted sources that are missing from another reading.
 func (r *Reading) Fill(from *Reading, wants func(id string) bool) {
 	other := maps.Collect(from.sources())
 	for id, s := range r.sources() {

@@ -10,8 +10,8 @@ import (
 // Version is a release: major, minor, patch. The zero value is unknown.
 type Version [3]int
 
-// ParseVersion reads "v1.23.1", "1.23", "v1.23.1-eksbuild.2" or an image that ends with such a
-// tag. Text without numbers has no version.
+// ParseVersion reads "v1.23.1", "1.23", "v1.23.1-eksbuild.2" or an image with such a tag. It
+// returns false for anything else.
 func ParseVersion(text string) (Version, bool) {
 	text, _, _ = strings.Cut(text, "@")
 	if i := strings.LastIndexByte(text, ':'); i >= 0 {

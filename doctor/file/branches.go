@@ -9,7 +9,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// branch is a pod with its own branch ENI.
+// branch is a pod with a branch ENI.
 type branch struct {
 	pod     evidence.Pod
 	vlan    int

@@ -15,20 +15,19 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// decoder applies a node of the file to an existing value: members that the file omits keep
-// theirs. That single rule implements defaults, the merge of nodes with the file, and the edits
-// of what a source was expected to show.
+// decoder applies a YAML node to an existing value: members that the file omits keep their value.
+// This one rule implements defaults, merging nodes with the file, and edits of expected sources.
 type decoder struct {
-	at    time.Time // relative times count back from here
+	at    time.Time // base of relative times, which count back
 	edits bool      // lists may be edited: {without: …, with: …}
 
-	signed  bool   // numbers may be below zero
-	growing bool   // lines of a log are added to the existing ones
-	node    string // where an entry of pods is bound if it names none
-	subnet  string // of an interface that names none
+	signed  bool   // numbers may be negative
+	growing bool   // log lines are appended to the existing ones
+	node    string // default node of a pod
+	subnet  string // default subnet of an interface
 }
 
-// textual values may be written as one text instead of an object.
+// textual values may be given as one string instead of an object.
 type textual interface{ FromText(text string) error }
 
 var (
@@ -37,7 +36,7 @@ var (
 	nodeType     = reflect.TypeFor[*yaml.Node]()
 )
 
-// apply decodes node onto dst, which can be set. path names dst in errors.
+// apply decodes node onto dst, which must be settable. path names dst in errors.
 func (d decoder) apply(node *yaml.Node, dst reflect.Value, path string) error {
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
 		return d.unknown(node, dst, path)
@@ -85,7 +84,7 @@ func (d decoder) apply(node *yaml.Node, dst reflect.Value, path string) error {
 	}
 }
 
-// unknown applies null. Types without a value for "unknown" refuse it.
+// unknown handles null. Types without a value for "unknown" reject it.
 func (d decoder) unknown(node *yaml.Node, dst reflect.Value, path string) error {
 	switch dst.Kind() {
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64, reflect.Bool, reflect.Float64:
@@ -130,8 +129,8 @@ func (d decoder) object(node *yaml.Node, dst reflect.Value, path string) error {
 	})
 }
 
-// names decodes a map from names. null removes a name; if values are pointers, it removes the
-// name from what the map will be merged into.
+// names decodes a map keyed by name. null removes a name; if the values are pointers, null is kept
+// as nil, and removes the name from the map that this one is merged into.
 func (d decoder) names(node *yaml.Node, dst reflect.Value, path string) error {
 	if node.Kind != yaml.MappingNode {
 		return refuse(node, path, "want a map, not "+kind(node))
@@ -150,7 +149,7 @@ func (d decoder) names(node *yaml.Node, dst reflect.Value, path string) error {
 			out.SetMapIndex(name, item)
 			return nil
 		}
-		switch text := value.Value; { // numbers and booleans count as their text
+		switch text := value.Value; { // numbers and booleans are taken as text
 		case value.Kind != yaml.ScalarNode:
 		case item.Kind() == reflect.String:
 			item.SetString(text)
@@ -213,8 +212,8 @@ func (d decoder) item(node *yaml.Node, t reflect.Type, path string) (reflect.Val
 	return item, d.apply(node, item, path)
 }
 
-// edit changes an expected list: it removes entries that match, then merges others into those of
-// the same key or appends them.
+// edit changes an expected list in the order of the members: `without` removes matching entries,
+// `with` merges entries into those with the same key or appends them.
 func (d decoder) edit(node *yaml.Node, dst reflect.Value, path string) error {
 	return each(node, path, func(key string, at, value *yaml.Node) error {
 		if key != "without" && key != "with" {
@@ -239,7 +238,7 @@ func (d decoder) edit(node *yaml.Node, dst reflect.Value, path string) error {
 	})
 }
 
-// without removes every entry that has what the node says.
+// without removes every entry that matches the node.
 func (d decoder) without(node *yaml.Node, dst reflect.Value, path string) error {
 	if drop := interfaceList(dst); drop != nil {
 		return d.withoutInterface(node, drop, path)
@@ -271,7 +270,7 @@ func (d decoder) matches(node *yaml.Node, entry reflect.Value, path string) (boo
 	return reflect.DeepEqual(probe.Interface(), entry.Interface()), nil
 }
 
-// with merges the node into the entry of its key, or appends it.
+// with merges the node into the entry with its key, or appends it.
 func (d decoder) with(node *yaml.Node, dst reflect.Value, path string) error {
 	item, err := d.item(node, dst.Type().Elem(), path)
 	if err != nil {
@@ -290,7 +289,7 @@ func (d decoder) with(node *yaml.Node, dst reflect.Value, path string) error {
 	return nil
 }
 
-// sameKey returns the index of the entry that shares a key with item, -1 if there is none.
+// sameKey returns the index of the entry that shares a key with item; -1 if none.
 func sameKey(list, item reflect.Value) int {
 	if item.Kind() != reflect.Struct {
 		return -1
@@ -309,7 +308,7 @@ func sameKey(list, item reflect.Value) int {
 	return -1
 }
 
-// free decodes values without a Go type: documents of settings.
+// free decodes untyped values: settings documents.
 func (d decoder) free(node *yaml.Node, dst reflect.Value, path string) error {
 	var value any
 	if err := node.Decode(&value); err != nil {

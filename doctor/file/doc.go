@@ -1,5 +1,6 @@
-// Package file reads and writes evidence files. A file describes a situation: the state of the
-// world, and what was read of it. Every refusal names line, member and what would be accepted.
+// Package file reads and writes evidence files. They describe a situation by its true state, the
+// world, and by what was read of it, the sources. Each rejection names the line, the member and
+// what would be accepted.
 //
 // It does no I/O: bytes in, evidence out.
 package file

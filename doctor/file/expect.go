@@ -41,7 +41,7 @@ func withoutDaemon(r *evidence.Reading) {
 	r.DaemonPods.Content = nil
 }
 
-// environment returns the variables of the container aws-node.
+// environment returns the environment of the container aws-node.
 func (p *population) environment() map[string]string {
 	env := map[string]string{}
 	for _, row := range config.Table() {
@@ -76,7 +76,7 @@ func (p *population) settings() config.Config {
 
 func (p *population) instance() (limits.Instance, bool) { return limits.Lookup(p.InstanceType) }
 
-// trunk returns the attached trunk, nil if there is none.
+// trunk returns the attached trunk; nil if none.
 func (p *population) trunk() *worldENI {
 	for i := range p.ENIs {
 		if p.ENIs[i].Trunk {

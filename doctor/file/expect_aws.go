@@ -42,7 +42,7 @@ func (p *population) expectAWS(r *evidence.Reading) {
 	r.IAM = evidence.Read(evidence.IAM{Role: "node", Actions: p.allowed()})
 }
 
-// defaultGroup is the security group of everything for which the file names no other.
+// defaultGroup is the security group of everything unless the file specifies another.
 const defaultGroup = "sg-a"
 
 // described returns the interface as EC2 describes it.

@@ -33,7 +33,7 @@ func (p *population) expectDaemon(r *evidence.Reading) {
 	p.expectDocuments(r, c)
 }
 
-// datastore returns the managed interfaces with every address.
+// datastore returns the managed interfaces with all addresses.
 func (p *population) datastore() []evidence.ENI {
 	out := []evidence.ENI{}
 	for i := range p.ENIs {
@@ -85,7 +85,7 @@ func (r record) entry() evidence.Address {
 	return a
 }
 
-// counters adds up as upstream does: both modes, excluded interfaces too.
+// counters counts like upstream: both modes, including excluded interfaces.
 func (p *population) counters() map[string]evidence.Counters {
 	out := map[string]evidence.Counters{}
 	for i := range p.ENIs {
@@ -106,7 +106,7 @@ func (p *population) counters() map[string]evidence.Counters {
 	return out
 }
 
-// prefixSize returns how many addresses a prefix counts as.
+// prefixSize is the number of addresses that a prefix counts as.
 func (p *population) prefixSize() int {
 	if p.IPFamily == "ipv6" {
 		return 1 << 48
@@ -162,7 +162,7 @@ func (p *population) checkpoint() evidence.Checkpoint {
 	return c
 }
 
-// expectDocuments fills in the documents of our daemon; upstream's has none.
+// expectDocuments sets the documents of our daemon; upstream's has none.
 func (p *population) expectDocuments(r *evidence.Reading, c config.Config) {
 	if p.Daemon != "ours" {
 		for id, s := range sourcesOf(r) {
@@ -240,7 +240,7 @@ func (p *population) summary(c config.Config, targets introspect.Targets) intros
 	return s
 }
 
-// texts returns nil, so null, if nothing is set, as in the document.
+// texts returns nil, null in the document, if nothing is set.
 func texts(cidrs []netip.Prefix) (out []string) {
 	for _, c := range cidrs {
 		out = append(out, c.String())
@@ -248,7 +248,7 @@ func texts(cidrs []netip.Prefix) (out []string) {
 	return out
 }
 
-// randomSNAT returns the setting's number in upstream's document.
+// randomSNAT returns the number for the setting in upstream's document.
 func randomSNAT(s config.SNATPorts) int {
 	switch s {
 	case config.SNATPortsPRNG:
@@ -259,7 +259,7 @@ func randomSNAT(s config.SNATPorts) int {
 	return 0
 }
 
-// declared returns nil, so null, for a setting that the environment does not have.
+// declared returns nil for a setting that is not in the environment.
 func declared(s config.Setting) *string {
 	if !s.Set {
 		return nil

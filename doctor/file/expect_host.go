@@ -44,10 +44,10 @@ func (p *population) expectHost(r *evidence.Reading) {
 	r.RunFiles = evidence.Read(files)
 }
 
-// onSocket reports whether the daemon serves on its Unix socket, as since v1.23.0.
+// onSocket reports whether the daemon serves on its Unix socket: since v1.23.0.
 func (p *population) onSocket() bool { return !p.release.Before(evidence.Version{1, 23}) }
 
-// agentOnSocket reports whether the policy agent serves on its Unix socket, as since v1.2.6.
+// agentOnSocket reports whether the policy agent serves on its Unix socket: since v1.2.6.
 func (p *population) agentOnSocket() bool {
 	v, ok := evidence.ParseVersion(p.AgentVersion)
 	return ok && !v.Before(evidence.Version{1, 2, 6})

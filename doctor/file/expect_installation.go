@@ -2,10 +2,10 @@ package file
 
 import "cnictl/doctor/evidence"
 
-// releaseName is the Helm release's name in all documentation.
+// releaseName is the name of the Helm release in all documentation.
 const releaseName = "aws-vpc-cni"
 
-// expectInstallation fills in an installation by the chart, which took over the DaemonSet of the
+// expectInstallation sets up an installation by the chart, which took over the DaemonSet of the
 // published manifest.
 func (p *population) expectInstallation(r *evidence.Reading) {
 	objects := []evidence.KubeObject{{Name: "CustomResourceDefinition/eniconfigs.crd.k8s.amazonaws.com", Managers: []evidence.Manager{{Name: "helm", Operation: "Update"}}}}

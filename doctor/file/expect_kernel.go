@@ -11,8 +11,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// expectKernel fills in what the daemon and the plugin make of the world, using the same
-// functions that show it.
+// expectKernel sets the kernel state that the daemon and the plugin create in the world, computed
+// with the daemon's own functions.
 func (p *population) expectKernel(r *evidence.Reading) {
 	node := p.nodeState()
 	r.Links = evidence.Read(p.links())
@@ -53,7 +53,7 @@ func (p *population) nodeState() hostrules.NodeState {
 	})
 }
 
-// backend returns where marks are set: releases before v1.23 know only iptables.
+// backend returns where marks are set: upstream before v1.23 only supports iptables.
 func (p *population) backend() hostrules.Backend {
 	if p.Daemon == "original" && p.release.Before(evidence.Version{1, 23}) {
 		return hostrules.IPTables
@@ -89,7 +89,7 @@ func (p *population) links() []evidence.Link {
 	return links
 }
 
-// living returns the assignments whose pod has a network: neither gone nor still without one.
+// living returns the assignments whose pod still exists.
 func (p *population) living() (out []record) {
 	for _, r := range p.records {
 		if r.pod != "" && !r.gone {
@@ -238,7 +238,7 @@ func (p *population) iptables(node hostrules.NodeState) evidence.IPTables {
 		out.NFTTables = append(out.NFTTables, "ip aws-cni")
 	}
 	if p.Daemon == "original" && p.release.Before(evidence.Version{1, 13, 1}) && p.environment()["ENABLE_NFTABLES"] != "true" {
-		out.Mode, out.NFT, out.Legacy = "legacy", out.Legacy, out.NFT // it works only on such hosts
+		out.Mode, out.NFT, out.Legacy = "legacy", out.Legacy, out.NFT // it only works on such hosts
 	}
 	return out
 }

@@ -89,7 +89,7 @@ func (p *population) daemonSet() *evidence.DaemonSet {
 	return ds
 }
 
-// image returns the daemon's image: that in deploy/aws-node.yaml, or upstream's.
+// image returns the daemon's image: ours from deploy/aws-node.yaml, or upstream's.
 func (p *population) image() string {
 	if p.Daemon == "ours" {
 		return "registry.invalid/cnictl/aws-vpc-cni"
@@ -129,7 +129,7 @@ func (p *population) eniConfigs() []evidence.ENIConfig {
 	return []evidence.ENIConfig{{Name: p.eniConfigName(), Subnet: subnet, SecurityGroups: []string{defaultGroup}, Valid: true}}
 }
 
-// eniConfigName returns the ENIConfig that the node maps to.
+// eniConfigName returns the name of the ENIConfig that the node maps to.
 func (p *population) eniConfigName() string {
 	c, n := p.settings(), p.node()
 	return cluster.ENIConfigName(cluster.Node{Labels: n.Labels, Annotations: n.Annotations}, c.ENIConfigAnnotation, c.ENIConfigLabel)

@@ -6,7 +6,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// expectLogs fills in the log lines of a daemon that started without trouble.
+// expectLogs sets the logs of a daemon that started without problems.
 func (p *population) expectLogs(r *evidence.Reading) {
 	span := func(lines ...evidence.Line) evidence.Log {
 		if lines == nil {

@@ -17,7 +17,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// MaxBytes bounds the size of a file, before and after its anchors are expanded.
+// MaxBytes is the maximum size of a file, before and after expanding its anchors.
 const MaxBytes = 8 << 20
 
 // document is the file as written; the parts that depend on defaults are decoded later.
@@ -35,7 +35,7 @@ type document struct {
 	Nodes []node `json:"nodes"`
 }
 
-// part is a world and what was read of it, each as a difference.
+// part is a world and what was read of it, both as differences.
 type part struct {
 	World   *yaml.Node `json:"world"`
 	Sources *yaml.Node `json:"sources"`
@@ -47,7 +47,7 @@ type node struct {
 	Count int   `json:"count"`
 }
 
-// Load reads an evidence file, YAML or JSON. An error about a place in the file is a *Refusal.
+// Load reads an evidence file, YAML or JSON. Errors at a known position are of type *Refusal.
 func Load(data []byte) (*evidence.Evidence, error) {
 	root, err := parse(data)
 	if err != nil {
@@ -92,7 +92,7 @@ func parse(data []byte) (*yaml.Node, error) {
 	return root, err
 }
 
-// expand replaces each alias with the node that it refers to, within limits.
+// expand replaces each alias with the node it refers to, within bounds.
 func expand(n *yaml.Node, left *int) (*yaml.Node, error) {
 	if *left -= len(n.Value) + 2; *left < 0 {
 		return nil, refuse(n, "", fmt.Sprintf("anchors make the file larger than %d bytes", MaxBytes))
@@ -114,7 +114,7 @@ func expand(n *yaml.Node, left *int) (*yaml.Node, error) {
 	return &out, nil
 }
 
-// checkVersion comes before everything else: a later version may look quite different.
+// checkVersion runs before everything else: a later version may be entirely different.
 func checkVersion(root *yaml.Node) error {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value != "schemaVersion" {
@@ -135,7 +135,7 @@ func checkVersion(root *yaml.Node) error {
 	return refuse(root, "schemaVersion", "required: 1")
 }
 
-// resolve computes the readings of all nodes.
+// resolve computes every node's readings.
 func (doc *document) resolve(root *yaml.Node) (*evidence.Evidence, error) {
 	ev := &evidence.Evidence{At: doc.At, Mode: evidence.Mode(doc.Mode), Interval: doc.Interval, Scope: doc.Scope, Report: doc.Report}
 	nodes := doc.Nodes
@@ -176,13 +176,13 @@ func (doc *document) resolve(root *yaml.Node) (*evidence.Evidence, error) {
 	return ev, nil
 }
 
-// resolved is a node's reading, and the node's name in its world.
+// resolved is a node's reading, with the node's name in its world.
 type resolved struct {
 	name    string
 	reading *evidence.Reading
 }
 
-// of returns the reading for a node of another name: what names the node then names that one.
+// of returns the reading for a node with another name: references to the node use that name.
 func (r *resolved) of(name string) *evidence.Reading {
 	if name == r.name {
 		return r.reading
@@ -223,7 +223,7 @@ func (r *resolved) of(name string) *evidence.Reading {
 	return &out
 }
 
-// timed is a part of the file, with the time of the reading that it was written for.
+// timed is a part of the file, with the time of the reading it was written for.
 type timed struct {
 	part
 	at   time.Time
@@ -249,7 +249,7 @@ func (doc *document) readings(root *yaml.Node, n *node) (first, second *resolved
 	return first, second, err
 }
 
-// child returns the value of an object's member, nil if it has none of that name.
+// child returns the value of an object's member; nil if it has no such member.
 func child(object *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(object.Content) && object.Kind == yaml.MappingNode; i += 2 {
 		if object.Content[i].Value == name {
@@ -259,15 +259,15 @@ func child(object *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// reading follows the steps of the format in order: the world, what is expected of it, what was
-// read instead.
+// reading applies the steps of the format in order: the world, what the sources are expected to
+// show, and what was read instead.
 func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*resolved, error) {
 	w := healthy(doc.At)
 	for _, p := range parts {
 		if p.World == nil {
 			continue
 		}
-		// Pods listed with the node's name are on it.
+		// Pods listed together with the node's name are on that node.
 		if name := child(p.World, "node"); name != nil && name.Kind == yaml.ScalarNode && name.Tag == "!!str" {
 			w.Node = name.Value
 		}
@@ -311,7 +311,7 @@ func (doc *document) reading(root *yaml.Node, at time.Time, parts []timed) (*res
 	return &resolved{w.Node, r}, nil
 }
 
-// birthdays adds the creation tag that daemons write to the interfaces that they make.
+// birthdays adds the createdAt tag that daemons set on the interfaces they create.
 func birthdays(r *evidence.Reading) {
 	for i := range r.Interfaces.Content {
 		e := &r.Interfaces.Content[i]
@@ -325,8 +325,8 @@ func birthdays(r *evidence.Reading) {
 	}
 }
 
-// sources edits a reading. Groups come first, because a source that is named itself gets its own
-// value.
+// sources edits a reading: groups first, because the value of a single source overrides that of
+// its group.
 func (d decoder) sources(node *yaml.Node, r, ideal *evidence.Reading, path string) error {
 	if node.Kind != yaml.MappingNode {
 		return refuse(node, path, "want an object, not "+kind(node))
@@ -377,7 +377,7 @@ func (d decoder) sources(node *yaml.Node, r, ideal *evidence.Reading, path strin
 			return nil
 		}
 		if reason := s.missing(); reason != "" {
-			if reason == evidence.MissingNotAsked { // with base: none there is nothing to merge it into
+			if reason == evidence.MissingNotAsked { // "base: none": nothing to merge into
 				s.v.SetZero()
 			} else {
 				s.v.Set(wanted[key].v)
@@ -396,7 +396,7 @@ const (
 	stateMissing
 )
 
-// state distinguishes the four values of a source.
+// state tells apart the kinds of values that a source can have.
 func (d decoder) state(value *yaml.Node, path string) (state, string, error) {
 	switch {
 	case value.Kind == yaml.ScalarNode && value.Value == "expected" && value.Tag == "!!str" && !strings.HasSuffix(path, "intro.eniconfig"):
@@ -411,7 +411,7 @@ func (d decoder) state(value *yaml.Node, path string) (state, string, error) {
 	return stateContent, "", nil
 }
 
-// countOut repeats each entry that has a count.
+// countOut repeats each entry by its count.
 func countOut(r *evidence.Reading, root *yaml.Node) error {
 	total := 0
 	for _, pod := range r.Pods.Content {

@@ -14,8 +14,7 @@ import (
 // reports whether it found any.
 type dropper func(eni string, cidr netip.Prefix, address netip.Addr) bool
 
-// interfaceList returns the dropper of one of the three lists of interfaces, nil for another
-// list.
+// interfaceList returns the dropper for one of the three lists of interfaces; nil for other lists.
 func interfaceList(list reflect.Value) dropper {
 	switch l := list.Addr().Interface().(type) {
 	case *[]evidence.ENI:
@@ -57,13 +56,13 @@ func dropFrom(ips *[]netip.Addr, prefixes *[]netip.Prefix, cidr netip.Prefix, ad
 	return prefix || ip
 }
 
-// cut returns the list without the entries that match, and whether there were any.
+// cut returns the list without the matching entries, and whether any matched.
 func cut[T any](list []T, match func(T) bool) ([]T, bool) {
 	out := slices.DeleteFunc(slices.Clone(list), match)
 	return out, len(out) < len(list)
 }
 
-// withoutInterface reads an item of `without` for a list of interfaces.
+// withoutInterface applies an item of `without` to a list of interfaces.
 func (d decoder) withoutInterface(node *yaml.Node, drop dropper, path string) error {
 	var item struct {
 		ENI     string       `json:"eni"`
@@ -82,8 +81,7 @@ func (d decoder) withoutInterface(node *yaml.Node, drop dropper, path string) er
 	return nil
 }
 
-// held holds the addresses of an interface before `with` is merged into it. What `with` names is
-// added to them.
+// held holds the addresses of an interface before `with` is merged into it, which adds to them.
 type held struct{ ips, prefixes reflect.Value }
 
 func addressesOf(entry reflect.Value) held {
@@ -94,7 +92,7 @@ func addressesOf(entry reflect.Value) held {
 	return held{}
 }
 
-// keep puts the interface's earlier addresses before those that were named.
+// keep inserts the earlier addresses of the interface before those from `with`.
 func (h held) keep(entry reflect.Value) {
 	if !h.ips.IsValid() {
 		return

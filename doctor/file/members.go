@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// member is a member of an object of the file, from the tags of its Go field: json is its name,
-// enum lists its words, default is its value in list entries that omit it, key merges entries
-// with the same value, and signed allows numbers in it below zero.
+// member is a member of an object of the file, described by the tags of its Go field: json is its
+// name, enum lists its values, default is its value in list entries that omit it, key merges
+// entries with the same value, and signed allows negative numbers in it.
 type member struct {
 	name  string
 	index []int
@@ -50,7 +50,7 @@ func membersOf(t reflect.Type) members {
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || name == "-" || name == "" {
-			continue // an embedded struct appears as its fields
+			continue // an embedded struct is represented by its fields
 		}
 		m := member{name: name, index: f.Index, def: f.Tag.Get("default"), key: f.Tag.Get("key") != "", signed: f.Tag.Get("signed") != ""}
 		if words := f.Tag.Get("enum"); words != "" {
@@ -62,7 +62,7 @@ func membersOf(t reflect.Type) members {
 	return out
 }
 
-// defaults sets the members of an entry that the file may omit.
+// defaults sets the members of a list entry that the file may omit.
 func defaults(item reflect.Value) {
 	if item.Kind() != reflect.Struct || item.Type() == timeType {
 		return
@@ -77,7 +77,7 @@ func defaults(item reflect.Value) {
 		case reflect.Bool:
 			field.SetBool(m.def == "true")
 		case reflect.Int:
-			n, _ := strconv.Atoi(m.def) // our own tag; TestDefaults reads them all
+			n, _ := strconv.Atoi(m.def) // from our own tags; TestDefaults covers them all
 			field.SetInt(int64(n))
 		}
 	}

@@ -11,30 +11,30 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// population is the world with every address, MAC and pod that it leaves to be invented.
+// population is the world, completed with invented addresses, MACs and pods.
 type population struct {
 	*world
-	at      time.Time // of the reading
+	at      time.Time // time of the reading
 	primary map[string]netip.Addr
 	ips     map[string][]netip.Addr
 	cidrs   map[string][]netip.Prefix
 	macs    map[string]string
-	records []record           // of the datastore, by interface and address
-	pods    []evidence.KubePod // on the node and elsewhere, including those of the host network
+	records []record           // of the datastore
+	pods    []evidence.KubePod // on the node and elsewhere, including those in the host network
 }
 
-// record is an address that was given to a pod.
+// record is an address that is or was assigned to a pod.
 type record struct {
 	eni        *worldENI
 	address    netip.Addr
-	pod        evidence.Pod // empty while the address cools
+	pod        evidence.Pod // empty if cooling
 	gone       bool         // the pod is gone, but its address is still assigned
 	assignedAt time.Time
 	released   time.Time
 }
 
-// populate invents what the world leaves open. Nothing depends on which addresses and names it
-// chooses, so it always chooses the same ones.
+// populate invents what the world does not specify. Nothing depends on the chosen addresses and
+// names, so they are always the same.
 func (w *world) populate(at time.Time) (*population, error) {
 	p := &population{world: w, at: at, primary: map[string]netip.Addr{}, ips: map[string][]netip.Addr{}, cidrs: map[string][]netip.Prefix{}, macs: map[string]string{}}
 	if err := p.inventAddresses(); err != nil {
@@ -43,8 +43,8 @@ func (w *world) populate(at time.Time) (*population, error) {
 	return p, p.assign()
 }
 
-// inventAddresses gives each interface its MAC, primary address, secondary IPs and prefixes,
-// those that the file names first.
+// inventAddresses sets the MAC, the primary address, the secondary IPs and the prefixes of each
+// interface. Those specified in the file come first.
 func (p *population) inventAddresses() error {
 	taken := map[netip.Addr]bool{}
 	for i := range p.ENIs {
@@ -61,7 +61,7 @@ func (p *population) inventAddresses() error {
 	pick := func(subnet *worldSubnet) (netip.Addr, error) {
 		a, ok := next[subnet.ID]
 		if !ok {
-			a = skip(subnet.CIDR.Masked().Addr(), 4) // EC2 keeps the first four
+			a = skip(subnet.CIDR.Masked().Addr(), 4) // EC2 reserves the first four
 		}
 		for ; taken[a] || p.inPrefix(a); a = a.Next() {
 		}
@@ -83,7 +83,7 @@ func (p *population) inventAddresses() error {
 			return err
 		}
 		ips := slices.Clone(e.Addresses)
-		for j := range p.Pods { // an address that the file gives a pod belongs to its interface
+		for j := range p.Pods { // a pod address from the file belongs to the pod's interface
 			if pod := &p.Pods[j]; pod.ENI == e.ID {
 				for _, a := range pod.IPs {
 					if !slices.Contains(ips, a) && !p.inPrefix(a) {
@@ -104,7 +104,7 @@ func (p *population) inventAddresses() error {
 	return nil
 }
 
-// inventPrefixes takes aligned blocks from the end of each subnet.
+// inventPrefixes picks aligned blocks from the end of each subnet.
 func (p *population) inventPrefixes(taken map[netip.Addr]bool) error {
 	used := map[netip.Prefix]bool{}
 	for i := range p.ENIs {
@@ -156,8 +156,8 @@ func (p *population) inPrefix(a netip.Addr) bool {
 	return false
 }
 
-// assign hands out addresses: to the pods that the file names, to those that are gone, to
-// invented ones, and finally to no pod, for cooldown.
+// assign assigns addresses: to the pods in the file, then to invented and to gone pods. Then it
+// records the cooling ones, which have no pod.
 func (p *population) assign() error {
 	free := map[string][]netip.Addr{}
 	for i := range p.ENIs {
@@ -216,7 +216,7 @@ func (p *population) assign() error {
 	return nil
 }
 
-// named adds a pod of the file, as many times as its count.
+// named adds a pod of the file, repeated by its count.
 func (p *population) named(from *worldPod, taken map[string]int, take func(*worldENI, []netip.Addr) netip.Addr) error {
 	for n := range max(1, from.Count) {
 		pod := from.KubePod
@@ -240,7 +240,7 @@ func (p *population) named(from *worldPod, taken map[string]int, take func(*worl
 	return nil
 }
 
-// running returns an ordinary pod of the node.
+// running returns an ordinary pod on the node.
 func (p *population) running(name evidence.Pod, address netip.Addr, since time.Time) evidence.KubePod {
 	pod := newPod(p.Node, p.at)
 	pod.Pod, pod.CreatedAt, pod.StartedAt = name, since, since
@@ -250,7 +250,7 @@ func (p *population) running(name evidence.Pod, address netip.Addr, since time.T
 	return pod
 }
 
-// newPod returns a pod with the defaults of list entries.
+// newPod returns a pod with the defaults of a list entry.
 func newPod(node string, at time.Time) evidence.KubePod {
 	since := at.Add(-time.Hour)
 	return evidence.KubePod{
@@ -267,7 +267,7 @@ func hostNames(n int) []string {
 	return names[:n]
 }
 
-// pool returns the first addresses of an interface, in the order in which they are handed out.
+// pool returns the first addresses of an interface, in the order of assignment.
 func (p *population) pool(e *worldENI, most int) []netip.Addr {
 	out := slices.Clone(p.ips[e.ID])
 	for _, c := range p.cidrs[e.ID] {
@@ -305,7 +305,7 @@ func blocks(s *worldSubnet, ipv6 bool) iter.Seq[netip.Prefix] {
 		first := s.CIDR.Masked().Addr().As4()
 		start := binary.BigEndian.Uint32(first[:])
 		end := uint64(start) + 1<<(32-s.CIDR.Bits())
-		for at := end - 32; at > uint64(start); at -= 16 { // EC2 keeps the last address
+		for at := end - 32; at > uint64(start); at -= 16 { // EC2 reserves the last address
 			var a [4]byte
 			binary.BigEndian.PutUint32(a[:], uint32(at))
 			if !yield(netip.PrefixFrom(netip.AddrFrom4(a), 28)) {

@@ -16,18 +16,18 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// Save writes evidence as a file from which Load reads the same. What all nodes have in common is
-// written once, at the top. The file ends up in tickets and chats: what must not leave a node was
-// removed when it was read. If logs make the file too large, their oldest lines are left out.
+// Save writes evidence as a file from which Load reads the same. Sources that are equal on all
+// nodes are written once, at the top. The file ends up in tickets and chats; secrets were removed
+// when the evidence was read. If logs make the file too large, their oldest lines are dropped.
 func Save(ev *evidence.Evidence) ([]byte, error) {
 	data, _, err := Fit(ev)
 	return data, err
 }
 
-// ErrTooLarge means that the evidence does not fit into a file, even without logs.
+// ErrTooLarge: the evidence exceeds MaxBytes even without logs.
 var ErrTooLarge = errors.New("the evidence is too large")
 
-// Fit is Save, and also returns how many lines of each log were left out.
+// Fit is Save, and also returns how many lines of each log were dropped.
 func Fit(ev *evidence.Evidence) (data []byte, dropped map[string]int, err error) {
 	dropped = map[string]int{}
 	data, err = save(ev)
@@ -93,9 +93,9 @@ func save(ev *evidence.Evidence) ([]byte, error) {
 	return out, nil
 }
 
-// Shorten keeps the newest share of the lines of each log, at least one fewer than before. It
-// returns how many it left out of the last readings, by log: log.ipamd, log.awsnode/aws-node. A
-// log of the second reading begins with that of the first, so it loses the same lines.
+// Shorten keeps the newest share of the lines of each log, drops at least one, and returns how
+// many lines it dropped, by log: log.ipamd, log.awsnode/aws-node. A log of the second reading
+// begins with that of the first, so it loses the same lines.
 func Shorten(ev *evidence.Evidence, share float64) (_ *evidence.Evidence, dropped map[string]int) {
 	out := *ev
 	out.Nodes = slices.Clone(ev.Nodes)
@@ -134,7 +134,7 @@ func newest(l evidence.Log, without int) evidence.Log {
 	return l
 }
 
-// withLogs returns a reading with each of its logs changed.
+// withLogs returns a copy of a reading with each log changed.
 func withLogs(r *evidence.Reading, change func(name string, l evidence.Log) evidence.Log) *evidence.Reading {
 	out := *r
 	for id, s := range sourcesOf(&out) {
@@ -156,7 +156,7 @@ func withLogs(r *evidence.Reading, change func(name string, l evidence.Log) evid
 	return &out
 }
 
-// common returns the sources that are the same on all nodes.
+// common returns the sources that are equal on all nodes.
 func common(readings []*evidence.Reading) map[string]bool {
 	out := map[string]bool{}
 	if len(readings) < 2 {
@@ -178,7 +178,7 @@ func sourcesNode(r *evidence.Reading, wants func(id string) bool) *yaml.Node {
 	out := object()
 	for id, s := range sourcesOf(r) {
 		if wants(id) {
-			put(out, id, encoder{full: id == "ec2.type"}.source(s)) // Load fills it in for any file
+			put(out, id, encoder{full: id == "ec2.type"}.source(s)) // which Load fills in for every file
 		}
 	}
 	return out
@@ -194,7 +194,7 @@ func (c encoder) source(s source) *yaml.Node {
 }
 
 // changes returns the sources that differ in the second reading. Objects are merged into those of
-// the first, so names that have gone from maps are removed explicitly.
+// the first, so map keys that disappeared are removed explicitly.
 func changes(first, second *evidence.Reading) *yaml.Node {
 	before := maps.Collect(sourcesOf(first))
 	out := object()
@@ -212,8 +212,8 @@ func changes(first, second *evidence.Reading) *yaml.Node {
 	return out
 }
 
-// subtract makes node mean the same when it is merged over an earlier one: names that only the
-// earlier one has become null, and log lines that it already has are left out.
+// subtract keeps the meaning of node when it is merged over an earlier one: names only in the
+// earlier one become null, and log lines already in it are omitted.
 func subtract(node, earlier *yaml.Node) {
 	if node.Kind != yaml.MappingNode || earlier.Kind != yaml.MappingNode {
 		return
@@ -240,7 +240,7 @@ func object() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
 func scalar(tag, value string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 	if tag == "!!str" {
-		n.SetString(strings.ToValidUTF8(value, "\uFFFD")) // or it would become a !!binary
+		n.SetString(strings.ToValidUTF8(value, "\uFFFD")) // otherwise it would become !!binary
 	}
 	return n
 }
@@ -252,8 +252,8 @@ func put(object *yaml.Node, name string, value *yaml.Node) {
 // encode is the inverse of the decoder.
 func encode(v reflect.Value) *yaml.Node { return encoder{}.encode(v) }
 
-// encoder omits empty members if their absence means the same. What is merged over something else
-// is written in full.
+// encoder omits zero members if their absence means the same. With full, for values merged over
+// others, it writes them all.
 type encoder struct{ full bool }
 
 func (c encoder) encode(v reflect.Value) *yaml.Node {

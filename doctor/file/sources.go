@@ -8,8 +8,8 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// source is one source of a reading, whatever its content.
-type source struct{ v reflect.Value } // of an evidence.Source
+// source is one source of a reading, with any type of content.
+type source struct{ v reflect.Value } // an evidence.Source
 
 func (s source) content() reflect.Value { return s.v.Field(0) }
 
@@ -41,7 +41,7 @@ func group(id string) string {
 // groups can be named instead of all their sources.
 var groups = []string{"intro", "log", "kern", "host", "ec2", "k8s"}
 
-// read reports whether a mode has a source.
+// read reports whether a mode can read a source.
 func read(mode evidence.Mode, id string) bool {
 	switch mode {
 	case evidence.ModeLaptop:

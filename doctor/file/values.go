@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Refusal is a value in a file that is not accepted: where it is, and what is expected.
+// Refusal is a rejected value of a file: where it is, and what is expected.
 type Refusal struct {
-	Line   int    // of the file
-	Member string // sources.kern.rule[2].priority
+	Line   int    // line in the file
+	Member string // such as sources.kern.rule[2].priority
 	Why    string
 }
 
@@ -35,7 +35,7 @@ func join(path, member string) string {
 	return path + "." + member
 }
 
-// each calls do for every member of an object. It refuses a member that is given twice.
+// each calls do for every member of an object. It rejects duplicate members.
 func each(node *yaml.Node, path string, do func(key string, at, value *yaml.Node) error) error {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -71,7 +71,7 @@ func kind(node *yaml.Node) string {
 	return short(node.Value)
 }
 
-// short returns the beginning of a value: a file of another kind may hold anything.
+// short returns the beginning of a value: input that is no evidence file can be anything.
 func short(value string) string {
 	const most = 40
 	if len(value) <= most {
@@ -109,7 +109,7 @@ func wanted(t reflect.Type) string {
 	return "an object"
 }
 
-// time accepts an absolute time, or one that counts back from the reading.
+// time accepts an absolute time, or one relative to the reading, counting back.
 func (d decoder) time(node *yaml.Node, dst reflect.Value, path string) error {
 	bad := refuse(node, path, "want "+wanted(timeType)+", not "+kind(node))
 	if node.Kind != yaml.ScalarNode {

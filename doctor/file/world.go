@@ -12,7 +12,7 @@ import (
 	"cnictl/doctor/evidence"
 )
 
-// world is the actual state. A source that is "expected" agrees with it.
+// world is the true state, which "expected" sources show.
 type world struct {
 	Node         string             `json:"node"`
 	Instance     string             `json:"instance"`
@@ -25,12 +25,12 @@ type world struct {
 	Kernel       string             `json:"kernel"`
 	Daemon       string             `json:"daemon" enum:"original,ours,none"`
 	Version      string             `json:"version"`
-	AgentVersion string             `json:"agentVersion"` // empty: there is no such container
+	AgentVersion string             `json:"agentVersion"` // empty if there is no such container
 	UpSince      time.Time          `json:"upSince"`
-	Env          map[string]*string `json:"env"` // nil: not set, though the manifest sets it
+	Env          map[string]*string `json:"env"` // nil if not set, even though the manifest sets it
 	InitEnv      map[string]string  `json:"initEnv"`
 	AgentEnv     map[string]string  `json:"agentEnv"`
-	MaxPods      *int               `json:"maxPods"` // nil: the type's figure
+	MaxPods      *int               `json:"maxPods"` // nil for the instance type's default
 	HostPods     int                `json:"hostPods"`
 	Subnets      []worldSubnet      `json:"subnets"`
 	ENIs         []worldENI         `json:"enis"`
@@ -43,7 +43,7 @@ type world struct {
 // addresses, a cluster a few thousand nodes.
 const maxEntries = 20_000
 
-// asShipped selects the policy agent that ships with the release of the CNI.
+// asShipped means the policy agent that ships with the CNI release.
 const asShipped = "as shipped"
 
 type worldSubnet struct {
@@ -59,35 +59,34 @@ type worldSubnet struct {
 type worldENI struct {
 	ID          string            `json:"id"`
 	Card        int               `json:"card"`
-	Device      *int              `json:"device"`  // nil: its place in the list
-	Primary     *bool             `json:"primary"` // nil: device 0 of card 0
+	Device      *int              `json:"device"`  // nil for its position in the list
+	Primary     *bool             `json:"primary"` // nil: only device 0 of card 0 is
 	Trunk       bool              `json:"trunk"`
 	EFA         bool              `json:"efa"`
 	Managed     bool              `json:"managed" default:"true"`
 	Excluded    bool              `json:"excluded"`
-	Subnet      string            `json:"subnet"` // empty: the first
+	Subnet      string            `json:"subnet"` // empty for the first
 	MAC         string            `json:"mac"`
 	IPs         int               `json:"ips"`
 	Prefixes    int               `json:"prefixes"`
 	Assigned    int               `json:"assigned"`
 	Gone        int               `json:"gone"`
 	Cooling     []time.Duration   `json:"cooling"`
-	AssignedFor *time.Duration    `json:"assignedFor"` // nil: an hour
+	AssignedFor *time.Duration    `json:"assignedFor"` // nil for an hour
 	Addresses   []netip.Addr      `json:"addresses"`
 	CIDRs       []netip.Prefix    `json:"cidrs"`
 	Tags        map[string]string `json:"tags"`
-	Description *string           `json:"description"` // nil: as the daemon's
+	Description *string           `json:"description"` // nil for the daemon's
 }
 
 type worldPod struct {
 	evidence.KubePod
-	ENI string `json:"eni"` // whose address it holds
+	ENI string `json:"eni"` // ENI of its address
 }
 
 func (e *worldENI) device() int { return *e.Device }
 
-// healthy returns the world that a file without any member describes, at the time of its first
-// reading.
+// healthy returns the world of a file that specifies nothing, at the time of the first reading.
 func healthy(at time.Time) world {
 	return world{
 		Node: "node-1", Instance: "i-node", InstanceType: "m5.large", Zone: "eu-west-1a", VPC: "vpc-a",
@@ -97,8 +96,8 @@ func healthy(at time.Time) world {
 	}
 }
 
-// complete fills in what follows from the rest, and refuses what is impossible. node is where the
-// file describes the world.
+// complete fills in what follows from the rest, and rejects impossible values. node is the
+// position reported in errors.
 func (w *world) complete(node *yaml.Node) error {
 	no := func(member, why string) error { return refuse(node, join("world", member), why) }
 	if w.HostPods > maxEntries {
@@ -212,7 +211,7 @@ func (w *world) completeENIs(subnets map[string]*worldSubnet, no func(member, wh
 	return nil
 }
 
-// addressesOf returns how many addresses an interface has for pods. A /80 counts as 2^20.
+// addressesOf returns how many pod addresses an interface has. A /80 counts as 2^20.
 func (w *world) addressesOf(e *worldENI) int {
 	if w.IPFamily == "ipv6" {
 		return e.IPs + e.Prefixes<<20
@@ -238,7 +237,7 @@ func (w *world) subnet(id string) *worldSubnet {
 	return nil
 }
 
-// shippedAgent returns the policy agent in a release's manifest, empty if it had none.
+// shippedAgent returns the policy agent version in a release's manifest; empty if none.
 func shippedAgent(cni evidence.Version) string {
 	for _, r := range []struct {
 		since evidence.Version

@@ -2,12 +2,12 @@ package introspect
 
 // ConfigRow is one setting of the daemon.
 type ConfigRow struct {
-	Name      string  `json:"name" null:"never"`      // of the environment variable
-	Declared  *string `json:"declared"`               // as found in the environment; null = not set
-	Effective string  `json:"effective" null:"never"` // what the daemon acts on
-	Source    string  `json:"source" null:"never"`    // environment, default, derived
-	Problem   string  `json:"problem"`                // "" = none
-	Support   string  `json:"support"`                // what this version does with it; "" = unknown
+	Name      string  `json:"name" null:"never"`      // environment variable
+	Declared  *string `json:"declared"`               // value in the environment; null if not set
+	Effective string  `json:"effective" null:"never"` // value that the daemon uses
+	Source    string  `json:"source" null:"never"`    // origin of the value: environment, default, derived
+	Problem   string  `json:"problem"`                // what is wrong with the setting; empty if nothing
+	Support   string  `json:"support"`                // how this version handles the setting; empty if unknown
 }
 
 // How a version handles a setting (daemon/config: Support).

@@ -10,9 +10,9 @@
 //   - Ours (summary.go, config.go, plan.go, event.go, pod.go, logs.go, fault.go):
 //     lowerCamelCase, additive within one apiVersion, times RFC 3339, durations with
 //     the unit in the name, and null for unknown values, never 0. An unknown string
-//     is empty in a daemon's answer and null where cnictl prints it; the tags of the
-//     members say so. They have a JSON Schema (schema/), made from the types and the
-//     comments of their members.
+//     is empty in a daemon's answer and null where cnictl prints it; the members' tags
+//     mark exceptions. They have a JSON Schema (schema/), generated from the types and
+//     the comments of their members.
 //
 // Decode reads a /v1/enis answer of any release into the normalised form (node.go). It is
 // pure, bounded and safe on hostile input: it returns an error or a consistent value, never

@@ -143,13 +143,12 @@ type PodRef struct {
 	Name      string `json:"name"`      // Kubernetes pod name
 }
 
-// Event is one state change of the daemon. Members that do not apply to its kind are
-// left out.
+// Event is one state change of the daemon. Members that do not apply to its kind are omitted.
 type Event struct {
-	Seq        uint64         `json:"seq"`                  // number within the daemon's run, from 1; of a gap that of the last missing event
-	At         time.Time      `json:"at"`                   // when it happened; of a gap when the event after it did
+	Seq        uint64         `json:"seq"`                  // sequence number within the daemon's run, from 1; for a gap, that of the last missing event
+	At         time.Time      `json:"at"`                   // when it happened; for a gap, when the event after it happened
 	Kind       EventKind      `json:"kind"`                 // what changed
-	Pod        *PodRef        `json:"pod,omitempty"`        // whose address
+	Pod        *PodRef        `json:"pod,omitempty"`        // pod concerned
 	Address    netip.Addr     `json:"address,omitzero"`     // one address
 	ENIID      string         `json:"eniId,omitempty"`      // network interface
 	Card       *int           `json:"card,omitempty"`       // network card index
@@ -157,19 +156,19 @@ type Event struct {
 	SubnetID   string         `json:"subnetId,omitempty"`   // subnet
 	CIDRs      []netip.Prefix `json:"cidrs,omitempty"`      // secondary IPs or prefixes, or ranges of the VPC
 	Cause      string         `json:"cause,omitempty"`      // a code of daemon/api/cause
-	Reason     string         `json:"reason,omitempty"`     // the planner's, or that of a gap: overflow, restart
-	Message    string         `json:"message,omitempty"`    // one sentence for people; no secrets, no sandbox ids
-	DurationMS *int64         `json:"durationMs,omitempty"` // how long it took, in milliseconds
-	Missed     *uint64        `json:"missed,omitempty"`     // of a gap: how many events are missing; absent when unknown
+	Reason     string         `json:"reason,omitempty"`     // the planner's reason; for a gap, overflow or restart
+	Message    string         `json:"message,omitempty"`    // one sentence for people, without secrets and sandbox ids
+	DurationMS *int64         `json:"durationMs,omitempty"` // duration in milliseconds
+	Missed     *uint64        `json:"missed,omitempty"`     // for a gap, the number of missing events; omitted if unknown
 }
 
-// NodeEvents answers /v1/events: state changes in their order. Ask again with
-// epoch and since=next to go on without a loss.
+// NodeEvents answers /v1/events: state changes in order. To continue without a gap, repeat the
+// request with epoch and since=next.
 type NodeEvents struct {
 	APIVersion string  `json:"apiVersion"` // version of the document
 	Kind       string  `json:"kind"`       // NodeEvents
-	Epoch      string  `json:"epoch"`      // the daemon's run; sequence numbers count within it
-	Next       uint64  `json:"next"`       // the since of the next request
+	Epoch      string  `json:"epoch"`      // the daemon's run; sequence numbers are only valid within it
+	Next       uint64  `json:"next"`       // value of since for the next request
 	Items      []Event `json:"items"`      // oldest first; a gap marks missing events
 }
 
@@ -177,16 +176,16 @@ type NodeEvents struct {
 type NodeFailures struct {
 	APIVersion string    `json:"apiVersion"` // version of the document
 	Kind       string    `json:"kind"`       // NodeFailures
-	Items      []Failure `json:"items"`      // newest first, at most MaxFailures
+	Items      []Failure `json:"items"`      // newest first, at most 100
 }
 
 // Failure is one ADD that got no address.
 type Failure struct {
-	At        time.Time `json:"at"`                 // when the answer was given
-	Pod       PodRef    `json:"pod"`                // whose ADD it was
+	At        time.Time `json:"at"`                 // time of the answer
+	Pod       PodRef    `json:"pod"`                // pod whose ADD failed
 	Cause     string    `json:"cause" null:"never"` // a code of daemon/api/cause
 	Title     string    `json:"title"`              // the one-line meaning of the code
-	Detail    string    `json:"detail"`             // one sentence with the figures; no sandbox ids
+	Detail    string    `json:"detail"`             // one sentence with figures, without sandbox ids
 	WaitedMS  int64     `json:"waitedMs"`           // how long the ADD had waited, in milliseconds
-	Transient bool      `json:"transient"`          // kubelet's next try may succeed without anybody's doing
+	Transient bool      `json:"transient"`          // a retry by kubelet may succeed without intervention
 }

@@ -2,8 +2,7 @@ package introspect
 
 import "fmt"
 
-// Fault is the document of ours that answers in place of another, with an HTTP
-// status of 4xx or 5xx.
+// Fault answers in place of the requested document, with an HTTP status of 4xx or 5xx.
 type Fault struct {
 	APIVersion string `json:"apiVersion"` // version of the document
 	Kind       string `json:"kind"`       // Fault

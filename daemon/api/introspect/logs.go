@@ -24,12 +24,12 @@ type LogQuery struct {
 	Match string    // only lines that contain this text; "" = all
 }
 
-// NodeLogs answers /v1/logs: the newest lines of the daemon's log that were asked
-// for, without sandbox ids and credentials.
+// NodeLogs answers /v1/logs: the newest matching lines of the daemon's log, without sandbox ids
+// and credentials.
 type NodeLogs struct {
 	APIVersion string   `json:"apiVersion"` // version of the document
 	Kind       string   `json:"kind"`       // NodeLogs
-	Path       string   `json:"path"`       // of the log file, as the daemon sees it
-	Lines      []string `json:"lines"`      // oldest first, as they stand in the file but scrubbed
-	Truncated  bool     `json:"truncated"`  // older lines may match too: a limit was reached
+	Path       string   `json:"path"`       // path of the log file, as the daemon sees it
+	Lines      []string `json:"lines"`      // oldest first, as in the file except for removed secrets and sandbox ids
+	Truncated  bool     `json:"truncated"`  // a limit was reached: older lines may match too
 }

@@ -72,28 +72,28 @@ type NodeENI struct {
 	ID         string     `json:"id" null:"never"` // eni-…
 	Card       int        `json:"card"`            // network card index
 	Device     int        `json:"device"`          // device index on the card
-	SubnetID   string     `json:"subnetId"`        // subnet-…; empty when unknown
-	Primary    bool       `json:"primary"`         // the node's own
+	SubnetID   string     `json:"subnetId"`        // subnet of the ENI, subnet-…; empty if unknown
+	Primary    bool       `json:"primary"`         // the node's primary ENI
 	Trunk      bool       `json:"trunk"`           // it carries branch ENIs
 	EFA        bool       `json:"efa"`             // it has an Elastic Fabric Adapter
-	Excluded   bool       `json:"excluded"`        // its subnet may not give addresses to pods
-	RouteTable *int       `json:"routeTable"`      // of its traffic, 254 is main; null when unknown
-	Total      int        `json:"total"`           // addresses
-	Assigned   int        `json:"assigned"`        // pods have them
-	Cooling    int        `json:"cooling"`         // rest after their last pod
-	Free       int        `json:"free"`            // neither of these
-	Prefixes   int        `json:"prefixes"`        // /28 or /80 prefixes
-	CIDRs      []NodeCIDR `json:"cidrs"`           // by address
+	Excluded   bool       `json:"excluded"`        // its subnet is excluded from pod addresses
+	RouteTable *int       `json:"routeTable"`      // route table of its traffic, 254 is main; null if unknown
+	Total      int        `json:"total"`           // addresses held
+	Assigned   int        `json:"assigned"`        // addresses assigned to pods
+	Cooling    int        `json:"cooling"`         // addresses in cooldown
+	Free       int        `json:"free"`            // addresses neither assigned nor cooling
+	Prefixes   int        `json:"prefixes"`        // number of /28 or /80 prefixes
+	CIDRs      []NodeCIDR `json:"cidrs"`           // sorted by address
 }
 
 // NodeCIDR is one secondary IP or prefix of an ENI.
 type NodeCIDR struct {
-	CIDR      netip.Prefix  `json:"cidr" null:"never"` // of the secondary IP or prefix
-	Total     int           `json:"total"`             // addresses
-	Assigned  int           `json:"assigned"`          // pods have them
-	Cooling   int           `json:"cooling"`           // rest after their last pod
-	Free      int           `json:"free"`              // neither of these
-	Addresses []NodeAddress `json:"addresses"`         // those with a record: assigned now or since the daemon started
+	CIDR      netip.Prefix  `json:"cidr" null:"never"` // the secondary IP or prefix
+	Total     int           `json:"total"`             // addresses held
+	Assigned  int           `json:"assigned"`          // addresses assigned to pods
+	Cooling   int           `json:"cooling"`           // addresses in cooldown
+	Free      int           `json:"free"`              // addresses neither assigned nor cooling
+	Addresses []NodeAddress `json:"addresses"`         // addresses with a record: assigned now or since the daemon started
 }
 
 // IsPrefix reports whether the CIDR is a /28 or /80 rather than a secondary IP.
@@ -108,10 +108,10 @@ const (
 
 // NodeAddress is one address.
 type NodeAddress struct {
-	Address      netip.Addr `json:"address" null:"never"` // of a pod, or that was one's
+	Address      netip.Addr `json:"address" null:"never"` // IP address
 	State        string     `json:"state" null:"never"`   // assigned, cooling, free
-	PodNamespace string     `json:"podNamespace"`         // empty: none, or unknown
-	PodName      string     `json:"podName"`              // empty: none, or unknown
-	AssignedAt   *time.Time `json:"assignedAt"`           // of the last assignment
-	UnassignedAt *time.Time `json:"unassignedAt"`         // null while assigned
+	PodNamespace string     `json:"podNamespace"`         // namespace of the pod; empty if none or unknown
+	PodName      string     `json:"podName"`              // name of the pod; empty if none or unknown
+	AssignedAt   *time.Time `json:"assignedAt"`           // time of the last assignment; null if unknown
+	UnassignedAt *time.Time `json:"unassignedAt"`         // time of the last release; null while assigned
 }

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// NodePlan answers /v1/plan: what the pool would do next, and why. It is the same
-// computation that the daemon acts on; with other targets in the query it is what
-// the daemon would do under them, and nothing is done.
+// NodePlan answers /v1/plan: what the pool would do next, and why. It uses the same computation
+// that the daemon acts on. With other targets in the query, it is what the daemon would do with
+// these; the request changes nothing.
 type NodePlan struct {
 	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
 	Kind       string          `json:"kind" null:"never"`       // NodePlan
-	WhatIf     bool            `json:"whatIf"`                  // some target is the query's, not the node's
-	Targets    Targets         `json:"targets"`                 // those planned with; 0 = not set
-	MaxPods    int             `json:"maxPods" null:"zero"`     // growth stops at it; 0 = unknown, no stop
-	Actions    []PlannedAction `json:"actions"`                 // in the order in which they would be begun
-	Blocked    []BlockedCard   `json:"blocked"`                 // cards whose ADDs would get nothing now
-	Unmet      []UnmetTarget   `json:"unmet"`                   // targets out of reach, for which there is no action
+	WhatIf     bool            `json:"whatIf"`                  // some target comes from the query, not from the node
+	Targets    Targets         `json:"targets"`                 // targets planned with; 0 if not set
+	MaxPods    int             `json:"maxPods" null:"zero"`     // growth stops at this; 0 = unknown, no limit
+	Actions    []PlannedAction `json:"actions"`                 // in the order in which they would start
+	Blocked    []BlockedCard   `json:"blocked"`                 // cards whose ADDs would get no address now
+	Unmet      []UnmetTarget   `json:"unmet"`                   // unreachable targets, for which no action is planned
 }
 
 // Kinds of planned actions.
@@ -30,36 +30,36 @@ const (
 	ActionWait              = "wait"
 )
 
-// PlannedAction is one thing to do.
+// PlannedAction is one planned change of the pool, or a wait.
 type PlannedAction struct {
 	Kind     string         `json:"kind" null:"never"` // attach-eni, assign-addresses, assign-prefixes, unassign-addresses, unassign-prefixes, detach-eni, wait
-	ENIID    string         `json:"eniId"`             // of the network interface; empty for a new one and for wait
+	ENIID    string         `json:"eniId"`             // network interface; empty for a new one and for wait
 	Card     *int           `json:"card"`              // network card index; null for wait
 	Device   *int           `json:"device"`            // device index on the card; null for wait
-	SubnetID string         `json:"subnetId"`          // of the network interface; empty when EC2 or the ENIConfig decides, and for wait
+	SubnetID string         `json:"subnetId"`          // subnet of the ENI; empty for wait, and if EC2 or the ENIConfig chooses it
 	Count    int            `json:"count"`             // addresses or prefixes to assign or release; 0 for detach-eni and wait
 	Prefixes bool           `json:"prefixes"`          // count is in /28 prefixes, not addresses
-	CIDRs    []netip.Prefix `json:"cidrs"`             // those given back
-	Reason   string         `json:"reason"`            // why, a stable word
+	CIDRs    []netip.Prefix `json:"cidrs"`             // secondary IPs or prefixes to release
+	Reason   string         `json:"reason"`            // a stable word
 	Title    string         `json:"title"`             // the one-line meaning of the reason
-	Until    *time.Time     `json:"until"`             // wait: when to plan again; null otherwise
-	Text     string         `json:"text" null:"never"` // the whole in one line
+	Until    *time.Time     `json:"until"`             // when to plan again; only for wait, otherwise null
+	Text     string         `json:"text" null:"never"` // summary in one line
 }
 
-// BlockedCard says why an ADD would get no address and none is on its way.
+// BlockedCard says why an ADD would get no address, and that none is on its way.
 type BlockedCard struct {
 	Card    int    `json:"card"`                 // network card index
 	Cause   string `json:"cause" null:"never"`   // a code of daemon/api/cause
-	Message string `json:"message" null:"never"` // one sentence with the figures
+	Message string `json:"message" null:"never"` // one sentence with figures
 }
 
-// UnmetTarget is a target that the pool will not reach with the pods it has.
+// UnmetTarget is a target that the pool cannot reach with its current pods.
 type UnmetTarget struct {
 	Card     int    `json:"card"`                // network card index
 	Target   string `json:"target" null:"never"` // WARM_ENI_TARGET, WARM_IP_TARGET, MINIMUM_IP_TARGET, WARM_PREFIX_TARGET
-	Wanted   int    `json:"wanted"`              // in the target's unit
-	Possible int    `json:"possible"`            // the most of it, in the same unit; 0 for a target that is not looked at
-	Reason   string `json:"reason" null:"never"` // what is in the way, a stable word: cordoned, max-pods, no-usable-subnet, eni-limit, address-limit, mode, overridden
+	Wanted   int    `json:"wanted"`              // value of the target, in the target's unit
+	Possible int    `json:"possible"`            // highest reachable value, in the same unit; 0 for an ignored target
+	Reason   string `json:"reason" null:"never"` // what prevents it, a stable word: cordoned, max-pods, no-usable-subnet, eni-limit, address-limit, mode, overridden
 	Title    string `json:"title"`               // the one-line meaning of the reason
 }
 

@@ -9,18 +9,18 @@ import (
 //go:embed schema/*.json
 var schemaFiles embed.FS
 
-// SchemaList answers /v1/schemas: the kinds of documents of ours that have a JSON
-// Schema (draft 2020-12), each under /v1/schemas/<kind>.
+// SchemaList answers /v1/schemas: the kinds of our documents with a JSON Schema (draft 2020-12),
+// each under /v1/schemas/<kind>.
 type SchemaList struct {
 	APIVersion string      `json:"apiVersion"` // version of the document
 	Kind       string      `json:"kind"`       // SchemaList
-	Items      []SchemaRef `json:"items"`      // by kind
+	Items      []SchemaRef `json:"items"`      // sorted by kind
 }
 
 // SchemaRef names one schema.
 type SchemaRef struct {
-	Kind string `json:"kind"` // of the documents it describes
-	Path string `json:"path"` // where it is served
+	Kind string `json:"kind"` // kind of the documents it describes
+	Path string `json:"path"` // path it is served at
 }
 
 // schemaKinds lists the kinds with a schema, by name.

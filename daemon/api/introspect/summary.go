@@ -23,17 +23,16 @@ const (
 	KindFault    = "Fault"
 )
 
-// Summary answers /v1/summary: one node's pool in 1 to 2 KB. It carries no clock
-// of its own, so that an idle node's answer keeps its ETag; the time of the sample
-// is the answer's Date header. A null member or list is not known; an empty
-// string is not known.
+// Summary answers /v1/summary: one node's pool in 1 to 2 KB. It contains no timestamp, so that
+// an idle node's answer keeps its ETag; the time of the sample is the answer's Date header. A
+// null member or list, and an empty string, mean unknown.
 type Summary struct {
 	APIVersion   string     `json:"apiVersion" null:"never"` // version of the document
 	Kind         string     `json:"kind" null:"never"`       // NodeSummary
-	Version      string     `json:"version"`                 // of the daemon
+	Version      string     `json:"version"`                 // version of the daemon
 	Node         string     `json:"node"`                    // Kubernetes node name
 	InstanceID   string     `json:"instanceId"`              // i-…
-	InstanceType string     `json:"instanceType"`            // m5.large
+	InstanceType string     `json:"instanceType"`            // such as m5.large
 	IPFamily     string     `json:"ipFamily"`                // ipv4 or ipv6
 	StartedAt    *time.Time `json:"startedAt"`               // when the daemon started
 
@@ -41,25 +40,25 @@ type Summary struct {
 	Cordoned         *bool `json:"cordoned"`         // the node is unschedulable
 	Terminating      *bool `json:"terminating"`      // the daemon is draining
 
-	Cards   []CardSummary `json:"cards"`   // by card index
-	ENIs    []ENISummary  `json:"enis"`    // the managed ones, by card and device
-	Targets Targets       `json:"targets"` // settings of the pool in effect
-	MaxPods *MaxPods      `json:"maxPods"` // kubelet's max-pods beside what the addresses allow
+	Cards   []CardSummary `json:"cards"`   // sorted by card index
+	ENIs    []ENISummary  `json:"enis"`    // managed ENIs, by card and device
+	Targets Targets       `json:"targets"` // effective settings of the pool
+	MaxPods *MaxPods      `json:"maxPods"` // kubelet's max-pods, and what the addresses allow
 	Trunk   *Trunk        `json:"trunk"`   // security groups for pods
 
-	CooldownSeconds *float64 `json:"cooldownSeconds"` // IP_COOLDOWN_PERIOD
+	CooldownSeconds *float64 `json:"cooldownSeconds"` // IP_COOLDOWN_PERIOD in seconds
 
-	WaitingADDs  *int        `json:"waitingAdds"`  // ADDs that found the pool dry and still wait
-	WaitingSince *time.Time  `json:"waitingSince"` // since when the oldest of them waits; null also when none does
+	WaitingADDs  *int        `json:"waitingAdds"`  // ADDs that found no free address and are still waiting
+	WaitingSince *time.Time  `json:"waitingSince"` // start of the longest current wait; null also if none waits
 	Unplaced     *int        `json:"unplaced"`     // restored assignments whose address is in no known CIDR
 	Operations   []Operation `json:"operations"`   // EC2 operations in flight
-	Backoffs     []Backoff   `json:"backoffs"`     // clocks that hold the pool back now
-	Subnets      []Subnet    `json:"subnets"`      // where ENIs may be made
-	LastErrors   []LastError `json:"lastErrors"`   // newest first, at most MaxLastErrors
+	Backoffs     []Backoff   `json:"backoffs"`     // back-offs in effect now
+	Subnets      []Subnet    `json:"subnets"`      // subnets in which ENIs can be created
+	LastErrors   []LastError `json:"lastErrors"`   // newest first, at most 5
 
-	EC2Calls []EC2Calls     `json:"ec2Calls"` // since start, by action
-	ADDs     *RequestCounts `json:"adds"`     // since start
-	DELs     *RequestCounts `json:"dels"`     // since start
+	EC2Calls []EC2Calls     `json:"ec2Calls"` // calls to EC2 since the daemon started, by action
+	ADDs     *RequestCounts `json:"adds"`     // CNI ADD requests since the daemon started
+	DELs     *RequestCounts `json:"dels"`     // CNI DEL requests since the daemon started
 
 	ConfigProblems *int `json:"configProblems"` // settings with a problem; /v1/config names them
 }
@@ -74,23 +73,23 @@ const (
 	ModeMixed       = "mixed" // seen from outside only: a node changing from one mode to the other
 )
 
-// CardSummary is the pool of one network card. The address counts are those of
-// CIDRs of the card's mode on ENIs that may serve pods. A daemon reports all of them; of a
-// node of which there are only metrics some are unknown.
+// CardSummary is the pool of one network card. The address counts cover the CIDRs of the card's
+// mode on ENIs that may serve pods. A daemon reports all members; if only metrics of a node
+// could be read, some are unknown.
 type CardSummary struct {
 	Card         int    `json:"card"`         // network card index
 	Mode         string `json:"mode"`         // secondary-ip or prefix
-	ENIs         *int   `json:"enis"`         // attached and managed
-	OtherENIs    *int   `json:"otherEnis"`    // attached, not managed: they occupy slots
-	ENILimit     *int   `json:"eniLimit"`     // attachable, MAX_ENI applied
-	SlotsPerENI  *int   `json:"slotsPerEni"`  // secondary IPs or prefixes one ENI can hold
-	AddressLimit *int   `json:"addressLimit"` // pod addresses the card can hold at most
+	ENIs         *int   `json:"enis"`         // attached and managed ENIs
+	OtherENIs    *int   `json:"otherEnis"`    // attached but unmanaged ENIs: they occupy slots
+	ENILimit     *int   `json:"eniLimit"`     // maximum of ENIs, including MAX_ENI
+	SlotsPerENI  *int   `json:"slotsPerEni"`  // secondary IPs or prefixes per ENI
+	AddressLimit *int   `json:"addressLimit"` // maximum of pod addresses on the card
 	Total        int    `json:"total"`        // addresses of the pool
-	Assigned     int    `json:"assigned"`     // pods have them
-	Cooling      *int   `json:"cooling"`      // rest after their last pod; not known: they count as free
-	Free         int    `json:"free"`         // can be given to a pod now
+	Assigned     int    `json:"assigned"`     // addresses assigned to pods
+	Cooling      *int   `json:"cooling"`      // addresses in cooldown; if unknown, free includes them
+	Free         int    `json:"free"`         // addresses available to a pod now
 	Prefixes     *int   `json:"prefixes"`     // /28 or /80 prefixes of the pool
-	FreePrefixes *int   `json:"freePrefixes"` // without an assigned address
+	FreePrefixes *int   `json:"freePrefixes"` // prefixes without an assigned address
 }
 
 // Flags of an ENI.
@@ -104,23 +103,23 @@ const (
 	ENIFlagQuarantined = "quarantined"
 )
 
-// ENISummary is one managed ENI. The counts are of CIDRs of its card's mode, as the
-// card's; those of excluded, held and quarantined ENIs are not in the card's.
+// ENISummary is one managed ENI. Like the counts of its card, its counts cover the CIDRs of the
+// card's mode. The counts of the card exclude excluded, held and quarantined ENIs.
 type ENISummary struct {
 	ID       string   `json:"id" null:"never"` // eni-…
 	Card     int      `json:"card"`            // network card index
 	Device   int      `json:"device"`          // device index on the card
-	Total    int      `json:"total"`           // addresses
-	Assigned int      `json:"assigned"`        // pods have them
-	Cooling  int      `json:"cooling"`         // rest after their last pod
-	Free     int      `json:"free"`            // neither of these
+	Total    int      `json:"total"`           // addresses held
+	Assigned int      `json:"assigned"`        // addresses assigned to pods
+	Cooling  int      `json:"cooling"`         // addresses in cooldown
+	Free     int      `json:"free"`            // addresses neither assigned nor cooling
 	Flags    []string `json:"flags"`           // primary, trunk, efa, excluded, held, quarantined
 
-	SubnetID string `json:"subnetId,omitempty"` // subnet-…; left out when unknown
+	SubnetID string `json:"subnetId,omitempty"` // subnet-…; omitted if unknown
 }
 
-// Targets are the effective settings of the pool. 0 means that a target is not
-// set, null that it is not known.
+// Targets are the effective settings of the pool. 0 means that a target is not set, null that it
+// is unknown.
 type Targets struct {
 	WarmENI    *int `json:"warmEni"`    // WARM_ENI_TARGET
 	WarmIP     *int `json:"warmIp"`     // WARM_IP_TARGET
@@ -140,17 +139,17 @@ const (
 // MaxPodsUnlimited means more addresses than any max-pods, as on an IPv6 node.
 const MaxPodsUnlimited = 1<<31 - 1
 
-// MaxPods is kubelet's max-pods beside what the node's addresses allow.
+// MaxPods compares kubelet's max-pods with what the node's addresses allow.
 type MaxPods struct {
 	Value         *int          `json:"value"`         // kubelet's setting
 	Source        string        `json:"source"`        // where the value was read: node, env, …
 	Verdict       string        `json:"verdict"`       // ok, over, under, unknown
-	IPCapacity    *int          `json:"ipCapacity"`    // pods that the addresses serve, those in the host's network included
-	TotalCapacity *int          `json:"totalCapacity"` // with branch ENIs
-	Recommended   *int          `json:"recommended"`   // by EKS's convention
-	Terms         []MaxPodsTerm `json:"terms"`         // of the arithmetic, in its order
+	IPCapacity    *int          `json:"ipCapacity"`    // pods that the addresses support, including those in the host network
+	TotalCapacity *int          `json:"totalCapacity"` // the same, including branch ENIs
+	Recommended   *int          `json:"recommended"`   // recommended value by EKS convention
+	Terms         []MaxPodsTerm `json:"terms"`         // terms of the calculation, in order
 
-	AtRisk int `json:"atRisk,omitempty"` // pods without a branch ENI that can be scheduled beyond the addresses; left out: none
+	AtRisk int `json:"atRisk,omitempty"` // pods without a branch ENI that could be scheduled beyond the addresses; omitted if none
 }
 
 // MaxPodsOf converts a computation to its document form. value is kubelet's setting, nil if
@@ -169,38 +168,37 @@ func MaxPodsOf(value *int, source string, r maxpods.Result) *MaxPods {
 	return m
 }
 
-// MaxPodsTerm is one term of the arithmetic, in its order. docs/introspection.md
-// lists the names.
+// MaxPodsTerm is one term of the calculation. docs/introspection.md lists the names.
 type MaxPodsTerm struct {
-	Name  string `json:"name" null:"never"` // of the term
-	Value int    `json:"value"`             // 2147483647 = more than any max-pods
+	Name  string `json:"name" null:"never"` // name of the term
+	Value int    `json:"value"`             // 2147483647 means more than any max-pods
 }
 
 // Trunk is the state of security groups for pods on the node.
 type Trunk struct {
-	Enabled     bool   `json:"enabled"`     // ENABLE_POD_ENI
-	Supported   *bool  `json:"supported"`   // by the instance type
-	ENIID       string `json:"eniId"`       // the attached trunk, "" = none
-	BranchLimit *int   `json:"branchLimit"` // branch ENIs that the type can have
-	BranchUsed  *int   `json:"branchUsed"`  // branch ENIs in use
+	Enabled     bool   `json:"enabled"`     // ENABLE_POD_ENI is on
+	Supported   *bool  `json:"supported"`   // the instance type supports it; null if unknown
+	ENIID       string `json:"eniId"`       // the attached trunk; empty if none
+	BranchLimit *int   `json:"branchLimit"` // branch ENIs that the instance type supports; null if unknown
+	BranchUsed  *int   `json:"branchUsed"`  // branch ENIs in use; null if unknown
 }
 
 // Operation is an EC2 operation in flight.
 type Operation struct {
 	Kind      string     `json:"kind" null:"never"` // attach, assign, release, detach
-	ENIID     string     `json:"eniId"`             // of the network interface; empty for a new one
+	ENIID     string     `json:"eniId"`             // network interface; empty for a new one
 	Card      int        `json:"card"`              // network card index
-	Addresses int        `json:"addresses"`         // secondary IPs it is about
-	Prefixes  int        `json:"prefixes"`          // prefixes it is about
-	Reason    string     `json:"reason"`            // the planner's
-	StartedAt *time.Time `json:"startedAt"`         // when it was begun
+	Addresses int        `json:"addresses"`         // number of secondary IPs
+	Prefixes  int        `json:"prefixes"`          // number of prefixes
+	Reason    string     `json:"reason"`            // the planner's reason
+	StartedAt *time.Time `json:"startedAt"`         // start of the operation
 }
 
-// Backoff is a clock that holds something back.
+// Backoff is a back-off that delays operations.
 type Backoff struct {
 	Scope string    `json:"scope" null:"never"` // attach, release, eni, subnet, subnet-prefix
-	ID    string    `json:"id"`                 // of the ENI or subnet, "" otherwise
-	Until time.Time `json:"until"`              // when it ends
+	ID    string    `json:"id"`                 // ENI or subnet; otherwise empty
+	Until time.Time `json:"until"`              // end of the back-off; null if unknown
 	Cause string    `json:"cause"`              // a code of daemon/api/cause
 }
 
@@ -214,20 +212,20 @@ func (b Backoff) MarshalJSON() ([]byte, error) {
 	}{b.Scope, b.ID, known(b.Until), b.Cause})
 }
 
-// Subnet is a subnet in which ENIs may be made.
+// Subnet is a subnet in which ENIs can be created.
 type Subnet struct {
 	ID        string     `json:"id" null:"never"` // subnet-…
-	CIDR      string     `json:"cidr"`            // its IPv4 range
+	CIDR      string     `json:"cidr"`            // IPv4 range; empty if unknown
 	Available *int       `json:"available"`       // free addresses by EC2's last count
 	AsOf      *time.Time `json:"asOf"`            // time of that count
 }
 
-// LastError is one failure, repeated ones folded together.
+// LastError is one failure; repeated ones are merged.
 type LastError struct {
-	At        time.Time `json:"at"`        // of the last occurrence
+	At        time.Time `json:"at"`        // time of the last occurrence
 	Operation string    `json:"operation"` // e.g. AttachNetworkInterface, ADD
 	Cause     string    `json:"cause"`     // a code of daemon/api/cause
-	Message   string    `json:"message"`   // one sentence, no secrets, no sandbox ids
+	Message   string    `json:"message"`   // one sentence, without secrets and sandbox ids
 	Count     int       `json:"count"`     // occurrences since the daemon started
 }
 
@@ -242,20 +240,20 @@ func (e LastError) MarshalJSON() ([]byte, error) {
 	}{known(e.At), e.Operation, e.Cause, e.Message, e.Count})
 }
 
-// EC2Calls counts the calls of one action.
+// EC2Calls counts the EC2 calls of one action.
 type EC2Calls struct {
 	Action string     `json:"action" null:"never"` // e.g. CreateNetworkInterface
-	Calls  int        `json:"calls"`               // since the daemon started
-	Errors int        `json:"errors"`              // of these
-	LastAt *time.Time `json:"lastAt"`              // when the last was made
+	Calls  int        `json:"calls"`               // calls since the daemon started
+	Errors int        `json:"errors"`              // calls that failed since the daemon started
+	LastAt *time.Time `json:"lastAt"`              // time of the last call
 
-	Throttled int      `json:"throttled,omitempty"` // requests that EC2's limits refused, repetitions included
-	PerSecond *float64 `json:"perSecond,omitempty"` // how often the daemon asks while EC2 throttles; left out while it does not
+	Throttled int      `json:"throttled,omitempty"` // requests rejected by EC2's rate limits, including retries
+	PerSecond *float64 `json:"perSecond,omitempty"` // request rate of the daemon while EC2 throttles it; otherwise omitted
 }
 
 // RequestCounts counts ADDs or DELs.
 type RequestCounts struct {
-	Total  int            `json:"total"`  // since the daemon started
-	Failed *int           `json:"failed"` // of these
-	Causes map[string]int `json:"causes"` // failures by cause code
+	Total  int            `json:"total"`  // requests since the daemon started
+	Failed *int           `json:"failed"` // requests that failed since the daemon started
+	Causes map[string]int `json:"causes"` // number of failures by cause code
 }

@@ -21,69 +21,69 @@ const (
 type CapacityTypeList struct {
 	APIVersion string         `json:"apiVersion" null:"never"` // version of the document
 	Kind       string         `json:"kind" null:"never"`       // CapacityTypeList
-	Metadata   ListMeta       `json:"metadata"`                // as lists of Kubernetes have
-	Items      []CapacityType `json:"items"`                   // by name of the type
-	NodeGroup  *NodeGroupType `json:"nodeGroup"`               // what a managed node group of these types applies; null: of one type
-	Partial    bool           `json:"partial"`                 // never: no node is read
-	Errors     []NodeError    `json:"errors"`                  // none
-	SampledAt  time.Time      `json:"sampledAt"`               // when it was computed
+	Metadata   ListMeta       `json:"metadata"`                // standard Kubernetes list metadata
+	Items      []CapacityType `json:"items"`                   // sorted by type name
+	NodeGroup  *NodeGroupType `json:"nodeGroup"`               // max-pods of a managed node group with all these types; null if only one type was given
+	Partial    bool           `json:"partial"`                 // always false: no node is read
+	Errors     []NodeError    `json:"errors"`                  // always empty
+	SampledAt  time.Time      `json:"sampledAt"`               // time of the computation
 }
 
-// CapacityType is an instance type with the max-pods that each rule gives it.
+// CapacityType is an instance type with its max-pods under each rule.
 type CapacityType struct {
 	InstanceType string         `json:"instanceType" null:"never"` // such as m5.large
-	ENIs         int            `json:"enis"`                      // of the default network card
-	IPv4PerENI   int            `json:"ipv4PerEni"`                // its primary address included
-	VCPUs        *int           `json:"vcpus"`                     // null when unknown
-	MemoryMiB    *int           `json:"memoryMiB"`                 // null when unknown
-	IPCapacity   *int           `json:"ipCapacity"`                // pods that can run without branch ENIs; null: no limit (IPv6)
-	Total        *int           `json:"totalCapacity"`             // with branch ENIs; null: no limit (IPv6)
-	Rules        []CapacityRule `json:"rules"`                     // published ones, ours last
-	Warnings     []string       `json:"warnings"`                  // settings without effect, and the like
-	Explained    []string       `json:"explained"`                 // where published sources disagree about the type, with --explain
-	RefreshedAt  *time.Time     `json:"refreshedAt"`               // when EC2 reported the facts, by capacity refresh; null: built in
+	ENIs         int            `json:"enis"`                      // maximum on the default network card
+	IPv4PerENI   int            `json:"ipv4PerEni"`                // IPv4 addresses per ENI, including its primary one
+	VCPUs        *int           `json:"vcpus"`                     // number of vCPUs; null if unknown
+	MemoryMiB    *int           `json:"memoryMiB"`                 // memory in MiB; null if unknown
+	IPCapacity   *int           `json:"ipCapacity"`                // pods that can run without branch ENIs; null if unlimited (IPv6)
+	Total        *int           `json:"totalCapacity"`             // pods that can run, including those on branch ENIs; null if unlimited (IPv6)
+	Rules        []CapacityRule `json:"rules"`                     // published rules first, ours last
+	Warnings     []string       `json:"warnings"`                  // for example, settings without effect
+	Explained    []string       `json:"explained"`                 // where published sources disagree about the type; only with --explain
+	RefreshedAt  *time.Time     `json:"refreshedAt"`               // when capacity refresh read the facts from EC2; null if built in
 }
 
-// CapacityRule is what one rule gives.
+// CapacityRule is the max-pods of an instance type under one rule.
 type CapacityRule struct {
 	Name    string                   `json:"name" null:"never"`   // such as nodeadm
-	MaxPods *int                     `json:"maxPods"`             // null: none, and why says why not
-	Terms   []introspect.MaxPodsTerm `json:"terms"`               // in the order of the computation
+	MaxPods *int                     `json:"maxPods"`             // max-pods by this rule; null if it gives none, see why
+	Terms   []introspect.MaxPodsTerm `json:"terms"`               // in the order of the calculation
 	Source  string                   `json:"source" null:"never"` // where the rule is published
-	Why     string                   `json:"why"`                 // what one should know about the number; may be empty
+	Why     string                   `json:"why"`                 // remark on the number, or why it is missing; may be empty
 }
 
-// NodeGroupType is what a managed node group of several types applies to all its nodes.
+// NodeGroupType is the max-pods that a managed node group of several types sets on all its nodes.
 type NodeGroupType struct {
-	MaxPods      int    `json:"maxPods"`                   // the smallest of its types
-	InstanceType string `json:"instanceType" null:"never"` // the one that sets it
+	MaxPods      int    `json:"maxPods"`                   // smallest max-pods of its types
+	InstanceType string `json:"instanceType" null:"never"` // type that determines it
 }
 
 // CapacitySubnetList is what cnictl capacity subnet shows.
 type CapacitySubnetList struct {
 	APIVersion  string           `json:"apiVersion" null:"never"` // version of the document
 	Kind        string           `json:"kind" null:"never"`       // CapacitySubnetList
-	Metadata    ListMeta         `json:"metadata"`                // as lists of Kubernetes have
-	Node        CapacityNode     `json:"node"`                    // what is placed
+	Metadata    ListMeta         `json:"metadata"`                // standard Kubernetes list metadata
+	Node        CapacityNode     `json:"node"`                    // the planned node
 	Items       []CapacitySubnet `json:"items"`                   // in the order given
-	Nodes       int              `json:"nodes"`                   // that fit into all of them, at worst
-	NodesAtBest int              `json:"nodesAtBest"`             // where EC2 packs single addresses
-	Pods        int              `json:"pods"`                    // of these nodes, at worst
-	PodsAtBest  int              `json:"podsAtBest"`              // where EC2 packs single addresses
-	Partial     bool             `json:"partial"`                 // never: no node is read
-	Errors      []NodeError      `json:"errors"`                  // none
-	SampledAt   time.Time        `json:"sampledAt"`               // when it was computed
+	Nodes       int              `json:"nodes"`                   // nodes that fit into all the subnets, in the worst case
+	NodesAtBest int              `json:"nodesAtBest"`             // nodes if EC2 packs single addresses tightly
+	Pods        int              `json:"pods"`                    // pods on these nodes, in the worst case
+	PodsAtBest  int              `json:"podsAtBest"`              // pods if EC2 packs single addresses tightly
+	Partial     bool             `json:"partial"`                 // always false: no node is read
+	Errors      []NodeError      `json:"errors"`                  // always empty
+	SampledAt   time.Time        `json:"sampledAt"`               // time of the computation
 }
 
 // CapacityNode is a planned node.
 type CapacityNode struct {
 	InstanceType    string `json:"instanceType" null:"never"` // such as m5.large
-	Pods            int    `json:"pods"`                      // with an address of the pool
-	ENIs            int    `json:"enis"`                      // attached
-	Addresses       int    `json:"addresses"`                 // that pods can have
-	Prefixes        int    `json:"prefixes"`                  // of which these addresses are, 0 without prefix delegation
-	Wasted          int    `json:"wasted"`                    // of these no pod has
-	SubnetAddresses int    `json:"subnetAddresses"`           // with the interfaces' own
+	Pods            int    `json:"pods"`                      // pods with an address from the pool
+	ENIs            int    `json:"enis"`                      // attached ENIs
+	Addresses       int    `json:"addresses"`                 // addresses for pods
+	Prefixes        int    `json:"prefixes"`                  // prefixes that contain these addresses; 0 without prefix delegation
+	Wasted          int    `json:"wasted"`                    // of these addresses, not used by a pod
+	SubnetAddresses int    `json:"subnetAddresses"`           // addresses taken from subnets, including the ENIs' own
 }
 
 // Roles of a subnet of a planned cluster.
@@ -92,52 +92,52 @@ const (
 	RoleNodes = "nodes" // primary interfaces alone, with custom networking
 )
 
-// CapacitySubnet is a subnet and what fits into it.
+// CapacitySubnet is a subnet with the nodes and pods that fit into it.
 type CapacitySubnet struct {
-	ID          string `json:"id"`                // of a subnet of the cluster; null: a planned one
+	ID          string `json:"id"`                // id of an existing subnet; null if it is only planned
 	CIDR        string `json:"cidr" null:"never"` // IPv4 block
 	Role        string `json:"role" null:"never"` // pods or nodes
-	Usable      int    `json:"usable"`            // addresses, less those that EC2 keeps
-	Used        int    `json:"used"`              // by others
-	Free        int    `json:"free"`              // usable, less these
-	FreeBlocks  int    `json:"freeBlocks"`        // /28s that may become prefixes, at best
-	PerNode     int    `json:"perNode"`           // addresses that a node holds here
-	Nodes       int    `json:"nodes"`             // that fit, at worst
-	NodesAtBest int    `json:"nodesAtBest"`       // where EC2 packs single addresses
-	Pods        int    `json:"pods"`              // of these nodes, at worst; 0 in a subnet of primary interfaces
-	PodsAtBest  int    `json:"podsAtBest"`        // where EC2 packs single addresses
+	Usable      int    `json:"usable"`            // addresses, excluding those reserved by EC2
+	Used        int    `json:"used"`              // addresses already in use
+	Free        int    `json:"free"`              // usable minus used
+	FreeBlocks  int    `json:"freeBlocks"`        // /28 blocks that can become prefixes, at best
+	PerNode     int    `json:"perNode"`           // addresses a node takes from this subnet
+	Nodes       int    `json:"nodes"`             // nodes that fit, in the worst case
+	NodesAtBest int    `json:"nodesAtBest"`       // nodes if EC2 packs single addresses tightly
+	Pods        int    `json:"pods"`              // pods on these nodes, in the worst case; 0 in a subnet of primary ENIs
+	PodsAtBest  int    `json:"podsAtBest"`        // pods if EC2 packs single addresses tightly
 }
 
 // CapacityWhatIfList is what cnictl capacity whatif shows: a prediction.
 type CapacityWhatIfList struct {
 	APIVersion string           `json:"apiVersion" null:"never"` // version of the document
 	Kind       string           `json:"kind" null:"never"`       // CapacityWhatIfList
-	Metadata   ListMeta         `json:"metadata"`                // as lists of Kubernetes have
+	Metadata   ListMeta         `json:"metadata"`                // standard Kubernetes list metadata
 	Model      string           `json:"model" null:"never"`      // ours or original
-	Nodes      int              `json:"nodes"`                   // that were simulated
-	Pods       int              `json:"pods"`                    // on these at the start
-	Seconds    float64          `json:"seconds"`                 // that were simulated
-	Items      []CapacityWhatIf `json:"items"`                   // today's settings, then changed ones if any are
-	Partial    bool             `json:"partial"`                 // not all was simulated, or some nodes could not be read
+	Nodes      int              `json:"nodes"`                   // simulated nodes
+	Pods       int              `json:"pods"`                    // pods on these nodes at the start
+	Seconds    float64          `json:"seconds"`                 // simulated time in seconds
+	Items      []CapacityWhatIf `json:"items"`                   // today's settings, then the changed ones, if any
+	Partial    bool             `json:"partial"`                 // the simulation was cut short, or some nodes could not be read
 	Errors     []NodeError      `json:"errors"`                  // nodes that could not be read
-	SampledAt  time.Time        `json:"sampledAt"`               // when it was computed
+	SampledAt  time.Time        `json:"sampledAt"`               // time of the computation
 }
 
-// CapacityWhatIf is what nodes hold, and what that costs, under some settings.
+// CapacityWhatIf predicts the addresses that nodes hold, and the EC2 requests, under some settings.
 type CapacityWhatIf struct {
 	Name      string            `json:"name" null:"never"` // today or changed
-	Settings  []CapacitySetting `json:"settings"`          // that were changed, as the daemon's environment has them
-	Held      CapacitySpread    `json:"held"`              // addresses of subnets that all nodes hold
-	Wasted    CapacitySpread    `json:"wasted"`            // of these, addresses for pods that no pod has
-	Calls     CapacityCalls     `json:"calls"`             // to EC2
-	ADDs      int               `json:"adds"`              // that were answered
-	Waited    int               `json:"waited"`            // ADDs that found no address at once
-	Failed    int               `json:"failed"`            // ADDs that failed, and were repeated
-	Waiting   int               `json:"waiting"`           // pods that wait at the end
-	Longest   float64           `json:"longestSeconds"`    // that a pod waited
-	Unplaced  int               `json:"unplaced"`          // pods that no node had room for
-	Original  *CapacityOutcome  `json:"original"`          // what upstream's daemon does instead; null: the same, or it is the model
-	Different []string          `json:"different"`         // why that is so
+	Settings  []CapacitySetting `json:"settings"`          // changed settings, as the daemon's environment variables
+	Held      CapacitySpread    `json:"held"`              // subnet addresses held by all nodes
+	Wasted    CapacitySpread    `json:"wasted"`            // of these, addresses for pods that no pod uses
+	Calls     CapacityCalls     `json:"calls"`             // requests to EC2
+	ADDs      int               `json:"adds"`              // answered ADDs
+	Waited    int               `json:"waited"`            // ADDs that did not get an address immediately
+	Failed    int               `json:"failed"`            // ADDs that failed and were retried
+	Waiting   int               `json:"waiting"`           // pods still waiting at the end
+	Longest   float64           `json:"longestSeconds"`    // longest wait of a pod, in seconds
+	Unplaced  int               `json:"unplaced"`          // pods for which no node had room
+	Original  *CapacityOutcome  `json:"original"`          // outcome with upstream's daemon; null if it is the same, or if upstream is the model
+	Different []string          `json:"different"`         // why upstream's outcome differs; empty if original is null
 }
 
 // CapacitySetting is a setting with a value.
@@ -146,100 +146,100 @@ type CapacitySetting struct {
 	Value string `json:"value" null:"never"` // as the daemon reads it
 }
 
-// CapacitySpread is how a number was over time.
+// CapacitySpread summarizes a number over time.
 type CapacitySpread struct {
-	Avg float64 `json:"avg"` // over time
-	P95 int     `json:"p95"` // 95 % of the time it was at most this
-	Max int     `json:"max"` // the most
+	Avg float64 `json:"avg"` // average over time
+	P95 int     `json:"p95"` // 95th percentile over time
+	Max int     `json:"max"` // maximum
 }
 
 // CapacityCalls are requests to EC2 per hour. A new interface takes four, a detached one three.
 type CapacityCalls struct {
-	PerHour  float64 `json:"perHour"`         // requests
+	PerHour  float64 `json:"perHour"`         // all requests
 	Attaches float64 `json:"attachesPerHour"` // interfaces created and attached
 	Assigns  float64 `json:"assignsPerHour"`  // assignments of addresses or prefixes
-	Releases float64 `json:"releasesPerHour"` // of addresses or prefixes
+	Releases float64 `json:"releasesPerHour"` // releases of addresses or prefixes
 	Detaches float64 `json:"detachesPerHour"` // interfaces detached and deleted
-	Refused  float64 `json:"refusedPerHour"`  // of these operations, for want of addresses
+	Refused  float64 `json:"refusedPerHour"`  // of these operations, refused because the subnet lacked addresses
 }
 
-// CapacityOutcome is an outcome in short.
+// CapacityOutcome is the short form of a prediction.
 type CapacityOutcome struct {
-	Held    float64 `json:"held"`         // addresses of subnets, on average
-	Wasted  float64 `json:"wasted"`       // of these, for pods that no pod has
-	PerHour float64 `json:"callsPerHour"` // requests to EC2
-	Failed  int     `json:"failed"`       // ADDs
-	Waiting int     `json:"waiting"`      // pods that wait at the end
+	Held    float64 `json:"held"`         // subnet addresses held, on average
+	Wasted  float64 `json:"wasted"`       // of these, addresses for pods that no pod uses
+	PerHour float64 `json:"callsPerHour"` // requests to EC2 per hour
+	Failed  int     `json:"failed"`       // failed ADDs
+	Waiting int     `json:"waiting"`      // pods still waiting at the end
 }
 
 // CapacityRecommendation is what cnictl capacity recommend shows.
 type CapacityRecommendation struct {
 	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
 	Kind       string          `json:"kind" null:"never"`       // CapacityRecommendation
-	Metadata   ListMeta        `json:"metadata"`                // as lists of Kubernetes have
+	Metadata   ListMeta        `json:"metadata"`                // standard Kubernetes list metadata
 	Goal       string          `json:"goal" null:"never"`       // fewest-addresses, fewest-calls or burst
-	Nodes      int             `json:"nodes"`                   // that were simulated
-	Seconds    float64         `json:"seconds"`                 // that were simulated with each candidate
-	Today      CapacityPoint   `json:"today"`                   // with today's settings
-	Items      []CapacityPoint `json:"items"`                   // the trade-off: no other settings are better in both addresses and requests; the fewest addresses first
-	Chosen     *CapacityPoint  `json:"chosen"`                  // by the goal; null: no settings within the bounds meet it
-	Closest    *CapacityPoint  `json:"closest"`                 // where no settings meet the goal, those with the fewest failed ADDs
-	Groups     []CapacityGroup `json:"groups"`                  // what the chosen settings come to for each type and mode of nodes
-	Candidates int             `json:"candidates"`              // settings within the bounds
-	Tried      int             `json:"tried"`                   // of these
-	Patch      string          `json:"patch"`                   // strategic merge patch of the DaemonSet, YAML; "": nothing changes
-	Partial    bool            `json:"partial"`                 // not all were tried, or some nodes could not be read
+	Nodes      int             `json:"nodes"`                   // simulated nodes
+	Seconds    float64         `json:"seconds"`                 // simulated time for each candidate, in seconds
+	Today      CapacityPoint   `json:"today"`                   // outcome of today's settings
+	Items      []CapacityPoint `json:"items"`                   // the trade-off: settings that no others beat in both addresses and requests; fewest addresses first
+	Chosen     *CapacityPoint  `json:"chosen"`                  // best settings for the goal; null if none within the bounds meet it
+	Closest    *CapacityPoint  `json:"closest"`                 // if no settings meet the goal, those with the fewest failed ADDs
+	Groups     []CapacityGroup `json:"groups"`                  // effect of the chosen settings by instance type and mode
+	Candidates int             `json:"candidates"`              // number of combinations of settings within the bounds
+	Tried      int             `json:"tried"`                   // candidates simulated
+	Patch      string          `json:"patch"`                   // strategic merge patch of the DaemonSet, YAML; empty if nothing changes
+	Partial    bool            `json:"partial"`                 // not all candidates were tried, or some nodes could not be read
 	Errors     []NodeError     `json:"errors"`                  // nodes that could not be read
-	SampledAt  time.Time       `json:"sampledAt"`               // when it was computed
+	SampledAt  time.Time       `json:"sampledAt"`               // time of the computation
 }
 
-// CapacityGroup is what settings come to for nodes of one type and mode.
+// CapacityGroup compares settings for the nodes of one type and mode.
 type CapacityGroup struct {
 	InstanceType string        `json:"instanceType" null:"never"` // such as m5.large
 	Mode         string        `json:"mode" null:"never"`         // prefix or secondary-ip
-	Nodes        int           `json:"nodes"`                     // of them
-	Today        CapacityPoint `json:"today"`                     // with today's settings
-	Chosen       CapacityPoint `json:"chosen"`                    // with the chosen ones
+	Nodes        int           `json:"nodes"`                     // nodes of this type and mode
+	Today        CapacityPoint `json:"today"`                     // outcome of today's settings
+	Chosen       CapacityPoint `json:"chosen"`                    // outcome of the chosen settings
 }
 
-// CapacityPoint is an outcome of settings.
+// CapacityPoint is the outcome of some settings.
 type CapacityPoint struct {
-	Settings []CapacitySetting `json:"settings"`     // that differ from today's
-	Held     float64           `json:"held"`         // addresses of subnets, on average
-	Wasted   float64           `json:"wasted"`       // of these, for pods that no pod has
-	PerHour  float64           `json:"callsPerHour"` // requests to EC2
-	Waited   int               `json:"waited"`       // ADDs that found no address at once
-	Failed   int               `json:"failed"`       // ADDs that failed, and were repeated
-	Refused  int               `json:"refused"`      // operations that EC2 refused for want of addresses
+	Settings []CapacitySetting `json:"settings"`     // settings that differ from today's
+	Held     float64           `json:"held"`         // subnet addresses held, on average
+	Wasted   float64           `json:"wasted"`       // of these, addresses for pods that no pod uses
+	PerHour  float64           `json:"callsPerHour"` // requests to EC2 per hour
+	Waited   int               `json:"waited"`       // ADDs that did not get an address immediately
+	Failed   int               `json:"failed"`       // ADDs that failed and were retried
+	Refused  int               `json:"refused"`      // operations that EC2 refused because the subnet lacked addresses
 }
 
 // CapacityComparison is what cnictl capacity compare shows.
 type CapacityComparison struct {
 	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
 	Kind       string          `json:"kind" null:"never"`       // CapacityComparison
-	Metadata   ListMeta        `json:"metadata"`                // as lists of Kubernetes have
-	Pods       int             `json:"pods"`                    // that are placed
-	Items      []CapacityFleet `json:"items"`                   // the cheapest first, without prices the one with the fewest addresses
-	Partial    bool            `json:"partial"`                 // an interrupt ended it: types are missing
-	Errors     []NodeError     `json:"errors"`                  // none
-	SampledAt  time.Time       `json:"sampledAt"`               // when it was computed
+	Metadata   ListMeta        `json:"metadata"`                // standard Kubernetes list metadata
+	Pods       int             `json:"pods"`                    // pods to place
+	Items      []CapacityFleet `json:"items"`                   // cheapest first; without prices, fewest addresses first
+	Partial    bool            `json:"partial"`                 // interrupted: types are missing
+	Errors     []NodeError     `json:"errors"`                  // always empty
+	SampledAt  time.Time       `json:"sampledAt"`               // time of the computation
 }
 
-// CapacityFleet is what the pods take on nodes of one type.
+// CapacityFleet is what the pods need on nodes of one type.
 type CapacityFleet struct {
 	InstanceType string   `json:"instanceType" null:"never"` // such as m5.large
-	VCPUs        *int     `json:"vcpus"`                     // of a node; null when unknown
-	MemoryMiB    *int     `json:"memoryMiB"`                 // of a node; null when unknown
-	MaxPods      *int     `json:"maxPods"`                   // of a node; null: why says why there are no figures
-	PodsPerNode  *int     `json:"podsPerNode"`               // at most, with an address of the pool; null: none fits
-	Bound        string   `json:"bound"`                     // what keeps more from a node: max-pods, addresses, cpu or memory; may be empty
-	Nodes        *int     `json:"nodes"`                     // that hold the pods; null: no number does
-	PodMilliCPU  *int     `json:"podMilliCPU"`               // of all nodes for each pod, after kubeReserved; null when unknown
-	PodMemoryMiB *int     `json:"podMemoryMiB"`              // the same
-	Addresses    *int     `json:"addresses"`                 // that all nodes take from subnets
-	Wasted       *int     `json:"wasted"`                    // addresses for pods that no pod has
-	HourlyUSD    *float64 `json:"hourlyUSD"`                 // of all nodes, on demand; null without a price
-	SpotUSD      *float64 `json:"spotUSD"`                   // of all nodes, as spot instances; null without a price
+	VCPUs        *int     `json:"vcpus"`                     // vCPUs per node; null if unknown
+	MemoryMiB    *int     `json:"memoryMiB"`                 // memory per node in MiB; null if unknown
+	MaxPods      *int     `json:"maxPods"`                   // max-pods per node; null if unknown, see why
+	PodsPerNode  *int     `json:"podsPerNode"`               // maximum pods per node with an address from the pool; null if no pod fits
+	Bound        string   `json:"bound"`                     // what limits the pods per node: max-pods, addresses, cpu or memory; may be empty
+	Nodes        *int     `json:"nodes"`                     // nodes needed for the pods; null if no number is enough
+	PodMilliCPU  *int     `json:"podMilliCPU"`               // thousandths of a vCPU per pod on all nodes, after kubeReserved; null if unknown
+	PodMemoryMiB *int     `json:"podMemoryMiB"`              // memory per pod in MiB on all nodes, after kubeReserved; null if unknown
+	Addresses    *int     `json:"addresses"`                 // subnet addresses taken by all nodes
+	Wasted       *int     `json:"wasted"`                    // addresses for pods that no pod uses
+	HourlyUSD    *float64 `json:"hourlyUSD"`                 // cost of all nodes per hour, on demand; null without a price
+	SpotUSD      *float64 `json:"spotUSD"`                   // cost of all nodes per hour, as spot instances; null without a price
 	Why          string   `json:"why"`                       // why figures are missing; may be empty
 }
 
@@ -247,72 +247,72 @@ type CapacityFleet struct {
 type CapacityForecastList struct {
 	APIVersion string             `json:"apiVersion" null:"never"` // version of the document
 	Kind       string             `json:"kind" null:"never"`       // CapacityForecastList
-	Metadata   ListMeta           `json:"metadata"`                // as lists of Kubernetes have
-	Items      []CapacityForecast `json:"items"`                   // by the time at which they run out
+	Metadata   ListMeta           `json:"metadata"`                // standard Kubernetes list metadata
+	Items      []CapacityForecast `json:"items"`                   // earliest to run out first
 	Partial    bool               `json:"partial"`                 // the recordings were not read to the end
-	Errors     []NodeError        `json:"errors"`                  // none
-	SampledAt  time.Time          `json:"sampledAt"`               // of the last count that was read
+	Errors     []NodeError        `json:"errors"`                  // always empty
+	SampledAt  time.Time          `json:"sampledAt"`               // time of the last count read
 }
 
-// CapacityForecast is when a subnet runs out of addresses. The band from early to late holds
-// 80 % of the futures that were drawn.
+// CapacityForecast estimates when a subnet runs out of addresses. 80 % of the simulated futures
+// run out between early and late.
 type CapacityForecast struct {
 	ID            string     `json:"id"`            // such as subnet-0123456789abcdef0
-	Zone          string     `json:"zone"`          // of its nodes; empty: unknown
+	Zone          string     `json:"zone"`          // availability zone of the nodes; empty if unknown
 	CIDR          string     `json:"cidr"`          // IPv4 block
 	Available     *int       `json:"available"`     // free addresses by EC2's last count
-	AsOf          *time.Time `json:"asOf"`          // of that count
-	Readings      int        `json:"readings"`      // counts that were read
-	Seconds       float64    `json:"seconds"`       // from the first to the last
-	ChangePerHour *float64   `json:"changePerHour"` // of the free addresses; null: no forecast
-	Share         *float64   `json:"share"`         // of the futures that run out before the horizon; null: no forecast
-	Early         *time.Time `json:"early"`         // 10 % run out by then; null: not before the horizon
-	Likely        *time.Time `json:"likely"`        // 50 %
-	Late          *time.Time `json:"late"`          // 90 %
-	Horizon       *time.Time `json:"horizon"`       // how far the forecast looks; null: no forecast
-	Why           string     `json:"why"`           // why there is no forecast, or that it has run out; may be empty
+	AsOf          *time.Time `json:"asOf"`          // time of that count
+	Readings      int        `json:"readings"`      // number of counts read
+	Seconds       float64    `json:"seconds"`       // time from the first count to the last, in seconds
+	ChangePerHour *float64   `json:"changePerHour"` // change of the free addresses per hour; null without a forecast
+	Share         *float64   `json:"share"`         // fraction of the simulated futures that run out before the horizon; null without a forecast
+	Early         *time.Time `json:"early"`         // time by which 10 % of the futures have run out; null if not before the horizon
+	Likely        *time.Time `json:"likely"`        // time by which 50 % have run out; null if not before the horizon
+	Late          *time.Time `json:"late"`          // time by which 90 % have run out; null if not before the horizon
+	Horizon       *time.Time `json:"horizon"`       // end of the forecast; null without a forecast
+	Why           string     `json:"why"`           // why there is no forecast, or that the subnet has run out; may be empty
 }
 
-// CapacityRefresh is what cnictl capacity refresh shows, and its cache: the instance types that
-// EC2 reports otherwise than the built-in table.
+// CapacityRefresh is what cnictl capacity refresh shows and caches: the instance types for which
+// EC2 and the built-in table differ.
 type CapacityRefresh struct {
 	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
 	Kind       string          `json:"kind" null:"never"`       // CapacityRefresh
-	Metadata   ListMeta        `json:"metadata"`                // as lists of Kubernetes have
-	Region     string          `json:"region" null:"never"`     // that was read
-	Types      int             `json:"types"`                   // that the region offers
-	Items      []CapacityFacts `json:"items"`                   // those that differ from the built-in table, by name
-	Partial    bool            `json:"partial"`                 // an interrupt or error ended it: types are missing, and nothing was cached
-	Errors     []NodeError     `json:"errors"`                  // none
+	Metadata   ListMeta        `json:"metadata"`                // standard Kubernetes list metadata
+	Region     string          `json:"region" null:"never"`     // AWS region
+	Types      int             `json:"types"`                   // number of types offered in the region
+	Items      []CapacityFacts `json:"items"`                   // types that differ from the built-in table, by name
+	Partial    bool            `json:"partial"`                 // stopped by an interrupt or an error: types are missing, and nothing was cached
+	Errors     []NodeError     `json:"errors"`                  // always empty
 	SampledAt  time.Time       `json:"sampledAt"`               // when EC2 was read
 }
 
-// CapacityFacts is what EC2 reports of an instance type.
+// CapacityFacts is what EC2 reports about an instance type.
 type CapacityFacts struct {
 	InstanceType       string           `json:"instanceType" null:"never"` // such as m5.large
 	New                bool             `json:"new"`                       // not in the built-in table
-	ENIs               int              `json:"enis"`                      // of the default network card
-	NetworkCards       []CapacityCard   `json:"networkCards"`              // by index
-	DefaultNetworkCard int              `json:"defaultNetworkCard"`        // index
-	IPv4PerENI         int              `json:"ipv4PerEni"`                // its primary address included
-	IPv6PerENI         *int             `json:"ipv6PerEni"`                // 0: no IPv6; null when unknown
+	ENIs               int              `json:"enis"`                      // maximum on the default network card
+	NetworkCards       []CapacityCard   `json:"networkCards"`              // sorted by index
+	DefaultNetworkCard int              `json:"defaultNetworkCard"`        // index of the default network card
+	IPv4PerENI         int              `json:"ipv4PerEni"`                // IPv4 addresses per ENI, including its primary one
+	IPv6PerENI         *int             `json:"ipv6PerEni"`                // IPv6 addresses per ENI; 0 without IPv6, null if unknown
 	Hypervisor         string           `json:"hypervisor"`                // nitro or xen; empty for bare metal
 	BareMetal          bool             `json:"bareMetal"`                 // no hypervisor
-	VCPUs              *int             `json:"vcpus"`                     // null when unknown
-	MemoryMiB          *int             `json:"memoryMiB"`                 // null when unknown
-	Arch               string           `json:"arch"`                      // amd64 or arm64; empty when unknown
-	Changes            []CapacityChange `json:"changes"`                   // against the built-in table; none of a new type
+	VCPUs              *int             `json:"vcpus"`                     // number of vCPUs; null if unknown
+	MemoryMiB          *int             `json:"memoryMiB"`                 // memory in MiB; null if unknown
+	Arch               string           `json:"arch"`                      // amd64 or arm64; empty if unknown
+	Changes            []CapacityChange `json:"changes"`                   // differences from the built-in table; empty for a new type
 }
 
 // CapacityCard is a network card of an instance type.
 type CapacityCard struct {
 	Index int `json:"index"` // from 0
-	ENIs  int `json:"enis"`  // that it takes
+	ENIs  int `json:"enis"`  // maximum number of ENIs
 }
 
-// CapacityChange is a fact that EC2 reports otherwise than the built-in table.
+// CapacityChange is one difference between EC2 and the built-in table.
 type CapacityChange struct {
-	Name string `json:"name" null:"never"` // of the field above
-	From string `json:"from"`              // in the built-in table; empty: unknown
-	To   string `json:"to"`                // by EC2
+	Name string `json:"name" null:"never"` // name of the changed member of the item
+	From string `json:"from"`              // value in the built-in table; empty if unknown
+	To   string `json:"to"`                // value reported by EC2
 }

@@ -15,11 +15,11 @@ const (
 type CauseList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // CauseList
-	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
-	Items      []Cause     `json:"items"`                   // by group
+	Metadata   ListMeta    `json:"metadata"`                // standard Kubernetes list metadata
+	Items      []Cause     `json:"items"`                   // sorted by group
 	Partial    bool        `json:"partial"`                 // always false: the catalogue is part of the program
 	Errors     []NodeError `json:"errors"`                  // always empty
-	SampledAt  time.Time   `json:"sampledAt"`               // when it was printed
+	SampledAt  time.Time   `json:"sampledAt"`               // time of the output
 }
 
 // CauseDocument is what cnictl doctor explain shows.
@@ -29,28 +29,28 @@ type CauseDocument struct {
 	Cause
 }
 
-// Cause is one cause of pods without an address or a network.
+// Cause is one reason why pods have no address or no network.
 type Cause struct {
 	Code        string           `json:"code" null:"never"`     // group/name; never renamed
 	Title       string           `json:"title" null:"never"`    // what is wrong
 	Severity    string           `json:"severity" null:"never"` // info, warning, error, critical
-	Shows       string           `json:"shows" null:"never"`    // what a user or a log shows
-	Required    []string         `json:"required"`              // sources of evidence without which nothing can be concluded
-	Supporting  []string         `json:"supporting"`            // sources of evidence that make a finding surer
-	Confidence  CauseConfidence  `json:"confidence"`            // the highest that each mode can reach
+	Shows       string           `json:"shows" null:"never"`    // symptoms seen by users or in logs
+	Required    []string         `json:"required"`              // sources of evidence that any conclusion needs
+	Supporting  []string         `json:"supporting"`            // sources of evidence that raise the confidence of a finding
+	Confidence  CauseConfidence  `json:"confidence"`            // highest possible confidence in each mode
 	Check       CauseCheck       `json:"check"`                 // how to distinguish it from similar causes
 	Fixes       []CauseFix       `json:"fixes"`                 // in the order to try them
-	Links       []string         `json:"links"`                 // to read on
-	Upstream    string           `json:"upstream"`              // affected releases of upstream's daemon; empty: all
-	Ours        string           `json:"ours"`                  // why our daemon cannot have it; empty: it can
-	Explains    []string         `json:"explains"`              // causes that are its consequences on the same node
-	ExplainedBy []string         `json:"explainedBy"`           // causes that it can be a consequence of
-	Always      bool             `json:"always"`                // reported whatever explains it
-	Signatures  []CauseSignature `json:"signatures"`            // texts of logs, events and metrics
-	DaemonCodes []string         `json:"daemonCodes"`           // codes of our daemon that point to it
+	Links       []string         `json:"links"`                 // further reading
+	Upstream    string           `json:"upstream"`              // affected releases of upstream's daemon; empty if all are
+	Ours        string           `json:"ours"`                  // why our daemon cannot have it; empty if it can
+	Explains    []string         `json:"explains"`              // causes that it can bring about on the same node
+	ExplainedBy []string         `json:"explainedBy"`           // causes that can bring it about
+	Always      bool             `json:"always"`                // reported even if another finding explains it
+	Signatures  []CauseSignature `json:"signatures"`            // matching texts in logs, events and metrics
+	DaemonCodes []string         `json:"daemonCodes"`           // cause codes of our daemon that indicate it
 }
 
-// CauseConfidence is how sure a finding can be: none, suspected, probable, confirmed.
+// CauseConfidence is how certain a finding can be: none, suspected, probable, confirmed.
 type CauseConfidence struct {
 	Node    string `json:"node" null:"never"`    // on the node
 	Laptop  string `json:"laptop" null:"never"`  // through the API server, with AWS credentials
@@ -61,45 +61,45 @@ type CauseConfidence struct {
 // CauseCheck is what to look at next.
 type CauseCheck struct {
 	Text    string `json:"text" null:"never"`    // what to look for
-	Command string `json:"command" null:"never"` // placeholders are in capitals
+	Command string `json:"command" null:"never"` // command to run, with placeholders in capitals
 }
 
-// CauseFix is one way out.
+// CauseFix is one way to fix a cause.
 type CauseFix struct {
 	Text        string `json:"text" null:"never"` // what to do
-	Command     string `json:"command"`           // placeholders are in capitals; empty: nothing to type
-	SideEffects string `json:"sideEffects"`       // what it does besides; empty: nothing
+	Command     string `json:"command"`           // command to run, with placeholders in capitals; empty if none
+	SideEffects string `json:"sideEffects"`       // other effects of the fix; empty if none
 	Risk        string `json:"risk" null:"never"` // none, restart, disruptive, destructive
 }
 
-// CauseSignature is a text that shows a cause.
+// CauseSignature is a text that indicates a cause.
 type CauseSignature struct {
-	Text    string   `json:"text" null:"never"` // parts of a line, with … between them
-	Sources []string `json:"sources"`           // where it is found
-	Note    string   `json:"note"`              // when the text alone does not mean the cause; empty: it does
+	Text    string   `json:"text" null:"never"` // fragments of a line, separated by …
+	Sources []string `json:"sources"`           // where the text appears
+	Note    string   `json:"note"`              // when the text alone does not prove the cause; empty if it always does
 }
 
 // CandidateList is what cnictl explain shows.
 type CandidateList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // CandidateList
-	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
-	Items      []Candidate `json:"items"`                   // the likeliest first
+	Metadata   ListMeta    `json:"metadata"`                // standard Kubernetes list metadata
+	Items      []Candidate `json:"items"`                   // most likely first
 	Partial    bool        `json:"partial"`                 // always false: the catalogue is part of the program
 	Errors     []NodeError `json:"errors"`                  // always empty
-	SampledAt  time.Time   `json:"sampledAt"`               // when it was printed
+	SampledAt  time.Time   `json:"sampledAt"`               // time of the output
 }
 
-// Candidate is a cause that a text may come from, or a symptom of several.
+// Candidate is a possible cause of a text, or a symptom of several causes.
 type Candidate struct {
-	Code      string         `json:"code"`                 // of the cause; empty: a symptom
+	Code      string         `json:"code"`                 // code of the cause; empty for a symptom
 	Title     string         `json:"title" null:"never"`   // of the cause or the symptom
-	Severity  string         `json:"severity"`             // of the cause; empty: a symptom
-	Meaning   string         `json:"meaning" null:"never"` // what a cause shows, or what the symptom means
-	Causes    []string       `json:"causes"`               // of a symptom: codes, or group/*
-	Signature CauseSignature `json:"signature"`            // that matches
-	How       string         `json:"how" null:"never"`     // whole, code, cut, reworded
-	Line      int            `json:"line"`                 // of the text, from 1
+	Severity  string         `json:"severity"`             // severity of the cause; empty for a symptom
+	Meaning   string         `json:"meaning" null:"never"` // what the cause shows, or what the symptom means
+	Causes    []string       `json:"causes"`               // a symptom's possible causes: codes, or group/*
+	Signature CauseSignature `json:"signature"`            // the matching signature
+	How       string         `json:"how" null:"never"`     // how it matches: whole, code, cut, reworded
+	Line      int            `json:"line"`                 // line number in the text, from 1
 	Check     CauseCheck     `json:"check"`                // what to look at next
 }
 
@@ -110,106 +110,106 @@ const DoctorSchemaVersion = 1
 type DoctorReport struct {
 	APIVersion    string            `json:"apiVersion" null:"never"` // version of the document
 	Kind          string            `json:"kind" null:"never"`       // DoctorReport
-	SchemaVersion int               `json:"schemaVersion"`           // of the findings
-	SampledAt     time.Time         `json:"sampledAt"`               // of the last reading
+	SchemaVersion int               `json:"schemaVersion"`           // version of the format of the findings
+	SampledAt     time.Time         `json:"sampledAt"`               // time of the last reading
 	Mode          string            `json:"mode" null:"never"`       // node, laptop, bundle, cluster
 	Verdict       string            `json:"verdict" null:"never"`    // the result in one line
-	Nodes         int               `json:"nodes"`                   // that were examined
-	Findings      []Finding         `json:"findings"`                // root causes: the worst first, then the surest
-	Explained     []Finding         `json:"explained"`               // consequences of findings
+	Nodes         int               `json:"nodes"`                   // number of nodes examined
+	Findings      []Finding         `json:"findings"`                // root causes: most severe first, then most certain
+	Explained     []Finding         `json:"explained"`               // consequences of other findings
 	NotChecked    []MissingEvidence `json:"notChecked"`              // sources that could not be read
-	Undecided     []string          `json:"undecided"`               // codes that could be neither found nor ruled out
-	NotCheckable  []string          `json:"notCheckable"`            // codes that what can be read from here does not show
-	RuledOut      []string          `json:"ruledOut"`                // codes that the evidence rules out
+	Undecided     []string          `json:"undecided"`               // codes that could be neither confirmed nor ruled out
+	NotCheckable  []string          `json:"notCheckable"`            // codes that cannot be checked with the sources available in this mode
+	RuledOut      []string          `json:"ruledOut"`                // codes ruled out by the evidence
 	Suppressed    []string          `json:"suppressed"`              // codes of accepted findings
-	Reported      []ReportedText    `json:"reported"`                // what people say is wrong
+	Reported      []ReportedText    `json:"reported"`                // symptoms reported by people
 	Partial       bool              `json:"partial"`                 // some node could not be read at all
-	Errors        []NodeError       `json:"errors"`                  // of these nodes
+	Errors        []NodeError       `json:"errors"`                  // nodes that could not be read at all
 }
 
-// Finding is one cause that the evidence shows.
+// Finding is one cause supported by the evidence.
 type Finding struct {
 	Code       string            `json:"code" null:"never"`       // group/name of the cause
 	Title      string            `json:"title" null:"never"`      // what is wrong
 	Severity   string            `json:"severity" null:"never"`   // info, warning, error, critical
 	Confidence string            `json:"confidence" null:"never"` // suspected, probable, confirmed
-	Scope      FindingScope      `json:"scope"`                   // where
-	Nodes      []string          `json:"nodes"`                   // on which it was found; empty: it concerns the cluster
+	Scope      FindingScope      `json:"scope"`                   // where the cause is
+	Nodes      []string          `json:"nodes"`                   // affected nodes; empty if the whole cluster is affected
 	Summary    string            `json:"summary" null:"never"`    // what was found, with figures
-	Evidence   []FindingEvidence `json:"evidence"`                // what was read, the telling facts first
-	Missing    []MissingEvidence `json:"missingEvidence"`         // what would make it surer
-	Explains   []string          `json:"explains"`                // codes of findings that follow from it
-	Causes     []string          `json:"explainedBy"`             // codes of findings that it follows from
+	Evidence   []FindingEvidence `json:"evidence"`                // what was read, most significant facts first
+	Missing    []MissingEvidence `json:"missingEvidence"`         // sources that would raise the confidence
+	Explains   []string          `json:"explains"`                // codes of findings that result from it
+	Causes     []string          `json:"explainedBy"`             // codes of findings that it results from
 	Check      CauseCheck        `json:"check"`                   // what to look at next
 	Fix        []CauseFix        `json:"fix"`                     // in the order to try them
-	Links      []string          `json:"links"`                   // to read on
-	Versions   FindingVersions   `json:"versions"`                // of the daemon
+	Links      []string          `json:"links"`                   // further reading
+	Versions   FindingVersions   `json:"versions"`                // releases of the daemon
 }
 
-// FindingScope is where a cause is. Members that do not apply are empty.
+// FindingScope says where a cause is. Members that do not apply are null.
 type FindingScope struct {
-	Node    string `json:"node"`    // its name
+	Node    string `json:"node"`    // node name
 	Pod     string `json:"pod"`     // namespace/name
 	ENI     string `json:"eni"`     // eni-…
 	Subnet  string `json:"subnet"`  // subnet-…
-	Cluster bool   `json:"cluster"` // it concerns all nodes
+	Cluster bool   `json:"cluster"` // it affects all nodes
 }
 
 // FindingEvidence is one fact.
 type FindingEvidence struct {
-	Source     string    `json:"source" null:"never"` // id of the source
-	ObservedAt time.Time `json:"observedAt"`          // of the reading, or of the line
-	Path       string    `json:"path"`                // within the source
+	Source     string    `json:"source" null:"never"` // source id
+	ObservedAt time.Time `json:"observedAt"`          // time of the reading, or of the log line
+	Path       string    `json:"path"`                // position within the source
 	Value      string    `json:"value"`               // as read
-	Expected   string    `json:"expected"`            // where nothing is wrong
-	Holds      bool      `json:"holds"`               // it supports the finding
+	Expected   string    `json:"expected"`            // value on a healthy node
+	Holds      bool      `json:"holds"`               // the fact supports the finding
 }
 
 // MissingEvidence is a source that could not be read.
 type MissingEvidence struct {
-	Source      string   `json:"source" null:"never"` // id of the source
-	Reason      string   `json:"reason" null:"never"` // why
+	Source      string   `json:"source" null:"never"` // source id
+	Reason      string   `json:"reason" null:"never"` // why it could not be read
 	WouldDecide string   `json:"wouldDecide"`         // what it would show
-	Nodes       []string `json:"nodes"`               // where; empty: the finding's
+	Nodes       []string `json:"nodes"`               // where it is missing; empty if on the finding's nodes
 }
 
 // FindingVersions are releases of the daemon.
 type FindingVersions struct {
-	Detected []string `json:"detected"` // on the nodes
-	Affected string   `json:"affected"` // of upstream; empty: all
+	Detected []string `json:"detected"` // releases found on the nodes
+	Affected string   `json:"affected"` // affected releases of upstream; empty if all are
 }
 
-// ReportedText is what a person reported, looked up as cnictl explain does.
+// ReportedText is a symptom that a person reported, looked up as by cnictl explain.
 type ReportedText struct {
-	Text   string   `json:"text" null:"never"` // as it was written
-	Causes []string `json:"causes"`            // codes it may come from
+	Text   string   `json:"text" null:"never"` // verbatim
+	Causes []string `json:"causes"`            // codes of possible causes
 }
 
 // MigrationCheck is what cnictl migrate check shows.
 type MigrationCheck struct {
 	APIVersion    string            `json:"apiVersion" null:"never"` // version of the document
 	Kind          string            `json:"kind" null:"never"`       // MigrationCheck
-	SchemaVersion int               `json:"schemaVersion"`           // of the findings, as in DoctorReport
-	SampledAt     time.Time         `json:"sampledAt"`               // of the last reading
+	SchemaVersion int               `json:"schemaVersion"`           // version of the format of the findings, as in DoctorReport
+	SampledAt     time.Time         `json:"sampledAt"`               // time of the last reading
 	Mode          string            `json:"mode" null:"never"`       // node, laptop, bundle, cluster
-	From          string            `json:"from"`                    // the daemon that runs: upstream, ours; empty: not known
-	Release       string            `json:"release"`                 // of that daemon; empty: not known
+	From          string            `json:"from"`                    // the installed daemon: upstream, ours; empty if unknown
+	Release       string            `json:"release"`                 // release of that daemon; empty if unknown
 	Verdict       string            `json:"verdict" null:"never"`    // the result in one line
-	Nodes         int               `json:"nodes"`                   // that were examined
-	Blocks        int               `json:"blocks"`                  // checks whose result is block
-	Warnings      int               `json:"warnings"`                // checks whose result is warn
-	Undecided     int               `json:"undecided"`               // checks whose result is undecided
-	Checks        []MigrationRow    `json:"checks"`                  // all of them, in the order of the catalogue
+	Nodes         int               `json:"nodes"`                   // number of nodes examined
+	Blocks        int               `json:"blocks"`                  // number of checks whose result is block
+	Warnings      int               `json:"warnings"`                // number of checks whose result is warn
+	Undecided     int               `json:"undecided"`               // number of checks whose result is undecided
+	Checks        []MigrationRow    `json:"checks"`                  // all checks, in the order of the catalogue
 	NotChecked    []MissingEvidence `json:"notChecked"`              // sources that could not be read
 	Partial       bool              `json:"partial"`                 // some node could not be read at all
-	Errors        []NodeError       `json:"errors"`                  // of these nodes
+	Errors        []NodeError       `json:"errors"`                  // nodes that could not be read at all
 }
 
-// MigrationRow is one check before a move from the daemon that runs to the other one.
+// MigrationRow is one check before a migration from the installed daemon to the other one.
 type MigrationRow struct {
 	Code      string   `json:"code" null:"never"`      // migrate/name; never renamed
-	Title     string   `json:"title" null:"never"`     // what would be wrong
+	Title     string   `json:"title" null:"never"`     // the problem that it looks for
 	Condition string   `json:"condition" null:"never"` // when it fires, and why that matters
-	Result    string   `json:"result" null:"never"`    // block, warn, info, accepted, pass, undecided (a source could not be read), unread (needs what is not read from here)
-	Finding   *Finding `json:"finding"`                // what was found, with the nodes; null: nothing
+	Result    string   `json:"result" null:"never"`    // block, warn, info, accepted, pass, undecided (a source could not be read), unread (the source cannot be read in this mode)
+	Finding   *Finding `json:"finding"`                // what was found, with the nodes; null if nothing
 }

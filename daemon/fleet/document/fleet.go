@@ -18,32 +18,32 @@ const (
 type SubnetList struct {
 	APIVersion string       `json:"apiVersion" null:"never"` // version of the document
 	Kind       string       `json:"kind" null:"never"`       // SubnetList
-	Metadata   ListMeta     `json:"metadata"`                // as lists of Kubernetes have
-	Items      []SubnetItem `json:"items"`                   // by id
-	Partial    bool         `json:"partial"`                 // the counts lack the nodes that could not be read
-	Errors     []NodeError  `json:"errors"`                  // of the nodes that could not be read
+	Metadata   ListMeta     `json:"metadata"`                // standard Kubernetes list metadata
+	Items      []SubnetItem `json:"items"`                   // sorted by id
+	Partial    bool         `json:"partial"`                 // the counts exclude the nodes that could not be read
+	Errors     []NodeError  `json:"errors"`                  // nodes that could not be read
 	SampledAt  time.Time    `json:"sampledAt"`               // end of the sweep
 }
 
-// SubnetItem is a subnet as the nodes that were read see it.
+// SubnetItem is a subnet as seen by the nodes that were read.
 type SubnetItem struct {
 	ID              string     `json:"id" null:"never"` // subnet-…
-	Zone            string     `json:"zone"`            // of its nodes; empty when unknown
-	CIDR            string     `json:"cidr"`            // its IPv4 range; empty when unknown
-	Usable          *int       `json:"usable"`          // addresses that the range gives; null when the range is unknown
+	Zone            string     `json:"zone"`            // availability zone of its nodes; empty if unknown
+	CIDR            string     `json:"cidr"`            // IPv4 range; empty if unknown
+	Usable          *int       `json:"usable"`          // usable addresses of the range; null if the range is unknown
 	Available       *int       `json:"available"`       // free addresses by EC2's last count
 	AsOf            *time.Time `json:"asOf"`            // time of that count
-	Held            int        `json:"held"`            // addresses that nodes hold, their ENIs' own included
-	Wasted          int        `json:"wasted"`          // of these no pod has or had
-	Others          *int       `json:"others"`          // taken by others than the nodes read; null when unknown
-	FreeBlocks      *int       `json:"freeBlocks"`      // /28s that may be free, at most; null without a map
-	SpoiledBlocks   *int       `json:"spoiledBlocks"`   // /28s in which single addresses forbid a prefix; null without a map
-	Nodes           int        `json:"nodes"`           // that have ENIs there or may make them
-	ENIs            int        `json:"enis"`            // there
-	Readings        int        `json:"readings"`        // counts of EC2 that the change is made of
-	ChangePerHour   *float64   `json:"changePerHour"`   // addresses; null: measured too shortly
-	MeasuredSeconds *float64   `json:"measuredSeconds"` // from the first to the last count
-	LeftSeconds     *float64   `json:"leftSeconds"`     // until it is empty as measured; null: nothing can be said
+	Held            int        `json:"held"`            // addresses held by nodes, including the ENIs' own
+	Wasted          int        `json:"wasted"`          // of these, never used by a pod
+	Others          *int       `json:"others"`          // addresses held by anything except the nodes read; null if unknown
+	FreeBlocks      *int       `json:"freeBlocks"`      // upper bound of the free /28 blocks; null without a map
+	SpoiledBlocks   *int       `json:"spoiledBlocks"`   // /28 blocks that single addresses keep from becoming prefixes; null without a map
+	Nodes           int        `json:"nodes"`           // nodes with ENIs there or allowed to create them
+	ENIs            int        `json:"enis"`            // ENIs in the subnet
+	Readings        int        `json:"readings"`        // number of EC2's counts that the trend is based on
+	ChangePerHour   *float64   `json:"changePerHour"`   // addresses per hour; null if not measured long enough
+	MeasuredSeconds *float64   `json:"measuredSeconds"` // from the first count to the last; null if not measured long enough
+	LeftSeconds     *float64   `json:"leftSeconds"`     // until the subnet is empty at the measured rate; null if it cannot be estimated
 }
 
 // Uses of a /28 of a subnet.
@@ -55,24 +55,24 @@ const (
 	BlockReserved = "reserved" // contains addresses reserved by EC2
 )
 
-// SubnetMap is what cnictl subnets shows of one subnet.
+// SubnetMap is what cnictl subnets shows for one subnet.
 type SubnetMap struct {
 	APIVersion string `json:"apiVersion" null:"never"` // version of the document
 	Kind       string `json:"kind" null:"never"`       // SubnetMap
 	SubnetItem
-	Blocks    []SubnetBlock `json:"blocks"`    // all of the range, by address; none when the range is unknown
-	Partial   bool          `json:"partial"`   // the counts lack the nodes that could not be read
-	Errors    []NodeError   `json:"errors"`    // of the nodes that could not be read
+	Blocks    []SubnetBlock `json:"blocks"`    // all blocks of the range, by address; empty if the range is unknown
+	Partial   bool          `json:"partial"`   // the counts exclude the nodes that could not be read
+	Errors    []NodeError   `json:"errors"`    // nodes that could not be read
 	SampledAt time.Time     `json:"sampledAt"` // end of the sweep
 }
 
 // SubnetBlock is one /28 of a subnet.
 type SubnetBlock struct {
-	Prefix netip.Prefix `json:"prefix" null:"never"` // the block
+	Prefix netip.Prefix `json:"prefix" null:"never"` // CIDR of the block
 	Use    string       `json:"use" null:"never"`    // unknown, prefix, spoiled, primary, reserved
-	Held   int          `json:"held"`                // addresses of nodes in it
-	Used   int          `json:"used"`                // of these pods have
-	Node   string       `json:"node"`                // that has some; empty: none
+	Held   int          `json:"held"`                // addresses in the block held by nodes
+	Used   int          `json:"used"`                // of these, in use by pods
+	Node   string       `json:"node"`                // a node that holds addresses in the block; empty if none
 }
 
 // States of a node with security groups for pods.
@@ -88,37 +88,37 @@ const (
 type TrunkList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // TrunkList
-	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
-	Items      []TrunkItem `json:"items"`                   // by node: those that have to do with branch ENIs
-	Unplaced   []BranchPod `json:"unplaced"`                // pods that ask for a branch ENI and are on no node; none also when not asked
+	Metadata   ListMeta    `json:"metadata"`                // standard Kubernetes list metadata
+	Items      []TrunkItem `json:"items"`                   // nodes with a trunk, branch capacity or the setting, by node
+	Unplaced   []BranchPod `json:"unplaced"`                // pods that request a branch ENI and are on no node; empty also if pods were not requested
 	Partial    bool        `json:"partial"`                 // some node could not be read
-	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read, or whose pods could not
+	Errors     []NodeError `json:"errors"`                  // nodes that could not be read, or whose pods could not
 	SampledAt  time.Time   `json:"sampledAt"`               // end of the sweep
 }
 
-// TrunkItem is a node with a trunk, or that should have one.
+// TrunkItem is a node that has or should have a trunk.
 type TrunkItem struct {
-	Node         string      `json:"node" null:"never"`  // its name
-	InstanceType string      `json:"instanceType"`       // empty when unknown
-	Zone         string      `json:"zone"`               // empty when unknown
+	Node         string      `json:"node" null:"never"`  // node name
+	InstanceType string      `json:"instanceType"`       // EC2 instance type; empty if unknown
+	Zone         string      `json:"zone"`               // availability zone; empty if unknown
 	State        string      `json:"state" null:"never"` // attached, awaited, unsupported, off, not-told
-	ENIID        string      `json:"eniId"`              // the trunk; empty: none
-	BranchUsed   *int        `json:"branchUsed"`         // branch ENIs in use; null when unknown
-	BranchLimit  *int        `json:"branchLimit"`        // branch ENIs that the type can have; null when unknown
-	Advertised   *int        `json:"advertised"`         // capacity of vpc.amazonaws.com/pod-eni on the Node object
-	Waiting      *int        `json:"waiting"`            // pods that ask for a branch ENI and have none; null: not asked
-	Cooling      *int        `json:"cooling"`            // in use beyond the pods that show one; null when unknown
-	Pods         []BranchPod `json:"pods"`               // that wait, then those that have one; waiting is null when not asked
+	ENIID        string      `json:"eniId"`              // ENI of the trunk; empty if none
+	BranchUsed   *int        `json:"branchUsed"`         // branch ENIs in use; null if unknown
+	BranchLimit  *int        `json:"branchLimit"`        // branch ENIs that the instance type supports; null if unknown
+	Advertised   *int        `json:"advertised"`         // capacity of vpc.amazonaws.com/pod-eni on the Node object; null if unknown
+	Waiting      *int        `json:"waiting"`            // pods that request a branch ENI and have none; null if not requested
+	Cooling      *int        `json:"cooling"`            // branch ENIs in use beyond those of pods; null if unknown
+	Pods         []BranchPod `json:"pods"`               // pods waiting for a branch ENI, then those with one; not known if waiting is null
 }
 
-// BranchPod is a pod that asks for a branch ENI.
+// BranchPod is a pod that requests a branch ENI.
 type BranchPod struct {
 	introspect.PodRef
-	Waiting bool       `json:"waiting"` // it has none yet
-	Phase   string     `json:"phase"`   // as Kubernetes says
-	Reason  string     `json:"reason"`  // why it does not run, or what is wrong with its annotation
-	Since   *time.Time `json:"since"`   // when the kubelet took it
-	VLAN    *int       `json:"vlan"`    // of its branch; null: none, or unknown
-	ENIID   string     `json:"eniId"`   // of its branch; empty: none, or unknown
-	Address string     `json:"address"` // of its branch; empty: none, or unknown
+	Waiting bool       `json:"waiting"` // it has no branch ENI yet
+	Phase   string     `json:"phase"`   // phase in Kubernetes
+	Reason  string     `json:"reason"`  // why it is not running, or what is wrong with its annotation
+	Since   *time.Time `json:"since"`   // when kubelet accepted it
+	VLAN    *int       `json:"vlan"`    // VLAN of its branch ENI; null if none or unknown
+	ENIID   string     `json:"eniId"`   // its branch ENI; empty if none or unknown
+	Address string     `json:"address"` // address of its branch ENI; empty if none or unknown
 }

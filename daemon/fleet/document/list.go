@@ -30,17 +30,17 @@ const (
 type ENIList struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // ENIList
-	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
-	Node       string      `json:"node"`                    // of node enis; empty: each item names its own
-	SampledAt  *time.Time  `json:"sampledAt"`               // of node enis by the node's clock, else the end of the sweep
-	Items      []ENIItem   `json:"items"`                   // by node, card, device
+	Metadata   ListMeta    `json:"metadata"`                // standard Kubernetes list metadata
+	Node       string      `json:"node"`                    // only in node enis; otherwise empty, and each item names its node
+	SampledAt  *time.Time  `json:"sampledAt"`               // in node enis by the node's clock, otherwise the end of the sweep
+	Items      []ENIItem   `json:"items"`                   // sorted by node, card, device
 	Partial    bool        `json:"partial"`                 // some node could not be read
-	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
+	Errors     []NodeError `json:"errors"`                  // nodes that could not be read
 }
 
 // ENIItem is an ENI of a node.
 type ENIItem struct {
-	Node string `json:"node" null:"never"` // whose it is
+	Node string `json:"node" null:"never"` // node that it is attached to
 	introspect.NodeENI
 }
 
@@ -48,31 +48,30 @@ type ENIItem struct {
 type AddressList struct {
 	APIVersion string        `json:"apiVersion" null:"never"` // version of the document
 	Kind       string        `json:"kind" null:"never"`       // AddressList
-	Metadata   ListMeta      `json:"metadata"`                // as lists of Kubernetes have
-	Node       string        `json:"node"`                    // of node ips; empty: each item names its own
-	SampledAt  *time.Time    `json:"sampledAt"`               // of node ips by the node's clock, else the end of the sweep
-	Items      []AddressItem `json:"items"`                   // by node, ENI, address
+	Metadata   ListMeta      `json:"metadata"`                // standard Kubernetes list metadata
+	Node       string        `json:"node"`                    // only in node ips; otherwise empty, and each item names its node
+	SampledAt  *time.Time    `json:"sampledAt"`               // in node ips by the node's clock, otherwise the end of the sweep
+	Items      []AddressItem `json:"items"`                   // sorted by node, ENI, address
 	Partial    bool          `json:"partial"`                 // some node could not be read
-	Errors     []NodeError   `json:"errors"`                  // of the nodes that could not be read
+	Errors     []NodeError   `json:"errors"`                  // nodes that could not be read
 }
 
-// AddressItem is one address of a node, or with a count above 1 the never used rest of
-// a prefix.
+// AddressItem is one address of a node, or if count exceeds 1 the never-used rest of a prefix.
 type AddressItem struct {
-	Node         string       `json:"node" null:"never"`    // that holds it
-	Address      string       `json:"address" null:"never"` // of the rest of a prefix: the prefix
-	Count        int          `json:"count"`                // of addresses
-	CIDR         netip.Prefix `json:"cidr" null:"never"`    // the secondary IP or prefix it belongs to
+	Node         string       `json:"node" null:"never"`    // node that holds it
+	Address      string       `json:"address" null:"never"` // one address; a prefix if the item is the rest of a prefix
+	Count        int          `json:"count"`                // number of addresses
+	CIDR         netip.Prefix `json:"cidr" null:"never"`    // secondary IP or prefix it belongs to
 	ENIID        string       `json:"eniId" null:"never"`   // network interface
 	Card         int          `json:"card"`                 // network card index
 	Device       int          `json:"device"`               // device index on the card
-	SubnetID     string       `json:"subnetId"`             // of the network interface; empty when unknown
-	RouteTable   *int         `json:"routeTable"`           // of the network interface; null when unknown
+	SubnetID     string       `json:"subnetId"`             // subnet of the ENI; empty if unknown
+	RouteTable   *int         `json:"routeTable"`           // route table of the ENI; null if unknown
 	State        string       `json:"state" null:"never"`   // assigned, cooling, free
-	PodNamespace string       `json:"podNamespace"`         // empty: none, or unknown
-	PodName      string       `json:"podName"`              // empty: none, or unknown
-	AssignedAt   *time.Time   `json:"assignedAt"`           // of the last assignment
-	UnassignedAt *time.Time   `json:"unassignedAt"`         // null while assigned
+	PodNamespace string       `json:"podNamespace"`         // namespace of the pod; empty if none or unknown
+	PodName      string       `json:"podName"`              // name of the pod; empty if none or unknown
+	AssignedAt   *time.Time   `json:"assignedAt"`           // time of the last assignment; null if never or unknown
+	UnassignedAt *time.Time   `json:"unassignedAt"`         // time of the last release; null while assigned
 }
 
 // Since returns when the address entered its state.
@@ -83,7 +82,7 @@ func (a AddressItem) Since() *time.Time {
 	return a.UnassignedAt
 }
 
-// FlattenAddresses lists the addresses of a node's ENIs in order. The never used addresses of a
+// FlattenAddresses lists the addresses of a node's ENIs in order. The never-used addresses of a
 // prefix are one item.
 func FlattenAddresses(node string, enis []introspect.NodeENI) []AddressItem {
 	items := []AddressItem{}

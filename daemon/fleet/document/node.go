@@ -43,89 +43,89 @@ const (
 
 // ObjectMeta names an object.
 type ObjectMeta struct {
-	Name string `json:"name" null:"never"` // of the object
+	Name string `json:"name" null:"never"` // name of the object
 }
 
-// ListMeta is what lists of Kubernetes have as their metadata.
+// ListMeta is the standard metadata of a Kubernetes list.
 type ListMeta struct {
-	ResourceVersion string `json:"resourceVersion" null:"never"` // always empty: nothing is kept
+	ResourceVersion string `json:"resourceVersion" null:"never"` // always empty: nothing is stored
 }
 
-// NodeIPAM is what is known of one node.
+// NodeIPAM is what is known about one node.
 type NodeIPAM struct {
 	APIVersion     string               `json:"apiVersion" null:"never"` // version of the document
 	Kind           string               `json:"kind" null:"never"`       // NodeIPAM
 	Metadata       ObjectMeta           `json:"metadata"`                // the node's name
 	State          State                `json:"state" null:"never"`      // live, stale, metrics-only, api-only, unreachable, forbidden, no-daemon
-	Source         string               `json:"source"`                  // "" while unreachable
+	Source         string               `json:"source"`                  // what was read: summary, v1, metrics; empty if nothing was read
 	SampledAt      *time.Time           `json:"sampledAt"`               // when the summary was taken, by the node's clock; null while unreachable
-	LatencySeconds *float64             `json:"latencySeconds"`          // of the answer; null while unreachable
-	Error          *NodeError           `json:"error"`                   // why it, or a part of it, could not be read; null: nothing is wrong
-	Summary        *introspect.Summary  `json:"summary"`                 // its pool; null while unreachable
-	ENIs           []introspect.NodeENI `json:"enis"`                    // null: not requested
+	LatencySeconds *float64             `json:"latencySeconds"`          // latency of the answer; null while unreachable
+	Error          *NodeError           `json:"error"`                   // why the node, or a part of it, could not be read; null if nothing is wrong
+	Summary        *introspect.Summary  `json:"summary"`                 // the node's pool; null while unreachable
+	ENIs           []introspect.NodeENI `json:"enis"`                    // its ENIs; null if not requested
 
-	Via    string      `json:"via"`    // direct, port-forward, exec, proxy, record; "" while nothing was read
-	Object *NodeObject `json:"object"` // the Node object; null: it was not read
+	Via    string      `json:"via"`    // how it was read: direct, port-forward, exec, proxy, record; empty if nothing was read
+	Object *NodeObject `json:"object"` // the Node object; null if it was not read
 
-	Use *NodeUse `json:"use,omitempty"` // its use according to Kubernetes; only in cnictl node show of a node whose daemon does not answer
+	Use *NodeUse `json:"use,omitempty"` // usage according to Kubernetes; only in cnictl node show, for a node whose daemon does not answer
 }
 
-// NodeDocument is a node as cnictl prints it: with what is wrong.
+// NodeDocument is a node as cnictl prints it, with its problems.
 type NodeDocument struct {
 	NodeIPAM
-	Status   string    `json:"status" null:"never"` // one word: ok, over-warm, the code of the worst problem, or as state where the node could not be read; unread: not yet asked
-	Problems []Problem `json:"problems"`            // worst first; none: nothing is wrong
+	Status   string    `json:"status" null:"never"` // one word: ok, over-warm, or the code of the worst problem; the state if the node could not be read; unread if it was not read yet
+	Problems []Problem `json:"problems"`            // worst first; empty if nothing is wrong
 }
 
-// NodeUse is the use of a node according to Kubernetes.
+// NodeUse is the usage of a node according to Kubernetes.
 type NodeUse struct {
-	Pods           *int         `json:"pods"`           // on the node that have not ended, those of the host's network too; null: unknown
-	PodENIRequests *int         `json:"podENIRequests"` // of the pods, those that request vpc.amazonaws.com/pod-eni; null: unknown
-	Waiting        *int         `json:"waiting"`        // pods that have no address yet and should get one; null: unknown
-	CNINode        *NodeCNINode `json:"cniNode"`        // null: the node has none, or it is unknown
-	Reason         string       `json:"reason"`         // why something is unknown; empty: nothing is
+	Pods           *int         `json:"pods"`           // pods on the node that have not ended, including those in the host network; null if unknown
+	PodENIRequests *int         `json:"podENIRequests"` // of these, pods that request vpc.amazonaws.com/pod-eni; null if unknown
+	Waiting        *int         `json:"waiting"`        // pods that need an address and have none yet; null if unknown
+	CNINode        *NodeCNINode `json:"cniNode"`        // the node's CNINode; null if none or unknown
+	Reason         string       `json:"reason"`         // why something is unknown; empty if nothing is
 }
 
 // NodeCNINode is a node's CNINode, through which the VPC resource controller and the daemon
 // communicate.
 type NodeCNINode struct {
-	Name     string           `json:"name" null:"never"` // of the object: the node's
-	Features []CNINodeFeature `json:"features"`          // in its order
+	Name     string           `json:"name" null:"never"` // name of the object: the node's name
+	Features []CNINodeFeature `json:"features"`          // in the order of the object
 }
 
 // CNINodeFeature is a feature of a CNINode.
 type CNINodeFeature struct {
 	Name  string `json:"name" null:"never"` // SecurityGroupsForPods or CustomNetworking
-	Value string `json:"value"`             // of the feature; empty: none
+	Value string `json:"value"`             // value of the feature; empty if none
 }
 
-// NodeObject is a node in the Kubernetes API. An empty string means unknown.
+// NodeObject is a node in the Kubernetes API. Unknown values are null (in Go, empty or nil).
 type NodeObject struct {
 	Zone          string            `json:"zone"`          // availability zone
-	InstanceType  string            `json:"instanceType"`  // m5.large
-	InstanceID    string            `json:"instanceId"`    // i-…, of the provider id
+	InstanceType  string            `json:"instanceType"`  // such as m5.large
+	InstanceID    string            `json:"instanceId"`    // i-…, from the provider id
 	OS            string            `json:"os"`            // linux, windows
 	Architecture  string            `json:"architecture"`  // amd64, arm64
 	InternalIP    string            `json:"internalIp"`    // the node's own address
-	CreatedAt     *time.Time        `json:"createdAt"`     // of the Node object
-	Ready         *bool             `json:"ready"`         // null: Kubernetes does not know
+	CreatedAt     *time.Time        `json:"createdAt"`     // creation time of the Node object
+	Ready         *bool             `json:"ready"`         // the node is ready; null if Kubernetes does not know
 	Unschedulable bool              `json:"unschedulable"` // cordoned
-	MaxPods       *int              `json:"maxPods"`       // status.capacity.pods
-	BranchENIs    *int              `json:"branchEnis"`    // status.capacity of vpc.amazonaws.com/pod-eni
-	Labels        map[string]string `json:"labels"`        // of the Node object
-	Daemon        *DaemonPod        `json:"daemon"`        // null: no aws-node pod is on the node
+	MaxPods       *int              `json:"maxPods"`       // status.capacity.pods; null if unknown
+	BranchENIs    *int              `json:"branchEnis"`    // status.capacity of vpc.amazonaws.com/pod-eni; null if none
+	Labels        map[string]string `json:"labels"`        // labels of the Node object
+	Daemon        *DaemonPod        `json:"daemon"`        // the aws-node pod on the node; null if there is none
 }
 
 // DaemonPod is the aws-node pod of a node.
 type DaemonPod struct {
-	Namespace string     `json:"namespace" null:"never"` // kube-system
-	Name      string     `json:"name" null:"never"`      // aws-node-x7k2p
-	UID       string     `json:"uid"`                    // of this pod: another one may know other paths
+	Namespace string     `json:"namespace" null:"never"` // such as kube-system
+	Name      string     `json:"name" null:"never"`      // such as aws-node-x7k2p
+	UID       string     `json:"uid"`                    // UID of the pod; another pod may serve other paths
 	Phase     string     `json:"phase"`                  // Pending, Running, …
-	Ready     bool       `json:"ready"`                  // all its containers are
-	Restarts  int        `json:"restarts"`               // of all its containers
-	Image     string     `json:"image"`                  // of the aws-node container
-	StartedAt *time.Time `json:"startedAt"`              // of the pod
+	Ready     bool       `json:"ready"`                  // all its containers are ready
+	Restarts  int        `json:"restarts"`               // sum over its containers
+	Image     string     `json:"image"`                  // image of the aws-node container
+	StartedAt *time.Time `json:"startedAt"`              // start time of the pod
 }
 
 // Tag returns the tag of the image, else the beginning of its digest; "" if it has neither.
@@ -152,7 +152,7 @@ func (n NodeIPAM) DaemonVersion() string {
 
 // NodeError says why a node, or a part of it, could not be read.
 type NodeError struct {
-	Node    string            `json:"node,omitempty"`       // omitted where the error is listed with its node
+	Node    string            `json:"node,omitempty"`       // node name; omitted where the context names the node
 	Reason  introspect.Reason `json:"reason" null:"never"`  // a stable word
 	Message string            `json:"message" null:"never"` // one sentence
 }
@@ -163,7 +163,7 @@ type NodeIPAMList struct {
 	Kind       string      `json:"kind" null:"never"`       // NodeIPAMList
 	Items      []NodeIPAM  `json:"items"`                   // in the order of the targets
 	Partial    bool        `json:"partial"`                 // some node could not be read
-	Errors     []NodeError `json:"errors"`                  // of the nodes that could not be read
+	Errors     []NodeError `json:"errors"`                  // nodes that could not be read
 	SampledAt  time.Time   `json:"sampledAt"`               // end of the sweep
 }
 
@@ -171,9 +171,9 @@ type NodeIPAMList struct {
 type NodeDocumentList struct {
 	APIVersion string         `json:"apiVersion" null:"never"` // version of the document
 	Kind       string         `json:"kind" null:"never"`       // NodeIPAMList
-	Metadata   ListMeta       `json:"metadata"`                // as lists of Kubernetes have
+	Metadata   ListMeta       `json:"metadata"`                // standard Kubernetes list metadata
 	Items      []NodeDocument `json:"items"`                   // in the order of the targets
 	Partial    bool           `json:"partial"`                 // some node could not be read
-	Errors     []NodeError    `json:"errors"`                  // of the nodes that could not be read
+	Errors     []NodeError    `json:"errors"`                  // nodes that could not be read
 	SampledAt  time.Time      `json:"sampledAt"`               // end of the sweep
 }

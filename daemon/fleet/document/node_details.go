@@ -7,15 +7,15 @@ import (
 	"cnictl/daemon/api/introspect"
 )
 
-// NodePodList is what cnictl node pods shows: the pods that Kubernetes has on a node
-// beside the addresses that its daemon has given.
+// NodePodList is what cnictl node pods shows: the pods that Kubernetes has on a node, with the
+// addresses that its daemon assigned to them.
 type NodePodList struct {
 	APIVersion string        `json:"apiVersion" null:"never"` // version of the document
 	Kind       string        `json:"kind" null:"never"`       // NodePodList
-	Metadata   ListMeta      `json:"metadata"`                // as lists of Kubernetes have
-	Node       string        `json:"node" null:"never"`       // whose pods they are
+	Metadata   ListMeta      `json:"metadata"`                // standard Kubernetes list metadata
+	Node       string        `json:"node" null:"never"`       // node name
 	SampledAt  time.Time     `json:"sampledAt"`               // end of the reading
-	Items      []NodePodItem `json:"items"`                   // by namespace, name
+	Items      []NodePodItem `json:"items"`                   // sorted by namespace, name
 	Partial    bool          `json:"partial"`                 // Kubernetes or the daemon could not be read
 	Errors     []NodeError   `json:"errors"`                  // what could not be read
 }
@@ -34,25 +34,25 @@ const (
 // NodePodItem is one pod of a node.
 type NodePodItem struct {
 	introspect.PodRef
-	Phase    string     `json:"phase"`              // in Kubernetes; empty when it was not read
-	State    string     `json:"state" null:"never"` // assigned, branch, host-network, ended, waiting, unknown, leftover
-	Address  string     `json:"address"`            // empty: none
-	ENIID    string     `json:"eniId"`              // network interface that holds it; empty: none that is known
-	Device   *int       `json:"device"`             // device index on the card; null: none that is known
-	SubnetID string     `json:"subnetId"`           // of the network interface; empty when unknown
+	Phase    string     `json:"phase"`              // phase in Kubernetes; empty if Kubernetes was not read
+	State    string     `json:"state" null:"never"` // assigned, branch, host-network, ended, waiting, unknown, left-over
+	Address  string     `json:"address"`            // address of the pod; empty if none
+	ENIID    string     `json:"eniId"`              // network interface that holds it; empty if none is known
+	Device   *int       `json:"device"`             // device index on the card; null if none is known
+	SubnetID string     `json:"subnetId"`           // subnet of the ENI; empty if unknown
 	Since    *time.Time `json:"since"`              // when it got the address, or was started without one
-	Reason   string     `json:"reason"`             // why it has no address, or what is inconsistent; empty: nothing
+	Reason   string     `json:"reason"`             // why it has no address, or what is inconsistent; empty if nothing is wrong
 }
 
-// PlanComparison is what cnictl node plan shows: what the pool would do next, and what
-// it would do under other targets.
+// PlanComparison is what cnictl node plan shows: what the pool would do next, and what it would
+// do with other targets.
 type PlanComparison struct {
 	APIVersion string               `json:"apiVersion" null:"never"` // version of the document
 	Kind       string               `json:"kind" null:"never"`       // PlanComparison
-	Node       string               `json:"node" null:"never"`       // whose pool it is
-	SampledAt  *time.Time           `json:"sampledAt"`               // by the node's clock
-	Current    introspect.NodePlan  `json:"current"`                 // under the node's own targets
-	WhatIf     *introspect.NodePlan `json:"whatIf"`                  // under those given; null: none are
+	Node       string               `json:"node" null:"never"`       // node name
+	SampledAt  *time.Time           `json:"sampledAt"`               // time of the plan, by the node's clock
+	Current    introspect.NodePlan  `json:"current"`                 // plan with the node's own targets
+	WhatIf     *introspect.NodePlan `json:"whatIf"`                  // plan with the given targets; null if none were given
 	Partial    bool                 `json:"partial"`                 // something could not be read
 	Errors     []NodeError          `json:"errors"`                  // what could not be read
 }
@@ -61,34 +61,34 @@ type PlanComparison struct {
 type NodeMetrics struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // NodeMetrics
-	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
-	Node       string      `json:"node" null:"never"`       // whose metrics they are
+	Metadata   ListMeta    `json:"metadata"`                // standard Kubernetes list metadata
+	Node       string      `json:"node" null:"never"`       // node name
 	SampledAt  time.Time   `json:"sampledAt"`               // when they were read
-	Items      []Metric    `json:"items"`                   // in the order of the node
+	Items      []Metric    `json:"items"`                   // in the order of the node's answer
 	Partial    bool        `json:"partial"`                 // something could not be read
 	Errors     []NodeError `json:"errors"`                  // what could not be read
 }
 
 // Metric is one sample.
 type Metric struct {
-	Name   string            `json:"name" null:"never"` // of the sample
-	Labels map[string]string `json:"labels"`            // empty: none
-	Value  *float64          `json:"value"`             // null: not a number, or infinite
-	Type   string            `json:"type"`              // counter, gauge, histogram, summary, untyped
-	Help   string            `json:"help"`              // of its family
+	Name   string            `json:"name" null:"never"` // name of the sample
+	Labels map[string]string `json:"labels"`            // labels of the sample; empty if none
+	Value  *float64          `json:"value"`             // value of the sample; null if infinite or not a number
+	Type   string            `json:"type"`              // type of its metric family: counter, gauge, histogram, summary, untyped
+	Help   string            `json:"help"`              // help text of its metric family
 }
 
-// NodeCheckpoint is what cnictl node checkpoint shows: the allocations that outlive a
-// restart of the daemon.
+// NodeCheckpoint is what cnictl node checkpoint shows: the allocations that survive a restart of
+// the daemon.
 type NodeCheckpoint struct {
 	APIVersion string           `json:"apiVersion" null:"never"` // version of the document
 	Kind       string           `json:"kind" null:"never"`       // NodeCheckpoint
-	Metadata   ListMeta         `json:"metadata"`                // as lists of Kubernetes have
-	Node       string           `json:"node"`                    // whose allocations they are
-	Source     string           `json:"source" null:"never"`     // daemon: what it holds; else the file that was read
+	Metadata   ListMeta         `json:"metadata"`                // standard Kubernetes list metadata
+	Node       string           `json:"node"`                    // node name
+	Source     string           `json:"source" null:"never"`     // daemon if the daemon reported them; otherwise the file that was read
 	SampledAt  time.Time        `json:"sampledAt"`               // when they were read
-	Problem    string           `json:"problem"`                 // what is wrong with the file; empty: nothing
-	Items      []CheckpointItem `json:"items"`                   // by address
+	Problem    string           `json:"problem"`                 // what is wrong with the file; empty if nothing
+	Items      []CheckpointItem `json:"items"`                   // sorted by address
 	Partial    bool             `json:"partial"`                 // something could not be read
 	Errors     []NodeError      `json:"errors"`                  // what could not be read
 }
@@ -98,12 +98,12 @@ const CheckpointDaemon = "daemon"
 
 // CheckpointItem is one allocation. Sandbox IDs are omitted.
 type CheckpointItem struct {
-	Address      netip.Addr `json:"address" null:"never"`   // the pod's
-	IPv6         netip.Addr `json:"ipv6"`                   // a second one; empty: none
-	PodNamespace string     `json:"podNamespace"`           // empty: not written
-	PodName      string     `json:"podName"`                // empty: not written
-	IfName       string     `json:"ifName"`                 // inside the pod; empty: not reported
-	Network      string     `json:"network"`                // of CNI; empty: not reported
-	Interfaces   int        `json:"interfaces" null:"zero"` // that the pod requested; 0: not reported
-	AllocatedAt  *time.Time `json:"allocatedAt"`            // null: not written
+	Address      netip.Addr `json:"address" null:"never"`   // the pod's address
+	IPv6         netip.Addr `json:"ipv6"`                   // second address; empty if none
+	PodNamespace string     `json:"podNamespace"`           // namespace of the pod; empty if not recorded
+	PodName      string     `json:"podName"`                // name of the pod; empty if not recorded
+	IfName       string     `json:"ifName"`                 // interface name inside the pod; empty if not reported
+	Network      string     `json:"network"`                // name of the CNI network; empty if not reported
+	Interfaces   int        `json:"interfaces" null:"zero"` // number of interfaces the pod requested; null if not reported
+	AllocatedAt  *time.Time `json:"allocatedAt"`            // time of the allocation; null if not recorded
 }

@@ -16,9 +16,9 @@ const (
 type Settings struct {
 	APIVersion string      `json:"apiVersion" null:"never"` // version of the document
 	Kind       string      `json:"kind" null:"never"`       // Settings
-	Metadata   ListMeta    `json:"metadata"`                // as lists of Kubernetes have
-	File       string      `json:"file"`                    // where settings are read from; empty: nowhere
-	Items      []Setting   `json:"items"`                   // by name
+	Metadata   ListMeta    `json:"metadata"`                // standard Kubernetes list metadata
+	File       string      `json:"file"`                    // path of the settings file; empty if there is none
+	Items      []Setting   `json:"items"`                   // sorted by name
 	Partial    bool        `json:"partial"`                 // something could not be read
 	Errors     []NodeError `json:"errors"`                  // what could not be read
 	SampledAt  time.Time   `json:"sampledAt"`               // when they were read
@@ -26,21 +26,21 @@ type Settings struct {
 
 // Setting is one setting of the tool.
 type Setting struct {
-	Name        string `json:"name" null:"never"`    // the flag, or keys. and an action of the screens
-	Value       string `json:"value" null:"never"`   // in effect; (set) of a credential
-	Source      string `json:"source" null:"never"`  // flag, environment, file, default
-	Environment string `json:"environment"`          // the variable that sets it; empty: none does
-	Default     string `json:"default" null:"never"` // without any setting
+	Name        string `json:"name" null:"never"`    // flag name, or keys. followed by an action of the TUI
+	Value       string `json:"value" null:"never"`   // effective value; (set) for a credential
+	Source      string `json:"source" null:"never"`  // origin of the value: flag, environment, file, default
+	Environment string `json:"environment"`          // environment variable for the setting; empty if none
+	Default     string `json:"default" null:"never"` // default value
 }
 
 // NodeSettingList is what cnictl node config shows: a daemon's settings.
 type NodeSettingList struct {
 	APIVersion string                 `json:"apiVersion" null:"never"` // version of the document
 	Kind       string                 `json:"kind" null:"never"`       // NodeSettingList
-	Metadata   ListMeta               `json:"metadata"`                // as lists of Kubernetes have
-	Node       string                 `json:"node" null:"never"`       // whose daemon
-	SampledAt  time.Time              `json:"sampledAt"`               // when it was asked
-	Items      []introspect.ConfigRow `json:"items"`                   // as the daemon has them
+	Metadata   ListMeta               `json:"metadata"`                // standard Kubernetes list metadata
+	Node       string                 `json:"node" null:"never"`       // node name
+	SampledAt  time.Time              `json:"sampledAt"`               // when the daemon was read
+	Items      []introspect.ConfigRow `json:"items"`                   // as reported by the daemon
 	Partial    bool                   `json:"partial"`                 // something could not be read
 	Errors     []NodeError            `json:"errors"`                  // what could not be read
 }
@@ -49,10 +49,10 @@ type NodeSettingList struct {
 type Versions struct {
 	APIVersion string          `json:"apiVersion" null:"never"` // version of the document
 	Kind       string          `json:"kind" null:"never"`       // Version
-	Version    string          `json:"version" null:"never"`    // of the tool
-	GoVersion  string          `json:"goVersion" null:"never"`  // it was built with
-	Platform   string          `json:"platform" null:"never"`   // linux/amd64
-	Daemons    []DaemonVersion `json:"daemons"`                 // most nodes first; null: not asked
+	Version    string          `json:"version" null:"never"`    // version of cnictl
+	GoVersion  string          `json:"goVersion" null:"never"`  // Go version it was built with
+	Platform   string          `json:"platform" null:"never"`   // such as linux/amd64
+	Daemons    []DaemonVersion `json:"daemons"`                 // versions of the daemons, most nodes first; null if not requested
 	Partial    bool            `json:"partial"`                 // something could not be read
 	Errors     []NodeError     `json:"errors"`                  // what could not be read
 	SampledAt  time.Time       `json:"sampledAt"`               // when they were read
@@ -60,6 +60,6 @@ type Versions struct {
 
 // DaemonVersion counts the nodes whose daemon has a version.
 type DaemonVersion struct {
-	Version string `json:"version"` // in a cluster the tag of aws-node's image, else as the daemon reports; empty: unknown
-	Nodes   int    `json:"nodes"`   // that run it
+	Version string `json:"version"` // in a cluster the tag of aws-node's image, otherwise the version reported by the daemon; empty if unknown
+	Nodes   int    `json:"nodes"`   // number of nodes that run it
 }
