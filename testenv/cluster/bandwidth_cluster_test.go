@@ -8,12 +8,12 @@ import (
 )
 
 // TestBandwidth: with ENABLE_BANDWIDTH_PLUGIN a pod sends no faster than its annotation
-// says, once it has used the burst that the runtime asks for, 2^32-1 bits.
+// allows, once it has used up the burst that the runtime requests, 2^32-1 bits.
 func TestBandwidth(t *testing.T) {
 	l := requireCluster(t)
 	const (
 		limit   = 16e6             // bits a second
-		burst   = 512<<20 + 10<<20 // bytes; more than the burst, which grows meanwhile
+		burst   = 512<<20 + 10<<20 // bytes; more than the burst, which refills meanwhile
 		measure = 8 << 20          // bytes: 4 s
 	)
 	pods := l.run(

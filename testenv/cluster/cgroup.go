@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupMount is where the machine has its cgroups, of either version.
+// cgroupMount is where the machine mounts its cgroups, of either version.
 const cgroupMount = "/sys/fs/cgroup"
 
-// hierarchies are the directories in which a group is to be made: one for each
+// hierarchies returns the directories in which a group must be created: one for each
 // controller (version 1), or the only one (version 2).
 func hierarchies() ([]string, error) {
 	var fsinfo unix.Statfs_t
@@ -33,7 +33,7 @@ func hierarchies() ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		// Links are other names of one hierarchy; "unified" is hidden from nodes.
+		// Symlinks are aliases of a hierarchy; "unified" is hidden from nodes.
 		if e.IsDir() && e.Name() != "unified" {
 			out = append(out, filepath.Join(cgroupMount, e.Name()))
 		}
@@ -41,8 +41,8 @@ func hierarchies() ([]string, error) {
 	return out, nil
 }
 
-// makeCgroup makes a group in every hierarchy: kubelet wants it to be there, with
-// processors and memory to give away.
+// makeCgroup creates a group in every hierarchy. kubelet expects it to exist, with
+// processors and memory to hand out.
 func makeCgroup(path string) error {
 	tops, err := hierarchies()
 	if err != nil {
@@ -60,7 +60,7 @@ func makeCgroup(path string) error {
 				return fmt.Errorf("make cgroup %s: %w", at, err)
 			}
 			if parent == top {
-				continue // the machine's: see identity
+				continue // belongs to the machine: see identity
 			}
 			if err := pass(parent, lacking(parent)); err != nil {
 				return fmt.Errorf("make cgroup %s: %w", at, err)
@@ -70,13 +70,13 @@ func makeCgroup(path string) error {
 	return nil
 }
 
-// inherit gives a group of version 1 what it does not get from its parent on its own: its
+// inherit copies to a version 1 group what it does not inherit from its parent: the
 // processors and memory nodes.
 func inherit(parent, child string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		value, err := os.ReadFile(filepath.Join(parent, name))
 		if err != nil || len(strings.TrimSpace(string(value))) == 0 {
-			continue // another controller, or version 2, where an empty value is the parent's
+			continue // another controller, or version 2, where an empty value inherits the parent's
 		}
 		if err := os.WriteFile(filepath.Join(child, name), value, 0); err != nil {
 			return err
@@ -85,17 +85,17 @@ func inherit(parent, child string) error {
 	return nil
 }
 
-// kubeletControllers are those of version 2 without which kubelet does not start where the
-// kernel has them.
+// kubeletControllers returns the version 2 controllers that kubelet requires if the kernel
+// has them.
 func kubeletControllers() []string { return []string{"cpu", "cpuset", "hugetlb", "memory", "pids"} }
 
-// lacking are the controllers that kubelet needs below a group and that the group has, but
-// does not pass on. A group of version 1 has none.
+// lacking returns the controllers that kubelet needs below a group and that the group has, but
+// does not pass on. It returns none for a group of version 1.
 func lacking(group string) []string {
 	return wanting(groupFile(group, "cgroup.controllers"), groupFile(group, passedOn))
 }
 
-// passedOn is the file of a group with the controllers of the groups below it.
+// passedOn is a group's file that lists the controllers enabled in its child groups.
 const passedOn = "cgroup.subtree_control"
 
 func groupFile(group, name string) string {
@@ -106,7 +106,7 @@ func groupFile(group, name string) string {
 	return string(text)
 }
 
-// wanting decides which controllers are to be passed on of those that a group has.
+// wanting selects the controllers that a group has but still has to pass on.
 func wanting(has, passes string) (out []string) {
 	for _, name := range kubeletControllers() {
 		if slices.Contains(strings.Fields(has), name) && !slices.Contains(strings.Fields(passes), name) {
@@ -116,7 +116,7 @@ func wanting(has, passes string) (out []string) {
 	return out
 }
 
-// pass passes controllers on to the groups below one.
+// pass enables controllers in the child groups of a group.
 func pass(group string, controllers []string) error {
 	for _, name := range controllers {
 		if err := os.WriteFile(filepath.Join(group, passedOn), []byte("+"+name), 0); err != nil {
@@ -126,8 +126,8 @@ func pass(group string, controllers []string) error {
 	return nil
 }
 
-// returning decides which controllers are to be passed on no more, by a record of those
-// that were not before.
+// returning selects the controllers to disable again, from a record of those that pass
+// enabled.
 func returning(record, passes string) (out []string) {
 	for _, name := range kubeletControllers() {
 		if slices.Contains(strings.Fields(record), name) && slices.Contains(strings.Fields(passes), name) {
@@ -137,8 +137,8 @@ func returning(record, passes string) (out []string) {
 	return out
 }
 
-// takeBack undoes pass. inUse: somebody else has come to need one meanwhile, as another
-// cluster does.
+// takeBack undoes pass. inUse reports that something else, such as another cluster, now needs
+// one of the controllers.
 func takeBack(group, record string) (inUse bool, _ error) {
 	for _, name := range returning(record, groupFile(group, passedOn)) {
 		err := os.WriteFile(filepath.Join(group, passedOn), []byte("-"+name), 0)
@@ -155,8 +155,8 @@ func takeBack(group, record string) (inUse bool, _ error) {
 // cgroupEndWithin bounds how long killed processes may take to leave their groups.
 const cgroupEndWithin = 10 * time.Second
 
-// removeCgroup removes a group with those below it. Its processes have been killed; the
-// last of them may still be leaving.
+// removeCgroup removes a group and its child groups. Its processes have been killed, but some
+// may still be exiting.
 func removeCgroup(path string) error {
 	tops, err := hierarchies()
 	if err != nil {
@@ -178,7 +178,7 @@ func removeCgroup(path string) error {
 	return nil
 }
 
-// removeTree removes directories, deepest first; files of a cgroup cannot be removed.
+// removeTree removes directories, deepest first; a cgroup's files cannot be removed.
 func removeTree(dir string) error {
 	var dirs []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

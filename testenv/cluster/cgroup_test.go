@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestControllers: what the machine's groups get for kubelet, and that they lose that
-// alone: nothing that kubelet does not need, and nothing that was there before.
+// TestControllers: the machine's groups get only the controllers that kubelet needs, and lose
+// only those that they did not have before.
 func TestControllers(t *testing.T) {
 	t.Parallel()
 	const all = "cpuset cpu io memory hugetlb pids rdma misc\n"
@@ -39,7 +39,7 @@ func TestControllers(t *testing.T) {
 	}
 }
 
-// TestPass: only what lacks is written, a controller at a time.
+// TestPass: only missing controllers are written, one at a time.
 func TestPass(t *testing.T) {
 	t.Parallel()
 	group := t.TempDir()
@@ -68,8 +68,8 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestSweep_Planted: in a directory where everybody can make something, what is not a
-// lock of ours is not followed, opened or removed.
+// TestSweep_Planted: in a world-writable directory, anything that is not one of our locks
+// is not followed, opened or removed.
 func TestSweep_Planted(t *testing.T) {
 	t.Parallel()
 	target := filepath.Join(t.TempDir(), "target")
@@ -101,7 +101,7 @@ func TestSweep_Planted(t *testing.T) {
 	}
 }
 
-// own is a file of this user where locks are.
+// own creates a file of this user in the directory of the locks.
 func own(t *testing.T) string {
 	t.Helper()
 	f, err := os.CreateTemp("/tmp", "sweep")
@@ -115,7 +115,7 @@ func own(t *testing.T) string {
 	return f.Name()
 }
 
-// TestSweep_Left: the lock of a cluster that was killed goes.
+// TestSweep_Left: the lock of a killed cluster is removed.
 func TestSweep_Left(t *testing.T) {
 	t.Parallel()
 	name := strings.ToLower(rand.Text()[:8])

@@ -17,11 +17,11 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// APIServer is where nodes reach the API server, beside the EC2 API of the fabric.
+// APIServer is where nodes reach the API server, at the address of the fabric's EC2 API.
 var APIServer = netip.AddrPortFrom(vpc.EC2.Addr(), 6443)
 
-// The network: one VPC with one subnet, of both families. Services have kubeapi's range, or
-// one of IPv6.
+// The network is one dual-stack VPC with one dual-stack subnet. Services use kubeapi's range or
+// an IPv6 range.
 var (
 	vpcCIDR      = netip.MustParsePrefix("10.0.0.0/16")
 	vpcIPv6      = netip.MustParsePrefix("2001:db8:1::/56")
@@ -30,25 +30,25 @@ var (
 	servicesIPv6 = netip.MustParsePrefix("fd00:10:96::/108")
 )
 
-// Cluster is a running cluster. Its methods may be called from any goroutine,
-// but Add and Close.
+// Cluster is a running cluster. Its methods are safe for concurrent use, except for Add
+// and Close.
 type Cluster struct {
 	API        *kubeapi.Server
 	World      *fakeaws.World
 	Fabric     *vpc.Fabric
 	Subnet     fakeaws.Subnet
 	Machines   []*Machine
-	Kubeconfig string // of an administrator, for the network namespace of the caller
-	Values     string // file of the values with which the CNI is installed
+	Kubeconfig string // an administrator's, for the network namespace of the caller
+	Values     string // file with the values of the CNI's chart
 
 	opts     Options
 	programs programs
 	identity *identity
-	undo     []func() error // in the order of what it undoes
+	undo     []func() error // in the order of the steps they undo
 }
 
-// Start runs a cluster and returns when all nodes are Ready. The context bounds the
-// start only.
+// Start runs a cluster and returns when all nodes are Ready. The context bounds only the
+// start.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{opts: o}
 	if err := c.start(ctx); err != nil {
@@ -94,7 +94,7 @@ func (c *Cluster) say(format string, args ...any) { fmt.Fprintf(c.opts.Progress,
 
 func (c *Cluster) onClose(f func() error) { c.undo = append(c.undo, f) }
 
-// startVPC makes the account, its network and the link to it.
+// startVPC creates the account, its network and the link to it.
 func (c *Cluster) startVPC(context.Context) error {
 	c.World = fakeaws.NewWorld(fakeaws.Options{})
 	c.onClose(func() error { c.World.Close(); return nil })
@@ -126,7 +126,7 @@ func (c *Cluster) startVPC(context.Context) error {
 	return nil
 }
 
-// startAPI runs etcd and the API server, with a way to it from the nodes.
+// startAPI runs etcd and the API server, and makes the server reachable from the nodes.
 func (c *Cluster) startAPI(ctx context.Context) error {
 	dir, err := c.mkdir("control")
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Cluster) startAPI(ctx context.Context) error {
 			return fmt.Errorf("serve nodes at %s: %w", at, err)
 		}
 		if at == c.apiForPods() {
-			break // of IPv4 both are one
+			break // with IPv4 they are the same
 		}
 	}
 	if err := c.publishAPI(ctx); err != nil {
@@ -151,7 +151,7 @@ func (c *Cluster) startAPI(ctx context.Context) error {
 	return c.WriteKubeconfig(c.Kubeconfig, c.API.Endpoint())
 }
 
-// serveAPI forwards an address of the fabric to the API server.
+// serveAPI forwards an address in the fabric to the API server.
 func (c *Cluster) serveAPI(at netip.AddrPort) error {
 	listener, err := c.Fabric.NS.Listen("tcp", at.String())
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *Cluster) serveAPI(at netip.AddrPort) error {
 	return nil
 }
 
-// apiForPods is where the Service "kubernetes" leads, of the family of Services.
+// apiForPods returns the endpoint of the Service "kubernetes", in the family of the Services.
 func (c *Cluster) apiForPods() netip.AddrPort {
 	if c.opts.IPv6 {
 		return netip.AddrPortFrom(uplinkGatewayIPv6.Addr(), APIServer.Port())
@@ -174,9 +174,9 @@ func (c *Cluster) apiForPods() netip.AddrPort {
 	return APIServer
 }
 
-// apiArgs admit pods with the token of their ServiceAccount, as the controllers allow it,
-// and name the family of Services: the server's own address, which is unused, must be of
-// the same.
+// apiArgs admit pods with the token of their ServiceAccount, which the controllers make
+// possible, and set the family of Services. The advertised address, which is unused, must be
+// of the same family.
 func (c *Cluster) apiArgs() []string {
 	args := []string{"--disable-admission-plugins="}
 	if c.opts.IPv6 {
@@ -185,7 +185,7 @@ func (c *Cluster) apiArgs() []string {
 	return args
 }
 
-// startControl runs the controllers and the scheduler.
+// startControl runs the controller manager and the scheduler.
 func (c *Cluster) startControl(context.Context) error {
 	dir := filepath.Dir(c.Kubeconfig)
 	common := []string{"--kubeconfig=" + c.Kubeconfig, "--leader-elect=false", "--secure-port=0", "--v=1"}
@@ -193,7 +193,7 @@ func (c *Cluster) startControl(context.Context) error {
 		program string
 		args    []string
 	}{
-		// Pods' addresses are the CNI's business: nodes get no range.
+		// The CNI assigns pod addresses: nodes get no range.
 		{controllerManager, []string{"--allocate-node-cidrs=false", "--concurrent-deployment-syncs=2", "--root-ca-file=" + c.API.AuthorityFile()}},
 		{scheduler, nil},
 	} {
@@ -254,7 +254,7 @@ func (c *Cluster) each(do func(*Machine) error) error {
 	return errors.Join(errs...)
 }
 
-// Add boots one more node that no DaemonSet of the CNI wants, so that it does not become
+// Add boots one more node. The CNI's DaemonSets do not select it, so it does not become
 // Ready.
 func (c *Cluster) Add(ctx context.Context, o NodeOptions) (*Machine, error) {
 	m, err := c.newMachine(len(c.Machines), o)
@@ -275,7 +275,7 @@ func (c *Cluster) mkdir(parts ...string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// Close ends the cluster with everything in it; the files stay. It may be called again.
+// Close ends the cluster and everything in it; the files stay. It may be called again.
 func (c *Cluster) Close() error {
 	var errs []error
 	for i := len(c.undo) - 1; i >= 0; i-- {

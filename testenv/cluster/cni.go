@@ -19,17 +19,17 @@ import (
 	"cnictl/testenv/node"
 )
 
-// SystemNamespace is where the CNI's pods are.
+// SystemNamespace is the namespace of the CNI's pods.
 const SystemNamespace = metav1.NamespaceSystem
 
-// A DaemonSet of the CNI wants no node whose label computeType says that another network
+// The CNI's DaemonSets exclude nodes whose computeType label says that another network
 // runs there.
 const (
 	computeType = "eks.amazonaws.com/compute-type"
 	notOurs     = "hybrid"
 )
 
-// StartCNI gives the node to the CNI's DaemonSet and waits until its pod is Ready.
+// StartCNI lets the CNI's DaemonSet run on the node and waits until its pod is Ready.
 func (m *Machine) StartCNI(ctx context.Context) error {
 	if err := m.label(ctx, computeType, nil); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (m *Machine) StartCNI(ctx context.Context) error {
 	return m.AwaitCNI(ctx)
 }
 
-// StopCNI takes the node from the CNI's DaemonSet and waits until its pod is gone. What
-// the CNI made on the node stays.
+// StopCNI excludes the node from the CNI's DaemonSet and waits until its pod is gone. What
+// the CNI created on the node stays.
 func (m *Machine) StopCNI(ctx context.Context) error {
 	if err := m.label(ctx, computeType, notOurs); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (m *Machine) label(ctx context.Context, name string, value any) error {
 	return nil
 }
 
-// CNIPod is the CNI's pod on the node.
+// CNIPod returns the CNI's pod on the node.
 func (m *Machine) CNIPod(ctx context.Context) (*corev1.Pod, error) {
 	pods, err := m.cniPods(ctx)
 	if err == nil && len(pods) != 1 {
@@ -82,7 +82,7 @@ func (m *Machine) cniPods(ctx context.Context) ([]corev1.Pod, error) {
 	})
 }
 
-// AwaitCNI waits until the CNI's pod on the node is Ready, and is not one that is going.
+// AwaitCNI waits until the CNI's pod on the node is Ready and not terminating.
 func (m *Machine) AwaitCNI(ctx context.Context) error {
 	return Await(ctx, "the CNI's pod on "+m.Name+" to be Ready", func() error {
 		p, err := m.CNIPod(ctx)
@@ -107,7 +107,7 @@ func podReady(p *corev1.Pod) bool {
 	return false
 }
 
-// KillDaemon kills the daemon as the kernel does when memory is short. Its container ends
+// KillDaemon kills the daemon as the kernel does when memory runs out. Its container ends
 // with it, and kubelet starts another: AwaitDaemon waits for that.
 func (m *Machine) KillDaemon() (pid int, err error) {
 	pid, err = m.Process(node.DaemonBinary)
@@ -120,7 +120,7 @@ func (m *Machine) KillDaemon() (pid int, err error) {
 	return pid, nil
 }
 
-// AwaitDaemon waits until another daemon than the one that was killed serves plugins.
+// AwaitDaemon waits until a daemon other than the killed one serves plugins.
 func (m *Machine) AwaitDaemon(ctx context.Context, killed int) error {
 	return Await(ctx, "the next daemon on "+m.Name, func() error {
 		pid, err := m.Process(node.DaemonBinary)
@@ -138,7 +138,7 @@ func (m *Machine) AwaitDaemon(ctx context.Context, killed int) error {
 	})
 }
 
-// Process is the number, where the caller is, of the process that runs a program in the
+// Process returns the PID, as the caller sees it, of the process that runs a program in the
 // node's network.
 func (m *Machine) Process(program string) (int, error) {
 	pid, err := Process(program, m.NS)
@@ -165,7 +165,7 @@ func Process(program string, network *netns.NS) (int, error) {
 	for _, link := range links {
 		path, err := os.Readlink(link)
 		if err != nil || filepath.Base(path) != program {
-			continue // or has ended
+			continue // another program, or it has ended
 		}
 		dir := filepath.Dir(link)
 		if own, err := os.Stat(filepath.Join(dir, "ns/net")); err == nil && os.SameFile(own, want) {
@@ -175,6 +175,6 @@ func Process(program string, network *netns.NS) (int, error) {
 	return 0, fmt.Errorf("%s does not run", program)
 }
 
-// CNICache is the directory, outside of the node, in which the runtime keeps results of
+// CNICache returns the directory, outside the node, in which the runtime keeps the results of
 // ADD for DEL.
 func (m *Machine) CNICache() string { return filepath.Join(m.upper("/var/lib"), "cni", "results") }

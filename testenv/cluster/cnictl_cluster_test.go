@@ -34,8 +34,8 @@ type operator struct {
 	env []string
 }
 
-// operator is a user with the name's rights. Only the nodes that every test has are looked
-// at.
+// operator is a user with the name's rights. It looks only at the nodes that every test
+// has.
 func (l *lab) operator(user string, env ...string) operator {
 	l.Helper()
 	config, err := clientcmd.LoadFromFile(l.c.Kubeconfig)
@@ -62,7 +62,7 @@ func (o operator) command(program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ended is what a command printed, and its exit code.
+// ended holds the output of a command and its exit code.
 type ended struct {
 	out, said string
 	code      int
@@ -75,7 +75,7 @@ func (o operator) finish(cmd *exec.Cmd) ended {
 	return e
 }
 
-// finished runs a command to its end, which may be a bad one.
+// finished runs a command to its end, even if it fails.
 func finished(cmd *exec.Cmd) (ended, error) {
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -87,7 +87,7 @@ func finished(cmd *exec.Cmd) (ended, error) {
 	return ended{out.String(), said.String(), cmd.ProcessState.ExitCode()}, nil
 }
 
-// runAll runs commands, some at once.
+// runAll runs commands, at most atOnce at a time.
 func (o operator) runAll(atOnce int, commands []string) map[string]ended {
 	o.Helper()
 	out := make([]ended, len(commands))
@@ -110,7 +110,7 @@ func (o operator) run(args ...string) ended {
 	return o.finish(o.command("cnictl", args...))
 }
 
-// expect runs a command and looks for patterns in what it prints.
+// expect runs a command and looks for patterns in its output.
 func (o operator) expect(code int, command string, patterns ...string) {
 	o.Helper()
 	o.holds(o.run(strings.Fields(command)...), code, command, patterns...)
@@ -130,7 +130,7 @@ func (o operator) holds(e ended, code int, command string, patterns ...string) {
 }
 
 // TestCnictl_Commands runs the built tool through the API server and real kubelets, with
-// the rights of deploy/rbac/cnictl.yaml and no others.
+// only the rights of deploy/rbac/cnictl.yaml.
 func TestCnictl_Commands(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -161,7 +161,7 @@ func TestCnictl_Commands(t *testing.T) {
 		"events":                           {``},
 		"top":                              all,
 	}
-	// Most of what a command takes is waiting: for the start of a tunnel, for the second
+	// A command spends most of its time waiting: for a tunnel to start, for the second
 	// reading of a rate.
 	ended := o.runAll(4, slices.Sorted(maps.Keys(runs)))
 	for command, patterns := range runs {
@@ -175,7 +175,7 @@ func TestCnictl_Commands(t *testing.T) {
 	o.holds(o.finish(cmd), 0, "kubectl cni nodes", all...)
 }
 
-// TestCnictl_SPDY: who may only create forwards is served by the older protocol.
+// TestCnictl_SPDY: a user who may only create port-forwards is served over the older protocol.
 func TestCnictl_SPDY(t *testing.T) {
 	l := requireCluster(t)
 	objects, err := deploy.RBAC("cnictl")
@@ -195,7 +195,7 @@ func TestCnictl_SPDY(t *testing.T) {
 	l.operator(user).expect(0, "nodes -o json", `"state": "live"`, `"via": "port-forward"`, `"partial": false`)
 }
 
-// TestCnictl_Refusals: three lines name the missing permission; what could be read is printed.
+// TestCnictl_Refusals: three lines name the missing permission; everything readable is printed.
 func TestCnictl_Refusals(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -210,8 +210,8 @@ func TestCnictl_Refusals(t *testing.T) {
 	o.expect(6, "nodes nope", `node nope not found`)
 }
 
-// withoutDaemon deletes the CNI's pod on a node, whose successor is not scheduled before the
-// test ends.
+// withoutDaemon deletes the CNI's pod on a node and keeps its successor from being scheduled
+// until the test ends.
 func (l *lab) withoutDaemon(m *cluster.Machine) {
 	l.Helper()
 	scheduler := func(s unix.Signal) error {
@@ -264,21 +264,21 @@ func TestCnictl_Watches(t *testing.T) {
 const execUser = "somebody-with-exec"
 
 // readsByExec reads a daemon on a Unix socket by running the image's own cnictl in
-// aws-node, through a real kubelet, with the role for that.
+// aws-node, through a real kubelet, with the role for exec.
 func (l *lab) readsByExec(m *cluster.Machine) {
 	l.Helper()
-	o := l.operator(execUser, "CNICTL_NODES="+m.Name, "CNICTL_NODE_TIMEOUT=30s") // a program that starts in a container is slow on a busy machine
+	o := l.operator(execUser, "CNICTL_NODES="+m.Name, "CNICTL_NODE_TIMEOUT=30s") // exec is slow on a busy machine
 	for _, via := range []string{"exec", "auto"} {
 		o.expect(0, "nodes -o json --via "+via, `"state": "live"`, `"via": "exec"`)
 	}
 	o.expect(0, "node enis "+m.Name+" --via exec", m.Primary.ID)
-	// Whose port is one of TCP.
+	// Port-forward needs a TCP port.
 	o.expect(4, "nodes --via port-forward", `metrics-only: `, `^warning: only the metrics of `+regexp.QuoteMeta(m.Name)+` could be read: .* Unix socket.*--via exec, or cnictl local on the node$`)
 }
 
 // TestCnictl_Doctor examines a node from outside the cluster, with the rights that deploy/rbac
-// grants: it finds nothing wrong, and a command that it runs in the container reads what
-// only the node sees. Until that right is granted the doctor says what it was denied.
+// grants. It finds no problem, and reads what only the node sees through a command in the
+// container. Without the right to exec, the doctor reports what it was denied.
 func TestCnictl_Doctor(t *testing.T) {
 	l := requireCluster(t)
 	m := l.c.Machines[0]
@@ -307,17 +307,17 @@ func TestCnictl_Doctor(t *testing.T) {
 	}
 	l.check(examined(7, denied))
 	l.grantRoles(execUser, "cnictl-exec")
-	l.run(pod("examined", m)) // whose ADD the log of the plugin has
+	l.run(pod("examined", m)) // so that the plugin's log has its ADD
 	l.await("the doctor to read the node", func() error { return examined(0, nil) })
 }
 
-// onlyOnNode are sources that the DaemonSet's container sees and the API server does not.
+// onlyOnNode are sources that the DaemonSet's container sees but the API server does not.
 var onlyOnNode = []string{
 	"imds", "ckpt", "log.plugin", "kern.link", "kern.rule", "kern.route", "kern.ipt", "kern.sysctl", "host.cni", "host.listen", "host.res",
 }
 
-// TestCnictl_Screens opens the screens on a terminal before the cluster: all nodes have
-// rows, enter opens one, which is read, q leaves.
+// TestCnictl_Screens opens the screens of a real cluster on a terminal: all nodes have
+// rows, Enter opens and reads a node, q quits.
 func TestCnictl_Screens(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -336,7 +336,7 @@ func TestCnictl_Screens(t *testing.T) {
 		rows = append(rows, short)
 	}
 	l.check(x.Await(t.Context(), within, shows(rows...)))
-	_, err = x.Expect(t.Context(), "\r", within, shows("eni-")) // which only its daemon reports
+	_, err = x.Expect(t.Context(), "\r", within, shows("eni-")) // only its daemon reports ENIs
 	l.check(err)
 	_, err = x.Expect(t.Context(), "h", within, shows(rows...))
 	l.check(err)

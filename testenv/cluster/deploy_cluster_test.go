@@ -27,12 +27,13 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestDeploy takes a cluster with running pods through the life of an installation: upgrade
-// of the release with which the cluster began, whose selector is the chart's default; the
-// change of the selector; uninstall; upstream's manifest; its adoption; fields that a managed
-// add-on owns; and the way of docs/migrate.md to ours and back. Meanwhile connections of pods go on, over nodes and to
-// the outside; no pod restarts; and pods that are created while a DaemonSet rolls all run in
-// the end. Upstream's manifest starts our images: upstream's are not available.
+// TestDeploy takes a cluster with running pods through the life of an installation: an upgrade
+// of the release that the cluster started with, whose selector is the chart's default; a change
+// of the selector; uninstall; upstream's manifest; its adoption; fields that a managed add-on
+// owns; and the migration of docs/migrate.md to ours and back. Throughout, pods' connections
+// across nodes and to the outside stay up, no pod restarts, and pods that are created while a
+// DaemonSet rolls out all run in the end. Upstream's manifest starts our images: upstream's are
+// not available.
 func TestDeploy(t *testing.T) {
 	l := requireCluster(t)
 	pods := l.run(pod("flow-a", l.c.Machines[0]), pod("flow-b", l.c.Machines[1]), pod("flow-c", l.c.Machines[2]))
@@ -68,7 +69,7 @@ func TestDeploy(t *testing.T) {
 			t.Logf("%.0fs", time.Since(began).Seconds())
 		})
 		if !passed {
-			t.FailNow() // the next stage begins where this one ends
+			t.FailNow() // the next stage starts where this one ends
 		}
 	}
 	for _, f := range flows {
@@ -76,10 +77,10 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
-// nextTag is of a second version: there is only one build here.
+// nextTag simulates a second version: there is only one build here.
 const nextTag = "next"
 
-// upgrades to images of another tag, with the values of the release before.
+// upgrades to images with another tag, keeping the values of the previous release.
 func (l *lab) upgrades() {
 	l.tag("docker.io/cnictl/aws-vpc-cni:"+nextTag, "docker.io/cnictl/aws-vpc-cni-init:"+nextTag)
 	l.rolls("upgrade", func() {
@@ -90,7 +91,7 @@ func (l *lab) upgrades() {
 	}
 }
 
-// tag gives the images of the daemon and of init other names on each node.
+// tag adds names for the daemon and init images on each node.
 func (l *lab) tag(daemon, initial string) {
 	l.Helper()
 	programs, err := kubeapi.ProgramDir()
@@ -103,7 +104,7 @@ func (l *lab) tag(daemon, initial string) {
 	}
 }
 
-// changesSelector to the one of manifests, without ending a pod of the CNI.
+// changesSelector to the manifest's selector, without ending a pod of the CNI.
 func (l *lab) changesSelector() {
 	before := l.cniPods()
 	args := []string{"upgrade", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true,global.image.tag=" + nextTag}
@@ -114,7 +115,7 @@ func (l *lab) changesSelector() {
 	l.samePods(before)
 }
 
-// uninstalls: what runs goes on, what is new waits for the CNI to come back, which is
+// uninstalls: running pods keep working, new pods wait until the CNI comes back as
 // upstream's manifest.
 func (l *lab) uninstalls() {
 	l.helm("uninstall", cluster.Release, "--wait")
@@ -126,7 +127,7 @@ func (l *lab) uninstalls() {
 			return nil
 		})
 	}
-	l.kubectl("", "get", "customresourcedefinition", "eniconfigs.crd.k8s.amazonaws.com") // with every ENIConfig
+	l.kubectl("", "get", "customresourcedefinition", "eniconfigs.crd.k8s.amazonaws.com") // and with it every ENIConfig
 	for _, gone := range []string{"serviceaccount/aws-node", "configmap/amazon-vpc-cni", "clusterrole/aws-node", "clusterrolebinding/aws-node"} {
 		if out := l.kubectl("", "get", gone, "--ignore-not-found", "--output", "name"); out != "" {
 			l.Errorf("after the release there is %s", out)
@@ -144,8 +145,8 @@ func (l *lab) uninstalls() {
 	l.allRun("waits", 3)
 }
 
-// manifest is upstream's: the chart as it renders for a manifest, without what only Helm
-// writes.
+// manifest returns upstream's manifest: the chart rendered for a manifest, without what only
+// Helm writes.
 func (l *lab) manifest(args ...string) string {
 	l.Helper()
 	rendered := l.helm(append([]string{"template", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}, args...)...)
@@ -155,8 +156,8 @@ func (l *lab) manifest(args ...string) string {
 // adopted are the objects of a manifest that a release takes over.
 var adopted = []string{"daemonset/aws-node", "clusterrole/aws-node", "clusterrolebinding/aws-node", "serviceaccount/aws-node", "configmap/amazon-vpc-cni"}
 
-// adopts the manifest: not without its marks, and with them without a change of the
-// DaemonSet.
+// adopts the manifest: Helm refuses it without ownership marks, and with them does not change
+// the DaemonSet.
 func (l *lab) adopts() {
 	args := []string{"upgrade", "--install", cluster.Release, l.c.Chart(), "--values", l.c.Values, "--set", "originalMatchLabels=true"}
 	before, set := l.cniPods(), l.daemonSet()
@@ -187,8 +188,8 @@ func (l *lab) takesFields() {
 	l.samePods(before)
 }
 
-// moves from upstream's manifest to ours and back, as docs/migrate.md says, which shows what
-// was typed and answered here.
+// moves from upstream's manifest to ours and back, as described in docs/migrate.md, which shows
+// the commands and output of this test.
 func (l *lab) moves() {
 	l.helm("uninstall", cluster.Release, "--wait")
 	programs, err := kubeapi.ProgramDir()
@@ -239,7 +240,7 @@ func (l *lab) moves() {
 	l.rolled()
 }
 
-// varies is what commands print differently each time, or of no interest.
+// varies matches output that differs each time or is irrelevant.
 var varies = regexp.MustCompile(`(?ms)^(Release "|NAME: |LAST DEPLOYED: |NAMESPACE: |DESCRIPTION: |TEST SUITE: |Waiting for )[^\n]*\n|^NOTES:\n.*| +(AGE|(\d+[smh])+)$`)
 
 // helm runs helm, which must succeed.
@@ -250,7 +251,7 @@ func (l *lab) helm(args ...string) string {
 	return out
 }
 
-// refuses runs helm, which must fail and say why.
+// refuses runs helm, which must fail with the given reason.
 func (l *lab) refuses(why string, args ...string) {
 	l.Helper()
 	if _, err := l.c.Helm(l.context(), args...); err == nil || !strings.Contains(err.Error(), why) {
@@ -258,7 +259,7 @@ func (l *lab) refuses(why string, args ...string) {
 	}
 }
 
-// kubectl runs kubectl as an administrator where the CNI is.
+// kubectl runs kubectl as an administrator in the CNI's namespace.
 func (l *lab) kubectl(in string, args ...string) string {
 	l.Helper()
 	programs, err := kubeapi.ProgramDir()
@@ -280,7 +281,7 @@ func (l *lab) daemonSet() *appsv1.DaemonSet {
 	return set
 }
 
-// env is a variable of the daemon as the DaemonSet has it.
+// env returns a variable of the daemon from the DaemonSet.
 func (l *lab) env(name string) string {
 	l.Helper()
 	for _, v := range l.daemonSet().Spec.Template.Spec.Containers[0].Env {
@@ -291,7 +292,7 @@ func (l *lab) env(name string) string {
 	return ""
 }
 
-// cniPods are the CNI's pods by their nodes, with the number of restarts.
+// cniPods maps nodes to their CNI pods, with the number of restarts.
 func (l *lab) cniPods() map[string]string {
 	l.Helper()
 	out := map[string]string{}
@@ -312,13 +313,13 @@ func (l *lab) samePods(before map[string]string) {
 	}
 }
 
-// rolled waits until every node has the CNI's pod that the DaemonSet describes, Ready.
+// rolled waits until every node has a Ready CNI pod of the DaemonSet's current template.
 func (l *lab) rolled() {
 	l.Helper()
 	l.await("the DaemonSet to be rolled out", l.rolling)
 }
 
-// rolling is why the DaemonSet is not rolled out.
+// rolling returns why the DaemonSet is not rolled out yet, nil if it is.
 func (l *lab) rolling() error {
 	set, err := cluster.Get[appsv1.DaemonSet](l.Context(), l.c, cluster.SystemNamespace, "aws-node")
 	if err != nil {
@@ -330,11 +331,11 @@ func (l *lab) rolling() error {
 	return nil
 }
 
-// podsPerRoll bounds the pods that come while a DaemonSet rolls.
+// podsPerRoll bounds the pods created while a DaemonSet rolls out.
 const podsPerRoll = 12
 
-// rolls does what starts the CNI again on each node, and creates pods all the while: all run
-// in the end, and kubelet was refused an address only while a daemon was away.
+// rolls runs do, which restarts the CNI on each node, and keeps creating pods meanwhile. All of
+// them run in the end, and kubelet is refused an address only while a daemon is away.
 func (l *lab) rolls(name string, do func()) {
 	l.Helper()
 	before := l.cniPods()
@@ -356,7 +357,7 @@ func (l *lab) rolls(name string, do func()) {
 	l.Logf("%d pods run, kubelet was refused an address %d times", made, l.refusals(name+"-"))
 }
 
-// creates pods on the nodes in turn.
+// creates creates pods on the nodes in turn.
 func (l *lab) creates(name string, number int) {
 	l.Helper()
 	for i := range number {
@@ -381,8 +382,8 @@ func (l *lab) allRun(name string, number int) {
 	l.delete(all...)
 }
 
-// refusals counts the sandboxes that failed for lack of a daemon, of pods whose names begin
-// so. No other reason is allowed.
+// refusals counts the sandboxes that failed because no daemon was running, for pods whose names
+// have the prefix. No other reason is allowed.
 func (l *lab) refusals(prefix string) (count int32) {
 	l.Helper()
 	events, err := cluster.List[corev1.Event](l.context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})
@@ -399,7 +400,7 @@ func (l *lab) refusals(prefix string) (count int32) {
 	return count
 }
 
-// flow is a connection of a pod that goes on.
+// flow is a long-lived connection of a pod.
 type flow struct {
 	what    string
 	mu      sync.Mutex // guards what follows
@@ -445,10 +446,10 @@ func (f *flow) answered(at time.Time) {
 	f.answers++
 }
 
-// patience is how long a flow may be without an answer: TCP repeats what is lost.
+// patience is how long a flow may go without an answer: TCP retransmits what is lost.
 const patience = 10 * time.Second
 
-// goesOn reports whether the flow is there and was never without an answer for long.
+// goesOn returns an error if the flow has ended or ever went without an answer for too long.
 func (f *flow) goesOn() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

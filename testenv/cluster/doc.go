@@ -1,22 +1,23 @@
-// Package cluster runs a Kubernetes cluster of several nodes on one machine, with our
-// CNI beneath: everything above and below it is the real program.
+// Package cluster runs a multi-node Kubernetes cluster on one machine, with our CNI as its
+// network. Everything above and below the CNI is the real program.
 //
 // [Start] runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and for
 // each node a simulated EC2 instance (testenv/node) on a VPC (testenv/vpc) with
 // containerd, kubelet and kube-proxy. Then it installs our chart with helm, and kubelet
-// runs the CNI's pods. Pods are containers under crun; the images are imported, because
-// there is no registry, and those of workloads hold one program of ours each.
+// runs the CNI's pods. Pods are containers under crun. Images are imported, because there
+// is no registry; each workload image holds one program of ours.
 //
-// What is not as on EC2: kubelets and the control plane are administrators, there is no
+// Differences from EC2: kubelets and the control plane are administrators, there is no
 // DNS and no network policy agent (its image is AWS's), and the cgroups are the machine's.
 // The process that called Start reaches every address of the VPC, as a control plane does,
-// through a link with addresses of its own ([Uplink]).
+// through a link with its own addresses ([Uplink]).
 //
-// A node sees the machine's files, with layers of its own over /etc, /opt, /var/lib and
-// /var/log: what it writes there lies in [Options].Dir and is still there after
-// [Machine.Reboot], and nothing of it reaches the machine's.
+// A node sees the machine's files, with its own layers over /etc, /opt, /var/lib and
+// /var/log. What it writes there is stored in [Options].Dir, survives [Machine.Reboot] and
+// never reaches the machine.
 //
 // It needs root and a sandbox (testenv.Enter). Everything ends with the process that
-// called Start, also when that is killed, except for empty cgroups and the controllers that
-// the machine's got for them (version 2), which the next Start or [SweepCgroups] takes away.
+// called Start, even if that is killed, except for empty cgroups and the controllers that
+// were enabled for them in the machine's groups (version 2). The next Start or
+// [SweepCgroups] removes those.
 package cluster

@@ -16,8 +16,8 @@ import (
 	"cnictl/testenv/tour"
 )
 
-// ways are the sections of pages that change a cluster, by way of installing, in the order of
-// reading.
+// ways lists, for each way of installing, the documentation sections that change a cluster, in
+// reading order.
 var ways = map[string][][2]string{
 	"helm": {
 		{"docs/install.md", "With Helm"}, {"docs/install.md", "Monitoring"}, {"docs/operations.md", "Install alerts and the dashboard"},
@@ -29,21 +29,21 @@ var ways = map[string][][2]string{
 
 const upgradeSection = "Upgrade, roll back, uninstall"
 
-// operatorKinds stand for those of the Prometheus Operator. tools/monitoring decodes the
-// objects with its types.
+// operatorKinds are stand-ins for the kinds of the Prometheus Operator. tools/monitoring decodes
+// the objects with the Operator's types.
 const operatorKinds = `
 {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "PLURAL.monitoring.coreos.com"},
  "spec": {"group": "monitoring.coreos.com", "names": {"kind": "KIND", "plural": "PLURAL"}, "scope": "Namespaced", "versions": [
   {"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}
 `
 
-// desk is a directory in which the commands of pages are typed.
+// desk is a directory in which the documented commands are run.
 type desk struct {
 	*testing.T
 	dir, path string
 }
 
-// newDesk is before an API server without nodes.
+// newDesk returns a desk for an API server without nodes.
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	kubectl, err := kubeapi.ProgramDir()
@@ -61,13 +61,13 @@ func newDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	d := deskOf(t, kubeconfig, kubectl)
-	// The test bed's server has roles and accounts of its own.
+	// The test server comes with its own roles and accounts.
 	d.run("kubectl delete --ignore-not-found clusterrole,clusterrolebinding aws-node cni-metrics-helper")
 	d.run("kubectl -n kube-system delete --ignore-not-found serviceaccount aws-node cni-metrics-helper")
 	return d
 }
 
-// deskOf has the files that the pages show.
+// deskOf returns a desk with the files that the pages show.
 func deskOf(t *testing.T, kubeconfig, kubectl string) *desk {
 	t.Helper()
 	tools := filepath.Dir(tour.Path(t, ".cache/tools/helm"))
@@ -117,14 +117,14 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// fileOf is the file that a page shows, by how it begins.
+// fileOf returns the file that a page shows, identified by its prefix.
 func fileOf(page, prefix string) string {
 	files := tour.Files(page, "yaml")
 	return files[slices.IndexFunc(files, func(f string) bool { return strings.HasPrefix(f, prefix) })]
 }
 
-// TestDocs_Install types what docs/install.md shows, with its files; the DaemonSet that
-// results has the images and settings of the files. No page of tour.CommandPages shows another
+// TestDocs_Install runs the commands of docs/install.md, with its files. The resulting
+// DaemonSet has the images and settings of the files. No page of tour.CommandPages shows another
 // command that changes a cluster.
 func TestDocs_Install(t *testing.T) {
 	typed := map[string]bool{}
@@ -148,7 +148,7 @@ func TestDocs_Install(t *testing.T) {
 				d.run("kubectl apply -f " + plural + ".json")
 				d.run("kubectl wait --for condition=Established --timeout 2m customresourcedefinition " + plural + ".monitoring.coreos.com")
 			}
-			var images []string // of the daemon, as commands change it
+			var images []string // the daemon's image after each command
 			for i, command := range commands {
 				if i == upgraded { // "Write the new tag into values.yaml"
 					d.write("values.yaml", strings.Replace(fileOf(page(t, "docs/install.md"), "global:"), "tag: v1", "tag: v2", 1))
@@ -183,9 +183,9 @@ func TestDocs_Install(t *testing.T) {
 	}
 }
 
-// TestDocs_Migrate types what docs/migrate.md shows for a cluster with upstream's manifest,
-// whose settings are not the defaults: they stay, on the way there and back. Adopting changes
-// nothing, and what differs before the move is what the page says.
+// TestDocs_Migrate runs the commands of docs/migrate.md on a cluster with upstream's manifest
+// and non-default settings, which are kept on the way there and back. Adopting changes
+// nothing, and the differences before the move are those that the page lists.
 func TestDocs_Migrate(t *testing.T) {
 	text := page(t, "docs/migrate.md")
 	const upstream, ours = "602401143452.dkr.ecr.us-west-2.amazonaws.com/amazon-k8s-cni:v1.23.1", "registry.example/aws-vpc-cni:v1"
@@ -234,7 +234,7 @@ func TestDocs_Migrate(t *testing.T) {
 			if !slices.Equal(got, images) {
 				t.Errorf("images %q, want %q", got, images)
 			}
-			// What "aws eks" writes.
+			// The output of "aws eks".
 			d.write("configuration.json", `{"env": {"ENABLE_PREFIX_DELEGATION": "true"}}`)
 			d.write("addon.schema.json", string(chart.Addon()))
 			for _, command := range commandsOf(t, text, "The add-on's configurationValues") {
@@ -258,12 +258,13 @@ func TestDocs_Migrate(t *testing.T) {
 	}
 }
 
-// expectedChange is a line of kubectl diff that docs/migrate.md announces.
+// expectedChange matches a line of kubectl diff that docs/migrate.md announces.
 var expectedChange = regexp.MustCompile(`^[-+] +(- )?((deprecated\.daemonset\.template\.)?generation: |image: |app\.kubernetes\.io/(managed-by|version): |helm\.sh/chart: |` +
 	`value: v1(\.23\.1)?$|allowPrivilegeEscalation: false$|readOnlyRootFilesystem: true$|drop:$|ALL$)`)
 
-// commandsOf are the commands of a section, but those of aws and make, and those of cnictl that
-// read a cluster: TestDocs_Commands of cmd/cnictl/internal/root runs them on a recording.
+// commandsOf returns the commands of a section, except for those of aws and make, and those of
+// cnictl that read a cluster: TestDocs_Commands of cmd/cnictl/internal/root runs them on a
+// recording.
 func commandsOf(t *testing.T, page, title string) (out []string) {
 	t.Helper()
 	_, text, found := strings.Cut(page, "# "+title+"\n")

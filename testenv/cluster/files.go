@@ -10,11 +10,11 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// layers are the directories that a node has layers of its own over.
+// layers are the directories that a node covers with its own layers.
 var layers = []string{"/etc", "/opt", "/var/lib", "/var/log"}
 
-// fixedSysctls are of the whole machine, and kubelet would set them: a node shows it
-// what it wants to see.
+// fixedSysctls belong to the whole machine, and kubelet would set them: a node shows kubelet
+// the values that it expects.
 var fixedSysctls = map[string]string{
 	"vm/overcommit_memory":      "1",
 	"vm/panic_on_oom":           "0",
@@ -24,12 +24,12 @@ var fixedSysctls = map[string]string{
 	"kernel/keys/root_maxbytes": "25000000",
 }
 
-// layFiles makes the node's own view of the machine's files.
+// layFiles creates the node's own view of the machine's files.
 func (m *Machine) layFiles() error {
 	var script strings.Builder
 	add := func(format string, args ...any) { fmt.Fprintf(&script, format+"\n", args...) }
 	add("set -eu")
-	// crun takes both versions of cgroups at once for neither.
+	// crun treats a mix of both cgroup versions as neither.
 	add("if grep -q ' /sys/fs/cgroup/unified ' /proc/mounts; then umount -l /sys/fs/cgroup/unified; fi")
 	for _, lower := range layers {
 		upper := m.upper(lower)
@@ -57,7 +57,7 @@ func (m *Machine) layFiles() error {
 	return m.run("/bin/sh", "-c", script.String())
 }
 
-// upper is where what the node writes to a directory of the machine lies.
+// upper returns the directory that stores what the node writes to a directory of the machine.
 func (m *Machine) upper(lower string) string {
 	return filepath.Join(m.Dir, "over", strings.ReplaceAll(lower, "/", "_"), "upper")
 }
@@ -68,13 +68,13 @@ const (
 	cniConf = "cni-net.d"
 )
 
-// run runs a program in the node; it is an error if that fails.
+// run runs a program in the node. It returns an error if the program fails.
 func (m *Machine) run(program string, args ...string) error {
 	_, err := m.Output(program, args...)
 	return err
 }
 
-// Output runs a program in the node and returns what it prints.
+// Output runs a program in the node and returns its standard output.
 func (m *Machine) Output(program string, args ...string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -90,7 +90,7 @@ func (m *Machine) Output(program string, args ...string) (string, error) {
 	return string(r.Stdout), nil
 }
 
-// environment is what programs of a node are started with.
+// environment returns the environment for programs on a node.
 func environment(more ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/root"}, more...)
 }

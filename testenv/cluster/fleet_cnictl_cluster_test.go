@@ -44,7 +44,7 @@ func (l *lab) grantRoles(user string, files ...string) {
 	}
 }
 
-// grant makes a role and binds it to a user where it holds.
+// grant creates a role and binds it to a user in the role's scope.
 func (l *lab) grant(role *unstructured.Unstructured, user string) {
 	l.Helper()
 	l.apply(role)
@@ -71,7 +71,7 @@ func (l *lab) apply(o *unstructured.Unstructured) {
 	l.check(err)
 }
 
-// reader is the cluster as the user with these rights sees it.
+// reader returns the cluster as the user with these rights sees it.
 func (l *lab) reader(protocol string, nodes ...string) *fleetcluster.Cluster {
 	l.Helper()
 	cfg, err := clientcmd.BuildConfigFromFlags("", l.c.Kubeconfig)
@@ -86,7 +86,7 @@ func (l *lab) reader(protocol string, nodes ...string) *fleetcluster.Cluster {
 	return c
 }
 
-// threeNodes are those that every test of the shared cluster has.
+// threeNodes returns the nodes that every test of the shared cluster has.
 func (l *lab) threeNodes() (names []string) {
 	for _, m := range l.c.Machines[:3] {
 		names = append(names, m.Name)
@@ -109,8 +109,8 @@ func (l *lab) sweep(c *fleetcluster.Cluster, timeout time.Duration) map[string]d
 	return out
 }
 
-// TestCnictl_Sweep reads three nodes through the API server and their kubelets, by both
-// protocols, with no more rights than deploy/rbac/cnictl.yaml grants.
+// TestCnictl_Sweep reads three nodes through the API server and their kubelets, over both
+// protocols, with only the rights that deploy/rbac/cnictl.yaml grants.
 func TestCnictl_Sweep(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -127,7 +127,7 @@ func TestCnictl_Sweep(t *testing.T) {
 	}
 }
 
-// TestCnictl_Metrics reads the other port of a node by the same right.
+// TestCnictl_Metrics reads a node's metrics port with the same right.
 func TestCnictl_Metrics(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -164,8 +164,8 @@ func TestCnictl_DaemonDown(t *testing.T) {
 	}
 }
 
-// TestCnictl_KubeletSilent: a kubelet that accepts connections and never answers costs at most
-// a node's timeout; one that is gone is reported at once.
+// TestCnictl_KubeletSilent: a kubelet that accepts connections but never answers delays a
+// sweep by at most a node's timeout; one that is gone is reported at once.
 func TestCnictl_KubeletSilent(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -209,8 +209,7 @@ func TestCnictl_KubeletSilent(t *testing.T) {
 	}
 }
 
-// TestCnictl_LeavesNothing: after fifty tunnels nothing of them is left here, and nothing
-// on the node.
+// TestCnictl_LeavesNothing: fifty tunnels leave nothing behind here or on the node.
 func TestCnictl_LeavesNothing(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()
@@ -219,7 +218,7 @@ func TestCnictl_LeavesNothing(t *testing.T) {
 		c := l.reader(protocol, m.Name)
 		targets, err := c.Targets(l.context())
 		l.check(err)
-		l.ask(targets[0]) // for a TLS session, and what the first one learns
+		l.ask(targets[0]) // to warm up the TLS session and caches
 		before, began := runtime.NumGoroutine(), cpu()
 		for range 50 {
 			l.ask(targets[0])
@@ -243,10 +242,10 @@ func TestCnictl_LeavesNothing(t *testing.T) {
 	}
 }
 
-// introspectionPort is 61679 as /proc/net/tcp has it.
+// introspectionPort is 61679 in the form of /proc/net/tcp.
 const introspectionPort = "F0EF"
 
-// established counts the connections of a machine to a port of its own loopback.
+// established counts a machine's connections to a port on its loopback.
 func established(m *cluster.Machine, port string) (count int, _ error) {
 	table, err := m.Output("cat", "/proc/net/tcp")
 	if err != nil {
@@ -261,7 +260,7 @@ func established(m *cluster.Machine, port string) (count int, _ error) {
 	return count, nil
 }
 
-// ask reads one document over a tunnel of its own.
+// ask reads one document over a new tunnel.
 func (l *lab) ask(g fleet.Target) {
 	l.Helper()
 	c, err := client.New(client.Options{Address: g.Address, Dial: g.Dial, Now: time.Now})
@@ -271,7 +270,7 @@ func (l *lab) ask(g fleet.Target) {
 	l.check(err)
 }
 
-// kept is the CPU time of one request of many over one tunnel.
+// kept returns the CPU time per request when many requests share one tunnel.
 func (l *lab) kept(g fleet.Target) time.Duration {
 	l.Helper()
 	c, err := client.New(client.Options{Address: g.Address, Dial: g.Dial, Now: time.Now})
@@ -287,7 +286,7 @@ func (l *lab) kept(g fleet.Target) time.Duration {
 	return (cpu() - began) / 100
 }
 
-// cpu is what this process has used, with the simulated EC2 that is in it.
+// cpu returns the CPU time of this process, which includes the simulated EC2.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -296,7 +295,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestCnictl_Logs reads what a pod printed.
+// TestCnictl_Logs reads a pod's log.
 func TestCnictl_Logs(t *testing.T) {
 	l := requireCluster(t)
 	l.grantReader()

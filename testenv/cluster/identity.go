@@ -17,8 +17,8 @@ import (
 const cgroupPrefix = "cnictl-"
 
 // identity distinguishes the cgroups of clusters. Its lock ends with the process, so that others
-// can see which groups are stale. Its file lists the controllers that the machine's groups did
-// not have before, and that are removed when the cluster ends.
+// can see which groups are stale. Its file lists the controllers that were enabled for this
+// cluster in the machine's groups, and that are disabled when the cluster ends.
 type identity struct {
 	name string
 	lock *os.File
@@ -44,16 +44,16 @@ func newIdentity() (*identity, error) {
 	return i, nil
 }
 
-// lockPath does not follow TMPDIR: clusters of several users of one machine meet there.
+// lockPath ignores TMPDIR: the clusters of all users of a machine share this directory.
 func lockPath(name string) string { return filepath.Join("/tmp", cgroupPrefix+name+".lock") }
 
 func (i *identity) cgroup() string { return "/" + cgroupPrefix + i.name }
 
-// recordMost is above the length of what newIdentity writes.
+// recordMost is more than newIdentity ever writes.
 const recordMost = 256
 
-// close removes the groups and then the lock, which stays for the next sweep while others
-// need what is to be taken back.
+// close removes the groups and then the lock. The lock stays for the next sweep while others
+// use controllers that are to be taken back.
 func (i *identity) close() error {
 	record, err := io.ReadAll(io.NewSectionReader(i.lock, 0, recordMost))
 	if err != nil {
@@ -65,7 +65,7 @@ func (i *identity) close() error {
 	inUse, err := takeBack(cgroupMount, string(record))
 	if err == nil && !inUse {
 		if err = os.Remove(i.lock.Name()); errors.Is(err, fs.ErrNotExist) {
-			err = nil // somebody swept, too
+			err = nil // another process swept, too
 		}
 	}
 	return errors.Join(err, i.lock.Close())
@@ -95,10 +95,10 @@ func SweepCgroups() error {
 	return nil
 }
 
-// sweep removes the groups of one cluster unless it runs.
+// sweep removes the groups of one cluster unless the cluster is running.
 func sweep(name string) error {
 	if len(name) != 8 {
-		return nil // not of a cluster
+		return nil // not a cluster's
 	}
 	f, err := openLock(lockPath(name))
 	if f == nil || err != nil {
@@ -114,15 +114,15 @@ func sweep(name string) error {
 	return (&identity{name: name, lock: f}).close()
 }
 
-// openLock opens a lock, or makes one. nil: what has the name is not a file of this user,
-// since in that directory everybody can make something, and a link that leads elsewhere.
+// openLock opens a lock, or creates it. It returns nil for anything but a regular file of this
+// user: the directory is world-writable, and a symlink could lead elsewhere.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 		if errors.Is(err, fs.ErrExist) {
-			return nil, nil // somebody sweeps, too
+			return nil, nil // another process sweeps, too
 		}
 		return f, err
 	case err != nil && !os.IsPermission(err) && !errors.Is(err, unix.ELOOP) && !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.ENXIO):

@@ -1,7 +1,7 @@
 package cluster
 
-// Images of the cluster, and their archives beside the programs (images.yaml, make testimages).
-// There is no registry: they are on every node, to be used with imagePullPolicy Never.
+// Images of the cluster, and their archives next to the programs (images.yaml, make testimages).
+// There is no registry: they are on every node, for use with imagePullPolicy Never.
 const (
 	pauseImage = "docker.io/cnictl/pause:test"
 	ProbeImage = "docker.io/cnictl/podprobe:test" // runs testenv/cmd/podprobe

@@ -19,10 +19,10 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// fieldManager owns what the cluster itself makes.
+// fieldManager owns the objects that the cluster itself creates.
 const fieldManager = "cluster"
 
-// publishAPI names the endpoint of the Service "kubernetes", as EKS does: pods reach the API
+// publishAPI publishes the endpoint of the Service "kubernetes", as EKS does: pods reach the API
 // server at the Service's address.
 func (c *Cluster) publishAPI(ctx context.Context) error {
 	at := c.apiForPods()
@@ -42,7 +42,7 @@ func (c *Cluster) publishAPI(ctx context.Context) error {
 	}})
 }
 
-// apply makes an object or changes it.
+// apply creates an object or updates it.
 func (c *Cluster) apply(ctx context.Context, o *unstructured.Unstructured) error {
 	group := o.GroupVersionKind().GroupVersion()
 	objects := c.API.Objects().Resource(group.WithResource(strings.ToLower(o.GetKind()) + "s"))
@@ -59,7 +59,7 @@ func (c *Cluster) apply(ctx context.Context, o *unstructured.Unstructured) error
 	return nil
 }
 
-// definitions are those that EKS brings: the chart has only the CNI's own.
+// definitions returns the CRDs that EKS provides: the chart has only the CNI's own.
 func definitions() ([]*unstructured.Unstructured, error) {
 	all, err := deploy.CRDs()
 	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool {
@@ -71,12 +71,12 @@ func definitions() ([]*unstructured.Unstructured, error) {
 // Release is the name of the CNI's release.
 const Release = "aws-vpc-cni"
 
-// Chart is the directory of the CNI's chart.
+// Chart returns the directory of the CNI's chart.
 func (c *Cluster) Chart() string {
 	return filepath.Join(checkout(c.opts.Binaries), "deploy/chart/aws-vpc-cni")
 }
 
-// Helm runs helm in the namespace of the CNI and returns what it prints.
+// Helm runs helm in the CNI's namespace and returns its standard output.
 func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.programs[helm], append(args, "--namespace", SystemNamespace, "--kubeconfig", c.Kubeconfig)...)
 	cmd.Env = environment("HELM_CACHE_HOME="+filepath.Join(c.opts.Dir, "helm"), "HELM_CONFIG_HOME="+filepath.Join(c.opts.Dir, "helm"))
@@ -89,7 +89,7 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 }
 
 // writeValues writes the chart's values: the names of the images on the nodes, how to reach AWS,
-// and Options.Env. The network policy agent, whose image is AWS's, is left out.
+// and Options.Env. It disables the network policy agent, whose image is AWS's.
 func (c *Cluster) writeValues() error {
 	env := map[string]any{"AWS_ENDPOINT_URL_EC2": "http://" + vpc.EC2.String()}
 	initial := map[string]any{}
@@ -115,5 +115,5 @@ func (c *Cluster) writeValues() error {
 	return os.WriteFile(c.Values, data, 0o600)
 }
 
-// initVariables are of both containers.
+// initVariables are set in both containers.
 var initVariables = []string{"ENABLE_IPv6", "ENABLE_V6_EGRESS"}

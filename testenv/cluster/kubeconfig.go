@@ -7,14 +7,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes an administrator's kubeconfig whose server has an address, to a
-// file that only its owner reads.
+// WriteKubeconfig writes an administrator's kubeconfig with the given server address to a
+// file that only its owner can read.
 func (c *Cluster) WriteKubeconfig(file, address string) error {
 	admin := c.API.Admin()
 	config := clientcmdapi.NewConfig()
 	config.Clusters["cluster"] = &clientcmdapi.Cluster{
 		Server:                   "https://" + address,
-		TLSServerName:            "localhost", // whatever the address is
+		TLSServerName:            "localhost", // whatever the address
 		CertificateAuthorityData: admin.CAData,
 	}
 	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.CertData, ClientKeyData: admin.KeyData}

@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// StartKubelet starts the node's agent. It registers the node; it becomes Ready when
+// StartKubelet starts the node's kubelet. It registers the node, which becomes Ready when
 // the runtime has a conflist.
 func (m *Machine) StartKubelet(context.Context) error {
 	if err := makeCgroup(m.cgroup()); err != nil {
@@ -26,8 +26,8 @@ func (m *Machine) StartKubelet(context.Context) error {
 	config, err := m.writeConfig(kubelet, map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"kind":       "KubeletConfiguration",
-		"address":    "::", // and of IPv4
-		// Only the VPC of the test reaches it.
+		"address":    "::", // IPv4 too
+		// Only the test's VPC can reach it.
 		"authentication": map[string]any{
 			"anonymous": map[string]any{"enabled": true},
 			"webhook":   map[string]any{"enabled": false},
@@ -35,10 +35,10 @@ func (m *Machine) StartKubelet(context.Context) error {
 		"authorization":            map[string]any{"mode": "AlwaysAllow"},
 		"containerRuntimeEndpoint": "unix://" + ContainerdSocket,
 		"maxPods":                  m.MaxPods,
-		// Kubelets that share a group end each other's pods.
+		// Kubelets that share a group kill each other's pods.
 		"cgroupRoot": m.cgroup(), "cgroupDriver": "cgroupfs", "enforceNodeAllocatable": []string{},
 		"failCgroupV1": false, "failSwapOn": false, "oomScoreAdj": 0,
-		// The machine's disk and memory are not the node's.
+		// The machine's disk and memory do not belong to the node.
 		"evictionHard":                map[string]any{"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
 		"imageGCHighThresholdPercent": 100,
 		"resolvConf":                  "",
@@ -47,7 +47,7 @@ func (m *Machine) StartKubelet(context.Context) error {
 		"registryPullQPS":             0,
 		"eventRecordQPS":              0,
 		"kubeAPIQPS":                  200, "kubeAPIBurst": 400,
-		// A container that ends is back after a second each time, not after up to five minutes.
+		// A container that ends restarts after a second each time, not after up to five minutes.
 		"featureGates":     map[string]bool{"KubeletCrashLoopBackOffMax": true},
 		"crashLoopBackOff": map[string]any{"maxContainerRestartPeriod": "1s"},
 	})
@@ -67,7 +67,7 @@ func (m *Machine) StartKubelet(context.Context) error {
 	})
 }
 
-// StartProxy starts what makes Services reachable.
+// StartProxy starts kube-proxy, which makes Services reachable.
 func (m *Machine) StartProxy(context.Context) error {
 	kubeconfig, err := m.kubeconfig()
 	if err != nil {
@@ -80,7 +80,7 @@ func (m *Machine) StartProxy(context.Context) error {
 		"mode":             m.cluster.opts.ProxyMode,
 		"hostnameOverride": m.Name,
 		"oomScoreAdj":      0,
-		// The size of the table is the machine's to set.
+		// The machine sets the size of the table.
 		"conntrack": map[string]any{"maxPerCore": 0, "min": 0},
 	})
 	if err != nil {
@@ -92,7 +92,7 @@ func (m *Machine) StartProxy(context.Context) error {
 	})
 }
 
-// Address is the node's, of the family of the cluster.
+// Address returns the node's address, in the cluster's family.
 func (m *Machine) Address() netip.Addr {
 	if m.cluster.opts.IPv6 {
 		return m.Primary.IPv6s[0]
@@ -100,13 +100,13 @@ func (m *Machine) Address() netip.Addr {
 	return m.Instance.PrimaryIP
 }
 
-// cgroup is where the node's pods are.
+// cgroup returns the group of the node's pods.
 func (m *Machine) cgroup() string {
 	return m.cluster.identity.cgroup() + "/" + filepath.Base(m.Dir)
 }
 
-// MakeCgroup makes a group below the node's, for sandboxes that kubelet does not make, and
-// returns its path; it goes with the cluster.
+// MakeCgroup creates a group below the node's, for sandboxes that kubelet does not create, and
+// returns its path. The group is removed with the cluster.
 func (m *Machine) MakeCgroup(name string) (string, error) {
 	path := m.cgroup() + "/" + name
 	return path, makeCgroup(path)

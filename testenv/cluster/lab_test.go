@@ -23,21 +23,21 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// within bounds what a test waits for: far more than it takes, because a busy machine is
-// no mistake.
+// within bounds what a test waits for. It is far more than needed, so that a busy machine
+// does not fail the test.
 const within = 2 * time.Minute
 
 const namespace = "default"
 
-// shared is a cluster of this test binary: it takes ten seconds to start.
+// shared is a cluster shared by the tests of this binary: it takes ten seconds to start.
 type shared struct {
 	sync.Mutex
 	options cluster.Options
 	cluster *cluster.Cluster
-	err     error // why there is none, for every test
+	err     error // why it did not start, reported to every test
 }
 
-// The clusters. The first gives pods a way out over IPv6; its third node has room for many
+// The clusters. The first lets pods reach IPv6 destinations; its third node has room for many
 // pods.
 var (
 	ipv4Cluster = &shared{options: cluster.Options{
@@ -77,7 +77,7 @@ func (s *shared) require(t *testing.T) *lab {
 }
 
 func (s *shared) start() {
-	// It outlives the test, so its context is not the test's.
+	// It outlives the test, so it does not use the test's context.
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	var dir string
@@ -87,7 +87,7 @@ func (s *shared) start() {
 	}
 }
 
-// end ends the cluster if it runs; a test that wants it after that gets a new one.
+// end ends the cluster if it runs. A later test that needs it gets a new one.
 func (s *shared) end() error {
 	s.Lock()
 	defer s.Unlock()
@@ -104,7 +104,7 @@ func (s *shared) end() error {
 
 func endShared() error { return errors.Join(ipv4Cluster.end(), ipv6Cluster.end()) }
 
-// lab is a test with the cluster.
+// lab is a test with its cluster.
 type lab struct {
 	*testing.T
 	c *cluster.Cluster
@@ -129,7 +129,7 @@ func (l *lab) await(what string, check func() error) {
 	l.check(cluster.Await(l.context(), what, check))
 }
 
-// pod describes a pod that runs podprobe, on a machine if one is named.
+// pod describes a pod that runs podprobe, on a machine if one is given.
 func pod(name string, on *cluster.Machine, edit ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"test": name}},
@@ -148,7 +148,7 @@ func pod(name string, on *cluster.Machine, edit ...func(*corev1.Pod)) *corev1.Po
 	return p
 }
 
-// run creates pods and waits until all run; they are deleted with the test.
+// run creates pods and waits until all of them run. They are deleted when the test ends.
 func (l *lab) run(pods ...*corev1.Pod) []*corev1.Pod {
 	l.Helper()
 	l.Cleanup(func() { l.delete(names(pods)...) })
@@ -187,8 +187,8 @@ func names(pods []*corev1.Pod) (out []string) {
 	return out
 }
 
-// delete deletes pods and waits until they are gone. That one was gone before is no
-// mistake.
+// delete deletes pods and waits until they are gone. A pod that is already gone is not an
+// error.
 func (l *lab) delete(pods ...string) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.Context()), within) // a cleanup's context has ended
@@ -216,7 +216,7 @@ func (l *lab) delete(pods ...string) {
 	}
 }
 
-// machine is where a pod runs.
+// machine returns the machine on which a pod runs.
 func (l *lab) machine(p *corev1.Pod) *cluster.Machine {
 	l.Helper()
 	for _, m := range l.c.Machines {
@@ -228,7 +228,7 @@ func (l *lab) machine(p *corev1.Pod) *cluster.Machine {
 	return nil
 }
 
-// get asks a podprobe over HTTP, from the control plane's side of the VPC.
+// get sends an HTTP request to a podprobe, from the control plane's side of the VPC.
 func (l *lab) get(p *corev1.Pod, path string, query ...string) (string, error) {
 	values := url.Values{}
 	for i := 0; i+1 < len(query); i += 2 {
@@ -247,10 +247,10 @@ func (l *lab) get(p *corev1.Pod, path string, query ...string) (string, error) {
 	return string(body), err
 }
 
-// lineOf is where a pod answers lines.
+// lineOf returns the address of a pod's line server.
 func lineOf(p *corev1.Pod) string { return net.JoinHostPort(p.Status.PodIP, "7") }
 
-// reach has one pod talk to an address over TCP or UDP and returns the source that the
+// reach makes a pod talk to an address over TCP or UDP and returns the source that the
 // peer saw and the peer's name, if it sends one.
 func (l *lab) reach(from *corev1.Pod, network, to string) (source netip.AddrPort, name string) {
 	l.Helper()
@@ -265,7 +265,7 @@ func (l *lab) reach(from *corev1.Pod, network, to string) (source netip.AddrPort
 	return source, name
 }
 
-// explain shows what a failed test may have failed for.
+// explain logs details that may explain a failure.
 func (l *lab) explain() {
 	if !l.Failed() {
 		return

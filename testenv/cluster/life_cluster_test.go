@@ -22,8 +22,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// TestDelete_LeavesNothing of pods on their node: no link, route, rule, namespace, chain,
-// allocation.
+// TestDelete_LeavesNothing: deleted pods leave no link, route, rule, namespace, chain or
+// allocation on their node.
 func TestDelete_LeavesNothing(t *testing.T) {
 	l := requireCluster(t)
 	m := l.c.Machines[1]
@@ -57,12 +57,12 @@ func TestDelete_LeavesNothing(t *testing.T) {
 	}
 	links, err := m.Output("ip", "-o", "link")
 	l.check(err)
-	if strings.Contains(links, ": bwp") { // the bandwidth plugin's, which are named by sandbox
+	if strings.Contains(links, ": bwp") { // links of the bandwidth plugin, named by sandbox
 		t.Errorf("left of the limits:\n%s", links)
 	}
 }
 
-// tracesOf is what of the node names the address of a pod, by kind.
+// tracesOf returns whatever on the node mentions a pod's address, by kind.
 func (l *lab) tracesOf(m *cluster.Machine, p *corev1.Pod) map[string][]string {
 	l.Helper()
 	address := regexp.MustCompile(`\b` + regexp.QuoteMeta(p.Status.PodIP) + `\b`)
@@ -84,7 +84,7 @@ func (l *lab) tracesOf(m *cluster.Machine, p *corev1.Pod) map[string][]string {
 	return traces
 }
 
-// restart is a part of a node that ends and comes back.
+// restart describes a part of a node that can be stopped and started again.
 type restart struct {
 	name  string
 	end   func(context.Context, *cluster.Machine) error
@@ -109,8 +109,8 @@ func restarts() []restart {
 	}
 }
 
-// holdDaemon kills the daemon and keeps its entrypoint, which is stopped, from noticing: the
-// pod is there and nothing listens in it.
+// holdDaemon kills the daemon and stops its entrypoint, which therefore does not notice: the
+// pod exists, but nothing listens in it.
 func holdDaemon(m *cluster.Machine, _ context.Context) error {
 	entrypoint, err := m.Process(node.EntrypointBinary)
 	if err == nil {
@@ -122,8 +122,8 @@ func holdDaemon(m *cluster.Machine, _ context.Context) error {
 	return err
 }
 
-// releaseDaemon lets the entrypoint end, and waits for the container that kubelet starts in
-// its place.
+// releaseDaemon lets the entrypoint end, and waits for the container with which kubelet
+// replaces it.
 func releaseDaemon(m *cluster.Machine, ctx context.Context) error {
 	entrypoint, err := m.Process(node.EntrypointBinary)
 	if err == nil {
@@ -135,8 +135,8 @@ func releaseDaemon(m *cluster.Machine, ctx context.Context) error {
 	return m.AwaitDaemon(ctx, 0)
 }
 
-// TestRestart_IsHarmless: pods that run keep their addresses and are reached all the
-// time, and new ones start.
+// TestRestart_IsHarmless: running pods keep their addresses and stay reachable throughout,
+// and new ones start.
 func TestRestart_IsHarmless(t *testing.T) {
 	l := requireCluster(t)
 	m := l.c.Machines[0]
@@ -147,8 +147,8 @@ func TestRestart_IsHarmless(t *testing.T) {
 			l := &lab{T: t, c: l.c}
 			t.Cleanup(l.explain)
 			l.check(r.end(l.context(), m))
-			l.reachesBothWays(stays, peer) // while it is away
-			// Waits for what is away, and must not be given up.
+			l.reachesBothWays(stays, peer) // while the part is stopped
+			// It waits for the stopped part, and must not be given up.
 			name := "new-" + strings.ToLower(strings.ReplaceAll(r.name, "_", "-"))
 			_, err := cluster.Create(l.context(), l.c, namespace, pod(name, m))
 			l.check(err)
@@ -203,8 +203,8 @@ func TestReboot(t *testing.T) {
 }
 
 // TestReady_WithTheConflist: a node is not Ready before its CNI serves, and stays so with
-// a CNI that cannot start, which says why. One that serves introspection on a Unix socket alone
-// is read by exec.
+// a CNI that cannot start, which reports why. A CNI that serves introspection only on a Unix
+// socket is read by exec.
 func TestReady_WithTheConflist(t *testing.T) {
 	l := requireCluster(t)
 	m, err := l.c.Add(l.context(), cluster.NodeOptions{})
@@ -252,8 +252,8 @@ func TestReady_WithTheConflist(t *testing.T) {
 	l.run(pod("first-of-node", m))
 }
 
-// variant runs the CNI's DaemonSet with another environment on a machine that the DaemonSet
-// itself does not want, until the returned function is called.
+// variant runs the CNI's DaemonSet with a different environment on a machine that the DaemonSet
+// itself excludes, until the returned function is called.
 func (l *lab) variant(m *cluster.Machine, name string, env map[string]string) (remove func()) {
 	l.Helper()
 	set, err := cluster.Get[appsv1.DaemonSet](l.context(), l.c, cluster.SystemNamespace, "aws-node")
@@ -282,7 +282,7 @@ func (l *lab) variant(m *cluster.Machine, name string, env map[string]string) (r
 	return remove
 }
 
-// TestScale: thirty pods at once on one node.
+// TestScale starts thirty pods at once on one node.
 func TestScale(t *testing.T) {
 	l := requireCluster(t)
 	var pods []*corev1.Pod
@@ -302,7 +302,7 @@ func TestScale(t *testing.T) {
 	l.noFailedSandboxes("scale-")
 }
 
-// noFailedSandboxes: no pod whose name begins so was tried more than once.
+// noFailedSandboxes checks that no pod with the name prefix had a failed sandbox.
 func (l *lab) noFailedSandboxes(prefix string) {
 	l.Helper()
 	events, err := cluster.List[corev1.Event](l.context(), l.c, namespace, metav1.ListOptions{FieldSelector: "reason=FailedCreatePodSandBox"})

@@ -15,10 +15,10 @@ import (
 	"cnictl/testenv/node"
 )
 
-// Machine is one node of the cluster: an instance with what runs on it. What starts and
-// stops things on it is called by one goroutine at a time.
+// Machine is one node of the cluster: an instance and what runs on it. The methods that start
+// and stop things on it are not safe for concurrent use.
 type Machine struct {
-	Name     string // of the Node object
+	Name     string // its name in the API
 	Instance *fakeaws.Instance
 	Dir      string // its files
 	MaxPods  int    // as the type's ENIs allow
@@ -30,7 +30,7 @@ type Machine struct {
 	booted   time.Time
 }
 
-// newMachine launches an instance; it boots in start.
+// newMachine launches an instance, which boots later.
 func (c *Cluster) newMachine(number int, o NodeOptions) (*Machine, error) {
 	if o.Type == "" {
 		o.Type = defaultType
@@ -43,7 +43,7 @@ func (c *Cluster) newMachine(number int, o NodeOptions) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := c.mkdir(fmt.Sprintf("n%d", number+1)) // short: sockets lie below
+	dir, err := c.mkdir(fmt.Sprintf("n%d", number+1)) // short, because socket paths are limited
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (c *Cluster) newMachine(number int, o NodeOptions) (*Machine, error) {
 	}, nil
 }
 
-// boot runs what a node has before its pods.
+// boot starts what a node runs before its pods.
 func (m *Machine) boot(ctx context.Context) (err error) {
 	m.booted = time.Now().Truncate(time.Second) // the API's precision
 	m.Node, err = node.Start(ctx, node.Options{
@@ -77,7 +77,7 @@ func (m *Machine) boot(ctx context.Context) (err error) {
 }
 
 // Reboot ends everything on the machine at once, as a power failure does, and boots it
-// again: the network namespace and /run are new, the files are as they were.
+// again: the network namespace and /run are new, the files are unchanged.
 func (m *Machine) Reboot(ctx context.Context) error {
 	if err := m.close(); err != nil {
 		return err
@@ -97,13 +97,13 @@ func (m *Machine) close() error {
 	return err
 }
 
-// Object is the Node object.
+// Object returns the Node object.
 func (m *Machine) Object(ctx context.Context) (*corev1.Node, error) {
 	return Get[corev1.Node](ctx, m.cluster, "", m.Name)
 }
 
-// Ready reports whether the kubelet of this boot has called the node Ready, and the reason
-// and message of that.
+// Ready reports whether the kubelet of this boot has set the node Ready, with the reason
+// and message of the condition.
 func (m *Machine) Ready(ctx context.Context) (ready bool, why string, err error) {
 	object, err := m.Object(ctx)
 	if err != nil {
@@ -128,11 +128,11 @@ func (m *Machine) AwaitReady(ctx context.Context) error {
 	})
 }
 
-// pollEvery is short against what is waited for and long against a request.
+// pollEvery is short compared to the waits and long compared to a request.
 const pollEvery = 100 * time.Millisecond
 
-// Await repeats a check until it passes or the context ends; the error has the last
-// reason.
+// Await repeats a check until it passes or the context ends. Its error includes the last
+// error of the check.
 func Await(ctx context.Context, what string, check func() error) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()

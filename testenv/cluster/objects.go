@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// object is a kind that a cluster's user deals with. The clients of single kinds would
-// bring a dozen modules.
+// object lists the kinds that a cluster's user needs. Typed clients would add a dozen
+// modules.
 type object interface {
 	corev1.Pod | corev1.Node | corev1.Service | corev1.Event | corev1.Namespace | appsv1.Deployment | appsv1.DaemonSet
 }
 
-// kindOf is the kind and resource of a type, and whether it lies in a namespace.
+// kindOf returns the kind and resource of a type, and whether it is namespaced.
 func kindOf[T object]() (kind string, r schema.GroupVersionResource, namespaced bool) {
 	core := corev1.SchemeGroupVersion
 	switch any(*new(T)).(type) {
@@ -49,7 +49,7 @@ func of[T object](c *Cluster, namespace string) dynamic.ResourceInterface {
 	return all.Namespace(namespace)
 }
 
-// Get reads an object; of a kind without namespaces, namespace is ignored.
+// Get reads an object. For cluster-scoped kinds, namespace is ignored.
 func Get[T object](ctx context.Context, c *Cluster, namespace, name string) (*T, error) {
 	u, err := of[T](c, namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -58,7 +58,7 @@ func Get[T object](ctx context.Context, c *Cluster, namespace, name string) (*T,
 	return decode[T](u)
 }
 
-// Create makes an object and returns it as the server keeps it.
+// Create creates an object and returns it as the server stores it.
 func Create[T object](ctx context.Context, c *Cluster, namespace string, o *T) (*T, error) {
 	kind, resource, _ := kindOf[T]()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -75,7 +75,7 @@ func Create[T object](ctx context.Context, c *Cluster, namespace string, o *T) (
 	return decode[T](answer)
 }
 
-// List reads the objects of a namespace.
+// List returns the objects of a namespace.
 func List[T object](ctx context.Context, c *Cluster, namespace string, o metav1.ListOptions) ([]T, error) {
 	list, err := of[T](c, namespace).List(ctx, o)
 	if err != nil {
@@ -92,7 +92,7 @@ func List[T object](ctx context.Context, c *Cluster, namespace string, o metav1.
 	return out, nil
 }
 
-// Delete deletes an object; its end may take a while.
+// Delete starts the deletion of an object, which may take a while.
 func Delete[T object](ctx context.Context, c *Cluster, namespace, name string) error {
 	return of[T](c, namespace).Delete(ctx, name, metav1.DeleteOptions{})
 }

@@ -9,14 +9,14 @@ import (
 	"path/filepath"
 )
 
-// Options describe a cluster.
+// Options configure a cluster.
 type Options struct {
 	// Dir holds all files of the cluster. It must exist, be empty, have a short path
-	// and lie on a file system that can be the upper layer of an overlay. Required.
+	// and be on a file system that can be the upper layer of an overlay. Required.
 	Dir string
 
-	// Binaries is the directory of the programs of this project, in a checkout in which
-	// make images was run and helm is built. Required.
+	// Binaries is the directory of this project's programs, in a checkout in which make
+	// images was run and helm is built. Required.
 	Binaries string
 
 	// Nodes are the workers. Required.
@@ -25,24 +25,24 @@ type Options struct {
 	// Env changes the environment of the CNI; an empty value removes a variable.
 	Env map[string]string
 
-	// IPv6 makes it a cluster of IPv6: pods and Services have no other addresses, nodes have
-	// both. The CNI is set up as EKS does then.
+	// IPv6 makes an IPv6 cluster: pods and Services have only IPv6 addresses, nodes have
+	// both families. The CNI is configured as EKS does in this case.
 	IPv6 bool
 
 	// ProxyMode is kube-proxy's: "iptables" (default) or "nftables".
 	ProxyMode string
 
-	// Progress gets a line about each step. Default: discarded.
+	// Progress receives a line for each step. Default: discarded.
 	Progress io.Writer
 }
 
-// NodeOptions describe one node.
+// NodeOptions configure one node.
 type NodeOptions struct {
-	Type string // of the instance; default m5.large
-	IPv6 bool   // an IPv6 address for the node, in a cluster of IPv4 too
+	Type string // instance type; default m5.large
+	IPv6 bool   // gives the node an IPv6 address, in an IPv4 cluster too
 }
 
-// ipv6Env is what EKS sets for a cluster of IPv6.
+// ipv6Env is what EKS sets for an IPv6 cluster.
 var ipv6Env = map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true"}
 
 // defaultType has 3 ENIs of 10 addresses: 29 pods.

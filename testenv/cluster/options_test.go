@@ -21,7 +21,7 @@ func TestOptions_Check(t *testing.T) {
 	}
 }
 
-// TestRemoveTree removes directories only, as cgroups want it: their files go with them.
+// TestRemoveTree removes only directories, as cgroups require: their files go with them.
 func TestRemoveTree(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a")

@@ -20,8 +20,8 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestPods_HaveVPCAddresses: an address of the subnet that EC2 knows as one of the pod's
-// own node.
+// TestPods_HaveVPCAddresses: a pod's address is from the subnet, and EC2 lists it on the
+// pod's own node.
 func TestPods_HaveVPCAddresses(t *testing.T) {
 	l := requireCluster(t)
 	var pods []*corev1.Pod
@@ -43,8 +43,8 @@ func TestPods_HaveVPCAddresses(t *testing.T) {
 	}
 }
 
-// TestPods_ReachEachOther on a node and across nodes, over TCP and UDP, without any
-// translation of addresses.
+// TestPods_ReachEachOther on a node and across nodes, over TCP and UDP, without address
+// translation.
 func TestPods_ReachEachOther(t *testing.T) {
 	l := requireCluster(t)
 	pods := l.run(pod("reach-a", l.c.Machines[0]), pod("reach-b", l.c.Machines[0]), pod("reach-c", l.c.Machines[1]))
@@ -126,7 +126,7 @@ func TestService_ClusterIPAndNodePort(t *testing.T) {
 	}
 }
 
-// askFromOutside says a line to an address of the VPC, from beyond it, and returns the
+// askFromOutside sends a line to an address of the VPC, from outside it, and returns the
 // name of the pod that answers.
 func (l *lab) askFromOutside(to netip.AddrPort) (string, error) {
 	ctx, cancel := context.WithTimeout(l.Context(), 3*time.Second)
@@ -147,8 +147,8 @@ func (l *lab) askFromOutside(to netip.AddrPort) (string, error) {
 	return name, err
 }
 
-// TestHostPort: the node's port leads to the pod, from outside and from a pod of another
-// node, and is gone with it.
+// TestHostPort: the node's port leads to the pod, from outside and from a pod on another
+// node, and disappears with it.
 func TestHostPort(t *testing.T) {
 	l := requireCluster(t)
 	m := l.c.Machines[0]
@@ -209,7 +209,7 @@ func TestProbes(t *testing.T) {
 func TestLogs(t *testing.T) {
 	l := requireCluster(t)
 	p := l.run(pod("logs", l.c.Machines[1]))[0]
-	l.await("its log", func() error { // it runs before it prints
+	l.await("its log", func() error { // the pod runs before it prints
 		said, err := l.log(p)
 		if err == nil && said != "podprobe serves\n" {
 			err = fmt.Errorf("log %q", said)
@@ -218,7 +218,7 @@ func TestLogs(t *testing.T) {
 	})
 }
 
-// log is what the first container of a pod has printed since its start.
+// log returns the output of a pod's first container since its start.
 func (l *lab) log(p *corev1.Pod) (string, error) {
 	client, err := rest.HTTPClientFor(l.c.API.Admin())
 	if err != nil {

@@ -12,28 +12,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a program of the control plane, beside the API server. It is killed with
-// the thread that started it.
+// process is a control plane program other than the API server. It is killed when
+// the thread that started it ends.
 type process struct {
 	name  string
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
 
-// startProcess runs a program whose output goes to a log in dir.
+// startProcess runs a program and logs its output in dir.
 func startProcess(dir, program string, args ...string) (*process, error) {
 	name := filepath.Base(program)
 	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	defer log.Close() // the child has its own
+	defer log.Close() // the child has its own descriptor
 	p := &process{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL, Setpgid: true}
 	started := make(chan error, 1)
 	go func() {
-		// The parent-death signal is sent when this thread ends, so it stays.
+		// The kernel sends the parent-death signal when this thread ends, so it must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
@@ -41,7 +41,7 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 		if err != nil {
 			return
 		}
-		_ = p.cmd.Wait() // the log says why
+		_ = p.cmd.Wait() // the log has the reason
 		close(p.ended)
 	}()
 	if err := <-started; err != nil {

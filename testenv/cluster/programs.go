@@ -9,7 +9,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// programs are the paths of what a cluster runs, by name.
+// programs maps the names of the cluster's programs to their paths.
 type programs map[string]string
 
 // Names of programs.
@@ -25,7 +25,7 @@ const (
 	helm              = "helm"
 )
 
-// locate finds everything before anything is started.
+// locate finds all programs before any is started.
 func locate(binaries string) (programs, error) {
 	cache, err := kubeapi.ProgramDir()
 	if err != nil {
@@ -51,18 +51,18 @@ func locate(binaries string) (programs, error) {
 	return found, nil
 }
 
-// checkout is the directory in which the programs were built.
+// checkout returns the directory in which the programs were built.
 func checkout(binaries string) string { return filepath.Dir(binaries) }
 
-// Helm is the path of the helm that the checkout pins.
+// Helm returns the path of the helm that the checkout pins.
 func Helm(binaries string) string { return filepath.Join(checkout(binaries), ".cache/tools", helm) }
 
-// Chart is the directory of the CNI's chart.
+// Chart returns the directory of the CNI's chart.
 func Chart(binaries string) string {
 	return filepath.Join(checkout(binaries), "deploy/chart/aws-vpc-cni")
 }
 
-// archives are the images that every node gets: those of the cluster, and the CNI's.
+// archives are the images that every node gets: the cluster's and the CNI's.
 func archives(binaries string) []string {
 	dist := filepath.Join(checkout(binaries), "dist")
 	return []string{
@@ -71,7 +71,7 @@ func archives(binaries string) []string {
 	}
 }
 
-// Missing says what of the programs and images of a cluster is not there, nil if nothing.
+// Missing returns an error that names a missing program or image of a cluster, nil if none.
 func Missing(binaries string) error {
 	if _, err := kubeapi.ProgramDir(); err != nil {
 		return err

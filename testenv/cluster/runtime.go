@@ -10,10 +10,10 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// Sockets of the container runtime, as the node sees them.
+// ContainerdSocket is the socket of the container runtime, as the node sees it.
 const ContainerdSocket = "/run/containerd/containerd.sock"
 
-// containerdConfig switches off what a node does not use, and names crun.
+// containerdConfig disables what a node does not use, and selects crun.
 const containerdConfig = `version = 2
 root = %[1]q
 state = "/run/containerd"
@@ -63,12 +63,12 @@ func (m *Machine) StartContainerd(ctx context.Context) error {
 	})
 }
 
-// importImages gives the runtime the images of the cluster.
+// importImages imports the cluster's images into the runtime.
 func (m *Machine) importImages(context.Context) error {
 	return m.Import(archives(m.cluster.opts.Binaries)...)
 }
 
-// Import gives the runtime images from OCI archives.
+// Import imports OCI archives into the runtime.
 func (m *Machine) Import(archives ...string) error {
 	for _, file := range archives {
 		if err := m.run(m.cluster.programs[ctr], "-n", "k8s.io", "images", "import", file); err != nil {

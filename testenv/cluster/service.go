@@ -16,7 +16,7 @@ type service struct {
 	log *os.File
 }
 
-// serve starts a program of the node under a name; its output is appended to NAME.log.
+// serve starts a program on the node under a name; its output is appended to NAME.log.
 func (m *Machine) serve(name string, c agent.Cmd) error {
 	log, err := os.OpenFile(filepath.Join(m.Dir, name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -31,8 +31,8 @@ func (m *Machine) serve(name string, c agent.Cmd) error {
 	return nil
 }
 
-// Stop ends a service by a signal and waits until it is gone: "kubelet", "containerd",
-// "kube-proxy". What it started, such as containers, goes on.
+// Stop signals a service, "kubelet", "containerd" or "kube-proxy", and waits until it is
+// gone. Processes that it started, such as containers, keep running.
 func (m *Machine) Stop(ctx context.Context, name string, signal syscall.Signal) error {
 	s := m.services[name]
 	if s == nil {
@@ -53,7 +53,7 @@ func (m *Machine) Stop(ctx context.Context, name string, signal syscall.Signal) 
 	}
 }
 
-// Log is what a service has printed so far: "kubelet", "containerd", "kube-proxy".
+// Log returns the output of a service so far: "kubelet", "containerd", "kube-proxy".
 func (m *Machine) Log(name string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(m.Dir, name+".log"))
 	return string(data), err

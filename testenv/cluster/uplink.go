@@ -12,26 +12,26 @@ import (
 )
 
 // Addresses of the link between the process that started the cluster and the fabric
-// (RFC 2544's range: of no VPC).
+// (RFC 2544's range, so in no VPC).
 var (
 	Uplink        = netip.MustParsePrefix("198.18.0.1/30")
 	uplinkGateway = netip.MustParsePrefix("198.18.0.2/30")
 
 	UplinkIPv6        = netip.MustParsePrefix("2001:2::1/64") // RFC 5180
 	uplinkGatewayIPv6 = netip.MustParsePrefix("2001:2::2/64")
-	// The fabric's links get no address of their own, and without one of the link the
-	// kernel asks for no neighbour.
+	// The fabric's links have no automatic link-local address, and the kernel needs one
+	// to send neighbour solicitations.
 	gatewayLinkLocal = netip.MustParsePrefix("fe80::2/64")
 )
 
-// Names of its two ends. The fabric's own links are called f*, and checked.
+// Names of the two ends. The fabric's own links are called f*, and checked.
 const (
 	uplinkName  = "uplink"
 	gatewayName = "control"
 )
 
-// linkUp connects the caller's network namespace with the fabric, so that the API server
-// reaches kubelets and tests reach everything: what a VPC's peering does.
+// linkUp connects the caller's network namespace with the fabric, like VPC peering, so that
+// the API server reaches kubelets and tests reach everything.
 func linkUp(fabric *netns.NS, vpc ...netip.Prefix) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = uplinkName
@@ -59,7 +59,7 @@ func linkUp(fabric *netns.NS, vpc ...netip.Prefix) error {
 	return nil
 }
 
-// linkDown removes the link with its routes.
+// linkDown removes the link and its routes.
 func linkDown() error {
 	link, err := netlink.LinkByName(uplinkName)
 	if err == nil {
@@ -71,7 +71,7 @@ func linkDown() error {
 	return nil
 }
 
-// address gives a link of this namespace addresses, which count at once, and sets it up.
+// address adds addresses, usable at once, to a link of this namespace and sets it up.
 func address(name string, addresses ...netip.Prefix) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestIPv4_ReachesIPv6: pods of an IPv4 cluster reach IPv6 as their node, where that is
-// switched on.
+// TestIPv4_ReachesIPv6: pods of an IPv4 cluster reach IPv6 destinations with their node's
+// address, if that is enabled.
 func TestIPv4_ReachesIPv6(t *testing.T) {
 	l := requireCluster(t)
 	m := l.c.Machines[1]
@@ -26,8 +26,8 @@ func TestIPv4_ReachesIPv6(t *testing.T) {
 	l.goesOut(m, way6, func(network string) string { return outside[network] }, m.Primary.IPv6s[0])
 }
 
-// TestIPv6_Pods have addresses out of their node's /80 and none of IPv4, and reach each
-// other on a node and across nodes without any translation.
+// TestIPv6_Pods have addresses from their node's /80 and no IPv4 addresses, and reach each
+// other on a node and across nodes without address translation.
 func TestIPv6_Pods(t *testing.T) {
 	l := ipv6Cluster.require(t)
 	pods := l.run(pod("six-a", l.c.Machines[0]), pod("six-b", l.c.Machines[0]), pod("six-c", l.c.Machines[1]))
@@ -56,7 +56,7 @@ func TestIPv6_Pods(t *testing.T) {
 	}
 }
 
-// TestIPv6_Service: kube-proxy leads an IPv6 ClusterIP to pods of all nodes.
+// TestIPv6_Service: kube-proxy maps an IPv6 ClusterIP to pods of all nodes.
 func TestIPv6_Service(t *testing.T) {
 	l := ipv6Cluster.require(t)
 	service, err := cluster.Create(l.context(), l.c, namespace, &corev1.Service{
@@ -85,7 +85,7 @@ func TestIPv6_Service(t *testing.T) {
 	})
 }
 
-// way is how pods reach the family that they have no address of.
+// way is how pods reach the address family that they have no address of.
 type way struct {
 	save, chain string // where its rules are
 	leases      string // the directory of host-local
@@ -96,7 +96,7 @@ var (
 	way6 = way{"ip6tables-save", "CNI-E6-", "/run/cni/v4pd/egress-v6-ipam/aws-cni"}
 )
 
-// traces are what a machine has of a way for its pods.
+// traces returns what a machine holds for its pods' use of a way.
 func (l *lab) traces(m *cluster.Machine, w way) map[string][]string {
 	l.Helper()
 	out := map[string][]string{}
@@ -116,8 +116,8 @@ func (l *lab) traces(m *cluster.Machine, w way) map[string][]string {
 	return out
 }
 
-// goesOut tries a way with several pods on a machine, and that nothing of it is left after
-// them. The server replies with the address that it saw.
+// goesOut tests a way with several pods on a machine, and that they leave nothing behind.
+// The server replies with the address that it saw.
 func (l *lab) goesOut(m *cluster.Machine, w way, to func(network string) string, as netip.Addr) {
 	l.Helper()
 	l.await("pods of other tests to be gone", func() error { return noTraces(l.traces(m, w)) })
@@ -152,14 +152,14 @@ func noTraces(traces map[string][]string) error {
 	return nil
 }
 
-// TestIPv6_ReachesIPv4: pods of an IPv6 cluster reach IPv4 as their node.
+// TestIPv6_ReachesIPv4: pods of an IPv6 cluster reach IPv4 destinations with their node's address.
 func TestIPv6_ReachesIPv4(t *testing.T) {
 	l := ipv6Cluster.require(t)
 	m := l.c.Machines[0]
 	l.goesOut(m, way4, func(string) string { return vpc.Outside.String() }, m.Instance.PrimaryIP)
 }
 
-// answers serves lines at an address of the test's own, as podprobe does.
+// answers serves lines at one of the test's addresses, as podprobe does.
 func (l *lab) answers(at netip.Addr) map[string]string {
 	l.Helper()
 	address := netip.AddrPortFrom(at, 0).String()
@@ -188,7 +188,7 @@ func (l *lab) answers(at netip.Addr) map[string]string {
 			if err != nil {
 				return
 			}
-			_, _ = packets.WriteTo([]byte(from.String()+" outside\n"), from) // who asks asks again
+			_, _ = packets.WriteTo([]byte(from.String()+" outside\n"), from) // if it is lost, the client asks again
 		}
 	}()
 	return map[string]string{"tcp": listener.Addr().String(), "udp": packets.LocalAddr().String()}

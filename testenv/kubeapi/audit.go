@@ -23,7 +23,7 @@ const (
 	auditLogFile    = "audit.log"
 )
 
-// auditPolicy writes a line about each answer to a ServiceAccount.
+// auditPolicy logs one line for each response to a ServiceAccount.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -41,7 +41,7 @@ type Denial struct {
 
 func (d Denial) String() string { return d.User + " may not " + d.Right }
 
-// auditEvent is what is read of an event of audit.k8s.io/v1.
+// auditEvent is the relevant part of an event of audit.k8s.io/v1.
 type auditEvent struct {
 	Verb       string
 	RequestURI string
@@ -55,7 +55,7 @@ func (e auditEvent) denial() Denial {
 	return Denial{User: strings.TrimPrefix(e.User.Username, userName("")), Right: e.right()}
 }
 
-// right is what the request took.
+// right is the right that the request needed.
 func (e auditEvent) right() string {
 	what, _, _ := strings.Cut(e.RequestURI, "?")
 	if r := e.ObjectRef; r != nil {
@@ -70,16 +70,16 @@ func (e auditEvent) right() string {
 	return e.Verb + " " + what
 }
 
-// maxAuditLine bounds a line of the audit log, which repeats what a client sent.
+// maxAuditLine bounds a line of the audit log, which repeats what the client sent.
 const maxAuditLine = 1 << 20
 
-// Denied lists the requests of ServiceAccounts that the server refused so far, each
+// Denied lists the ServiceAccounts' requests that the server has refused so far, each
 // kind once, in order.
 func (s *Server) Denied() ([]Denial, error) {
 	var out []Denial
 	err := s.audited(func(line []byte) error {
 		if !bytes.Contains(line, []byte(`"code":403`)) {
-			return nil // most of a long test: not worth decoding
+			return nil // almost all lines of a long test: not worth decoding
 		}
 		var e auditEvent
 		if err := json.Unmarshal(line, &e); err != nil {
@@ -93,7 +93,7 @@ func (s *Server) Denied() ([]Denial, error) {
 	return out, err
 }
 
-// Used lists the rights that a ServiceAccount made use of so far, each once, in order:
+// Used lists the rights that a ServiceAccount has used so far, each once, in order:
 // "list pods", "patch cninodes.vpcresources.k8s.aws".
 func (s *Server) Used(user string) ([]string, error) {
 	used := map[string]bool{}
@@ -114,14 +114,14 @@ func (s *Server) Used(user string) ([]string, error) {
 	return slices.Sorted(maps.Keys(used)), err
 }
 
-// audited hands over the lines of the audit log.
+// audited calls line for each line of the audit log.
 func (s *Server) audited(line func([]byte) error) error {
 	if s.dir == "" {
 		return errors.New("read audit log: the server runs outside of this guest, and is checked there")
 	}
 	f, err := os.Open(filepath.Join(s.dir, auditLogFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // no ServiceAccount has asked for anything
+		return nil // no ServiceAccount has sent a request
 	}
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
@@ -140,8 +140,8 @@ func (s *Server) audited(line func([]byte) error) error {
 	return nil
 }
 
-// unexpectedUses is an error that names what was used though deploy/rbac says that
-// nothing of ours uses it.
+// unexpectedUses returns an error that names each right that was used although deploy/rbac
+// marks it as unused.
 func (s *Server) unexpectedUses() error {
 	var errs []error
 	for user, has := range users {
@@ -170,15 +170,15 @@ type expectations struct {
 	list []Denial
 }
 
-// ExpectDenied says that the server will refuse a right to a user, such as "patch pods"
-// to "aws-node", and that this is no mistake. In a shared server it holds for all tests.
+// ExpectDenied announces that the server will refuse a right to a user, such as "patch pods"
+// to "aws-node", and that this is intended. In a shared server it applies to all tests.
 func (s *Server) ExpectDenied(user, right string) {
 	s.expected.mu.Lock()
 	defer s.expected.mu.Unlock()
 	s.expected.list = append(s.expected.list, Denial{User: user, Right: right})
 }
 
-// unexpectedDenials is an error that names the requests that were refused unexpectedly.
+// unexpectedDenials returns an error that names the requests refused unexpectedly.
 func (s *Server) unexpectedDenials() error {
 	denied, err := s.Denied()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestEnd_UnexpectedDenial: a client that only shrugs at a refusal fails its test all
-// the same, unless the refusal was announced.
+// TestEnd_UnexpectedDenial: a refusal fails the test even if the client ignores it,
+// unless the refusal was announced.
 func TestEnd_UnexpectedDenial(t *testing.T) {
 	s := Start(t)
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig(t, "aws-node"))

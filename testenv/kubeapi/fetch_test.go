@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// wantColumns asks for a resource as kubectl does, to be printed.
+// wantColumns requests a resource in the table format that kubectl prints.
 func wantColumns(t *testing.T, s *kubeapi.Server, r schema.GroupVersionResource, want ...string) {
 	t.Helper()
 	var table struct{ ColumnDefinitions []struct{ Name string } }
@@ -27,7 +27,7 @@ func wantColumns(t *testing.T, s *kubeapi.Server, r schema.GroupVersionResource,
 	}
 }
 
-// fetch decodes what the administrator gets at a path.
+// fetch decodes the administrator's response for a path.
 func fetch(t *testing.T, s *kubeapi.Server, path, accept string, into any) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(s.Admin())

@@ -13,11 +13,11 @@ import (
 	"cnictl/deploy"
 )
 
-// fieldManager owns what is installed.
+// fieldManager owns the installed objects.
 const fieldManager = "kubeapi"
 
-// kinds are those of deploy/ and of this package: their resource, and whether they lie
-// in a namespace.
+// kinds are the kinds used in deploy/ and in this package: their resource, and whether they
+// are namespaced.
 var kinds = map[string]struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
@@ -36,7 +36,7 @@ func resourceOf(group, version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 }
 
-// of is where objects of a kind are read and written.
+// of returns the client for objects of a kind.
 func (s *Server) of(kind, namespace string) (dynamic.ResourceInterface, error) {
 	k, ok := kinds[kind]
 	if !ok {
@@ -48,7 +48,7 @@ func (s *Server) of(kind, namespace string) (dynamic.ResourceInterface, error) {
 	return s.objects.Resource(k.resource), nil
 }
 
-// install puts the definitions and roles of deploy/ into a new server and waits until
+// install adds the definitions and roles of deploy/ to a new server and waits until
 // they are in force.
 func (s *Server) install(ctx context.Context) error {
 	crds, err := deploy.CRDs()
@@ -80,7 +80,7 @@ func (s *Server) install(ctx context.Context) error {
 	return nil
 }
 
-// awaitNamespace waits until the server has made kube-system.
+// awaitNamespace waits until the server has created kube-system.
 func (s *Server) awaitNamespace(ctx context.Context) error {
 	namespaces, err := s.of("Namespace", "")
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *Server) awaitDefinition(ctx context.Context, crd *unstructured.Unstruct
 	return nil
 }
 
-// awaitRights waits until the authorizer, which learns of roles by watches of its own,
-// grants a user its rights.
+// awaitRights waits until the authorizer, which watches roles separately, grants a user
+// its rights.
 func (s *Server) awaitRights(ctx context.Context, name string) error {
 	reviews, err := s.of("SubjectAccessReview", "")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestVersion: the release that tests look for is the one that "make kube" builds.
+// TestVersion: tests look for the release that "make kube" builds.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../tools/kube/go.mod")
@@ -54,8 +54,8 @@ func TestFindPrograms(t *testing.T) {
 	}
 }
 
-// TestReserve: a request for any port never gets a reserved one, and nothing answers on
-// it.
+// TestReserve: a bind to any free port never gets a reserved one, and nothing answers on
+// a reserved port.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	r, err := reserve()
@@ -104,7 +104,7 @@ func TestDenial(t *testing.T) {
 	}
 }
 
-// TestUnexpectedDenials: only what was not announced is an error.
+// TestUnexpectedDenials: only unannounced denials are errors.
 func TestUnexpectedDenials(t *testing.T) {
 	t.Parallel()
 	s := &Server{dir: t.TempDir()}
@@ -126,7 +126,7 @@ func TestUnexpectedDenials(t *testing.T) {
 	}
 }
 
-// TestUnexpectedUses: what deploy/rbac marks as unused is an error once it is used.
+// TestUnexpectedUses: using a right that deploy/rbac marks as unused is an error.
 func TestUnexpectedUses(t *testing.T) {
 	t.Parallel()
 	s := &Server{dir: t.TempDir()}

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// What one direction holds back at most, when the server is silent or slow.
+// These bound the data held back in one direction while the server is silent or slow.
 const (
 	chunkSize   = 32 << 10
 	chunksAhead = 32
 )
 
-// link is one connection through a proxy: a client's and the server's half.
+// link is one connection through a proxy: a client half and a server half.
 type link struct {
 	client *net.TCPConn
 	cancel context.CancelFunc
@@ -25,7 +25,7 @@ type link struct {
 	ended  bool
 }
 
-// join adds the server's half; false when the link was reset meanwhile.
+// join adds the server half. It returns false if the link was reset meanwhile.
 func (l *link) join(server *net.TCPConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +37,7 @@ func (l *link) join(server *net.TCPConn) bool {
 	return true
 }
 
-// reset ends the link so that both sides see it at once, also with bytes on their way.
+// reset ends the link so that both sides see it at once, even with bytes in flight.
 func (l *link) reset() {
 	l.cancel()
 	l.mu.Lock()
@@ -48,13 +48,13 @@ func (l *link) reset() {
 	l.ended = true
 	for _, c := range []*net.TCPConn{l.client, l.server} {
 		if c != nil {
-			_ = c.SetLinger(0) // a reset instead of an end; a closed socket needs none
+			_ = c.SetLinger(0) // a reset instead of an orderly close; harmless on a closed socket
 			c.Close()
 		}
 	}
 }
 
-// carry copies both directions until both ended or the link is reset.
+// carry copies both directions until both have ended or the link is reset.
 func (l *link) carry(ctx context.Context, p *Proxy) {
 	var directions sync.WaitGroup
 	for _, d := range []struct{ from, to *net.TCPConn }{{l.client, l.server}, {l.server, l.client}} {
@@ -70,15 +70,15 @@ func (l *link) carry(ctx context.Context, p *Proxy) {
 	l.reset()
 }
 
-// chunk is what was read at once, and when it may go on.
+// chunk is the result of one read, and the time at which it may be forwarded.
 type chunk struct {
 	data []byte
 	due  time.Time
-	err  error // the last one's: io.EOF or why it failed
+	err  error // of the last chunk: io.EOF or the failure
 }
 
-// read takes bytes in; each waits for its own time, so that a delay is a latency and
-// no limit of the throughput.
+// read receives bytes. Each chunk is delayed separately, so a delay adds latency without
+// limiting the throughput.
 func read(ctx context.Context, p *Proxy, from *net.TCPConn, chunks chan<- chunk) {
 	defer close(chunks)
 	for {
@@ -96,7 +96,7 @@ func read(ctx context.Context, p *Proxy, from *net.TCPConn, chunks chan<- chunk)
 	}
 }
 
-// write passes bytes on. An end of one direction is passed on as such.
+// write forwards bytes. The end of one direction is forwarded as such.
 func write(ctx context.Context, p *Proxy, to *net.TCPConn, chunks <-chan chunk) error {
 	for c := range chunks {
 		if err := waitUntil(ctx, c.due); err != nil {

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// nameLength keeps names short enough to be parts of others.
+// nameLength keeps names short enough to be part of longer ones.
 const nameLength = 40
 
-// Name is a name for a test's objects in a shared server: valid for a node or a
-// namespace, the same whenever the test asks, and no other test's, nor that of the same
-// test when it is run again.
+// Name returns a name for a test's objects in a shared server, valid for a node or a
+// namespace. A test always gets the same name; other tests, and a rerun of the same test,
+// get different ones.
 func (s *Server) Name(t testing.TB) string {
 	s.names.mu.Lock()
 	defer s.names.mu.Unlock()
@@ -39,14 +39,14 @@ func (s *Server) Name(t testing.TB) string {
 	return name
 }
 
-// names are those of the tests that run.
+// names are the names of the running tests.
 type names struct {
 	mu    sync.Mutex // guards all below
 	of    map[testing.TB]string
 	given int
 }
 
-// readable is the part of a name that identifies the test to a person.
+// readable returns the part of a name that identifies the test to people.
 func readable(test string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -60,14 +60,14 @@ func readable(test string) string {
 	return strings.Trim(name[:min(len(name), nameLength)], "-")
 }
 
-// CreateNamespace makes a namespace. It stays: the server has no controller that would
-// empty it.
+// CreateNamespace creates a namespace. It is never deleted: the server has no controller
+// that would empty it.
 func (s *Server) CreateNamespace(t testing.TB, name string) {
 	t.Helper()
 	create(t, s, "Namespace", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// CreateNode makes a Node with room for 110 pods, changed by edit, status included.
+// CreateNode creates a Node with room for 110 pods, modified by edit, including its status.
 func (s *Server) CreateNode(t testing.TB, name string, edit ...func(*corev1.Node)) *corev1.Node {
 	t.Helper()
 	node := &corev1.Node{
@@ -82,7 +82,7 @@ func (s *Server) CreateNode(t testing.TB, name string, edit ...func(*corev1.Node
 	return create(t, s, "Node", node)
 }
 
-// CreatePod makes a pod that is bound to a node, changed by edit, and in phase Pending.
+// CreatePod creates a pod bound to a node, modified by edit, in phase Pending.
 func (s *Server) CreatePod(t testing.TB, namespace, name, node string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -98,7 +98,7 @@ func (s *Server) CreatePod(t testing.TB, namespace, name, node string, edit ...f
 	return create(t, s, "Pod", pod)
 }
 
-// SetPodStatus writes the status of a pod as its kubelet would, changed by edit.
+// SetPodStatus writes the status of a pod as its kubelet would, modified by edit.
 func (s *Server) SetPodStatus(t testing.TB, pod *corev1.Pod, edit func(*corev1.PodStatus)) *corev1.Pod {
 	t.Helper()
 	pods, err := s.of("Pod", pod.Namespace)
@@ -106,7 +106,7 @@ func (s *Server) SetPodStatus(t testing.TB, pod *corev1.Pod, edit func(*corev1.P
 		t.Fatal(err)
 	}
 	changed := pod.DeepCopy()
-	changed.ResourceVersion = "" // the last one wins, as the kubelet's does
+	changed.ResourceVersion = "" // the last write wins, as with a kubelet
 	edit(&changed.Status)
 	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(changed)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Server) SetPodStatus(t testing.TB, pod *corev1.Pod, edit func(*corev1.P
 	return decode[corev1.Pod](t, answer)
 }
 
-// DeletePod deletes a pod at once: there is no kubelet that would confirm its end.
+// DeletePod deletes a pod at once: no kubelet would confirm its end.
 func (s *Server) DeletePod(t testing.TB, namespace, name string) {
 	t.Helper()
 	pods, err := s.of("Pod", namespace)
@@ -131,7 +131,7 @@ func (s *Server) DeletePod(t testing.TB, namespace, name string) {
 	}
 }
 
-// create makes an object of a kind and returns it as the server keeps it.
+// create creates an object of a kind and returns it as the server stores it.
 func create[T any](t testing.TB, s *Server, kind string, o *T) *T {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

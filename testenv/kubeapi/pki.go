@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Certificates are good for a day, and from an hour ago on for clocks that jump.
+// Certificates are valid for a day, and backdated by an hour for clocks that jump.
 const (
 	validBefore = time.Hour
 	validFor    = 24 * time.Hour
@@ -24,7 +24,7 @@ const (
 // pair is a certificate with its key, in PEM.
 type pair struct{ cert, key []byte }
 
-// authority signs certificates: one for servers and clients alike.
+// authority signs certificates, for servers and clients alike.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -50,12 +50,12 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: cert, key: key, pem: encodePEM("CERTIFICATE", der)}, nil
 }
 
-// serviceAddresses are those of the Service "kubernetes": the first ones of the ranges that
-// servers have.
+// serviceAddresses are the addresses of the Service "kubernetes": the first ones of the
+// servers' Service ranges.
 var serviceAddresses = []net.IP{net.IPv4(10, 96, 0, 1), net.ParseIP("fd00:10:96::1")}
 
-// server is the API server's own certificate: a test may reach it through a proxy on
-// the loopback of any network namespace, a pod through the Service.
+// server creates the API server's certificate. A test may reach the server through a proxy
+// on the loopback of any network namespace, a pod through the Service.
 func (a *authority) server() (pair, error) {
 	template := certificate("kube-apiserver")
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default.svc"}
@@ -64,7 +64,7 @@ func (a *authority) server() (pair, error) {
 	return a.sign(template)
 }
 
-// client is the certificate of a user in a group.
+// client creates the certificate of a user in a group.
 func (a *authority) client(user, group string) (pair, error) {
 	template := certificate(user)
 	template.Subject.Organization = []string{group}
@@ -107,16 +107,16 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// Files of a server's directory.
+// Files in a server's directory.
 const (
 	authorityFile  = "ca.crt"
 	serverCertFile = "server.crt"
 	serverKeyFile  = "server.key"
-	tokenKeyFile   = "tokens.key" // signs tokens of ServiceAccounts
+	tokenKeyFile   = "tokens.key" // signs ServiceAccount tokens
 )
 
-// writePKI makes what the API server needs in dir and returns the authority and the
-// certificate of a user who may do everything.
+// writePKI writes the API server's files to dir and returns the authority and the
+// certificate of an administrator.
 func writePKI(dir string) (*authority, pair, error) {
 	ca, err := newAuthority()
 	if err != nil {

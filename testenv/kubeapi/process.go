@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a child whose output goes to a file. It is killed with the thread that
-// started it, so it does not outlive the test binary.
+// process is a child process that logs to a file. It is killed when the thread that
+// started it ends, so it does not outlive the test binary.
 type process struct {
 	name string
 	log  string // path
@@ -25,11 +25,11 @@ type process struct {
 	status string
 }
 
-// startProcess runs a program in dir, which gets its log.
+// startProcess runs a program in dir, where it also logs.
 func startProcess(dir, program string, args ...string) (*process, error) {
 	name := filepath.Base(program)
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), ended: make(chan struct{})}
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) // it may have run before
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) // a restart appends
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -37,7 +37,7 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Pdeathsig: unix.SIGKILL,
-		Setpgid:   true, // a terminal's Ctrl-C is the starter's business
+		Setpgid:   true, // the starter handles a terminal's Ctrl-C
 	}
 	started := make(chan error, 1)
 	go func() {
@@ -46,7 +46,7 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
-		log.Close() // the child has its own
+		log.Close() // the child has its own descriptor
 		if err == nil {
 			p.pid = cmd.Process.Pid
 		}
@@ -67,8 +67,8 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// kill ends the process and waits until it is gone. It reports how it had ended if that
-// was before.
+// kill kills the process and waits until it is gone. If the process had already ended, it
+// returns an error with the exit status.
 func (p *process) kill() error {
 	select {
 	case <-p.ended:
@@ -86,7 +86,7 @@ func (p *process) kill() error {
 // logTail is how much of a log is worth printing.
 const logTail = 8 << 10
 
-// tail is the end of the log, for a person.
+// tail returns the end of the log, for people to read.
 func (p *process) tail() string {
 	f, err := os.Open(p.log)
 	if err != nil {
@@ -94,14 +94,14 @@ func (p *process) tail() string {
 	}
 	defer f.Close()
 	if size, err := f.Seek(0, io.SeekEnd); err == nil {
-		_, _ = f.Seek(max(0, size-logTail), io.SeekStart) // else it is read from the end: empty
+		_, _ = f.Seek(max(0, size-logTail), io.SeekStart) // on failure it reads from the end: empty
 	}
 	data, err := io.ReadAll(io.LimitReader(f, logTail))
 	if err != nil {
 		return err.Error()
 	}
 	if _, rest, ok := bytes.Cut(data, []byte("\n")); ok && len(data) == logTail {
-		data = rest // the first line is not whole
+		data = rest // the first line is incomplete
 	}
 	return fmt.Sprintf("--- end of the log of %s:\n%s", p.name, data)
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forever is a program that ends only when it is killed.
+// forever is a program that runs until it is killed.
 const forever = "exec cat /dev/zero >/dev/null"
 
 func TestProcess(t *testing.T) {
@@ -32,7 +32,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestProcess_EndsByItself: that is reported, with the end of its log.
+// TestProcess_EndsByItself: kill reports an earlier exit, and tail the end of the log.
 func TestProcess_EndsByItself(t *testing.T) {
 	t.Parallel()
 	p, err := startProcess(t.TempDir(), "/bin/sh", "-c", "yes no | head -c 21000; echo why; exit 3")
@@ -55,11 +55,11 @@ func TestProcess_DoesNotStart(t *testing.T) {
 	}
 }
 
-// holderVar makes TestProcess_Holder hold a process, in the directory that it names,
-// until it is killed.
+// holderVar makes TestProcess_Holder hold a process, in the directory it names,
+// until the holder is killed.
 const holderVar = "CNICTL_KUBEAPI_HOLDER"
 
-// TestProcess_EndsWithItsStarter: nothing outlives a test binary that is killed.
+// TestProcess_EndsWithItsStarter: no child outlives a test binary that is killed.
 func TestProcess_EndsWithItsStarter(t *testing.T) {
 	t.Parallel()
 	holder := exec.Command("/proc/self/exe", "-test.run=^TestProcess_Holder$")
@@ -95,7 +95,7 @@ func TestProcess_EndsWithItsStarter(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended, even if it has not been waited for.
+// gone reports whether a process has ended, even if it is still a zombie.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -105,7 +105,7 @@ func gone(pid int) bool {
 	return strings.HasPrefix(state, "Z")
 }
 
-// TestProcess_Holder is no test but the process that the one above kills.
+// TestProcess_Holder is not a test but the process that the test above kills.
 func TestProcess_Holder(t *testing.T) {
 	dir := os.Getenv(holderVar)
 	if dir == "" {

@@ -2,12 +2,12 @@ package kubeapi
 
 import "strconv"
 
-// etcdSocket is a file of the server's directory, named in the only form that etcd 3.4
-// takes for one: a host and a port.
+// etcdSocket is a file in the server's directory, in the only form of a Unix socket that
+// etcd 3.4 accepts: a host and a port.
 const etcdSocket = "unix://etcd:0"
 
-// etcdArgs is one member whose data is not needed after the test: nothing is synced, and
-// it elects itself in a tenth of a second instead of one.
+// etcdArgs configures a single member whose data is discarded after the test: nothing is
+// synced, and it elects itself in a tenth of a second instead of one second.
 func etcdArgs() []string {
 	return []string{
 		"--data-dir=etcd.data",
@@ -27,7 +27,7 @@ func apiserverArgs(port int) []string {
 	return []string{
 		"--etcd-servers=" + etcdSocket,
 		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1", // a test's network namespace may have no other
+		"--advertise-address=127.0.0.1", // a test's network namespace may have no other address
 		"--secure-port=" + strconv.Itoa(port),
 		"--permit-port-sharing", // with the reservation
 		"--cert-dir=.",
@@ -41,17 +41,17 @@ func apiserverArgs(port int) []string {
 		"--authorization-mode=RBAC",
 		"--anonymous-auth=false",
 		"--allow-privileged",
-		// It would want a ServiceAccount in each namespace, which a controller makes.
+		// This plugin needs a ServiceAccount in each namespace, which a controller creates.
 		"--disable-admission-plugins=ServiceAccount",
-		// Many requests at once are what some tests are about; queues of the server
-		// would only blur their times.
+		// Some tests send many requests at once; the server's queues would only blur their
+		// timings.
 		"--enable-priority-and-fairness=false",
 		"--endpoint-reconciler-type=none",
-		"--kubelet-preferred-address-types=InternalIP", // nothing resolves nodes' names
+		"--kubelet-preferred-address-types=InternalIP", // nothing resolves node names
 		"--profiling=false",
 		"--audit-policy-file=" + auditPolicyFile,
 		"--audit-log-path=" + auditLogFile,
-		"--audit-log-mode=blocking", // a refusal is written before it is answered
+		"--audit-log-mode=blocking", // a refusal is logged before it is sent
 		"--audit-log-maxsize=2048",
 	}
 }

@@ -12,19 +12,19 @@ import (
 	"cnictl/testenv"
 )
 
-// Version is the release of Kubernetes that tests run, that of tools/kube/go.mod.
+// Version is the Kubernetes release that tests run, as in tools/kube/go.mod.
 const Version = "v1.35.4"
 
-// Variables of the environment that say where the programs are.
+// Environment variables that say where the programs are.
 const (
 	programsVar = "CNI_TEST_KUBE"  // a directory with kube-apiserver and etcd
 	cacheVar    = "CNI_TEST_CACHE" // moves the cache of "make kube"
 )
 
-// programs are the paths of what a server consists of.
+// programs are the paths of a server's programs.
 type programs struct{ apiserver, etcd string }
 
-// requirePrograms finds them or skips the test.
+// requirePrograms finds the programs or skips the test.
 func requirePrograms(t testing.TB) programs {
 	t.Helper()
 	p, err := locatePrograms()
@@ -34,7 +34,7 @@ func requirePrograms(t testing.TB) programs {
 	return p
 }
 
-// locatePrograms finds them where "make kube" puts them or the environment says.
+// locatePrograms finds the programs where "make kube" or the environment puts them.
 func locatePrograms() (programs, error) {
 	dir, err := ProgramDir()
 	if err != nil {
@@ -43,7 +43,7 @@ func locatePrograms() (programs, error) {
 	return findPrograms(dir)
 }
 
-// ProgramDir is where tools/kube/build.sh puts what it builds.
+// ProgramDir returns the directory in which tools/kube/build.sh puts its results.
 func ProgramDir() (string, error) {
 	if dir := os.Getenv(programsVar); dir != "" {
 		return dir, nil
@@ -59,7 +59,7 @@ func ProgramDir() (string, error) {
 	return filepath.Join(cache, "kube-"+Version+"-"+runtime.Version()+"-"+runtime.GOARCH), nil
 }
 
-// findPrograms looks for etcd in the directory first and then in the PATH.
+// findPrograms looks for etcd in the directory and then in the PATH.
 func findPrograms(dir string) (programs, error) {
 	apiserver, err := exec.LookPath(filepath.Join(dir, "kube-apiserver"))
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// conduct is what a proxy does with connections.
+// conduct is how a proxy treats connections.
 type conduct int
 
 const (
 	forward conduct = iota
 	refuse          // nothing listens
-	hang            // connections are taken, bytes are not passed on
+	hang            // connections are accepted, but no bytes are forwarded
 )
 
-// Proxy is a TCP proxy before the API server. TLS goes through it unseen.
+// Proxy is a TCP proxy in front of the API server. It does not terminate TLS.
 type Proxy struct {
 	server   *Server
 	listener *net.TCPListener
@@ -33,10 +33,10 @@ type Proxy struct {
 	links   map[*link]struct{}
 }
 
-// Proxy forwards from the listener, which may be in a node's network namespace, or from
-// a loopback port of its own if that is nil. The API server's certificate is good for
-// 127.0.0.1, ::1 and localhost; kubeconfigs of Kubeconfig are good for any address. The
-// proxy ends with the test and closes the listener, which must be a TCP one.
+// Proxy forwards from the listener, which may be in a node's network namespace, or from a
+// new loopback port if listener is nil. The API server's certificate is valid for
+// 127.0.0.1, ::1 and localhost; kubeconfigs from Kubeconfig work with any address. The
+// proxy ends with the test and closes the listener, which must be a TCP listener.
 func (s *Server) Proxy(t testing.TB, listener net.Listener) *Proxy {
 	t.Helper()
 	if listener == nil {
@@ -55,8 +55,8 @@ func (s *Server) Proxy(t testing.TB, listener net.Listener) *Proxy {
 	return p
 }
 
-// Forward is Proxy for a program that is no test: it forwards from the listener until
-// stop is called, which closes it and returns when nothing is left.
+// Forward is Proxy for programs that are not tests: it forwards from the listener until
+// stop is called. stop closes the listener and returns when all connections have ended.
 func (s *Server) Forward(listener *net.TCPListener) (p *Proxy, stop func()) {
 	p = &Proxy{server: s, listener: listener, changed: make(chan struct{}), links: map[*link]struct{}{}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,7 +70,7 @@ func (s *Server) Forward(listener *net.TCPListener) (p *Proxy, stop func()) {
 	}
 }
 
-// Addr is the proxy's own address, host:port.
+// Addr returns the proxy's address, host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Kubeconfig is Server.Kubeconfig through the proxy.
@@ -79,8 +79,8 @@ func (p *Proxy) Kubeconfig(t testing.TB, user string) string {
 	return p.server.kubeconfig(t, user, p.Addr())
 }
 
-// Refuse makes the server absent: connections are cut, and new ones are refused by the
-// kernel because nothing listens.
+// Refuse makes the server absent: connections are cut, and the kernel refuses new ones
+// because nothing listens.
 func (p *Proxy) Refuse() error {
 	if err := p.set(refuse, 0); err != nil {
 		return err
@@ -89,18 +89,18 @@ func (p *Proxy) Refuse() error {
 	return nil
 }
 
-// Hang makes the server silent: connections stay and new ones are taken, but nothing is
-// passed on, in either direction, until Restore.
+// Hang makes the server silent: connections stay open and new ones are accepted, but nothing
+// is forwarded, in either direction, until Restore.
 func (p *Proxy) Hang() error { return p.set(hang, 0) }
 
-// Slow delays what goes through by d in each direction.
+// Slow delays traffic by d in each direction.
 func (p *Proxy) Slow(d time.Duration) error { return p.set(forward, d) }
 
-// Restore undoes Refuse, Hang and Slow. What was held back is passed on.
+// Restore undoes Refuse, Hang and Slow. Data held back is forwarded.
 func (p *Proxy) Restore() error { return p.set(forward, 0) }
 
-// Cut resets the connections that there are, as a load balancer does. New ones are
-// dealt with as before.
+// Cut resets the existing connections, as a load balancer does. New ones are
+// handled as before.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	links := p.links
@@ -111,15 +111,15 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Connections is how many connections there are.
+// Connections returns the number of open connections.
 func (p *Proxy) Connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.links)
 }
 
-// set changes the behaviour. For a bound socket that does not listen the kernel refuses
-// connections as for no socket at all, and no other process gets the port.
+// set changes the conduct. The kernel refuses connections to a bound socket that does not
+// listen, as if there were no socket, and no other process gets the port.
 func (p *Proxy) set(c conduct, delay time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,8 +139,8 @@ func (p *Proxy) set(c conduct, delay time.Duration) error {
 	return nil
 }
 
-// stopListening shuts a listening socket down. One that was bound to any port loses its
-// port by that and is bound to the same again.
+// stopListening shuts a listening socket down. If the kernel chose its port, the socket loses
+// the port and is bound to it again.
 func stopListening(fd int) error {
 	address, err := unix.Getsockname(fd)
 	if err != nil {
@@ -165,14 +165,14 @@ func (p *Proxy) control(f func(fd int) error) error {
 	return errors.Join(err, inner)
 }
 
-// now returns what to do with bytes, and a channel that closes when that changes.
+// now returns the current conduct and delay, and a channel that closes when they change.
 func (p *Proxy) now() (conduct, time.Duration, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.conduct, p.delay, p.changed
 }
 
-// serve takes connections until ctx ends.
+// serve accepts connections until the listener is closed or ctx ends.
 func (p *Proxy) serve(ctx context.Context, running *sync.WaitGroup) {
 	for {
 		_, _, changed := p.now()
@@ -184,7 +184,7 @@ func (p *Proxy) serve(ctx context.Context, running *sync.WaitGroup) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		// Refusing, most likely: a socket that does not listen has nothing to accept.
+		// Most likely refusing: a socket that does not listen has nothing to accept.
 		select {
 		case <-ctx.Done():
 			return
@@ -204,7 +204,7 @@ func (p *Proxy) carry(ctx context.Context, client *net.TCPConn) {
 		return
 	}
 	defer p.remove(l)
-	if !p.pass(ctx) { // a silent server is not even reached
+	if !p.pass(ctx) { // a silent server is not even dialed
 		l.reset()
 		return
 	}
@@ -217,8 +217,8 @@ func (p *Proxy) carry(ctx context.Context, client *net.TCPConn) {
 	l.carry(ctx, p)
 }
 
-// add keeps a connection for Cut. One that was taken just before the server became
-// absent is not kept.
+// add registers a connection for Cut. It returns false for a connection that was accepted
+// just before the server became absent.
 func (p *Proxy) add(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +235,7 @@ func (p *Proxy) remove(l *link) {
 	delete(p.links, l)
 }
 
-// pass waits while the server is silent and reports whether ctx goes on.
+// pass waits while the server is silent and reports whether ctx is still alive.
 func (p *Proxy) pass(ctx context.Context) bool {
 	for {
 		c, _, changed := p.now()

@@ -17,14 +17,14 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// patience bounds what must happen; short is how long something must not happen. The
-// latter costs nothing but time: a machine that is slow cannot make it fail.
+// patience bounds waits for what must happen; short is how long to check that something does
+// not happen. The latter only costs time: a slow machine cannot make it fail.
 const (
 	patience = 2 * time.Minute
 	short    = 150 * time.Millisecond
 )
 
-// get asks for /version through a proxy. Each call may use connections of those before.
+// get requests /version through a proxy. Calls may reuse earlier connections.
 func get(ctx context.Context, c *http.Client, p *kubeapi.Proxy) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.Addr()+"/version", nil)
 	if err != nil {
@@ -79,7 +79,7 @@ func TestProxy_Refuse(t *testing.T) {
 	t.Run("IPv6", func(t *testing.T) { testRefuse(t, listenAgain(t, "[::1]:0")) })
 }
 
-// listenAgain listens on a port that it names, one that was free just now.
+// listenAgain listens on an explicit port, one that was free a moment ago.
 func listenAgain(t *testing.T, address string) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -95,11 +95,11 @@ func testRefuse(t *testing.T, listener net.Listener) {
 	p, client := proxied(t, listener)
 	for range 3 {
 		must(t, p.Refuse())
-		must(t, p.Refuse()) // again is no mistake
+		must(t, p.Refuse()) // repeating it is allowed
 		if n := p.Connections(); n != 0 {
 			t.Errorf("%d connections outlive a server that is gone", n)
 		}
-		// The connection that was cut may be what the client notices first.
+		// The client may first notice that its connection was cut.
 		if err := get(within(t, patience), client, p); err == nil {
 			t.Error("a server that is gone answers")
 		}
@@ -148,7 +148,7 @@ func TestProxy_Cut(t *testing.T) {
 	must(t, err)
 	defer conn.Close()
 	must(t, conn.SetDeadline(time.Now().Add(patience)))
-	awaitConnections(t, p, 2) // with that of the client
+	awaitConnections(t, p, 2) // this one and the client's
 	p.Cut()
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("want a reset, have %v", err)
@@ -158,7 +158,7 @@ func TestProxy_Cut(t *testing.T) {
 	again.Close()
 }
 
-// TestProxy_HangThenCut: connections made while the server is silent are cut as others.
+// TestProxy_HangThenCut: connections made while the server is silent are cut like any other.
 func TestProxy_HangThenCut(t *testing.T) {
 	p, _ := proxied(t, nil)
 	must(t, p.Hang())
@@ -174,7 +174,7 @@ func TestProxy_HangThenCut(t *testing.T) {
 	}
 }
 
-// awaitConnections waits until the proxy knows of at least n.
+// awaitConnections waits until the proxy has at least n connections.
 func awaitConnections(t *testing.T, p *kubeapi.Proxy, n int) {
 	t.Helper()
 	ctx := within(t, patience)

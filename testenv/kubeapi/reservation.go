@@ -8,11 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reservation is a loopback port that is bound, but not listened on, for as long as the
-// server needs it: kube-apiserver takes no listener from its parent, and a port that was
-// merely free a moment ago may be taken by now. The kernel does not assign a port that is
-// held like this; binding to exactly this one, with SO_REUSEPORT and as the same user,
-// succeeds.
+// reservation is a loopback port that stays bound, but not listened on, for as long as the
+// server needs it. kube-apiserver cannot inherit a listener, and a port that was free a
+// moment ago may be taken by now. The kernel never assigns a port held like this, while
+// binding to exactly this port, with SO_REUSEPORT and as the same user, succeeds.
 type reservation struct {
 	fd      int
 	number  int

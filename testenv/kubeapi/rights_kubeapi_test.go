@@ -26,7 +26,7 @@ var (
 	policies   = schema.GroupVersionResource{Group: "vpcresources.k8s.aws", Version: "v1beta1", Resource: "securitygrouppolicies"}
 )
 
-// clientOf reads a kubeconfig as the daemon does.
+// clientOf builds a client from a kubeconfig as the daemon does.
 func clientOf(t *testing.T, kubeconfig string) dynamic.Interface {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -47,7 +47,7 @@ func object(apiVersion, kind, name string, spec map[string]any) *unstructured.Un
 	}}
 }
 
-// TestRights: each user may do what deploy/rbac grants it, and is refused the rest.
+// TestRights: each user may do what deploy/rbac grants it, and nothing else.
 func TestRights(t *testing.T) {
 	s := kubeapi.Shared(t)
 	name := s.Name(t)
@@ -147,8 +147,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestKubeconfig_IsTheServiceAccount: the API server knows the user by the name that
-// admission webhooks of a cluster look for.
+// TestKubeconfig_IsTheServiceAccount: the API server knows the user by the name that a
+// cluster's admission webhooks look for.
 func TestKubeconfig_IsTheServiceAccount(t *testing.T) {
 	s := kubeapi.Shared(t)
 	client := clientOf(t, s.Kubeconfig(t, "aws-node"))
@@ -220,7 +220,7 @@ func TestCRD_CNINode(t *testing.T) {
 	wantColumns(t, s, cninodes, "Name", "Features")
 }
 
-// TestCRD_ENIConfig: the decisions of upstream's definition (spec/deploy.md §2.5).
+// TestCRD_ENIConfig: decisions match upstream's definition (spec/deploy.md §2.5).
 func TestCRD_ENIConfig(t *testing.T) {
 	s := kubeapi.Shared(t)
 	name := s.Name(t)
@@ -286,7 +286,7 @@ func TestCRD_SecurityGroupPolicy(t *testing.T) {
 	wantColumns(t, s, policies, "Name", "Security-Group-Ids")
 }
 
-// check compares a refusal with a part of its text.
+// check compares a refusal with part of its text.
 func check(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {

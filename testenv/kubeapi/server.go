@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// readyWithin bounds the start of a server. It takes 2 to 3 s, much more while the machine
-// is busy with other tests.
+// readyWithin bounds the start of a server, which takes 2 to 3 s, or much longer while the
+// machine is busy with other tests.
 const readyWithin = 5 * time.Minute
 
 // Server is a running API server with its etcd.
@@ -35,9 +35,9 @@ type Server struct {
 	names     names
 }
 
-// Start runs a server that ends with the test. What it refused to a ServiceAccount
-// fails the test (see ExpectDenied); a failed test shows the ends of its logs. Arguments
-// are as Options.Args.
+// Start runs a server that ends with the test. A refusal to a ServiceAccount fails the test
+// (see ExpectDenied); a failed test prints the ends of the server's logs. args are
+// Options.Args.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s, err := start(t.Context(), requirePrograms(t), t.TempDir(), Options{Args: args})
@@ -55,16 +55,16 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// Options change a server.
+// Options configure a server.
 type Options struct {
-	// Args are arguments of kube-apiserver and replace the usual ones of the same name.
+	// Args are arguments of kube-apiserver. They replace default arguments of the same name.
 	Args []string
 
-	// Empty leaves out the definitions and roles of deploy/: the caller installs the CNI.
+	// Empty omits the definitions and roles of deploy/: the caller installs the CNI.
 	Empty bool
 }
 
-// Open runs a server for a program that is no test, with its files in dir, an empty
+// Open runs a server for a program that is not a test. Its files are in dir, an empty
 // directory that the caller removes after Close.
 func Open(ctx context.Context, dir string, o Options) (*Server, error) {
 	p, err := locatePrograms()
@@ -74,24 +74,24 @@ func Open(ctx context.Context, dir string, o Options) (*Server, error) {
 	return start(ctx, p, dir, o)
 }
 
-// Close ends a server of Open. It reports what the server refused to a ServiceAccount.
+// Close stops a server from Open. Its error reports refusals to ServiceAccounts.
 func (s *Server) Close() error { return s.end() }
 
-// Endpoint is the server's address, host:port on the loopback of the namespace that
+// Endpoint returns the server's address, host:port on the loopback of the namespace that
 // the test binary runs in.
 func (s *Server) Endpoint() string { return s.address }
 
-// Admin is a configuration of a user who may do everything. Without a rate limit, as
-// all here.
+// Admin returns a client configuration of an administrator. It has no rate limit, like all
+// clients here.
 func (s *Server) Admin() *rest.Config { return rest.CopyConfig(s.admin) }
 
-// Objects reads and writes any kind of object as the user of Admin.
+// Objects returns a client for objects of any kind, with the rights of Admin.
 func (s *Server) Objects() dynamic.Interface { return s.objects }
 
-// Restart ends kube-apiserver and starts it again, on the same port and with the same
-// objects, and returns when it is ready. It has lost its watch history then: a client
-// that resumes a watch learns that its version is too old, as after an upgrade of a
-// control plane. Other tests of a shared server notice.
+// Restart stops kube-apiserver and starts it again, on the same port and with the same
+// objects, and returns when it is ready. The watch history is lost: a client that resumes
+// a watch gets the error that its version is too old, as after an upgrade of a control
+// plane. Other tests of a shared server notice.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	if err := s.restart(t.Context()); err != nil {
@@ -117,7 +117,7 @@ func (s *Server) restart(ctx context.Context) error {
 	return s.awaitReady(ctx)
 }
 
-// start runs a server whose files are in dir, which the caller removes.
+// start runs a server with its files in dir, which the caller removes.
 func start(ctx context.Context, p programs, dir string, o Options) (*Server, error) {
 	s := &Server{dir: dir, programs: p, opts: o}
 	if err := s.launch(); err != nil {
@@ -136,8 +136,8 @@ func start(ctx context.Context, p programs, dir string, o Options) (*Server, err
 	return s, nil
 }
 
-// apiserverArgs are the usual ones that the caller does not replace, and the caller's:
-// repeating a list would add to it.
+// apiserverArgs returns the caller's arguments and the default ones that they do not replace:
+// repeating a list flag would add to it.
 func (s *Server) apiserverArgs() []string {
 	replaced := map[string]bool{}
 	for _, a := range s.opts.Args {
@@ -147,17 +147,16 @@ func (s *Server) apiserverArgs() []string {
 	return append(usual, s.opts.Args...)
 }
 
-// flagOf is the name of an argument NAME=VALUE.
+// flagOf returns the name in an argument NAME=VALUE.
 func flagOf(argument string) string {
 	name, _, _ := strings.Cut(argument, "=")
 	return name
 }
 
-// AuthorityFile is the path of the certificate that signs the server's.
+// AuthorityFile returns the path of the CA certificate that signed the server's.
 func (s *Server) AuthorityFile() string { return filepath.Join(s.dir, authorityFile) }
 
-// launch makes the files and starts both programs; kube-apiserver waits for etcd by
-// itself.
+// launch writes the files and starts both programs; kube-apiserver itself waits for etcd.
 func (s *Server) launch() error {
 	port, err := reserve()
 	if err != nil {
@@ -190,7 +189,7 @@ func (s *Server) launch() error {
 	return nil
 }
 
-// connect builds the administrator's clients; they connect when they are used.
+// connect builds the administrator's clients, which connect on first use.
 func (s *Server) connect(admin rest.TLSClientConfig) (err error) {
 	s.admin = &rest.Config{
 		Host:            "https://" + s.Endpoint(),
@@ -206,7 +205,7 @@ func (s *Server) connect(admin rest.TLSClientConfig) (err error) {
 	return nil
 }
 
-// awaitReady polls the server's own opinion.
+// awaitReady polls the server's /readyz.
 func (s *Server) awaitReady(ctx context.Context) error {
 	return s.poll(ctx, "/readyz", func() error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.admin.Host+"/readyz", nil)
@@ -225,10 +224,10 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	})
 }
 
-// pollEvery is short against what is waited for and long against a request.
+// pollEvery is short compared to the waits and long compared to a request.
 const pollEvery = 20 * time.Millisecond
 
-// poll repeats a check until it passes, a process ends or ctx does.
+// poll repeats a check until it passes, a process ends or ctx is done.
 func (s *Server) poll(ctx context.Context, what string, check func() error) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -252,8 +251,8 @@ func (s *Server) poll(ctx context.Context, what string, check func() error) erro
 	}
 }
 
-// end stops the server and reports unexpected refusals, and rights that were used though they
-// are marked as unused.
+// end stops the server and reports unexpected refusals, and rights that were used although
+// they are marked as unused.
 func (s *Server) end() error {
 	err := s.stop()
 	if s.dir == "" {
@@ -262,8 +261,8 @@ func (s *Server) end() error {
 	return errors.Join(s.unexpectedDenials(), s.unexpectedUses(), err)
 }
 
-// stop ends everything that start made, except for the files. The data is of no use to
-// anybody, so nothing is asked to end in order.
+// stop ends everything that start created, except for the files. Nobody needs the data, so
+// the processes are killed.
 func (s *Server) stop() error {
 	var errs []error
 	for i := len(s.processes) - 1; i >= 0; i-- {

@@ -12,8 +12,7 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// TestStart: servers of tests know nothing of each other, and say which version they
-// are of.
+// TestStart: servers of different tests are isolated, and report their version.
 func TestStart(t *testing.T) {
 	one, two := kubeapi.Start(t), kubeapi.Start(t)
 	one.CreateNode(t, "node")
@@ -30,7 +29,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestRestart: objects stay, tokens stay good, and a watch cannot go on where it was.
+// TestRestart: objects and tokens survive, and a watch cannot resume.
 func TestRestart(t *testing.T) {
 	s := kubeapi.Start(t)
 	client := clientOf(t, s.Kubeconfig(t, "aws-node")).Resource(nodes)
@@ -49,7 +48,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// watchFrom is the error that a watch from a version on begins with, if any.
+// watchFrom returns the error that a watch from a version begins with, if any.
 func watchFrom(t *testing.T, objects dynamic.ResourceInterface, version string) error {
 	t.Helper()
 	w, err := objects.Watch(t.Context(), metav1.ListOptions{ResourceVersion: version})

@@ -14,23 +14,23 @@ import (
 	"cnictl/testenv"
 )
 
-// shared is the server of this test binary. It is the state of a process, which tests
-// cannot hand to each other, so it is the one variable of this package.
+// shared is the server of this test binary. It is per-process state that tests cannot pass
+// to each other, hence the package's only variable.
 var shared struct {
 	sync.Mutex
-	main   bool // somebody will end it
+	main   bool // TestMain will end the server
 	server *Server
-	err    error // why there is none, reported to every test
+	err    error // why it did not start, reported to every test
 }
 
-// Main is the body of the TestMain of a package whose tests use Shared: testenv.Main,
-// and the end of the server.
+// Main is the body of TestMain in a package whose tests use Shared. It is testenv.Main
+// plus the end of the server.
 func Main(m *testing.M) {
 	testenv.Main(m, EndShared()...)
 }
 
-// EndShared is for a TestMain that calls testenv.Main itself: what is to run after the
-// tests.
+// EndShared is for a TestMain that calls testenv.Main itself. It returns what to run after
+// the tests.
 func EndShared() []func() error {
 	shared.Lock()
 	defer shared.Unlock()
@@ -39,16 +39,16 @@ func EndShared() []func() error {
 }
 
 // Service is for a TestMain that calls testenv.MainOn: tests in a guest use a shared server
-// outside of it. Such a server cannot be restarted and expects no denials.
+// outside it. Such a server cannot be restarted, and ExpectDenied does not work with it.
 func Service() testenv.Service {
 	EndShared()
 	return testenv.Service{Start: startOutside, End: endShared}
 }
 
-// outsideVar has the address and the administrator of a server outside of the guest.
+// outsideVar holds the address and the administrator of a server outside the guest.
 const outsideVar = "CNICTL_TESTENV_KUBEAPI"
 
-// outside is what outsideVar holds.
+// outside is the content of outsideVar.
 type outside struct {
 	Address       string
 	CA, Cert, Key []byte
@@ -80,8 +80,8 @@ func connectOutside(data string) (*Server, error) {
 	return s, s.connect(rest.TLSClientConfig{CAData: o.CA, CertData: o.Cert, KeyData: o.Key})
 }
 
-// Shared returns the server of the test binary and starts it for the first test that
-// asks. It ends after the last test, and fails the binary if it refused something that
+// Shared returns the server of the test binary and starts it for the first caller. The
+// server ends after the last test, and fails the binary if it refused something that
 // no test expected.
 func Shared(t testing.TB) *Server {
 	t.Helper()
@@ -100,7 +100,7 @@ func Shared(t testing.TB) *Server {
 	case isOutside:
 		shared.server, shared.err = connectOutside(data)
 	default:
-		// The server outlives the test, so its context is not the test's.
+		// The server outlives the test, so it does not use the test's context.
 		shared.server, shared.err = startShared(context.Background(), p)
 	}
 	if shared.err != nil {

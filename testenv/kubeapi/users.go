@@ -20,25 +20,25 @@ const systemNamespace = "kube-system"
 // right is a verb on a core resource.
 type right struct{ verb, resource string }
 
-// users are the ServiceAccounts that Kubeconfig knows: the files of deploy/rbac that
-// grant a user its rights, and a right that the last of them brings.
+// users are the ServiceAccounts that Kubeconfig accepts: the files of deploy/rbac that
+// grant the rights, and one right from the last of them.
 var users = map[string]struct {
 	files []string
 	last  right
 }{
 	"aws-node":           {[]string{"aws-node"}, right{"list", "pods"}},
 	"cni-metrics-helper": {[]string{"cni-metrics-helper"}, right{"list", "pods"}},
-	// In a cluster the same ServiceAccount has both; here the two must stay apart, or
-	// each test had the right to annotate.
+	// In a cluster, one ServiceAccount has both. Here they must stay apart, or every test
+	// would have the right to annotate.
 	"aws-node-annotate": {[]string{"aws-node", "aws-node-annotate"}, right{"patch", "pods"}},
 }
 
-// userName is the API server's name for a ServiceAccount.
+// userName returns the API server's name for a ServiceAccount.
 func userName(account string) string {
 	return "system:serviceaccount:" + systemNamespace + ":" + account
 }
 
-// rolesOfUsers is what deploy/rbac grants, bound to each user.
+// rolesOfUsers returns the roles of deploy/rbac, bound to each user.
 func rolesOfUsers() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for name, user := range users {
@@ -70,7 +70,7 @@ func serviceAccount(name string) *unstructured.Unstructured {
 	return o
 }
 
-// bindTo gives the role of a binding to a user, beside other users of the same role.
+// bindTo rebinds a binding's role to a user, leaving the role's other users alone.
 func bindTo(binding *unstructured.Unstructured, user string) *unstructured.Unstructured {
 	o := binding.DeepCopy()
 	o.SetName(user + "." + binding.GetName())
@@ -81,9 +81,9 @@ func bindTo(binding *unstructured.Unstructured, user string) *unstructured.Unstr
 // tokenSeconds outlasts every test.
 const tokenSeconds = 24 * 60 * 60
 
-// Token is a token of a ServiceAccount: "aws-node", "aws-node-annotate" (aws-node where
-// ANNOTATE_POD_IP is on) or "cni-metrics-helper". It has the rights that deploy/rbac
-// gives to it, and no more.
+// Token returns a token of a ServiceAccount: "aws-node", "aws-node-annotate" (aws-node where
+// ANNOTATE_POD_IP is on) or "cni-metrics-helper". It has exactly the rights that deploy/rbac
+// grants.
 func (s *Server) Token(t testing.TB, user string) string {
 	t.Helper()
 	if _, ok := users[user]; !ok {
@@ -124,7 +124,7 @@ func (s *Server) Kubeconfig(t testing.TB, user string) string {
 	return s.kubeconfig(t, user, s.Endpoint())
 }
 
-// kubeconfig writes one whose server has another address.
+// kubeconfig writes a kubeconfig with a different server address.
 func (s *Server) kubeconfig(t testing.TB, user, address string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -134,8 +134,8 @@ func (s *Server) kubeconfig(t testing.TB, user, address string) string {
 	return path
 }
 
-// WriteKubeconfig writes a kubeconfig of a user (see Token) whose server has an
-// address, the server's own Endpoint or a proxy's, to a file.
+// WriteKubeconfig writes a kubeconfig of a user (see Token) to a file. address is the
+// server's Endpoint or that of a proxy.
 func (s *Server) WriteKubeconfig(ctx context.Context, path, user, address string) error {
 	if _, ok := users[user]; !ok {
 		return fmt.Errorf("write kubeconfig: no user %q", user)
@@ -147,7 +147,7 @@ func (s *Server) WriteKubeconfig(ctx context.Context, path, user, address string
 	config := clientcmdapi.NewConfig()
 	config.Clusters["test"] = &clientcmdapi.Cluster{
 		Server:                   "https://" + address,
-		TLSServerName:            "localhost", // whatever the address is
+		TLSServerName:            "localhost", // whatever the address
 		CertificateAuthorityData: s.admin.CAData,
 	}
 	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}

@@ -11,30 +11,29 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// attached is what the fabric knows about one attached ENI.
+// attached is the fabric's state of one attached ENI.
 type attached struct {
 	ENI
 	primary   netip.Addr
-	prefixes  map[netip.Prefix]bool // all it owns, /32s included
+	prefixes  map[netip.Prefix]bool // everything it owns, /32s included
 	unchecked bool                  // SourceDestCheck=false
-	public    bool                  // the outside host may be reached from primary
-	branch    branch                // of an ENI that is behind a trunk
+	public    bool                  // primary may reach the outside host
+	branch    branch                // zero unless the ENI is behind a trunk
 
 	ready bool          // the link delay is over
-	gone  chan struct{} // closed when it is detached
-	link  string        // fabric's end, "" while there is no link
+	gone  chan struct{} // closed on detach
+	link  string        // fabric's end, "" while there is none
 	index int
 }
 
-// branch is where a branch ENI is: it has no link of its own, but a VLAN of its trunk's.
+// branch locates a branch ENI, which has no link of its own but a VLAN on its trunk's link.
 type branch struct {
-	trunk string // ENI id; "": it is not a branch
+	trunk string // ENI id; "" if it is not a branch
 	vlan  int
 }
 
-// links keeps the kernel's state in sync with the ENIs that it is given. All
-// methods may be called at any time, from any goroutine; errors of work that
-// happens later (after the link delay) go to report.
+// links keeps the kernel's state in sync with the attached ENIs. All methods are safe
+// for concurrent use. Errors that occur later, after the link delay, go to report.
 type links struct {
 	router   *router
 	firewall firewall
@@ -52,8 +51,8 @@ type links struct {
 	next   int                     // number of the next link
 }
 
-// attach adds an ENI. Its link appears after the delay if its node has joined by
-// then, else as soon as it joins.
+// attach adds an ENI. Its link appears after the delay, or when its node joins if that
+// is later.
 func (l *links) attach(e ENI, primary netip.Addr, prefixes []netip.Prefix, unchecked, public bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,8 +95,8 @@ func (l *links) attach(e ENI, primary netip.Addr, prefixes []netip.Prefix, unche
 	return err
 }
 
-// associate adds a branch ENI. Its link exists while its trunk's does. Of two with the same
-// VLAN id the later has the link: EC2's behaviour is not documented.
+// associate adds a branch ENI. Its link exists while its trunk's does. If two branches use the
+// same VLAN id, the later one gets the link: EC2's behaviour is not documented.
 func (l *links) associate(b branch, e ENI, primary netip.Addr, prefixes []netip.Prefix, unchecked bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +118,7 @@ func (l *links) associate(b branch, e ENI, primary netip.Addr, prefixes []netip.
 	return errors.Join(errs...)
 }
 
-// detach removes an ENI with its link. An unknown one is no error.
+// detach removes an ENI and its link. Unknown ENIs are ignored.
 func (l *links) detach(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,14 +138,15 @@ func (l *links) detach(id string) error {
 		err = errors.Join(err, l.firewall.setPublic(a.primary, false))
 	}
 	for _, other := range l.enis {
-		if a.branch.trunk != "" && other.branch == a.branch { // it had to wait
+		if a.branch.trunk != "" && other.branch == a.branch { // it was waiting for the VLAN id
 			err = errors.Join(err, l.linkUpLocked(other))
 		}
 	}
 	return err
 }
 
-// assign gives an ENI addresses and prefixes, effective on return. Those of another ENI move.
+// assign adds addresses and prefixes to an ENI, taking them from other ENIs. It is effective
+// on return.
 func (l *links) assign(id string, prefixes []netip.Prefix) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +199,7 @@ func (l *links) unassignLocked(a *attached, p netip.Prefix) error {
 	return l.router.delRoute(p, a.index)
 }
 
-// setUnchecked switches the source check of an ENI off or on.
+// setUnchecked turns the source check of an ENI off or on.
 func (l *links) setUnchecked(id string, unchecked bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,14 +214,14 @@ func (l *links) setUnchecked(id string, unchecked bool) error {
 	return l.firewall.setUnchecked(a.link, unchecked)
 }
 
-// join gives an instance its namespace; the links of its attached ENIs appear.
+// join registers an instance's namespace; the links of its attached ENIs appear.
 func (l *links) join(instanceID string, node *netns.NS) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.nodes[instanceID] != nil {
 		return fmt.Errorf("join %s: joined already", instanceID)
 	}
-	node, err := node.Dup() // links may come long after the caller closed its own
+	node, err := node.Dup() // links may be added long after the caller has closed its own handle
 	if err != nil {
 		return fmt.Errorf("join %s: %w", instanceID, err)
 	}
@@ -231,14 +231,14 @@ func (l *links) join(instanceID string, node *netns.NS) error {
 		if a.InstanceID != instanceID {
 			continue
 		}
-		// ENIs that were attached before the instance started are there when it boots.
+		// ENIs attached before the instance started are there when it boots.
 		a.ready = true
 		errs = append(errs, l.linkUpLocked(a))
 	}
 	return errors.Join(errs...)
 }
 
-// leave removes an instance's links, as when it stops. Its ENIs stay attached.
+// leave removes an instance's links, as when the instance stops. Its ENIs stay attached.
 func (l *links) leave(instanceID string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -310,7 +310,7 @@ func (l *links) addLinkLocked(a *attached, node *netns.NS) error {
 	link := fmt.Sprintf("%s.%d", trunk.link, a.branch.vlan)
 	a.index, err = l.router.addVLAN(link, trunk.index, a.branch.vlan, mac)
 	if errors.Is(err, errNoVLAN) {
-		return nil // nothing is there
+		return nil // nothing is behind the VLAN
 	}
 	if err == nil {
 		a.link = link
@@ -337,8 +337,8 @@ func (l *links) linkDownLocked(a *attached) error {
 	return errors.Join(errs...)
 }
 
-// instanceOf returns which instance owns a source address: "" for an address that
-// no attached ENI has as its own or in a prefix.
+// instanceOf returns the instance that owns a source address, or "" if no attached ENI has
+// the address itself or a prefix that contains it.
 func (l *links) instanceOf(addr netip.Addr) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -358,7 +358,7 @@ func (l *links) instanceOf(addr netip.Addr) string {
 	return ""
 }
 
-// linkOf is the name of the fabric's end of an ENI's link.
+// linkOf returns the name of the fabric's end of an ENI's link.
 func (l *links) linkOf(id string) (string, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -369,7 +369,7 @@ func (l *links) linkOf(id string) (string, bool) {
 	return a.link, true
 }
 
-// stop ends the pending link delays, waits for them and lets go of the nodes.
+// stop cancels pending link delays, waits for them and releases the nodes.
 func (l *links) stop() error {
 	close(l.stopped)
 	l.wg.Wait()
@@ -383,7 +383,7 @@ func (l *links) stop() error {
 	return errors.Join(errs...)
 }
 
-// list names the links that the kernel has.
+// list returns the links that exist in the kernel.
 func (l *links) list() ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ type Fabric struct {
 	errs     []error
 }
 
-// NewFabric builds the network for the world as it is and follows its changes. The
+// NewFabric builds the network for the current world and follows its changes. The
 // world must not change while NewFabric runs.
 func NewFabric(o Options) (*Fabric, error) {
 	if o.World == nil {
@@ -83,7 +83,7 @@ func (f *Fabric) build(o Options) error {
 	return f.Err()
 }
 
-// Join gives an instance its network namespace: the links of its attached ENIs
+// Join registers an instance's network namespace: the links of its attached ENIs
 // appear there at once, later ones as they are attached.
 func (f *Fabric) Join(instanceID string, node *netns.NS) error {
 	return f.links.join(instanceID, node)
@@ -107,14 +107,14 @@ func (f *Fabric) SourceDrops(eniID string) (uint64, error) {
 // primary address.
 func (f *Fabric) PrivateDrops() (uint64, error) { return f.links.firewall.notPublic() }
 
-// Instance returns which instance an address belongs to now.
+// Instance returns the instance that currently owns an address.
 func (f *Fabric) Instance(a netip.Addr) (id string, ok bool) {
 	id = f.links.instanceOf(a)
 	return id, id != ""
 }
 
-// Err is the errors while following the world, which had no caller to return them to. Tests
-// require nil.
+// Err returns the errors that occurred while following the world, where no caller could
+// receive them. Tests require nil.
 func (f *Fabric) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *Fabric) fail(err error) {
 	f.errs = append(f.errs, err)
 }
 
-// Close ends the network. The error includes Err.
+// Close shuts the network down. Its error includes Err.
 func (f *Fabric) Close() error {
 	if f.cancel != nil {
 		f.cancel()
@@ -149,6 +149,6 @@ func (f *Fabric) Close() error {
 	return errors.Join(errs...)
 }
 
-// Links lists the links of ENIs that are in the fabric, "f1 of eni-...". There are
-// none when all instances are gone.
+// Links lists the ENI links in the fabric, as "f1 of eni-...". It is empty when all
+// instances are gone.
 func (f *Fabric) Links() ([]string, error) { return f.links.list() }

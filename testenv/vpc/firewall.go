@@ -14,12 +14,12 @@ import (
 // rulesets are the fabric's checks. An interface name is an element of
 //
 //	unchecked     when its ENI has SourceDestCheck=false
-//	source_drops  once a packet of it was dropped, with the count
+//	source_drops  once one of its packets was dropped, with the count
 //
-// and an address is an element of public when the outside host may be reached
-// from it. "fib ... missing" means: the route back to the source does not lead
-// through the link the packet came from. Link-local IPv6 addresses go no further than
-// the link, and neighbour discovery needs them.
+// and an address is an element of public when it may reach the outside host.
+// "fib ... missing" means that the route back to the source does not lead through the
+// link the packet came from. Link-local IPv6 addresses never leave the link, and neighbour
+// discovery needs them.
 const rulesets = `
 table inet fabric {
 	set unchecked { type ifname; }
@@ -40,7 +40,7 @@ table inet fabric {
 }
 `
 
-// firewall makes the fabric's checks with nft in its namespace.
+// firewall applies the fabric's checks with nft in its namespace.
 type firewall struct{ ns *netns.NS }
 
 func newFirewall(r *router) (firewall, error) {
@@ -49,7 +49,7 @@ func newFirewall(r *router) (firewall, error) {
 	return fw, err
 }
 
-// setUnchecked switches the source check of a link off or on.
+// setUnchecked turns the source check of a link off or on.
 func (fw firewall) setUnchecked(link string, unchecked bool) error {
 	return fw.setElement("unchecked", `"`+link+`"`, unchecked)
 }
@@ -60,7 +60,7 @@ func (fw firewall) setPublic(a netip.Addr, public bool) error {
 }
 
 func (fw firewall) setElement(set, element string, present bool) error {
-	// Added before it is deleted, so that both work in any state.
+	// Adding the element first makes the deletion work even if it was absent.
 	script := fmt.Sprintf("add element inet fabric %s { %s }\n", set, element)
 	if !present {
 		script += fmt.Sprintf("delete element inet fabric %s { %s }\n", set, element)
@@ -69,7 +69,7 @@ func (fw firewall) setElement(set, element string, present bool) error {
 	return err
 }
 
-// sourceDrops counts the packets per link that the source check dropped.
+// sourceDrops returns, per link, how many packets the source check dropped.
 func (fw firewall) sourceDrops() (map[string]uint64, error) {
 	out, err := fw.nft("", "-j", "list", "set", "inet", "fabric", "source_drops")
 	if err != nil {
@@ -126,7 +126,7 @@ func (fw firewall) notPublic() (uint64, error) {
 
 func (fw firewall) nft(stdin string, args ...string) ([]byte, error) {
 	var out []byte
-	err := fw.ns.Do(func() error { // the child gets the namespace of the thread
+	err := fw.ns.Do(func() error { // the child inherits the thread's namespace
 		cmd := exec.Command("nft", args...)
 		cmd.Stdin = strings.NewReader(stdin)
 		var stderr bytes.Buffer

@@ -8,7 +8,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// follow updates the network after one change of the world. It is called in order, before the
+// follow updates the network after one change in the world. It is called in order, before the
 // call that changed the world returns.
 func (f *Fabric) follow(c fakeaws.Change) {
 	f.log.Debug("world changed", "change", string(c.Kind), "eni_id", c.ENI.ID, "cidrs", c.CIDRs)
@@ -25,7 +25,7 @@ func (f *Fabric) follow(c fakeaws.Change) {
 	case fakeaws.ENIModified:
 		err = f.links.setUnchecked(c.ENI.ID, !c.ENI.SourceDestCheck)
 	case fakeaws.InstanceAdded, fakeaws.InstanceRemoved:
-		// Its ENIs come and go with changes of their own.
+		// Its ENIs have their own changes.
 	case fakeaws.BranchAssociated:
 		err = f.associate(c.ENI, c.Branch, c.Instance.ID)
 	case fakeaws.BranchDisassociated:
@@ -40,7 +40,7 @@ func (f *Fabric) follow(c fakeaws.Change) {
 
 func (f *Fabric) attach(e fakeaws.ENI) error {
 	if e.Type == "efa-only" {
-		return nil // it carries no IP and appears as no network link
+		return nil // carries no IP and has no network link
 	}
 	if err := f.addGateway(e.SubnetID); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (f *Fabric) attach(e fakeaws.ENI) error {
 	}, e.PrimaryIP, f.reachable(e.CIDRs()), !e.SourceDestCheck, e.Primary())
 }
 
-// followBranches takes over the branches that a trunk has already.
+// followBranches adds the branches that a trunk already has.
 func (f *Fabric) followBranches(trunk fakeaws.ENI) {
 	for _, a := range f.world.Associations(trunk.ID) {
 		if branch, there := f.world.ENI(a.Branch); there {
@@ -62,8 +62,8 @@ func (f *Fabric) followBranches(trunk fakeaws.ENI) {
 	}
 }
 
-// associate puts a branch ENI behind its VLAN of the trunk's link. On a kernel without
-// VLAN it has no link, and its addresses cannot be reached.
+// associate connects a branch ENI to its VLAN on the trunk's link. On a kernel without
+// VLANs it gets no link, and its addresses are unreachable.
 func (f *Fabric) associate(e fakeaws.ENI, a fakeaws.Association, instanceID string) error {
 	if err := f.addGateway(e.SubnetID); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (f *Fabric) addGateway(subnetID string) error {
 		return fmt.Errorf("find subnet %s: not in the world", subnetID)
 	}
 	gw := Gateway(subnet.CIDR)
-	f.links.mu.Lock() // the router has one user at a time
+	f.links.mu.Lock() // the router is not safe for concurrent use
 	defer f.links.mu.Unlock()
 	if err := f.links.router.addLocal(gw); err != nil {
 		return fmt.Errorf("gateway of %s: %w", subnetID, err)
@@ -94,10 +94,10 @@ func (f *Fabric) addGateway(subnetID string) error {
 	return nil
 }
 
-// Gateway is the router address of an IPv4 subnet: its base address plus one.
+// Gateway returns the router address of an IPv4 subnet: its base address plus one.
 func Gateway(subnet netip.Prefix) netip.Addr { return subnet.Masked().Addr().Next() }
 
-// reachable leaves out what this kernel cannot route.
+// reachable drops the prefixes that this kernel cannot route.
 func (f *Fabric) reachable(in []netip.Prefix) []netip.Prefix {
 	if f.links.router.ipv6 {
 		return in

@@ -20,8 +20,7 @@ func (l *lab) host6(subnet int) *host {
 	return h
 }
 
-// configure6 gives the link of an ENI its IPv6 address and the default route, in a
-// table.
+// configure6 gives the link of an ENI its IPv6 address and a default route in a table.
 func (h *host) configure6(e fakeaws.ENI, table int) {
 	h.lab.t.Helper()
 	h.do(func() error {
@@ -92,7 +91,7 @@ func TestIPv6_SourceCheck(t *testing.T) {
 	b.configure6(second, 2)
 	x := second.IPv6Prefixes[0].Addr().Next()
 	b.own(x)
-	// By the main table it leaves through the primary ENI, which does not own it.
+	// The main table sends it through the primary ENI, which does not own it.
 	waitFor(t, "a dropped packet of the primary ENI", func() bool {
 		b.misses(x, a.primary.IPv6s[0])
 		n, err := l.fabric.SourceDrops(b.primary.ID)
@@ -109,7 +108,7 @@ func TestIPv6_SourceCheck(t *testing.T) {
 	}
 }
 
-// Whatever can carry IP has a link: trunks, and ENIs of every network card.
+// Every ENI that can carry IP has a link: trunks, and ENIs of every network card.
 func TestLink_TrunksAndFurtherCards(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, vpc.Options{})

@@ -18,19 +18,18 @@ import (
 // internetLink is the fabric's link to the outside host.
 const internetLink = "internet"
 
-// nextHop is "the ENI behind this link" in routes: an unused address, with a permanent
-// neighbour entry per link that has the ENI's MAC. The fabric therefore never asks a node
-// by ARP, as VPC routers don't.
+// nextHop means "the ENI behind this link" in routes: an unused address with a permanent
+// neighbour entry per link that has the ENI's MAC. The fabric therefore never sends ARP
+// requests to a node, and neither do VPC routers.
 var (
 	nextHop  = netip.MustParseAddr("169.254.100.1")
 	nextHop6 = netip.MustParseAddr("fe80::64:1")
 )
 
-// GatewayIPv6 is the router of every IPv6 subnet. The fabric has it on every link.
+// GatewayIPv6 is the router of every IPv6 subnet, present on every link of the fabric.
 var GatewayIPv6 = netip.MustParseAddr("fe80:ec2::1")
 
-// router does the netlink work in the fabric's namespace. Not safe for concurrent
-// use.
+// router does the netlink work in the fabric's namespace. It is not safe for concurrent use.
 type router struct {
 	ns   *netns.NS
 	nl   *netlink.Handle
@@ -55,7 +54,7 @@ func newRouter() (*router, error) {
 	if err != nil {
 		return nil, errors.Join(err, ns.Close())
 	}
-	// Packets without a route are dropped, and never reach the outside.
+	// Packets without a route are dropped and never reach the outside.
 	for _, all := range r.families() {
 		if err := r.nl.RouteAdd(&netlink.Route{Dst: ipNet(all), Type: unix.RTN_BLACKHOLE}); err != nil {
 			return nil, errors.Join(fmt.Errorf("add black hole route for %s: %w", all, err), r.close())
@@ -64,7 +63,7 @@ func newRouter() (*router, error) {
 	return r, nil
 }
 
-// families are the ranges of all addresses that the kernel can route.
+// families returns the full range of each address family that the kernel can route.
 func (r *router) families() []netip.Prefix {
 	all := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	if r.ipv6 {
@@ -78,10 +77,10 @@ func (r *router) close() error {
 	return r.ns.Close()
 }
 
-// Values that a new namespace copies from the machine's are set too.
+// routerSysctls includes values that a new namespace copies from the machine.
 var routerSysctls = map[string]string{
 	"net/ipv4/ip_forward":                  "1",
-	"net/ipv4/conf/all/rp_filter":          "0", // the source check is nftables' (per ENI, counted)
+	"net/ipv4/conf/all/rp_filter":          "0", // nftables does the source check (per ENI, counted)
 	"net/ipv4/conf/default/rp_filter":      "0",
 	"net/ipv4/conf/all/send_redirects":     "0",
 	"net/ipv4/conf/default/send_redirects": "0",
@@ -92,7 +91,7 @@ var routerSysctls = map[string]string{
 	"net/ipv6/conf/default/forwarding":     "1",
 	"net/ipv6/conf/default/accept_ra":      "0",
 	"net/ipv6/conf/default/accept_dad":     "0",
-	"net/ipv6/conf/default/addr_gen_mode":  "1", // links have no address but the gateway's
+	"net/ipv6/conf/default/addr_gen_mode":  "1", // links have only the gateway's address
 }
 
 // writeSysctls sets values in the namespace of the calling thread.
@@ -109,7 +108,7 @@ func writeSysctls(values map[string]string) error {
 	return nil
 }
 
-// addLocal gives the fabric itself an address.
+// addLocal adds an address to the fabric itself.
 func (r *router) addLocal(a netip.Addr) error {
 	lo, err := r.nl.LinkByName("lo")
 	if err != nil {
@@ -122,7 +121,7 @@ func (r *router) addLocal(a netip.Addr) error {
 	return nil
 }
 
-// addLink makes the veth pair of an ENI: the near end here, up; the far end in the
+// addLink creates the veth pair of an ENI: the near end here, up; the far end in the
 // node, down, with the ENI's MAC.
 func (r *router) addLink(near, far string, mac net.HardwareAddr, node *netns.NS) (index int, err error) {
 	attrs := netlink.NewLinkAttrs()
@@ -136,10 +135,10 @@ func (r *router) addLink(near, far string, mac net.HardwareAddr, node *netns.NS)
 	return r.setUp(near, mac)
 }
 
-// errNoVLAN says that the kernel has no 802.1q VLAN.
+// errNoVLAN means that the kernel has no 802.1q VLAN.
 var errNoVLAN = errors.New("the kernel has no VLAN")
 
-// addVLAN makes the link of a branch ENI: a VLAN of its trunk's near end.
+// addVLAN creates the link of a branch ENI: a VLAN on its trunk's near end.
 func (r *router) addVLAN(name string, trunk, id int, mac net.HardwareAddr) (index int, err error) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.ParentIndex, attrs.Flags = name, trunk, net.FlagUp
@@ -153,7 +152,7 @@ func (r *router) addVLAN(name string, trunk, id int, mac net.HardwareAddr) (inde
 	return r.setUp(name, mac)
 }
 
-// setUp makes a near end lead to its ENI.
+// setUp points a near end at its ENI.
 func (r *router) setUp(near string, mac net.HardwareAddr) (index int, err error) {
 	link, err := r.nl.LinkByName(near)
 	if err != nil {
@@ -163,8 +162,8 @@ func (r *router) setUp(near string, mac net.HardwareAddr) (index int, err error)
 	if err := r.addNeighbours(link, mac); err != nil {
 		return 0, errors.Join(fmt.Errorf("set up link %s: %w", near, err), r.delLink(index))
 	}
-	// Otherwise proxy ARP answers are delayed by up to 0.8 s. This setting has no default
-	// outside the machine's own namespace.
+	// Without this, proxy ARP answers are delayed by up to 0.8 s. Only the machine's own
+	// namespace has a default for this setting.
 	err = r.ns.Do(func() error {
 		return writeSysctls(map[string]string{"net/ipv4/neigh/" + near + "/proxy_delay": "0"})
 	})
@@ -174,7 +173,7 @@ func (r *router) setUp(near string, mac net.HardwareAddr) (index int, err error)
 	return index, nil
 }
 
-// addNeighbours makes the next hops of a link lead to its ENI, and gives the link the
+// addNeighbours points the next hops of a link at its ENI, and gives the link the
 // IPv6 gateway.
 func (r *router) addNeighbours(link netlink.Link, mac net.HardwareAddr) error {
 	index := link.Attrs().Index
@@ -195,8 +194,8 @@ func (r *router) addNeighbours(link netlink.Link, mac net.HardwareAddr) error {
 	return nil
 }
 
-// delLink removes a link, its peer and its routes. One that is gone is no error:
-// it goes with the node's namespace too.
+// delLink removes a link, its peer and its routes. A missing link is no error, since
+// it also disappears with the node's namespace.
 func (r *router) delLink(index int) error {
 	err := r.nl.LinkDel(&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}})
 	if err != nil && !errors.Is(err, unix.ENODEV) {
@@ -205,7 +204,7 @@ func (r *router) delLink(index int) error {
 	return nil
 }
 
-// addRoute sends a prefix to the ENI behind a link, and away from any other.
+// addRoute sends a prefix to the ENI behind a link, replacing any other route for it.
 func (r *router) addRoute(p netip.Prefix, link int) error {
 	if err := r.nl.RouteReplace(eniRoute(p, link)); err != nil {
 		return fmt.Errorf("route %s to link %d: %w", p, link, err)
@@ -213,7 +212,7 @@ func (r *router) addRoute(p netip.Prefix, link int) error {
 	return nil
 }
 
-// delRoute ends what addRoute did; a route that went with its link is no error.
+// delRoute undoes addRoute. A route that disappeared with its link is no error.
 func (r *router) delRoute(p netip.Prefix, link int) error {
 	err := r.nl.RouteDel(eniRoute(p, link))
 	if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENODEV) {

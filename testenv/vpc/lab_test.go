@@ -19,14 +19,14 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// patience bounds what must happen, denial what must not. A packet that is let
-// through needs well under a millisecond.
+// patience bounds waits for what must happen, denial for what must not. A packet that
+// passes needs well under a millisecond.
 const (
 	patience = time.Minute
 	denial   = 250 * time.Millisecond
 )
 
-// lab is a world with two subnets and a fabric over it.
+// lab is a world with two subnets and a fabric for it.
 type lab struct {
 	t       *testing.T
 	world   *fakeaws.World
@@ -55,7 +55,7 @@ func newLab(t *testing.T, o vpc.Options) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := fabric.Close(); err != nil { // includes what went wrong in between
+		if err := fabric.Close(); err != nil { // includes errors from following the world
 			t.Error(err)
 		}
 		if v := l.world.Violations(); len(v) > 0 {
@@ -88,7 +88,7 @@ func (l *lab) boot(spec fakeaws.InstanceSpec) *host {
 	}
 	h := &host{lab: l, id: i.ID, ns: netns.New(l.t)}
 	h.primary = l.eni(i.PrimaryENI)
-	// Or links could not ask for neighbours in their first second.
+	// Otherwise links could not send neighbour solicitations in their first second.
 	h.do(func() error { return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0) })
 	if err := l.fabric.Join(h.id, h.ns); err != nil {
 		l.t.Fatal(err)
@@ -124,7 +124,7 @@ func (h *host) configure(e fakeaws.ENI, table int) {
 			bits = 32 // the on-link route belongs to the primary ENI
 		}
 		return errors.Join(
-			// As on a node: replies may come in by another ENI than requests left by.
+			// As on a node: replies may arrive on a different ENI from the one that sent the request.
 			os.WriteFile("/proc/sys/net/ipv4/conf/all/rp_filter", []byte("0"), 0),
 			os.WriteFile("/proc/sys/net/ipv4/conf/"+link.Attrs().Name+"/rp_filter", []byte("0"), 0),
 			netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(e.PrimaryIP, bits))}),
@@ -140,7 +140,7 @@ func (h *host) configure(e fakeaws.ENI, table int) {
 	}
 }
 
-// own gives the host an address of its own, as a pod's would be.
+// own gives the host an extra address, like a pod's.
 func (h *host) own(a netip.Addr) {
 	h.lab.t.Helper()
 	h.do(func() error {
@@ -156,7 +156,7 @@ func (h *host) own(a netip.Addr) {
 	})
 }
 
-// from sends packets with a source address by a table.
+// from routes packets that have a source address through a table.
 func (h *host) from(a netip.Addr, table int) {
 	h.lab.t.Helper()
 	h.do(func() error {
@@ -192,7 +192,7 @@ func (h *host) links() map[string]string {
 	return names
 }
 
-// attach makes an ENI and attaches it at a device index.
+// attach creates an ENI and attaches it at a device index.
 func (h *host) attach(subnet, device int) fakeaws.ENI {
 	h.lab.t.Helper()
 	e, err := h.lab.world.CreateENI(fakeaws.ENISpec{SubnetID: h.lab.subnets[subnet].ID})
@@ -222,7 +222,7 @@ func (l *lab) unassign(e fakeaws.ENI, a netip.Addr) {
 	}
 }
 
-// reaches and misses ping; an invalid from lets the kernel choose.
+// reaches and misses ping. With an invalid from, the kernel chooses the source.
 func (h *host) reaches(from, to netip.Addr) {
 	h.lab.t.Helper()
 	if err := h.ns.Ping(from, to, patience); err != nil {

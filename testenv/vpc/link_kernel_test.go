@@ -17,7 +17,7 @@ func TestLink_AppearsAfterTheDelayAndGoesWithTheAttachment(t *testing.T) {
 	t.Parallel()
 	const delay = 300 * time.Millisecond
 	l := newLab(t, vpc.Options{LinkDelay: delay, LinkName: vpc.EthLinkName})
-	b := l.host(0) // what is attached at boot is there at once
+	b := l.host(0) // ENIs attached at boot are there at once
 	if got := b.links(); got[b.primary.MAC] != "eth0" || len(got) != 1 {
 		t.Fatalf("links at boot: %v", got)
 	}
@@ -58,7 +58,7 @@ func TestLink_DetachedDuringTheDelayNeverAppears(t *testing.T) {
 	if err := l.world.DetachENI(first.Attachment.ID); err != nil {
 		t.Fatal(err)
 	}
-	// A later attachment's link reports that the time of the first is over.
+	// Once a later attachment's link is there, the first one's delay is over too.
 	second := b.attach(0, 2)
 	waitFor(t, "the second link", func() bool { return b.links()[second.MAC] != "" })
 	if got := b.links(); got[first.MAC] != "" {
@@ -158,7 +158,7 @@ func TestServers_EC2API(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, vpc.Options{})
 	h := l.host(0)
-	// Unsigned: EC2 says so. Signed calls are the daemon's business.
+	// Unsigned, so EC2 refuses it. The daemon's tests cover signed calls.
 	status, text := h.http("POST", "http://"+vpc.EC2.String()+"/",
 		http.Header{"Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"}},
 		strings.NewReader("Action=DescribeSubnets&Version=2016-11-15"))

@@ -20,15 +20,15 @@ var (
 	Outside = netip.MustParseAddrPort("198.51.100.10:7")
 )
 
-// MTU is that of EC2's links inside a VPC: jumbo frames.
+// MTU is the MTU of EC2 links inside a VPC: jumbo frames.
 const MTU = 9001
 
 // Options configure a Fabric.
 type Options struct {
 	World *fakeaws.World // required
 
-	// LinkDelay is the time from the attachment of an ENI to the appearance of its
-	// link; about a second on EC2. 0: at once.
+	// LinkDelay is the time from the attachment of an ENI until its link appears,
+	// about a second on EC2. 0 means at once.
 	LinkDelay time.Duration
 
 	// LinkName names the node's end of an ENI's link. Default: ENALinkName.
@@ -37,7 +37,7 @@ type Options struct {
 	Log *slog.Logger // default: discarded
 }
 
-// ENI is what LinkName gets about an attached ENI.
+// ENI describes an attached ENI to LinkName.
 type ENI struct {
 	ID         string
 	InstanceID string
@@ -46,8 +46,8 @@ type ENI struct {
 	Device     int // device index on that card
 }
 
-// ENALinkName names links as Amazon Linux does on card 0: ens5, ens6, ...; other
-// cards get names of their own range.
+// ENALinkName names links as Amazon Linux does on card 0: ens5, ens6, ...; each other
+// card has its own range of names.
 func ENALinkName(e ENI) string { return fmt.Sprintf("ens%d", 5+e.Device+100*e.Card) }
 
 // EthLinkName names links eth0, eth1, ...

@@ -10,7 +10,7 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// outsideGateway is the fabric's address towards the outside host, 198.51.100.0/24
+// outsideGateway is the fabric's address towards the outside host. 198.51.100.0/24
 // (TEST-NET-2) represents the Internet.
 var outsideGateway = netip.MustParsePrefix("198.51.100.1/24")
 
@@ -53,7 +53,7 @@ func (o *outside) start(r *router) error {
 		if err := configure(nl, "eth0", host); err != nil {
 			return err
 		}
-		// No address of the VPC may be reached but through the fabric's checks.
+		// Addresses of the VPC are reachable only through the fabric's checks.
 		return nl.RouteAdd(&netlink.Route{
 			Dst: ipNet(netip.MustParsePrefix("0.0.0.0/0")), Gw: outsideGateway.Addr().AsSlice(),
 		})

@@ -14,7 +14,7 @@ func TestAddress_ReachableExactlyWhileAssigned(t *testing.T) {
 	a, b, far := l.host(0), l.host(0), l.host(1)
 	x := l.assign(b.primary)
 	b.own(x)
-	for _, from := range []*host{a, far} { // on-link with ARP, and by the gateway
+	for _, from := range []*host{a, far} { // on-link with ARP, and through the gateway
 		from.reaches(anyAddr, x)
 		from.reaches(anyAddr, b.primary.PrimaryIP)
 	}
@@ -22,8 +22,8 @@ func TestAddress_ReachableExactlyWhileAssigned(t *testing.T) {
 	b.reaches(x, far.primary.PrimaryIP)
 
 	l.unassign(b.primary, x)
-	// The host still has the address; the VPC does not deliver to it any more, nor
-	// take packets from it.
+	// The host still has the address, but the VPC neither delivers to it nor accepts
+	// packets from it.
 	a.misses(anyAddr, x)
 	far.misses(anyAddr, x)
 	b.misses(x, a.primary.PrimaryIP)
@@ -96,7 +96,7 @@ func TestAddress_MovedIsReachableOnlyAtItsNewPlace(t *testing.T) {
 	if _, err := l.world.Assign(c.primary.ID, fakeaws.AssignSpec{Addresses: []netip.Addr{x}, Reassign: true}); err != nil {
 		t.Fatal(err)
 	}
-	// Only b serves, so an answer would be b's.
+	// Only b has an echo server, so any answer is b's.
 	if saw, err := a.ns.AskEcho(t.Context(), "udp", anyAddr, at, denial); err == nil {
 		t.Errorf("after the move the old place answered (%v)", saw)
 	}
@@ -122,11 +122,11 @@ func TestSourceCheck(t *testing.T) {
 	x := l.assign(second)
 	b.own(x)
 
-	// By the main table the packet leaves through the primary ENI, which does not own
-	// the address.
+	// The main table sends the packet through the primary ENI, which does not own the
+	// address.
 	b.misses(x, a.primary.PrimaryIP)
 	// The first packet waits for the gateway's neighbour entry: on a busy machine the ping
-	// has given up before it leaves.
+	// may give up before it leaves.
 	waitFor(t, "dropped packets of the primary ENI", func() bool {
 		n, err := l.fabric.SourceDrops(b.primary.ID)
 		if err != nil {
@@ -160,7 +160,7 @@ func TestSourceCheck_SwitchedOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.misses(x, a.primary.PrimaryIP)
-	b.from(x, 2) // by the ENI that owns it
+	b.from(x, 2) // through the ENI that owns it
 	b.reaches(x, a.primary.PrimaryIP)
 }
 

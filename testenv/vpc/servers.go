@@ -24,8 +24,8 @@ type servers struct {
 }
 
 func startServers(ns *netns.NS, world *fakeaws.World, instanceOf func(netip.Addr) string) (*servers, error) {
-	// A request's source address identifies the instance; one that belongs to none gets
-	// the answer of an unknown instance.
+	// The source address of a request identifies the instance. Addresses that belong to no
+	// instance get the answer for an unknown instance.
 	identify := func(r *http.Request) string {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
 		if err != nil {
@@ -50,7 +50,7 @@ func (s *servers) start(ns *netns.NS, at netip.AddrPort, h http.Handler) error {
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", at, err)
 	}
-	// Its log would be of connections that nodes broke off.
+	// Its log would only report connections that nodes broke off.
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	s.list = append(s.list, server)
 	s.wg.Go(func() {
@@ -63,7 +63,7 @@ func (s *servers) start(ns *netns.NS, at netip.AddrPort, h http.Handler) error {
 	return nil
 }
 
-// close ends all requests: nodes are gone or about to be.
+// close aborts all requests: the nodes are gone or about to be.
 func (s *servers) close() error {
 	var errs []error
 	for _, server := range s.list {

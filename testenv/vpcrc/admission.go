@@ -16,14 +16,14 @@ import (
 type verdict struct {
 	allowed bool
 	message string
-	pod     *corev1.Pod // changed; nil: as it is
+	pod     *corev1.Pod // the changed pod, nil if unchanged
 }
 
 func allow(message string) verdict { return verdict{allowed: true, message: message} }
 func deny(message string) verdict  { return verdict{message: message} }
 
 // mutatePod decides about a new pod. groups looks up the security groups of the policies that
-// match it, and is called only if they matter.
+// match the pod, and is called only if they matter.
 func mutatePod(pod *corev1.Pod, groups func(*corev1.Pod) ([]string, error)) verdict {
 	_, fargate := pod.Labels[fargateLabel]
 	switch {
@@ -79,7 +79,7 @@ func annotateFargate(pod *corev1.Pod, groups []string) verdict {
 	return verdict{allowed: true, pod: pod}
 }
 
-// controllers may write the annotation.
+// controllers are the users that may write the annotation.
 var controllers = []string{
 	controllerUser,
 	"system:serviceaccount:kube-system:vpc-resource-controller",
@@ -107,7 +107,7 @@ func validatePod(user string, old, pod *corev1.Pod) verdict {
 
 const nodeAgent = "system:serviceaccount:kube-system:aws-node"
 
-// validateNode allows the node's daemon to change only its two labels.
+// validateNode lets the node's daemon change only its two labels.
 func validateNode(user string, old, node *corev1.Node) verdict {
 	if user != nodeAgent {
 		return allow("")

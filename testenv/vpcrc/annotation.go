@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// branch is a branch ENI in the annotation, with keys in this order.
+// branch is a branch ENI in the annotation, with the keys in this order.
 type branch struct {
 	ENI           string `json:"eniId"`
 	MAC           string `json:"ifAddress"`
@@ -17,7 +17,7 @@ type branch struct {
 	AssociationID string `json:"associationID"`
 }
 
-// oldBranch is what the controller wrote in 2021.
+// oldBranch is the form that the controller wrote in 2021.
 type oldBranch struct {
 	ENI        string `json:"eniId"`
 	MAC        string `json:"ifAddress"`
@@ -46,7 +46,7 @@ func annotation(branches []branch, f Faults) (string, error) {
 	return string(text), err
 }
 
-// annotated reads an annotation back, as a restart does; an unreadable one is ignored.
+// annotated parses an annotation, as a restart does. An unreadable one is ignored.
 func annotated(value string) []branch {
 	var out []branch
 	if json.Unmarshal([]byte(value), &out) != nil {

@@ -45,10 +45,10 @@ type feature struct {
 	Value string `json:"value"`
 }
 
-// ours reports whether this controller is in charge of the object.
+// ours reports whether this controller manages the object.
 func (c *cninode) ours() bool { return c.Spec.ManagedBy == "" || c.Spec.ManagedBy == cninodeManager }
 
-// wants is the value of a feature, and whether it is there.
+// wants returns the value of a feature, and whether the feature is present.
 func (c *cninode) wants(name string) (string, bool) {
 	for _, f := range c.Spec.Features {
 		if f.Name == name {
@@ -71,7 +71,7 @@ type api struct {
 	http    *http.Client
 
 	mu     sync.Mutex            // guards events
-	events map[eventKey]recorded // already written, counted when they repeat
+	events map[eventKey]recorded // events already written, counted when they repeat
 }
 
 func newAPI(o Options) (*api, error) {
@@ -93,7 +93,7 @@ func newAPI(o Options) (*api, error) {
 
 func (a *api) close() { utilnet.CloseIdleConnectionsFor(a.http.Transport) }
 
-// into reads an object as one of our types or of Kubernetes.
+// into decodes an object into one of our types or a Kubernetes type.
 func into[T any](u *unstructured.Unstructured) (*T, error) {
 	out := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out); err != nil {
@@ -102,7 +102,7 @@ func into[T any](u *unstructured.Unstructured) (*T, error) {
 	return out, nil
 }
 
-// get reads an object; nil: it does not exist.
+// get reads an object. It returns nil if the object does not exist.
 func get[T any](ctx context.Context, a *api, r schema.GroupVersionResource, namespace, name string) (*T, error) {
 	u, err := a.of(r, namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -133,8 +133,8 @@ func (a *api) merge(ctx context.Context, r schema.GroupVersionResource, namespac
 	return nil
 }
 
-// groupsFor is the union of the groups of the policies that match a pod. A missing
-// ServiceAccount is an error, even without a policy; a missing CRD is none.
+// groupsFor returns the union of the security groups of all policies that match a pod. A
+// missing ServiceAccount is an error, even without a policy; a missing CRD is not.
 func (a *api) groupsFor(ctx context.Context, pod *corev1.Pod, f Faults) ([]string, error) {
 	list, err := a.of(policiesResource, pod.Namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {

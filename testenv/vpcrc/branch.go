@@ -39,7 +39,7 @@ func (r *run) reconcilePod(ctx context.Context, k types.NamespacedName) (time.Du
 	return r.allocate(ctx, n, live, groups)
 }
 
-// requestedGroups matches the policies once more and notifies the pod.
+// requestedGroups matches the policies again and records the result as an event of the pod.
 func (r *run) requestedGroups(ctx context.Context, n *node, pod *corev1.Pod) ([]string, error) {
 	groups, err := r.api.groupsFor(ctx, pod, r.Faults())
 	if err != nil {
@@ -56,8 +56,8 @@ func (r *run) requestedGroups(ctx context.Context, n *node, pod *corev1.Pod) ([]
 	return n.network.groups, nil
 }
 
-// allocate creates the pod's branch ENIs, or waits a cool-down when the node has as many as
-// its type allows. The limit is checked once for all that the pod wants.
+// allocate creates the pod's branch ENIs, or waits one cool-down if the node has reached its
+// type's limit. The limit is checked once for all branches of the pod.
 func (r *run) allocate(ctx context.Context, n *node, pod *corev1.Pod, groups []string) (time.Duration, error) {
 	f := r.Faults()
 	wanted := branchesWanted(pod)
@@ -92,7 +92,7 @@ func (r *run) allocate(ctx context.Context, n *node, pod *corev1.Pod, groups []s
 		return 0, ignoreNotFound(err)
 	}
 	if now := r.podObject(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}); now == nil || now.UID != pod.UID || ended(now) {
-		r.release(pod.UID) // it ended meanwhile
+		r.release(pod.UID) // the pod ended meanwhile
 	}
 	return 0, nil
 }
@@ -103,7 +103,7 @@ func (r *run) allocationFailed(ctx context.Context, pod *corev1.Pod, err error) 
 	return err
 }
 
-// createBranches creates n branches. With an error it returns those created before.
+// createBranches creates count branches. On error it returns those created so far.
 func (r *run) createBranches(n *node, count int, groups []string, f Faults) ([]branch, error) {
 	var made []branch
 	for range count {
@@ -118,8 +118,8 @@ func (r *run) createBranches(n *node, count int, groups []string, f Faults) ([]b
 	return made, nil
 }
 
-// createBranch creates a branch with the lowest free VLAN id. With an error, a branch that
-// has an ENI must be deleted.
+// createBranch creates a branch with the lowest free VLAN id. If it returns an error and a
+// branch with an ENI, the caller must delete that branch.
 func (r *run) createBranch(n *node, groups []string, f Faults) (branch, error) {
 	r.mu.Lock()
 	vlan, err := n.vlans.take()
@@ -140,7 +140,7 @@ func (r *run) createBranch(n *node, groups []string, f Faults) (branch, error) {
 	if len(e.IPv6s) > 0 {
 		b.IPv6 = e.IPv6s[0].String()
 	}
-	// Of the instance's subnet, also where an ENIConfig names another.
+	// Taken from the instance's subnet, even if an ENIConfig names another.
 	if own, _ := r.world.Subnet(n.instance.SubnetID); own.IPv6CIDR.IsValid() {
 		b.SubnetCIDR6 = own.IPv6CIDR.String()
 	}
@@ -159,12 +159,12 @@ func (r *run) createENI(s fakeaws.ENISpec, f Faults) (fakeaws.ENI, error) {
 	return r.world.CreateENI(s)
 }
 
-// annotate writes the result to the pod and records an event.
+// annotate writes the branches to the pod's annotation and records an event.
 func (r *run) annotate(ctx context.Context, pod *corev1.Pod, branches []branch) error {
 	if d := r.Faults().AnnotationDelay; d > 0 && !r.wait(d) {
 		return ctx.Err()
 	}
-	f := r.Faults() // as they are now
+	f := r.Faults() // read again after the delay
 	text, err := annotation(branches, f)
 	if err == nil {
 		err = r.writeAnnotation(ctx, pod, text, f)
@@ -195,7 +195,7 @@ func (r *run) writeAnnotation(ctx context.Context, pod *corev1.Pod, text string,
 	})
 }
 
-// ignoreNotFound: a job about a deleted pod is not retried.
+// ignoreNotFound drops NotFound errors: a job for a deleted pod is not retried.
 func ignoreNotFound(err error) error {
 	if s := apierrors.APIStatus(nil); errors.As(err, &s) && apierrors.IsNotFound(err) {
 		return nil

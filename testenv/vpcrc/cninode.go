@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// newCNINode is the object for a Node; spec is a deleted one's, or nil.
+// newCNINode returns the CNINode for a Node. spec is that of a deleted CNINode, or nil.
 func (o Options) newCNINode(n *corev1.Node, spec map[string]any) *unstructured.Unstructured {
 	if spec == nil {
 		spec = map[string]any{"tags": map[string]any{cninodeClusterTag: o.Cluster}}
@@ -29,8 +29,8 @@ func (o Options) newCNINode(n *corev1.Node, spec map[string]any) *unstructured.U
 	return u
 }
 
-// ensureCNINode finds a Node's CNINode, and creates it for a new Node. nil: it does not
-// exist.
+// ensureCNINode gets a Node's CNINode, and creates it for a new Node. It returns nil if
+// the CNINode does not exist.
 func (r *run) ensureCNINode(ctx context.Context, n *corev1.Node) (*cninode, error) {
 	c, err := get[cninode](ctx, r.api, cninodesResource, "", n.Name)
 	r.mu.Lock()
@@ -85,7 +85,7 @@ func (r *run) reconcileCNINode(ctx context.Context, name string) (time.Duration,
 	return 0, nil
 }
 
-// completeCNINode adds what is missing of tag, label and finalizer; not the owner.
+// completeCNINode adds a missing tag, label or finalizer, but no missing owner.
 func (r *run) completeCNINode(ctx context.Context, c *cninode, n *corev1.Node) error {
 	meta, patch := map[string]any{}, map[string]any{}
 	if !slices.Contains(c.Finalizers, cninodeFinalizer) {

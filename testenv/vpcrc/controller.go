@@ -13,16 +13,16 @@ import (
 type Controller struct {
 	opts    Options
 	api     *api
-	webhook *webhookServer // nil: none
+	webhook *webhookServer // nil if Options.Webhook is off
 
 	mu      sync.Mutex // guards faults and current
 	faults  Faults
 	current *run
 }
 
-// Start runs a controller until Stop; after the end of ctx it does nothing more, but only
-// Stop frees what it holds. Start returns when the webhooks, if they are wanted, are
-// registered and the watches are in sync.
+// Start runs a controller until Stop. The controller becomes idle when ctx ends, but only Stop
+// frees its resources. Start returns when the watches are in sync and, with Options.Webhook,
+// the webhooks are registered.
 func Start(ctx context.Context, o Options) (*Controller, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -43,7 +43,7 @@ func Start(ctx context.Context, o Options) (*Controller, error) {
 	return c, nil
 }
 
-// Restart discards all state and rebuilds it from EC2 and the annotations, as another leader
+// Restart discards all state and rebuilds it from EC2 and the annotations, as a new leader
 // would.
 func (c *Controller) Restart(ctx context.Context) error {
 	c.mu.Lock()
@@ -80,22 +80,22 @@ func (c *Controller) Stop(ctx context.Context) error {
 	return err
 }
 
-// Faults are the active ones.
+// Faults returns the active faults.
 func (c *Controller) Faults() Faults {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.faults
 }
 
-// SetFaults replaces all faults. Their effects stay: after a node's fault the controller
-// retries at the next change of the Node, after a pod's at the next change of the pod.
+// SetFaults replaces all faults. Their effects stay: after a fault of the node the controller
+// retries at the next change of the Node, after a fault of the pod at the next change of the pod.
 func (c *Controller) SetFaults(f Faults) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = f
 }
 
-// Mutate changes a new pod like the mutating webhook; an error is a denial.
+// Mutate changes a new pod as the mutating webhook does. An error is a denial.
 func (c *Controller) Mutate(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	v := c.mutate(ctx, pod)
 	switch {
@@ -115,13 +115,13 @@ func (c *Controller) mutate(ctx context.Context, pod *corev1.Pod) verdict {
 type NodeState struct {
 	Trunk   string // ENI id
 	Limit   int    // of branch ENIs
-	Pods    int    // that have branch ENIs
+	Pods    int    // pods with branch ENIs
 	Used    int    // branch ENIs of pods
 	Cooling int    // branch ENIs in the delete queue
-	VLANs   []int  // ids that are not free
+	VLANs   []int  // ids in use
 }
 
-// Node is the state of a node with a trunk.
+// Node returns the state of a node with a trunk.
 func (c *Controller) Node(name string) (NodeState, bool) {
 	c.mu.Lock()
 	r := c.current

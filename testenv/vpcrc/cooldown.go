@@ -10,8 +10,8 @@ const (
 	minCooldown     = 30 * time.Second
 )
 
-// cooldownOf reads the ConfigMap's value. Without a valid number the current value stays, at
-// the start the default.
+// cooldownOf parses the ConfigMap's value. An invalid number keeps the current value, which is
+// the default at the start.
 func cooldownOf(value string, current time.Duration) time.Duration {
 	seconds, err := strconv.Atoi(value)
 	if err != nil {

@@ -22,8 +22,8 @@ type recorded struct {
 	count int32
 }
 
-// nodeRef names a Node as most of upstream's events do: with the node's name for a
-// UID. Some have the real one.
+// nodeRef refers to a Node as most of upstream's events do, with the node's name as the
+// UID. Some events have the real UID.
 func nodeRef(name string) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: "Node", Name: name, UID: types.UID(name)}
 }
@@ -36,8 +36,8 @@ func podRef(p *corev1.Pod) corev1.ObjectReference {
 	return corev1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 }
 
-// event writes an event, or counts one that was written before. If that fails it is lost, as
-// with upstream.
+// event writes an event, or increments the count of an identical one. If the write fails the
+// event is lost, as in upstream.
 func (r *run) event(ctx context.Context, about corev1.ObjectReference, kind, reason, message string) {
 	if err := r.api.record(ctx, eventKey{about, kind, reason, message}); err != nil && ctx.Err() == nil {
 		r.log.Warn("event lost", "reason", reason, "object", about.Name, "error", err)
@@ -68,7 +68,7 @@ func (a *api) record(ctx context.Context, k eventKey) error {
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	delete(fields, "eventTime") // null is refused
+	delete(fields, "eventTime") // the API server rejects null
 	if _, err := a.of(eventsResource, namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create event: %w", err)
 	}

@@ -19,7 +19,7 @@ import (
 func TestFault_NoCNINode(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, faulty(Faults{NoCNINode: true}))
-	// The label makes the node managed, so that it is processed when the trunk exists.
+	// The label makes the node managed, so it counts as processed once the trunk exists.
 	l.patch(nodesResource, "", l.name, map[string]any{"metadata": map[string]any{"labels": map[string]any{trunkLabel: "false"}}})
 	l.awaitTrunk()
 	if c := l.cninode(); c != nil {
@@ -109,7 +109,7 @@ func TestFault_NoDeviceIndex(t *testing.T) {
 			l := newLab(t)
 			cause(l)
 			l.want(feature{Name: featurePodGroups})
-			h := l.awaitEvent("Node", l.name, "NodeTrunkFailedInit", 2) // both tries of it
+			h := l.awaitEvent("Node", l.name, "NodeTrunkFailedInit", 2) // for both attempts
 			if h.kind != "Normal" || h.message != "The node failed initializing trunk interface" {
 				t.Errorf("event %+v", h)
 			}
@@ -164,7 +164,7 @@ func TestFault_SubnetFull(t *testing.T) {
 				t.Errorf("event %+v", h)
 			}
 			row.end(l)
-			// There is no seventh attempt: another pod is served, this one gets no branch.
+			// There is no seventh attempt: pod b is served, pod a gets no branch.
 			l.pod("b")
 			l.awaitBranches("b")
 			if got := l.annotationOf("a"); got != "" {
@@ -173,7 +173,7 @@ func TestFault_SubnetFull(t *testing.T) {
 			if h := l.awaitEvent("Pod", "a", "BranchAllocationFailed", 6); h.count != 6 {
 				t.Errorf("%d tries", h.count)
 			}
-			// Until the pod changes.
+			// Pod a gets its branch only once the pod changes.
 			l.patch(podsResource, l.name, "a", map[string]any{"metadata": map[string]any{"labels": map[string]any{"x": "y"}}})
 			l.awaitBranches("a")
 		})

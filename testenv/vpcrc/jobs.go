@@ -15,8 +15,8 @@ type jobs[K comparable] struct {
 	do    func(context.Context, K) (again time.Duration, err error)
 }
 
-// newJobs creates a queue whose jobs are done by do. A failed job is retried up to maxRetries
-// times and then dropped; one that returns a time, before Scale, is repeated after it.
+// newJobs creates a queue that runs do for each key. A failed job is retried up to maxRetries
+// times and then dropped. If do returns a time, before Scale, the job is repeated after it.
 func newJobs[K comparable](kind string, r *run, do func(context.Context, K) (time.Duration, error)) *jobs[K] {
 	return &jobs[K]{kind, r, workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstBackoff, maxBackoff)), do}
 }

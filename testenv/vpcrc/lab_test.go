@@ -22,11 +22,11 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// scale makes a cool-down of a minute 0.6 s.
+// scale shortens a cool-down of a minute to 0.6 s.
 const scale = 0.01
 
-// lab is a node of type m5.large (3 ENIs, 9 branches) in a world of its own, with a
-// controller that looks after it.
+// lab is a node of type m5.large (3 ENIs, 9 branches) in a separate world, with a controller
+// that manages it.
 type lab struct {
 	t        *testing.T
 	api      *kubeapi.Server
@@ -77,7 +77,7 @@ func (l *lab) createNode() {
 	l.api.CreateNode(l.t, l.name, func(n *corev1.Node) { n.Spec.ProviderID = "aws:///us-west-2a/" + l.instance.ID })
 }
 
-// withTrunk is a lab whose node has its trunk.
+// withTrunk returns a lab whose node has its trunk.
 func withTrunk(t *testing.T, edit ...func(*Options)) *lab {
 	t.Helper()
 	l := newLab(t, edit...)
@@ -126,7 +126,7 @@ func (l *lab) create(res schema.GroupVersionResource, kind, name string, spec ma
 	}
 }
 
-// rcAPI is the administrator's view.
+// rcAPI accesses the API as the administrator.
 func (l *lab) rcAPI() *api { return &api{objects: l.api.Objects()} }
 
 func read[T any](l *lab, res schema.GroupVersionResource, namespace, name string) *T {
@@ -150,7 +150,7 @@ func (l *lab) cninode() *cninode {
 	return read[cninode](l, cninodesResource, "", l.name)
 }
 
-// want writes features as the node's daemon does, once the CNINode is there.
+// want writes features as the node's daemon does, once the CNINode exists.
 func (l *lab) want(features ...feature) {
 	l.t.Helper()
 	l.awaitCNINode()
@@ -208,7 +208,7 @@ func (l *lab) touch() {
 	l.patch(nodesResource, "", l.name, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"touched": time.Now().String()}}})
 }
 
-// policy makes a SecurityGroupPolicy for pods labelled app=NAME, and its group.
+// policy creates a SecurityGroupPolicy for pods labelled app=NAME, and its group.
 func (l *lab) policy(app string) (group string) {
 	l.t.Helper()
 	group = l.world.AddSecurityGroup(l.vpc, app)
@@ -219,7 +219,7 @@ func (l *lab) policy(app string) (group string) {
 	return group
 }
 
-// pod makes a bound pod that asks for a branch ENI, as the webhook leaves it.
+// pod creates a bound pod that requests a branch ENI, in the form the webhook leaves it.
 func (l *lab) pod(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	l.t.Helper()
 	return l.api.CreatePod(l.t, l.name, name, l.name, append([]func(*corev1.Pod){func(p *corev1.Pod) {
@@ -250,7 +250,7 @@ func (l *lab) awaitBranches(pod string) (text string, branches []branch) {
 	return text, branches
 }
 
-// happened is an event as tests compare it.
+// happened is the part of an event that tests compare.
 type happened struct {
 	kind, reason, message string
 	count                 int32
@@ -281,7 +281,7 @@ func (l *lab) events(kind, name string) []happened {
 	return out
 }
 
-// awaitEvent waits for an event with this reason that was seen often enough.
+// awaitEvent waits for an event with this reason and at least this count.
 func (l *lab) awaitEvent(kind, name, reason string, atLeast int32) happened {
 	l.t.Helper()
 	var found happened
@@ -306,7 +306,7 @@ func (l *lab) wantNoEvent(kind, name, reason string) {
 	}
 }
 
-// awaitState waits for what the controller has in memory.
+// awaitState waits for a state in the controller's memory.
 func (l *lab) awaitState(what string, ok func(NodeState) bool) NodeState {
 	l.t.Helper()
 	var s NodeState
@@ -319,7 +319,7 @@ func (l *lab) awaitState(what string, ok func(NodeState) bool) NodeState {
 	return s
 }
 
-// apply makes an object, or replaces what is there.
+// apply creates an object, or replaces an existing one.
 func (l *lab) apply(res schema.GroupVersionResource, namespace, name string, fields map[string]any) error {
 	of := l.rcAPI().of(res, namespace)
 	u := &unstructured.Unstructured{Object: fields}

@@ -1,6 +1,6 @@
 package vpcrc
 
-// What the controller reads and writes by name.
+// Names of what the controller reads and writes.
 const (
 	podENIKey          = "vpc.amazonaws.com/pod-eni" // resource and annotation
 	trunkLabel         = "vpc.amazonaws.com/has-trunk-attached"

@@ -16,28 +16,28 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// node is what the controller remembers of a managed Node. Its run's mutex guards it.
+// node is the controller's state of a managed Node. Its run's mutex guards it.
 type node struct {
 	name     string
 	ready    bool // Init is over
 	instance fakeaws.Instance
 	limits   limits.Instance
 	network  network
-	trunk    string // ENI id; "": this type has none
+	trunk    string // ENI id, "" if this type has none
 	vlans    vlans
 	pods     map[types.UID][]branch
-	pending  map[types.UID]int // branches that are being made
+	pending  map[types.UID]int // branches being created
 	queue    queue
 	gone     chan struct{} // closed when the node is forgotten
 }
 
-// network is where new ENIs go.
+// network is the subnet and the security groups of new ENIs.
 type network struct {
 	subnet fakeaws.Subnet
 	groups []string
 }
 
-// used counts what the type's limit is compared with.
+// used counts the branches that count against the type's limit.
 func (n *node) used() int {
 	sum := len(n.queue)
 	for _, b := range n.pods {
@@ -65,7 +65,7 @@ func (r *run) state(name string) (NodeState, bool) {
 	return s, true
 }
 
-// reconcileNode brings a Node from its first sight to a trunk with capacity.
+// reconcileNode takes a Node from its first sighting to a trunk with capacity.
 func (r *run) reconcileNode(ctx context.Context, name string) (time.Duration, error) {
 	obj := r.nodeObject(name)
 	if obj == nil {
@@ -91,7 +91,7 @@ func (r *run) reconcileNode(ctx context.Context, name string) (time.Duration, er
 	return 0, r.updateNode(ctx, n, obj, c)
 }
 
-// managed reports whether a Node wants a trunk, by its CNINode or by the label of old.
+// managed reports whether a Node wants a trunk, by its CNINode or by the older label.
 func managed(n *corev1.Node, c *cninode) bool {
 	if n.Labels[corev1.LabelOSStable] == "" || instanceOf(n) == "" {
 		return false
@@ -106,7 +106,7 @@ func managed(n *corev1.Node, c *cninode) bool {
 	return wanted
 }
 
-// instanceOf reads the instance id of a Node's provider id, "aws:///us-west-2a/i-…".
+// instanceOf extracts the instance id from a Node's provider id, "aws:///us-west-2a/i-…".
 func instanceOf(n *corev1.Node) string {
 	id := n.Spec.ProviderID[strings.LastIndexByte(n.Spec.ProviderID, '/')+1:]
 	if !strings.HasPrefix(id, "i-") {
@@ -115,7 +115,7 @@ func instanceOf(n *corev1.Node) string {
 	return id
 }
 
-// initNode takes a Node into care. When that fails it is forgotten until its next change.
+// initNode starts managing a Node. On failure the Node is forgotten until its next change.
 func (r *run) initNode(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
 	r.event(ctx, nodeRef(n.name), corev1.EventTypeNormal, "ControllerVersionNotice", "The node is managed by VPC resource controller version "+r.opts.Version)
 	err := r.attempt(ctx, n, obj, c)
@@ -127,7 +127,7 @@ func (r *run) initNode(ctx context.Context, n *node, obj *corev1.Node, c *cninod
 		delete(r.nodes, n.name)
 		r.mu.Unlock()
 		r.log.Warn("node is not managed", "node", n.name, "error", err)
-		return nil // the next event of the Node is the next try
+		return nil // the Node's next event triggers another attempt
 	}
 	n.ready = true
 	r.mu.Unlock()
@@ -135,7 +135,7 @@ func (r *run) initNode(ctx context.Context, n *node, obj *corev1.Node, c *cninod
 	return r.advertise(ctx, n, obj)
 }
 
-// attempt is one of the two tries of Init.
+// attempt is one of the two attempts to initialize a node.
 func (r *run) attempt(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
 	if err := r.prepare(ctx, n, obj, c); err != nil || !r.trunkSupported(ctx, n) {
 		return err
@@ -145,7 +145,7 @@ func (r *run) attempt(ctx context.Context, n *node, obj *corev1.Node, c *cninode
 	return err
 }
 
-// prepare finds out what EC2 knows of the node.
+// prepare reads the node's data from EC2.
 func (r *run) prepare(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
 	id := instanceOf(obj)
 	i, there := r.world.Instance(id)
@@ -179,7 +179,7 @@ func (r *run) trunkSupported(ctx context.Context, n *node) bool {
 	return false
 }
 
-// networkOf is the instance's subnet and the groups of its primary ENI, or what its
+// networkOf returns the instance's subnet and the groups of its primary ENI, or what its
 // ENIConfig says instead.
 func (r *run) networkOf(ctx context.Context, i fakeaws.Instance, obj *corev1.Node, c *cninode) (network, error) {
 	primary, _ := r.world.ENI(i.PrimaryENI)
@@ -206,7 +206,7 @@ func (r *run) networkOf(ctx context.Context, i fakeaws.Instance, obj *corev1.Nod
 	case e.Spec.Subnet == "":
 		return w, nil
 	}
-	// A subnet that EC2 does not have fails when the first ENI is made in it.
+	// A subnet that EC2 does not have fails when the first ENI is created in it.
 	w.subnet, _ = r.world.Subnet(e.Spec.Subnet)
 	w.subnet.ID = e.Spec.Subnet
 	if len(e.Spec.SecurityGroups) > 0 {
@@ -216,7 +216,7 @@ func (r *run) networkOf(ctx context.Context, i fakeaws.Instance, obj *corev1.Nod
 	return w, nil
 }
 
-// updateNode looks at a Node again that is in care.
+// updateNode re-examines a Node that is already managed.
 func (r *run) updateNode(ctx context.Context, n *node, obj *corev1.Node, c *cninode) error {
 	r.mu.Lock()
 	ready, i := n.ready, n.instance
@@ -234,7 +234,7 @@ func (r *run) updateNode(ctx context.Context, n *node, obj *corev1.Node, c *cnin
 	return r.advertise(ctx, n, obj)
 }
 
-// advertise writes the capacity where it is missing or another one.
+// advertise writes the capacity if it is missing or differs.
 func (r *run) advertise(ctx context.Context, n *node, obj *corev1.Node) error {
 	if n.trunk == "" {
 		return nil
@@ -247,8 +247,7 @@ func (r *run) advertise(ctx context.Context, n *node, obj *corev1.Node) error {
 	return r.api.merge(ctx, nodesResource, "", n.name, map[string]any{"status": map[string]any{"capacity": map[string]any{podENIKey: want.String()}}}, "status")
 }
 
-// forget drops a Node that stays away. Its branch ENIs stay where they are, as those of
-// upstream do.
+// forget drops a Node that does not come back. Its branch ENIs stay, as in upstream.
 func (r *run) forget(name string) {
 	if !r.wait(nodeGoneAfter) || r.nodeObject(name) != nil {
 		return

@@ -189,7 +189,7 @@ func TestNode_ThatStaysAwayIsForgotten(t *testing.T) {
 	l.awaitState("forgotten", func(s NodeState) bool { return s.Trunk == "" })
 }
 
-// metadataShows asks the metadata service whether it shows an ENI.
+// metadataShows reports whether the metadata service shows an ENI.
 func (l *lab) metadataShows(e fakeaws.ENI) bool {
 	l.t.Helper()
 	h := fakeaws.IMDSHandler(l.world, fakeaws.OneInstance(l.instance.ID))

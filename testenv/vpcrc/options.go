@@ -12,21 +12,21 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// Options describe a controller.
+// Options configure a controller.
 type Options struct {
 	Kube  *rest.Config   // of an administrator, see User; required
 	World *fakeaws.World // required
 
 	// User is impersonated in every request: the validating webhook lets only the
 	// controller's own users write the annotation. Default "eks:vpc-resource-controller";
-	// "-" is whom Kube says.
+	// "-" uses the identity in Kube.
 	User string
 
 	Cluster string   // name in tags; default "cluster"
 	Version string   // in ControllerVersionNotice; default "v1.8.2"
-	Nodes   []string // Nodes to look after; nil: all. For tests that share an API server
+	Nodes   []string // Nodes to manage, nil for all; for tests that share an API server
 
-	// Scale is how long a second of upstream is here, in seconds. Default 1.
+	// Scale is how long one second of upstream lasts here, in seconds. Default 1.
 	Scale   float64
 	Timing  Timing
 	Faults  Faults
@@ -34,10 +34,10 @@ type Options struct {
 	Log     *slog.Logger // default: discarded
 }
 
-// Timing is what upstream leaves to EC2, before Scale. 0 is the default, a negative
-// time none.
+// Timing holds the delays that upstream leaves to EC2, before Scale. 0 is the default, a
+// negative time means none.
 type Timing struct {
-	TrunkAfter         time.Duration // from the wish to the attachment; default 2 s
+	TrunkAfter         time.Duration // from the request to the attachment; default 2 s
 	TrunkMetadataAfter time.Duration // from there to the metadata service; default 2 s
 	TrunkDescribeAfter time.Duration // from there to EC2's lists; default none
 	BranchAfter        time.Duration // from a pod's binding to its branch ENI; default 500 ms
@@ -52,18 +52,18 @@ func (t Timing) withDefaults() Timing {
 	}
 }
 
-// Times of upstream, before Scale.
+// Upstream's times, before Scale.
 const (
 	unreadyRetry  = time.Second      // a pod whose node is not ready yet
-	queueTick     = 30 * time.Second // between two looks at a node's delete queue
+	queueTick     = 30 * time.Second // between two checks of a node's delete queue
 	resyncPeriod  = 30 * time.Minute
-	nodeGoneAfter = time.Minute // a deleted Node is forgotten
+	nodeGoneAfter = time.Minute // until a deleted Node is forgotten
 	attachPoll    = time.Second // first wait for an attachment, doubling
 	attachPolls   = 7
 	recreateWait  = 3 * time.Second // for a deleted CNINode to be gone
 )
 
-// Of jobs that fail: not scaled, as they are about retries and not about time.
+// Retries of failed jobs are not scaled: they depend on retries, not on time.
 const (
 	maxRetries   = 5 // after the first try
 	firstBackoff = 5 * time.Millisecond
@@ -92,7 +92,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// scaled is how long something takes here.
+// scaled converts one of upstream's times to the time it takes here.
 func (o Options) scaled(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * o.Scale)
 }

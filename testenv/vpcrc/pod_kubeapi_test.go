@@ -109,7 +109,7 @@ func TestPodEnd_FreesAfterTheCooldown(t *testing.T) {
 			_, branches := l.awaitBranches("a")
 			l.pod("b")
 			l.awaitBranches("b")
-			// On a busy machine the cool-down may be over before this looks again.
+			// On a busy machine the cool-down may be over before the state is checked.
 			start := time.Now()
 			cooling := func() bool { return time.Since(start) < time.Duration(float64(defaultCooldown)*scale) }
 			end(l, pod)
@@ -147,7 +147,7 @@ func TestCapacity_CountsWhatCoolsDown(t *testing.T) {
 	}
 	_, freed := l.awaitBranches("p4")
 	l.pod("late")
-	// It asks again once per cool-down, and nothing else reports that it waits.
+	// The pod retries once per cool-down, and nothing else reports that it waits.
 	l.awaitEvent("Pod", "late", "SecurityGroupRequested", 2)
 	for _, h := range l.events("Pod", "late") {
 		if h.reason != "SecurityGroupRequested" {
@@ -185,7 +185,7 @@ func TestRestart_KeepsWhatIsAnnotated(t *testing.T) {
 	}
 }
 
-// orphan makes a branch that no pod has.
+// orphan creates a branch that belongs to no pod.
 func (l *lab) orphan(vlan int) string {
 	l.t.Helper()
 	trunk, _ := l.trunk()

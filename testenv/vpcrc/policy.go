@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// policy is what matters of a SecurityGroupPolicy.
+// policy is the relevant part of a SecurityGroupPolicy.
 type policy struct {
 	Spec struct {
 		PodSelector            *metav1.LabelSelector `json:"podSelector"`
@@ -18,8 +18,8 @@ type policy struct {
 	} `json:"spec"`
 }
 
-// matchGroups is the union of the groups of all policies that match a pod's labels and
-// those of its ServiceAccount, in the order of the policies.
+// matchGroups returns the union of the groups of all policies that match a pod's labels and
+// its ServiceAccount's labels, in the order of the policies.
 func matchGroups(policies []policy, pod, account map[string]string) []string {
 	var out []string
 	for _, p := range policies {
@@ -35,8 +35,8 @@ func matchGroups(policies []policy, pod, account map[string]string) []string {
 	return out
 }
 
-// matches: both selectors must, where they are there; without any, or without a group,
-// a policy is invalid.
+// matches reports whether every selector of the policy matches. A policy without a selector
+// or without a group is invalid and matches nothing.
 func (p policy) matches(pod, account map[string]string) bool {
 	s := p.Spec
 	if s.PodSelector == nil && s.ServiceAccountSelector == nil || len(s.SecurityGroups.GroupIDs) == 0 {
@@ -45,8 +45,8 @@ func (p policy) matches(pod, account map[string]string) bool {
 	return selects(s.PodSelector, pod) && selects(s.ServiceAccountSelector, account)
 }
 
-// selects: an absent selector leaves it to the other, an empty one takes everything, and
-// one that is invalid nothing.
+// selects reports whether a selector matches. An absent or empty selector matches everything,
+// an invalid one nothing.
 func selects(s *metav1.LabelSelector, set map[string]string) bool {
 	if s == nil {
 		return true

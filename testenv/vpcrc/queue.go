@@ -2,29 +2,29 @@ package vpcrc
 
 import "time"
 
-// deleteRounds is how often a branch ENI is tried to be deleted before it is forgotten
+// deleteRounds is how often the deletion of a branch ENI is tried before the ENI is forgotten
 // and its VLAN id lost.
 const deleteRounds = 3
 
-// parked is a branch ENI that waits for its end.
+// parked is a branch ENI that waits for its deletion.
 type parked struct {
 	branch
-	since  time.Time // zero: does not cool down
-	rounds int       // that failed
+	since  time.Time // zero: needs no cool-down
+	rounds int       // failed ones
 }
 
-// queue holds a node's branch ENIs that wait for their end. It counts against the
+// queue holds a node's branch ENIs that wait for their deletion. It counts against the
 // type's limit.
 type queue []parked
 
-// park puts what an ended pod leaves at the end, to cool down from now on.
+// park appends the branches of an ended pod, to cool down from now on.
 func (q *queue) park(now time.Time, branches []branch) {
 	for _, b := range branches {
 		*q = append(*q, parked{branch: b, since: now})
 	}
 }
 
-// discard puts what no pod ever used at the front, where it does not cool down.
+// discard puts branches that no pod ever used at the front, where they need no cool-down.
 func (q *queue) discard(branches []branch) {
 	var front queue
 	for _, b := range branches {
@@ -33,7 +33,7 @@ func (q *queue) discard(branches []branch) {
 	*q = append(front, *q...)
 }
 
-// next takes the first entry if it has cooled down. One that has not stops all behind it.
+// next takes the first entry if it has cooled down. Otherwise it blocks all entries behind it.
 func (q *queue) next(now time.Time, cooldown time.Duration) (parked, bool) {
 	if len(*q) == 0 {
 		return parked{}, false

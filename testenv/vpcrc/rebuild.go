@@ -10,12 +10,12 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// rebuild learns the branches of a trunk that was there before this run: from EC2's list
+// rebuild restores the branches of a trunk that existed before this run, from EC2's list
 // and from the annotations of the node's pods.
 func (r *run) rebuild(n *node, trunk string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	owners := r.annotatedPods(n.name) // under the lock: who ends later is released after this
+	owners := r.annotatedPods(n.name) // under the lock, so pods that end later are released after this
 	n.trunk = trunk
 	found := r.branchesOf(n, trunk)
 	for uid, branches := range owners {
@@ -30,13 +30,13 @@ func (r *run) rebuild(n *node, trunk string) {
 		}
 	}
 	for _, e := range found {
-		vlan, _ := strconv.Atoi(e.Tags[tagVLAN]) // ours wrote it; another's is 0, which is unused
+		vlan, _ := strconv.Atoi(e.Tags[tagVLAN]) // 0, which is unused, if somebody else made the ENI
 		n.vlans.mark(vlan)
 		n.queue.park(time.Now(), []branch{{ENI: e.ID, VLAN: vlan}})
 	}
 }
 
-// annotatedPods are the branches of the pods of a node that have not ended, by UID.
+// annotatedPods returns the annotated branches of a node's pods that have not ended, by UID.
 func (r *run) annotatedPods(node string) map[types.UID][]branch {
 	out := make(map[types.UID][]branch)
 	for _, o := range r.podCache.GetStore().List() {

@@ -34,7 +34,7 @@ var (
 	validatingResource = admission.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
 )
 
-// register makes the two configurations, in place of any that are there.
+// register creates the two configurations, replacing existing ones.
 func (s *webhookServer) register(ctx context.Context) error {
 	if err := s.unregister(ctx); err != nil {
 		return err
@@ -107,7 +107,7 @@ func rules(resource string, verbs ...admission.OperationType) []admission.RuleWi
 	return []admission.RuleWithOperations{{Operations: verbs, Rule: admission.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}}}}
 }
 
-// selfSigned makes a certificate for the loopback that is its own authority.
+// selfSigned creates a self-signed certificate for the loopback.
 func selfSigned() (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

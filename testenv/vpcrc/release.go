@@ -38,7 +38,7 @@ func (r *run) release(uid types.UID) {
 	}
 }
 
-// discard puts branches that a pod never got to the front of the delete queue.
+// discard puts branches that no pod ever used at the front of the delete queue.
 func (r *run) discard(n *node, uid types.UID, branches []branch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *run) discard(n *node, uid types.UID, branches []branch) {
 	n.queue.discard(branches)
 }
 
-// processQueue deletes a node's branches that have cooled down, every tick.
+// processQueue deletes a node's cooled-down branches at every tick.
 func (r *run) processQueue(n *node) {
 	for r.wait(queueTick) {
 		select {
@@ -76,7 +76,7 @@ func (r *run) deleteCooled(n *node) {
 	}
 }
 
-// deleteBranch ends a branch ENI. That the association cannot be ended does not matter.
+// deleteBranch deletes a branch ENI. A failure to end its association does not matter.
 func (r *run) deleteBranch(b branch) error {
 	if r.Faults().DeleteFails {
 		return fmt.Errorf("delete %s: it is switched off", b.ENI)
@@ -91,11 +91,11 @@ func (r *run) deleteBranch(b branch) error {
 	return err
 }
 
-// configChanged reads the cool-down of the cluster and announces a new one on every node.
+// configChanged reads the cluster's cool-down and announces a changed one on every node.
 func (r *run) configChanged(o any) {
 	m, ok := o.(*corev1.ConfigMap)
 	if !ok {
-		return // deleted: what was in force stays
+		return // deleted: the current value stays
 	}
 	r.mu.Lock()
 	old := r.cooldown

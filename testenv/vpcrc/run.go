@@ -21,7 +21,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// run is the life of a controller between two restarts.
+// run is a controller's lifetime between two restarts.
 type run struct {
 	*Controller
 	world  *fakeaws.World
@@ -36,7 +36,7 @@ type run struct {
 
 	mu       sync.Mutex // guards what follows, and the nodes
 	nodes    map[string]*node
-	met      map[string]bool // Nodes that have been given a CNINode
+	met      map[string]bool // Nodes that have had a CNINode
 	cooldown time.Duration
 }
 
@@ -53,7 +53,7 @@ func newRun(ctx context.Context, c *Controller) *run {
 	return r
 }
 
-// as keeps objects of a cache in their own type.
+// as converts the objects of a cache to their Go type.
 func as[T any](o any) (any, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -78,7 +78,7 @@ func (r *run) watch(res schema.GroupVersionResource, only metav1.ListOptions, tr
 			return of.Watch(ctx, o)
 		},
 	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	// Both can fail only after the informer was started.
+	// Both fail only after the informer has started.
 	_ = informer.SetTransform(transform)
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 		if ctx.Err() == nil {
@@ -88,8 +88,8 @@ func (r *run) watch(res schema.GroupVersionResource, only metav1.ListOptions, tr
 	return informer
 }
 
-// start begins all watches. Nodes come after the pods are known: a restart needs their
-// annotations.
+// start starts all watches. Nodes follow once the pods are known, because a restart needs
+// their annotations.
 func (r *run) start() error {
 	r.handle(r.configCache, func(_, o any) { r.configChanged(o) })
 	r.handle(r.podCache, r.podChanged)
@@ -128,9 +128,9 @@ func (r *run) stop() {
 	r.wg.Wait()
 }
 
-// handle has f called with the former and the new object; nil: there was or is none.
+// handle calls f with the old and the new object, either of which is nil if there is none.
 func (r *run) handle(i cache.SharedIndexInformer, f func(old, now any)) {
-	_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails after the informer's end only
+	_, _ = i.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only after the informer has stopped
 		AddFunc:    func(o any) { f(nil, o) },
 		UpdateFunc: f,
 		DeleteFunc: func(o any) {
@@ -142,7 +142,7 @@ func (r *run) handle(i cache.SharedIndexInformer, f func(old, now any)) {
 	})
 }
 
-// looksAfter reports whether a Node is this controller's.
+// looksAfter reports whether this controller manages a Node.
 func (r *run) looksAfter(node string) bool {
 	return r.opts.Nodes == nil || slices.Contains(r.opts.Nodes, node)
 }
@@ -155,7 +155,7 @@ func (r *run) nodeChanged(old, now any) {
 	}
 }
 
-// cninodeChanged: the node's reconcile hears of a CNINode through its owner alone.
+// cninodeChanged also triggers the node's job, which finds its CNINode only through the owner.
 func (r *run) cninodeChanged(old, now any) {
 	for _, o := range []any{old, now} {
 		u, ok := o.(*unstructured.Unstructured)
@@ -198,8 +198,7 @@ func branchesWanted(p *corev1.Pod) int {
 	return n
 }
 
-// resync looks at everything again, which is when jobs that were dropped get another
-// chance.
+// resync processes everything again, which gives dropped jobs another chance.
 func (r *run) resync() {
 	for r.wait(resyncPeriod) {
 		for _, o := range r.nodeCache.GetStore().List() {
@@ -211,7 +210,7 @@ func (r *run) resync() {
 	}
 }
 
-// wait waits for d, before Scale; false: the run is over.
+// wait waits for d, before Scale. It returns false if the run is over.
 func (r *run) wait(d time.Duration) bool {
 	t := time.NewTimer(max(r.opts.scaled(d), time.Millisecond))
 	defer t.Stop()
@@ -224,7 +223,7 @@ func (r *run) wait(d time.Duration) bool {
 }
 
 func (r *run) nodeObject(name string) *corev1.Node {
-	o, _, _ := r.nodeCache.GetStore().GetByKey(name) // a store in memory does not fail
+	o, _, _ := r.nodeCache.GetStore().GetByKey(name) // an in-memory store does not fail
 	n, _ := o.(*corev1.Node)
 	return n
 }

@@ -15,8 +15,8 @@ import (
 
 var errNoDeviceIndex = errors.New("no free device index found")
 
-// trunkDevice is the highest device index of the default card that is not taken: the
-// node's daemon fills from the lowest.
+// trunkDevice returns the highest free device index of the default card: the node's daemon
+// fills from the lowest.
 func trunkDevice(l limits.Instance, taken []int) (int, error) {
 	slots := l.TotalENIs()
 	for _, c := range l.Cards {
@@ -85,7 +85,7 @@ func (r *run) createTrunk(n *node) (id string, err error) {
 	return e.ID, err
 }
 
-// awaitTrunk waits for the attachment's end.
+// awaitTrunk waits until the trunk is attached.
 func (r *run) awaitTrunk(id string) error {
 	pause := attachPoll
 	for range attachPolls {
@@ -104,7 +104,7 @@ func (r *run) awaitTrunk(id string) error {
 	return fmt.Errorf("trunk %s is not attached in time", id)
 }
 
-// tellTrunk writes the events about a trunk that was wanted.
+// tellTrunk writes the events about the result of a trunk request.
 func (r *run) tellTrunk(ctx context.Context, obj *corev1.Node, err error) {
 	if err == nil {
 		r.event(ctx, nodeRef(obj.Name), corev1.EventTypeNormal, "NodeTrunkInitiated", "The node has trunk interface initialized successfully")

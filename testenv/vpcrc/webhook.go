@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxReview bounds a request of the API server: two objects of at most 3 MiB.
+// maxReview bounds a request from the API server: two objects of at most 3 MiB.
 const maxReview = 8 << 20
 
 // webhookServer answers the API server over the loopback.
@@ -55,7 +55,7 @@ func (c *Controller) serveWebhooks(ctx context.Context) (*webhookServer, error) 
 	return s, nil
 }
 
-// stop takes the registrations away, also when ctx has ended, and ends the server.
+// stop removes the registrations, even if ctx has ended, and stops the server.
 func (s *webhookServer) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -83,7 +83,7 @@ func (s *webhookServer) review(decide func(context.Context, *admissionv1.Admissi
 		}
 		review.Request, review.Response = nil, answer
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(review) // who asked is gone
+		_ = json.NewEncoder(w).Encode(review) // fails only if the client is gone
 	}
 }
 
@@ -106,7 +106,7 @@ func respond(ctx context.Context, q *admissionv1.AdmissionRequest, decide func(c
 	return a, nil
 }
 
-// patchOf writes whole what a mutation may have changed.
+// patchOf writes in full each field that a mutation may have changed.
 func patchOf(p *corev1.Pod) ([]byte, error) {
 	type op struct {
 		Op    string `json:"op"`
@@ -129,7 +129,7 @@ func (s *webhookServer) mutatePod(ctx context.Context, q *admissionv1.AdmissionR
 	if err != nil || pod == nil {
 		return verdict{}, errors.Join(err, errIfNil(pod))
 	}
-	pod.Namespace = q.Namespace // the object may leave it out
+	pod.Namespace = q.Namespace // the object may omit it
 	return s.c.mutate(ctx, pod), nil
 }
 
@@ -157,7 +157,7 @@ func validateNodeReview(_ context.Context, q *admissionv1.AdmissionRequest) (ver
 	return validateNode(q.UserInfo.Username, old, node), nil
 }
 
-// reviewed decodes an object of a review; nil: it has none.
+// reviewed decodes an object of a review. It returns nil if the review has none.
 func reviewed[T any](raw []byte) (*T, error) {
 	if len(raw) == 0 {
 		return nil, nil

@@ -14,15 +14,15 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// hooked is a lab whose API server asks the controller's webhooks: a server of its own,
-// as they are for all pods and nodes of one.
+// hooked is a lab whose API server calls the controller's webhooks. It has a separate server,
+// because webhooks apply to all pods and nodes of a server.
 func hooked(t *testing.T) *lab {
 	t.Helper()
 	l := newLabOn(t, kubeapi.Start(t), "m5.large", func(o *Options) { o.Webhook = true })
 	l.want(feature{Name: featurePodGroups})
 	l.awaitTrunk()
 	l.policy("web")
-	// A registration takes a moment to be in force everywhere in the API server.
+	// A registration takes a moment to take effect everywhere in the API server.
 	l.eventually("webhooks are in force", func() error {
 		_, err := l.tryPod("probe", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{podENIKey: "[]"}) })
 		if apierrors.IsForbidden(err) {
@@ -36,7 +36,7 @@ func hooked(t *testing.T) *lab {
 
 var errNotYet = apierrors.NewServiceUnavailable("not yet")
 
-// tryPod makes a pod as a user would, without the resource.
+// tryPod creates a pod as a user would, without the resource.
 func (l *lab) tryPod(name string, edit func(*unstructured.Unstructured)) (*corev1.Pod, error) {
 	l.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

@@ -17,7 +17,7 @@ type session struct {
 	options
 	*lab
 	report
-	ours []*samples // everything that aws-cni with its daemon did
+	ours []*samples // all results of aws-cni with its daemon
 }
 
 // bench runs the phases and prints each as soon as it is done.

@@ -21,15 +21,15 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// contender is one way of wiring pods, on a node of its own.
+// contender is one way of wiring pods, on a separate node.
 type contender struct {
 	name   string
-	chain  []link // of plugins, in the order of ADD
+	chain  []link // plugins, in the order of ADD
 	node   machine
-	daemon int    // process in the node whose CPU time counts too; 0: none
-	pods   int    // made so far
-	peak   string // program that runs the plugins and reports their memory; "": they run directly
-	idle   int    // links of the node without pods
+	daemon int    // process in the node whose CPU time counts too; 0 if none
+	pods   int    // number created so far
+	peak   string // program that runs the plugins and reports their memory; "" to run them directly
+	idle   int    // number of links on the node without pods
 }
 
 // link is one plugin of a chain.
@@ -43,12 +43,12 @@ func single(plugin string, config map[string]any) []link { return []link{{plugin
 // machine is a simulated node.
 type machine interface {
 	Run(agent.Cmd) (agent.Result, error)
-	NewNetns(name string) (*netns.NS, error) // the name is only a proposal
+	NewNetns(name string) (*netns.NS, error) // the name is only a hint
 	Remove(*netns.NS) error
 	Namespace() *netns.NS
 }
 
-// bareNode is a node with nothing in it.
+// bareNode is an empty node.
 type bareNode struct{ *agent.Agent }
 
 func (b bareNode) Namespace() *netns.NS                    { return b.NS }
@@ -85,8 +85,8 @@ func (c *contender) newPods(n int) ([]*pod, error) {
 	return out, nil
 }
 
-// remove ends pods' namespaces and waits until the kernel has taken their links
-// away, so that the cleaning does not disturb what is measured next.
+// remove removes the pods' namespaces and waits until the kernel has removed their links,
+// so that the clean-up does not disturb the next measurement.
 func (c *contender) remove(ctx context.Context, pods []*pod) error {
 	for _, p := range pods {
 		if err := c.node.Remove(p.netns); err != nil {
@@ -127,8 +127,8 @@ func (c *contender) links() (n int, err error) {
 	return n, err
 }
 
-// run runs one command of the chain for a pod: as a runtime does, each plugin of an ADD is
-// given the previous one's result, and a DEL goes the other way with the last result. The
+// run runs one command of the chain for a pod, as a runtime does: each plugin of an ADD gets
+// the previous plugin's result, and a DEL goes in reverse with the final result. The
 // runtime's own time is not counted.
 func (c *contender) run(p *pod, command string) (sum agent.Result, _ error) {
 	chain := c.chain
@@ -193,13 +193,13 @@ func (c *contender) runOne(l link, p *pod, command string, prev json.RawMessage)
 	return r, nil
 }
 
-// failure is a command that the plugin itself failed.
+// failure is the error of a command that the plugin itself failed.
 type failure struct{ text string }
 
 func (f *failure) Error() string { return f.text }
 
-// daemonCPU is the CPU time that the daemon has used, from the scheduler's
-// nanosecond accounts of its threads.
+// daemonCPU returns the CPU time that the daemon has used, from the scheduler's
+// nanosecond accounting of its threads.
 func (c *contender) daemonCPU() (time.Duration, error) {
 	if c.daemon == 0 {
 		return 0, nil
@@ -220,7 +220,7 @@ func (c *contender) daemonCPU() (time.Duration, error) {
 	return sum, nil
 }
 
-// startFile starts a program in the background, with its output in a file.
+// startFile starts a program in the background and writes its output to a file.
 func startFile(a *agent.Agent, path string, argv ...string) (pid int, err error) {
 	out, err := os.Create(path)
 	if err != nil {

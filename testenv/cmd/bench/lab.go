@@ -21,7 +21,7 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// lab is the contenders and their infrastructure.
+// lab holds the contenders and their infrastructure.
 type lab struct {
 	floor, reference, ours, pluginOnly *contender
 	deployed, ours6                    *contender // one pod at a time only
@@ -34,15 +34,15 @@ type lab struct {
 	nodes  []*node.Node
 }
 
-// all is the contenders in the order of the table.
+// all returns the contenders in the order of the table.
 func (l *lab) all() []*contender {
 	return []*contender{l.floor, l.reference, l.ours, l.pluginOnly}
 }
 
-// sequence is the contenders that take turns, one pod at a time.
+// sequence returns the contenders that take turns, one pod at a time.
 func (l *lab) sequence() []*contender { return append(l.all(), l.deployed, l.ours6) }
 
-// poolSize is how many addresses the daemon holds: more than there are ever pods.
+// poolSize is how many addresses the daemon holds: more than the number of pods at any time.
 const poolSize = 600
 
 func newLab(ctx context.Context, bin string, rounds int) (_ *lab, err error) {
@@ -136,7 +136,7 @@ func (l *lab) startReference(ctx context.Context, bin string) error {
 	return nil
 }
 
-// pluginConfig is the network configuration of aws-cni, as the shipped conflist has it.
+// pluginConfig returns the network configuration of aws-cni from the shipped conflist.
 func pluginConfig(log string) map[string]any {
 	return map[string]any{
 		"cniVersion": "0.4.0", "name": "aws-cni", "type": "aws-cni", "mtu": "9001", "vethPrefix": "eni",
@@ -200,7 +200,7 @@ func (l *lab) startFabric() (err error) {
 	return err
 }
 
-// join boots a node with its daemon; the caller says what runs there.
+// join boots a node with its daemon and returns an unnamed contender.
 func (l *lab) join(ctx context.Context, bin, name string, ipv6 bool, env map[string]string) (*contender, error) {
 	instance, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.24xlarge", SubnetID: l.subnet, IPv6: ipv6})
 	if err != nil {
@@ -227,8 +227,8 @@ func (l *lab) join(ctx context.Context, bin, name string, ipv6 bool, env map[str
 		chain: single(filepath.Join(bin, "aws-cni"), pluginConfig(filepath.Join(own, "log", "plugin.log")))}, nil
 }
 
-// A warm node: what is measured is ADD, not growth. Without a cooldown the pool may be
-// smaller than the number of pods that come and go.
+// warm returns the environment for a warm node, so that ADD is measured and not growth. Without
+// a cooldown the pool may be smaller than the total number of pods.
 func warm(size int, more map[string]string) map[string]string {
 	env := map[string]string{
 		"CLUSTER_NAME": "bench", "MINIMUM_IP_TARGET": fmt.Sprint(size), "WARM_IP_TARGET": "1", "IP_COOLDOWN_PERIOD": "0",
@@ -248,7 +248,7 @@ func (l *lab) startOurs(ctx context.Context, bin string, _ int) (err error) {
 // sequencePool is enough for all pods of the one-at-a-time phase, which stay until its end.
 func sequencePool(rounds int) int { return rounds + 20 }
 
-// startDeployed is a node with the conflist as the entrypoint installs it, egress being off
+// startDeployed starts a node with the conflist as the entrypoint installs it, with egress off
 // and unused, and with a network policy agent.
 func (l *lab) startDeployed(ctx context.Context, bin string, rounds int) (err error) {
 	size := sequencePool(rounds)
@@ -275,10 +275,10 @@ func (l *lab) startDeployed(ctx context.Context, bin string, rounds int) (err er
 	return l.waitWarm(ctx, l.deployed, size)
 }
 
-// conflist is the chain of the conflist that a node of this cluster gets.
+// conflist returns the plugin chain of the conflist that a node of this cluster gets.
 func (l *lab) conflist(bin string) ([]link, error) {
 	own := filepath.Join(l.dir, "deployed")
-	programs := filepath.Join(own, "bin") // as aws-vpc-cni-init fills it
+	programs := filepath.Join(own, "bin") // filled as by aws-vpc-cni-init
 	if err := os.Mkdir(programs, 0o755); err != nil {
 		return nil, err
 	}
@@ -315,7 +315,7 @@ func (l *lab) conflist(bin string) ([]link, error) {
 }
 
 func (l *lab) startOurs6(ctx context.Context, bin string, _ int) (err error) {
-	// A /80 has room for all of them, so nothing has to be waited for.
+	// A /80 has room for all of them, so there is nothing to wait for.
 	l.ours6, err = l.join(ctx, bin, "ours6", true, map[string]string{
 		"CLUSTER_NAME": "bench", "ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true",
 	})
@@ -325,8 +325,8 @@ func (l *lab) startOurs6(ctx context.Context, bin string, _ int) (err error) {
 	return err
 }
 
-// waitWarm waits until the pool has its size and the link of every network interface is
-// on the node.
+// waitWarm waits until the pool has its size and the link of every network interface has
+// appeared on the node.
 func (l *lab) waitWarm(ctx context.Context, c *contender, size int) error {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
@@ -342,7 +342,7 @@ func (l *lab) waitWarm(ctx context.Context, c *contender, size int) error {
 		if err != nil {
 			return err
 		}
-		if addresses >= size && links == 1+len(enis) { // lo
+		if addresses >= size && links == 1+len(enis) { // 1 is lo
 			return nil
 		}
 		select {

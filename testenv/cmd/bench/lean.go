@@ -13,9 +13,9 @@ import (
 	"cnictl/testenv/npa"
 )
 
-// leanServer is a stand-in for the daemon: it answers the plugin's protocol from a
-// counter, keeps no checkpoint and never runs dry. Its numbers are the
-// plugin's alone, and the table says so.
+// leanServer is a stand-in for the daemon. It answers the plugin's protocol from a
+// counter, keeps no checkpoint and never runs out of addresses. Measurements with it show the
+// plugin alone, and the table says so.
 func leanServer() error {
 	if err := os.MkdirAll(filepath.Dir(cniwire.Socket), 0o755); err != nil {
 		return err
@@ -39,7 +39,7 @@ func leanServer() error {
 	}
 }
 
-// policyAgent is a node's network policy agent, which always answers with success.
+// policyAgent is a node's network policy agent that always reports success.
 func policyAgent() error {
 	a, err := npa.Start(npa.Options{Socket: filepath.Join(filepath.Dir(cniwire.Socket), "npa.sock")})
 	if err != nil {

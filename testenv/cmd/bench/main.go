@@ -1,7 +1,7 @@
-// Command bench measures what one pod costs: aws-cni with its daemon, beside the
+// Command bench measures the cost of one pod: aws-cni with its daemon, compared with the
 // process floor (testenv/cmd/floor) and the reference plugins ptp + host-local, all
-// in one run, interleaved, on nodes of their own in the kernel's namespaces.
-// Milliseconds don't travel between machines; the ratios it prints do.
+// in one run, interleaved, on separate nodes in the kernel's namespaces.
+// Milliseconds don't transfer between machines; the printed ratios do.
 //
 // It needs what the demo needs: root, or user namespaces. The reference plugins are
 // built from their module with the go command, so it runs in a checkout.
@@ -30,8 +30,8 @@ Usage: bench [--rounds N] [--quick] [--phases LIST] [--bin DIR]
   --bin DIR    where aws-cni, aws-k8s-agent and floor are (default: beside bench)
 `
 
-// Arguments that make the program a part of a node: the stand-in daemon, the network policy
-// agent.
+// Arguments that run the program as part of a node: as the stand-in daemon or as the network
+// policy agent.
 const (
 	leanServerArg  = "lean-server"
 	policyAgentArg = "policy-agent"
@@ -90,10 +90,10 @@ func parse(args []string) (options, error) {
 	return o, err
 }
 
-// referenceDir holds the reference plugins below the directory of binaries.
+// referenceDir is the subdirectory of the binaries that holds the reference plugins.
 const referenceDir = "reference"
 
-// findReference checks that ptp and host-local were built beside our programs.
+// findReference checks that the reference plugins were built along with our programs.
 func findReference(bin string) error {
 	for _, name := range []string{"ptp", "host-local", "portmap"} {
 		if _, err := os.Stat(filepath.Join(bin, referenceDir, name)); err != nil {

@@ -11,11 +11,11 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// samples is the figures of one contender's commands.
+// samples holds the measurements of one contender's commands.
 type samples struct {
 	wall, cpu []time.Duration
 	faults    []time.Duration // page faults, as plain numbers
-	daemon    []time.Duration // CPU of the daemon per command, each the mean of some in a row
+	daemon    []time.Duration // the daemon's CPU time per command, each the mean of several in a row
 	failed    []error
 	took      time.Duration // of the whole phase, for rates
 }
@@ -26,7 +26,7 @@ func (s *samples) add(r agent.Result) {
 	s.faults = append(s.faults, time.Duration(r.MinFault))
 }
 
-// daemonMean is the daemon's share of one command's CPU time.
+// daemonMean returns the daemon's CPU time per command.
 func (s *samples) daemonMean() time.Duration {
 	var sum time.Duration
 	for _, d := range s.daemon {
@@ -35,8 +35,8 @@ func (s *samples) daemonMean() time.Duration {
 	return sum / time.Duration(max(len(s.daemon), 1))
 }
 
-// note keeps a command's result, or its failure when the plugin failed it. Another
-// error ends the bench.
+// note records a command's result, or its failure if the plugin failed it. Other errors end
+// the bench.
 func (s *samples) note(r agent.Result, err error) error {
 	var f *failure
 	switch {
@@ -50,8 +50,8 @@ func (s *samples) note(r agent.Result, err error) error {
 	return nil
 }
 
-// sequential adds and deletes n pods per contender, one command at a time, the
-// contenders taking turns. The first rounds warm up and don't count.
+// sequential adds and deletes n pods per contender, one command at a time, with the
+// contenders taking turns. The first rounds are warm-up and don't count.
 func sequential(ctx context.Context, list []*contender, n int) (adds, dels map[*contender]*samples, _ error) {
 	const warmUp, window = 5, 5
 	pods := map[*contender][]*pod{}
@@ -113,7 +113,7 @@ func sequential(ctx context.Context, list []*contender, n int) (adds, dels map[*
 	return adds, dels, nil
 }
 
-// parallel adds pods, width at a time, in blocks that the contenders take in turn.
+// parallel adds pods, width at a time, in blocks, with the contenders taking turns.
 func parallel(ctx context.Context, list []*contender, blocks, perBlock, width int) (map[*contender]*samples, error) {
 	out := map[*contender]*samples{}
 	for _, c := range list {
@@ -139,7 +139,7 @@ func parallel(ctx context.Context, list []*contender, blocks, perBlock, width in
 			if c.daemon != 0 {
 				out[c].daemon = append(out[c].daemon, (after-before)/time.Duration(perBlock))
 			}
-			// Not measured, but needed: the addresses must become free again.
+			// Not measured, but necessary to free the addresses.
 			if err := burst(ctx, c, pods, width, nil, "DEL"); err != nil {
 				return nil, err
 			}
@@ -151,7 +151,7 @@ func parallel(ctx context.Context, list []*contender, blocks, perBlock, width in
 	return out, nil
 }
 
-// burst runs a command (ADD unless named) for all pods, width at a time.
+// burst runs a command (by default ADD) for all pods, width at a time.
 func burst(ctx context.Context, c *contender, pods []*pod, width int, s *samples, command ...string) error {
 	verb := "ADD"
 	if len(command) > 0 {
@@ -194,10 +194,10 @@ func burst(ctx context.Context, c *contender, pods []*pod, width int, s *samples
 	return nil
 }
 
-// crowd adds pods one by one until there are many, the contenders taking turns, and
-// returns the ADDs around the tenth and around the last.
+// crowd adds pods one by one until there are many, with the contenders taking turns. It
+// returns the ADDs around the tenth pod and around the last.
 func crowd(ctx context.Context, list []*contender, many int) (few, full map[*contender]*samples, _ error) {
-	const window = 19 // the first is the tenth pod with nine on either side
+	const window = 19 // the first window is the tenth pod with nine on either side
 	few, full = map[*contender]*samples{}, map[*contender]*samples{}
 	pods := map[*contender][]*pod{}
 	for _, c := range list {
@@ -237,7 +237,7 @@ func crowd(ctx context.Context, list []*contender, many int) (few, full map[*con
 	return few, full, nil
 }
 
-// memory is the peak memory of each contender's ADD in bytes: the minimum over some pods.
+// memory returns the peak memory of each contender's ADD in bytes: the minimum over several pods.
 func memory(ctx context.Context, list []*contender, bin string) (map[*contender]int64, error) {
 	out := map[*contender]int64{}
 	for _, c := range list {

@@ -18,10 +18,10 @@ type startCost struct {
 	name     string
 	wall     time.Duration // median of a run that only prints its version
 	faults   int64         // median
-	init     time.Duration // sum of package initialisations
-	packages int           // that have one
+	init     time.Duration // total of all package initialisations
+	packages int           // number of packages with an initialisation
 	size     int64         // of the binary, bytes
-	peak     int64         // memory, bytes; of the least of the runs
+	peak     int64         // memory in bytes, the minimum of several runs
 }
 
 // programs are measured while they print their version.
@@ -37,8 +37,8 @@ var programs = []struct {
 	{name: "aws-k8s-agent", args: []string{"--version"}},
 }
 
-// starts measures each program n times. The exit code does not matter: a probe
-// without arguments fails, after its start.
+// starts measures each program n times. The exit code does not matter: grpc-health-probe
+// fails without arguments, but only after its start.
 func starts(node machine, bin string, n int) ([]startCost, error) {
 	var out []startCost
 	for _, p := range programs {
@@ -69,8 +69,8 @@ func starts(node machine, bin string, n int) ([]startCost, error) {
 	return out, nil
 }
 
-// peakMemory is the peak memory of a program: the minimum of some runs, because scheduling
-// makes it vary.
+// peakMemory returns the peak memory of a program: the minimum of several runs, because it
+// varies with scheduling.
 func peakMemory(node machine, bin string, cmd agent.Cmd) (least int64, _ error) {
 	cmd.Argv = append([]string{filepath.Join(bin, "peak")}, cmd.Argv...)
 	for range 5 {
@@ -89,7 +89,7 @@ func peakMemory(node machine, bin string, cmd agent.Cmd) (least int64, _ error) 
 	return least, nil
 }
 
-// readPeak reads the last line that peak prints.
+// readPeak parses the last line that peak prints.
 func readPeak(stderr []byte) (bytesHeld int64, ok bool) {
 	at := bytes.LastIndex(stderr, []byte("\npeak_kib="))
 	if at < 0 {
@@ -99,8 +99,8 @@ func readPeak(stderr []byte) (bytesHeld int64, ok bool) {
 	return n << 10, err == nil
 }
 
-// traceInit adds up the runtime's own account of package initialisation, the least
-// of several runs.
+// traceInit adds up the package initialisation times that the runtime reports, and keeps the
+// minimum of several runs.
 func (c *startCost) traceInit(node machine, cmd agent.Cmd, n int) error {
 	cmd.Env = append([]string{"GODEBUG=inittrace=1"}, cmd.Env...)
 	for i := range n {
@@ -119,7 +119,7 @@ func (c *startCost) traceInit(node machine, cmd agent.Cmd, n int) error {
 	return nil
 }
 
-// initTime reads lines "init os @0.40 ms, 0.012 ms clock, 416 bytes, 9 allocs".
+// initTime parses lines like "init os @0.40 ms, 0.012 ms clock, 416 bytes, 9 allocs".
 func initTime(trace []byte) (sum time.Duration, packages int) {
 	for line := range bytes.Lines(trace) {
 		f := strings.Fields(string(line))

@@ -9,7 +9,7 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// report prints what was measured.
+// report prints the results.
 type report struct{ w io.Writer }
 
 func (r report) section(format string, args ...any) {
@@ -34,7 +34,7 @@ func ratio(a, b time.Duration) string {
 	return fmt.Sprintf("%.2f", float64(a)/float64(b))
 }
 
-// costs prints what one command of each contender took.
+// costs prints the cost of one command for each contender.
 func (r report) costs(l *lab, verb string, m map[*contender]*samples, n int) {
 	r.section("%s, one pod at a time, %d pods, ms (the daemon's CPU: means of 5 in a row)", verb, n)
 	lines := []string{"contender\twall p50\tp90\tp99\tplugin CPU p50\tp90\tp99\tdaemon CPU p50\tp90\tp99\tpage faults\tfailed"}

@@ -11,7 +11,7 @@ import (
 	"cnictl/testenv/cmd/internal/frame"
 )
 
-// baseline is an earlier run's figures, a file in the repository to compare with. Compare
+// baseline holds the figures of an earlier run, from a file in the repository. Compare
 // ratios between rows, calls and memory: times depend on the machine.
 type baseline struct {
 	Machine string             `json:"machine"`
@@ -19,10 +19,10 @@ type baseline struct {
 	Median  map[string]float64 `json:"median"`
 }
 
-// mostBaseline bounds the file, in case the wrong one was named.
+// mostBaseline bounds the file size, in case the wrong file is named.
 const mostBaseline = 1 << 20
 
-// readBaseline reads the file to compare with; a missing one is empty.
+// readBaseline reads the baseline file; a missing file counts as empty.
 func readBaseline(o options) (baseline, error) {
 	if o.baseline == "" || o.write {
 		return baseline{}, nil

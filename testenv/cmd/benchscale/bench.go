@@ -36,14 +36,14 @@ const wholeBench = 15 * time.Minute
 type session struct {
 	options
 	dir      string
-	sites    int // made so far, for directories of their own
+	sites    int // number created so far, for separate directories
 	api      *apiServer
 	table    table
 	progress io.Writer
 	begin    time.Time
 }
 
-// bench runs the phases and prints the table. The error says what failed, or which figures
+// bench runs the phases and prints the table. Its error says what failed, or which figures
 // miss their target.
 func bench(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, wholeBench, fmt.Errorf("the bench took longer than %v", wholeBench))
@@ -84,9 +84,9 @@ func bench(ctx context.Context, o options, out, progress io.Writer) (err error) 
 	return s.table.missed()
 }
 
-// copyPrograms makes the nodes run copies. How a file got into the page cache decides how
-// much of it counts as resident: nearly all, if the linker has just written it or it was
-// written at once. The copies are written like an image that is unpacked.
+// copyPrograms makes the nodes run copies of the programs. How a file got into the page cache
+// decides how much of it counts as resident: nearly all of it if the linker has just written
+// it or if it was written in one go. The copies are written like an unpacked image.
 func (s *session) copyPrograms() error {
 	from := s.bin
 	s.bin = filepath.Join(s.dir, "bin")
@@ -101,7 +101,7 @@ func (s *session) copyPrograms() error {
 	return nil
 }
 
-// unpackedAtOnce is the buffer with which container runtimes write a layer's files.
+// unpackedAtOnce is the buffer size with which container runtimes write a layer's files.
 const unpackedAtOnce = 32 << 10
 
 func unpack(from, to string) (err error) {
@@ -136,7 +136,7 @@ func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(s.progress, "%4.0f s  "+format+"\n", append([]any{time.Since(s.begin).Seconds()}, args...)...)
 }
 
-// part is a number, or a tenth of it in a quick run that tests only the bench.
+// part returns n, or a tenth of it in a quick run, which tests only the bench.
 func (s *session) part(n int) int {
 	if s.quick {
 		return max(n/10, 1)
@@ -144,7 +144,7 @@ func (s *session) part(n int) int {
 	return n
 }
 
-// lasting is a duration, shorter in a quick run that tests only the bench.
+// lasting returns d, or a shorter duration in a quick run, which tests only the bench.
 func (s *session) lasting(d time.Duration) time.Duration {
 	if s.quick {
 		return max(d/10, time.Second)

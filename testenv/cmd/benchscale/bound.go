@@ -9,13 +9,13 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// bound is the minimum of a figure for any daemon, and why.
+// bound is the minimum that any daemon can reach for a figure, and the reason.
 type bound struct {
 	least figure.Number
 	why   string // how it is computed; printed under the table
 }
 
-// latencies are those of EC2's actions.
+// latencies maps EC2's actions to their latencies.
 type latencies map[string]time.Duration
 
 const (
@@ -26,7 +26,7 @@ const (
 	describeENI = "DescribeNetworkInterfaces"
 )
 
-// chain is the time of calls that depend on each other.
+// chain returns the total time of calls that depend on each other.
 func (l latencies) chain(actions ...string) (total time.Duration, text string) {
 	var parts []string
 	for _, a := range actions {
@@ -36,13 +36,13 @@ func (l latencies) chain(actions ...string) (total time.Duration, text string) {
 	return total, strings.Join(parts, " + ")
 }
 
-// startBound bounds the time from a daemon's start until it serves.
+// startBound returns the minimum time from a daemon's start until it serves.
 func (l latencies) startBound() bound {
 	total, text := l.chain(describeENI)
 	return bound{milliseconds(total), text + ": which ENIs are attached is only known from EC2 (metadata lags behind); the subnets are asked for beside it"}
 }
 
-// growth is what pods on a fresh node need.
+// growth describes what pods on a fresh node need.
 type growth struct {
 	pods     int
 	prefixes bool
@@ -51,7 +51,7 @@ type growth struct {
 
 const prefixSize = 16
 
-// perENI is how many pod addresses an ENI has room for.
+// perENI returns how many pod addresses fit on an ENI.
 func (g growth) perENI() int {
 	slots := g.of.IPv4PerENI - 1
 	if g.prefixes {
@@ -60,12 +60,13 @@ func (g growth) perENI() int {
 	return slots
 }
 
-// newENIs is how many ENIs must be created besides the primary one.
+// newENIs returns how many ENIs must be created besides the primary one.
 func (g growth) newENIs() int {
 	return max(0, (g.pods-1)/g.perENI())
 }
 
-// bound bounds the time from the first ADD until all pods run, if all were known at once.
+// bound returns the minimum time from the first ADD until all pods run, if all pods were known
+// at once.
 func (g growth) bound(l latencies) bound {
 	fill, fillText := l.chain(assignIPs)
 	if g.newENIs() == 0 {
@@ -77,13 +78,13 @@ func (g growth) bound(l latencies) bound {
 		"no pod waits for the modification. If EC2 attached one at a time: %v", attachText, g.pods, g.newENIs(), fill, serial)}
 }
 
-// callsAtStart are those of a daemon on a fresh node: the ENIs, the subnets, and the
+// callsAtStart counts the calls of a daemon on a fresh node: the ENIs, the subnets, and the
 // primary ENI's tags.
 const callsAtStart = 3
 
-// callBound bounds the calls from the daemon's start until all pods run.
+// callBound returns the minimum number of calls from the daemon's start until all pods run.
 func (g growth) callBound() bound {
-	const perENI = 3 // create with all addresses, attach, delete on termination
+	const perENI = 3 // create with all addresses, attach, modify for deletion on termination
 	n := callsAtStart + 1 + perENI*g.newENIs()
 	why := fmt.Sprintf("%d at start (ENIs, subnets, tags of the primary ENI), 1 for the addresses of the primary ENI", callsAtStart)
 	if g.newENIs() > 0 {
@@ -93,13 +94,13 @@ func (g growth) callBound() bound {
 	return bound{figure.Of(float64(n)), why}
 }
 
-// exhaustedBound bounds growth whose first create is refused.
+// exhaustedBound is the bound of growth whose first create is refused.
 func (g growth) exhaustedBound(l latencies) bound {
 	total, text := l.chain(createENI, createENI, attachENI)
 	return bound{seconds(total), text + ": the refused call and the same again, without a pause"}
 }
 
-// lateBound bounds growth where only a late device takes time.
+// lateBound is the bound of growth in which only a late device takes time.
 func lateBound(device time.Duration) bound {
 	return bound{seconds(device), fmt.Sprintf("the device appears %v after the attach; no pause between the throttled tries, nothing asked of metadata", device)}
 }

@@ -10,7 +10,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// byAction counts requests: "AttachNetworkInterface 5, CreateNetworkInterface 5".
+// byAction counts requests per action: "AttachNetworkInterface 5, CreateNetworkInterface 5".
 func byAction(calls []fakeaws.Call) string {
 	counts := map[string]int{}
 	for _, c := range calls {
@@ -23,7 +23,7 @@ func byAction(calls []fakeaws.Call) string {
 	return strings.Join(parts, ", ")
 }
 
-// timeline records when each request began and how long it took.
+// timeline shows when each request began and how long it took.
 func timeline(calls []fakeaws.Call, since time.Time) string {
 	var b strings.Builder
 	sorted := slices.SortedFunc(slices.Values(calls), func(x, y fakeaws.Call) int { return x.Start.Compare(y.Start) })

@@ -19,11 +19,11 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// apiServer is the Kubernetes API that the daemons watch, as in upstream's
+// apiServer is the Kubernetes API server that the daemons watch, as in upstream's
 // measurements.
 type apiServer struct {
 	server *kubeapi.Server
-	core   *rest.RESTClient // of the administrator, for core/v1
+	core   *rest.RESTClient // the administrator's, for core/v1
 }
 
 func startAPI(ctx context.Context, dir string) (_ *apiServer, err error) {
@@ -43,7 +43,7 @@ func startAPI(ctx context.Context, dir string) (_ *apiServer, err error) {
 
 func (a *apiServer) close() error { return a.server.Close() }
 
-// coreClient speaks protobuf: most of the bench's own work is to fill a cluster.
+// coreClient speaks protobuf, because most of the bench's own work is filling a cluster.
 func coreClient(c *rest.Config) (*rest.RESTClient, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -77,7 +77,7 @@ func (a *apiServer) node(ctx context.Context, name string, maxPods int64) error 
 	})
 }
 
-// pod creates a pod that is bound to a node.
+// pod creates a pod bound to a node.
 func (a *apiServer) pod(ctx context.Context, namespace, name, node string) error {
 	return a.create(ctx, "pods", namespace, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "bench"}},
@@ -101,13 +101,13 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	return group.Wait()
 }
 
-// Nodes and pods of a big cluster that includes the daemon's node.
+// Size of a big cluster that includes the daemon's node.
 const (
 	otherNodes = 5000
 	otherPods  = 20000
 )
 
-// fill makes a big cluster.
+// fill creates a big cluster.
 func (s *session) fill(ctx context.Context) (nodes, pods int, err error) {
 	nodes, pods = s.part(otherNodes), s.part(otherPods)
 	if err := s.api.namespace(ctx, "elsewhere"); err != nil {
@@ -123,8 +123,8 @@ func (s *session) fill(ctx context.Context) (nodes, pods int, err error) {
 	return nodes, pods, err
 }
 
-// join gives the node of a site a Node object and returns what its daemon needs to reach
-// the API server.
+// join creates a Node object for a site's node and returns the settings with which its daemon
+// reaches the API server.
 func (s *session) join(ctx context.Context, t *site, maxPods int64) (map[string]string, error) {
 	if err := s.api.node(ctx, t.node.Name, maxPods); err != nil {
 		return nil, err

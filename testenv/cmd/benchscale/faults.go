@@ -35,7 +35,7 @@ func (s *session) faulty(ctx context.Context, v scenario, upstream, possible tim
 	return nil
 }
 
-// deleted is how many ENIs were deleted.
+// deleted returns how many ENIs were deleted.
 func deleted(o outcome) float64 {
 	n := 0
 	for _, c := range o.calls {

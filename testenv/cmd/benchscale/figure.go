@@ -7,23 +7,23 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// seconds is a time as a figure.
+// seconds converts a duration to a figure.
 func seconds(d time.Duration) figure.Number { return figure.Of(d.Seconds()) }
 
 func milliseconds(d time.Duration) figure.Number { return figure.Of(figure.Milliseconds(d)) }
 
-// row is one measured quantity. Less is better for all.
+// row is one measured quantity. Less is better for every row.
 type row struct {
 	name    string
 	unit    string
 	samples []float64
 
 	upstream  figure.Number // spec/performance.md §2
-	aim, must figure.Number // §3: upstream's times a ratio; an absolute one where there is no other
+	aim, must figure.Number // §3: upstream's times a ratio, or absolute if there is no upstream figure
 	bound     bound         // the minimum that EC2 allows
 }
 
-// median is the figure that is compared.
+// median returns the figure used in comparisons.
 func (r *row) median() figure.Number {
 	if len(r.samples) == 0 {
 		return figure.Number{}
@@ -31,7 +31,7 @@ func (r *row) median() figure.Number {
 	return figure.Of(slices.Sorted(slices.Values(r.samples))[len(r.samples)/2])
 }
 
-// spread is the minimum and maximum of the samples.
+// spread returns the minimum and maximum of the samples.
 func (r *row) spread() string {
 	if len(r.samples) < 2 {
 		return ""

@@ -30,7 +30,7 @@ type launched struct {
 	took   time.Duration
 }
 
-// launch runs pods whose names come from a channel, until it is closed.
+// launch runs pods whose names come from a channel, until the channel is closed.
 func (k kubelet) launch(ctx context.Context, names <-chan string) (launched, error) {
 	var out launched
 	var mu sync.Mutex // guards out and errs
@@ -57,7 +57,7 @@ func (k kubelet) launch(ctx context.Context, names <-chan string) (launched, err
 	return out, errors.Join(errs...)
 }
 
-// pod starts one pod, with a new sandbox after each that failed.
+// pod starts one pod, with a new sandbox after each failed one.
 func (k kubelet) pod(ctx context.Context, name string) (*node.Pod, []error, error) {
 	var failed []error
 	for range sandboxTries {
@@ -77,7 +77,7 @@ func (k kubelet) pod(ctx context.Context, name string) (*node.Pod, []error, erro
 	return nil, failed, fmt.Errorf("pod %s: %d ADDs failed, the last: %w", name, sandboxTries, failed[sandboxTries-1])
 }
 
-// pause waits, or until ctx ends.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -89,7 +89,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func podName(i int) string { return fmt.Sprintf("pod-%d", i) }
 
-// queued is the names of n pods, all at once.
+// queued returns the names of n pods, all at once.
 func queued(n int) <-chan string {
 	names := make(chan string, n)
 	for i := range n {
@@ -99,7 +99,7 @@ func queued(n int) <-chan string {
 	return names
 }
 
-// paced is the names of n pods, one per period.
+// paced returns the names of n pods, one per period.
 func paced(ctx context.Context, n int, every time.Duration) <-chan string {
 	names := make(chan string)
 	go func() { // ends with ctx or after n periods

@@ -10,12 +10,12 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// quietTime is how long an idle daemon is measured: long enough for its periodic work to
-// count, which takes only milliseconds.
+// quietTime is how long an idle daemon is measured: long enough to include its periodic work,
+// which takes only milliseconds.
 const quietTime = 20 * time.Second
 
 // load measures the daemon's memory and CPU: at rest, with pods, under a steady stream
-// of them, and in a big cluster.
+// of pods, and in a big cluster.
 func (s *session) load(ctx context.Context) (err error) {
 	t, err := s.newSite(ctx, instanceType, fakeaws.Options{})
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *session) load(ctx context.Context) (err error) {
 	return s.bigCluster(ctx, t, env, quiet)
 }
 
-// row finds a measured row.
+// row finds a measured row by name.
 func (s *session) row(name string) *row {
 	for _, r := range s.table.rows {
 		if r.name == name {
@@ -69,7 +69,7 @@ func (s *session) row(name string) *row {
 	return &row{}
 }
 
-// during measures what the daemon uses while something runs.
+// during measures what the daemon uses while do runs.
 func (s *session) during(ctx context.Context, t *site, what string, do func() error) error {
 	p := t.daemon()
 	before, err := p.cpu()
@@ -101,11 +101,11 @@ func (s *session) during(ctx context.Context, t *site, what string, do func() er
 	return nil
 }
 
-// stream adds ten pods a second, on a node with enough free addresses that it does not grow,
-// and counts the requests to EC2 and to the metadata service.
+// stream adds ten pods a second, on a node that has enough free addresses not to grow, and
+// counts the requests to EC2 and to the metadata service.
 func (s *session) stream(ctx context.Context, t *site, k kubelet) error {
 	const perSecond = 10
-	n := perSecond * int(s.lasting(10*time.Second).Seconds()) // no more than the node has addresses for
+	n := perSecond * int(s.lasting(10*time.Second).Seconds()) // at most as many as the node has addresses for
 	ec2, imds := len(t.world.Calls()), len(t.world.IMDSCalls())
 	var out launched
 	err := s.during(ctx, t, "10 ADD/s", func() (err error) {

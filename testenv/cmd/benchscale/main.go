@@ -1,11 +1,11 @@
-// Command benchscale measures the daemon beside upstream's figures of
-// spec/performance.md: from start to serving, 150 pods on a fresh node, growth when EC2
+// Command benchscale compares the daemon with upstream's figures in spec/performance.md:
+// from start to serving, 150 pods on a fresh node, growth when EC2
 // fails, memory and CPU at rest, under load and in a big cluster, and a start with 700
 // pods. The nodes are simulated; EC2, the metadata service and kube-apiserver are real
 // servers on the wire, and the kernel is the machine's.
 //
-// It prints each figure beside upstream's, the aim, the baseline file's, and the minimum that
-// EC2's latencies allow, with how that is computed. Its exit status is 1 when a figure misses
+// It prints each figure next to upstream's, the aim, the baseline file's, and the minimum that
+// EC2's latencies allow, with its computation. Its exit status is 1 if a figure misses
 // its target. It measures; tests never do.
 //
 // It needs what the demo needs, and kube-apiserver from "make kube".
@@ -61,7 +61,7 @@ var program = frame.Program[options]{Name: "benchscale", Usage: usage, Parse: pa
 	return bench(ctx, o, out, progress)
 }}
 
-// mostRuns bounds the time that a run of the bench takes.
+// mostRuns bounds the duration of a bench.
 const mostRuns = 20
 
 func parse(args []string) (options, error) {

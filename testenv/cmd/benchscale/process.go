@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// usage of the daemon's process, read in the node.
+// process is the daemon's process, whose resource usage is read in the node.
 type process struct {
 	site *site
 	pid  int
@@ -22,10 +22,10 @@ type process struct {
 
 func (t *site) daemon() process { return process{t, t.node.DaemonPID()} }
 
-// megabyte is as in upstream's figures, which are from ps.
+// megabyte has the size used in upstream's figures, which are from ps.
 const megabyte = 1 << 20
 
-// rss is the resident memory in MB: in total, and without file mappings.
+// rss returns the resident memory in MB: in total, and without file mappings.
 func (p process) rss() (all, anonymous float64, err error) {
 	text, err := p.read("status")
 	if err != nil {
@@ -54,8 +54,8 @@ func (p process) rss() (all, anonymous float64, err error) {
 	return all, anonymous, nil
 }
 
-// cpu is the time used so far. Threads are accounted in nanoseconds, but only while they
-// live; the process's figure includes ended threads, in hundredths of a second.
+// cpu returns the CPU time used so far. Threads are accounted in nanoseconds, but only while
+// they live; the process's figure includes ended threads, in hundredths of a second.
 func (p process) cpu() (time.Duration, error) {
 	ticks, err := p.ticks()
 	if err != nil {
@@ -65,7 +65,7 @@ func (p process) cpu() (time.Duration, error) {
 	return max(ticks, threads), err
 }
 
-// threads is the time that the living threads have used.
+// threads returns the CPU time that the living threads have used.
 func (p process) threads() (time.Duration, error) {
 	dir, err := p.open("task")
 	if err != nil {
@@ -95,10 +95,10 @@ func (p process) threads() (time.Duration, error) {
 	return all, nil
 }
 
-// ticksPerSecond is USER_HZ, the same on all architectures of Linux that Go has.
+// ticksPerSecond is USER_HZ, the same on all Linux architectures that Go supports.
 const ticksPerSecond = 100
 
-// ticks is the time that the process used, ended threads included.
+// ticks returns the CPU time of the process, including ended threads.
 func (p process) ticks() (time.Duration, error) {
 	text, err := p.read("stat")
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	width    = 20 // ADDs in parallel
 )
 
-// scenario is a number of pods that start on a fresh node.
+// scenario describes pods that start on a fresh node.
 type scenario struct {
 	name     string
 	pods     int
@@ -30,7 +30,7 @@ type scenario struct {
 	fault    fakeaws.FaultFunc
 }
 
-// outcome is one run of a scenario.
+// outcome is the result of one run of a scenario.
 type outcome struct {
 	launched
 	begin time.Time      // first ADD
@@ -74,7 +74,7 @@ func (s *session) scale(ctx context.Context) error {
 
 func realistic() fakeaws.Options { return fakeaws.Options{Latency: fakeaws.RealisticLatency()} }
 
-// bound measures the same growth where the API server shows the pods as soon as they are
+// bound measures the same growth when the API server shows the pods as soon as they are
 // bound, some time before the runtime starts them.
 func (s *session) bound(ctx context.Context) error {
 	v := scenario{name: "150 pods, bound beforehand, realistic", pods: manyPods, options: realistic(), shown: true}
@@ -108,7 +108,7 @@ func sample(all []outcome, f func(outcome) float64) (out []float64) {
 	return out
 }
 
-// repeat runs a scenario several times and notes the calls of the median run.
+// repeat runs a scenario several times and records the calls of the median run.
 func (s *session) repeat(ctx context.Context, v scenario) ([]outcome, error) {
 	var all []outcome
 	for range s.runs {
@@ -134,7 +134,7 @@ func (s *session) repeat(ctx context.Context, v scenario) ([]outcome, error) {
 	return all, nil
 }
 
-// once runs a scenario on a node of its own.
+// once runs a scenario on a separate node.
 func (s *session) once(ctx context.Context, v scenario) (_ outcome, err error) {
 	t, err := s.newSite(ctx, instanceType, v.options)
 	if err != nil {
@@ -169,8 +169,8 @@ func (s *session) once(ctx context.Context, v scenario) (_ outcome, err error) {
 	return o, err
 }
 
-// launchBound binds pods in the API server as fast as it takes them, and starts each as
-// soon as it is bound and one of the places is free.
+// launchBound binds pods in the API server as fast as it accepts them, and starts each as
+// soon as it is bound and a slot is free.
 func (s *session) launchBound(ctx context.Context, t *site, k kubelet, n int) (launched, error) {
 	k.namespace = t.node.Name
 	if err := s.api.namespace(ctx, k.namespace); err != nil {

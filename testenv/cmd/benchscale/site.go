@@ -17,13 +17,13 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// site is a VPC with one node that nothing has run on.
+// site is a VPC with one fresh node.
 type site struct {
 	world  *fakeaws.World
 	fabric *vpc.Fabric
 	node   *node.Node
 	dir    string
-	calls  []func() // undo what was added for the node
+	calls  []func() // functions that undo what was added for the node
 }
 
 // servingWithin bounds the start of a daemon.
@@ -60,7 +60,7 @@ func (s *session) newSite(ctx context.Context, instanceType string, o fakeaws.Op
 }
 
 // close stops the node. Requests that EC2 would not have understood are an error, because
-// the measurement is then worthless.
+// they make the measurement worthless.
 func (t *site) close() error {
 	var errs []error
 	if t.node != nil {
@@ -81,7 +81,7 @@ func (t *site) close() error {
 	return errors.Join(errs...)
 }
 
-// serve starts the daemon and returns how long it took until it serves.
+// serve starts the daemon and returns how long it takes until it serves.
 func (t *site) serve(ctx context.Context, env ...map[string]string) (time.Duration, error) {
 	all := map[string]string{"CLUSTER_NAME": "bench"}
 	for _, e := range env {

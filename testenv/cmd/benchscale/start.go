@@ -8,15 +8,15 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// instanceType is that of upstream's measurements, and maxPods the setting of its
+// instanceType is the type in upstream's measurements, and maxPods the setting of its
 // kubelet.
 const (
 	instanceType = "m5.4xlarge"
 	maxPods      = 234
 )
 
-// start measures fresh nodes from the start of the daemon until it serves. As with
-// upstream, a kube-apiserver answers.
+// start measures, on fresh nodes, the time from the start of the daemon until it serves. As
+// with upstream, a kube-apiserver answers.
 func (s *session) start(ctx context.Context) error {
 	for _, v := range []struct {
 		name     string

@@ -9,13 +9,13 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// table is the measured rows, in order.
+// table holds the measured rows, in order.
 type table struct {
 	rows  []*row
 	notes []string // printed below the rows
 }
 
-// add begins a row.
+// add appends a row.
 func (t *table) add(name, unit string, samples ...float64) *row {
 	r := &row{name: name, unit: unit, samples: samples}
 	t.rows = append(t.rows, r)
@@ -31,7 +31,7 @@ median of the runs, with minimum and maximum. "/upstream": ours as a ratio to up
 figure, which was measured on another machine; "bound": the minimum that EC2's latencies and
 calls allow, with no time for the node; "/before": ours as a ratio to the baseline file.`
 
-// print writes the rows beside those of a baseline, and how each bound is computed.
+// print writes the rows next to those of a baseline, and how each bound is computed.
 func (t *table) print(w io.Writer, before baseline) {
 	fmt.Fprintln(w)
 	lines := [][]string{{"", "unit", "ours", "spread", "upstream", "/upstream", "aim", "must", "bound", "/bound", "before", "/before", ""}}
@@ -55,7 +55,7 @@ func (t *table) print(w io.Writer, before baseline) {
 	}
 }
 
-// footnote is the number of a text, which is added if it is new.
+// footnote returns the number of a text, which is added if it is new.
 func footnote(list *[]string, text string) int {
 	for i, known := range *list {
 		if known == text {
@@ -66,7 +66,7 @@ func footnote(list *[]string, text string) int {
 	return len(*list)
 }
 
-// verdict is the row's result in one word.
+// verdict returns the row's result in a word or two.
 func (r *row) verdict() string {
 	m := r.median()
 	switch {
@@ -80,7 +80,7 @@ func (r *row) verdict() string {
 	return "ok"
 }
 
-// missed is an error that names the rows that miss their target.
+// missed returns an error that names the rows that miss their target.
 func (t *table) missed() error {
 	var errs []error
 	for _, r := range t.rows {

@@ -8,7 +8,7 @@ import (
 
 // Upstream's figures (spec/performance.md §2), and our targets as ratios to them (§3).
 
-// target is such a ratio, for a kind of figures.
+// target is such a ratio, for one kind of figure.
 type target struct{ must, aim float64 }
 
 var (
@@ -21,13 +21,13 @@ var (
 	daemonMemory   = target{must: 0.7, aim: 0.5}
 )
 
-// against adds upstream's figure and our target.
+// against sets upstream's figure and our target.
 func (r *row) against(upstream figure.Number, t target) *row {
 	r.upstream, r.aim, r.must = upstream, upstream.Times(t.aim), upstream.Times(t.must)
 	return r
 }
 
-// possible adds upstream's figure and the one that §2 considers possible. §3 has no target
+// possible sets upstream's figure and the one that §2 considers possible. §3 has no target
 // for it.
 func (r *row) possible(upstream, possible figure.Number) *row {
 	r.upstream, r.aim = upstream, possible
@@ -40,9 +40,9 @@ func (r *row) none() *row {
 	return r
 }
 
-// askedSeldom limits requests per ADD. An ADD makes none, but the limit is not 0,
-// because the daemon reads its ENIs soon after the start and once a minute, with some ten
-// requests to the metadata service per ENI, and that may coincide with the ADDs.
+// askedSeldom limits requests per ADD. An ADD makes none, but the limit is not 0: the daemon
+// reads its ENIs soon after the start and once a minute, with about ten requests to the
+// metadata service per ENI, and that may coincide with the ADDs.
 func (r *row) askedSeldom() *row {
 	r.aim, r.must = figure.Of(0.1), figure.Of(0.5)
 	return r
@@ -51,6 +51,6 @@ func (r *row) askedSeldom() *row {
 const (
 	upstreamStartAtOnce    = 300 * time.Millisecond
 	upstreamStartRealistic = 1150 * time.Millisecond
-	upstreamMemory         = 68 // MB of the daemon, 100 pods
-	upstreamCalls          = 35 // of 150 pods at latency 0
+	upstreamMemory         = 68 // MB, the daemon with 100 pods
+	upstreamCalls          = 35 // for 150 pods at latency 0
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// logs are those of a collected archive, each with its share of all bytes.
+// logs are the logs of a collected archive, each with its share of the bytes.
 var logs = []struct {
 	name  string
 	share float64
@@ -38,7 +38,7 @@ var logs = []struct {
 	}},
 }
 
-// writeArchive writes an archive like eks-log-collector's of a node with long logs, and
+// writeArchive writes an archive like eks-log-collector's for a node with long logs, and
 // returns its size.
 func writeArchive(name string) (size float64, err error) {
 	file, err := os.Create(name)
@@ -76,7 +76,7 @@ func writeArchive(name string) (size float64, err error) {
 	return float64(info.Size()), nil
 }
 
-// upTo writes so many bytes and drops what comes after them: a log ends within a line.
+// upTo writes at most n bytes and drops the rest: a log may end in the middle of a line.
 type upTo struct {
 	w io.Writer
 	n int64

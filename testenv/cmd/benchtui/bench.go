@@ -15,7 +15,7 @@ import (
 
 var allPhases = []string{"start", "first", "sweep", "screen", "rest", "view", "soak", "doctor", "archive", "doctor-soak"}
 
-// byName are the phases that run only when they are asked for.
+// byName are the phases that run only if selected.
 var byName = []string{"soak", "doctor", "archive", "doctor-soak"}
 
 // Properties of the fleets.
@@ -33,7 +33,7 @@ func (o options) conditions() string {
 type session struct {
 	options
 	table
-	dir string // its own, also the home of the programs
+	dir string // the session's directory, also the programs' home
 }
 
 // bench runs the phases and prints what they measured.
@@ -78,7 +78,7 @@ func (s *session) has(names ...string) bool {
 	return len(s.phases) == 0 && !slices.Contains(byName, names[0]) || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(s.phases, n) })
 }
 
-// before runs the phases that need a fleet, with one of a size.
+// before runs the phases that need a fleet, with a fleet of the given size.
 func (s *session) before(ctx context.Context, nodes int, last bool) (err error) {
 	f, err := s.living(ctx, nodes)
 	if err != nil {
@@ -103,12 +103,12 @@ func (s *session) before(ctx context.Context, nodes int, last bool) (err error) 
 	return nil
 }
 
-// living is a fleet as the targets assume it: with latency, and some dead nodes.
+// living starts a fleet as the targets assume it: with latency, and some dead nodes.
 func (s *session) living(ctx context.Context, nodes int) (*fleet, error) {
 	return s.fleet(ctx, nodes, "--latency", latency.String(), "--dead", dead)
 }
 
-// long is the soak, with a fleet of its own.
+// long runs the soak with a separate fleet.
 func (s *session) long(ctx context.Context) (err error) {
 	f, err := s.living(ctx, s.sizes[len(s.sizes)-1])
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *session) long(ctx context.Context) (err error) {
 
 func (s *session) path(name string) string { return filepath.Join(s.bin, name) }
 
-// env is the programs' whole environment: nothing of the user's own.
+// env returns the programs' whole environment, with nothing from the user's.
 func env(kubeconfig, home string) []string {
 	return []string{
 		"PATH=/usr/bin:/bin", "HOME=" + home, "TERM=xterm-256color", "COLORTERM=truecolor", "LANG=C.UTF-8",

@@ -13,7 +13,7 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// commandLimit is the most that a command may take.
+// commandLimit bounds the duration of a command.
 const commandLimit = 5 * time.Minute
 
 // cnictl runs a command to its end.
@@ -44,7 +44,7 @@ func (s *session) run(ctx context.Context, program string, env []string, args ..
 // someUnread is cnictl's exit status when some nodes could not be read.
 const someUnread = 4
 
-// times runs a command often and returns the processor times.
+// times runs a command repeatedly and returns its processor times.
 func (s *session) times(ctx context.Context, env []string, args ...string) ([]time.Duration, error) {
 	var out []time.Duration
 	for range s.runs {
@@ -106,7 +106,7 @@ func (s *session) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// initTime reads lines "init os @0.40 ms, 0.012 ms clock, 416 bytes, 9 allocs".
+// initTime parses lines like "init os @0.40 ms, 0.012 ms clock, 416 bytes, 9 allocs".
 func initTime(trace []byte) (sum time.Duration, packages int) {
 	for line := range bytes.Lines(trace) {
 		var name string

@@ -17,10 +17,10 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// Limits of the doctor.
+// Limits and sizes of the doctor phases.
 const (
 	scaleNodes    = 1000
-	deadNodes     = 5   // the share dead of them
+	deadNodes     = 5   // dead (0.5%) of scaleNodes
 	scaleLimit    = 60  // seconds for scaleNodes
 	archiveBytes  = 1e9 // of logs
 	archiveLimit  = 20  // seconds
@@ -29,7 +29,7 @@ const (
 	upstreamShare = "40%"
 )
 
-// planted are the shares of nodes that EC2 refuses, and the causes to be found.
+// planted are the shares of nodes whose EC2 calls fail, and the finding expected for each.
 var planted = []struct {
 	flag, share, code string
 	nodes             int
@@ -47,7 +47,7 @@ func (s *session) doctor(ctx context.Context, kubeconfig string, args ...string)
 	return r, stderr, wall, spent(cmd), nil
 }
 
-// nodesByCode counts the nodes of each finding above info.
+// nodesByCode counts the nodes per code, for findings above info.
 func nodesByCode(r document.DoctorReport) map[string]int {
 	found := map[string]map[string]bool{}
 	for _, f := range slices.Concat(r.Findings, r.Explained) {
@@ -89,7 +89,7 @@ func (s *session) scale(ctx context.Context) (err error) {
 	if requests == nil {
 		return fmt.Errorf("no count of requests in %q", stderr)
 	}
-	count, _ := strconv.ParseFloat(string(requests[1]), 64) // it is digits
+	count, _ := strconv.ParseFloat(string(requests[1]), 64) // it is all digits
 	s.add(fmt.Sprintf("cnictl doctor, %d nodes, %s a stream, %s dead", scaleNodes, latency, dead), "s", wall.Seconds()).must(scaleLimit)
 	s.add("the same, CPU", "s", cpu.Seconds())
 	s.add("the same, requests to the API server", "", count)
@@ -146,7 +146,7 @@ func (s *session) sound(ctx context.Context) (err error) {
 	return nil
 }
 
-// archive examines one of eks-log-collector's archives with a very long log.
+// archive examines an eks-log-collector archive with a very long log.
 func (s *session) archive(ctx context.Context) error {
 	name := filepath.Join(s.dir, "eks_i-0fa4e000000000001_2026-11-21_0300-UTC_0.7.9.tar.gz")
 	size, err := writeArchive(name)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fleet is a simulated fleet in a process of its own.
+// fleet is a simulated fleet in a separate process.
 type fleet struct {
 	nodes      int
 	kubeconfig string
@@ -25,7 +25,7 @@ type fleet struct {
 // fleetLimit ends a fleet whose bench was killed.
 const fleetLimit = time.Hour
 
-// fleet starts one. Its CPU time is not counted, but it shares the machine.
+// fleet starts a fleet. Its CPU time is not counted, but it shares the machine.
 func (s *session) fleet(ctx context.Context, nodes int, args ...string) (*fleet, error) {
 	dir, err := os.MkdirTemp(s.dir, "fleet-")
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *session) fleet(ctx context.Context, nodes int, args ...string) (*fleet,
 	if err := f.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("run fleetsim: %w", err)
 	}
-	lines := bufio.NewReader(out) // of targets there may be many on a line
+	lines := bufio.NewReader(out) // a line may hold many targets
 	want := 1
 	for _, a := range args {
 		if a == "--targets" {

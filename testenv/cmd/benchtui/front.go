@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// front is a proxy of a fleet's API server that records when the nodes were listed.
+// front is a proxy for a fleet's API server that records when the nodes were listed.
 type front struct {
 	kubeconfig string
 	server     *httptest.Server
 
 	mu     sync.Mutex // guards listed
-	listed time.Time  // when the last page of nodes was handed on
+	listed time.Time  // when the last page of nodes was served
 }
 
 func newFront(f *fleet) (*front, error) {
@@ -55,7 +55,7 @@ func newFront(f *fleet) (*front, error) {
 		}
 	}))
 	x.server.EnableHTTP2 = true
-	x.server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that end in the midst of a handshake
+	x.server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that end during the handshake
 	x.server.StartTLS()
 	return x, x.write(f)
 }

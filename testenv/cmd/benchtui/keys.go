@@ -20,7 +20,7 @@ type press struct {
 	shows func(before, now *picture) bool
 }
 
-// picture is what conditions are about.
+// picture is the part of the screen that conditions check.
 type picture struct{ selected, status string }
 
 func pictureOf(s *terminal.Screen) *picture { return &picture{selected(s), status(s)} }
@@ -56,7 +56,7 @@ func has(text string) func(string) bool {
 	return func(status string) bool { return strings.Contains(status, text) }
 }
 
-// typing is a filter, letter by letter, kept.
+// typing types a filter, letter by letter, and keeps it.
 func typing(text string) []press {
 	out := []press{shows(kindFilter, "/", begins(" /"))}
 	for i := range text {
@@ -72,7 +72,7 @@ func sorting(letter string) []press {
 const (
 	pageDown, pageUp = "\x1b[6~", "\x1b[5~"
 	halfDown, halfUp = "\x04", "\x15"
-	escape           = "\x1b[27u" // as sent by a terminal that distinguishes esc from the start of a sequence
+	escape           = "\x1b[27u" // sent by terminals that distinguish esc from the start of a sequence
 )
 
 // script is a user's session: up and down the list, filters, sort orders, a node.
@@ -94,31 +94,31 @@ func script() []press {
 	)
 }
 
-// keyLimit is when a key counts as lost.
+// keyLimit is the time after which a key counts as lost.
 const keyLimit = 3 * time.Second
 
-// typed is how long keys took.
+// typed holds how long keys took.
 type typed struct {
 	all    []time.Duration
 	kinds  map[string][]time.Duration
-	lost   int             // no picture within keyLimit, which they count as
-	reason string          // of the first that was
-	echoes []time.Duration // of the least program, one after each key
+	lost   int             // no picture within keyLimit, which is the time they count with
+	reason string          // of the first lost key
+	echoes []time.Duration // of the minimal program, one after each key
 }
 
-// typeKeys writes keys one by one. Between a picture and the next key is a pause of
-// random length: the program draws at a fixed rate, so a key right after a picture would
-// always wait for a whole frame, one right before it never.
+// typeKeys writes keys one by one. Before each key it pauses for a random time: the
+// program draws at a fixed rate, so a key right after a picture would always wait for
+// a whole frame, and one right before it never.
 //
 // After each key the same is measured with a program that only echoes, to know the
-// machine's own share.
+// machine's share.
 func typeKeys(ctx context.Context, t *terminal.Terminal, n int) (typed, error) {
 	echo, err := terminal.Start(ctx, terminal.Options{Columns: columns, Rows: rows, Raw: true}, "/bin/cat")
 	if err != nil {
 		return typed{}, err
 	}
 	defer echo.Kill()
-	rnd := rand.New(rand.NewPCG(1, 2)) // the same every time
+	rnd := rand.New(rand.NewPCG(1, 2)) // the same sequence every time
 	out := typed{kinds: map[string][]time.Duration{}}
 	for len(out.all) < n {
 		for _, p := range script() {
@@ -153,7 +153,7 @@ func typeKeys(ctx context.Context, t *terminal.Terminal, n int) (typed, error) {
 	return out, nil
 }
 
-// pause waits, or ends with the context.
+// pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

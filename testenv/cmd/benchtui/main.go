@@ -1,6 +1,6 @@
 // Command benchtui measures cnictl and its screens as users see them: the built binary on a
-// pseudo-terminal, with a simulated fleet in a process of its own, all on the loopback. It
-// prints each figure beside its target and beside that of eks-node-viewer.
+// pseudo-terminal, with a simulated fleet in a separate process, all on the loopback. It
+// prints each figure next to its target and that of eks-node-viewer.
 package main
 
 import (
@@ -39,13 +39,13 @@ Usage: benchtui [--quick] [--phases LIST] [--for D] [--bin DIR] [--source DIR]
 `
 
 type options struct {
-	sizes  []int // of the fleets; the last is that of most phases
+	sizes  []int // of the fleets; most phases use the last
 	keys   int
-	rest   time.Duration // how long the processor time of an idle screen is watched
+	rest   time.Duration // how long the processor time of an idle screen is measured
 	runs   int           // of a short command
 	rounds string        // of a Go benchmark, as its -benchtime
 	phases []string      // empty: all before soak
-	lasts  time.Duration // a soak
+	lasts  time.Duration // duration of a soak
 	bin    string
 	source string
 }

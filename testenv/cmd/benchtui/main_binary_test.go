@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// built is the directory of the programs that "make build" built.
+// built returns the directory of the programs from "make build".
 func built(t *testing.T) string {
 	t.Helper()
 	bin := os.Getenv("CNI_TEST_BIN")

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// ticksPerSecond is USER_HZ, the same on all architectures of Linux that Go has.
+// ticksPerSecond is USER_HZ, the same on all Linux architectures that Go supports.
 const ticksPerSecond = 100
 
-// used is the processor time of a process so far, including ended threads.
+// used returns the processor time of a process so far, including ended threads.
 func used(pid int) (time.Duration, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -37,10 +37,10 @@ func used(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
-// peak is the maximum memory of a process so far, in bytes.
+// peak returns the maximum memory of a process so far, in bytes.
 func peak(pid int) (float64, error) { return held(pid, "VmHWM:") }
 
-// held is the memory of a process in bytes: of "VmRSS:" now, of "VmHWM:" at most so far.
+// held returns the memory of a process in bytes: "VmRSS:" for now, "VmHWM:" for the maximum so far.
 func held(pid int, field string) (float64, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -68,14 +68,14 @@ func sockets(pid int) (int, error) {
 	count := 0
 	for _, fd := range open {
 		to, err := os.Readlink(filepath.Join(dir, fd.Name()))
-		if err == nil && strings.HasPrefix(to, "socket:") { // one may be closed by now
+		if err == nil && strings.HasPrefix(to, "socket:") { // it may be closed by now
 			count++
 		}
 	}
 	return count, nil
 }
 
-// spent is the processor time of a program that has ended.
+// spent returns the processor time of a program that has ended.
 func spent(cmd *exec.Cmd) time.Duration {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }

@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/terminal"
 )
 
-// What eks-node-viewer takes for as many nodes: processor time to read nodes and pods, and
+// Figures of eks-node-viewer by number of nodes: the processor time to read nodes and pods, and
 // for one frame.
 var (
 	viewerIngest = map[int]float64{100: 0.07, 1000: 0.48, 5000: 6.7} // s
@@ -23,10 +23,10 @@ var (
 
 const (
 	screenLimit = time.Minute     // for the first rows
-	sweepLimit  = 5 * time.Minute // for every node to be read once
+	sweepLimit  = 5 * time.Minute // until every node has been read once
 )
 
-// tui starts the screens in a home directory of their own, because they save filters and
+// tui starts the screens in a separate home directory, because they save filters and
 // sort orders.
 func (s *session) tui(ctx context.Context, kubeconfig string) (*terminal.Terminal, error) {
 	home, err := os.MkdirTemp(s.dir, "home-")
@@ -106,7 +106,7 @@ func (s *session) screen(ctx context.Context, f *fleet) (err error) {
 	return s.resting(ctx, t)
 }
 
-// watched is how long something took, and the share of a core that a process used
+// watched returns how long do took, and the share of a core that a process used
 // meanwhile, in percent.
 func (s *session) watched(pid int, do func() error) (time.Duration, float64, error) {
 	before, err := used(pid)
@@ -157,7 +157,7 @@ func (s *session) typing(ctx context.Context, t *terminal.Terminal) error {
 const (
 	focusOut = "\x1b[O"
 	focusIn  = "\x1b[I"
-	settle   = 3 * time.Second // for what is in progress
+	settle   = 3 * time.Second // for work in progress
 )
 
 // resting measures the cost of an idle screen.
@@ -193,7 +193,7 @@ func (s *session) idle(ctx context.Context, t *terminal.Terminal, name string) e
 	return nil
 }
 
-// unread measures a screen of nodes that cannot be read, with nothing to do.
+// unread measures an idle screen of nodes that cannot be read.
 func (s *session) unread(ctx context.Context) (err error) {
 	f, err := s.fleet(ctx, s.sizes[len(s.sizes)-1], "--no-daemon", "100%", "--churn", "-1s")
 	if err != nil {

@@ -17,10 +17,10 @@ const (
 
 const (
 	cursorMark = "▸"
-	statusLine = -2 // below it are the hints
+	statusLine = -2 // the hints are below it
 )
 
-// selected is the row with the cursor, without the mark; "" when there is none.
+// selected returns the name in the row with the cursor, or "" if there is none.
 func selected(s *terminal.Screen) string {
 	for y := 1; y < s.Height(); y++ {
 		if name, ok := strings.CutPrefix(s.Line(y), cursorMark); ok {

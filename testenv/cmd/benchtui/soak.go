@@ -17,7 +17,7 @@ import (
 const (
 	soakMemory = 250 // MB
 	soakKey    = 50  // ms, p99 of key to frame
-	soakKeys   = 100 // of one round: the script once
+	soakKeys   = 100 // per round: the script once
 	soakRest   = 10 * time.Second
 )
 
@@ -28,8 +28,8 @@ type vitals struct {
 	memory              float64 // resident bytes
 }
 
-// soak watches a changing fleet for a long time: rounds of keys and pauses, with the vitals
-// after each. They must be bounded and must not grow.
+// soak watches a changing fleet for a long time: rounds of keys and pauses, reading the vitals
+// after each. They must stay within bounds and must not grow.
 func (s *session) soak(ctx context.Context, f *fleet) (err error) {
 	t, err := s.tui(ctx, f.kubeconfig)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *session) soaked(nodes int, keys []time.Duration, seen []vitals) {
 	s.add("the same, key to frame, p99", "ms", figure.Milliseconds(figure.Quantile(keys, 0.99))).must(soakKey)
 }
 
-// growth is the maximum of each count in the first and in the last third, and the maximum
-// memory. It takes at least three.
+// growth returns the maximum of each count in the first and in the last third, and the maximum
+// memory. It needs at least three vitals.
 func growth(seen []vitals) (first, last vitals, memory float64) {
 	most := func(of []vitals) (m vitals) {
 		for _, v := range of {
@@ -89,7 +89,7 @@ func growth(seen []vitals) (first, last vitals, memory float64) {
 }
 
 // slack is how much a stable count may vary: streams come and go, and those of a closed
-// tunnel stay for seconds.
+// tunnel linger for seconds.
 func slack(count int) int { return 32 + count/4 }
 
 const ctrlG = "\x07"
@@ -116,7 +116,8 @@ func readVitals(ctx context.Context, t *terminal.Terminal) (v vitals, err error)
 	return v, err
 }
 
-// diagnosed reads "tunnels 16 … goroutines 142" off the screen; nil when it is not there.
+// diagnosed parses "tunnels 16 … goroutines 142" from the screen. It returns nil if they are not
+// shown.
 func diagnosed(s *terminal.Screen) *vitals {
 	var words []string
 	for y := range s.Height() {

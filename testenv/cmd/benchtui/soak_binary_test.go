@@ -9,15 +9,14 @@ import (
 	"cnictl/testenv/terminal"
 )
 
-// What paused screens may keep, whatever the fleet: the streams that are cached, and the
-// watches.
+// What paused screens may keep, whatever the fleet: the cached streams and the watches.
 const (
 	restGoroutines = 100
 	restSockets    = 24
 )
 
 // TestSoak_Settles: after rounds of keys with 500 changing nodes, some of them dead, a paused
-// program keeps no more than with any fleet.
+// program keeps no more than with any other fleet.
 func TestSoak_Settles(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()

@@ -9,23 +9,23 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// row is one measured quantity. Less is better for all.
+// row is one measured quantity. Less is better for every row.
 type row struct {
 	name   string
 	unit   string
 	value  figure.Number
-	target figure.Number // terminal-ux.md §7, and of the commands
+	target figure.Number // from terminal-ux.md §7, or a limit of the commands
 	viewer figure.Number // eks-node-viewer's
 	strict bool          // the bench fails if the target is missed
 }
 
-// table is the measured rows, in order.
+// table holds the measured rows, in order.
 type table struct {
 	rows  []row
 	notes []string
 
-	progress io.Writer // gets each row as soon as it is complete; nil: none
-	reported int       // rows that it has got
+	progress io.Writer // receives each row as soon as it is complete; may be nil
+	reported int       // number of rows already written to progress
 }
 
 // say prints progress.
@@ -35,7 +35,7 @@ func (t *table) say(format string, args ...any) {
 	}
 }
 
-// report prints the rows that are new since the last call.
+// report prints the rows added since the last call.
 func (t *table) report() {
 	for ; t.reported < len(t.rows); t.reported++ {
 		r := &t.rows[t.reported]
@@ -47,7 +47,8 @@ func (t *table) report() {
 	}
 }
 
-// add appends a row and returns it for its target. The rows before it are complete by now.
+// add appends a row and returns it so that the caller can set its target. Earlier rows are
+// complete by now.
 func (t *table) add(name, unit string, value float64) *row {
 	t.report()
 	t.rows = append(t.rows, row{name: name, unit: unit, value: figure.Of(value)})
@@ -56,13 +57,13 @@ func (t *table) add(name, unit string, value float64) *row {
 
 func (r *row) aim(target float64) *row { r.target = figure.Of(target); return r }
 
-// must sets a target that the bench fails to miss.
+// must sets a target that fails the bench if it is missed.
 func (r *row) must(target float64) *row { r.strict = true; return r.aim(target) }
 
-// misses reports whether a row is beyond its target.
+// misses reports whether a row exceeds its target.
 func (r *row) misses() bool { return r.target.Known && r.value.Value > r.target.Value }
 
-// verdict is "" for a row without a target.
+// verdict returns the row's result, or "" if the row has no target.
 func (r *row) verdict() string {
 	switch {
 	case !r.target.Known:
@@ -73,7 +74,7 @@ func (r *row) verdict() string {
 	return "ok"
 }
 
-// failed is an error that names the rows that miss a strict target.
+// failed returns an error that names the rows that miss a strict target.
 func (t *table) failed() error {
 	var errs []error
 	for i := range t.rows {

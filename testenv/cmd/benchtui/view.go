@@ -19,7 +19,7 @@ func (s *session) view(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^Benchmark(Change|Key)$", "-benchmem", "-benchtime", s.rounds, "./tui/app")
 	cmd.Dir = s.source
 	cmd.Stderr = os.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) } // it stops what it started
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) } // it stops its children
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *session) view(ctx context.Context) error {
 	return nil
 }
 
-// benchmarks reads what go test prints: "BenchmarkX-2  200  4100 ns/op  12 B/op".
+// benchmarks parses the output of go test: "BenchmarkX-2  200  4100 ns/op  12 B/op".
 func benchmarks(out []byte) map[string]map[string]float64 {
 	found := map[string]map[string]float64{}
 	for line := range strings.Lines(string(out)) {

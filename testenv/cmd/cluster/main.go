@@ -1,5 +1,5 @@
-// Command cluster runs a Kubernetes cluster of several nodes on this machine, with the
-// CNI of this project, in the background until it is stopped (testenv/cluster).
+// Command cluster runs a multi-node Kubernetes cluster on this machine, with this project's
+// CNI, in the background until it is stopped (testenv/cluster).
 package main
 
 import (
@@ -39,7 +39,7 @@ Usage:
 It needs root. The only image for pods is cnictl/podprobe:test, with imagePullPolicy Never.
 `
 
-// options are what all commands take.
+// options are the options of all commands.
 type options struct {
 	nodes    int
 	instance string
@@ -96,7 +96,7 @@ func start(args []string) int {
 	return 0
 }
 
-// maxNodes keeps a slip of the finger from filling the machine.
+// maxNodes keeps a typo from overloading the machine.
 const maxNodes = 20
 
 func parse(args []string) (options, error) {
@@ -129,7 +129,7 @@ func parse(args []string) (options, error) {
 	return o, err
 }
 
-// cluster is what the options describe.
+// cluster returns the cluster that the options describe.
 func (o options) cluster() cluster.Options {
 	nodes := make([]cluster.NodeOptions, o.nodes)
 	for i := range nodes {
@@ -140,5 +140,5 @@ func (o options) cluster() cluster.Options {
 	}
 }
 
-// state is a file of the directory.
+// state returns the path of a file in the cluster's directory.
 func (o options) state(name string) string { return filepath.Join(o.dir, name) }

@@ -20,7 +20,7 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// built is the program under test, as make test built it.
+// built returns the program under test, as built by make test.
 func built(t *testing.T) string {
 	t.Helper()
 	bin := os.Getenv("CNI_TEST_BIN")
@@ -33,14 +33,14 @@ func built(t *testing.T) string {
 	return filepath.Join(bin, "cluster")
 }
 
-// command runs the program and returns what it prints.
+// command runs the program and returns its output.
 func command(t *testing.T, program string, args ...string) (string, error) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	return string(out), err
 }
 
-// get asks the API server as the kubeconfig says, from the machine's network.
+// get sends a request to the API server with the kubeconfig, from the machine's network.
 func get(t *testing.T, kubeconfig, path string) error {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -64,11 +64,11 @@ func get(t *testing.T, kubeconfig, path string) error {
 	return nil
 }
 
-// leftCgroups are the groups of clusters, those of others that run included.
+// leftCgroups returns the groups of all clusters, including those of running ones.
 func leftCgroups(t *testing.T) map[string]bool {
 	t.Helper()
 	left := map[string]bool{}
-	for _, pattern := range []string{"/sys/fs/cgroup/cnictl-*", "/sys/fs/cgroup/*/cnictl-*"} { // of version 2, 1
+	for _, pattern := range []string{"/sys/fs/cgroup/cnictl-*", "/sys/fs/cgroup/*/cnictl-*"} { // version 2, then version 1
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -80,8 +80,8 @@ func leftCgroups(t *testing.T) map[string]bool {
 	return left
 }
 
-// TestUpAndDown: a cluster of one node stays after up, is reached from the machine, by cnictl
-// too, and is gone without a trace after down; also when it was killed instead.
+// TestUpAndDown: a one-node cluster stays after up, is reachable from the machine and by
+// cnictl, and is gone without a trace after down, even if it was killed first.
 func TestUpAndDown(t *testing.T) {
 	program, dir := built(t), filepath.Join(t.TempDir(), "c")
 	t.Cleanup(func() {

@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestClear: a directory that is not of a cluster stays as it is.
+// TestClear: a directory that is not a cluster's is left alone.
 func TestClear(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,20 +14,20 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// runCommand is what up starts in the background. It is no command for people.
+// runCommand is what up starts in the background. Users do not run it.
 const runCommand = "run"
 
-// Files of the directory.
+// Files in the cluster's directory.
 const (
 	lockFile       = "lock"       // locked while the cluster runs
-	pidFile        = "pid"        // of run
-	logFile        = "log"        // what run prints
-	kubeconfigFile = "kubeconfig" // there when all nodes are Ready
+	pidFile        = "pid"        // PID of run
+	logFile        = "log"        // output of run
+	kubeconfigFile = "kubeconfig" // exists once all nodes are Ready
 )
 
 // run runs the cluster until it gets a signal. Its standard input is the listener in the
-// machine's network namespace through which the API server is reached: nothing else is passed
-// into a sandbox.
+// machine's network namespace through which the API server is reached: no other descriptor is
+// passed into a sandbox.
 func run(ctx context.Context, o options) error {
 	if err := testenv.Enter(); err != nil {
 		return fmt.Errorf("the kernel does not allow the namespaces it needs: %w", err)
@@ -61,10 +61,10 @@ func run(ctx context.Context, o options) error {
 	return errors.Join(err, c.Close())
 }
 
-// errRuns is that the directory belongs to a cluster that runs.
+// errRuns means that the directory belongs to a running cluster.
 var errRuns = errors.New("a cluster is already running there")
 
-// takeLock takes the directory for this process.
+// takeLock locks the directory for this process.
 func takeLock(o options) (*os.File, error) {
 	f, err := os.OpenFile(o.state(lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	upWithin   = 15 * time.Minute // three minutes on two busy processors are usual
+	upWithin   = 15 * time.Minute // three minutes are typical on two busy processors
 	downWithin = time.Minute
 	pollEvery  = 100 * time.Millisecond
 )
 
-// up starts run in the background and shows what it prints until all nodes are Ready.
+// up starts run in the background and shows its output until all nodes are Ready.
 func up(ctx context.Context, o options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("it needs root, for the cgroups of containers: sudo make cluster")
@@ -62,7 +62,7 @@ func up(ctx context.Context, o options) error {
 	return nil
 }
 
-// prepare makes an empty directory, unless a cluster runs there.
+// prepare creates an empty directory, unless a cluster runs there.
 func prepare(o options) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
@@ -73,7 +73,7 @@ func prepare(o options) error {
 	return os.MkdirAll(o.state("files"), 0o700)
 }
 
-// clear removes what a cluster left, and nothing else: the directory may be a mistake.
+// clear removes what a cluster left, and nothing else: the directory may be the wrong one.
 func clear(o options) error {
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
@@ -132,7 +132,7 @@ func launch(o options) (*os.Process, error) {
 	return cmd.Process, os.WriteFile(o.state(pidFile), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600)
 }
 
-// follow copies the log until the kubeconfig is there or run has ended.
+// follow copies the log until the kubeconfig exists or run has ended.
 func follow(ctx context.Context, o options, child *os.Process) error {
 	log, err := os.Open(o.state(logFile))
 	if err != nil {
@@ -141,7 +141,7 @@ func follow(ctx context.Context, o options, child *os.Process) error {
 	defer log.Close()
 	ended := make(chan struct{})
 	go func() { // ends with the child or this process
-		_, _ = child.Wait() // the log says why
+		_, _ = child.Wait() // the log has the reason
 		close(ended)
 	}()
 	tick := time.NewTicker(pollEvery)
@@ -165,7 +165,7 @@ func follow(ctx context.Context, o options, child *os.Process) error {
 	}
 }
 
-// down ends the cluster and removes its files. That there is none is no error.
+// down ends the cluster and removes its files. It succeeds if there is no cluster.
 func down(_ context.Context, o options) error {
 	if _, err := os.Stat(o.dir); errors.Is(err, fs.ErrNotExist) {
 		fmt.Println("no cluster in", o.dir)
@@ -187,7 +187,7 @@ func down(_ context.Context, o options) error {
 	return nil
 }
 
-// terminate stops run and waits until it has exited. In the end it kills it.
+// terminate stops run and waits until it has exited. If that takes too long, it kills run.
 func terminate(o options) error {
 	signal := unix.SIGTERM
 	for deadline := time.Now().Add(downWithin); ; {
@@ -198,7 +198,7 @@ func terminate(o options) error {
 		if !errors.Is(err, errRuns) {
 			return err
 		}
-		if signal != 0 { // once: while the lock is held the process number is valid
+		if signal != 0 { // once: the PID is valid while the lock is held
 			if err := signalRun(o, signal); err != nil {
 				return err
 			}

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// command is the built demo, started as a user does: it makes a sandbox of its own.
+// command returns the built demo, started as a user does: it creates its own sandbox.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	testenv.RequireKernel(t, "veth", "nft", "iptables")
@@ -154,7 +154,7 @@ func killedOnTerminal(t *testing.T, args, node string) {
 	cmd := command(t, "--fleet", "5")
 	file := filepath.Join(t.TempDir(), "pid")
 	const patience = 2 * time.Minute
-	// The demo is not the leader of its session, as under a shell.
+	// As under a shell, the demo is not the leader of its session.
 	x, err := terminal.Start(t.Context(), terminal.Options{Columns: 100, Rows: 30, Keep: true, Env: append(slices.Clone(cmd.Env), "TERM=xterm-256color")},
 		"/bin/sh", "-c", `sh -c 'echo $$ >"$1"; exec "$0" $2' "$0" "$1" "$2"; echo "exit $?"; until stty -a | grep -q ' icanon'; do :; done; echo restored; read key`, cmd.Path, file, args)
 	if err != nil {
@@ -200,7 +200,7 @@ func killedOnTerminal(t *testing.T, args, node string) {
 	}
 }
 
-// processes lists what runs in the test's sandbox, nested namespaces included.
+// processes lists what runs in the test's sandbox, including nested namespaces.
 func processes(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
@@ -210,7 +210,7 @@ func processes(t *testing.T) []string {
 	return all
 }
 
-// TestFleet: the two commands' output about a simulated fleet, without a terminal.
+// TestFleet: without a terminal, the output of two commands about a simulated fleet is shown.
 func TestFleet(t *testing.T) {
 	cmd := command(t, "--fleet", "25")
 	var errOut bytes.Buffer

@@ -15,14 +15,14 @@ const (
 	lockName  = "demo.lock"
 )
 
-// workDir is the directory of one run. While the run lives it holds a lock in there, which
-// the kernel releases however the run ends.
+// workDir is the directory of one run. A live run holds a lock in it, which the kernel
+// releases however the run ends.
 type workDir struct {
 	path string
 	lock *os.File
 }
 
-// newDir makes a directory, after removing those of runs that were killed.
+// newDir creates a directory, after removing those of runs that were killed.
 func newDir() (*workDir, error) {
 	if err := removeStale(os.TempDir()); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func newDir() (*workDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Lock before the file gets its name, so that no other run can ever take this one for
+	// Lock before the file gets its name, so that no other run can ever consider this one
 	// dead.
 	lock, err := os.OpenFile(filepath.Join(path, ".lock"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
@@ -49,12 +49,12 @@ func newDir() (*workDir, error) {
 // remove ends the run and removes its directory.
 func (d *workDir) remove() error { return errors.Join(os.RemoveAll(d.path), d.lock.Close()) }
 
-// keep ends the run and leaves its directory; later runs do not remove it either.
+// keep ends the run and leaves its directory, which later runs do not remove either.
 func (d *workDir) keep() error {
 	return errors.Join(os.Remove(filepath.Join(d.path, lockName)), d.lock.Close())
 }
 
-// removeStale removes the directories of runs that ended without removing them: ours,
+// removeStale removes the directories of runs that ended without removing them: our user's,
 // with a lock file that is not locked. Anything else with such a name stays.
 func removeStale(in string) error {
 	found, err := filepath.Glob(filepath.Join(in, dirPrefix+"*"))
@@ -70,7 +70,7 @@ func removeStale(in string) error {
 	return errors.Join(errs...)
 }
 
-// dead reports whether a directory is that of a run of this user that has ended.
+// dead reports whether a directory belongs to an ended run of this user.
 func dead(dir string) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || info.Mode().Type() != fs.ModeDir {

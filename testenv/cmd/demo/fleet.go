@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	fleetLatency = 40 * time.Millisecond // about that of a cluster in the region next door
+	fleetLatency = 40 * time.Millisecond // about that of a cluster in a neighbouring region
 	nodesHead    = 20                    // lines of cnictl nodes that are shown without a terminal
-	fleetLimit   = 3 * time.Minute       // of a command that reads the whole fleet
+	fleetLimit   = 3 * time.Minute       // for a command that reads the whole fleet
 )
 
-// fleet shows a simulated fleet: a third of it runs upstream, and a few nodes have each kind
-// of fault.
+// fleet shows a simulated fleet: a third of it runs upstream, and each kind of fault occurs on
+// a few nodes.
 func fleet(ctx context.Context, o options, dir string, out io.Writer) error {
 	few := map[fleetsim.Trait]float64{fleetsim.Flapping: 0.01, fleetsim.Fargate: 0.01, fleetsim.Windows: 0.01}
 	for _, t := range fleetsim.Traits() {
@@ -29,7 +29,7 @@ func fleet(ctx context.Context, o options, dir string, out io.Writer) error {
 			few[t] = 0.002
 		}
 	}
-	if o.fleet < 100 { // a small fleet would have one node of each
+	if o.fleet < 100 { // otherwise a small fleet would have one node of each
 		few = map[fleetsim.Trait]float64{fleetsim.Dead: 1 / float64(o.fleet)}
 	}
 	begin := time.Now()
@@ -55,11 +55,11 @@ func fleet(ctx context.Context, o options, dir string, out io.Writer) error {
 	return read(ctx, o.bin, env, out, nodesHead, "nodes")
 }
 
-// someUnread is cnictl's exit status when some nodes could not be read: of this fleet
-// some never can.
+// someUnread is cnictl's exit status when some nodes could not be read. In this fleet some
+// never can be.
 const someUnread = 4
 
-// read prints a cnictl command's output about the fleet, all of it or the first lines.
+// read prints the output of a cnictl command about the fleet, all of it or the first lines.
 func read(ctx context.Context, bin string, env []string, out io.Writer, head int, command string) error {
 	ctx, cancel := context.WithTimeout(ctx, fleetLimit)
 	defer cancel()

@@ -24,11 +24,11 @@ import (
 type worker struct {
 	name, instanceType string
 	subnet             int
-	mode               string // for people
+	mode               string // a description for people
 	env                map[string]string
 }
 
-// The three differ in size, subnet and mode: 4, 10 and 15 addresses per ENI.
+// workers differ in size, subnet and mode: 4, 10 and 15 addresses per ENI.
 var workers = []worker{
 	{name: "worker-1", instanceType: "t3.medium", subnet: 0, mode: "secondary IPs"},
 	{name: "worker-2", instanceType: "m5.large", subnet: 0, mode: "secondary IPs", env: map[string]string{
@@ -43,17 +43,17 @@ var workers = []worker{
 type lab struct {
 	world   *fakeaws.World
 	fabric  *vpc.Fabric
-	subnets []fakeaws.Subnet // as they were before the first instance
+	subnets []fakeaws.Subnet // in their state before the first instance
 	nodes   []*labNode
 }
 
 type labNode struct {
 	*node.Node
 	worker
-	socket string // introspection
+	socket string // address of introspection
 }
 
-// pace is the simulated AWS's latency.
+// pace holds the latencies of the simulated AWS.
 type pace struct {
 	latency                map[string]time.Duration
 	attachDelay, linkDelay time.Duration
@@ -124,7 +124,7 @@ func (n *labNode) serve(ctx context.Context) error {
 	return n.WaitServing(ctx)
 }
 
-// targets is what cnictl's --targets takes to reach all nodes.
+// targets returns the value for cnictl's --targets that reaches all nodes.
 func (l *lab) targets() string {
 	var out []string
 	for _, n := range l.nodes {
@@ -163,7 +163,7 @@ func (l *lab) close() error {
 	return errors.Join(errs...)
 }
 
-// eniOf describes the ENI that owns an address, for people.
+// eniOf returns the ENI that owns an address, and a description for people.
 func (l *lab) eniOf(a netip.Addr) (fakeaws.ENI, string) {
 	e, ok := l.world.OwnerOf(a)
 	if !ok {

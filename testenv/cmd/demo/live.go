@@ -20,8 +20,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// churnEvery is the pause between two changes of the set of pods: gentle, as in a
-// cluster where a deployment rolls now and then.
+// churnEvery is the pause between two changes of the set of pods. It is gentle, like a
+// cluster in which a deployment rolls now and then.
 const churnEvery = 700 * time.Millisecond
 
 // maxPods bounds the pods of one node.
@@ -73,7 +73,7 @@ func startLive(ctx context.Context, l *lab, bin, dir string) error {
 	return errors.Join(errs...)
 }
 
-// interrupted makes Ctrl-C during the start a normal exit.
+// interrupted treats Ctrl-C during the start as a normal exit.
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -94,8 +94,8 @@ func onTerminal() bool {
 	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
 }
 
-// show runs cnictl in the foreground, with additional environment variables. When it exits
-// the demo ends, and when the demo dies it gets SIGTERM. It holds the lifeline, too.
+// show runs cnictl in the foreground, with additional environment variables. The demo ends
+// when cnictl exits, and cnictl gets SIGTERM if the demo dies. It holds the lifeline, too.
 func show(ctx context.Context, bin string, lifeline *os.File, env []string, args ...string) error {
 	runtime.LockOSThread() // the kernel watches the thread, not the process
 	defer runtime.UnlockOSThread()
@@ -143,7 +143,7 @@ func churn(ctx context.Context, l *lab, log io.Writer) {
 		if rnd.IntN(20) == 0 {
 			wish[n] = 1 + rnd.IntN(maxPods)
 		}
-		// At the target both are equally likely, so pods also come and go while their number
+		// At the target both are equally likely, so pods come and go even while their number
 		// stays the same.
 		more := len(pods[n]) < wish[n] || (len(pods[n]) == wish[n] && rnd.IntN(2) == 0)
 		if more && len(pods[n]) < maxPods {

@@ -1,8 +1,8 @@
 // Command demo runs three simulated EC2 instances of different types with real
-// daemons and the real plugin over a simulated AWS, with pods coming and going, and
+// daemons and the real plugin on a simulated AWS, with pods coming and going, and
 // shows them with `cnictl tui` (without a terminal with `cnictl status -w`). With
-// --once it does one bounded round and checks every step instead. With --fleet it
-// shows a simulated fleet (testenv/fleetsim) of as many nodes, which needs no rights.
+// --once it instead does one bounded round and checks every step. With --fleet N it
+// shows a simulated fleet (testenv/fleetsim) of N nodes, which needs no privileges.
 //
 // It needs root, or a kernel that lets ordinary users create user namespaces. It does not
 // touch the machine's own network, and leaves nothing behind.
@@ -47,7 +47,7 @@ type options struct {
 	bin   string
 	keep  bool
 
-	lifeline *os.File // of the terminal's watchdog; nil: there is none
+	lifeline *os.File // of the terminal's watchdog; nil if none
 }
 
 func main() {
@@ -123,7 +123,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// demo runs the chosen mode and removes its directory unless it is of use.
+// demo runs the chosen mode and removes its directory unless it is still useful.
 func demo(ctx context.Context, o options) int {
 	dir, err := newDir()
 	if err != nil {

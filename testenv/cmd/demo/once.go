@@ -22,11 +22,11 @@ const cnictlBinary = "cnictl"
 
 const (
 	roundLimit = 3 * time.Minute        // the whole round
-	patience   = 5 * time.Second        // for an answer that must come
-	denial     = 300 * time.Millisecond // for one that must not
+	patience   = 5 * time.Second        // for an answer that must arrive
+	denial     = 300 * time.Millisecond // for an answer that must not
 )
 
-// podsPerNode spread over at least two ENIs on worker-1 and worker-2.
+// podsPerNode spreads pods over at least two ENIs on worker-1 and worker-2.
 var podsPerNode = map[string]int{"worker-1": 8, "worker-2": 12, "worker-3": 6}
 
 // round is the state of one --once run.
@@ -36,7 +36,7 @@ type round struct {
 	pods map[*labNode][]*node.Pod
 }
 
-// once does one round. The error says that it failed; the steps were printed.
+// once does one round. Its error says that a step failed; the steps were already printed.
 func once(ctx context.Context, o options, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, roundLimit)
 	defer cancel()
@@ -109,7 +109,7 @@ func (r *round) addAll() {
 	})
 }
 
-// eachPod makes the pods of every node with add, which may return nil.
+// eachPod creates the pods of every node with add, which may return nil.
 func (r *round) eachPod(add func(n *labNode, i int) *node.Pod) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards r.pods
@@ -133,7 +133,7 @@ func (r *round) eachPod(add func(n *labNode, i int) *node.Pod) {
 	}
 }
 
-// pingAll pings every kind of path that pods have.
+// pingAll pings along every kind of path that pods have.
 func (r *round) pingAll(ctx context.Context) {
 	for i, n := range r.lab.nodes {
 		if ctx.Err() != nil {
@@ -171,7 +171,7 @@ func (r *round) ping(p *node.Pod, to netip.Addr, what string) {
 	r.step("ping", p.Ping(to, patience), "%s → %s  %s", p.IP, to, what)
 }
 
-// byENI returns a pod on the node's first ENI that has pods and one on another.
+// byENI returns a pod on the node's first ENI with pods, and a pod on another ENI.
 func (r *round) byENI(n *labNode) (first, second *node.Pod) {
 	for _, p := range r.pods[n] {
 		e, _ := r.lab.eniOf(p.IP)
@@ -209,7 +209,7 @@ func (r *round) crossed() {
 	r.step("ping", errors.New("all pods are on one ENI each"), "pod to pod across ENIs")
 }
 
-// unowned checks that the network is not simply open: an address that no ENI owns
+// unowned checks that the network does not accept everything: an address that no ENI owns
 // must not answer.
 func (r *round) unowned() {
 	for _, n := range r.lab.nodes {
@@ -227,8 +227,8 @@ func (r *round) unowned() {
 	}
 }
 
-// outside lets pods talk to the host beyond the VPC, which accepts primary
-// addresses only and says which one it saw.
+// outside makes pods talk to the host beyond the VPC, which accepts only primary
+// addresses and reports the one it saw.
 func (r *round) outside(ctx context.Context) {
 	for _, n := range r.lab.nodes {
 		first, second := r.byENI(n)
@@ -247,7 +247,7 @@ func (r *round) outside(ctx context.Context) {
 	}
 }
 
-// status shows what cnictl says about the three nodes.
+// status shows cnictl's view of the three nodes.
 func (r *round) status(ctx context.Context, bin string) {
 	args := []string{"status", "--targets", r.lab.targets()}
 	out, err := exec.CommandContext(ctx, filepath.Join(bin, cnictlBinary), args...).CombinedOutput()
@@ -273,8 +273,8 @@ func (r *round) deleteAll() {
 	wg.Wait()
 }
 
-// leftovers takes everything down and lists what should not be there any more:
-// first the pods' traces on running nodes, then the nodes' in the account.
+// leftovers takes everything down and lists what should no longer exist:
+// first the pods' traces on running nodes, then the nodes' traces in the account.
 func (r *round) leftovers(ctx context.Context) []string {
 	var left []string
 	for _, n := range r.lab.nodes {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// report prints one line per step and remembers failures. Its methods may be
-// called from any goroutine.
+// report prints one line per step and counts failures. Its methods are safe for
+// concurrent use.
 type report struct {
 	out   io.Writer
 	begin time.Time
@@ -31,7 +31,7 @@ func (r *report) step(what string, err error, format string, args ...any) {
 	fmt.Fprintf(r.out, "%6.2fs  %-4s  %-10s  %s\n", time.Since(r.begin).Seconds(), verdict, what, detail)
 }
 
-// counts returns the numbers of steps and of those that failed.
+// counts returns the number of steps and of failed steps.
 func (r *report) counts() (steps, failed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

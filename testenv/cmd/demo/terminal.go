@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stages of the watchdog, in the environment.
+// Roles of a process, in the environment.
 const (
 	watchdogVar = "CNICTL_DEMO_WATCHDOG"
-	watchdogIs  = "is"  // this process
-	watchdogHas = "has" // a process that has one
+	watchdogIs  = "is"  // is the watchdog
+	watchdogHas = "has" // has a watchdog
 )
 
 // leaveScreens leaves the alternate screen, shows the cursor, ends mouse reports and bracketed
@@ -24,8 +24,8 @@ const leaveScreens = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[
 // settle is how long processes that die with the demo may still draw.
 const settle = 200 * time.Millisecond
 
-// guardTerminal starts a process that outlives the demo, even if that is killed with SIGKILL,
-// and then restores the terminal. lifeline closes with the last process that has it open.
+// guardTerminal starts a process that outlives the demo, even if the demo is killed with
+// SIGKILL, and then restores the terminal. lifeline closes with the last process that holds it.
 func guardTerminal() (lifeline *os.File, err error) {
 	if os.Getenv(watchdogVar) != "" || !onTerminal() {
 		return nil, nil
@@ -46,8 +46,8 @@ func guardTerminal() (lifeline *os.File, err error) {
 	return lifeline, os.Setenv(watchdogVar, watchdogHas)
 }
 
-// maybeWatchdog runs the watchdog if this process is one: it records the terminal's state and
-// restores it if the demo ended without doing so.
+// maybeWatchdog runs the watchdog if this process is one. The watchdog records the terminal's
+// state and restores it if the demo ends without doing so.
 func maybeWatchdog() {
 	if os.Getenv(watchdogVar) != watchdogIs {
 		return
@@ -55,13 +55,13 @@ func maybeWatchdog() {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGTTOU, unix.SIGTTIN, unix.SIGPIPE)
 	const terminal, lifeline = 0, 3
 	before, err := unix.IoctlGetTermios(terminal, unix.TCGETS)
-	_, _ = io.Copy(io.Discard, os.NewFile(lifeline, "lifeline")) // until its end
+	_, _ = io.Copy(io.Discard, os.NewFile(lifeline, "lifeline")) // until all processes have closed it
 	if err != nil {
 		os.Exit(1)
 	}
 	<-time.After(settle)
 	if now, err := unix.IoctlGetTermios(terminal, unix.TCGETS); err == nil && now.Lflag != before.Lflag {
-		// The screens were open. Nothing is left to do when the terminal is gone.
+		// The screens were open. If the terminal is gone, there is nothing left to do.
 		_ = unix.IoctlSetTermios(terminal, unix.TCSETS, before)
 		_, _ = os.Stdout.WriteString(leaveScreens)
 	}

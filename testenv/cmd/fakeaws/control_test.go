@@ -20,7 +20,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// asCommand makes the test binary be the command.
+// asCommand makes the test binary act as the command.
 const asCommand = "FAKEAWS_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is the command running as a process of its own.
+// program is the command in a separate process.
 type program struct {
 	t         *testing.T
 	cmd       *exec.Cmd
@@ -71,21 +71,21 @@ func startProgram(t *testing.T, args ...string) *program {
 	return p
 }
 
-// end sends a signal and expects a clean end.
+// end sends a signal and expects a clean exit.
 func (p *program) end(s os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Fatal(err)
 	}
 	for p.out.Scan() {
-		// What is left of the output.
+		// Drain the output.
 	}
 	if err := p.cmd.Wait(); err != nil || p.stderr.Len() > 0 {
 		p.t.Errorf("after %v: %v: %s", s, err, p.stderr.String())
 	}
 }
 
-// control makes a request of the control API and decodes its answer.
+// control sends a request to the control API and decodes its answer.
 func (p *program) control(method, path, body string, into any) int {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.endpoints.Control+path, strings.NewReader(body))
@@ -120,8 +120,8 @@ type worldSeen struct {
 	}
 }
 
-// A program that only knows its environment is served, and the control API breaks and
-// restores what it sees.
+// TestCommand: a program that only knows its environment is served, and the control API breaks
+// and restores what the program sees.
 func TestCommand(t *testing.T) {
 	p := startProgram(t, "--throttle", "none")
 	for name, want := range map[string]string{
@@ -191,7 +191,7 @@ func TestCommand(t *testing.T) {
 	p.end(syscall.SIGTERM)
 }
 
-// A request that hangs does not keep the command from ending.
+// TestCommand_EndsWithRequestsUnderWay: a hanging request does not keep the command from ending.
 func TestCommand_EndsWithRequestsUnderWay(t *testing.T) {
 	p := startProgram(t)
 	if status := p.control("POST", "/faults", `{"action":"IMDS","reply":"hang"}`, nil); status != 200 {

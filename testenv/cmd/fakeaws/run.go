@@ -163,7 +163,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// amend adds the flags that are not about a world's layout to its description.
+// amend adds the flags that do not concern the world's layout to its description.
 func (s *settings) amend(d *fakeaws.Description, stdin io.Reader) error {
 	if s.world == "-" && s.faults == "-" {
 		return errors.New("--world and --faults: only one can be read from stdin")
@@ -241,7 +241,7 @@ func (s *settings) serve(ctx context.Context, w *fakeaws.World, stdout io.Writer
 	return server.Close()
 }
 
-// identify finds the instance by the source address.
+// identify finds the instance by the request's source address.
 func identify(w *fakeaws.World, otherwise string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
@@ -268,10 +268,10 @@ type lines struct {
 func (l *lines) print(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = fmt.Fprintln(l.w, s) // a reader that has gone must not stop the service
+	_, _ = fmt.Fprintln(l.w, s) // a reader that is gone must not stop the service
 }
 
-// endpoints prints where the services listen, as the first line.
+// endpoints prints the services' addresses as the first line.
 func (l *lines) endpoints(s *fakeaws.Server, region, instance string) {
 	b, err := json.Marshal(struct {
 		EC2      string `json:"ec2"`
@@ -299,7 +299,7 @@ func (l *lines) call(c fakeaws.Call) {
 	}
 }
 
-// report names the clients' requests that the services do not know.
+// report prints the requests that the services do not know.
 func report(w *fakeaws.World, stderr io.Writer) int {
 	all := w.Violations()
 	for _, v := range all {

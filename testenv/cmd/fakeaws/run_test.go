@@ -98,7 +98,7 @@ func TestUnknownActionFails(t *testing.T) {
 	}
 }
 
-// The example is a world that can be served, and the world file is what is served.
+// TestExample: the example is a valid world, and a world file determines what is served.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	var example, stderr bytes.Buffer

@@ -1,5 +1,5 @@
 // Command fleetsim runs a simulated cluster (testenv/fleetsim) for kubectl, cnictl and
-// whatever else reads a fleet, until a signal.
+// other readers of a fleet, until it gets a signal.
 package main
 
 import (
@@ -16,8 +16,8 @@ import (
 	"k8s.io/klog/v2" //nolint:depguard // only the libraries log through it
 )
 
-// Garbage collection took a third of a sweep's CPU time here, which the reader of the fleet
-// needs too: use more memory instead, up to a limit.
+// Garbage collection took a third of a sweep's CPU time, which the reader of the fleet
+// also needs. Trade memory for it, up to a limit.
 const (
 	gcPercent   = 400
 	memoryLimit = 1 << 30

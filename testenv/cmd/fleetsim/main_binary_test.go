@@ -17,7 +17,7 @@ import (
 	"cnictl/testenv/fleetsim"
 )
 
-// built is the program that "make build" built.
+// built returns the program from "make build".
 func built(t *testing.T, ctx context.Context, args ...string) *exec.Cmd {
 	t.Helper()
 	bin := os.Getenv("CNI_TEST_BIN")
@@ -36,7 +36,7 @@ func built(t *testing.T, ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestServes_UntilASignal: the kubeconfig that it prints works, and nothing is left behind.
+// TestServes_UntilASignal: the printed kubeconfig works, and nothing is left behind.
 func TestServes_UntilASignal(t *testing.T) {
 	t.Parallel()
 	sockets := t.TempDir()

@@ -54,7 +54,7 @@ type settings struct {
 	last       time.Duration
 }
 
-// share is a flag that takes 30% or 0.3.
+// share is a flag that accepts 30% or 0.3.
 type share struct{ into func(float64) }
 
 func (share) String() string { return "" }
@@ -75,7 +75,7 @@ func (s share) Set(text string) error {
 func parse(args []string) (settings, error) {
 	s := settings{opts: fleetsim.Options{Shares: map[fleetsim.Trait]float64{}, Named: map[string][]fleetsim.Trait{}}}
 	fs := flag.NewFlagSet("fleetsim", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // main prints what is wrong
+	fs.SetOutput(io.Discard) // main prints the error
 	fs.IntVar(&s.opts.Nodes, "nodes", 10, "")
 	fs.Uint64Var(&s.opts.Seed, "seed", 1, "")
 	fs.BoolVar(&s.opts.IPv6, "ipv6", false, "")

@@ -1,9 +1,9 @@
 // Floor is the yardstick of make bench: the minimum that a process must do to give a pod its
 // network. As a plugin it reads its input, requests an address from a server (one line out,
-// one line in, over a Unix socket) and creates the kernel objects that aws-cni creates, in
+// one line in, over a Unix socket) and creates the same kernel objects as aws-cni, in
 // batched netlink. It writes no log, checks nothing and undoes nothing. It avoids os, fmt and
-// everything else with start-up cost, and the runtime's cgroup look-ups. What aws-cni needs
-// beyond it is the price of being a real plugin.
+// everything else with start-up cost, and the runtime's cgroup lookups. Whatever aws-cni needs
+// beyond that is the price of being a real plugin.
 //
 //	floor                 run as a CNI plugin (ADD, DEL)
 //	floor serve           answer addresses 10.100.0.2 and up, route table 2

@@ -10,7 +10,7 @@ import (
 	"cnictl/daemon/rtnl"
 )
 
-// Numbers of the objects, those of an ordinary pod on a secondary ENI.
+// Numbers of the objects, as for an ordinary pod on a secondary ENI.
 const (
 	mtu        = 9001
 	podIndex   = 2

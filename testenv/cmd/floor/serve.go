@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serve answers one line per connection, one after the other: "A <id>" with a fresh
+// serve answers one line per connection, one connection at a time: "A <id>" with a fresh
 // address, "D <id>" with the address of that id.
 func serve(path string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -51,7 +51,7 @@ func serve(path string) error {
 	}
 }
 
-// ask sends one line and returns the address answered.
+// ask sends one line and returns the address in the reply.
 func ask(verb byte, id string) (netip.Addr, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

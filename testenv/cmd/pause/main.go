@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// reap collects all processes that have ended: one signal may announce several.
+// reap collects all ended processes: one signal may announce several.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

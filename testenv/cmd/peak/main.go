@@ -1,10 +1,10 @@
-// Peak runs a program and prints its peak memory in KiB on stderr. The kernel counts a
-// child's memory from what its parent had at the fork, so the parent must be smaller than
-// what it measures. Standard input and output are the program's.
+// Peak runs a program and prints its peak memory in KiB on stderr. The kernel starts a
+// child's count at its parent's memory at the fork, so the parent must be smaller than
+// the program it measures. Standard input and output are the program's.
 //
 //	peak PROGRAM [ARGUMENT...]    last line on stderr: peak_kib=N
 //
-// The exit code is the program's, 126 when it cannot be run.
+// The exit code is the program's, or 126 if it cannot be run.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
@@ -46,7 +46,7 @@ func run() int {
 	return status.ExitStatus()
 }
 
-// arguments are those of the process, without package os, which costs memory itself.
+// arguments returns the process's arguments without package os, which itself costs memory.
 func arguments() []string {
 	fd, err := unix.Open("/proc/self/cmdline", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

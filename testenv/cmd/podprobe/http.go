@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// askWithin bounds one request, so that a missing peer gives an answer too.
+// askWithin bounds one request, so that a missing peer leads to an answer too.
 const askWithin = 3 * time.Second
 
 // sendWithin bounds a transfer.
@@ -42,7 +42,7 @@ func serveHTTP(l net.Listener) error {
 	return server.Serve(l)
 }
 
-// answer makes a handler of a request that may fail.
+// answer turns a function that may fail into a handler.
 func answer(f func(*http.Request) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, err := f(r)
@@ -57,7 +57,7 @@ func answer(f func(*http.Request) (string, error)) http.HandlerFunc {
 // talkEvery is short compared to the interruptions that a test must notice.
 const talkEvery = 50 * time.Millisecond
 
-// talk keeps one connection to a line server and passes on each answer as it arrives, until
+// talk keeps one connection to a line server and forwards each answer as it arrives, until
 // the request or the connection ends.
 func talk(w http.ResponseWriter, r *http.Request) {
 	c, err := net.DialTimeout("tcp", r.FormValue("to"), askWithin)
@@ -117,7 +117,7 @@ func getSource(to string) (string, error) {
 	return string(body), err
 }
 
-// send sends to a sink and waits until it confirms that it has everything.
+// send sends to a sink and waits until the sink confirms that it has received everything.
 func send(to, bytes string) (string, error) {
 	n, err := strconv.ParseInt(bytes, 10, 64)
 	if err != nil || n <= 0 || n > 1<<30 {

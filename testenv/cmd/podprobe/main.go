@@ -1,14 +1,14 @@
-// Command podprobe is the workload of pods in testenv/cluster: it answers over HTTP, TCP
-// and UDP, and reaches out itself when it is asked to over HTTP, so that a test sees the
+// Command podprobe is the workload of pods in testenv/cluster. It answers over HTTP, TCP
+// and UDP, and makes requests itself when asked to over HTTP, so that a test sees the
 // network from inside a pod without a shell in it.
 //
 //	GET /healthz                         200, or 503 after /fail
 //	GET /fail                            from now on /healthz fails
 //	GET /source                          the address that the request came from
-//	GET /ask?network=tcp&to=IP:PORT      a server's answer to a line; 502 with the error if there is none
+//	GET /ask?network=tcp&to=IP:PORT      a server's answer to a line; 502 with the error if none
 //	GET /get?to=IP:PORT                  the answer of another podprobe's /source
 //	GET /talk?to=IP:PORT                 a server's answers to lines over one connection, until the request ends
-//	GET /send?to=IP:PORT&bytes=N         sends N bytes to a sink; answers how long it took until they had arrived, in ms
+//	GET /send?to=IP:PORT&bytes=N         sends N bytes to a sink; answers the time until they arrived, in ms
 //
 // A line over TCP or UDP is answered with "<address it came from> <name of the pod>"; the
 // sink counts bytes until the sender ends and answers the count.
@@ -36,7 +36,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "podprobe:", err)
 		os.Exit(1)
 	}
-	fmt.Println("podprobe serves") // a log to read
+	fmt.Println("podprobe serves") // a log for tests to read
 	select {
 	case err := <-failed:
 		fmt.Fprintln(os.Stderr, "podprobe:", err)
@@ -45,10 +45,10 @@ func main() {
 	}
 }
 
-// addresses are where podprobe serves.
+// addresses are the addresses on which podprobe serves.
 type addresses struct{ http, line, sink string }
 
-// serve listens everywhere and returns; a server that ends later sends on failed.
+// serve listens on all addresses and returns; a server that ends later sends on failed.
 func serve(at addresses, failed chan<- error) error {
 	name, err := os.Hostname()
 	if err != nil {
@@ -70,7 +70,7 @@ func serve(at addresses, failed chan<- error) error {
 	if err != nil {
 		return err
 	}
-	go func() { failed <- serveHTTP(web) }() // all for the life of the program
+	go func() { failed <- serveHTTP(web) }() // all run for the life of the program
 	go func() { failed <- accept(lines, func(c net.Conn) { answerLines(c, name) }) }()
 	go func() { failed <- answerDatagrams(datagrams, name) }()
 	go func() { failed <- accept(sink, takeBytes) }()

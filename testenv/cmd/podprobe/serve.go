@@ -7,7 +7,7 @@ import (
 	"net"
 )
 
-// accept hands each connection to a goroutine of its own, which ends with it.
+// accept handles each connection in a new goroutine, which ends with it.
 func accept(l net.Listener, handle func(net.Conn)) error {
 	for {
 		c, err := l.Accept()
@@ -41,10 +41,10 @@ func answerDatagrams(c net.PacketConn, name string) error {
 	}
 }
 
-// takeBytes counts until the sender has closed its direction.
+// takeBytes counts bytes until the sender has closed its direction.
 func takeBytes(c net.Conn) {
 	n, err := io.Copy(io.Discard, c)
 	if err == nil {
-		_, _ = fmt.Fprintln(c, n) // an error means that the peer has gone
+		_, _ = fmt.Fprintln(c, n) // an error means that the peer is gone
 	}
 }

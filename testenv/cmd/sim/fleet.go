@@ -21,8 +21,8 @@ const (
 	fleetMemory = 1600 << 20 // above this the collector runs more often
 )
 
-// fleet scales up nodes at once, first with the model of upstream and then with our daemon:
-// one after the other, since a fleet needs much memory. Exceeding a limit is an error.
+// fleet scales up all nodes at once, first with the model of upstream and then with our daemon.
+// They run one after the other, since a fleet needs much memory. Exceeding a limit is an error.
 func fleet(ctx context.Context, nodes int, out, progress io.Writer) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(fleetGC))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))

@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags.IntVar(&o.fleet, "fleet", 0, "number of nodes to scale up at once, with our daemon and with a model of upstream (0: run seeds)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			return nil // it is printed
+			return nil // already printed
 		}
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *soak) audit(ctx context.Context) {
 	}
 }
 
-// ours reports whether an address is the node's in EC2.
+// ours reports whether EC2 assigns an address to the node.
 func (s *soak) ours(a netip.Addr) bool {
 	owner, ok := s.cluster.World.OwnerOf(a)
 	return ok && owner.Attachment.InstanceID == s.machine.InstanceID

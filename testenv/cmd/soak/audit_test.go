@@ -16,8 +16,8 @@ var (
 	two = netip.MustParseAddr("10.0.0.2")
 )
 
-// TestLedger: an address that two pods have at the same time is reported; one after the
-// other is fine.
+// TestLedger: an address that two pods have at the same time is reported; having it one after
+// the other is fine.
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

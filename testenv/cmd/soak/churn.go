@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// triesPerPod bounds the attempts, which kubelet does not.
+	// triesPerPod bounds the attempts. kubelet does not limit them.
 	triesPerPod = 12
 	// retryAfter is shorter than kubelet's 10 s: waiting slots test nothing.
 	retryAfter = 2 * time.Second
@@ -18,11 +18,11 @@ const (
 	pingWithin = 10 * time.Second
 )
 
-// namespace is that of all pods.
+// namespace holds all pods.
 const namespace = "default"
 
-// nameOf names every pod. Every third has the name of its predecessor in the slot, as in a
-// StatefulSet: its host end has the same name, and the other's sandbox may still exist.
+// nameOf names every pod. Every third reuses the name of its predecessor in the slot, as in a
+// StatefulSet: its host veth has the same name, and the old sandbox may still exist.
 func nameOf(slot, round int) string {
 	if round%3 == 2 {
 		round--
@@ -30,7 +30,7 @@ func nameOf(slot, round int) string {
 	return fmt.Sprintf("pod-%d-%d", slot, round)
 }
 
-// lifetime is how long a pod lives: short, and not the same for all.
+// lifetime is how long a pod lives: short, and varying between pods.
 func lifetime(slot, round int) time.Duration {
 	return time.Duration(200+(slot*7+round*13)%15*100) * time.Millisecond
 }
@@ -57,7 +57,7 @@ func (s *soak) throughCRI(ctx context.Context, slot, round int) {
 	}
 	wait(ctx, lifetime(slot, round))
 	s.ledger.leave(i.uid)
-	// Kubelet stops every sandbox twice, and removes it later.
+	// kubelet stops every sandbox twice, and removes it later.
 	for range 2 {
 		if err := s.stopSandbox(ctx, id); err != nil {
 			s.tally.never(i.name, fmt.Errorf("its sandbox is not stopped: %w", err))
@@ -87,7 +87,7 @@ func (s *soak) runSandbox(ctx context.Context, i *identity) (id string, ok bool)
 			}
 			return id, true
 		}
-		if id != "" { // it runs, but cannot be used
+		if id != "" { // it runs, but is unusable
 			s.tally.mistake("%s", general(err.Error()))
 		}
 		if ctx.Err() != nil || i.attempt+1 == triesPerPod {
@@ -111,7 +111,7 @@ func (s *soak) stopSandbox(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// wait returns after a time or with the context.
+// wait waits for d or until ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -121,7 +121,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// newUID is a UID for a pod: each pod gets a new one, even with the same name.
+// newUID returns a pod UID: each pod gets a new one, even if it reuses a name.
 func newUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

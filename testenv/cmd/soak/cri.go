@@ -16,7 +16,7 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// Kubelet's timeouts of the calls.
+// kubelet's timeouts for the calls.
 const (
 	dialWithin = 10 * time.Second
 	runWithin  = 4 * time.Minute
@@ -46,13 +46,13 @@ func openCRI(m *cluster.Machine) (*sandboxes, error) {
 	return &sandboxes{conn: conn, client: cri.NewRuntimeServiceClient(conn), cgroup: cgroup}, nil
 }
 
-// identity is a pod as kubelet names it.
+// identity identifies a pod as kubelet does.
 type identity struct {
 	namespace, name, uid string
 	attempt              uint32
 }
 
-// run does RunPodSandbox and returns the address that the sandbox got.
+// run calls RunPodSandbox and returns the address of the sandbox.
 func (s *sandboxes) run(ctx context.Context, i identity) (id string, address netip.Addr, err error) {
 	ctx, cancel := context.WithTimeout(ctx, runWithin)
 	defer cancel()
@@ -97,10 +97,10 @@ func (s *sandboxes) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// running are the sandboxes that kubelet does not have to remove.
+// running selects the sandboxes that kubelet need not remove.
 var running = &cri.PodSandboxFilter{State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY}}
 
-// list describes sandboxes of pods that the soak made.
+// list describes the sandboxes of the soak's pods.
 func (s *sandboxes) list(ctx context.Context, which *cri.PodSandboxFilter) ([]string, error) {
 	r, err := s.client.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: which})
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *sandboxes) startAgain(ctx context.Context, name string) error {
 	return nil
 }
 
-// ended waits for the end of a container and reads how it and its sandbox were made.
+// ended waits for the end of a container and reads the configuration of it and its sandbox.
 func (s *sandboxes) ended(ctx context.Context, name string) (old *cri.Container, sandbox *cri.PodSandboxConfig, config *cri.ContainerConfig, err error) {
 	err = cluster.Await(ctx, "its end", func() error {
 		r, err := s.client.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{

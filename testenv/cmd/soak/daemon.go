@@ -24,7 +24,7 @@ func (s *soak) killing(ctx context.Context) {
 		if wait(ctx, s.killEvery); ctx.Err() != nil {
 			return
 		}
-		// It comes back also when this ends meanwhile.
+		// The daemon must come back even if ctx ends meanwhile.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartWithin)
 		err := s.restart(bounded)
 		cancel()
@@ -48,7 +48,7 @@ func (s *soak) restart(ctx context.Context) error {
 	return err
 }
 
-// held is a process's resources.
+// held holds a process's resource usage.
 type held struct {
 	rss   int // KiB
 	files int
@@ -56,7 +56,7 @@ type held struct {
 
 func (h held) String() string { return fmt.Sprintf("%d MB, %d files", h.rss>>10, h.files) }
 
-// heldBy reads the daemon's resources.
+// heldBy reads the daemon's resource usage.
 func (s *soak) heldBy() (held, error) {
 	pid, err := s.machine.Process(node.DaemonBinary)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *soak) heldBy() (held, error) {
 	return h, err
 }
 
-// What an idle daemon may use more than one that has just started: a larger book, and
+// How much more an idle daemon may use than one that has just started: a larger checkpoint, and
 // connections to EC2 and the API server.
 const (
 	moreRSS   = 40 << 10 // KiB

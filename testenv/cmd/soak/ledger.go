@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// tenant is a pod while it lives.
+// tenant is a living pod.
 type tenant struct {
 	address netip.Addr
-	sandbox string // "" when kubelet made it
+	sandbox string // "" if kubelet created it
 }
 
 // ledger records which pod has which address. A tenant enters when its sandbox is up and
-// leaves before anything starts to delete it, so in between the address must be its own.
+// leaves before anything starts to delete it, so in between nobody else may have its address.
 type ledger struct {
 	mu      sync.Mutex
 	tenants map[string]tenant // by pod
@@ -22,7 +22,7 @@ type ledger struct {
 
 func newLedger() *ledger { return &ledger{tenants: map[string]tenant{}} }
 
-// enter adds a pod; it is an error if another one has its address.
+// enter adds a pod. It returns an error if another pod has its address.
 func (l *ledger) enter(pod string, t tenant) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *ledger) living() map[string]tenant {
 	return maps.Clone(l.tenants)
 }
 
-// stayed are the tenants at both of two moments, which lived all the time between them.
+// stayed returns the tenants present at both of two moments, which lived all the time in between.
 func stayed(before, after map[string]tenant) map[string]tenant {
 	out := map[string]tenant{}
 	for pod, t := range before {

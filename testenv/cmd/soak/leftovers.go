@@ -12,11 +12,11 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// settleWithin is how long the clean-up after pods may take: the daemon notices a DEL that was
+// settleWithin bounds the clean-up after pods: the daemon notices a DEL that was
 // lost in a crash at its next check of the sandboxes.
 const settleWithin = 2 * time.Minute
 
-// leftovers lists what exists that did not before the first pod.
+// leftovers lists what exists but did not before the first pod.
 func (s *soak) leftovers(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleWithin)
 	defer cancel()
@@ -24,7 +24,7 @@ func (s *soak) leftovers(ctx context.Context) ([]string, error) {
 	err := cluster.Await(ctx, "everything to be gone", func() error {
 		seen, err := s.left(ctx)
 		if err != nil {
-			return err // time may run out in the middle of a check: the previous one counts
+			return err // time may run out in the middle of a check: the previous result counts
 		}
 		if left = seen; len(left) > 0 {
 			return fmt.Errorf("%d leftovers", len(left))
@@ -67,7 +67,7 @@ func (s *soak) left(ctx context.Context) ([]string, error) {
 	return append(left, cached...), err
 }
 
-// chains are the lines of iptables that are not kube-proxy's.
+// chains returns the lines of iptables that are not kube-proxy's.
 func (s *soak) chains() (map[string]bool, error) {
 	lines := map[string]bool{}
 	for _, program := range []string{"iptables-save", "ip6tables-save"} {
@@ -88,7 +88,7 @@ func (s *soak) chains() (map[string]bool, error) {
 	return lines, nil
 }
 
-// cachedResults are the results of ADD that containerd keeps until a DEL succeeded.
+// cachedResults lists the results of ADD that containerd keeps until a DEL succeeds.
 func (s *soak) cachedResults() ([]string, error) {
 	var left []string
 	err := filepath.WalkDir(s.machine.CNICache(), func(path string, d fs.DirEntry, err error) error {

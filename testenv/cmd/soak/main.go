@@ -1,8 +1,9 @@
-// Command soak puts thousands of pods on one node of a cluster while the daemon is
-// killed repeatedly, and fails when anything is left, assigned twice or never starts.
+// Command soak runs thousands of pods on one node of a cluster while the daemon is
+// killed repeatedly. It fails if anything is left behind or assigned twice, or if a pod never
+// starts.
 //
 // The first part drives containerd's CRI without a kubelet, the second goes through
-// kubelet. Everything is the real program but AWS (testenv/cluster).
+// kubelet. Everything but AWS is the real program (testenv/cluster).
 package main
 
 import (
@@ -39,7 +40,7 @@ time, each address belonged to the node, and nothing is left. It needs root.
 
 type options struct {
 	sandboxes int // pods of the first part
-	kubelet   int // and of the second
+	kubelet   int // pods of the second part
 	parallel  int
 	killEvery time.Duration
 	instance  string
@@ -62,7 +63,7 @@ var program = frame.Program[options]{Name: "soak", Usage: usage, Parse: parse, D
 	return run(ctx, o, out)
 }}
 
-// quickly is what --quick divides the pods by.
+// quickly is the divisor that --quick applies to the number of pods.
 const quickly = 10
 
 func parse(args []string) (options, error) {
@@ -97,5 +98,5 @@ func parse(args []string) (options, error) {
 	return o, err
 }
 
-// maxParallel leaves room below the pods that kubelet takes on any large type.
+// maxParallel stays below the number of pods that kubelet accepts on any large type.
 const maxParallel = 100

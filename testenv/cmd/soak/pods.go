@@ -17,17 +17,17 @@ import (
 
 const (
 	listEvery = 500 * time.Millisecond
-	// upWithin bounds a pod's start through kubelet, which waits 10 s and more after a
+	// upWithin bounds a pod's start through kubelet, which waits 10 s or more after a
 	// failed attempt.
 	upWithin   = 4 * time.Minute
 	goneWithin = 4 * time.Minute
 )
 
-// board has the API server's pods, for goroutines that wait for some of them.
+// board holds the API server's pods, for goroutines that wait for some of them.
 type board struct {
 	mu   sync.Mutex
 	pods map[string]*corev1.Pod
-	news chan struct{} // closed with the next list
+	news chan struct{} // closed by the next list
 }
 
 func newBoard() *board { return &board{pods: map[string]*corev1.Pod{}, news: make(chan struct{})} }
@@ -50,7 +50,7 @@ func (b *board) see(name string) (*corev1.Pod, <-chan struct{}) {
 	return b.pods[name], b.news
 }
 
-// await waits until a pod, nil if there is none, is what the caller wants.
+// await waits until a pod, nil if there is none, meets the wanted condition.
 func (b *board) await(ctx context.Context, name string, within time.Duration, wanted func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

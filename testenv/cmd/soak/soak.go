@@ -17,22 +17,22 @@ import (
 // startWithin bounds the start of the cluster.
 const startWithin = 5 * time.Minute
 
-// soak is a run.
+// soak is one run.
 type soak struct {
 	options
 	out     io.Writer
 	cluster *cluster.Cluster
 	machine *cluster.Machine
 	cri     *sandboxes
-	before  map[string]bool // lines of iptables without pods
-	fresh   held            // the daemon without pods
+	before  map[string]bool // iptables lines without pods
+	fresh   held            // the daemon's usage without pods
 
-	kubeletRuns bool // and restarts containers
+	kubeletRuns bool // kubelet runs and restarts containers
 
 	ledger  *ledger
 	board   *board
-	tally   *tally         // of the part that runs
-	removal sync.WaitGroup // of sandboxes that ended
+	tally   *tally         // of the current part
+	removal sync.WaitGroup // of ended sandboxes
 }
 
 func run(ctx context.Context, o options, out io.Writer) (err error) {
@@ -107,14 +107,14 @@ type part struct {
 	name string
 	pods int
 	life func(ctx context.Context, slot, round int)
-	more []func(context.Context) // what runs meanwhile
+	more []func(context.Context) // runs alongside the pods
 
 	after func(context.Context) error
 }
 
-// parts runs both and returns the problems.
+// parts runs both parts and returns the problems.
 func (s *soak) parts(ctx context.Context) (problems []string, err error) {
-	// Kubelet would end sandboxes that the API server does not know.
+	// kubelet would end sandboxes that the API server does not know.
 	if err := s.machine.Stop(ctx, "kubelet", syscall.SIGTERM); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (s *soak) play(ctx context.Context, p part) ([]string, error) {
 	return s.tally.problems(), nil
 }
 
-// reportEvery is how often the state is reported.
+// reportEvery is how often progress is reported.
 const reportEvery = 5 * time.Second
 
 func (s *soak) report(ctx context.Context, p part, began time.Time) {

@@ -11,7 +11,7 @@ import (
 	"cnictl/testenv/cluster"
 )
 
-// TestSoak is a short one, with kills in both parts.
+// TestSoak is a short soak with kills in both parts.
 func TestSoak(t *testing.T) {
 	bin := os.Getenv("CNI_TEST_BIN")
 	if os.Geteuid() != 0 || bin == "" {

@@ -13,13 +13,13 @@ import (
 	"cnictl/testenv/cmd/internal/figure"
 )
 
-// tally collects what happens, from all goroutines.
+// tally collects events from all goroutines.
 type tally struct {
 	mu      sync.Mutex
 	times   []time.Duration // of sandboxes that came up
-	refused map[string]int  // tries that failed, by text
-	tries   int             // of these, all
-	done    int             // pods that lived and went
+	refused map[string]int  // failed tries, by text
+	tries   int             // all failed tries
+	done    int             // pods that ran and ended
 	failed  []string        // pods that never came up
 	found   map[string]int  // problems, by text
 	kills   int
@@ -50,7 +50,7 @@ func (t *tally) do(f func()) {
 	f()
 }
 
-// line is the state of a part on one line.
+// line returns the state of a part on one line.
 func (t *tally) line(since time.Duration, of int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *tally) line(since time.Duration, of int) string {
 		t.done, of, float64(t.done)/max(since.Seconds(), 1), figure.Quantile(t.times, 0.5).Round(time.Millisecond), figure.Quantile(t.times, 0.99).Round(time.Millisecond), t.tries, len(t.failed), t.kills)
 }
 
-// problems are the reasons for which the soak fails.
+// problems returns the reasons for which the soak fails.
 func (t *tally) problems() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *tally) problems() []string {
 	return out
 }
 
-// refusals are the errors of failed attempts with their counts, the most frequent first.
+// refusals returns the errors of failed attempts with their counts, the most frequent first.
 func (t *tally) refusals() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *tally) refusals() []string {
 	return texts
 }
 
-// particulars are the details in which errors of one kind differ.
+// particulars match the details in which errors of the same kind differ.
 var particulars = []struct {
 	is  *regexp.Regexp
 	put string
@@ -94,7 +94,7 @@ var particulars = []struct {
 	{regexp.MustCompile(`\beni[0-9a-f]{11}\b`), "LINK"},
 }
 
-// general removes the particulars from a text.
+// general replaces the particulars in a text with placeholders.
 func general(text string) string {
 	for _, p := range particulars {
 		text = p.is.ReplaceAllString(text, p.put)

@@ -19,13 +19,13 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// patience bounds what must happen, denial what must not.
+// patience bounds waits for what must happen, denial for what must not.
 const (
 	patience = time.Minute
 	denial   = 500 * time.Millisecond
 )
 
-// lab is a world with a host that has a trunk, and another host.
+// lab is a world with two hosts, one of which has a trunk.
 type lab struct {
 	t      *testing.T
 	world  *fakeaws.World
@@ -52,7 +52,7 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.fabric.Close(); err != nil { // includes what went wrong in between
+		if err := l.fabric.Close(); err != nil { // includes errors from following the world
 			t.Error(err)
 		}
 	})
@@ -107,7 +107,7 @@ func (l *lab) boot() *host {
 	return h
 }
 
-// up sets the link of an ENI up.
+// up brings the link of an ENI up.
 func (h *host) up(e fakeaws.ENI) {
 	h.t.Helper()
 	h.do(func() error {
@@ -131,7 +131,7 @@ func (h *host) own(a netip.Addr) {
 	})
 }
 
-// branch makes a branch ENI of b's trunk.
+// branch creates a branch ENI of b's trunk.
 func (l *lab) branch(vlan int) (fakeaws.ENI, fakeaws.Association) {
 	l.t.Helper()
 	e, err := l.world.CreateENI(fakeaws.ENISpec{SubnetID: l.subnet.ID})
@@ -157,8 +157,8 @@ func (l *lab) disassociate(a fakeaws.Association) {
 	}
 }
 
-// own makes b answer for addresses of a branch ENI and send from them by a VLAN device
-// with a MAC, as for a pod; the one that was there before goes.
+// own makes b answer for the addresses of a branch ENI and send from them through a VLAN
+// device with the given MAC, as for a pod. It replaces an existing device.
 func (l *lab) own(e fakeaws.ENI, vlan int, mac string) {
 	l.t.Helper()
 	l.b.do(func() error {
@@ -200,7 +200,7 @@ func (l *lab) own(e fakeaws.ENI, vlan int, mac string) {
 			before := *rule
 			before.Table = 0 // any
 			for netlink.RuleDel(&before) == nil {
-				continue // until there is none
+				continue // until none is left
 			}
 			errs = append(errs, netlink.AddrReplace(lo, addr), netlink.RuleAdd(rule))
 		}
@@ -208,7 +208,7 @@ func (l *lab) own(e fakeaws.ENI, vlan int, mac string) {
 	})
 }
 
-// via sends from an address by the primary ENI, or no longer.
+// via adds or removes the rule that sends from an address through the primary ENI.
 func (h *host) via(a netip.Addr, present bool) {
 	h.t.Helper()
 	rule := netlink.NewRule()

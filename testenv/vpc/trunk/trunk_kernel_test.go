@@ -29,7 +29,7 @@ func TestBranch_ReachableThroughItsVLANAlone(t *testing.T) {
 	}
 }
 
-// Frames to a branch carry the branch's MAC, which no other device takes.
+// Frames to a branch carry the branch's MAC, so no other device accepts them.
 func TestBranch_HasItsMAC(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -49,7 +49,7 @@ func TestBranch_SourceCheck(t *testing.T) {
 	l.own(other, 6, other.MAC)
 	l.a.reaches(anyAddr, e.PrimaryIP)
 
-	// The branch's address by another ENI: what leaves is dropped.
+	// The branch's address through another ENI: the packets are dropped.
 	l.b.via(e.PrimaryIP, true)
 	l.b.misses(e.PrimaryIP, l.a.primary.PrimaryIP)
 	if l.drops(l.b.primary) == 0 {
@@ -91,14 +91,14 @@ func TestBranch_VLANMovesToAnother(t *testing.T) {
 	l.a.misses(anyAddr, first.PrimaryIP)
 	l.b.misses(first.PrimaryIP, l.a.primary.PrimaryIP)
 
-	// The first comes back with another id.
+	// The first one comes back with another id.
 	l.associate(first, 8, false)
 	l.own(first, 8, first.MAC)
 	l.a.reaches(anyAddr, first.PrimaryIP)
 	l.a.reaches(anyAddr, second.PrimaryIP)
 }
 
-// Two branches with the same VLAN id: the later has it until it is removed.
+// If two branches have the same VLAN id, the later one has it until it is removed.
 func TestBranch_VLANOfTwo(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -136,7 +136,7 @@ func TestBranch_GoesAndComesWithItsTrunk(t *testing.T) {
 	l.own(e, 5, e.MAC)
 	l.a.reaches(anyAddr, e.PrimaryIP)
 
-	// A fabric that comes later finds it.
+	// A fabric that starts later finds it.
 	second, err := vpc.NewFabric(vpc.Options{World: l.world})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestBranch_GoesAndComesWithItsTrunk(t *testing.T) {
 	l.a.misses(anyAddr, e.PrimaryIP)
 }
 
-// Traffic that is not of branches is filtered as without VLANs.
+// Traffic outside branches is filtered as without VLANs.
 func TestFabric_LegacyChecks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Lines prints lines of cells: the first, a name, to the left, the others, figures, to the
-// right.
+// Lines prints lines of cells: the first cell, a name, left-aligned, the others, figures,
+// right-aligned.
 func Lines(w io.Writer, lines [][]string) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	widest := 0

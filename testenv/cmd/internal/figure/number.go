@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Number is a figure that may not be known.
+// Number is a figure that may be unknown.
 type Number struct {
 	Value float64
 	Known bool
 }
 
-// Of is a known figure.
+// Of returns a known figure.
 func Of(v float64) Number { return Number{v, true} }
 
-// Over is the ratio of two figures, unknown if it is meaningless.
+// Over returns the ratio of two figures, unknown if it is meaningless.
 func (n Number) Over(m Number) Number {
 	if !n.Known || !m.Known || m.Value == 0 {
 		return Number{}
@@ -24,10 +24,10 @@ func (n Number) Over(m Number) Number {
 	return Of(n.Value / m.Value)
 }
 
-// Times is a share of a figure.
+// Times returns a share of a figure.
 func (n Number) Times(share float64) Number { return Number{n.Value * share, n.Known} }
 
-// String has three digits, or all of those before the point.
+// String prints three digits, or all those before the point.
 func (n Number) String() string {
 	if !n.Known {
 		return "–"
@@ -41,10 +41,10 @@ func (n Number) String() string {
 	return fmt.Sprintf("%.2f", n.Value)
 }
 
-// Milliseconds is a time as a figure.
+// Milliseconds converts a duration to milliseconds.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Quantile is a quantile of an unsorted list: 1 is the maximum. An empty list has 0.
+// Quantile returns a quantile of an unsorted list: 1 is the maximum. For an empty list it is 0.
 func Quantile(list []time.Duration, q float64) time.Duration {
 	if len(list) == 0 {
 		return 0

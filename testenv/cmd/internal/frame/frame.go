@@ -1,4 +1,4 @@
-// Package frame is what the programs of testenv have in common: help, flags, signals, the
+// Package frame holds what the programs of testenv share: help, flags, signals, the
 // exit status, and the description of the machine that they run on.
 package frame
 
@@ -25,7 +25,7 @@ import (
 // Program is a program with options of one type.
 type Program[O any] struct {
 	Name, Usage string
-	Parse       func(args []string) (O, error) // by [Parse]
+	Parse       func(args []string) (O, error) // uses [Parse]
 	Do          func(ctx context.Context, o O, out, progress io.Writer) error
 }
 
@@ -54,7 +54,7 @@ func (p Program[O]) Run(ctx context.Context, args []string, out, errOut io.Write
 	return 0
 }
 
-// Parse reads args, which are flags only. [Program.Run] prints what is wrong.
+// Parse parses args, which may hold only flags. [Program.Run] prints its errors.
 func Parse(fs *flag.FlagSet, args []string) error {
 	fs.SetOutput(io.Discard)
 	if err := fs.Parse(args); err != nil {
@@ -66,7 +66,7 @@ func Parse(fs *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// Phases reads the value of --phases: some of those known, "" for none.
+// Phases parses the value of --phases: some of the known phases, "" for none.
 func Phases(list string, known ...string) ([]string, error) {
 	if list == "" {
 		return nil, nil
@@ -80,8 +80,8 @@ func Phases(list string, known ...string) ([]string, error) {
 	return phases, nil
 }
 
-// Bin is the directory of the programs under test: the value of --bin, else that of this
-// program.
+// Bin returns the directory of the programs under test: the value of --bin, or else the
+// directory of this program.
 func Bin(dir string) (string, error) {
 	if dir != "" {
 		return dir, nil
@@ -106,12 +106,12 @@ func Machine() string {
 	release := "?"
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
-		release, _, _ = strings.Cut(unix.ByteSliceToString(u.Release[:]), "-") // what follows is a distribution's
+		release, _, _ = strings.Cut(unix.ByteSliceToString(u.Release[:]), "-") // the rest is the distribution's
 	}
 	return fmt.Sprintf("%d CPUs, Linux %s, %s", runtime.NumCPU(), release, runtime.Version())
 }
 
-// Load is how busy the machine is, including other programs.
+// Load returns the machine's load, including other programs.
 func Load() string {
 	b, err := os.ReadFile("/proc/loadavg")
 	if f := bytes.Fields(b); err == nil && len(f) >= 3 {
