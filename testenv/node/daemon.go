@@ -19,8 +19,8 @@ import (
 
 // Sockets and files of the daemon, inside the node.
 const (
-	LeanSocket = "/var/run/aws-node/cni.sock"   // the plugin's (daemon/api/cniwire)
-	GRPCSocket = "/var/run/aws-node/ipamd.sock" // upstream's
+	LeanSocket = "/var/run/aws-node/cni.sock"   // for the plugin (daemon/api/cniwire)
+	GRPCSocket = "/var/run/aws-node/ipamd.sock" // for upstream's plugin
 	Checkpoint = "/var/run/aws-node/ipam.json"
 )
 
@@ -37,7 +37,7 @@ type daemon struct {
 }
 
 // DaemonEnv is the environment of the shipped manifest (spec/ipamd.md §12), with the node's
-// directories and the fabric's EC2 API where there is a setting for it.
+// directories and the fabric's EC2 API where a setting for them exists.
 func (n *Node) DaemonEnv() map[string]string {
 	logs := n.opts.paths().Logs
 	return map[string]string{
@@ -75,17 +75,17 @@ func (n *Node) DaemonEnv() map[string]string {
 	}
 }
 
-// StartDaemon starts the daemon with DaemonEnv and the given changes to it; an
-// empty value removes a variable.
+// StartDaemon starts the daemon with DaemonEnv, changed by env; an empty value removes a
+// variable.
 func (n *Node) StartDaemon(env map[string]string) error {
 	return n.start(env, agent.Cmd{Argv: []string{filepath.Join(n.opts.Binaries, DaemonBinary)}})
 }
 
-// EntrypointBinary is the entrypoint's name in its directory.
+// EntrypointBinary is the entrypoint's file name.
 const EntrypointBinary = "aws-vpc-cni"
 
-// StartEntrypoint starts the entrypoint instead, which starts the daemon: as process 1 of a
-// container whose working directory has the programs of the image. The other methods then
+// StartEntrypoint starts the entrypoint, which starts the daemon. The entrypoint is process 1 of
+// a container whose working directory dir has the programs of the image. The other methods then
 // apply to the entrypoint.
 func (n *Node) StartEntrypoint(dir string, env map[string]string) error {
 	return n.start(env, agent.Cmd{Argv: []string{filepath.Join(dir, EntrypointBinary)}, Dir: dir, Container: true})
@@ -119,7 +119,7 @@ func (n *Node) start(env map[string]string, c agent.Cmd) error {
 	return nil
 }
 
-// runDir and xtablesLock are of the host, and mounted in the daemon's container.
+// runDir and xtablesLock are host paths mounted in the daemon's container.
 const (
 	runDir      = "/run/aws-node"
 	xtablesLock = "/run/xtables.lock"
@@ -137,14 +137,14 @@ func (n *Node) makeMounts() error {
 	return lock.Close()
 }
 
-// confinement is the daemon's container: the manifest's capabilities, and only its mounts
-// writable, besides the node's directory with the tests' sockets.
+// confinement describes the daemon's container: the manifest's capabilities, and only the
+// manifest's mounts and the node's directory, with the tests' sockets, writable.
 func (n *Node) confinement() *agent.Confinement {
 	return &agent.Confinement{Capabilities: n.opts.Capabilities, Writable: []string{n.Dir, runDir, xtablesLock}}
 }
 
-// StopDaemon sends a signal to the daemon and waits until it ended; the result has
-// its exit code and CPU time. When the context ends first, the daemon is killed
+// StopDaemon sends a signal to the daemon and waits until it exits. The result has
+// its exit code and CPU time. If the context ends first, the daemon is killed
 // and the error says so.
 func (n *Node) StopDaemon(ctx context.Context, s syscall.Signal) (agent.Result, error) {
 	n.mu.Lock()
@@ -182,9 +182,9 @@ func (n *Node) SignalDaemon(s syscall.Signal) error {
 	return n.agent.Signal(n.daemon.pid, s)
 }
 
-// awaitSilence waits until nothing listens for the plugin any more: a child that a killed
-// daemon was just starting has its sockets until it executes its program. The wait ends after
-// a while, because a test may listen there on purpose.
+// awaitSilence waits until nothing listens for the plugin any more: a child that the daemon was
+// starting when it was killed holds its sockets until exec. The wait is bounded, because a test
+// may listen there on purpose.
 func (n *Node) awaitSilence(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -195,7 +195,7 @@ func (n *Node) awaitSilence(ctx context.Context) {
 		if err != nil {
 			return // refused, or no such file
 		}
-		_ = c.Close() // nothing was said
+		_ = c.Close() // nothing was sent
 		select {
 		case <-ctx.Done():
 			return
@@ -224,7 +224,7 @@ func (n *Node) DaemonEnded(ctx context.Context) (agent.Result, error) {
 }
 
 // WaitServing waits until the daemon accepts plugins' connections. If the daemon exits
-// instead, it returns at once with the end of the output.
+// instead, it returns at once with the end of the daemon's output.
 func (n *Node) WaitServing(ctx context.Context) error {
 	n.mu.Lock()
 	d := n.daemon
@@ -250,7 +250,7 @@ func (n *Node) WaitServing(ctx context.Context) error {
 	}
 }
 
-// DaemonPID is the daemon's process number in the node, 0 while it is not running.
+// DaemonPID is the daemon's process id in the node, 0 while it is not running.
 func (n *Node) DaemonPID() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -260,8 +260,7 @@ func (n *Node) DaemonPID() int {
 	return n.daemon.pid
 }
 
-// Logs returns the last part of each log file of the node, for the output of a
-// failed test.
+// Logs returns the last part of each of the node's log files, to print when a test fails.
 func (n *Node) Logs() map[string]string {
 	logs := map[string]string{}
 	files, err := filepath.Glob(filepath.Join(n.opts.paths().Logs, "*"))
@@ -286,7 +285,7 @@ func list(env map[string]string) []string {
 	return out
 }
 
-// tail returns the last bytes of a file, or the reason why not.
+// tail returns the last bytes of a file, or the error that prevented it.
 func tail(path string, size int64) string {
 	f, err := os.Open(path)
 	if err != nil {

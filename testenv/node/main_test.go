@@ -9,8 +9,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// The test binary is also the plugin and the daemon of the nodes under test, under
-// their names: links to it lie in the nodes' Binaries directory.
+// The test binary also serves as the nodes' plugin and daemon: their Binaries directory
+// has links to it under those names.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case node.PluginBinary:

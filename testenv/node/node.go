@@ -26,28 +26,28 @@ type Node struct {
 	Name       string
 	InstanceID string
 	Dir        string
-	NS         *netns.NS   // its network namespace
+	NS         *netns.NS   // the node's network namespace
 	Primary    fakeaws.ENI // as at boot
 	Link       string      // name of the primary ENI's link
 
 	opts  Options
 	agent *agent.Agent
 	nl    *netlink.Handle
-	log   *os.File // what the agent prints
+	log   *os.File // the agent's output
 
-	mu      sync.Mutex // guards what follows
-	daemon  *daemon    // nil: not running
+	mu      sync.Mutex // guards the fields below
+	daemon  *daemon    // nil while not running
 	starts  int        // daemons started so far
-	pods    int        // pods made so far
+	pods    int        // sandboxes created so far
 	stopped bool
 }
 
-// MaybeAgent turns a process that was started as a node's agent into it and then
+// MaybeAgent runs the node's agent if the process was started as one, and then
 // does not return. testenv.Main and testenv.Enter call it; other programs call it
 // first in main.
 func MaybeAgent() { agent.Maybe() }
 
-// Start boots a node. The context bounds the boot only.
+// Start boots a node. The context bounds only the boot.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("start node: %w", err)
@@ -107,9 +107,9 @@ func (n *Node) primaryENI() (fakeaws.ENI, error) {
 	return fakeaws.ENI{}, fmt.Errorf("instance %s has no primary ENI", n.InstanceID)
 }
 
-// coverHostDirectories mounts the node's own directories over the machine's. The log directory
-// is created if it is missing, because the doctor reads it there; the empty directory is all
-// that a node leaves on the machine.
+// coverHostDirectories mounts the node's directories over the machine's. The log directory
+// is created if missing, because the doctor reads it there. The empty directory is all that
+// a node leaves on the machine.
 func (n *Node) coverHostDirectories() error {
 	if err := os.MkdirAll(hostLogs, 0o755); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -184,8 +184,8 @@ func (n *Node) linkByMAC(mac string) (netlink.Link, error) {
 	return nil, fmt.Errorf("no link has MAC %s", mac)
 }
 
-// sysctls are the settings that the AMI, kube-proxy and the init container make before the
-// daemon starts (spec/plugin.md §8.1; ip_forward is not the CNI's), and those that a new
+// sysctls returns the settings that the AMI, kube-proxy and the init container make before the
+// daemon starts (spec/plugin.md §8.1; ip_forward is not set by the CNI), and those that a new
 // namespace would copy from the machine.
 func (n *Node) sysctls() []sysctl {
 	list := []sysctl{
@@ -202,8 +202,8 @@ func (n *Node) sysctls() []sysctl {
 	return list
 }
 
-// earlyIPv6Sysctls are set before there are links. As on nodes that nodeadm configures,
-// duplicate address detection is off: it would delay a link's first second.
+// earlyIPv6Sysctls are set before any link exists. As on nodes that nodeadm configures,
+// duplicate address detection is off: it would delay IPv6 on a new link by about a second.
 var earlyIPv6Sysctls = []sysctl{
 	{"net/ipv6/conf/all/disable_ipv6", "0"},
 	{"net/ipv6/conf/default/disable_ipv6", "0"},
@@ -221,11 +221,11 @@ func writeSysctls(list []sysctl) error {
 	return nil
 }
 
-// Exec runs a program in the node and waits for it; the result holds its output,
-// times and page faults, measured around fork and wait inside the node.
+// Exec runs a program in the node and waits for it. The result holds its output,
+// times and page faults, measured inside the node from before fork until wait returns.
 func (n *Node) Exec(c agent.Cmd) (agent.Result, error) { return n.agent.Run(c) }
 
-// Background starts a program in the node, which runs at most until the node ends.
+// Background starts a program in the node. It runs at most until the node ends.
 func (n *Node) Background(c agent.Cmd, stdout, stderr *os.File) (pid int, err error) {
 	return n.agent.Background(c, stdout, stderr)
 }
@@ -235,8 +235,7 @@ func (n *Node) Open(path string, flag int, mode os.FileMode) (*os.File, error) {
 	return n.agent.Open(path, flag, mode)
 }
 
-// Dial connects from inside the node, to TCP addresses or to Unix sockets on its
-// /run.
+// Dial connects from inside the node, to TCP addresses or to Unix sockets on its /run.
 func (n *Node) Dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	return n.agent.Dial(network, address, timeout)
 }
@@ -246,7 +245,7 @@ func (n *Node) Ping(to netip.Addr, timeout time.Duration) error {
 	return n.NS.Ping(netip.Addr{}, to, timeout)
 }
 
-// Close ends the node with everything in it. It may be called again.
+// Close ends the node and everything in it. Repeated calls do nothing.
 func (n *Node) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -279,5 +278,5 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// Agent runs further programs in the node: those of a container runtime, for example.
+// Agent returns the node's agent, to run other programs in the node, such as a container runtime's.
 func (n *Node) Agent() *agent.Agent { return n.agent }

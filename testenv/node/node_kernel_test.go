@@ -400,7 +400,7 @@ func TestNodes_SixAtOnce(t *testing.T) {
 	}
 }
 
-// Instances with IPv6 boot with it, and pods of theirs reach each other over the VPC.
+// Instances with IPv6 boot with it, and their pods reach each other over the VPC.
 func TestStart_IPv6(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

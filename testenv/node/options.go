@@ -14,21 +14,21 @@ import (
 // Options describe a node.
 type Options struct {
 	Fabric     *vpc.Fabric    // required
-	World      *fakeaws.World // required: the fabric's
-	InstanceID string         // required: an instance of the world
+	World      *fakeaws.World // required: the fabric's world
+	InstanceID string         // required: an instance in World
 
 	// Dir holds the node's files: logs, CNI directories. It must exist, belong only to this
 	// node and have a short path (it may contain Unix sockets). Required.
 	Dir string
 
 	// Binaries is the directory of the programs under test, "aws-k8s-agent" and
-	// "aws-cni". It is CNI_PATH too.
+	// "aws-cni". CNI_PATH is set to it.
 	Binaries string
 
 	// Name is the node's host name. Default: the instance id.
 	Name string
 
-	// Capabilities are the daemon's only ones, as a pod's manifest names them.
+	// Capabilities are all that the daemon has, named as in a pod's manifest.
 	// Default: those of deploy/aws-node.yaml.
 	Capabilities []string
 }
@@ -72,7 +72,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// paths are the node's own instances of directories that have one place on a host.
+// paths are the node's copies of directories that exist once on a host.
 type paths struct{ CNIBin, CNIConf, Logs string }
 
 func (o Options) paths() paths {
@@ -85,10 +85,10 @@ func (o Options) paths() paths {
 
 func (p paths) all() []string { return []string{p.CNIBin, p.CNIConf, p.Logs} }
 
-// hostLogs is where a host has the logs of the CNI.
+// hostLogs is the CNI's log directory on a host.
 const hostLogs = "/var/log/aws-routed-eni"
 
-// covered maps a node's directories to where a host has them.
+// covered maps a node's directories to their paths on a host.
 func (p paths) covered() map[string][]string {
 	return map[string][]string{
 		p.CNIBin:  {"/opt/cni/bin", "/host/opt/cni/bin"},

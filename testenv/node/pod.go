@@ -19,37 +19,37 @@ import (
 // PluginBinary is the plugin's name in Options.Binaries.
 const PluginBinary = "aws-cni"
 
-// PodSpec describes a pod to add. The zero value of everything but the names is what kubelet
+// PodSpec describes a pod to add. Except for the names, the zero value is what kubelet
 // and containerd pass.
 type PodSpec struct {
 	Namespace, Name string
 	UID             string         // default: derived from the container id
-	ContainerID     string         // default: a fresh one
+	ContainerID     string         // default: a new one
 	Plugin          string         // path; default: PluginBinary in Options.Binaries
 	Config          map[string]any // changes to the network configuration; nil values remove keys
-	Env             []string       // of the plugin, besides the runtime's
+	Env             []string       // of the plugin, in addition to the runtime's
 }
 
 // Pod is a pod sandbox with its network namespace.
 type Pod struct {
 	PodSpec
 	IfName string
-	Netns  *netns.NS // nil after the namespace was removed
-	Path   string    // of the namespace, in the node
+	Netns  *netns.NS // nil after the namespace is removed
+	Path   string    // of the namespace, inside the node
 
-	Result json.RawMessage // what ADD printed; it is DEL's prevResult
+	Result json.RawMessage // what ADD printed; passed to DEL as prevResult
 	IP     netip.Addr      // first address of Result
-	Add    agent.Result    // how the ADD went
+	Add    agent.Result    // exit status, output and times of ADD
 }
 
 // PluginError is an error that a plugin reported.
 type PluginError struct {
 	Command string
 	Exit    int // exit status
-	Code    int // CNI error code, 0 when the output is not a CNI error
+	Code    int // CNI error code, 0 if the output is not a CNI error
 	Msg     string
 	Details string
-	Output  string // when it is not a CNI error: what was printed
+	Output  string // stdout and stderr, if the output is not a CNI error
 }
 
 func (e *PluginError) Error() string {
@@ -63,8 +63,8 @@ func (e *PluginError) Error() string {
 	return text
 }
 
-// AddPod does what a runtime does for a new pod: a network namespace with `lo` up,
-// then the plugin's ADD. When ADD fails it runs DEL and removes the namespace, as
+// AddPod does what a runtime does for a new pod: create a network namespace with `lo` up,
+// then run the plugin's ADD. If ADD fails it runs DEL and removes the namespace, as
 // containerd does.
 func (n *Node) AddPod(spec PodSpec) (*Pod, error) {
 	p, err := n.NewSandbox(spec)
@@ -77,7 +77,7 @@ func (n *Node) AddPod(spec PodSpec) (*Pod, error) {
 	return p, nil
 }
 
-// NewSandbox makes a pod's namespace without running the plugin.
+// NewSandbox creates a pod's namespace without running the plugin.
 func (n *Node) NewSandbox(spec PodSpec) (*Pod, error) {
 	n.mu.Lock()
 	n.pods++
@@ -116,7 +116,7 @@ func (n *Node) Add(p *Pod) error {
 }
 
 // DelPod runs the plugin's DEL with the result of ADD and removes the namespace,
-// also when DEL fails.
+// even if DEL fails.
 func (n *Node) DelPod(p *Pod) error {
 	_, err := n.RunPlugin(p, "DEL", p.Result)
 	if err = errors.Join(err, n.RemoveSandbox(p)); err != nil {
@@ -126,7 +126,7 @@ func (n *Node) DelPod(p *Pod) error {
 }
 
 // RemoveSandbox removes a pod's namespace without running the plugin. The kernel
-// takes its links away a moment later.
+// removes the namespace's links shortly afterwards.
 func (n *Node) RemoveSandbox(p *Pod) error {
 	if p.Netns == nil {
 		return nil
@@ -136,9 +136,8 @@ func (n *Node) RemoveSandbox(p *Pod) error {
 	return err
 }
 
-// RunPlugin runs one CNI command for a pod, as often and in whatever order the
-// caller likes. A failure that the plugin reported is a *PluginError; the result
-// is valid then too.
+// RunPlugin runs one CNI command for a pod; callers may repeat commands and run them in any
+// order. If the plugin itself fails, the error is a *PluginError and the result is valid.
 func (n *Node) RunPlugin(p *Pod, command string, prevResult json.RawMessage) (agent.Result, error) {
 	stdin, err := p.stdin(n.opts.paths().Logs, prevResult)
 	if err != nil {
@@ -154,7 +153,7 @@ func (n *Node) RunPlugin(p *Pod, command string, prevResult json.RawMessage) (ag
 	return r, nil
 }
 
-// PluginEnv is the environment a runtime gives a plugin.
+// PluginEnv is the environment that a runtime gives a plugin.
 func (n *Node) PluginEnv(p *Pod, command string) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
@@ -168,8 +167,8 @@ func (n *Node) PluginEnv(p *Pod, command string) []string {
 	return append(env, "CNI_NETNS="+p.Path)
 }
 
-// stdin is the network configuration as it was recorded from a runtime with the shipped
-// conflist (keys sorted by libcni).
+// stdin returns the network configuration, as recorded from a runtime with the shipped
+// conflist (libcni sorts the keys).
 func (p *Pod) stdin(logs string, prevResult json.RawMessage) ([]byte, error) {
 	config := map[string]any{
 		"cniVersion":         "0.4.0",
@@ -230,7 +229,7 @@ func pluginError(command string, r agent.Result) *PluginError {
 	return e
 }
 
-// uidOf forms a pod UID from a container id.
+// uidOf derives a pod UID from a container id.
 func uidOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	h := hex.EncodeToString(sum[:16])

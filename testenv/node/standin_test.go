@@ -20,9 +20,9 @@ import (
 	"cnictl/testenv/node"
 )
 
-// The stand-in daemon hands out the addresses of the variable POOL over the lean
+// The stand-in daemon hands out the addresses in the variable POOL over the lean
 // socket, one line per request: "ADD <id>" → address, "DEL <id>" → address or "-".
-// It keeps the checkpoint in upstream's form.
+// It writes the checkpoint in upstream's format.
 func daemonMain() int {
 	if os.Getenv("STANDIN_FAIL") != "" {
 		fmt.Println("stand-in daemon: asked to fail")
@@ -31,7 +31,7 @@ func daemonMain() int {
 	if err := os.MkdirAll(filepath.Dir(node.LeanSocket), 0o755); err != nil {
 		return fatal(err)
 	}
-	// Before the socket: a test that sees it may send the signal at once.
+	// Before listening: a test may send the signal as soon as it sees the socket.
 	stop := make(chan os.Signal, 1)
 	if os.Getenv("STANDIN_DEAF") != "" {
 		signal.Ignore(unix.SIGTERM)
@@ -57,7 +57,7 @@ func serveStandIn(l net.Listener) {
 			return
 		}
 		line, err := bufio.NewReader(c).ReadString('\n')
-		if err != nil { // the probe of WaitServing
+		if err != nil { // WaitServing's probe
 			c.Close()
 			continue
 		}
@@ -92,7 +92,7 @@ func writeCheckpoint(owned map[string]string) error {
 	return os.WriteFile(node.Checkpoint, data, 0o600)
 }
 
-// The stand-in plugin wires a pod as aws-cni does. LEAK in its configuration makes
+// The stand-in plugin connects a pod as aws-cni does. The key "leak" in its configuration makes
 // DEL leave the named state behind.
 func pluginMain() int {
 	err := runPlugin()
@@ -172,7 +172,7 @@ func podRule(a netip.Addr) *netlink.Rule {
 	return r
 }
 
-// wire makes the pod's links, routes and rule.
+// wire creates the pod's links, routes and rule.
 func wire(host string, a netip.Addr) error {
 	pod, err := netns.FromPath(os.Getenv("CNI_NETNS"))
 	if err != nil {

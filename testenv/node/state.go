@@ -19,7 +19,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// KernelState is the node's network state as the usual programs print it.
+// KernelState is the node's network state as printed by the usual programs.
 type KernelState struct {
 	Rules    string // ip rule
 	Rules6   string // ip -6 rule
@@ -29,8 +29,8 @@ type KernelState struct {
 	NFT      string // nft list ruleset
 }
 
-// KernelState reads the node's network state, for tests that compare it and for
-// the output of those that fail.
+// KernelState reads the node's network state, for tests that compare it and to print when
+// a test fails.
 func (n *Node) KernelState() (KernelState, error) {
 	var s KernelState
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func (n *Node) KernelState() (KernelState, error) {
 }
 
 func lookPath(program string) (string, error) {
-	// iptables and nft lie in /usr/sbin, which an ordinary user's PATH may lack.
+	// iptables and nft are in /usr/sbin, which an ordinary user's PATH may lack.
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
 		path := filepath.Join(dir, program)
 		if unix.Access(path, unix.X_OK) == nil {
@@ -77,9 +77,9 @@ func lookPath(program string) (string, error) {
 // (spec/plugin.md §5.9).
 var podRules = map[int]bool{10: true, 512: true, 1536: true}
 
-// Leftovers lists what pods left behind: rules of pods, routes and links of pods,
-// pod namespaces, allocations in the checkpoint. Nil on a node without pods. The
-// kernel removes the links of a namespace a moment after it, so the check is repeated until
+// Leftovers lists what pods left behind: their rules, routes, links, namespaces, and
+// allocations in the checkpoint. It returns nil on a node without pods. The kernel
+// removes a namespace's links shortly after the namespace, so the check is repeated until
 // nothing is left or the context ends.
 func (n *Node) Leftovers(ctx context.Context) ([]string, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -131,7 +131,7 @@ func (n *Node) leftRules() ([]string, error) {
 	return left, nil
 }
 
-// leftRoutes finds routes over host ends of pods. Those of a removed link go with it.
+// leftRoutes finds routes over pods' host links. The kernel removes a link's routes with the link.
 func (n *Node) leftRoutes() ([]string, error) {
 	links, err := n.links()
 	if err != nil {
@@ -158,8 +158,8 @@ func (n *Node) leftRoutes() ([]string, error) {
 	return left, nil
 }
 
-// kernels reports whether the kernel adds the route to every link with IPv6: to link-local and
-// multicast addresses.
+// kernels reports whether the kernel itself added the route: with IPv6 it gives every link
+// routes to link-local and multicast addresses.
 func kernels(r netlink.Route) bool {
 	return r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) && r.Dst.IP.To4() == nil
 }
@@ -178,7 +178,7 @@ func (n *Node) leftLinks() ([]string, error) {
 	return left, nil
 }
 
-// isPodLink recognises the host end of a pod's veth, or a branch ENI's device, by name
+// isPodLink recognises the host end of a pod's veth, or a branch ENI's device, by its name
 // (spec/plugin.md §5.1).
 func isPodLink(name string) bool {
 	return (strings.HasPrefix(name, "eni") || strings.HasPrefix(name, "vlan")) && len(name) > len("vlan")
@@ -209,7 +209,7 @@ type Allocation struct {
 	IPv6        netip.Addr `json:"ipv6"`
 }
 
-// Address is the pod's, whatever its family.
+// Address is the pod's address of either family.
 func (a Allocation) Address() netip.Addr {
 	if a.IPv4.IsValid() {
 		return a.IPv4
@@ -217,7 +217,7 @@ func (a Allocation) Address() netip.Addr {
 	return a.IPv6
 }
 
-// Allocations reads the daemon's checkpoint; without a file there are none.
+// Allocations reads the daemon's checkpoint. It returns none if the file does not exist.
 func (n *Node) Allocations() ([]Allocation, error) {
 	f, err := n.agent.Open(Checkpoint, os.O_RDONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {

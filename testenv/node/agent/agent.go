@@ -19,21 +19,20 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// Agent is a running agent, seen from its starter. Its methods may be called from
-// any goroutine.
+// Agent is a running agent, seen from the process that started it. Its methods may be called
+// from any goroutine.
 type Agent struct {
 	NS      *netns.NS // the node's network namespace
-	Warning string    // what the kernel refused but the node can do without, or ""
+	Warning string    // what the kernel refused although the node can do without it, or ""
 
-	controlMu sync.Mutex // held over one message on control
+	controlMu sync.Mutex // held while one message is sent on control
 	control   *net.UnixConn
 
 	pid   int
 	ended chan struct{} // closed when the process is gone
 }
 
-// Start starts an agent. name is the node's host name; what the agent itself
-// prints goes to log.
+// Start starts an agent. name is the node's host name; the agent's own output goes to log.
 func Start(ctx context.Context, name string, log io.Writer) (*Agent, error) {
 	if _, ok := os.LookupEnv(agentVar); ok {
 		return nil, errors.New("start node: this process is an agent whose main did not call agent.Maybe (testenv.Main does)")
@@ -72,21 +71,21 @@ func Start(ctx context.Context, name string, log io.Writer) (*Agent, error) {
 	return a, nil
 }
 
-// spawn starts the process and waits for it on a goroutine of its own.
+// spawn starts the process and waits for its exit in a separate goroutine.
 func (a *Agent) spawn(name string, control *os.File, log io.Writer) error {
 	output, outputW, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	copied := make(chan struct{})
-	go func() { // ends when the last process of the node closed the pipe
+	go func() { // ends when the node's last process has closed the pipe
 		defer close(copied)
 		_, _ = io.Copy(log, output)
 		output.Close()
 	}()
 	started := make(chan error, 1)
 	go func() {
-		// The kernel sends the parent-death signal when this thread ends, so it stays
+		// The kernel sends the parent-death signal when this thread ends, so keep it
 		// until the agent is gone.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -107,20 +106,20 @@ func (a *Agent) spawn(name string, control *os.File, log io.Writer) error {
 		if err != nil {
 			return
 		}
-		_, _ = p.Wait() // Close kills it: there is no status to report
+		_, _ = p.Wait() // Close kills it, so there is no status to report
 		<-copied
 		close(a.ended)
 	}()
 	return <-started
 }
 
-// environment is the agent's: the caller's with the marker.
+// environment is the caller's environment plus the variable that marks an agent.
 func environment(name string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, agentVar+"=") })
 	return append(env, agentVar+"="+name)
 }
 
-// Close kills the node with everything in it and waits until it is gone.
+// Close kills the node and everything in it, and waits until it is gone.
 func (a *Agent) Close() error {
 	a.control.Close()
 	err := unix.Kill(a.pid, unix.SIGKILL)
@@ -144,14 +143,14 @@ func (a *Agent) Run(c Cmd) (Result, error) {
 	return *rep.Result, nil
 }
 
-// Background starts a program in the node that goes on running.
+// Background starts a program in the node and returns while it runs.
 func (a *Agent) Background(c Cmd, stdout, stderr *os.File) (pid int, err error) {
 	c.Background = true
 	rep, _, err := a.call(request{Run: &c}, stdout, stderr)
 	return rep.PID, err
 }
 
-// Wait waits for the end of a program that Background started, once.
+// Wait waits until a program started by Background exits. It can be called once per program.
 func (a *Agent) Wait(pid int) (Result, error) {
 	rep, _, err := a.call(request{Wait: pid})
 	if err != nil {
@@ -160,13 +159,13 @@ func (a *Agent) Wait(pid int) (Result, error) {
 	return *rep.Result, nil
 }
 
-// Signal sends a signal to a program that Background started.
+// Signal sends a signal to a program started by Background.
 func (a *Agent) Signal(pid int, s syscall.Signal) error {
 	_, _, err := a.call(request{Signal: &signalReq{PID: pid, Signal: int(s)}})
 	return err
 }
 
-// AddNetns makes a network namespace at netns.Dir/name in the node. Closing it
+// AddNetns creates a network namespace at netns.Dir/name in the node. Closing it
 // leaves that path; RemoveNetns removes it.
 func (a *Agent) AddNetns(name string) (*netns.NS, error) {
 	_, f, err := a.call(request{Netns: &netnsReq{Name: name}})
@@ -176,13 +175,13 @@ func (a *Agent) AddNetns(name string) (*netns.NS, error) {
 	return netns.FromFile(name, f), nil
 }
 
-// RemoveNetns removes what AddNetns made.
+// RemoveNetns removes a path that AddNetns created.
 func (a *Agent) RemoveNetns(name string) error {
 	_, _, err := a.call(request{Netns: &netnsReq{Name: name, Remove: true}})
 	return err
 }
 
-// Open opens a file of the node; flag and mode as in os.OpenFile.
+// Open opens a file in the node; flag and mode are as in os.OpenFile.
 func (a *Agent) Open(path string, flag int, mode os.FileMode) (*os.File, error) {
 	_, f, err := a.call(request{Open: &openReq{Path: path, Flag: flag, Mode: uint32(mode)}})
 	return f, err
@@ -198,14 +197,13 @@ func (a *Agent) Dial(network, address string, timeout time.Duration) (net.Conn, 
 	return net.FileConn(f)
 }
 
-// Bind puts a directory or file over an existing one, for this node only.
+// Bind mounts a directory or file over an existing one, for this node only.
 func (a *Agent) Bind(source, target string) error {
 	_, _, err := a.call(request{Bind: &bindReq{Source: source, Target: target}})
 	return err
 }
 
-// call sends one request over a connection of its own. Requests that answer with a
-// file return it.
+// call sends one request over a new connection. If the reply carries a file, call returns it.
 func (a *Agent) call(req request, files ...*os.File) (reply, *os.File, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {

@@ -128,12 +128,12 @@ func TestClose_EndsEverythingInTheNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, w, err := os.Pipe() // at end of file when the last writer is dead
+	r, w, err := os.Pipe() // reads end of file once the last writer is dead
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	// The second process is an orphan that ignores every signal that can be.
+	// The second process is an orphan that ignores TERM, HUP and INT.
 	if _, err := a.Background(sh(`(trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done) & wait`), w, w); err != nil {
 		t.Fatal(err)
 	}

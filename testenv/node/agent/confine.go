@@ -13,15 +13,15 @@ import (
 	"cnictl/testenv/netns"
 )
 
-// Confinement is how a container runtime restricts a program, besides its namespaces. The
-// program stays user 0, cannot gain privileges (no_new_privs), and may write only below some
-// paths: the rest, including /proc/sys, is read-only.
+// Confinement describes how a container runtime restricts a program, apart from namespaces. The
+// program stays user 0, cannot gain privileges (no_new_privs), and may write only below the
+// writable paths: everything else, including /proc/sys, is read-only.
 type Confinement struct {
 	Capabilities []string `json:"capabilities"` // the only ones left, as a pod's manifest names them
 	Writable     []string `json:"writable"`     // existing paths
 }
 
-// capabilities are in the order of the kernel's numbers (capabilities(7)).
+// capabilities are ordered by the kernel's numbers (capabilities(7)).
 var capabilities = []string{
 	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
 	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",
@@ -31,7 +31,7 @@ var capabilities = []string{
 	"CHECKPOINT_RESTORE",
 }
 
-// forkExec starts a program, confined if it is to be.
+// forkExec starts a program, confined unless c is nil.
 func (c *Confinement) forkExec(argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	if c == nil {
 		return syscall.ForkExec(argv[0], argv, attr)
@@ -46,8 +46,8 @@ func (c *Confinement) forkExec(argv []string, attr *syscall.ProcAttr) (pid int, 
 	return pid, err
 }
 
-// take confines the calling thread and what it starts. An executed program of user 0 gets all
-// capabilities in the bounding set.
+// take confines the calling thread and the programs it starts. A program that user 0 executes
+// gets all capabilities in the bounding set.
 func (c *Confinement) take() error {
 	for _, name := range c.Capabilities {
 		if !slices.Contains(capabilities, name) {
@@ -62,7 +62,7 @@ func (c *Confinement) take() error {
 			continue
 		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(number), 0, 0, 0)
-		if errors.Is(err, unix.EINVAL) { // past the last that this kernel knows
+		if errors.Is(err, unix.EINVAL) { // past the last capability that this kernel knows
 			break
 		}
 		if err != nil {
@@ -75,9 +75,9 @@ func (c *Confinement) take() error {
 	return nil
 }
 
-// protectFiles gives the thread mounts of its own, on which all but the writable paths
-// is read-only. Pods' namespaces, which a container does not see, are left out: their
-// mounts would keep them alive.
+// protectFiles gives the thread a private set of mounts, in which everything but the writable
+// paths is read-only. Mounts of pods' namespaces, which a container does not see, are removed:
+// they would keep the namespaces alive.
 func (c *Confinement) protectFiles() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("make mounts of its own: %w", err)
@@ -111,7 +111,7 @@ func (c *Confinement) protectFiles() error {
 	return nil
 }
 
-// setMounts changes a mount and those below it.
+// setMounts changes the attributes of a mount and of the mounts below it.
 func setMounts(path string, attr unix.MountAttr) error {
 	return unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &attr)
 }

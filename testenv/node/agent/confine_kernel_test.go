@@ -8,7 +8,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// confined runs a script in a node, with some capabilities.
+// confined runs a script in a node with the given capabilities.
 func confined(t *testing.T, a *agent.Agent, script string, capabilities ...string) string {
 	t.Helper()
 	c := sh(script)
@@ -72,7 +72,7 @@ func TestConfine_Files(t *testing.T) {
 	}
 }
 
-// TestConfine_PodNamespaces: a confined program does not keep a pod's network alive.
+// TestConfine_PodNamespaces: a confined program does not keep a pod's network namespace alive.
 func TestConfine_PodNamespaces(t *testing.T) {
 	t.Parallel()
 	a := start(t, "host")

@@ -32,10 +32,10 @@ type Cmd struct {
 	Confine *Confinement `json:"confine,omitempty"`
 }
 
-// DefaultTimeout bounds a program that is waited for.
+// DefaultTimeout is the time limit of a program run in the foreground.
 const DefaultTimeout = 90 * time.Second
 
-// Result is how a program ended.
+// Result describes how a program ended.
 type Result struct {
 	Stdout []byte `json:"stdout,omitempty"`
 	Stderr []byte `json:"stderr,omitempty"`
@@ -51,15 +51,15 @@ type Result struct {
 	TimedOut bool `json:"timed_out,omitempty"` // killed because of Cmd.Timeout
 }
 
-// CPU is the time the program spent in both modes.
+// CPU is the program's user and system time.
 func (r Result) CPU() time.Duration { return r.User + r.System }
 
-// processes starts programs and collects them. The agent is process 1, so it also
-// gets every orphan of the node; a single loop waits for all of them.
+// processes starts programs and reaps them. The agent is process 1, so it also
+// inherits every orphan in the node; a single loop waits for all of them.
 type processes struct {
-	started chan struct{} // capacity 1: there is something to wait for
+	started chan struct{} // capacity 1: wakes reap
 
-	mu      sync.Mutex // guards running; held from fork until the child is in it
+	mu      sync.Mutex // guards running; held from fork until the child is added to it
 	running map[int]*process
 }
 
@@ -103,7 +103,7 @@ func (p *processes) reap() {
 	}
 }
 
-// start runs a program with the given files as its streams.
+// start runs a program with the given files as stdin, stdout and stderr.
 func (p *processes) start(c Cmd, stdio []uintptr) (int, error) {
 	if len(c.Argv) == 0 {
 		return 0, errors.New("run: no program")
@@ -134,7 +134,7 @@ func (p *processes) start(c Cmd, stdio []uintptr) (int, error) {
 	return pid, nil
 }
 
-// wait collects a program once.
+// wait waits until a program exits and returns its result, once.
 func (p *processes) wait(pid int) (Result, error) {
 	p.mu.Lock()
 	child := p.running[pid]
@@ -162,7 +162,7 @@ func (p *processes) wait(pid int) (Result, error) {
 }
 
 // run starts a program, feeds it its input and waits. The streams are files in
-// memory: no copying goroutine disturbs what is measured.
+// memory, so no copying goroutine disturbs the measurement.
 func (p *processes) run(c Cmd) (Result, error) {
 	files := make([]*os.File, 3)
 	for i := range files {
@@ -187,7 +187,7 @@ func (p *processes) run(c Cmd) (Result, error) {
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}
-	// Killed as a group: a program that started another must not outlive it.
+	// Kill the whole group: programs that this one started must not outlive it.
 	killer := time.AfterFunc(timeout, func() { _ = unix.Kill(-pid, unix.SIGKILL) })
 	r, err := p.wait(pid)
 	r.TimedOut = !killer.Stop()
@@ -201,8 +201,8 @@ func (p *processes) run(c Cmd) (Result, error) {
 	return r, err
 }
 
-// contents reads a file from its beginning, without moving the offset that a left
-// child may still write at.
+// contents reads a file from its beginning, without moving the offset, at which a surviving
+// child may still write.
 func contents(f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {

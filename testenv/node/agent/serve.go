@@ -21,8 +21,8 @@ const agentVar = "CNICTL_TESTENV_AGENT"
 // controlFD is the agent's end of the control socket.
 const controlFD = 3
 
-// Maybe turns the process into an agent if it was started as one, and then does
-// not return. Programs that start nodes call it before anything else.
+// Maybe runs the agent if the process was started as one, and then does not return.
+// Programs that start nodes call it before anything else.
 func Maybe() {
 	name, ok := os.LookupEnv(agentVar)
 	if !ok {
@@ -35,8 +35,8 @@ func Maybe() {
 	os.Exit(0)
 }
 
-// serve sets the node up, says so, and answers requests until the starter closes
-// the control socket.
+// serve sets the node up, reports that to the starter, and answers requests until the starter
+// closes the control socket.
 func serve(name string) error {
 	if os.Getpid() != 1 { // never chain agents because of a stray variable
 		return errors.New("not the first process of its namespace")
@@ -74,14 +74,14 @@ func serve(name string) error {
 	}
 }
 
-// setUp sets up the node's file systems. The warning says what the kernel refused but the node
-// can do without.
+// setUp sets up the node's file systems. The warning names what the kernel refused although the
+// node can do without it.
 func setUp(name string) (warning string, err error) {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return "", fmt.Errorf("make mounts private: %w", err)
 	}
-	// The copies of the starter's mounts below /run would keep its network namespaces
-	// alive. Where /run is no mount there are none.
+	// Copies of the starter's mounts below /run would keep its network namespaces
+	// alive. If /run is not a mount point, there are none.
 	if err := unix.Unmount("/run", unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
 		return "", fmt.Errorf("drop the starter's /run: %w", err)
 	}
@@ -127,7 +127,7 @@ func (s server) handle(c *net.UnixConn) {
 	} else {
 		err = send(c, rep)
 	}
-	_ = err // nothing is left to report it to
+	_ = err // there is no one left to report it to
 }
 
 func (s server) answer(req request, files []*os.File) (reply, *os.File, error) {
@@ -181,7 +181,7 @@ func (s server) signal(r signalReq) error {
 	}
 	select {
 	case <-child.done:
-		return nil // ended; its number may belong to another by now
+		return nil // exited; its pid may have been reused
 	default:
 	}
 	if err := unix.Kill(r.PID, syscall.Signal(r.Signal)); err != nil {
@@ -190,13 +190,13 @@ func (s server) signal(r signalReq) error {
 	return nil
 }
 
-// addNetns makes a pod's namespace as a container runtime does, `lo` up.
+// addNetns creates a pod's namespace, with `lo` up, as a container runtime does.
 func addNetns(name string) (*os.File, error) {
 	ns, err := netns.Create(name)
 	if err != nil {
 		return nil, err
 	}
-	// The mount keeps it alive; only the descriptor is handed on.
+	// The mount keeps the namespace alive; the caller gets only the descriptor.
 	return ns.File(), nil
 }
 
@@ -225,7 +225,7 @@ func dial(r dialReq) (*os.File, error) {
 	return f.File()
 }
 
-// bind puts a directory or file over an existing one, for this node only.
+// bind mounts a directory or file over an existing one, for this node only.
 func bind(r bindReq) error {
 	if err := unix.Mount(r.Source, r.Target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", r.Source, r.Target, err)

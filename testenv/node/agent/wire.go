@@ -51,7 +51,7 @@ type bindReq struct {
 	Target string `json:"target"`
 }
 
-// reply answers a request. Errno keeps the kernel's error comparable.
+// reply answers a request. Errno lets callers compare kernel errors with errors.Is.
 type reply struct {
 	Error   string     `json:"error,omitempty"`
 	Errno   unix.Errno `json:"errno,omitempty"`
@@ -73,7 +73,7 @@ func (r reply) err() error {
 	return &remoteError{text: r.Error, errno: r.Errno}
 }
 
-// remoteError is an error of the agent's side.
+// remoteError is an error that the agent reported.
 type remoteError struct {
 	text  string
 	errno unix.Errno
@@ -88,10 +88,10 @@ func (e *remoteError) Unwrap() error {
 	return e.errno
 }
 
-// maxFrame bounds one message; output of programs is the largest part.
+// maxFrame bounds one message; programs' output is the largest part.
 const maxFrame = 64 << 20
 
-// send writes one length-prefixed JSON message, and files along with its first byte.
+// send writes one length-prefixed JSON message, with files attached to its first byte.
 func send(c *net.UnixConn, v any, files ...*os.File) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -116,7 +116,7 @@ func send(c *net.UnixConn, v any, files ...*os.File) error {
 	return err
 }
 
-// receive reads what send wrote. The caller owns the files.
+// receive reads a message written by send. The caller owns the files.
 func receive(c *net.UnixConn, v any) ([]*os.File, error) {
 	head := make([]byte, 4)
 	oob := make([]byte, unix.CmsgSpace(4*8))
@@ -164,7 +164,7 @@ func takeFiles(oob []byte) ([]*os.File, error) {
 	return files, nil
 }
 
-// socketPair returns two ends of a stream.
+// socketPair returns the two ends of a stream socket pair.
 func socketPair() (a, b *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// TestBranch_TakenAway: what other programs remove from pods with branch ENIs is restored, also
-// for one that is being deleted and still serves.
+// TestBranch_TakenAway: whatever other programs remove from pods with branch ENIs is restored,
+// also for a pod that is being deleted and still serves.
 func TestBranch_TakenAway(t *testing.T) {
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {
@@ -64,8 +64,8 @@ func TestBranch_TakenAway(t *testing.T) {
 	}
 }
 
-// looked waits until the daemon has checked a pod after its ADD: it restores only what it has
-// seen complete.
+// looked waits for the daemon's next check of the node: it restores a pod's state only after it
+// has seen the pod complete.
 func (m *member) looked() {
 	m.l.t.Helper()
 	at := time.Now()
@@ -87,7 +87,7 @@ func (m *member) looked() {
 	})
 }
 
-// beginEnd starts the deletion of a pod that takes some time to terminate.
+// beginEnd deletes a pod with a long grace period and waits until the API server shows that.
 func (p *branchPod) beginEnd() {
 	p.m.l.t.Helper()
 	pods := p.m.l.api.Objects().Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(p.bound.Namespace)

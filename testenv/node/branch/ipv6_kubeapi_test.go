@@ -8,7 +8,7 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// TestBranch_IPv6: the same in an IPv6 cluster.
+// TestBranch_IPv6 checks branch ENIs in an IPv6 cluster.
 func TestBranch_IPv6(t *testing.T) {
 	for _, mode := range []string{strict, standard} {
 		t.Run(mode, func(t *testing.T) {

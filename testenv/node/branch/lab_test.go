@@ -1,6 +1,6 @@
 // Package branch_test runs pods with branch ENIs for real: the built daemon and plugin, the
-// API server with a VPC resource controller, and VLANs that lead to a VPC. Where the kernel
-// has no 802.1q, all of it but the API server runs in a virtual machine.
+// API server with a VPC resource controller, and VLANs that lead to a VPC. If the kernel
+// lacks 802.1q, everything but the API server runs in a virtual machine.
 package branch_test
 
 import (
@@ -33,18 +33,18 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// patience bounds what must happen, denial what must not. The guest's CPUs are emulated, and
-// all nodes of a test share them.
+// patience and reach bound waits for what must happen, denial for what must not. The guest's CPUs
+// are emulated, and all nodes of a test share them.
 const (
 	patience = 5 * time.Minute
 	reach    = 30 * time.Second
 	denial   = 2 * time.Second
 )
 
-// podENI is the resource that a pod requests and the annotation that it gets.
+// podENI is both the resource that a pod requests and the annotation that it gets.
 const podENI = "vpc.amazonaws.com/pod-eni"
 
-// The enforcing modes.
+// Security group enforcing modes.
 const (
 	strict   = "strict"
 	standard = "standard"
@@ -139,7 +139,7 @@ func (l *lab) host() *node.Node {
 	return n
 }
 
-// join boots a node whose pods are in a mode, and waits until it has its trunk.
+// join boots a node that runs pods in the given mode, and waits until it has its trunk.
 func (l *lab) join(mode string, faults vpcrc.Faults) *member {
 	l.t.Helper()
 	m := &member{Node: l.host(), l: l, mode: mode}
@@ -190,8 +190,8 @@ func (m *member) start(more map[string]string) {
 	maps.Copy(env, more)
 	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
 	defer cancel()
-	// As a kubelet does: on a busy machine the metadata service, in the same emulated guest,
-	// may not answer within the seconds that a daemon gives it.
+	// Restart it as kubelet does: on a busy machine the metadata service, in the same emulated
+	// guest, may not answer within the daemon's timeout of a few seconds.
 	for {
 		if err := m.StartDaemon(env); err != nil {
 			m.l.t.Fatal(err)
@@ -207,7 +207,7 @@ func (m *member) start(more map[string]string) {
 	}
 }
 
-// restart starts the daemon again, in another mode.
+// restart restarts the daemon in another mode.
 func (m *member) restart(mode string) {
 	m.l.t.Helper()
 	ctx, cancel := context.WithTimeout(m.l.t.Context(), patience)
@@ -219,7 +219,7 @@ func (m *member) restart(mode string) {
 	m.start(nil)
 }
 
-// trunk is the member's trunk ENI, zero without one.
+// trunk returns the member's trunk ENI, the zero value if none.
 func (m *member) trunk() fakeaws.ENI {
 	for _, e := range m.l.world.ENIsOf(m.InstanceID) {
 		if e.Type == "trunk" {
@@ -229,7 +229,7 @@ func (m *member) trunk() fakeaws.ENI {
 	return fakeaws.ENI{}
 }
 
-// branch is the branch ENI in a pod's annotation.
+// branch is the branch ENI that a pod's annotation announces.
 type branch struct {
 	MAC  string `json:"ifAddress"`
 	IPv4 string `json:"privateIp"`
@@ -291,7 +291,7 @@ func (p *branchPod) spec() node.PodSpec {
 	}
 }
 
-// ordinary runs a pod of the pool.
+// ordinary runs a pod that gets its address from the pool.
 func (m *member) ordinary(name string) *node.Pod {
 	m.l.t.Helper()
 	bound := m.l.api.CreatePod(m.l.t, m.l.namespace, name, m.name)
@@ -302,10 +302,10 @@ func (m *member) ordinary(name string) *node.Pod {
 	return p
 }
 
-// forget deletes a pod's object: the controller takes its branch ENI away.
+// forget deletes a pod's object, upon which the controller deletes the branch ENI.
 func (p *branchPod) forget() { p.m.l.api.DeletePod(p.m.l.t, p.bound.Namespace, p.bound.Name) }
 
-// end deletes pods with branch ENIs as kubelet does: once the API server shows the deletion.
+// end deletes pods with branch ENIs as kubelet does: after the API server shows the deletion.
 func (m *member) end(pods ...*branchPod) {
 	m.l.t.Helper()
 	for _, p := range pods {
@@ -314,7 +314,7 @@ func (m *member) end(pods ...*branchPod) {
 	}
 }
 
-// endSandbox ends sandboxes whose pods still exist, or whose objects were deleted before.
+// endSandbox deletes sandboxes, without deleting the pods' objects.
 func (m *member) endSandbox(pods ...*node.Pod) {
 	m.l.t.Helper()
 	for _, p := range pods {
@@ -324,7 +324,7 @@ func (m *member) endSandbox(pods ...*node.Pod) {
 	}
 }
 
-// nothingLeft expects that no pod left anything.
+// nothingLeft checks that no pod left anything behind.
 func (m *member) nothingLeft() {
 	m.l.t.Helper()
 	ctx, cancel := context.WithTimeout(m.l.t.Context(), reach)
@@ -338,7 +338,7 @@ func (m *member) nothingLeft() {
 	}
 }
 
-// ip runs the program ip in the node.
+// ip runs the ip program in the node.
 func (m *member) ip(args ...string) string {
 	m.l.t.Helper()
 	return m.exec("ip", args...)
@@ -353,7 +353,7 @@ func (m *member) exec(program string, args ...string) string {
 	return string(r.Stdout)
 }
 
-// sysctl sets one in the node.
+// sysctl sets a sysctl in the node.
 func (m *member) sysctl(name, value string) {
 	m.l.t.Helper()
 	if err := m.NS.Do(func() error { return os.WriteFile("/proc/sys/"+name, []byte(value), 0) }); err != nil {
@@ -366,7 +366,7 @@ type pinger interface {
 	Ping(to netip.Addr, timeout time.Duration) error
 }
 
-// reaches expects answers from all, in parallel.
+// reaches expects an answer to every ping; the pings run in parallel.
 func (l *lab) reaches(what string, pairs ...pair) {
 	l.t.Helper()
 	var all sync.WaitGroup
@@ -402,7 +402,7 @@ func (l *lab) until(what string, ok func() bool) {
 	}
 }
 
-// rules are the lines of "ip rule" that begin with a priority.
+// rules returns the lines of "ip rule" that begin with a priority.
 func (m *member) rules(priority string, args ...string) (out []string) {
 	m.l.t.Helper()
 	for line := range strings.Lines(m.ip(append(args, "rule")...)) {

@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// TestBranch_VLANIDAgain: the controller gives the VLAN id of a pod that ended to another
-// one at once, and the first one's DEL comes late.
+// TestBranch_VLANIDAgain: the controller gives the VLAN id of an ended pod to another pod
+// at once, and the first pod's DEL comes late.
 func TestBranch_VLANIDAgain(t *testing.T) {
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{ReuseVLANs: true}), l.host()
@@ -28,7 +28,7 @@ func TestBranch_VLANIDAgain(t *testing.T) {
 		}
 	}
 	works("while the first is there")
-	m.endSandbox(first.Pod) // with its namespace and result
+	m.endSandbox(first.Pod) // uses its namespace and result
 	works("after the late DEL")
 	first.Path = ""
 	if _, err := m.RunPlugin(first.Pod, "DEL", first.Result); err != nil {
@@ -39,8 +39,8 @@ func TestBranch_VLANIDAgain(t *testing.T) {
 	m.nothingLeft()
 }
 
-// TestBranch_NameAgain: a pod comes back under its name before the DEL of its first
-// sandbox, as a StatefulSet's does, with the same VLAN id or another.
+// TestBranch_NameAgain: like a StatefulSet's, a pod comes back under its name before its first
+// sandbox's DEL, with the same VLAN id or another.
 func TestBranch_NameAgain(t *testing.T) {
 	l := newLab(t)
 	m, other := l.join(strict, vpcrc.Faults{ReuseVLANs: true}), l.host()
@@ -63,7 +63,7 @@ func TestBranch_NameAgain(t *testing.T) {
 	}
 }
 
-// TestBranch_SandboxAgain: the runtime creates a new sandbox for a running pod and ends the old
+// TestBranch_SandboxAgain: the runtime creates a new sandbox for a running pod and deletes the old
 // one late. Both have the same branch ENI.
 func TestBranch_SandboxAgain(t *testing.T) {
 	l := newLab(t)
@@ -79,7 +79,7 @@ func TestBranch_SandboxAgain(t *testing.T) {
 	m.nothingLeft()
 }
 
-// TestBranch_DEL: DEL can be repeated, and works with as little as a runtime has.
+// TestBranch_DEL: DEL can be repeated, and works with as little as a runtime may pass.
 func TestBranch_DEL(t *testing.T) {
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {
@@ -106,7 +106,7 @@ func TestBranch_DEL(t *testing.T) {
 		}
 		m.nothingLeft()
 
-		// Without a namespace the plugin uses its own record of the sandbox.
+		// Without a namespace the plugin uses its stored record of the sandbox.
 		gone := m.run("gone-" + mode)
 		gone.forget()
 		if err := m.RemoveSandbox(gone.Pod); err != nil {
@@ -120,8 +120,8 @@ func TestBranch_DEL(t *testing.T) {
 	}
 }
 
-// TestBranch_ADDFailsHalfWay: another program uses the VLAN id on the trunk under another
-// name. What ADD created before that is removed.
+// TestBranch_ADDFailsHalfWay: the VLAN id is already in use on the trunk, by a device with another
+// name. Whatever ADD created before it failed is removed.
 func TestBranch_ADDFailsHalfWay(t *testing.T) {
 	l := newLab(t)
 	m := l.join(strict, vpcrc.Faults{})
@@ -150,7 +150,7 @@ func TestBranch_ADDFailsHalfWay(t *testing.T) {
 	m.nothingLeft()
 }
 
-// withVLAN binds pods until one gets a VLAN id.
+// withVLAN binds pods until one gets the given VLAN id.
 func (m *member) withVLAN(name string, vlan int) *branchPod {
 	m.l.t.Helper()
 	for range 5 {
@@ -170,7 +170,7 @@ func (m *member) runBound(p *branchPod) (err error) {
 	return err
 }
 
-// linkOf is the name of the member's link with a MAC.
+// linkOf returns the name of the member's link with a MAC.
 func (m *member) linkOf(mac string) (name string) {
 	m.l.t.Helper()
 	for line := range strings.Lines(m.ip("-o", "link", "show", "type", "veth")) {
@@ -183,8 +183,8 @@ func (m *member) linkOf(mac string) (name string) {
 	return ""
 }
 
-// TestBranch_SandboxEndsAlone: a running pod's sandbox is ended, as before a new one is
-// created. Its network is not restored while the runtime has not removed the namespace.
+// TestBranch_SandboxEndsAlone: a running pod's sandbox is deleted, as before a new one is created.
+// Its network is not restored before the runtime removes the namespace.
 func TestBranch_SandboxEndsAlone(t *testing.T) {
 	l := newLab(t)
 	for _, mode := range []string{strict, standard} {

@@ -55,7 +55,7 @@ func TestBranch_Strict(t *testing.T) {
 		t.Errorf("rules of priority 20: %q", got)
 	}
 
-	// Another pod of the node, and the node itself, are reached through the VPC.
+	// Other pods of the node, and the node itself, are reached through the VPC.
 	l.throughVPC(m, a, func() { l.reaches("pod beside", pair{"a to b", a, b.IP}) })
 	l.throughVPC(m, a, func() { l.reaches("node", pair{"node to a", m, a.IP}) })
 
@@ -72,7 +72,7 @@ func TestBranch_Strict(t *testing.T) {
 	m.nothingLeft()
 }
 
-// TestBranch_Standard: what stays on the node stays there; what leaves the VPC has the
+// TestBranch_Standard: local traffic stays on the node; traffic that leaves the VPC has the
 // node's address.
 func TestBranch_Standard(t *testing.T) {
 	l := newLab(t)
@@ -115,7 +115,7 @@ func TestBranch_Standard(t *testing.T) {
 	m.nothingLeft()
 }
 
-// TestBranch_AcrossNodes: pods with branch ENIs on two nodes, one in each mode.
+// TestBranch_AcrossNodes: pods with branch ENIs run on two nodes, one in each mode.
 func TestBranch_AcrossNodes(t *testing.T) {
 	l := newLab(t)
 	m, n := l.join(strict, vpcrc.Faults{}), l.join(standard, vpcrc.Faults{})
@@ -127,7 +127,7 @@ func TestBranch_AcrossNodes(t *testing.T) {
 	n.nothingLeft()
 }
 
-// TestBranch_ModeChangesUnderLivingPods: a pod keeps the mode that it was created in, and is
+// TestBranch_ModeChangesUnderLivingPods: a pod keeps the mode in which it was created, and is
 // deleted without leftovers in either.
 func TestBranch_ModeChangesUnderLivingPods(t *testing.T) {
 	l := newLab(t)
@@ -164,7 +164,7 @@ func (l *lab) everybodyReachesEverybody(m *member, other *node.Node, a, b *branc
 	)
 }
 
-// sent counts what left the node by a pod's branch ENI.
+// sent counts the packets that left the node through a pod's branch ENI.
 func (m *member) sent(p *branchPod) (packets int) {
 	m.l.t.Helper()
 	text := m.exec("cat", "/proc/net/dev")
@@ -189,7 +189,7 @@ func (l *lab) throughVPC(m *member, p *branchPod, f func()) {
 	}
 }
 
-// probe asks a server in a pod over TCP from the node, as the kubelet does.
+// probe sends a TCP probe from the node to a server in a pod, as kubelet does.
 func (l *lab) probe(m *member, p *branchPod, timeout time.Duration) error {
 	l.t.Helper()
 	server, err := p.Netns.EchoTCP(netip.AddrPortFrom(p.IP, 0))
@@ -201,7 +201,7 @@ func (l *lab) probe(m *member, p *branchPod, timeout time.Duration) error {
 	return err
 }
 
-// probeHTTP is kubelet's other kind of probe.
+// probeHTTP sends an HTTP probe, kubelet's other kind.
 func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
 	l.t.Helper()
 	listener, err := p.Netns.Listen("tcp", netip.AddrPortFrom(p.IP, 0).String())
@@ -238,8 +238,8 @@ func (l *lab) probeHTTP(m *member, p *branchPod, timeout time.Duration) error {
 	return nil
 }
 
-// probes: with early demux the kernel assigns a pod's answer to the socket before it looks at
-// the rules, and drops it because it came in on another link.
+// probes checks probes with and without early demux. With it the kernel assigns a pod's reply to
+// the socket before it looks at the rules, and drops it because it came in on another link.
 func (l *lab) probes(m *member, p *branchPod) {
 	l.t.Helper()
 	m.sysctl("net/ipv4/tcp_early_demux", "0")
@@ -259,8 +259,8 @@ func (l *lab) probes(m *member, p *branchPod) {
 	m.sysctl("net/ipv4/tcp_early_demux", "0")
 }
 
-// noSNAT: packets leave the VPC with the pod's own address, which only a NAT gateway would
-// accept, and the fabric has none.
+// noSNAT checks that packets leave the VPC with the pod's own address. Only a NAT gateway would
+// accept them, and the fabric has none.
 func (l *lab) noSNAT(m *member, p *branchPod) {
 	l.t.Helper()
 	before, err := l.fabric.PrivateDrops()

@@ -23,18 +23,18 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// taken is a node from which the test removes things, with the programs of one iptables
-// backend.
+// taken is a node from which the test removes things, and which runs one iptables backend's
+// programs.
 type taken struct {
 	*lab
 	n     *node.Node
 	path  string // PATH of the node's programs
 	shown string // script that prints the CNI's state
-	// How long things were away whose removal the kernel notifies about.
+	// prompt has the removals that the kernel notifies about.
 	prompt []reassertion
 }
 
-// reassertion is how long something that was removed stayed away.
+// reassertion says how long something that was removed stayed away.
 type reassertion struct {
 	what string
 	away time.Duration
@@ -48,13 +48,13 @@ func (r reassertion) String() string {
 const ipv4State = `ip rule; ip -4 route show table all; ip -4 addr; ip -o link | grep -v ' lo: '
 iptables-save; nft list table ip aws-cni 2>/dev/null || true; sysctl -a 2>/dev/null | grep '\.rp_filter' | grep -v 'eni\|vlan' || true`
 
-// takenFrom starts a node with an iptables backend.
+// takenFrom starts a node that uses an iptables backend.
 func (l *lab) takenFrom(backend string, env map[string]string) *taken {
 	l.t.Helper()
 	return l.takenFromInstance(backend, fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID}, env)
 }
 
-// takenFromInstance starts the node of an instance.
+// takenFromInstance does the same on an instance of the given kind.
 func (l *lab) takenFromInstance(backend string, spec fakeaws.InstanceSpec, env map[string]string) *taken {
 	l.t.Helper()
 	tools := l.t.TempDir()
@@ -101,14 +101,14 @@ var (
 	linkNoise      = regexp.MustCompile(`^\d+: |state \w+|valid_lft.*|qlen \d+|@if\d+| link-netns \S+`)
 )
 
-// hostState is the CNI's state on the host, as sorted lines.
+// hostState returns the CNI's state on the host, as sorted lines.
 func (a *taken) hostState() []string {
 	a.t.Helper()
 	text := a.sh(a.shown)
 	var out []string
 	for line := range strings.Lines(text) {
 		line = filterCounters.ReplaceAllString(strings.TrimSpace(line), "")
-		if !strings.Contains(line, "lookup") { // rules start with a number, too
+		if !strings.Contains(line, "lookup") { // rules also start with a number
 			line = linkNoise.ReplaceAllString(line, "")
 		}
 		if line = strings.Join(strings.Fields(line), " "); line != "" {
@@ -119,7 +119,7 @@ func (a *taken) hostState() []string {
 	return out
 }
 
-// repairs is how many things the daemon has restored so far, by kind.
+// repairs returns the daemon's counts of restored things, by kind.
 func (a *taken) repairs() (out []string) {
 	a.t.Helper()
 	for line := range strings.Lines(a.scrape(a.n)) {
@@ -130,7 +130,7 @@ func (a *taken) repairs() (out []string) {
 	return out
 }
 
-// TestAssert removes each kind of state that the CNI creates on a host, with running pods: it
+// TestAssert removes each kind of state that the CNI creates on a host while pods run. The state
 // is restored, and the pods still answer.
 func TestAssert(t *testing.T) {
 	t.Parallel()
@@ -179,8 +179,8 @@ func TestAssert(t *testing.T) {
 				filters["native table"] = "nft delete table ip aws-cni"
 				filters["chain of the native table"] = "nft flush chain ip aws-cni snat-mark"
 			} else {
-				// The kernel does not notify about legacy tables: one check every 30 s,
-				// for all of them.
+				// The kernel does not notify about legacy tables, and checks run every 30 s: remove
+				// parts of all tables at once.
 				filters = map[string]string{
 					"parts of all tables": strings.Join([]string{
 						filters["SNAT chain"], filters["jump to it"], filters["mangle rules"],
@@ -219,7 +219,7 @@ func TestAssert(t *testing.T) {
 	}
 }
 
-// secondENI is the first secondary ENI of a node.
+// secondENI returns the first secondary ENI of a node.
 func (a *taken) secondENI() fakeaws.ENI {
 	a.t.Helper()
 	for _, e := range a.world.ENIsOf(a.n.InstanceID) {
@@ -242,8 +242,8 @@ func (a *taken) linkTo(p *node.Pod) string {
 	return words[slices.Index(words, "dev")+1]
 }
 
-// whole waits until the daemon has seen a pod complete, and so restores what is removed.
-// What is removed before that stays away, so the test adds the rule again for another try.
+// whole waits until the daemon has seen a pod complete and therefore restores what is removed.
+// Until then nothing is restored, so the test adds the rule again before each further try.
 func (a *taken) whole(p *node.Pod) {
 	a.t.Helper()
 	const step = 2 * time.Second
@@ -260,7 +260,7 @@ func (a *taken) whole(p *node.Pod) {
 		now := int(time.Since(began) / step)
 		switch {
 		case now == did:
-		case now%2 == 0: // any change of links causes a check
+		case now%2 == 0: // any change of links triggers a check
 			a.sh(add + "; ip link add nudge type veth peer name nudgefar; ip link del nudge")
 		default:
 			a.sh(del)
@@ -270,23 +270,22 @@ func (a *taken) whole(p *node.Pod) {
 	})
 }
 
-// Half of what a test removes must be restored within promptness, if the kernel notifies
-// about it; a busy machine may delay some. None may take promptnessOfOne, which is well
-// before the next periodic check after 30 s: without notifications half of it would be
-// missing for 15 s.
+// Half of the removals that the kernel notifies about must be undone within promptness; a busy
+// machine may delay the others. None may take promptnessOfOne, which is well before the next
+// periodic check after 30 s: without notifications half of them would take 15 s.
 const (
 	promptness      = 3 * time.Second
 	promptnessOfOne = 15 * time.Second
 )
 
-// takenAway runs a script that removes something, and waits until it is restored. notified:
-// the kernel notifies about it.
+// takenAway runs a script that removes something, and waits until it is restored. notified means
+// that the kernel notifies about the removal.
 func (a *taken) takenAway(what, script string, notified bool) {
 	a.t.Helper()
 	want := a.hostState()
 	a.sh(script)
 	began := time.Now()
-	var away time.Duration // until the start of the reading that shows everything again
+	var away time.Duration // until the reading that shows everything again began
 	for deadline := began.Add(patience + 30*time.Second); ; {
 		away = time.Since(began)
 		got := a.hostState()
@@ -307,7 +306,7 @@ func (a *taken) takenAway(what, script string, notified bool) {
 	}
 }
 
-// promptly expects that half of what was removed was restored in time.
+// promptly checks that half of the removals were undone in time.
 func (a *taken) promptly() {
 	a.t.Helper()
 	slices.SortFunc(a.prompt, func(x, y reassertion) int { return int(x.away - y.away) })
@@ -321,7 +320,7 @@ func (a *taken) promptly() {
 	}
 }
 
-// answer expects that pods answer after something was removed.
+// answer checks that pods answer after something was removed.
 func (a *taken) answer(what string, near, own, far *node.Pod) {
 	a.t.Helper()
 	const limit = 10 * time.Second
@@ -340,7 +339,7 @@ func (a *taken) answer(what string, near, own, far *node.Pod) {
 	}
 }
 
-// filesRemoved removes what the daemon keeps in files.
+// filesRemoved removes the daemon's files.
 func (a *taken) filesRemoved() {
 	a.t.Helper()
 	for _, path := range []string{node.Checkpoint, node.GRPCSocket, node.LeanSocket} {
@@ -360,7 +359,7 @@ func (a *taken) filesRemoved() {
 	a.del(a.n, a.mustAdd(a.n, "after-the-sockets", 1, 1), 1)
 }
 
-// checkpointIfThat is the number of allocations in the checkpoint, 0 for other files.
+// checkpointIfThat returns the number of allocations in the checkpoint, 0 for other files.
 func (a *taken) checkpointIfThat(path string) int {
 	a.t.Helper()
 	if path != node.Checkpoint {
@@ -373,7 +372,7 @@ func (a *taken) checkpointIfThat(path string) int {
 	return len(all)
 }
 
-// quietAfterwards expects that checks of a correct node restore nothing.
+// quietAfterwards checks that the daemon restores nothing on a correct node.
 func (a *taken) quietAfterwards() {
 	a.t.Helper()
 	before, state, checked := a.repairs(), a.hostState(), len(a.checks())
@@ -400,7 +399,7 @@ func (a *taken) checks() []string {
 	return a.logged("host network state checked")
 }
 
-// logged returns the daemon's log lines with a text.
+// logged returns the daemon's log lines that contain a text.
 func (a *taken) logged(what string) (out []string) {
 	a.t.Helper()
 	text, err := os.ReadFile(filepath.Join(a.n.Dir, "log", "ipamd.log"))
@@ -415,8 +414,8 @@ func (a *taken) logged(what string) (out []string) {
 	return out
 }
 
-// TestAssert_WhileTheDaemonIsDown: what was removed while the daemon was down is restored
-// after a restart, even if only rules are missing; nothing is restored for a pod that ended
+// TestAssert_WhileTheDaemonIsDown: state that was removed while the daemon was down is restored
+// after a restart, even if only rules are missing. Nothing is restored for a pod that ended
 // meanwhile.
 func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 	t.Parallel()
@@ -445,7 +444,7 @@ func TestAssert_WhileTheDaemonIsDown(t *testing.T) {
 }
 
 // TestAssert_Contested: state that another program keeps removing is restored with growing
-// delays, and exists in the end.
+// delays, and is there in the end.
 func TestAssert_Contested(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -460,8 +459,8 @@ func TestAssert_Contested(t *testing.T) {
 		l.until("a rule that is back again", func() bool { return strings.Contains(a.sh("ip rule"), rule) })
 		a.sh("ip rule del priority 512 " + rule)
 	}
-	// Five times it was restored at once, then after 1 s, 2 s and 4 s; one more may come
-	// without a delay.
+	// The first five times it was restored immediately, then after 1 s, 2 s and 4 s; one more
+	// restore may be immediate.
 	if took := time.Since(began); took < 3*time.Second {
 		t.Errorf("removed %d times in %v", taken, took)
 	}

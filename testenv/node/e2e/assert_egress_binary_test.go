@@ -18,8 +18,8 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestAssert_Egress removes each kind of egress-cni's state for running pods of an IPv6
-// cluster: it is restored, and the pods reach the host outside again; nothing is restored
+// TestAssert_Egress removes each kind of state that egress-cni creates for running pods of an IPv6
+// cluster. The state is restored, and the pods reach the host outside again. Nothing is restored
 // for a pod that ended.
 func TestAssert_Egress(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestAssert_Egress(t *testing.T) {
 	}
 }
 
-// egressNode is a node of an IPv6 cluster whose daemon runs.
+// egressNode starts a node of an IPv6 cluster, with its daemon running.
 func egressNode(t *testing.T, backend string) *taken {
 	t.Helper()
 	l := newLab(t, fakeaws.Options{})
@@ -100,7 +100,7 @@ func egressNode(t *testing.T, backend string) *taken {
 	return l.takenFromInstance(backend, fakeaws.InstanceSpec{Type: "m5.large", SubnetID: s.ID, IPv6: true}, ipv6Env)
 }
 
-// egressState is egress-cni's state on the host, as lines.
+// egressState returns egress-cni's state on the host, as lines.
 func (a *taken) egressState() (out []string) {
 	a.t.Helper()
 	text := a.sh(`iptables-save -t nat | grep CNI-E4- || true; ip -4 route | grep '^169.254.172.' || true; ip -4 -o addr | grep 169.254.172.1/32 || true`)
@@ -112,8 +112,8 @@ func (a *taken) egressState() (out []string) {
 	return out
 }
 
-// seenWhole waits until the daemon has seen a pod's egress complete, and so restores its
-// route. What is removed before that stays away, so the test adds it again for another try.
+// seenWhole waits until the daemon has seen a pod's egress complete and therefore restores its
+// route. Until then nothing is restored, so the test adds the route again before each further try.
 // The check that restores it has seen the chains, too.
 func (a *taken) seenWhole(ip, link string) {
 	a.t.Helper()

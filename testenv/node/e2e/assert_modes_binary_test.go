@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// ipv6State prints the CNI's state on an IPv6 node, and its guard in IPv4.
+// ipv6State prints the CNI's state on an IPv6 node, including the IPv4 rules that protect it.
 const ipv6State = `ip -6 rule; ip -6 route | grep -v fe80; ip -o link | grep -v ' lo: '; iptables-save; ip6tables-save`
 
-// TestAssert_IPv6: as TestAssert, on a node of an IPv6 cluster.
+// TestAssert_IPv6 does what TestAssert does, on a node of an IPv6 cluster.
 func TestAssert_IPv6(t *testing.T) {
 	t.Parallel()
 	a := egressNode(t, "nft")
@@ -35,7 +35,7 @@ func TestAssert_IPv6(t *testing.T) {
 	a.promptly()
 	a.quietAfterwards()
 
-	// The daemon's /proc/sys is read-only: it logs that once, and claims no repair.
+	// The daemon's /proc/sys is read-only: it logs that once, and counts no repair.
 	before := a.repairs()
 	a.sh("echo 0 > /proc/sys/net/ipv6/conf/all/forwarding")
 	refused := func() int { return len(a.logged("kernel setting differs and cannot be set")) }

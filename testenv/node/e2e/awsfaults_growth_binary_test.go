@@ -18,7 +18,7 @@ const (
 // attempts, and the daemon may have two calls of an action in progress.
 const forGood = 6
 
-// meet is a rule for an action's first calls; 0: for all.
+// meet is a rule for an action's first calls; 0 means all.
 func meet(action string, calls int, f fakeaws.Fault) fakeaws.Rule {
 	return fakeaws.Rule{Action: action, Last: calls, Fault: f}
 }
@@ -74,7 +74,7 @@ func TestAWSFault_Growth(t *testing.T) {
 	}, faultRow.run)
 }
 
-// holdTime is how long attachments are held: longer than an ADD waits.
+// holdTime is how long attachments are held up: longer than an ADD waits.
 const holdTime = 8 * time.Second
 
 // oneByOne makes the pool grow in small steps on the ENIs it has.

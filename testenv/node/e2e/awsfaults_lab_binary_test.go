@@ -19,11 +19,11 @@ import (
 )
 
 // The tests of awsfaults_*_binary_test.go each inject one fault into fake AWS and check the
-// same promises: a pod gets an address within a bound, or an error with a cause code; after
+// same guarantees: a pod gets an address within a bound, or an error with a cause code; after
 // the fault the daemon's pool equals EC2's state; nothing is lost, assigned twice or left
 // behind.
 
-// bootFaulty starts a node whose EC2 has faults before the daemon's first call.
+// bootFaulty starts a node and makes EC2 fail from the daemon's first call on.
 func (l *lab) bootFaulty(instanceType string, env map[string]string, rules ...fakeaws.Rule) *node.Node {
 	l.t.Helper()
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: instanceType, SubnetID: l.subnet.ID})
@@ -45,7 +45,7 @@ func (l *lab) breakEC2(rules ...fakeaws.Rule) {
 	}
 }
 
-// endFaults ends all faults, and the calls that they left hanging.
+// endFaults ends all faults, and the calls that they made hang.
 func (l *lab) endFaults() {
 	l.t.Helper()
 	l.world.RemoveFaults()
@@ -59,7 +59,7 @@ func (l *lab) endFaults() {
 }
 
 // addAsKubelet adds pods, retrying after failures, until all run or time runs out. It
-// returns the failures.
+// returns the pods that run, and the failures.
 func (l *lab) addAsKubelet(n *node.Node, prefix string, count int, most time.Duration) (pods []*node.Pod, failed []error) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), most)
@@ -95,7 +95,7 @@ func (l *lab) addAsKubelet(n *node.Node, prefix string, count int, most time.Dur
 	return pods, failed
 }
 
-// explained reports the failures with an unexpected cause code.
+// explained fails the test for each failure without an expected cause code.
 func (l *lab) explained(failed []error, want ...cause.Code) {
 	l.t.Helper()
 	for _, err := range failed {
@@ -106,7 +106,7 @@ func (l *lab) explained(failed []error, want ...cause.Code) {
 	}
 }
 
-// ownAddresses checks that each pod has an address of its own, on an ENI of the node.
+// ownAddresses checks that each pod has a unique address, on an ENI of the node.
 func (l *lab) ownAddresses(n *node.Node, pods []*node.Pod) {
 	l.t.Helper()
 	seen := map[netip.Addr]string{}
@@ -121,7 +121,7 @@ func (l *lab) ownAddresses(n *node.Node, pods []*node.Pod) {
 	}
 }
 
-// difference is how the daemon's pool differs from EC2, "" if it does not: in the ENIs
+// difference describes how the daemon's pool differs from EC2, "" if it does not: in the ENIs
 // attached to the node, and in the addresses of each.
 func (l *lab) difference(n *node.Node) string {
 	l.t.Helper()
@@ -177,15 +177,15 @@ func (l *lab) converged(n *node.Node, within time.Duration) {
 		}
 		select {
 		case <-ctx.Done():
-			operations, _ := json.Marshal(s.Operations) // plain values encode
+			operations, _ := json.Marshal(s.Operations) // these types always encode
 			l.t.Fatalf("not settled %v after the fault's end: %s; in progress: %s", within, different, operations)
 		case <-tick.C:
 		}
 	}
 }
 
-// convergence bounds the wait until the daemon notices what a fault hid from it: a minute in
-// which a released address is not assigned again, and a resync interval of a minute, with
+// convergence bounds the wait until the daemon notices what a fault hid from it: a released
+// address is not assigned again for a minute, and the resync interval is another minute, with
 // jitter.
 const convergence = 3 * time.Minute
 
@@ -212,7 +212,7 @@ type faultRow struct {
 	env   map[string]string
 	lag   func(*fakeaws.World)
 	most  time.Duration // until the pods must have addresses, default 30 s
-	// held says that pods beyond the primary ENI's addresses cannot start before the
+	// held means that pods beyond the primary ENI's addresses cannot start before the
 	// fault ends: their ADDs fail with a cause instead.
 	held bool
 }
@@ -220,7 +220,7 @@ type faultRow struct {
 // atOnce is how many rows run in parallel: they wait more than they compute.
 const atOnce = 3
 
-// runAll runs rows in parallel, whatever -parallel says.
+// runAll runs rows in parallel, regardless of -parallel.
 func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {
 	if testing.Short() {
 		t.Skip("skip: -short")
@@ -232,7 +232,7 @@ func runAll(t *testing.T, rows []faultRow, run func(faultRow, *testing.T)) {
 	})
 }
 
-// run starts pods during the fault, ends it, and expects the same state as without it.
+// run starts pods during the fault, ends it, and expects the same state as without the fault.
 func (row faultRow) run(t *testing.T) {
 	l := newLab(t, fakeaws.Options{Latency: map[string]time.Duration{}})
 	env := map[string]string{"CNI_ADD_WAIT": "5s"}

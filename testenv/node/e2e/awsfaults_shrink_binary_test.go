@@ -34,12 +34,12 @@ func TestAWSFault_Shrinkage(t *testing.T) {
 	}, faultRow.shrink)
 }
 
-// shrinkTime bounds the wait until an ENI is released: it stays for its first minute, and
+// shrinkTime bounds the wait until an ENI is released: an ENI is kept for its first minute, and
 // shrinking pauses half a minute between steps.
 const shrinkTime = 3 * time.Minute
 
-// shrink starts pods, deletes them during the fault, ends the fault as soon as it was met,
-// and waits for the small pool.
+// shrink starts pods, deletes them during the fault, ends the fault as soon as every rule has
+// applied, and waits for the small pool.
 func (row faultRow) shrink(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.bootFaulty("m5.large", map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1", "CNI_ADD_WAIT": "60s"})

@@ -37,7 +37,7 @@ func TestCnictl_EqualsTheWorldAndTheKernel(t *testing.T) {
 			}
 			if mode == introspect.ModePrefix {
 				// The prefixes of one ENI serve more pods than an m5.large may run, so
-				// the daemon finds a second one.
+				// attach a second ENI before the daemon starts.
 				e, err := l.world.CreateENI(fakeaws.ENISpec{SubnetID: l.subnet.ID, Prefixes: 1})
 				if err != nil {
 					t.Fatal(err)
@@ -82,7 +82,7 @@ type cnictl struct {
 	address string
 }
 
-// run decodes what a command prints as JSON.
+// run runs a command and decodes its JSON output.
 func (c cnictl) run(into any, command ...string) error {
 	var out, errOut bytes.Buffer
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -99,8 +99,8 @@ func (c cnictl) run(into any, command ...string) error {
 	return nil
 }
 
-// settled waits until no EC2 operation is in progress or planned. The server may not listen
-// yet: it starts concurrently with the sockets that show that the daemon serves.
+// settled waits until no EC2 operation is in progress or planned. The introspection server may not
+// listen yet: it starts concurrently with the sockets that show that the daemon serves.
 func (c cnictl) settled() (shown document.NodeIPAM) {
 	c.t.Helper()
 	quiet := 0
@@ -139,8 +139,7 @@ func (c cnictl) enis() []introspect.NodeENI {
 	return list.Items
 }
 
-// TestCnictl_ShowsUnusedSettings: cnictl shows of every setting what this version does with
-// it.
+// TestCnictl_ShowsUnusedSettings: cnictl shows for every setting what this version does with it.
 func TestCnictl_ShowsUnusedSettings(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: l.subnet.ID})
@@ -237,7 +236,7 @@ func assignedOn(e introspect.NodeENI) (out []introspect.NodeAddress) {
 
 // equalKernel compares the ENIs and assigned addresses shown with the node's rules and
 // routes: each assigned address has its route and its rules (spec/plugin.md §5.9),
-// each secondary ENI the rule of its own address, and the kernel has no others.
+// each secondary ENI has the rule for its primary address, and the kernel has no others.
 func (c cnictl) equalKernel(shown []introspect.NodeENI) {
 	c.t.Helper()
 	state, err := c.n.KernelState()
@@ -279,7 +278,7 @@ func (c cnictl) equalKernel(shown []introspect.NodeENI) {
 	}
 }
 
-// rulesOf are the rules with the given priorities, sorted, with single spaces.
+// rulesOf returns the rules with the given priorities, sorted, with single spaces.
 func rulesOf(text string, priorities ...string) (out []string) {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
@@ -291,7 +290,7 @@ func rulesOf(text string, priorities ...string) (out []string) {
 	return out
 }
 
-// podRoutes are the addresses with a route of the main table over a pod's link.
+// podRoutes returns the addresses that have a route in the main table over a pod's link.
 func podRoutes(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)

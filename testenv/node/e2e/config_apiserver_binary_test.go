@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// apiServer serves a cordoned Node to the daemon, inside the node, and records the requests:
+// apiServer serves a cordoned Node to the daemon, inside the node, and records each request's
 // path, user agent and token.
 type apiServer struct {
 	url  string
@@ -47,7 +47,7 @@ func (l *lab) apiServer(n *node.Node) *apiServer {
 		}
 	})}
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = server.Serve(listener) }() // ends by Close
+	go func() { defer close(ended); _ = server.Serve(listener) }() // ends on Close
 	l.t.Cleanup(func() { _ = server.Close(); <-ended })
 	return s
 }
@@ -68,7 +68,7 @@ func (s *apiServer) saw(request string) bool {
 	return s.seen[request]
 }
 
-// TestConfig_APIServer configures a daemon with an API server where its Node is cordoned: the
+// TestConfig_APIServer gives a daemon an API server where its Node is cordoned: the
 // pool does not change, unless AWS_MANAGE_ENIS_NON_SCHEDULABLE is set.
 func TestConfig_APIServer(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})

@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestConfig_EC2Endpoint makes a daemon reach EC2 through a proxy inside the node, by
+// TestConfig_EC2Endpoint makes a daemon reach EC2 through a proxy inside the node, by setting
 // AWS_EC2_ENDPOINT, which takes precedence over the SDK's own variable. Each request names
 // the release in VPC_CNI_VERSION.
 func TestConfig_EC2Endpoint(t *testing.T) {
@@ -43,7 +43,7 @@ func TestConfig_EC2Endpoint(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	})}
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = server.Serve(listener) }() // ends by Close
+	go func() { defer close(ended); _ = server.Serve(listener) }() // ends on Close
 	t.Cleanup(func() { _ = server.Close(); <-ended; transport.CloseIdleConnections() })
 
 	l.start(n, map[string]string{

@@ -18,7 +18,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// print is a command's human-readable output.
+// print returns a command's human-readable output.
 func (c cnictl) print(command ...string) string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
@@ -33,7 +33,7 @@ func (c cnictl) print(command ...string) string {
 }
 
 // TestConfig_ProblemsAreReported gives a daemon values that it cannot use as written. Each is
-// logged, counted in the summary and shown by cnictl, without any credential.
+// logged, counted in the summary and shown by cnictl, and no credential is revealed.
 func TestConfig_ProblemsAreReported(t *testing.T) {
 	const secret = "hunter2"
 	l := newLab(t, fakeaws.Options{})

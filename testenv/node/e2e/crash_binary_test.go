@@ -36,13 +36,13 @@ func (l *lab) signal(n *node.Node, s syscall.Signal) {
 	}
 }
 
-// TestRestart kills the daemon; the next one must know every pod.
+// TestRestart kills the daemon; the next daemon must know every pod.
 func TestRestart(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
 	pods := l.mustAdd(n, "p", 12, 4)
 	l.kill(n, syscall.SIGKILL)
-	// Remove the rules of a running pod, and add rules of one that never existed.
+	// Remove the rules of a running pod, and add rules for an address that no pod has had.
 	wiped := pods[0]
 	for _, argv := range [][]string{
 		{"rule", "del", "prio", "512", "to", wiped.IP.String()},
@@ -53,11 +53,11 @@ func TestRestart(t *testing.T) {
 			t.Fatalf("ip %v: %v: %s", argv, err, r.Stderr)
 		}
 	}
-	// A pod that is deleted while no daemon runs: the plugin cleans up without it.
+	// A pod is deleted while no daemon runs: the plugin cleans up without it.
 	gone := pods[len(pods)-1]
 	l.del(n, []*node.Pod{gone}, 1)
 	pods = pods[:len(pods)-1]
-	l.age(n) // a younger pod's link may be about to be created
+	l.age(n) // the link of a younger pod may be about to be created
 	l.start(n, nil)
 
 	held := l.assigned(n)
@@ -79,8 +79,8 @@ func TestRestart(t *testing.T) {
 	if strings.Contains(state.Rules, "10.1.15.250") {
 		t.Errorf("rules of a pod that never was are still there:\n%s", state.Rules)
 	}
-	// The kernel removes a pod's link a moment after its namespace: a start in between
-	// still sees it, and checks again.
+	// The kernel removes a pod's link shortly after its namespace: a daemon that starts in between
+	// still sees the link, and checks again.
 	l.until("the address of a pod that went meanwhile is free", func() bool { return !l.assigned(n)[gone.IP] })
 	more := l.mustAdd(n, "more", 3, 1)
 	for _, p := range more {
@@ -94,7 +94,7 @@ func TestRestart(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// assigned reads the addresses that the daemon has assigned.
+// assigned returns the addresses that the daemon has assigned.
 func (l *lab) assigned(n *node.Node) map[netip.Addr]bool {
 	l.t.Helper()
 	var enis introspect.ENIs
@@ -176,7 +176,7 @@ func (l *lab) damage(n *node.Node, change func(string) string) {
 
 // TestSIGTERM: the daemon fails a waiting ADD with the reason, and exits in time.
 func TestSIGTERM(t *testing.T) {
-	// An attach takes longer than the test: the ADD must wait.
+	// An attach takes longer than the test, so the ADD must wait.
 	l := newLab(t, fakeaws.Options{Latency: map[string]time.Duration{"CreateNetworkInterface": 20 * time.Second}})
 	n := l.boot("t3.small", map[string]string{"CNI_ADD_WAIT": "60s"})
 	l.mustAdd(n, "p", 3, 1)

@@ -18,12 +18,12 @@ import (
 	"cnictl/testenv/node"
 )
 
-// killed is the exit code of a process that SIGKILL ended, as a shell has it.
+// killed is the exit code of a process that SIGKILL ended, as in a shell.
 const killed = 128 + int(syscall.SIGKILL)
 
 // TestCrashPoints kills the daemon or the plugin at every point that an operation passes,
-// continues like kubelet, and compares kernel, EC2 and file. The points are recorded in a
-// run that is not killed.
+// continues like kubelet, and compares kernel, EC2 and file. An earlier run that is not killed
+// records the points.
 func TestCrashPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")
@@ -57,11 +57,11 @@ func TestCrashPoints(t *testing.T) {
 	}
 }
 
-// working bounds the stages in parallel. They wait for the kernel more than they compute, so
-// t.Parallel would run too few.
+// working limits the number of parallel stages. They wait for the kernel more than they compute,
+// so t.Parallel would run too few.
 var working = make(chan struct{}, 6)
 
-// oneAtWork waits for a turn; what it returns ends it.
+// oneAtWork waits for a free slot and returns the function that frees it.
 func oneAtWork() func() {
 	working <- struct{}{}
 	return func() { <-working }
@@ -70,7 +70,7 @@ func oneAtWork() func() {
 // sideBySide runs subtests in parallel.
 func sideBySide(run []func()) { each(len(run), len(run), func(i int) { run[i]() }) }
 
-// newCrashLab is a lab with binaries that have crash points.
+// newCrashLab makes a lab whose binaries have crash points.
 func newCrashLab(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t, fakeaws.Options{})
@@ -81,10 +81,10 @@ func newCrashLab(t *testing.T) *lab {
 	return l
 }
 
-// trace is the file in which a process lists the points that it passes.
+// trace is the path of the file in which a process lists the points that it passes.
 type trace string
 
-// newTrace makes a trace in the node's directory, where its processes may write.
+// newTrace creates a trace in the node's directory, where the node's processes may write.
 func newTrace(s *stage) trace {
 	s.t.Helper()
 	dir, err := os.MkdirTemp(s.Dir, "trace")
@@ -115,8 +115,8 @@ func (f trace) diedAt(t *testing.T, want crashpoint.Point, code int) {
 	}
 }
 
-// env arms a process: it lists its points and, unless at is empty, dies at the nth
-// pass of one.
+// env returns the variables that make a process list its points and, unless at is empty, die
+// when it passes that point for the nth time.
 func (f trace) env(at crashpoint.Point, nth int) map[string]string {
 	env := map[string]string{"CNI_CRASH_LIST": string(f)}
 	if at != "" {
@@ -146,7 +146,7 @@ func distinct(points []crashpoint.Point) (out []crashpoint.Point) {
 // passing is a point that a recorded operation passed.
 type passing struct {
 	point crashpoint.Point
-	nth   int // pass since the start of the process
+	nth   int // nth pass since the start of the process
 }
 
 // ofOperation lists the points passed after the first n.

@@ -24,25 +24,25 @@ import (
 // scene is an operation on a node in which the daemon dies.
 type scene struct {
 	name   string
-	env    map[string]string // of the daemon that may die and of those after it
-	before map[string]string // changes for the daemon before, which sets the scene
-	pods   int               // running before
-	// down changes what is on the node while no daemon runs.
+	env    map[string]string // of the daemon that may die and of its successors
+	before map[string]string // changes to env for the first daemon, which prepares the scene
+	pods   int               // that run before the operation
+	// down changes the node while no daemon runs.
 	down func(s *stage)
-	// operation runs while the daemon may die; nil: only the daemon's start.
+	// operation runs while the daemon may die; nil if it is only the daemon's start.
 	operation func(s *stage)
-	// rest completes the operation if the daemon did not die; nil: nothing to do.
+	// rest completes the operation if the daemon did not die; nil if there is nothing to do.
 	rest func(s *stage)
-	// resting is what the daemon passes when it leaves an ENI alone for a minute before
-	// the operation. It is known beforehand, so that the minutes of all runs are the
-	// same.
+	// resting lists the points that the daemon passes if it must leave an ENI alone for a minute
+	// before the operation. They are given instead of recorded, so that all runs wait for that
+	// minute in parallel.
 	resting []crashpoint.Point
-	// recoveries are what may follow the crash; nil: only a restart.
+	// recoveries are what kubelet may do after the crash; nil means that the daemon only restarts.
 	recoveries map[string]recovery
 }
 
-// recovery is what kubelet does after a crash during the operation: while the daemon is down
-// and after the next one serves. Unless young, the daemon is restarted minutes later.
+// recovery is what kubelet does after a crash during the operation: while the daemon is down,
+// and once the next one serves. Unless young is set, the daemon is restarted minutes later.
 type recovery struct {
 	down, up func(s *stage)
 	young    bool
@@ -55,7 +55,7 @@ type stage struct {
 	pods []*node.Pod // that must exist
 	pod  *node.Pod   // of the operation
 	err  error       // of the operation
-	// older is a sandbox of the same pod that waits for its DEL.
+	// older is a sandbox of the same pod whose DEL is still to come.
 	older *node.Pod
 }
 
@@ -90,7 +90,7 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 		if s.err != nil {
 			t.Fatalf("without a crash: %v", s.err)
 		}
-		s.settled(s.Node) // the daemon is not done when the client gets its reply
+		s.settled(s.Node) // the daemon may still be working after it has replied
 		points := ofOperation(f.points(t), before)
 		if sc.rest != nil {
 			sc.rest(s)
@@ -108,7 +108,7 @@ func (sc *scene) record(t *testing.T) ([]passing, size) {
 	return ofOperation(f.points(t), 0), s.size(s.Node)
 }
 
-// crashes lets the daemon die at every point of the operation.
+// crashes makes the daemon die at every point of the operation.
 func (sc *scene) crashes(t *testing.T, note func([]crashpoint.Point)) {
 	if sc.resting != nil {
 		sc.restingCrashes(t, note)
@@ -136,7 +136,7 @@ func (sc *scene) crashes(t *testing.T, note func([]crashpoint.Point)) {
 	note(passed)
 }
 
-// restingCrashes runs everything at once, next to the other scenes: it only waits.
+// restingCrashes runs all cases in parallel, beside the other scenes: they only wait.
 func (sc *scene) restingCrashes(t *testing.T, note func([]crashpoint.Point)) {
 	cases := []func(){func() {
 		t.Run("no crash", func(t *testing.T) {
@@ -191,7 +191,7 @@ func (sc *scene) crash(t *testing.T, p passing, w recovery, want size) {
 		w.up(s)
 	}
 	s.intact(s.Node, s.pods)
-	// The next daemon lets an ENI rest, too, so what it will be is not waited for.
+	// The next daemon, too, leaves an ENI alone for a minute, so the final size is not awaited.
 	if got := s.size(s.Node); got != want && sc.resting == nil {
 		t.Errorf("the pool has %d ENIs with %d CIDRs, without a crash %d with %d", got.enis, got.cidrs, want.enis, want.cidrs)
 	}
@@ -200,10 +200,10 @@ func (sc *scene) crash(t *testing.T, p passing, w recovery, want size) {
 	s.intact(s.Node, nil)
 }
 
-// rest is how long an ENI stays attached at least.
+// rest is the minimum time for which an ENI stays attached.
 const rest = time.Minute
 
-// patience bounds the wait for a death.
+// patience bounds the wait for the daemon's death.
 func (sc *scene) patience() time.Duration {
 	if sc.resting != nil {
 		return rest + soon
@@ -211,7 +211,7 @@ func (sc *scene) patience() time.Duration {
 	return soon
 }
 
-// add runs an ADD; it succeeds even if the daemon died as soon as it had answered.
+// add runs an ADD; it succeeds even if the daemon dies as soon as it has answered.
 func (s *stage) add() {
 	s.t.Helper()
 	s.sandbox("new")
@@ -232,7 +232,7 @@ func (s *stage) sandbox(name string) {
 func (s *stage) again() {
 	s.t.Helper()
 	if s.err == nil {
-		return // it has its result
+		return // the ADD succeeded
 	}
 	if err := s.Add(s.pod); err != nil {
 		s.t.Fatalf("ADD again after %v: %v", s.err, err)
@@ -249,12 +249,12 @@ func (s *stage) giveUp() {
 	if err := s.DelPod(s.pod); err != nil {
 		s.t.Error(err)
 	}
-	if s.older == nil || !s.linked(s.older) { // whose link has the same name
+	if s.older == nil || !s.linked(s.older) { // its link has the same name
 		s.linksGone(s.Node, s.pod)
 	}
 }
 
-// replace makes another sandbox for the pod whose ADD failed.
+// replace creates another sandbox for the pod whose ADD failed.
 func (s *stage) replace() {
 	s.t.Helper()
 	if s.err == nil {
@@ -266,8 +266,8 @@ func (s *stage) replace() {
 	}
 }
 
-// delOne takes a pod away up to its namespace. DEL succeeds whatever happens to
-// the daemon: the plugin knows from the result what the pod had.
+// delOne runs a pod's DEL, without removing its namespace. DEL succeeds whatever happens to
+// the daemon: the previous result tells the plugin what the pod had.
 func (s *stage) delOne() {
 	s.t.Helper()
 	s.takeOne()
@@ -276,8 +276,8 @@ func (s *stage) delOne() {
 	}
 }
 
-// takeOne takes a pod out of those that should be there: one that has rules for the
-// table of a secondary ENI, if there is any.
+// takeOne removes a pod from the list of those that must exist: preferably one that has rules
+// for a secondary ENI's table.
 func (s *stage) takeOne() {
 	i := slices.IndexFunc(s.pods, func(p *node.Pod) bool {
 		eni, ok := s.world.OwnerOf(p.IP)
@@ -287,7 +287,7 @@ func (s *stage) takeOne() {
 	s.pod, s.pods = s.pods[i], slices.Delete(slices.Clone(s.pods), i, i+1)
 }
 
-// remove ends a sandbox whose DEL succeeded.
+// remove deletes a sandbox whose DEL succeeded.
 func (s *stage) remove() {
 	s.t.Helper()
 	if err := s.RemoveSandbox(s.pod); err != nil {
@@ -296,7 +296,7 @@ func (s *stage) remove() {
 	s.linksGone(s.Node, s.pod)
 }
 
-// deleteAgain repeats the DEL and ends the sandbox.
+// deleteAgain repeats the DEL and deletes the sandbox.
 func (s *stage) deleteAgain() {
 	s.t.Helper()
 	if err := s.DelPod(s.pod); err != nil {
@@ -305,7 +305,7 @@ func (s *stage) deleteAgain() {
 	s.linksGone(s.Node, s.pod)
 }
 
-// call calls upstream's server, as upstream's plugin does.
+// call calls the gRPC server, as upstream's plugin does.
 func (s *stage) call(f func(ctx context.Context, c cnirpc.CNIBackendClient) error) error {
 	s.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///node", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -336,7 +336,7 @@ func (s *stage) grpcAdd() {
 	})
 }
 
-// finishAdd is what a plugin does with a reply.
+// finishAdd does what a plugin does after the reply.
 func (s *stage) finishAdd() {
 	s.t.Helper()
 	if err := s.Add(s.pod); err != nil { // the sandbox keeps its address
@@ -357,7 +357,7 @@ func (s *stage) grpcDel() {
 	})
 }
 
-// finishDel is what a plugin and a runtime do with a reply.
+// finishDel does what a plugin and a runtime do after the reply.
 func (s *stage) finishDel() {
 	s.t.Helper()
 	s.ip(s.Node, "rule", "del", "prio", "512", "to", s.pod.IP.String())
@@ -365,7 +365,7 @@ func (s *stage) finishDel() {
 	s.remove()
 }
 
-// tearDown is what a plugin does by the previous result when the daemon is gone.
+// tearDown does what a plugin does if the daemon is gone: it uses the previous result.
 func (s *stage) tearDown() {
 	s.t.Helper()
 	if _, err := s.RunPlugin(s.pod, "DEL", s.pod.Result); err != nil {
@@ -377,10 +377,10 @@ type env = map[string]string
 
 var (
 	// The primary ENI of a t3.small has room for three pods; the pod of an operation
-	// is the fourth and needs rules for a table of its own.
+	// is the fourth and needs rules for a secondary ENI's table.
 	full = env{"MAX_ENI": "2", "WARM_ENI_TARGET": "2"}
 
-	// Pods come and go on one node, quicker than addresses rest.
+	// Pods come and go on one node, faster than the cooldown of addresses would allow.
 	unrested = merged(full, env{"IP_COOLDOWN_PERIOD": "0"})
 
 	addRecoveries = map[string]recovery{
@@ -413,8 +413,8 @@ var (
 	}
 )
 
-// disturb leaves what a daemon repairs at its start: missing rules of a running pod, a
-// pod that went without a DEL, and rules of an address that no pod has.
+// disturb leaves state for a daemon to repair at its start: missing rules of a running pod, a
+// pod that ended without a DEL, and rules for an address that no pod has.
 func (s *stage) disturb() {
 	s.t.Helper()
 	s.ip(s.Node, "rule", "del", "prio", "512", "to", s.pods[0].IP.String())
@@ -425,12 +425,12 @@ func (s *stage) disturb() {
 	s.age(s.Node)
 }
 
-// act is an operation in which the plugin dies, while the daemon lives on.
+// act is an operation in which the plugin dies while the daemon lives on.
 type act struct {
 	name       string
 	prepare    func(s *stage)
 	command    string // of the plugin that dies
-	fails      bool   // also without a death
+	fails      bool   // the command fails even if nothing kills it
 	recoveries map[string]func(s *stage)
 }
 
@@ -462,7 +462,7 @@ var pluginAddRecoveries = map[string]func(s *stage){
 	},
 }
 
-// added is a pod that is up.
+// added adds a pod, which must come up.
 func (s *stage) added() {
 	s.t.Helper()
 	s.add()
@@ -472,7 +472,7 @@ func (s *stage) added() {
 	s.pods = s.pods[:len(s.pods)-1]
 }
 
-// halfAdded is a sandbox whose ADD died when all was done but for the result.
+// halfAdded creates a sandbox whose ADD dies just before it prints the result.
 func (s *stage) halfAdded() {
 	s.t.Helper()
 	s.sandbox("new")
@@ -482,7 +482,7 @@ func (s *stage) halfAdded() {
 	}
 }
 
-// olderSandbox is a second sandbox of a pod whose first is still up.
+// olderSandbox creates a second sandbox of a pod whose first one is still up.
 func (s *stage) olderSandbox() {
 	s.t.Helper()
 	s.added()
@@ -490,7 +490,7 @@ func (s *stage) olderSandbox() {
 	s.sandbox("new")
 }
 
-// badSandbox has a default route already, so the plugin fails halfway.
+// badSandbox creates a sandbox that already has a default route, so the plugin fails halfway.
 func (s *stage) badSandbox() {
 	s.t.Helper()
 	s.sandbox("new")
@@ -579,9 +579,9 @@ func (a *act) crash(t *testing.T, s *stage, p crashpoint.Point, resume func(*sta
 	return true
 }
 
-// soonBesideOlder is soon if sandboxes of one pod name share a link. The dead one, which got
-// no DEL, counts as the link's owner until a third one is up: the daemon's next check, a
-// minute later, first misses it, and another one 5 s later ends it.
+// soonBesideOlder replaces soon if two sandboxes of one pod name share a link. The dead one, which
+// got no DEL, counts as the link's owner until a third one is up. The daemon's next check, a
+// minute later, is the first to miss it, and another check 5 s later ends it.
 const soonBesideOlder = noticedWithin + resync.EndedGap + soon
 
 // linked reports whether a sandbox still has its link.
@@ -590,7 +590,7 @@ func (s *stage) linked(p *node.Pod) bool {
 	return strings.Contains(s.ip(s.Node, "-n", p.Netns.Name, "link"), p.IfName+"@")
 }
 
-// lateDEL deletes the older sandbox, if there is one, when a newer one is up.
+// lateDEL deletes the older sandbox, if any.
 func (s *stage) lateDEL() {
 	s.t.Helper()
 	if s.older == nil {
@@ -599,7 +599,7 @@ func (s *stage) lateDEL() {
 	if err := s.DelPod(s.older); err != nil {
 		s.t.Error(err)
 	}
-	if !slices.Contains(s.pods, s.pod) { // whose link has the same name
+	if !slices.Contains(s.pods, s.pod) { // its link has the same name
 		s.linksGone(s.Node, s.older)
 	}
 	s.older = nil

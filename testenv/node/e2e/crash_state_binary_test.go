@@ -23,18 +23,18 @@ import (
 	"cnictl/testenv/node"
 )
 
-// soon bounds the wait for what a daemon does at its start or within a second: state that is
+// soon bounds the wait for what a daemon does at its start or within a second. State that it
 // repaired only later would be lost on a node that crashes again.
 const soon = 20 * time.Second
 
-// intact compares kernel, EC2 and file with the pods that should exist: each has its address,
-// link, route, rules and entry, there are no others, and the daemon shows what EC2 has.
+// intact compares kernel, EC2 and file with the pods that must exist: each has its address,
+// link, route, rules and entry, nothing else exists, and the daemon shows what EC2 has.
 func (l *lab) intact(n *node.Node, pods []*node.Pod) (ok bool) {
 	l.t.Helper()
 	return l.intactWithin(n, pods, soon)
 }
 
-// intactWithin is intact with more patience.
+// intactWithin is intact with another time limit.
 func (l *lab) intactWithin(n *node.Node, pods []*node.Pod, patience time.Duration) (ok bool) {
 	l.t.Helper()
 	ok = true
@@ -101,7 +101,7 @@ func texts[T fmt.Stringer](all func(func(T) bool)) (out []string) {
 	return out
 }
 
-// podState is what node.Leftovers returns for pods that are up.
+// podState returns what node.Leftovers would return for pods that are up.
 func (l *lab) podState(pods []*node.Pod) (out []string) {
 	l.t.Helper()
 	for _, p := range pods {
@@ -139,7 +139,7 @@ var (
 	tableRoute = regexp.MustCompile(`(?m)^default via .* table (\d+)\b`)
 )
 
-// eniState is a rule and a default route for each secondary ENI.
+// eniState returns the expected rule and default route of each secondary ENI.
 func (l *lab) eniState(n *node.Node) (out []string) {
 	for _, e := range l.world.ENIsOf(n.InstanceID) {
 		if table := netnames.RouteTable(e.Attachment.Card, e.Attachment.Device); !netnames.IsMain(table) {
@@ -185,7 +185,7 @@ func (l *lab) cidrsShown(n *node.Node) (out []string) {
 	return out
 }
 
-// temporaries lists files beside the checkpoint that a write may have left.
+// temporaries lists the temporary files beside the checkpoint that a write may have left.
 func (l *lab) temporaries(n *node.Node) (out []string) {
 	l.t.Helper()
 	dir, err := n.Open(filepath.Dir(checkpointPath), os.O_RDONLY, 0)
@@ -206,7 +206,7 @@ func (l *lab) temporaries(n *node.Node) (out []string) {
 }
 
 // age makes every entry of the checkpoint five minutes older, as if the daemon had been down
-// for that long: it spares young ones, whose pods may still be in creation.
+// for that long: the daemon spares young entries, whose pods may not have their links yet.
 func (l *lab) age(n *node.Node) {
 	l.t.Helper()
 	f, err := n.Open(checkpointPath, os.O_RDWR, 0)
@@ -239,7 +239,7 @@ func (l *lab) age(n *node.Node) {
 	}
 }
 
-// size is what a pool converged to.
+// size is the size of a pool that has converged.
 type size struct{ enis, cidrs int }
 
 func (l *lab) size(n *node.Node) size {

@@ -47,7 +47,7 @@ func TestDoctor_HealthyNode(t *testing.T) {
 	}
 }
 
-// TestDoctor_HealthyIPv6Node is the same where pods have addresses of the node's /80.
+// TestDoctor_HealthyIPv6Node does the same for a node whose pods have addresses of its /80.
 func TestDoctor_HealthyIPv6Node(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	v := l.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
@@ -68,8 +68,8 @@ func TestDoctor_HealthyIPv6Node(t *testing.T) {
 	l.finds(saved, "")
 }
 
-// TestDoctor_TwoReadings: a second reading of an unchanged node shows the same, and continues
-// the logs of the first. The doctor finds no fault in them.
+// TestDoctor_TwoReadings: a second reading of an unchanged node shows the same, and its logs
+// continue those of the first. The doctor finds no fault in either.
 func TestDoctor_TwoReadings(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -94,7 +94,7 @@ func TestDoctor_TwoReadings(t *testing.T) {
 	}
 }
 
-// TestDoctor_Faults: faults of a node are found in what is read there.
+// TestDoctor_Faults: the doctor finds a node's faults in what it reads there.
 func TestDoctor_Faults(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -135,8 +135,8 @@ func TestDoctor_Faults(t *testing.T) {
 	}
 }
 
-// finds runs the doctor on saved evidence, and on an anonymized bundle of it. No code means
-// no finding of severity warning or higher.
+// finds runs the doctor on saved evidence, and on an anonymized bundle of it. Without a code it
+// expects no finding of severity warning or higher.
 func (l *lab) finds(saved []byte, code string) {
 	l.t.Helper()
 	ev, err := file.Load(saved)
@@ -187,8 +187,8 @@ func (l *lab) doctor(n *node.Node, flags ...string) (_ evidence.Node, saved []by
 	return ev.Nodes[0], saved
 }
 
-// expected is what an evidence file expects of a node in the world of the lab. The
-// assignments are those of the daemon.
+// expected returns the evidence that a node of the lab's world should produce. The assignments
+// are those of the daemon.
 func (l *lab) expected(n *node.Node, env map[string]string, pods []*node.Pod, now *evidence.Reading) *evidence.Reading {
 	l.t.Helper()
 	world := map[string]any{
@@ -229,7 +229,7 @@ func (l *lab) expected(n *node.Node, env map[string]string, pods []*node.Pod, no
 	return ev.Nodes[0].First
 }
 
-// equalReading compares a node's evidence with the expected one, except what the world does
+// equalReading compares a node's evidence with the expected one. It ignores what the world does
 // not determine: times, MAC addresses of veth pairs, settings that are not set.
 func equalReading(t *testing.T, got, want *evidence.Reading) {
 	t.Helper()
@@ -257,7 +257,7 @@ func equalReading(t *testing.T, got, want *evidence.Reading) {
 		n := &want.Neighbours.Content[i]
 		n.MAC = macs[n.Pod]
 	}
-	family := want.Rules.Content[0].Family // of pods; of the other the kernel has rules of its own
+	family := want.Rules.Content[0].Family // of the pods; the kernel has rules of the other family
 	got.Rules.Content = slices.DeleteFunc(got.Rules.Content, func(r evidence.Rule) bool { return r.Family != family })
 	got.Routes.Content = slices.DeleteFunc(got.Routes.Content, func(r evidence.Route) bool { // to the node's own IPv6 address
 		return r.Family == 6 && r.Dev != "" && r.To != "default"
@@ -313,12 +313,12 @@ func prefixed(e evidence.ENI) (out [][]evidence.Address) {
 	return out
 }
 
-// sorted are the entries of a list as texts, in an order of their own.
+// sorted returns the entries of a list as JSON, sorted.
 func sorted[T any](s evidence.Source[[]T]) (out []string) {
 	for _, e := range s.Content {
 		text, err := json.Marshal(e)
 		if err != nil {
-			panic(err) // a type of evidence
+			panic(err) // types of evidence always encode
 		}
 		out = append(out, string(text))
 	}

@@ -37,11 +37,11 @@ type ailment struct {
 	cold     bool             // no daemon runs yet: begins starts it
 	fades    bool             // only what ADDs meet is found, so another may have to fail before the doctor sees it
 	begins   func(x *patient) // causes the fault
-	ends     func(x *patient) // removes the fault, after which nothing is found; nil: only a new node is healthy
+	ends     func(x *patient) // removes the fault, after which the doctor finds nothing; nil if only a new node is healthy
 }
 
 // TestDoctor_Provoked causes each fault on a real node: the doctor finds it and nothing else,
-// and finds nothing when the fault is removed.
+// and finds nothing after the fault is removed.
 func TestDoctor_Provoked(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]ailment{
@@ -252,7 +252,7 @@ func (a ailment) admit(t *testing.T) *patient {
 	return x
 }
 
-// mustAdd adds pods, each once there is an address for it: ADDs wait only a second, so that
+// mustAdd adds pods, each once an address is free: ADDs wait only a second, so that
 // those that must fail do so soon.
 func (x *patient) mustAdd(count int) (pods []*node.Pod) {
 	x.t.Helper()
@@ -273,7 +273,7 @@ func (x *patient) free() {
 	})
 }
 
-// fails adds a pod that gets no network.
+// fails adds a pod, which must get no network.
 func (x *patient) fails() {
 	x.t.Helper()
 	if p, err := x.n.AddPod(node.PodSpec{Namespace: "default", Name: "fails"}); err == nil {
@@ -290,7 +290,7 @@ func (x *patient) works() {
 	})
 }
 
-// dies starts a daemon that exits with an error.
+// dies starts the daemon, which must exit with an error.
 func (x *patient) dies() {
 	x.t.Helper()
 	if err := x.n.StartDaemon(x.env); err != nil {
@@ -301,7 +301,7 @@ func (x *patient) dies() {
 	}
 }
 
-// up starts the daemon with other settings.
+// up restarts the daemon with other settings.
 func (x *patient) up(env ...string) {
 	x.t.Helper()
 	if x.n.DaemonPID() != 0 {
@@ -313,7 +313,7 @@ func (x *patient) up(env ...string) {
 	x.start(x.n, x.env)
 }
 
-// refuse makes EC2 answer actions with an error.
+// refuse makes EC2 answer the given actions with an error.
 func (x *patient) refuse(code string, actions ...string) {
 	x.t.Helper()
 	for _, a := range actions {
@@ -322,7 +322,7 @@ func (x *patient) refuse(code string, actions ...string) {
 }
 
 // shows runs the doctor on the node and expects exactly one root cause above info, which is at
-// least probable; empty: none.
+// least probable. An empty code means none.
 func (x *patient) shows(code string) {
 	x.t.Helper()
 	expect(x.t, x.diagnose(), code)
@@ -341,7 +341,7 @@ func (x *patient) diagnose() []byte {
 	return out.Stdout
 }
 
-// expect looks for a cause in a report, see shows.
+// expect checks the root causes in a report, see shows.
 func expect(t *testing.T, report []byte, code string) {
 	t.Helper()
 	var r document.DoctorReport
@@ -353,7 +353,7 @@ func expect(t *testing.T, report []byte, code string) {
 		switch {
 		case f.Code == code:
 			found = found || f.Confidence != catalogue.Suspected.String()
-		case code == "" && f.Code == "ip/warm-pool-lag": // a pool that grows again between the readings
+		case code == "" && f.Code == "ip/warm-pool-lag": // a pool that is growing again between the readings
 		case f.Severity != catalogue.Info.String():
 			t.Errorf("found: %s", f.Code)
 		}
@@ -398,8 +398,8 @@ func sh(script string) func(*patient) { return func(x *patient) { x.sh(x.n, scri
 
 var creating = []string{"AssignPrivateIpAddresses", "CreateNetworkInterface"}
 
-// newType is a world with an instance type that is neither in the daemon's table nor described
-// by EC2.
+// newType is a world with an instance type that neither the daemon's table nor EC2
+// describes.
 var newType = fakeaws.Options{
 	Types:     []limits.Instance{{Type: "x9.large", MaxENIs: 2, IPv4PerENI: 2, IPv6PerENI: 2, Hypervisor: "nitro", Cards: []limits.Card{{MaxENIs: 2}}}},
 	HideTypes: []string{"x9.large"},
@@ -417,7 +417,7 @@ func (x *patient) attach(tags map[string]string) {
 	}
 }
 
-// process starts a process of a name, as the list of processes shows it.
+// process starts a process that the process list shows under the given name.
 func (x *patient) process(name string, flags ...string) {
 	x.t.Helper()
 	x.background(append([]string{"/bin/bash", "-c", "exec -a /none/" + name + ` /bin/sh -c "sleep 600; :" "$@"`, name}, flags...)...)
@@ -435,7 +435,7 @@ func (x *patient) background(argv ...string) {
 	}
 }
 
-// conflist is a configuration of a plugin.
+// conflist returns a CNI configuration list with one plugin.
 func conflist(plugin string) string {
 	return `{"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "` + plugin + `"}]}`
 }

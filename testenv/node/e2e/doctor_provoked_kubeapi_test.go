@@ -31,7 +31,7 @@ import (
 )
 
 // controlPlane is an API server that reaches the daemons of nodes, each in its own network,
-// through a server for egress, as a managed control plane does.
+// through an egress proxy, as a managed control plane does.
 type controlPlane struct {
 	api        *kubeapi.Server
 	kubeconfig string // of an administrator
@@ -67,7 +67,7 @@ func newControlPlane(t *testing.T) *controlPlane {
 	return cp
 }
 
-// connect passes a connection of the API server on to a node's loopback.
+// connect forwards a connection of the API server to a node's loopback.
 func (cp *controlPlane) connect(w http.ResponseWriter, r *http.Request) {
 	host, port, _ := net.SplitHostPort(r.Host)
 	cp.mu.Lock()
@@ -96,7 +96,7 @@ func (cp *controlPlane) connect(w http.ResponseWriter, r *http.Request) {
 	done.Wait()
 }
 
-// inpatient is a cluster's node with a fault.
+// inpatient is a cluster node with a fault.
 type inpatient struct {
 	*member
 	plane *controlPlane
@@ -104,7 +104,7 @@ type inpatient struct {
 	bound *corev1.Pod
 }
 
-// disorder is a fault of a cluster's node and how to cause it.
+// disorder is a fault of a cluster node and how to cause it.
 type disorder struct {
 	instance string // type; default: m5.large
 	env      map[string]string
@@ -112,11 +112,11 @@ type disorder struct {
 	onNode   bool               // cnictl runs on the node
 	joins    func(x *inpatient) // before the controller and the daemon start
 	begins   func(x *inpatient) // causes the fault
-	ends     func(x *inpatient) // removes the fault, after which nothing is found; nil: only a new node is healthy
+	ends     func(x *inpatient) // removes the fault, after which the doctor finds nothing; nil if only a new node is healthy
 }
 
-// TestDoctor_ProvokedCluster is TestDoctor_Provoked with faults that Kubernetes objects show,
-// examined from outside the cluster.
+// TestDoctor_ProvokedCluster does what TestDoctor_Provoked does, for faults that Kubernetes
+// objects show, and examines them from outside the cluster.
 func TestDoctor_ProvokedCluster(t *testing.T) {
 	t.Parallel()
 	plane := newControlPlane(t)
@@ -219,7 +219,7 @@ func TestDoctor_ProvokedCluster(t *testing.T) {
 			p.agent()
 		}, begins: func(x *inpatient) { x.withTrunk(); x.run("p", 1) }},
 	}, run)
-	// The rights are the whole cluster's.
+	// The permissions apply to the whole cluster.
 	t.Run("boot/rbac", func(t *testing.T) {
 		var role *unstructured.Unstructured
 		run(t, disorder{joins: func(x *inpatient) {
@@ -272,7 +272,7 @@ func (cp *controlPlane) admit(t *testing.T, d disorder) *inpatient {
 		n.Status.Capacity = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
 	})}
 	cp.mu.Lock()
-	address := fmt.Sprintf("192.0.2.%d", len(cp.nodes)+1) // pods of other worlds have the node's
+	address := fmt.Sprintf("192.0.2.%d", len(cp.nodes)+1) // nodes of other worlds have the same addresses
 	cp.nodes[address] = x.Node
 	cp.mu.Unlock()
 	if d.joins != nil {
@@ -301,7 +301,7 @@ var (
 	coreEvents    = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// maySoon waits until a change of the daemon's permission on CNINodes takes effect.
+// maySoon waits until a change to the daemon's permission on CNINodes takes effect.
 func (x *inpatient) maySoon(right string, want bool) {
 	x.c.t.Helper()
 	verb, resource, _ := strings.Cut(right, " ")
@@ -352,7 +352,7 @@ func selects(x *inpatient) {
 	x.mark(nil, map[string]any{"k8s.amazonaws.com/eniConfig": x.c.namespace})
 }
 
-// branchFails adds a pod that gets no branch interface.
+// branchFails adds a pod, which must get no branch interface.
 func branchFails(x *inpatient) {
 	x.c.t.Helper()
 	x.bound = x.bind(x.c.namespace, wantsBranch)
@@ -372,14 +372,14 @@ func eventually(reason string) func(*inpatient) {
 
 func deleted(x *inpatient) { x.c.api.DeletePod(x.c.t, x.c.namespace, x.c.namespace) }
 
-// retried ends the controller's fault and makes it retry the pod.
+// retried ends the controller's faults and makes it retry the pod.
 func retried(x *inpatient) {
 	x.rc.SetFaults(vpcrc.Faults{})
 	x.c.mergePatch(podObjects, x.c.namespace, x.c.namespace, map[string]any{"metadata": map[string]any{"labels": map[string]any{"changed": "true"}}})
 	x.branch()
 }
 
-// shows is like patient's; cnictl reads the daemon through the API server.
+// shows does what patient's shows does; cnictl reads the daemon through the API server.
 func (x *inpatient) shows(code string) {
 	x.c.t.Helper()
 	cmd := exec.CommandContext(x.c.t.Context(), filepath.Join(x.c.binaries, "cnictl"), "doctor", x.name, "--via", "proxy", "--kubeconfig", x.plane.kubeconfig, "-o", "json", "--exit-zero", "--interval", "2s", "--node-timeout", patience.String())

@@ -11,8 +11,8 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// TestScaleUp_Faults starts 40 pods, 20 at a time, while EC2 misbehaves once. It logs
-// seconds beside those of upstream (spec/performance.md §2).
+// TestScaleUp_Faults starts 40 pods, 20 at a time, while EC2 misbehaves once. It logs the
+// duration beside upstream's (spec/performance.md §2).
 func TestScaleUp_Faults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")
@@ -36,7 +36,7 @@ func TestScaleUp_Faults(t *testing.T) {
 			"123.5 s, possible 4 s", 20 * time.Second, "CreateNetworkInterface", 5},
 		{"subnet exhausted once, said otherwise", fakeaws.FailCalls("CreateNetworkInterface", 1, 1, asValue), fakeaws.Options{Latency: fakeaws.RealisticLatency()}, 0, nil,
 			"", 20 * time.Second, "CreateNetworkInterface", 5},
-		// Each of our attach calls is three attempts of the SDK.
+		// Each of our attach calls is up to three attempts of the SDK.
 		{"attach throttled three times", fakeaws.FailCalls("AttachNetworkInterface", 1, 3, throttled),
 			fakeaws.Options{AttachDelay: 2 * time.Second, MetadataLag: time.Second}, 0, nil, "17 s, possible 8 s", 30 * time.Second, "CreateNetworkInterface", 3},
 		{"link a second late", nil, fakeaws.Options{Latency: fakeaws.RealisticLatency()}, time.Second, nil, "", 30 * time.Second, "CreateNetworkInterface", 4},
@@ -122,8 +122,7 @@ func TestAttach_NeitherSettledNorDetached(t *testing.T) {
 	}
 }
 
-// TestADD_SubnetFullAtFirst: the pool grows again when a subnet that was full gets free
-// addresses.
+// TestADD_SubnetFullAtFirst: the pool grows again once a subnet that was full has free addresses.
 func TestADD_SubnetFullAtFirst(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "t3.small", SubnetID: l.subnet.ID})
@@ -190,7 +189,7 @@ func TestStart_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestStart_LogsTime logs the time until the daemon serves (spec/performance.md §2).
+// TestStart_LogsTime logs how long the daemon takes until it serves (spec/performance.md §2).
 func TestStart_LogsTime(t *testing.T) {
 	for _, row := range []struct {
 		name     string
@@ -222,7 +221,7 @@ func TestStart_LogsTime(t *testing.T) {
 }
 
 // TestRestart_MetadataBehind restarts a daemon while IMDS does not show its newest ENIs yet:
-// they are in the pool nevertheless, and no device index is used twice.
+// they are in the pool anyway, and no device index is used twice.
 func TestRestart_MetadataBehind(t *testing.T) {
 	l := newLab(t, fakeaws.Options{MetadataLag: 10 * time.Minute})
 	n := l.boot("m5.large", nil)

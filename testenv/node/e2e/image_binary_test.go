@@ -14,8 +14,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// imagePath is a PATH with nothing but the programs of the image aws-vpc-cni, which run
-// with its libraries.
+// imagePath returns a PATH that has only the programs of the image aws-vpc-cni, which run
+// with the image's libraries.
 func (l *lab) imagePath() string {
 	l.t.Helper()
 	all, err := images.Read(filepath.Join(l.binaries, "..", "dist", "aws-vpc-cni.tar"))

@@ -33,7 +33,7 @@ func TestSummary_FiguresAndErrors(t *testing.T) {
 	} else {
 		t.Logf("%d bytes while nothing is wrong", len(a.body))
 	}
-	// From here on EC2 fails, to have errors and back-offs to show.
+	// From here on EC2 fails, so that there are errors and back-offs to show.
 	l.breakEC2(everything("InternalError")...)
 	for i := range 12 {
 		l.wireAdd(n, sandbox(i))
@@ -123,7 +123,7 @@ func (l *lab) poolIsTheWorld(instanceID string, s introspect.Summary) {
 }
 
 // TestPod_EqualsTheKernel requests pods on both ENIs, breaks their kernel state by hand, and
-// expects a sentence about each fault.
+// expects a message about each fault.
 func TestPod_EqualsTheKernel(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)
@@ -184,7 +184,7 @@ func TestPod_EqualsTheKernel(t *testing.T) {
 			step.break_ = []string{"link", "set", link, "down"}
 		}
 		l.until(fmt.Sprintf("after ip %v: %s", step.break_, step.says), func() bool {
-			// The daemon may have repaired the last fault already, or not yet.
+			// The daemon may or may not have repaired the last fault already.
 			if _, err := n.Exec(agent.Cmd{Argv: append([]string{"/usr/sbin/ip"}, step.break_...)}); err != nil {
 				t.Fatal(err)
 			}

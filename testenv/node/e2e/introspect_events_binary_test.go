@@ -15,12 +15,12 @@ import (
 	"cnictl/testenv/node"
 )
 
-// follower reads events as they happen, over connections that break.
+// follower reads events as they happen, over connections that get cut.
 type follower struct {
 	mu     sync.Mutex
 	events []introspect.Event // guarded by mu
 	broken int                // failed requests; guarded by mu
-	seen   func(n int)        // called for each event, with their count
+	seen   func(n int)        // called for each event, with the number of events so far
 	end    context.CancelFunc
 	ended  chan struct{}
 }
@@ -70,7 +70,7 @@ func count(events []introspect.Event, kind introspect.EventKind) (n int) {
 	return n
 }
 
-// inOrder checks that events from a number on have no gap.
+// inOrder checks that events are numbered from first on without a gap.
 func inOrder(t *testing.T, events []introspect.Event, first uint64) {
 	t.Helper()
 	for i, e := range events {
@@ -111,7 +111,7 @@ func TestEvents_NoneLostNoneDoubled(t *testing.T) {
 		return count(events, introspect.EventAddressReleased) >= 60
 	})
 	events, broken := f.all()
-	// An HTTP client reconnects on its own when a kept connection turns out to be closed:
+	// An HTTP client reconnects on its own when a kept-alive connection turns out to be closed:
 	// only the other cuts are failures.
 	if n := d.opened(); n < 10 {
 		t.Errorf("the follower connected %d times: the connection was not cut", n)
@@ -215,7 +215,7 @@ func TestEvents_Restart(t *testing.T) {
 	}
 }
 
-// TestEvents_Overflow: a follower that returns after more changes than the daemon keeps gets
+// TestEvents_Overflow: a follower that returns after more changes than the daemon keeps is given
 // the number of missing ones.
 func TestEvents_Overflow(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})

@@ -22,13 +22,13 @@ type failureRow struct {
 	instance string // default t3.small
 	env      map[string]string
 	world    func(l *lab, i *fakeaws.Instance) // before the daemon starts
-	rules    []fakeaws.Rule                    // likewise
+	rules    []fakeaws.Rule                    // before the daemon starts
 	before   func(l *lab, n *node.Node)        // before the ADD that fails
 	add      func(r *cniwire.AddRequest)       // changes the request, which is then sent without the plugin
 	during   func(l *lab, n *node.Node)        // while the ADD waits
 	want     cause.Code
 	line     string // beginning of the log line; default: the line of an exhausted pool
-	says     string // in the detail, besides the title
+	says     string // in the detail, in addition to the title
 	lasting  bool   // kubelet's retry cannot succeed on its own
 	gone     bool   // no daemon is left
 }
@@ -43,7 +43,7 @@ func fill(pods int) func(l *lab, n *node.Node) {
 	}
 }
 
-// refusedOnce waits until EC2 has finally refused a change of the pool: the SDK retries some
+// refusedOnce waits until EC2 has refused a change of the pool for good: the SDK retries some
 // errors.
 func refusedOnce(l *lab, n *node.Node) {
 	l.until("a failed change of the pool", func() bool {
@@ -53,7 +53,7 @@ func refusedOnce(l *lab, n *node.Node) {
 	})
 }
 
-// everything refuses all calls that make the pool larger.
+// everything returns rules that refuse all calls that make the pool larger.
 func everything(code string) []fakeaws.Rule {
 	var rules []fakeaws.Rule
 	for _, action := range []string{"CreateNetworkInterface", "AssignPrivateIpAddresses"} {
@@ -194,8 +194,8 @@ func (row failureRow) check(t *testing.T) {
 	}
 }
 
-// fail makes the ADD that fails, with the plugin unless the request is a special one, and
-// returns the details of its error.
+// fail makes the ADD that fails and returns the details of its error. It uses the plugin
+// unless the row changes the request.
 func (row failureRow) fail(l *lab, n *node.Node, r *cniwire.AddRequest) string {
 	if row.add == nil {
 		_, err := n.AddPod(node.PodSpec{Namespace: "default", Name: r.PodName, ContainerID: r.ContainerID})
@@ -219,7 +219,7 @@ func (row failureRow) fail(l *lab, n *node.Node, r *cniwire.AddRequest) string {
 	return reply.Cause + ": " + reply.Detail
 }
 
-// logged looks for the line of a failed ADD in the daemon's log.
+// logged waits for the line of a failed ADD in the daemon's log.
 func (l *lab) logged(n *node.Node, want cause.Code, begins string) {
 	l.t.Helper()
 	l.until("a log line with the cause "+string(want), func() bool {
@@ -257,8 +257,7 @@ func (l *lab) run(n *node.Node, argv ...string) {
 	}
 }
 
-// TestFailures_Bounded: the last hundred are reported, newest first, and a success is not
-// one.
+// TestFailures_Bounded: the last hundred failures are reported, newest first, and no successes.
 func TestFailures_Bounded(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("t3.small", map[string]string{"MAX_ENI": "1", "CNI_ADD_WAIT": "1s"})

@@ -20,21 +20,21 @@ import (
 	"cnictl/testenv/node"
 )
 
-// inNode is where introspection is served when nothing else is set.
+// inNode is where a node serves introspection by default.
 const inNode = "127.0.0.1:61679"
 
 // door is a server on this machine's loopback that forwards into a node, for clients that
-// dial on their own.
+// dial by themselves.
 type door struct {
 	Addr string
 
 	dial  func() (net.Conn, error)
 	mu    sync.Mutex
-	conns map[net.Conn]bool // guarded by mu; nil: closed
+	conns map[net.Conn]bool // guarded by mu; nil once closed
 	count int               // connections so far; guarded by mu
 }
 
-// door forwards to an address in a node, "tcp" or "unix".
+// door starts a door to an address in a node; network is "tcp" or "unix".
 func (l *lab) door(n *node.Node, network, addr string) *door {
 	l.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -79,7 +79,7 @@ func (d *door) pass(outer net.Conn) {
 	defer d.release(outer, inner)
 	ended := make(chan struct{}, 2)
 	for _, pair := range [][2]net.Conn{{outer, inner}, {inner, outer}} {
-		go func() { // ends when either connection is closed, which the first to end does
+		go func() { // ends when either connection is closed, which happens after the first copy ends
 			_, _ = io.Copy(pair[0], pair[1])
 			ended <- struct{}{}
 		}()
@@ -117,7 +117,7 @@ func (d *door) opened() int {
 	return d.count
 }
 
-// cut closes all connections, in the middle of a request or not.
+// cut closes all connections, even in the middle of a request.
 func (d *door) cut() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *lab) client(d *door) *client.Client {
 	return c
 }
 
-// introspection waits until a node's introspection answers, and reads it by TCP.
+// introspection waits until a node's introspection answers, and returns a client over TCP.
 func (l *lab) introspection(n *node.Node) (*client.Client, *door) {
 	l.t.Helper()
 	d := l.door(n, "tcp", inNode)
@@ -146,14 +146,14 @@ func (l *lab) introspection(n *node.Node) (*client.Client, *door) {
 	return c, d
 }
 
-// answer is what a plain request got.
+// answer is the response to a plain request.
 type answer struct {
 	status int
 	header http.Header
-	body   []byte // as sent: perhaps compressed
+	body   []byte // as sent, possibly compressed
 }
 
-// ask makes a plain request, without decompression and caching.
+// ask makes a plain request, without decompression or caching.
 func (l *lab) ask(d *door, path string, header map[string]string) answer {
 	l.t.Helper()
 	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, "http://"+d.Addr+path, nil)
@@ -197,7 +197,7 @@ func (l *lab) schemas(d *door) schemas {
 }
 
 // check validates a document against the schema of its kind. It knows the part of JSON Schema
-// that ours use, and rejects members that the schema does not name.
+// that our schemas use, and rejects members that the schema does not name.
 func (all schemas) check(t *testing.T, body []byte) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -294,7 +294,7 @@ func jsonType(v any) string {
 }
 
 // wire sends a framed request to the daemon as the plugin does, without creating a pod, and
-// returns the answer's frame.
+// returns the reply's frame.
 func (l *lab) wire(n *node.Node, frame []byte) []byte {
 	l.t.Helper()
 	answer, err := exchange(n, frame)
@@ -319,7 +319,7 @@ func exchange(n *node.Node, frame []byte) ([]byte, error) {
 	return cniwire.ReadFrame(conn, nil)
 }
 
-// sandbox is a pod that exists only for the daemon: no namespace, no link.
+// sandbox describes a pod that exists only for the daemon: it has no namespace and no link.
 func sandbox(i int) *cniwire.AddRequest {
 	return &cniwire.AddRequest{
 		PodName: fmt.Sprintf("wire-%d", i), PodNamespace: "default", PodUID: "0", IfName: "eth0", NetworkName: "aws-cni",
@@ -348,7 +348,7 @@ func (l *lab) wireDel(n *node.Node, r *cniwire.AddRequest) *cniwire.DelReply {
 	return reply
 }
 
-// pluginError is the error that a plugin printed, nil if it did not.
+// pluginError returns the error that a plugin printed, nil if none.
 func pluginError(err error) *node.PluginError {
 	var p *node.PluginError
 	if errors.As(err, &p) {
@@ -357,7 +357,7 @@ func pluginError(err error) *node.PluginError {
 	return nil
 }
 
-// rowsAtOnce runs subtests in parallel, whatever -parallel says: they wait more than they
+// rowsAtOnce runs subtests in parallel, regardless of -parallel: they wait more than they
 // compute.
 func rowsAtOnce[T any](t *testing.T, rows map[string]T, run func(t *testing.T, row T)) {
 	t.Helper()

@@ -47,7 +47,7 @@ func cidrList(all []netip.Prefix) string {
 	return strings.Join(texts, " ")
 }
 
-// carriedOut lists the mutating EC2 calls about the pool after the first ones, sorted. enis
+// carriedOut lists the calls that changed the pool, from the given call on, sorted. enis
 // maps attachments to ENIs.
 func (l *lab) carriedOut(from int, enis []fakeaws.ENI) []string {
 	var out []string
@@ -131,7 +131,7 @@ func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 		"prefixes shrink":  {prefixes, "WARM_PREFIX_TARGET", 4, 2, introspect.PlanQuery{WarmPrefix: number(2)}, 1, []string{introspect.ActionUnassignPrefixes}},
 	}, func(t *testing.T, row row) {
 		l := newLab(t, fakeaws.Options{})
-		// The table of max-pods lets this type hold many prefixes.
+		// By the max-pods table this type can hold many prefixes.
 		n := l.boot("m5.4xlarge", with(row.env, row.setting, row.from))
 		pods := l.mustAdd(n, "p", row.pods, 1)
 		l.settled(n)
@@ -176,12 +176,12 @@ func TestPlan_IsWhatEC2SeesNext(t *testing.T) {
 	})
 }
 
-// TestPlan_WhileHeldBack: the plan of a daemon in back-off names what it does as soon as it
-// may.
+// TestPlan_WhileHeldBack: while the daemon is held back, its plan says what it will do as soon as
+// it may.
 func TestPlan_WhileHeldBack(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(t *testing.T){
-		// The plan waits for the list of subnets, which takes its time until it was seen to.
+		// The attach waits for the list of subnets, which takes long and fails at first.
 		"an attach, by a slow list of subnets": func(t *testing.T) {
 			l := newLab(t, fakeaws.Options{})
 			l.world.SetLatency("DescribeSubnets", 5*time.Second)
@@ -203,7 +203,7 @@ func TestPlan_WhileHeldBack(t *testing.T) {
 			l.settled(n)
 			got := l.carriedOut(0, nil)
 			for i, line := range want {
-				// Without given subnets it is the node's own.
+				// If the plan names no subnet, the node's own is used.
 				want[i] = strings.Replace(line, "create in  with", "create in "+l.subnet.ID+" with", 1)
 			}
 			for _, line := range want {
@@ -212,7 +212,7 @@ func TestPlan_WhileHeldBack(t *testing.T) {
 				}
 			}
 		},
-		// An ENI is not released in its first minute: the plan says until when.
+		// An ENI is not released in its first minute: the plan says when it will be.
 		"a detach, by the age of the ENI": func(t *testing.T) {
 			l := newLab(t, fakeaws.Options{})
 			n := l.boot("m5.large", map[string]string{"WARM_ENI_TARGET": "2"})
@@ -246,7 +246,7 @@ func TestPlan_WhileHeldBack(t *testing.T) {
 				t.Errorf("EC2 saw %q", got)
 			}
 		},
-		// A failed attach rests: the plan says why and until when, and then it is made.
+		// A failed attach backs off: the plan says why and until when, and then the attach follows.
 		"an attach, by a back-off": func(t *testing.T) {
 			l := newLab(t, fakeaws.Options{})
 			n := l.bootFaulty("m5.large", map[string]string{"WARM_ENI_TARGET": "2"}, fakeaws.Rule{Action: "CreateNetworkInterface", Fault: fakeaws.Internal})
@@ -279,7 +279,7 @@ func TestPlan_WhileHeldBack(t *testing.T) {
 	}, func(t *testing.T, run func(*testing.T)) { run(t) })
 }
 
-// TestPlan_Parameters: each target can be set, one equal to the node's own is not a what-if,
+// TestPlan_Parameters: each target can be set, a target equal to the node's own is not a what-if,
 // and unknown ones are refused.
 func TestPlan_Parameters(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})

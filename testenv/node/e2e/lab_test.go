@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m, kubeapi.EndShared()...) }
 
-// patience bounds the wait for what must happen; a passing test never uses it up.
+// patience bounds waits for what must happen; a passing test never uses it up.
 const patience = 3 * time.Minute
 
 // lab is a world with its fabric and the built binaries.
@@ -37,7 +37,7 @@ type lab struct {
 	fabric   *vpc.Fabric
 	subnet   fakeaws.Subnet
 	binaries string
-	refusing bool // the test removes permissions
+	refusing bool // the test withholds permissions
 }
 
 func newLab(t *testing.T, o fakeaws.Options) *lab {
@@ -94,7 +94,7 @@ func (l *lab) boot(instanceType string, env map[string]string) *node.Node {
 	return n
 }
 
-// node starts the node of an instance, without daemon.
+// node starts the node of an instance, without a daemon.
 func (l *lab) node(instanceID string) *node.Node {
 	l.t.Helper()
 	n, err := node.Start(l.t.Context(), node.Options{
@@ -119,7 +119,7 @@ func (l *lab) node(instanceID string) *node.Node {
 	return n
 }
 
-// grant gives the role of an instance, or of all others, a policy of deploy/iam.
+// grant gives an instance's role, or all other roles, a policy of deploy/iam.
 func (l *lab) grant(instanceID, policy string) {
 	l.t.Helper()
 	document, err := deploy.IAM(policy)
@@ -152,8 +152,8 @@ func (l *lab) start(n *node.Node, env map[string]string) {
 	}
 }
 
-// add adds n pods, at most parallel at a time, and returns those that came up and
-// the failures.
+// add adds count pods, at most parallel at a time, and returns those that came up and the
+// failures.
 func add(n *node.Node, prefix string, count, parallel int) (pods []*node.Pod, failed []error) {
 	var mu sync.Mutex
 	each(count, parallel, func(i int) {
@@ -257,7 +257,7 @@ func (l *lab) get(n *node.Node, path string, into any) {
 	}
 }
 
-// until polls a condition on the node until it holds.
+// until polls a condition until it holds.
 func (l *lab) until(what string, ok func() bool) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), patience)

@@ -21,7 +21,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// image is what the working directory of the container aws-node has.
+// image returns a directory with what the container aws-node has in its working directory.
 func (l *lab) image() string {
 	l.t.Helper()
 	dir := l.t.TempDir()
@@ -52,7 +52,7 @@ func (l *lab) write(path, text string, mode os.FileMode) {
 	}
 }
 
-// launched is a node with the image, whose entrypoint tests start.
+// launched is a node with the image; tests start its entrypoint.
 type launched struct {
 	one
 	dir string
@@ -108,7 +108,7 @@ func (m launched) stops(s syscall.Signal, code int, says ...string) {
 	m.shows(m.said(), says...)
 }
 
-// said is the last entrypoint's output, with the daemon's.
+// said returns the output of the last entrypoint and of its daemon.
 func (m launched) said() string {
 	files, err := filepath.Glob(filepath.Join(m.Dir, "log", "daemon-*.out"))
 	if err != nil || len(files) == 0 {
@@ -153,7 +153,7 @@ func TestEntrypoint_Life(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	m := l.launched(fakeaws.InstanceSpec{})
 	held := make(chan struct{})
-	l.world.SetIMDSFaults(func(path string, _ int) int { // the daemon cannot get ready meanwhile
+	l.world.SetIMDSFaults(func(path string, _ int) int { // meanwhile the daemon cannot become ready
 		select {
 		case <-held:
 			return 0
@@ -201,7 +201,7 @@ func TestEntrypoint_Life(t *testing.T) {
 		t.Errorf("conflist: mode %v, error %v", info, err)
 	}
 
-	// Another program changes what was installed.
+	// Another program changes the installed files.
 	if err := os.Remove(filepath.Join(m.bin(), "aws-cni")); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestEntrypoint_Life(t *testing.T) {
 		t.Errorf("after the end the checkpoint has %+v, error %v; want both pods", entries, err)
 	}
 
-	// A restart must not make the node not ready.
+	// A restart must not make the node NotReady.
 	m.start(nil)
 	m.untilSaid("Checking for IPAM connectivity... ")
 	if !m.there(m.conflist()) {
@@ -246,7 +246,7 @@ func (m launched) refusedOn(socket string) {
 	}
 }
 
-// nothingLeftButDaemon: no process of the container has outlived it.
+// nothingLeftButDaemon checks that no process of the container has outlived it.
 func (m launched) nothingLeftButDaemon() {
 	m.t.Helper()
 	r, err := m.Exec(agent.Cmd{Argv: []string{"/bin/sh", "-c", "cat /proc/[0-9]*/comm"}})
@@ -256,7 +256,7 @@ func (m launched) nothingLeftButDaemon() {
 	m.shows(string(r.Stdout), "!aws-k8s-agent", "!aws-vpc-cni")
 }
 
-// TestEntrypoint_Ends provokes each reason for which a container exits on its own.
+// TestEntrypoint_Ends provokes each reason for which the entrypoint exits on its own.
 func TestEntrypoint_Ends(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -351,7 +351,7 @@ func (m launched) remove(path string) {
 	}
 }
 
-// killDaemon kills the daemon below the entrypoint, by its process number in the node.
+// killDaemon kills the entrypoint's daemon, by its process id in the node.
 func (m launched) killDaemon() {
 	m.t.Helper()
 	r, err := m.Exec(agent.Cmd{Argv: []string{"/bin/sh", "-c", `for p in /proc/[0-9]*; do read -r name <$p/comm; [ "$name" != aws-k8s-agent ] || kill -9 ${p#/proc/}; done`}})
@@ -361,7 +361,7 @@ func (m launched) killDaemon() {
 }
 
 // TestEntrypoint_Signals: each signal reaches the daemon, the first and further ones, also
-// while it starts; a daemon that does not exit is killed before kubelet kills the container.
+// while it starts. A daemon that does not exit is killed before kubelet kills the container.
 func TestEntrypoint_Signals(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -397,7 +397,7 @@ func TestEntrypoint_Signals(t *testing.T) {
 	})
 }
 
-// TestEntrypoint_Conflist: the conflist that the settings and the user's template produce.
+// TestEntrypoint_Conflist checks the conflist that the settings and the user's template produce.
 func TestEntrypoint_Conflist(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -483,7 +483,7 @@ func (m launched) equal(want, got any) {
 	}
 }
 
-// has compares some keys of a plugin of a conflist.
+// has compares some keys of one plugin in a conflist.
 func (m launched) has(list map[string]any, plugin int, want map[string]any) {
 	m.t.Helper()
 	plugins, _ := list["plugins"].([]any)

@@ -58,7 +58,7 @@ func TestMixed_RecordedSandboxes(t *testing.T) {
 	}
 }
 
-// metadataOf reads the daemon's metadata of a pod from the pod's result.
+// metadataOf returns the daemon's metadata for a pod, from the pod's result.
 func metadataOf(t *testing.T, p *node.Pod) *cnirpc.IPAllocationMetadata {
 	t.Helper()
 	var result struct {

@@ -20,8 +20,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// upstreamPlugin is upstream's plugin as its daemon sees it: gRPC on ipamd.sock, from any
-// release.
+// upstreamPlugin is upstream's plugin, of any release, as its daemon sees it: gRPC on ipamd.sock.
 type upstreamPlugin struct {
 	l      *lab
 	client cnirpc.CNIBackendClient
@@ -40,7 +39,7 @@ func (l *lab) upstreamPlugin(n *node.Node) *upstreamPlugin {
 	return &upstreamPlugin{l, cnirpc.NewCNIBackendClient(conn)}
 }
 
-// sandboxID is the container id of upstream's requests for a pod.
+// sandboxID is the container id in upstream's requests for a pod.
 func sandboxID(p *corev1.Pod) string { return fmt.Sprintf("%064x", hashOf(string(p.UID))) }
 
 func (o *upstreamPlugin) add(p *corev1.Pod, every bool) *cnirpc.AddNetworkReply {
@@ -55,8 +54,8 @@ func (o *upstreamPlugin) add(p *corev1.Pod, every bool) *cnirpc.AddNetworkReply 
 	return reply
 }
 
-// del is a runtime's DEL; the one that upstream's plugin sends after a failed ADD has no UID
-// and another reason.
+// del sends a runtime's DEL, or the one that upstream's plugin sends after a failed ADD: that has
+// no UID and another reason.
 func (o *upstreamPlugin) del(p *corev1.Pod, reason, uid string) (*cnirpc.DelNetworkReply, error) {
 	return o.client.DelNetwork(o.l.t.Context(), &cnirpc.DelNetworkRequest{
 		ClientVersion: "v1.22.0", K8S_POD_NAME: p.Name, K8S_POD_NAMESPACE: p.Namespace, K8S_POD_INFRA_CONTAINER_ID: sandboxID(p), K8S_POD_UID: uid,
@@ -69,7 +68,7 @@ const (
 	setupNSFailed = "SetupNSFailed"
 )
 
-// comesAndGoes expects the reply to an ADD and to its repetition, and that either kind of DEL
+// comesAndGoes checks the reply to an ADD and to its repetition, and that either kind of DEL
 // frees what the pod had, after which the daemon no longer knows the pod.
 func (o *upstreamPlugin) comesAndGoes(p *corev1.Pod, every bool, want func(got *cnirpc.AddNetworkReply) *cnirpc.AddNetworkReply) {
 	o.l.t.Helper()
@@ -94,7 +93,7 @@ func (o *upstreamPlugin) comesAndGoes(p *corev1.Pod, every bool, want func(got *
 	}
 }
 
-// unknown expects the error that upstream's plugin treats as success.
+// unknown expects a DEL to fail with the error that upstream's plugin treats as success.
 func (o *upstreamPlugin) unknown(p *corev1.Pod, reason, uid string) {
 	o.l.t.Helper()
 	_, err := o.del(p, reason, uid)
@@ -103,7 +102,7 @@ func (o *upstreamPlugin) unknown(p *corev1.Pod, reason, uid string) {
 	}
 }
 
-// refused expects Success=false without a gRPC error, which is how upstream refuses.
+// refused expects an ADD to get Success=false without a gRPC error, which is how upstream refuses.
 func (o *upstreamPlugin) refused(p *corev1.Pod, every bool, cause string) {
 	o.l.t.Helper()
 	if r := o.add(p, every); r.GetSuccess() || r.GetCause() != cause || len(r.GetIPAllocationMetadata()) > 0 {
@@ -111,8 +110,8 @@ func (o *upstreamPlugin) refused(p *corev1.Pod, every bool, cause string) {
 	}
 }
 
-// TestMixed_UpstreamPlugin: while a node is updated, the plugin may still be upstream's. It
-// gets the same replies as from its own daemon.
+// TestMixed_UpstreamPlugin: while a node is being updated, the plugin may still be upstream's. It
+// gets the same replies as from upstream's daemon.
 func TestMixed_UpstreamPlugin(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(*testing.T){
@@ -124,7 +123,7 @@ func TestMixed_UpstreamPlugin(t *testing.T) {
 	}, func(t *testing.T, row func(*testing.T)) { row(t) })
 }
 
-// metadataOf is upstream's metadata of an address of a member's ENIs.
+// metadataOf returns upstream's metadata for an address of a member's ENIs.
 func (m *member) metadataOf(a *cnirpc.IPAllocationMetadata) *cnirpc.IPAllocationMetadata {
 	text := a.GetIPv4Addr() + a.GetIPv6Addr()
 	at := m.owner(netip.MustParseAddr(text)).Attachment
@@ -190,7 +189,7 @@ func mixedMultiNIC(t *testing.T) {
 	o.comesAndGoes(m.bind("one"), false, m.repliesWith(1, []string{"10.1.0.0/16"}, nil))
 }
 
-// mixedBranch: the daemon knows a branch pod from the pod's object.
+// mixedBranch: the daemon recognises a branch pod by the pod's object.
 func mixedBranch(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -217,8 +216,8 @@ func mixedBranch(t *testing.T) {
 		}
 	}
 	o.comesAndGoes(m.bind("ordinary"), false, m.repliesWith(1, []string{"10.1.0.0/16"}, nil))
-	// Of the DEL that it sends after a failed ADD, upstream's plugin reads only whether it
-	// succeeded. Its daemon refuses it because the UID is missing.
+	// When it rolls back a failed ADD with a DEL, upstream's plugin reads only whether that
+	// succeeded. Upstream's daemon refuses it because the UID is missing.
 	if rollback, err := o.del(p, setupNSFailed, ""); err != nil || !rollback.GetSuccess() {
 		t.Errorf("DEL %s: %v, %v", setupNSFailed, rollback, err)
 	}

@@ -11,13 +11,13 @@ import (
 	"cnictl/testenv/kubeapi"
 )
 
-// podIPs is the annotation of ANNOTATE_POD_IP.
+// podIPs is the annotation that ANNOTATE_POD_IP enables.
 const podIPs = "vpc.amazonaws.com/pod-ips"
 
-// annotates are the settings of a daemon that writes addresses into pods.
+// annotates has the settings of a daemon that annotates pods with their addresses.
 var annotates = map[string]string{"ANNOTATE_POD_IP": "true", "WARM_IP_TARGET": "3"}
 
-// TestModes_AnnotatePodIP: a pod's address is in its annotation for as long as it has it.
+// TestModes_AnnotatePodIP: a pod's annotation has its address for as long as the pod has it.
 func TestModes_AnnotatePodIP(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(*testing.T){
@@ -35,7 +35,7 @@ func (c *cluster) annotating() *member {
 	return m
 }
 
-// gave is the address of a reply, which must have one.
+// gave returns the address in a reply, which must have exactly one.
 func (m *member) gave(r *cniwire.AddReply) string {
 	m.c.t.Helper()
 	if !r.Success || len(r.Allocations) != 1 {
@@ -52,7 +52,7 @@ func annotationLife(t *testing.T) {
 	if got := c.annotation(first, podIPs); got != address {
 		t.Errorf("the annotation is %q when the ADD is answered, want %s", got, address)
 	}
-	// At once: the watch need not have shown the daemon its own annotation.
+	// Delete at once: the watch may not have shown the daemon its own annotation yet.
 	if r := m.del(first); !r.Success {
 		t.Errorf("%+v", r)
 	}
@@ -86,8 +86,8 @@ func annotationOfNewerPod(t *testing.T) {
 	}
 }
 
-// annotationDenied: the ADD fails, and the pod has no address. The API server is the
-// test's own, since the test needs denied requests, which fail other tests.
+// annotationDenied: the ADD fails, and the pod has no address. The test starts its own API
+// server: the denied requests that it needs would fail other tests.
 func annotationDenied(t *testing.T) {
 	c := &cluster{lab: newLab(t, fakeaws.Options{}), api: kubeapi.Start(t)}
 	c.namespace = c.api.Name(t)
@@ -106,7 +106,7 @@ func annotationDenied(t *testing.T) {
 	}
 }
 
-// holdsNone expects that no sandbox has an address.
+// holdsNone checks that no sandbox has an address.
 func (m *member) holdsNone() {
 	m.c.t.Helper()
 	allocations, err := m.Allocations()
@@ -118,8 +118,8 @@ func (m *member) holdsNone() {
 	}
 }
 
-// annotationAway: the ADD waits for an API server that comes back soon. If it does not, the
-// ADD fails and leaves nothing behind.
+// annotationAway: the ADD waits for an API server that comes back soon. If the server does not,
+// the ADD fails and leaves nothing behind.
 func annotationAway(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.annotating()

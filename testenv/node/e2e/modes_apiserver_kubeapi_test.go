@@ -14,8 +14,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestModes_APIServer: nothing waits for an API server that is absent, slow or silent; what it
-// reports takes effect at once.
+// TestModes_APIServer: nothing waits for an API server that is absent, slow or silent, and what
+// it reports takes effect at once.
 func TestModes_APIServer(t *testing.T) {
 	t.Parallel()
 	absent := func(m *member) error { return m.proxy.Refuse() }
@@ -31,14 +31,14 @@ func TestModes_APIServer(t *testing.T) {
 	}, func(t *testing.T, row func(*testing.T)) { row(t) })
 }
 
-// allows gives a Node a capacity for pods that no instance type has.
+// allows gives a Node a pod capacity that no instance type has.
 func allows(pods int) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Status.Capacity[corev1.ResourcePods] = *resource.NewQuantity(int64(pods), resource.DecimalSI)
 	}
 }
 
-// maxPods waits until the daemon has a limit from a source.
+// maxPods waits until the daemon has a given limit from a given source.
 func (m *member) maxPods(want int, source string) {
 	m.c.t.Helper()
 	m.c.until(fmt.Sprintf("max-pods %d of %s", want, source), func() bool {
@@ -54,11 +54,11 @@ func (m *member) restore() {
 	}
 }
 
-// promptly bounds what must not wait for an API server. Upstream waits 30 s for it.
+// promptly bounds what must not wait for an API server. Upstream waits 30 s for one.
 const promptly = 10 * time.Second
 
-// apiServerAtStart: the daemon serves from the metadata, and after a restart from its
-// checkpoint, before the API server has answered.
+// apiServerAtStart: before the API server has answered, the daemon serves from the metadata, and
+// after a restart from its checkpoint.
 func apiServerAtStart(t *testing.T, trouble func(*member) error) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(23))
@@ -98,8 +98,8 @@ func apiServerAtStart(t *testing.T, trouble func(*member) error) {
 	m.maxPods(23, "node")
 }
 
-// apiServerNeeded: only an ADD that needs the pod object waits for it, and says so; upstream
-// exits or does not start.
+// apiServerNeeded: only an ADD that needs the pod object waits for the API server, and says so;
+// upstream exits or does not start.
 func apiServerNeeded(t *testing.T, trouble func(*member) error) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -119,8 +119,8 @@ func apiServerNeeded(t *testing.T, trouble func(*member) error) {
 	m.withTrunk()
 }
 
-// apiServerGone: pods come and go while the API server is down, and changes of the Node
-// meanwhile take effect afterwards.
+// apiServerGone: pods come and go while the API server is down, and changes to the Node during
+// that time take effect afterwards.
 func apiServerGone(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, allows(110))
@@ -150,7 +150,7 @@ func apiServerGone(t *testing.T) {
 	m.restore()
 	c.until("the daemon knows that its node is cordoned", func() bool { s := m.summary(); return s.Cordoned != nil && *s.Cordoned })
 	c.settled(m.Node)
-	// A pool that keeps an address ready would grow for the last of these.
+	// A pool that keeps an address ready would grow for the last of these pods.
 	free := m.summary().Cards[0].Free
 	for range free {
 		m.gave(m.addMore())
@@ -191,12 +191,12 @@ func apiServerFlaps(t *testing.T) {
 			m.maxPods(pods, "node")
 		}
 	}
-	round() // opens the connections that stay open, also to EC2
+	round() // opens the connections that stay open, including those to EC2
 	goroutines, memory, files := gauge("go_goroutines"), gauge("process_resident_memory_bytes"), gauge("process_open_fds")
 	for range 3 {
 		round()
 	}
-	// Requests of the last round are about to end.
+	// Requests of the last round may still be ending.
 	c.until("as many goroutines as before", func() bool { return gauge("go_goroutines") <= goroutines+5 })
 	c.until("as many open files as before", func() bool { return gauge("process_open_fds") <= files+3 })
 	if now := gauge("process_resident_memory_bytes"); now > memory+16<<20 {
@@ -220,8 +220,8 @@ func apiServerEndpoint(t *testing.T) {
 	m.maxPods(23, "node")
 }
 
-// podsExpected: the daemon knows the pods that are bound to its node before their ADDs, and
-// has their addresses ready.
+// podsExpected: the daemon knows the pods bound to its node before their ADDs, and has
+// addresses ready for them.
 func podsExpected(t *testing.T) {
 	const count = 30
 	c := newCluster(t, fakeaws.Options{})

@@ -46,7 +46,7 @@ func testCustomPods(t *testing.T) {
 	}
 	m.start(customNetworking)
 
-	// Without the ENIConfig the ADD says what is missing.
+	// Without the ENIConfig the ADD's error says what is missing.
 	first := m.bind("first")
 	if r := m.add(first); r.Success || r.Cause != "eniconfig-missing" || !strings.Contains(r.Detail, name) {
 		t.Fatalf("without an ENIConfig: %+v", r)
@@ -56,14 +56,14 @@ func testCustomPods(t *testing.T) {
 	c.gives(podSubnet, m.add(first))
 	c.grouped(m, podSubnet, group)
 
-	// A real pod, over the ENI of the other subnet.
+	// A real pod has traffic over the ENI in the other subnet.
 	pod := m.run("real", 1)[0]
 	c.addressIn("pod", podSubnet.CIDR, pod.IP)
 	if err := pod.Ping(m.Primary.PrimaryIP, patience); err != nil {
 		t.Error(err)
 	}
 
-	// Changed: ENIs that are there stay as they are.
+	// The ENIConfig changes: existing ENIs stay as they are.
 	c.eniConfig(name, otherSubnet.ID, otherGroup)
 	c.until("the daemon has seen it", func() bool { return m.eventCount(introspect.EventENIConfigUsed) == 2 })
 	c.until("the next ENI in the changed subnet", func() bool {
@@ -74,7 +74,7 @@ func testCustomPods(t *testing.T) {
 	})
 	c.grouped(m, podSubnet, group)
 	c.grouped(m, otherSubnet, otherGroup)
-	// As many more as the two ENIs have addresses for: none on the primary.
+	// As many more pods as the two ENIs have addresses for: none is on the primary.
 	for range 2*3 - 1 {
 		if r := m.addMore(); r.Success && c.subnet.CIDR.Contains(netip.MustParseAddr(r.Allocations[0].IPv4)) {
 			t.Errorf("a pod on the primary ENI: %+v", r)
@@ -103,8 +103,8 @@ func (c *cluster) grouped(m *member, subnet fakeaws.Subnet, groups ...string) {
 	}
 }
 
-// testCustomUnusable: an ENIConfig that cannot be used is the cause reported to pods, and
-// an event on the node and the pod; the next good one is used at once.
+// testCustomUnusable: an unusable ENIConfig is reported to pods as the cause, and in an event on
+// the node and the pod; the next good one is used at once.
 func testCustomUnusable(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})
@@ -158,7 +158,7 @@ func testCustomUnusable(t *testing.T) {
 	}
 }
 
-// TestModes_ENIConfigSelection: which ENIConfig a node uses.
+// TestModes_ENIConfigSelection checks which ENIConfig a node uses.
 func TestModes_ENIConfigSelection(t *testing.T) {
 	t.Parallel()
 	const external, key = "vpc.amazonaws.com/externalEniConfig", "k8s.amazonaws.com/eniConfig"
@@ -176,7 +176,7 @@ func TestModes_ENIConfigSelection(t *testing.T) {
 	type row struct {
 		labels, annotations map[string]string
 		env                 []string
-		want                string // "": none
+		want                string // "" if none
 	}
 	rows := map[string]row{
 		"external label first": {labels: map[string]string{external: config("external"), key: config("label")}, annotations: map[string]string{key: config("annotation")}, want: "external"},
@@ -212,7 +212,7 @@ func TestModes_ENIConfigSelection(t *testing.T) {
 		})
 	}
 
-	// Changed live: labels and annotations that come and go.
+	// Live changes: labels and annotations come and go.
 	m := c.join(fakeaws.InstanceSpec{Type: "t3.small"}, annotated("nowhere"))
 	m.start(customNetworking)
 	if r := m.addMore(); r.Success || r.Cause != "eniconfig-missing" || !strings.Contains(r.Detail, "nowhere") {
@@ -230,7 +230,7 @@ func TestModes_ENIConfigSelection(t *testing.T) {
 	})
 }
 
-// podNamed binds a pod of a subtest.
+// podNamed binds a pod named after a subtest.
 func (c *cluster) podNamed(m *member, of string) *corev1.Pod {
 	return m.bind(strings.ReplaceAll(of, " ", "-"))
 }

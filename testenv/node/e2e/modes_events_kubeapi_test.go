@@ -18,7 +18,7 @@ import (
 var eventObjects = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
 // TestEvents: a failure on a node causes an event on the affected pod, and on the Node and the
-// daemon's own pod if it has to be fixed there; only a few, however often it fails.
+// daemon's own pod if it must be fixed there; only a few events, however often it fails.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	rowsAtOnce(t, map[string]func(*testing.T){
@@ -58,7 +58,7 @@ func (c *cluster) eventsOf(kind, namespace, name string) (out []eventsv1.Event) 
 	return out
 }
 
-// event waits for the event about an object that has a reason.
+// event waits for an event with a given reason about an object.
 func (c *cluster) event(kind, namespace, name, reason string) (found eventsv1.Event) {
 	c.t.Helper()
 	var all []eventsv1.Event
@@ -102,13 +102,13 @@ func eventsOfFullNode(t *testing.T) {
 	if !strings.Contains(e.Note, strings.SplitN(detail, ";", 2)[0]) {
 		t.Errorf("the event says %q, the answer %q", e.Note, detail)
 	}
-	c.event("Pod", c.namespace, c.failOther(m), "PoolFull") // so that the repetitions have been processed
+	c.event("Pod", c.namespace, c.failOther(m), "PoolFull") // by then the repetitions have been processed
 	if all := c.eventsOf("Pod", c.namespace, pod.Name); len(all) != 1 {
 		t.Errorf("%d failures made %d events", times, len(all))
 	}
 }
 
-// failOther fails the ADD of one more pod, whose name it returns.
+// failOther fails the ADD of one more pod and returns the pod's name.
 func (c *cluster) failOther(m *member) string {
 	c.t.Helper()
 	pod := m.bind("other")
@@ -135,16 +135,16 @@ func eventsOfFullSubnet(t *testing.T) {
 	}
 }
 
-// reporter is the reportingInstance of the node's events, as client-go makes upstream's: the
-// host's name is the instance's id here.
+// reporter is the reportingInstance of the node's events, in the form that client-go gives
+// upstream's. Here the host's name is the instance id.
 func (m *member) reporter() string { return "aws-node-" + m.InstanceID }
 
-// missingPermission is upstream's note, word for word.
+// missingPermission returns upstream's note, word for word.
 func missingPermission(action string) string {
 	return "Unauthorized operation: failed to call " + action + " due to missing permissions. Please refer https://github.com/aws/amazon-vpc-cni-k8s/blob/master/docs/iam-policy.md to attach relevant policy to IAM role"
 }
 
-// eventsOfRefusedStart: a daemon that EC2 refuses at its start exits, and each start leaves
+// eventsOfRefusedStart: a daemon that EC2 refuses at its start exits. Each start leaves
 // upstream's event on the daemon's pod and upstream's line in the log.
 func eventsOfRefusedStart(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
@@ -236,7 +236,7 @@ func eventsOfManyPods(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
 	m.start(map[string]string{"DISABLE_NETWORK_RESOURCE_PROVISIONING": "true"})
-	const pods, burst, most = 300, 9, 20 // what the Node's events leave of a burst of 12, and one in 30 s
+	const pods, burst, most = 300, 9, 20 // what the Node's events leave of a burst of 12, plus one per 30 s
 	for i := range pods {
 		req := sandbox(i)
 		req.PodNamespace = c.namespace

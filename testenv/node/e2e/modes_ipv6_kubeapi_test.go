@@ -16,7 +16,7 @@ import (
 
 var ipv6Env = map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true"}
 
-// ipv6Cluster is a cluster with a subnet of both families.
+// ipv6Cluster returns a cluster and its dual-stack subnet.
 func ipv6Cluster(t *testing.T, tags map[string]string) (*cluster, fakeaws.Subnet) {
 	c := newCluster(t, fakeaws.Options{})
 	v := c.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:1::/56"))
@@ -152,8 +152,8 @@ func testIPv6Reconcile(t *testing.T) {
 	})
 }
 
-// testIPv6Excluded: a primary ENI whose subnet is excluded serves no pods, another ENI in
-// a subnet that pods may use does.
+// testIPv6Excluded: a primary ENI in an excluded subnet serves no pods; another ENI, in
+// a subnet that pods may use, does.
 func testIPv6Excluded(t *testing.T) {
 	t.Parallel()
 	c, subnet := ipv6Cluster(t, map[string]string{"kubernetes.io/role/cni": "0"})

@@ -18,8 +18,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// cluster is a lab whose nodes have a Kubernetes API server: the real one, reached from
-// inside the node through a proxy that can misbehave.
+// cluster is a lab with a Kubernetes API server: the real one, which nodes reach
+// through a proxy that can misbehave.
 type cluster struct {
 	*lab
 	api       *kubeapi.Server
@@ -53,7 +53,7 @@ func (c *cluster) join(spec fakeaws.InstanceSpec, edit ...func(*corev1.Node)) *m
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	// A Node's name is a label's value too, of 63 characters at most.
+	// A Node's name is also used as a label value, of at most 63 characters.
 	m := &member{Node: c.node(i.ID), c: c, name: c.namespace + "-" + i.ID[len(i.ID)-6:]}
 	provider := func(n *corev1.Node) { n.Spec.ProviderID = "aws:///" + i.AZ + "/" + i.ID }
 	c.api.CreateNode(c.t, m.name, append([]func(*corev1.Node){provider}, edit...)...)
@@ -65,14 +65,14 @@ func (c *cluster) join(spec fakeaws.InstanceSpec, edit ...func(*corev1.Node)) *m
 	return m
 }
 
-// env is what a daemon needs to reach the API server, and the given settings.
+// env returns the variables that a daemon needs to reach the API server, and the given settings.
 func (m *member) env(user string, more map[string]string) map[string]string {
 	env := map[string]string{"MY_NODE_NAME": m.name, "KUBECONFIG": m.proxy.Kubeconfig(m.c.t, user)}
 	maps.Copy(env, more)
 	return env
 }
 
-// start starts the member's daemon as the service account aws-node.
+// start starts the member's daemon with the service account aws-node.
 func (m *member) start(more map[string]string) {
 	m.c.t.Helper()
 	m.c.lab.start(m.Node, m.env("aws-node", more))
@@ -84,7 +84,7 @@ func (m *member) bind(name string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	return m.c.api.CreatePod(m.c.t, m.c.namespace, name, m.name, edit...)
 }
 
-// request is the ADD of a bound pod.
+// request returns the ADD of a bound pod.
 func (m *member) request(pod *corev1.Pod) *cniwire.AddRequest {
 	return &cniwire.AddRequest{
 		PodName: pod.Name, PodNamespace: pod.Namespace, PodUID: string(pod.UID), ContainerID: fmt.Sprintf("%064x", hashOf(string(pod.UID))),
@@ -105,7 +105,7 @@ func (m *member) add(pod *corev1.Pod) *cniwire.AddReply {
 	return m.c.wireAdd(m.Node, m.request(pod))
 }
 
-// addMore adds one more pod of any name.
+// addMore adds one more pod, under a generated name.
 func (m *member) addMore() *cniwire.AddReply {
 	m.c.t.Helper()
 	m.pods++

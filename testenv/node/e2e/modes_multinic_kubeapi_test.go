@@ -13,8 +13,8 @@ import (
 	"cnictl/testenv/node"
 )
 
-// smallCards is an instance type with three network cards of two ENIs each, three
-// addresses for pods on an ENI.
+// smallCards is an instance type with three network cards of two ENIs each; an ENI has three
+// addresses for pods.
 var smallCards = limits.Instance{
 	Type: "lab3.small", MaxENIs: 2, IPv4PerENI: 4, IPv6PerENI: 4, Hypervisor: "nitro",
 	Cards: []limits.Card{{Index: 0, MaxENIs: 2}, {Index: 1, MaxENIs: 2}, {Index: 2, MaxENIs: 2}},
@@ -50,8 +50,8 @@ func multiNICCluster(t *testing.T) (*cluster, *member) {
 	return c, c.join(fakeaws.InstanceSpec{Type: smallCards.Type})
 }
 
-// spread checks that a pod has one address of each of the cards, with the tables of
-// their ENIs.
+// spread checks that a pod has one address of each of the cards, with the route tables of
+// the addresses' ENIs.
 func (s *sandboxOf) spread(cards ...int) {
 	s.m.c.t.Helper()
 	var got []int
@@ -84,7 +84,7 @@ func testMultiNICPods(t *testing.T) {
 	both[1].spread(0, 1, 2)
 	one.spread(0)
 
-	// The files of the cards other than the first, in upstream's format.
+	// The other cards have their own files, in upstream's format.
 	for card, path := range []string{node.Checkpoint, strings.Replace(node.Checkpoint, ".json", "-nic-1.json", 1), strings.Replace(node.Checkpoint, ".json", "-nic-2.json", 1)} {
 		text := m.file(path)
 		want := len(both)
@@ -137,8 +137,8 @@ func testMultiNICPods(t *testing.T) {
 	}
 }
 
-// testMultiNICAllOrNothing fills card 0: a pod with an interface per card gets nothing
-// then, while an ordinary one takes what the next card has.
+// testMultiNICAllOrNothing fills card 0: then a pod with an interface per card gets nothing,
+// while an ordinary one gets an address of the next card.
 func testMultiNICAllOrNothing(t *testing.T) {
 	t.Parallel()
 	c, m := multiNICCluster(t)
@@ -155,7 +155,7 @@ func testMultiNICAllOrNothing(t *testing.T) {
 		t.Errorf("a pod with an interface per card while card 0 is full: %+v", p.reply)
 	}
 	m.ask("next", false).spread(1)
-	// The failed pod has no addresses left on the other cards.
+	// The failed pod has not kept addresses on the other cards.
 	for _, card := range []string{"-nic-1.json", "-nic-2.json"} {
 		want := map[string]int{"-nic-1.json": 1}[card]
 		if text := m.file(strings.Replace(node.Checkpoint, ".json", card, 1)); strings.Count(text, "containerID") != want {
@@ -191,7 +191,7 @@ func testMultiNICEFAOnly(t *testing.T) {
 }
 
 // testMultiNICPrefixes: upstream releases the prefix of an idle card and requests it again
-// every half minute. Here a plan that has settled does not change.
+// every half minute. Here a settled plan does not change.
 func testMultiNICPrefixes(t *testing.T) {
 	t.Parallel()
 	c, m := multiNICCluster(t)
@@ -212,8 +212,8 @@ func testMultiNICPrefixes(t *testing.T) {
 	}
 }
 
-// testMultiNICOff: without the feature the request is refused, and pods that have an
-// interface per card from before keep them until their DEL.
+// testMultiNICOff: without the feature the request is refused. Pods that already have an
+// interface per card keep them until their DEL.
 func testMultiNICOff(t *testing.T) {
 	t.Parallel()
 	c, m := multiNICCluster(t)
@@ -233,7 +233,7 @@ func testMultiNICOff(t *testing.T) {
 	for _, a := range p.addresses() {
 		m.owner(a)
 	}
-	// A second start finds the same: the files of the cards are kept.
+	// A second start finds the same state: the files of the cards are kept.
 	m.restart(off)
 	if r := p.end(); !r.Success || len(r.Allocations) != len(p.reply.Allocations) {
 		t.Errorf("DEL: %+v", r)

@@ -9,8 +9,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestModes_ProvisioningOff: the daemon changes nothing in EC2, and assigns the addresses of
-// ENIs attached by others, before or after its start.
+// TestModes_ProvisioningOff: the daemon changes nothing in EC2, and assigns addresses of
+// ENIs that others attached, before or after its start.
 func TestModes_ProvisioningOff(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})
@@ -23,7 +23,7 @@ func TestModes_ProvisioningOff(t *testing.T) {
 	}
 }
 
-// TestModes_IMDSOnly: the same without any request to EC2, and on an unknown instance
+// TestModes_IMDSOnly does the same without any request to EC2, and on an unknown instance
 // type.
 func TestModes_IMDSOnly(t *testing.T) {
 	t.Parallel()

@@ -9,8 +9,8 @@ import (
 )
 
 // TestModes_Readiness: with CNI_READY_WITH_ADDRESSES the health service of the node's name
-// serves while pods can have addresses; the process itself, and without the setting both,
-// serve from the start as upstream's.
+// reports serving while pods can get addresses. The health of the process itself, and without the
+// setting both, report serving from the start, like upstream.
 func TestModes_Readiness(t *testing.T) {
 	t.Parallel()
 	const service = "grpc.health.v1.aws-node"
@@ -18,8 +18,8 @@ func TestModes_Readiness(t *testing.T) {
 		env   []string
 		edit  func(*corev1.Node, string)
 		hold  func(*cluster)          // before the start: makes addresses unavailable
-		fix   func(*cluster, *member) // nil: there is no fault
-		still bool                    // ready although
+		fix   func(*cluster, *member) // nil if there is no fault
+		still bool                    // ready despite the fault
 	}
 	full := func(c *cluster) {
 		if _, err := c.world.Occupy(c.subnet.ID, c.subnet.Free); err != nil {

@@ -51,8 +51,8 @@ func TestModes_SecurityGroupsForPods(t *testing.T) {
 	}, func(t *testing.T, row func(*testing.T)) { row(t) })
 }
 
-// branchPods: a CNINode that is created after the daemon's start, a trunk, a pod whose
-// annotation is late, and ordinary pods.
+// branchPods: the CNINode is created after the daemon's start, a trunk follows, a pod's
+// annotation is late, and ordinary pods run beside it.
 func branchPods(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -115,8 +115,8 @@ func branchPods(t *testing.T) {
 	}
 }
 
-// branchRecordLost: the plugin asks the daemon what a sandbox had when the result of its
-// ADD was not kept.
+// branchRecordLost: if the result of a sandbox's ADD was not kept, the plugin asks the daemon
+// what the sandbox had.
 func branchRecordLost(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -175,7 +175,7 @@ func branchOlderPod(t *testing.T) {
 	}
 }
 
-// trunkSlotKept: until there is a trunk, the slot that it will need is reserved.
+// trunkSlotKept: until the trunk exists, the slot that it will need is reserved.
 func trunkSlotKept(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -250,7 +250,7 @@ func trunkNoSlot(t *testing.T) {
 }
 
 // trunkSeen: the metadata and EC2 show the trunk at different times. Only EC2 shows that it
-// is a trunk, so it must not be used before.
+// is a trunk, so the ENI must not be used before.
 func trunkSeen(t *testing.T, when vpcrc.Timing) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -269,7 +269,7 @@ func trunkSeen(t *testing.T, when vpcrc.Timing) {
 }
 
 // trunkNever: EC2 refuses the trunk to the controller. A branch pod's ADD fails with that
-// reason, ordinary pods are not affected, and the trunk comes when the controller may
+// reason, ordinary pods are not affected, and the trunk comes once the controller may
 // create it.
 func trunkNever(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
@@ -327,7 +327,7 @@ func branchDaemonEnds(t *testing.T) {
 	}
 }
 
-// branchSpellings: what other versions of the controller write.
+// branchSpellings checks annotations as other versions of the controller write them.
 func branchSpellings(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -387,8 +387,7 @@ func branchUnusable(t *testing.T) {
 	}
 }
 
-// branchVLANAgain: the controller reuses a VLAN id while the DEL of its previous pod is still
-// to come.
+// branchVLANAgain: the controller reuses a VLAN id before the previous pod's DEL.
 func branchVLANAgain(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -413,14 +412,14 @@ func branchVLANAgain(t *testing.T) {
 	if b := c.branchOf(second); !r.Success || r.PodVLANID != vlan || r.PodENIMAC != b.MAC {
 		t.Errorf("the second pod has %+v and got %+v", b, r)
 	}
-	// The plugin removes the device of this id if the daemon says so.
+	// If the daemon returned this VLAN id, the plugin would remove its device.
 	c.until("the late DEL is one of an unknown pod", func() bool {
 		late := m.del(first)
 		return late.Unknown && late.PodVLANID == 0
 	})
 }
 
-// cniNodeDeleted: somebody deletes the CNINode, and it is created again empty.
+// cniNodeDeleted: somebody deletes the CNINode, and it is recreated empty.
 func cniNodeDeleted(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -449,7 +448,7 @@ func cniNodeDeleted(t *testing.T) {
 }
 
 // cniNodeContended: the list of features is replaced as a whole, so a writer without a
-// precondition overwrites what another one has just added.
+// precondition overwrites what another writer has added in the meantime.
 func cniNodeContended(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})
@@ -471,7 +470,7 @@ func cniNodeContended(t *testing.T) {
 }
 
 // writeFeatures adds features to a CNINode, one after the other, each by read-modify-write,
-// until ctx ends. It returns those that it could write.
+// until ctx ends. It returns those that it wrote.
 func (c *cluster) writeFeatures(ctx context.Context, m *member) (written []string) {
 	for i := 0; ctx.Err() == nil && i < 500; i++ {
 		o, err := c.objects(cniNodes).Get(ctx, m.name, metav1.GetOptions{})
@@ -491,8 +490,8 @@ func (c *cluster) writeFeatures(ctx context.Context, m *member) (written []strin
 	return written
 }
 
-// trunkOfENIConfig: the controller must know the ENIConfig before it makes the trunk, so
-// that both features are in one patch.
+// trunkOfENIConfig: the controller must know the ENIConfig before it creates the trunk, so
+// both features must be in one patch.
 func trunkOfENIConfig(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	podSubnet, err := c.world.AddSubnet(fakeaws.SubnetSpec{VPCID: c.subnet.VPCID, CIDR: netip.MustParsePrefix("10.1.32.0/20")})
@@ -567,7 +566,7 @@ func branchIPv6(t *testing.T) {
 		"branch-invalid", "Send AddNetworkReply: Failed to parse V6 subnet CIDR:")
 }
 
-// trunkWithoutIPv6: a trunk that has no IPv6 address is used like others; upstream exits
+// trunkWithoutIPv6: a trunk without an IPv6 address is used like any other; upstream exits
 // because of it. A branch ENI without one is unusable, and its pod's error says what to do.
 func trunkWithoutIPv6(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
@@ -588,7 +587,7 @@ func trunkWithoutIPv6(t *testing.T) {
 
 var ipv6Settings = map[string]string{"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_PREFIX_DELEGATION": "true"}
 
-// joinIPv6 boots an instance in a subnet of both families.
+// joinIPv6 boots an instance in a dual-stack subnet.
 func (c *cluster) joinIPv6(assigns bool) *member {
 	c.t.Helper()
 	v := c.world.AddVPC(netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("2001:db8:2::/56"))
@@ -601,7 +600,7 @@ func (c *cluster) joinIPv6(assigns bool) *member {
 	return c.join(fakeaws.InstanceSpec{Type: "m5.large", SubnetID: six.ID, IPv6: true})
 }
 
-// branchStandard: in standard mode the local rule stays where it is.
+// branchStandard: in standard mode the rule for the local table keeps its priority.
 func branchStandard(t *testing.T) {
 	c := newCluster(t, fakeaws.Options{})
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"})

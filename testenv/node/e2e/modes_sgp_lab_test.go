@@ -26,7 +26,7 @@ import (
 	"cnictl/testenv/vpcrc"
 )
 
-// podENI is the resource that a pod requests and the annotation that it gets.
+// podENI is both the resource that a pod requests and the annotation that it gets.
 const podENI = "vpc.amazonaws.com/pod-eni"
 
 var (
@@ -35,10 +35,10 @@ var (
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 )
 
-// controlScale is how long a second of the resource controller is here.
+// controlScale is the length here of a second of the resource controller, in seconds.
 const controlScale = 0.1
 
-// branchAfter is how long after its binding a pod has its branch ENI: upstream takes
+// branchAfter is the time from a pod's binding to its branch ENI: upstream takes
 // 0.5 to 3 s.
 const branchAfter = time.Second
 
@@ -72,8 +72,7 @@ func (c *cluster) control(m *member, edit ...func(*vpcrc.Options)) *vpcrc.Contro
 
 func faulty(f vpcrc.Faults) func(*vpcrc.Options) { return func(o *vpcrc.Options) { o.Faults = f } }
 
-// groupsForPods are the settings for security groups for pods, on nodes that hold few
-// addresses.
+// groupsForPods returns the settings for security groups for pods, with a small pool.
 func groupsForPods(more map[string]string) map[string]string {
 	env := map[string]string{"ENABLE_POD_ENI": "true", "WARM_IP_TARGET": "2", "CNI_ADD_WAIT": "20s"}
 	maps.Copy(env, more)
@@ -85,7 +84,7 @@ func wantsBranch(p *corev1.Pod) {
 	p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{podENI: resource.MustParse("1")}
 }
 
-// announced gives a pod its annotation from the start.
+// announced gives a pod its annotation at creation.
 func announced(value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		wantsBranch(p)
@@ -93,7 +92,7 @@ func announced(value string) func(*corev1.Pod) {
 	}
 }
 
-// withTrunk waits until the member's daemon has found its trunk.
+// withTrunk waits until the member's daemon has found its trunk, and returns the trunk.
 func (m *member) withTrunk() fakeaws.ENI {
 	m.c.t.Helper()
 	m.c.until("a trunk in the daemon's book", func() bool { return m.summary().Trunk.ENIID != "" })
@@ -110,7 +109,7 @@ func (m *member) summary() (s introspect.Summary) {
 	return s
 }
 
-// linkIndex is the index of the link with a MAC in the node.
+// linkIndex returns the index of the node's link with a MAC.
 func (m *member) linkIndex(mac string) (index int) {
 	m.c.t.Helper()
 	err := m.NS.Do(func() error {
@@ -171,7 +170,7 @@ func (c *cluster) mergePatch(kind schema.GroupVersionResource, namespace, name s
 	}
 }
 
-// features are those of the member's CNINode, "name=value"; nil without one.
+// features returns the features of the member's CNINode as "name=value", nil if it has none.
 func (m *member) features() []string {
 	m.c.t.Helper()
 	o, err := m.c.objects(cniNodes).Get(m.c.t.Context(), m.name, metav1.GetOptions{})
@@ -198,7 +197,7 @@ func (m *member) awaitFeature(feature string) {
 	m.c.until("feature "+feature, func() bool { return slices.Contains(m.features(), feature) })
 }
 
-// log is what the member's daemon has logged.
+// log returns the log of the member's daemon.
 func (m *member) log() string {
 	m.c.t.Helper()
 	b, err := os.ReadFile(filepath.Join(m.Dir, "log", "ipamd.log"))
@@ -208,7 +207,7 @@ func (m *member) log() string {
 	return string(b)
 }
 
-// logged waits for a line about a pod that has all the parts.
+// logged waits for a log line that contains all the parts.
 func (m *member) logged(parts ...string) {
 	m.c.t.Helper()
 	m.c.until(fmt.Sprintf("a log line with %q", parts), func() bool {
@@ -221,7 +220,7 @@ func (m *member) logged(parts ...string) {
 	})
 }
 
-// failsWith adds a pod and expects the cause, and upstream's line about it.
+// failsWith adds a pod and expects a failure with the cause, and upstream's log line about it.
 func (m *member) failsWith(pod *corev1.Pod, code, line string) *cniwire.AddReply {
 	m.c.t.Helper()
 	r := m.add(pod)
@@ -232,7 +231,7 @@ func (m *member) failsWith(pod *corev1.Pod, code, line string) *cniwire.AddReply
 	return r
 }
 
-// notInThePool expects that an address is not in the daemon's pool.
+// notInThePool checks that an address is not in the daemon's pool.
 func (m *member) notInThePool(addr string) {
 	m.c.t.Helper()
 	allocations, err := m.Allocations()
@@ -251,7 +250,7 @@ func (m *member) notInThePool(addr string) {
 	}
 }
 
-// untouched expects that a trunk has only what it was created with.
+// untouched checks that a trunk has only what it was created with.
 func (c *cluster) untouched(trunk fakeaws.ENI) {
 	c.t.Helper()
 	now, there := c.world.ENI(trunk.ID)
@@ -260,8 +259,8 @@ func (c *cluster) untouched(trunk fakeaws.ENI) {
 	}
 }
 
-// neverWrote expects that the daemon did not write the Node: the API server would have
-// refused it, and the old label would be set.
+// neverWrote checks that the daemon has not tried to write the Node: the API server would have
+// denied it, or the old label would be set.
 func (m *member) neverWrote() {
 	m.c.t.Helper()
 	denied, err := m.c.api.Denied()
@@ -278,5 +277,5 @@ func (m *member) neverWrote() {
 	}
 }
 
-// gatewayOf is the first address of a subnet.
+// gatewayOf returns the first address of a subnet.
 func gatewayOf(s fakeaws.Subnet) netip.Addr { return s.CIDR.Masked().Addr().Next() }

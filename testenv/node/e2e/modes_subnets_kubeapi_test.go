@@ -7,7 +7,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestModes_SubnetDiscovery: in which subnet a new ENI is created, depending on the tags of
+// TestModes_SubnetDiscovery checks in which subnet a new ENI is created, depending on the tags of
 // the VPC's subnets and the cluster's name.
 func TestModes_SubnetDiscovery(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestModes_SubnetDiscovery(t *testing.T) {
 		}
 		subnets := map[string]fakeaws.Subnet{"own": c.subnet, "other": c.addSubnet(spec)}
 		m := c.join(fakeaws.InstanceSpec{Type: "t3.small"})
-		// On the primary ENI from before: not for pods if its subnet is excluded.
+		// The primary ENI already has addresses: pods do not get them if its subnet is excluded.
 		if _, err := c.world.Assign(m.enis()[0].ID, fakeaws.AssignSpec{Count: 3}); err != nil {
 			t.Fatal(err)
 		}

@@ -9,15 +9,15 @@ import (
 	"cnictl/testenv/node"
 )
 
-// switching is a used node whose mode is changed: its pods keep their addresses and reach
-// each other, whatever the mode for new ones.
+// switching is a node in use whose mode is changed: its pods keep their addresses and reach
+// each other, whatever the mode for new pods.
 type switching struct {
 	*cluster
 	m    *member
 	pods []*node.Pod
 }
 
-// to restarts the daemon in another mode, runs a pod and checks those from before.
+// to restarts the daemon in another mode, runs a pod and checks all earlier ones.
 func (s *switching) to(what string, env ...string) *node.Pod {
 	s.t.Helper()
 	s.m.restart(with(map[string]string{"IP_COOLDOWN_PERIOD": "0", "WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "1", "CNI_ADD_WAIT": "10s"}, env...))
@@ -27,7 +27,7 @@ func (s *switching) to(what string, env ...string) *node.Pod {
 	return p
 }
 
-// lives checks that the pods are unchanged, also in the daemon's file.
+// lives checks that the pods are unchanged, including their entries in the daemon's file.
 func (s *switching) lives(what string) {
 	s.t.Helper()
 	s.m.owned(s.pods...)
@@ -48,13 +48,13 @@ func (s *switching) lives(what string) {
 	}
 }
 
-// TestModes_Switch: modes are switched on a used node, one after the other. Pods keep
+// TestModes_Switch switches the modes of a node in use, one after the other. Pods keep
 // their addresses, unused addresses of the old mode are released to EC2, nothing is lost.
 func TestModes_Switch(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, fakeaws.Options{})
 	podSubnet, larger := c.ipv4Subnet(32, nil), c.ipv4Subnet(64, map[string]string{"kubernetes.io/role/cni": "1"})
-	if _, err := c.world.Occupy(c.subnet.ID, 100); err != nil { // so that discovery prefers the larger one
+	if _, err := c.world.Occupy(c.subnet.ID, 100); err != nil { // so that discovery prefers the larger subnet
 		t.Fatal(err)
 	}
 	c.eniConfig(c.namespace, podSubnet.ID)
@@ -75,7 +75,7 @@ func TestModes_Switch(t *testing.T) {
 	s.lives("prefixes")
 	s.m.remove(more...)
 
-	// And back: the prefix with a pod's address stays, the others are released.
+	// And back: prefixes that contain a pod's address stay, the others are released.
 	s.to("single")
 	c.until("prefixes given back", func() bool {
 		return !slices.ContainsFunc(primary().Prefixes, func(prefix netip.Prefix) bool {
@@ -89,10 +89,10 @@ func TestModes_Switch(t *testing.T) {
 	c.addressIn("custom networking", podSubnet.CIDR, p.IP)
 
 	// And off: the ENI stays in use, and the primary one is used again. Some of the next pods
-	// may get addresses of the prefix that stayed: the warm target requests more nevertheless.
+	// may get addresses of the prefix that stayed, but the warm target requests more anyway.
 	s.to("plain", "WARM_IP_TARGET=5")
 
-	// Discovery: an ENI in the subnet with most addresses, which stays in use when
+	// Discovery: an ENI is created in the subnet with most addresses, and stays in use when
 	// discovery is off again.
 	crowd := s.m.run("crowd", 15)
 	c.until("an ENI in the larger subnet", func() bool { return len(c.enisIn(s.m, larger.ID)) == 1 })
@@ -109,7 +109,7 @@ func TestModes_Switch(t *testing.T) {
 	}
 }
 
-// containing matches prefixes with a pod's address.
+// containing matches prefixes that contain a pod's address.
 func containing(p *node.Pod) func(netip.Prefix) bool {
 	return func(prefix netip.Prefix) bool { return prefix.Contains(p.IP) }
 }

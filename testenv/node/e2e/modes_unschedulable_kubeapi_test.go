@@ -10,13 +10,13 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// cordoned creates a Node that takes no new pods.
+// cordoned makes a Node unschedulable, as kubectl cordon and the node controller do.
 func cordoned(n *corev1.Node) {
 	n.Spec.Unschedulable = true
 	n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// plan is what the member's daemon would do now, without waits.
+// plan returns what the member's daemon would do now, without waits.
 func (m *member) plan() (actions []introspect.PlannedAction) {
 	m.c.t.Helper()
 	var plan introspect.NodePlan

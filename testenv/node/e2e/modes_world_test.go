@@ -94,7 +94,7 @@ func (m *member) pod(name string, annotations ...string) (*node.Pod, error) {
 	return p, err
 }
 
-// eventually runs a pod with retries, as kubelet does. Every failure must name a cause.
+// eventually runs a pod, retrying as kubelet does. Every failure must name the cause.
 func (m *member) eventually(name, cause string) (p *node.Pod) {
 	m.c.t.Helper()
 	bound := m.bind(name)
@@ -135,7 +135,7 @@ func (m *member) stop() {
 	}
 }
 
-// restart starts the daemon again, with other settings.
+// restart restarts the daemon with other settings.
 func (m *member) restart(env map[string]string) {
 	m.c.t.Helper()
 	m.stop()
@@ -145,7 +145,7 @@ func (m *member) restart(env map[string]string) {
 // enis lists the member's ENIs by card and device.
 func (m *member) enis() []fakeaws.ENI { return m.c.world.ENIsOf(m.InstanceID) }
 
-// owner is the member's ENI that has an address.
+// owner returns the member's ENI that has an address.
 func (m *member) owner(a netip.Addr) fakeaws.ENI {
 	m.c.t.Helper()
 	e, ok := m.c.world.OwnerOf(a)
@@ -155,7 +155,7 @@ func (m *member) owner(a netip.Addr) fakeaws.ENI {
 	return e
 }
 
-// owned checks that each pod's addresses are on ENIs of the member, and unique.
+// owned checks that each pod's addresses are unique and on ENIs of the member.
 func (m *member) owned(pods ...*node.Pod) {
 	m.c.t.Helper()
 	seen := map[netip.Addr]string{}
@@ -186,7 +186,7 @@ func addressesOf(p *node.Pod) (out []netip.Addr) {
 	return out
 }
 
-// remove deletes pods with the plugin, and their objects.
+// remove deletes pods through the plugin, and their objects.
 func (m *member) remove(pods ...*node.Pod) {
 	m.c.t.Helper()
 	m.c.del(m.Node, pods, 4)
@@ -205,7 +205,7 @@ func (c *cluster) changed() (out []string) {
 	return out
 }
 
-// file reads a file of the member, "" if there is none.
+// file reads a file in the member, "" if it does not exist.
 func (m *member) file(path string) string {
 	m.c.t.Helper()
 	f, err := m.Open(path, os.O_RDONLY, 0)
@@ -223,7 +223,7 @@ func (m *member) file(path string) string {
 	return string(data)
 }
 
-// probe asks the daemon's health service as the kubelet does.
+// probe asks the daemon's health service, as kubelet does.
 func (m *member) probe(service string) (serving bool) {
 	m.c.t.Helper()
 	binary, err := filepath.Abs(filepath.Join(m.c.binaries, "grpc-health-probe"))
@@ -241,7 +241,7 @@ func (m *member) probe(service string) (serving bool) {
 	return r.Code == 0
 }
 
-// evented reports whether an event of a reason is about an object, and its note.
+// evented reports whether an event with a given reason exists for an object, and returns its note.
 func (c *cluster) evented(kind, name, reason string) (note string, ok bool) {
 	c.t.Helper()
 	all, err := c.objects(schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}).List(c.t.Context(), metav1.ListOptions{})
@@ -258,7 +258,7 @@ func (c *cluster) evented(kind, name, reason string) (note string, ok bool) {
 	return "", false
 }
 
-// addressIn checks that there are addresses, all of a subnet.
+// addressIn checks that there is at least one address and that all are in a subnet.
 func (c *cluster) addressIn(what string, subnet netip.Prefix, addresses ...netip.Addr) {
 	c.t.Helper()
 	if len(addresses) == 0 {
@@ -279,8 +279,8 @@ func (m *member) ipv6Prefixes() (out []netip.Prefix) {
 	return out
 }
 
-// sandboxOf is a pod whose kind of network the plugin does not support yet: the test calls the
-// daemon instead and creates the host links from which the daemon sees that the pod runs.
+// sandboxOf is a pod whose kind of network the plugin does not support yet. The test calls the
+// daemon instead and creates the host links by which the daemon sees that the pod runs.
 type sandboxOf struct {
 	m       *member
 	pod     *corev1.Pod
@@ -288,7 +288,7 @@ type sandboxOf struct {
 	reply   *cniwire.AddReply
 }
 
-// ask requests a pod's addresses, of each card if every is set.
+// ask requests addresses for a new pod: one of each card if every is set.
 func (m *member) ask(name string, every bool) *sandboxOf {
 	m.c.t.Helper()
 	s := &sandboxOf{m: m, pod: m.bind(name)}
@@ -301,7 +301,7 @@ func (m *member) ask(name string, every bool) *sandboxOf {
 	return s
 }
 
-// addresses lists what the pod got.
+// addresses lists the addresses that the pod got.
 func (s *sandboxOf) addresses() (out []netip.Addr) {
 	for _, a := range s.reply.Allocations {
 		text := a.IPv4
@@ -333,7 +333,7 @@ func (s *sandboxOf) end() *cniwire.DelReply {
 	return r
 }
 
-// again repeats the ADD: a pod keeps its addresses.
+// again repeats the ADD, in which a pod keeps its addresses.
 func (s *sandboxOf) again() *cniwire.AddReply {
 	s.m.c.t.Helper()
 	return s.m.c.wireAdd(s.m.Node, s.request)
@@ -356,7 +356,7 @@ func (m *member) eventCount(kind introspect.EventKind) (n int) {
 	return n
 }
 
-// removeENIConfig deletes an ENIConfig; the member's daemon has seen it when it returns.
+// removeENIConfig deletes an ENIConfig and waits until the member's daemon has noticed.
 func (m *member) removeENIConfig(eniConfig string) {
 	c := m.c
 	c.t.Helper()

@@ -10,8 +10,8 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// prepared is a node with the directory of the init container's image. Its kernel settings
-// differ from those of the init container.
+// prepared is a node with a directory like the init container image's. Its kernel settings
+// differ from those that the init container makes.
 type prepared struct {
 	one
 	dir, bin string
@@ -24,7 +24,7 @@ func (l *lab) prepared() prepared {
 		l.t.Fatal(err)
 	}
 	p := prepared{one{l, l.node(i.ID)}, l.t.TempDir(), l.t.TempDir()}
-	// Written by another process: a child that this one starts meanwhile would inherit the
+	// Another process writes it: a child that this process starts meanwhile would inherit the
 	// open file, and the program could not be executed.
 	if r, err := p.Exec(agent.Cmd{Argv: []string{"/bin/cp", filepath.Join(l.binaries, "aws-vpc-cni-init"), p.dir}}); err != nil || r.Code != 0 {
 		l.t.Fatalf("copy the program: %v, exit status %d: %s", err, r.Code, r.Stderr)
@@ -40,7 +40,7 @@ func (l *lab) prepared() prepared {
 	return p
 }
 
-// keys are what the init container may set, in the network namespace of the node.
+// keys lists the settings that the init container may make in the node's network namespace.
 func (p prepared) keys() []string {
 	return []string{
 		"net/ipv4/conf/" + p.Link + "/rp_filter", "net/ipv4/tcp_early_demux",
@@ -48,7 +48,7 @@ func (p prepared) keys() []string {
 	}
 }
 
-// sysctl sets a kernel setting of the node, or with an empty value reads it.
+// sysctl sets a kernel setting of the node, or reads it if value is empty.
 func (p prepared) sysctl(key, value string) (got string) {
 	p.t.Helper()
 	path := filepath.Join("/proc/sys", key)
@@ -68,7 +68,7 @@ func (p prepared) sysctl(key, value string) (got string) {
 
 func (p prepared) run(env ...string) agent.Result {
 	p.t.Helper()
-	r, err := p.Exec(agent.Cmd{Argv: []string{"./aws-vpc-cni-init"}, Dir: p.dir, Env: append(env, "HOST_CNI_BIN_PATH="+p.bin)}) // the first of two counts
+	r, err := p.Exec(agent.Cmd{Argv: []string{"./aws-vpc-cni-init"}, Dir: p.dir, Env: append(env, "HOST_CNI_BIN_PATH="+p.bin)}) // if a variable is set twice, the first counts
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (p prepared) run(env ...string) agent.Result {
 }
 
 // TestInit: the init container copies the files beside it and makes the settings that its
-// environment demands, and no others.
+// environment asks for, and no others.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -116,7 +116,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// installed compares a directory's files, with their modes.
+// installed compares a directory's files and their modes.
 func (p prepared) installed(want map[string]string) {
 	p.t.Helper()
 	entries, err := os.ReadDir(p.bin)
@@ -138,7 +138,7 @@ func (p prepared) installed(want map[string]string) {
 	}
 }
 
-// TestInit_Fails provokes each error that ends it with status 1.
+// TestInit_Fails provokes each error that ends the init container with status 1.
 func TestInit_Fails(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -174,7 +174,7 @@ func TestInit_Fails(t *testing.T) {
 	}
 }
 
-// TestInit_AsksAgain: the metadata service may start after the container.
+// TestInit_AsksAgain: the init container retries, as the metadata service may start after it.
 func TestInit_AsksAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

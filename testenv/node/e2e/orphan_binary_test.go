@@ -7,8 +7,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestRestart_DeletesOrphans leaves ENIs like a daemon that dies between create and attach:
-// the next one deletes its own and no others.
+// TestRestart_DeletesOrphans leaves ENIs behind like a daemon that dies between create and attach:
+// the next daemon deletes its own and no others.
 func TestRestart_DeletesOrphans(t *testing.T) {
 	const instance, noManage = "node.k8s.amazonaws.com/instance_id", "node.k8s.amazonaws.com/no_manage"
 	l := newLab(t, fakeaws.Options{})
@@ -41,7 +41,7 @@ func TestRestart_DeletesOrphans(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// TestRestart_KeepsOrphansIfSet: DISABLE_LEAKED_ENI_CLEANUP keeps them.
+// TestRestart_KeepsOrphansIfSet: with DISABLE_LEAKED_ENI_CLEANUP the daemon keeps them.
 func TestRestart_KeepsOrphansIfSet(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)

@@ -12,7 +12,7 @@ import (
 	"cnictl/testenv/vpc"
 )
 
-// TestPods_ReachEachOther adds pods on two nodes until each has addresses of two ENIs, and
+// TestPods_ReachEachOther adds pods on two nodes, on one of them until two ENIs are in use, and
 // pings along every path.
 func TestPods_ReachEachOther(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})

@@ -81,7 +81,7 @@ func callsOf(calls []npa.Call, name string) (out []npa.Call) {
 	return out
 }
 
-// TestPolicy: the agent is notified of a pod when its links exist, and when it is gone.
+// TestPolicy: the agent is notified of a pod once its links exist, and once it is deleted.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "Strict")
@@ -94,7 +94,7 @@ func TestPolicy(t *testing.T) {
 	if d := cmp.Diff([]npa.Call{enforced}, a.Calls()); d != "" {
 		t.Errorf("after ADD (-want +got):\n%s", d)
 	}
-	for range 2 { // runtimes repeat it
+	for range 2 { // runtimes repeat DELs
 		if _, err := x.n.RunPlugin(p, "DEL", p.Result); err != nil {
 			t.Errorf("DEL: %v", err)
 		}
@@ -110,8 +110,8 @@ func TestPolicy(t *testing.T) {
 	x.nothingLeft(x.n)
 }
 
-// TestPolicy_DelDied: a DEL whose plugin dies after the daemon's answer is repeated by
-// the runtime; then the agent is notified.
+// TestPolicy_DelDied: the plugin dies after the daemon's answer to a DEL. The runtime repeats
+// the DEL, and then the agent is notified.
 func TestPolicy_DelDied(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")
@@ -175,7 +175,7 @@ func TestPolicy_RestartKeepsLiving(t *testing.T) {
 		t.Fatalf("end of the daemon: %+v, %v", r, err)
 	}
 	x.start(x.n, map[string]string{"NETWORK_POLICY_ENFORCING_MODE": "strict"})
-	for _, name := range []string{"web-0", "gone"} { // they are notified in this order
+	for _, name := range []string{"web-0", "gone"} { // the agent is notified in this order
 		if r := x.policy(&cniwire.PolicyRequest{PodName: name, PodNamespace: "default", ContainerID: "old", Delete: true}); !r.Success {
 			t.Errorf("DEL of %s: %+v", name, r)
 		}
@@ -209,7 +209,7 @@ func TestPolicy_AgentFails(t *testing.T) {
 			if !row.away {
 				a := x.agent()
 				a.SetFault(row.fault)
-				defer a.Close() // else the daemon keeps its connection to it
+				defer a.Close() // else the daemon keeps its connection
 			}
 			_, err := x.n.AddPod(node.PodSpec{Namespace: "default", Name: row.name})
 			var failed *node.PluginError
@@ -230,8 +230,8 @@ func TestPolicy_AgentFails(t *testing.T) {
 	x.nothingLeft(x.n)
 }
 
-// TestPolicy_AgentReturns: pods are deleted while the agent is down, and it is notified when
-// it is back, except of one whose name is in use again.
+// TestPolicy_AgentReturns: pods are deleted while the agent is down. It is notified once
+// it is back, except for a pod whose name is in use again.
 func TestPolicy_AgentReturns(t *testing.T) {
 	t.Parallel()
 	x := newPolicyLab(t, "strict")

@@ -14,7 +14,7 @@ import (
 	"cnictl/testenv"
 )
 
-// portmapBed is a directory with our portmap and the reference plugin as the init
+// portmapBed returns our portmap and the reference plugin, in one directory as the init
 // container leaves them.
 func portmapBed(t *testing.T) (ours, reference string) {
 	t.Helper()
@@ -34,7 +34,7 @@ func portmapBed(t *testing.T) (ours, reference string) {
 	return filepath.Join(dir, "portmap"), filepath.Join(dir, "portmap.reference")
 }
 
-// runPlugin runs a plugin alone and returns what it printed, and whether it succeeded.
+// runPlugin runs a plugin on its own and returns what it printed, and whether it succeeded.
 func runPlugin(t *testing.T, program, stdin string, env ...string) (stdout, stderr string, ok bool) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program)
@@ -91,7 +91,7 @@ func TestPortmap_AsTheReference(t *testing.T) {
 }
 
 // TestPortmap_Alone: without the reference plugin beside it portmap serves pods without a host
-// port, and reports for others what is missing.
+// port, and for others reports what is missing.
 func TestPortmap_Alone(t *testing.T) {
 	t.Parallel()
 	testenv.RequireRoot(t)

@@ -19,12 +19,12 @@ import (
 // fifteen seconds after its start, and then about once a minute.
 const lagging = time.Hour
 
-// noticedWithin is how long the daemon may take to notice a change in EC2: a minute with
+// noticedWithin bounds how long the daemon takes to notice a change in EC2: a minute with
 // jitter, if its first request came too early.
 const noticedWithin = 80 * time.Second
 
-// confirmed is how long it may take to conclude that something is gone: half a minute after it
-// was first missed, on a busy machine.
+// confirmed bounds how long it takes to conclude that something is gone: half a minute after it
+// was first missed, and more on a busy machine.
 const confirmed = time.Minute
 
 // watched is a node whose daemon reads EC2 often.
@@ -75,7 +75,7 @@ func (s watched) awaitEvent(within time.Duration, kind introspect.EventKind, eni
 	return found
 }
 
-// quiet fails when the daemon has reported an event of a kind.
+// quiet fails the test if the daemon has reported an event of a kind.
 func (s watched) quiet(kinds ...introspect.EventKind) {
 	s.t.Helper()
 	for _, e := range s.events() {
@@ -85,7 +85,7 @@ func (s watched) quiet(kinds ...introspect.EventKind) {
 	}
 }
 
-// seen waits until the node's ENIs were read from EC2 so many more times.
+// seen waits until the daemon has read the node's ENIs from EC2 the given number of times more.
 func (s watched) seen(times int) {
 	s.t.Helper()
 	asked := func() (n int) {
@@ -102,8 +102,8 @@ func (s watched) seen(times int) {
 }
 
 // takeAway removes an address or a prefix from an ENI and gives it to another owner, so that
-// EC2 does not assign it to the node again. The returned function ends that, and optionally
-// returns it to the ENI.
+// EC2 does not assign it to the node again. The returned function takes it from that owner, and
+// optionally returns it to the ENI.
 func (s watched) takeAway(eniID string, cidr netip.Prefix) (giveBack func(toENI bool)) {
 	s.t.Helper()
 	if err := s.world.Unassign(eniID, cidr); err != nil {
@@ -147,7 +147,7 @@ func (s watched) shows(cidr netip.Prefix) bool {
 	return false
 }
 
-// avoid adds pods while there are addresses and checks that none is in a range.
+// avoid adds pods and checks that none gets an address in a range.
 func (s watched) avoid(cidr netip.Prefix, prefix string, count int) []*node.Pod {
 	s.t.Helper()
 	pods := s.mustAdd(s.n, prefix, count, 4)
@@ -161,7 +161,7 @@ func (s watched) avoid(cidr netip.Prefix, prefix string, count int) []*node.Pod 
 
 func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
-// freeOf finds a range of an ENI without a pod's address.
+// freeOf finds a range of an ENI that contains no pod's address.
 func (s watched) freeOf(eniID string, pods []*node.Pod) netip.Prefix {
 	s.t.Helper()
 	e, _ := s.world.ENI(eniID)
@@ -175,7 +175,7 @@ func (s watched) freeOf(eniID string, pods []*node.Pod) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// rangeOf finds the range of an ENI that an address is in.
+// rangeOf finds the ENI and the range that contain an address.
 func (s watched) rangeOf(a netip.Addr) (eniID string, cidr netip.Prefix) {
 	s.t.Helper()
 	e, ok := s.world.OwnerOf(a)
@@ -190,7 +190,7 @@ func (s watched) rangeOf(a netip.Addr) (eniID string, cidr netip.Prefix) {
 	return e.ID, single(a)
 }
 
-// logSays looks for a line of the daemon's log.
+// logSays checks that a line of the daemon's log contains all the words.
 func (s watched) logSays(words ...string) {
 	s.t.Helper()
 	doc, err := s.c.Logs(s.t.Context(), introspect.LogQuery{Lines: introspect.MaxLogLines})
@@ -214,7 +214,7 @@ var modeRows = map[string]map[string]string{
 	"prefixes":  {"ENABLE_PREFIX_DELEGATION": "true", "MAX_ENI": "1", "IP_COOLDOWN_PERIOD": "1", "CNI_ADD_WAIT": "2s", "WARM_PREFIX_TARGET": "1"},
 }
 
-// TestReconcile_Addresses takes addresses and prefixes away behind the daemon's back.
+// TestReconcile_Addresses removes addresses and prefixes behind the daemon's back.
 func TestReconcile_Addresses(t *testing.T) {
 	t.Parallel()
 	rows := map[string]func(t *testing.T){
@@ -239,8 +239,8 @@ func TestReconcile_Addresses(t *testing.T) {
 			}
 		},
 		"given to an ENI of the node anew": func(t *testing.T) {
-			// It is not taken, so EC2 offers it to the very next request: that of a new
-			// ENI. The pod's entry stays, and the ENI is still usable.
+			// The address is not taken, so EC2 offers it in the very next request: for a new ENI.
+			// The pod's entry stays, and the ENI is still usable.
 			s := newWatched(t, "m5.large", map[string]string{"WARM_ENI_TARGET": "0", "IP_COOLDOWN_PERIOD": "1"})
 			pods := s.mustAdd(s.n, "p", 9, 4)
 			s.settled(s.n)

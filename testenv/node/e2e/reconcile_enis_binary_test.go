@@ -35,7 +35,7 @@ func (s watched) attachByHand(device int, spec fakeaws.ENISpec) fakeaws.ENI {
 	return e
 }
 
-// managed are the ENIs that the daemon treats as its own.
+// managed returns the ENIs that the daemon treats as its own.
 func (s watched) managed() (ids []string) {
 	s.t.Helper()
 	sum, _, err := s.c.Summary(s.t.Context())
@@ -49,8 +49,8 @@ func (s watched) managed() (ids []string) {
 	return ids
 }
 
-// TestReconcile_ENIsAttachedByHand attaches ENIs of every kind to a running node: those that
-// are the daemon's by their tags are set up and used, the others are not touched.
+// TestReconcile_ENIsAttachedByHand attaches ENIs of every kind to a running node: those whose
+// tags make them the daemon's are set up and used, the others are not touched.
 func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 	t.Parallel()
 	type kind struct {
@@ -127,7 +127,7 @@ func TestReconcile_ENIsAttachedByHand(t *testing.T) {
 				})
 			}
 		}
-		// Its addresses are assigned to pods, and their traffic works.
+		// Pods get the new ENI's addresses, and their traffic works.
 		pods := s.mustAdd(s.n, "p", 10, 5)
 		used := map[string]bool{}
 		for _, p := range pods {
@@ -180,7 +180,7 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 			t.Fatalf("%d pods are on the second ENI", len(on))
 		}
 		// For a minute after its attachment, or after the daemon's start, an ENI may be
-		// missing in EC2's lists. The daemon's first reads fall into that time.
+		// missing from EC2's lists. The daemon's first reads are within that time.
 		s.kill(s.n, 9)
 		s.start(s.n, s.env)
 		if err := s.world.DetachENI(eni.Attachment.ID); err != nil {
@@ -201,7 +201,7 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 				t.Errorf("%s has lost %s", p.Name, p.IP)
 			}
 		}
-		// No new pod gets an address of it.
+		// No new pod gets one of its addresses.
 		more, _ := add(s.n, "more", 9-min(count, 9)+1, 1)
 		for _, p := range more {
 			if slices.ContainsFunc(eni.CIDRs(), single(p.IP).Overlaps) {
@@ -213,8 +213,8 @@ func TestReconcile_ENIsDetachedByHand(t *testing.T) {
 		if withPods {
 			return
 		}
-		// The sweep for leaked ENIs may delete it first; then the ENI in its place can have
-		// its address, and rules for it.
+		// The sweep for leaked ENIs may delete it first; then the ENI that replaces it may have
+		// its address, and rules for that.
 		s.untilWithin(noticedWithin, "the ENI leaves the pool, and its rules the kernel", func() bool {
 			owner, used := s.world.OwnerOf(eni.PrimaryIP)
 			reused := used && owner.ID != eni.ID

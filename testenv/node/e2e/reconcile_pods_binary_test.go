@@ -40,7 +40,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 			s.del(s.n, pods[:10], 4)
 			s.nothingLeft(s.n)
 		},
-		// A young one is kept: its link might be still to come.
+		// A young pod is kept: its link might still appear.
 		"of a young pod": func(t *testing.T) {
 			s := newWatched(t, "m5.large", nil)
 			pods := s.mustAdd(s.n, "p", 4, 4)
@@ -60,7 +60,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 			s.del(s.n, pods[:3], 1)
 			s.nothingLeft(s.n)
 		},
-		// The ADD is answered, and daemon and plugin die before there is a link.
+		// The ADD is answered, and daemon and plugin die before the link exists.
 		"of a pod whose link never came": func(t *testing.T) {
 			s := newWatched(t, "m5.large", nil)
 			r := sandbox(1)
@@ -94,7 +94,7 @@ func TestReconcile_MissedDEL(t *testing.T) {
 	}, func(t *testing.T, run func(*testing.T)) { run(t) })
 }
 
-// ended waits until the addresses of pods that are gone are free and their rules gone.
+// ended waits until the addresses of ended pods are free and their rules removed.
 func (s watched) ended(pods []*node.Pod, within time.Duration) {
 	s.t.Helper()
 	s.untilWithin(within, "the end of pods without DEL", func() bool {

@@ -61,8 +61,8 @@ func TestRecordedMetrics(t *testing.T) {
 	}
 }
 
-// recorded waits until a node has the series of a recording, as some come and go with the
-// pauses of the daemon; -update records it.
+// recorded waits until a node has the series of a recording: some come and go with the
+// daemon's pauses. With -update it records them.
 func (l *lab) recorded(n *node.Node, scene, moment string) {
 	l.t.Helper()
 	runtime := regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?(go|process)_.*\n`) // as in the recordings of upstream

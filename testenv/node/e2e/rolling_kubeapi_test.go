@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestFullNode_RollingUpdate replaces the pods of a node that is full by max-pods. Two pods
-// of its max-pods have no address of the pool, like host-network pods on any node. The
+// TestFullNode_RollingUpdate replaces the pods of a node that is full by max-pods. Two of these
+// pods have no address of the pool, like host-network pods on any node. The
 // cooldown is longer than the test, so an ADD that waited for it would fail.
 func TestFullNode_RollingUpdate(t *testing.T) {
 	if testing.Short() {
@@ -21,7 +21,7 @@ func TestFullNode_RollingUpdate(t *testing.T) {
 		maxPods      int
 		env          map[string]string
 		first        int  // pods that are replaced before all others
-		quiet        bool // without a change in EC2
+		quiet        bool // replacing them must not change EC2
 	}{
 		{"default targets", "m5.4xlarge", 60, nil, 20, true},
 		{"default targets, max-pods is what two ENIs hold", "m5.4xlarge", 58, nil, 4, false},

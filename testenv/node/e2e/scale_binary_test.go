@@ -14,7 +14,7 @@ import (
 func rm(path string) agent.Cmd { return agent.Cmd{Argv: []string{"/bin/rm", path}} }
 
 // TestScaleUp starts 150 pods, 20 at a time, on a fresh m5.4xlarge: no ADD fails. It
-// logs seconds and EC2 calls beside those of upstream (spec/performance.md §2).
+// logs the duration and EC2 calls beside upstream's (spec/performance.md §2).
 func TestScaleUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skip: -short")
@@ -25,12 +25,12 @@ func TestScaleUp(t *testing.T) {
 		env      map[string]string
 		original string
 		most     int // EC2 calls until all pods run
-		enis     int // attached at rest, at most
+		enis     int // attached once the pool has settled, at most
 	}{
 		{"latency 0", nil, nil, "22.9 s, ~330 failed ADDs, 35 EC2 calls", 24, 7},
 		{"realistic latency", fakeaws.RealisticLatency(), nil, "34.4 s, ~520 failed ADDs", 24, 7},
 		{"realistic latency, prefixes", fakeaws.RealisticLatency(), map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}, "47 s, ~760 failed ADDs", 24, 1},
-		// A small target and parallel pods: addresses are requested in small numbers, ENIs are not.
+		// With a small target and parallel pods, addresses are requested a few at a time, ENIs are not.
 		{"warm IP target 1", fakeaws.RealisticLatency(), map[string]string{"WARM_IP_TARGET": "1"}, "not measured", 45, 6},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func (l *lab) calls() callCount {
 	return c
 }
 
-// writes counts the calls that change something. The sweep for leaked ENIs, at a random time after
-// a start, only reads as long as it finds none.
+// writes counts the calls that change something. The sweep for leaked ENIs, at a random time
+// after a start, only reads as long as it finds none.
 func (c callCount) writes() int {
 	n := c.total
 	for action, reads := range c.by {

@@ -44,7 +44,7 @@ func (l *lab) withCapabilities(names ...string) *node.Node {
 	return n
 }
 
-// pathTo is a PATH on which iptables is one of its two modes.
+// pathTo returns a PATH on which iptables uses the given one of its two modes.
 func pathTo(t *testing.T, mode string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,13 +59,13 @@ func pathTo(t *testing.T, mode string) string {
 }
 
 // TestCapabilities_EachIsNeeded: without a capability that it needs the daemon exits at once
-// and names it; with the manifest's, pods get their network.
+// and names it; with those of the manifest, pods get their network.
 func TestCapabilities_EachIsNeeded(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		mode  string // of iptables
 		have  []string
-		lacks string // "": nothing
+		lacks string // "" if nothing
 	}
 	rows := map[string]row{}
 	for _, r := range []row{
@@ -109,7 +109,7 @@ func TestCapabilities_EachIsNeeded(t *testing.T) {
 }
 
 // TestCapabilities_AreTheManifests: the daemon has exactly the capabilities that the manifest
-// grants, and needs of its file system only the manifest's mounts.
+// grants, and the only writable paths that it needs are the manifest's mounts.
 func TestCapabilities_AreTheManifests(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

@@ -48,7 +48,7 @@ func TestExposure(t *testing.T) {
 		"AWS_CONTAINER_AUTHORIZATION_TOKEN": secretOther, "DATABASE_PASSWORD": secretOther,
 		"HTTPS_PROXY": "http://me:" + secretProxy + "@127.0.0.1:1",
 	})
-	// EC2 repeats what it was sent, the token among it.
+	// EC2 echoes the request in its error, including the token.
 	c.breakEC2(fakeaws.Rule{Action: create, Fault: fakeaws.Fault{Code: "SignatureDoesNotMatch", Status: 403, Message: "The Canonical String for this request should have been\n'POST\n/\n\n" +
 		"x-amz-security-token:" + secretSession + "\n'. Authorization: AWS4-HMAC-SHA256 Credential=" + secretKeyID + "/20261121/us-west-2/ec2/aws4_request"}})
 
@@ -67,7 +67,7 @@ func TestExposure(t *testing.T) {
 	m.collect(t, socket, readable)
 	for where, text := range readable {
 		for what, secret := range secrets {
-			// The plugin's log has the runtime's request, in upstream's words; only root
+			// The plugin's log contains the runtime's request, in upstream's words; only root
 			// can read it.
 			if where == "file plugin.log" && strings.HasPrefix(what, "container id") {
 				continue
@@ -81,7 +81,7 @@ func TestExposure(t *testing.T) {
 	m.modes(t, socket)
 }
 
-// apiToken is the credential of a kubeconfig.
+// apiToken returns the token in a kubeconfig.
 func apiToken(t *testing.T, kubeconfig string) string {
 	t.Helper()
 	text, err := os.ReadFile(kubeconfig)
@@ -96,7 +96,7 @@ func apiToken(t *testing.T, kubeconfig string) string {
 }
 
 // workAndFail runs pods until some get no address, and records the errors. Container ids are
-// secrets too: with one, anybody on the node could end another's pod.
+// secrets too: with one, anybody on the node could delete the pod's sandbox.
 func (m *member) workAndFail(t *testing.T, secrets, readable map[string]string) {
 	t.Helper()
 	for i := range 5 { // the pool ends at three: EC2 gives no further ENI
@@ -123,7 +123,7 @@ func (m *member) workAndFail(t *testing.T, secrets, readable map[string]string) 
 	readable["answer to a bad request"] = fmt.Sprintf("%+v", m.c.wireAdd(m.Node, bad))
 }
 
-// collect reads everything that others can read of the daemon.
+// collect reads everything about the daemon that others can read.
 func (m *member) collect(t *testing.T, socket string, readable map[string]string) {
 	t.Helper()
 	c := m.c
@@ -191,7 +191,7 @@ func (m *member) collect(t *testing.T, socket string, readable map[string]string
 	}
 }
 
-// modes checks who may open the daemon's files. Of its state only ipam.json has the container
+// modes checks who may open the daemon's files. Of its state files only ipam.json has container
 // ids.
 func (m *member) modes(t *testing.T, socket string) {
 	t.Helper()

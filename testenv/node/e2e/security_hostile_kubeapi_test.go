@@ -23,7 +23,7 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// hostileNames are names that Kubernetes refuses and the daemon's sockets do not.
+// hostileNames are names that Kubernetes refuses but the daemon's sockets accept.
 var hostileNames = map[string]string{
 	"a line of the log":  "p\"}\n{\"level\":\"error\",\"msg\":\"forged line\"",
 	"a path":             "../../../../../etc/cron.d/x",
@@ -38,7 +38,7 @@ var hostileNames = map[string]string{
 }
 
 // TestHostileNames sends requests with names that no pod can have, from a program that is not
-// the plugin. Each is answered; the daemon's files and outputs stay valid, and the next
+// the plugin. Each is answered, the daemon's files and outputs stay valid, and the next
 // daemon can read them.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// unharmed checks everything that a name could have got into.
+// unharmed checks every place that a name could have reached.
 func (m *member) unharmed(t *testing.T, socket string) {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join(m.Dir, "log", "ipamd.log"))
@@ -106,7 +106,7 @@ func (m *member) unharmed(t *testing.T, socket string) {
 	}
 	for line := range strings.Lines(string(log)) {
 		if !strings.HasSuffix(line, "\n") {
-			break // this is the daemon
+			break // the daemon is still writing this line
 		}
 		var entry struct{ Level, Msg, Caller string }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Caller == "" || entry.Msg == "forged line" {
@@ -163,7 +163,7 @@ func TestHostileObjects(t *testing.T) {
 		groups[i] = fmt.Sprintf("sg-%017x", i)
 	}
 	c.eniConfig(c.namespace+"-many", c.subnet.ID, groups...)
-	huge := strings.Repeat("a", 200<<10) // the API server takes 256 KiB of annotations
+	huge := strings.Repeat("a", 200<<10) // the API server accepts 256 KiB of annotations
 	m := c.join(fakeaws.InstanceSpec{Type: "m5.large"}, func(n *corev1.Node) { n.Annotations = map[string]string{"k8s.amazonaws.com/eniConfig": huge} })
 	m.start(map[string]string{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "CNI_ADD_WAIT": "2s"})
 	short := func(what string, r *cniwire.AddReply) {

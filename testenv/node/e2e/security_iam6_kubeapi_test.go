@@ -8,8 +8,8 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// TestIAM_IPv6 is TestIAM_EachActionIsNeeded for IPv6 nodes. Pods have the primary ENI's /80;
-// actions for further ENIs are needed if the primary one's subnet is excluded.
+// TestIAM_IPv6 is TestIAM_EachActionIsNeeded for IPv6 nodes. Pods have addresses of the primary
+// ENI's /80; actions for further ENIs are needed if the primary one's subnet is excluded.
 func TestIAM_IPv6(t *testing.T) {
 	t.Parallel()
 	everyAction(t, "aws-node-ipv6", map[string]permissionRow{
@@ -27,10 +27,10 @@ func TestIAM_IPv6(t *testing.T) {
 	})
 }
 
-// ipv6Scene is a cluster with a subnet of both families, and a node in it.
+// ipv6Scene is a cluster with a dual-stack subnet, and an instance to join in it.
 func ipv6Scene(t *testing.T) (*cluster, fakeaws.InstanceSpec) { return scene6(t, nil) }
 
-// excludedScene is one whose subnet pods may not use; they may another.
+// excludedScene is one whose subnet is excluded for pods; another subnet is not.
 func excludedScene(t *testing.T) (*cluster, fakeaws.InstanceSpec) {
 	const role = "kubernetes.io/role/cni"
 	c, spec := scene6(t, map[string]string{role: "0"})
@@ -57,7 +57,7 @@ func scene6(t *testing.T, tags map[string]string) (*cluster, fakeaws.InstanceSpe
 	return c, fakeaws.InstanceSpec{SubnetID: s.ID, IPv6: true}
 }
 
-// holds6 gives the primary ENI a /80.
+// holds6 assigns a /80 to the primary ENI.
 func (m *member) holds6() {
 	m.c.t.Helper()
 	if _, err := m.c.world.Assign(m.enis()[0].ID, fakeaws.AssignSpec{IPv6Prefixes: 1}); err != nil {
@@ -88,5 +88,5 @@ func (m *member) cannotAttach() {
 	})
 }
 
-// asked adds a pod, which may get its address or not.
+// asked adds a pod, which may or may not get an address.
 func (m *member) asked() { _ = m.addMore() }

@@ -25,7 +25,7 @@ import (
 	"cnictl/testenv/fakeaws"
 )
 
-// untabled is an instance type that the table lacks.
+// untabled is an instance type that the daemon's table lacks.
 var untabled = limits.Instance{
 	Type: "m99.medium", MaxENIs: 3, IPv4PerENI: 6, IPv6PerENI: 6, Cards: []limits.Card{{MaxENIs: 3}}, Hypervisor: "nitro",
 }
@@ -68,10 +68,10 @@ func TestIAM_EachActionIsNeeded(t *testing.T) {
 	everyAction(t, "aws-node-ipv4", rows)
 }
 
-// small lets a pool become small again.
+// small lets a pool shrink again.
 var small = map[string]string{"IP_COOLDOWN_PERIOD": "1", "WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "1"}
 
-// everyAction runs a row for each action of a policy, which has to have one.
+// everyAction runs the row of each action of a policy; every action must have a row.
 func everyAction(t *testing.T, policy string, rows map[string]permissionRow) {
 	t.Helper()
 	document, err := deploy.IAM(policy)
@@ -162,7 +162,7 @@ func ipv4Scene(t *testing.T) (*cluster, fakeaws.InstanceSpec) {
 	return newCluster(t, fakeaws.Options{Types: []limits.Instance{untabled}}), fakeaws.InstanceSpec{}
 }
 
-// roleWithout gives the member's role a policy less one action.
+// roleWithout gives the member's role a policy without one of its actions.
 func (m *member) roleWithout(policy, action string) {
 	m.c.t.Helper()
 	document, err := deploy.IAM(policy)
@@ -184,7 +184,7 @@ func (m *member) roleWithout(policy, action string) {
 	}
 }
 
-// endsFor expects the start to fail and to name the missing permission.
+// endsFor checks that the start fails and that the daemon names the missing permission.
 func (m *member) endsFor(action string, env map[string]string) {
 	m.c.t.Helper()
 	if err := m.StartDaemon(m.env("aws-node", env)); err != nil {
@@ -204,7 +204,7 @@ func (m *member) endsFor(action string, env map[string]string) {
 	}
 }
 
-// runsDry adds pods until one fails, which has to say what is missing.
+// runsDry adds pods until one fails; its error must say what is missing.
 func (m *member) runsDry(action string) {
 	m.c.t.Helper()
 	var failed *cniwire.AddReply
@@ -262,7 +262,7 @@ func (m *member) hasEvent(action string) {
 // quiet checks for three seconds that the daemon does not call EC2 in a loop.
 func (m *member) quiet(action string) {
 	m.c.t.Helper()
-	const most = 12 // two ENIs, each call with its jitter; a loop makes hundreds
+	const most = 12 // two ENIs, each call with its jitter; a loop would make hundreds
 	before := m.refusals(action)
 	end := time.NewTimer(3 * time.Second)
 	defer end.Stop()
@@ -302,7 +302,7 @@ func takes(call fakeaws.Call, action string) bool {
 	return "ec2:"+call.Action == action || action == "ec2:CreateTags" && call.Action == "CreateNetworkInterface" && tagged
 }
 
-// emptied creates and deletes pods, so that the pool must shrink.
+// emptied creates and deletes pods, after which the pool must shrink.
 func (m *member) emptied() {
 	m.c.t.Helper()
 	var pods []*corev1.Pod

@@ -21,7 +21,7 @@ type one struct {
 
 func (o one) enis() []fakeaws.ENI { return o.world.ENIsOf(o.InstanceID) }
 
-// eventually waits for something that the pool does on its own.
+// eventually waits for something that the pool does by itself.
 func (o one) eventually(what string, ok func() bool) { o.t.Helper(); o.until(what, ok) }
 
 func (o one) kernel() node.KernelState {
@@ -33,7 +33,8 @@ func (o one) kernel() node.KernelState {
 	return s
 }
 
-// primaryHas waits for secondary IPs and prefixes on the primary ENI only.
+// primaryHas waits until the primary ENI is the only one and has these numbers of secondary IPs and
+// prefixes.
 func primaryHas(ips, prefixes int) func(one) {
 	return func(o one) {
 		o.eventually("the pool", func() bool {
@@ -47,7 +48,7 @@ func primaryHas(ips, prefixes int) func(one) {
 	}
 }
 
-// iptables expects texts in the rules or, with a leading !, their absence.
+// iptables expects texts in the rules, or their absence if they begin with "!".
 func iptables(texts ...string) func(one) {
 	return func(o one) { o.shows(o.kernel().IPTables+o.kernel().NFT, texts...) }
 }
@@ -84,7 +85,7 @@ func (o one) refused(addr string) {
 	}
 }
 
-// TestSettings starts a daemon per setting and checks the setting's effect.
+// TestSettings starts a daemon for each setting and checks the setting's effect.
 func TestSettings(t *testing.T) {
 	type env = map[string]string
 	rows := []struct {
@@ -215,7 +216,7 @@ func (o one) secondENIIn(cidr string) {
 	}
 }
 
-// TestMetrics_AreUpstreams compares the names that a live daemon serves with those recorded
+// TestMetrics_AreUpstreams compares the metric names that a live daemon serves with those recorded
 // from upstream in the same situation: three pods.
 func TestMetrics_AreUpstreams(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})

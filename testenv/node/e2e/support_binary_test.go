@@ -23,14 +23,14 @@ import (
 	"cnictl/testenv/node/agent"
 )
 
-// bundle is an archive that aws-cni-support.sh has written.
+// bundle is an archive written by aws-cni-support.sh.
 type bundle struct {
 	t     *testing.T
 	path  string
-	files map[string]string // without the directory that holds them all
+	files map[string]string // by name, without the archive's top directory
 }
 
-// support runs aws-cni-support.sh on a node and returns how it ended.
+// support runs aws-cni-support.sh on a node and returns its result.
 func (l *lab) support(n *node.Node, path string, args ...string) agent.Result {
 	l.t.Helper()
 	script, err := filepath.Abs(filepath.Join("..", "..", "..", "deploy", "images", "aws-cni-support.sh"))
@@ -44,7 +44,7 @@ func (l *lab) support(n *node.Node, path string, args ...string) agent.Result {
 	return r
 }
 
-// collect is support with an archive.
+// collect runs support and reads the archive.
 func (l *lab) collect(n *node.Node, path string, args ...string) bundle {
 	l.t.Helper()
 	dir := l.t.TempDir()
@@ -98,7 +98,7 @@ func (b bundle) unpack() {
 	}
 }
 
-// status is what the manifest says about a file.
+// status returns what the manifest says about a file.
 func (b bundle) status(name string) string {
 	for line := range strings.Lines(b.files["MANIFEST"]) {
 		if file, status, _ := strings.Cut(strings.TrimSpace(line), "\t"); file == name {
@@ -120,7 +120,7 @@ func (b bundle) contains(name string, texts ...string) {
 	}
 }
 
-// root is a directory with a node's files where a node has them.
+// root creates a root directory that has a node's files in their usual places.
 func (l *lab) root(places map[string]string) string {
 	l.t.Helper()
 	root := l.t.TempDir()
@@ -137,8 +137,8 @@ func (l *lab) root(places map[string]string) string {
 	return root
 }
 
-// TestSupport: the archive of a node with pods has what docs/support-bundle.md lists, as the
-// sources have it, and no credentials.
+// TestSupport: the archive of a node with pods has what docs/support-bundle.md lists, equals the
+// sources, and has no credentials.
 func TestSupport(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -209,7 +209,7 @@ func TestSupport(t *testing.T) {
 	b.diagnosable(n, "shop/cart-1")
 }
 
-// diagnosable checks that the doctor reads the archive, and finds the pod in all of its files.
+// diagnosable checks that the doctor can read the archive, and finds the pod in all of its files.
 func (b bundle) diagnosable(n *node.Node, pod evidence.Pod) {
 	b.t.Helper()
 	file, err := os.Open(b.path)
@@ -322,18 +322,18 @@ func TestSupport_FewPrograms(t *testing.T) {
 	}
 }
 
-// state is what must not change on an idle node.
+// state returns what must not change on an idle node.
 func state(t *testing.T, n *node.Node) node.KernelState {
 	t.Helper()
 	s, err := n.KernelState()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.IPTables = "" // its comments have the time; nft shows the same
+	s.IPTables = "" // its comments contain the time; nft shows the same rules
 	for _, text := range []*string{&s.Routes, &s.Links} {
 		var kept strings.Builder
 		for line := range strings.Lines(*text) {
-			if !strings.Contains(line, "fe80::") { // the kernel's own, which come late
+			if !strings.Contains(line, "fe80::") { // added late by the kernel itself
 				kept.WriteString(line)
 			}
 		}
@@ -342,8 +342,8 @@ func state(t *testing.T, n *node.Node) node.KernelState {
 	return s
 }
 
-// TestSupport_Hangs: a program that hangs loses only its own step, with and without the
-// program timeout.
+// TestSupport_Hangs: a program that hangs costs only its own step, with and without the
+// timeout program.
 func TestSupport_Hangs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})
@@ -362,7 +362,7 @@ func TestSupport_Hangs(t *testing.T) {
 	}
 }
 
-// TestSupport_Ends: exit codes and their messages.
+// TestSupport_Ends checks the exit codes and their messages.
 func TestSupport_Ends(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, fakeaws.Options{})

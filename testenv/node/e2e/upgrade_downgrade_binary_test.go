@@ -20,7 +20,7 @@ import (
 )
 
 // wentBack is a node on which our daemon and plugin have created the recorded pods, in the
-// recorded order, and on which upstream will be started next.
+// recorded order, and on which upstream is to be started next.
 type wentBack struct {
 	*lab
 	*recording
@@ -30,7 +30,7 @@ type wentBack struct {
 }
 
 // standIn creates the recorded pods with our daemon and plugin. MAX_ENI keeps the pool from
-// growing beyond the recorded ENIs, so that everything else must be equal.
+// growing beyond the recorded ENIs, so everything else must be equal.
 func standIn(t *testing.T, mode string) *wentBack {
 	t.Helper()
 	o := &wentBack{recording: readRecording(t, mode), env: map[string]string{}}
@@ -39,7 +39,7 @@ func standIn(t *testing.T, mode string) *wentBack {
 	}
 	o.env["MAX_ENI"] = fmt.Sprint(len(o.enis))
 	o.lab, o.n = o.recording.boot(t)
-	o.writeSysctls(o.n, "all", "default", "lo") // what the recording's machine had
+	o.writeSysctls(o.n, "all", "default", "lo") // the values on the machine of the recording
 	o.lab.start(o.n, o.env)
 	o.settled(o.n)
 	for _, p := range o.recording.pods {
@@ -62,15 +62,14 @@ func standIn(t *testing.T, mode string) *wentBack {
 	return o
 }
 
-// fillUntil adds other pods until the next one gets an address of the ENI on which the
-// recorded pod is.
+// fillUntil adds other pods until the next one gets an address of the recorded pod's ENI.
 func (o *wentBack) fillUntil(p recordedPod, have int) (fill []*node.Pod) {
 	o.lab.t.Helper()
 	want, ok := o.world.OwnerOf(p.address)
 	if !ok {
 		o.lab.t.Fatalf("%s is on no ENI", p.address)
 	}
-	before := 0 // addresses on the ENIs before it, less those of the pods there
+	before := 0 // addresses on the ENIs before want, less those of the pods there
 	for _, e := range o.enis {
 		if e.ID == want.ID {
 			break
@@ -78,7 +77,7 @@ func (o *wentBack) fillUntil(p recordedPod, have int) (fill []*node.Pod) {
 		before += len(e.AvailableIPv4Cidrs)
 	}
 	if before == 0 && len(o.enis) > 1 {
-		before = len(o.enis[0].AvailableIPv4Cidrs) - 1 // all but one: the next pod goes there, the one after it does not
+		before = len(o.enis[0].AvailableIPv4Cidrs) - 1 // all but one: it gets the next pod, but not the one after that
 	} else if before > 0 {
 		before -= len(o.pods)
 	}
@@ -88,7 +87,7 @@ func (o *wentBack) fillUntil(p recordedPod, have int) (fill []*node.Pod) {
 	return fill
 }
 
-// likeRecorded replaces our addresses, MACs and times by the recorded ones.
+// likeRecorded replaces our addresses, MACs and times with the recorded ones.
 func (o *wentBack) likeRecorded(text string) string {
 	o.lab.t.Helper()
 	same := map[string]string{}
@@ -118,7 +117,7 @@ func (o *wentBack) likeRecorded(text string) string {
 
 var addressOrMAC = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+|([0-9a-f]{2}:){5}[0-9a-f]{2}`)
 
-// like is likeRecorded for a whole picture.
+// like applies likeRecorded to a whole picture.
 func (o *wentBack) like(p picture) picture {
 	change := func(list []string) []string {
 		return lines(o.likeRecorded(strings.Join(list, "\n")))
@@ -127,8 +126,8 @@ func (o *wentBack) like(p picture) picture {
 }
 
 // TestDowngrade_KernelAndResults compares what our daemon and plugin leave in the kernel
-// and print with what upstream did for the same pods: nothing may differ but what
-// is listed.
+// and print with what upstream did for the same pods: only the listed differences may
+// exist.
 func TestDowngrade_KernelAndResults(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -145,7 +144,7 @@ func TestDowngrade_KernelAndResults(t *testing.T) {
 			allowed := slices.Concat(marksDifferences, o.staleNeighbour())
 			recorded := o.recording.picture()
 			compare(t, recorded, o.like(o.take(o.n, o.sysctlPaths(), o.pods)), allowed...)
-			// The end of the daemon changes nothing in the kernel, however it comes.
+			// However the daemon ends, nothing changes in the kernel.
 			before := o.take(o.n, o.sysctlPaths(), o.pods)
 			for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 				o.kill(o.n, s)
@@ -153,7 +152,7 @@ func TestDowngrade_KernelAndResults(t *testing.T) {
 				o.lab.start(o.n, o.env)
 				o.settled(o.n)
 			}
-			// A DEL leaves what upstream's left.
+			// A DEL leaves the same state as upstream's.
 			last := o.pods[len(o.pods)-1]
 			o.del(o.n, []*node.Pod{last}, 1)
 			o.until("the end of its link", func() bool { return !strings.Contains(o.sh(o.n, "ip link"), o.recording.pods[len(o.pods)-1].host.name) })
@@ -166,8 +165,8 @@ func TestDowngrade_KernelAndResults(t *testing.T) {
 	}
 }
 
-// TestDowngrade_File compares the file with the recorded one to the byte, after SIGTERM
-// and after SIGKILL, and gives it to a reader of its own.
+// TestDowngrade_File compares the file with the recorded one byte for byte, after SIGTERM
+// and after SIGKILL, and reads it as upstream would.
 func TestDowngrade_File(t *testing.T) {
 	for mode := range modes {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -195,7 +194,7 @@ func TestDowngrade_File(t *testing.T) {
 func (o *wentBack) sameFile(recorded string, pods []recordedPod) {
 	o.lab.t.Helper()
 	raw := o.sh(o.n, "cat "+node.Checkpoint)
-	// The order of allocations is that of a map in upstream: any.
+	// Upstream writes the allocations from a map, in any order.
 	if got, want := ordered(o.likeRecorded(raw)), ordered(string(o.read(recorded))); got != want {
 		o.lab.t.Errorf("file is, but for addresses and times,\n%s\nrecorded\n%s", got, want)
 	}
@@ -216,8 +215,7 @@ func (o *wentBack) sameFile(recorded string, pods []recordedPod) {
 	}
 }
 
-// ordered puts the allocations of a file into the order of their sandboxes and leaves
-// every other byte.
+// ordered sorts the allocations in a file by sandbox and leaves every other byte as it is.
 func ordered(file string) string {
 	list := entries(file)
 	slices.SortFunc(list, func(a, b string) int {
@@ -236,9 +234,9 @@ func ordered(file string) string {
 	return file[:start+1] + strings.Join(list, ",") + file[end:]
 }
 
-// asUpstream reads a checkpoint by the rules of upstream (spec/ipamd.md §3.2),
-// without our codec: it returns address by container id of what would be restored, or
-// why upstream would not start.
+// asUpstream reads a checkpoint by upstream's rules (spec/ipamd.md §3.2), without our codec.
+// It returns the addresses that upstream would restore, by container id, or the error with
+// which upstream would not start.
 func (o *wentBack) asUpstream(data []byte) (map[string]netip.Addr, error) {
 	var file struct {
 		Version     string `json:"version"`
@@ -266,7 +264,7 @@ func (o *wentBack) asUpstream(data []byte) (map[string]netip.Addr, error) {
 		if a.NetworkName == "" || a.ContainerID == "" || a.IfName == "" {
 			return nil, fmt.Errorf("no key in %+v", a)
 		}
-		if a.Metadata.Namespace != "" && a.Metadata.Name != "" { // others are kept unseen
+		if a.Metadata.Namespace != "" && a.Metadata.Name != "" { // others are kept without a check
 			hash := sha1.Sum([]byte(a.Metadata.Namespace + "." + a.Metadata.Name))
 			if !o.hasLink(hex.EncodeToString(hash[:])[:11]) {
 				continue // stale
@@ -296,8 +294,8 @@ func (o *wentBack) hasLink(suffix string) bool {
 	return false
 }
 
-// leftBeside are the files that may be beside the checkpoint when our daemon has stopped, by
-// name, and why they do not disturb upstream.
+// leftBeside lists, by name, the files that may be beside the checkpoint after our daemon has
+// stopped, and why they do not disturb upstream.
 var leftBeside = map[syscall.Signal]map[string]string{
 	syscall.SIGTERM: {},
 	syscall.SIGKILL: {
@@ -306,7 +304,7 @@ var leftBeside = map[syscall.Signal]map[string]string{
 	},
 }
 
-// beside compares the directory's content with what is allowed.
+// beside checks that the directory has only files that are allowed.
 func (o *wentBack) beside(s syscall.Signal) {
 	o.lab.t.Helper()
 	for _, name := range lines(o.sh(o.n, "ls -A /var/run/aws-node")) {
@@ -320,16 +318,16 @@ func (o *wentBack) beside(s syscall.Signal) {
 }
 
 // TestDowngrade_FilesKeptAside: our daemon keeps damaged files under names that upstream
-// neither opens nor writes nor takes for its own temporary files, and the checkpoint itself
+// neither opens nor writes nor mistakes for its own temporary files, and the checkpoint itself
 // is complete.
 func TestDowngrade_FilesKeptAside(t *testing.T) {
 	o := standIn(t, "secondary")
 	for _, damage := range []string{"", "{", `{"version":"vpc-cni-ipam/2","allocations":[]}`} {
 		o.kill(o.n, syscall.SIGKILL)
 		o.shWith(o.n, "cat > "+node.Checkpoint, []byte(damage))
-		o.sh(o.n, "touch "+node.Checkpoint+".tmp123456789") // of a daemon that died
+		o.sh(o.n, "touch "+node.Checkpoint+".tmp123456789") // left by a daemon that died
 		o.lab.start(o.n, o.env)
-		// A change makes sure that it writes.
+		// A change makes sure that the daemon writes the file.
 		o.del(o.n, o.mustAdd(o.n, "change", 1, 1), 1)
 		o.kill(o.n, syscall.SIGTERM)
 		kept := 0
@@ -364,15 +362,16 @@ func TestDowngrade_FilesKeptAside(t *testing.T) {
 // read the file, and no address is in it twice.
 func TestDowngrade_MidWrite(t *testing.T) {
 	o := standIn(t, "secondary")
-	// Nine addresses are enough for what two daemons leave behind: a pod that was deleted
-	// while none ran keeps its address for a while.
-	// Not what is in it: all three may have come and gone before it is read.
+	// Compare the inode and time, not the content: all three pods may have come and gone before
+	// it is read.
 	written := func() string { return o.sh(o.n, "stat -c '%i %y' "+node.Checkpoint) }
+	// Nine addresses are enough for both rounds: each may leave pods that are deleted while no
+	// daemon runs and keep their addresses for a while.
 	for range 2 {
 		seen, done := written(), make(chan struct{})
 		go func() {
 			defer close(done)
-			pods, _ := add(o.n, "churn", 3, 3) // some fail when the daemon dies: that is the point
+			pods, _ := add(o.n, "churn", 3, 3) // some fail because the daemon dies, as intended
 			for _, p := range pods {
 				if r, err := o.n.RunPlugin(p, "DEL", p.Result); err != nil && r.Code == 0 {
 					t.Errorf("DEL of %s: %v", p.Name, err)
@@ -402,8 +401,8 @@ func TestDowngrade_MidWrite(t *testing.T) {
 			}
 		}
 		<-done
-		// The kernel takes links away a moment after their namespace; a start before that
-		// is TestRestart's.
+		// The kernel removes links shortly after their namespace. TestRestart covers a start
+		// before that.
 		o.until("the links of the others are gone", func() bool {
 			return strings.Count(o.sh(o.n, "ip link"), " eni") == len(o.pods)
 		})

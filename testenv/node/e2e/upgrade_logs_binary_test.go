@@ -24,12 +24,12 @@ import (
 	"cnictl/testenv/node"
 )
 
-// logForm is the beginning of upstream's lines (spec/ipamd.md §11): collectors parse these
-// four members. Ours follow.
+// logForm matches the beginning of upstream's lines (spec/ipamd.md §11): collectors parse these
+// four members. Ours follow them.
 var logForm = regexp.MustCompile(`^\{"level":"(debug|info|warn|error|fatal)","ts":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d{4})",` +
 	`"caller":"[\w.-]+/[\w.-]+\.go:\d+","msg":"`)
 
-// daemonLog is the complete log of a node's daemons.
+// daemonLog returns the complete log of a node's daemons.
 func daemonLog(t *testing.T, n *node.Node) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(n.Dir, "log", "ipamd.log"))
@@ -50,7 +50,7 @@ func TestDowngrade_LogForm(t *testing.T) {
 		t.Fatalf("%d of 4 failed", len(failed))
 	}
 	l.kill(n, 15)
-	// Other causes: EC2 refuses, the subnet is full, the daemon ends.
+	// Other causes: EC2 refuses, the subnet is full, the daemon exits.
 	l.world.SetFaults(fakeaws.FailCalls("CreateNetworkInterface", 1, 1<<30, fakeaws.Fault{Code: "UnauthorizedOperation", Message: "no", Status: 403}))
 	l.start(n, map[string]string{"CNI_ADD_WAIT": "1s"})
 	_, more := add(n, "refused", 2, 2)
@@ -93,7 +93,7 @@ func TestDowngrade_LogForm(t *testing.T) {
 	}
 }
 
-// members are the keys of a line in order; none may be repeated.
+// members returns the keys of a line in order; none may be repeated.
 func members(t *testing.T, line string) (keys []string) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(line))
@@ -117,7 +117,7 @@ func members(t *testing.T, line string) (keys []string) {
 	return keys
 }
 
-// keysOf are the names that members may have.
+// keysOf returns the names that members may have.
 func keysOf(t *testing.T) map[string]bool {
 	t.Helper()
 	tree, err := parser.ParseFile(token.NewFileSet(), "../../../daemon/api/logline/keys.go", nil, 0)
@@ -135,7 +135,7 @@ func keysOf(t *testing.T) map[string]bool {
 	return keys
 }
 
-// notWritten are upstream's lines that guides search for and our daemon does not write here,
+// notWritten lists upstream's lines that guides search for and our daemon does not write here,
 // mostly because what they report cannot happen.
 var notWritten = map[string]string{
 	logline.TextAPICheckFailed:       "upstream ends without an API server that it needs; ours serves on and tries again",
@@ -150,7 +150,7 @@ var notWritten = map[string]string{
 	logline.TextSubnetBackoff:        "ours waits by subnet and never a fixed two minutes; /v1/summary shows the clocks",
 }
 
-// TestDowngrade_SearchedLines causes everything for which guides search for a line, and finds
+// TestDowngrade_SearchedLines causes everything whose log line guides search for, and finds
 // the lines.
 func TestDowngrade_SearchedLines(t *testing.T) {
 	t.Parallel()
@@ -205,7 +205,7 @@ func TestDowngrade_SearchedLines(t *testing.T) {
 	}
 }
 
-// sceneOfOnePool grows and shrinks a pool, restarts and refuses to start.
+// sceneOfOnePool grows and shrinks a pool, restarts daemons, and makes one refuse to start.
 func sceneOfOnePool(t *testing.T) *node.Node {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", map[string]string{"WARM_IP_TARGET": "1", "MINIMUM_IP_TARGET": "1", "IP_COOLDOWN_PERIOD": "1"})
@@ -215,7 +215,7 @@ func sceneOfOnePool(t *testing.T) *node.Node {
 	if _, err := n.RunPlugin(stale, "DEL", nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := n.RunPlugin(stale, "DEL", nil); err != nil { // unknown by now
+	if _, err := n.RunPlugin(stale, "DEL", nil); err != nil { // the pod is unknown by now
 		t.Error(err)
 	}
 	if err := n.RemoveSandbox(stale); err != nil {
@@ -227,7 +227,7 @@ func sceneOfOnePool(t *testing.T) *node.Node {
 		t.Fatal(err)
 	}
 	l.until("its link is gone", func() bool { return strings.Count(l.sh(n, "ip link"), " eni") == len(pods)-2 })
-	// An entry this young could be of a pod whose link is about to be made.
+	// Make the entry older: the pod of a young one could be about to get its link.
 	l.sh(n, `sed -i 's/"allocationTimestamp":[0-9]*/"allocationTimestamp":1787000000123456789/g' `+checkpointPath)
 	l.start(n, map[string]string{"ENABLE_PREFIX_DELEGATION": "true"})
 	l.settled(n)
@@ -254,7 +254,7 @@ func sceneOfFailures(t *testing.T) *node.Node {
 		if action == "CreateNetworkInterface" && nth == 1 {
 			return &fakeaws.Fault{Code: "UnauthorizedOperation", Message: "no", Status: 403}
 		}
-		// Twice: after the first time less is asked for.
+		// Twice: after the first failure fewer addresses are requested.
 		if nth <= 2 && action == "AssignPrivateIpAddresses" {
 			return &full
 		}
@@ -282,7 +282,7 @@ func sceneOfFailures(t *testing.T) *node.Node {
 			t.Errorf("%+v was answered with %+v", req, r)
 		}
 	}
-	l.signal(n, syscall.SIGSTOP) // running, it puts a removed file back
+	l.signal(n, syscall.SIGSTOP) // otherwise it would restore a removed file
 	l.sh(n, "rm "+checkpointPath+"; mkdir -p "+checkpointPath+"/in-the-way")
 	l.signal(n, syscall.SIGCONT)
 	if len(pods) == 0 {
@@ -294,7 +294,7 @@ func sceneOfFailures(t *testing.T) *node.Node {
 	return n
 }
 
-// sceneOfLosses removes ENIs of a running daemon, and adds some that are not its own.
+// sceneOfLosses removes ENIs of a running daemon, and adds some that it does not manage.
 func sceneOfLosses(t *testing.T) *node.Node {
 	l := newLab(t, fakeaws.Options{})
 	i, err := l.world.AddInstance(fakeaws.InstanceSpec{Type: "m5.xlarge", SubnetID: l.subnet.ID})
@@ -326,7 +326,7 @@ func sceneOfLosses(t *testing.T) *node.Node {
 	return n
 }
 
-// orphan creates an ENI like one that a daemon of the node could have leaked.
+// orphan creates an ENI like one that the node's daemon could have leaked.
 func (l *lab) orphan(n *node.Node) fakeaws.ENI {
 	l.t.Helper()
 	e, err := l.world.CreateENI(fakeaws.ENISpec{
@@ -338,19 +338,19 @@ func (l *lab) orphan(n *node.Node) fakeaws.ENI {
 	return e
 }
 
-// said reports whether the log of a node's daemons has a text.
+// said reports whether the log of a node's daemons contains a text.
 func (l *lab) said(n *node.Node, text string) bool {
 	l.t.Helper()
 	return strings.Contains(strings.Join(daemonLog(l.t, n), "\n"), text)
 }
 
-// says waits until the log of a node's daemons has a text.
+// says waits until the log of a node's daemons contains a text.
 func (l *lab) says(n *node.Node, text string) {
 	l.t.Helper()
 	l.untilWithin(time.Minute, "the log has "+text, func() bool { return l.said(n, text) })
 }
 
-// sceneOfAPIServer has no API server at first, and then one whose Node is cordoned.
+// sceneOfAPIServer runs without an API server first, and then with one whose Node is cordoned.
 func sceneOfAPIServer(t *testing.T) *node.Node {
 	l := newLab(t, fakeaws.Options{})
 	n := l.boot("m5.large", nil)

@@ -31,8 +31,8 @@ func (l *lab) scrape(n *node.Node) string {
 	return body
 }
 
-// series are the series of a scrape without values: "type name{labels}". Labels whose
-// values are a node's own are normalised, and the buckets of a histogram are one
+// series returns the series of a scrape without values: "type name{labels}". Label values that
+// differ from node to node are normalised, and the buckets of a histogram are one
 // series: ours has more of them.
 func series(text string) map[string]bool {
 	types, out := map[string]string{}, map[string]bool{}
@@ -57,7 +57,7 @@ func series(text string) map[string]bool {
 	return out
 }
 
-// planReasons are the planner's reasons, which its own tests check.
+// planReasons matches the planner's reasons, which the planner's tests check.
 var planReasons = regexp.MustCompile(`action="[^"]*",reason="[^"]*"`)
 
 // normalLabels replaces values that differ from node to node.
@@ -68,7 +68,7 @@ func normalLabels(labels string) string {
 	return labels
 }
 
-// value is the value of one series, "" if it is not there.
+// value returns the value of one series, "" if the series does not exist.
 func value(text, name string) string {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok {
@@ -78,8 +78,8 @@ func value(text, name string) string {
 	return ""
 }
 
-// notServed are patterns of series that upstream's recordings have and our daemon does not
-// serve, with the reason.
+// notServed has patterns of series that are in upstream's recordings and that our daemon does
+// not serve, with the reason.
 var notServed = map[string]string{
 	`="ModifyNetworkInterfaceAttribute"`: "upstream writes the security groups of every ENI at each start, ours of those that have others",
 	`="DescribeInstances"`:               "ours knows from DescribeNetworkInterfaces which device indexes are taken",
@@ -87,7 +87,7 @@ var notServed = map[string]string{
 }
 
 // TestDowngrade_Metrics brings our daemon into the states in which upstream was scraped, and
-// compares the series: ours has all of upstream's, with the same name, type and labels.
+// compares the series: ours include all of upstream's, with the same name, type and labels.
 func TestDowngrade_Metrics(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -161,7 +161,7 @@ func excused(series string) bool {
 	return false
 }
 
-// values compares the values at the end with the world.
+// values compares the final values with the world.
 func (l *lab) values(n *node.Node, text string, pods []*node.Pod, failed int) {
 	l.t.Helper()
 	total, prefixes := 0, 0

@@ -11,7 +11,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// picture is a node's kernel state, as lines that can be compared. It has no indexes, counters
+// picture is a node's kernel state, as lines that can be compared, without indexes, counters
 // or times.
 type picture struct {
 	rules    []string // ip rule, in order
@@ -23,7 +23,7 @@ type picture struct {
 	inside   []string // "pod: line" of addresses, routes and neighbours in pods
 }
 
-// parts names the parts of a picture.
+// parts returns the parts of a picture by name.
 func (p picture) parts() map[string][]string {
 	return map[string][]string{
 		"rule": p.rules, "route": p.routes, "link": p.links, "iptables": p.iptables,
@@ -31,7 +31,7 @@ func (p picture) parts() map[string][]string {
 	}
 }
 
-// take takes a picture of a node and of the pods in it.
+// take takes a picture of a node and of the given pods.
 func (l *lab) take(n *node.Node, sysctls []string, pods []*node.Pod) picture {
 	l.t.Helper()
 	p := picture{
@@ -67,7 +67,7 @@ func linkLines(text string) (out []string) {
 
 func insideLines(addr, route, neigh string) (out []string) {
 	out = append(linkLines(addr), onlyIPv4(route)...)
-	for _, line := range lines(neigh) { // learnt ones come and go on their own
+	for _, line := range lines(neigh) { // learnt entries come and go on their own
 		if strings.HasSuffix(line, "PERMANENT") {
 			out = append(out, line)
 		}
@@ -93,19 +93,19 @@ func savedLines(text string) (out []string) {
 
 var ruleCounters = regexp.MustCompile(`counter packets \d+ bytes \d+`)
 
-// nativeLines are the lines of upstream's own nft table.
+// nativeLines returns the lines of upstream's own nft table.
 func nativeLines(ruleset string) []string {
 	_, own, _ := strings.Cut(ruleset, "table ip aws-cni {")
 	own, _, _ = strings.Cut(own, "\n}")
 	return lines(ruleCounters.ReplaceAllString(own, "counter"))
 }
 
-// difference is a kind of line that may be added or removed, and why. Pattern matches
+// difference is a kind of line that may be added or removed, and why. The pattern matches
 // "+part: line" or "-part: line".
 type difference struct{ pattern, why string }
 
-// compare fails for every line that was added or removed and is not allowed, and for every
-// required difference that was not found.
+// compare fails for every line that was added or removed without being allowed, and for every
+// allowed difference that was not found.
 func compare(t *testing.T, before, after picture, allowed ...difference) {
 	t.Helper()
 	var seen []string
@@ -130,7 +130,7 @@ func compare(t *testing.T, before, after picture, allowed ...difference) {
 	}
 }
 
-// once fails when a rule of iptables exists twice.
+// once fails if an iptables rule exists twice.
 func once(t *testing.T, p picture) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -23,10 +23,10 @@ import (
 )
 
 // This file reads the recorded state of an upstream node with three pods (testdata/recorded:
-// one folder per mode, the files as they were recorded) and puts a node into that state.
+// one folder per mode, with the files as they were recorded) and puts a node into that state.
 // Everything is parsed from the files; nothing is copied by hand.
 
-// modes are the recorded folders with the settings for a daemon. The recordings were made with
+// modes are the recorded folders, with the settings for a daemon. The recordings were made with
 // the environment of the shipped manifest.
 var modes = map[string]map[string]string{
 	"secondary": {"CLUSTER_NAME": recordedCluster},
@@ -34,7 +34,7 @@ var modes = map[string]map[string]string{
 	"prefix":    {"CLUSTER_NAME": recordedCluster, "ENABLE_PREFIX_DELEGATION": "true"},
 }
 
-// Of the recordings' notes and log.
+// From the recordings' notes and log.
 const (
 	recordedType    = "m5.large"
 	recordedCluster = "bench"
@@ -99,7 +99,7 @@ func (r *recording) read(name string) []byte {
 	return data
 }
 
-// find returns what the only group of a pattern matches.
+// find returns the match of a pattern's only group.
 func (r *recording) find(text, pattern string) string {
 	r.t.Helper()
 	m := regexp.MustCompile(pattern).FindStringSubmatch(text)
@@ -175,7 +175,7 @@ func parseLinks(text string) map[string]recordedLink {
 	return links
 }
 
-// lines splits a dump and trims lines: programs differ in trailing spaces.
+// lines splits a dump into trimmed lines: programs differ in trailing spaces.
 func lines(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -185,7 +185,7 @@ func lines(text string) (out []string) {
 	return out
 }
 
-// onlyIPv4 leaves out IPv6 routes: the kernel adds and removes them at any time (duplicate
+// onlyIPv4 drops IPv6 routes: the kernel adds and removes them at any time (duplicate
 // address detection), and no program here sets them.
 func onlyIPv4(routes string) []string {
 	out := slices.DeleteFunc(lines(routes), func(s string) bool { return strings.Contains(s, ":") })
@@ -209,7 +209,7 @@ func without(a, b []string) []string {
 }
 
 // boot boots the recorded instance: the VPC, subnet, ENIs and addresses of the
-// recording in EC2, and a node without daemon whose links are named as recorded.
+// recording in EC2, and a node without a daemon whose links are named as recorded.
 func (r *recording) boot(t *testing.T) (*lab, *node.Node) {
 	t.Helper()
 	l, instance := r.instance(t)
@@ -238,7 +238,7 @@ func (r *recording) instance(t *testing.T) (l *lab, id string) {
 }
 
 // addENI gives the instance one recorded ENI with its addresses. EC2 counts ids here as in the
-// recording, so ENIs that somebody else had in between are created and deleted.
+// recording, so ENIs that others created in between are created and deleted.
 func (r *recording) addENI(l *lab, instance string, want introspect.ENI) {
 	r.t.Helper()
 	link := r.links[fmt.Sprintf("eth%d", want.DeviceNumber)]
@@ -296,7 +296,7 @@ func (r *recording) attach(l *lab, instance string, want introspect.ENI, link re
 // the runtime knows them.
 func (r *recording) restore(l *lab, n *node.Node) []*node.Pod {
 	r.t.Helper()
-	r.writeSysctls(n, "lo", "eth0", "eth1", "all", "default") // what new links copy
+	r.writeSysctls(n, "lo", "eth0", "eth1", "all", "default") // first, as new links copy them
 	var pods []*node.Pod
 	for _, p := range r.pods {
 		pods = append(pods, r.addPod(l, n, p))
@@ -312,7 +312,7 @@ func (r *recording) restore(l *lab, n *node.Node) []*node.Pod {
 	}
 	l.sh(n, r.ruleScript()+r.routeScript(l.routes(n)))
 	l.shWith(n, "iptables-restore", r.read("iptables-save.three-pods.txt"))
-	// The rest of the recorded rule set was created by iptables, and exists already.
+	// iptables created the rest of the recorded rule set, so it exists already.
 	_, own, found := strings.Cut(string(r.read("nft-ruleset.three-pods.txt")), "table ip aws-cni {")
 	if !found {
 		r.t.Fatalf("%s: no native table recorded", r.mode)
@@ -324,7 +324,7 @@ func (r *recording) restore(l *lab, n *node.Node) []*node.Pod {
 	return pods
 }
 
-// ruleScript adds the rules that a namespace does not have on its own.
+// ruleScript adds the recorded rules that a namespace does not have by default.
 func (r *recording) ruleScript() (script string) {
 	for _, rule := range r.rules {
 		priority, selector, _ := strings.Cut(rule, ":")
@@ -335,7 +335,7 @@ func (r *recording) ruleScript() (script string) {
 	return script
 }
 
-// routeScript makes the routes equal to the recorded ones. Those through a gateway come last:
+// routeScript makes the routes equal to the recorded ones. Routes through a gateway come last:
 // they need the others.
 func (r *recording) routeScript(there []string) (script string) {
 	for _, route := range without(there, r.ipv4) {
@@ -351,8 +351,8 @@ func (r *recording) routeScript(there []string) (script string) {
 	return script
 }
 
-// addPod makes one recorded pod: namespace, veth pair, and what is inside. The
-// neighbour of the gateway is the host link as it was at the moment of the other
+// addPod creates one recorded pod: namespace, veth pair, and what is inside. The
+// gateway's neighbour entry has the MAC of the host link at the time of the other
 // dumps: one pod was added again after its inside had been recorded.
 func (r *recording) addPod(l *lab, n *node.Node, p recordedPod) *node.Pod {
 	r.t.Helper()
@@ -364,7 +364,7 @@ ip -n %[1]s link set %[5]s up
 	for _, a := range p.inside.addrs {
 		script += fmt.Sprintf("ip -n %s addr add %s dev %s\n", p.netns, a, p.inside.name)
 	}
-	for _, route := range slices.Backward(p.routes) { // the default route needs its gateway's
+	for _, route := range slices.Backward(p.routes) { // the default route needs the route to its gateway
 		script += "ip -n " + p.netns + " route add " + route + "\n"
 	}
 	neigh := strings.Fields(string(r.read("pod-" + p.name + ".neigh.txt")))
@@ -402,7 +402,7 @@ func (l *lab) absBinaries() string {
 	return path
 }
 
-// sysctls are the recorded values by path below /proc/sys, in recorded order.
+// sysctls returns the recorded values and their paths below /proc/sys, in recorded order.
 func (r *recording) sysctls() (paths, values []string) {
 	for _, line := range lines(string(r.read("sysctl.three-pods.txt"))) {
 		key, value, _ := strings.Cut(line, " = ")
@@ -412,7 +412,7 @@ func (r *recording) sysctls() (paths, values []string) {
 	return paths, values
 }
 
-// writeSysctls sets recorded values, of all links or of those named.
+// writeSysctls sets recorded values, of all links or only of the named ones.
 func (r *recording) writeSysctls(n *node.Node, only ...string) {
 	r.t.Helper()
 	paths, values := r.sysctls()
@@ -434,7 +434,7 @@ func (r *recording) writeSysctls(n *node.Node, only ...string) {
 	}
 }
 
-// readSysctls reads values in the node; "" for one that the kernel does not have.
+// readSysctls reads values in the node; "" for a setting that the kernel does not have.
 func readSysctls(t testing.TB, n *node.Node, paths []string) []string {
 	t.Helper()
 	values := make([]string, len(paths))

@@ -31,7 +31,7 @@ func TestUpgrade_TheNodeIsAsRecorded(t *testing.T) {
 
 func (r *recording) sysctlPaths() []string { paths, _ := r.sysctls(); return paths }
 
-// picture is the recorded one.
+// picture returns the recorded picture.
 func (r *recording) picture() picture {
 	p := picture{
 		rules: r.rules, routes: r.ipv4,
@@ -52,7 +52,7 @@ func (r *recording) picture() picture {
 	return p
 }
 
-// staleNeighbour is the only place where the recorded files are from two moments.
+// staleNeighbour is the only difference that comes from files recorded at different times.
 func (r *recording) staleNeighbour() []difference {
 	last := r.pods[len(r.pods)-1].name
 	const why = "the pod was added again between the dump of its inside and that of the host: it had a new veth pair then"
@@ -74,7 +74,7 @@ func (r *recording) sameENIs(l *lab, n *node.Node) {
 	}
 }
 
-// answers bounds the wait for the answer of a ping.
+// answers bounds the wait for a ping's answer.
 const answers = 5 * time.Second
 
 // takenOver is a recorded node on which our daemon runs and is idle.
@@ -107,7 +107,7 @@ func (o *takenOver) start() {
 	o.settled(o.n)
 }
 
-// newLinks are the ENIs that the pool grew by: link names.
+// newLinks returns the links of the ENIs by which the pool grew.
 func (o *takenOver) newLinks() (names []string) {
 	for _, e := range o.world.ENIsOf(o.n.InstanceID) {
 		if e.Attachment.Device >= len(o.enis) {
@@ -117,8 +117,8 @@ func (o *takenOver) newLinks() (names []string) {
 	return names
 }
 
-// marksDifferences are where our connmark table differs from upstream's. The chains, hooks,
-// priorities and the marking rules are the same.
+// marksDifferences are the differences between our connmark table and upstream's. The chains,
+// hooks, priorities and the marking rules are the same.
 var marksDifferences = func() []difference {
 	const why = "upstream's restore rule overwrites all 32 bits of the packet mark, other agents' among them; ours sets and clears " +
 		"the CNI's bit only. Upstream, started again, deletes ours as unknown and installs its own (daemon/internal/hostnet TestMarks_DowngradeAndUpgrade)"
@@ -129,7 +129,7 @@ var marksDifferences = func() []difference {
 	}
 }()
 
-// grown are the differences that new ENIs cause.
+// grown returns the differences that new ENIs cause.
 func (o *takenOver) grown() (list []difference) {
 	const why = "the pool grows: too few of the recorded addresses are free for WARM_ENI_TARGET, and upstream had not looked yet"
 	for _, link := range o.newLinks() {
@@ -144,13 +144,13 @@ func (o *takenOver) grown() (list []difference) {
 	return list
 }
 
-// takeoverDifferences are everything that a start of our daemon changes on an upstream node.
+// takeoverDifferences returns everything that a start of our daemon changes on an upstream node.
 func (o *takenOver) takeoverDifferences() []difference {
 	return slices.Concat(o.grown(), marksDifferences)
 }
 
-// TestUpgrade_TakesOver starts our daemon on an upstream node: nothing of the pods changes, and
-// book, file and kernel agree.
+// TestUpgrade_TakesOver starts our daemon on an upstream node: the pods' state does not change,
+// and book, file and kernel agree.
 func TestUpgrade_TakesOver(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestUpgrade_TakesOver(t *testing.T) {
 				if err := o.n.Ping(p.IP, answers); err != nil {
 					t.Errorf("%s: %v", p.Name, err)
 				}
-				if p == o.pods[0] { // its own lo is down, as the runtime left it
+				if p == o.pods[0] { // the pod's own lo is down, as the runtime left it
 					continue
 				}
 				if err := o.n.PingFrom(o.pods[0], p.IP, answers); err != nil {
@@ -179,7 +179,7 @@ func TestUpgrade_TakesOver(t *testing.T) {
 	}
 }
 
-// holdsThePods compares book, file and recorded file.
+// holdsThePods compares the book and the file with the recorded file.
 func (o *takenOver) holdsThePods() {
 	o.lab.t.Helper()
 	held := o.assigned(o.n)
@@ -196,8 +196,8 @@ func (o *takenOver) holdsThePods() {
 	}
 }
 
-// entries are the encoded allocations of a file, in the order of their sandboxes (upstream
-// writes a map: in any order).
+// entries returns the encoded allocations of a file, sorted, since upstream writes them from a
+// map in any order.
 func entries(file string) []string {
 	out := regexp.MustCompile(`\{"networkName":.*?\}\}`).FindAllString(file, -1)
 	slices.Sort(out)
@@ -228,7 +228,7 @@ func TestUpgrade_NewPodsGetOtherAddresses(t *testing.T) {
 	}
 }
 
-// TestUpgrade_RepeatedADD repeats the ADD of a recorded sandbox: the answer is upstream's, byte
+// TestUpgrade_RepeatedADD repeats the ADD of a recorded sandbox: the reply is upstream's, byte
 // for byte.
 func TestUpgrade_RepeatedADD(t *testing.T) {
 	for mode := range modes {
@@ -286,7 +286,7 @@ func TestUpgrade_DEL(t *testing.T) {
 				if i == 0 {
 					o.asRecordedWithoutOne()
 				}
-				// A DEL may be repeated, with whatever the runtime has.
+				// A DEL may be repeated, with whatever result the runtime has.
 				for _, prev := range [][]byte{p.Result, nil} {
 					if r, err := o.n.RunPlugin(p, "DEL", prev); err != nil || len(r.Stdout) > 0 {
 						t.Errorf("%s, again: %v, %q", row.how, err, r.Stdout)
@@ -298,7 +298,7 @@ func TestUpgrade_DEL(t *testing.T) {
 	}
 }
 
-// deleteOne deletes one pod and compares what was removed with what is that pod's.
+// deleteOne deletes one pod and checks that exactly the pod's state was removed.
 func (o *takenOver) deleteOne(how string, p *node.Pod, prev []byte) {
 	o.lab.t.Helper()
 	others := slices.DeleteFunc(slices.Clone(o.pods), func(q *node.Pod) bool { return q == p || q.Netns == nil })
@@ -338,7 +338,7 @@ func withoutEntry(file []byte, containerID string) []byte {
 	return []byte(strings.Join(kept, ","))
 }
 
-// asRecordedWithoutOne compares with what upstream left after the same DEL.
+// asRecordedWithoutOne compares the node with what upstream left after the same DEL.
 func (o *takenOver) asRecordedWithoutOne() {
 	o.lab.t.Helper()
 	now := o.take(o.n, nil, nil)

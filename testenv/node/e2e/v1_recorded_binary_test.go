@@ -17,14 +17,14 @@ import (
 	"cnictl/testenv/node"
 )
 
-// This file compares a running daemon's answers under upstream's paths with the recorded ones,
-// byte for byte: nothing is decoded, so a moved member or another space or line feed fails.
+// This file compares a running daemon's responses under upstream's paths with the recorded ones,
+// byte for byte. Nothing is decoded, so a moved member, another space or line feed fails.
 
-// plainText is Go's Content-Type for upstream's answers, which set none.
+// plainText is Go's default Content-Type: upstream's handlers set none.
 const plainText = "text/plain; charset=utf-8"
 
-// readableNode gives a daemon an API server that has its Node, as the recorded one had. The
-// Node is cordoned, so that the pool does not change.
+// readableNode returns the environment for a daemon with an API server that has its Node, as the
+// recorded daemon had. The Node is cordoned, so the pool does not change.
 func (l *lab) readableNode(n *node.Node) map[string]string {
 	l.t.Helper()
 	kubeconfig := filepath.Join(n.Dir, "kubeconfig")
@@ -50,7 +50,7 @@ func (l *lab) nodeRead(n *node.Node) {
 	})
 }
 
-// answers compares one answer with the recorded one.
+// answers compares one response with the recorded one.
 func (l *lab) answers(d *door, path string, status int, want string) {
 	l.t.Helper()
 	got := l.ask(d, path, nil)
@@ -62,8 +62,8 @@ func (l *lab) answers(d *door, path string, status int, want string) {
 	}
 }
 
-// TestV1_RecordedBytes: the recorded node, taken over by our daemon, answers as the
-// recorded daemon did, ids, order and times included.
+// TestV1_RecordedBytes: once our daemon has taken over the recorded node, it answers as the
+// recorded daemon did, including ids, order and times.
 func TestV1_RecordedBytes(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestV1_RecordedBytes(t *testing.T) {
 			for name, value := range modes[mode] {
 				env[name] = value
 			}
-			env["WARM_IP_TARGET"] = "1" // as its log says
+			env["WARM_IP_TARGET"] = "1" // the setting in the recorded log
 			l.start(n, env)
 			l.nodeRead(n)
 			l.settled(n)
@@ -96,8 +96,8 @@ func TestV1_RecordedBytes(t *testing.T) {
 	}
 }
 
-// commands compares the answer to an unknown path with the recorded one. Upstream lists its
-// paths in a different order in each process; ours follow them.
+// commands compares the response to an unknown path with the recorded one. Upstream lists its
+// paths in a different order in each process; our additional paths follow them.
 func (l *lab) commands(d *door, path, recorded string) {
 	l.t.Helper()
 	list := func(text string) []string {
@@ -119,7 +119,7 @@ func (l *lab) commands(d *door, path, recorded string) {
 			l.t.Errorf("%s: %s is not among the first %d of %s", path, p, len(want), got.body)
 		}
 	}
-	// The rest of the bytes: the same list, printed as the recorded one is.
+	// The rest of the bytes: both lists are printed in the same way.
 	printed := `{"AvailableCommands":["` + strings.Join(list(string(got.body)), `","`) + `"]}`
 	if recorded != `{"AvailableCommands":["`+strings.Join(want, `","`)+`"]}` || string(got.body) != printed ||
 		got.status != http.StatusOK || got.header.Get("Content-Type") != plainText {
@@ -128,7 +128,7 @@ func (l *lab) commands(d *door, path, recorded string) {
 }
 
 // TestV1_EverySettingChanged: each setting is shown in its own place. Values differ
-// from the defaults and from each other; of the three truth values any two differ here
+// from the defaults and from each other; any two of the three booleans differ here
 // or in the recordings.
 func TestV1_EverySettingChanged(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
@@ -145,6 +145,6 @@ func TestV1_EverySettingChanged(t *testing.T) {
 		`"AWS_VPC_K8S_CNI_RANDOMIZESNAT":1,"AWS_VPC_K8S_CNI_VETHPREFIX":"pod"}`)
 	l.answers(d, introspect.PathIPAMEnv, http.StatusOK, `{"AWS_MANAGE_ENIS_NON_SCHEDULABLE":true,`+
 		`"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":false,"ENABLE_SUBNET_DISCOVERY":false,"WARM_ENI_TARGET":3,"WARM_IP_TARGET":2}`)
-	// There is no API server, so the Node's ENIConfig is unknown.
+	// Without an API server, the Node's ENIConfig is unknown.
 	l.answers(d, introspect.PathENIConfigs, http.StatusNotFound, "Not Found\n")
 }

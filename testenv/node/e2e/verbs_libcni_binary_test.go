@@ -45,11 +45,11 @@ var buildChained = sync.OnceValues(func() (string, error) {
 	return bin, nil
 })
 
-// nodeExec lets libcni run plugins inside a node, and records what it runs.
+// nodeExec makes libcni run plugins inside a node, and records what it runs.
 type nodeExec struct {
 	version.PluginDecoder
 	node *node.Node
-	path string // PATH of the plugins; empty: the test's
+	path string // PATH of the plugins; if empty, the test's
 
 	mu    sync.Mutex
 	calls []string
@@ -78,7 +78,7 @@ func (e *nodeExec) ExecPlugin(_ context.Context, path string, stdin []byte, envi
 	return r.Stdout, nil
 }
 
-// note records a call: plugin, command, version of the configuration, and which keys the
+// note records a call: plugin, command, version of the configuration, and the keys that the
 // runtime added.
 func (e *nodeExec) note(plugin string, stdin []byte, environ []string) {
 	line := plugin
@@ -106,7 +106,7 @@ func (e *nodeExec) note(plugin string, stdin []byte, environ []string) {
 	e.calls = append(e.calls, line)
 }
 
-// took returns the calls since the last time.
+// took returns the calls since it was last called.
 func (e *nodeExec) took() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -124,7 +124,7 @@ type runtime struct {
 	dir  string // of the cache
 }
 
-// newRuntime has the helper plugin under the given names.
+// newRuntime creates a runtime, with the helper plugin installed under the given names.
 func (l *lab) newRuntime(n *node.Node, helpers ...string) *runtime {
 	l.t.Helper()
 	chained, err := buildChained()
@@ -167,7 +167,7 @@ func (r *runtime) list(t testing.TB, template string, change func(*install.Setti
 	return list
 }
 
-// sandbox creates a pod sandbox and the runtime's description of it.
+// sandbox creates a pod sandbox and the runtime configuration for it.
 func (r *runtime) sandbox(t testing.TB, name string) (*node.Pod, *libcni.RuntimeConf) {
 	t.Helper()
 	p, err := r.node.NewSandbox(node.PodSpec{Namespace: "default", Name: name})
@@ -204,7 +204,7 @@ func (r *runtime) add(t testing.TB, list *libcni.NetworkConfigList, name string)
 	return p, rt
 }
 
-// code is the CNI code of an error that a plugin printed, 0 of any other.
+// code returns the CNI code of an error that a plugin printed, 0 for any other error.
 func code(err error) (code uint, msg string) {
 	var said *types.Error
 	if errors.As(err, &said) {
@@ -217,7 +217,7 @@ func attachment(rt *libcni.RuntimeConf) types.GCAttachment {
 	return types.GCAttachment{ContainerID: rt.ContainerID, IfName: rt.IfName}
 }
 
-// chain is a user's template: aws-cni and one other plugin.
+// chain is a user's template with aws-cni and one other plugin.
 func chain(version string) string {
 	return `{"cniVersion":"` + version + `","name":"aws-cni","plugins":[
   {"name":"aws-cni","type":"aws-cni","vethPrefix":"__VETHPREFIX__","mtu":"__MTU__","podSGEnforcingMode":"__PODSGENFORCINGMODE__",
@@ -386,7 +386,7 @@ func TestVerbs_ReportFaults(t *testing.T) {
 
 	stop, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if _, err := n.StopDaemon(stop, syscall.SIGTERM); err != nil { // it would restore the rule
+	if _, err := n.StopDaemon(stop, syscall.SIGTERM); err != nil { // otherwise it would restore the rule
 		t.Fatal(err)
 	}
 	if code, msg := code(r.GetStatusNetworkList(ctx, list)); code != 50 || msg != "status cmd: ipamd does not answer" {
@@ -429,7 +429,7 @@ func TestVerbs_ReportFaults(t *testing.T) {
 	l.nothingLeft(n)
 }
 
-// TestVerbs_GC: a runtime that has forgotten a sandbox names only the others; the plugin frees
+// TestVerbs_GC: a runtime that has forgotten a sandbox names only the others. The plugin frees
 // that sandbox's address, and nothing of the others.
 func TestVerbs_GC(t *testing.T) {
 	l := newLab(t, fakeaws.Options{})
@@ -458,7 +458,7 @@ func TestVerbs_GC(t *testing.T) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{
-		"chained DEL 1.1.0 +prevResult", "aws-cni DEL 1.1.0 +prevResult", // libcni caches one itself
+		"chained DEL 1.1.0 +prevResult", "aws-cni DEL 1.1.0 +prevResult", // the sandbox that libcni has in its cache
 		"aws-cni GC 1.1.0 +cni.dev/valid-attachments", "chained GC 1.1.0 +cni.dev/valid-attachments",
 	}, r.exec.took()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)

@@ -16,7 +16,7 @@ import (
 	"cnictl/testenv/node"
 )
 
-// outcome is what a runtime sees of a failed plugin, without the details: ours say more than
+// outcome is what a runtime sees of a failed plugin, without the details: ours contain more than
 // the library's.
 type outcome struct {
 	Exit int
@@ -24,7 +24,7 @@ type outcome struct {
 	Msg  string
 }
 
-// outcomeOf runs a plugin; out is standard output as it is.
+// outcomeOf runs a plugin and returns its outcome and its standard output.
 func outcomeOf(t *testing.T, bin string, env []string, stdin string) (o outcome, out string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), bin)
@@ -44,9 +44,9 @@ func outcomeOf(t *testing.T, bin string, env []string, stdin string) (o outcome,
 
 var offset = regexp.MustCompile(` at offset [0-9]+$`)
 
-// TestVerbs_AsTheSkeleton: what the CNI library's skeleton, which upstream uses, refuses before
-// it calls a plugin's code, ours refuses with the same code, message and exit status. Commands
-// that it accepts are not run here.
+// TestVerbs_AsTheSkeleton: whatever the CNI library's skeleton, which upstream uses, refuses before
+// it calls a plugin's code, our plugin refuses with the same code, message and exit status.
+// Commands that the skeleton accepts are not run here.
 func TestVerbs_AsTheSkeleton(t *testing.T) {
 	dir := os.Getenv("CNI_TEST_BIN")
 	if dir == "" {
@@ -87,7 +87,7 @@ func TestVerbs_AsTheSkeleton(t *testing.T) {
 					env = append(env, key+"="+value)
 				}
 				if command == "-" {
-					env = env[1:] // no command at all
+					env = env[1:] // without CNI_COMMAND
 				}
 				want, text := outcomeOf(t, skeleton, append(env, "SKELETON=1"), stdin)
 				exact := command == "VERSION" || command == "-"
@@ -95,8 +95,8 @@ func TestVerbs_AsTheSkeleton(t *testing.T) {
 					continue // the plugin's own code decides
 				}
 				got, ourText := outcomeOf(t, ours, env, stdin)
-				// Of a configuration that is no JSON, or not ours, the skeleton repeats the words of
-				// encoding/json, which no program matches; ours name the offset of the mistake.
+				// If a configuration is not JSON, or not one for CNI, the skeleton repeats the words of
+				// encoding/json, which no program matches; ours give the offset of the mistake.
 				for _, prefix := range []string{"error unmarshall network config: ", "decoding version from network config: "} {
 					if got.Msg != want.Msg && strings.HasPrefix(want.Msg, prefix) && strings.HasPrefix(got.Msg, prefix) && offset.MatchString(got.Msg) {
 						got.Msg, ourText = want.Msg, text

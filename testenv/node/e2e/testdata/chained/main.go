@@ -1,8 +1,8 @@
-// Chained is a plugin that follows aws-cni in the lists of the tests. It is
+// Chained is a plugin that follows aws-cni in the tests' lists. It is
 // built on the CNI library's own skeleton: it passes the previous result on with one
 // more interface, as egress-cni does, and at CHECK expects that interface back.
 //
-// With the variable SKELETON it has no body for any command, like upstream's CHECK,
+// If the variable SKELETON is set, no command has a body, as in upstream's CHECK,
 // STATUS and GC.
 package main
 
@@ -19,7 +19,7 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 )
 
-// linkName is the interface that the plugin claims to have made.
+// linkName is the interface that the plugin pretends to have created.
 const linkName = "chained0"
 
 func main() {
@@ -32,8 +32,8 @@ func main() {
 
 func nothing(*skel.CmdArgs) error { return nil }
 
-// previous is the result that the plugin before this one had, and the version in
-// which an own result is to be printed.
+// previous returns the result of the plugin before this one, and the version in which this
+// plugin must print its result.
 func previous(stdin []byte) (*types100.Result, string, error) {
 	var conf types.PluginConf
 	if err := json.Unmarshal(stdin, &conf); err != nil {
